@@ -1,0 +1,25 @@
+#ifndef MUSTER_BASE_CLOCK_H_
+#define MUSTER_BASE_CLOCK_H_
+
+#include "absl/time/time.h"
+
+namespace muster {
+
+// The seam to time. Deadlines and durations use Monotonic(), which never steps backwards; only what
+// people or files read (conditions, logs) uses Wall(). Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  // Time since an arbitrary fixed point, as an absl::Time so that arithmetic reads naturally. Never
+  // print it and never compare it with Wall().
+  virtual absl::Time Monotonic() const = 0;
+  virtual absl::Time Wall() const = 0;
+
+  // The machine's clocks. Lives for ever.
+  static const Clock& Real();
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_BASE_CLOCK_H_

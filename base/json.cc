@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kMaxDepth = 128;
 
-// nlohmann's parser recurses on nothing but its destructor does, so depth is checked on the text first.
+// nlohmann's parser recurses on nothing but its destructor does, so depth is checked on the text
+// first.
 absl::Status CheckDepth(std::string_view text) {
   int depth = 0;
   bool in_string = false;

@@ -6,8 +6,8 @@
 
 #include "absl/time/time.h"
 
-// Locks with clang's thread-safety annotations. They wrap std::mutex rather than absl::Mutex because
-// ThreadSanitizer sees std::mutex even when the libraries it links are not instrumented.
+// Locks with clang's thread-safety annotations. They wrap std::mutex rather than absl::Mutex
+// because ThreadSanitizer sees std::mutex even when the libraries it links are not instrumented.
 
 #if defined(__clang__)
 #define MUSTER_THREAD_ANNOTATION_(x) __attribute__((x))

@@ -4,16 +4,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Early return on error, as in Abseil's newer status_macros.h, which Debian's Abseil does not have yet.
+// Early return on error, as in Abseil's newer status_macros.h, which Debian's Abseil does not have
+// yet.
 //
 //   MUSTER_RETURN_IF_ERROR(file.Sync());
 //   MUSTER_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
 
-#define MUSTER_RETURN_IF_ERROR(expr)                                          \
-  do {                                                                        \
-    if (absl::Status muster_status_ = (expr); !muster_status_.ok()) {         \
-      return muster_status_;                                                  \
-    }                                                                         \
+#define MUSTER_RETURN_IF_ERROR(expr)                                  \
+  do {                                                                \
+    if (absl::Status muster_status_ = (expr); !muster_status_.ok()) { \
+      return muster_status_;                                          \
+    }                                                                 \
   } while (false)
 
 #define MUSTER_STATUS_CONCAT_INNER_(a, b) a##b

@@ -18,19 +18,19 @@ enum class ReduceOp { kSum, kMax, kMin };
 class Pending {
  public:
   virtual ~Pending() = default;
-  // Returns when the data is in place on this rank. Ends by the communicator's deadline at the latest:
-  // DeadlineExceeded for a silent peer, Unavailable for a dead one, Aborted after Abort(), Internal when
-  // the check mode found ranks at different operations. After an error the tensors' contents are lost
-  // and every later operation of this communicator fails the same way.
+  // Returns when the data is in place on this rank. Ends by the communicator's deadline at the
+  // latest: DeadlineExceeded for a silent peer, Unavailable for a dead one, Aborted after Abort(),
+  // Internal when the check mode found ranks at different operations. After an error the tensors'
+  // contents are lost and every later operation of this communicator fails the same way.
   virtual absl::Status Wait() = 0;
 };
 
 // Collectives among the ranks of one group of one round: the seam to NCCL on GPUs and Gloo on CPUs.
 //
-// All ranks issue the same operations in the same order. Operations of one communicator complete in that
-// order; several may be in flight. Tensors are contiguous and must stay alive and untouched until Wait().
-// `label` names what is moved (a unit, "vote", ...) in the flight record. One thread issues operations;
-// Abort() and DumpFlightRecord() may be called from any thread at any time.
+// All ranks issue the same operations in the same order. Operations of one communicator complete in
+// that order; several may be in flight. Tensors are contiguous and must stay alive and untouched
+// until Wait(). `label` names what is moved (a unit, "vote", ...) in the flight record. One thread
+// issues operations; Abort() and DumpFlightRecord() may be called from any thread at any time.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -38,7 +38,8 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  virtual std::unique_ptr<Pending> AllReduce(at::Tensor tensor, ReduceOp op, std::string_view label) = 0;
+  virtual std::unique_ptr<Pending> AllReduce(at::Tensor tensor, ReduceOp op,
+                                             std::string_view label) = 0;
   // input: size() equal slices; output: this rank's slice, reduced.
   virtual std::unique_ptr<Pending> ReduceScatter(at::Tensor output, at::Tensor input, ReduceOp op,
                                                  std::string_view label) = 0;
@@ -48,7 +49,8 @@ class Communicator {
   virtual std::unique_ptr<Pending> AllToAllV(at::Tensor output, std::vector<int64_t> output_counts,
                                              at::Tensor input, std::vector<int64_t> input_counts,
                                              std::string_view label) = 0;
-  virtual std::unique_ptr<Pending> Broadcast(at::Tensor tensor, int root, std::string_view label) = 0;
+  virtual std::unique_ptr<Pending> Broadcast(at::Tensor tensor, int root,
+                                             std::string_view label) = 0;
   virtual std::unique_ptr<Pending> Send(at::Tensor tensor, int to, std::string_view label) = 0;
   virtual std::unique_ptr<Pending> Recv(at::Tensor tensor, int from, std::string_view label) = 0;
   virtual std::unique_ptr<Pending> Barrier() = 0;
@@ -56,7 +58,8 @@ class Communicator {
   // Makes every operation in flight, and every later one, fail with Aborted. Idempotent.
   virtual void Abort(std::string_view why) = 0;
 
-  // The last operations with sequence number, fingerprint and state, oldest first, for people to read.
+  // The last operations with sequence number, fingerprint and state, oldest first, for people to
+  // read.
   virtual std::string DumpFlightRecord() const = 0;
 };
 

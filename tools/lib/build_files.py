@@ -1,0 +1,67 @@
+"""Reads BUILD files: their Starlark is Python enough to be run with recording stand-ins for the rules."""
+import fnmatch
+import pathlib
+
+RULES = ("cc_library", "cc_binary", "cc_test", "sh_test", "py_test")
+
+
+def _label(package, text):
+    if text.startswith(("//", "@")):
+        return text if ":" in text else f"{text}:{text.rsplit('/', 1)[-1]}"
+    return f"//{package}:{text.lstrip(':')}"
+
+
+def _path(package, text):
+    return f"{package}/{text}".lstrip("/") if not text.startswith(("//", "@", ":")) else ""
+
+
+class _Recorder(dict):
+    """Names of a BUILD file: rules record their arguments, anything else does nothing."""
+
+    def __init__(self, root, build, files, targets):
+        super().__init__()
+        self.build, self.package, self.targets = build, str(build.parent).replace(".", "", 1) if str(build.parent) == "." else str(build.parent), targets
+        self.files = files
+        for rule in RULES:
+            self[rule] = self._rule
+        self["glob"] = self._glob
+        self["muster_proto_library"] = self._proto
+        self["native"] = self
+
+    def __missing__(self, name):
+        if name in __builtins__:
+            raise KeyError(name)
+        return lambda *args, **kwargs: []
+
+    def _glob(self, patterns, **kwargs):
+        inside = [str(f.relative_to(self.package)) for f in self.files if self.package and str(f).startswith(self.package + "/")]
+        return [f for f in inside if any(fnmatch.fnmatch(f, p) for p in patterns)]
+
+    def _rule(self, name, srcs=(), hdrs=(), deps=(), tags=(), **kwargs):
+        srcs = [s for s in srcs if isinstance(s, str)]
+        self.targets[f"//{self.package}:{name}"] = {
+            "file": self.build,
+            "package": self.package,
+            "srcs": [p for p in (_path(self.package, s) for s in srcs) if p],
+            "hdrs": [p for p in (_path(self.package, h) for h in hdrs) if p],
+            "deps": [_label(self.package, d) for d in deps],
+            "exports": [],
+            "tags": list(tags),
+        }
+
+    def _proto(self, name, src, deps=(), grpc=False, **kwargs):
+        stem = src[: -len(".proto")]
+        headers = [f"{stem}.pb.h"] + ([f"{stem}.grpc.pb.h"] if grpc else [])
+        self._rule(name, hdrs=headers, deps=list(deps) + (["@system//:grpc"] if grpc else ["@system//:protobuf"]))
+        self.targets[f"//{self.package}:{name}"]["exports"] = [_label(self.package, d) for d in deps] + ["@system//:protobuf"]
+
+
+def load(root, files):
+    """{label: {file, package, srcs, hdrs, deps, exports, tags}} of all C++ and test targets."""
+    targets = {}
+    for build in (f for f in files if f.name in ("BUILD", "BUILD.bazel")):
+        if "tools/bazel" in str(build) or str(build).startswith("third_party"):
+            continue
+        code = compile((root / build).read_text(), str(build), "exec")
+        exec(code, _Recorder(root, pathlib.Path(build), files, targets))
+    return targets

@@ -1,0 +1,40 @@
+# Shared by the tools: messages, steps that say what failed, and where caches live. Sourced, not run.
+
+MUSTER_CACHE="${MUSTER_CACHE:-$HOME/.cache/muster}"
+MUSTER_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+
+say() { printf '%s\n' "muster: $*" >&2; }
+die() { say "error: $*"; exit 1; }
+
+# step TITLE COMMAND...: runs COMMAND with its output in a log; on failure quotes the end of the log.
+step() {
+  local title="$1" log status=0
+  shift
+  mkdir -p "$MUSTER_CACHE/logs"
+  log="$MUSTER_CACHE/logs/$(printf '%s' "$title" | tr -c 'a-zA-Z0-9' '-').log"
+  say "$title ..."
+  "$@" >"$log" 2>&1 || status=$?
+  if [ "$status" -ne 0 ]; then
+    say "this step failed (exit $status): $title"
+    say "command: $*"
+    tail -n 30 "$log" | sed 's/^/    /' >&2
+    say "full log: $log"
+    exit 1
+  fi
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else
+    command -v sudo >/dev/null || die "'$*' needs root: run as root, or install sudo"
+    sudo "$@"
+  fi
+}
+
+# Bazel with one output base per configuration, so that switching between them rebuilds nothing.
+muster_bazel() {
+  local config="$1"
+  shift
+  local key
+  key="$(printf '%s' "$MUSTER_ROOT" | md5sum | cut -c1-8)"
+  (cd "$MUSTER_ROOT" && bazel --output_base="$MUSTER_CACHE/out/$key-$config" --max_idle_secs=120 "$@")
+}

@@ -1,0 +1,55 @@
+#ifndef MUSTER_BASE_FAILPOINT_H_
+#define MUSTER_BASE_FAILPOINT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+// Named places in the code where a test makes the process die, stop, wait or fail, so that process
+// tests hit the same moments as the model-checked ones. Compiled out with -DMUSTER_RELEASE.
+//
+//   MUSTER_FAILPOINT("trainer.after_vote");
+//   MUSTER_RETURN_IF_ERROR(MUSTER_FAILPOINT_STATUS("checkpoint.write_shard"));
+//
+// They are armed through the environment, read at the first hit:
+//   MUSTER_FAILPOINTS="trainer.after_vote=kill@3?RANK=1&TORCHELASTIC_RESTART_COUNT=0;x.y=sleep:250"
+// Each is NAME=ACTION[@N][?VAR=VALUE[&VAR=VALUE...]]. ACTION is kill (SIGKILL), stop (SIGSTOP),
+// sleep:MILLISECONDS or error; N is the hit, counted from 1, at which it acts (1 if left out),
+// once. The conditions are on the environment and let one string address one rank, or one life of
+// it. A malformed MUSTER_FAILPOINTS ends the process with code 2: a mistyped fault must not pass
+// for a survived one. Thread-safe.
+
+namespace muster {
+
+struct Failpoint {
+  enum class Action { kKill, kStop, kSleep, kError };
+  std::string name;
+  Action action = Action::kKill;
+  absl::Duration sleep;
+  int hit = 1;
+  // Environment variables that must have these values, as NAME=VALUE.
+  std::vector<std::string> conditions;
+};
+
+absl::StatusOr<std::vector<Failpoint>> ParseFailpoints(std::string_view text);
+
+namespace failpoint_internal {
+// Carries out what is armed for `name`; an Aborted status for the action `error`.
+absl::Status Hit(std::string_view name);
+}  // namespace failpoint_internal
+
+}  // namespace muster
+
+#ifdef MUSTER_RELEASE
+#define MUSTER_FAILPOINT(name) static_cast<void>(0)
+#define MUSTER_FAILPOINT_STATUS(name) ::absl::OkStatus()
+#else
+#define MUSTER_FAILPOINT(name) static_cast<void>(::muster::failpoint_internal::Hit(name))
+#define MUSTER_FAILPOINT_STATUS(name) ::muster::failpoint_internal::Hit(name)
+#endif
+
+#endif  // MUSTER_BASE_FAILPOINT_H_

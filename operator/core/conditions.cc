@@ -1,0 +1,147 @@
+#include "operator/core/conditions.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace muster::control {
+namespace {
+
+constexpr size_t kMaxMessage = 1024;
+
+template <typename Enum, size_t N>
+using Table = std::array<std::pair<Enum, const char*>, N>;
+
+constexpr Table<ConditionType, 8> kConditionTypes = {{
+    {ConditionType::kAdmitted, "Admitted"},
+    {ConditionType::kScheduled, "Scheduled"},
+    {ConditionType::kRunning, "Running"},
+    {ConditionType::kCheckpointed, "Checkpointed"},
+    {ConditionType::kDegraded, "Degraded"},
+    {ConditionType::kSuspended, "Suspended"},
+    {ConditionType::kSucceeded, "Succeeded"},
+    {ConditionType::kFailed, "Failed"},
+}};
+
+constexpr Table<Reason, 36> kReasons = {{
+    {Reason::kAccepted, "Accepted"},
+    {Reason::kInvalidSpec, "InvalidSpec"},
+    {Reason::kPodsBound, "PodsBound"},
+    {Reason::kWaitingForPods, "WaitingForPods"},
+    {Reason::kUnschedulable, "Unschedulable"},
+    {Reason::kRoundActive, "RoundActive"},
+    {Reason::kRoundAdopted, "RoundAdopted"},
+    {Reason::kWaitingForWorkers, "WaitingForWorkers"},
+    {Reason::kPreparingRound, "PreparingRound"},
+    {Reason::kJoiningRound, "JoiningRound"},
+    {Reason::kRankFailed, "RankFailed"},
+    {Reason::kRankStalled, "RankStalled"},
+    {Reason::kWorkerLost, "WorkerLost"},
+    {Reason::kWorkerMissedDeadline, "WorkerMissedDeadline"},
+    {Reason::kJoinFailed, "JoinFailed"},
+    {Reason::kMembershipChanged, "MembershipChanged"},
+    {Reason::kCheckpointHidden, "CheckpointHidden"},
+    {Reason::kBackingOff, "BackingOff"},
+    {Reason::kUnknownAfterTakeOver, "UnknownAfterTakeOver"},
+    {Reason::kStopping, "Stopping"},
+    {Reason::kCheckpointWritten, "CheckpointWritten"},
+    {Reason::kCheckpointFailed, "CheckpointFailed"},
+    {Reason::kNoCheckpointYet, "NoCheckpointYet"},
+    {Reason::kFewerWorkers, "FewerWorkers"},
+    {Reason::kAllWorkers, "AllWorkers"},
+    {Reason::kSuspendRequested, "SuspendRequested"},
+    {Reason::kWorkersStopped, "WorkersStopped"},
+    {Reason::kResumed, "Resumed"},
+    {Reason::kTrainingFinished, "TrainingFinished"},
+    {Reason::kTooManyFailures, "TooManyFailures"},
+    {Reason::kBadInput, "BadInput"},
+    {Reason::kDeadlineExceeded, "DeadlineExceeded"},
+    {Reason::kNothingToDo, "NothingToDo"},
+    {Reason::kDeleting, "Deleting"},
+    {Reason::kExpired, "Expired"},
+    {Reason::kStaleLeader, "StaleLeader"},
+}};
+
+constexpr Table<JobState, 7> kJobStates = {{
+    {JobState::kPending, "Pending"},
+    {JobState::kStarting, "Starting"},
+    {JobState::kTraining, "Training"},
+    {JobState::kRecovering, "Recovering"},
+    {JobState::kSuspended, "Suspended"},
+    {JobState::kSucceeded, "Succeeded"},
+    {JobState::kFailed, "Failed"},
+}};
+
+template <typename Enum, size_t N>
+absl::string_view Find(const Table<Enum, N>& table, Enum value) {
+  for (const auto& [entry, name] : table) {
+    if (entry == value) return name;
+  }
+  return "";
+}
+
+template <typename Enum, size_t N>
+std::vector<Enum> Keys(const Table<Enum, N>& table) {
+  std::vector<Enum> keys;
+  for (const auto& [entry, name] : table) keys.push_back(entry);
+  return keys;
+}
+
+}  // namespace
+
+absl::string_view Name(ConditionType type) { return Find(kConditionTypes, type); }
+absl::string_view Name(Reason reason) { return Find(kReasons, reason); }
+absl::string_view Name(JobState state) { return Find(kJobStates, state); }
+
+std::vector<ConditionType> AllConditionTypes() { return Keys(kConditionTypes); }
+std::vector<Reason> AllReasons() { return Keys(kReasons); }
+std::vector<JobState> AllJobStates() { return Keys(kJobStates); }
+
+std::string FormatTime(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
+absl::Time ParseTime(absl::string_view text) {
+  absl::Time time;
+  std::string error;
+  return absl::ParseTime(absl::RFC3339_full, text, &time, &error) ? time : absl::InfinitePast();
+}
+
+const v1alpha1::Condition* FindCondition(const v1alpha1::TrainingJobStatus& status,
+                                         ConditionType type) {
+  for (const v1alpha1::Condition& condition : status.conditions()) {
+    if (condition.type() == Name(type)) return &condition;
+  }
+  return nullptr;
+}
+
+bool IsTrue(const v1alpha1::TrainingJobStatus& status, ConditionType type) {
+  const v1alpha1::Condition* condition = FindCondition(status, type);
+  return condition != nullptr && condition->status() == "True";
+}
+
+void SetCondition(v1alpha1::TrainingJobStatus& status, ConditionType type, bool value,
+                  Reason reason, absl::string_view message, absl::Time wall, int64_t generation) {
+  v1alpha1::Condition* condition = const_cast<v1alpha1::Condition*>(FindCondition(status, type));
+  if (condition == nullptr) {
+    condition = status.add_conditions();
+    condition->set_type(std::string(Name(type)));
+  }
+  const char* text = value ? "True" : "False";
+  if (condition->status() != text) {
+    condition->set_status(text);
+    condition->set_last_transition_time(FormatTime(wall));
+  }
+  condition->set_reason(std::string(Name(reason)));
+  condition->set_message(std::string(message.substr(0, kMaxMessage)));
+  condition->set_observed_generation(generation);
+}
+
+bool IsFinished(const v1alpha1::TrainingJobStatus& status) {
+  return IsTrue(status, ConditionType::kSucceeded) || IsTrue(status, ConditionType::kFailed);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,110 @@
+#ifndef MUSTER_OPERATOR_CORE_CONDITIONS_H_
+#define MUSTER_OPERATOR_CORE_CONDITIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+// The closed lists of what a job's status can say: condition types, reasons, states. docs/states.md
+// explains each, and a test fails when the document and these lists differ.
+namespace muster::control {
+
+enum class ConditionType {
+  kAdmitted,
+  kScheduled,
+  kRunning,
+  kCheckpointed,
+  kDegraded,
+  kSuspended,
+  kSucceeded,
+  kFailed,
+};
+
+enum class Reason {
+  // Admitted
+  kAccepted,
+  kInvalidSpec,
+  // Scheduled
+  kPodsBound,
+  kWaitingForPods,
+  kUnschedulable,
+  // Running
+  kRoundActive,
+  kRoundAdopted,
+  kWaitingForWorkers,
+  kPreparingRound,
+  kJoiningRound,
+  kRankFailed,
+  kRankStalled,
+  kWorkerLost,
+  kWorkerMissedDeadline,
+  kJoinFailed,
+  kMembershipChanged,
+  kCheckpointHidden,
+  kBackingOff,
+  kUnknownAfterTakeOver,
+  kStopping,
+  // Checkpointed
+  kCheckpointWritten,
+  kCheckpointFailed,
+  kNoCheckpointYet,
+  // Degraded
+  kFewerWorkers,
+  kAllWorkers,
+  // Suspended
+  kSuspendRequested,
+  kWorkersStopped,
+  kResumed,
+  // Succeeded, Failed
+  kTrainingFinished,
+  kTooManyFailures,
+  kBadInput,
+  kDeadlineExceeded,
+  // Of plans that write no condition
+  kNothingToDo,
+  kDeleting,
+  kExpired,
+  kStaleLeader,
+};
+
+enum class JobState {
+  kPending,
+  kStarting,
+  kTraining,
+  kRecovering,
+  kSuspended,
+  kSucceeded,
+  kFailed
+};
+
+absl::string_view Name(ConditionType type);
+absl::string_view Name(Reason reason);
+absl::string_view Name(JobState state);
+
+std::vector<ConditionType> AllConditionTypes();
+std::vector<Reason> AllReasons();
+std::vector<JobState> AllJobStates();
+
+// RFC 3339 in UTC with milliseconds, as conditions and status times are written; and back.
+std::string FormatTime(absl::Time time);
+absl::Time ParseTime(absl::string_view text);  // InfinitePast when it is none
+
+const v1alpha1::Condition* FindCondition(const v1alpha1::TrainingJobStatus& status,
+                                         ConditionType type);
+bool IsTrue(const v1alpha1::TrainingJobStatus& status, ConditionType type);
+
+// Sets or adds; last_transition_time moves only when the condition's status does. `message` is cut
+// to 1 KiB. Equal arguments twice leave the status byte for byte as after once.
+void SetCondition(v1alpha1::TrainingJobStatus& status, ConditionType type, bool value,
+                  Reason reason, absl::string_view message, absl::Time wall, int64_t generation);
+
+// Succeeded or Failed is True: nothing of the job runs again.
+bool IsFinished(const v1alpha1::TrainingJobStatus& status);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_CONDITIONS_H_

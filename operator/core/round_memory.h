@@ -1,0 +1,80 @@
+#ifndef MUSTER_OPERATOR_CORE_ROUND_MEMORY_H_
+#define MUSTER_OPERATOR_CORE_ROUND_MEMORY_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "operator/core/view.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+
+// What one leadership remembers of a job between two decisions. Nothing in it is durable: a new
+// leader starts from RoundMemory{} and gets what it needs from the status (term, round, membership,
+// incarnations, failure times) and from the agents, who re-send their state when they attach.
+namespace muster::control {
+
+enum class RoundPhase {
+  kIdle,  // no round of this leadership: before the first start, suspended, or after a take-over
+  kPreparing,  // Prepare sent; waiting for WorkerReady of every member
+  kJoining,    // Go sent; waiting for WorkerJoined of every member
+  kActive,     // every member joined, or the round was adopted after a take-over
+  kHolding,    // the round broke and the next one cannot be opened yet; survivors hold their state
+};
+
+// One index's pods, as this leadership saw them.
+struct WorkerMemory {
+  // The incarnation whose number this leadership wrote; 0 none. Only such a pod may be created.
+  int raised = 0;
+  // The incarnation whose pod this leadership has seen exist: when gone, it is not created again.
+  int seen = 0;
+  // Replacements in a row without a committed step, and when the next may be made.
+  int restarts = 0;
+  absl::Time not_before = absl::InfinitePast();
+  // Excluded from the next round by failurePolicy Shrink, until a round is Active again.
+  bool shrunk = false;
+};
+
+struct RoundMemory {
+  RoundPhase phase = RoundPhase::kIdle;
+  RoundStamp id;
+  std::vector<v1alpha1::Member> members;  // by rank; of `id`
+  std::string membership;
+  absl::Time phase_since = absl::InfinitePast();
+
+  // kPreparing and later: positions by worker index. kJoining: the order, to send again.
+  std::map<int, ReadyReport> ready;
+  std::optional<v1alpha1::GoRound> go;
+  std::set<int> joined;
+  // The session on which each member's current order was sent.
+  std::map<int, int64_t> sent_session;
+
+  // Exits and stalls up to this id are handled.
+  int64_t handled_event = 0;
+  // The newest round for which a failure has been counted: one failure per round.
+  int64_t failed_round = 0;
+  std::set<std::string> bad_checkpoints;
+  // Broken rounds in a row without a committed step, for the back-off.
+  int streak = 0;
+  absl::Time not_before = absl::InfinitePast();
+  // The committed step when the round became Active.
+  int64_t active_from_step = -1;
+  bool was_active = false;  // some round of this job has been Active
+  std::string broken_because;
+
+  // When a stop was ordered (suspend, finish, failure, deletion), and on which sessions.
+  std::optional<absl::Time> stopping_since;
+  std::map<int, int64_t> stop_session;
+  std::set<int> stopped;  // indices whose worker reported finished after the stop
+
+  std::map<int, WorkerMemory> workers;
+  std::optional<int64_t> shown_checkpoint_step;  // of the last event, so that each is told once
+  std::string shown_checkpoint_error;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_ROUND_MEMORY_H_

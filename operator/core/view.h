@@ -1,0 +1,158 @@
+#ifndef MUSTER_OPERATOR_CORE_VIEW_H_
+#define MUSTER_OPERATOR_CORE_VIEW_H_
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+// Everything Decide() may know about one job, as plain values: what the API holds, what the agents
+// reported, and the time. The shell fills it; nothing here is ever a pointer into the shell.
+namespace muster::control {
+
+// (term, round): terms count leaderships, rounds memberships; both only grow. {0, 0} is none.
+struct RoundStamp {
+  int64_t term = 0;
+  int64_t round = 0;
+  auto operator<=>(const RoundStamp&) const = default;
+};
+
+struct JobIdentity {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  int64_t generation = 0;
+  absl::Time created = absl::InfinitePast();  // wall
+  bool deleting = false;                      // deletionTimestamp is set
+  std::vector<std::string> finalizers;
+};
+
+enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
+
+// A pod owned by the job (by owner reference), whatever its incarnation.
+struct PodView {
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::string owner_uid;
+  int index = 0;        // label muster.dev/index
+  int incarnation = 0;  // label muster.dev/incarnation
+  PodPhase phase = PodPhase::kPending;
+  std::string node;  // empty until bound
+  bool deleting = false;
+  bool ready = false;
+  // Of the container `worker`, once it has terminated; 128+signal when killed.
+  std::optional<int> exit_code;
+  std::string reason;  // the pod's or the container's: OOMKilled, Evicted, NodeLost, ...
+  std::string message;
+};
+
+// Reports of one agent, as its newest session sent them. Each is the latest of its kind; Decide()
+// ignores those of rounds that are no longer wanted.
+struct ReadyReport {
+  RoundStamp round;
+  std::vector<v1alpha1::RankReady> ranks;  // by local rank
+};
+struct JoinedReport {
+  RoundStamp round;
+  std::string error;           // empty: joined
+  std::string bad_checkpoint;  // directory that turned out unusable, if that was why
+  v1alpha1::Version version;
+};
+struct FinishedReport {
+  RoundStamp round;
+  bool succeeded = false;
+  int exit_code = 0;
+  std::string message;
+  v1alpha1::Version version;
+};
+// Kept as a list; `id` counts exits and stalls of the job together, from 1, per leadership, so that
+// Decide() handles each once however often it is shown. Dropping those with
+// id <= RoundMemory.handled_event keeps the list short.
+struct ExitReport {
+  int64_t id = 0;
+  RoundStamp round;
+  int local_rank = 0;
+  int rank = 0;
+  int exit_code = 0;  // 0..255, or 128+signal
+  int signal = 0;
+  bool restarted = false;
+  std::string reason;  // DeadlineExceeded | Exited | Signaled | LinkLost
+  std::string log_tail;
+};
+struct StallReport {
+  int64_t id = 0;
+  RoundStamp round;
+  int local_rank = 0;
+  v1alpha1::Version version;
+  std::string error;
+};
+
+// One worker agent known to the coordinator: attached now, or earlier in this leadership.
+struct AgentView {
+  int index = 0;
+  int incarnation = 0;
+  std::string pod_uid;
+  bool attached = false;
+  // Counts the streams of this leadership: an order sent on an older stream may be lost.
+  int64_t session = 0;
+  // Monotonic. When the stream opened; when it was lost (attached == false); last message on it.
+  absl::Time attached_at = absl::InfinitePast();
+  absl::Time detached_at = absl::InfinitePast();
+  absl::Time last_heard = absl::InfinitePast();
+  int ranks = 0;
+  std::string host;
+  // From the newest AgentHello.
+  RoundStamp seen;
+  RoundStamp active;
+  std::optional<ReadyReport> ready;
+  std::optional<JoinedReport> joined;
+  std::optional<FinishedReport> finished;
+  std::vector<ExitReport> exits;
+  std::vector<StallReport> stalls;
+};
+
+struct ProgressView {
+  // The newest step that is committed on every rank of its round.
+  std::optional<v1alpha1::StepReport> latest;
+  std::optional<double> validation_loss;  // the newest one reported
+  double tokens_per_second = 0;           // smoothed by the shell; 0 unknown
+};
+
+struct CheckpointView {
+  std::optional<v1alpha1::CheckpointReport> written;  // newest WRITTEN
+  std::optional<v1alpha1::CheckpointReport> failed;   // newest FAILED, if later than `written`
+};
+
+// What the scheduling cycle says about the job's unbound pods; empty reason: nothing wrong.
+struct PlacementView {
+  std::string reason;  // e.g. Unschedulable
+  std::string sentence;
+};
+
+struct JobView {
+  absl::Time now;   // monotonic: every deadline
+  absl::Time wall;  // what people read, and what survives a restart
+  JobIdentity job;
+  v1alpha1::TrainingJobSpec spec;        // defaulted
+  std::vector<std::string> spec_errors;  // from operator/api's validation
+  v1alpha1::TrainingJobStatus status;    // as observed, never as last planned
+  std::vector<PodView> pods;
+  std::vector<AgentView> agents;
+  ProgressView progress;
+  CheckpointView checkpoint;
+  PlacementView placement;
+  // This leadership's term, and since when (monotonic) its coordinator answers.
+  int64_t leader_term = 0;
+  absl::Time leading_since;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_VIEW_H_

@@ -1,0 +1,37 @@
+#ifndef MUSTER_OPERATOR_API_CODEC_H_
+#define MUSTER_OPERATOR_API_CODEC_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "base/json.h"
+#include "google/protobuf/message.h"
+#include "operator/api/field_error.h"
+
+namespace muster::control {
+
+// JSON <-> the messages of training_job.proto, as Kubernetes writes them: lowerCamelCase names,
+// integers as numbers, absent stays absent, null is absent. A message marked raw_schema is a JSON
+// object kept whole. Stateless; thread-safe.
+
+enum class UnknownFields {
+  kReport,  // each is an error that names the nearest known field
+  kIgnore,  // what an API server's newer schema may send
+};
+
+// Decodes into `message`, which is cleared first. Returns every error, with paths below `path`;
+// fields with an error are left absent.
+FieldErrors DecodeMessage(const Json& json, absl::string_view path, UnknownFields unknown,
+                          google::protobuf::Message& message);
+
+// Encodes the fields that are present. Numbers that JSON cannot hold (NaN, infinity) are left out.
+Json EncodeMessage(const google::protobuf::Message& message);
+
+// As above, but keeps what `original` (the JSON the message was decoded from) has and the message
+// does not know. A list is kept as it was while it still decodes to the same values, and replaced
+// otherwise.
+Json EncodeMessage(const google::protobuf::Message& message, const Json& original);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_API_CODEC_H_

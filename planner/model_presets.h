@@ -1,0 +1,85 @@
+#ifndef MUSTER_PLANNER_MODEL_PRESETS_H_
+#define MUSTER_PLANNER_MODEL_PRESETS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+namespace muster::planner {
+
+// The GPT-2 models that a job can name, and what they need. Pure arithmetic; sizes in bytes unless
+// a name says otherwise. Thread-safe: no state.
+
+// All that fixes the shapes of a model's tensors, plus dropout.
+struct ModelShape {
+  int32_t layers = 0;
+  int32_t heads = 0;
+  int32_t width = 0;
+  int32_t positions = 0;
+  int32_t vocabulary = 0;
+  double dropout = 0;
+
+  bool operator==(const ModelShape&) const = default;
+};
+
+struct ModelPreset {
+  absl::string_view name;
+  int32_t layers;
+  int32_t heads;
+  int32_t width;
+  int32_t positions;
+};
+
+// Smallest first.
+const std::vector<ModelPreset>& ModelPresets();
+// Null when there is no such preset.
+const ModelPreset* FindModelPreset(absl::string_view name);
+
+// The preset with what the spec changes in it. The vocabulary is the spec's, or when that is 0
+// `tokenizer_vocabulary` padded to a multiple of 64. Fails on an unknown preset, a shape that
+// cannot be (width not a multiple of heads), and a vocabulary smaller than the tokenizer's.
+absl::StatusOr<ModelShape> ResolveModel(const v1alpha1::ModelSpec& spec,
+                                        int32_t tokenizer_vocabulary);
+
+// Trainable parameters; the head is tied to the token embedding and counts once.
+int64_t ParameterCount(const ModelShape& shape);
+
+enum class Precision { kFp32, kBf16, kFp64 };
+enum class OptimizerKind { kAdamW, kSgd, kSgdMomentum };
+absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
+// `momentum` tells plain SGD, which keeps no state, from SGD with a momentum buffer.
+absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum);
+
+// What one rank of plain data parallel holds at its peak, an estimate that errs on the high side.
+struct MemoryEstimate {
+  int64_t parameters = 0;
+  int64_t gradients = 0;
+  int64_t optimizer = 0;
+  // Saved for backward by all layers of one micro-batch.
+  int64_t activations = 0;
+  // Logits, their softmax and their gradient, of one micro-batch.
+  int64_t logits = 0;
+  // The copy a checkpoint is written from.
+  int64_t checkpoint_copy = 0;
+  // Program, libraries and buffers, whatever the model.
+  int64_t fixed = 0;
+
+  int64_t Total() const {
+    return parameters + gradients + optimizer + activations + logits + checkpoint_copy + fixed;
+  }
+};
+
+MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
+                              int32_t sequence, OptimizerKind optimizer);
+
+// EstimateMemory(...).Total().
+int64_t MemoryBytes(const ModelShape& shape, Precision precision, int32_t micro_batch,
+                    int32_t sequence, OptimizerKind optimizer);
+
+}  // namespace muster::planner
+
+#endif  // MUSTER_PLANNER_MODEL_PRESETS_H_

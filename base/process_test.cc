@@ -1,0 +1,152 @@
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "base/fake_process.h"
+#include "gtest/gtest.h"
+
+namespace muster {
+namespace {
+
+ExitStatus WaitFor(Process& process) {
+  pollfd fd = {process.poll_fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&fd, 1, 20'000), 1) << "process did not end";
+  const auto exit = process.Poll();
+  EXPECT_TRUE(exit.ok() && exit->has_value());
+  return exit.ok() && exit->has_value() ? **exit : ExitStatus{};
+}
+
+std::string ReadAll(int fd) {
+  std::string text;
+  char bytes[512];
+  while (true) {
+    const ssize_t n = read(fd, bytes, sizeof(bytes));
+    if (n <= 0) return text;
+    text.append(bytes, static_cast<size_t>(n));
+  }
+}
+
+ProcessSpec Shell(const std::string& script) {
+  ProcessSpec spec;
+  spec.argv = {"sh", "-c", script};
+  spec.env = {"PATH=/usr/bin:/bin"};
+  spec.group = ProcessSpec::Group::kProcessGroup;
+  return spec;
+}
+
+std::unique_ptr<Process> Start(const ProcessSpec& spec) {
+  auto process = ProcessLauncher::Real().Launch(spec);
+  EXPECT_TRUE(process.ok()) << process.status();
+  return *std::move(process);
+}
+
+TEST(ProcessTest, ReportsCodeAndSignal) {
+  EXPECT_EQ(WaitFor(*Start(Shell("exit 3"))), (ExitStatus{.code = 3}));
+  auto process = Start(Shell("sleep 100"));
+  EXPECT_FALSE((*process->Poll()).has_value());
+  ASSERT_TRUE(process->SignalGroup(SIGKILL).ok());
+  const ExitStatus exit = WaitFor(*process);
+  EXPECT_EQ(exit, (ExitStatus{.code = 137, .signal = 9}));
+  EXPECT_EQ(DescribeExit(exit), "killed by SIGKILL (9)");
+  EXPECT_EQ(process->Signal(SIGTERM).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(process->SignalGroup(SIGTERM).code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ProcessTest, MissingProgramIsNotFoundAndNamed) {
+  ProcessSpec spec = Shell("");
+  spec.argv = {"/no/such/program"};
+  const auto process = ProcessLauncher::Real().Launch(spec);
+  EXPECT_EQ(process.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(process.status().message(),
+            "cannot execute /no/such/program: No such file or directory");
+  spec.argv = {"/etc/passwd"};
+  EXPECT_EQ(ProcessLauncher::Real().Launch(spec).status().code(),
+            absl::StatusCode::kPermissionDenied);
+}
+
+TEST(ProcessTest, GivesExactlyTheMappedDescriptorsEnvironmentAndFolder) {
+  int out[2], extra[2], leaked[2];
+  ASSERT_EQ(pipe(out), 0);
+  ASSERT_EQ(pipe(extra), 0);
+  ASSERT_EQ(pipe(leaked), 0);  // without O_CLOEXEC, as a careless library would
+  // Swapped on purpose: 3 and 4 are likely to be in use in this process.
+  ProcessSpec spec = Shell("echo $A $(pwd) $PATH; ls /proc/$$/fd | tr '\\n' ' '; echo extra >&3");
+  spec.env.push_back("A=b");
+  spec.cwd = "/tmp";
+  spec.fds = {{out[1], 1}, {extra[1], 3}};
+  auto process = Start(spec);
+  for (int fd : {out[1], extra[1], leaked[0], leaked[1]}) close(fd);
+  EXPECT_EQ(WaitFor(*process).code, 0);
+  EXPECT_EQ(ReadAll(out[0]), "b /tmp /usr/bin:/bin\n0 1 2 3 ");
+  EXPECT_EQ(ReadAll(extra[0]), "extra\n");
+  close(out[0]);
+  close(extra[0]);
+}
+
+TEST(ProcessTest, DiesWithTheThreadThatLaunchedIt) {
+  std::unique_ptr<Process> process;
+  std::thread launcher([&] {
+    ProcessSpec spec = Shell("sleep 100");
+    spec.die_with_parent = true;
+    process = Start(spec);
+  });
+  launcher.join();
+  EXPECT_EQ(WaitFor(*process).signal, SIGKILL);
+}
+
+TEST(ProcessTest, AdoptsOnlyTheVeryProcess) {
+  auto process = Start(Shell("sleep 100"));
+  ProcessLauncher& launcher = ProcessLauncher::Real();
+  EXPECT_EQ(launcher.Adopt(process->pid(), process->start_time() + 1).status().code(),
+            absl::StatusCode::kNotFound);
+  auto adopted = launcher.Adopt(process->pid(), process->start_time());
+  ASSERT_TRUE(adopted.ok()) << adopted.status();
+  EXPECT_FALSE((*(*adopted)->Poll()).has_value());
+  ASSERT_TRUE((*adopted)->Signal(SIGKILL).ok());
+  const ExitStatus exit = WaitFor(**adopted);
+  EXPECT_FALSE(exit.known);
+  EXPECT_EQ(WaitFor(*process).signal, SIGKILL);
+  EXPECT_EQ(launcher.Adopt(process->pid(), process->start_time()).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(ProcessTest, FindsWhatIsLeftOfASession) {
+  int out[2];
+  ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
+  ProcessSpec spec = Shell("sleep 100 & echo started; exit 0");
+  spec.group = ProcessSpec::Group::kSession;
+  spec.fds = {{out[1], 1}};
+  auto process = Start(spec);
+  close(out[1]);
+  pollfd fd = {process->poll_fd(), POLLIN, 0};
+  ASSERT_EQ(poll(&fd, 1, 20'000), 1);
+  EXPECT_EQ(ProcessLauncher::Real().SignalSession(process->pid(), SIGKILL), 1);
+  EXPECT_EQ(ReadAll(out[0]), "started\n");  // ends only when the last writer has ended
+  EXPECT_EQ(WaitFor(*process).code, 0);
+  close(out[0]);
+}
+
+TEST(FakeProcessTest, Behaves) {
+  FakeProcessLauncher launcher;
+  auto process = launcher.Launch(Shell("x"));
+  ASSERT_TRUE(process.ok());
+  launcher.state((*process)->pid()).ignores_term = true;
+  EXPECT_TRUE((*process)->Signal(SIGTERM).ok());
+  EXPECT_FALSE((*(*process)->Poll()).has_value());
+  EXPECT_TRUE((*process)->Signal(SIGKILL).ok());
+  EXPECT_EQ(**(*process)->Poll(), (ExitStatus{.code = 137, .signal = 9}));
+  EXPECT_EQ((*process)->Signal(SIGTERM).code(), absl::StatusCode::kNotFound);
+  launcher.FailNextLaunch(absl::NotFoundError("gone"));
+  EXPECT_EQ(launcher.Launch(Shell("x")).status().message(), "gone");
+  EXPECT_TRUE(launcher.Launch(Shell("x")).ok());
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,70 @@
+#ifndef MUSTER_TRAINER_MODEL_BLOCK_H_
+#define MUSTER_TRAINER_MODEL_BLOCK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "c10/core/ScalarType.h"
+#include "trainer/model/parameter.h"
+
+namespace muster::trainer {
+
+struct MeshCoordinates {
+  int pipeline = 0;
+  int data = 0;
+  int context = 0;
+  int tensor = 0;
+  int expert = 0;
+};
+
+// Everything a block may depend on besides its inputs and parameters.
+struct MicroBatchContext {
+  at::Tensor tokens;             // int64 [batch, sequence]
+  at::Tensor labels;             // int64 [batch, sequence]; kIgnoredLabel is no valid token
+  at::Tensor positions;          // int64 [sequence]
+  std::vector<int64_t> samples;  // global sample index of each row
+  int64_t step = 0;              // the step being computed; counts from 1
+  uint64_t seed = 0;
+  bool training = true;  // dropout on
+  // The type of matrix products; parameters and residual stream keep the type of the parameters.
+  c10::ScalarType compute_type = c10::ScalarType::Float;
+  MeshCoordinates mesh;
+};
+
+inline constexpr int64_t kIgnoredLabel = -100;
+
+// Of the last block: tensors[0] is the loss summed over valid tokens (a scalar).
+struct BlockOutput {
+  std::vector<at::Tensor> tensors;
+  std::vector<at::Tensor> auxiliary_losses;
+};
+
+// A piece of a model that runs as one task. Forward is a pure function of inputs, context and the
+// bound parameters: computed twice it gives the same bits (activation recompute relies on it). Not
+// thread-safe. LibTorch exceptions pass through; the engine catches them.
+class Block {
+ public:
+  virtual ~Block() = default;
+
+  virtual std::string name() const = 0;
+  virtual const std::vector<ParameterSpec>& parameters() const = 0;
+  // Hands over views of the units' memory, in the order of parameters(). Called before Forward.
+  virtual void Bind(std::vector<at::Tensor> views) = 0;
+  virtual BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) = 0;
+  // Whether BackwardInput and BackwardWeight may be run apart.
+  virtual bool can_split_backward() const { return false; }
+};
+
+// A model is a list of blocks: the output tensors of one are the inputs of the next.
+struct Model {
+  std::vector<std::unique_ptr<Block>> blocks;
+  // What Hugging Face reads as config.json.
+  std::string config_json;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_MODEL_BLOCK_H_

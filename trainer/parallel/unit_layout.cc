@@ -1,0 +1,94 @@
+#include "trainer/parallel/unit_layout.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::trainer {
+namespace {
+
+int64_t RoundUp(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+
+// Who declares each name.
+absl::StatusOr<std::map<std::string, std::vector<int>>> FindUsers(
+    const std::vector<BlockParameters>& blocks) {
+  std::map<std::string, std::vector<int>> users;
+  std::map<std::string, const ParameterSpec*> first;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    for (const ParameterSpec& spec : blocks[b].parameters) {
+      std::vector<int>& of = users[spec.name];
+      if (!of.empty() && of.back() == static_cast<int>(b)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("block ", blocks[b].block, " declares ", spec.name, " twice"));
+      }
+      of.push_back(static_cast<int>(b));
+      const auto [it, fresh] = first.emplace(spec.name, &spec);
+      if (!fresh && !(*it->second == spec)) {
+        return absl::InvalidArgumentError(absl::StrCat("blocks ", blocks[of.front()].block, " and ",
+                                                       blocks[b].block, " declare ", spec.name,
+                                                       " differently"));
+      }
+    }
+  }
+  return users;
+}
+
+// Gives each tensor its offset, those under decay first.
+void Place(UnitLayout& unit) {
+  std::stable_sort(
+      unit.tensors.begin(), unit.tensors.end(),
+      [](const UnitTensor& a, const UnitTensor& b) { return a.spec.decay > b.spec.decay; });
+  int64_t offset = 0;
+  for (UnitTensor& tensor : unit.tensors) {
+    tensor.size = 1;
+    for (const int64_t d : tensor.spec.shape) tensor.size *= d;
+    tensor.offset = offset;
+    offset += RoundUp(tensor.size, kTensorAlignment);
+    if (tensor.spec.decay) unit.decay_elements = offset;
+  }
+  unit.elements = RoundUp(offset, kChunkElements);
+}
+
+}  // namespace
+
+int64_t ModelLayout::chunks() const {
+  int64_t sum = 0;
+  for (const UnitLayout& unit : units) sum += unit.chunks();
+  return sum;
+}
+
+absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks) {
+  auto users = FindUsers(blocks);
+  if (!users.ok()) return users.status();
+  ModelLayout layout;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    UnitLayout own{.name = blocks[b].block, .users = {static_cast<int>(b)}};
+    for (const ParameterSpec& spec : blocks[b].parameters) {
+      const std::vector<int>& of = users->at(spec.name);
+      if (of.size() == 1) {
+        own.tensors.push_back({.spec = spec});
+      } else if (of.front() == static_cast<int>(b)) {
+        layout.units.push_back({.name = spec.name, .users = of, .tensors = {{.spec = spec}}});
+      }
+    }
+    if (!own.tensors.empty()) layout.units.push_back(std::move(own));
+  }
+  std::map<std::string, ParameterPlace> places;
+  for (size_t u = 0; u < layout.units.size(); ++u) {
+    Place(layout.units[u]);
+    const std::vector<UnitTensor>& tensors = layout.units[u].tensors;
+    for (size_t t = 0; t < tensors.size(); ++t) {
+      places[tensors[t].spec.name] = {static_cast<int>(u), static_cast<int>(t)};
+    }
+  }
+  for (const BlockParameters& block : blocks) {
+    std::vector<ParameterPlace>& of = layout.places.emplace_back();
+    for (const ParameterSpec& spec : block.parameters) of.push_back(places.at(spec.name));
+  }
+  return layout;
+}
+
+}  // namespace muster::trainer

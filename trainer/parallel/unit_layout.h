@@ -1,0 +1,67 @@
+#ifndef MUSTER_TRAINER_PARALLEL_UNIT_LAYOUT_H_
+#define MUSTER_TRAINER_PARALLEL_UNIT_LAYOUT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "trainer/model/parameter.h"
+
+namespace muster::trainer {
+
+// Where each parameter lies in flat memory. Pure. Sizes are elements unless a name says bytes.
+
+// Units are cut into chunks of this many elements, whatever the world size: every statistic is a
+// per-chunk partial and every slice a run of whole chunks.
+inline constexpr int64_t kChunkElements = 4096;
+// Tensors start at multiples of 64 bytes of the narrowest parameter type (4 bytes).
+inline constexpr int64_t kTensorAlignment = 16;
+
+struct UnitTensor {
+  ParameterSpec spec;
+  int64_t offset = 0;
+  int64_t size = 0;
+};
+
+// The unit of reducing, gathering and applying. Padding is at a tensor's end and at the unit's end,
+// and always zero.
+struct UnitLayout {
+  std::string name;
+  // Blocks whose backward adds to this unit's gradient, ascending. The gradient of a micro-batch is
+  // final after the backward of users.front(), the last to run.
+  std::vector<int> users;
+  // Tensors under weight decay first, so the unit is two runs at most.
+  std::vector<UnitTensor> tensors;
+  int64_t decay_elements = 0;
+  int64_t elements = 0;  // a multiple of kChunkElements
+
+  int64_t chunks() const { return elements / kChunkElements; }
+};
+
+struct ParameterPlace {
+  int unit = 0;
+  int tensor = 0;
+};
+
+struct ModelLayout {
+  std::vector<UnitLayout> units;
+  // For each block, for each of its parameters in order: where it lies.
+  std::vector<std::vector<ParameterPlace>> places;
+
+  // Chunks of all units together; units are numbered one after the other.
+  int64_t chunks() const;
+};
+
+struct BlockParameters {
+  std::string block;
+  std::vector<ParameterSpec> parameters;
+};
+
+// One unit per block that has parameters of its own, and one per tensor that several blocks share.
+// InvalidArgument when blocks disagree about a shared tensor or one block declares a name twice.
+absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_PARALLEL_UNIT_LAYOUT_H_

@@ -1,0 +1,30 @@
+#include "cli/commands.h"
+
+#include <cstdio>
+
+#include "base/exit_codes.h"
+
+namespace muster::cli {
+
+const std::vector<Command>& Commands() {
+  static const auto* commands = new std::vector<Command>{
+      {"run", "run FILE", "train the job of a manifest on this machine", &RunMain},
+      {"get", "get [JOB] [--json]", "list jobs, or show one", &GetMain},
+      {"describe", "describe [JOB]", "everything known of one job", &DescribeMain},
+      {"logs", "logs [JOB] [--worker N] [--rank N] [--follow]", "print the workers' logs",
+       &LogsMain},
+      {"stop", "stop [JOB]", "save a checkpoint and suspend a running job", &StopMain},
+      {"resume", "resume [JOB]", "go on with a suspended job", &ResumeMain},
+      {"checkpoints", "checkpoints [JOB | --dir DIR] [--json]", "list a job's checkpoints",
+       &CheckpointsMain},
+  };
+  return *commands;
+}
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "muster: %s\n", std::string(status.message()).c_str());
+  const bool mendable = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+  return mendable ? kExitBadInput : kExitFailed;
+}
+
+}  // namespace muster::cli

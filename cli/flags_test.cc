@@ -1,0 +1,43 @@
+#include "cli/flags.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::ElementsAre;
+
+const std::vector<FlagSpec> kSpecs = {{"rank", "which rank"}, {"json", "as JSON", true}};
+
+TEST(Flags, TakesValuesSwitchesAndPositionals) {
+  const auto flags = Flags::Parse({"a", "--rank", "3", "--json", "b", "--", "--rank"}, kSpecs);
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(*flags->GetInt("rank", 0), 3);
+  EXPECT_TRUE(flags->Has("json"));
+  EXPECT_THAT(flags->positional(), ElementsAre("a", "b", "--rank"));
+}
+
+TEST(Flags, TakesAnEqualsSign) {
+  EXPECT_EQ(Flags::Parse({"--rank=x=y"}, kSpecs)->Get("rank", ""), "x=y");
+}
+
+TEST(Flags, AnUnknownOneListsThoseThereAre) {
+  EXPECT_EQ(Flags::Parse({"--rnak", "1"}, kSpecs).status(),
+            absl::InvalidArgumentError("there is no flag --rnak; there are --rank, --json"));
+}
+
+TEST(Flags, AMissingValueAndAValueForASwitchAreErrors) {
+  EXPECT_EQ(Flags::Parse({"--rank"}, kSpecs).status(),
+            absl::InvalidArgumentError("--rank needs a value: which rank"));
+  EXPECT_EQ(Flags::Parse({"--json=1"}, kSpecs).status(),
+            absl::InvalidArgumentError("--json takes no value"));
+}
+
+TEST(Flags, ANumberMustBeOne) {
+  EXPECT_EQ(Flags::Parse({"--rank=two"}, kSpecs)->GetInt("rank", 0).status(),
+            absl::InvalidArgumentError("--rank needs a whole number, not 'two'"));
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,166 @@
+// `muster get` and `muster describe`: jobs as people read them.
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/exit_codes.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/history.h"
+#include "cli/job_paths.h"
+#include "cli/local_jobs.h"
+#include "cli/loss_curve.h"
+#include "cli/progress_line.h"
+
+namespace muster::cli {
+namespace {
+
+using control::TrainingJob;
+
+const std::vector<FlagSpec>& GetFlags() {
+  static const auto* flags = new std::vector<FlagSpec>{
+      {"state-dir", "where jobs keep their state"},
+      {"json", "print the objects as JSON", /*is_switch=*/true},
+  };
+  return *flags;
+}
+
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+
+// A job whose `muster run` is gone is not training, whatever its status still says.
+std::string StateOf(const TrainingJob& job, bool live) {
+  const std::string state = job.status.state();
+  const bool settled = state == "Succeeded" || state == "Failed" || state == "Suspended";
+  return live || settled ? OrDash(state) : absl::StrCat(OrDash(state), " (no operator)");
+}
+
+std::string Row(const TrainingJob& job, bool live, const History& history) {
+  const auto& progress = job.status.progress();
+  std::string loss = progress.has_loss() ? absl::StrFormat("%.4f", progress.loss()) : "-";
+  int64_t step = progress.step();
+  if (history.last_step() > step) {
+    step = history.last_step();
+    loss = absl::StrFormat("%.4f", history.steps().rbegin()->second.loss());
+  }
+  return absl::StrFormat(
+      "%-24s %-14s %-9s %-14s %-9s %s\n", job.name, StateOf(job, live),
+      absl::StrCat(job.status.workers().ready(), "/", job.spec.workers().count()),
+      absl::StrCat(step, "/", job.spec.trainer().train().steps()), loss,
+      OrDash(job.status.checkpoint().uri()));
+}
+
+absl::StatusOr<TrainingJob> Load(const JobPaths& paths, bool& live,
+                                 std::unique_ptr<History>& history) {
+  live = FindLiveOperator(FileSystem(), paths).has_value();
+  auto loaded = History::Load(FileSystem(), paths.history());
+  if (!loaded.ok()) return loaded.status();
+  history = *std::move(loaded);
+  return ReadJob(paths);
+}
+
+int PrintJson(const std::vector<JobPaths>& all) {
+  Json items = Json::array();
+  for (const JobPaths& paths : all) {
+    const absl::StatusOr<TrainingJob> job = ReadJob(paths);
+    if (!job.ok()) return Fail(job.status());
+    items.push_back(control::ToJson(*job));
+  }
+  const Json out = all.size() == 1 ? items[0] : Json({{"kind", "List"}, {"items", items}});
+  std::printf("%s\n", DumpJson(out, 2).c_str());
+  return kExitOk;
+}
+
+void PrintConditions(const TrainingJob& job) {
+  std::printf("\nConditions:\n");
+  for (const auto& c : job.status.conditions()) {
+    std::printf("  %-14s %-8s %-22s %s  %s\n", c.type().c_str(), c.status().c_str(),
+                c.reason().c_str(), c.last_transition_time().c_str(), c.message().c_str());
+  }
+}
+
+void PrintDetails(const TrainingJob& job, bool live, const History& history) {
+  const auto& status = job.status;
+  std::printf("Name:        %s\n", job.name.c_str());
+  std::printf("State:       %s\n", StateOf(job, live).c_str());
+  std::printf("Workers:     %d ready of %d\n", status.workers().ready(),
+              status.workers().desired());
+  std::printf("Round:       %ld (term %ld)\n", static_cast<long>(status.round()),
+              static_cast<long>(status.term()));
+  std::printf("Step:        %ld of %ld\n",
+              static_cast<long>(std::max(history.last_step(), status.progress().step())),
+              static_cast<long>(job.spec.trainer().train().steps()));
+  if (!history.steps().empty()) {
+    std::printf("Loss:        %.4f\n", history.steps().rbegin()->second.loss());
+    std::printf("Tokens/s:    %s\n", Short(history.tokens_per_second()).c_str());
+  }
+  if (status.has_checkpoint()) {
+    std::printf("Checkpoint:  step %ld, %s\n", static_cast<long>(status.checkpoint().step()),
+                status.checkpoint().uri().c_str());
+  }
+  if (status.failures().count() > 0) {
+    std::printf("Failures:    %d; the first: %s\n", status.failures().count(),
+                status.failures().evidence().c_str());
+  }
+  PrintConditions(job);
+  const std::string curve = LossCurveBraille(history.Curve(), 60, 8);
+  if (!curve.empty()) std::printf("\nLoss:\n%s", curve.c_str());
+}
+
+}  // namespace
+
+int GetMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(arguments, GetFlags());
+  if (!flags.ok()) return Fail(flags.status());
+  const auto root = StateRoot(flags->Get("state-dir", ""));
+  if (!root.ok()) return Fail(root.status());
+  std::vector<JobPaths> all;
+  if (!flags->positional().empty()) {
+    const auto paths = FindJob(FileSystem(), *root, flags->positional()[0]);
+    if (!paths.ok()) return Fail(paths.status());
+    all.push_back(*paths);
+  } else {
+    const auto jobs = LocalJobs(FileSystem(), *root);
+    if (!jobs.ok()) return Fail(jobs.status());
+    for (const std::string& job : *jobs) all.push_back({*root, job});
+  }
+  if (flags->Has("json")) return PrintJson(all);
+  if (all.empty()) {
+    std::printf("no jobs in %s\n", root->c_str());
+    return kExitOk;
+  }
+  std::printf("%-24s %-14s %-9s %-14s %-9s %s\n", "NAME", "STATE", "WORKERS", "STEP", "LOSS",
+              "CHECKPOINT");
+  for (const JobPaths& paths : all) {
+    bool live = false;
+    std::unique_ptr<History> history;
+    const auto job = Load(paths, live, history);
+    if (job.ok()) {
+      std::printf("%s", Row(*job, live, *history).c_str());
+    } else {
+      std::printf("%-24s %s\n", paths.job.c_str(), std::string(job.status().message()).c_str());
+    }
+  }
+  return kExitOk;
+}
+
+int DescribeMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(arguments, GetFlags());
+  if (!flags.ok()) return Fail(flags.status());
+  const auto root = StateRoot(flags->Get("state-dir", ""));
+  if (!root.ok()) return Fail(root.status());
+  const auto paths =
+      FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
+  if (!paths.ok()) return Fail(paths.status());
+  if (flags->Has("json")) return PrintJson({*paths});
+  bool live = false;
+  std::unique_ptr<History> history;
+  const auto job = Load(*paths, live, history);
+  if (!job.ok()) return Fail(job.status());
+  PrintDetails(*job, live, *history);
+  return kExitOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,66 @@
+#include "cli/job_paths.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/hash.h"
+
+namespace muster::cli {
+
+std::string JobPaths::socket() const {
+  return absl::StrFormat("/tmp/muster-%d/%016x.sock", getuid(), Hash64(folder()));
+}
+
+absl::StatusOr<std::string> StateRoot(absl::string_view flag) {
+  if (!flag.empty()) return Absolute(flag);
+  if (const char* dir = std::getenv("MUSTER_STATE_DIR"); dir != nullptr && *dir != '\0') {
+    return Absolute(dir);
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    return JoinPath(home, ".local/state/muster");
+  }
+  return absl::InvalidArgumentError(
+      "no place for the job's state: set HOME or MUSTER_STATE_DIR, or give --state-dir");
+}
+
+absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::string& root) {
+  std::vector<std::string> jobs;
+  const auto entries = files.List(root);
+  if (absl::IsNotFound(entries.status())) return jobs;
+  if (!entries.ok()) return entries.status();
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.kind == FileKind::kDirectory && Exists(files, JobPaths{root, entry.name}.api())) {
+      jobs.push_back(entry.name);
+    }
+  }
+  return jobs;
+}
+
+std::string Absolute(absl::string_view path) {
+  if (path.empty() || path.find("://") != absl::string_view::npos) return std::string(path);
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(std::string(path), error);
+  return error ? std::string(path) : absolute.lexically_normal().string();
+}
+
+absl::StatusOr<std::string> FindProgram(absl::string_view package, absl::string_view name) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error)
+    return absl::InternalError(absl::StrCat("cannot read /proc/self/exe: ", error.message()));
+  const std::filesystem::path here = self.parent_path();
+  for (const std::filesystem::path& candidate :
+       {here / name, here.parent_path() / package / name}) {
+    if (access(candidate.c_str(), X_OK) == 0) return candidate.string();
+  }
+  return absl::NotFoundError(absl::StrCat("there is no program ", name, " in ", here.string(),
+                                          " nor in ", (here.parent_path() / package).string(),
+                                          "; build //", package, ":", name, " or give --",
+                                          package));
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,43 @@
+#ifndef MUSTER_CLI_JOB_PATHS_H_
+#define MUSTER_CLI_JOB_PATHS_H_
+
+#include <string>
+#include <vector>
+#include "absl/strings/string_view.h"
+
+#include "absl/status/statusor.h"
+#include "base/files.h"
+
+namespace muster::cli {
+
+// Where a local job keeps its state: one folder per job, `<root>/<job>/`.
+struct JobPaths {
+  std::string root;
+  std::string job;
+
+  std::string folder() const { return JoinPath(root, job); }
+  std::string api() const { return JoinPath(folder(), "api"); }    // the embedded API's files
+  std::string pods() const { return JoinPath(folder(), "pods"); }  // one folder per pod
+  std::string history() const { return JoinPath(folder(), "steps.jsonl"); }
+  std::string operator_file() const { return JoinPath(folder(), "operator.json"); }
+  std::string log() const { return JoinPath(folder(), "operator.log"); }
+  std::string checkpoints() const { return JoinPath(folder(), "checkpoints"); }
+  // The coordinator's socket: short, because a unix socket's path must be under 108 bytes.
+  std::string socket() const;
+};
+
+// $MUSTER_STATE_DIR, else ~/.local/state/muster; `flag` when not empty. Absolute.
+absl::StatusOr<std::string> StateRoot(absl::string_view flag);
+
+// Names of the jobs that have a folder under `root`, sorted.
+absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::string& root);
+
+// `path` made absolute against the working directory; URIs with a scheme stay as they are.
+std::string Absolute(absl::string_view path);
+
+// The program `name` beside this one: in its folder, or in ../<package>/ as Bazel lays them out.
+absl::StatusOr<std::string> FindProgram(absl::string_view package, absl::string_view name);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLI_JOB_PATHS_H_

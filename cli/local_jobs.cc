@@ -1,0 +1,84 @@
+#include "cli/local_jobs.h"
+
+#include <unistd.h>
+
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/status_macros.h"
+#include "httplib.h"
+#include "operator/kube/memory_api.h"
+
+namespace muster::cli {
+
+std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths) {
+  const absl::StatusOr<std::string> text = ReadFile(files, paths.operator_file(), 4096);
+  if (!text.ok()) return std::nullopt;
+  const absl::StatusOr<Json> json = ParseJson(*text);
+  if (!json.ok() || !json->is_object()) return std::nullopt;
+  const Json pid = json->value("pid", Json()), started = json->value("started", Json());
+  if (!pid.is_number_integer() || !started.is_number_integer()) return std::nullopt;
+  // A pid may be taken by another process by now; its start time tells.
+  const auto start_time = ProcessStartTime(pid.get<int>());
+  if (!start_time.ok() || static_cast<int64_t>(*start_time) != started.get<int64_t>()) {
+    return std::nullopt;
+  }
+  return LiveOperator{pid.get<int>(), json->value("http", std::string())};
+}
+
+absl::Status WriteLiveOperator(Files& files, const JobPaths& paths, const std::string& http) {
+  MUSTER_ASSIGN_OR_RETURN(const auto started, ProcessStartTime(getpid()));
+  const Json json = {{"pid", getpid()}, {"started", static_cast<int64_t>(started)}, {"http", http}};
+  return WriteFileAtomically(files, paths.operator_file(), DumpJson(json));
+}
+
+absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths) {
+  kube::MemoryApiOptions options;
+  options.directory = paths.api();
+  options.random = [engine = std::mt19937_64(1)]() mutable { return engine(); };
+  MUSTER_ASSIGN_OR_RETURN(const auto api,
+                          kube::MemoryApi::OpenReadOnly(Clock::Real(), std::move(options)));
+  MUSTER_ASSIGN_OR_RETURN(const kube::ObjectList list, api->List(kube::kTrainingJobs, {}));
+  if (list.items.empty()) {
+    return absl::NotFoundError(absl::StrCat("no job in ", paths.folder(), " yet"));
+  }
+  return control::ParseTrainingJob(list.items[0]);
+}
+
+absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, LocalJobs(files, root));
+  const std::string known =
+      jobs.empty() ? absl::StrCat("there are no jobs in ", root)
+                   : absl::StrCat("there are: ", absl::StrJoin(jobs, ", "), " (in ", root, ")");
+  if (name.empty() && jobs.size() == 1) return JobPaths{root, jobs[0]};
+  if (name.empty()) return absl::NotFoundError(absl::StrCat("name a job; ", known));
+  for (const std::string& job : jobs) {
+    if (job == name) return JobPaths{root, job};
+  }
+  return absl::NotFoundError(absl::StrCat("there is no job '", name, "'; ", known));
+}
+
+absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,
+                                  const std::string& path) {
+  httplib::Client client("http://" + live.http);
+  client.set_connection_timeout(2);
+  client.set_read_timeout(10);
+  const httplib::Result result =
+      method == "POST" ? client.Post(path.c_str()) : client.Get(path.c_str());
+  if (!result) {
+    return absl::UnavailableError(
+        absl::StrCat("the operator at ", live.http, " (pid ", live.pid,
+                     ") does not answer: ", httplib::to_string(result.error())));
+  }
+  absl::StatusOr<Json> json = ParseJson(result->body);
+  if (result->status >= 200 && result->status < 300) return json;
+  const std::string message =
+      json.ok() && json->is_object() ? json->value("error", result->body) : result->body;
+  return absl::FailedPreconditionError(absl::StrCat("the operator answered ", result->status,
+                                                    " to ", method, " ", path, ": ", message));
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,39 @@
+#ifndef MUSTER_CLI_LOCAL_JOBS_H_
+#define MUSTER_CLI_LOCAL_JOBS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "cli/job_paths.h"
+#include "operator/api/training_job.h"
+
+namespace muster::cli {
+
+// The `muster run` that owns a job's state now.
+struct LiveOperator {
+  int pid = 0;
+  std::string http;  // host:port
+};
+
+// Empty when none runs: there is no file, or the process it names is gone or another.
+std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths);
+absl::Status WriteLiveOperator(Files& files, const JobPaths& paths, const std::string& http);
+
+// The job as its embedded API has it on disk, also while `muster run` writes there.
+absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths);
+
+// The job named, or the only one there is when `name` is empty. NotFound lists those there are.
+absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name);
+
+// Calls the operator's JSON API. Unavailable when it does not answer; its own error otherwise.
+absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,
+                                  const std::string& path);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLI_LOCAL_JOBS_H_

@@ -1,0 +1,71 @@
+#include "cli/loss_curve.h"
+
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<LossPoint> Falling(int count) {
+  std::vector<LossPoint> points;
+  for (int i = 1; i <= count; ++i) points.push_back({i, 4.0 - 3.0 * i / count, std::nullopt});
+  return points;
+}
+
+TEST(LossCurveSvg, DrawsTrainingValidationAndFloor) {
+  std::vector<LossPoint> points = Falling(100);
+  points[49].validation_loss = 2.6;
+  points[99].validation_loss = 1.2;
+  const std::string svg = LossCurveSvg(points, "a<b", 2.0, "unigram entropy");
+  EXPECT_THAT(svg, HasSubstr("a&lt;b"));
+  EXPECT_THAT(svg, HasSubstr("validation loss"));
+  EXPECT_THAT(svg, HasSubstr("unigram entropy 2.000"));
+  EXPECT_THAT(svg, HasSubstr("stroke-dasharray"));
+}
+
+TEST(LossCurveSvg, LeavesOutWhatIsNotFinite) {
+  std::vector<LossPoint> points = Falling(3);
+  points.push_back({4, std::nan(""), std::nullopt});
+  points.push_back({5, INFINITY, std::nullopt});
+  const std::string svg = LossCurveSvg(points, "t");
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(LossCurveSvg, WithoutPointsSaysSo) {
+  EXPECT_THAT(LossCurveSvg({}, "t"), HasSubstr("no steps yet"));
+}
+
+TEST(LossCurveSvg, OneStepAndAFlatCurveHaveAxes) {
+  EXPECT_THAT(LossCurveSvg({{7, 2.0, std::nullopt}}, "t"), Not(HasSubstr("nan")));
+  EXPECT_THAT(LossCurveSvg({{1, 2.0, std::nullopt}, {2, 2.0, std::nullopt}}, "t"),
+              Not(HasSubstr("nan")));
+}
+
+TEST(LossCurveBraille, AFallingCurveGoesFromTopLeftToBottomRight) {
+  const std::string text = LossCurveBraille(Falling(400), 20, 4);
+  std::vector<std::string> lines;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = text.find('\n', start);
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  ASSERT_EQ(lines.size(), 5u);
+  const std::string blank = "\xE2\xA0\x80";
+  EXPECT_NE(lines[0].substr(10, 3), blank);
+  EXPECT_EQ(lines[3].substr(10, 3), blank);
+  EXPECT_EQ(lines[0].substr(lines[0].size() - 3), blank);
+  EXPECT_NE(lines[3].substr(lines[3].size() - 3), blank);
+  EXPECT_THAT(lines[4], HasSubstr("step 1"));
+  EXPECT_THAT(lines[4], HasSubstr("400"));
+}
+
+TEST(LossCurveBraille, NeedsTwoPoints) { EXPECT_EQ(LossCurveBraille(Falling(1), 20, 4), ""); }
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,262 @@
+// `muster run` and `muster resume`: one job on this machine, from start to summary.
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/exit_codes.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/local_jobs.h"
+#include "cli/loss_curve.h"
+#include "cli/run_session.h"
+#include "cli/summary.h"
+#include "operator/api/manifest.h"
+
+namespace muster::cli {
+namespace {
+
+using control::TrainingJob;
+
+constexpr absl::Duration kPoll = absl::Milliseconds(100);
+constexpr absl::Duration kPlainLineEvery = absl::Seconds(5);
+
+volatile std::sig_atomic_t interrupts = 0;
+
+void OnInterrupt(int) { interrupts = interrupts + 1; }
+
+const std::vector<FlagSpec>& RunFlags() {
+  static const auto* flags = new std::vector<FlagSpec>{
+      {"state-dir", "where jobs keep their state"},
+      {"agent", "path of muster-agent"},
+      {"trainer", "path of muster-trainer"},
+      {"quiet", "no progress lines", /*is_switch=*/true},
+  };
+  return *flags;
+}
+
+int TerminalColumns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
+// Redraws one line on a terminal; elsewhere prints a plain one every few seconds and on a change.
+class ProgressPrinter {
+ public:
+  explicit ProgressPrinter(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+  void Show(const ProgressView& view, absl::Time now) {
+    if (quiet_) return;
+    if (terminal_) {
+      std::fprintf(stderr, "\r\033[K%s", TerminalLine(view, TerminalColumns() - 1).c_str());
+      std::fflush(stderr);
+      drawn_ = true;
+      return;
+    }
+    if (view.state == last_state_ && now - last_ < kPlainLineEvery) return;
+    if (view.state == last_state_ && view.step == last_step_) return;
+    std::fprintf(stderr, "%s\n", PlainLine(view).c_str());
+    last_ = now;
+    last_state_ = view.state;
+    last_step_ = view.step;
+  }
+  // Before anything else is printed.
+  void Clear() {
+    if (drawn_) std::fprintf(stderr, "\r\033[K");
+    drawn_ = false;
+  }
+
+ private:
+  const bool quiet_;
+  const bool terminal_;
+  bool drawn_ = false;
+  absl::Time last_ = absl::InfinitePast();
+  std::string last_state_;
+  int64_t last_step_ = -1;
+};
+
+bool IsOver(const std::string& state) {
+  return state == "Succeeded" || state == "Failed" || state == "Suspended";
+}
+
+// What people typed is relative to where they typed it; the workers run elsewhere.
+void MakePathsAbsolute(const JobPaths& paths, TrainingJob& job) {
+  auto& spec = job.spec;
+  if (!spec.has_trainer()) return;
+  auto& data = *spec.mutable_trainer()->mutable_data();
+  if (data.has_uri()) data.set_uri(Absolute(data.uri()));
+  if (data.tokenizer().has_uri()) {
+    data.mutable_tokenizer()->set_uri(Absolute(data.tokenizer().uri()));
+  }
+  auto& checkpoint = *spec.mutable_checkpoint();
+  checkpoint.set_uri(checkpoint.has_uri() ? Absolute(checkpoint.uri()) : paths.checkpoints());
+}
+
+std::string MessageOf(const TrainingJob& job) {
+  for (const auto& condition : job.status.conditions()) {
+    if (condition.type() == job.status.state() && condition.status() == "True") {
+      return absl::StrCat(condition.reason(), ": ", condition.message());
+    }
+  }
+  return "";
+}
+
+double WallSeconds(const TrainingJob& job) {
+  const auto start = control::ParseTime(job.status.start_time());
+  const auto end = control::ParseTime(job.status.completion_time());
+  if (!start.ok()) return 0;
+  return absl::ToDoubleSeconds((end.ok() ? *end : Clock::Real().Wall()) - *start);
+}
+
+// Writes the curve beside the checkpoint, prints it and the table.
+absl::Status PrintSummary(const TrainingJob& job, const History& history) {
+  RunFacts facts;
+  facts.job = job.name;
+  facts.state = job.status.state();
+  facts.message = facts.state == "Failed" ? MessageOf(job) : "";
+  facts.steps = job.spec.trainer().train().steps();
+  facts.wall_seconds = WallSeconds(job);
+  facts.rounds = static_cast<int>(job.status.round());
+  facts.checkpoint = job.status.checkpoint().uri();
+  if (!history.steps().empty() && job.spec.has_checkpoint()) {
+    const std::string directory = job.spec.checkpoint().uri();
+    MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(directory));
+    facts.curve = JoinPath(directory, "loss.svg");
+    const auto entropy = history.unigram_entropy();
+    MUSTER_RETURN_IF_ERROR(
+        WriteFileAtomically(FileSystem(), facts.curve,
+                            LossCurveSvg(history.Curve(), job.name, entropy, "unigram entropy")));
+  }
+  std::printf("\n%s\n%s", LossCurveBraille(history.Curve(), 70, 10).c_str(),
+              SummaryTable(facts, history).c_str());
+  return absl::OkStatus();
+}
+
+int Finish(const TrainingJob& job, const History& history) {
+  const std::string& state = job.status.state();
+  if (job.spec.has_trainer()) {
+    if (const absl::Status status = PrintSummary(job, history); !status.ok()) return Fail(status);
+  } else {
+    std::printf("job %s: %s\n", job.name.c_str(), state.c_str());
+  }
+  if (state == "Succeeded") return kExitOk;
+  if (state == "Suspended") {
+    std::printf("\ngo on with: muster resume %s\n", job.name.c_str());
+    return interrupts > 0 ? kExitSignalBase + SIGINT : kExitOk;
+  }
+  std::fprintf(stderr, "muster: job %s failed: %s\nlook at: muster logs %s\n", job.name.c_str(),
+               MessageOf(job).c_str(), job.name.c_str());
+  return kExitFailed;
+}
+
+// Until the job is over, or a second Ctrl-C.
+int Watch(RunSession& session, bool quiet) {
+  ProgressPrinter printer(quiet);
+  bool asked_to_stop = false;
+  while (true) {
+    const absl::StatusOr<TrainingJob> job = session.Job();
+    if (!job.ok()) return Fail(job.status());
+    if (const absl::Status status = session.TakeSteps(); !status.ok()) return Fail(status);
+    printer.Show(session.Progress(*job), Clock::Real().Monotonic());
+    if (IsOver(job->status.state()) &&
+        !(job->status.state() == "Suspended" && !job->spec.suspend())) {
+      printer.Clear();
+      return Finish(*job, session.history());
+    }
+    if (interrupts >= 2) {
+      printer.Clear();
+      session.KillWorkers();
+      std::fprintf(stderr, "muster: stopped at once; the newest checkpoint is kept\n");
+      return kExitSignalBase + SIGINT;
+    }
+    if (interrupts == 1 && !asked_to_stop) {
+      printer.Clear();
+      std::fprintf(stderr,
+                   "muster: saving a checkpoint and stopping; Ctrl-C again stops at once\n");
+      if (const absl::Status status = session.SetSuspended(true); !status.ok()) return Fail(status);
+      asked_to_stop = true;
+    }
+    absl::SleepFor(kPoll);
+  }
+}
+
+absl::StatusOr<SessionOptions> FindPrograms(const Flags& flags) {
+  SessionOptions options;
+  options.agent = flags.Get("agent", "");
+  options.trainer = flags.Get("trainer", "");
+  if (options.agent.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(options.agent, FindProgram("agent", "muster-agent"));
+  }
+  if (options.trainer.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(options.trainer, FindProgram("trainer", "muster-trainer"));
+  }
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<RunSession>> OpenSession(const Flags& flags, const JobPaths& paths) {
+  MUSTER_ASSIGN_OR_RETURN(SessionOptions options, FindPrograms(flags));
+  MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(paths.folder()));
+  MUSTER_RETURN_IF_ERROR(LogToFile(paths.log(), /*also_stderr=*/false));
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGINT, &OnInterrupt);
+  std::signal(SIGTERM, &OnInterrupt);
+  return RunSession::Open(paths, std::move(options));
+}
+
+int FailToOpen(const absl::Status& status) {
+  Fail(status);
+  return absl::IsFailedPrecondition(status) ? kExitRefused : kExitFailed;
+}
+
+}  // namespace
+
+int RunMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(arguments, RunFlags());
+  if (!flags.ok()) return Fail(flags.status());
+  if (flags->positional().size() != 1) {
+    return Fail(absl::InvalidArgumentError("run takes one manifest: muster run FILE"));
+  }
+  const std::string& file = flags->positional()[0];
+  const auto text = ReadFile(FileSystem(), file, control::kMaxManifestBytes + 1);
+  if (!text.ok()) return Fail(absl::InvalidArgumentError(text.status().message()));
+  control::ManifestResult manifest = control::ParseManifest(*text);
+  if (!manifest.ok()) {
+    std::fputs(control::FormatErrors(file, manifest.errors).c_str(), stderr);
+    return kExitBadInput;
+  }
+  const auto root = StateRoot(flags->Get("state-dir", ""));
+  if (!root.ok()) return Fail(root.status());
+  const JobPaths paths{*root, manifest.job.name};
+  MakePathsAbsolute(paths, manifest.job);
+  const auto session = OpenSession(*flags, paths);
+  if (!session.ok()) return FailToOpen(session.status());
+  if (const absl::Status status = (*session)->Apply(manifest.job); !status.ok())
+    return Fail(status);
+  return Watch(**session, flags->Has("quiet"));
+}
+
+int ResumeMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(arguments, RunFlags());
+  if (!flags.ok()) return Fail(flags.status());
+  const auto root = StateRoot(flags->Get("state-dir", ""));
+  if (!root.ok()) return Fail(root.status());
+  const auto paths =
+      FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
+  if (!paths.ok()) return Fail(paths.status());
+  auto job = ReadJob(*paths);
+  if (!job.ok()) return Fail(job.status());
+  const auto session = OpenSession(*flags, *paths);
+  if (!session.ok()) return FailToOpen(session.status());
+  job->spec.set_suspend(false);
+  if (const absl::Status status = (*session)->Apply(*job); !status.ok()) return Fail(status);
+  return Watch(**session, flags->Has("quiet"));
+}
+
+}  // namespace muster::cli

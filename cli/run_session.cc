@@ -1,0 +1,194 @@
+#include "cli/run_session.h"
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/logging.h"
+#include "base/process.h"
+#include "base/status_macros.h"
+#include "cli/local_jobs.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "operator/api/defaults.h"
+#include "operator/api/validation.h"
+
+namespace muster::cli {
+namespace {
+
+using control::TrainingJob;
+
+constexpr int kWriteAttempts = 20;
+
+bool IsFinished(const TrainingJob& job) {
+  return job.status.state() == "Succeeded" || job.status.state() == "Failed";
+}
+
+bool SameSpec(v1alpha1::TrainingJobSpec a, v1alpha1::TrainingJobSpec b) {
+  a.clear_suspend();
+  b.clear_suspend();
+  return google::protobuf::util::MessageDifferencer::Equals(a, b);
+}
+
+}  // namespace
+
+RunSession::RunSession(JobPaths paths, SessionOptions options)
+    : paths_(std::move(paths)), options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<RunSession>> RunSession::Open(const JobPaths& paths,
+                                                             SessionOptions options) {
+  std::unique_ptr<RunSession> session(new RunSession(paths, std::move(options)));
+  MUSTER_RETURN_IF_ERROR(session->Start());
+  return session;
+}
+
+absl::Status RunSession::Start() {
+  MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(paths_.pods()));
+  kube::MemoryApiOptions api;
+  api.directory = paths_.api();
+  api.random = [engine = std::mt19937_64(std::random_device{}())]() mutable { return engine(); };
+  auto opened = kube::MemoryApi::Open(Clock::Real(), std::move(api));
+  if (absl::IsUnavailable(opened.status())) {
+    const auto live = FindLiveOperator(FileSystem(), paths_);
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", paths_.job, " is running already",
+                     live ? absl::StrCat(" (pid ", live->pid, ")") : "",
+                     "; look at it with: muster describe ", paths_.job));
+  }
+  if (!opened.ok()) return opened.status();
+  api_ = *std::move(opened);
+  MUSTER_ASSIGN_OR_RETURN(history_, History::Open(FileSystem(), paths_.history()));
+
+  control::OperatorOptions app;
+  app.coordinator_addresses = {absl::StrCat("unix:", paths_.socket())};
+  MUSTER_ASSIGN_OR_RETURN(app_, control::OperatorApp::Create(*api_, Clock::Real(), std::move(app)));
+  MUSTER_RETURN_IF_ERROR(app_->Start());
+  MUSTER_RETURN_IF_ERROR(WriteLiveOperator(FileSystem(), paths_, app_->http_address()));
+
+  control::LocalNodesOptions nodes;
+  nodes.nodes = {{.name = "local"}};
+  nodes.agent_path = options_.agent;
+  nodes.trainer_path = options_.trainer;
+  nodes.state_dir = paths_.folder();
+  nodes_ = std::make_unique<control::LocalNodes>(std::move(nodes), *api_, ProcessLauncher::Real(),
+                                                 Clock::Real());
+  MUSTER_RETURN_IF_ERROR(nodes_->Register());
+  nodes_thread_ = std::thread([this] { RunNodes(); });
+  return absl::OkStatus();
+}
+
+RunSession::~RunSession() {
+  stopping_ = true;
+  if (nodes_thread_.joinable()) nodes_thread_.join();
+  if (app_ != nullptr) app_->Stop();
+}
+
+void RunSession::RunNodes() {
+  std::string last_error;
+  while (!stopping_) {
+    if (killing_) {
+      nodes_->StopAll(absl::ZeroDuration());
+      return;
+    }
+    const absl::Status status = nodes_->RunOnce(absl::Milliseconds(100));
+    if (!status.ok() && status.ToString() != last_error) {
+      MUSTER_LOG(WARN, "local nodes", {"error", status});
+    }
+    last_error = status.ok() ? "" : status.ToString();
+  }
+}
+
+void RunSession::KillWorkers() {
+  killing_ = true;
+  if (nodes_thread_.joinable()) nodes_thread_.join();
+}
+
+absl::Status RunSession::Apply(TrainingJob job) {
+  key_ = {job.ns, job.name};
+  const absl::StatusOr<Json> existing = api_->Get(kube::kTrainingJobs, key_);
+  if (existing.ok()) {
+    MUSTER_ASSIGN_OR_RETURN(TrainingJob current, control::ParseTrainingJob(*existing));
+    const bool same = SameSpec(current.spec, job.spec);
+    if (!IsFinished(current)) {
+      uid_ = current.uid;
+      v1alpha1::TrainingJobSpec before = current.spec, after = job.spec;
+      control::Default(before);
+      control::Default(after);
+      MUSTER_RETURN_IF_ERROR(control::ToStatus(control::ValidateUpdate(before, after)));
+      current.spec = job.spec;
+      return api_->Update(kube::kTrainingJobs, control::ToJson(current)).status();
+    }
+    if (same && current.status.state() == "Succeeded") {
+      uid_ = current.uid;
+      return absl::OkStatus();
+    }
+    MUSTER_RETURN_IF_ERROR(api_->Delete(kube::kTrainingJobs, key_));
+    for (int i = 0; i < 200 && api_->Get(kube::kTrainingJobs, key_).ok(); ++i) {
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+  } else if (!absl::IsNotFound(existing.status())) {
+    return existing.status();
+  }
+  MUSTER_ASSIGN_OR_RETURN(const Json created,
+                          api_->Create(kube::kTrainingJobs, control::ToJson(job)));
+  uid_ = kube::UidOf(created);
+  return absl::OkStatus();
+}
+
+absl::Status RunSession::SetSuspended(bool suspended) {
+  absl::Status status;
+  for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
+    MUSTER_ASSIGN_OR_RETURN(TrainingJob job, Job());
+    job.spec.set_suspend(suspended);
+    status = api_->Update(kube::kTrainingJobs, control::ToJson(job)).status();
+    if (!absl::IsAborted(status)) return status;
+  }
+  return status;
+}
+
+absl::StatusOr<TrainingJob> RunSession::Job() {
+  MUSTER_ASSIGN_OR_RETURN(const Json json, api_->Get(kube::kTrainingJobs, key_));
+  return control::ParseTrainingJob(json);
+}
+
+absl::Status RunSession::TakeSteps() {
+  // After a restart the board is empty and agents report from where they are, so nothing repeats; a
+  // board that went back to an older step shows the redone steps again.
+  const auto snapshot = app_->progress().Snapshot(uid_);
+  int64_t after = history_->last_step();
+  if (snapshot.last_step && snapshot.last_step->version().step() < after) {
+    after = snapshot.last_step->version().step() - 1;
+  }
+  for (const auto& step : app_->progress().StepsSince(uid_, after, 4096)) {
+    MUSTER_RETURN_IF_ERROR(history_->Add(step));
+  }
+  return absl::OkStatus();
+}
+
+ProgressView RunSession::Progress(const TrainingJob& job) {
+  ProgressView view;
+  const auto snapshot = app_->progress().Snapshot(uid_);
+  view.state = job.status.state().empty() ? "Pending" : job.status.state();
+  for (const auto& condition : job.status.conditions()) {
+    if (condition.status() == "True" && view.state != "Training") view.reason = condition.reason();
+  }
+  view.step = history_->last_step();
+  view.steps = job.spec.trainer().train().steps();
+  if (!history_->steps().empty()) view.loss = history_->steps().rbegin()->second.loss();
+  for (auto it = history_->steps().rbegin(); it != history_->steps().rend(); ++it) {
+    if (it->second.has_validation_loss()) {
+      view.validation_loss = it->second.validation_loss();
+      break;
+    }
+  }
+  view.tokens_per_second = snapshot.tokens_per_second;
+  view.steps_per_second = snapshot.steps_per_second;
+  view.ready = job.status.workers().ready();
+  view.desired = job.status.workers().desired();
+  view.round = job.status.round();
+  return view;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,39 @@
+// `muster stop`: asks the running operator to save a checkpoint and suspend the job.
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/exit_codes.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/job_paths.h"
+#include "cli/local_jobs.h"
+
+namespace muster::cli {
+
+int StopMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(arguments, {{"state-dir", "where jobs keep their state"}});
+  if (!flags.ok()) return Fail(flags.status());
+  const auto root = StateRoot(flags->Get("state-dir", ""));
+  if (!root.ok()) return Fail(root.status());
+  const auto paths =
+      FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
+  if (!paths.ok()) return Fail(paths.status());
+  const auto live = FindLiveOperator(FileSystem(), *paths);
+  if (!live) {
+    std::fprintf(stderr, "muster: job %s is not running; its checkpoints: muster checkpoints %s\n",
+                 paths->job.c_str(), paths->job.c_str());
+    return kExitRefused;
+  }
+  const auto job = ReadJob(*paths);
+  if (!job.ok()) return Fail(job.status());
+  const auto answer =
+      CallOperator(*live, "POST", absl::StrCat("/api/v1/jobs/", job->ns, "/", job->name, "/stop"));
+  if (!answer.ok()) return Fail(answer.status());
+  std::printf("job %s is saving a checkpoint and stopping; go on with: muster resume %s\n",
+              job->name.c_str(), job->name.c_str());
+  return kExitOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,82 @@
+#include "cli/summary.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/progress_line.h"
+
+namespace muster::cli {
+namespace {
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+void AddLosses(const History& history, Rows& rows) {
+  if (history.steps().empty()) return;
+  double best = INFINITY;
+  for (const auto& [number, step] : history.steps()) best = std::min(best, step.loss());
+  rows.emplace_back("loss", absl::StrFormat("%.4f final, %.4f best",
+                                            history.steps().rbegin()->second.loss(), best));
+  std::optional<double> last_validation;
+  for (const auto& [number, step] : history.steps()) {
+    if (step.has_validation_loss()) last_validation = step.validation_loss();
+  }
+  if (last_validation) {
+    rows.emplace_back("validation loss", absl::StrFormat("%.4f final, %.4f best", *last_validation,
+                                                         *history.best_validation_loss()));
+  }
+  if (const auto entropy = history.unigram_entropy()) {
+    std::string text = absl::StrFormat("%.4f (of the validation text)", *entropy);
+    if (last_validation) {
+      absl::StrAppendFormat(&text, ", the model is %.4f %s", std::abs(*entropy - *last_validation),
+                            *last_validation < *entropy ? "below" : "above");
+    }
+    rows.emplace_back("unigram entropy", text);
+  }
+}
+
+void AddWallTime(const RunFacts& facts, const History& history, Rows& rows) {
+  const v1alpha1::PhaseTimes& t = history.times();
+  const double total = TotalSeconds(t);
+  const double wall = std::max(facts.wall_seconds, total);
+  if (wall <= 0) return;
+  rows.emplace_back("wall time", ShortDuration(wall));
+  const std::vector<std::pair<const char*, double>> classes = {{"init", t.init()},
+                                                               {"compute", t.compute()},
+                                                               {"data", t.data()},
+                                                               {"communication", t.communication()},
+                                                               {"checkpoint", t.checkpoint()},
+                                                               {"recovery", t.recovery()},
+                                                               {"other", t.other()},
+                                                               {"outside training", wall - total}};
+  for (const auto& [name, seconds] : classes) {
+    rows.emplace_back(
+        absl::StrCat("  ", name),
+        absl::StrFormat("%8s  %5.1f %%", ShortDuration(seconds), 100 * seconds / wall));
+  }
+}
+
+}  // namespace
+
+std::string SummaryTable(const RunFacts& facts, const History& history) {
+  Rows rows;
+  rows.emplace_back("job",
+                    absl::StrCat(facts.job, ": ", facts.state,
+                                 facts.message.empty() ? "" : absl::StrCat(", ", facts.message)));
+  rows.emplace_back("steps", absl::StrCat(history.last_step(), " of ", facts.steps));
+  AddLosses(history, rows);
+  if (history.tokens_per_second() > 0) {
+    rows.emplace_back("tokens per second", Short(history.tokens_per_second()));
+  }
+  AddWallTime(facts, history, rows);
+  if (facts.rounds > 1) rows.emplace_back("rounds", absl::StrCat(facts.rounds));
+  if (!facts.checkpoint.empty()) rows.emplace_back("checkpoint", facts.checkpoint);
+  if (!facts.curve.empty()) rows.emplace_back("loss curve", facts.curve);
+  std::string out;
+  for (const auto& [name, value] : rows) absl::StrAppendFormat(&out, "%-18s %s\n", name, value);
+  return out;
+}
+
+}  // namespace muster::cli

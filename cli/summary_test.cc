@@ -1,0 +1,58 @@
+#include "cli/summary.h"
+
+#include "base/memory_files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(SummaryTable, ShowsLossesEntropyAndWhereTheTimeWent) {
+  MemoryFiles files;
+  auto history = History::Open(files, "steps.jsonl");
+  ASSERT_TRUE(history.ok());
+  for (int i = 1; i <= 4; ++i) {
+    v1alpha1::StepReport step;
+    step.mutable_version()->set_step(i);
+    step.set_loss(4.0 - 0.5 * i);
+    step.set_tokens(1000);
+    step.mutable_times()->set_compute(1.5);
+    step.mutable_times()->set_communication(0.5);
+    if (i == 4) {
+      step.set_validation_loss(2.25);
+      step.set_unigram_entropy(3.0);
+    }
+    ASSERT_TRUE((*history)->Add(step).ok());
+  }
+  RunFacts facts;
+  facts.job = "gpt";
+  facts.state = "Succeeded";
+  facts.steps = 4;
+  facts.wall_seconds = 10;
+  facts.checkpoint = "/c/step-000000004";
+  const std::string table = SummaryTable(facts, **history);
+  EXPECT_THAT(table, HasSubstr("gpt: Succeeded"));
+  EXPECT_THAT(table, HasSubstr("4 of 4"));
+  EXPECT_THAT(table, HasSubstr("2.0000 final, 2.0000 best"));
+  EXPECT_THAT(table, HasSubstr("3.0000 (of the validation text), the model is 0.7500 below"));
+  EXPECT_THAT(table, HasSubstr("tokens per second  500"));
+  EXPECT_THAT(table, HasSubstr("compute              6.0s   60.0 %"));
+  EXPECT_THAT(table, HasSubstr("outside training     2.0s   20.0 %"));
+  EXPECT_THAT(table, HasSubstr("/c/step-000000004"));
+}
+
+TEST(SummaryTable, ARunWithoutStepsHasNoLosses) {
+  MemoryFiles files;
+  RunFacts facts;
+  facts.job = "gpt";
+  facts.state = "Failed";
+  facts.message = "InvalidSpec: no data";
+  const std::string table = SummaryTable(facts, **History::Load(files, "none"));
+  EXPECT_THAT(table, HasSubstr("gpt: Failed, InvalidSpec: no data"));
+  EXPECT_THAT(table, ::testing::Not(HasSubstr("loss")));
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,111 @@
+#ifndef MUSTER_AGENT_CORE_WORKER_EVENT_H_
+#define MUSTER_AGENT_CORE_WORKER_EVENT_H_
+
+#include <string>
+#include <variant>
+
+#include "proto/muster/v1alpha1/agent_messages.pb.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
+
+// What the worker machine is told (events) and what it tells its shell to do (actions). Plain
+// values.
+//
+// A local rank has one process at a time; `generation` counts its processes from 1, so that news of
+// an earlier one is recognised.
+
+namespace muster::agent {
+
+// The control stream is up; an order or Welcome may follow.
+struct StreamOpened {};
+struct StreamClosed {};
+struct OperatorSaid {
+  v1alpha1::OperatorMessage message;
+};
+struct RankSaid {
+  int local_rank = 0;
+  int generation = 0;
+  v1alpha1::FromTrainer message;
+};
+struct RankLinkClosed {
+  int local_rank = 0;
+  int generation = 0;
+};
+struct RankEnded {
+  int local_rank = 0;
+  int generation = 0;
+  int code = 0;    // 128+signal when killed
+  int signal = 0;  // 0 when it exited
+  std::string log_tail;
+};
+// The answer to ReservePort.
+struct PortReserved {
+  v1alpha1::RoundId round;
+  int port = 0;
+};
+// SIGTERM or SIGINT to the agent itself.
+struct Terminate {
+  int signal = 0;
+};
+// Time has passed. To be sent at least every 100 ms.
+struct Tick {};
+
+using Event = std::variant<StreamOpened, StreamClosed, OperatorSaid, RankSaid, RankLinkClosed,
+                           RankEnded, PortReserved, Terminate, Tick>;
+
+// Where a rank's process stands in its round when it is launched, in torchrun's terms.
+struct RankPlacement {
+  int rank = 0;
+  int local_rank = 0;
+  int world_size = 1;
+  int local_world_size = 1;
+  int group_rank = 0;
+  int group_world_size = 1;
+  int restart_count = 0;
+  // Of rank 0; empty when not known at launch (the built-in trainer is told with Go).
+  std::string master_endpoint;
+
+  bool operator==(const RankPlacement&) const = default;
+};
+
+// A launch that fails is reported as RankEnded with code 126 or 127.
+struct LaunchRank {
+  int generation = 0;
+  RankPlacement placement;
+};
+struct KillRank {
+  int local_rank = 0;
+  int generation = 0;
+  int signal = 0;
+};
+struct SendToRank {
+  int local_rank = 0;
+  v1alpha1::ToTrainer message;
+};
+struct SendToOperator {
+  v1alpha1::AgentMessage message;
+};
+// Find a free TCP port for the user's rendezvous store; answered by PortReserved.
+struct ReservePort {
+  v1alpha1::RoundId round;
+};
+// Leave this stream and dial again, `address` first when it is not empty.
+struct Redial {
+  std::string address;
+  std::string reason;
+};
+// The last action ever: no process is left.
+struct ExitAgent {
+  int code = 0;
+  std::string reason;
+};
+
+using Action =
+    std::variant<LaunchRank, KillRank, SendToRank, SendToOperator, ReservePort, Redial, ExitAgent>;
+
+// Exit code of an agent that gave up waiting for an operator (EX_TEMPFAIL).
+inline constexpr int kExitOrphaned = 75;
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_CORE_WORKER_EVENT_H_

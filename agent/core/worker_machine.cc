@@ -1,0 +1,277 @@
+#include "agent/core/worker_machine.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::agent {
+
+using v1alpha1::AgentMessage;
+using v1alpha1::RoundId;
+using v1alpha1::ToTrainer;
+
+namespace {
+
+// A gap between ticks longer than this means that the agent itself was not running.
+constexpr absl::Duration kLongTick = absl::Seconds(1);
+
+void Put(AgentMessage& message, const v1alpha1::WorkerReady& v) { *message.mutable_ready() = v; }
+void Put(AgentMessage& message, const v1alpha1::WorkerJoined& v) { *message.mutable_joined() = v; }
+void Put(AgentMessage& message, const v1alpha1::WorkerFinished& v) {
+  *message.mutable_finished() = v;
+}
+
+}  // namespace
+
+WorkerMachine::WorkerMachine(WorkerConfig config, absl::Time now)
+    : config_(std::move(config)),
+      slots_(static_cast<size_t>(config_.ranks)),
+      detached_at_(now),
+      next_heartbeat_(now),
+      now_(now),
+      last_tick_(now) {
+  for (int i = 0; i < config_.ranks; ++i) slots_[i].local_rank = i;
+}
+
+std::vector<Action> WorkerMachine::Handle(const Event& event, absl::Time now) {
+  now_ = now;
+  actions_.clear();
+  if (phase_ == Phase::kEnded) return {};
+  std::visit([this](const auto& e) { On(e); }, event);
+  if (phase_ == Phase::kStopping) AdvanceStop();
+  return std::move(actions_);
+}
+
+void WorkerMachine::On(const StreamOpened&) {
+  AgentMessage message;
+  auto* hello = message.mutable_hello();
+  *hello->mutable_worker() = config_.worker;
+  *hello->mutable_seen() = seen_;
+  if (phase_ == Phase::kRunning) *hello->mutable_active() = round_;
+  hello->set_ranks(config_.ranks);
+  hello->set_host(config_.host);
+  hello->set_version(config_.version);
+  Do(SendToOperator{std::move(message)});
+}
+
+void WorkerMachine::On(const StreamClosed&) {
+  if (attached_) detached_at_ = now_;
+  attached_ = false;
+}
+
+void WorkerMachine::On(const OperatorSaid& event) {
+  const v1alpha1::OperatorMessage& message = event.message;
+  switch (message.kind_case()) {
+    case v1alpha1::OperatorMessage::kWelcome:
+      return OnWelcome(message.welcome());
+    case v1alpha1::OperatorMessage::kNotLeader:
+      return Do(Redial{message.not_leader().address(), "the peer is not the leader"});
+    case v1alpha1::OperatorMessage::kPrepare:
+      return OnPrepare(message.prepare());
+    case v1alpha1::OperatorMessage::kGo:
+      return OnGo(message.go());
+    case v1alpha1::OperatorMessage::kStop:
+      return OnStop(message.stop());
+    case v1alpha1::OperatorMessage::kSave:
+      return OnSave(message.save());
+    case v1alpha1::OperatorMessage::KIND_NOT_SET:
+      return;  // a newer operator's order
+  }
+}
+
+void WorkerMachine::OnWelcome(const v1alpha1::Welcome& welcome) {
+  if (welcome.term() < term_ || welcome.term() < seen_.term()) {
+    RoundId order;
+    order.set_term(welcome.term());
+    Refuse(order, "an operator of a later term was here");
+    return Do(Redial{"", "the operator's term is over"});
+  }
+  term_ = welcome.term();
+  settings_ = ReadWelcome(welcome, config_);
+  attached_ = true;
+  next_heartbeat_ = now_;
+  for (AgentMessage& report : buffer_.Take()) Do(SendToOperator{std::move(report)});
+  ReportState();
+}
+
+void WorkerMachine::Refuse(const RoundId& order, const std::string& reason) {
+  AgentMessage message;
+  *message.mutable_refused()->mutable_order() = order;
+  *message.mutable_refused()->mutable_seen() = seen_;
+  message.mutable_refused()->set_reason(reason);
+  Do(SendToOperator{std::move(message)});
+}
+
+const v1alpha1::Member* WorkerMachine::FindSelf(const v1alpha1::PrepareRound& prepare) const {
+  for (const v1alpha1::Member& member : prepare.members()) {
+    if (member.worker().index() == config_.worker.index() &&
+        member.worker().incarnation() == config_.worker.incarnation()) {
+      return &member;
+    }
+  }
+  return nullptr;
+}
+
+std::string WorkerMachine::WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const {
+  if (Less(prepare.round(), seen_)) return "a later round was ordered";
+  if (!settings_.has_value()) return "no welcome yet";
+  if (phase_ == Phase::kStopping) return "this worker is stopping";
+  if (Same(prepare.round(), seen_)) return "this round is past Prepare";
+  const v1alpha1::Member* self = FindSelf(prepare);
+  if (self == nullptr) return "this worker is not a member";
+  if (self->ranks() != config_.ranks) {
+    return absl::StrCat("this worker has ", config_.ranks, " ranks, not ", self->ranks());
+  }
+  return "";
+}
+
+void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
+  const bool repeated = Same(prepare.round(), round_) && phase_ == Phase::kPreparing;
+  if (repeated) {
+    if (ready_.has_value()) ReportIfAttached(*ready_);
+    return;
+  }
+  if (const std::string reason = WhyNotPrepare(prepare); !reason.empty()) {
+    return Refuse(prepare.round(), reason);
+  }
+  seen_ = round_ = prepare.round();
+  AdoptMembership(prepare);
+  phase_ = Phase::kPreparing;
+  prepare_deadline_ = now_ + settings_->prepare_deadline;
+  ready_.reset();
+  joined_.reset();
+  finished_.reset();
+  port_ = 0;
+  port_asked_ = false;
+  runs_trainer() ? PrepareTrainers() : PrepareCommand();
+}
+
+void WorkerMachine::AdoptMembership(const v1alpha1::PrepareRound& prepare) {
+  first_rank_ = FindSelf(prepare)->first_rank();
+  world_size_ = 0;
+  group_rank_ = 0;
+  group_world_size_ = prepare.members_size();
+  for (const v1alpha1::Member& member : prepare.members()) {
+    world_size_ += member.ranks();
+    if (member.first_rank() < first_rank_) ++group_rank_;
+  }
+}
+
+void WorkerMachine::OnGo(const v1alpha1::GoRound& go) {
+  if (Less(go.round(), seen_)) return Refuse(go.round(), "a later round was ordered");
+  if (!Same(go.round(), round_)) return Refuse(go.round(), "this round was not prepared");
+  if (phase_ == Phase::kStopping) return Refuse(go.round(), "this worker is stopping");
+  if (!ready_.has_value()) return Refuse(go.round(), "this worker is not ready");
+  if (phase_ == Phase::kWaiting) {
+    if (joined_.has_value() && joined_->error().empty()) return;  // it ran and broke since
+    joined_.emplace();
+    *joined_->mutable_round() = round_;
+    joined_->set_error("a rank of this worker ended after it was ready");
+    return ReportIfAttached(*joined_);
+  }
+  if (phase_ != Phase::kPreparing) return;  // a repeated order
+  if (!runs_trainer()) return LaunchCommand(go);
+  phase_ = Phase::kJoining;
+  for (const RankSlot& slot : slots_) {
+    ToTrainer message;
+    *message.mutable_go() = go;
+    ToRank(slot, std::move(message));
+  }
+}
+
+void WorkerMachine::OnStop(const v1alpha1::StopWorker& stop) {
+  if (Less(stop.round(), seen_)) return Refuse(stop.round(), "a later round was ordered");
+  seen_ = stop.round();
+  BeginStop(StopCause::kOrder, stop.save(), failure_code_, stop.reason());
+}
+
+void WorkerMachine::OnSave(const v1alpha1::SaveCheckpoint& save) {
+  if (Less(save.round(), seen_)) return Refuse(save.round(), "a later round was ordered");
+  if (phase_ != Phase::kRunning || !runs_trainer())
+    return Refuse(save.round(), "no rank is stepping");
+  for (const RankSlot& slot : slots_) {
+    ToTrainer message;
+    *message.mutable_save() = save;
+    *message.mutable_save()->mutable_round() = round_;
+    ToRank(slot, std::move(message));
+  }
+}
+
+void WorkerMachine::On(const Tick&) {
+  const absl::Duration gap = now_ - last_tick_;
+  last_tick_ = now_;
+  if (gap > kLongTick) ForgiveSilence(gap);
+  for (RankSlot& slot : slots_) WatchSlot(slot);
+  if (attached_ && now_ >= next_heartbeat_) {
+    next_heartbeat_ = now_ + settings_->heartbeat;
+    AgentMessage message;
+    *message.mutable_heartbeat()->mutable_round() = round_;
+    Do(SendToOperator{std::move(message)});
+  }
+  const absl::Duration deadline =
+      settings_.has_value() ? settings_->orphan_deadline : config_.orphan_deadline;
+  if (!attached_ && phase_ != Phase::kStopping && now_ - detached_at_ > deadline) {
+    const bool done = finished_.has_value() && finished_->succeeded();
+    BeginStop(StopCause::kOrphaned, /*save=*/true, done ? 0 : kExitOrphaned,
+              absl::StrCat("no operator for ", absl::FormatDuration(deadline)));
+  }
+}
+
+// The agent was stopped or starved, so it could neither hear its ranks nor reach the operator:
+// their deadlines start over as if that time had not passed.
+void WorkerMachine::ForgiveSilence(absl::Duration gap) {
+  for (RankSlot& slot : slots_) slot.heard_at = std::min(now_, slot.heard_at + gap);
+  prepare_deadline_ += gap;
+  detached_at_ = std::min(now_, detached_at_ + gap);
+}
+
+void WorkerMachine::Report(AgentMessage message) {
+  if (attached_) return Do(SendToOperator{std::move(message)});
+  buffer_.Add(std::move(message));
+}
+
+template <typename T>
+void WorkerMachine::ReportIfAttached(const T& state) {
+  if (!attached_) return;
+  AgentMessage message;
+  Put(message, state);
+  Do(SendToOperator{std::move(message)});
+}
+
+void WorkerMachine::ReportState() {
+  if (phase_ == Phase::kPreparing && ready_.has_value()) ReportIfAttached(*ready_);
+  const bool joined =
+      phase_ == Phase::kRunning || (joined_.has_value() && !joined_->error().empty());
+  if (joined && joined_.has_value()) ReportIfAttached(*joined_);
+  if (finished_.has_value()) ReportIfAttached(*finished_);
+}
+
+void WorkerMachine::ReportReadyIfComplete() {
+  if (phase_ != Phase::kPreparing || ready_.has_value()) return;
+  v1alpha1::WorkerReady ready;
+  *ready.mutable_round() = round_;
+  for (const RankSlot& slot : slots_) {
+    if (!slot.ready.has_value()) return;
+    *ready.add_ranks() = *slot.ready;
+  }
+  ready_ = std::move(ready);
+  ReportIfAttached(*ready_);
+}
+
+void WorkerMachine::ToRank(const RankSlot& slot, ToTrainer message) {
+  if (slot.alive) Do(SendToRank{slot.local_rank, std::move(message)});
+}
+
+bool WorkerMachine::AnyAlive() const {
+  return std::any_of(slots_.begin(), slots_.end(), [](const RankSlot& s) { return s.alive; });
+}
+
+// Used by the machine's other files.
+template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerReady&);
+template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerJoined&);
+template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerFinished&);
+
+}  // namespace muster::agent

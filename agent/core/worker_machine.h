@@ -1,0 +1,165 @@
+#ifndef MUSTER_AGENT_CORE_WORKER_MACHINE_H_
+#define MUSTER_AGENT_CORE_WORKER_MACHINE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agent/core/rank_slot.h"
+#include "agent/core/report_buffer.h"
+#include "agent/core/worker_event.h"
+#include "agent/core/worker_settings.h"
+#include "proto/muster/v1alpha1/agent_messages.pb.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+
+// The worker agent's state machine: obeys the operator's orders, drives the local ranks through
+// rounds and ends them all before it ends. Pure: events and the time go in, actions come out.
+//
+// Invariants:
+// - A local rank never has two processes; a new one is launched after the old one's RankEnded.
+// - Orders lower than the highest (term, round) obeyed are refused, and nothing is said about a
+// round
+//   that is no longer the current one.
+// - ExitAgent comes when no process is left, once, and nothing after it.
+//
+// Phases. Being attached to an operator is independent of them.
+//   Waiting    no round, or its round is broken: waits for Prepare
+//   Preparing  ranks stop what is in flight and say where they stand; then waits for Go
+//   Joining    ranks form communicators        Running   ranks step
+//   Finished   all ranks ended their work      Stopping  ranks are being ended    Ended
+//
+// Not thread-safe. Times are monotonic.
+
+namespace muster::agent {
+
+class WorkerMachine {
+ public:
+  enum class Phase { kWaiting, kPreparing, kJoining, kRunning, kFinished, kStopping, kEnded };
+
+  WorkerMachine(WorkerConfig config, absl::Time now);
+
+  std::vector<Action> Handle(const Event& event, absl::Time now);
+
+  Phase phase() const { return phase_; }
+  bool attached() const { return attached_; }
+  // The highest (term, round) obeyed.
+  const v1alpha1::RoundId& seen() const { return seen_; }
+  // Of the built-in trainer; false before Welcome and for jobs that bring their own command.
+  bool runs_trainer() const { return settings_.has_value() && settings_->spec.has_trainer(); }
+  // Absent before the first Welcome.
+  const std::optional<WorkerSettings>& settings() const { return settings_; }
+
+ private:
+  // Why the ranks are being ended.
+  enum class StopCause { kOrder, kSignal, kOrphaned };
+
+  void On(const StreamOpened&);
+  void On(const StreamClosed&);
+  void On(const OperatorSaid& event);
+  void On(const RankSaid& event);
+  void On(const RankLinkClosed& event);
+  void On(const RankEnded& event);
+  void On(const PortReserved& event);
+  void On(const Terminate& event);
+  void On(const Tick&);
+
+  void OnWelcome(const v1alpha1::Welcome& welcome);
+  void OnPrepare(const v1alpha1::PrepareRound& prepare);
+  void OnGo(const v1alpha1::GoRound& go);
+  void OnStop(const v1alpha1::StopWorker& stop);
+  void OnSave(const v1alpha1::SaveCheckpoint& save);
+  void OnCheckpoint(const v1alpha1::CheckpointReport& report);
+  void OnReady(RankSlot& slot, const v1alpha1::TrainerReady& ready);
+  void OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joined);
+  void OnStalled(RankSlot& slot, const v1alpha1::RankStalled& stalled);
+  void OnFinished(RankSlot& slot, const v1alpha1::TrainerFinished& finished);
+  void OnCommandEnded(RankSlot& slot, const RankEnded& event);
+  void OnRankFailed(RankSlot& slot, const RankEnded& event);
+
+  // Reports that an order is not obeyed.
+  void Refuse(const v1alpha1::RoundId& order, const std::string& reason);
+  std::string WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const;
+  const v1alpha1::Member* FindSelf(const v1alpha1::PrepareRound& prepare) const;
+  void AdoptMembership(const v1alpha1::PrepareRound& prepare);
+  void PrepareTrainers();
+  void PrepareCommand();
+  void ReportReadyIfComplete();
+  void LaunchCommand(const v1alpha1::GoRound& go);
+  // Launches a process for `slot`, or puts it off while its back-off lasts.
+  void WantProcess(RankSlot& slot);
+  void Launch(RankSlot& slot, const std::string& master_endpoint);
+  void SendPrepare(RankSlot& slot);
+  void Kill(RankSlot& slot, int signal, KillReason reason);
+  void EndGracefully(RankSlot& slot, KillReason reason);
+  void ForgiveSilence(absl::Duration gap);
+  bool IsSilent(const RankSlot& slot) const;
+  void WatchSlot(RankSlot& slot);
+  void FinishWorker(bool succeeded, int exit_code, const std::string& message);
+  void FinishIfComplete();
+
+  void BeginStop(StopCause cause, bool save, int exit_code, const std::string& reason);
+  void AdvanceStop();
+  void EndRanks();
+  bool StopIsDone() const;
+  bool AnyAlive() const;
+
+  // To the operator, now or when one is attached again.
+  void Report(v1alpha1::AgentMessage message);
+  // What follows from the present state is not buffered but said again at every Welcome.
+  void ReportState();
+  template <typename T>
+  void ReportIfAttached(const T& state);
+  void ToRank(const RankSlot& slot, v1alpha1::ToTrainer message);
+  template <typename T>
+  void Do(T action) {
+    actions_.push_back(std::move(action));
+  }
+
+  const WorkerConfig config_;
+  std::optional<WorkerSettings> settings_;
+  Phase phase_ = Phase::kWaiting;
+  std::vector<RankSlot> slots_;  // by local rank
+
+  // The stream.
+  bool attached_ = false;  // since Welcome
+  int64_t term_ = 0;       // of the newest Welcome
+  absl::Time detached_at_;
+  absl::Time next_heartbeat_;
+  ReportBuffer buffer_;
+
+  // The round.
+  v1alpha1::RoundId seen_;
+  v1alpha1::RoundId round_;
+  int first_rank_ = 0;
+  int world_size_ = 0;
+  int group_rank_ = 0;
+  int group_world_size_ = 0;
+  absl::Time prepare_deadline_;
+  int port_ = 0;  // reserved for this round's store, for a job's own command
+  bool port_asked_ = false;
+  std::optional<v1alpha1::WorkerReady> ready_;
+  std::optional<v1alpha1::WorkerJoined> joined_;
+  std::optional<v1alpha1::WorkerFinished> finished_;
+  int failure_code_ = 0;  // of the last rank that failed and was not made good since
+
+  // Stopping.
+  StopCause stop_cause_ = StopCause::kOrder;
+  absl::Time stop_deadline_;
+  bool waits_for_save_ = false;
+  bool ending_ranks_ = false;
+  int signals_ = 0;
+  int exit_code_ = 0;
+  std::string exit_reason_;
+
+  // Valid inside Handle.
+  absl::Time now_;
+  absl::Time last_tick_;
+  std::vector<Action> actions_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_CORE_WORKER_MACHINE_H_

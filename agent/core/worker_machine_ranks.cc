@@ -1,0 +1,321 @@
+// The worker machine's side towards its ranks: processes, rounds, ends.
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/core/worker_machine.h"
+
+namespace muster::agent {
+
+using v1alpha1::AgentMessage;
+using v1alpha1::ToTrainer;
+
+namespace {
+
+// How long a process whose link has closed may take to end by itself.
+constexpr absl::Duration kLinkLostGrace = absl::Seconds(1);
+
+std::string ExitReason(KillReason kill_reason, int signal) {
+  if (signal == SIGKILL && kill_reason == KillReason::kSilent) return "DeadlineExceeded";
+  if (signal == SIGKILL && kill_reason == KillReason::kLinkLost) return "LinkLost";
+  return signal != 0 ? "Signaled" : "Exited";
+}
+
+// Text from a process: what protobuf takes as a string, and at most 8 KiB of it.
+std::string Evidence(std::string text) {
+  constexpr size_t kMaxBytes = 8 << 10;
+  if (text.size() > kMaxBytes) text.erase(0, text.size() - kMaxBytes);
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  return text;
+}
+
+}  // namespace
+
+void WorkerMachine::PrepareTrainers() {
+  for (RankSlot& slot : slots_) {
+    const bool done = slot.finished;
+    slot.ResetRound();
+    if (!slot.alive) {
+      slot.backoff = absl::ZeroDuration();  // the operator has decided to try again
+      WantProcess(slot);
+    } else if (done) {
+      Kill(slot, SIGKILL, KillReason::kReplaced);
+    } else {
+      SendPrepare(slot);
+    }
+  }
+}
+
+// A command knows no rounds: every process is ended, and all start anew with Go.
+void WorkerMachine::PrepareCommand() {
+  for (RankSlot& slot : slots_) {
+    if (slot.alive && slot.kill_reason == KillReason::kNone) {
+      EndGracefully(slot, KillReason::kReplaced);
+    }
+  }
+  if (AnyAlive()) return;
+  if (first_rank_ == 0 && port_ == 0) {
+    if (!port_asked_) Do(ReservePort{round_});
+    port_asked_ = true;
+    return;
+  }
+  for (RankSlot& slot : slots_) {
+    slot.ResetRound();
+    slot.ready.emplace();
+    slot.ready->set_local_rank(slot.local_rank);
+    slot.ready->set_endpoint(
+        absl::StrCat(config_.host, ":", first_rank_ + slot.local_rank == 0 ? port_ : 0));
+  }
+  ReportReadyIfComplete();
+}
+
+void WorkerMachine::On(const PortReserved& event) {
+  if (phase_ != Phase::kPreparing || !Same(event.round, round_) || runs_trainer()) return;
+  port_ = event.port;
+  PrepareCommand();
+}
+
+void WorkerMachine::LaunchCommand(const v1alpha1::GoRound& go) {
+  const std::string master = go.endpoints_size() > 0 ? go.endpoints(0) : "";
+  for (RankSlot& slot : slots_) Launch(slot, master);
+  phase_ = Phase::kRunning;
+  failure_code_ = 0;
+  joined_.emplace();
+  *joined_->mutable_round() = round_;
+  ReportIfAttached(*joined_);
+}
+
+void WorkerMachine::WantProcess(RankSlot& slot) {
+  const absl::Duration delay = slot.NextBackoff(now_);
+  slot.wanted = true;
+  slot.launch_at = now_ + delay;
+  if (delay == absl::ZeroDuration()) WatchSlot(slot);
+}
+
+void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
+  slot.wanted = false;
+  slot.alive = true;
+  slot.restarts = slot.generation++;
+  slot.launched_at = slot.heard_at = now_;
+  slot.said_hello = false;
+  slot.kill_reason = KillReason::kNone;
+  slot.kill_at = absl::InfiniteFuture();
+  LaunchRank launch;
+  launch.generation = slot.generation;
+  launch.placement = {.rank = first_rank_ + slot.local_rank,
+                      .local_rank = slot.local_rank,
+                      .world_size = world_size_,
+                      .local_world_size = config_.ranks,
+                      .group_rank = group_rank_,
+                      .group_world_size = group_world_size_,
+                      .restart_count = slot.restarts,
+                      .master_endpoint = master_endpoint};
+  Do(std::move(launch));
+  if (!runs_trainer()) return;
+  ToTrainer message;
+  auto* configure = message.mutable_configure();
+  *configure->mutable_spec() = settings_->spec;
+  configure->set_job(config_.worker.job());
+  configure->set_job_uid(config_.worker.job_uid());
+  configure->set_local_rank(slot.local_rank);
+  configure->set_heartbeat_seconds(0.25);
+  ToRank(slot, std::move(message));
+  if (phase_ == Phase::kPreparing && !ready_.has_value()) SendPrepare(slot);
+}
+
+void WorkerMachine::SendPrepare(RankSlot& slot) {
+  ToTrainer message;
+  *message.mutable_prepare()->mutable_round() = round_;
+  message.mutable_prepare()->set_rank(first_rank_ + slot.local_rank);
+  message.mutable_prepare()->set_world_size(world_size_);
+  ToRank(slot, std::move(message));
+}
+
+void WorkerMachine::Kill(RankSlot& slot, int signal, KillReason reason) {
+  if (!slot.alive) return;
+  if (slot.kill_reason == KillReason::kNone) slot.kill_reason = reason;
+  if (signal == SIGKILL) slot.kill_at = absl::InfiniteFuture();
+  Do(KillRank{slot.local_rank, slot.generation, signal});
+}
+
+void WorkerMachine::EndGracefully(RankSlot& slot, KillReason reason) {
+  if (!slot.alive) return;
+  slot.kill_at = std::min(slot.kill_at, now_ + config_.term_grace);
+  Kill(slot, SIGTERM, reason);
+}
+
+bool WorkerMachine::IsSilent(const RankSlot& slot) const {
+  if (!runs_trainer() || slot.finished || slot.kill_reason != KillReason::kNone) return false;
+  const absl::Duration deadline =
+      slot.said_hello ? settings_->rank_deadline : config_.start_deadline;
+  if (now_ - slot.heard_at > deadline) return true;
+  return phase_ == Phase::kPreparing && !slot.ready.has_value() && now_ > prepare_deadline_ &&
+         now_ - slot.launched_at > config_.start_deadline;
+}
+
+void WorkerMachine::WatchSlot(RankSlot& slot) {
+  if (slot.wanted && now_ >= slot.launch_at && phase_ != Phase::kStopping) return Launch(slot, "");
+  if (!slot.alive) return;
+  if (now_ >= slot.kill_at) return Kill(slot, SIGKILL, slot.kill_reason);
+  if (IsSilent(slot)) Kill(slot, SIGKILL, KillReason::kSilent);
+}
+
+void WorkerMachine::On(const RankSaid& event) {
+  RankSlot& slot = slots_[event.local_rank];
+  if (!slot.alive || event.generation != slot.generation) return;
+  slot.heard_at = now_;
+  const v1alpha1::FromTrainer& message = event.message;
+  switch (message.kind_case()) {
+    case v1alpha1::FromTrainer::kHello:
+    case v1alpha1::FromTrainer::kHeartbeat:
+      slot.said_hello = true;
+      return;
+    case v1alpha1::FromTrainer::kReady:
+      return OnReady(slot, message.ready());
+    case v1alpha1::FromTrainer::kJoined:
+      return OnJoined(slot, message.joined());
+    case v1alpha1::FromTrainer::kSteps: {
+      if (!Same(message.steps().round(), round_)) return;
+      AgentMessage report;
+      *report.mutable_steps() = message.steps();
+      return Report(std::move(report));
+    }
+    case v1alpha1::FromTrainer::kCheckpoint:
+      return OnCheckpoint(message.checkpoint());
+    case v1alpha1::FromTrainer::kStalled:
+      return OnStalled(slot, message.stalled());
+    case v1alpha1::FromTrainer::kFinished:
+      return OnFinished(slot, message.finished());
+    case v1alpha1::FromTrainer::KIND_NOT_SET:
+      return;
+  }
+}
+
+void WorkerMachine::OnReady(RankSlot& slot, const v1alpha1::TrainerReady& ready) {
+  if (phase_ != Phase::kPreparing || !Same(ready.round(), round_)) return;
+  slot.ready = ready.ready();
+  slot.ready->set_local_rank(slot.local_rank);
+  ReportReadyIfComplete();
+}
+
+void WorkerMachine::OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joined) {
+  if (phase_ != Phase::kJoining || !Same(joined.round(), round_)) return;
+  if (!joined.error().empty()) {
+    joined_ = joined;
+    joined_->set_error(absl::StrCat("rank ", first_rank_ + slot.local_rank, ": ", joined.error()));
+    phase_ = Phase::kWaiting;
+    return ReportIfAttached(*joined_);
+  }
+  slot.joined = true;
+  for (const RankSlot& other : slots_) {
+    if (!other.joined) return;
+  }
+  joined_ = joined;
+  phase_ = Phase::kRunning;
+  failure_code_ = 0;
+  ReportIfAttached(*joined_);
+}
+
+void WorkerMachine::OnStalled(RankSlot& slot, const v1alpha1::RankStalled& stalled) {
+  if (!Same(stalled.round(), round_)) return;
+  if (phase_ == Phase::kJoining || phase_ == Phase::kRunning) phase_ = Phase::kWaiting;
+  AgentMessage report;
+  *report.mutable_stalled() = stalled;
+  report.mutable_stalled()->set_local_rank(slot.local_rank);
+  Report(std::move(report));
+}
+
+void WorkerMachine::OnCheckpoint(const v1alpha1::CheckpointReport& checkpoint) {
+  if (checkpoint.phase() != v1alpha1::CheckpointReport::STARTED) waits_for_save_ = false;
+  AgentMessage report;
+  *report.mutable_checkpoint() = checkpoint;
+  Report(std::move(report));
+}
+
+void WorkerMachine::OnFinished(RankSlot& slot, const v1alpha1::TrainerFinished& finished) {
+  slot.finished = true;
+  slot.succeeded = finished.succeeded();
+  slot.version = finished.version();
+  slot.times = finished.times();
+  if (phase_ == Phase::kStopping || phase_ == Phase::kFinished) return;
+  // One rank that cannot go on is enough: the others would wait for it.
+  if (!finished.succeeded()) return FinishWorker(false, 1, finished.message());
+  FinishIfComplete();
+}
+
+void WorkerMachine::FinishIfComplete() {
+  for (const RankSlot& slot : slots_) {
+    if (!slot.finished || !slot.succeeded) return;
+  }
+  FinishWorker(true, 0, "");
+}
+
+void WorkerMachine::FinishWorker(bool succeeded, int exit_code, const std::string& message) {
+  finished_.emplace();
+  *finished_->mutable_round() = round_;
+  finished_->set_succeeded(succeeded);
+  finished_->set_exit_code(exit_code);
+  finished_->set_message(message);
+  for (const RankSlot& slot : slots_) {
+    if (slot.version.step() >= finished_->version().step()) {
+      *finished_->mutable_version() = slot.version;
+    }
+  }
+  *finished_->mutable_times() = slots_.front().times;
+  if (!succeeded) failure_code_ = exit_code;
+  if (phase_ != Phase::kStopping) phase_ = Phase::kFinished;
+  ReportIfAttached(*finished_);
+}
+
+void WorkerMachine::On(const RankLinkClosed& event) {
+  RankSlot& slot = slots_[event.local_rank];
+  if (!slot.alive || event.generation != slot.generation) return;
+  if (slot.kill_reason == KillReason::kNone) slot.kill_reason = KillReason::kLinkLost;
+  slot.kill_at = std::min(slot.kill_at, now_ + kLinkLostGrace);
+}
+
+void WorkerMachine::On(const RankEnded& event) {
+  RankSlot& slot = slots_[event.local_rank];
+  if (!slot.alive || event.generation != slot.generation) return;
+  slot.alive = false;
+  slot.kill_at = absl::InfiniteFuture();
+  if (phase_ == Phase::kStopping) return;  // AdvanceStop counts
+  if (slot.kill_reason == KillReason::kReplaced) {
+    return runs_trainer() ? WantProcess(slot) : PrepareCommand();
+  }
+  if (!runs_trainer()) return OnCommandEnded(slot, event);
+  if (!slot.finished) OnRankFailed(slot, event);
+}
+
+void WorkerMachine::OnCommandEnded(RankSlot& slot, const RankEnded& event) {
+  if (event.code != 0 || event.signal != 0) return OnRankFailed(slot, event);
+  slot.finished = slot.succeeded = true;
+  FinishIfComplete();
+}
+
+void WorkerMachine::OnRankFailed(RankSlot& slot, const RankEnded& event) {
+  slot.ready.reset();
+  failure_code_ = event.code != 0 ? event.code : 1;
+  const bool restart = runs_trainer() && settings_->restart_rank && phase_ != Phase::kFinished;
+  AgentMessage report;
+  auto* exited = report.mutable_rank_exited();
+  *exited->mutable_round() = round_;
+  exited->set_local_rank(slot.local_rank);
+  exited->set_rank(first_rank_ + slot.local_rank);
+  exited->set_exit_code(event.code);
+  exited->set_signal(event.signal);
+  exited->set_restarted(restart);
+  exited->set_reason(ExitReason(slot.kill_reason, event.signal));
+  exited->set_log_tail(Evidence(event.log_tail));
+  Report(std::move(report));
+  // Before its answer this round can still be met by the next process.
+  const bool still_preparing = phase_ == Phase::kPreparing && !ready_.has_value();
+  if (phase_ != Phase::kFinished && !still_preparing) phase_ = Phase::kWaiting;
+  if (restart) WantProcess(slot);
+}
+
+}  // namespace muster::agent

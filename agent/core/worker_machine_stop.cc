@@ -1,0 +1,94 @@
+// The worker machine's way to its end: by order, by signal, or for want of an operator.
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <utility>
+
+#include "agent/core/worker_machine.h"
+
+namespace muster::agent {
+
+using v1alpha1::ToTrainer;
+
+void WorkerMachine::On(const Terminate& event) {
+  ++signals_;
+  if (phase_ != Phase::kStopping) {
+    return BeginStop(StopCause::kSignal, /*save=*/true, 128 + event.signal, "terminated");
+  }
+  if (signals_ == 1) {
+    // A stop by order goes on, within the time that a terminated pod has.
+    stop_deadline_ = std::min(stop_deadline_, now_ + config_.signal_save_deadline);
+  } else if (!ending_ranks_) {
+    EndRanks();
+  } else {
+    for (RankSlot& slot : slots_) Kill(slot, SIGKILL, KillReason::kStopping);
+  }
+}
+
+void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
+                              const std::string& reason) {
+  if (phase_ == Phase::kStopping) {
+    if (!save && !ending_ranks_) EndRanks();  // asked again, and no longer for a checkpoint
+    return;
+  }
+  const bool was_running = phase_ == Phase::kRunning && runs_trainer();
+  const bool was_finished = phase_ == Phase::kFinished;
+  phase_ = Phase::kStopping;
+  stop_cause_ = cause;
+  exit_code_ = exit_code;
+  exit_reason_ = reason;
+  for (RankSlot& slot : slots_) slot.wanted = false;
+  if (!runs_trainer() || was_finished) return EndRanks();
+  if (cause == StopCause::kSignal) {
+    // Only this worker ends, so its ranks must not vote to stop: that would stop the others too.
+    if (!was_running) return EndRanks();
+    waits_for_save_ = true;
+    stop_deadline_ = now_ + config_.signal_save_deadline;
+  } else {
+    const bool saving = save && was_running;
+    stop_deadline_ = now_ + (saving ? config_.save_deadline : config_.stop_deadline);
+  }
+  for (RankSlot& slot : slots_) {
+    if (slot.alive && !slot.said_hello) {
+      EndGracefully(slot, KillReason::kStopping);  // still loading: it has nothing to save
+      continue;
+    }
+    ToTrainer message;
+    if (cause == StopCause::kSignal) {
+      *message.mutable_save()->mutable_round() = round_;
+    } else {
+      message.mutable_stop()->set_save(save);
+    }
+    ToRank(slot, std::move(message));
+  }
+}
+
+bool WorkerMachine::StopIsDone() const {
+  if (now_ >= stop_deadline_) return true;
+  if (stop_cause_ == StopCause::kSignal) return !waits_for_save_;
+  return std::all_of(slots_.begin(), slots_.end(),
+                     [](const RankSlot& s) { return !s.alive || s.finished; });
+}
+
+void WorkerMachine::EndRanks() {
+  ending_ranks_ = true;
+  for (RankSlot& slot : slots_) EndGracefully(slot, KillReason::kStopping);
+}
+
+void WorkerMachine::AdvanceStop() {
+  if (AnyAlive()) {
+    if (!ending_ranks_ && StopIsDone()) EndRanks();
+    return;
+  }
+  const bool clean = std::all_of(slots_.begin(), slots_.end(), [](const RankSlot& s) {
+    return s.generation == 0 || (s.finished && s.succeeded);
+  });
+  if (stop_cause_ == StopCause::kOrder && clean) exit_code_ = 0;
+  if (stop_cause_ != StopCause::kSignal && !finished_.has_value()) {
+    FinishWorker(clean, exit_code_, exit_reason_);
+  }
+  phase_ = Phase::kEnded;
+  Do(ExitAgent{exit_code_, exit_reason_});
+}
+
+}  // namespace muster::agent

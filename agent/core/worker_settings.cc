@@ -1,0 +1,49 @@
+#include "agent/core/worker_settings.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::agent {
+namespace {
+
+absl::Duration ParseOr(const std::string& text, absl::Duration otherwise) {
+  absl::Duration duration;
+  return absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration() ? duration
+                                                                                 : otherwise;
+}
+
+absl::Duration SecondsOr(double seconds, absl::Duration otherwise) {
+  return seconds > 0 ? absl::Seconds(seconds) : otherwise;
+}
+
+}  // namespace
+
+WorkerSettings ReadWelcome(const v1alpha1::Welcome& welcome, const WorkerConfig& config) {
+  WorkerSettings settings;
+  settings.spec = welcome.spec();
+  const v1alpha1::ElasticSpec& elastic = welcome.spec().elastic();
+  settings.heartbeat = SecondsOr(welcome.heartbeat_seconds(), absl::Seconds(1));
+  settings.orphan_deadline = SecondsOr(welcome.orphan_deadline_seconds(),
+                                       ParseOr(elastic.orphan_deadline(), config.orphan_deadline));
+  settings.rank_deadline = ParseOr(elastic.rank_deadline(), absl::Seconds(10));
+  settings.prepare_deadline =
+      std::max(absl::Seconds(60), 2 * ParseOr(elastic.step_deadline(), absl::Seconds(30)));
+  settings.restart_rank = welcome.spec().failure_policy().on_rank_failure() != "Shrink";
+  return settings;
+}
+
+bool Less(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
+  return std::make_tuple(a.term(), a.round()) < std::make_tuple(b.term(), b.round());
+}
+
+bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
+  return a.term() == b.term() && a.round() == b.round();
+}
+
+std::string ToText(const v1alpha1::RoundId& round) {
+  return absl::StrCat(round.term(), ".", round.round());
+}
+
+}  // namespace muster::agent

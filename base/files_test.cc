@@ -1,0 +1,153 @@
+#include "base/files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/memory_files.h"
+
+namespace muster {
+namespace {
+
+// Every test of this suite runs on the real file system and on the one in memory.
+class FilesTest : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (GetParam()) {
+      files_ = &FileSystem();
+      const char* base = std::getenv("TEST_TMPDIR");
+      root_ = absl::StrCat(base == nullptr ? "/tmp" : base, "/files_test.", getpid());
+    } else {
+      memory_ = std::make_unique<MemoryFiles>();
+      files_ = memory_.get();
+      root_ = "/root";
+    }
+    ASSERT_TRUE(files_->MakeDirectories(root_).ok());
+  }
+  void TearDown() override { ASSERT_TRUE(RemoveAll(*files_, root_).ok()); }
+  std::string Path(std::string_view name) const { return JoinPath(root_, name); }
+
+  std::unique_ptr<MemoryFiles> memory_;
+  Files* files_ = nullptr;
+  std::string root_;
+};
+
+TEST_P(FilesTest, WritesAndReadsBack) {
+  ASSERT_TRUE(WriteFileAtomically(*files_, Path("a"), "hello").ok());
+  ASSERT_TRUE(WriteFileAtomically(*files_, Path("a"), "world!").ok());
+  EXPECT_EQ(ReadFile(*files_, Path("a")).value(), "world!");
+  EXPECT_EQ(files_->Map(Path("a")).value()->bytes(), "world!");
+  EXPECT_EQ(files_->Stat(Path("a"))->size, 6u);
+  EXPECT_EQ(files_->List(root_)->size(), 1u) << "a temporary file stayed";
+}
+
+TEST_P(FilesTest, ReadRefusesMoreThanTheLimit) {
+  ASSERT_TRUE(WriteFileAtomically(*files_, Path("a"), "hello").ok());
+  EXPECT_EQ(ReadFile(*files_, Path("a"), 4).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_P(FilesTest, ExclusiveCreationHasOneWinner) {
+  EXPECT_TRUE(CreateExclusive(*files_, Path("lock"), "1").ok());
+  EXPECT_EQ(CreateExclusive(*files_, Path("lock"), "2").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(ReadFile(*files_, Path("lock")).value(), "1");
+}
+
+TEST_P(FilesTest, AppendGoesOnAtTheEnd) {
+  for (const char* part : {"one", "two"}) {
+    auto file = files_->Create(Path("log"), CreateMode::kAppend).value();
+    ASSERT_TRUE(file->Append(part).ok());
+    ASSERT_TRUE(file->Close().ok());
+  }
+  EXPECT_EQ(ReadFile(*files_, Path("log")).value(), "onetwo");
+}
+
+TEST_P(FilesTest, RenamingADirectoryOntoAFullOneIsRefused) {
+  ASSERT_TRUE(files_->MakeDirectories(Path("x")).ok());
+  ASSERT_TRUE(files_->MakeDirectories(Path("y/z")).ok());
+  EXPECT_EQ(files_->Rename(Path("x"), Path("y")).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(files_->Rename(Path("x"), Path("y/z")).ok());
+  EXPECT_FALSE(Exists(*files_, Path("x")));
+}
+
+TEST_P(FilesTest, RemoveRefusesAFullDirectoryAndRemoveAllDoesNot) {
+  ASSERT_TRUE(files_->MakeDirectories(Path("d/e")).ok());
+  ASSERT_TRUE(WriteFileAtomically(*files_, Path("d/e/f"), "x").ok());
+  EXPECT_EQ(files_->Remove(Path("d")).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(RemoveAll(*files_, Path("d")).ok());
+  EXPECT_FALSE(Exists(*files_, Path("d")));
+  EXPECT_TRUE(RemoveAll(*files_, Path("d")).ok()) << "nothing there is no error";
+}
+
+TEST_P(FilesTest, ErrorsNameThePath) {
+  const absl::Status missing = ReadFile(*files_, Path("nowhere")).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(missing.message().find(Path("nowhere")), std::string::npos);
+  EXPECT_EQ(ReadFile(*files_, root_).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(files_->Open(Path("a/b")).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(FilesTest, ReadingPastTheEndIsOutOfRange) {
+  ASSERT_TRUE(WriteFileAtomically(*files_, Path("a"), "hello").ok());
+  auto file = files_->Open(Path("a")).value();
+  char buffer[8];
+  EXPECT_TRUE(file->Read(1, buffer, 4).ok());
+  EXPECT_EQ(file->Read(2, buffer, 4).code(), absl::StatusCode::kOutOfRange);
+}
+
+INSTANTIATE_TEST_SUITE_P(RealAndMemory, FilesTest, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Real" : "Memory"; });
+
+TEST(MemoryFilesTest, ACrashDropsWhatWasNotSynced) {
+  MemoryFiles files;
+  ASSERT_TRUE(files.MakeDirectories("/d").ok());
+  ASSERT_TRUE(files.SyncDirectory("/").ok());
+  ASSERT_TRUE(WriteFileAtomically(files, "/d/kept", "kept").ok());
+  auto file = files.Create("/d/named", CreateMode::kTruncate).value();
+  ASSERT_TRUE(files.SyncDirectory("/d").ok());
+  ASSERT_TRUE(file->Append("lost").ok());
+  files.Crash();
+  EXPECT_EQ(ReadFile(files, "/d/kept").value(), "kept");
+  EXPECT_EQ(ReadFile(files, "/d/named").value(), "");
+  EXPECT_EQ(file->Append("x").code(), absl::StatusCode::kAborted);
+}
+
+TEST(MemoryFilesTest, AtomicWriteSurvivesADeathAtAnyChange) {
+  for (int death = 0;; ++death) {
+    MemoryFiles files;
+    ASSERT_TRUE(WriteFileAtomically(files, "/a", "old").ok());
+    files.KillAfter(death);
+    const absl::Status status = WriteFileAtomically(files, "/a", "new");
+    files.Crash();
+    const std::string contents = ReadFile(files, "/a").value();
+    EXPECT_TRUE(contents == "old" || contents == "new") << contents;
+    if (status.ok()) {
+      EXPECT_EQ(contents, "new");
+      break;
+    }
+  }
+}
+
+TEST(MemoryFilesTest, AFullDiskWritesWhatFits) {
+  MemoryFiles files;
+  files.SetCapacity(4);
+  EXPECT_EQ(WriteFileAtomically(files, "/a", "12345").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(files.List("/")->empty()) << "the partial temporary file is removed";
+  EXPECT_EQ(files.FreeBytes("/").value(), 4u);
+}
+
+TEST(PathTest, ParentAndBaseName) {
+  EXPECT_EQ(ParentPath("/a/b"), "/a");
+  EXPECT_EQ(ParentPath("/a/b/"), "/a");
+  EXPECT_EQ(ParentPath("/a"), "/");
+  EXPECT_EQ(ParentPath("a"), ".");
+  EXPECT_EQ(BaseName("/a/b/"), "b");
+  EXPECT_EQ(BaseName("b"), "b");
+  EXPECT_EQ(JoinPath("/a/", "b"), "/a/b");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,252 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace muster {
+namespace {
+
+absl::Status ErrnoStatus(int error, const std::string& what, const std::string& path) {
+  absl::Status status = absl::ErrnoToStatus(error, absl::StrCat(path, ": cannot ", what));
+  const std::string message(status.message());
+  switch (error) {
+    case ENOTEMPTY:
+      return absl::AlreadyExistsError(message);
+    case EROFS:
+    case EPERM:
+      return absl::PermissionDeniedError(message);
+    case EDQUOT:
+    case EFBIG:
+      return absl::ResourceExhaustedError(message);
+    default:
+      return status;
+  }
+}
+
+// Owns a descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+absl::StatusOr<Descriptor> OpenDescriptor(const std::string& path, int flags,
+                                          const std::string& what) {
+  int fd;
+  do {
+    fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return ErrnoStatus(errno, what, path);
+  return Descriptor(fd);
+}
+
+absl::StatusOr<uint64_t> RegularSize(const Descriptor& fd, const std::string& path) {
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "read", path);
+  if (S_ISDIR(info.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": is a directory, not a file"));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": is not a regular file"));
+  }
+  return static_cast<uint64_t>(info.st_size);
+}
+
+class PosixWritableFile final : public WritableFile {
+ public:
+  PosixWritableFile(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  absl::Status Append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = write(fd_.get(), bytes.data(), std::min<size_t>(bytes.size(), 1u << 30));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return ErrnoStatus(errno, "write", path_);
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Sync() override {
+    if (fdatasync(fd_.get()) != 0) return ErrnoStatus(errno, "sync", path_);
+    return absl::OkStatus();
+  }
+  absl::Status Close() override {
+    const int fd = fd_.Release();
+    if (fd >= 0 && close(fd) != 0 && errno != EINTR) return ErrnoStatus(errno, "close", path_);
+    return absl::OkStatus();
+  }
+
+ private:
+  Descriptor fd_;
+  const std::string path_;
+};
+
+class PosixReadableFile final : public ReadableFile {
+ public:
+  PosixReadableFile(Descriptor fd, uint64_t size, std::string path)
+      : fd_(std::move(fd)), size_(size), path_(std::move(path)) {}
+
+  uint64_t size() const override { return size_; }
+  absl::Status Read(uint64_t offset, char* into, size_t size) const override {
+    while (size > 0) {
+      const ssize_t n =
+          pread(fd_.get(), into, std::min<size_t>(size, 1u << 30), static_cast<off_t>(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return ErrnoStatus(errno, "read", path_);
+      if (n == 0) return absl::OutOfRangeError(absl::StrCat(path_, ": ends at byte ", offset));
+      into += n;
+      offset += static_cast<uint64_t>(n);
+      size -= static_cast<size_t>(n);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const Descriptor fd_;
+  const uint64_t size_;
+  const std::string path_;
+};
+
+class PosixMappedFile final : public MappedFile {
+ public:
+  PosixMappedFile(void* data, size_t size) : data_(data), size_(size) {}
+  ~PosixMappedFile() override {
+    if (size_ > 0) munmap(data_, size_);
+  }
+  std::string_view bytes() const override { return {static_cast<const char*>(data_), size_}; }
+
+ private:
+  void* const data_;
+  const size_t size_;
+};
+
+FileKind KindOf(mode_t mode) {
+  if (S_ISREG(mode)) return FileKind::kFile;
+  if (S_ISDIR(mode)) return FileKind::kDirectory;
+  return FileKind::kOther;
+}
+
+class PosixFiles final : public Files {
+ public:
+  absl::StatusOr<FileInfo> Stat(const std::string& path) override {
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "stat", path);
+    return FileInfo{KindOf(info.st_mode), static_cast<uint64_t>(info.st_size),
+                    info.st_mtim.tv_sec * 1'000'000 + info.st_mtim.tv_nsec / 1000};
+  }
+
+  absl::StatusOr<std::vector<DirectoryEntry>> List(const std::string& directory) override {
+    DIR* stream = opendir(directory.c_str());
+    if (stream == nullptr) return ErrnoStatus(errno, "list", directory);
+    std::vector<DirectoryEntry> entries;
+    errno = 0;
+    while (const dirent* entry = readdir(stream)) {
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      struct stat info;
+      // An entry that vanished meanwhile, or a dangling link, is listed as what it is not: kOther.
+      const bool known = fstatat(dirfd(stream), name.c_str(), &info, 0) == 0;
+      entries.push_back({name, known ? KindOf(info.st_mode) : FileKind::kOther});
+      errno = 0;
+    }
+    const int error = errno;
+    closedir(stream);
+    if (error != 0) return ErrnoStatus(error, "list", directory);
+    std::sort(entries.begin(), entries.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    return entries;
+  }
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
+    // O_NONBLOCK: opening a pipe must not wait for a writer.
+    MUSTER_ASSIGN_OR_RETURN(Descriptor fd, OpenDescriptor(path, O_RDONLY | O_NONBLOCK, "open"));
+    MUSTER_ASSIGN_OR_RETURN(const uint64_t size, RegularSize(fd, path));
+    return std::make_unique<PosixReadableFile>(std::move(fd), size, path);
+  }
+
+  absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
+    MUSTER_ASSIGN_OR_RETURN(Descriptor fd, OpenDescriptor(path, O_RDONLY | O_NONBLOCK, "open"));
+    MUSTER_ASSIGN_OR_RETURN(const uint64_t size, RegularSize(fd, path));
+    if (size == 0) return std::make_unique<PosixMappedFile>(nullptr, 0);
+    void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+    if (data == MAP_FAILED) return ErrnoStatus(errno, "map", path);
+    return std::make_unique<PosixMappedFile>(data, size);
+  }
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path,
+                                                       CreateMode mode) override {
+    int flags = O_WRONLY | O_CREAT;
+    if (mode == CreateMode::kTruncate) flags |= O_TRUNC;
+    if (mode == CreateMode::kExclusive) flags |= O_EXCL;
+    if (mode == CreateMode::kAppend) flags |= O_APPEND;
+    MUSTER_ASSIGN_OR_RETURN(Descriptor fd, OpenDescriptor(path, flags, "create"));
+    return std::make_unique<PosixWritableFile>(std::move(fd), path);
+  }
+
+  absl::Status MakeDirectories(const std::string& path) override {
+    if (mkdir(path.c_str(), 0755) == 0) return absl::OkStatus();
+    if (errno == ENOENT) {
+      const std::string parent = ParentPath(path);
+      if (parent == path) return ErrnoStatus(ENOENT, "create", path);
+      MUSTER_RETURN_IF_ERROR(MakeDirectories(parent));
+      if (mkdir(path.c_str(), 0755) == 0) return absl::OkStatus();
+    }
+    const int error = errno;
+    struct stat info;
+    if (error == EEXIST && stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      return absl::OkStatus();
+    }
+    return ErrnoStatus(error, "create directory", path);
+  }
+
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    if (rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+    return ErrnoStatus(errno, absl::StrCat("rename to ", to), from);
+  }
+
+  absl::Status Remove(const std::string& path) override {
+    if (remove(path.c_str()) == 0) return absl::OkStatus();
+    return ErrnoStatus(errno, "remove", path);
+  }
+
+  absl::Status SyncDirectory(const std::string& directory) override {
+    MUSTER_ASSIGN_OR_RETURN(Descriptor fd,
+                            OpenDescriptor(directory, O_RDONLY | O_DIRECTORY, "open directory"));
+    // Some network file systems refuse to sync a directory; there is nothing more to ask of them.
+    if (fsync(fd.get()) != 0 && errno != EINVAL) return ErrnoStatus(errno, "sync", directory);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override {
+    struct statvfs info;
+    if (statvfs(path.c_str(), &info) != 0) return ErrnoStatus(errno, "stat", path);
+    return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+  }
+};
+
+}  // namespace
+
+Files& FileSystem() {
+  static PosixFiles* const files = new PosixFiles;
+  return *files;
+}
+
+}  // namespace muster

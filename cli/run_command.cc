@@ -109,8 +109,8 @@ std::string MessageOf(const TrainingJob& job) {
 }
 
 double WallSeconds(const TrainingJob& job) {
-  const auto start = control::ParseTime(job.status.start_time());
-  const auto end = control::ParseTime(job.status.completion_time());
+  const auto start = control::ParseTimestamp(job.status.start_time());
+  const auto end = control::ParseTimestamp(job.status.completion_time());
   if (!start.ok()) return 0;
   return absl::ToDoubleSeconds((end.ok() ? *end : Clock::Real().Wall()) - *start);
 }

@@ -11,6 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/json.h"
+#include "operator/api/codec.h"
+#include "operator/api/field_error.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {
@@ -44,12 +46,15 @@ struct TrainingJob {
 // with every field named.
 absl::StatusOr<TrainingJob> ParseTrainingJob(const Json& json);
 
+// As above, but says each error by itself and decodes what it can; used by manifests.
+FieldErrors DecodeTrainingJob(const Json& json, UnknownFields unknown, TrainingJob& job);
+
 // The whole object, ready for Create, Update or UpdateStatus.
 Json ToJson(const TrainingJob& job);
 
 // RFC 3339 in UTC, whole seconds, as Kubernetes' metav1.Time.
-std::string FormatTime(absl::Time time);
-absl::StatusOr<absl::Time> ParseTime(absl::string_view text);
+std::string FormatTimestamp(absl::Time time);
+absl::StatusOr<absl::Time> ParseTimestamp(absl::string_view text);
 
 }  // namespace muster::control
 

@@ -14,6 +14,11 @@ namespace muster::control {
 // Every error of a spec after Default(); paths start with `spec`.
 FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec);
 
+// The same for any message of training_job.proto. Rules over a message that has a part in `unread`
+// (fields that could not be decoded) are left out: they would judge values that nobody wrote.
+FieldErrors Validate(const google::protobuf::Message& message, absl::string_view path,
+                     const FieldErrors& unread);
+
 // Only the field options of any message of training_job.proto; no rules.
 FieldErrors ValidateFields(const google::protobuf::Message& message, absl::string_view path);
 

@@ -1,0 +1,214 @@
+#include "operator/api/rules.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "operator/api/defaults.h"
+#include "planner/model_presets.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::CheckpointInterval;
+using v1alpha1::DataSpec;
+using v1alpha1::ModelSpec;
+using v1alpha1::OptimizerSpec;
+using v1alpha1::TokenizerSpec;
+using v1alpha1::TrainerSpec;
+using v1alpha1::TrainingJobSpec;
+using v1alpha1::TrainSpec;
+using v1alpha1::WorkersSpec;
+using Broken = std::optional<std::string>;
+
+constexpr size_t kMaxNameLength = 48;
+
+Broken Unless(bool holds, std::string detail = "") {
+  return holds ? Broken() : Broken(std::move(detail));
+}
+
+Broken JobName(const v1alpha1::TrainingJob& job) {
+  const std::string& name = job.metadata().name();
+  if (name.empty()) return {};
+  const bool letters = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  const bool ends = name.front() >= 'a' && name.front() <= 'z' && name.back() != '-';
+  return Unless(letters && ends && name.size() <= kMaxNameLength);
+}
+
+Broken HasProgram(const TrainingJobSpec& spec) {
+  return Unless(spec.has_trainer() || !WorkerCommand(spec).empty());
+}
+
+Broken OneProgram(const TrainingJobSpec& spec) {
+  return Unless(!spec.has_trainer() || WorkerCommand(spec).empty());
+}
+
+Broken RanksFitBatch(const TrainingJobSpec& spec) {
+  const TrainSpec& train = spec.trainer().train();
+  if (train.micro_batch() < 1) return {};
+  const int64_t workers = spec.workers().has_max() ? spec.workers().max() : spec.workers().count();
+  const int64_t ranks = workers * RanksPerWorker(spec);
+  const int64_t micro_batches = train.global_batch() / train.micro_batch();
+  return Unless(ranks <= micro_batches,
+                absl::StrCat("here ", ranks, " ranks and ", train.global_batch(), " / ",
+                             train.micro_batch(), " = ", micro_batches, " micro-batches"));
+}
+
+Broken MinWorkers(const WorkersSpec& workers) {
+  return Unless(!workers.has_min() || workers.min() <= workers.count(),
+                absl::StrCat("here ", workers.min(), " and ", workers.count()));
+}
+
+Broken MaxWorkers(const WorkersSpec& workers) {
+  return Unless(!workers.has_max() || workers.count() <= workers.max(),
+                absl::StrCat("here ", workers.max(), " and ", workers.count()));
+}
+
+Broken RanksWithoutGpus(const WorkersSpec& workers) {
+  return Unless(workers.gpus() == 0 || workers.ranks() == 1);
+}
+
+// The spec's own value, or its preset's; 0 when neither says.
+int32_t Positions(const ModelSpec& model) {
+  const planner::ModelPreset* preset = planner::FindModelPreset(model.preset());
+  if (model.has_positions()) return model.positions();
+  return preset == nullptr ? 0 : preset->positions;
+}
+
+Broken SequenceFitsPositions(const TrainerSpec& trainer) {
+  const int32_t positions = Positions(trainer.model());
+  return Unless(positions == 0 || trainer.train().sequence() <= positions,
+                absl::StrCat("here ", trainer.train().sequence(), " and ", positions));
+}
+
+Broken WarmupFitsSteps(const TrainerSpec& trainer) {
+  if (!trainer.train().has_steps()) return {};
+  return Unless(
+      trainer.optimizer().warmup_steps() <= trainer.train().steps(),
+      absl::StrCat("here ", trainer.optimizer().warmup_steps(), " and ", trainer.train().steps()));
+}
+
+Broken TokensHaveVocabulary(const TrainerSpec& trainer) {
+  return Unless(trainer.data().format() != "Tokens" || trainer.model().vocabulary() > 0 ||
+                trainer.data().tokenizer().has_uri());
+}
+
+Broken ModelHasShape(const ModelSpec& model) {
+  return Unless(model.has_preset() || (model.has_layers() && model.has_heads() &&
+                                       model.has_width() && model.has_positions()));
+}
+
+Broken HeadsDivideWidth(const ModelSpec& model) {
+  const planner::ModelPreset* preset = planner::FindModelPreset(model.preset());
+  const int32_t width = model.has_width() ? model.width() : preset == nullptr ? 0 : preset->width;
+  const int32_t heads = model.has_heads() ? model.heads() : preset == nullptr ? 0 : preset->heads;
+  if (width < 1 || heads < 1) return {};
+  return Unless(width % heads == 0, absl::StrCat("here ", width, " and ", heads));
+}
+
+Broken BytesAreByteTokens(const DataSpec& data) {
+  return Unless(data.format() != "Bytes" || !data.has_tokenizer() ||
+                data.tokenizer().kind() == "Byte");
+}
+
+Broken TokenTypeOfTokens(const DataSpec& data) {
+  return Unless(data.format() == "Tokens" || !data.has_token_type());
+}
+
+Broken ByteHasNoOptions(const TokenizerSpec& tokenizer) {
+  return Unless(tokenizer.kind() != "Byte" ||
+                (!tokenizer.has_uri() && !tokenizer.has_vocabulary()));
+}
+
+Broken BpeHasSource(const TokenizerSpec& tokenizer) {
+  return Unless(tokenizer.kind() != "Bpe" || tokenizer.has_uri() != tokenizer.has_vocabulary());
+}
+
+Broken MicroDividesGlobal(const TrainSpec& train) {
+  const int64_t global = train.global_batch();
+  const int64_t micro = train.micro_batch();
+  if (micro < 1) return {};
+  const int64_t below = global / micro * micro;
+  return Unless(global % micro == 0, below == 0
+                                         ? absl::StrCat("here ", global, " and ", micro)
+                                         : absl::StrCat("here ", global, " and ", micro, ": ",
+                                                        below, " or ", below + micro, " would do"));
+}
+
+Broken MomentumOfSgd(const OptimizerSpec& optimizer) {
+  return Unless(optimizer.name() == "sgd" || optimizer.momentum() == 0);
+}
+
+Broken IntervalSteps(const CheckpointInterval& interval) {
+  return Unless((interval.mode() == "Steps") == interval.has_steps());
+}
+
+Broken IntervalTime(const CheckpointInterval& interval) {
+  return Unless((interval.mode() == "Time") == interval.has_time());
+}
+
+// Null unless `json` is an object that has the field.
+const Json* Find(const Json* json, const char* name) {
+  if (json == nullptr || !json->is_object()) return nullptr;
+  const auto found = json->find(name);
+  return found == json->end() ? nullptr : &*found;
+}
+
+template <class M, Broken (*check)(const M&)>
+Broken Typed(const google::protobuf::Message& message) {
+  const M* typed = google::protobuf::DynamicCastToGenerated<M>(&message);
+  return typed == nullptr ? Broken() : check(*typed);
+}
+
+}  // namespace
+
+const std::map<std::string, RuleCheck>& RuleChecks() {
+  static const auto& checks = *new std::map<std::string, RuleCheck>{
+      {"job-name", Typed<v1alpha1::TrainingJob, JobName>},
+      {"has-program", Typed<TrainingJobSpec, HasProgram>},
+      {"one-program", Typed<TrainingJobSpec, OneProgram>},
+      {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},
+      {"min-workers", Typed<WorkersSpec, MinWorkers>},
+      {"max-workers", Typed<WorkersSpec, MaxWorkers>},
+      {"ranks-without-gpus", Typed<WorkersSpec, RanksWithoutGpus>},
+      {"sequence-fits-positions", Typed<TrainerSpec, SequenceFitsPositions>},
+      {"warmup-fits-steps", Typed<TrainerSpec, WarmupFitsSteps>},
+      {"tokens-have-vocabulary", Typed<TrainerSpec, TokensHaveVocabulary>},
+      {"model-has-shape", Typed<ModelSpec, ModelHasShape>},
+      {"heads-divide-width", Typed<ModelSpec, HeadsDivideWidth>},
+      {"bytes-are-byte-tokens", Typed<DataSpec, BytesAreByteTokens>},
+      {"token-type-of-tokens", Typed<DataSpec, TokenTypeOfTokens>},
+      {"byte-has-no-options", Typed<TokenizerSpec, ByteHasNoOptions>},
+      {"bpe-has-source", Typed<TokenizerSpec, BpeHasSource>},
+      {"micro-divides-global", Typed<TrainSpec, MicroDividesGlobal>},
+      {"momentum-of-sgd", Typed<OptimizerSpec, MomentumOfSgd>},
+      {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
+      {"interval-time", Typed<CheckpointInterval, IntervalTime>},
+  };
+  return checks;
+}
+
+std::vector<std::string> WorkerCommand(const v1alpha1::TrainingJobSpec& spec) {
+  const absl::StatusOr<Json> raw = ParseJson(spec.template_().raw());
+  std::vector<std::string> command;
+  if (!raw.ok()) return command;
+  const Json* containers = Find(Find(&*raw, "spec"), "containers");
+  if (containers == nullptr || !containers->is_array()) return command;
+  for (const Json& container : *containers) {
+    const Json* name = Find(&container, "name");
+    if (name == nullptr || *name != "worker") continue;
+    const Json* words = Find(&container, "command");
+    if (words == nullptr || !words->is_array()) continue;
+    for (const Json& word : *words) {
+      if (word.is_string()) command.push_back(word.get<std::string>());
+    }
+  }
+  return command;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,253 @@
+#include "operator/api/validation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "google/protobuf/descriptor.h"
+#include "operator/api/codec.h"
+#include "operator/api/raw_schema.h"
+#include "operator/api/rules.h"
+#include "operator/api/schema.h"
+#include "proto/muster/v1alpha1/schema_options.pb.h"
+
+namespace muster::control {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using v1alpha1::FieldSchema;
+
+// Whole numbers without a fraction; every bound in training_job.proto fits an int64.
+std::string Number(double value) {
+  constexpr double kWhole = 9e18;
+  const bool whole = std::abs(value) < kWhole && std::trunc(value) == value;
+  return DumpJson(whole ? Json(static_cast<int64_t>(value)) : Json(value));
+}
+
+// "at least 1", "1 to 5000", "more than 0 and at most 100", "at least 0 and less than 1".
+std::string Range(const FieldSchema& schema) {
+  if (schema.has_minimum() && schema.has_maximum()) {
+    return absl::StrCat(Number(schema.minimum()), " to ", Number(schema.maximum()));
+  }
+  std::string out;
+  if (schema.has_minimum()) out = absl::StrCat("at least ", Number(schema.minimum()));
+  if (schema.has_exclusive_minimum()) {
+    out = absl::StrCat("more than ", Number(schema.exclusive_minimum()));
+  }
+  const char* join = out.empty() ? "" : " and ";
+  if (schema.has_maximum()) absl::StrAppend(&out, join, "at most ", Number(schema.maximum()));
+  if (schema.has_exclusive_maximum()) {
+    absl::StrAppend(&out, join, "less than ", Number(schema.exclusive_maximum()));
+  }
+  return out;
+}
+
+bool InRange(const FieldSchema& schema, double value) {
+  return !(schema.has_minimum() && value < schema.minimum()) &&
+         !(schema.has_maximum() && value > schema.maximum()) &&
+         !(schema.has_exclusive_minimum() && value <= schema.exclusive_minimum()) &&
+         !(schema.has_exclusive_maximum() && value >= schema.exclusive_maximum());
+}
+
+class FieldValidator {
+ public:
+  void Check(const Message& message, const std::string& path) {
+    const google::protobuf::Descriptor& descriptor = *message.GetDescriptor();
+    if (IsRaw(descriptor)) return CheckRawMessage(message, path);
+    for (int i = 0; i < descriptor.field_count(); ++i) {
+      CheckField(message, *descriptor.field(i), FieldPath(path, descriptor.field(i)->json_name()));
+    }
+  }
+
+  FieldErrors errors;
+
+ private:
+  void Add(const std::string& path, std::string text) { errors.push_back({path, std::move(text)}); }
+
+  void CheckRawMessage(const Message& message, const std::string& path) {
+    const google::protobuf::Descriptor& descriptor = *message.GetDescriptor();
+    const absl::StatusOr<Json> schema = ParseJson(SchemaOf(descriptor).raw_schema());
+    const absl::StatusOr<Json> raw =
+        ParseJson(message.GetReflection()->GetString(message, &RawField(descriptor)));
+    if (!raw.ok()) return Add(path, std::string(raw.status().message()));
+    if (schema.ok()) CheckRaw(*schema, *raw, path, errors);
+  }
+
+  void CheckField(const Message& message, const FieldDescriptor& field, const std::string& path) {
+    const Reflection& reflection = *message.GetReflection();
+    const FieldSchema& schema = SchemaOf(field);
+    if (field.is_repeated()) return CheckList(message, field, path);
+    if (!reflection.HasField(message, &field)) {
+      if (schema.required()) Add(path, Missing(schema));
+      return;
+    }
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        return Check(reflection.GetMessage(message, &field), path);
+      case FieldDescriptor::CPPTYPE_STRING:
+        return CheckString(reflection.GetString(message, &field), schema, path);
+      case FieldDescriptor::CPPTYPE_INT32:
+        return CheckNumber(reflection.GetInt32(message, &field), schema, path);
+      case FieldDescriptor::CPPTYPE_INT64:
+        return CheckNumber(static_cast<double>(reflection.GetInt64(message, &field)), schema, path);
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return CheckNumber(reflection.GetDouble(message, &field), schema, path);
+      default:
+        return;
+    }
+  }
+
+  static std::string Missing(const FieldSchema& schema) {
+    const std::vector<std::string> values(schema.values().begin(), schema.values().end());
+    if (!values.empty()) return absl::StrCat("is required and missing; want ", JoinOr(values));
+    const std::string range = Range(schema);
+    return range.empty() ? "is required and missing"
+                         : absl::StrCat("is required and missing; want ", range);
+  }
+
+  void CheckList(const Message& message, const FieldDescriptor& field, const std::string& path) {
+    const Reflection& reflection = *message.GetReflection();
+    const FieldSchema& schema = SchemaOf(field);
+    const int size = reflection.FieldSize(message, &field);
+    if (schema.has_max_items() && size > schema.max_items()) {
+      Add(path, absl::StrCat("has ", size, " items; want at most ", schema.max_items()));
+    }
+    if (schema.has_min_items() && size < schema.min_items()) {
+      Add(path, absl::StrCat("has ", size, " items; want at least ", schema.min_items()));
+    }
+    for (int i = 0; i < size; ++i) {
+      if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        Check(reflection.GetRepeatedMessage(message, &field, i), ItemPath(path, i));
+      } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+        CheckString(reflection.GetRepeatedString(message, &field, i), schema, ItemPath(path, i));
+      }
+    }
+  }
+
+  void CheckNumber(double value, const FieldSchema& schema, const std::string& path) {
+    if (!InRange(schema, value)) {
+      Add(path, absl::StrCat("is ", Number(value), "; want ", Range(schema)));
+    }
+  }
+
+  void CheckString(const std::string& value, const FieldSchema& schema, const std::string& path) {
+    const int size = static_cast<int>(value.size());
+    if (schema.has_min_length() && size < schema.min_length()) {
+      return Add(path, "must not be empty");
+    }
+    if (schema.has_max_length() && size > schema.max_length()) {
+      return Add(path,
+                 absl::StrCat("is ", size, " characters long; want at most ", schema.max_length()));
+    }
+    if (schema.duration() && !IsPositiveDuration(value)) {
+      return Add(path,
+                 absl::StrCat(Describe(value),
+                              " is not a positive duration; want one like 90s, 10m or 1h30m"));
+    }
+    const std::vector<std::string> values(schema.values().begin(), schema.values().end());
+    if (!values.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
+      Add(path, absl::StrCat("want ", JoinOr(values), ", got ", Describe(value)));
+    }
+  }
+};
+
+bool IsAtOrBelow(absl::string_view path, absl::string_view scope) {
+  return path == scope || (absl::StartsWith(path, scope) &&
+                           (path[scope.size()] == '.' || path[scope.size()] == '['));
+}
+
+void CheckRules(const Message& message, const std::string& path, const FieldErrors& unread,
+                FieldErrors& errors) {
+  const google::protobuf::Descriptor& descriptor = *message.GetDescriptor();
+  const bool readable =
+      std::none_of(unread.begin(), unread.end(),
+                   [&path](const FieldError& error) { return IsAtOrBelow(error.path, path); });
+  for (const v1alpha1::Rule& rule : SchemaOf(descriptor).rules()) {
+    if (!readable) break;
+    const auto check = RuleChecks().find(rule.id());
+    if (check == RuleChecks().end()) continue;
+    const std::optional<std::string> detail = check->second(message);
+    if (!detail.has_value()) continue;
+    const std::string at = rule.field().empty() ? path
+                           : path.empty()       ? rule.field()
+                                                : absl::StrCat(path, ".", rule.field());
+    const bool said = std::any_of(errors.begin(), errors.end(),
+                                  [&at](const FieldError& error) { return error.path == at; });
+    if (said) continue;
+    errors.push_back(
+        {at, detail->empty() ? rule.message() : absl::StrCat(rule.message(), " (", *detail, ")")});
+  }
+  const Reflection& reflection = *message.GetReflection();
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const FieldDescriptor& field = *descriptor.field(i);
+    if (field.is_repeated() || field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!reflection.HasField(message, &field)) continue;
+    CheckRules(reflection.GetMessage(message, &field), FieldPath(path, field.json_name()), unread,
+               errors);
+  }
+}
+
+void CheckUpdate(const Message& before, const Message& after, const std::string& path,
+                 FieldErrors& errors) {
+  const google::protobuf::Descriptor& descriptor = *before.GetDescriptor();
+  if (IsRaw(descriptor)) return;
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const FieldDescriptor& field = *descriptor.field(i);
+    if (field.is_repeated()) continue;
+    const bool had = before.GetReflection()->HasField(before, &field);
+    const bool has = after.GetReflection()->HasField(after, &field);
+    if (!had && !has) continue;
+    const FieldSchema& schema = SchemaOf(field);
+    const std::string here = FieldPath(path, field.json_name());
+    if (had != has) {
+      const std::string& why =
+          schema.immutable().empty() ? schema.fixed_presence() : schema.immutable();
+      if (!why.empty()) errors.push_back({here, absl::StrCat("must not change: ", why)});
+      continue;
+    }
+    const Json was = EncodeMessage(before).value(field.json_name(), Json());
+    const Json is = EncodeMessage(after).value(field.json_name(), Json());
+    if (!schema.immutable().empty() && was != is) {
+      const std::string change =
+          was.is_primitive() ? absl::StrCat(" (it is ", DumpJson(was), ")") : std::string();
+      errors.push_back({here, absl::StrCat("must not change", change, ": ", schema.immutable())});
+    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      CheckUpdate(before.GetReflection()->GetMessage(before, &field),
+                  after.GetReflection()->GetMessage(after, &field), here, errors);
+    }
+  }
+}
+
+}  // namespace
+
+FieldErrors ValidateFields(const Message& message, absl::string_view path) {
+  FieldValidator validator;
+  validator.Check(message, std::string(path));
+  return std::move(validator.errors);
+}
+
+FieldErrors Validate(const Message& message, absl::string_view path, const FieldErrors& unread) {
+  FieldErrors errors = ValidateFields(message, path);
+  CheckRules(message, std::string(path), unread, errors);
+  return errors;
+}
+
+FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec) { return Validate(spec, "spec", {}); }
+
+FieldErrors ValidateUpdate(const v1alpha1::TrainingJobSpec& before,
+                           const v1alpha1::TrainingJobSpec& after) {
+  FieldErrors errors;
+  CheckUpdate(before, after, "spec", errors);
+  return errors;
+}
+
+}  // namespace muster::control

@@ -100,11 +100,11 @@ std::vector<ConditionType> AllConditionTypes() { return Keys(kConditionTypes); }
 std::vector<Reason> AllReasons() { return Keys(kReasons); }
 std::vector<JobState> AllJobStates() { return Keys(kJobStates); }
 
-std::string FormatTime(absl::Time time) {
+std::string FormatWall(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
 
-absl::Time ParseTime(absl::string_view text) {
+absl::Time ParseWall(absl::string_view text) {
   absl::Time time;
   std::string error;
   return absl::ParseTime(absl::RFC3339_full, text, &time, &error) ? time : absl::InfinitePast();
@@ -133,7 +133,7 @@ void SetCondition(v1alpha1::TrainingJobStatus& status, ConditionType type, bool 
   const char* text = value ? "True" : "False";
   if (condition->status() != text) {
     condition->set_status(text);
-    condition->set_last_transition_time(FormatTime(wall));
+    condition->set_last_transition_time(FormatWall(wall));
   }
   condition->set_reason(std::string(Name(reason)));
   condition->set_message(std::string(message.substr(0, kMaxMessage)));

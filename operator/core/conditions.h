@@ -90,8 +90,8 @@ std::vector<Reason> AllReasons();
 std::vector<JobState> AllJobStates();
 
 // RFC 3339 in UTC with milliseconds, as conditions and status times are written; and back.
-std::string FormatTime(absl::Time time);
-absl::Time ParseTime(absl::string_view text);  // InfinitePast when it is none
+std::string FormatWall(absl::Time time);
+absl::Time ParseWall(absl::string_view text);  // InfinitePast when it is none
 
 const v1alpha1::Condition* FindCondition(const v1alpha1::TrainingJobStatus& status,
                                          ConditionType type);

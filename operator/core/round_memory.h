@@ -36,6 +36,11 @@ struct WorkerMemory {
   absl::Time not_before = absl::InfinitePast();
   // Excluded from the next round by failurePolicy Shrink, until a round is Active again.
   bool shrunk = false;
+  // Missed a phase's deadline: to be replaced.
+  bool condemned = false;
+  // Since when this leadership sees the pod Running, and the last pod whose failure was counted.
+  absl::Time running_since = absl::InfinitePast();
+  std::string counted_pod;
 };
 
 struct RoundMemory {
@@ -63,16 +68,15 @@ struct RoundMemory {
   // The committed step when the round became Active.
   int64_t active_from_step = -1;
   bool was_active = false;  // some round of this job has been Active
-  std::string broken_because;
+  // Why the last round broke, for the Running condition: a Reason's name, and a sentence.
+  std::string broken_reason;
+  std::string broken_sentence;
 
-  // When a stop was ordered (suspend, finish, failure, deletion), and on which sessions.
+  // Since when the workers are being stopped, and on which session each was told.
   std::optional<absl::Time> stopping_since;
   std::map<int, int64_t> stop_session;
-  std::set<int> stopped;  // indices whose worker reported finished after the stop
 
   std::map<int, WorkerMemory> workers;
-  std::optional<int64_t> shown_checkpoint_step;  // of the last event, so that each is told once
-  std::string shown_checkpoint_error;
 };
 
 }  // namespace muster::control

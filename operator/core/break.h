@@ -1,0 +1,24 @@
+#ifndef MUSTER_OPERATOR_CORE_BREAK_H_
+#define MUSTER_OPERATOR_CORE_BREAK_H_
+
+#include <set>
+#include <string>
+
+#include "operator/core/conditions.h"
+
+namespace muster::control {
+
+// Why a round under way cannot go on.
+struct Break {
+  Reason reason = Reason::kWorkerLost;
+  std::string sentence;
+  // Workers that failurePolicy Shrink leaves out of the next round.
+  std::set<int> failed;
+  // Workers whose pods are replaced because they missed a deadline.
+  std::set<int> late;
+  std::string bad_checkpoint;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_BREAK_H_

@@ -1,0 +1,51 @@
+#include "operator/core/checkpoint.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::control {
+namespace {
+
+void ShowWritten(Draft& draft, const v1alpha1::CheckpointReport& written) {
+  v1alpha1::CheckpointStatus& status = *draft.status().mutable_checkpoint();
+  const std::string uri = written.uri().empty() ? absl::StrCat(draft.spec().checkpoint().uri(), "/",
+                                                               written.directory())
+                                                : written.uri();
+  const bool known =
+      status.has_step() && status.step() == written.version().step() && status.uri() == uri;
+  const std::string sentence =
+      absl::StrCat("the newest checkpoint is ", uri, " of step ", written.version().step());
+  if (!known) {
+    status.set_step(written.version().step());
+    status.set_uri(uri);
+    status.set_time(FormatWall(draft.view.wall));
+    draft.Normal(Reason::kCheckpointWritten, sentence);
+  }
+  draft.Condition(ConditionType::kCheckpointed, true, Reason::kCheckpointWritten, sentence);
+}
+
+void ShowFailed(Draft& draft, const v1alpha1::CheckpointReport& failed) {
+  std::string sentence = absl::StrCat("checkpoint of step ", failed.version().step(),
+                                      " failed: ", failed.error(), "; training goes on");
+  const v1alpha1::Condition* shown = FindCondition(draft.view.status, ConditionType::kCheckpointed);
+  if (shown == nullptr || shown->message() != sentence) {
+    draft.Warning(Reason::kCheckpointFailed, sentence);
+  }
+  draft.Condition(ConditionType::kCheckpointed, false, Reason::kCheckpointFailed, sentence);
+}
+
+}  // namespace
+
+void ReportCheckpoint(Draft& draft) {
+  if (!draft.spec().has_checkpoint()) return;
+  const CheckpointView& seen = draft.view.checkpoint;
+  if (seen.written) ShowWritten(draft, *seen.written);
+  if (seen.failed) ShowFailed(draft, *seen.failed);
+  if (FindCondition(draft.status(), ConditionType::kCheckpointed) == nullptr) {
+    draft.Condition(ConditionType::kCheckpointed, false, Reason::kNoCheckpointYet,
+                    "no checkpoint has been written yet");
+  }
+}
+
+}  // namespace muster::control

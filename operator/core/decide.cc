@@ -1,0 +1,63 @@
+#include "operator/core/decide.h"
+
+#include <utility>
+
+#include "google/protobuf/util/message_differencer.h"
+#include "operator/core/checkpoint.h"
+#include "operator/core/draft.h"
+#include "operator/core/failure.h"
+#include "operator/core/finish.h"
+#include "operator/core/gang.h"
+#include "operator/core/lifecycle.h"
+#include "operator/core/progress.h"
+#include "operator/core/rounds.h"
+#include "operator/core/summary.h"
+#include "operator/core/suspend.h"
+
+namespace muster::control {
+namespace {
+
+using Policy = void (*)(Draft&);
+
+constexpr Policy kPolicies[] = {
+    HandleDeletion,    // a deleted job only loses its pods
+    ReportProgress,    //
+    ReportCheckpoint,  //
+    ExpireFinished,    // a finished job only stops and expires
+    Admit,             // an invalid one starts nothing
+    CountFailures,     //
+    FinishWhenDone,    //
+    EnforceDeadline,   //
+    SuspendOrResume,   // while suspended there is no gang and no round
+    DriveRounds,       // before the gang, which must not delete what a round still needs
+    KeepGang,          //
+};
+
+constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
+
+}  // namespace
+
+Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options) {
+  Draft draft(view, memory, options);
+  const RoundStamp recorded{view.status.term(), view.status.round()};
+  if (recorded.term > view.leader_term) {
+    draft.Say(Reason::kStaleLeader, "a newer leader has written this job's status");
+    return std::move(draft.plan);
+  }
+  if (memory.id > recorded) {
+    draft.Say(Reason::kNothingToDo, "the view is older than the last write");
+    draft.RequeueAt(view.now + kCacheLag);
+    return std::move(draft.plan);
+  }
+  draft.Say(Reason::kNothingToDo, "everything is as it should be");
+  for (Policy policy : kPolicies) {
+    policy(draft);
+    if (draft.done) break;
+  }
+  Summarize(draft);
+  draft.plan.write_status =
+      !google::protobuf::util::MessageDifferencer::Equals(draft.plan.status, view.status);
+  return std::move(draft.plan);
+}
+
+}  // namespace muster::control

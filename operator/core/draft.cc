@@ -1,0 +1,51 @@
+#include "operator/core/draft.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace muster::control {
+
+Draft::Draft(const JobView& view_in, const RoundMemory& memory, const DecideOptions& options_in)
+    : view(view_in), options(options_in) {
+  plan.status = view.status;
+  plan.memory = memory;
+  ObserveWorkers(view, plan.memory);
+  workers = FindWorkers(view, plan.memory, options);
+}
+
+const Worker* Draft::FindWorker(int index) const {
+  const bool known = index >= 0 && index < static_cast<int>(workers.size());
+  return known ? &workers[index] : nullptr;
+}
+
+void Draft::Say(Reason reason, std::string sentence) {
+  plan.reason = std::string(Name(reason));
+  plan.sentence = std::move(sentence);
+}
+
+void Draft::Condition(ConditionType type, bool value, Reason reason, absl::string_view message) {
+  SetCondition(plan.status, type, value, reason, message, view.wall, view.job.generation);
+}
+
+void Draft::Normal(Reason reason, std::string message) {
+  plan.events.push_back({Event::Type::kNormal, std::string(Name(reason)), std::move(message)});
+}
+
+void Draft::Warning(Reason reason, std::string message) {
+  plan.events.push_back({Event::Type::kWarning, std::string(Name(reason)), std::move(message)});
+}
+
+void Draft::RequeueAt(absl::Time when) {
+  const absl::Duration after = std::max(when - view.now, absl::Milliseconds(1));
+  if (!plan.requeue_after || after < *plan.requeue_after) plan.requeue_after = after;
+}
+
+void Draft::Delete(const PodView& pod, absl::Duration grace, std::string reason) {
+  const bool planned = std::any_of(plan.deletes.begin(), plan.deletes.end(),
+                                   [&](const DeletePod& other) { return other.uid == pod.uid; });
+  if (pod.deleting || planned) return;
+  plan.deletes.push_back({pod.name, pod.uid, grace, std::move(reason)});
+}
+
+}  // namespace muster::control

@@ -1,0 +1,86 @@
+#include "operator/core/finish.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/membership.h"
+#include "operator/core/progress.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+namespace {
+
+constexpr absl::Duration kGrace = absl::Seconds(30);
+
+void End(Draft& draft, ConditionType type, Reason reason, std::string sentence) {
+  WriteProgress(draft);
+  draft.Condition(type, true, reason, sentence);
+  draft.status().set_completion_time(FormatWall(draft.view.wall));
+  if (type == ConditionType::kFailed) {
+    draft.Warning(reason, sentence);
+  } else {
+    draft.Normal(reason, sentence);
+  }
+  draft.Say(reason, std::move(sentence));
+  StopFinished(draft);
+  draft.done = true;
+}
+
+}  // namespace
+
+bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id) {
+  if (worker.agent == nullptr || !worker.agent->finished) return false;
+  const FinishedReport& finished = *worker.agent->finished;
+  if (finished.round != id || !finished.succeeded) return false;
+  const int64_t steps = TotalSteps(draft.spec());
+  // No version at all: the user's own command, or a worker that had nothing to report.
+  if (steps == 0 || finished.version.step() == 0) return !draft.plan.memory.stopping_since;
+  return finished.version.step() >= steps;
+}
+
+void FinishWhenDone(Draft& draft) {
+  const RoundMemory& memory = draft.memory();
+  if (memory.phase != RoundPhase::kActive || memory.members.empty()) return;
+  for (const v1alpha1::Member& member : memory.members) {
+    const Worker* worker = draft.FindWorker(member.worker().index());
+    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return;
+    if (!HasReachedEnd(draft, *worker, memory.id)) return;
+  }
+  const int64_t steps = TotalSteps(draft.spec());
+  Succeed(draft, steps > 0 ? absl::StrCat("all ", steps, " steps are trained")
+                           : "every worker's command ended with exit code 0");
+}
+
+void Succeed(Draft& draft, std::string sentence) {
+  End(draft, ConditionType::kSucceeded, Reason::kTrainingFinished, std::move(sentence));
+}
+
+void Fail(Draft& draft, Reason reason, std::string sentence) {
+  End(draft, ConditionType::kFailed, reason, std::move(sentence));
+}
+
+void StopFinished(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  if (!memory.stopping_since) memory.stopping_since = draft.view.now;
+  const absl::Time deadline = *memory.stopping_since + draft.options.stop_deadline;
+  const v1alpha1::Condition* failed = FindCondition(draft.status(), ConditionType::kFailed);
+  const bool save = failed != nullptr && failed->reason() == Name(Reason::kDeadlineExceeded);
+  for (const Worker& worker : draft.workers) {
+    if (worker.pod == nullptr || worker.presence == Presence::kGone) continue;
+    const bool attached = worker.agent != nullptr && worker.agent->attached;
+    if (attached && memory.stop_session[worker.index] != worker.agent->session) {
+      const RoundStamp stamp{draft.status().term(), draft.status().round()};
+      draft.Send(worker, StopOrder{stamp, save, "the job has ended"});
+      memory.stop_session[worker.index] = worker.agent->session;
+    }
+    const bool never_ran = worker.pod->phase == PodPhase::kPending;
+    if (never_ran || draft.view.now >= deadline) {
+      draft.Delete(*worker.pod, kGrace, "the job has ended");
+    } else {
+      draft.RequeueAt(deadline);
+    }
+  }
+}
+
+}  // namespace muster::control

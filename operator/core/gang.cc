@@ -1,0 +1,105 @@
+#include "operator/core/gang.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/failure.h"
+#include "operator/core/finish.h"
+#include "operator/core/membership.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+namespace {
+
+constexpr absl::Duration kGrace = absl::Seconds(30);
+
+CreatePod Describe(const Draft& draft, const Worker& worker) {
+  const JobIdentity& job = draft.view.job;
+  const std::string index = absl::StrCat(worker.index);
+  const std::string incarnation = absl::StrCat(worker.incarnation);
+  CreatePod pod;
+  pod.name = PodName(job.name, worker.index, worker.incarnation);
+  pod.index = worker.index;
+  pod.incarnation = worker.incarnation;
+  pod.ranks = RanksPerWorker(draft.spec());
+  pod.gpus = draft.spec().workers().gpus();
+  pod.labels = {{kJobLabel, job.name}, {kIndexLabel, index}, {kIncarnationLabel, incarnation}};
+  pod.env = {{"MUSTER_NAMESPACE", job.ns},        {"MUSTER_JOB", job.name},
+             {"MUSTER_JOB_UID", job.uid},         {"MUSTER_WORKER_INDEX", index},
+             {"MUSTER_INCARNATION", incarnation}, {"MUSTER_RANKS", absl::StrCat(pod.ranks)},
+             {"JOB_COMPLETION_INDEX", index}};
+  return pod;
+}
+
+void Raise(Draft& draft, int index) {
+  const int next = draft.status().incarnations(index) + 1;
+  draft.status().set_incarnations(index, next);
+  WorkerMemory& memory = draft.memory().workers[index];
+  memory.raised = next;
+  memory.condemned = false;
+}
+
+// A lost worker's pod is replaced: at once the first time, then ever later.
+void Replace(Draft& draft, const Worker& worker) {
+  WorkerMemory& memory = draft.memory().workers[worker.index];
+  if (draft.view.now < memory.not_before) return draft.RequeueAt(memory.not_before);
+  ++memory.restarts;
+  memory.not_before = draft.view.now + Backoff(memory.restarts, draft.options);
+  Raise(draft, worker.index);
+}
+
+void KeepWorker(Draft& draft, const Worker& worker) {
+  const WorkerMemory& memory = draft.memory().workers[worker.index];
+  if (worker.incarnation == 0) return Raise(draft, worker.index);
+  if (worker.presence == Presence::kMissing) {
+    const bool ours = memory.raised == worker.incarnation;
+    if (ours && memory.seen != worker.incarnation) {
+      draft.plan.creates.push_back(Describe(draft, worker));
+    } else if (memory.seen != worker.incarnation || draft.memory().phase == RoundPhase::kIdle) {
+      // Another leadership's number, or a resumed job: whether a pod had that name is not known.
+      Raise(draft, worker.index);
+    } else {
+      Replace(draft, worker);
+    }
+    return;
+  }
+  const RoundMemory& round = draft.memory();
+  const bool ended = round.phase == RoundPhase::kActive && HasReachedEnd(draft, worker, round.id);
+  if (!ended && (IsLost(worker.presence) || memory.condemned)) Replace(draft, worker);
+}
+
+void DeleteOthers(Draft& draft, int count) {
+  const std::set<int> members = MemberIndices(draft.memory().members);
+  for (const PodView& pod : draft.view.pods) {
+    const bool known = pod.index >= 0 && pod.index < draft.view.status.incarnations_size();
+    if (known && pod.incarnation < draft.view.status.incarnations(pod.index)) {
+      draft.Delete(pod, kGrace, "a newer incarnation takes its place");
+    } else if (pod.index >= count && members.count(pod.index) == 0) {
+      draft.Delete(pod, kGrace, "workers.count is lower now");
+    }
+  }
+}
+
+}  // namespace
+
+std::string PodName(absl::string_view job, int index, int incarnation) {
+  return absl::StrCat(job, "-", index, "-", incarnation);
+}
+
+void KeepGang(Draft& draft) {
+  const int count = WorkerCount(draft.spec());
+  while (draft.status().incarnations_size() < count) {
+    draft.status().add_incarnations(0);
+    Raise(draft, draft.status().incarnations_size() - 1);
+  }
+  for (const Worker& worker : draft.workers) {
+    draft.RequeueAt(std::min(worker.recheck, draft.view.now + absl::Hours(1)));
+    if (worker.index < count) KeepWorker(draft, worker);
+  }
+  DeleteOthers(draft, count);
+}
+
+}  // namespace muster::control

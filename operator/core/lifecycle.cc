@@ -1,0 +1,82 @@
+#include "operator/core/lifecycle.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "operator/core/finish.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+namespace {
+
+constexpr absl::Duration kGrace = absl::Seconds(30);
+
+bool HasFinalizer(const Draft& draft) {
+  const auto& finalizers = draft.view.job.finalizers;
+  return std::find(finalizers.begin(), finalizers.end(), kFinalizer) != finalizers.end();
+}
+
+}  // namespace
+
+void HandleDeletion(Draft& draft) {
+  if (!draft.view.job.deleting) return;
+  draft.done = true;
+  draft.Say(Reason::kDeleting, absl::StrCat(draft.view.pods.size(), " pods are left"));
+  for (const PodView& pod : draft.view.pods) draft.Delete(pod, kGrace, "the job is deleted");
+  if (draft.view.pods.empty() && HasFinalizer(draft)) {
+    draft.plan.remove_finalizers.push_back(kFinalizer);
+  }
+}
+
+void ExpireFinished(Draft& draft) {
+  if (!IsFinished(draft.view.status)) return;
+  draft.done = true;
+  draft.Say(Reason::kNothingToDo, "the job has ended");
+  StopFinished(draft);
+  if (!draft.spec().has_ttl_seconds_after_finished()) return;
+  const absl::Time ended = ParseWall(draft.view.status.completion_time());
+  const absl::Time expires = ended + absl::Seconds(draft.spec().ttl_seconds_after_finished());
+  if (draft.view.wall >= expires) {
+    draft.plan.delete_job = true;
+    draft.Say(Reason::kExpired, "ttlSecondsAfterFinished has passed");
+  } else {
+    draft.RequeueAt(draft.view.now + (expires - draft.view.wall));
+  }
+}
+
+void Admit(Draft& draft) {
+  v1alpha1::TrainingJobStatus& status = draft.status();
+  status.set_observed_generation(draft.view.job.generation);
+  if (!draft.view.spec_errors.empty()) {
+    const std::string errors = absl::StrJoin(draft.view.spec_errors, "; ");
+    const v1alpha1::Condition* shown = FindCondition(status, ConditionType::kAdmitted);
+    if (shown == nullptr || shown->status() != "False") {
+      draft.Warning(Reason::kInvalidSpec, errors);
+    }
+    draft.Condition(ConditionType::kAdmitted, false, Reason::kInvalidSpec, errors);
+    draft.Say(Reason::kInvalidSpec, errors);
+    draft.done = true;
+    return;
+  }
+  draft.Condition(ConditionType::kAdmitted, true, Reason::kAccepted, "the spec is valid");
+  if (!HasFinalizer(draft)) draft.plan.add_finalizers.push_back(kFinalizer);
+  if (!status.has_start_time()) status.set_start_time(FormatWall(draft.view.wall));
+  status.set_selector(absl::StrCat("muster.dev/job=", draft.view.job.name));
+  status.mutable_workers()->set_desired(WorkerCount(draft.spec()));
+}
+
+void EnforceDeadline(Draft& draft) {
+  const absl::Duration limit = ActiveDeadline(draft.spec());
+  if (limit == absl::InfiniteDuration() || draft.spec().suspend()) return;
+  const absl::Time start = ParseWall(draft.status().start_time());
+  if (draft.view.wall >= start + limit) {
+    Fail(draft, Reason::kDeadlineExceeded,
+         absl::StrCat("the job was active for longer than ", draft.spec().active_deadline()));
+  } else {
+    draft.RequeueAt(draft.view.now + (start + limit - draft.view.wall));
+  }
+}
+
+}  // namespace muster::control

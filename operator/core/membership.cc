@@ -1,0 +1,59 @@
+#include "operator/core/membership.h"
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+
+std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
+                                          const std::vector<const Worker*>& workers) {
+  std::vector<v1alpha1::Member> members;
+  int next_rank = 0;
+  for (const Worker* worker : workers) {
+    v1alpha1::Member member;
+    v1alpha1::WorkerId& id = *member.mutable_worker();
+    id.set_namespace_(view.job.ns);
+    id.set_job(view.job.name);
+    id.set_job_uid(view.job.uid);
+    id.set_index(worker->index);
+    id.set_incarnation(worker->incarnation);
+    id.set_pod_uid(worker->pod->uid);
+    member.set_first_rank(next_rank);
+    member.set_ranks(RanksPerWorker(view.spec));
+    next_rank += member.ranks();
+    members.push_back(std::move(member));
+  }
+  return members;
+}
+
+std::string MembershipHash(const std::vector<v1alpha1::Member>& members) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const v1alpha1::Member& member : members) {
+    const std::string text =
+        absl::StrCat(member.worker().index(), ".", member.worker().incarnation(), "/",
+                     member.worker().pod_uid(), ":", member.first_rank(), "+", member.ranks(), ";");
+    for (unsigned char byte : text) hash = (hash ^ byte) * 1099511628211u;
+  }
+  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
+}
+
+std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members) {
+  std::set<int> indices;
+  for (const v1alpha1::Member& member : members) indices.insert(member.worker().index());
+  return indices;
+}
+
+v1alpha1::RoundId ToProto(const RoundStamp& stamp) {
+  v1alpha1::RoundId id;
+  id.set_term(stamp.term);
+  id.set_round(stamp.round);
+  return id;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,28 @@
+#ifndef MUSTER_OPERATOR_CORE_MEMBERSHIP_H_
+#define MUSTER_OPERATOR_CORE_MEMBERSHIP_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "operator/core/view.h"
+#include "operator/core/workers.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+
+namespace muster::control {
+
+// The members of a round in rank order, which is worker order; every one must have a pod.
+std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
+                                          const std::vector<const Worker*>& workers);
+
+// A hash of who the members are (index, incarnation, pod uid, ranks): 16 hexadecimal digits. Equal
+// on every machine and version, because it is compared after a change of leader.
+std::string MembershipHash(const std::vector<v1alpha1::Member>& members);
+
+std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members);
+
+v1alpha1::RoundId ToProto(const RoundStamp& stamp);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_MEMBERSHIP_H_

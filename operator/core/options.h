@@ -1,0 +1,31 @@
+#ifndef MUSTER_OPERATOR_CORE_OPTIONS_H_
+#define MUSTER_OPERATOR_CORE_OPTIONS_H_
+
+#include "absl/time/time.h"
+
+namespace muster::control {
+
+// Bounds of the operator's own waiting; everything a user may choose is in the spec.
+struct DecideOptions {
+  // After a take-over or a lost stream, an unattached agent whose pod lives is unknown, not dead.
+  absl::Duration unknown_window = absl::Seconds(10);
+  // A pod is Running for this long without its agent attaching before it is replaced.
+  absl::Duration attach_deadline = absl::Minutes(2);
+  absl::Duration prepare_deadline = absl::Seconds(60);
+  absl::Duration join_deadline = absl::Minutes(10);
+  // How long survivors hold for a replacement before the round shrinks (failurePolicy RestartRank).
+  absl::Duration replacement_wait = absl::Seconds(60);
+  // A round is Active for this long before a worker that came back makes it grow.
+  absl::Duration grow_delay = absl::Seconds(3);
+  // A stop order is given this long before pods are deleted all the same.
+  absl::Duration stop_deadline = absl::Seconds(60);
+  absl::Duration backoff_base = absl::Seconds(1);
+  absl::Duration backoff_cap = absl::Minutes(1);
+  absl::Duration progress_interval = absl::Seconds(10);
+  // Rounds of jobs without `trainer`, which report no steps, count as progress after this long.
+  absl::Duration active_is_progress = absl::Seconds(30);
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_OPTIONS_H_

@@ -1,0 +1,46 @@
+#include "operator/core/progress.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+
+void WriteProgress(Draft& draft) {
+  const ProgressView& seen = draft.view.progress;
+  if (!seen.latest) return;
+  v1alpha1::ProgressStatus& progress = *draft.status().mutable_progress();
+  const int64_t step = seen.latest->version().step();
+  const int64_t steps = TotalSteps(draft.spec());
+  progress.set_step(step);
+  if (steps > 0) progress.set_steps(steps);
+  if (std::isfinite(seen.latest->loss())) progress.set_loss(seen.latest->loss());
+  if (seen.validation_loss) progress.set_validation_loss(*seen.validation_loss);
+  const auto& train = draft.spec().trainer().train();
+  const double left = static_cast<double>(std::max<int64_t>(0, steps - step)) *
+                      train.global_batch() * train.sequence();
+  if (seen.tokens_per_second > 0) {
+    progress.set_tokens_per_second(seen.tokens_per_second);
+    const absl::Duration eta = absl::Seconds(left / seen.tokens_per_second);
+    progress.set_eta(absl::FormatDuration(absl::Trunc(eta, absl::Seconds(1))));
+  }
+  progress.set_time(FormatWall(draft.view.wall));
+}
+
+void ReportProgress(Draft& draft) {
+  const v1alpha1::ProgressStatus& written = draft.view.status.progress();
+  const ProgressView& seen = draft.view.progress;
+  if (!seen.latest || IsFinished(draft.view.status)) return;
+  if (written.has_step() && written.step() == seen.latest->version().step()) return;
+  const absl::Time last = ParseWall(written.time());
+  // A wall clock that was set back must not silence progress until it has caught up.
+  const absl::Duration age = std::max(draft.view.wall - last, last - draft.view.wall);
+  if (last != absl::InfinitePast() && age < draft.options.progress_interval) {
+    draft.RequeueAt(draft.view.now + draft.options.progress_interval - age);
+    return;
+  }
+  WriteProgress(draft);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,335 @@
+#include "operator/core/rounds.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/break.h"
+#include "operator/core/elastic.h"
+#include "operator/core/failure.h"
+#include "operator/core/find_break.h"
+#include "operator/core/finish.h"
+#include "operator/core/membership.h"
+#include "operator/core/resume.h"
+#include "operator/core/spec_values.h"
+#include "operator/core/transition.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::Member;
+
+void Move(Draft& draft, RoundEvent event) {
+  RoundMemory& memory = draft.memory();
+  const auto next = Transition(memory.phase, event);
+  // Callers check the phase first; an illegal event leaves the state as it is.
+  if (!next.ok()) return;
+  memory.phase = *next;
+  memory.phase_since = draft.view.now;
+}
+
+const Worker* WorkerOf(const Draft& draft, const Member& member) {
+  const Worker* worker = draft.FindWorker(member.worker().index());
+  if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return nullptr;
+  return worker;
+}
+
+bool IsAttached(const Worker* worker) {
+  return worker != nullptr && worker->agent != nullptr && worker->agent->attached;
+}
+
+bool MadeProgress(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (memory.phase != RoundPhase::kActive) return false;
+  if (!draft.spec().has_trainer()) {
+    return draft.view.now >= memory.phase_since + draft.options.active_is_progress;
+  }
+  const auto& latest = draft.view.progress.latest;
+  return latest && latest->version().step() != memory.active_from_step;
+}
+
+void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
+  Move(draft, event);
+  RoundMemory& memory = draft.memory();
+  memory.was_active = true;
+  memory.ready.clear();
+  memory.stop_session.clear();
+  for (auto& [index, worker] : memory.workers) worker.shrunk = false;
+  const auto& latest = draft.view.progress.latest;
+  memory.active_from_step = latest ? latest->version().step() : -1;
+  std::string sentence = absl::StrCat("round ", memory.id.round, " of term ", memory.id.term,
+                                      " is active with ", memory.members.size(), " workers");
+  if (memory.go) absl::StrAppend(&sentence, "; ", memory.go->resume().reason());
+  draft.Normal(reason, std::move(sentence));
+}
+
+// ---- after a take-over
+
+bool IsIn(const Draft& draft, const Worker& worker, RoundStamp recorded) {
+  if (worker.presence != Presence::kPresent) return false;
+  return worker.agent->active == recorded || HasReachedEnd(draft, worker, recorded);
+}
+
+// Whether opening rounds must still wait.
+bool AdoptOrWait(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  const RoundStamp recorded{draft.view.status.term(), draft.view.status.round()};
+  if (memory.id != RoundStamp{} || recorded.round == 0) return false;
+  std::vector<const Worker*> in;
+  bool unknown = false;
+  for (const Worker& worker : draft.workers) {
+    if (IsIn(draft, worker, recorded)) in.push_back(&worker);
+    unknown = unknown || worker.presence == Presence::kUnknown;
+  }
+  std::vector<Member> members = MakeMembers(draft.view, in);
+  const bool whole = !in.empty() && MembershipHash(members) == draft.view.status.membership();
+  if (!whole && unknown) {
+    draft.Say(Reason::kUnknownAfterTakeOver,
+              "waiting for agents that may still be stepping in the recorded round");
+    return true;
+  }
+  memory.id = recorded;
+  memory.members = std::move(members);
+  memory.membership = draft.view.status.membership();
+  for (const Worker* worker : in) memory.sent_session[worker->index] = worker->agent->session;
+  if (whole) {
+    BecomeActive(draft, RoundEvent::kAdopt, Reason::kRoundAdopted);
+  } else if (!in.empty()) {
+    memory.was_active = true;
+    memory.broken_reason = std::string(Name(Reason::kWorkerLost));
+    memory.broken_sentence = "a member of the recorded round was lost while no operator ran";
+    Move(draft, RoundEvent::kBreak);
+  }
+  return false;
+}
+
+// ---- breaking
+
+void LeaveOut(Draft& draft, const Break& why) {
+  if (!ShrinksOnFailure(draft.spec())) return;
+  const int left = static_cast<int>(draft.memory().members.size() - why.failed.size());
+  if (left < MinWorkers(draft.spec())) return;
+  for (int index : why.failed) draft.memory().workers[index].shrunk = true;
+}
+
+void BreakRound(Draft& draft, const Break& why) {
+  RoundMemory& memory = draft.memory();
+  const bool wished = why.reason == Reason::kMembershipChanged;
+  if (MadeProgress(draft)) memory.streak = 0;
+  if (!wished) {
+    LeaveOut(draft, why);
+    memory.not_before = draft.view.now + Backoff(memory.streak, draft.options);
+    ++memory.streak;
+    draft.Warning(why.reason, why.sentence);
+  } else {
+    draft.Normal(why.reason, why.sentence);
+  }
+  for (int index : why.late) memory.workers[index].condemned = true;
+  if (!why.bad_checkpoint.empty()) memory.bad_checkpoints.insert(why.bad_checkpoint);
+  memory.broken_reason = std::string(Name(why.reason));
+  memory.broken_sentence = why.sentence;
+  memory.ready.clear();
+  memory.joined.clear();
+  memory.go.reset();
+  Move(draft, RoundEvent::kBreak);
+}
+
+// ---- opening
+
+void SendPrepare(Draft& draft, const Worker& worker) {
+  RoundMemory& memory = draft.memory();
+  draft.Send(worker, PrepareOrder{memory.id, memory.members, memory.membership});
+  memory.sent_session[worker.index] = worker.agent->session;
+}
+
+void Open(Draft& draft, const std::vector<const Worker*>& workers) {
+  RoundMemory& memory = draft.memory();
+  v1alpha1::TrainingJobStatus& status = draft.status();
+  memory.id = {draft.view.leader_term, draft.view.status.round() + 1};
+  memory.members = MakeMembers(draft.view, workers);
+  memory.membership = MembershipHash(memory.members);
+  memory.sent_session.clear();
+  status.set_term(memory.id.term);
+  status.set_round(memory.id.round);
+  status.set_membership(memory.membership);
+  Move(draft, RoundEvent::kOpen);
+  for (const Worker* worker : workers) SendPrepare(draft, *worker);
+  draft.Say(Reason::kPreparingRound, absl::StrCat("round ", memory.id.round, " is prepared with ",
+                                                  workers.size(), " workers"));
+}
+
+void TryOpen(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  if (draft.view.now < memory.not_before) {
+    draft.RequeueAt(memory.not_before);
+    draft.Say(Reason::kBackingOff, "waiting before the next round is tried");
+    return;
+  }
+  const Wanted wanted = ChooseMembers(draft);
+  if (!wanted.workers.empty()) return Open(draft, wanted.workers);
+  if (wanted.recheck != absl::InfiniteFuture()) draft.RequeueAt(wanted.recheck);
+  draft.Say(wanted.wait_reason, wanted.wait_sentence);
+}
+
+// ---- collecting
+
+bool CollectReady(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  for (const Member& member : memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || worker->agent == nullptr || !worker->agent->ready) continue;
+    const ReadyReport& ready = *worker->agent->ready;
+    if (ready.round != memory.id) continue;
+    if (static_cast<int>(ready.ranks.size()) != member.ranks()) continue;
+    memory.ready[worker->index] = ready;
+  }
+  return memory.ready.size() == memory.members.size();
+}
+
+void SendGo(Draft& draft, const Worker& worker) {
+  draft.Send(worker, GoOrder{*draft.memory().go});
+  draft.memory().sent_session[worker.index] = worker.agent->session;
+}
+
+void Go(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  std::vector<v1alpha1::RankPosition> positions;
+  v1alpha1::GoRound go;
+  for (const Member& member : memory.members) {
+    std::vector<v1alpha1::RankReady> ranks = memory.ready[member.worker().index()].ranks;
+    std::sort(ranks.begin(), ranks.end(),
+              [](const auto& a, const auto& b) { return a.local_rank() < b.local_rank(); });
+    for (v1alpha1::RankReady& rank : ranks) {
+      go.add_endpoints(rank.endpoint());
+      positions.push_back(std::move(*rank.mutable_position()));
+    }
+  }
+  const ResumeDecision resume = DecideResume(positions, {memory.bad_checkpoints, memory.id.round});
+  if (resume.reason == ResumeReason::kCheckpointHidden) {
+    return BreakRound(draft, {Reason::kCheckpointHidden, resume.sentence});
+  }
+  *go.mutable_round() = ToProto(memory.id);
+  *go.mutable_resume() = resume.point;
+  memory.go = std::move(go);
+  memory.joined.clear();
+  Move(draft, RoundEvent::kAllReady);
+  for (const Member& member : memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (IsAttached(worker)) SendGo(draft, *worker);
+  }
+  draft.Say(Reason::kJoiningRound, resume.sentence);
+}
+
+bool CollectJoined(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  for (const Member& member : memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || worker->agent == nullptr) continue;
+    const auto& joined = worker->agent->joined;
+    const bool told = joined && joined->round == memory.id && joined->error.empty();
+    if (told || (worker->agent->attached && worker->agent->active == memory.id)) {
+      memory.joined.insert(worker->index);
+    }
+  }
+  return memory.joined.size() == memory.members.size();
+}
+
+// Orders sent on a stream that has since been replaced may be lost.
+void SendAgain(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  for (const Member& member : memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (!IsAttached(worker)) continue;
+    if (memory.sent_session[worker->index] == worker->agent->session) continue;
+    if (memory.phase == RoundPhase::kPreparing && memory.ready.count(worker->index) == 0) {
+      SendPrepare(draft, *worker);
+    }
+    if (memory.phase == RoundPhase::kJoining && memory.joined.count(worker->index) == 0) {
+      SendGo(draft, *worker);
+    }
+  }
+}
+
+void Advance(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  if (memory.phase == RoundPhase::kPreparing && CollectReady(draft)) Go(draft);
+  if (memory.phase == RoundPhase::kJoining && CollectJoined(draft)) {
+    BecomeActive(draft, RoundEvent::kAllJoined, Reason::kRoundActive);
+  }
+  SendAgain(draft);
+  switch (memory.phase) {
+    case RoundPhase::kPreparing:
+      draft.RequeueAt(memory.phase_since + draft.options.prepare_deadline);
+      break;
+    case RoundPhase::kJoining:
+      draft.RequeueAt(memory.phase_since + draft.options.join_deadline);
+      break;
+    case RoundPhase::kActive:
+      if (MadeProgress(draft)) {
+        memory.streak = 0;
+        for (auto& [index, worker] : memory.workers) worker.restarts = 0;
+      }
+      // Only while more workers are wanted does time alone change an Active round.
+      if (static_cast<int>(memory.members.size()) < WorkerCount(draft.spec()) &&
+          draft.view.now < memory.phase_since + draft.options.grow_delay) {
+        draft.RequeueAt(memory.phase_since + draft.options.grow_delay);
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+void NoteHandled(Draft& draft) {
+  int64_t& handled = draft.memory().handled_event;
+  for (const AgentView& agent : draft.view.agents) {
+    for (const ExitReport& exit : agent.exits) handled = std::max(handled, exit.id);
+    for (const StallReport& stall : agent.stalls) handled = std::max(handled, stall.id);
+  }
+}
+
+bool IsUnderWay(RoundPhase phase) {
+  return phase != RoundPhase::kIdle && phase != RoundPhase::kHolding;
+}
+
+}  // namespace
+
+void ForgetRound(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  if (memory.id == RoundStamp{}) {
+    memory.id = {draft.view.status.term(), draft.view.status.round()};
+  }
+  Move(draft, RoundEvent::kReset);
+  memory.members.clear();
+  memory.ready.clear();
+  memory.joined.clear();
+  memory.go.reset();
+  memory.streak = 0;
+  memory.stop_session.clear();
+  memory.not_before = absl::InfinitePast();
+  memory.broken_reason.clear();
+}
+
+void DriveRounds(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  if (memory.phase_since == absl::InfinitePast()) memory.phase_since = draft.view.now;
+  if (AdoptOrWait(draft)) {
+    for (const Worker& worker : draft.workers) {
+      if (worker.recheck != absl::InfiniteFuture()) draft.RequeueAt(worker.recheck);
+    }
+    return;
+  }
+  if (IsUnderWay(memory.phase)) {
+    if (const auto why = FindBreak(draft)) BreakRound(draft, *why);
+  }
+  NoteHandled(draft);
+  if (IsUnderWay(memory.phase)) {
+    Advance(draft);
+  }
+  if (!IsUnderWay(memory.phase)) TryOpen(draft);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,47 @@
+#include "operator/core/spec_values.h"
+
+#include <algorithm>
+
+namespace muster::control {
+
+using v1alpha1::TrainingJobSpec;
+
+int WorkerCount(const TrainingJobSpec& spec) {
+  return spec.workers().has_count() ? std::max(0, spec.workers().count()) : 1;
+}
+
+int MinWorkers(const TrainingJobSpec& spec) {
+  const int count = WorkerCount(spec);
+  if (!spec.workers().has_min()) return std::max(1, count);
+  return std::clamp(spec.workers().min(), 1, std::max(1, count));
+}
+
+int RanksPerWorker(const TrainingJobSpec& spec) {
+  if (spec.workers().gpus() > 0) return spec.workers().gpus();
+  return std::max(1, spec.workers().ranks());
+}
+
+int MaxFailures(const TrainingJobSpec& spec) {
+  return spec.failure_policy().has_max_failures() ? spec.failure_policy().max_failures() : 10;
+}
+
+absl::Duration FailureWindow(const TrainingJobSpec& spec) {
+  return ParseDurationOr(spec.failure_policy().window(), absl::Hours(1));
+}
+
+bool ShrinksOnFailure(const TrainingJobSpec& spec) {
+  return spec.failure_policy().on_rank_failure() == "Shrink";
+}
+
+int64_t TotalSteps(const TrainingJobSpec& spec) { return spec.trainer().train().steps(); }
+
+absl::Duration ActiveDeadline(const TrainingJobSpec& spec) {
+  return ParseDurationOr(spec.active_deadline(), absl::InfiniteDuration());
+}
+
+absl::Duration ParseDurationOr(absl::string_view text, absl::Duration otherwise) {
+  absl::Duration duration;
+  return !text.empty() && absl::ParseDuration(text, &duration) ? duration : otherwise;
+}
+
+}  // namespace muster::control

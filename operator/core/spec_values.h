@@ -1,0 +1,27 @@
+#ifndef MUSTER_OPERATOR_CORE_SPEC_VALUES_H_
+#define MUSTER_OPERATOR_CORE_SPEC_VALUES_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+// What Decide() reads from a spec, as C++ values. Specs come defaulted and validated; what is
+// absent all the same gets the value that does least.
+namespace muster::control {
+
+int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
+int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
+int RanksPerWorker(const v1alpha1::TrainingJobSpec& spec);
+int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
+absl::Duration FailureWindow(const v1alpha1::TrainingJobSpec& spec);
+bool ShrinksOnFailure(const v1alpha1::TrainingJobSpec& spec);
+int64_t TotalSteps(const v1alpha1::TrainingJobSpec& spec);  // 0: no built-in trainer
+// InfiniteDuration when there is none.
+absl::Duration ActiveDeadline(const v1alpha1::TrainingJobSpec& spec);
+absl::Duration ParseDurationOr(absl::string_view text, absl::Duration otherwise);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_SPEC_VALUES_H_

@@ -1,0 +1,113 @@
+#include "operator/core/summary.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/elastic.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+namespace {
+
+void ShowScheduled(Draft& draft) {
+  const int count = WorkerCount(draft.spec());
+  int bound = 0;
+  for (const Worker& worker : draft.workers) {
+    const bool has_node = worker.pod != nullptr && !worker.pod->node.empty();
+    if (worker.index < count && has_node) ++bound;
+  }
+  const std::string sentence = absl::StrCat(bound, " of ", count, " pods are bound to nodes");
+  if (bound >= count) {
+    draft.Condition(ConditionType::kScheduled, true, Reason::kPodsBound, sentence);
+  } else if (!draft.view.placement.reason.empty()) {
+    draft.Condition(ConditionType::kScheduled, false, Reason::kUnschedulable,
+                    draft.view.placement.sentence);
+  } else {
+    draft.Condition(ConditionType::kScheduled, false, Reason::kWaitingForPods, sentence);
+  }
+}
+
+// The reason a round broke stays until the next one is Active: that is what people want to know.
+void ShowRunning(Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  const std::string round = absl::StrCat("round ", memory.id.round);
+  auto show = [&](bool running, Reason reason, const std::string& sentence) {
+    draft.Condition(ConditionType::kRunning, running, reason, sentence);
+  };
+  if (IsFinished(draft.status())) {
+    return show(false,
+                IsTrue(draft.status(), ConditionType::kSucceeded) ? Reason::kTrainingFinished
+                                                                  : Reason::kStopping,
+                "the job has ended");
+  }
+  if (memory.stopping_since || draft.spec().suspend()) {
+    return show(false, Reason::kStopping, "the job is being suspended");
+  }
+  if (memory.phase == RoundPhase::kActive) {
+    const v1alpha1::Condition* shown = FindCondition(draft.status(), ConditionType::kRunning);
+    const bool adopted = !memory.go.has_value();
+    const Reason reason = adopted ? Reason::kRoundAdopted : Reason::kRoundActive;
+    const std::string sentence =
+        absl::StrCat(round, " is active with ", memory.members.size(), " workers");
+    if (shown == nullptr || shown->message() != sentence || shown->status() != "True") {
+      show(true, reason, sentence);
+    }
+    return;
+  }
+  for (Reason reason : AllReasons()) {
+    if (!memory.broken_reason.empty() && memory.broken_reason == Name(reason)) {
+      return show(false, reason, memory.broken_sentence);
+    }
+  }
+  // A new leader leaves what the last one wrote until it knows better.
+  if (memory.id == RoundStamp{} && draft.view.status.round() > 0) return;
+  if (memory.phase == RoundPhase::kIdle) {
+    show(false, Reason::kWaitingForWorkers, "waiting for every worker to be bound and attached");
+  } else {
+    show(false, Reason::kPreparingRound, absl::StrCat(round, " is being formed"));
+  }
+}
+
+void ShowDegraded(Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (memory.phase != RoundPhase::kActive) return;
+  const int members = static_cast<int>(memory.members.size());
+  const int count = WorkerCount(draft.spec());
+  const std::string sentence = absl::StrCat(members, " of ", count, " workers are training");
+  const bool fewer = members < count;
+  draft.Condition(ConditionType::kDegraded, fewer,
+                  fewer ? Reason::kFewerWorkers : Reason::kAllWorkers, sentence);
+}
+
+JobState StateOf(const Draft& draft) {
+  const v1alpha1::TrainingJobStatus& status = draft.plan.status;
+  if (IsTrue(status, ConditionType::kSucceeded)) return JobState::kSucceeded;
+  if (IsTrue(status, ConditionType::kFailed)) return JobState::kFailed;
+  if (IsTrue(status, ConditionType::kSuspended)) return JobState::kSuspended;
+  if (draft.plan.memory.phase == RoundPhase::kActive) return JobState::kTraining;
+  const bool taking_over = draft.plan.memory.id == RoundStamp{} && draft.view.status.round() > 0;
+  if (taking_over && IsTrue(status, ConditionType::kRunning)) return JobState::kTraining;
+  if (HasStarted(draft)) return JobState::kRecovering;
+  return draft.view.pods.empty() ? JobState::kPending : JobState::kStarting;
+}
+
+}  // namespace
+
+void Summarize(Draft& draft) {
+  if (draft.view.job.deleting) return;
+  if (draft.view.spec_errors.empty()) {
+    if (!IsFinished(draft.view.status)) {
+      ShowScheduled(draft);
+      ShowRunning(draft);
+      ShowDegraded(draft);
+    }
+    int ready = 0;
+    for (const Worker& worker : draft.workers) {
+      if (worker.presence == Presence::kPresent) ++ready;
+    }
+    draft.status().mutable_workers()->set_ready(ready);
+  }
+  draft.status().set_state(std::string(Name(StateOf(draft))));
+}
+
+}  // namespace muster::control

@@ -1,0 +1,14 @@
+#ifndef MUSTER_OPERATOR_CORE_SUMMARY_H_
+#define MUSTER_OPERATOR_CORE_SUMMARY_H_
+
+#include "operator/core/draft.h"
+
+namespace muster::control {
+
+// Policy, always the last: the conditions Scheduled, Running and Degraded, workers.ready and the
+// state for people, from what the others decided.
+void Summarize(Draft& draft);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_SUMMARY_H_

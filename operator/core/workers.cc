@@ -1,0 +1,94 @@
+#include "operator/core/workers.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace muster::control {
+namespace {
+
+void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOptions& options,
+                 Worker& worker) {
+  const PodView* pod = worker.pod;
+  if (pod == nullptr) return;
+  const bool ended = pod->phase == PodPhase::kSucceeded || pod->phase == PodPhase::kFailed;
+  if (ended || pod->deleting) {
+    worker.presence = Presence::kGone;
+    return;
+  }
+  auto until = [&](absl::Time when, Presence before, Presence after) {
+    worker.presence = view.now < when ? before : after;
+    if (view.now < when) worker.recheck = when;
+  };
+  const AgentView* agent = worker.agent;
+  if (agent != nullptr) {
+    const absl::Time heard = std::max(agent->last_heard, agent->attached_at);
+    if (agent->attached && pod->node.empty()) {
+      worker.presence = Presence::kStarting;
+    } else if (agent->attached) {
+      until(heard + options.unknown_window, Presence::kPresent, Presence::kSilent);
+    } else {
+      until(std::max(heard, agent->detached_at) + options.unknown_window, Presence::kUnknown,
+            Presence::kSilent);
+    }
+    return;
+  }
+  if (pod->phase != PodPhase::kRunning) {
+    worker.presence = Presence::kStarting;
+    return;
+  }
+  // After a take-over a running pod's agent is unknown first: it may be stepping in its round.
+  until(view.leading_since + options.unknown_window, Presence::kUnknown, Presence::kStarting);
+  if (worker.presence == Presence::kUnknown) return;
+  const auto known = memory.workers.find(worker.index);
+  if (known == memory.workers.end()) return;
+  until(known->second.running_since + options.attach_deadline, Presence::kStarting,
+        Presence::kSilent);
+}
+
+}  // namespace
+
+void ObserveWorkers(const JobView& view, RoundMemory& memory) {
+  const int known = view.status.incarnations_size();
+  for (const PodView& pod : view.pods) {
+    if (pod.index < 0 || pod.index >= known) continue;
+    if (pod.incarnation != view.status.incarnations(pod.index)) continue;
+    WorkerMemory& worker = memory.workers[pod.index];
+    if (worker.seen != pod.incarnation) {
+      worker.seen = pod.incarnation;
+      worker.running_since = absl::InfinitePast();
+    }
+    if (pod.phase == PodPhase::kRunning && worker.running_since == absl::InfinitePast()) {
+      worker.running_since = view.now;
+    }
+  }
+}
+
+std::vector<Worker> FindWorkers(const JobView& view, const RoundMemory& memory,
+                                const DecideOptions& options) {
+  std::vector<Worker> workers(view.status.incarnations_size());
+  for (int index = 0; index < static_cast<int>(workers.size()); ++index) {
+    workers[index].index = index;
+    workers[index].incarnation = view.status.incarnations(index);
+  }
+  auto current = [&](int index, int incarnation) -> Worker* {
+    if (index < 0 || index >= static_cast<int>(workers.size())) return nullptr;
+    return workers[index].incarnation == incarnation ? &workers[index] : nullptr;
+  };
+  for (const PodView& pod : view.pods) {
+    if (Worker* worker = current(pod.index, pod.incarnation)) worker->pod = &pod;
+  }
+  for (const AgentView& agent : view.agents) {
+    Worker* worker = current(agent.index, agent.incarnation);
+    if (worker == nullptr || worker->pod == nullptr) continue;
+    if (agent.pod_uid == worker->pod->uid) worker->agent = &agent;
+  }
+  for (Worker& worker : workers) SetPresence(view, memory, options, worker);
+  return workers;
+}
+
+bool IsLost(Presence presence) {
+  return presence == Presence::kMissing || presence == Presence::kSilent ||
+         presence == Presence::kGone;
+}
+
+}  // namespace muster::control

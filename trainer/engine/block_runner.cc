@@ -1,0 +1,95 @@
+#include "trainer/engine/block_runner.h"
+
+#include <exception>
+
+#include "ATen/ops/full.h"
+#include "absl/strings/str_cat.h"
+#include "c10/core/GradMode.h"
+#include "torch/csrc/autograd/autograd.h"
+
+namespace muster::trainer {
+namespace {
+
+template <typename F>
+absl::Status Catch(const Block& block, const char* what, F&& run) {
+  try {
+    run();
+    return absl::OkStatus();
+  } catch (const std::exception& e) {
+    return absl::InternalError(absl::StrCat(what, " of block ", block.name(), ": ", e.what()));
+  }
+}
+
+}  // namespace
+
+void BlockRunner::Begin(std::vector<MicroBatchContext> contexts) {
+  contexts_ = std::move(contexts);
+  losses_.assign(contexts_.size(), 0.0);
+  alive_.clear();
+  output_gradients_.clear();
+}
+
+absl::Status BlockRunner::Forward(int block, int micro_batch) {
+  return Catch(*model_.blocks[block], "forward", [&] { ForwardOrThrow(block, micro_batch); });
+}
+
+absl::Status BlockRunner::Backward(int block, int micro_batch) {
+  return Catch(*model_.blocks[block], "backward", [&] { BackwardOrThrow(block, micro_batch); });
+}
+
+void BlockRunner::ForwardOrThrow(int block, int micro_batch) {
+  Boundary boundary;
+  if (block > 0) {
+    for (const at::Tensor& output : alive_.at({block - 1, micro_batch}).outputs) {
+      at::Tensor input = output.detach();
+      if (input.is_floating_point()) input.requires_grad_(true);
+      boundary.inputs.push_back(std::move(input));
+    }
+  }
+  BlockOutput output =
+      model_.blocks[block]->Forward(boundary.inputs, contexts_[static_cast<size_t>(micro_batch)]);
+  if (IsLast(block)) losses_[static_cast<size_t>(micro_batch)] = output.tensors[0].item<double>();
+  boundary.outputs = std::move(output.tensors);
+  boundary.auxiliary_losses = std::move(output.auxiliary_losses);
+  alive_[{block, micro_batch}] = std::move(boundary);
+}
+
+void BlockRunner::BackwardOrThrow(int block, int micro_batch) {
+  const auto node = alive_.extract({block, micro_batch});
+  Boundary boundary = std::move(node.mapped());
+  std::vector<at::Tensor> roots, gradients;
+  const auto add_loss = [&](const at::Tensor& loss) {
+    roots.push_back(loss);
+    gradients.push_back(at::full({}, loss_scale_, loss.options().requires_grad(false)));
+  };
+  if (IsLast(block)) {
+    add_loss(boundary.outputs[0]);
+  } else {
+    std::vector<at::Tensor> arrived =
+        std::move(output_gradients_.extract({block, micro_batch}).mapped());
+    for (size_t i = 0; i < boundary.outputs.size(); ++i) {
+      if (!arrived[i].defined()) continue;
+      roots.push_back(boundary.outputs[i]);
+      gradients.push_back(arrived[i]);
+    }
+  }
+  for (const at::Tensor& loss : boundary.auxiliary_losses) add_loss(loss);
+  torch::autograd::backward(roots, gradients);
+  if (block == 0) return;
+  std::vector<at::Tensor>& leave = output_gradients_[{block - 1, micro_batch}];
+  for (at::Tensor& input : boundary.inputs) leave.push_back(input.grad());
+}
+
+absl::StatusOr<double> BlockRunner::Evaluate(const MicroBatchContext& context) {
+  const c10::AutoGradMode no_graph(false);
+  std::vector<at::Tensor> tensors;
+  for (const auto& block : model_.blocks) {
+    const absl::Status status = Catch(*block, "evaluation", [&] {
+      tensors = block->Forward(std::move(tensors), context).tensors;
+    });
+    if (!status.ok()) return status;
+  }
+  return tensors[0].item<double>();
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,58 @@
+#ifndef MUSTER_TRAINER_ENGINE_BLOCK_RUNNER_H_
+#define MUSTER_TRAINER_ENGINE_BLOCK_RUNNER_H_
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "trainer/model/block.h"
+
+namespace muster::trainer {
+
+// Runs Forward and Backward tasks over blocks, each in an autograd graph of its own: the boundary
+// between two blocks is detached, and its gradient carried by hand. Gradients of parameters are
+// added into the units. Torch's exceptions end here and become Internal. Not thread-safe.
+class BlockRunner {
+ public:
+  // `model` outlives this and is bound to its units.
+  explicit BlockRunner(const Model& model) : model_(model) {}
+
+  // Gradients are those of loss_scale * the summed loss.
+  void set_loss_scale(double scale) { loss_scale_ = scale; }
+
+  // The contexts of this rank's micro-batches; forgets all that was run before.
+  void Begin(std::vector<MicroBatchContext> contexts);
+  absl::Status Forward(int block, int micro_batch);
+  absl::Status Backward(int block, int micro_batch);
+
+  // Of a micro-batch whose last block has run: the loss summed over valid tokens.
+  double loss(int micro_batch) const { return losses_.at(static_cast<size_t>(micro_batch)); }
+
+  // Forward alone, without graphs and dropout; the summed loss.
+  absl::StatusOr<double> Evaluate(const MicroBatchContext& context);
+
+ private:
+  struct Boundary {
+    std::vector<at::Tensor> inputs;  // leaves
+    std::vector<at::Tensor> outputs;
+    std::vector<at::Tensor> auxiliary_losses;
+  };
+  void ForwardOrThrow(int block, int micro_batch);
+  void BackwardOrThrow(int block, int micro_batch);
+  bool IsLast(int block) const { return block + 1 == static_cast<int>(model_.blocks.size()); }
+
+  const Model& model_;
+  double loss_scale_ = 1.0;
+  std::vector<MicroBatchContext> contexts_;
+  std::vector<double> losses_;
+  std::map<std::pair<int, int>, Boundary> alive_;
+  // Gradients of the outputs of (block, micro-batch), left there by the block after it.
+  std::map<std::pair<int, int>, std::vector<at::Tensor>> output_gradients_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_BLOCK_RUNNER_H_

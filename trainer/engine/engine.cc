@@ -1,0 +1,304 @@
+#include "trainer/engine/engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "ATen/ops/arange.h"
+#include "ATen/ops/empty.h"
+#include "absl/strings/str_cat.h"
+#include "base/failpoint.h"
+#include "base/status_macros.h"
+#include "trainer/engine/decide_step.h"
+#include "trainer/engine/table_check.h"
+#include "trainer/engine/vote_message.h"
+#include "trainer/model/block.h"
+#include "trainer/parallel/chunk_sums.h"
+#include "trainer/parallel/unit.h"
+#include "trainer/parallel/unit_layout.h"
+
+namespace muster::trainer {
+namespace {
+
+TableShape ShapeOf(TrainingState& state) {
+  TableShape shape{.blocks = static_cast<int>(state.model().blocks.size()),
+                   .optimizer_prepares = state.optimizer().has_prepare()};
+  for (const Unit& unit : state.units()) shape.unit_users.push_back(unit.layout().users);
+  for (const auto& block : state.model().blocks) {
+    shape.can_split.push_back(block->can_split_backward());
+  }
+  return shape;
+}
+
+int64_t CountValid(const at::Tensor& labels) {
+  const std::span<const int64_t> values(labels.const_data_ptr<int64_t>(),
+                                        static_cast<size_t>(labels.numel()));
+  return std::count_if(values.begin(), values.end(),
+                       [](int64_t label) { return label != kIgnoredLabel; });
+}
+
+int64_t AllChunks(const std::vector<Unit>& units) {
+  int64_t chunks = 0;
+  for (const Unit& unit : units) chunks += unit.layout().chunks();
+  return chunks;
+}
+
+// Sums of squares of the chunks in `range`, numbered over all units.
+std::vector<double> ChunkSquaresOf(const std::vector<Unit>& units, const TreeNode& range) {
+  std::vector<double> out(static_cast<size_t>(range.leaves()));
+  int64_t first = 0;
+  for (const Unit& unit : units) {
+    const int64_t chunks = unit.layout().chunks();
+    const int64_t begin = std::clamp(range.begin - first, int64_t{0}, chunks);
+    const int64_t end = std::clamp(range.end - first, int64_t{0}, chunks);
+    if (begin < end) {
+      const at::Tensor part =
+          unit.gradients().narrow(0, begin * kChunkElements, (end - begin) * kChunkElements);
+      const auto size = static_cast<size_t>(part.numel());
+      const std::span<double> into = std::span(out).subspan(
+          static_cast<size_t>(first + begin - range.begin), static_cast<size_t>(end - begin));
+      if (part.scalar_type() == at::kDouble) {
+        ChunkSquares(std::span(part.const_data_ptr<double>(), size), into);
+      } else {
+        ChunkSquares(std::span(part.const_data_ptr<float>(), size), into);
+      }
+    }
+    first += chunks;
+  }
+  return out;
+}
+
+at::Tensor ToTensor(const std::vector<double>& values) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kDouble);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<double>());
+  return tensor;
+}
+
+std::span<const double> AsSpan(const at::Tensor& tensor) {
+  return {tensor.const_data_ptr<double>(), static_cast<size_t>(tensor.numel())};
+}
+
+}  // namespace
+
+Engine::Engine(TrainingState& state, BatchFeed& feed, const Clock& clock,
+               const std::atomic<bool>& interrupt)
+    : state_(state), feed_(feed), clock_(clock), interrupt_(interrupt), runner_(state.model()) {
+  runner_.set_loss_scale(1.0 / static_cast<double>(state.options().nominal_tokens()));
+}
+
+absl::Status Engine::BeginRound(const v1alpha1::RoundId& round, Communicator& communicator,
+                                int64_t attempt) {
+  const TrainingOptions& options = state_.options();
+  if (communicator.size() > options.micro_batches) {
+    return absl::InvalidArgumentError(absl::StrCat(communicator.size(), " ranks for ",
+                                                   options.micro_batches,
+                                                   " micro-batches: a rank would have none"));
+  }
+  const TableShape shape = ShapeOf(state_);
+  std::vector<TaskTable> tables;
+  for (int r = 0; r < communicator.size(); ++r) {
+    const TreeNode range = RankRange(options.micro_batches, r, communicator.size());
+    tables.push_back(DataParallelTable(shape, static_cast<int>(range.leaves())));
+  }
+  MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables).status());
+  round_ = round;
+  communicator_ = &communicator;
+  attempt_ = attempt;
+  micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
+  table_ = std::move(tables[static_cast<size_t>(communicator.rank())]);
+  reducer_ = options.deterministic
+                 ? MakeDeterministicReducer(state_.units(), communicator, options.micro_batches)
+                 : MakeFastReducer(state_.units(), communicator);
+  return absl::OkStatus();
+}
+
+void Engine::EndRound() {
+  runner_.Begin({});
+  reducer_.reset();
+  communicator_ = nullptr;
+}
+
+v1alpha1::Version Engine::NextVersion() const {
+  v1alpha1::Version version;
+  version.set_step(state_.applied()->step() + 1);
+  version.set_attempt(attempt_);
+  return version;
+}
+
+absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step,
+                                                  bool training) const {
+  const TrainingOptions& options = state_.options();
+  if (batch.tokens.dim() != 2 || batch.tokens.sizes() != batch.labels.sizes() ||
+      batch.tokens.size(0) != static_cast<int64_t>(batch.samples.size())) {
+    return absl::InternalError("micro-batch of inconsistent shapes");
+  }
+  return MicroBatchContext{
+      .tokens = batch.tokens,
+      .labels = batch.labels,
+      .positions = at::arange(batch.tokens.size(1), at::kLong),
+      .samples = std::move(batch.samples),
+      .step = step,
+      .seed = options.seed,
+      .training = training,
+      .compute_type = options.types.compute,
+      .mesh = {.data = communicator_->rank()},
+  };
+}
+
+absl::Status Engine::BeginStep() {
+  data_time_ = communication_time_ = absl::ZeroDuration();
+  const absl::Time start = clock_.Monotonic();
+  const int64_t step = state_.applied()->step() + 1;
+  std::vector<MicroBatchContext> contexts;
+  valid_tokens_.clear();
+  for (int64_t m = micro_batches_.begin; m < micro_batches_.end; ++m) {
+    MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Training(step, m));
+    valid_tokens_.push_back(static_cast<double>(CountValid(batch.labels)));
+    MUSTER_ASSIGN_OR_RETURN(MicroBatchContext context, Context(std::move(batch), step, true));
+    contexts.push_back(std::move(context));
+  }
+  data_time_ = clock_.Monotonic() - start;
+  state_.Unseal();
+  runner_.Begin(std::move(contexts));
+  reducer_->Begin();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepOutcome> Engine::Step(const StepWishes& wishes) {
+  if (communicator_ == nullptr || !state_.applied()) {
+    return absl::FailedPreconditionError("a step needs a round and an applied version");
+  }
+  const absl::Time start = clock_.Monotonic();
+  StepOutcome outcome;
+  outcome.learning_rate = state_.options().schedule.At(state_.applied()->step() + 1);
+  MUSTER_RETURN_IF_ERROR(BeginStep());
+  for (const Task& task : table_) {
+    if (interrupt_.load(std::memory_order_relaxed)) {
+      return absl::AbortedError(absl::StrCat("interrupted before ", ToString(task)));
+    }
+    MUSTER_RETURN_IF_ERROR(RunTask(task, wishes, outcome));
+  }
+  const absl::Duration whole = clock_.Monotonic() - start;
+  outcome.times.set_data(absl::ToDoubleSeconds(data_time_));
+  outcome.times.set_communication(absl::ToDoubleSeconds(communication_time_));
+  outcome.times.set_compute(absl::ToDoubleSeconds(whole - data_time_ - communication_time_));
+  return outcome;
+}
+
+absl::Status Engine::RunTask(const Task& task, const StepWishes& wishes, StepOutcome& outcome) {
+  switch (task.kind) {
+    case TaskKind::kForward:
+      return runner_.Forward(task.block, task.micro_batch);
+    case TaskKind::kBackward:
+      return Backward(task);
+    case TaskKind::kReduce:
+      reducer_->Reduce(task.unit);
+      return absl::OkStatus();
+    case TaskKind::kVote:
+      MUSTER_RETURN_IF_ERROR(Seal());
+      return Vote(wishes, outcome);
+    case TaskKind::kApply: {
+      MUSTER_RETURN_IF_ERROR(state_.Apply(outcome.decision));
+      MUSTER_FAILPOINT("trainer.after_apply");
+      return absl::OkStatus();
+    }
+    case TaskKind::kBackwardInput:
+    case TaskKind::kBackwardWeight:
+    case TaskKind::kGather:
+    case TaskKind::kSend:
+    case TaskKind::kRecv:
+    case TaskKind::kPrepare:
+      break;
+  }
+  return absl::UnimplementedError(absl::StrCat("no table of this engine has ", ToString(task)));
+}
+
+absl::Status Engine::Backward(const Task& task) {
+  MUSTER_RETURN_IF_ERROR(runner_.Backward(task.block, task.micro_batch));
+  for (size_t u = 0; u < state_.units().size(); ++u) {
+    if (state_.units()[u].layout().users.front() != task.block) continue;
+    reducer_->MicroBatchDone(static_cast<int>(u), task.micro_batch);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Seal() {
+  const absl::Time start = clock_.Monotonic();
+  MUSTER_RETURN_IF_ERROR(reducer_->Finish());
+  communication_time_ += clock_.Monotonic() - start;
+  for (const Unit& unit : state_.units()) MUSTER_RETURN_IF_ERROR(unit.CheckViews());
+  state_.Seal(NextVersion());
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
+  const TrainingOptions& options = state_.options();
+  const int64_t chunks = AllChunks(state_.units());
+  const TreeNode mine = RankRange(chunks, communicator_->rank(), communicator_->size());
+  const std::vector<double> squares = ChunkSquaresOf(state_.units(), mine);
+  std::vector<double> losses;
+  for (int64_t m = 0; m < micro_batches_.leaves(); ++m) {
+    losses.push_back(runner_.loss(static_cast<int>(m)));
+  }
+  const VoteShare share{.first_micro_batch = micro_batches_.begin,
+                        .losses = losses,
+                        .valid_tokens = valid_tokens_,
+                        .first_chunk = mine.begin,
+                        .chunk_squares = squares,
+                        .save = wishes.save,
+                        .stop = wishes.stop};
+  // The all-reduce destroys its input when it breaks off; `share` stays.
+  at::Tensor message =
+      ToTensor(EncodeVote(share, options.deterministic, options.micro_batches, chunks));
+  MUSTER_FAILPOINT("trainer.before_vote");
+  const absl::Time start = clock_.Monotonic();
+  auto pending = communicator_->AllReduce(message, ReduceOp::kSum, "vote");
+  MUSTER_FAILPOINT("trainer.after_vote_sent");
+  MUSTER_RETURN_IF_ERROR(pending->Wait());
+  communication_time_ += clock_.Monotonic() - start;
+  MUSTER_FAILPOINT("trainer.after_vote");
+  const VoteTotals totals =
+      DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
+  const StepRules rules{.nominal_tokens = options.nominal_tokens(), .clip_norm = options.clip_norm};
+  outcome.decision = DecideStep(totals, rules, NextVersion(), round_);
+  state_.Record(outcome.decision);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> Engine::Validate(int batches) {
+  // One place per batch, each filled by one rank, so the sum does not depend on the world size.
+  std::vector<double> message(2 * static_cast<size_t>(batches), 0.0);
+  for (int b = communicator_->rank(); b < batches; b += communicator_->size()) {
+    if (interrupt_.load(std::memory_order_relaxed)) {
+      return absl::AbortedError("interrupted in validation");
+    }
+    MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Validation(b));
+    message[2 * b + 1] = static_cast<double>(CountValid(batch.labels));
+    MUSTER_ASSIGN_OR_RETURN(const MicroBatchContext context,
+                            Context(std::move(batch), state_.applied()->step(), false));
+    MUSTER_ASSIGN_OR_RETURN(message[2 * b], runner_.Evaluate(context));
+  }
+  at::Tensor tensor = ToTensor(message);
+  MUSTER_RETURN_IF_ERROR(communicator_->AllReduce(tensor, ReduceOp::kSum, "validation")->Wait());
+  std::vector<double> losses;
+  double tokens = 0.0;
+  for (int b = 0; b < batches; ++b) {
+    losses.push_back(AsSpan(tensor)[2 * b]);
+    tokens += AsSpan(tensor)[2 * b + 1];
+  }
+  if (tokens == 0.0) return absl::FailedPreconditionError("validation data has no valid token");
+  return TreeSum(losses) / tokens;
+}
+
+absl::Status Engine::ComputeGradients() {
+  MUSTER_RETURN_IF_ERROR(BeginStep());
+  for (const Task& task : table_) {
+    if (task.kind == TaskKind::kVote) return Seal();
+    StepOutcome unused;
+    MUSTER_RETURN_IF_ERROR(RunTask(task, {}, unused));
+  }
+  return absl::InternalError("the table has no vote");
+}
+
+}  // namespace muster::trainer

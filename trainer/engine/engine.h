@@ -1,0 +1,95 @@
+#ifndef MUSTER_TRAINER_ENGINE_ENGINE_H_
+#define MUSTER_TRAINER_ENGINE_ENGINE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/engine/batch_feed.h"
+#include "trainer/engine/block_runner.h"
+#include "trainer/engine/gradient_reducer.h"
+#include "trainer/engine/task_table.h"
+#include "trainer/engine/training_state.h"
+#include "trainer/parallel/sum_tree.h"
+
+namespace muster::trainer {
+
+// What the ranks ask for; any rank's wish rides on the vote and all act on it after the same step.
+struct StepWishes {
+  bool save = false;
+  bool stop = false;
+};
+
+struct StepOutcome {
+  v1alpha1::StepDecision decision;
+  double learning_rate = 0.0;
+  v1alpha1::PhaseTimes times;  // of this step
+};
+
+// Executes a task table over blocks and units: one training step at a time, among the ranks of one
+// round. After an error the state is exactly what the TrainingState says: the version applied
+// before, perhaps with sealed gradients or an unapplied decision. Runs on one thread; `interrupt`
+// may be set by any other and ends a step between two tasks with Aborted.
+//
+//   engine.BeginRound(round, *communicator, attempt);
+//   while (...) { MUSTER_ASSIGN_OR_RETURN(StepOutcome outcome, engine.Step({})); ... }
+class Engine {
+ public:
+  // All outlive this.
+  Engine(TrainingState& state, BatchFeed& feed, const Clock& clock,
+         const std::atomic<bool>& interrupt);
+
+  // Takes this rank's share of the micro-batches and checks the table that it is about to run.
+  absl::Status BeginRound(const v1alpha1::RoundId& round, Communicator& communicator,
+                          int64_t attempt);
+  void EndRound();
+
+  absl::StatusOr<StepOutcome> Step(const StepWishes& wishes);
+
+  // Mean loss over `batches` validation micro-batches, which the ranks share among themselves.
+  absl::StatusOr<double> Validate(int batches);
+
+  // Forward, backward and reduction of the next step, and no vote: the gradients of the summed loss
+  // divided by nominal tokens stay in the units. For parity tests.
+  absl::Status ComputeGradients();
+
+ private:
+  absl::Status RunTask(const Task& task, const StepWishes& wishes, StepOutcome& outcome);
+  absl::Status BeginStep();
+  absl::Status Backward(const Task& task);
+  absl::Status Seal();
+  absl::Status Vote(const StepWishes& wishes, StepOutcome& outcome);
+  v1alpha1::Version NextVersion() const;
+  absl::StatusOr<MicroBatchContext> Context(MicroBatch batch, int64_t step, bool training) const;
+
+  TrainingState& state_;
+  BatchFeed& feed_;
+  const Clock& clock_;
+  const std::atomic<bool>& interrupt_;
+  BlockRunner runner_;
+
+  // Of the current round.
+  v1alpha1::RoundId round_;
+  Communicator* communicator_ = nullptr;
+  int64_t attempt_ = 0;
+  TreeNode micro_batches_;  // this rank's range of the logical ones
+  TaskTable table_;
+  std::unique_ptr<GradientReducer> reducer_;
+
+  // Of the current step.
+  std::vector<double> valid_tokens_;  // by micro-batch of this rank
+  absl::Duration data_time_, communication_time_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_ENGINE_H_

@@ -1,0 +1,374 @@
+#include "trainer/engine/table_check.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+namespace {
+
+bool Communicates(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kGather:
+    case TaskKind::kReduce:
+    case TaskKind::kSend:
+    case TaskKind::kRecv:
+    case TaskKind::kVote:
+    case TaskKind::kPrepare:
+      return true;
+    case TaskKind::kForward:
+    case TaskKind::kBackward:
+    case TaskKind::kBackwardInput:
+    case TaskKind::kBackwardWeight:
+    case TaskKind::kApply:
+      return false;
+  }
+  return false;
+}
+
+// One rank's table by itself, task by task.
+class RankCheck {
+ public:
+  RankCheck(const TableShape& shape, int rank, int ranks, const TaskTable& table)
+      : shape_(shape), rank_(rank), ranks_(ranks), table_(table) {}
+
+  absl::Status Run() {
+    for (const Task& task : table_) {
+      if (task.kind == TaskKind::kForward) ++forwards_[task.block];
+      if (task.kind == TaskKind::kVote) ++votes_;
+    }
+    for (const Task& task : table_) {
+      MUSTER_RETURN_IF_ERROR(CheckNames(task));
+      MUSTER_RETURN_IF_ERROR(CheckOrder(task));
+    }
+    return CheckEnd();
+  }
+  int most_alive() const { return most_alive_; }
+
+ private:
+  using Place = std::pair<int, int>;  // block, micro-batch
+  struct Progress {
+    bool forward = false, input = false, weight = false;
+  };
+
+  absl::Status Refuse(const Task& task, std::string why) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task table of rank ", rank_, ": ", ToString(task), " ", why));
+  }
+
+  absl::Status CheckNames(const Task& task) const {
+    const bool of_block = task.kind <= TaskKind::kBackwardWeight || task.kind == TaskKind::kSend ||
+                          task.kind == TaskKind::kRecv;
+    if (of_block && (task.block < 0 || task.block >= shape_.blocks)) {
+      return Refuse(task, absl::StrCat("names no block of the ", shape_.blocks));
+    }
+    if (of_block && task.micro_batch < 0) return Refuse(task, "names no micro-batch");
+    const int units = static_cast<int>(shape_.unit_users.size());
+    const bool of_unit = task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce;
+    if (task.unit >= units || (of_unit && task.unit < 0)) {
+      return Refuse(task, absl::StrCat("names no unit of the ", units));
+    }
+    const bool of_peer = task.kind == TaskKind::kSend || task.kind == TaskKind::kRecv;
+    if (of_peer && (task.peer < 0 || task.peer >= ranks_ || task.peer == rank_)) {
+      return Refuse(task, absl::StrCat("names no peer among the other ", ranks_ - 1, " ranks"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckOrder(const Task& task) {
+    if (votes_seen_ == votes_ && votes_ > 0 && !applies_done() && Communicates(task.kind)) {
+      return Refuse(task, "communicates between the vote and the apply");
+    }
+    switch (task.kind) {
+      case TaskKind::kForward:
+        return Forward(task);
+      case TaskKind::kBackward:
+      case TaskKind::kBackwardInput:
+      case TaskKind::kBackwardWeight:
+        return Backward(task);
+      case TaskKind::kReduce:
+        return Reduce(task);
+      case TaskKind::kRecv:
+        received_.insert({task.block, task.micro_batch, task.gradient});
+        return absl::OkStatus();
+      case TaskKind::kSend:
+        return Send(task);
+      case TaskKind::kVote:
+      case TaskKind::kPrepare:
+        if (task.kind == TaskKind::kVote) ++votes_seen_;
+        return NeedReduces(task);
+      case TaskKind::kApply:
+        return Apply(task);
+      case TaskKind::kGather:
+        return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  bool Has(int block, int micro_batch, bool gradient) const {
+    if (received_.contains({block, micro_batch, gradient})) return true;
+    const auto it = done_.find({gradient ? block + 1 : block, micro_batch});
+    return it != done_.end() && (gradient ? it->second.input : it->second.forward);
+  }
+
+  absl::Status Forward(const Task& task) {
+    Progress& progress = done_[{task.block, task.micro_batch}];
+    if (progress.forward) return Refuse(task, "is run twice");
+    if (task.block > 0 && !Has(task.block - 1, task.micro_batch, false)) {
+      return Refuse(task, absl::StrCat("comes before the outputs of block ", task.block - 1));
+    }
+    progress.forward = true;
+    most_alive_ = std::max(most_alive_, ++alive_[task.block]);
+    return absl::OkStatus();
+  }
+
+  absl::Status Backward(const Task& task) {
+    const auto it = done_.find({task.block, task.micro_batch});
+    if (it == done_.end() || !it->second.forward) return Refuse(task, "comes before its forward");
+    Progress& progress = it->second;
+    const bool input = task.kind != TaskKind::kBackwardWeight;
+    const bool weight = task.kind != TaskKind::kBackwardInput;
+    const auto block = static_cast<size_t>(task.block);
+    if (!(input && weight) && !(block < shape_.can_split.size() && shape_.can_split[block])) {
+      return Refuse(task, "splits the backward of a block that cannot split");
+    }
+    if (input && progress.input) return Refuse(task, "is run twice");
+    if (weight && progress.weight) return Refuse(task, "is run twice");
+    if (!input && !progress.input) return Refuse(task, "comes before its BackwardInput");
+    if (input && task.block + 1 < shape_.blocks && !Has(task.block, task.micro_batch, true)) {
+      return Refuse(task, absl::StrCat("comes before the backward of block ", task.block + 1));
+    }
+    progress.input |= input;
+    progress.weight |= weight;
+    if (weight) {
+      ++backwards_[task.block];
+      --alive_[task.block];
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Reduce(const Task& task) {
+    if (!reduced_.insert(task.unit).second) return Refuse(task, "is run twice");
+    bool used = false;
+    for (const int block : shape_.unit_users[task.unit]) {
+      if (!forwards_.contains(block)) continue;
+      used = true;
+      if (backwards_[block] < forwards_[block]) {
+        return Refuse(task,
+                      absl::StrCat("comes before the last backward of its user, block ", block));
+      }
+    }
+    if (!used) return Refuse(task, "is of a unit that this rank does not use");
+    return absl::OkStatus();
+  }
+
+  absl::Status Send(const Task& task) {
+    const auto it = done_.find({task.gradient ? task.block + 1 : task.block, task.micro_batch});
+    if (it == done_.end() || !(task.gradient ? it->second.input : it->second.forward)) {
+      return Refuse(task, "sends what is not computed yet");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status NeedReduces(const Task& task) const {
+    for (size_t u = 0; u < shape_.unit_users.size(); ++u) {
+      if (Uses(u) && !reduced_.contains(static_cast<int>(u))) {
+        return Refuse(task, absl::StrCat("comes before the reduce of unit ", u));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Apply(const Task& task) {
+    if (votes_seen_ == 0 || votes_seen_ < votes_) return Refuse(task, "comes before the last vote");
+    for (size_t u = 0; u < shape_.unit_users.size(); ++u) {
+      if (!Uses(u) || (task.unit >= 0 && task.unit != static_cast<int>(u))) continue;
+      if (!applied_.insert(static_cast<int>(u)).second) {
+        return Refuse(task, absl::StrCat("applies unit ", u, " twice"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  bool Uses(size_t unit) const {
+    return std::any_of(shape_.unit_users[unit].begin(), shape_.unit_users[unit].end(),
+                       [&](int block) { return forwards_.contains(block); });
+  }
+  bool applies_done() const {
+    for (size_t u = 0; u < shape_.unit_users.size(); ++u) {
+      if (Uses(u) && !applied_.contains(static_cast<int>(u))) return false;
+    }
+    return true;
+  }
+
+  absl::Status CheckEnd() const {
+    const auto refuse = [&](std::string why) {
+      return absl::InvalidArgumentError(absl::StrCat("task table of rank ", rank_, ": ", why));
+    };
+    if (forwards_.empty()) return refuse("runs no block");
+    for (const auto& [place, progress] : done_) {
+      if (!progress.input || !progress.weight) {
+        return refuse(absl::StrCat("block ", place.first, " has no whole backward of micro-batch ",
+                                   place.second));
+      }
+    }
+    if (votes_ == 0) return refuse("there is no vote");
+    if (!applies_done()) return refuse("not every unit is applied");
+    return absl::OkStatus();
+  }
+
+  const TableShape& shape_;
+  const int rank_, ranks_;
+  const TaskTable& table_;
+  std::map<int, int> forwards_;  // in the whole table, by block
+  std::map<int, int> backwards_, alive_;
+  std::map<Place, Progress> done_;
+  std::set<std::tuple<int, int, bool>> received_;
+  std::set<int> reduced_, applied_;
+  int votes_ = 0, votes_seen_ = 0, most_alive_ = 0;
+};
+
+double Cost(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kForward:
+    case TaskKind::kBackwardInput:
+    case TaskKind::kBackwardWeight:
+      return 1.0;
+    case TaskKind::kBackward:
+      return 2.0;
+    default:
+      return 0.0;
+  }
+}
+
+// All tables at once: messages, votes, and the clock of each rank.
+class Simulation {
+ public:
+  explicit Simulation(const std::vector<TaskTable>& ranks)
+      : ranks_(ranks), next_(ranks.size()), clock_(ranks.size()), busy_(ranks.size()) {}
+
+  absl::StatusOr<double> Run() {
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (size_t r = 0; r < ranks_.size(); ++r) {
+        while (next_[r] < ranks_[r].size() && ranks_[r][next_[r]].kind != TaskKind::kVote) {
+          MUSTER_ASSIGN_OR_RETURN(const bool ran, RunTask(static_cast<int>(r)));
+          if (!ran) break;
+          moved = true;
+        }
+      }
+      moved = Vote() || moved;
+    }
+    return End();
+  }
+
+ private:
+  absl::StatusOr<bool> RunTask(int rank) {
+    const Task& task = ranks_[rank][next_[rank]];
+    if (task.kind == TaskKind::kSend) {
+      messages_[{rank, task.peer}].push_back({task, clock_[rank]});
+    } else if (task.kind == TaskKind::kRecv) {
+      auto& queue = messages_[{task.peer, rank}];
+      if (queue.empty()) return false;
+      const auto& [sent, when] = queue.front();
+      if (sent.block != task.block || sent.micro_batch != task.micro_batch ||
+          sent.gradient != task.gradient) {
+        return absl::InvalidArgumentError(absl::StrCat("task tables: rank ", rank, " expects ",
+                                                       ToString(task), " but rank ", task.peer,
+                                                       " sent ", ToString(sent)));
+      }
+      clock_[rank] = std::max(clock_[rank], when);
+      queue.pop_front();
+    }
+    clock_[rank] += Cost(task.kind);
+    busy_[rank] += Cost(task.kind);
+    ++next_[rank];
+    return true;
+  }
+
+  bool Vote() {
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      if (next_[r] == ranks_[r].size() || ranks_[r][next_[r]].kind != TaskKind::kVote) return false;
+    }
+    const double latest = *std::max_element(clock_.begin(), clock_.end());
+    std::fill(clock_.begin(), clock_.end(), latest);
+    for (size_t& next : next_) ++next;
+    return true;
+  }
+
+  absl::StatusOr<double> End() const {
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      if (next_[r] == ranks_[r].size()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "task tables: deadlock, rank ", r, " waits for ever in ", ToString(ranks_[r][next_[r]])));
+    }
+    for (const auto& [pair, queue] : messages_) {
+      if (queue.empty()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "task tables: nobody receives ", ToString(queue.front().first), " of rank ", pair.first));
+    }
+    double busy = 0.0, longest = 0.0;
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      busy += busy_[r];
+      longest = std::max(longest, clock_[r]);
+    }
+    return 1.0 - busy / (longest * static_cast<double>(ranks_.size()));
+  }
+
+  const std::vector<TaskTable>& ranks_;
+  std::vector<size_t> next_;
+  std::vector<double> clock_, busy_;
+  std::map<std::pair<int, int>, std::deque<std::pair<Task, double>>> messages_;
+};
+
+// Ranks that share units must start their collectives on them in one order.
+absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks) {
+  const auto units_of = [](const TaskTable& table, TaskKind kind) {
+    std::vector<int> units;
+    for (const Task& task : table) {
+      if (task.kind == kind) units.push_back(task.unit);
+    }
+    return units;
+  };
+  for (const TaskKind kind : {TaskKind::kReduce, TaskKind::kGather}) {
+    for (size_t a = 0; a < ranks.size(); ++a) {
+      for (size_t b = a + 1; b < ranks.size(); ++b) {
+        std::vector<int> of_a = units_of(ranks[a], kind), of_b = units_of(ranks[b], kind);
+        const std::set<int> in_a(of_a.begin(), of_a.end()), in_b(of_b.begin(), of_b.end());
+        std::erase_if(of_a, [&](int unit) { return !in_b.contains(unit); });
+        std::erase_if(of_b, [&](int unit) { return !in_a.contains(unit); });
+        if (of_a == of_b) continue;
+        return absl::InvalidArgumentError(absl::StrCat("task tables: ranks ", a, " and ", b,
+                                                       " run the ", std::string(ToString(kind)),
+                                                       "s of their units in different orders"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TableReport> CheckTables(const TableShape& shape,
+                                        const std::vector<TaskTable>& ranks) {
+  TableReport report;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    RankCheck check(shape, static_cast<int>(r), static_cast<int>(ranks.size()), ranks[r]);
+    MUSTER_RETURN_IF_ERROR(check.Run());
+    report.most_alive = std::max(report.most_alive, check.most_alive());
+  }
+  MUSTER_ASSIGN_OR_RETURN(report.bubble, Simulation(ranks).Run());
+  MUSTER_RETURN_IF_ERROR(CheckCollectiveOrder(ranks));
+  return report;
+}
+
+}  // namespace muster::trainer

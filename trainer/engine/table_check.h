@@ -1,0 +1,38 @@
+#ifndef MUSTER_TRAINER_ENGINE_TABLE_CHECK_H_
+#define MUSTER_TRAINER_ENGINE_TABLE_CHECK_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "trainer/engine/task_table.h"
+
+namespace muster::trainer {
+
+// Proves a set of task tables, one per rank, right before it runs. Pure.
+
+struct TableReport {
+  // Time in which ranks idle, as a share of all their time, with Forward = 1, Backward = 2 and the
+  // halves of a Backward = 1 each; communication costs nothing.
+  double bubble = 0.0;
+  // The most micro-batches whose forward is kept for a backward at once, over all blocks of a rank.
+  int most_alive = 0;
+};
+
+// What it proves, or InvalidArgument with a sentence that names the rank and the task:
+// - every task names a block, unit and peer that exist, and split backwards only blocks that can;
+// - each block a rank runs has one forward and one whole backward per micro-batch, in this order,
+// with
+//   its inputs (and output gradients) computed or received before;
+// - each unit a rank uses is reduced once, after the last backward of all its users;
+// - Vote follows all reduces, Apply follows the last Vote, every unit is applied once, and between
+// that
+//   Vote and the last Apply nothing communicates;
+// - run together the tables end: every Recv finds its Send in order, ranks that share a unit reduce
+// in
+//   the same order, and all ranks vote equally often.
+absl::StatusOr<TableReport> CheckTables(const TableShape& shape,
+                                        const std::vector<TaskTable>& ranks);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TABLE_CHECK_H_

@@ -1,0 +1,204 @@
+#include "trainer/engine/table_check.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "trainer/engine/task_table.h"
+
+namespace muster::trainer {
+namespace {
+
+// Three blocks: own units 1..3, and unit 0 tied between the first and the last.
+TableShape Tied() {
+  return {.blocks = 3, .unit_users = {{0, 2}, {0}, {1}, {2}}, .can_split = {false, true, false}};
+}
+
+std::string Refusal(const TableShape& shape, const std::vector<TaskTable>& ranks) {
+  const auto report = CheckTables(shape, ranks);
+  return report.ok() ? "accepted" : std::string(report.status().message());
+}
+
+size_t Find(const TaskTable& table, const Task& task) {
+  return static_cast<size_t>(std::find(table.begin(), table.end(), task) - table.begin());
+}
+
+TEST(DataParallelTableTest, ReducesEachUnitRightAfterItsLastUsersLastBackward) {
+  const TaskTable table = DataParallelTable(Tied(), 2);
+  for (int unit = 0; unit < 4; ++unit) {
+    const size_t at = Find(table, {.kind = TaskKind::kReduce, .unit = unit});
+    ASSERT_LT(at, table.size());
+    size_t before = at;
+    while (table[before].kind == TaskKind::kReduce) --before;
+    EXPECT_EQ(table[before], (Task{.kind = TaskKind::kBackward,
+                                   .block = Tied().unit_users[unit].front(),
+                                   .micro_batch = 1}));
+  }
+  EXPECT_EQ(table[table.size() - 2].kind, TaskKind::kVote);
+  EXPECT_EQ(table.back().kind, TaskKind::kApply);
+}
+
+TEST(CheckTablesTest, AcceptsDataParallelTablesOfAnySizeWithoutBubble) {
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    for (int micro_batches = 1; micro_batches <= 4; ++micro_batches) {
+      const auto report = CheckTables(
+          Tied(), std::vector<TaskTable>(ranks, DataParallelTable(Tied(), micro_batches)));
+      ASSERT_TRUE(report.ok()) << report.status();
+      EXPECT_EQ(report->bubble, 0.0);
+      EXPECT_EQ(report->most_alive, 1);
+    }
+  }
+}
+
+// Every table with one task dropped, doubled, or two neighbours of different kinds swapped is
+// either refused with a sentence or as good as before.
+TEST(CheckTablesTest, RefusesEveryDroppedAndEveryDoubledTask) {
+  const TaskTable good = DataParallelTable(Tied(), 2);
+  for (size_t i = 0; i < good.size(); ++i) {
+    TaskTable dropped = good;
+    dropped.erase(dropped.begin() + static_cast<ptrdiff_t>(i));
+    EXPECT_NE(Refusal(Tied(), {dropped}), "accepted") << "without " << ToString(good[i]);
+    // A second vote is legal: optimizers that prepare vote again.
+    if (good[i].kind == TaskKind::kVote) continue;
+    TaskTable doubled = good;
+    doubled.insert(doubled.begin() + static_cast<ptrdiff_t>(i), good[i]);
+    EXPECT_NE(Refusal(Tied(), {doubled}), "accepted") << "twice " << ToString(good[i]);
+  }
+}
+
+TEST(CheckTablesTest, AcceptsATaskMovedAnywhereOnlyWhereNothingNeedsIt) {
+  const TaskTable good = DataParallelTable(Tied(), 1);
+  int accepted = 0, refused = 0;
+  for (size_t from = 0; from < good.size(); ++from) {
+    for (size_t to = 0; to < good.size(); ++to) {
+      if (from == to) continue;
+      TaskTable moved = good;
+      moved.erase(moved.begin() + static_cast<ptrdiff_t>(from));
+      moved.insert(moved.begin() + static_cast<ptrdiff_t>(to), good[from]);
+      (Refusal(Tied(), {moved}) == "accepted" ? accepted : refused) += 1;
+      if (good[from].kind != TaskKind::kReduce && good[to].kind != TaskKind::kReduce) {
+        EXPECT_NE(Refusal(Tied(), {moved}), "accepted") << from << " to " << to;
+      }
+    }
+  }
+  EXPECT_GT(accepted, 0);
+  EXPECT_GT(refused, accepted);
+}
+
+TEST(CheckTablesTest, SaysWhatIsWrong) {
+  const TableShape shape = Tied();
+  TaskTable table = DataParallelTable(shape, 1);
+  std::swap(table[2], table[3]);
+  EXPECT_EQ(Refusal(shape, {table}),
+            "task table of rank 0: Backward(block 2, micro-batch 0) comes before its forward");
+  table = DataParallelTable(shape, 1);
+  std::swap(table[table.size() - 1], table[table.size() - 2]);
+  EXPECT_EQ(Refusal(shape, {table}), "task table of rank 0: Apply() comes before the last vote");
+  table = DataParallelTable(shape, 1);
+  table.insert(table.end() - 1, {.kind = TaskKind::kGather, .unit = 0});
+  EXPECT_EQ(Refusal(shape, {table}),
+            "task table of rank 0: Gather(unit 0) communicates between the vote and the apply");
+  table = DataParallelTable(shape, 1);
+  table.insert(table.begin() + 4, {.kind = TaskKind::kReduce, .unit = 0});
+  EXPECT_EQ(Refusal(shape, {table}),
+            "task table of rank 0: Reduce(unit 0) comes before the last backward of its user, "
+            "block 0");
+  table = DataParallelTable(shape, 1);
+  table[0].block = 7;
+  EXPECT_EQ(Refusal(shape, {table}),
+            "task table of rank 0: Forward(block 7, micro-batch 0) names no block of the 3");
+}
+
+TEST(CheckTablesTest, RefusesRanksThatReduceInDifferentOrders) {
+  const TaskTable a = DataParallelTable(Tied(), 1);
+  TaskTable b = a;
+  const size_t i = Find(b, {.kind = TaskKind::kReduce, .unit = 0});
+  ASSERT_EQ(b[i + 1].kind, TaskKind::kReduce);
+  std::swap(b[i], b[i + 1]);
+  EXPECT_EQ(Refusal(Tied(), {a, b}),
+            "task tables: ranks 0 and 1 run the Reduces of their units in different orders");
+}
+
+TEST(CheckTablesTest, SplitsOnlyBackwardsThatCanSplit) {
+  const auto split = [](int block) {
+    TaskTable table = DataParallelTable(Tied(), 1);
+    const size_t i = Find(table, {.kind = TaskKind::kBackward, .block = block, .micro_batch = 0});
+    table[i].kind = TaskKind::kBackwardInput;
+    table.insert(table.begin() + static_cast<ptrdiff_t>(i) + 1,
+                 {.kind = TaskKind::kBackwardWeight, .block = block, .micro_batch = 0});
+    return table;
+  };
+  EXPECT_EQ(Refusal(Tied(), {split(1)}), "accepted");
+  EXPECT_EQ(Refusal(Tied(), {split(2)}),
+            "task table of rank 0: BackwardInput(block 2, micro-batch 0) splits the backward of a "
+            "block that cannot split");
+}
+
+// Two stages of one block each, GPipe: all forwards, then all backwards.
+std::vector<TaskTable> TwoStages(int micro_batches) {
+  std::vector<TaskTable> ranks(2);
+  for (int m = 0; m < micro_batches; ++m) {
+    ranks[0].push_back({.kind = TaskKind::kForward, .block = 0, .micro_batch = m});
+    ranks[0].push_back({.kind = TaskKind::kSend, .block = 0, .micro_batch = m, .peer = 1});
+    ranks[1].push_back({.kind = TaskKind::kRecv, .block = 0, .micro_batch = m, .peer = 0});
+    ranks[1].push_back({.kind = TaskKind::kForward, .block = 1, .micro_batch = m});
+  }
+  for (int m = micro_batches - 1; m >= 0; --m) {
+    const Task send{
+        .kind = TaskKind::kSend, .block = 0, .micro_batch = m, .peer = 0, .gradient = true};
+    ranks[1].push_back({.kind = TaskKind::kBackward, .block = 1, .micro_batch = m});
+    ranks[1].push_back(send);
+    Task receive = send;
+    receive.kind = TaskKind::kRecv;
+    receive.peer = 1;
+    ranks[0].push_back(receive);
+    ranks[0].push_back({.kind = TaskKind::kBackward, .block = 0, .micro_batch = m});
+  }
+  for (int r = 0; r < 2; ++r) {
+    ranks[r].push_back({.kind = TaskKind::kReduce, .unit = r});
+    ranks[r].push_back({.kind = TaskKind::kVote});
+    ranks[r].push_back({.kind = TaskKind::kApply});
+  }
+  return ranks;
+}
+const TableShape kTwoBlocks{.blocks = 2, .unit_users = {{0}, {1}}};
+
+TEST(CheckTablesTest, CountsTheBubbleOfAPipeline) {
+  // GPipe's bubble is (stages - 1) / (micro-batches + stages - 1).
+  for (const int m : {1, 2, 4, 8}) {
+    const auto report = CheckTables(kTwoBlocks, TwoStages(m));
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_DOUBLE_EQ(report->bubble, 1.0 / (m + 1));
+    EXPECT_EQ(report->most_alive, m);
+  }
+}
+
+TEST(CheckTablesTest, FindsMessagesThatDoNotMatchAndDeadlocks) {
+  auto ranks = TwoStages(2);
+  std::swap(ranks[0][1], ranks[0][3]);
+  EXPECT_EQ(Refusal(kTwoBlocks, ranks),
+            "task table of rank 0: Send(block 0, micro-batch 1, peer 1) sends what is not computed "
+            "yet");
+  ranks = TwoStages(2);
+  std::swap(ranks[1][0], ranks[1][2]);
+  std::swap(ranks[1][1], ranks[1][3]);
+  EXPECT_EQ(Refusal(kTwoBlocks, ranks),
+            "task tables: rank 1 expects Recv(block 0, micro-batch 1, peer 0) but rank 0 sent "
+            "Send(block 0, micro-batch 0, peer 1)");
+  ranks = TwoStages(1);
+  ranks[0].erase(ranks[0].begin() + 1);
+  EXPECT_EQ(
+      Refusal(kTwoBlocks, ranks),
+      "task tables: deadlock, rank 0 waits for ever in Recv(block 0, micro-batch 0, gradient, "
+      "peer 1)");
+  ranks = TwoStages(1);
+  ranks[0].insert(ranks[0].begin() + 2, ranks[0][1]);
+  EXPECT_EQ(Refusal(kTwoBlocks, ranks),
+            "task tables: nobody receives Send(block 0, micro-batch 0, peer 1) of rank 0");
+  ranks = TwoStages(1);
+  ranks[1].insert(ranks[1].end() - 1, {.kind = TaskKind::kVote});
+  EXPECT_EQ(Refusal(kTwoBlocks, ranks), "task tables: deadlock, rank 1 waits for ever in Vote()");
+}
+
+}  // namespace
+}  // namespace muster::trainer

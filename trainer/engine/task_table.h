@@ -1,0 +1,71 @@
+#ifndef MUSTER_TRAINER_ENGINE_TASK_TABLE_H_
+#define MUSTER_TRAINER_ENGINE_TASK_TABLE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::trainer {
+
+// What one rank does in one step, in order, as data: every form of parallelism is another table,
+// and the engine knows only tasks. Pure.
+//
+//   Forward, Backward      block and micro_batch; Backward also adds the parameters' gradients
+//   BackwardInput/Weight   the two halves of Backward, for blocks that can split it
+//   Gather, Reduce         unit; start a collective among the ranks that share the unit. A Reduce
+//   is
+//                          waited for before the Vote
+//   Send, Recv             block's outputs (gradient: the gradient of block's outputs),
+//   micro_batch, peer.
+//                          A Send is buffered
+//   Vote                   the collective among all ranks that decides the step
+//   Prepare, Apply         the optimizer's two halves; unit, or all units when it is -1
+enum class TaskKind {
+  kForward,
+  kBackward,
+  kBackwardInput,
+  kBackwardWeight,
+  kGather,
+  kReduce,
+  kSend,
+  kRecv,
+  kVote,
+  kPrepare,
+  kApply,
+};
+
+struct Task {
+  TaskKind kind = TaskKind::kForward;
+  int block = -1;
+  int micro_batch = -1;  // counts from 0 within this rank
+  int unit = -1;
+  int peer = -1;
+  bool gradient = false;
+
+  bool operator==(const Task&) const = default;
+};
+
+using TaskTable = std::vector<Task>;
+
+// For people, e.g. "Backward(block 3, micro-batch 0)".
+std::string ToString(const Task& task);
+std::string_view ToString(TaskKind kind);
+
+// What a table is made for.
+struct TableShape {
+  int blocks = 0;
+  // For each unit, the blocks that use it, ascending.
+  std::vector<std::vector<int>> unit_users;
+  // Blocks whose Backward may be split.
+  std::vector<bool> can_split;
+  bool optimizer_prepares = false;
+};
+
+// Plain data parallel, one rank's table: micro-batches one after the other; the Reduce of a unit
+// stands right after the last backward of its last user, so that it overlaps with the backward of
+// the blocks before it.
+TaskTable DataParallelTable(const TableShape& shape, int micro_batches);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TASK_TABLE_H_

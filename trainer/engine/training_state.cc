@@ -1,0 +1,162 @@
+#include "trainer/engine/training_state.h"
+
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "c10/core/GradMode.h"
+#include "trainer/parallel/unit_layout.h"
+
+namespace muster::trainer {
+namespace {
+
+std::vector<OptimizerUnit> OptimizerUnits(const std::vector<Unit>& units) {
+  std::vector<OptimizerUnit> out;
+  for (const Unit& unit : units) {
+    out.push_back({unit.values(), unit.gradients(), unit.layout().decay_elements});
+  }
+  return out;
+}
+
+std::string_view Bytes(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+bool Same(const v1alpha1::Version& a, const v1alpha1::Version& b) {
+  return a.step() == b.step() && a.attempt() == b.attempt();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(
+    Model model, const TrainingOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units, MakeUnits(model, options.types.parameters));
+  return std::unique_ptr<TrainingState>(
+      new TrainingState(std::move(model), std::move(units), options));
+}
+
+TrainingState::TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options)
+    : options_(options),
+      model_(std::move(model)),
+      units_(std::move(units)),
+      optimizer_(MakeOptimizer(options.optimizer, OptimizerUnits(units_))) {}
+
+void TrainingState::InitializeFresh() {
+  for (size_t u = 0; u < units_.size(); ++u) {
+    units_[u].Initialize(options_.seed);
+    for (at::Tensor& state : optimizer_->state(static_cast<int>(u))) state.zero_();
+  }
+  decisions_.clear();
+  Adopt(v1alpha1::Version(), 0);
+}
+
+void TrainingState::Invalidate() {
+  applied_.reset();
+  sealed_.reset();
+}
+
+void TrainingState::Adopt(const v1alpha1::Version& version, int64_t updates) {
+  applied_ = version;
+  sealed_.reset();
+  updates_ = updates;
+}
+
+void TrainingState::Record(const v1alpha1::StepDecision& decision) {
+  if (!decisions_.empty() && Same(decisions_.front().version(), decision.version())) return;
+  decisions_.insert(decisions_.begin(), decision);
+  if (decisions_.size() > 2) decisions_.resize(2);
+}
+
+absl::Status TrainingState::Apply(const v1alpha1::StepDecision& decision) {
+  if (!applied_ || applied_->step() + 1 != decision.version().step()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("decision of step ", decision.version().step(),
+                     " cannot be applied to weights of step ", applied_ ? applied_->step() : -1));
+  }
+  if (!sealed_ || !Same(*sealed_, decision.version())) {
+    return absl::FailedPreconditionError(absl::StrCat("no sealed gradients of step ",
+                                                      decision.version().step(), " attempt ",
+                                                      decision.version().attempt()));
+  }
+  Record(decision);
+  if (decision.apply()) {
+    const c10::AutoGradMode no_graph(false);
+    const double factor = decision.clip_factor() * (static_cast<double>(options_.nominal_tokens()) /
+                                                    static_cast<double>(decision.valid_tokens()));
+    if (factor != 1.0) {
+      for (const Unit& unit : units_) at::Tensor(unit.gradients()).mul_(factor);
+    }
+    optimizer_->Apply(++updates_, options_.schedule.At(decision.version().step()));
+  }
+  applied_ = decision.version();
+  sealed_.reset();
+  return absl::OkStatus();
+}
+
+std::vector<NamedTensor> TrainingState::FlatTensors() const {
+  std::vector<NamedTensor> out;
+  for (size_t u = 0; u < units_.size(); ++u) {
+    const std::string& name = units_[u].layout().name;
+    out.push_back({name, units_[u].values()});
+    const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
+    for (size_t i = 0; i < state.size(); ++i) {
+      out.push_back({absl::StrCat(name, ".", optimizer_->state_names()[i]), state[i]});
+    }
+  }
+  return out;
+}
+
+std::vector<NamedTensor> TrainingState::Parameters() const {
+  std::vector<NamedTensor> out;
+  for (const Unit& unit : units_) {
+    for (size_t i = 0; i < unit.parameters().size(); ++i) {
+      out.push_back({unit.layout().tensors[i].spec.name, unit.parameters()[i].detach()});
+    }
+  }
+  return out;
+}
+
+std::vector<NamedTensor> TrainingState::Gradients() const {
+  std::vector<NamedTensor> out;
+  for (const Unit& unit : units_) {
+    for (size_t i = 0; i < unit.parameters().size(); ++i) {
+      out.push_back({unit.layout().tensors[i].spec.name, unit.parameters()[i].grad()});
+    }
+  }
+  return out;
+}
+
+std::vector<NamedTensor> TrainingState::OptimizerTensors() const {
+  std::vector<NamedTensor> out;
+  for (size_t u = 0; u < units_.size(); ++u) {
+    const std::vector<at::Tensor> state = optimizer_->state(static_cast<int>(u));
+    for (const UnitTensor& tensor : units_[u].layout().tensors) {
+      for (size_t i = 0; i < state.size(); ++i) {
+        out.push_back({absl::StrCat(tensor.spec.name, ".", optimizer_->state_names()[i]),
+                       state[i].narrow(0, tensor.offset, tensor.size).view(tensor.spec.shape)});
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<int64_t> TrainingState::Digest() const {
+  std::vector<int64_t> out;
+  for (size_t u = 0; u < units_.size(); ++u) {
+    uint64_t hash = Hash64(Bytes(units_[u].values()));
+    for (const at::Tensor& state : optimizer_->state(static_cast<int>(u))) {
+      hash = Hash64(Bytes(state), hash);
+    }
+    out.push_back(static_cast<int64_t>(hash));
+  }
+  const int64_t position[] = {applied_ ? applied_->step() : -1, applied_ ? applied_->attempt() : -1,
+                              updates_};
+  out.push_back(
+      static_cast<int64_t>(Hash64({reinterpret_cast<const char*>(position), sizeof(position)})));
+  return out;
+}
+
+}  // namespace muster::trainer

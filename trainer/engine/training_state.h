@@ -1,0 +1,101 @@
+#ifndef MUSTER_TRAINER_ENGINE_TRAINING_STATE_H_
+#define MUSTER_TRAINER_ENGINE_TRAINING_STATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/statusor.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/model/block.h"
+#include "trainer/optim/optimizer.h"
+#include "trainer/optim/schedule.h"
+#include "trainer/parallel/unit.h"
+#include "trainer/precision/precision.h"
+
+namespace muster::trainer {
+
+// What fixes the numbers of a run, the same on every rank.
+struct TrainingOptions {
+  PrecisionTypes types;
+  bool deterministic = false;
+  uint64_t seed = 0;
+  int64_t sequence = 0;       // tokens
+  int64_t micro_batch = 0;    // sequences
+  int64_t micro_batches = 0;  // logical micro-batches of a step, over all ranks
+  double clip_norm = 1.0;     // 0: never
+  OptimizerOptions optimizer;
+  Schedule schedule;
+
+  int64_t nominal_tokens() const { return sequence * micro_batch * micro_batches; }
+};
+
+// One tensor of the state under its name, a view of the state's memory.
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+// The model, its units and the optimizer, and which version of the weights they are: the part of a
+// trainer that outlives rounds. `applied` is absent when the memory holds no usable version (a
+// fresh process, or a transfer that broke off). Not thread-safe.
+class TrainingState {
+ public:
+  static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
+                                                               const TrainingOptions& options);
+
+  const TrainingOptions& options() const { return options_; }
+  const Model& model() const { return model_; }
+  std::vector<Unit>& units() { return units_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
+
+  const std::optional<v1alpha1::Version>& applied() const { return applied_; }
+  const std::optional<v1alpha1::Version>& sealed() const { return sealed_; }
+  // The newest decision seen, and the one before it.
+  const std::vector<v1alpha1::StepDecision>& decisions() const { return decisions_; }
+  // Updates applied so far; skipped steps do not count.
+  int64_t updates() const { return updates_; }
+
+  // Version (0, 0) from the seed.
+  void InitializeFresh();
+  // The memory is about to be overwritten, then: it is version `version` with `updates`.
+  void Invalidate();
+  void Adopt(const v1alpha1::Version& version, int64_t updates);
+
+  // The units hold the complete, reduced gradients of `version`; Unseal before they are touched.
+  void Seal(const v1alpha1::Version& version) { sealed_ = version; }
+  void Unseal() { sealed_.reset(); }
+
+  // Remembers a decision, then carries it out: the gradients must be sealed for its version, and
+  // the state one step before it. Local; nothing can fail between the first and the last write.
+  void Record(const v1alpha1::StepDecision& decision);
+  absl::Status Apply(const v1alpha1::StepDecision& decision);
+
+  // Flat memory that makes up the version: values and optimizer state of every unit.
+  std::vector<NamedTensor> FlatTensors() const;
+  // By Hugging Face names; optimizer state as <parameter>.<state>.
+  std::vector<NamedTensor> Parameters() const;
+  std::vector<NamedTensor> Gradients() const;
+  std::vector<NamedTensor> OptimizerTensors() const;
+
+  // One number per unit, then one for (version, updates): equal on ranks that hold equal state.
+  std::vector<int64_t> Digest() const;
+
+ private:
+  TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options);
+
+  const TrainingOptions options_;
+  Model model_;
+  std::vector<Unit> units_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<v1alpha1::Version> applied_, sealed_;
+  std::vector<v1alpha1::StepDecision> decisions_;
+  int64_t updates_ = 0;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TRAINING_STATE_H_

@@ -1,0 +1,42 @@
+#ifndef MUSTER_TRAINER_ENGINE_VOTE_MESSAGE_H_
+#define MUSTER_TRAINER_ENGINE_VOTE_MESSAGE_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace muster::trainer {
+
+// The vote's payload: one vector of doubles that is summed over all ranks by one all-reduce. Fast
+// mode sends totals. Deterministic mode sends one number per logical micro-batch and per chunk,
+// each filled by one rank and zero elsewhere (adding zeros changes no bit), and every rank sums
+// them on the fixed tree. Pure.
+
+struct VoteTotals {
+  double sum_of_squares = 0.0;  // of the reduced gradients
+  double loss_sum = 0.0;
+  double valid_tokens = 0.0;
+  double save_requests = 0.0;  // ranks that ask for a checkpoint after this step
+  double stop_requests = 0.0;  // ranks that ask to stop after this step
+};
+
+// What one rank adds. Ranges are of logical micro-batches and of chunks of all units together.
+struct VoteShare {
+  int64_t first_micro_batch = 0;
+  std::span<const double> losses;        // of this rank's micro-batches
+  std::span<const double> valid_tokens;  // of this rank's micro-batches
+  int64_t first_chunk = 0;
+  std::span<const double> chunk_squares;  // of the chunks this rank has to sum
+  bool save = false;
+  bool stop = false;
+};
+
+std::vector<double> EncodeVote(const VoteShare& share, bool deterministic, int64_t micro_batches,
+                               int64_t chunks);
+// Of the sum of all ranks' vectors.
+VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t micro_batches,
+                      int64_t chunks);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_VOTE_MESSAGE_H_

@@ -1,0 +1,57 @@
+#ifndef MUSTER_TRAINER_OPTIM_OPTIMIZER_H_
+#define MUSTER_TRAINER_OPTIM_OPTIMIZER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace muster::trainer {
+
+// What an optimizer sees of a unit: flat values and gradients, weight decay on the first
+// `decay_elements` only.
+struct OptimizerUnit {
+  at::Tensor values;
+  at::Tensor gradients;
+  int64_t decay_elements = 0;
+};
+
+struct OptimizerOptions {
+  enum class Kind { kAdamW, kSgd };
+  Kind kind = Kind::kAdamW;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;
+  double momentum = 0.0;  // sgd
+};
+
+// Writes a step into the values, in place. Prepare may communicate and writes scratch only; Apply
+// is local and cannot fail, so that a decision once voted is carried out by every rank that lives.
+// Not thread-safe.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // Whether Prepare does anything: then the task table votes after it.
+  virtual bool has_prepare() const { return false; }
+  virtual absl::Status Prepare() { return absl::OkStatus(); }
+  // `update` counts the updates applied so far including this one, from 1; skipped steps do not
+  // count.
+  virtual void Apply(int64_t update, double learning_rate) = 0;
+
+  // The flat state tensors of one unit, in the order of state_names(); they live as long as this.
+  virtual const std::vector<std::string>& state_names() const = 0;
+  virtual std::vector<at::Tensor> state(int unit) const = 0;
+};
+
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options,
+                                         std::vector<OptimizerUnit> units);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_OPTIM_OPTIMIZER_H_

@@ -1,0 +1,81 @@
+#include "trainer/optim/optimizer.h"
+
+#include <cmath>
+#include <vector>
+
+#include "ATen/ops/ones.h"
+#include "ATen/ops/randn.h"
+#include "ATen/ops/zeros.h"
+#include "gtest/gtest.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr int64_t kElements = 8192;
+constexpr int64_t kDecayed = 4112;
+
+struct Fixture {
+  at::Tensor values = at::randn({kElements}, at::kDouble);
+  at::Tensor gradients = at::randn({kElements}, at::kDouble);
+  std::vector<double> p{values.const_data_ptr<double>(),
+                        values.const_data_ptr<double>() + kElements};
+
+  std::unique_ptr<Optimizer> Make(const OptimizerOptions& options) {
+    return MakeOptimizer(options, {{values, gradients, kDecayed}});
+  }
+  void ExpectValues(double tolerance) {
+    const double* got = values.const_data_ptr<double>();
+    for (int64_t i = 0; i < kElements; ++i) ASSERT_NEAR(got[i], p[i], tolerance) << i;
+  }
+};
+
+TEST(AdamWTest, FollowsThePlainFormulaWithDecayOnTheFirstRunOnly) {
+  Fixture f;
+  const OptimizerOptions o{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
+  auto optimizer = f.Make(o);
+  EXPECT_EQ(optimizer->state_names(), (std::vector<std::string>{"exp_avg", "exp_avg_sq"}));
+  std::vector<double> m(kElements), v(kElements);
+  for (int64_t t = 1; t <= 5; ++t) {
+    const double lr = 0.01 / static_cast<double>(t);
+    const double* g = f.gradients.const_data_ptr<double>();
+    for (int64_t i = 0; i < kElements; ++i) {
+      if (i < kDecayed) f.p[i] *= 1 - lr * o.weight_decay;
+      m[i] = o.beta1 * m[i] + (1 - o.beta1) * g[i];
+      v[i] = o.beta2 * v[i] + (1 - o.beta2) * g[i] * g[i];
+      const double mh = m[i] / (1 - std::pow(o.beta1, t)), vh = v[i] / (1 - std::pow(o.beta2, t));
+      f.p[i] -= lr * mh / (std::sqrt(vh) + o.epsilon);
+    }
+    optimizer->Apply(t, lr);
+    f.ExpectValues(1e-12);
+    f.gradients.mul_(-0.7).add_(0.01);
+  }
+  EXPECT_EQ(optimizer->state(0).size(), 2);
+}
+
+TEST(SgdTest, FollowsThePlainFormulaWithMomentum) {
+  Fixture f;
+  const OptimizerOptions o{
+      .kind = OptimizerOptions::Kind::kSgd, .weight_decay = 0.1, .momentum = 0.9};
+  auto optimizer = f.Make(o);
+  std::vector<double> buffer(kElements);
+  const at::Tensor gradients = f.gradients.clone();
+  for (int64_t t = 1; t <= 3; ++t) {
+    f.gradients.copy_(gradients);
+    const double* g = gradients.const_data_ptr<double>();
+    for (int64_t i = 0; i < kElements; ++i) {
+      buffer[i] = 0.9 * buffer[i] + g[i] + (i < kDecayed ? 0.1 * f.p[i] : 0.0);
+      f.p[i] -= 0.05 * buffer[i];
+    }
+    optimizer->Apply(t, 0.05);
+    f.ExpectValues(1e-12);
+  }
+}
+
+TEST(SgdTest, KeepsNoStateWithoutMomentum) {
+  Fixture f;
+  auto optimizer = f.Make({.kind = OptimizerOptions::Kind::kSgd});
+  EXPECT_TRUE(optimizer->state(0).empty());
+}
+
+}  // namespace
+}  // namespace muster::trainer

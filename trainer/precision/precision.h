@@ -1,0 +1,30 @@
+#ifndef MUSTER_TRAINER_PRECISION_PRECISION_H_
+#define MUSTER_TRAINER_PRECISION_PRECISION_H_
+
+#include "c10/core/ScalarType.h"
+#include "planner/model_presets.h"
+
+namespace muster::trainer {
+
+// The number types of a run.
+struct PrecisionTypes {
+  c10::ScalarType parameters = c10::ScalarType::Float;  // also gradients and optimizer state
+  c10::ScalarType compute = c10::ScalarType::Float;     // matrix products
+};
+
+// bf16: matrix products in bfloat16; parameters, gradient sums, norms, softmax and loss in fp32.
+inline PrecisionTypes TypesOf(planner::Precision precision) {
+  switch (precision) {
+    case planner::Precision::kFp32:
+      return {c10::ScalarType::Float, c10::ScalarType::Float};
+    case planner::Precision::kBf16:
+      return {c10::ScalarType::Float, c10::ScalarType::BFloat16};
+    case planner::Precision::kFp64:
+      return {c10::ScalarType::Double, c10::ScalarType::Double};
+  }
+  return {};
+}
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_PRECISION_PRECISION_H_

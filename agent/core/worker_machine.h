@@ -88,8 +88,8 @@ class WorkerMachine {
   void PrepareCommand();
   void ReportReadyIfComplete();
   void LaunchCommand(const v1alpha1::GoRound& go);
-  // Launches a process for `slot`, or puts it off while its back-off lasts.
-  void WantProcess(RankSlot& slot);
+  // A process for `slot`, now or after `delay`.
+  void WantProcess(RankSlot& slot, absl::Duration delay);
   void Launch(RankSlot& slot, const std::string& master_endpoint);
   void SendPrepare(RankSlot& slot);
   void Kill(RankSlot& slot, int signal, KillReason reason);

@@ -40,8 +40,7 @@ void WorkerMachine::PrepareTrainers() {
     const bool done = slot.finished;
     slot.ResetRound();
     if (!slot.alive) {
-      slot.backoff = absl::ZeroDuration();  // the operator has decided to try again
-      WantProcess(slot);
+      WantProcess(slot, absl::ZeroDuration());  // the operator has decided to try again
     } else if (done) {
       Kill(slot, SIGKILL, KillReason::kReplaced);
     } else {
@@ -89,8 +88,7 @@ void WorkerMachine::LaunchCommand(const v1alpha1::GoRound& go) {
   ReportIfAttached(*joined_);
 }
 
-void WorkerMachine::WantProcess(RankSlot& slot) {
-  const absl::Duration delay = slot.NextBackoff(now_);
+void WorkerMachine::WantProcess(RankSlot& slot, absl::Duration delay) {
   slot.wanted = true;
   slot.launch_at = now_ + delay;
   if (delay == absl::ZeroDuration()) WatchSlot(slot);
@@ -166,7 +164,7 @@ void WorkerMachine::WatchSlot(RankSlot& slot) {
 
 void WorkerMachine::On(const RankSaid& event) {
   RankSlot& slot = slots_[event.local_rank];
-  if (!slot.alive || event.generation != slot.generation) return;
+  if (!slot.alive || event.generation != slot.generation || !runs_trainer()) return;
   slot.heard_at = now_;
   const v1alpha1::FromTrainer& message = event.message;
   switch (message.kind_case()) {
@@ -285,7 +283,7 @@ void WorkerMachine::On(const RankEnded& event) {
   slot.kill_at = absl::InfiniteFuture();
   if (phase_ == Phase::kStopping) return;  // AdvanceStop counts
   if (slot.kill_reason == KillReason::kReplaced) {
-    return runs_trainer() ? WantProcess(slot) : PrepareCommand();
+    return runs_trainer() ? WantProcess(slot, absl::ZeroDuration()) : PrepareCommand();
   }
   if (!runs_trainer()) return OnCommandEnded(slot, event);
   if (!slot.finished) OnRankFailed(slot, event);
@@ -315,7 +313,7 @@ void WorkerMachine::OnRankFailed(RankSlot& slot, const RankEnded& event) {
   // Before its answer this round can still be met by the next process.
   const bool still_preparing = phase_ == Phase::kPreparing && !ready_.has_value();
   if (phase_ != Phase::kFinished && !still_preparing) phase_ = Phase::kWaiting;
-  if (restart) WantProcess(slot);
+  if (restart) WantProcess(slot, slot.NextBackoff(now_));
 }
 
 }  // namespace muster::agent

@@ -1,0 +1,525 @@
+#include "agent/core/worker_machine.h"
+
+#include <csignal>
+
+#include "absl/time/time.h"
+#include "agent/core/worker_machine_test_util.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+using Phase = WorkerMachine::Phase;
+
+TEST(WorkerMachineTest, PrepareLaunchesRanksAndTellsThemWhoTheyAre) {
+  World world;
+  world.Welcome(3);
+  world.Prepare(3, 1);
+  EXPECT_EQ(world.placement(1), (RankPlacement{.rank = 3,
+                                               .local_rank = 1,
+                                               .world_size = 4,
+                                               .local_world_size = 2,
+                                               .group_rank = 1,
+                                               .group_world_size = 2}));
+  const auto told = world.TakeTold(1);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].configure().local_rank(), 1);
+  EXPECT_EQ(told[0].configure().job(), "gpt");
+  EXPECT_EQ(told[1].prepare().rank(), 3);
+  EXPECT_EQ(told[1].prepare().world_size(), 4);
+}
+
+TEST(WorkerMachineTest, ARoundGoesFromPrepareToRunning) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  world.TakeSaid();
+  world.Ready(0, Round(1, 1));
+  EXPECT_TRUE(world.TakeSaid().empty()) << "one of two ranks is not the worker";
+  world.Ready(1, Round(1, 1));
+  auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  ASSERT_EQ(said[0].ready().ranks_size(), 2);
+  EXPECT_EQ(said[0].ready().ranks(1).local_rank(), 1);
+  world.Go(1, 1);
+  world.Joined(1, Round(1, 1));
+  EXPECT_EQ(world.machine().phase(), Phase::kJoining);
+  world.Joined(0, Round(1, 1));
+  EXPECT_EQ(world.machine().phase(), Phase::kRunning);
+  said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].joined().error(), "");
+}
+
+TEST(WorkerMachineTest, LowerOrdersAreRefusedAndTheHigherIsNamed) {
+  World world;
+  world.Welcome(2);
+  world.Run(2, 5);
+  world.TakeSaid();
+  world.TakeTold(0);
+  world.Prepare(2, 4);
+  world.Prepare(1, 9);
+  world.Go(1, 9);
+  world.Stop(2, 4, false);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 4u);
+  for (const auto& message : said) {
+    ASSERT_TRUE(message.has_refused());
+    EXPECT_EQ(message.refused().seen().round(), 5);
+    EXPECT_EQ(message.refused().reason(), "a later round was ordered");
+  }
+  EXPECT_TRUE(world.TakeTold(0).empty());
+  EXPECT_EQ(world.machine().phase(), Phase::kRunning);
+}
+
+TEST(WorkerMachineTest, AnOperatorOfAnOlderTermIsLeft) {
+  World world;
+  world.Welcome(4);
+  world.Do(StreamClosed{});
+  world.Welcome(3);
+  EXPECT_FALSE(world.machine().attached());
+  EXPECT_EQ(world.redials().size(), 1u);
+}
+
+TEST(WorkerMachineTest, PrepareForOthersOrOfAnotherSizeIsRefused) {
+  World world;
+  world.Welcome(1);
+  v1alpha1::OperatorMessage message;
+  *message.mutable_prepare()->mutable_round() = Round(1, 1);
+  auto* member = message.mutable_prepare()->add_members();
+  member->mutable_worker()->set_index(1);
+  member->mutable_worker()->set_incarnation(1);  // our predecessor
+  member->set_ranks(2);
+  world.TakeSaid();
+  world.Say(message);
+  EXPECT_EQ(world.TakeSaid()[0].refused().reason(), "this worker is not a member");
+  member->mutable_worker()->set_incarnation(2);
+  member->set_ranks(3);
+  world.Say(message);
+  EXPECT_EQ(world.TakeSaid()[0].refused().reason(), "this worker has 2 ranks, not 3");
+  EXPECT_FALSE(world.alive(0));
+}
+
+TEST(WorkerMachineTest, AFailedRankIsReportedAndStartedAgainAtOnce) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.TakeTold(1);
+  world.End(1, 137, SIGKILL);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].rank_exited().rank(), 3);
+  EXPECT_EQ(said[0].rank_exited().signal(), SIGKILL);
+  EXPECT_TRUE(said[0].rank_exited().restarted());
+  EXPECT_EQ(said[0].rank_exited().reason(), "Signaled");
+  EXPECT_EQ(said[0].rank_exited().log_tail(), "the last words");
+  EXPECT_TRUE(world.alive(1));
+  EXPECT_EQ(world.generation(1), 2);
+  auto told = world.TakeTold(1);
+  ASSERT_EQ(told.size(), 1u) << "it is configured and waits for the next round";
+  EXPECT_TRUE(told[0].has_configure());
+  world.Run(1, 2);
+  EXPECT_EQ(world.machine().phase(), Phase::kRunning);
+  EXPECT_EQ(world.generation(0), 1) << "the other rank lives on";
+}
+
+TEST(WorkerMachineTest, WithShrinkARankComesBackOnlyWithTheNextRoundThatWantsIt) {
+  World world;
+  world.Welcome(1, "Shrink");
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.End(0, 3);
+  EXPECT_FALSE(world.TakeSaid()[0].rank_exited().restarted());
+  world.Pass(absl::Seconds(5), {1});
+  EXPECT_FALSE(world.alive(0));
+  world.Prepare(1, 3);
+  EXPECT_TRUE(world.alive(0));
+}
+
+TEST(WorkerMachineTest, AProgramThatCannotStartIsTriedEverMoreSlowly) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  for (int i = 0; i < 5; ++i) {
+    world.Hello(1);
+    if (world.alive(0)) world.End(0, 127);
+    world.Pass(absl::Milliseconds(300), {1});
+  }
+  const int early = world.generation(0);
+  EXPECT_GE(early, 3);
+  EXPECT_LE(early, 6);
+  for (int i = 0; i < 1000; ++i) {
+    if (world.alive(0)) world.End(0, 127);
+    world.Pass(absl::Milliseconds(100), {1});
+  }
+  EXPECT_LE(world.generation(0), 20) << "100 seconds at 10 s between tries";
+}
+
+TEST(WorkerMachineTest, ASilentRankIsKilledAfterItsDeadline) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Pass(absl::Milliseconds(1900), {1});
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  world.Pass(absl::Milliseconds(200), {1});
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
+  EXPECT_TRUE(world.TakeSignals(1).empty());
+  world.End(0, 137, SIGKILL);
+  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "DeadlineExceeded");
+}
+
+TEST(WorkerMachineTest, ARankThatStillLoadsHasLonger) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  world.Pass(absl::Seconds(100));
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  world.Pass(absl::Seconds(30));
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
+}
+
+TEST(WorkerMachineTest, ThawedAgentDoesNotKillRanksForItsOwnSilence) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.now() += absl::Seconds(30);
+  world.Do(Tick{});
+  world.Pass(absl::Seconds(1), {0, 1});
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  EXPECT_TRUE(world.TakeSignals(1).empty());
+}
+
+TEST(WorkerMachineTest, ALostLinkEndsItsProcess) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Do(RankLinkClosed{0, 1});
+  world.Pass(absl::Milliseconds(1200), {1});
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
+  world.End(0, 137, SIGKILL);
+  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "LinkLost");
+}
+
+TEST(WorkerMachineTest, ARankLostBeforeTheAnswerIsReplacedInTheSameRound) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  world.Ready(0, Round(1, 1));
+  world.End(1, 1);
+  ASSERT_TRUE(world.alive(1));
+  world.TakeSaid();
+  world.Ready(1, Round(1, 1));
+  EXPECT_TRUE(world.TakeSaid()[0].has_ready());
+}
+
+TEST(WorkerMachineTest, GoAfterALossIsAnsweredWithAnError) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  world.Ready(0, Round(1, 1));
+  world.Ready(1, Round(1, 1));
+  world.End(1, 1);
+  world.TakeSaid();
+  world.TakeTold(0);
+  world.Go(1, 1);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].joined().error(), "a rank of this worker ended after it was ready");
+  EXPECT_TRUE(world.TakeTold(0).empty());
+}
+
+TEST(WorkerMachineTest, AJoinErrorIsPassedOnAtOnce) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  world.Ready(0, Round(1, 1));
+  world.Ready(1, Round(1, 1));
+  world.Go(1, 1);
+  world.TakeSaid();
+  world.Joined(1, Round(1, 1), "digest differs");
+  EXPECT_EQ(world.TakeSaid()[0].joined().error(), "rank 3: digest differs");
+  EXPECT_EQ(world.machine().phase(), Phase::kWaiting);
+}
+
+TEST(WorkerMachineTest, AnswersOfOldRoundsGoNowhere) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Prepare(1, 2);
+  world.TakeSaid();
+  world.Ready(0, Round(1, 1));
+  world.Ready(1, Round(1, 1));
+  v1alpha1::FromTrainer steps;
+  *steps.mutable_steps()->mutable_round() = Round(1, 1);
+  world.FromRank(0, steps);
+  world.Do(RankSaid{0, 99, steps});
+  EXPECT_TRUE(world.TakeSaid().empty());
+}
+
+TEST(WorkerMachineTest, ReAttachesWithItsActiveRoundAndWhatItSavedUp) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Do(StreamClosed{});
+  world.TakeSaid();
+  for (int step = 1; step <= 3; ++step) {
+    v1alpha1::FromTrainer steps;
+    *steps.mutable_steps()->mutable_round() = Round(1, 1);
+    steps.mutable_steps()->add_steps()->mutable_version()->set_step(step);
+    world.FromRank(0, steps);
+  }
+  world.Welcome(2);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 3u);
+  EXPECT_EQ(said[0].hello().active().round(), 1);
+  EXPECT_EQ(said[0].hello().seen().term(), 1);
+  EXPECT_EQ(said[1].steps().steps_size(), 3);
+  EXPECT_TRUE(said[2].has_joined());
+}
+
+TEST(WorkerMachineTest, ReAttachesWithoutAnActiveRoundOnceARankIsLost) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Do(StreamClosed{});
+  world.End(0, 1);
+  world.TakeSaid();
+  world.Welcome(2);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_FALSE(said[0].hello().has_active());
+  EXPECT_TRUE(said[1].has_rank_exited());
+}
+
+TEST(WorkerMachineTest, SaysAgainThatItIsReadyToANewOperator) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  world.Ready(0, Round(1, 1));
+  world.Do(StreamClosed{});
+  world.Ready(1, Round(1, 1));
+  world.TakeSaid();
+  world.Welcome(1);
+  EXPECT_TRUE(world.TakeSaid()[1].has_ready());
+}
+
+TEST(WorkerMachineTest, FinishesThenStopsWithZero) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Finished(0);
+  world.Finished(1);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_TRUE(said[0].finished().succeeded());
+  EXPECT_EQ(said[0].finished().version().step(), 10);
+  world.End(0, 0);
+  EXPECT_TRUE(world.TakeSaid().empty()) << "the end of a finished rank is no failure";
+  EXPECT_FALSE(world.exited());
+  world.Stop(1, 1, false);
+  EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGTERM});
+  world.End(1, 143, SIGTERM);
+  EXPECT_EQ(world.exit_code(), 0);
+}
+
+TEST(WorkerMachineTest, AFinishedWorkerTakesPartInALaterRound) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Finished(0);
+  world.Finished(1);
+  world.End(0, 0);
+  world.Prepare(1, 2);
+  EXPECT_EQ(world.generation(0), 2);
+  EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGKILL});
+  world.End(1, 137, SIGKILL);
+  EXPECT_EQ(world.generation(1), 2);
+}
+
+TEST(WorkerMachineTest, ARankThatCannotGoOnEndsTheWorkersWork) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Finished(1, /*succeeded=*/false);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_FALSE(said[0].finished().succeeded());
+  EXPECT_EQ(said[0].finished().exit_code(), 1);
+}
+
+TEST(WorkerMachineTest, StopWithSaveWaitsForTheRanksToFinish) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeTold(0);
+  world.Stop(1, 1, true);
+  const auto told = world.TakeTold(0);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].stop().save());
+  world.Pass(absl::Seconds(30), {0, 1});
+  EXPECT_TRUE(world.TakeSignals(0).empty()) << "a checkpoint may take its time";
+  world.TakeSaid();
+  world.Finished(0);
+  world.Finished(1);
+  world.EndKilled();
+  EXPECT_EQ(world.exit_code(), 0);
+  EXPECT_TRUE(world.TakeSaid().back().finished().succeeded());
+}
+
+TEST(WorkerMachineTest, StopTwiceStopsAtOnceAndStubbornRanksAreKilled) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Stop(1, 1, true);
+  world.Stop(1, 1, false);
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+  world.Pass(absl::Seconds(6), {0, 1});
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
+  world.End(0, 137, SIGKILL);
+  EXPECT_FALSE(world.exited());
+  world.End(1, 137, SIGKILL);
+  EXPECT_TRUE(world.exited());
+  EXPECT_FALSE(world.TakeSaid().back().finished().succeeded());
+}
+
+TEST(WorkerMachineTest, TheExitCodeIsThatOfTheRankThatFailed) {
+  World world;
+  world.Welcome(1, "Shrink");
+  world.Run(1, 1);
+  world.End(0, 137, SIGKILL);
+  world.Stop(1, 1, false);
+  world.EndKilled();
+  world.Pass(absl::Seconds(20), {1});
+  world.EndKilled();
+  EXPECT_EQ(world.exit_code(), 137);
+}
+
+TEST(WorkerMachineTest, TerminatedSavesButDoesNotVoteToStopTheOthers) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeTold(0);
+  world.Do(Terminate{SIGTERM});
+  const auto told = world.TakeTold(0);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].has_save());
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  v1alpha1::FromTrainer message;
+  message.mutable_checkpoint()->set_phase(v1alpha1::CheckpointReport::STARTED);
+  world.FromRank(0, message);
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  message.mutable_checkpoint()->set_phase(v1alpha1::CheckpointReport::WRITTEN);
+  world.FromRank(0, message);
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+  world.End(0, 143, SIGTERM);
+  world.End(1, 143, SIGTERM);
+  EXPECT_EQ(world.exit_code(), 128 + SIGTERM);
+}
+
+TEST(WorkerMachineTest, TerminatedWithoutRanksExitsAtOnce) {
+  World world;
+  world.Do(Terminate{SIGINT});
+  EXPECT_EQ(world.exit_code(), 128 + SIGINT);
+}
+
+TEST(WorkerMachineTest, AnOrphanSavesStopsAndExits) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Do(StreamClosed{});
+  world.TakeTold(0);
+  world.Pass(absl::Seconds(59), {0, 1});
+  EXPECT_TRUE(world.TakeTold(0).empty());
+  world.Pass(absl::Seconds(2), {0, 1});
+  const auto told = world.TakeTold(0);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].stop().save());
+  world.Finished(0);
+  world.Finished(1);
+  world.EndKilled();
+  EXPECT_EQ(world.exit_code(), kExitOrphaned);
+}
+
+TEST(WorkerMachineTest, NeverAttachedIsAnOrphanToo) {
+  World world;
+  world.Pass(absl::Seconds(61));
+  EXPECT_EQ(world.exit_code(), kExitOrphaned);
+}
+
+TEST(WorkerMachineTest, ACommandRunsOncePerRankFromGo) {
+  World world;
+  world.Welcome(1, "RestartRank", /*trainer=*/false);
+  world.TakeSaid();
+  world.Prepare(1, 1);
+  EXPECT_FALSE(world.alive(0));
+  auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].ready().ranks(0).endpoint(), "node-b:0") << "rank 0 is another worker's";
+  world.Go(1, 1);
+  EXPECT_TRUE(world.alive(0) && world.alive(1));
+  EXPECT_EQ(world.placement(1).master_endpoint, "node-a:4000");
+  EXPECT_TRUE(world.TakeSaid()[0].has_joined());
+  world.Pass(absl::Seconds(30));
+  EXPECT_TRUE(world.TakeSignals(0).empty()) << "a command sends no heartbeats";
+  world.End(0, 0);
+  world.TakeSaid();
+  world.End(1, 0);
+  EXPECT_TRUE(world.TakeSaid()[0].finished().succeeded());
+  world.Stop(1, 1, false);
+  EXPECT_EQ(world.exit_code(), 0);
+}
+
+TEST(WorkerMachineTest, ACommandsFailureWaitsForTheNextRoundWhichReplacesAll) {
+  WorkerConfig config = TwoRanks();
+  config.worker.set_index(0);
+  config.worker.set_incarnation(0);
+  World world(config);
+  world.Welcome(1, "RestartRank", /*trainer=*/false);
+  world.Prepare(1, 1);
+  EXPECT_EQ(world.port_requests(), 1);
+  world.Do(PortReserved{Round(1, 1), 777});
+  EXPECT_EQ(world.TakeSaid().back().ready().ranks(0).endpoint(), "node-b:777");
+  world.Go(1, 1);
+  world.TakeSaid();
+  world.End(0, 3);
+  auto said = world.TakeSaid();
+  EXPECT_EQ(said[0].rank_exited().exit_code(), 3);
+  EXPECT_FALSE(said[0].rank_exited().restarted());
+  world.Prepare(1, 2);
+  EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGTERM});
+  world.Do(PortReserved{Round(1, 1), 777});  // late, of the old round
+  world.End(1, 143, SIGTERM);
+  EXPECT_EQ(world.port_requests(), 2);
+  world.Do(PortReserved{Round(1, 2), 778});
+  world.Go(1, 2);
+  EXPECT_EQ(world.generation(0), 2);
+  EXPECT_EQ(world.generation(1), 2);
+}
+
+TEST(ReportBufferTest, MergesStepsAndIsBounded) {
+  ReportBuffer buffer;
+  for (int i = 0; i < 3000; ++i) {
+    v1alpha1::AgentMessage message;
+    *message.mutable_steps()->mutable_round() = Round(1, 1);
+    message.mutable_steps()->add_steps()->mutable_version()->set_step(i);
+    buffer.Add(message);
+  }
+  EXPECT_EQ(buffer.size(), 1u);
+  for (int i = 0; i < 300; ++i) {
+    v1alpha1::AgentMessage message;
+    message.mutable_checkpoint()->set_bytes(i);
+    buffer.Add(message);
+  }
+  auto taken = buffer.Take();
+  EXPECT_EQ(taken.size(), ReportBuffer::kMaxReports);
+  EXPECT_EQ(taken.back().checkpoint().bytes(), 299);
+  EXPECT_EQ(buffer.size(), 0u);
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,219 @@
+#ifndef MUSTER_AGENT_CORE_WORKER_MACHINE_TEST_UTIL_H_
+#define MUSTER_AGENT_CORE_WORKER_MACHINE_TEST_UTIL_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agent/core/worker_event.h"
+#include "agent/core/worker_machine.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+
+inline v1alpha1::RoundId Round(int64_t term, int64_t round) {
+  v1alpha1::RoundId id;
+  id.set_term(term);
+  id.set_round(round);
+  return id;
+}
+
+inline WorkerConfig TwoRanks() {
+  WorkerConfig config;
+  config.worker.set_namespace_("default");
+  config.worker.set_job("gpt");
+  config.worker.set_index(1);
+  config.worker.set_incarnation(2);
+  config.ranks = 2;
+  config.host = "node-b";
+  return config;
+}
+
+// A world around one machine: it keeps the table of processes, checks the invariants that hold for
+// every action, and gathers what was said.
+class World {
+ public:
+  explicit World(WorkerConfig config = TwoRanks()) : machine_(std::move(config), now_) {}
+
+  void Do(const Event& event) {
+    for (Action& action : machine_.Handle(event, now_)) {
+      ASSERT_FALSE(exited()) << "an action after ExitAgent";
+      std::visit([this](auto& a) { Apply(a); }, action);
+    }
+  }
+
+  void Say(v1alpha1::OperatorMessage message) { Do(OperatorSaid{std::move(message)}); }
+  void Welcome(int64_t term, const std::string& policy = "RestartRank", bool trainer = true) {
+    Do(StreamOpened{});
+    v1alpha1::OperatorMessage message;
+    message.mutable_welcome()->set_term(term);
+    auto* spec = message.mutable_welcome()->mutable_spec();
+    if (trainer) spec->mutable_trainer();
+    spec->mutable_failure_policy()->set_on_rank_failure(policy);
+    spec->mutable_elastic()->set_rank_deadline("2s");
+    spec->mutable_elastic()->set_orphan_deadline("60s");
+    Say(message);
+  }
+  void Prepare(int64_t term, int64_t round) {
+    v1alpha1::OperatorMessage message;
+    auto* prepare = message.mutable_prepare();
+    *prepare->mutable_round() = Round(term, round);
+    for (int i = 0; i < 2; ++i) {
+      auto* member = prepare->add_members();
+      member->mutable_worker()->set_index(i);
+      member->mutable_worker()->set_incarnation(i == 1 ? 2 : 0);
+      member->set_first_rank(2 * i);
+      member->set_ranks(2);
+    }
+    Say(message);
+  }
+  void Go(int64_t term, int64_t round) {
+    v1alpha1::OperatorMessage message;
+    *message.mutable_go()->mutable_round() = Round(term, round);
+    message.mutable_go()->add_endpoints("node-a:4000");
+    Say(message);
+  }
+  void Stop(int64_t term, int64_t round, bool save) {
+    v1alpha1::OperatorMessage message;
+    *message.mutable_stop()->mutable_round() = Round(term, round);
+    message.mutable_stop()->set_save(save);
+    Say(message);
+  }
+
+  void FromRank(int rank, v1alpha1::FromTrainer message) {
+    Do(RankSaid{rank, processes_[rank].generation, std::move(message)});
+  }
+  void Hello(int rank) {
+    v1alpha1::FromTrainer message;
+    message.mutable_hello();
+    FromRank(rank, message);
+  }
+  void Heartbeat(int rank) {
+    v1alpha1::FromTrainer message;
+    message.mutable_heartbeat();
+    FromRank(rank, message);
+  }
+  void Ready(int rank, v1alpha1::RoundId round) {
+    v1alpha1::FromTrainer message;
+    *message.mutable_ready()->mutable_round() = round;
+    message.mutable_ready()->mutable_ready()->set_endpoint("node-b:1");
+    FromRank(rank, message);
+  }
+  void Joined(int rank, v1alpha1::RoundId round, const std::string& error = "") {
+    v1alpha1::FromTrainer message;
+    *message.mutable_joined()->mutable_round() = round;
+    message.mutable_joined()->set_error(error);
+    FromRank(rank, message);
+  }
+  void Finished(int rank, bool succeeded = true, int64_t step = 10) {
+    v1alpha1::FromTrainer message;
+    message.mutable_finished()->set_succeeded(succeeded);
+    message.mutable_finished()->mutable_version()->set_step(step);
+    FromRank(rank, message);
+  }
+  // The process ends by itself or because it was killed.
+  void End(int rank, int code, int signal = 0) {
+    Process& process = processes_[rank];
+    ASSERT_TRUE(process.alive);
+    process.alive = false;
+    Do(RankEnded{rank, process.generation, code, signal, "the last words"});
+  }
+  // Carries out the kills that were ordered: SIGTERM too unless a process ignores it.
+  void EndKilled(bool ignore_term = false) {
+    for (auto& [rank, process] : processes_) {
+      if (!process.alive || process.signals.empty()) continue;
+      const int signal = process.signals.back();
+      if (signal == 9 || !ignore_term) End(rank, 128 + signal, signal);
+    }
+  }
+  // Time passes in ticks of 100 ms; ranks that `beats` names send heartbeats.
+  void Pass(absl::Duration duration, const std::vector<int>& beats = {}) {
+    for (absl::Duration d; d < duration && !exited(); d += absl::Milliseconds(100)) {
+      now_ += absl::Milliseconds(100);
+      for (int rank : beats) {
+        if (processes_[rank].alive) Heartbeat(rank);
+      }
+      Do(Tick{});
+    }
+  }
+  void Run(int64_t term, int64_t round) {
+    Prepare(term, round);
+    for (int rank : {0, 1}) Hello(rank);
+    for (int rank : {0, 1}) Ready(rank, Round(term, round));
+    Go(term, round);
+    for (int rank : {0, 1}) Joined(rank, Round(term, round));
+  }
+
+  // What was said since the last call, without heartbeats.
+  std::vector<v1alpha1::AgentMessage> TakeSaid() { return std::exchange(said_, {}); }
+  std::vector<v1alpha1::ToTrainer> TakeTold(int rank) { return std::exchange(told_[rank], {}); }
+  bool alive(int rank) { return processes_[rank].alive; }
+  int generation(int rank) { return processes_[rank].generation; }
+  std::vector<int> TakeSignals(int rank) { return std::exchange(processes_[rank].signals, {}); }
+  const RankPlacement& placement(int rank) { return processes_[rank].placement; }
+  bool exited() const { return exit_code_ >= 0; }
+  int exit_code() const { return exit_code_; }
+  int port_requests() const { return port_requests_; }
+  const std::vector<std::string>& redials() const { return redials_; }
+  WorkerMachine& machine() { return machine_; }
+  absl::Time& now() { return now_; }
+
+ private:
+  struct Process {
+    bool alive = false;
+    int generation = 0;
+    RankPlacement placement;
+    std::vector<int> signals;
+  };
+
+  void Apply(LaunchRank& a) {
+    Process& process = processes_[a.placement.local_rank];
+    ASSERT_FALSE(process.alive) << "two processes for one rank";
+    ASSERT_EQ(a.generation, process.generation + 1);
+    process = {true, a.generation, a.placement, {}};
+  }
+  void Apply(KillRank& a) {
+    Process& process = processes_[a.local_rank];
+    ASSERT_TRUE(process.alive) << "a signal to nobody";
+    ASSERT_EQ(a.generation, process.generation);
+    process.signals.push_back(a.signal);
+  }
+  void Apply(SendToRank& a) {
+    ASSERT_TRUE(processes_[a.local_rank].alive);
+    if (a.message.has_prepare()) NotOld(a.message.prepare().round());
+    if (a.message.has_go()) NotOld(a.message.go().round());
+    told_[a.local_rank].push_back(a.message);
+  }
+  void Apply(SendToOperator& a) {
+    if (a.message.has_ready()) NotOld(a.message.ready().round());
+    if (a.message.has_joined()) NotOld(a.message.joined().round());
+    if (!a.message.has_heartbeat()) said_.push_back(a.message);
+  }
+  void Apply(ReservePort&) { ++port_requests_; }
+  void Apply(Redial& a) { redials_.push_back(a.address); }
+  void Apply(ExitAgent& a) {
+    for (auto& [rank, process] : processes_) ASSERT_FALSE(process.alive) << "left behind: " << rank;
+    exit_code_ = a.code;
+  }
+  void NotOld(const v1alpha1::RoundId& round) {
+    ASSERT_FALSE(Less(round, newest_)) << "spoke of an old round";
+    newest_ = round;
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  WorkerMachine machine_;
+  std::map<int, Process> processes_;
+  std::map<int, std::vector<v1alpha1::ToTrainer>> told_;
+  std::vector<v1alpha1::AgentMessage> said_;
+  std::vector<std::string> redials_;
+  v1alpha1::RoundId newest_;
+  int port_requests_ = 0;
+  int exit_code_ = -1;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_CORE_WORKER_MACHINE_TEST_UTIL_H_

@@ -1,0 +1,45 @@
+"""usage: peer_step.py CONFIG_JSON RANK WORLD STORE
+
+The peer of the step benchmark: GPT-2 training steps in PyTorch eager, data parallel with DDP over gloo
+when WORLD > 1. For each line on stdin it runs one step on random tokens and prints its seconds.
+"""
+import json
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "parity"))
+import torch  # noqa: E402
+
+import gpt2_reference as reference  # noqa: E402
+
+
+def main():
+    config, rank, world, store = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    shape = config["shape"]
+    model = reference.Gpt2(**shape)
+    trained = model
+    if world > 1:
+        torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
+        trained = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    optimizer = torch.optim.AdamW(reference.parameter_groups(model, 0.1), lr=3e-4, betas=(0.9, 0.95), fused=True)
+    micro_batches = config["globalBatch"] // config["microBatch"] // world
+    size = (micro_batches, config["microBatch"], config["sequence"] + 1)
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        tokens = torch.randint(shape["vocabulary"], size)
+        start = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        for i in range(micro_batches):
+            last = i == micro_batches - 1
+            if world > 1:
+                trained.require_backward_grad_sync = last
+            (trained(tokens[i, :, :-1], tokens[i, :, 1:].contiguous()) / micro_batches).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        print(time.perf_counter() - start, flush=True)
+
+
+main()

@@ -1,0 +1,72 @@
+"""usage: step.py STEP_SERVER [RANKS]
+
+Step time of muster's engine against PyTorch eager (RANKS 1) or DDP over gloo (RANKS 2): the two take steps in
+turn, in separate processes, one thread per rank, and the ratio is the median over the pairs.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MODELS = [
+    ("gpt2-nano", dict(layers=3, heads=4, width=64, positions=256, vocabulary=512), 8, 64, 60),
+    ("10M", dict(layers=6, heads=6, width=384, positions=256, vocabulary=512), 4, 128, 24),
+    ("124M", dict(layers=12, heads=12, width=768, positions=1024, vocabulary=50304), 2, 64, 20),
+]
+
+
+class Side:
+    """A group of rank processes that take one step per line written to them."""
+
+    def __init__(self, commands, env):
+        self.ranks = [
+            subprocess.Popen(c, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) for c in commands
+        ]
+        for rank in self.ranks:
+            line = rank.stdout.readline().strip()
+            if line != "ready":
+                sys.exit(f"a peer did not start: {line!r}")
+
+    def step(self):
+        for rank in self.ranks:
+            rank.stdin.write("step\n")
+            rank.stdin.flush()
+        return max(float(rank.stdout.readline()) for rank in self.ranks)
+
+    def close(self):
+        for rank in self.ranks:
+            rank.stdin.close()
+            rank.wait(timeout=60)
+
+
+def environment():
+    env = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
+    return env
+
+
+def main():
+    server, world = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    print(f"step time, {world} rank(s), FP32, one thread per rank, AdamW, clipping at 1.0; medians of interleaved pairs")
+    print(f"{'model':10} {'pairs':>5} {'muster':>10} {'PyTorch':>10} {'ratio':>7}   10th..90th percentile of the ratio")
+    for name, shape, batch, sequence, pairs in MODELS:
+        config = json.dumps(dict(shape=shape, globalBatch=batch * world, microBatch=batch, sequence=sequence))
+        with tempfile.TemporaryDirectory() as folder:
+            ours = Side([[server, config, str(r), str(world), f"{folder}/ours"] for r in range(world)], environment())
+            peer_command = [sys.executable, f"{HERE}/peer_step.py", config]
+            peer = Side([peer_command + [str(r), str(world), f"{folder}/peer"] for r in range(world)], environment())
+            for _ in range(3):
+                ours.step(), peer.step()
+            times = [(ours.step(), peer.step()) for _ in range(pairs)]
+            ours.close(), peer.close()
+        ratios = sorted(a / b for a, b in times)
+        print(
+            f"{name:10} {pairs:5} {statistics.median(a for a, _ in times) * 1e3:7.1f} ms {statistics.median(b for _, b in times) * 1e3:7.1f} ms"
+            f" {statistics.median(ratios):7.3f}   {ratios[len(ratios) // 10]:.3f}..{ratios[-len(ratios) // 10 - 1]:.3f}",
+            flush=True,
+        )
+
+
+main()

@@ -1,0 +1,189 @@
+#include "tests/integration/local_run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "cli/history.h"
+
+namespace muster::tests {
+namespace {
+
+// Between two looks at something that sends no signal.
+constexpr int kLookMillis = 10;
+
+std::vector<pid_t> ChildrenOf(pid_t parent) {
+  std::vector<pid_t> children;
+  const auto text = ReadFile(
+      FileSystem(), absl::StrCat("/proc/", parent, "/task/", parent, "/children"), 1 << 16);
+  if (!text.ok()) return children;
+  for (const absl::string_view word : absl::StrSplit(*text, ' ', absl::SkipWhitespace())) {
+    int pid = 0;
+    if (absl::SimpleAtoi(word, &pid)) children.push_back(pid);
+  }
+  return children;
+}
+
+}  // namespace
+
+std::string FreshFolder(const std::string& name) {
+  const char* base = std::getenv("TEST_TMPDIR");
+  const std::string folder = absl::StrCat(base == nullptr ? "/tmp" : base, "/", name);
+  (void)RemoveAll(FileSystem(), folder);
+  (void)FileSystem().MakeDirectories(folder);
+  return folder;
+}
+
+std::string ProgramPath(const std::string& name) {
+  const char* source = std::getenv("TEST_SRCDIR");
+  const char* workspace = std::getenv("TEST_WORKSPACE");
+  if (source == nullptr || workspace == nullptr) return absl::StrCat("bazel-bin/", name);
+  return absl::StrCat(source, "/", workspace, "/", name);
+}
+
+LocalRun::LocalRun(std::string folder, std::string job, std::string manifest)
+    : folder_(std::move(folder)), job_(std::move(job)) {
+  const std::string text = absl::StrReplaceAll(manifest, {{"$FOLDER", folder_}});
+  (void)WriteFileAtomically(FileSystem(), folder_ + "/manifest.yaml", text);
+}
+
+LocalRun::~LocalRun() {
+  for (const pid_t pid : Trainers()) kill(pid, SIGKILL);
+  for (const pid_t pid : Agents()) kill(pid, SIGKILL);
+  if (process_ != nullptr) (void)process_->Signal(SIGKILL);
+}
+
+absl::Status LocalRun::Start() {
+  const int log =
+      open((folder_ + "/out.log").c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0644);
+  if (log < 0) return absl::InternalError("cannot open out.log");
+  ProcessSpec spec;
+  spec.argv = {ProgramPath("cli/muster"),
+               "run",
+               folder_ + "/manifest.yaml",
+               "--state-dir",
+               folder_ + "/state",
+               "--agent",
+               ProgramPath("agent/muster-agent"),
+               "--trainer",
+               ProgramPath("trainer/muster-trainer")};
+  spec.env = {"PATH=/usr/bin:/bin", absl::StrCat("HOME=", folder_), "OMP_NUM_THREADS=1",
+              "OMP_WAIT_POLICY=passive", "MUSTER_LOG_LEVEL=DEBUG"};
+  spec.cwd = folder_;
+  spec.fds = {{log, 1}, {log, 2}};
+  auto process = ProcessLauncher::Real().Launch(spec);
+  close(log);
+  if (!process.ok()) return process.status();
+  process_ = *std::move(process);
+  return absl::OkStatus();
+}
+
+int64_t LocalRun::last_step() const {
+  const auto history =
+      cli::History::Load(FileSystem(), absl::StrCat(folder_, "/state/", job_, "/steps.jsonl"));
+  return history.ok() ? (*history)->last_step() : 0;
+}
+
+absl::Status LocalRun::WaitForStep(int64_t step, absl::Duration within) {
+  const absl::Time deadline = Clock::Real().Monotonic() + within;
+  while (last_step() < step) {
+    const auto ended = process_->Poll();
+    if (ended.ok() && ended->has_value()) {
+      return absl::FailedPreconditionError(absl::StrCat("muster run ended (", DescribeExit(**ended),
+                                                        ") before step ", step, ":\n", Output()));
+    }
+    if (Clock::Real().Monotonic() > deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("step ", step, " was not reached:\n", Output()));
+    }
+    poll(nullptr, 0, kLookMillis);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExitStatus> LocalRun::WaitForEnd(absl::Duration within) {
+  const absl::Time deadline = Clock::Real().Monotonic() + within;
+  while (true) {
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<ExitStatus> ended, process_->Poll());
+    if (ended) return *ended;
+    if (Clock::Real().Monotonic() > deadline) {
+      return absl::DeadlineExceededError(absl::StrCat("muster run did not end:\n", Output()));
+    }
+    poll(nullptr, 0, kLookMillis);
+  }
+}
+
+void LocalRun::Signal(int signal) {
+  if (process_ != nullptr) (void)process_->Signal(signal);
+}
+
+std::vector<pid_t> LocalRun::Agents() const {
+  std::vector<pid_t> agents;
+  const std::string pods = absl::StrCat(folder_, "/state/", job_, "/pods");
+  const auto entries = FileSystem().List(pods);
+  if (!entries.ok()) return agents;
+  for (const DirectoryEntry& entry : *entries) {
+    const auto text =
+        ReadFile(FileSystem(), absl::StrCat(pods, "/", entry.name, "/process.json"), 4096);
+    const auto json = text.ok() ? ParseJson(*text) : absl::StatusOr<Json>(text.status());
+    if (!json.ok() || !json->is_object() || !json->contains("pid")) continue;
+    const pid_t pid = (*json)["pid"].get<pid_t>();
+    const auto started = ProcessStartTime(pid);
+    const Json recorded = json->value("startTime", json->value("start_time", Json()));
+    if (started.ok() && recorded.is_number() && recorded.get<uint64_t>() == *started) {
+      agents.push_back(pid);
+    }
+  }
+  return agents;
+}
+
+std::vector<pid_t> LocalRun::Trainers() const {
+  std::vector<pid_t> trainers;
+  for (const pid_t agent : Agents()) {
+    for (const pid_t child : ChildrenOf(agent)) trainers.push_back(child);
+  }
+  return trainers;
+}
+
+std::string LocalRun::Output() const {
+  std::string out = ReadFile(FileSystem(), folder_ + "/out.log").value_or("");
+  std::string log =
+      ReadFile(FileSystem(), absl::StrCat(folder_, "/state/", job_, "/operator.log")).value_or("");
+  if (log.size() > 12000) log = "..." + log.substr(log.size() - 12000);
+  return absl::StrCat(out, "\n--- operator.log\n", log);
+}
+
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> NewestTensors(
+    const std::string& checkpoints) {
+  MUSTER_ASSIGN_OR_RETURN(const auto entries, FileSystem().List(checkpoints));
+  std::string newest;
+  for (const DirectoryEntry& entry : entries) {
+    if (Exists(FileSystem(), absl::StrCat(checkpoints, "/", entry.name, "/DONE")))
+      newest = entry.name;
+  }
+  if (newest.empty()) return absl::NotFoundError("no complete checkpoint in " + checkpoints);
+  std::vector<std::pair<std::string, std::string>> out;
+  const std::string folder = JoinPath(checkpoints, newest);
+  MUSTER_ASSIGN_OR_RETURN(const auto files, FileSystem().List(folder));
+  for (const DirectoryEntry& file : files) {
+    if (!absl::EndsWith(file.name, ".safetensors")) continue;
+    MUSTER_ASSIGN_OR_RETURN(std::string bytes,
+                            ReadFile(FileSystem(), JoinPath(folder, file.name), size_t{1} << 30));
+    out.emplace_back(absl::StrCat(newest, "/", file.name), std::move(bytes));
+  }
+  return out;
+}
+
+}  // namespace muster::tests

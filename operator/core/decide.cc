@@ -49,6 +49,7 @@ Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions&
     draft.RequeueAt(view.now + kCacheLag);
     return std::move(draft.plan);
   }
+  draft.status().set_term(view.leader_term);
   draft.Say(Reason::kNothingToDo, "everything is as it should be");
   for (Policy policy : kPolicies) {
     policy(draft);

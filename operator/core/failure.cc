@@ -63,7 +63,7 @@ bool IsCountedPod(const PodView& pod) {
   if (pod.phase != PodPhase::kFailed || pod.deleting) return false;
   if (pod.reason == "OOMKilled") return true;
   const int code = pod.exit_code.value_or(kExitSignalBase);
-  return code != kExitOk && code != kExitRefused && code < kExitSignalBase;
+  return code != kExitOk && code != kExitRefused && code != kExitOrphaned && code < kExitSignalBase;
 }
 
 std::optional<Failure> FindInPods(Draft& draft) {

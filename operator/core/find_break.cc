@@ -29,11 +29,11 @@ bool IsFailure(const Draft& draft, const ExitReport& exit) {
   return draft.spec().has_trainer() || exit.restarted || exit.exit_code != 0 || exit.signal != 0;
 }
 
-std::optional<Break> FindExit(const Draft& draft, RoundStamp id, int64_t handled) {
+std::optional<Break> FindExit(const Draft& draft, RoundStamp id) {
   std::optional<Break> found;
   for (const AgentView& agent : draft.view.agents) {
     for (const ExitReport& exit : agent.exits) {
-      if (exit.id <= handled || exit.round != id || !IsFailure(draft, exit)) continue;
+      if (exit.round != id || !IsFailure(draft, exit)) continue;
       if (!found) {
         found.emplace();
         found->reason = Reason::kRankFailed;
@@ -85,10 +85,10 @@ std::optional<Break> FindLost(const Draft& draft, const RoundMemory& memory) {
   return std::nullopt;
 }
 
-std::optional<Break> FindStall(const Draft& draft, RoundStamp id, int64_t handled) {
+std::optional<Break> FindStall(const Draft& draft, RoundStamp id) {
   for (const AgentView& agent : draft.view.agents) {
     for (const StallReport& stall : agent.stalls) {
-      if (stall.id <= handled || stall.round != id) continue;
+      if (stall.round != id) continue;
       Break found;
       found.reason = Reason::kRankStalled;
       found.sentence = absl::StrCat("local rank ", stall.local_rank, " of worker ", agent.index,
@@ -158,12 +158,11 @@ std::optional<Break> FindLate(const Draft& draft, const RoundMemory& memory) {
 
 std::optional<Break> FindBreak(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  const int64_t handled = memory.handled_event;
-  if (auto found = FindExit(draft, memory.id, handled)) return found;
+  if (auto found = FindExit(draft, memory.id)) return found;
   if (auto found = FindFinishedBadly(draft, memory.id)) return found;
   if (auto found = FindLost(draft, memory)) return found;
   if (auto found = FindJoinError(draft, memory.id)) return found;
-  if (auto found = FindStall(draft, memory.id, handled)) return found;
+  if (auto found = FindStall(draft, memory.id)) return found;
   if (auto found = FindLeftBehind(draft, memory)) return found;
   if (auto found = FindLate(draft, memory)) return found;
   return FindOtherMembersWanted(draft);

@@ -32,7 +32,7 @@ void End(Draft& draft, ConditionType type, Reason reason, std::string sentence) 
 bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id) {
   if (worker.agent == nullptr || !worker.agent->finished) return false;
   const FinishedReport& finished = *worker.agent->finished;
-  if (finished.round != id || !finished.succeeded) return false;
+  if (finished.round.round != id.round || !finished.succeeded) return false;
   const int64_t steps = TotalSteps(draft.spec());
   // No version at all: the user's own command, or a worker that had nothing to report.
   if (steps == 0 || finished.version.step() == 0) return !draft.plan.memory.stopping_since;

@@ -57,8 +57,6 @@ struct RoundMemory {
   // The session on which each member's current order was sent.
   std::map<int, int64_t> sent_session;
 
-  // Exits and stalls up to this id are handled.
-  int64_t handled_event = 0;
   // The newest round for which a failure has been counted: one failure per round.
   int64_t failed_round = 0;
   std::set<std::string> bad_checkpoints;

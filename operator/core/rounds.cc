@@ -68,9 +68,13 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
 
 // ---- after a take-over
 
-bool IsIn(const Draft& draft, const Worker& worker, RoundStamp recorded) {
-  if (worker.presence != Presence::kPresent) return false;
-  return worker.agent->active == recorded || HasReachedEnd(draft, worker, recorded);
+// A round's number is never used twice, so it alone says which round an agent is in: the term in
+// the status may have been raised since.
+std::optional<RoundStamp> FindIn(const Draft& draft, const Worker& worker, RoundStamp recorded) {
+  if (worker.presence != Presence::kPresent) return std::nullopt;
+  if (worker.agent->active.round == recorded.round) return worker.agent->active;
+  if (HasReachedEnd(draft, worker, recorded)) return worker.agent->finished->round;
+  return std::nullopt;
 }
 
 // Whether opening rounds must still wait.
@@ -79,9 +83,13 @@ bool AdoptOrWait(Draft& draft) {
   const RoundStamp recorded{draft.view.status.term(), draft.view.status.round()};
   if (memory.id != RoundStamp{} || recorded.round == 0) return false;
   std::vector<const Worker*> in;
+  RoundStamp their_id = recorded;
   bool unknown = false;
   for (const Worker& worker : draft.workers) {
-    if (IsIn(draft, worker, recorded)) in.push_back(&worker);
+    if (const auto id = FindIn(draft, worker, recorded)) {
+      in.push_back(&worker);
+      their_id = *id;
+    }
     unknown = unknown || worker.presence == Presence::kUnknown;
   }
   std::vector<Member> members = MakeMembers(draft.view, in);
@@ -91,7 +99,7 @@ bool AdoptOrWait(Draft& draft) {
               "waiting for agents that may still be stepping in the recorded round");
     return true;
   }
-  memory.id = recorded;
+  memory.id = their_id;
   memory.members = std::move(members);
   memory.membership = draft.view.status.membership();
   for (const Worker* worker : in) memory.sent_session[worker->index] = worker->agent->session;
@@ -283,14 +291,6 @@ void Advance(Draft& draft) {
   }
 }
 
-void NoteHandled(Draft& draft) {
-  int64_t& handled = draft.memory().handled_event;
-  for (const AgentView& agent : draft.view.agents) {
-    for (const ExitReport& exit : agent.exits) handled = std::max(handled, exit.id);
-    for (const StallReport& stall : agent.stalls) handled = std::max(handled, stall.id);
-  }
-}
-
 bool IsUnderWay(RoundPhase phase) {
   return phase != RoundPhase::kIdle && phase != RoundPhase::kHolding;
 }
@@ -325,7 +325,6 @@ void DriveRounds(Draft& draft) {
   if (IsUnderWay(memory.phase)) {
     if (const auto why = FindBreak(draft)) BreakRound(draft, *why);
   }
-  NoteHandled(draft);
   if (IsUnderWay(memory.phase)) {
     Advance(draft);
   }

@@ -72,11 +72,9 @@ struct FinishedReport {
   std::string message;
   v1alpha1::Version version;
 };
-// Kept as a list; `id` counts exits and stalls of the job together, from 1, per leadership, so that
-// Decide() handles each once however often it is shown. Dropping those with
-// id <= RoundMemory.handled_event keeps the list short.
+// Exits and stalls are kept as lists. Those of rounds before RoundMemory.id have been dealt with,
+// and the shell may drop them; shown again they change nothing.
 struct ExitReport {
-  int64_t id = 0;
   RoundStamp round;
   int local_rank = 0;
   int rank = 0;
@@ -87,7 +85,6 @@ struct ExitReport {
   std::string log_tail;
 };
 struct StallReport {
-  int64_t id = 0;
   RoundStamp round;
   int local_rank = 0;
   v1alpha1::Version version;

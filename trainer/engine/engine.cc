@@ -301,4 +301,10 @@ absl::Status Engine::ComputeGradients() {
   return absl::InternalError("the table has no vote");
 }
 
+double Engine::loss_sum() const {
+  double sum = 0.0;
+  for (int m = 0; m < static_cast<int>(micro_batches_.leaves()); ++m) sum += runner_.loss(m);
+  return sum;
+}
+
 }  // namespace muster::trainer

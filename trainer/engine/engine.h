@@ -61,6 +61,8 @@ class Engine {
   // Forward, backward and reduction of the next step, and no vote: the gradients of the summed loss
   // divided by nominal tokens stay in the units. For parity tests.
   absl::Status ComputeGradients();
+  // Of the last step computed: this rank's summed loss over valid tokens.
+  double loss_sum() const;
 
  private:
   absl::Status RunTask(const Task& task, const StepWishes& wishes, StepOutcome& outcome);

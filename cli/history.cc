@@ -40,7 +40,7 @@ double Number(const Json& json, const char* key) {
 }
 
 // False for a line that is none of ours, such as one torn by a crash.
-bool FromJson(absl::string_view line, StepReport& step) {
+bool FromJson(const std::string& line, StepReport& step) {
   const absl::StatusOr<Json> json = ParseJson(line, 1 << 16);
   if (!json.ok() || !json->is_object() || Number(*json, "step") < 1) return false;
   step.mutable_version()->set_step(static_cast<int64_t>(Number(*json, "step")));
@@ -93,7 +93,8 @@ absl::StatusOr<std::unique_ptr<History>> History::Load(Files& files, const std::
   const absl::StatusOr<std::string> text = ReadFile(files, path, kMaxHistoryBytes);
   if (absl::IsNotFound(text.status())) return history;
   if (!text.ok()) return text.status();
-  for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+  const std::vector<std::string> lines = absl::StrSplit(*text, '\n', absl::SkipEmpty());
+  for (const std::string& line : lines) {
     StepReport step;
     if (FromJson(line, step)) history->Keep(step);
   }

@@ -45,9 +45,8 @@ void AddNew(FieldErrors found, FieldErrors& errors) {
   const size_t unread = errors.size();
   for (FieldError& error : found) {
     const bool said =
-        std::any_of(errors.begin(), errors.begin() + unread, [&error](const FieldError& other) {
-          return Covers(other.path, error.path);
-        });
+        std::any_of(errors.begin(), errors.begin() + unread,
+                    [&error](const FieldError& other) { return Covers(other.path, error.path); });
     if (!said) errors.push_back(std::move(error));
   }
 }

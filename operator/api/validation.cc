@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/json.h"
 #include "google/protobuf/descriptor.h"
 #include "operator/api/codec.h"
@@ -160,19 +162,45 @@ class FieldValidator {
   }
 };
 
-bool IsAtOrBelow(absl::string_view path, absl::string_view scope) {
-  return path == scope || (absl::StartsWith(path, scope) &&
-                           (path[scope.size()] == '.' || path[scope.size()] == '['));
+// `inner` below `scope`, as the user writes it from there; nothing when it is elsewhere.
+std::optional<absl::string_view> Below(absl::string_view inner, absl::string_view scope) {
+  if (!absl::StartsWith(inner, scope)) return std::nullopt;
+  inner.remove_prefix(scope.size());
+  if (scope.empty() || inner.empty()) return inner;
+  if (inner[0] == '.') return inner.substr(1);
+  return inner[0] == '[' ? std::make_optional(inner) : std::nullopt;
+}
+
+// The fields that a rule reads, taken from its CEL text: every name that follows a dot.
+std::vector<std::string> FieldsReadBy(const v1alpha1::Rule& rule) {
+  std::vector<std::string> fields;
+  for (absl::string_view piece : absl::StrSplit(rule.cel(), '.')) {
+    size_t n = 0;
+    while (n < piece.size() && absl::ascii_isalnum(static_cast<unsigned char>(piece[n]))) ++n;
+    if (n > 0) fields.emplace_back(piece.substr(0, n));
+  }
+  return fields;
+}
+
+// Whether the rule would judge a value that could not be read, or a default because its name is
+// misspelt.
+bool IsInDoubt(const v1alpha1::Rule& rule, absl::string_view scope, const FieldErrors& unread) {
+  const std::vector<std::string> fields = FieldsReadBy(rule);
+  return std::any_of(unread.begin(), unread.end(), [&](const FieldError& error) {
+    const std::optional<absl::string_view> below = Below(error.path, scope);
+    if (!below.has_value()) return false;
+    if (below->empty()) return true;
+    const size_t dot = below->rfind('.');
+    const absl::string_view leaf = dot == absl::string_view::npos ? *below : below->substr(dot + 1);
+    return !Nearest(leaf.substr(0, leaf.find('[')), fields).empty();
+  });
 }
 
 void CheckRules(const Message& message, const std::string& path, const FieldErrors& unread,
                 FieldErrors& errors) {
   const google::protobuf::Descriptor& descriptor = *message.GetDescriptor();
-  const bool readable =
-      std::none_of(unread.begin(), unread.end(),
-                   [&path](const FieldError& error) { return IsAtOrBelow(error.path, path); });
   for (const v1alpha1::Rule& rule : SchemaOf(descriptor).rules()) {
-    if (!readable) break;
+    if (IsInDoubt(rule, path, unread)) continue;
     const auto check = RuleChecks().find(rule.id());
     if (check == RuleChecks().end()) continue;
     const std::optional<std::string> detail = check->second(message);

@@ -1,0 +1,16 @@
+#ifndef MUSTER_TOOLS_SCHEMA_YAML_WRITER_H_
+#define MUSTER_TOOLS_SCHEMA_YAML_WRITER_H_
+
+#include <string>
+
+#include "base/json.h"
+
+namespace muster::schema {
+
+// JSON as block-style YAML, keys sorted, strings quoted wherever a YAML 1.1 or 1.2 reader could
+// take them for something else. Equal documents give equal bytes. Thread-safe.
+std::string WriteYaml(const Json& json);
+
+}  // namespace muster::schema
+
+#endif  // MUSTER_TOOLS_SCHEMA_YAML_WRITER_H_

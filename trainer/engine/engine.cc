@@ -81,9 +81,9 @@ std::span<const double> AsSpan(const at::Tensor& tensor) {
 
 }  // namespace
 
-Engine::Engine(TrainingState& state, BatchFeed& feed, const Clock& clock,
+Engine::Engine(TrainingState& state, BatchFeed& feed, PhaseTimer& timer,
                const std::atomic<bool>& interrupt)
-    : state_(state), feed_(feed), clock_(clock), interrupt_(interrupt), runner_(state.model()) {
+    : state_(state), feed_(feed), timer_(timer), interrupt_(interrupt), runner_(state.model()) {
   runner_.set_loss_scale(1.0 / static_cast<double>(state.options().nominal_tokens()));
 }
 
@@ -147,18 +147,16 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
 }
 
 absl::Status Engine::BeginStep() {
-  data_time_ = communication_time_ = absl::ZeroDuration();
-  const absl::Time start = clock_.Monotonic();
   const int64_t step = state_.applied()->step() + 1;
   std::vector<MicroBatchContext> contexts;
   valid_tokens_.clear();
   for (int64_t m = micro_batches_.begin; m < micro_batches_.end; ++m) {
+    const PhaseScope data(timer_, Phase::kData);
     MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Training(step, m));
     valid_tokens_.push_back(static_cast<double>(CountValid(batch.labels)));
     MUSTER_ASSIGN_OR_RETURN(MicroBatchContext context, Context(std::move(batch), step, true));
     contexts.push_back(std::move(context));
   }
-  data_time_ = clock_.Monotonic() - start;
   state_.Unseal();
   runner_.Begin(std::move(contexts));
   reducer_->Begin();
@@ -169,7 +167,7 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepWishes& wishes) {
   if (communicator_ == nullptr || !state_.applied()) {
     return absl::FailedPreconditionError("a step needs a round and an applied version");
   }
-  const absl::Time start = clock_.Monotonic();
+  const PhaseScope compute(timer_, Phase::kCompute);
   StepOutcome outcome;
   outcome.learning_rate = state_.options().schedule.At(state_.applied()->step() + 1);
   MUSTER_RETURN_IF_ERROR(BeginStep());
@@ -179,10 +177,6 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepWishes& wishes) {
     }
     MUSTER_RETURN_IF_ERROR(RunTask(task, wishes, outcome));
   }
-  const absl::Duration whole = clock_.Monotonic() - start;
-  outcome.times.set_data(absl::ToDoubleSeconds(data_time_));
-  outcome.times.set_communication(absl::ToDoubleSeconds(communication_time_));
-  outcome.times.set_compute(absl::ToDoubleSeconds(whole - data_time_ - communication_time_));
   return outcome;
 }
 
@@ -224,9 +218,10 @@ absl::Status Engine::Backward(const Task& task) {
 }
 
 absl::Status Engine::Seal() {
-  const absl::Time start = clock_.Monotonic();
-  MUSTER_RETURN_IF_ERROR(reducer_->Finish());
-  communication_time_ += clock_.Monotonic() - start;
+  {
+    const PhaseScope communication(timer_, Phase::kCommunication);
+    MUSTER_RETURN_IF_ERROR(reducer_->Finish());
+  }
   for (const Unit& unit : state_.units()) MUSTER_RETURN_IF_ERROR(unit.CheckViews());
   state_.Seal(NextVersion());
   return absl::OkStatus();
@@ -252,11 +247,12 @@ absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
   at::Tensor message =
       ToTensor(EncodeVote(share, options.deterministic, options.micro_batches, chunks));
   MUSTER_FAILPOINT("trainer.before_vote");
-  const absl::Time start = clock_.Monotonic();
-  auto pending = communicator_->AllReduce(message, ReduceOp::kSum, "vote");
-  MUSTER_FAILPOINT("trainer.after_vote_sent");
-  MUSTER_RETURN_IF_ERROR(pending->Wait());
-  communication_time_ += clock_.Monotonic() - start;
+  {
+    const PhaseScope communication(timer_, Phase::kCommunication);
+    auto pending = communicator_->AllReduce(message, ReduceOp::kSum, "vote");
+    MUSTER_FAILPOINT("trainer.after_vote_sent");
+    MUSTER_RETURN_IF_ERROR(pending->Wait());
+  }
   MUSTER_FAILPOINT("trainer.after_vote");
   const VoteTotals totals =
       DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
@@ -268,6 +264,7 @@ absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
 
 absl::StatusOr<double> Engine::Validate(int batches) {
   // One place per batch, each filled by one rank, so the sum does not depend on the world size.
+  const PhaseScope compute(timer_, Phase::kOther);
   std::vector<double> message(2 * static_cast<size_t>(batches), 0.0);
   for (int b = communicator_->rank(); b < batches; b += communicator_->size()) {
     if (interrupt_.load(std::memory_order_relaxed)) {

@@ -4,19 +4,17 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "base/clock.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/engine/batch_feed.h"
 #include "trainer/engine/block_runner.h"
 #include "trainer/engine/gradient_reducer.h"
+#include "trainer/engine/phase_timer.h"
 #include "trainer/engine/task_table.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/parallel/sum_tree.h"
@@ -32,7 +30,6 @@ struct StepWishes {
 struct StepOutcome {
   v1alpha1::StepDecision decision;
   double learning_rate = 0.0;
-  v1alpha1::PhaseTimes times;  // of this step
 };
 
 // Executes a task table over blocks and units: one training step at a time, among the ranks of one
@@ -45,7 +42,7 @@ struct StepOutcome {
 class Engine {
  public:
   // All outlive this.
-  Engine(TrainingState& state, BatchFeed& feed, const Clock& clock,
+  Engine(TrainingState& state, BatchFeed& feed, PhaseTimer& timer,
          const std::atomic<bool>& interrupt);
 
   // Takes this rank's share of the micro-batches and checks the table that it is about to run.
@@ -75,7 +72,7 @@ class Engine {
 
   TrainingState& state_;
   BatchFeed& feed_;
-  const Clock& clock_;
+  PhaseTimer& timer_;
   const std::atomic<bool>& interrupt_;
   BlockRunner runner_;
 
@@ -89,7 +86,6 @@ class Engine {
 
   // Of the current step.
   std::vector<double> valid_tokens_;  // by micro-batch of this rank
-  absl::Duration data_time_, communication_time_;
 };
 
 }  // namespace muster::trainer

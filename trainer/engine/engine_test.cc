@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "gtest/gtest.h"
 #include "torch/csrc/autograd/autograd.h"
+#include "trainer/engine/phase_timer.h"
 #include "trainer/engine/solo_communicator.h"
 #include "trainer/engine/testing.h"
 
@@ -26,7 +27,7 @@ struct Solo {
       : state(MakeTinyState(options, dropout)),
         feed(options, TinyGpt2(dropout).vocabulary),
         communicator(MakeSoloCommunicator()),
-        engine(*state, feed, Clock::Real(), interrupt) {
+        engine(*state, feed, timer, interrupt) {
     EXPECT_TRUE(engine.BeginRound({}, *communicator, 1).ok());
   }
   StepOutcome Step() {
@@ -41,6 +42,7 @@ struct Solo {
   }
 
   std::atomic<bool> interrupt = false;
+  PhaseTimer timer{Clock::Real(), Phase::kOther};
   std::unique_ptr<TrainingState> state;
   SyntheticFeed feed;
   std::unique_ptr<Communicator> communicator;

@@ -57,12 +57,11 @@ struct Placement {
   std::vector<std::string> nodes;
   // The domain that all share at the innermost level they do; empty: none.
   std::string domain;
-  int preemptions = 0;
 };
 
 enum class UnplaceableReason {
   kInvalidRequest,   // min > max, a negative amount, an unknown level, a size no slice divides
-  kNoNodeBigEnough,  // not one worker fits on any node, even an empty one would do as free is now
+  kNoNodeBigEnough,  // not one worker fits on any schedulable node as it is now
   kInsufficient,     // some workers fit, fewer than min
   kTopology,         // min would fit, but not within one domain of the required level
 };

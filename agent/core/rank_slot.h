@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "absl/time/time.h"
 #include "proto/muster/v1alpha1/round.pb.h"
@@ -38,6 +39,7 @@ struct RankSlot {
   // Its work is done: TrainerFinished, or a command that ended with 0. May still be alive.
   bool finished = false;
   bool succeeded = false;
+  std::string message;  // why not
   v1alpha1::Version version;
   v1alpha1::PhaseTimes times;
 

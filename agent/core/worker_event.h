@@ -103,9 +103,6 @@ struct ExitAgent {
 using Action =
     std::variant<LaunchRank, KillRank, SendToRank, SendToOperator, ReservePort, Redial, ExitAgent>;
 
-// Exit code of an agent that gave up waiting for an operator (EX_TEMPFAIL).
-inline constexpr int kExitOrphaned = 75;
-
 }  // namespace muster::agent
 
 #endif  // MUSTER_AGENT_CORE_WORKER_EVENT_H_

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/exit_codes.h"
 
 namespace muster::agent {
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/core/worker_machine.h"
+#include "base/exit_codes.h"
 
 namespace muster::agent {
 
@@ -240,9 +241,10 @@ void WorkerMachine::OnFinished(RankSlot& slot, const v1alpha1::TrainerFinished& 
   slot.version = finished.version();
   slot.times = finished.times();
   if (phase_ == Phase::kStopping || phase_ == Phase::kFinished) return;
-  // One rank that cannot go on is enough: the others would wait for it.
-  if (!finished.succeeded()) return FinishWorker(false, 1, finished.message());
-  FinishIfComplete();
+  if (finished.succeeded()) return FinishIfComplete();
+  // It cannot go on. Its exit code, which says whether trying again can help, follows at once.
+  slot.message = finished.message();
+  slot.kill_at = std::min(slot.kill_at, now_ + kLinkLostGrace);
 }
 
 void WorkerMachine::FinishIfComplete() {
@@ -286,7 +288,12 @@ void WorkerMachine::On(const RankEnded& event) {
     return runs_trainer() ? WantProcess(slot, absl::ZeroDuration()) : PrepareCommand();
   }
   if (!runs_trainer()) return OnCommandEnded(slot, event);
-  if (!slot.finished) OnRankFailed(slot, event);
+  if (!slot.finished) return OnRankFailed(slot, event);
+  // One rank that cannot go on is enough: the others would wait for it.
+  if (!slot.succeeded && phase_ != Phase::kFinished) {
+    FinishWorker(false, event.signal == 0 && event.code != 0 ? event.code : kExitFailed,
+                 slot.message);
+  }
 }
 
 void WorkerMachine::OnCommandEnded(RankSlot& slot, const RankEnded& event) {

@@ -4,6 +4,7 @@
 
 #include "absl/time/time.h"
 #include "agent/core/worker_machine_test_util.h"
+#include "base/exit_codes.h"
 #include "gtest/gtest.h"
 
 namespace muster::agent {
@@ -346,10 +347,13 @@ TEST(WorkerMachineTest, ARankThatCannotGoOnEndsTheWorkersWork) {
   world.Run(1, 1);
   world.TakeSaid();
   world.Finished(1, /*succeeded=*/false);
+  EXPECT_TRUE(world.TakeSaid().empty()) << "its exit code says whether trying again can help";
+  world.End(1, kExitBadInput);
   const auto said = world.TakeSaid();
   ASSERT_EQ(said.size(), 1u);
   EXPECT_FALSE(said[0].finished().succeeded());
-  EXPECT_EQ(said[0].finished().exit_code(), 1);
+  EXPECT_EQ(said[0].finished().exit_code(), kExitBadInput);
+  EXPECT_EQ(said[0].finished().message(), "the data are no text");
 }
 
 TEST(WorkerMachineTest, StopWithSaveWaitsForTheRanksToFinish) {

@@ -111,6 +111,7 @@ class World {
   void Finished(int rank, bool succeeded = true, int64_t step = 10) {
     v1alpha1::FromTrainer message;
     message.mutable_finished()->set_succeeded(succeeded);
+    if (!succeeded) message.mutable_finished()->set_message("the data are no text");
     message.mutable_finished()->mutable_version()->set_step(step);
     FromRank(rank, message);
   }

@@ -1,0 +1,213 @@
+#include "agent/worker/coordinator_client.h"
+
+#include <grpcpp/grpcpp.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <utility>
+
+#include "base/logging.h"
+#include "base/mutex.h"
+#include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
+
+namespace muster::agent {
+namespace {
+
+using v1alpha1::AgentMessage;
+using v1alpha1::OperatorMessage;
+
+// An operator that takes nothing while this many messages wait is left.
+constexpr size_t kMaxOutgoing = 4096;
+constexpr absl::Duration kMinBackoff = absl::Milliseconds(50);
+constexpr absl::Duration kMaxBackoff = absl::Seconds(1);
+
+std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  // A channel of its own for each dial, so that gRPC's back-off does not add to ours.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace
+
+// What gRPC's threads hand over to ours. Thread-safe.
+class CoordinatorClient::Mailbox {
+ public:
+  Mailbox() : event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ~Mailbox() { close(event_fd_); }
+
+  void Put(const Stream* from, OperatorMessage message) {
+    MutexLock lock(mu_);
+    if (from != current_) return;
+    events_.push_back(OperatorSaid{std::move(message)});
+    Wake();
+  }
+  void Close(const Stream* from) {
+    MutexLock lock(mu_);
+    if (from != current_) return;
+    current_ = nullptr;
+    events_.push_back(StreamClosed{});
+    Wake();
+  }
+  void SetCurrent(const Stream* stream) {
+    MutexLock lock(mu_);
+    current_ = stream;
+  }
+  std::deque<Event> Take() {
+    uint64_t ignored;
+    while (read(event_fd_, &ignored, sizeof(ignored)) > 0) {
+    }
+    MutexLock lock(mu_);
+    return std::exchange(events_, {});
+  }
+  int fd() const { return event_fd_; }
+
+ private:
+  void Wake() {
+    const uint64_t one = 1;
+    if (write(event_fd_, &one, sizeof(one)) < 0) return;  // it is awake anyhow
+  }
+
+  const int event_fd_;
+  Mutex mu_;
+  const Stream* current_ MUSTER_GUARDED_BY(mu_) = nullptr;
+  std::deque<Event> events_ MUSTER_GUARDED_BY(mu_);
+};
+
+// One call. gRPC calls the On... methods on its threads.
+class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, OperatorMessage> {
+ public:
+  Stream(std::shared_ptr<Mailbox> mailbox, const std::string& address)
+      : mailbox_(std::move(mailbox)),
+        stub_(v1alpha1::Coordinator::NewStub(NewChannel(address))),
+        address_(address) {}
+
+  void Start(std::shared_ptr<Stream> self) {
+    self_ = std::move(self);
+    stub_->async()->Attach(&context_, this);
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void Send(const AgentMessage& message) {
+    MutexLock lock(mu_);
+    if (done_) return;
+    outgoing_.push_back(message);
+    if (outgoing_.size() > kMaxOutgoing) return context_.TryCancel();
+    WriteNext();
+  }
+  void Cancel() { context_.TryCancel(); }
+
+  void WaitForWrites(absl::Time deadline) {
+    MutexLock lock(mu_);
+    while (!done_ && (writing_ || !outgoing_.empty())) {
+      const absl::Duration left = deadline - absl::Now();
+      if (left <= absl::ZeroDuration() || !written_.WaitFor(mu_, left)) return;
+    }
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return;  // OnDone follows
+    mailbox_->Put(this, std::move(incoming_));
+    incoming_.Clear();
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    MutexLock lock(mu_);
+    writing_ = false;
+    if (!ok) outgoing_.clear();
+    WriteNext();
+    written_.NotifyAll();
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    MUSTER_LOG(DEBUG, "stream ended", {"address", address_}, {"error", status.error_message()});
+    {
+      MutexLock lock(mu_);
+      done_ = true;
+      written_.NotifyAll();
+    }
+    mailbox_->Close(this);
+    const std::shared_ptr<Stream> last = std::move(self_);  // may destroy this
+  }
+
+ private:
+  void WriteNext() MUSTER_REQUIRES(mu_) {
+    if (writing_ || outgoing_.empty() || done_) return;
+    writing_ = true;
+    written_message_ = std::move(outgoing_.front());
+    outgoing_.pop_front();
+    StartWrite(&written_message_);
+  }
+
+  const std::shared_ptr<Mailbox> mailbox_;
+  const std::unique_ptr<v1alpha1::Coordinator::Stub> stub_;
+  const std::string address_;
+  grpc::ClientContext context_;
+  std::shared_ptr<Stream> self_;
+  OperatorMessage incoming_;
+  Mutex mu_;
+  CondVar written_;
+  std::deque<AgentMessage> outgoing_ MUSTER_GUARDED_BY(mu_);
+  AgentMessage written_message_ MUSTER_GUARDED_BY(mu_);
+  bool writing_ MUSTER_GUARDED_BY(mu_) = false;
+  bool done_ MUSTER_GUARDED_BY(mu_) = false;
+};
+
+CoordinatorClient::CoordinatorClient(std::vector<std::string> addresses)
+    : addresses_(std::move(addresses)),
+      mailbox_(std::make_shared<Mailbox>()),
+      backoff_(kMinBackoff) {}
+
+CoordinatorClient::~CoordinatorClient() {
+  mailbox_->SetCurrent(nullptr);
+  if (stream_ != nullptr) stream_->Cancel();
+}
+
+int CoordinatorClient::poll_fd() const { return mailbox_->fd(); }
+
+std::vector<Event> CoordinatorClient::Collect(absl::Time now) {
+  std::vector<Event> events;
+  for (Event& event : mailbox_->Take()) {
+    if (std::holds_alternative<OperatorSaid>(event)) backoff_ = kMinBackoff;
+    if (std::holds_alternative<StreamClosed>(event)) {
+      stream_.reset();
+      next_dial_ = now + backoff_;
+      backoff_ = std::min(2 * backoff_, kMaxBackoff);
+    }
+    events.push_back(std::move(event));
+  }
+  if (stream_ == nullptr && now >= next_dial_) {
+    Dial();
+    events.push_back(StreamOpened{});
+  }
+  return events;
+}
+
+void CoordinatorClient::Dial() {
+  std::string address = std::exchange(preferred_, "");
+  if (address.empty()) address = addresses_[next_address_++ % addresses_.size()];
+  stream_ = std::make_shared<Stream>(mailbox_, address);
+  mailbox_->SetCurrent(stream_.get());
+  stream_->Start(stream_);
+}
+
+void CoordinatorClient::Send(const AgentMessage& message) {
+  if (stream_ != nullptr) stream_->Send(message);
+}
+
+void CoordinatorClient::Redial(const std::string& address) {
+  preferred_ = address;
+  if (stream_ != nullptr) stream_->Cancel();  // reported as StreamClosed, then dialled
+}
+
+void CoordinatorClient::Drain(absl::Duration timeout) {
+  if (stream_ != nullptr) stream_->WaitForWrites(absl::Now() + timeout);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,159 @@
+#include "agent/worker/worker_agent.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "agent/worker/user_command.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+
+namespace muster::agent {
+namespace {
+
+// The machine wants a tick at least this often.
+constexpr absl::Duration kMaxWait = absl::Milliseconds(100);
+
+}  // namespace
+
+WorkerAgent::WorkerAgent(WorkerAgentOptions options, const Clock& clock, ProcessLauncher& launcher,
+                         Files& files)
+    : options_(std::move(options)),
+      clock_(clock),
+      machine_(options_.config, clock.Monotonic()),
+      supervisor_({.ranks = options_.config.ranks,
+                   .log_directory = options_.log_directory,
+                   .max_log_bytes = options_.max_log_bytes,
+                   .show = options_.show},
+                  launcher, files),
+      client_(options_.coordinators) {}
+
+std::optional<int> WorkerAgent::RunOnce(absl::Duration wait) {
+  WaitForEvents(std::min(wait, kMaxWait));
+  TakeSignals();
+  for (Event& event : supervisor_.Collect()) pending_.push_back(std::move(event));
+  for (Event& event : client_.Collect(clock_.Monotonic())) pending_.push_back(std::move(event));
+  // Last, so that what ranks have said counts before their silence does.
+  pending_.push_back(Tick{});
+  while (!pending_.empty() && !exit_code_.has_value()) {
+    const Event event = std::move(pending_.front());
+    pending_.pop_front();
+    Handle(event);
+  }
+  ReapStrays();
+  if (exit_code_.has_value()) client_.Drain(absl::Seconds(1));
+  return exit_code_;
+}
+
+// Processes that lost their parents become this agent's children, as the first process of a container
+// or by PR_SET_CHILD_SUBREAPER. A rank that ended is its supervisor's to reap: then the next pass.
+void WorkerAgent::ReapStrays() {
+  while (true) {
+    siginfo_t info = {};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0) return;
+    if (supervisor_.Owns(info.si_pid)) return;
+    waitpid(info.si_pid, nullptr, WNOHANG);
+  }
+}
+
+void WorkerAgent::WaitForEvents(absl::Duration wait) {
+  std::vector<pollfd> fds = {{client_.poll_fd(), POLLIN, 0}};
+  if (options_.signal_fd >= 0) fds.push_back({options_.signal_fd, POLLIN, 0});
+  supervisor_.AddPollFds(&fds);
+  poll(fds.data(), fds.size(), static_cast<int>(absl::ToInt64Milliseconds(wait)));
+}
+
+void WorkerAgent::TakeSignals() {
+  if (options_.signal_fd < 0) return;
+  pollfd fd = {options_.signal_fd, POLLIN, 0};
+  while (poll(&fd, 1, 0) > 0) {
+    signalfd_siginfo info;
+    if (read(options_.signal_fd, &info, sizeof(info)) != sizeof(info)) return;
+    MUSTER_LOG(INFO, "signal", {"signal", info.ssi_signo});
+    pending_.push_back(Terminate{static_cast<int>(info.ssi_signo)});
+  }
+}
+
+void WorkerAgent::Handle(const Event& event) {
+  for (const Action& action : machine_.Handle(event, clock_.Monotonic())) {
+    std::visit([this](const auto& a) { Do(a); }, action);
+  }
+}
+
+absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlacement& at) const {
+  RankSupervisor::Program program;
+  program.rank = at.rank;
+  program.link = machine_.runs_trainer();
+  const v1alpha1::TrainingJobSpec& spec = machine_.settings()->spec;
+  Environment env = RankEnvironment(options_.environment, options_.config.worker, at,
+                                    spec.failure_policy().max_failures(), options_.config.host);
+  if (program.link) {
+    env["MUSTER_LINK_FD"] = "3";
+    program.argv = {options_.trainer_path, "--link-fd=3"};
+  } else {
+    MUSTER_ASSIGN_OR_RETURN(program.argv, ReadUserCommand(spec.template_().raw()));
+    for (std::string& argument : program.argv) argument = ExpandVariables(argument, env);
+  }
+  program.env = ToVector(env);
+  return program;
+}
+
+void WorkerAgent::Do(const LaunchRank& launch) {
+  ReleasePort();
+  const int local_rank = launch.placement.local_rank;
+  absl::StatusOr<RankSupervisor::Program> program = ProgramOf(launch.placement);
+  const absl::Status status =
+      program.ok() ? supervisor_.Launch(local_rank, launch.generation, *program) : program.status();
+  if (status.ok()) return;
+  MUSTER_LOG(ERROR, "rank not started", {"rank", launch.placement.rank}, {"error", status});
+  // As a shell has it: 127 not found, 126 found but not executable.
+  const int code = status.code() == absl::StatusCode::kNotFound ? 127 : 126;
+  pending_.push_back(
+      RankEnded{local_rank, launch.generation, code, 0, std::string(status.message())});
+}
+
+void WorkerAgent::Do(const KillRank& kill) {
+  supervisor_.Kill(kill.local_rank, kill.generation, kill.signal);
+}
+
+void WorkerAgent::Do(const SendToRank& send) { supervisor_.Send(send.local_rank, send.message); }
+
+void WorkerAgent::Do(const SendToOperator& send) { client_.Send(send.message); }
+
+void WorkerAgent::Do(const ReservePort& reserve) {
+  ReleasePort();
+  port_fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (bind(port_fd_, generic, size) != 0 || getsockname(port_fd_, generic, &size) != 0) {
+    MUSTER_LOG(ERROR, "no free TCP port", {"errno", errno});
+    return;
+  }
+  pending_.push_back(PortReserved{reserve.round, ntohs(address.sin_port)});
+}
+
+void WorkerAgent::ReleasePort() {
+  if (port_fd_ >= 0) close(std::exchange(port_fd_, -1));
+}
+
+void WorkerAgent::Do(const Redial& redial) {
+  MUSTER_LOG(INFO, "leaves its operator", {"reason", redial.reason}, {"address", redial.address});
+  client_.Redial(redial.address);
+}
+
+void WorkerAgent::Do(const ExitAgent& exit) {
+  MUSTER_LOG(INFO, "agent ends", {"code", exit.code}, {"reason", exit.reason});
+  exit_code_ = exit.code;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,83 @@
+#ifndef MUSTER_AGENT_WORKER_WORKER_AGENT_H_
+#define MUSTER_AGENT_WORKER_WORKER_AGENT_H_
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agent/core/worker_event.h"
+#include "agent/core/worker_machine.h"
+#include "agent/core/worker_settings.h"
+#include "agent/worker/coordinator_client.h"
+#include "agent/worker/rank_environment.h"
+#include "agent/worker/rank_supervisor.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/process.h"
+
+namespace muster::agent {
+
+struct WorkerAgentOptions {
+  WorkerConfig config;
+  // gRPC targets of the coordinator's replicas.
+  std::vector<std::string> coordinators;
+  std::string trainer_path;
+  std::string log_directory;
+  size_t max_log_bytes = size_t{16} << 20;
+  // A signalfd for SIGTERM and SIGINT; -1 without.
+  int signal_fd = -1;
+  Environment environment;
+  // Gets the ranks' lines, with their prefix.
+  std::function<void(std::string_view)> show;
+};
+
+// The worker agent: carries events to the worker machine and its actions out. Single-threaded: one
+// thread, which must live as long as the object, calls RunOnce until it returns an exit code.
+class WorkerAgent {
+ public:
+  // `clock`, `launcher` and `files` must outlive it.
+  WorkerAgent(WorkerAgentOptions options, const Clock& clock, ProcessLauncher& launcher,
+              Files& files);
+
+  // Waits at most `wait` for something to happen and deals with all of it. The exit code, once no
+  // rank is left and the last report is sent.
+  std::optional<int> RunOnce(absl::Duration wait);
+
+  const WorkerMachine& machine() const { return machine_; }
+
+ private:
+  void WaitForEvents(absl::Duration wait);
+  void TakeSignals();
+  void ReapStrays();
+  void Handle(const Event& event);
+
+  void Do(const LaunchRank& launch);
+  void Do(const KillRank& kill);
+  void Do(const SendToRank& send);
+  void Do(const SendToOperator& send);
+  void Do(const ReservePort& reserve);
+  void Do(const Redial& redial);
+  void Do(const ExitAgent& exit);
+
+  absl::StatusOr<RankSupervisor::Program> ProgramOf(const RankPlacement& placement) const;
+  void ReleasePort();
+
+  const WorkerAgentOptions options_;
+  const Clock& clock_;
+  WorkerMachine machine_;
+  RankSupervisor supervisor_;
+  CoordinatorClient client_;
+  // What happened while an action was carried out.
+  std::deque<Event> pending_;
+  // Holds the port promised to the user's rendezvous store until that store is launched.
+  int port_fd_ = -1;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_WORKER_WORKER_AGENT_H_

@@ -1,0 +1,133 @@
+#ifndef MUSTER_OPERATOR_KUBE_API_H_
+#define MUSTER_OPERATOR_KUBE_API_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/json.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+
+// The seam to a Kubernetes API server. MemoryApi is the embedded one; a client of a real server
+// implements the same calls. Objects are whole JSON documents. Errors: see api_error.h.
+namespace muster::kube {
+
+struct CallOptions {
+  // For the whole call. A call that runs out of it fails with kDeadlineExceeded (Timeout) and, if
+  // it was a write, may have happened.
+  absl::Duration timeout = absl::Seconds(5);
+};
+
+// Empty fields are not checked. A mismatch is kAborted (Conflict).
+struct Preconditions {
+  std::string uid;
+  std::string resource_version;
+};
+
+struct ListOptions {
+  std::string name_space;      // empty: all namespaces
+  std::string label_selector;  // "a=b,c!=d,e in (x,y),f notin (z),g,!h"
+  std::string field_selector;  // metadata.name, metadata.namespace, spec.nodeName, status.phase
+  int64_t limit = 0;           // 0: everything in one page
+  std::string continue_token;  // from the previous page; the other fields must be unchanged
+};
+
+struct ObjectList {
+  std::vector<Json> items;       // sorted by (namespace, name)
+  std::string resource_version;  // the same on every page of one list; watch from here
+  std::string continue_token;    // empty on the last page
+};
+
+struct WatchOptions {
+  std::string name_space;
+  std::string label_selector;
+  std::string field_selector;
+  // Events after this version. Empty or "0": first an Added for everything that exists.
+  std::string resource_version;
+  bool bookmarks = true;
+  // The server ends the stream after this (WatchClosed).
+  absl::Duration server_timeout = absl::InfiniteDuration();
+};
+
+struct WatchEvent {
+  enum class Type { kAdded, kModified, kDeleted, kBookmark };
+  Type type = Type::kAdded;
+  // For kDeleted the last state, at the version of the deletion (or of the change that made it
+  // leave the selector). For kBookmark only metadata.resourceVersion is set.
+  Json object;
+};
+
+// One stream of events. Next is for one thread; Stop for any, and wakes Next.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  // The next event, or nothing when `wait` ran out first (zero: do not wait). kOutOfRange
+  // (Expired): list again. kUnavailable (WatchClosed): watch again from the last version seen.
+  // kCancelled after Stop. After any error every further call returns an error.
+  virtual absl::StatusOr<std::optional<WatchEvent>> Next(absl::Duration wait) = 0;
+  virtual void Stop() = 0;
+};
+
+enum class Propagation { kDefault, kBackground, kForeground, kOrphan };
+
+struct DeleteOptions {
+  Preconditions preconditions;
+  std::optional<int64_t> grace_period_seconds;
+  Propagation propagation = Propagation::kDefault;
+};
+
+struct Binding {
+  ObjectKey pod;
+  std::string node;
+  Preconditions preconditions;  // checked by the server in the Binding's metadata
+  Labels annotations;           // added to the pod in the same write
+};
+
+// Thread-safe. Must outlive its watchers.
+class Api {
+ public:
+  virtual ~Api() = default;
+
+  virtual absl::StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key,
+                                   const CallOptions& call = {}) = 0;
+  // kOutOfRange (Expired) when the continue token is too old.
+  virtual absl::StatusOr<ObjectList> List(const ResourceType& type, const ListOptions& options,
+                                          const CallOptions& call = {}) = 0;
+  // kOutOfRange may come from here or from the first Next.
+  virtual absl::StatusOr<std::unique_ptr<Watcher>> Watch(const ResourceType& type,
+                                                         const WatchOptions& options,
+                                                         const CallOptions& call = {}) = 0;
+
+  // All four writes of an object return it as stored. Create takes namespace and name (or
+  // generateName) from the object's metadata.
+  virtual absl::StatusOr<Json> Create(const ResourceType& type, const Json& object,
+                                      const CallOptions& call = {}) = 0;
+  // metadata.resourceVersion and metadata.uid are checked when present; status is ignored where the
+  // type has a status subresource.
+  virtual absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
+                                      const CallOptions& call = {}) = 0;
+  // Replaces status alone.
+  virtual absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
+                                            const CallOptions& call = {}) = 0;
+  // `patch` is a JSON merge patch of the object's metadata: {"labels": {"a": "b", "old": null}}.
+  virtual absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
+                                             const Json& patch,
+                                             const Preconditions& preconditions = {},
+                                             const CallOptions& call = {}) = 0;
+
+  // OK means accepted: finalizers or a grace period may keep the object for a while.
+  virtual absl::Status Delete(const ResourceType& type, const ObjectKey& key,
+                              const DeleteOptions& options = {}, const CallOptions& call = {}) = 0;
+  // kAborted (Conflict) when the pod is bound already, is being deleted, or a precondition fails.
+  virtual absl::Status Bind(const Binding& binding, const CallOptions& call = {}) = 0;
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_API_H_

@@ -1,0 +1,106 @@
+#ifndef MUSTER_OPERATOR_KUBE_FAULTY_API_H_
+#define MUSTER_OPERATOR_KUBE_FAULTY_API_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/json.h"
+#include "base/mutex.h"
+#include "operator/kube/api.h"
+
+namespace muster::kube {
+
+enum class Verb {
+  kGet,
+  kList,
+  kWatch,
+  kWatchNext,
+  kCreate,
+  kUpdate,
+  kUpdateStatus,
+  kPatchMetadata,
+  kDelete,
+  kBind,
+};
+
+// Chances in [0, 1], drawn once per call.
+struct FaultPolicy {
+  uint64_t seed = 1;
+  double conflict = 0;           // Update, UpdateStatus, PatchMetadata, Bind: kAborted, not done
+  double unavailable = 0;        // any: kUnavailable, not done
+  double timeout_before = 0;     // any: kDeadlineExceeded, not done
+  double timeout_after = 0;      // writes: done, and yet kDeadlineExceeded
+  double too_many_requests = 0;  // any: kResourceExhausted, retry after 1 s, not done
+  double watch_closed = 0;       // per Next
+  double watch_expired = 0;      // per Next
+  // No verb fails more often than this in a row, so that a retry loop always ends.
+  int max_in_a_row = 3;
+};
+
+// An Api that sometimes fails, for tests: the same seed and calls give the same faults.
+// Thread-safe.
+class FaultyApi final : public Api {
+ public:
+  FaultyApi(Api& api, FaultPolicy policy) : api_(api), policy_(policy), random_(policy.seed) {}
+
+  // Scripted: the next call of `verb` fails with `status`, having been done or not. May be queued.
+  void FailNext(Verb verb, absl::Status status, bool done = false);
+  void SetPolicy(FaultPolicy policy);
+  int64_t calls(Verb verb) const;
+  int64_t faults(Verb verb) const;
+
+  absl::StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key,
+                           const CallOptions& call = {}) override;
+  absl::StatusOr<ObjectList> List(const ResourceType& type, const ListOptions& options,
+                                  const CallOptions& call = {}) override;
+  absl::StatusOr<std::unique_ptr<Watcher>> Watch(const ResourceType& type,
+                                                 const WatchOptions& options,
+                                                 const CallOptions& call = {}) override;
+  absl::StatusOr<Json> Create(const ResourceType& type, const Json& object,
+                              const CallOptions& call = {}) override;
+  absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
+                              const CallOptions& call = {}) override;
+  absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
+                                    const CallOptions& call = {}) override;
+  absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
+                                     const Json& patch, const Preconditions& preconditions = {},
+                                     const CallOptions& call = {}) override;
+  absl::Status Delete(const ResourceType& type, const ObjectKey& key,
+                      const DeleteOptions& options = {}, const CallOptions& call = {}) override;
+  absl::Status Bind(const Binding& binding, const CallOptions& call = {}) override;
+
+ private:
+  friend class FaultyWatcher;
+  struct Fault {
+    absl::Status status;  // OK: no fault
+    bool done = false;
+  };
+  struct Counters {
+    int64_t calls = 0;
+    int64_t faults = 0;
+    int in_a_row = 0;
+    std::deque<Fault> scripted;
+  };
+
+  Fault Draw(Verb verb);
+  Fault Roll(Verb verb) MUSTER_REQUIRES(mu_);
+  template <typename Result, typename Call>
+  Result Through(Verb verb, Call call);
+
+  Api& api_;
+  mutable Mutex mu_;
+  FaultPolicy policy_ MUSTER_GUARDED_BY(mu_);
+  std::mt19937_64 random_ MUSTER_GUARDED_BY(mu_);
+  mutable std::map<Verb, Counters> verbs_ MUSTER_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_FAULTY_API_H_

@@ -1,0 +1,88 @@
+#ifndef MUSTER_OPERATOR_KUBE_REFLECTOR_H_
+#define MUSTER_OPERATOR_KUBE_REFLECTOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "operator/kube/api.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::kube {
+
+// Where a reflector puts what it sees. Called by one thread.
+class ReflectorSink {
+ public:
+  virtual ~ReflectorSink() = default;
+  // A complete list: what is not in `items` no longer exists.
+  virtual void Replace(const std::vector<Json>& items, uint64_t version) = 0;
+  virtual void Upsert(const Json& object, uint64_t version) = 0;
+  virtual void Remove(const ObjectKey& key, uint64_t version) = 0;
+  // Nothing of this type changed up to `version`.
+  virtual void Advance(uint64_t version) = 0;
+};
+
+struct ReflectorOptions {
+  std::string name_space;  // empty: all
+  std::string label_selector;
+  std::string field_selector;
+  int64_t page_size = 500;
+  absl::Duration call_timeout = absl::Seconds(30);
+  absl::Duration first_retry = absl::Milliseconds(100);
+  absl::Duration longest_retry = absl::Seconds(30);
+  // Spreads retries of many reflectors; in [0, 1). Empty: no spread.
+  std::function<double()> jitter;
+  // Told about each failed list or watch; they are retried.
+  std::function<void(const absl::Status&)> on_error;
+};
+
+// Mirrors one type into a sink: list, then watch from the list's version for ever; on Expired, list
+// again; on other errors, wait (doubling) and go on from the last version seen. For one thread.
+//
+//   while (!stopping) reflector.RunOnce(absl::Milliseconds(500));
+class Reflector {
+ public:
+  Reflector(Api& api, const ResourceType& type, ReflectorOptions options, ReflectorSink& sink,
+            const Clock& clock);
+  ~Reflector();
+
+  // Lists if it must, then takes what the watch has, waiting up to `wait` for the first event.
+  // While backing off it does nothing and returns at once: see RetryAt. Returns the events applied.
+  int RunOnce(absl::Duration wait);
+
+  // When the next attempt is due (Monotonic), or InfinitePast when not backing off.
+  absl::Time RetryAt() const { return retry_at_; }
+  int64_t lists() const { return lists_; }
+  int64_t failures() const { return failures_; }
+
+ private:
+  absl::Status ListAll();
+  absl::Status OpenWatch();
+  absl::StatusOr<int> Drain(absl::Duration wait);
+  void Apply(const WatchEvent& event, uint64_t version);
+  void Failed(const absl::Status& status);
+
+  Api& api_;
+  const ResourceType type_;
+  const ReflectorOptions options_;
+  ReflectorSink& sink_;
+  const Clock& clock_;
+
+  std::string version_;  // last seen; empty: list first
+  std::unique_ptr<Watcher> watcher_;
+  absl::Duration delay_;
+  absl::Time retry_at_ = absl::InfinitePast();
+  int64_t lists_ = 0;
+  int64_t failures_ = 0;
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_REFLECTOR_H_

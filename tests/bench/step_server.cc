@@ -1,0 +1,117 @@
+// usage: step_server CONFIG_JSON RANK WORLD STORE
+//
+// Our side of the step benchmark: for each line on stdin, one training step of the engine on random
+// tokens; prints its seconds. Ranks find each other through the file STORE.endpoint.
+
+#include <poll.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "ATen/Parallel.h"
+#include "ATen/ops/randint.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "trainer/engine/engine.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/solo_communicator.h"
+#include "trainer/engine/training_state.h"
+#include "trainer/model/gpt2.h"
+
+namespace muster::trainer {
+namespace {
+
+class RandomFeed final : public BatchFeed {
+ public:
+  RandomFeed(const TrainingOptions& options, int64_t vocabulary)
+      : options_(options), vocabulary_(vocabulary) {}
+  absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) override {
+    MicroBatch batch;
+    const at::Tensor tokens =
+        at::randint(vocabulary_, {options_.micro_batch, options_.sequence + 1}, at::kLong);
+    batch.tokens = tokens.narrow(1, 0, options_.sequence).contiguous();
+    batch.labels = tokens.narrow(1, 1, options_.sequence).contiguous();
+    for (int64_t i = 0; i < options_.micro_batch; ++i) batch.samples.push_back(i);
+    return batch;
+  }
+  absl::StatusOr<MicroBatch> Validation(int64_t index) override { return Training(1, index); }
+
+ private:
+  const TrainingOptions options_;
+  const int64_t vocabulary_;
+};
+
+template <typename T>
+T OrDie(absl::StatusOr<T> value) {
+  if (!value.ok()) {
+    std::fprintf(stderr, "step_server: %s\n", value.status().ToString().c_str());
+    std::exit(1);
+  }
+  return *std::move(value);
+}
+
+void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
+
+std::unique_ptr<Communicator> Connect(int rank, int world, const std::string& store) {
+  if (world == 1) return MakeSoloCommunicator();
+  std::fprintf(stderr, "step_server: more than one rank needs a store\n");
+  std::exit(1);
+}
+
+void Serve(const Json& config, int rank, int world, const std::string& store) {
+  const Json& shape = config.at("shape");
+  Gpt2Config model;
+  model.layers = shape.at("layers");
+  model.heads = shape.at("heads");
+  model.width = shape.at("width");
+  model.positions = shape.at("positions");
+  model.vocabulary = shape.at("vocabulary");
+  model.dropout = 0;
+  TrainingOptions options;
+  options.seed = 1;
+  options.sequence = config.at("sequence");
+  options.micro_batch = config.at("microBatch");
+  options.micro_batches = config.at("globalBatch").get<int64_t>() / options.micro_batch;
+  options.schedule = {.kind = Schedule::Kind::kConstant, .peak = 3e-4};
+  const auto state = OrDie(TrainingState::Create(OrDie(MakeGpt2(model)), options));
+  state->InitializeFresh();
+  RandomFeed feed(options, model.vocabulary);
+  PhaseTimer timer(Clock::Real(), Phase::kOther);
+  std::atomic<bool> interrupt = false;
+  Engine engine(*state, feed, timer, interrupt);
+  const auto communicator = Connect(rank, world, store);
+  OkOrDie(engine.BeginRound({}, *communicator, 1));
+  std::printf("ready\n");
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto start = std::chrono::steady_clock::now();
+    OrDie(engine.Step({}));
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    std::printf("%.9f\n", seconds.count());
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+}  // namespace muster::trainer
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    std::fprintf(stderr, "usage: step_server CONFIG_JSON RANK WORLD STORE\n");
+    return 2;
+  }
+  at::set_num_threads(1);
+  const auto config = muster::ParseJson(argv[1]);
+  if (!config.ok()) {
+    std::fprintf(stderr, "step_server: %s\n", config.status().ToString().c_str());
+    return 2;
+  }
+  muster::trainer::Serve(*config, std::atoi(argv[2]), std::atoi(argv[3]), argv[4]);
+  return 0;
+}

@@ -1,6 +1,7 @@
 #ifndef MUSTER_BASE_FAKE_PROCESS_H_
 #define MUSTER_BASE_FAKE_PROCESS_H_
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <memory>
@@ -45,7 +46,16 @@ class FakeProcessLauncher final : public ProcessLauncher {
     return std::make_unique<FakeProcess>(it->second, /*child=*/false);
   }
 
-  int SignalSession(pid_t leader, int signal) override { return 0; }
+  int SignalMarked(const std::string& entry, int signal) override {
+    int found = 0;
+    for (auto& [pid, state] : processes_) {
+      const auto& env = state->spec.env;
+      if (state->exit || std::find(env.begin(), env.end(), entry) == env.end()) continue;
+      FakeProcess(state, /*child=*/false).Signal(signal).IgnoreError();
+      ++found;
+    }
+    return found;
+  }
 
   void FailNextLaunch(absl::Status status) { next_launch_ = std::move(status); }
   void End(pid_t pid, ExitStatus exit) { processes_.at(pid)->exit = exit; }

@@ -86,6 +86,18 @@ absl::StatusOr<std::vector<std::string>> StatFields(pid_t pid) {
   return fields;
 }
 
+// False for zombies, which have none, and for processes of other users.
+bool HasInEnvironment(pid_t pid, const std::string& entry) {
+  const std::string path = absl::StrCat("/proc/", pid, "/environ");
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(1, '\0');  // entries end in a zero byte; now each begins with one too
+  char bytes[4096];
+  for (ssize_t n; fd.get() >= 0 && (n = read(fd.get(), bytes, sizeof(bytes))) > 0;) {
+    text.append(bytes, static_cast<size_t>(n));
+  }
+  return text.find('\0' + entry + '\0') != std::string::npos;
+}
+
 // Everything the child needs, made before the fork: after it only system calls are safe.
 struct ChildPlan {
   std::vector<std::string> paths;
@@ -249,7 +261,7 @@ class RealLauncher final : public ProcessLauncher {
  public:
   absl::StatusOr<std::unique_ptr<Process>> Launch(const ProcessSpec& spec) override;
   absl::StatusOr<std::unique_ptr<Process>> Adopt(pid_t pid, uint64_t start_time) override;
-  int SignalSession(pid_t leader, int signal) override;
+  int SignalMarked(const std::string& entry, int signal) override;
 };
 
 absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Launch(const ProcessSpec& spec) {
@@ -294,19 +306,17 @@ absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Adopt(pid_t pid, uint64_t
   return std::make_unique<RealProcess>(pid, start_time, std::move(pidfd), /*child=*/false);
 }
 
-int RealLauncher::SignalSession(pid_t leader, int signal) {
+int RealLauncher::SignalMarked(const std::string& entry, int signal) {
   DIR* proc = opendir("/proc");
   if (proc == nullptr) return 0;
   int found = 0;
-  while (const dirent* entry = readdir(proc)) {
+  while (const dirent* file = readdir(proc)) {
     pid_t pid = 0;
-    if (!absl::SimpleAtoi(entry->d_name, &pid) || pid == leader) continue;
+    if (!absl::SimpleAtoi(file->d_name, &pid) || pid == getpid()) continue;
+    // Opened before its environment is read: the signal goes to the process that was read, or
+    // nowhere.
     const UniqueFd pidfd(PidfdOpen(pid));
-    const auto fields = StatFields(pid);
-    if (pidfd.get() < 0 || !fields.ok()) continue;
-    pid_t session = 0;  // field 6
-    if (!absl::SimpleAtoi((*fields)[3], &session) || session != leader) continue;
-    if ((*fields)[0] == "Z") continue;
+    if (pidfd.get() < 0 || !HasInEnvironment(pid, entry)) continue;
     if (PidfdSignal(pidfd.get(), signal) == 0) ++found;
   }
   closedir(proc);

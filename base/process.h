@@ -83,9 +83,10 @@ class ProcessLauncher {
   // A running process that somebody else started. NotFound when it is gone or `pid` is another's
   // now.
   virtual absl::StatusOr<std::unique_ptr<Process>> Adopt(pid_t pid, uint64_t start_time) = 0;
-  // Sends `signal` to every process of the session led by `leader` but the leader; how many it
-  // found.
-  virtual int SignalSession(pid_t leader, int signal) = 0;
+  // Sends `signal` to every process that was started with `entry` (NAME=VALUE) in its environment,
+  // and so to the descendants of one that was, wherever they went; how many it found. Zombies and
+  // this process do not count.
+  virtual int SignalMarked(const std::string& entry, int signal) = 0;
 
   // The operating system. Lives for ever; thread-safe.
   static ProcessLauncher& Real();

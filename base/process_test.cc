@@ -117,19 +117,21 @@ TEST(ProcessTest, AdoptsOnlyTheVeryProcess) {
             absl::StatusCode::kNotFound);
 }
 
-TEST(ProcessTest, FindsWhatIsLeftOfASession) {
+TEST(ProcessTest, FindsDescendantsByTheirEnvironmentWhereverTheyWent) {
   int out[2];
   ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
-  ProcessSpec spec = Shell("sleep 100 & echo started; exit 0");
-  spec.group = ProcessSpec::Group::kSession;
+  ProcessSpec spec = Shell("setsid sh -c 'echo started; exec sleep 100' & wait");
+  spec.env.push_back("MUSTER_TEST_MARK=17");
   spec.fds = {{out[1], 1}};
   auto process = Start(spec);
   close(out[1]);
-  pollfd fd = {process->poll_fd(), POLLIN, 0};
-  ASSERT_EQ(poll(&fd, 1, 20'000), 1);
-  EXPECT_EQ(ProcessLauncher::Real().SignalSession(process->pid(), SIGKILL), 1);
-  EXPECT_EQ(ReadAll(out[0]), "started\n");  // ends only when the last writer has ended
-  EXPECT_EQ(WaitFor(*process).code, 0);
+  char started[8];
+  ASSERT_EQ(read(out[0], started, sizeof(started)), 8);
+  ASSERT_TRUE(process->Signal(SIGKILL).ok());
+  EXPECT_EQ(WaitFor(*process).signal, SIGKILL);
+  EXPECT_EQ(ProcessLauncher::Real().SignalMarked("MUSTER_TEST_MARK=1", SIGKILL), 0);
+  EXPECT_EQ(ProcessLauncher::Real().SignalMarked("MUSTER_TEST_MARK=17", SIGKILL), 1);
+  EXPECT_EQ(ReadAll(out[0]), "");  // ends only when the last writer has ended
   close(out[0]);
 }
 

@@ -23,7 +23,8 @@ FieldErrors ValidateJob(const TrainingJob& job, const FieldErrors& unread) {
   root.mutable_metadata()->set_name(job.name);
   if (job.raw.is_object() && job.raw.contains("spec") && !job.raw["spec"].is_null()) {
     *root.mutable_spec() = job.spec;
-    Default(*root.mutable_spec());
+    // Derived defaults stay out: they would repeat the errors of what they are derived from.
+    DefaultFromSchema(*root.mutable_spec());
   }
   FieldErrors errors = Validate(root, "", unread);
   const bool named = std::none_of(unread.begin(), unread.end(), [](const FieldError& error) {
@@ -51,6 +52,11 @@ void AddNew(FieldErrors found, FieldErrors& errors) {
   }
 }
 
+bool HasPath(const std::vector<YamlError>& errors, const std::string& path) {
+  return std::any_of(errors.begin(), errors.end(),
+                     [&path](const YamlError& error) { return error.path == path; });
+}
+
 void SortByLine(std::vector<ManifestError>& errors) {
   std::stable_sort(errors.begin(), errors.end(), [](const auto& a, const auto& b) {
     return a.line != b.line ? a.line < b.line : a.path < b.path;
@@ -73,11 +79,13 @@ ManifestResult ParseManifest(absl::string_view yaml) {
     return result;
   }
   FieldErrors errors = DecodeTrainingJob(document.json, UnknownFields::kReport, result.job);
+  // Of another kind every field is wrong, which helps nobody.
   const bool foreign = std::any_of(errors.begin(), errors.end(), [](const FieldError& error) {
-    return error.path.empty() || error.path == "kind" || error.path == "apiVersion";
+    return error.path.empty() || error.path == "kind";
   });
   if (!foreign) AddNew(ValidateJob(result.job, errors), errors);
   for (FieldError& error : errors) {
+    if (HasPath(document.errors, error.path)) continue;
     const int line = std::max(1, LineOf(document.source, error.path));
     result.errors.push_back({line, std::move(error.path), std::move(error.message)});
   }

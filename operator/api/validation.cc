@@ -182,25 +182,41 @@ std::vector<std::string> FieldsReadBy(const v1alpha1::Rule& rule) {
   return fields;
 }
 
-// Whether the rule would judge a value that could not be read, or a default because its name is
-// misspelt.
-bool IsInDoubt(const v1alpha1::Rule& rule, absl::string_view scope, const FieldErrors& unread) {
+// The last name of a path: `command` of `spec.containers[0].command[1]`.
+absl::string_view Leaf(absl::string_view path) {
+  const size_t dot = path.rfind('.');
+  if (dot != absl::string_view::npos) path.remove_prefix(dot + 1);
+  return path.substr(0, path.find('['));
+}
+
+// Errors that make some rules pointless.
+struct Known {
+  const FieldErrors& unread;  // could not be decoded, or perhaps misspelt
+  const FieldErrors& wrong;   // have a value that is refused already
+};
+
+// Whether the rule would judge a value that is known to be wrong, or a default that nobody meant.
+bool IsInDoubt(const v1alpha1::Rule& rule, absl::string_view scope, const Known& known) {
   const std::vector<std::string> fields = FieldsReadBy(rule);
-  return std::any_of(unread.begin(), unread.end(), [&](const FieldError& error) {
+  const auto reads = [&](const FieldError& error, bool misspelt) {
     const std::optional<absl::string_view> below = Below(error.path, scope);
     if (!below.has_value()) return false;
     if (below->empty()) return true;
-    const size_t dot = below->rfind('.');
-    const absl::string_view leaf = dot == absl::string_view::npos ? *below : below->substr(dot + 1);
-    return !Nearest(leaf.substr(0, leaf.find('[')), fields).empty();
-  });
+    const absl::string_view leaf = Leaf(*below);
+    return misspelt ? !Nearest(leaf, fields).empty()
+                    : std::find(fields.begin(), fields.end(), leaf) != fields.end();
+  };
+  return std::any_of(known.unread.begin(), known.unread.end(),
+                     [&](const FieldError& error) { return reads(error, true); }) ||
+         std::any_of(known.wrong.begin(), known.wrong.end(),
+                     [&](const FieldError& error) { return reads(error, false); });
 }
 
-void CheckRules(const Message& message, const std::string& path, const FieldErrors& unread,
+void CheckRules(const Message& message, const std::string& path, const Known& known,
                 FieldErrors& errors) {
   const google::protobuf::Descriptor& descriptor = *message.GetDescriptor();
   for (const v1alpha1::Rule& rule : SchemaOf(descriptor).rules()) {
-    if (IsInDoubt(rule, path, unread)) continue;
+    if (IsInDoubt(rule, path, known)) continue;
     const auto check = RuleChecks().find(rule.id());
     if (check == RuleChecks().end()) continue;
     const std::optional<std::string> detail = check->second(message);
@@ -208,9 +224,6 @@ void CheckRules(const Message& message, const std::string& path, const FieldErro
     const std::string at = rule.field().empty() ? path
                            : path.empty()       ? rule.field()
                                                 : absl::StrCat(path, ".", rule.field());
-    const bool said = std::any_of(errors.begin(), errors.end(),
-                                  [&at](const FieldError& error) { return error.path == at; });
-    if (said) continue;
     errors.push_back(
         {at, detail->empty() ? rule.message() : absl::StrCat(rule.message(), " (", *detail, ")")});
   }
@@ -219,7 +232,7 @@ void CheckRules(const Message& message, const std::string& path, const FieldErro
     const FieldDescriptor& field = *descriptor.field(i);
     if (field.is_repeated() || field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
     if (!reflection.HasField(message, &field)) continue;
-    CheckRules(reflection.GetMessage(message, &field), FieldPath(path, field.json_name()), unread,
+    CheckRules(reflection.GetMessage(message, &field), FieldPath(path, field.json_name()), known,
                errors);
   }
 }
@@ -264,8 +277,9 @@ FieldErrors ValidateFields(const Message& message, absl::string_view path) {
 }
 
 FieldErrors Validate(const Message& message, absl::string_view path, const FieldErrors& unread) {
-  FieldErrors errors = ValidateFields(message, path);
-  CheckRules(message, std::string(path), unread, errors);
+  const FieldErrors wrong = ValidateFields(message, path);
+  FieldErrors errors = wrong;
+  CheckRules(message, std::string(path), Known{unread, wrong}, errors);
   return errors;
 }
 

@@ -220,6 +220,17 @@ YamlDocument Unreadable(int line, std::string message) {
   return document;
 }
 
+// Whether line `line` (from 1) begins with white space that has a tab in it.
+bool IsIndentedByTab(absl::string_view text, int line) {
+  for (; line > 1; --line) {
+    const size_t end = text.find('\n');
+    if (end == absl::string_view::npos) return false;
+    text.remove_prefix(end + 1);
+  }
+  const absl::string_view margin = text.substr(0, text.find_first_not_of(" \t"));
+  return absl::StrContains(margin, "\t");
+}
+
 // Reads all documents; more than one that is not empty is an error.
 YamlDocument ReadDocuments(std::istream& in, const YamlLimits& limits) {
   YamlDocument document;
@@ -267,6 +278,9 @@ YamlDocument ParseYaml(absl::string_view text, const YamlLimits& limits) {
   } catch (const YAML::Exception& e) {
     const int line = e.mark.is_null() ? 1 : e.mark.line + 1;
     const int column = e.mark.is_null() ? 1 : e.mark.column + 1;
+    if (IsIndentedByTab(text, line)) {
+      return Unreadable(line, "not valid YAML: indented by a tab; want spaces");
+    }
     return Unreadable(line, absl::StrCat("not valid YAML: ", e.msg, " (column ", column, ")"));
   } catch (const std::exception& e) {
     return Unreadable(1, absl::StrCat("not valid YAML: ", e.what()));

@@ -35,12 +35,14 @@ void CheckStructural(const Json& schema, const std::string& path,
     faults.push_back(path + " has no maxLength");
   }
   if (type != "object") return;
-  for (const Json& name : schema.value("required", Json::array())) {
-    if (!schema["properties"].contains(name.get<std::string>())) {
+  const Json required = schema.value("required", Json::array());
+  const Json properties = schema.value("properties", Json::object());
+  for (const Json& name : required) {
+    if (!properties.contains(name.get<std::string>())) {
       faults.push_back(absl::StrCat(path, " requires the unknown ", name.get<std::string>()));
     }
   }
-  for (const auto& [name, property] : schema.value("properties", Json::object()).items()) {
+  for (const auto& [name, property] : properties.items()) {
     CheckStructural(property, path + "." + name, faults);
   }
 }

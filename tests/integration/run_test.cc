@@ -1,0 +1,182 @@
+// `muster run` as its user sees it: exit codes, messages, what is on disk afterwards.
+
+#include <signal.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "cli/history.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/local_run.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLong = absl::Seconds(120);
+
+constexpr char kManifest[] = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: small}
+spec:
+  workers: {count: 2, ranks: 1}
+  trainer:
+    model: {preset: gpt2-nano}
+    data: {uri: $FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
+    train: {steps: STEPS, globalBatch: 4, microBatch: 2, sequence: 64, validateEvery: 20, validateBatches: 2}
+    optimizer: {learningRate: 3.0e-3, warmupSteps: 5}
+  checkpoint: {uri: $FOLDER/checkpoints, interval: {mode: Steps, steps: 20}}
+)";
+
+std::string Manifest(int steps) {
+  return absl::StrReplaceAll(kManifest, {{"STEPS", absl::StrCat(steps)}});
+}
+
+std::unique_ptr<LocalRun> NewRun(const std::string& name, const std::string& job,
+                                 const std::string& manifest) {
+  const std::string folder = FreshFolder(name);
+  std::string text;
+  while (text.size() < 40'000) {
+    absl::StrAppend(&text, "In the beginning was the round, and every rank was in it. ",
+                    text.size() % 7, "\n");
+  }
+  EXPECT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", text).ok());
+  return std::make_unique<LocalRun>(folder, job, manifest);
+}
+
+TEST(RunTest, TrainsCheckpointsAndSummarises) {
+  auto run = NewRun("trains", "small", Manifest(40));
+  ASSERT_TRUE(run->Start().ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitOk) << run->Output();
+  const auto history = cli::History::Load(FileSystem(), run->folder() + "/state/small/steps.jsonl");
+  ASSERT_TRUE(history.ok());
+  ASSERT_EQ((*history)->steps().size(), 40u) << run->Output();
+  EXPECT_LT((*history)->steps().at(40).loss(), (*history)->steps().at(1).loss() * 0.8);
+  EXPECT_TRUE((*history)->steps().at(40).has_validation_loss());
+  EXPECT_TRUE(Exists(FileSystem(), run->Checkpoints() + "/step-000000040/DONE")) << run->Output();
+  EXPECT_TRUE(Exists(FileSystem(), run->Checkpoints() + "/loss.svg"));
+  const std::string output = run->Output();
+  EXPECT_THAT(output, HasSubstr("small: Succeeded"));
+  EXPECT_THAT(output, HasSubstr("40 of 40"));
+  EXPECT_THAT(output, HasSubstr("unigram entropy"));
+  EXPECT_TRUE(run->Agents().empty());
+}
+
+TEST(RunTest, AFinishedJobIsNotTrainedAgainAndMoreStepsGoOnFromItsCheckpoint) {
+  auto run = NewRun("again", "small", Manifest(20));
+  ASSERT_TRUE(run->Start().ok());
+  ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
+  ASSERT_TRUE(run->Start().ok());
+  ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
+  EXPECT_EQ(run->last_step(), 20);
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), run->folder() + "/manifest.yaml",
+                                  absl::StrReplaceAll(Manifest(30), {{"$FOLDER", run->folder()}}))
+                  .ok());
+  ASSERT_TRUE(run->Start().ok());
+  ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
+  EXPECT_EQ(run->last_step(), 30) << run->Output();
+  EXPECT_TRUE(Exists(FileSystem(), run->Checkpoints() + "/step-000000030/DONE"));
+}
+
+TEST(RunTest, InterruptSavesACheckpointAndTheSameCommandGoesOn) {
+  auto run = NewRun("interrupt", "small", Manifest(400));
+  ASSERT_TRUE(run->Start().ok());
+  const absl::Status reached = run->WaitForStep(10, kLong);
+  ASSERT_TRUE(reached.ok()) << reached;
+  run->Signal(SIGINT);
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run->Output();
+  EXPECT_THAT(run->Output(), HasSubstr("go on with: muster resume small"));
+  EXPECT_TRUE(run->Agents().empty());
+  const int64_t stopped_at = run->last_step();
+  EXPECT_LT(stopped_at, 400);
+  ASSERT_TRUE(NewestTensors(run->Checkpoints()).ok()) << run->Output();
+  ASSERT_TRUE(run->Start().ok());
+  const absl::Status went_on = run->WaitForStep(stopped_at + 10, kLong);
+  EXPECT_TRUE(went_on.ok()) << went_on;
+}
+
+TEST(RunTest, ASecondRunOfTheSameJobIsRefused) {
+  auto run = NewRun("second", "small", Manifest(2000));
+  ASSERT_TRUE(run->Start().ok());
+  ASSERT_TRUE(run->WaitForStep(1, kLong).ok()) << run->Output();
+  LocalRun second(run->folder(), "small", Manifest(2000));
+  ASSERT_TRUE(second.Start().ok());
+  const auto end = second.WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitRefused);
+  EXPECT_THAT(run->Output(), HasSubstr("is running already"));
+}
+
+TEST(RunTest, ABadManifestStartsNothing) {
+  auto run = NewRun("bad", "small",
+                    absl::StrReplaceAll(Manifest(10), {{"globalBatch: 4", "globalBatch: 5"}}));
+  ASSERT_TRUE(run->Start().ok());
+  EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitBadInput);
+  EXPECT_THAT(run->Output(), HasSubstr("manifest.yaml:9: spec.trainer.train"));
+  EXPECT_FALSE(Exists(FileSystem(), run->folder() + "/state/small"));
+}
+
+TEST(RunTest, MissingDataFailsTheJobWithTheReason) {
+  auto run =
+      NewRun("nodata", "small", absl::StrReplaceAll(Manifest(10), {{"text.txt", "missing.txt"}}));
+  ASSERT_TRUE(run->Start().ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitFailed) << run->Output();
+  EXPECT_THAT(run->Output(), HasSubstr("missing.txt"));
+  EXPECT_TRUE(run->Agents().empty());
+}
+
+constexpr char kCommand[] = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: command}
+spec:
+  workers: {count: 2, ranks: 2}
+  template:
+    spec:
+      containers:
+      - name: worker
+        command: [sh, -c, SCRIPT]
+  failurePolicy: {maxFailures: 2, window: 1h}
+)";
+
+TEST(RunTest, ACommandRunsOncePerRankWithTorchrunsEnvironment) {
+  auto run = NewRun("command", "command",
+                    absl::StrReplaceAll(kCommand, {{"SCRIPT",
+                                                    "'echo $RANK $LOCAL_RANK $WORLD_SIZE > "
+                                                    "$FOLDER/rank-$RANK'"}}));
+  ASSERT_TRUE(run->Start().ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitOk) << run->Output();
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(
+        ReadFile(FileSystem(), absl::StrCat(run->folder(), "/rank-", rank)).value_or("missing"),
+        absl::StrCat(rank, " ", rank % 2, " 4\n"));
+  }
+}
+
+TEST(RunTest, ACommandThatKeepsFailingFailsTheJobWithItsLog) {
+  auto run = NewRun("failing", "command",
+                    absl::StrReplaceAll(kCommand, {{"SCRIPT", "'echo no such luck; exit 7'"}}));
+  ASSERT_TRUE(run->Start().ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitFailed) << run->Output();
+  EXPECT_THAT(run->Output(), HasSubstr("exit code 7"));
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -16,7 +16,7 @@ absl::Status Catch(const Block& block, const char* what, F&& run) {
     run();
     return absl::OkStatus();
   } catch (const std::exception& e) {
-    return absl::InternalError(absl::StrCat(what, " of block ", block.name(), ": ", e.what()));
+    return absl::UnknownError(absl::StrCat(what, " of block ", block.name(), ": ", e.what()));
   }
 }
 

@@ -14,7 +14,7 @@ namespace muster::trainer {
 
 // Runs Forward and Backward tasks over blocks, each in an autograd graph of its own: the boundary
 // between two blocks is detached, and its gradient carried by hand. Gradients of parameters are
-// added into the units. Torch's exceptions end here and become Internal. Not thread-safe.
+// added into the units. Torch's exceptions end here and become Unknown. Not thread-safe.
 class BlockRunner {
  public:
   // `model` outlives this and is bound to its units.

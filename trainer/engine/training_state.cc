@@ -56,6 +56,7 @@ void TrainingState::InitializeFresh() {
 void TrainingState::Invalidate() {
   applied_.reset();
   sealed_.reset();
+  decisions_.clear();
 }
 
 void TrainingState::Adopt(const v1alpha1::Version& version, int64_t updates) {

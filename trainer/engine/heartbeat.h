@@ -1,0 +1,44 @@
+#ifndef MUSTER_TRAINER_ENGINE_HEARTBEAT_H_
+#define MUSTER_TRAINER_ENGINE_HEARTBEAT_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "trainer/engine/link.h"
+
+namespace muster::trainer {
+
+// What the engine is at, for the heartbeat to tell. Thread-safe.
+class StepGauge {
+ public:
+  explicit StepGauge(const Clock& clock) : clock_(clock), since_(clock.Monotonic()) {}
+  void SetRound(const v1alpha1::RoundId& round);
+  void SetStep(int64_t step);
+  v1alpha1::FromTrainer Read() const;
+
+ private:
+  const Clock& clock_;
+  mutable Mutex mu_;
+  v1alpha1::RoundId round_ MUSTER_GUARDED_BY(mu_);
+  int64_t step_ MUSTER_GUARDED_BY(mu_) = 0;
+  absl::Time since_ MUSTER_GUARDED_BY(mu_);
+};
+
+// A stopped process falls silent and a computing one does not, because heartbeats come from a
+// thread of their own: call RunOnce in a loop there.
+class Heartbeat {
+ public:
+  Heartbeat(const StepGauge& gauge, Outbox& outbox) : gauge_(gauge), outbox_(outbox) {}
+  void RunOnce() { outbox_.Send(gauge_.Read()); }
+
+ private:
+  const StepGauge& gauge_;
+  Outbox& outbox_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_HEARTBEAT_H_

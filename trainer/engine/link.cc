@@ -1,0 +1,87 @@
+#include "trainer/engine/link.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/logging.h"
+
+namespace muster::trainer {
+
+void Inbox::Push(v1alpha1::ToTrainer message) {
+  MutexLock lock(mu_);
+  if (message.has_prepare()) {
+    ++prepares_;
+    interrupt_ = true;
+    if (communicator_ != nullptr) communicator_->Abort("a new round is being prepared");
+  }
+  messages_.push_back(std::move(message));
+  changed_.NotifyAll();
+}
+
+void Inbox::Close() {
+  MutexLock lock(mu_);
+  closed_ = true;
+  interrupt_ = true;
+  if (communicator_ != nullptr) communicator_->Abort("the agent is gone");
+  changed_.NotifyAll();
+}
+
+std::optional<v1alpha1::ToTrainer> Inbox::TakeLocked() {
+  if (messages_.empty()) return std::nullopt;
+  v1alpha1::ToTrainer message = std::move(messages_.front());
+  messages_.pop_front();
+  if (message.has_prepare() && --prepares_ == 0) interrupt_ = closed_;
+  return message;
+}
+
+std::optional<v1alpha1::ToTrainer> Inbox::TryTake() {
+  MutexLock lock(mu_);
+  return TakeLocked();
+}
+
+std::optional<v1alpha1::ToTrainer> Inbox::Take() {
+  MutexLock lock(mu_);
+  while (messages_.empty() && !closed_) changed_.Wait(mu_);
+  return closed_ ? std::nullopt : TakeLocked();
+}
+
+void Inbox::SetCommunicator(Communicator* communicator) {
+  MutexLock lock(mu_);
+  communicator_ = communicator;
+  if (communicator_ != nullptr && interrupt_) communicator_->Abort("a new round is being prepared");
+}
+
+void SocketLink::Send(const v1alpha1::FromTrainer& message) {
+  MutexLock lock(send_mu_);
+  if (absl::Status status = SendLinkFrame(fd_, message); !status.ok()) {
+    MUSTER_LOG(DEBUG, "could not send to the agent", {"error", status});
+  }
+}
+
+bool SocketLink::RunOnce(Inbox& inbox) {
+  char bytes[1 << 16];
+  const ssize_t n = read(fd_, bytes, sizeof(bytes));
+  if (n < 0 && errno == EINTR) return true;
+  bool open = n > 0;
+  if (open) decoder_.Append({bytes, static_cast<size_t>(n)});
+  while (open) {
+    auto frame = decoder_.Next();
+    v1alpha1::ToTrainer message;
+    if (!frame.ok() || (frame->has_value() && !message.ParseFromString(**frame))) {
+      MUSTER_LOG(ERROR, "the link carries no ToTrainer messages");
+      open = false;
+    } else if (!frame->has_value()) {
+      return true;
+    } else {
+      inbox.Push(std::move(message));
+    }
+  }
+  inbox.Close();
+  return false;
+}
+
+}  // namespace muster::trainer

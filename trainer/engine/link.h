@@ -1,0 +1,74 @@
+#ifndef MUSTER_TRAINER_ENGINE_LINK_H_
+#define MUSTER_TRAINER_ENGINE_LINK_H_
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "base/link_frame.h"
+#include "base/mutex.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
+#include "trainer/comm/communicator.h"
+
+namespace muster::trainer {
+
+// Where what this trainer has to say goes. Thread-safe.
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+  virtual void Send(const v1alpha1::FromTrainer& message) = 0;
+};
+
+// The agent's orders on their way from the link's reader to the engine's thread. A Prepare must end
+// what is in flight before it is read: its arrival raises interrupt() and aborts the communicator
+// in use. Thread-safe.
+class Inbox {
+ public:
+  // From the reader.
+  void Push(v1alpha1::ToTrainer message);
+  void Close();  // the agent is gone
+
+  // From the engine's thread. Take waits; absent when closed.
+  std::optional<v1alpha1::ToTrainer> TryTake();
+  std::optional<v1alpha1::ToTrainer> Take();
+  // Raised while a Prepare waits to be taken, and for ever after Close.
+  const std::atomic<bool>& interrupt() const { return interrupt_; }
+  // What to abort on interrupt; aborted at once if one is raised already. Null: nothing. It must
+  // stay alive until another is set.
+  void SetCommunicator(Communicator* communicator);
+
+ private:
+  std::optional<v1alpha1::ToTrainer> TakeLocked() MUSTER_REQUIRES(mu_);
+
+  std::atomic<bool> interrupt_ = false;
+  Mutex mu_;
+  CondVar changed_;
+  std::deque<v1alpha1::ToTrainer> messages_ MUSTER_GUARDED_BY(mu_);
+  int prepares_ MUSTER_GUARDED_BY(mu_) = 0;
+  bool closed_ MUSTER_GUARDED_BY(mu_) = false;
+  Communicator* communicator_ MUSTER_GUARDED_BY(mu_) = nullptr;
+};
+
+// The trainer's end of the socket pair.
+class SocketLink final : public Outbox {
+ public:
+  explicit SocketLink(int fd) : fd_(fd) {}
+
+  // A message that cannot be sent is dropped: the reader finds the link's end.
+  void Send(const v1alpha1::FromTrainer& message) override;
+
+  // Waits for bytes and pushes the messages they complete; false at the end of the link, with the
+  // inbox closed. One thread.
+  bool RunOnce(Inbox& inbox);
+
+ private:
+  const int fd_;
+  LinkFrameDecoder decoder_;
+  Mutex send_mu_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_LINK_H_

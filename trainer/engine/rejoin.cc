@@ -1,0 +1,100 @@
+#include "trainer/engine/rejoin.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ATen/ops/empty.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+namespace {
+
+std::string Text(const v1alpha1::Version& version) {
+  return absl::StrCat("step ", version.step(), " (attempt ", version.attempt(), ")");
+}
+
+at::Tensor ToTensor(const std::vector<int64_t>& values) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<int64_t>());
+  return tensor;
+}
+
+absl::Status SendState(TrainingState& state, Communicator& communicator, int to) {
+  at::Tensor position =
+      ToTensor({state.applied()->step(), state.applied()->attempt(), state.updates()});
+  MUSTER_RETURN_IF_ERROR(communicator.Send(position, to, "position")->Wait());
+  for (const NamedTensor& flat : state.FlatTensors()) {
+    MUSTER_RETURN_IF_ERROR(communicator.Send(flat.tensor, to, flat.name)->Wait());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReceiveState(TrainingState& state, Communicator& communicator, int from) {
+  state.Invalidate();
+  at::Tensor position = ToTensor({0, 0, 0});
+  MUSTER_RETURN_IF_ERROR(communicator.Recv(position, from, "position")->Wait());
+  for (const NamedTensor& flat : state.FlatTensors()) {
+    MUSTER_RETURN_IF_ERROR(communicator.Recv(flat.tensor, from, flat.name)->Wait());
+  }
+  const int64_t* p = position.const_data_ptr<int64_t>();
+  v1alpha1::Version version;
+  version.set_step(p[0]);
+  version.set_attempt(p[1]);
+  state.Adopt(version, p[2]);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReachResumeVersion(const v1alpha1::ResumePoint& resume, TrainingState& state) {
+  if (resume.has_relay() && state.applied() &&
+      state.applied()->step() + 1 == resume.relay().version().step()) {
+    MUSTER_RETURN_IF_ERROR(state.Apply(resume.relay()));
+  }
+  if (!state.applied() || state.applied()->step() != resume.version().step() ||
+      state.applied()->attempt() != resume.version().attempt()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this rank is at ", state.applied() ? Text(*state.applied()) : std::string("no version"),
+        " and cannot reach ", Text(resume.version())));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& communicator,
+                           TrainingState& state) {
+  const int rank = communicator.rank();
+  for (const int receiver : resume.receivers()) {
+    if (rank == resume.donor()) {
+      MUSTER_RETURN_IF_ERROR(SendState(state, communicator, receiver));
+    } else if (rank == receiver) {
+      MUSTER_RETURN_IF_ERROR(ReceiveState(state, communicator, resume.donor()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CompareDigests(int reference, Communicator& communicator, TrainingState& state) {
+  const at::Tensor mine = ToTensor(state.Digest());
+  const int64_t size = mine.numel();
+  at::Tensor all = at::empty({size * communicator.size()}, at::kLong);
+  MUSTER_RETURN_IF_ERROR(communicator.AllGather(all, mine, "digests")->Wait());
+  const int64_t* digests = all.const_data_ptr<int64_t>();
+  absl::Status status;
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    for (int64_t i = 0; i < size && status.ok(); ++i) {
+      if (digests[rank * size + i] == digests[reference * size + i]) continue;
+      const bool position = i + 1 == size;
+      status = absl::DataLossError(absl::StrCat(
+          "rank ", rank, " and rank ", reference, " differ in ",
+          position ? std::string("their version")
+                   : absl::StrCat("unit ", state.units()[static_cast<size_t>(i)].layout().name)));
+    }
+  }
+  const int64_t* own = digests + communicator.rank() * size;
+  if (!std::equal(own, own + size, digests + reference * size)) state.Invalidate();
+  return status;
+}
+
+}  // namespace muster::trainer

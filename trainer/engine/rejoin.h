@@ -1,0 +1,30 @@
+#ifndef MUSTER_TRAINER_ENGINE_REJOIN_H_
+#define MUSTER_TRAINER_ENGINE_REJOIN_H_
+
+#include "absl/status/status.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/engine/training_state.h"
+
+namespace muster::trainer {
+
+// The steps by which the ranks of a new round come to hold one version. Each leaves the state
+// either usable, as its `applied` says, or invalidated; a failure loses nothing that was not being
+// replaced.
+
+// LIVE, on a rank that is no receiver: applies the relayed decision if the state is one step
+// behind, and checks that the state is then the version of the resume point.
+absl::Status ReachResumeVersion(const v1alpha1::ResumePoint& resume, TrainingState& state);
+
+// LIVE: the donor sends parameters and optimizer state to every receiver, from one rank to another,
+// so that a transfer that breaks off costs no rank its state but the receivers'.
+absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& communicator,
+                           TrainingState& state);
+
+// All ranks: refuses to go on unless every replicated unit and its version are equal everywhere. A
+// rank that differs from `reference` invalidates its state, so that it receives in the next round.
+absl::Status CompareDigests(int reference, Communicator& communicator, TrainingState& state);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_REJOIN_H_

@@ -1,0 +1,28 @@
+#ifndef MUSTER_TRAINER_ENGINE_ROUND_NETWORK_H_
+#define MUSTER_TRAINER_ENGINE_ROUND_NETWORK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "trainer/comm/communicator.h"
+
+namespace muster::trainer {
+
+// The seam to how the ranks of a round find each other. Used from the engine's thread; Interrupt
+// from any.
+class RoundNetwork {
+ public:
+  virtual ~RoundNetwork() = default;
+  // Starts the store of the next round in this process, in place of an earlier one; its host:port.
+  virtual absl::StatusOr<std::string> Serve() = 0;
+  // Meets the other ranks at the store. Ends by the step deadline.
+  virtual absl::StatusOr<std::unique_ptr<Communicator>> Connect(const v1alpha1::RoundId& round,
+                                                                const std::string& store, int rank,
+                                                                int world_size) = 0;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_ROUND_NETWORK_H_

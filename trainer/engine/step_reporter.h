@@ -1,0 +1,43 @@
+#ifndef MUSTER_TRAINER_ENGINE_STEP_REPORTER_H_
+#define MUSTER_TRAINER_ENGINE_STEP_REPORTER_H_
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/engine/link.h"
+
+namespace muster::trainer {
+
+// Rank 0's step reports. A step is reported once it is committed: when every rank of the round is
+// known to have applied it, which the next collective of all ranks proves. Sent in batches, at most
+// ten a second. Not thread-safe.
+class StepReporter {
+ public:
+  StepReporter(Outbox& outbox, const Clock& clock) : outbox_(outbox), clock_(clock) {}
+
+  // From now on reports carry this round. What was committed before is sent first.
+  void BeginRound(const v1alpha1::RoundId& round);
+  // This rank applied a step; so all ranks applied the one before.
+  void Applied(v1alpha1::StepReport report);
+  // All ranks applied everything added so far.
+  void Commit();
+  // What was added last may not be applied everywhere, and is forgotten unless it is at or before
+  // `step`, from which the ranks go on together.
+  void Resume(int64_t step);
+  // Sends what is committed, if the last batch was long enough ago or `now` is true.
+  void Flush(bool now);
+
+ private:
+  Outbox& outbox_;
+  const Clock& clock_;
+  v1alpha1::StepReports batch_;
+  std::optional<v1alpha1::StepReport> last_;
+  absl::Time sent_ = absl::InfinitePast();
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_STEP_REPORTER_H_

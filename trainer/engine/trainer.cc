@@ -1,0 +1,339 @@
+#include "trainer/engine/trainer.h"
+
+#include <utility>
+
+#include "base/exit_codes.h"
+#include "base/failpoint.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "trainer/engine/rejoin.h"
+
+namespace muster::trainer {
+namespace {
+
+using v1alpha1::FromTrainer;
+using v1alpha1::ResumePoint;
+
+bool Less(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
+  return a.term() != b.term() ? a.term() < b.term() : a.round() < b.round();
+}
+bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
+  return a.term() == b.term() && a.round() == b.round();
+}
+
+// Whether an error is the round's, so that another round may mend it, and not this rank's own.
+bool IsOfTheRound(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnavailable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainerSettings& settings, const Parts& parts)
+    : settings_(settings),
+      parts_(parts),
+      engine_(parts.state, parts.feed, parts.timer, parts.inbox.interrupt()),
+      reporter_(parts.outbox, parts.clock),
+      saved_at_(parts.clock.Monotonic()) {}
+
+Trainer::~Trainer() { LeaveRound(); }
+
+bool Trainer::RunOnce() {
+  while (auto message = parts_.inbox.TryTake()) Obey(*message);
+  if (state_ == State::kStepping && !parts_.inbox.interrupt()) {
+    StepOnce();
+    return exit_code_ == 0;
+  }
+  const auto message = parts_.inbox.Take();
+  if (!message) return false;
+  Obey(*message);
+  return exit_code_ == 0;
+}
+
+void Trainer::Obey(const v1alpha1::ToTrainer& message) {
+  switch (message.kind_case()) {
+    case v1alpha1::ToTrainer::kPrepare:
+      return OnPrepare(message.prepare());
+    case v1alpha1::ToTrainer::kGo:
+      return OnGo(message.go());
+    case v1alpha1::ToTrainer::kStop:
+      return OnStop(message.stop());
+    case v1alpha1::ToTrainer::kSave:
+      if (state_ == State::kStepping) wishes_.save = true;
+      return;
+    case v1alpha1::ToTrainer::kConfigure:
+    case v1alpha1::ToTrainer::KIND_NOT_SET:
+      return;
+  }
+}
+
+void Trainer::LeaveRound() {
+  if (communicator_ == nullptr) return;
+  communicator_->Abort("this rank left the round");
+  parts_.inbox.SetCommunicator(nullptr);
+  engine_.EndRound();
+  communicator_.reset();
+  reporter_.Flush(true);
+  // Shares of ranks that are gone will never come.
+  if (parts_.checkpoints != nullptr && !parts_.checkpoints->WaitIdle(absl::ZeroDuration())) {
+    parts_.checkpoints->Abandon();
+    saved_step_ = -1;
+  }
+}
+
+v1alpha1::RankPosition Trainer::Position() {
+  v1alpha1::RankPosition position;
+  const TrainingState& state = parts_.state;
+  if (state.applied()) *position.mutable_applied() = *state.applied();
+  if (state.sealed()) *position.mutable_sealed() = *state.sealed();
+  for (const auto& decision : state.decisions()) *position.add_decisions() = decision;
+  if (parts_.checkpoints != nullptr) {
+    for (auto& checkpoint : parts_.checkpoints->List()) {
+      *position.add_checkpoints() = std::move(checkpoint);
+    }
+  }
+  return position;
+}
+
+void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
+  if (Less(prepare.round(), round_)) return;
+  if (round_.round() > 0) parts_.timer.Switch(Phase::kRecovery);
+  LeaveRound();
+  state_ = State::kHolding;
+  round_ = prepare.round();
+  rank_ = prepare.rank();
+  world_size_ = prepare.world_size();
+  parts_.gauge.SetRound(round_);
+  FromTrainer message;
+  *message.mutable_ready()->mutable_round() = round_;
+  v1alpha1::RankReady& ready = *message.mutable_ready()->mutable_ready();
+  ready.set_local_rank(settings_.local_rank);
+  *ready.mutable_position() = Position();
+  if (rank_ == 0) {
+    if (auto endpoint = parts_.network.Serve(); endpoint.ok()) {
+      ready.set_endpoint(*endpoint);
+    } else {
+      MUSTER_LOG(ERROR, "could not serve the round's store", {"error", endpoint.status()});
+    }
+  }
+  parts_.outbox.Send(message);
+}
+
+void Trainer::OnGo(const v1alpha1::GoRound& go) {
+  if (state_ != State::kHolding || !Same(go.round(), round_)) return;
+  FromTrainer message;
+  v1alpha1::WorkerJoined& joined = *message.mutable_joined();
+  *joined.mutable_round() = round_;
+  std::string bad_checkpoint;
+  const absl::Status status = Join(go, bad_checkpoint);
+  if (!status.ok()) {
+    LeaveRound();
+    if (parts_.inbox.interrupt()) return;  // superseded: nobody waits for this answer
+    MUSTER_LOG(WARN, "could not join", {"round", round_.round()}, {"error", status});
+    joined.set_error(std::string(status.message()));
+    joined.set_bad_checkpoint(bad_checkpoint);
+    parts_.outbox.Send(message);
+    return;
+  }
+  *joined.mutable_version() = *parts_.state.applied();
+  parts_.outbox.Send(message);
+  reporter_.Resume(parts_.state.applied()->step());
+  reporter_.BeginRound(round_);
+  state_ = State::kStepping;
+  parts_.timer.Switch(Phase::kOther);
+  reported_ = parts_.timer.Totals();
+  MUSTER_LOG(INFO, "joined", {"round", round_.round()}, {"rank", rank_},
+             {"world_size", world_size_}, {"step", parts_.state.applied()->step()});
+}
+
+absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
+  if (go.endpoints().empty()) return absl::InvalidArgumentError("the round has no endpoints");
+  MUSTER_ASSIGN_OR_RETURN(communicator_,
+                          parts_.network.Connect(round_, go.endpoints(0), rank_, world_size_));
+  parts_.inbox.SetCommunicator(communicator_.get());
+  MUSTER_FAILPOINT("trainer.during_join");
+  MUSTER_RETURN_IF_ERROR(Restore(go.resume(), bad_checkpoint));
+  const bool live = go.resume().source() == ResumePoint::LIVE;
+  MUSTER_RETURN_IF_ERROR(
+      CompareDigests(live ? go.resume().donor() : 0, *communicator_, parts_.state));
+  return engine_.BeginRound(round_, *communicator_, go.resume().next_attempt());
+}
+
+absl::Status Trainer::Restore(const ResumePoint& resume, std::string& bad_checkpoint) {
+  TrainingState& state = parts_.state;
+  switch (resume.source()) {
+    case ResumePoint::FRESH:
+      state.InitializeFresh();
+      state.Adopt(resume.version(), 0);
+      return absl::OkStatus();
+    case ResumePoint::LIVE: {
+      bool receives = false;
+      for (const int receiver : resume.receivers()) receives |= receiver == rank_;
+      if (!receives) MUSTER_RETURN_IF_ERROR(ReachResumeVersion(resume, state));
+      return TransferState(resume, *communicator_, state);
+    }
+    case ResumePoint::CHECKPOINT: {
+      if (parts_.checkpoints == nullptr) {
+        return absl::FailedPreconditionError("no checkpoint directory is configured");
+      }
+      state.Invalidate();
+      const absl::Status status = parts_.checkpoints->Load(resume.checkpoint(), state);
+      if (!status.ok()) {
+        state.Invalidate();
+        bad_checkpoint = resume.checkpoint().directory();
+        return status;
+      }
+      saved_step_ = state.applied()->step();
+      return absl::OkStatus();
+    }
+    default:
+      return absl::InvalidArgumentError("the round names no state to go on from");
+  }
+}
+
+void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
+  if (state_ == State::kStepping) {
+    wishes_.stop = true;
+    wishes_.save |= stop.save();
+    return;
+  }
+  if (state_ == State::kFinished) return;
+  // Between rounds there is nobody to write with: the first rank writes alone.
+  if (stop.save() && IsFirst() && parts_.state.applied() &&
+      saved_step_ != parts_.state.applied()->step()) {
+    Save({.round = round_});
+    if (parts_.checkpoints != nullptr) parts_.checkpoints->WaitIdle(absl::InfiniteDuration());
+  }
+  Finish(true, "stopped between rounds");
+}
+
+void Trainer::StepOnce() {
+  const TrainingState& state = parts_.state;
+  if (state.applied()->step() >= settings_.steps) {
+    if (absl::Status status = EndRun(""); !status.ok()) Stall(status);
+    return;
+  }
+  parts_.gauge.SetStep(state.applied()->step() + 1);
+  if (IsFirst() && settings_.save_every > absl::ZeroDuration() &&
+      parts_.clock.Monotonic() - saved_at_ >= settings_.save_every) {
+    wishes_.save = true;
+  }
+  const auto outcome = engine_.Step(wishes_);
+  if (!outcome.ok()) return Stall(outcome.status());
+  wishes_ = {};
+  auto report = AfterStep(*outcome);
+  if (!report.ok()) return Stall(report.status());
+  if (IsFirst()) {
+    reporter_.Applied(*std::move(report));
+    if (world_size_ == 1) reporter_.Commit();
+    reporter_.Flush(false);
+  }
+  if (!outcome->decision.stop_after()) return;
+  if (absl::Status status = EndRun("stopped"); !status.ok()) Stall(status);
+}
+
+// Saves and validates if it is time.
+absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outcome) {
+  const v1alpha1::StepDecision& decision = outcome.decision;
+  const int64_t step = decision.version().step();
+  if (SaveIsDue(decision)) {
+    Save({.round = round_, .rank = rank_, .world_size = world_size_});
+  }
+  v1alpha1::StepReport report;
+  if (settings_.validate_every > 0 && settings_.validate_batches > 0 &&
+      (step % settings_.validate_every == 0 || step == settings_.steps)) {
+    MUSTER_ASSIGN_OR_RETURN(const double loss, engine_.Validate(settings_.validate_batches));
+    report.set_validation_loss(loss);
+  }
+  *report.mutable_version() = decision.version();
+  report.set_loss(decision.loss());
+  report.set_gradient_norm(decision.gradient_norm());
+  report.set_learning_rate(outcome.learning_rate);
+  report.set_applied(decision.apply());
+  report.set_tokens(decision.valid_tokens());
+  report.set_finished_at_us(absl::ToUnixMicros(parts_.clock.Wall()));
+  const v1alpha1::PhaseTimes now = parts_.timer.Totals();
+  *report.mutable_times() = Difference(now, reported_);
+  reported_ = now;
+  return report;
+}
+
+bool Trainer::SaveIsDue(const v1alpha1::StepDecision& decision) const {
+  return decision.save_after() || (settings_.save_every_steps > 0 &&
+                                   decision.version().step() % settings_.save_every_steps == 0);
+}
+
+void Trainer::Save(const CheckpointWriter& writer) {
+  if (parts_.checkpoints == nullptr) return;
+  const PhaseScope checkpoint(parts_.timer, Phase::kCheckpoint);
+  saved_at_ = parts_.clock.Monotonic();
+  const absl::Status status = parts_.checkpoints->Save(parts_.state, writer);
+  if (!status.ok()) {
+    MUSTER_LOG(ERROR, "could not save a checkpoint; training goes on", {"error", status});
+    return;
+  }
+  saved_step_ = parts_.state.applied()->step();
+}
+
+// The last step was taken, or a stop was voted. The barrier tells that all ranks applied it; then
+// each waits for its own part of the last checkpoint, but not for ranks that are lost meanwhile.
+absl::Status Trainer::EndRun(const std::string& message) {
+  const bool done = parts_.state.applied()->step() >= settings_.steps;
+  if (done && saved_step_ != parts_.state.applied()->step()) {
+    Save({.round = round_, .rank = rank_, .world_size = world_size_});
+  }
+  MUSTER_RETURN_IF_ERROR(communicator_->Barrier()->Wait());
+  reporter_.Commit();
+  reporter_.Flush(true);
+  if (parts_.checkpoints != nullptr) {
+    const PhaseScope checkpoint(parts_.timer, Phase::kCheckpoint);
+    while (!parts_.checkpoints->WaitIdle(absl::Milliseconds(20))) {
+      if (parts_.inbox.interrupt()) return absl::AbortedError("interrupted in the last checkpoint");
+    }
+  }
+  Finish(true, message);
+  return absl::OkStatus();
+}
+
+void Trainer::Finish(bool succeeded, const std::string& message) {
+  state_ = State::kFinished;
+  FromTrainer out;
+  v1alpha1::TrainerFinished& finished = *out.mutable_finished();
+  finished.set_succeeded(succeeded);
+  finished.set_message(message);
+  if (parts_.state.applied()) *finished.mutable_version() = *parts_.state.applied();
+  *finished.mutable_times() = parts_.timer.Totals();
+  parts_.outbox.Send(out);
+}
+
+void Trainer::Stall(const absl::Status& error) {
+  const std::string record = communicator_->DumpFlightRecord();
+  state_ = State::kHolding;
+  LeaveRound();
+  parts_.timer.Switch(Phase::kRecovery);
+  if (parts_.inbox.interrupt()) return;  // a Prepare or the agent's end did it
+  MUSTER_LOG(WARN, "step broke off", {"round", round_.round()}, {"rank", rank_}, {"error", error},
+             {"flight_record", record});
+  if (!IsOfTheRound(error)) {
+    exit_code_ = kExitFailed;
+    Finish(false, std::string(error.message()));
+    return;
+  }
+  FromTrainer message;
+  v1alpha1::RankStalled& stalled = *message.mutable_stalled();
+  *stalled.mutable_round() = round_;
+  stalled.set_local_rank(settings_.local_rank);
+  if (parts_.state.applied()) *stalled.mutable_version() = *parts_.state.applied();
+  stalled.set_error(std::string(error.message()));
+  parts_.outbox.Send(message);
+}
+
+}  // namespace muster::trainer

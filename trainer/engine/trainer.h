@@ -1,0 +1,109 @@
+#ifndef MUSTER_TRAINER_ENGINE_TRAINER_H_
+#define MUSTER_TRAINER_ENGINE_TRAINER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/engine/batch_feed.h"
+#include "trainer/engine/checkpoints.h"
+#include "trainer/engine/engine.h"
+#include "trainer/engine/heartbeat.h"
+#include "trainer/engine/link.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/round_network.h"
+#include "trainer/engine/step_reporter.h"
+#include "trainer/engine/training_state.h"
+
+namespace muster::trainer {
+
+struct TrainerSettings {
+  int local_rank = 0;
+  int64_t steps = 0;
+  int validate_every = 0;  // steps; 0 never
+  int validate_batches = 0;
+  // At most one of the two is set.
+  int64_t save_every_steps = 0;
+  absl::Duration save_every = absl::ZeroDuration();
+};
+
+// One rank's part in the life of a job, driven by its agent's orders:
+//
+//   holding --Prepare--> holding (answers Ready) --Go--> stepping --last step or stop--> finished
+//      ^------------------ a failed collective, a newer Prepare ------'                     |
+//      '------------------ Prepare (another rank was lost before it had finished) ---------'
+//
+// A survivor never exits: it unwinds to holding with its state and waits for the next round. Not
+// thread-safe; all blocking ends by a Prepare's arrival in the inbox.
+class Trainer {
+ public:
+  // All outlive this. `checkpoints` may be null: nothing is saved.
+  struct Parts {
+    TrainingState& state;
+    BatchFeed& feed;
+    RoundNetwork& network;
+    Checkpoints* checkpoints;
+    Inbox& inbox;
+    Outbox& outbox;
+    StepGauge& gauge;
+    PhaseTimer& timer;
+    const Clock& clock;
+  };
+  Trainer(const TrainerSettings& settings, const Parts& parts);
+  ~Trainer();
+
+  // Obeys waiting orders, then runs one step or waits for an order; false when the agent is gone or
+  // training cannot go on.
+  bool RunOnce();
+  // 0 until an error of this rank's own (data, model) ended it.
+  int exit_code() const { return exit_code_; }
+
+ private:
+  enum class State { kHolding, kStepping, kFinished };
+
+  void Obey(const v1alpha1::ToTrainer& message);
+  void OnPrepare(const v1alpha1::TrainerPrepare& prepare);
+  void OnGo(const v1alpha1::GoRound& go);
+  void OnStop(const v1alpha1::TrainerStop& stop);
+  absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
+  absl::Status Restore(const v1alpha1::ResumePoint& resume, std::string& bad_checkpoint);
+
+  void StepOnce();
+  absl::StatusOr<v1alpha1::StepReport> AfterStep(const StepOutcome& outcome);
+  absl::Status EndRun(const std::string& message);
+  void Stall(const absl::Status& error);
+  void Finish(bool succeeded, const std::string& message);
+  void LeaveRound();
+
+  void Save(const CheckpointWriter& writer);
+  bool SaveIsDue(const v1alpha1::StepDecision& decision) const;
+  v1alpha1::RankPosition Position();
+  bool IsFirst() const { return rank_ == 0; }
+
+  const TrainerSettings settings_;
+  const Parts parts_;
+  Engine engine_;
+  StepReporter reporter_;
+
+  State state_ = State::kHolding;
+  v1alpha1::RoundId round_;  // the newest prepared
+  int rank_ = 0;
+  int world_size_ = 1;
+  std::unique_ptr<Communicator> communicator_;
+  StepWishes wishes_;
+  int64_t saved_step_ = -1;  // by this process, or loaded
+  absl::Time saved_at_;
+  int exit_code_ = 0;
+  v1alpha1::PhaseTimes reported_;  // up to the last report
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TRAINER_H_

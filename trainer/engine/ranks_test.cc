@@ -1,0 +1,116 @@
+// Several ranks as threads: what must not depend on how many there are.
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ATen/ops/equal.h"
+#include "base/clock.h"
+#include "gtest/gtest.h"
+#include "trainer/engine/engine.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/testing.h"
+#include "trainer/engine/thread_communicator.h"
+
+namespace muster::trainer {
+namespace {
+
+struct Result {
+  std::vector<double> losses, norms;
+  double validation = 0.0;
+  std::vector<int64_t> digest;
+};
+
+// `steps` steps on `world` ranks; what rank r saw.
+std::vector<Result> Train(const TrainingOptions& options, int world, int steps, double dropout) {
+  auto communicators = MakeThreadCommunicators(world);
+  std::vector<Result> results(static_cast<size_t>(world));
+  std::vector<std::thread> threads;
+  for (int r = 0; r < world; ++r) {
+    threads.emplace_back([&, r] {
+      const std::atomic<bool> interrupt = false;
+      PhaseTimer timer(Clock::Real(), Phase::kOther);
+      auto state = MakeTinyState(options, dropout);
+      SyntheticFeed feed(options, TinyGpt2(dropout).vocabulary);
+      Engine engine(*state, feed, timer, interrupt);
+      ASSERT_TRUE(engine.BeginRound({}, *communicators[r], 1).ok());
+      Result& result = results[static_cast<size_t>(r)];
+      for (int i = 0; i < steps; ++i) {
+        auto outcome = engine.Step({});
+        ASSERT_TRUE(outcome.ok()) << outcome.status();
+        result.losses.push_back(outcome->decision.loss());
+        result.norms.push_back(outcome->decision.gradient_norm());
+      }
+      auto validation = engine.Validate(5);
+      ASSERT_TRUE(validation.ok()) << validation.status();
+      result.validation = *validation;
+      result.digest = state->Digest();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+TEST(RanksTest, DeterministicModeIsBitwiseEqualOnOneToFiveRanksWithDropout) {
+  for (const int64_t micro_batches : {5, 8}) {
+    TrainingOptions options = TinyOptions();
+    options.deterministic = true;
+    options.micro_batches = micro_batches;
+    const Result one = Train(options, 1, 12, 0.1)[0];
+    EXPECT_LT(one.losses.back(), one.losses.front());
+    for (int world = 2; world <= 5; ++world) {
+      for (const Result& result : Train(options, world, 12, 0.1)) {
+        EXPECT_EQ(result.losses, one.losses) << world;
+        EXPECT_EQ(result.norms, one.norms) << world;
+        EXPECT_EQ(result.validation, one.validation) << world;
+        EXPECT_EQ(result.digest, one.digest) << world;
+      }
+    }
+  }
+}
+
+TEST(RanksTest, Bf16IsBitwiseEqualToo) {
+  TrainingOptions options = TinyOptions();
+  options.deterministic = true;
+  options.types.compute = at::kBFloat16;
+  const Result one = Train(options, 1, 6, 0.1)[0];
+  for (const Result& result : Train(options, 3, 6, 0.1)) EXPECT_EQ(result.digest, one.digest);
+}
+
+TEST(RanksTest, FastModeKeepsRanksEqualAndTheCurveEqualToRounding) {
+  const TrainingOptions options = TinyOptions();
+  const Result one = Train(options, 1, 12, 0.1)[0];
+  for (int world = 2; world <= 5; ++world) {
+    const std::vector<Result> results = Train(options, world, 12, 0.1);
+    for (const Result& result : results) {
+      EXPECT_EQ(result.digest, results[0].digest);
+      for (size_t i = 0; i < one.losses.size(); ++i) {
+        EXPECT_NEAR(result.losses[i], one.losses[i], 1e-4 * one.losses[i]);
+      }
+    }
+  }
+}
+
+TEST(RanksTest, ARankTooManyIsRefusedWithASentence) {
+  const TrainingOptions options = TinyOptions();
+  auto communicators = MakeThreadCommunicators(6);
+  const std::atomic<bool> interrupt = false;
+  PhaseTimer timer(Clock::Real(), Phase::kOther);
+  auto state = MakeTinyState(options, 0.0);
+  SyntheticFeed feed(options, 61);
+  Engine engine(*state, feed, timer, interrupt);
+  EXPECT_EQ(engine.BeginRound({}, *communicators[0], 1).message(),
+            "6 ranks for 5 micro-batches: a rank would have none");
+}
+
+TEST(RanksTest, DeterministicExtraBytesCountsNodesBeyondOnePerRank) {
+  EXPECT_EQ(DeterministicExtraBytes(100, 8, 4), 0);
+  EXPECT_EQ(DeterministicExtraBytes(100, 8, 2), 0);
+  // 0-2, 2-5, 5-8 of 8: one node, two nodes, two nodes.
+  EXPECT_EQ(DeterministicExtraBytes(100, 8, 3), 200);
+}
+
+}  // namespace
+}  // namespace muster::trainer

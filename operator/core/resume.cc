@@ -167,16 +167,17 @@ Stored FindStored(Positions positions, const std::set<std::string>& bad) {
   return stored;
 }
 
-ResumeDecision NotLive(Positions positions, const ResumeOptions& options) {
+ResumeDecision NotLive(const Stored& stored, const ResumeOptions& options, bool any_live) {
   ResumeDecision decision;
-  const Stored stored = FindStored(positions, options.bad_checkpoints);
   if (stored.newest_common) {
     decision.reason = ResumeReason::kCheckpoint;
     decision.point.set_source(ResumePoint::CHECKPOINT);
     *decision.point.mutable_checkpoint() = *stored.newest_common;
     *decision.point.mutable_version() = stored.newest_common->version();
-    decision.sentence = absl::StrCat("no rank holds live state; loading checkpoint ",
-                                     stored.newest_common->directory());
+    decision.sentence =
+        absl::StrCat(any_live ? "every live state is older than the newest checkpoint"
+                              : "no rank holds live state",
+                     "; loading ", stored.newest_common->directory());
   } else if (!stored.hidden.empty()) {
     decision.reason = ResumeReason::kCheckpointHidden;
     decision.sentence =
@@ -220,7 +221,12 @@ absl::string_view ResumeReasonName(ResumeReason reason) {
 ResumeDecision DecideResume(absl::Span<const RankPosition> positions,
                             const ResumeOptions& options) {
   const std::optional<Version> target = NewestReachable(positions);
-  ResumeDecision decision = target ? Live(positions, *target) : NotLive(positions, options);
+  const Stored stored = FindStored(positions, options.bad_checkpoints);
+  // A worker that was left out of rounds may come back with less than the others had saved.
+  const bool live =
+      target && (!stored.newest_common || Order(stored.newest_common->version()) <= Order(*target));
+  ResumeDecision decision =
+      live ? Live(positions, *target) : NotLive(stored, options, target.has_value());
   decision.point.set_next_attempt(NextAttempt(positions, options.min_attempt));
   decision.point.set_reason(
       absl::StrCat(ResumeReasonName(decision.reason), ": ", decision.sentence));

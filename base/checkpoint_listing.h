@@ -1,0 +1,46 @@
+#ifndef MUSTER_BASE_CHECKPOINT_LISTING_H_
+#define MUSTER_BASE_CHECKPOINT_LISTING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/files.h"
+
+namespace muster {
+
+// One entry of a checkpoint directory, judged by names, sizes and the manifest's head alone; the
+// tensors' bytes are not read.
+struct CheckpointListing {
+  std::string directory;  // its name, e.g. step-000001000
+  int64_t step = -1;      // -1 where unknown
+  int64_t attempt = 0;
+  int64_t term = 0;
+  int64_t round = 0;
+  int64_t writers = 0;
+  uint64_t bytes = 0;   // of all files the manifest names
+  std::string created;  // RFC 3339
+  bool complete = false;
+  // Why it is not complete, for people: half-written, truncated, corrupted, foreign.
+  std::string problem;
+};
+
+// The complete ones newest first, then the others by name. A missing `uri` is an empty list.
+absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
+                                                               const std::string& uri);
+// One directory by its own path.
+CheckpointListing InspectCheckpoint(Files& files, const std::string& path);
+
+// step-000001000, step-000001000.r7
+std::string CheckpointName(int64_t step);
+std::string PartialCheckpointName(int64_t step, int64_t round);
+// The reverse: -1 for names that are not of that form.
+int64_t StepOfCheckpointName(const std::string& name);
+
+// What DONE holds, given the manifest's bytes.
+std::string CheckpointDoneContents(const std::string& manifest);
+
+}  // namespace muster
+
+#endif  // MUSTER_BASE_CHECKPOINT_LISTING_H_

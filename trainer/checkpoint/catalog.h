@@ -1,0 +1,41 @@
+#ifndef MUSTER_TRAINER_CHECKPOINT_CATALOG_H_
+#define MUSTER_TRAINER_CHECKPOINT_CATALOG_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/checkpoint_listing.h"
+#include "base/files.h"
+#include "trainer/checkpoint/reader.h"
+
+namespace muster::trainer {
+
+struct SkippedCheckpoint {
+  std::string directory;
+  std::string reason;  // for people
+};
+
+struct FoundCheckpoint {
+  std::unique_ptr<CheckpointReader> reader;  // null: none is usable
+  std::string directory;                     // its name within the uri
+  std::vector<SkippedCheckpoint> skipped;    // newer or broken ones passed over
+};
+
+// The newest checkpoint below `uri` that is complete, verified byte by byte, and accepted by
+// `accept` (may be null). Half-written, truncated, corrupted and foreign directories are named in
+// `skipped`; nothing is deleted. A missing uri is no checkpoint.
+absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
+    Files& files, const std::string& uri,
+    const std::function<absl::Status(const Manifest&)>& accept);
+
+// Every file's size and checksum against the manifest. DataLoss names the first that differs.
+absl::Status VerifyCheckpoint(Files& files, const std::string& path);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_CHECKPOINT_CATALOG_H_

@@ -1,0 +1,85 @@
+#ifndef MUSTER_TRAINER_CHECKPOINT_MANIFEST_H_
+#define MUSTER_TRAINER_CHECKPOINT_MANIFEST_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "trainer/checkpoint/data_type.h"
+
+namespace muster::trainer {
+
+// A part of a tensor as one file holds it: the elements [begin, begin + count) of the box that
+// starts at `start` and spans `lengths`, in row-major order. Empty start and lengths: the box is
+// the whole tensor. Flat ranges are what ZeRO makes, boxes what tensor parallelism makes.
+struct TensorSlice {
+  std::string file;
+  uint64_t offset = 0;  // bytes from the start of the file
+  uint64_t begin = 0;   // elements
+  uint64_t count = 0;
+  std::vector<int64_t> start;
+  std::vector<int64_t> lengths;
+  std::string checksum;  // XXH3, 64 bits, hex, of the slice's bytes
+};
+
+struct TensorRecord {
+  std::string name;
+  DataType type = DataType::kF32;
+  std::vector<int64_t> shape;  // of the whole tensor
+  std::vector<TensorSlice> slices;
+};
+
+struct FileRecord {
+  std::string name;
+  uint64_t bytes = 0;
+  std::string checksum;  // XXH3, 128 bits, hex
+};
+
+// What a checkpoint says about the run besides its tensors. Parts this file does not interpret are
+// kept as JSON.
+struct RunRecord {
+  std::string job;
+  std::string job_uid;
+  int64_t step = 0;
+  int64_t attempt = 0;
+  int64_t term = 0;
+  int64_t round = 0;
+  int64_t updates = 0;  // optimizer updates applied; skipped steps do not count
+  int64_t writers = 1;
+  uint64_t seed = 0;
+  int64_t data_position = 0;  // samples consumed
+  int64_t vocabulary = 0;
+  std::string tokenizer_checksum;  // XXH3 of tokenizer.json; empty without a tokenizer
+  std::string created;             // RFC 3339
+  Json layout = Json::object();    // {"data": 2, ...}
+  Json model = Json::object();     // config.json
+  Json random = Json::object();    // generator and what deterministic mode fixes
+  Json tuning = Json::array();     // live changes of the run, oldest first
+};
+
+struct Manifest {
+  RunRecord run;
+  std::vector<FileRecord> files;      // by name
+  std::vector<TensorRecord> tensors;  // by name
+
+  const TensorRecord* Find(std::string_view name) const;
+};
+
+inline constexpr int kManifestFormat = 1;
+
+// Parses untrusted bytes. InvalidArgument with the place when a field is missing, of the wrong type
+// or out of range; when a file name leaves the directory; when a slice lies outside its file or
+// tensor; when a tensor's slices overlap or leave a gap.
+absl::StatusOr<Manifest> ParseManifest(std::string_view text);
+std::string FormatManifest(const Manifest& manifest);
+
+// One writer's share, before rank 0 joins them: the same records, the run's identity only.
+absl::StatusOr<Manifest> ParseSidecar(std::string_view text);
+std::string FormatSidecar(const Manifest& part);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_CHECKPOINT_MANIFEST_H_

@@ -1,0 +1,59 @@
+#ifndef MUSTER_TRAINER_CHECKPOINT_READER_H_
+#define MUSTER_TRAINER_CHECKPOINT_READER_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/files.h"
+#include "base/mutex.h"
+#include "trainer/checkpoint/manifest.h"
+
+namespace muster::trainer {
+
+// A complete checkpoint, opened. Tensors are read whole by name, whatever writers and slices they
+// were saved by; every slice is checked against its checksum. Thread-safe.
+class CheckpointReader {
+ public:
+  // `path` is the checkpoint's own directory. FailedPrecondition when it is not complete (no DONE,
+  // or DONE is of another manifest), InvalidArgument when the manifest is not one.
+  static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(Files& files,
+                                                                const std::string& path);
+
+  const Manifest& manifest() const { return manifest_; }
+  const std::string& path() const { return path_; }
+
+  // Fills `into` with the whole tensor. NotFound, or FailedPrecondition when type or shape are
+  // others; DataLoss when the bytes are not those that were written.
+  absl::Status Read(const std::string& name, DataType type, const std::vector<int64_t>& shape,
+                    std::span<std::byte> into) const;
+  // A document saved beside the tensors, e.g. tokenizer.json.
+  absl::StatusOr<std::string> ReadDocument(const std::string& name) const;
+
+ private:
+  CheckpointReader(Files& files, std::string path, Manifest manifest);
+  absl::StatusOr<const ReadableFile*> FileNamed(const std::string& name) const;
+  absl::Status ReadSlice(const TensorRecord& tensor, const TensorSlice& slice,
+                         std::span<std::byte> into) const;
+
+  Files& files_;
+  const std::string path_;
+  const Manifest manifest_;
+  mutable Mutex mu_;
+  mutable std::map<std::string, std::unique_ptr<ReadableFile>> open_ MUSTER_GUARDED_BY(mu_);
+};
+
+// Whether a run of this model and vocabulary can go on from that checkpoint; FailedPrecondition
+// says in one sentence what differs. Only what the weights depend on is compared: of the model
+// every field of `model` that is a number or a string, but no dropout.
+absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t vocabulary,
+                             const std::string& tokenizer_checksum);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_CHECKPOINT_READER_H_

@@ -1,0 +1,70 @@
+#ifndef MUSTER_TRAINER_CHECKPOINT_SAFETENSORS_H_
+#define MUSTER_TRAINER_CHECKPOINT_SAFETENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/files.h"
+#include "trainer/checkpoint/data_type.h"
+
+namespace muster::trainer {
+
+// The safetensors format: 8 bytes of little-endian header length, the header as JSON, then the
+// tensors' bytes without holes. Offsets here are bytes from the start of the file.
+
+struct StoredTensor {
+  std::string name;
+  DataType type = DataType::kF32;
+  std::vector<int64_t> shape;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+struct SafetensorsHeader {
+  std::vector<StoredTensor> tensors;  // by offset
+  std::map<std::string, std::string> metadata;
+};
+
+// Longest header that is read or written.
+inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
+
+// Parses untrusted bytes: `prefix` is the file's beginning, at least the whole header of it.
+// InvalidArgument when anything does not fit: lengths, types, shapes whose size is not the
+// tensor's, overlaps, holes, bytes outside `file_size`.
+absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view prefix,
+                                                         uint64_t file_size);
+absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const ReadableFile& file);
+
+struct TensorView {
+  std::string name;
+  DataType type = DataType::kF32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+struct WrittenTensor {
+  StoredTensor stored;
+  std::string checksum;  // XXH3, 64 bits, hex
+};
+
+struct WrittenSafetensors {
+  uint64_t bytes = 0;
+  std::string checksum;  // of the whole file, XXH3, 128 bits, hex
+  std::vector<WrittenTensor> tensors;
+};
+
+// Writes and syncs a new file (AlreadyExists if it is there): wider types first, then by name, so
+// every tensor is aligned to its element and equal input gives equal bytes.
+absl::StatusOr<WrittenSafetensors> WriteSafetensors(
+    Files& files, const std::string& path, std::span<const TensorView> tensors,
+    const std::map<std::string, std::string>& metadata);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_CHECKPOINT_SAFETENSORS_H_

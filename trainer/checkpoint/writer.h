@@ -1,0 +1,119 @@
+#ifndef MUSTER_TRAINER_CHECKPOINT_WRITER_H_
+#define MUSTER_TRAINER_CHECKPOINT_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/mutex.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/checkpoint/manifest.h"
+
+namespace muster::trainer {
+
+enum class TensorGroup { kModel, kOptimizer };
+
+// A tensor, or the part of it that this writer saves. `bytes` is read during Begin only.
+struct SnapshotTensor {
+  std::string name;
+  TensorGroup group = TensorGroup::kModel;
+  DataType type = DataType::kF32;
+  std::vector<int64_t> shape;  // of the whole tensor
+  std::span<const std::byte> bytes;
+  // Elements of the whole tensor that `bytes` is; count 0: all of it.
+  uint64_t begin = 0;
+  uint64_t count = 0;
+};
+
+struct Snapshot {
+  RunRecord run;   // the same on every writer of a round; writers is their number
+  int writer = 0;  // 0 .. run.writers-1; 0 completes the checkpoint
+  std::vector<SnapshotTensor> tensors;
+  // Written by writer 0 beside the tensors, e.g. {"tokenizer.json", text}. config.json is
+  // run.model.
+  std::map<std::string, std::string> documents;
+};
+
+struct WriterOptions {
+  std::string uri;  // directory of all checkpoints
+  int keep = 2;     // complete ones to keep, at least 2
+  // How long writer 0 waits for the others' shares.
+  absl::Duration collect_deadline = absl::Minutes(10);
+  int cpu = -1;  // the thread runs on this core only; -1: anywhere
+  bool start_thread = true;
+};
+
+// Saves snapshots in the background. Begin copies and returns; a thread of low priority writes
+// `step-%09d.r<round>/`, and writer 0 completes it when all shares are in: manifest, DONE (created
+// exclusively), syncs, rename to `step-%09d`, then deletes what is more than `keep`, after
+// verifying a newer one. A failure leaves no partial directory behind and is only reported:
+// training goes on and a later snapshot tries again.
+//
+// Thread-safe. `report` is called from the thread: STARTED, then WRITTEN or FAILED; writers other
+// than 0 report WRITTEN when their share is durable.
+class CheckpointWriter {
+ public:
+  using Report = std::function<void(const v1alpha1::CheckpointReport&)>;
+
+  CheckpointWriter(Files& files, const Clock& clock, WriterOptions options, Report report);
+  // Finishes writing what was begun, but does not wait for other writers.
+  ~CheckpointWriter();
+
+  // Copies the tensors in one pass. Unavailable while an earlier snapshot is still being written; a
+  // snapshot of an older round that only waits for other writers is given up instead.
+  absl::Status Begin(const Snapshot& snapshot);
+  // Whether a snapshot is in the works.
+  bool busy() const;
+  // Until nothing is in the works, or `deadline` (monotonic) passed: then DeadlineExceeded.
+  absl::Status WaitIdle(absl::Time deadline);
+  // Gives up what waits for other writers (a round ended); no-op otherwise.
+  void Abandon();
+
+  // One piece of work: write a share, or look once for the others'. False when there is none or
+  // nothing moved.
+  bool RunOnce();
+
+ private:
+  struct Job;
+  enum class Progress { kMoved, kWaiting, kDone };
+
+  Progress Advance(Job& job);
+  absl::Status WriteShare(Job& job);
+  absl::StatusOr<bool> Collect(Job& job);
+  absl::Status Complete(Job& job);
+  absl::Status Publish(const Job& job);
+  void Finish(Job& job, const absl::Status& status);
+  void Prune(const Job& job);
+  void Loop();
+
+  Files& files_;
+  const Clock& clock_;
+  const WriterOptions options_;
+  const Report report_;
+
+  mutable Mutex mu_;
+  CondVar changed_;
+  std::unique_ptr<Job> job_ MUSTER_GUARDED_BY(mu_);
+  bool running_ MUSTER_GUARDED_BY(mu_) = false;  // the job is in the thread's hands
+  bool abandon_ MUSTER_GUARDED_BY(mu_) = false;
+  bool stop_ MUSTER_GUARDED_BY(mu_) = false;
+  std::vector<std::byte> buffer_ MUSTER_GUARDED_BY(mu_);  // reused: the second copy faults no pages
+  std::thread thread_;
+};
+
+// Which of `writers` saves each tensor whole: balanced by bytes, the same on every rank.
+std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_CHECKPOINT_WRITER_H_

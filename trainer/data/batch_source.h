@@ -1,0 +1,87 @@
+#ifndef MUSTER_TRAINER_DATA_BATCH_SOURCE_H_
+#define MUSTER_TRAINER_DATA_BATCH_SOURCE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "trainer/data/order.h"
+#include "trainer/data/tokens.h"
+
+namespace muster::trainer {
+
+// `sequences` rows of `length` tokens, row-major.
+struct TokenBatch {
+  int64_t sequences = 0;
+  int64_t length = 0;
+  std::vector<int64_t> tokens;
+  std::vector<int64_t> labels;   // the next token; kIgnored where there is none
+  std::vector<int64_t> samples;  // each row's global position; in validation its index there
+
+  static constexpr int64_t kIgnored = -100;
+};
+
+struct BatchOptions {
+  int64_t sequence = 0;       // tokens
+  int64_t micro_batch = 0;    // sequences
+  int64_t micro_batches = 0;  // logical micro-batches of a step, over all ranks
+  uint64_t seed = 0;
+  // Micro-batches kept ready; 0 turns the thread off.
+  int prefetch = 0;
+};
+
+// Cuts tokens into windows of sequence + 1 and hands out logical micro-batches. What one holds
+// depends on (step, micro_batch) alone, never on rank or world size. The thread reads ahead what
+// the caller's pattern makes likely; a wrong guess costs time only. Thread-safe.
+class BatchSource {
+ public:
+  // InvalidArgument with the numbers when `training` is shorter than one window.
+  static absl::StatusOr<std::unique_ptr<BatchSource>> Create(Tokens training, Tokens validation,
+                                                             const BatchOptions& options);
+  ~BatchSource();
+
+  // `step` counts from 1, `micro_batch` from 0 within the step.
+  TokenBatch Training(int64_t step, int64_t micro_batch);
+  // Windows in their order, the last one padded with ignored labels, rows beyond the end all
+  // ignored. Empty when nothing is kept for validation. `index` wraps at validation_batches().
+  TokenBatch Validation(int64_t index) const;
+
+  uint64_t training_sequences() const { return order_.sequences(); }
+  int64_t validation_batches() const;
+
+  // Prepares one batch that is likely next; false when there is nothing to do.
+  bool RunOnce();
+
+ private:
+  using Key = std::pair<int64_t, int64_t>;  // step, micro-batch
+
+  BatchSource(Tokens training, Tokens validation, const BatchOptions& options, uint64_t sequences);
+  TokenBatch Read(Key key) const;
+  Key After(Key key) const MUSTER_REQUIRES(mu_);
+  void Observe(Key key) MUSTER_REQUIRES(mu_);
+  bool FindWanted(Key& wanted) const MUSTER_REQUIRES(mu_);
+  void Loop();
+
+  const Tokens training_, validation_;
+  const BatchOptions options_;
+  const SampleOrder order_;
+
+  Mutex mu_;
+  CondVar wake_;
+  bool stop_ MUSTER_GUARDED_BY(mu_) = false;
+  Key last_ MUSTER_GUARDED_BY(mu_) = {0, 0};
+  // The caller's range of micro-batches, as far as it has shown.
+  int64_t begin_ MUSTER_GUARDED_BY(mu_) = 0;
+  int64_t end_ MUSTER_GUARDED_BY(mu_) = 0;
+  std::map<Key, TokenBatch> ready_ MUSTER_GUARDED_BY(mu_);
+  std::thread thread_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_DATA_BATCH_SOURCE_H_

@@ -1,0 +1,51 @@
+#ifndef MUSTER_TRAINER_DATA_DATASET_H_
+#define MUSTER_TRAINER_DATA_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/files.h"
+#include "trainer/data/tokenizer.h"
+#include "trainer/data/tokens.h"
+
+namespace muster::trainer {
+
+struct DatasetOptions {
+  enum class Format { kText, kBytes, kTokens };
+  enum class TokenizerKind { kByte, kBpe };
+
+  std::string path;
+  Format format = Format::kText;
+  TokenType token_type = TokenType::kU16;  // of format kTokens
+  TokenizerKind tokenizer = TokenizerKind::kByte;
+  std::string tokenizer_path;         // kBpe: a tokenizer.json; empty: one is trained on the data
+  uint32_t tokenizer_vocabulary = 0;  // kBpe, trained: its size; 0: 8192
+  double validation = 0.0;            // the tail share kept for validation, [0, 0.5]
+  int64_t sequence = 0;               // tokens; the data must hold at least one window
+  // Where token files and trained tokenizers are kept between starts; empty: nowhere.
+  std::string cache_directory;
+};
+
+// What a run trains on. Equal options and contents give equal tokens on every rank, with or without
+// the cache.
+struct Dataset {
+  Tokens training;
+  Tokens validation;                     // empty when none is kept
+  std::unique_ptr<Tokenizer> tokenizer;  // null for format kTokens without a tokenizer_path
+  uint32_t vocabulary = 0;               // ids are below this
+  // Bits of meaning the text's tokens carry with no context: the entropy of single tokens in the
+  // validation part (training part when there is none), in nats per token. A model that learned
+  // anything is below it.
+  double unigram_entropy = 0.0;
+};
+
+absl::StatusOr<Dataset> OpenDataset(Files& files, const DatasetOptions& options);
+
+// Entropy of single tokens in nats.
+double UnigramEntropy(const Tokens& tokens);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_DATA_DATASET_H_

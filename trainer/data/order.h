@@ -1,0 +1,39 @@
+#ifndef MUSTER_TRAINER_DATA_ORDER_H_
+#define MUSTER_TRAINER_DATA_ORDER_H_
+
+#include <cstdint>
+
+namespace muster::trainer {
+
+// A bijection of [0, size) chosen by `key`: a Feistel network over the next power of four, walked
+// until it lands inside. No memory, no state; the same on every machine. size > 0.
+class Permutation {
+ public:
+  Permutation(uint64_t size, uint64_t key);
+  uint64_t operator()(uint64_t index) const;
+
+ private:
+  uint64_t Encrypt(uint64_t value) const;
+
+  const uint64_t size_;
+  const uint64_t key_;
+  int half_bits_;
+};
+
+// Which sequence stands at a global position: a function of (seed, epoch, position) only. An epoch
+// is one pass over all `sequences`, in an order of its own. Positions count from 0 over the whole
+// run: position p belongs to epoch p / sequences.
+class SampleOrder {
+ public:
+  SampleOrder(uint64_t sequences, uint64_t seed) : sequences_(sequences), seed_(seed) {}
+  uint64_t sequences() const { return sequences_; }
+  uint64_t SequenceAt(uint64_t position) const;
+
+ private:
+  const uint64_t sequences_;
+  const uint64_t seed_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_DATA_ORDER_H_

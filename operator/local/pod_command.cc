@@ -1,0 +1,133 @@
+#include "operator/local/pod_command.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "operator/kube/object_meta.h"
+
+namespace muster::control {
+namespace {
+
+const Json* WorkerContainer(const Json& pod) {
+  const Json* containers = kube::Find(pod, {"spec", "containers"});
+  if (containers == nullptr || !containers->is_array()) return nullptr;
+  for (const Json& container : *containers) {
+    if (kube::StringAt(container, {"name"}) == "worker") return &container;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Strings(const Json& object, std::string_view field) {
+  std::vector<std::string> strings;
+  const Json* list = kube::Find(object, {field});
+  if (list == nullptr || !list->is_array()) return strings;
+  for (const Json& item : *list) {
+    if (item.is_string()) strings.push_back(item.get<std::string>());
+  }
+  return strings;
+}
+
+// metadata.labels['x'] and metadata.annotations['x'] too.
+absl::StatusOr<std::string> FieldOf(const Json& pod, const std::string& path) {
+  for (const char* map : {"labels", "annotations"}) {
+    const std::string prefix = absl::StrCat("metadata.", map, "['");
+    if (path.compare(0, prefix.size(), prefix) != 0 || path.size() < prefix.size() + 2) continue;
+    const std::string key = path.substr(prefix.size(), path.size() - prefix.size() - 2);
+    return kube::StringAt(pod, {"metadata", map, key});
+  }
+  if (path == "status.podIP" || path == "status.hostIP") return "127.0.0.1";
+  if (path == "metadata.name") return kube::NameOf(pod);
+  if (path == "metadata.namespace") return kube::NamespaceOf(pod);
+  if (path == "metadata.uid") return kube::UidOf(pod);
+  if (path == "spec.nodeName") return kube::StringAt(pod, {"spec", "nodeName"});
+  if (path == "spec.serviceAccountName") return kube::StringAt(pod, {"spec", "serviceAccountName"});
+  return absl::InvalidArgumentError(absl::StrCat("fieldPath ", path, " is not supported"));
+}
+
+absl::StatusOr<std::string> ValueOf(const Json& pod, const Json& entry) {
+  const Json* from = kube::Find(entry, {"valueFrom"});
+  if (from == nullptr) return kube::StringAt(entry, {"value"});
+  const std::string path = kube::StringAt(*from, {"fieldRef", "fieldPath"});
+  if (!path.empty()) return FieldOf(pod, path);
+  for (const char* source : {"secretKeyRef", "configMapKeyRef"}) {
+    const Json* optional = kube::Find(*from, {source, "optional"});
+    if (optional != nullptr && *optional == true) return absl::NotFoundError("optional");
+  }
+  return absl::InvalidArgumentError("only value and fieldRef exist without a cluster");
+}
+
+absl::Status AddEnvironment(const Json& pod, const Json& container, Environment* env) {
+  const Json* entries = kube::Find(container, {"env"});
+  if (entries == nullptr || !entries->is_array()) return absl::OkStatus();
+  for (const Json& entry : *entries) {
+    const std::string name = kube::StringAt(entry, {"name"});
+    absl::StatusOr<std::string> value = ValueOf(pod, entry);
+    if (absl::IsNotFound(value.status())) continue;
+    if (!value.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("containers[worker].env[", name,
+                                                     "]: ", std::string(value.status().message())));
+    }
+    (*env)[name] = ExpandVariables(*value, *env);
+  }
+  return absl::OkStatus();
+}
+
+// "registry/folder/name:tag" -> "name".
+std::string ImageName(const std::string& image) {
+  const size_t slash = image.rfind('/');
+  const std::string last = slash == std::string::npos ? image : image.substr(slash + 1);
+  return last.substr(0, last.find_first_of(":@"));
+}
+
+}  // namespace
+
+absl::StatusOr<PodCommand> CommandOf(const Json& pod, Environment base,
+                                     const ImagePrograms& programs) {
+  const Json* container = WorkerContainer(pod);
+  if (container == nullptr) {
+    return absl::InvalidArgumentError("spec.containers: there is none named worker");
+  }
+  PodCommand command;
+  command.env = std::move(base);
+  MUSTER_RETURN_IF_ERROR(AddEnvironment(pod, *container, &command.env));
+  command.argv = Strings(*container, "command");
+  if (command.argv.empty()) {
+    const std::string program = ImageName(kube::StringAt(*container, {"image"}));
+    if (programs.count(program) == 0) {
+      return absl::InvalidArgumentError(
+          "containers[worker].command: images cannot be run here, so a command is needed");
+    }
+    command.argv.push_back(program);
+  }
+  for (std::string& argument : Strings(*container, "args")) {
+    command.argv.push_back(std::move(argument));
+  }
+  for (std::string& argument : command.argv) argument = ExpandVariables(argument, command.env);
+  std::string& program = command.argv.front();
+  const auto known = programs.find(program.substr(program.rfind('/') + 1));
+  if (known != programs.end()) program = known->second;
+  command.cwd = kube::StringAt(*container, {"workingDir"});
+  return command;
+}
+
+std::string ExpandVariables(const std::string& text, const Environment& environment) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+    const size_t close = next == '(' ? text.find(')', i) : std::string::npos;
+    if (text[i] == '$' && next == '$') {
+      out += '$';
+      ++i;
+    } else if (text[i] == '$' && close != std::string::npos) {
+      const auto it = environment.find(text.substr(i + 2, close - i - 2));
+      out += it == environment.end() ? text.substr(i, close - i + 1) : it->second;
+      i = close;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,120 @@
+#include "operator/api/defaults.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "google/protobuf/descriptor.h"
+#include "operator/api/codec.h"
+#include "operator/api/field_error.h"
+#include "operator/api/schema.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::TrainingJobSpec;
+
+TrainingJobSpec Defaulted(const char* text) {
+  TrainingJobSpec spec;
+  EXPECT_EQ(DecodeMessage(*ParseJson(text), "spec", UnknownFields::kReport, spec), FieldErrors());
+  Default(spec);
+  return spec;
+}
+
+// Every message that is reachable from `message`, itself first.
+void Collect(const google::protobuf::Descriptor* message,
+             std::vector<const google::protobuf::Descriptor*>& out) {
+  out.push_back(message);
+  for (int i = 0; i < message->field_count(); ++i) {
+    const auto* field = message->field(i);
+    if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+      Collect(field->message_type(), out);
+    }
+  }
+}
+
+TEST(Defaults, EveryDefaultInTheProtoDecodes) {
+  std::vector<const google::protobuf::Descriptor*> messages;
+  Collect(v1alpha1::TrainingJob::descriptor(), messages);
+  int defaults = 0;
+  for (const auto* message : messages) {
+    for (int i = 0; i < message->field_count(); ++i) {
+      const auto& field = *message->field(i);
+      if (SchemaOf(field).default_().empty()) continue;
+      ++defaults;
+      const absl::StatusOr<Json> value = ParseJson(SchemaOf(field).default_());
+      ASSERT_TRUE(value.ok()) << field.full_name();
+      auto* fresh =
+          google::protobuf::MessageFactory::generated_factory()->GetPrototype(message)->New();
+      EXPECT_EQ(DecodeMessage(Json::object({{field.json_name(), *value}}), "",
+                              UnknownFields::kReport, *fresh),
+                FieldErrors())
+          << field.full_name();
+      delete fresh;
+    }
+  }
+  EXPECT_GT(defaults, 30);
+}
+
+TEST(Defaults, FillWhatIsAbsentAndNothingElse) {
+  const TrainingJobSpec spec = Defaulted(R"({
+    "trainer": {"model": {"preset": "gpt2-nano"}, "data": {"uri": "x"},
+                "train": {"steps": 5, "globalBatch": 64}},
+    "checkpoint": {"uri": "y", "interval": {"mode": "Time", "time": "1m"}}})");
+  EXPECT_EQ(spec.workers().count(), 1);
+  EXPECT_EQ(spec.workers().ranks(), 1);
+  EXPECT_EQ(spec.trainer().train().global_batch(), 64);
+  EXPECT_EQ(spec.trainer().train().micro_batch(), 4);
+  EXPECT_EQ(spec.trainer().data().tokenizer().kind(), "Byte");
+  EXPECT_EQ(spec.trainer().optimizer().learning_rate(), 3e-4);
+  EXPECT_EQ(spec.trainer().optimizer().clip_norm(), 1.0);
+  EXPECT_EQ(spec.checkpoint().interval().mode(), "Time");
+  EXPECT_FALSE(spec.checkpoint().interval().has_steps());
+  EXPECT_EQ(spec.checkpoint().keep(), 3);
+  EXPECT_EQ(spec.failure_policy().on_rank_failure(), "RestartRank");
+  EXPECT_EQ(spec.elastic().orphan_deadline(), "60s");
+  EXPECT_FALSE(spec.suspend());
+  EXPECT_TRUE(spec.has_suspend());
+}
+
+TEST(Defaults, OptionalBlocksStayAbsent) {
+  const TrainingJobSpec spec = Defaulted("{}");
+  EXPECT_FALSE(spec.has_trainer());
+  EXPECT_FALSE(spec.has_checkpoint());
+  EXPECT_FALSE(spec.has_template_());
+  EXPECT_FALSE(spec.has_active_deadline());
+}
+
+TEST(Defaults, MinAndMaxAreCount) {
+  EXPECT_EQ(Defaulted(R"({"workers": {"count": 3}})").workers().min(), 3);
+  EXPECT_EQ(Defaulted(R"({"workers": {"count": 3}})").workers().max(), 3);
+  EXPECT_EQ(Defaulted(R"({"workers": {"count": 3, "min": 1, "max": 4}})").workers().min(), 1);
+  EXPECT_EQ(Defaulted(R"({"workers": {"count": 3, "min": 1, "max": 4}})").workers().max(), 4);
+}
+
+TEST(Defaults, TokensAreOfTwoBytes) {
+  EXPECT_EQ(
+      Defaulted(R"({"trainer": {"data": {"format": "Tokens"}}})").trainer().data().token_type(),
+      "U16");
+  EXPECT_FALSE(Defaulted(R"({"trainer": {"data": {}}})").trainer().data().has_token_type());
+}
+
+TEST(Defaults, AreIdempotent) {
+  TrainingJobSpec spec = Defaulted(R"({"trainer": {"data": {}}, "checkpoint": {}})");
+  const Json once = EncodeMessage(spec);
+  Default(spec);
+  EXPECT_EQ(EncodeMessage(spec), once);
+}
+
+TEST(RanksPerWorker, IsGpusOrRanks) {
+  EXPECT_EQ(RanksPerWorker(Defaulted("{}")), 1);
+  EXPECT_EQ(RanksPerWorker(Defaulted(R"({"workers": {"ranks": 3}})")), 3);
+  EXPECT_EQ(RanksPerWorker(Defaulted(R"({"workers": {"gpus": 8}})")), 8);
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,82 @@
+#include "trainer/engine/memory_check.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+
+// A control group's file that holds one number; kUnknown for "max" or no such file.
+int64_t ReadNumber(Files& files, const std::string& path) {
+  const auto text = ReadFile(files, path, 4096);
+  int64_t value = 0;
+  if (!text.ok() || !absl::SimpleAtoi(*text, &value)) return kUnknown;
+  return value;
+}
+
+}  // namespace
+
+int64_t ReadMeminfo(std::string_view text, std::string_view key) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos || line.substr(0, colon) != key) continue;
+    const size_t digits = line.find_first_of("0123456789", colon);
+    if (digits == std::string_view::npos) return -1;
+    const std::string_view number = line.substr(digits, line.find(' ', digits) - digits);
+    int64_t kib = 0;
+    if (!absl::SimpleAtoi(absl::string_view(number.data(), number.size()), &kib)) return -1;
+    return kib * 1024;
+  }
+  return -1;
+}
+
+int64_t AvailableMemory(Files& files) {
+  int64_t available = kUnknown;
+  if (const auto text = ReadFile(files, "/proc/meminfo", 1 << 20); text.ok()) {
+    const int64_t bytes = ReadMeminfo(*text, "MemAvailable");
+    if (bytes >= 0) available = bytes;
+  }
+  const int64_t limit = ReadNumber(files, "/sys/fs/cgroup/memory.max");
+  const int64_t used = ReadNumber(files, "/sys/fs/cgroup/memory.current");
+  if (limit != kUnknown && used != kUnknown) {
+    available = std::min(available, std::max<int64_t>(0, limit - used));
+  }
+  return available;
+}
+
+absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available) {
+  const int64_t need = estimate.Total() * ranks;
+  if (need <= available) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("not enough memory for the model: ", need, " bytes (", ByteText(need),
+                   ") are needed by ", ranks, ranks == 1 ? " rank" : " ranks", " and ", available,
+                   " bytes (", ByteText(available), ") are there; of each rank's share ",
+                   ByteText(estimate.parameters + estimate.gradients + estimate.optimizer),
+                   " are parameters, gradients and optimizer state and ",
+                   ByteText(estimate.activations + estimate.logits),
+                   " are activations: use a smaller model, microBatch or sequence"));
+}
+
+std::string ByteText(int64_t bytes) {
+  const char* const names[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024.0 && unit + 1 < std::size(names)) {
+    value /= 1024.0;
+    ++unit;
+  }
+  return unit == 0 ? absl::StrCat(bytes, " bytes") : absl::StrFormat("%.1f %s", value, names[unit]);
+}
+
+}  // namespace muster::trainer

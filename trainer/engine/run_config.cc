@@ -1,0 +1,93 @@
+#include "trainer/engine/run_config.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "trainer/optim/schedule.h"
+#include "trainer/precision/precision.h"
+
+namespace muster::trainer {
+namespace {
+
+template <typename T>
+T Or(bool present, T value, T otherwise) {
+  return present ? value : otherwise;
+}
+
+absl::StatusOr<absl::Duration> ReadDuration(const std::string& text, const char* field,
+                                            absl::Duration otherwise) {
+  if (text.empty()) return otherwise;
+  absl::Duration duration;
+  if (!absl::ParseDuration(text, &duration) || duration <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ": \"", text, "\" is no positive duration such as 60s"));
+  }
+  return duration;
+}
+
+absl::Status ReadTrain(const v1alpha1::TrainSpec& train, RunConfig& config) {
+  TrainingOptions& options = config.training;
+  const int64_t global = Or(train.has_global_batch(), train.global_batch(), 32);
+  options.micro_batch = Or(train.has_micro_batch(), train.micro_batch(), 4);
+  if (options.micro_batch < 1 || global < 1 || global % options.micro_batch != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "train.globalBatch: ", global, " must be a multiple of microBatch ", options.micro_batch));
+  }
+  options.micro_batches = global / options.micro_batch;
+  options.sequence = Or(train.has_sequence(), train.sequence(), 256);
+  options.seed = static_cast<uint64_t>(Or<int64_t>(train.has_seed(), train.seed(), 1));
+  options.deterministic = train.deterministic();
+  const std::string precision = train.has_precision() ? train.precision() : "fp32";
+  MUSTER_ASSIGN_OR_RETURN(config.precision, planner::ParsePrecision(precision));
+  options.types = TypesOf(config.precision);
+  config.settings.steps = train.steps();
+  config.settings.validate_every = Or(train.has_validate_every(), train.validate_every(), 100);
+  config.settings.validate_batches = Or(train.has_validate_batches(), train.validate_batches(), 8);
+  return absl::OkStatus();
+}
+
+absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& config) {
+  const std::string name = spec.has_name() ? spec.name() : "adamw";
+  MUSTER_ASSIGN_OR_RETURN(config.optimizer, planner::ParseOptimizer(name, spec.momentum()));
+  OptimizerOptions& optimizer = config.training.optimizer;
+  optimizer.kind = config.optimizer == planner::OptimizerKind::kAdamW
+                       ? OptimizerOptions::Kind::kAdamW
+                       : OptimizerOptions::Kind::kSgd;
+  optimizer.beta1 = Or(spec.has_beta1(), spec.beta1(), 0.9);
+  optimizer.beta2 = Or(spec.has_beta2(), spec.beta2(), 0.95);
+  optimizer.epsilon = Or(spec.has_epsilon(), spec.epsilon(), 1e-8);
+  optimizer.weight_decay = Or(spec.has_weight_decay(), spec.weight_decay(), 0.1);
+  optimizer.momentum = spec.momentum();
+  config.training.clip_norm = Or(spec.has_clip_norm(), spec.clip_norm(), 1.0);
+  Schedule& schedule = config.training.schedule;
+  MUSTER_ASSIGN_OR_RETURN(schedule.kind,
+                          ParseScheduleKind(spec.has_schedule() ? spec.schedule() : "cosine"));
+  schedule.peak = Or(spec.has_learning_rate(), spec.learning_rate(), 3e-4);
+  schedule.warmup_steps = spec.warmup_steps();
+  schedule.steps = config.settings.steps;
+  schedule.final_fraction = Or(spec.has_final_fraction(), spec.final_fraction(), 0.1);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank) {
+  RunConfig config;
+  config.settings.local_rank = local_rank;
+  MUSTER_RETURN_IF_ERROR(ReadTrain(spec.trainer().train(), config));
+  MUSTER_RETURN_IF_ERROR(ReadOptimizer(spec.trainer().optimizer(), config));
+  const v1alpha1::CheckpointInterval& interval = spec.checkpoint().interval();
+  if (interval.mode() == "Time") {
+    MUSTER_ASSIGN_OR_RETURN(
+        config.settings.save_every,
+        ReadDuration(interval.time(), "checkpoint.interval.time", absl::Minutes(10)));
+  } else {
+    config.settings.save_every_steps = interval.steps();
+  }
+  MUSTER_ASSIGN_OR_RETURN(
+      config.step_deadline,
+      ReadDuration(spec.elastic().step_deadline(), "elastic.stepDeadline", absl::Minutes(5)));
+  return config;
+}
+
+}  // namespace muster::trainer

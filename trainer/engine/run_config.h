@@ -1,0 +1,31 @@
+#ifndef MUSTER_TRAINER_ENGINE_RUN_CONFIG_H_
+#define MUSTER_TRAINER_ENGINE_RUN_CONFIG_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "planner/model_presets.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+#include "trainer/engine/trainer.h"
+#include "trainer/engine/training_state.h"
+
+namespace muster::trainer {
+
+// A TrainingJob's spec in the trainer's own terms. The API has filled in defaults and validated;
+// what is absent all the same gets the same default here, and what cannot be is refused with
+// InvalidArgument. Pure.
+struct RunConfig {
+  TrainingOptions training;
+  TrainerSettings settings;
+  planner::Precision precision = planner::Precision::kFp32;
+  planner::OptimizerKind optimizer = planner::OptimizerKind::kAdamW;
+  // Every wait for other ranks ends by then.
+  absl::Duration step_deadline;
+};
+
+absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_RUN_CONFIG_H_

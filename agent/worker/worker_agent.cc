@@ -53,8 +53,9 @@ std::optional<int> WorkerAgent::RunOnce(absl::Duration wait) {
   return exit_code_;
 }
 
-// Processes that lost their parents become this agent's children, as the first process of a container
-// or by PR_SET_CHILD_SUBREAPER. A rank that ended is its supervisor's to reap: then the next pass.
+// Processes that lost their parents become this agent's children, as the first process of a
+// container or by PR_SET_CHILD_SUBREAPER. A rank that ended is its supervisor's to reap: then the
+// next pass.
 void WorkerAgent::ReapStrays() {
   while (true) {
     siginfo_t info = {};

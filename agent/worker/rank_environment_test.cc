@@ -1,0 +1,76 @@
+#include "agent/worker/rank_environment.h"
+
+#include "agent/worker/user_command.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+TEST(RankEnvironmentTest, HasEveryVariableThatTorchrunSets) {
+  v1alpha1::WorkerId worker;
+  worker.set_job("gpt");
+  worker.set_job_uid("u-7");
+  worker.set_index(4);
+  const RankPlacement at = {.rank = 5,
+                            .local_rank = 1,
+                            .world_size = 8,
+                            .local_world_size = 2,
+                            .group_rank = 2,
+                            .group_world_size = 4,
+                            .restart_count = 3,
+                            .master_endpoint = "node-a:29500"};
+  const Environment env =
+      RankEnvironment({{"PATH", "/bin"}, {"RANK", "old"}}, worker, at, 10, "node-c");
+  const Environment expected = {{"PATH", "/bin"},
+                                {"RANK", "5"},
+                                {"LOCAL_RANK", "1"},
+                                {"WORLD_SIZE", "8"},
+                                {"LOCAL_WORLD_SIZE", "2"},
+                                {"GROUP_RANK", "2"},
+                                {"GROUP_WORLD_SIZE", "4"},
+                                {"ROLE_RANK", "5"},
+                                {"ROLE_WORLD_SIZE", "8"},
+                                {"ROLE_NAME", "default"},
+                                {"MASTER_ADDR", "node-a"},
+                                {"MASTER_PORT", "29500"},
+                                {"TORCHELASTIC_RESTART_COUNT", "3"},
+                                {"TORCHELASTIC_MAX_RESTARTS", "10"},
+                                {"TORCHELASTIC_RUN_ID", "u-7"},
+                                {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+                                {"PET_NNODES", "4"},
+                                {"PET_NPROC_PER_NODE", "2"},
+                                {"PET_NODE_RANK", "2"},
+                                {"PET_MASTER_ADDR", "node-a"},
+                                {"PET_MASTER_PORT", "29500"},
+                                {"PET_RDZV_ID", "u-7"},
+                                {"JOB_COMPLETION_INDEX", "4"},
+                                {"OMP_NUM_THREADS", "1"},
+                                {"OMP_WAIT_POLICY", "passive"}};
+  EXPECT_EQ(env, expected);
+}
+
+TEST(RankEnvironmentTest, TheJobsOwnThreadCountStays) {
+  const Environment env = RankEnvironment({{"OMP_NUM_THREADS", "4"}}, {}, {}, 0, "h");
+  EXPECT_EQ(env.at("OMP_NUM_THREADS"), "4");
+  EXPECT_EQ(env.at("MASTER_ADDR"), "h");
+}
+
+TEST(ExpandVariablesTest, AsAKubeletDoes) {
+  const Environment env = {{"A", "1"}};
+  EXPECT_EQ(ExpandVariables("$(A) $A $(B) $$(A) $(A", env), "1 $A $(B) $(A) $(A");
+}
+
+TEST(ReadUserCommandTest, TakesCommandAndArgs) {
+  const auto command =
+      ReadUserCommand(R"({"spec":{"containers":[{"name":"sidecar","command":["x"]},)"
+                      R"({"name":"worker","command":["python3"],"args":["train.py","--lr=1"]}]}})");
+  ASSERT_TRUE(command.ok());
+  EXPECT_EQ(*command, (std::vector<std::string>{"python3", "train.py", "--lr=1"}));
+  EXPECT_EQ(ReadUserCommand(R"({"spec":{"containers":[{"name":"worker"}]}})").status().message(),
+            "template.spec.containers: the container `worker` has no command, and the job has no "
+            "trainer");
+  EXPECT_FALSE(ReadUserCommand("nonsense").ok());
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,107 @@
+#ifndef MUSTER_AGENT_WORKER_SCRIPTED_COORDINATOR_H_
+#define MUSTER_AGENT_WORKER_SCRIPTED_COORDINATOR_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "proto/muster/v1alpha1/agent_messages.pb.h"
+#include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
+
+namespace muster::agent {
+
+// A coordinator that a test plays: it serves one agent over a unix socket, keeps everything the
+// agent says, and says what the test tells it to. Waits end after 20 s, with nullopt. Thread-safe.
+class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
+ public:
+  using Stream = grpc::ServerReaderWriter<v1alpha1::OperatorMessage, v1alpha1::AgentMessage>;
+
+  explicit ScriptedCoordinator(const std::string& address) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~ScriptedCoordinator() override { Shutdown(); }
+
+  bool ok() const { return server_ != nullptr; }
+  // As a killed operator: streams break, nothing answers any more.
+  void Shutdown() {
+    if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(absl::Now()));
+    server_.reset();
+  }
+
+  grpc::Status Attach(grpc::ServerContext*, Stream* stream) override {
+    {
+      MutexLock lock(mu_);
+      stream_ = stream;
+      changed_.NotifyAll();
+    }
+    v1alpha1::AgentMessage message;
+    while (stream->Read(&message)) {
+      MutexLock lock(mu_);
+      said_.push_back(message);
+      changed_.NotifyAll();
+    }
+    MutexLock lock(mu_);
+    if (stream_ == stream) stream_ = nullptr;
+    return grpc::Status::OK;
+  }
+
+  bool Say(const v1alpha1::OperatorMessage& message) {
+    MutexLock lock(mu_);
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (stream_ == nullptr) {
+      if (!changed_.WaitFor(mu_, deadline - absl::Now())) return false;
+    }
+    return stream_->Write(message);
+  }
+
+  // The first message since the last call for which `wanted` holds; those before it are dropped.
+  std::optional<v1alpha1::AgentMessage> WaitFor(
+      const std::function<bool(const v1alpha1::AgentMessage&)>& wanted) {
+    MutexLock lock(mu_);
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (true) {
+      while (!said_.empty()) {
+        v1alpha1::AgentMessage message = std::move(said_.front());
+        said_.pop_front();
+        if (wanted(message)) return message;
+      }
+      const absl::Duration left = deadline - absl::Now();
+      if (left <= absl::ZeroDuration() || !changed_.WaitFor(mu_, left)) return std::nullopt;
+    }
+  }
+
+  // Gets the agent from nothing to its first message after Welcome.
+  std::optional<v1alpha1::AgentMessage> Greet(int64_t term, const v1alpha1::TrainingJobSpec& spec) {
+    auto hello = WaitFor([](const auto& m) { return m.has_hello(); });
+    v1alpha1::OperatorMessage message;
+    message.mutable_welcome()->set_term(term);
+    *message.mutable_welcome()->mutable_spec() = spec;
+    Say(message);
+    return hello;
+  }
+
+ private:
+  static constexpr absl::Duration kPatience = absl::Seconds(20);
+
+  Mutex mu_;
+  CondVar changed_;
+  Stream* stream_ MUSTER_GUARDED_BY(mu_) = nullptr;
+  std::deque<v1alpha1::AgentMessage> said_ MUSTER_GUARDED_BY(mu_);
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_WORKER_SCRIPTED_COORDINATOR_H_

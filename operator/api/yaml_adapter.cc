@@ -45,7 +45,7 @@ class Builder final : public YAML::EventHandler {
  public:
   explicit Builder(const YamlLimits& limits) : limits_(limits) {}
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& mark) override { start_ = mark; }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -87,6 +87,8 @@ class Builder final : public YAML::EventHandler {
   void OnMapEnd() override { End(); }
 
   bool fatal() const { return fatal_; }
+  // Of the document's first token.
+  const YAML::Mark& start() const { return start_; }
   Json TakeJson() { return std::move(root_); }
   SourceNode TakeSource() { return std::move(root_source_); }
   std::vector<YamlError> TakeErrors() { return std::move(errors_); }
@@ -206,6 +208,7 @@ class Builder final : public YAML::EventHandler {
 
   const YamlLimits limits_;
   bool fatal_ = false;
+  YAML::Mark start_;
   Cost spent_;
   std::vector<Frame> frames_;
   std::map<YAML::anchor_t, std::pair<Json, Cost>> anchors_;
@@ -235,6 +238,7 @@ bool IsIndentedByTab(absl::string_view text, int line) {
 YamlDocument ReadDocuments(std::istream& in, const YamlLimits& limits) {
   YamlDocument document;
   YAML::Parser parser(in);
+  int last_start = -1;
   for (bool first = true;;) {
     Builder builder(limits);
     if (!parser.HandleNextDocument(builder)) break;
@@ -243,6 +247,14 @@ YamlDocument ReadDocuments(std::istream& in, const YamlLimits& limits) {
       document.errors = builder.TakeErrors();
       return document;
     }
+    // At a token that begins nothing, such as a stray bracket, the parser stands still for ever.
+    if (builder.start().pos == last_start) {
+      return Unreadable(
+          builder.start().line + 1,
+          absl::StrCat("not valid YAML: a bracket or mark that nothing opened (column ",
+                       builder.start().column + 1, ")"));
+    }
+    last_start = builder.start().pos;
     Json json = builder.TakeJson();
     if (json.is_null()) continue;
     SourceNode source = builder.TakeSource();

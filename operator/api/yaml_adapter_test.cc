@@ -34,8 +34,7 @@ TEST(ParseYaml, ReadsBlocksFlowsAndScalars) {
 }
 
 TEST(ParseYaml, QuotedAndTaggedScalarsAreStrings) {
-  EXPECT_EQ(Read("[\"1\", 'true', !!str 5, \"\", '~']"),
-            Json::array({"1", "true", "5", "", "~"}));
+  EXPECT_EQ(Read("[\"1\", 'true', !!str 5, \"\", '~']"), Json::array({"1", "true", "5", "", "~"}));
 }
 
 TEST(ParseYaml, JsonIsYaml) {
@@ -101,6 +100,15 @@ TEST(ParseYaml, WhatIsNoTextIsNamed) {
             "2: not a text file: byte 0x00 at offset 5; want YAML in UTF-8");
   EXPECT_EQ(Fault("a: \xc0\xaf"), "1: not a text file: byte 0xc0 at offset 3; want YAML in UTF-8");
   EXPECT_EQ(Read("a: \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80")["a"], "é€😀");
+}
+
+// Found by fuzzing: yaml-cpp offers an empty document at such a token again and again.
+TEST(ParseYaml, TextThatBelongsToNothingEnds) {
+  EXPECT_EQ(Fault("{a: 1}, b\n"),
+            "1: not valid YAML: a bracket or mark that nothing opened (column 7)");
+  EXPECT_EQ(Fault("a: 1\n}}\n"), "2: not valid YAML: illegal flow end (column 1)");
+  EXPECT_FALSE(ParseYaml("]").readable);
+  EXPECT_FALSE(ParseYaml(", a").readable);
 }
 
 TEST(ParseYaml, DuplicateKeysKeepTheFirstAndSaySo) {

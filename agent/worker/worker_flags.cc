@@ -1,0 +1,107 @@
+#include "agent/worker/worker_flags.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+
+namespace muster::agent {
+namespace {
+
+Flags Defaults(const EnvironmentLookup& env) {
+  const std::string index = env("MUSTER_INDEX");
+  return {{"coordinator", env("MUSTER_COORDINATOR")},
+          {"trainer", env("MUSTER_TRAINER")},
+          {"namespace", env("MUSTER_NAMESPACE")},
+          {"job", env("MUSTER_JOB")},
+          {"job-uid", env("MUSTER_JOB_UID")},
+          {"index", index.empty() ? env("MUSTER_WORKER_INDEX") : index},
+          {"incarnation", env("MUSTER_INCARNATION")},
+          {"pod-uid", env("MUSTER_POD_UID")},
+          {"ranks", env("MUSTER_RANKS")},
+          {"host", env("MUSTER_POD_IP")},
+          {"log-dir", env("MUSTER_LOG_DIR")},
+          {"exit-file", env("MUSTER_EXIT_FILE")},
+          {"orphan-deadline", env("MUSTER_ORPHAN_DEADLINE")}};
+}
+
+// Empty means `otherwise`.
+absl::StatusOr<int> Number(const Flags& flags, const std::string& name, int otherwise) {
+  const std::string& text = flags.at(name);
+  int value = otherwise;
+  if (!text.empty() && (!absl::SimpleAtoi(text, &value) || value < 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, "=", text, ": wants a number from 0"));
+  }
+  return value;
+}
+
+std::string HostName(const Flags& flags) {
+  if (!flags.at("host").empty()) return flags.at("host");
+  if (flags.at("coordinator").compare(0, 5, "unix:") == 0) return "127.0.0.1";
+  char name[256] = "";
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
+}
+
+}  // namespace
+
+const char kWorkerUsage[] =
+    "usage: muster-agent worker --coordinator=ADDRESS[,ADDRESS] --trainer=PATH [--NAME=VALUE ...]\n"
+    "names: coordinator trainer namespace job job-uid index incarnation pod-uid ranks host "
+    "log-dir\n"
+    "       exit-file orphan-deadline; each defaults to the environment's MUSTER_NAME\n";
+
+absl::StatusOr<Flags> ParseWorkerFlags(int argc, const char* const* argv,
+                                       const EnvironmentLookup& environment) {
+  if (argc < 2 || std::string(argv[1]) != "worker") {
+    return absl::InvalidArgumentError("the first argument must be worker");
+  }
+  Flags flags = Defaults(environment);
+  for (int i = 2; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const size_t equals = argument.find('=');
+    if (argument.compare(0, 2, "--") != 0 || equals == std::string::npos) {
+      return absl::InvalidArgumentError(argument + ": wants --NAME=VALUE");
+    }
+    const auto it = flags.find(argument.substr(2, equals - 2));
+    if (it == flags.end()) return absl::InvalidArgumentError(argument + ": no such flag");
+    it->second = argument.substr(equals + 1);
+  }
+  if (flags.at("coordinator").empty()) {
+    return absl::InvalidArgumentError("--coordinator is missing");
+  }
+  return flags;
+}
+
+absl::StatusOr<WorkerAgentOptions> ToWorkerAgentOptions(const Flags& flags) {
+  WorkerAgentOptions options;
+  v1alpha1::WorkerId& worker = options.config.worker;
+  worker.set_namespace_(flags.at("namespace"));
+  worker.set_job(flags.at("job"));
+  worker.set_job_uid(flags.at("job-uid"));
+  worker.set_pod_uid(flags.at("pod-uid"));
+  MUSTER_ASSIGN_OR_RETURN(const int index, Number(flags, "index", 0));
+  MUSTER_ASSIGN_OR_RETURN(const int incarnation, Number(flags, "incarnation", 0));
+  MUSTER_ASSIGN_OR_RETURN(options.config.ranks, Number(flags, "ranks", 1));
+  worker.set_index(index);
+  worker.set_incarnation(incarnation);
+  if (options.config.ranks == 0) return absl::InvalidArgumentError("--ranks=0: wants at least 1");
+  options.config.host = HostName(flags);
+  options.config.version = "v1alpha1";
+  const std::string& deadline = flags.at("orphan-deadline");
+  if (!deadline.empty() && !absl::ParseDuration(deadline, &options.config.orphan_deadline)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--orphan-deadline=", deadline, ": wants a duration, as in 60s"));
+  }
+  options.coordinators = absl::StrSplit(flags.at("coordinator"), ',', absl::SkipEmpty());
+  options.trainer_path = flags.at("trainer");
+  options.log_directory = flags.at("log-dir");
+  return options;
+}
+
+}  // namespace muster::agent

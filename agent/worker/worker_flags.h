@@ -1,0 +1,31 @@
+#ifndef MUSTER_AGENT_WORKER_WORKER_FLAGS_H_
+#define MUSTER_AGENT_WORKER_WORKER_FLAGS_H_
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agent/worker/worker_agent.h"
+
+namespace muster::agent {
+
+extern const char kWorkerUsage[];
+
+// The flags of `muster-agent worker` by name, without their dashes.
+using Flags = std::map<std::string, std::string>;
+
+// Looks up an environment variable; empty when it is not set.
+using EnvironmentLookup = std::function<std::string(const std::string& name)>;
+
+// InvalidArgument with what is wrong. `argv` begins with the program's name. Flags that are not
+// given come from the environment that the operator gives a pod (MUSTER_...).
+absl::StatusOr<Flags> ParseWorkerFlags(int argc, const char* const* argv,
+                                       const EnvironmentLookup& environment);
+
+// InvalidArgument when a number or duration is none.
+absl::StatusOr<WorkerAgentOptions> ToWorkerAgentOptions(const Flags& flags);
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_AGENT_WORKER_WORKER_FLAGS_H_

@@ -1,0 +1,45 @@
+#include "agent/worker/worker_flags.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+absl::StatusOr<WorkerAgentOptions> Parse(std::vector<const char*> arguments, Flags env = {}) {
+  arguments.insert(arguments.begin(), "muster-agent");
+  const auto flags = ParseWorkerFlags(static_cast<int>(arguments.size()), arguments.data(),
+                                      [&env](const std::string& name) { return env[name]; });
+  if (!flags.ok()) return flags.status();
+  return ToWorkerAgentOptions(*flags);
+}
+
+TEST(WorkerFlagsTest, FlagsGoOverTheEnvironment) {
+  const auto options = Parse({"worker", "--coordinator=unix:/a,unix:/b", "--index=3"},
+                             {{"MUSTER_COORDINATOR", "unix:/c"},
+                              {"MUSTER_WORKER_INDEX", "1"},
+                              {"MUSTER_RANKS", "4"},
+                              {"MUSTER_JOB", "gpt"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->coordinators, (std::vector<std::string>{"unix:/a", "unix:/b"}));
+  EXPECT_EQ(options->config.worker.index(), 3);
+  EXPECT_EQ(options->config.ranks, 4);
+  EXPECT_EQ(options->config.worker.job(), "gpt");
+  EXPECT_EQ(options->config.host, "127.0.0.1");
+}
+
+TEST(WorkerFlagsTest, SaysWhatIsWrong) {
+  const auto message = [](const auto& result) { return std::string(result.status().message()); };
+  EXPECT_EQ(message(Parse({})), "the first argument must be worker");
+  EXPECT_EQ(message(Parse({"worker"})), "--coordinator is missing");
+  EXPECT_EQ(message(Parse({"worker", "--cordinator=x"})), "--cordinator=x: no such flag");
+  EXPECT_EQ(message(Parse({"worker", "job"})), "job: wants --NAME=VALUE");
+  EXPECT_EQ(message(Parse({"worker", "--coordinator=a:1", "--ranks=two"})),
+            "--ranks=two: wants a number from 0");
+  EXPECT_EQ(message(Parse({"worker", "--coordinator=a:1", "--orphan-deadline=60"})),
+            "--orphan-deadline=60: wants a duration, as in 60s");
+}
+
+}  // namespace
+}  // namespace muster::agent

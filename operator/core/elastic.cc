@@ -20,33 +20,85 @@ bool IsShrunk(const RoundMemory& memory, int index) {
 }
 
 struct Muster {
-  std::vector<const Worker*> present;  // without those that Shrink leaves out
-  std::vector<const Worker*> shrunk;   // present, and left out
-  int unknown = 0;
+  std::vector<const Worker*> present;  // that would be members
+  std::vector<const Worker*> others;   // present, but Shrink leaves them out, or above the count
+  int unknown = 0;                     // may hold live state, may come back
+  int left_out = 0;                    // by Shrink
   absl::Time recheck = absl::InfiniteFuture();
 };
+
+// Whether the worker's ranks may hold weights: it was in a round before.
+bool MayHoldState(const Draft& draft, const Worker& worker) {
+  for (const v1alpha1::Member& member : draft.plan.memory.members) {
+    const bool same = member.worker().index() == worker.index &&
+                      member.worker().incarnation() == worker.incarnation;
+    if (same) return true;
+  }
+  const AgentView* agent = worker.agent;
+  return agent != nullptr && (agent->seen.round > 0 || agent->ready || agent->joined);
+}
 
 Muster Count(const Draft& draft) {
   Muster muster;
   const int count = WorkerCount(draft.spec());
   for (const Worker& worker : draft.workers) {
-    if (worker.index >= count) break;
+    const bool above = worker.index >= count;
+    if (above && !MayHoldState(draft, worker)) continue;
     muster.recheck = std::min(muster.recheck, worker.recheck);
     if (worker.presence == Presence::kUnknown) ++muster.unknown;
     if (worker.presence != Presence::kPresent) continue;
-    const bool left_out = IsShrunk(draft.plan.memory, worker.index);
-    (left_out ? muster.shrunk : muster.present).push_back(&worker);
+    const bool shrunk = !above && IsShrunk(draft.plan.memory, worker.index);
+    (above || shrunk ? muster.others : muster.present).push_back(&worker);
+    muster.left_out += shrunk;
   }
   return muster;
 }
 
-// Those that Shrink leaves out are taken back in when the gang would be too small without them.
-void TakeBack(int at_least, Muster& muster) {
-  if (static_cast<int>(muster.present.size()) >= at_least) return;
-  muster.present.insert(muster.present.end(), muster.shrunk.begin(), muster.shrunk.end());
-  muster.shrunk.clear();
-  std::sort(muster.present.begin(), muster.present.end(),
+void SortByIndex(std::vector<const Worker*>& workers) {
+  std::sort(workers.begin(), workers.end(),
             [](const Worker* a, const Worker* b) { return a->index < b->index; });
+}
+
+// Those that Shrink leaves out are taken back in when the gang would be too small without them.
+void TakeBack(const Draft& draft, int at_least, Muster& muster) {
+  if (static_cast<int>(muster.present.size()) >= at_least) return;
+  std::vector<const Worker*> above;
+  for (const Worker* worker : muster.others) {
+    const bool in_range = worker->index < WorkerCount(draft.spec());
+    (in_range ? muster.present : above).push_back(worker);
+  }
+  muster.others = std::move(above);
+  muster.left_out = 0;
+  SortByIndex(muster.present);
+}
+
+// A member of the last round whose pod is being deleted, and which still saves or even steps.
+const AgentView* FindLeavingHolder(const Draft& draft) {
+  for (const PodView& pod : draft.view.pods) {
+    const bool ended = pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
+    if (!pod.deleting || ended) continue;
+    for (const AgentView& agent : draft.view.agents) {
+      const bool heard = agent.last_heard + draft.options.unknown_window > draft.view.now;
+      const bool in_round = agent.seen.round > 0 || agent.ready || agent.joined;
+      if (agent.pod_uid == pod.uid && agent.attached && heard && in_round) return &agent;
+    }
+  }
+  return nullptr;
+}
+
+// A round of workers that hold nothing would throw away what another one holds, and that one's old
+// round might even step on beside it: so one holder comes along until the others have its state.
+// Returns false when a holder is on its way out and worth waiting for.
+bool KeepOneHolder(const Draft& draft, Muster& muster) {
+  auto holds = [&](const Worker* worker) { return MayHoldState(draft, *worker); };
+  if (std::any_of(muster.present.begin(), muster.present.end(), holds)) return true;
+  const auto holder = std::find_if(muster.others.begin(), muster.others.end(), holds);
+  if (holder == muster.others.end()) return FindLeavingHolder(draft) == nullptr;
+  const int most = std::max(draft.spec().workers().max(), WorkerCount(draft.spec()));
+  if (static_cast<int>(muster.present.size()) >= most) muster.present.pop_back();
+  muster.present.push_back(*holder);
+  SortByIndex(muster.present);
+  return true;
 }
 
 }  // namespace
@@ -63,13 +115,18 @@ Wanted ChooseMembers(const Draft& draft) {
   const bool stopping = memory.stopping_since.has_value();
   const int at_least = stopping ? 1 : std::min(count, MinWorkers(draft.spec()));
   Muster muster = Count(draft);
-  TakeBack(at_least, muster);
+  TakeBack(draft, at_least, muster);
   const int here = static_cast<int>(muster.present.size());
+  const int missing = count - here - muster.left_out;
   Wanted wanted;
   wanted.wait_sentence = absl::StrCat(here, " of ", count, " workers are bound and attached");
   wanted.recheck = muster.recheck;
-  const int missing = count - here - static_cast<int>(muster.shrunk.size());
-  if (count > 0 && missing <= 0) {
+  if (!KeepOneHolder(draft, muster)) {
+    wanted.wait_sentence = "a worker that is being deleted still saves what only it holds";
+    wanted.recheck = std::min(wanted.recheck, draft.view.now + absl::Seconds(1));
+    return wanted;
+  }
+  if (count > 0 && here > 0 && missing <= 0 && muster.unknown == 0) {
     wanted.workers = std::move(muster.present);
     return wanted;
   }

@@ -73,11 +73,14 @@ void KeepWorker(Draft& draft, const Worker& worker) {
 
 void DeleteOthers(Draft& draft, int count) {
   const std::set<int> members = MemberIndices(draft.memory().members);
+  const RoundPhase phase = draft.memory().phase;
+  // Until the smaller round is Active, what the others hold may still be needed.
+  const bool settled = phase == RoundPhase::kActive || phase == RoundPhase::kIdle;
   for (const PodView& pod : draft.view.pods) {
     const bool known = pod.index >= 0 && pod.index < draft.view.status.incarnations_size();
     if (known && pod.incarnation < draft.view.status.incarnations(pod.index)) {
       draft.Delete(pod, kGrace, "a newer incarnation takes its place");
-    } else if (pod.index >= count && members.count(pod.index) == 0) {
+    } else if (settled && pod.index >= count && members.count(pod.index) == 0) {
       draft.Delete(pod, kGrace, "workers.count is lower now");
     }
   }

@@ -108,6 +108,7 @@ bool SimWorld::CarryOut(const Plan& plan, const JobView& view, int64_t version) 
     ++resource_version_;
     ++writes;
   }
+  CheckOrders(plan, view);
   for (const Order& order : plan.orders) {
     for (auto& [name, pod] : pods_) {
       const bool here = pod.view.uid == order.pod_uid && pod.agent != nullptr;
@@ -125,12 +126,16 @@ void SimWorld::CheckPlan(const Plan& plan, const JobView& view) {
       again.orders.size() != plan.orders.size() || again.creates.size() != plan.creates.size()) {
     Violate("two decisions on one view differ");
   }
-  const RoundStamp recorded{plan.status.term(), plan.status.round()};
+}
+
+// Of a plan whose status write succeeded.
+void SimWorld::CheckOrders(const Plan& plan, const JobView& view) {
+  const RoundStamp recorded{job.status.term(), job.status.round()};
   for (const Order& order : plan.orders) {
     if (const auto* go = std::get_if<GoOrder>(&order.what)) CheckGo(*go, view);
     const auto* prepare = std::get_if<PrepareOrder>(&order.what);
     if (prepare == nullptr) continue;
-    if (prepare->round != recorded) Violate("Prepare of a round that is not recorded");
+    if (prepare->round > recorded) Violate("Prepare of a round that is not recorded");
     const auto [known, first] =
         membership_of_round_.emplace(prepare->round.round, prepare->membership);
     rounds_opened += first;

@@ -69,6 +69,7 @@ class SimWorld {
   void Reconcile();
   bool CarryOut(const Plan& plan, const JobView& view, int64_t version);
   void CheckPlan(const Plan& plan, const JobView& view);
+  void CheckOrders(const Plan& plan, const JobView& view);
   void CheckGo(const GoOrder& order, const JobView& view);
   void Create(const CreatePod& create);
   void AdvancePods();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -110,12 +111,26 @@ Json ListSchema(const FieldDescriptor& field) {
   return schema;
 }
 
+// An API server runs a schema's rules over its defaults as they stand, so nested ones are written
+// out.
+void FillDefaults(const Json& schema, Json& value) {
+  if (!value.is_object() || !schema.contains("properties")) return;
+  for (const auto& [name, property] : schema["properties"].items()) {
+    if (!value.contains(name) && property.contains("default")) value[name] = property["default"];
+    if (value.contains(name)) FillDefaults(property, value[name]);
+  }
+}
+
 Json FieldSchemaJson(const FieldDescriptor& field) {
   Json schema = field.is_repeated() ? ListSchema(field) : ItemSchema(field);
   const std::string comment = CommentOf(field);
   if (!comment.empty()) schema["description"] = comment;
   const FieldSchema& options = SchemaOf(field);
-  if (!options.default_().empty()) schema["default"] = ParseOption(options.default_());
+  if (!options.default_().empty()) {
+    Json value = ParseOption(options.default_());
+    FillDefaults(schema, value);
+    schema["default"] = std::move(value);
+  }
   return schema;
 }
 

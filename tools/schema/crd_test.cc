@@ -68,7 +68,6 @@ TEST(MakeCrd, NamesTheKind) {
 
 TEST(MakeCrd, CarriesDefaultsBoundsAndEnums) {
   const Json workers = Spec()["properties"]["workers"];
-  EXPECT_EQ(workers["default"], Json::object());
   EXPECT_EQ(workers["properties"]["count"]["default"], 1);
   EXPECT_EQ(workers["properties"]["count"]["minimum"], 1);
   EXPECT_EQ(workers["properties"]["count"]["maximum"], 5000);
@@ -80,6 +79,16 @@ TEST(MakeCrd, CarriesDefaultsBoundsAndEnums) {
   EXPECT_EQ(dropout["exclusiveMaximum"], true);
   EXPECT_EQ(trainer["properties"]["optimizer"]["properties"]["name"]["enum"],
             Json::array({"adamw", "sgd"}));
+}
+
+// An API server refused the CRD when a rule met a default of {}: "no such key: gpus".
+TEST(MakeCrd, DefaultsOfObjectsAreWrittenOut) {
+  EXPECT_EQ(Spec()["properties"]["workers"]["default"],
+            *ParseJson(R"({"count": 1, "gpus": 0, "ranks": 1})"));
+  const Json trainer = Spec()["properties"]["trainer"]["properties"];
+  EXPECT_EQ(trainer["optimizer"]["default"]["momentum"], 0);
+  EXPECT_EQ(trainer["data"]["properties"]["tokenizer"]["default"],
+            *ParseJson(R"({"kind": "Byte"})"));
 }
 
 TEST(MakeCrd, DurationsHaveAPatternAndARule) {

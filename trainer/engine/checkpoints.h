@@ -12,7 +12,7 @@
 namespace muster::trainer {
 
 // Which rank writes, among how many.
-struct CheckpointWriter {
+struct SaveShare {
   v1alpha1::RoundId round;
   int rank = 0;
   int world_size = 1;
@@ -27,7 +27,7 @@ class Checkpoints {
   virtual std::vector<v1alpha1::CheckpointRef> List() = 0;
   // Copies this writer's share of the state and writes it in the background; returns after the
   // copy. Waits for an earlier one that is still being written.
-  virtual absl::Status Save(const TrainingState& state, const CheckpointWriter& writer) = 0;
+  virtual absl::Status Save(const TrainingState& state, const SaveShare& writer) = 0;
   // Whether nothing is being written, now or within `timeout`.
   virtual bool WaitIdle(absl::Duration timeout) = 0;
   // Gives up what is being written: its round is over and not all shares will come.

@@ -16,7 +16,7 @@ void Inbox::Push(v1alpha1::ToTrainer message) {
   if (message.has_prepare()) {
     ++prepares_;
     interrupt_ = true;
-    if (communicator_ != nullptr) communicator_->Abort("a new round is being prepared");
+    if (abort_) abort_("a new round is being prepared");
   }
   messages_.push_back(std::move(message));
   changed_.NotifyAll();
@@ -26,7 +26,7 @@ void Inbox::Close() {
   MutexLock lock(mu_);
   closed_ = true;
   interrupt_ = true;
-  if (communicator_ != nullptr) communicator_->Abort("the agent is gone");
+  if (abort_) abort_("the agent is gone");
   changed_.NotifyAll();
 }
 
@@ -49,10 +49,10 @@ std::optional<v1alpha1::ToTrainer> Inbox::Take() {
   return closed_ ? std::nullopt : TakeLocked();
 }
 
-void Inbox::SetCommunicator(Communicator* communicator) {
+void Inbox::SetAbort(Abort abort) {
   MutexLock lock(mu_);
-  communicator_ = communicator;
-  if (communicator_ != nullptr && interrupt_) communicator_->Abort("a new round is being prepared");
+  abort_ = std::move(abort);
+  if (abort_ && interrupt_) abort_("a new round is being prepared");
 }
 
 void SocketLink::Send(const v1alpha1::FromTrainer& message) {

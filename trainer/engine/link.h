@@ -3,14 +3,14 @@
 
 #include <atomic>
 #include <deque>
-#include <memory>
+#include <functional>
 #include <optional>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "base/link_frame.h"
 #include "base/mutex.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
-#include "trainer/comm/communicator.h"
 
 namespace muster::trainer {
 
@@ -35,9 +35,10 @@ class Inbox {
   std::optional<v1alpha1::ToTrainer> Take();
   // Raised while a Prepare waits to be taken, and for ever after Close.
   const std::atomic<bool>& interrupt() const { return interrupt_; }
-  // What to abort on interrupt; aborted at once if one is raised already. Null: nothing. It must
-  // stay alive until another is set.
-  void SetCommunicator(Communicator* communicator);
+  // How to end what the engine waits for, from any thread; called at once if an interrupt is raised
+  // already. What it uses must stay alive until another is set. Null: nothing.
+  using Abort = std::function<void(std::string_view why)>;
+  void SetAbort(Abort abort);
 
  private:
   std::optional<v1alpha1::ToTrainer> TakeLocked() MUSTER_REQUIRES(mu_);
@@ -48,7 +49,7 @@ class Inbox {
   std::deque<v1alpha1::ToTrainer> messages_ MUSTER_GUARDED_BY(mu_);
   int prepares_ MUSTER_GUARDED_BY(mu_) = 0;
   bool closed_ MUSTER_GUARDED_BY(mu_) = false;
-  Communicator* communicator_ MUSTER_GUARDED_BY(mu_) = nullptr;
+  Abort abort_ MUSTER_GUARDED_BY(mu_);
 };
 
 // The trainer's end of the socket pair.

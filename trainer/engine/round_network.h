@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "proto/muster/v1alpha1/round.pb.h"
@@ -10,17 +11,25 @@
 
 namespace muster::trainer {
 
-// The seam to how the ranks of a round find each other. Used from the engine's thread; Interrupt
-// from any.
+// One rank on its way into a round.
+class RoundConnector {
+ public:
+  virtual ~RoundConnector() = default;
+  // Meets the other ranks. Ends by the step deadline, or with Aborted during or after Abort().
+  virtual absl::StatusOr<std::unique_ptr<Communicator>> Connect() = 0;
+  // From any thread.
+  virtual void Abort(std::string_view why) = 0;
+};
+
+// The seam to how the ranks of a round find each other. Used from the engine's thread.
 class RoundNetwork {
  public:
   virtual ~RoundNetwork() = default;
   // Starts the store of the next round in this process, in place of an earlier one; its host:port.
   virtual absl::StatusOr<std::string> Serve() = 0;
-  // Meets the other ranks at the store. Ends by the step deadline.
-  virtual absl::StatusOr<std::unique_ptr<Communicator>> Connect(const v1alpha1::RoundId& round,
-                                                                const std::string& store, int rank,
-                                                                int world_size) = 0;
+  virtual std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
+                                                        const std::string& store, int rank,
+                                                        int world_size) = 0;
 };
 
 }  // namespace muster::trainer

@@ -78,7 +78,7 @@ void Trainer::Obey(const v1alpha1::ToTrainer& message) {
 void Trainer::LeaveRound() {
   if (communicator_ == nullptr) return;
   communicator_->Abort("this rank left the round");
-  parts_.inbox.SetCommunicator(nullptr);
+  parts_.inbox.SetAbort(nullptr);
   engine_.EndRound();
   communicator_.reset();
   reporter_.Flush(true);
@@ -156,9 +156,12 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
 
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
   if (go.endpoints().empty()) return absl::InvalidArgumentError("the round has no endpoints");
-  MUSTER_ASSIGN_OR_RETURN(communicator_,
-                          parts_.network.Connect(round_, go.endpoints(0), rank_, world_size_));
-  parts_.inbox.SetCommunicator(communicator_.get());
+  const auto connector = parts_.network.MakeConnector(round_, go.endpoints(0), rank_, world_size_);
+  parts_.inbox.SetAbort([&connector](std::string_view why) { connector->Abort(why); });
+  auto connected = connector->Connect();
+  parts_.inbox.SetAbort(nullptr);
+  MUSTER_ASSIGN_OR_RETURN(communicator_, std::move(connected));
+  parts_.inbox.SetAbort([this](std::string_view why) { communicator_->Abort(why); });
   MUSTER_FAILPOINT("trainer.during_join");
   MUSTER_RETURN_IF_ERROR(Restore(go.resume(), bad_checkpoint));
   const bool live = go.resume().source() == ResumePoint::LIVE;
@@ -271,7 +274,7 @@ bool Trainer::SaveIsDue(const v1alpha1::StepDecision& decision) const {
                                    decision.version().step() % settings_.save_every_steps == 0);
 }
 
-void Trainer::Save(const CheckpointWriter& writer) {
+void Trainer::Save(const SaveShare& writer) {
   if (parts_.checkpoints == nullptr) return;
   const PhaseScope checkpoint(parts_.timer, Phase::kCheckpoint);
   saved_at_ = parts_.clock.Monotonic();

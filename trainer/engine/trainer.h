@@ -82,7 +82,7 @@ class Trainer {
   void Finish(bool succeeded, const std::string& message);
   void LeaveRound();
 
-  void Save(const CheckpointWriter& writer);
+  void Save(const SaveShare& writer);
   bool SaveIsDue(const v1alpha1::StepDecision& decision) const;
   v1alpha1::RankPosition Position();
   bool IsFirst() const { return rank_ == 0; }

@@ -1,0 +1,169 @@
+#include "trainer/engine/checkpoint_store.h"
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "ATen/Parallel.h"
+#include "ATen/Version.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/checkpoint_listing.h"
+#include "base/hash.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "torch/version.h"
+#include "trainer/checkpoint/data_type.h"
+#include "trainer/checkpoint/reader.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr size_t kMostListed = 16;
+
+DataType TypeOf(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? DataType::kF64 : DataType::kF32;
+}
+
+std::vector<SnapshotTensor> AllTensors(const TrainingState& state) {
+  std::vector<SnapshotTensor> out;
+  const auto add = [&](const std::vector<NamedTensor>& tensors, TensorGroup group) {
+    for (const NamedTensor& t : tensors) {
+      const auto* data = static_cast<const std::byte*>(t.tensor.const_data_ptr());
+      out.push_back({.name = t.name,
+                     .group = group,
+                     .type = TypeOf(t.tensor),
+                     .shape = t.tensor.sizes().vec(),
+                     .bytes = {data, t.tensor.nbytes()}});
+    }
+  };
+  add(state.Parameters(), TensorGroup::kModel);
+  add(state.OptimizerTensors(), TensorGroup::kOptimizer);
+  return out;
+}
+
+std::string TokenizerChecksum(const RunIdentity& identity) {
+  return identity.tokenizer_json.empty() ? "" : ToHex(Hash64(identity.tokenizer_json));
+}
+
+// The first rank's writer speaks to the agent; other ranks' shares are no checkpoints.
+CheckpointWriter::Report ReportTo(Outbox& outbox, const std::atomic<bool>& is_first) {
+  return [&outbox, &is_first](const v1alpha1::CheckpointReport& report) {
+    if (!is_first) return;
+    v1alpha1::FromTrainer message;
+    *message.mutable_checkpoint() = report;
+    outbox.Send(message);
+  };
+}
+
+}  // namespace
+
+Json DeterminismRecord(const TrainingOptions& options) {
+  return {{"generator", "philox4x32-10"},
+          {"deterministic", options.deterministic},
+          {"threads", at::get_num_threads()},
+          {"instructionSet", at::get_cpu_capability()},
+          {"torch", TORCH_VERSION},
+          {"microBatch", options.micro_batch},
+          {"microBatches", options.micro_batches},
+          {"sequence", options.sequence}};
+}
+
+CheckpointStore::CheckpointStore(Files& files, const Clock& clock, std::string uri, int keep,
+                                 RunIdentity identity, Outbox& outbox)
+    : files_(files),
+      clock_(clock),
+      uri_(std::move(uri)),
+      identity_(std::move(identity)),
+      writer_(files, clock, {.uri = uri_, .keep = keep}, ReportTo(outbox, is_first_)) {}
+
+std::vector<v1alpha1::CheckpointRef> CheckpointStore::List() {
+  std::vector<v1alpha1::CheckpointRef> out;
+  const auto listings = ListCheckpoints(files_, uri_);
+  if (!listings.ok()) {
+    MUSTER_LOG(WARN, "could not list checkpoints", {"uri", uri_}, {"error", listings.status()});
+    return out;
+  }
+  for (const CheckpointListing& listing : *listings) {
+    if (!listing.complete || out.size() == kMostListed) continue;
+    v1alpha1::CheckpointRef& ref = out.emplace_back();
+    ref.set_directory(listing.directory);
+    ref.mutable_version()->set_step(listing.step);
+    ref.mutable_version()->set_attempt(listing.attempt);
+  }
+  return out;
+}
+
+absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
+                                                  const SaveShare& share) const {
+  const TrainingOptions& options = state.options();
+  RunRecord record;
+  record.job = identity_.job;
+  record.job_uid = identity_.job_uid;
+  record.step = state.applied()->step();
+  record.attempt = state.applied()->attempt();
+  record.term = share.round.term();
+  record.round = share.round.round();
+  record.updates = state.updates();
+  record.writers = share.world_size;
+  record.seed = options.seed;
+  record.data_position = record.step * options.micro_batches * options.micro_batch;
+  record.vocabulary = identity_.vocabulary;
+  record.tokenizer_checksum = TokenizerChecksum(identity_);
+  record.created = absl::FormatTime(absl::RFC3339_sec, clock_.Wall(), absl::UTCTimeZone());
+  record.layout = {{"data", share.world_size}};
+  MUSTER_ASSIGN_OR_RETURN(record.model, ParseJson(state.model().config_json));
+  record.random = DeterminismRecord(options);
+  return record;
+}
+
+absl::Status CheckpointStore::Save(const TrainingState& state, const SaveShare& share) {
+  Snapshot snapshot;
+  MUSTER_ASSIGN_OR_RETURN(snapshot.run, Record(state, share));
+  snapshot.writer = share.rank;
+  std::vector<SnapshotTensor> all = AllTensors(state);
+  std::vector<uint64_t> sizes;
+  for (const SnapshotTensor& tensor : all) sizes.push_back(tensor.bytes.size());
+  const std::vector<int> writers = AssignWriters(sizes, share.world_size);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (writers[i] == share.rank) snapshot.tensors.push_back(std::move(all[i]));
+  }
+  if (!identity_.tokenizer_json.empty()) {
+    snapshot.documents["tokenizer.json"] = identity_.tokenizer_json;
+  }
+  MUSTER_RETURN_IF_ERROR(writer_.WaitIdle(absl::InfiniteFuture()));
+  is_first_ = share.rank == 0;
+  return writer_.Begin(snapshot);
+}
+
+bool CheckpointStore::WaitIdle(absl::Duration timeout) {
+  if (timeout == absl::ZeroDuration()) return !writer_.busy();
+  return writer_.WaitIdle(clock_.Monotonic() + timeout).ok();
+}
+
+absl::Status CheckpointStore::Load(const v1alpha1::CheckpointRef& checkpoint,
+                                   TrainingState& state) {
+  MUSTER_ASSIGN_OR_RETURN(const auto reader,
+                          CheckpointReader::Open(files_, JoinPath(uri_, checkpoint.directory())));
+  const RunRecord& run = reader->manifest().run;
+  MUSTER_ASSIGN_OR_RETURN(const Json model, ParseJson(state.model().config_json));
+  MUSTER_RETURN_IF_ERROR(
+      CheckCompatible(run, model, identity_.vocabulary, TokenizerChecksum(identity_)));
+  if (state.options().deterministic && run.random != DeterminismRecord(state.options())) {
+    MUSTER_LOG(
+        WARN, "resuming equal to tolerance, not bitwise: the run was deterministic elsewhere",
+        {"saved", DumpJson(run.random)}, {"here", DumpJson(DeterminismRecord(state.options()))});
+  }
+  for (const SnapshotTensor& tensor : AllTensors(state)) {
+    auto* into = const_cast<std::byte*>(tensor.bytes.data());  // the state's own memory
+    MUSTER_RETURN_IF_ERROR(
+        reader->Read(tensor.name, tensor.type, tensor.shape, {into, tensor.bytes.size()}));
+  }
+  v1alpha1::Version version;
+  version.set_step(run.step);
+  version.set_attempt(run.attempt);
+  state.Adopt(version, run.updates);
+  return absl::OkStatus();
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,56 @@
+#include "trainer/engine/gloo_network.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "trainer/comm/gloo_communicator.h"
+#include "trainer/comm/round_store.h"
+
+namespace muster::trainer {
+namespace {
+
+class Connector final : public RoundConnector {
+ public:
+  explicit Connector(GlooOptions options) : connector_(std::move(options)) {}
+  absl::StatusOr<std::unique_ptr<Communicator>> Connect() override { return connector_.Connect(); }
+  void Abort(std::string_view why) override { connector_.Abort(why); }
+
+ private:
+  GlooConnector connector_;
+};
+
+class GlooNetwork final : public RoundNetwork {
+ public:
+  GlooNetwork(std::string host, absl::Duration deadline)
+      : host_(std::move(host)), deadline_(deadline) {}
+
+  absl::StatusOr<std::string> Serve() override {
+    MUSTER_ASSIGN_OR_RETURN(store_, StartRoundStore(host_));
+    return store_->endpoint();
+  }
+  std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
+                                                const std::string& store, int rank,
+                                                int world_size) override {
+    return std::make_unique<Connector>(
+        GlooOptions{.store = store,
+                    .rank = rank,
+                    .size = world_size,
+                    .tag = absl::StrCat(round.term(), ".", round.round()),
+                    .host = host_,
+                    .deadline = deadline_});
+  }
+
+ private:
+  const std::string host_;
+  const absl::Duration deadline_;
+  std::unique_ptr<RoundStore> store_;
+};
+
+}  // namespace
+
+std::unique_ptr<RoundNetwork> MakeGlooNetwork(std::string host, absl::Duration deadline) {
+  return std::make_unique<GlooNetwork>(std::move(host), deadline);
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,18 @@
+#ifndef MUSTER_TRAINER_ENGINE_GLOO_NETWORK_H_
+#define MUSTER_TRAINER_ENGINE_GLOO_NETWORK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "trainer/engine/round_network.h"
+
+namespace muster::trainer {
+
+// Rounds over TCP between CPU processes. `host`: this process's address, as the other ranks reach
+// it. `deadline` bounds every wait for them.
+std::unique_ptr<RoundNetwork> MakeGlooNetwork(std::string host, absl::Duration deadline);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_GLOO_NETWORK_H_

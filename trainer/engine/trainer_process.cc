@@ -1,0 +1,126 @@
+#include "trainer/engine/trainer_process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "planner/model_presets.h"
+#include "trainer/data/tensor_feed.h"
+#include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/gloo_network.h"
+#include "trainer/engine/memory_check.h"
+#include "trainer/model/gpt2.h"
+
+namespace muster::trainer {
+namespace {
+
+DatasetOptions ReadData(const v1alpha1::DataSpec& spec, int64_t sequence,
+                        const std::string& cache_directory) {
+  DatasetOptions data;
+  data.path = spec.uri();
+  if (spec.format() == "Bytes") data.format = DatasetOptions::Format::kBytes;
+  if (spec.format() == "Tokens") data.format = DatasetOptions::Format::kTokens;
+  if (spec.token_type() == "U32") data.token_type = TokenType::kU32;
+  if (spec.tokenizer().kind() == "Bpe") data.tokenizer = DatasetOptions::TokenizerKind::kBpe;
+  data.tokenizer_path = spec.tokenizer().uri();
+  data.tokenizer_vocabulary = static_cast<uint32_t>(spec.tokenizer().vocabulary());
+  data.validation = spec.has_validation() ? spec.validation() : 0.05;
+  data.sequence = sequence;
+  data.cache_directory = cache_directory;
+  return data;
+}
+
+}  // namespace
+
+absl::Status TrainerProcess::OpenData(const v1alpha1::TrainerSpec& spec,
+                                      const ProcessOptions& options, Files& files) {
+  const TrainingOptions& training = config_.training;
+  MUSTER_ASSIGN_OR_RETURN(dataset_, OpenDataset(files, ReadData(spec.data(), training.sequence,
+                                                                options.cache_directory)));
+  MUSTER_ASSIGN_OR_RETURN(source_, BatchSource::Create(dataset_.training, dataset_.validation,
+                                                       {.sequence = training.sequence,
+                                                        .micro_batch = training.micro_batch,
+                                                        .micro_batches = training.micro_batches,
+                                                        .seed = training.seed,
+                                                        .prefetch = 4}));
+  if (source_->validation_batches() == 0) config_.settings.validate_batches = 0;
+  config_.settings.validate_batches = static_cast<int>(
+      std::min<int64_t>(config_.settings.validate_batches, source_->validation_batches()));
+  feed_ = std::make_unique<TensorFeed>(*source_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec& spec,
+                                                 const ProcessOptions& options, Files& files) {
+  MUSTER_ASSIGN_OR_RETURN(
+      const planner::ModelShape shape,
+      planner::ResolveModel(spec.trainer().model(), static_cast<int32_t>(dataset_.vocabulary)));
+  const TrainingOptions& training = config_.training;
+  if (training.sequence > shape.positions) {
+    return absl::InvalidArgumentError(absl::StrCat("train.sequence: ", training.sequence,
+                                                   " is longer than the model's ", shape.positions,
+                                                   " positions"));
+  }
+  MUSTER_RETURN_IF_ERROR(CheckMemory(
+      planner::EstimateMemory(shape, config_.precision, static_cast<int32_t>(training.micro_batch),
+                              static_cast<int32_t>(training.sequence), config_.optimizer),
+      options.ranks_starting, AvailableMemory(files)));
+  vocabulary_ = shape.vocabulary;
+  return MakeGpt2({.layers = shape.layers,
+                   .heads = shape.heads,
+                   .width = shape.width,
+                   .positions = shape.positions,
+                   .vocabulary = shape.vocabulary,
+                   .dropout = shape.dropout});
+}
+
+void TrainerProcess::Announce() const {
+  MUSTER_LOG(INFO, "data opened", {"training_tokens", dataset_.training.size()},
+             {"validation_tokens", dataset_.validation.size()}, {"vocabulary", vocabulary_},
+             {"unigram_entropy", dataset_.unigram_entropy});
+  if (config_.training.deterministic) {
+    MUSTER_LOG(INFO, "deterministic mode fixes",
+               {"record", DumpJson(DeterminismRecord(config_.training))});
+  }
+}
+
+absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
+    const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
+    const Clock& clock, Inbox& inbox, Outbox& outbox, StepGauge& gauge) {
+  std::unique_ptr<TrainerProcess> process(new TrainerProcess(clock));
+  const v1alpha1::TrainingJobSpec& spec = configure.spec();
+  MUSTER_ASSIGN_OR_RETURN(process->config_, ReadRunConfig(spec, configure.local_rank()));
+  MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
+  MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options, files));
+  MUSTER_ASSIGN_OR_RETURN(process->state_,
+                          TrainingState::Create(std::move(model), process->config_.training));
+  process->network_ = MakeGlooNetwork(options.host, process->config_.step_deadline);
+  if (!spec.checkpoint().uri().empty()) {
+    const Tokenizer* tokenizer = process->dataset_.tokenizer.get();
+    process->checkpoints_ = std::make_unique<CheckpointStore>(
+        files, clock, spec.checkpoint().uri(),
+        spec.checkpoint().has_keep() ? spec.checkpoint().keep() : 3,
+        RunIdentity{.job = configure.job(),
+                    .job_uid = configure.job_uid(),
+                    .tokenizer_json = tokenizer == nullptr ? "" : tokenizer->json(),
+                    .vocabulary = process->vocabulary_},
+        outbox);
+  }
+  process->Announce();
+  process->trainer_ = std::make_unique<Trainer>(
+      process->config_.settings, Trainer::Parts{.state = *process->state_,
+                                                .feed = *process->feed_,
+                                                .network = *process->network_,
+                                                .checkpoints = process->checkpoints_.get(),
+                                                .inbox = inbox,
+                                                .outbox = outbox,
+                                                .gauge = gauge,
+                                                .timer = process->timer_,
+                                                .clock = clock});
+  return process;
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,68 @@
+#ifndef MUSTER_TRAINER_ENGINE_TRAINER_PROCESS_H_
+#define MUSTER_TRAINER_ENGINE_TRAINER_PROCESS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
+#include "trainer/data/batch_source.h"
+#include "trainer/data/dataset.h"
+#include "trainer/engine/batch_feed.h"
+#include "trainer/engine/checkpoints.h"
+#include "trainer/engine/heartbeat.h"
+#include "trainer/engine/link.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/round_network.h"
+#include "trainer/engine/run_config.h"
+#include "trainer/engine/trainer.h"
+#include "trainer/engine/training_state.h"
+
+namespace muster::trainer {
+
+// What a trainer process gets from its surroundings.
+struct ProcessOptions {
+  // This process's address, as the other ranks reach it.
+  std::string host = "127.0.0.1";
+  // Where tokenised data is kept between starts; empty: nowhere.
+  std::string cache_directory;
+  // Ranks that start now beside this one and need as much memory.
+  int ranks_starting = 1;
+};
+
+// All parts of one rank, built from its agent's Configure: data, model, state, network,
+// checkpoints. The model's memory is checked before any of it is allocated. Not thread-safe.
+class TrainerProcess {
+ public:
+  // `files`, `clock`, `inbox`, `outbox` and `gauge` outlive this.
+  static absl::StatusOr<std::unique_ptr<TrainerProcess>> Create(
+      const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
+      const Clock& clock, Inbox& inbox, Outbox& outbox, StepGauge& gauge);
+
+  Trainer& trainer() { return *trainer_; }
+
+ private:
+  explicit TrainerProcess(const Clock& clock) : timer_(clock, Phase::kInit) {}
+  absl::Status OpenData(const v1alpha1::TrainerSpec& spec, const ProcessOptions& options,
+                        Files& files);
+  absl::StatusOr<Model> BuildModel(const v1alpha1::TrainingJobSpec& spec,
+                                   const ProcessOptions& options, Files& files);
+  void Announce() const;
+
+  PhaseTimer timer_;
+  RunConfig config_;
+  Dataset dataset_;
+  int64_t vocabulary_ = 0;  // the model's
+  std::unique_ptr<BatchSource> source_;
+  std::unique_ptr<BatchFeed> feed_;
+  std::unique_ptr<TrainingState> state_;
+  std::unique_ptr<RoundNetwork> network_;
+  std::unique_ptr<Checkpoints> checkpoints_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TRAINER_PROCESS_H_

@@ -1,0 +1,228 @@
+#include "trainer/engine/trainer.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "trainer/engine/trainer_testing.h"
+
+namespace muster::trainer {
+namespace {
+
+using v1alpha1::FromTrainer;
+using v1alpha1::ResumePoint;
+
+constexpr int64_t kSteps = 40;
+
+TrainingOptions Options() {
+  TrainingOptions options = TinyOptions();
+  options.deterministic = true;
+  return options;
+}
+
+ResumePoint Fresh(int64_t attempt) {
+  ResumePoint resume;
+  resume.set_source(ResumePoint::FRESH);
+  resume.set_next_attempt(attempt);
+  return resume;
+}
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<ThreadTrainer> Start() {
+    return std::make_unique<ThreadTrainer>(Options(), settings_, rounds_, disk_);
+  }
+  // Prepares a round among `ranks` and returns where they stand.
+  std::vector<v1alpha1::RankPosition> Prepare(const std::vector<ThreadTrainer*>& ranks) {
+    ++round_;
+    const int world = static_cast<int>(ranks.size());
+    for (int r = 0; r < world; ++r) ranks[r]->Prepare(round_, r, world);
+    std::vector<v1alpha1::RankPosition> positions;
+    for (ThreadTrainer* rank : ranks) positions.push_back(rank->AwaitReady());
+    return positions;
+  }
+  void Go(const std::vector<ThreadTrainer*>& ranks, const ResumePoint& resume) {
+    for (ThreadTrainer* rank : ranks) rank->Go(round_, resume);
+    for (ThreadTrainer* rank : ranks) {
+      const v1alpha1::WorkerJoined joined = rank->AwaitJoined();
+      EXPECT_EQ(joined.error(), "");
+      EXPECT_EQ(joined.round().round(), round_);
+    }
+  }
+  // The undisturbed run of one rank.
+  std::vector<int64_t> Undisturbed() {
+    const std::unique_ptr<ThreadTrainer> alone = Start();
+    Prepare({alone.get()});
+    Go({alone.get()}, Fresh(1));
+    EXPECT_TRUE(alone->AwaitFinished().succeeded());
+    alone->Kill();
+    return WeightsOf(*alone);
+  }
+  // Without the last number: attempts differ between histories.
+  static std::vector<int64_t> WeightsOf(ThreadTrainer& trainer) {
+    std::vector<int64_t> digest = trainer.state().Digest();
+    digest.pop_back();
+    return digest;
+  }
+  // Waits until rank 0 has reported `step`.
+  static void AwaitStep(ThreadTrainer& first, int64_t step) {
+    while (true) {
+      const FromTrainer message = first.outbox().Await(FromTrainer::kSteps);
+      if (message.steps().steps().rbegin()->version().step() >= step) return;
+    }
+  }
+
+  TrainerSettings settings_{.steps = kSteps, .validate_every = 20, .validate_batches = 2};
+  ThreadNetwork::Rounds rounds_;
+  MemoryCheckpoints::Disk disk_;
+  int64_t round_ = 0;
+};
+
+TEST_F(TrainerTest, TwoRanksTrainToTheEndAndReportEveryStepOnce) {
+  auto a = Start(), b = Start();
+  for (const auto& position : Prepare({a.get(), b.get()})) {
+    EXPECT_FALSE(position.has_applied());
+    EXPECT_EQ(position.checkpoints_size(), 0);
+  }
+  Go({a.get(), b.get()}, Fresh(1));
+  for (ThreadTrainer* rank : {a.get(), b.get()}) {
+    const v1alpha1::TrainerFinished finished = rank->AwaitFinished();
+    EXPECT_TRUE(finished.succeeded()) << finished.message();
+    EXPECT_EQ(finished.version().step(), kSteps);
+    EXPECT_GT(finished.times().compute(), 0.0);
+  }
+  const std::vector<v1alpha1::StepReport> reports = a->outbox().Reports();
+  ASSERT_EQ(reports.size(), kSteps);
+  for (int64_t i = 0; i < kSteps; ++i) {
+    EXPECT_EQ(reports[i].version().step(), i + 1);
+    EXPECT_EQ(reports[i].has_validation_loss(), (i + 1) % 20 == 0);
+    EXPECT_TRUE(reports[i].applied());
+  }
+  EXPECT_LT(reports.back().loss(), reports.front().loss());
+  EXPECT_TRUE(b->outbox().Reports().empty());
+  a->Kill();
+  b->Kill();
+  EXPECT_EQ(WeightsOf(*a), WeightsOf(*b));
+  EXPECT_EQ(WeightsOf(*a), Undisturbed());
+  EXPECT_EQ(disk_.saved.size(), 1) << "the last step is saved";
+}
+
+// Survivors go on in place, the replacement gets the state from one of them, and the weights end as
+// if nothing had happened.
+TEST_F(TrainerTest, AReplacementReceivesTheStateOfASurvivor) {
+  auto a = Start(), b = Start(), c = Start();
+  Prepare({a.get(), b.get(), c.get()});
+  Go({a.get(), b.get(), c.get()}, Fresh(1));
+  AwaitStep(*a, 5);
+  b->Kill();
+  EXPECT_EQ(a->outbox().Await(FromTrainer::kStalled).stalled().error(), "a peer is gone");
+  auto d = Start();
+  const auto positions = Prepare({a.get(), d.get(), c.get()});
+  ASSERT_TRUE(positions[0].has_applied());
+  ASSERT_TRUE(positions[2].has_applied());
+  EXPECT_FALSE(positions[1].has_applied());
+  // As the operator decides: the newest version, or a relay to those one step behind.
+  const bool a_ahead = positions[0].applied().step() >= positions[2].applied().step();
+  const auto& ahead = positions[a_ahead ? 0 : 2];
+  const auto& behind = positions[a_ahead ? 2 : 0];
+  ResumePoint resume;
+  resume.set_source(ResumePoint::LIVE);
+  *resume.mutable_version() = ahead.applied();
+  resume.set_donor(0);
+  resume.add_receivers(1);
+  resume.set_next_attempt(2);
+  if (behind.applied().step() < ahead.applied().step()) {
+    ASSERT_EQ(behind.sealed().step(), ahead.applied().step());
+    *resume.mutable_relay() = ahead.decisions(0);
+  }
+  Go({a.get(), d.get(), c.get()}, resume);
+  for (ThreadTrainer* rank : {a.get(), d.get(), c.get()}) {
+    EXPECT_TRUE(rank->AwaitFinished().succeeded());
+    rank->Kill();
+  }
+  const std::vector<int64_t> want = Undisturbed();
+  for (ThreadTrainer* rank : {a.get(), d.get(), c.get()}) EXPECT_EQ(WeightsOf(*rank), want);
+}
+
+TEST_F(TrainerTest, AStopWithSaveEndsAllRanksAfterTheSameStepAndACheckpointResumesOnOneMore) {
+  auto a = Start(), b = Start();
+  Prepare({a.get(), b.get()});
+  Go({a.get(), b.get()}, Fresh(1));
+  AwaitStep(*a, 3);
+  b->Stop(true);  // one rank's agent is enough
+  const v1alpha1::TrainerFinished of_a = a->AwaitFinished(), of_b = b->AwaitFinished();
+  EXPECT_TRUE(of_a.succeeded());
+  EXPECT_EQ(of_a.message(), "stopped");
+  EXPECT_EQ(of_a.version().step(), of_b.version().step());
+  ASSERT_LT(of_a.version().step(), kSteps);
+
+  auto c = Start(), d = Start(), e = Start();
+  const auto positions = Prepare({c.get(), d.get(), e.get()});
+  ASSERT_EQ(positions[0].checkpoints_size(), 1);
+  EXPECT_EQ(positions[0].checkpoints(0).version().step(), of_a.version().step());
+  ResumePoint resume;
+  resume.set_source(ResumePoint::CHECKPOINT);
+  *resume.mutable_checkpoint() = positions[0].checkpoints(0);
+  resume.set_next_attempt(5);
+  Go({c.get(), d.get(), e.get()}, resume);
+  for (ThreadTrainer* rank : {c.get(), d.get(), e.get()}) {
+    EXPECT_TRUE(rank->AwaitFinished().succeeded());
+    rank->Kill();
+  }
+  EXPECT_EQ(WeightsOf(*d), Undisturbed());
+}
+
+TEST_F(TrainerTest, ABadCheckpointIsNamedAndAnotherRoundGoesOn) {
+  auto a = Start();
+  Prepare({a.get()});
+  ResumePoint resume;
+  resume.set_source(ResumePoint::CHECKPOINT);
+  resume.mutable_checkpoint()->set_directory("step-000000007");
+  a->Go(round_, resume);
+  const v1alpha1::WorkerJoined joined = a->AwaitJoined();
+  EXPECT_EQ(joined.error(), "no such checkpoint");
+  EXPECT_EQ(joined.bad_checkpoint(), "step-000000007");
+  EXPECT_FALSE(Prepare({a.get()})[0].has_applied());
+  Go({a.get()}, Fresh(2));
+  EXPECT_TRUE(a->AwaitFinished().succeeded());
+}
+
+TEST_F(TrainerTest, RanksWithDifferentWeightsDoNotGoOn) {
+  settings_.steps = 3;
+  auto a = Start(), b = Start();
+  Prepare({a.get(), b.get()});
+  Go({a.get(), b.get()}, Fresh(1));
+  EXPECT_TRUE(a->AwaitFinished().succeeded());
+  EXPECT_TRUE(b->AwaitFinished().succeeded());
+  b->state().units()[1].values()[0].add_(1.0);
+  const auto positions = Prepare({a.get(), b.get()});
+  ResumePoint resume;
+  resume.set_source(ResumePoint::LIVE);
+  *resume.mutable_version() = positions[0].applied();
+  resume.set_next_attempt(2);
+  a->Go(round_, resume);
+  b->Go(round_, resume);
+  const std::string want =
+      "rank 1 and rank 0 differ in unit " + a->state().units()[1].layout().name;
+  EXPECT_EQ(a->AwaitJoined().error(), want);
+  EXPECT_EQ(b->AwaitJoined().error(), want);
+  // The rank that differs asks for the state in the next round.
+  const auto after = Prepare({a.get(), b.get()});
+  EXPECT_TRUE(after[0].has_applied());
+  EXPECT_FALSE(after[1].has_applied());
+}
+
+TEST_F(TrainerTest, ANewerPrepareSupersedesAndAnOlderOneIsIgnored) {
+  auto a = Start();
+  Prepare({a.get()});
+  round_ = 7;
+  Prepare({a.get()});
+  a->Prepare(3, 0, 1);
+  a->Go(3, Fresh(1));
+  Go({a.get()}, Fresh(1));
+  EXPECT_TRUE(a->AwaitFinished().succeeded());
+}
+
+}  // namespace
+}  // namespace muster::trainer

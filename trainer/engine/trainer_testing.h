@@ -1,0 +1,213 @@
+#ifndef MUSTER_TRAINER_ENGINE_TRAINER_TESTING_H_
+#define MUSTER_TRAINER_ENGINE_TRAINER_TESTING_H_
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
+#include "trainer/engine/checkpoints.h"
+#include "trainer/engine/round_network.h"
+#include "trainer/engine/testing.h"
+#include "trainer/engine/thread_communicator.h"
+#include "trainer/engine/trainer.h"
+
+namespace muster::trainer {
+
+// Rounds among threads: a round's communicators are made when its first rank comes.
+class ThreadNetwork final : public RoundNetwork {
+ public:
+  struct Rounds {
+    Mutex mu;
+    std::map<int64_t, std::vector<std::unique_ptr<Communicator>>> communicators
+        MUSTER_GUARDED_BY(mu);
+  };
+  explicit ThreadNetwork(Rounds& rounds) : rounds_(rounds) {}
+
+  absl::StatusOr<std::string> Serve() override { return "thread:1"; }
+  std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
+                                                const std::string& store, int rank,
+                                                int world_size) override {
+    struct Connector final : RoundConnector {
+      absl::StatusOr<std::unique_ptr<Communicator>> Connect() override {
+        return std::move(communicator);
+      }
+      void Abort(std::string_view why) override { communicator->Abort(why); }
+      std::unique_ptr<Communicator> communicator;
+    };
+    auto connector = std::make_unique<Connector>();
+    MutexLock lock(rounds_.mu);
+    auto& of_round = rounds_.communicators[round.round()];
+    if (of_round.empty()) of_round = MakeThreadCommunicators(world_size);
+    connector->communicator = std::move(of_round[static_cast<size_t>(rank)]);
+    return connector;
+  }
+
+ private:
+  Rounds& rounds_;
+};
+
+// Checkpoints in memory, seen by all ranks. Rank 0's copy is the checkpoint.
+class MemoryCheckpoints final : public Checkpoints {
+ public:
+  struct Saved {
+    v1alpha1::Version version;
+    int64_t updates = 0;
+    std::vector<at::Tensor> tensors;
+  };
+  struct Disk {
+    Mutex mu;
+    std::map<std::string, Saved> saved MUSTER_GUARDED_BY(mu);
+  };
+  explicit MemoryCheckpoints(Disk& disk) : disk_(disk) {}
+
+  std::vector<v1alpha1::CheckpointRef> List() override {
+    MutexLock lock(disk_.mu);
+    std::vector<v1alpha1::CheckpointRef> out;
+    for (auto it = disk_.saved.rbegin(); it != disk_.saved.rend(); ++it) {
+      out.emplace_back().set_directory(it->first);
+      *out.back().mutable_version() = it->second.version;
+    }
+    return out;
+  }
+  absl::Status Save(const TrainingState& state, const SaveShare& share) override {
+    if (share.rank != 0) return absl::OkStatus();
+    Saved saved{*state.applied(), state.updates(), {}};
+    for (const NamedTensor& flat : state.FlatTensors())
+      saved.tensors.push_back(flat.tensor.clone());
+    MutexLock lock(disk_.mu);
+    disk_.saved["step-" + std::to_string(1000000 + state.applied()->step())] = std::move(saved);
+    return absl::OkStatus();
+  }
+  bool WaitIdle(absl::Duration) override { return true; }
+  void Abandon() override {}
+  absl::Status Load(const v1alpha1::CheckpointRef& checkpoint, TrainingState& state) override {
+    MutexLock lock(disk_.mu);
+    const auto it = disk_.saved.find(checkpoint.directory());
+    if (it == disk_.saved.end()) return absl::NotFoundError("no such checkpoint");
+    const auto flat = state.FlatTensors();
+    for (size_t i = 0; i < flat.size(); ++i) flat[i].tensor.copy_(it->second.tensors[i]);
+    state.Adopt(it->second.version, it->second.updates);
+    return absl::OkStatus();
+  }
+
+ private:
+  Disk& disk_;
+};
+
+// What a trainer said; the test waits for more.
+class RecordingOutbox final : public Outbox {
+ public:
+  void Send(const v1alpha1::FromTrainer& message) override {
+    MutexLock lock(mu_);
+    messages_.push_back(message);
+    changed_.NotifyAll();
+  }
+  // The next message of this kind, waiting for it; those before it are dropped from the queue, step
+  // reports are collected.
+  v1alpha1::FromTrainer Await(v1alpha1::FromTrainer::KindCase kind) {
+    MutexLock lock(mu_);
+    while (true) {
+      while (next_ < messages_.size()) {
+        const v1alpha1::FromTrainer& message = messages_[next_++];
+        if (message.kind_case() == kind) return message;
+      }
+      changed_.Wait(mu_);
+    }
+  }
+  std::vector<v1alpha1::StepReport> Reports() {
+    MutexLock lock(mu_);
+    std::vector<v1alpha1::StepReport> out;
+    for (const auto& message : messages_) {
+      out.insert(out.end(), message.steps().steps().begin(), message.steps().steps().end());
+    }
+    return out;
+  }
+
+ private:
+  Mutex mu_;
+  CondVar changed_;
+  std::vector<v1alpha1::FromTrainer> messages_ MUSTER_GUARDED_BY(mu_);
+  size_t next_ MUSTER_GUARDED_BY(mu_) = 0;
+};
+
+// One trainer on a thread of its own. Kill() ends it as the loss of its process would.
+class ThreadTrainer {
+ public:
+  ThreadTrainer(const TrainingOptions& options, TrainerSettings settings,
+                ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk)
+      : state_(*TrainingState::Create(*MakeGpt2(TinyGpt2(0.1)), options)),
+        feed_(options, TinyGpt2(0.1).vocabulary),
+        network_(rounds),
+        checkpoints_(disk),
+        trainer_(std::make_unique<Trainer>(
+            settings, Trainer::Parts{*state_, feed_, network_, &checkpoints_, inbox_, outbox_,
+                                     gauge_, timer_, Clock::Real()})),
+        thread_([this] {
+          while (trainer_->RunOnce()) {
+          }
+          trainer_.reset();
+        }) {}
+  ~ThreadTrainer() { Kill(); }
+
+  void Kill() {
+    inbox_.Close();
+    if (thread_.joinable()) thread_.join();
+  }
+  void Prepare(int64_t round, int rank, int world_size) {
+    v1alpha1::ToTrainer message;
+    message.mutable_prepare()->mutable_round()->set_round(round);
+    message.mutable_prepare()->set_rank(rank);
+    message.mutable_prepare()->set_world_size(world_size);
+    inbox_.Push(message);
+  }
+  void Go(int64_t round, const v1alpha1::ResumePoint& resume) {
+    v1alpha1::ToTrainer message;
+    message.mutable_go()->mutable_round()->set_round(round);
+    message.mutable_go()->add_endpoints("thread:1");
+    *message.mutable_go()->mutable_resume() = resume;
+    inbox_.Push(message);
+  }
+  void Stop(bool save) {
+    v1alpha1::ToTrainer message;
+    message.mutable_stop()->set_save(save);
+    inbox_.Push(message);
+  }
+  v1alpha1::RankPosition AwaitReady() {
+    return outbox_.Await(v1alpha1::FromTrainer::kReady).ready().ready().position();
+  }
+  v1alpha1::WorkerJoined AwaitJoined() {
+    return outbox_.Await(v1alpha1::FromTrainer::kJoined).joined();
+  }
+  v1alpha1::TrainerFinished AwaitFinished() {
+    return outbox_.Await(v1alpha1::FromTrainer::kFinished).finished();
+  }
+  RecordingOutbox& outbox() { return outbox_; }
+  // Only while the trainer waits for an order.
+  TrainingState& state() { return *state_; }
+
+ private:
+  std::unique_ptr<TrainingState> state_;
+  SyntheticFeed feed_;
+  ThreadNetwork network_;
+  MemoryCheckpoints checkpoints_;
+  Inbox inbox_;
+  RecordingOutbox outbox_;
+  StepGauge gauge_{Clock::Real()};
+  PhaseTimer timer_{Clock::Real(), Phase::kInit};
+  std::unique_ptr<Trainer> trainer_;
+  std::thread thread_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TRAINER_TESTING_H_

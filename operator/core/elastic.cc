@@ -28,14 +28,14 @@ struct Muster {
 };
 
 // Whether the worker's ranks may hold weights: it was in a round before.
-bool MayHoldState(const Draft& draft, const Worker& worker) {
-  for (const v1alpha1::Member& member : draft.plan.memory.members) {
-    const bool same = member.worker().index() == worker.index &&
-                      member.worker().incarnation() == worker.incarnation;
-    if (same) return true;
-  }
+bool MayHoldState(const Worker& worker) {
   const AgentView* agent = worker.agent;
   return agent != nullptr && (agent->seen.round > 0 || agent->ready || agent->joined);
+}
+
+// Whether it was in the last round that was Active, so that nobody holds newer state.
+bool HoldsNewest(const Draft& draft, const Worker& worker) {
+  return draft.plan.memory.holders.count({worker.index, worker.incarnation}) > 0;
 }
 
 Muster Count(const Draft& draft) {
@@ -43,7 +43,7 @@ Muster Count(const Draft& draft) {
   const int count = WorkerCount(draft.spec());
   for (const Worker& worker : draft.workers) {
     const bool above = worker.index >= count;
-    if (above && !MayHoldState(draft, worker)) continue;
+    if (above && !MayHoldState(worker) && !HoldsNewest(draft, worker)) continue;
     muster.recheck = std::min(muster.recheck, worker.recheck);
     if (worker.presence == Presence::kUnknown) ++muster.unknown;
     if (worker.presence != Presence::kPresent) continue;
@@ -72,28 +72,37 @@ void TakeBack(const Draft& draft, int at_least, Muster& muster) {
   SortByIndex(muster.present);
 }
 
-// A member of the last round whose pod is being deleted, and which still saves or even steps.
-const AgentView* FindLeavingHolder(const Draft& draft) {
+// Whether one of the last round's members is being deleted, and still saves or even steps.
+bool IsHolderLeaving(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
   for (const PodView& pod : draft.view.pods) {
     const bool ended = pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
-    if (!pod.deleting || ended) continue;
+    if (!pod.deleting || ended || memory.holders.count({pod.index, pod.incarnation}) == 0) continue;
     for (const AgentView& agent : draft.view.agents) {
       const bool heard = agent.last_heard + draft.options.unknown_window > draft.view.now;
-      const bool in_round = agent.seen.round > 0 || agent.ready || agent.joined;
-      if (agent.pod_uid == pod.uid && agent.attached && heard && in_round) return &agent;
+      if (agent.pod_uid == pod.uid && agent.attached && heard) return true;
     }
   }
-  return nullptr;
+  return false;
 }
 
 // A round of workers that hold nothing would throw away what another one holds, and that one's old
 // round might even step on beside it: so one holder comes along until the others have its state.
-// Returns false when a holder is on its way out and worth waiting for.
+// Returns false when the only holders are on their way out and worth waiting for.
 bool KeepOneHolder(const Draft& draft, Muster& muster) {
-  auto holds = [&](const Worker* worker) { return MayHoldState(draft, *worker); };
-  if (std::any_of(muster.present.begin(), muster.present.end(), holds)) return true;
-  const auto holder = std::find_if(muster.others.begin(), muster.others.end(), holds);
-  if (holder == muster.others.end()) return FindLeavingHolder(draft) == nullptr;
+  auto newest = [&](const Worker* worker) { return HoldsNewest(draft, *worker); };
+  auto any = [&](const Worker* worker) { return MayHoldState(*worker); };
+  auto has = [](const std::vector<const Worker*>& workers, const auto& holds) {
+    return std::any_of(workers.begin(), workers.end(), holds);
+  };
+  if (has(muster.present, newest)) return true;
+  auto holder = std::find_if(muster.others.begin(), muster.others.end(), newest);
+  if (holder == muster.others.end()) {
+    if (IsHolderLeaving(draft)) return false;
+    if (has(muster.present, any)) return true;
+    holder = std::find_if(muster.others.begin(), muster.others.end(), any);
+  }
+  if (holder == muster.others.end()) return true;
   const int most = std::max(draft.spec().workers().max(), WorkerCount(draft.spec()));
   if (static_cast<int>(muster.present.size()) >= most) muster.present.pop_back();
   muster.present.push_back(*holder);

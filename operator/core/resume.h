@@ -31,7 +31,7 @@ enum class ResumeReason {
   kLiveRelay,   // ranks with sealed gradients apply a decision that another rank saw or applied
   kLiveRedo,    // a step was under way and nobody knows its decision: it is redone
   kLiveBehind,  // some ranks hold older or foreign state, and receive
-  kCheckpoint,        // the newest checkpoint that all ranks see, newer than any live state
+  kCheckpoint,  // the newest checkpoint that all ranks see, newer than any live state
   kCheckpointHidden,  // no live state, and checkpoints exist that not every rank sees: no round
 };
 absl::string_view ResumeReasonName(ResumeReason reason);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -65,6 +66,8 @@ struct RoundMemory {
   absl::Time not_before = absl::InfinitePast();
   // The committed step when the round became Active.
   int64_t active_from_step = -1;
+  // (index, incarnation) of the last Active round's members: they hold the newest state.
+  std::set<std::pair<int, int>> holders;
   bool was_active = false;  // some round of this job has been Active
   // Why the last round broke, for the Running condition: a Reason's name, and a sentence.
   std::string broken_reason;

@@ -51,10 +51,18 @@ bool MadeProgress(const Draft& draft) {
   return latest && latest->version().step() != memory.active_from_step;
 }
 
+void NoteHolders(RoundMemory& memory) {
+  memory.holders.clear();
+  for (const Member& member : memory.members) {
+    memory.holders.emplace(member.worker().index(), member.worker().incarnation());
+  }
+}
+
 void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   Move(draft, event);
   RoundMemory& memory = draft.memory();
   memory.was_active = true;
+  NoteHolders(memory);
   memory.ready.clear();
   memory.stop_session.clear();
   for (auto& [index, worker] : memory.workers) worker.shrunk = false;
@@ -107,6 +115,7 @@ bool AdoptOrWait(Draft& draft) {
     BecomeActive(draft, RoundEvent::kAdopt, Reason::kRoundAdopted);
   } else if (!in.empty()) {
     memory.was_active = true;
+    NoteHolders(memory);
     memory.broken_reason = std::string(Name(Reason::kWorkerLost));
     memory.broken_sentence = "a member of the recorded round was lost while no operator ran";
     Move(draft, RoundEvent::kBreak);
@@ -304,6 +313,7 @@ void ForgetRound(Draft& draft) {
   }
   Move(draft, RoundEvent::kReset);
   memory.members.clear();
+  memory.holders.clear();
   memory.ready.clear();
   memory.joined.clear();
   memory.go.reset();

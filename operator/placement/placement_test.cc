@@ -221,7 +221,9 @@ TEST(PlacePropertyTest, TheOrderOfTheInventoryDoesNotMatter) {
     std::shuffle(c.inventory.nodes.begin(), c.inventory.nodes.end(), random);
     const auto after = Place(c.inventory, c.request);
     ASSERT_EQ(before.index(), after.index());
-    if (before.index() == 0) ASSERT_EQ(Placed(before).nodes, Placed(after).nodes) << round;
+    if (before.index() == 0) {
+      ASSERT_EQ(Placed(before).nodes, Placed(after).nodes) << round;
+    }
   }
 }
 

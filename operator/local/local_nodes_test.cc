@@ -1,0 +1,235 @@
+// Pods of the embedded API as real `sh -c` processes.
+#include "operator/local/local_nodes.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/process.h"
+#include "gtest/gtest.h"
+#include "operator/kube/memory_api.h"
+#include "operator/kube/object_meta.h"
+
+namespace muster::control {
+namespace {
+
+// Ended but not reaped: whoever adopted it takes its time.
+bool IsZombie(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+  std::string stat;
+  std::getline(file, stat);
+  return stat.empty() || stat.find(") Z") != std::string::npos;
+}
+
+class LocalNodesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/muster-local-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    kube::MemoryApiOptions options;
+    // Only to make uids: its seed is of no consequence, but must differ between test processes.
+    auto random = std::make_shared<std::mt19937_64>(std::random_device{}());
+    options.random = [random] { return (*random)(); };
+    auto api = kube::MemoryApi::Open(Clock::Real(), options);
+    ASSERT_TRUE(api.ok()) << api.status();
+    api_ = *std::move(api);
+    NewNodes();
+  }
+  void TearDown() override {
+    if (nodes_ != nullptr) nodes_->StopAll(absl::ZeroDuration());
+    if (!HasFailure()) RemoveAll(FileSystem(), folder_).IgnoreError();
+  }
+
+  // As a restart of this program: nothing but the files is left.
+  void NewNodes() {
+    nodes_.reset();
+    LocalNodesOptions options;
+    options.nodes = {{.name = "local", .gpus = 2}};
+    options.state_dir = folder_;
+    nodes_ = std::make_unique<LocalNodes>(options, *api_, ProcessLauncher::Real(), Clock::Real());
+    ASSERT_TRUE(nodes_->Register().ok());
+  }
+
+  void CreatePod(const std::string& name, const std::string& script, bool bind = true) {
+    Json pod = kube::NewObject(kube::kPods, {"default", name});
+    pod["spec"] = {
+        {"restartPolicy", "Never"},
+        {"terminationGracePeriodSeconds", 30},
+        {"containers",
+         Json::array(
+             {{{"name", "worker"}, {"image", "none"}, {"command", {"sh", "-c", script}}}})}};
+    const auto stored = api_->Create(kube::kPods, pod);
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    if (!bind) return;
+    const absl::Status bound =
+        api_->Bind({.pod = {"default", name}, .node = "local", .preconditions = {}});
+    ASSERT_TRUE(bound.ok()) << bound;
+  }
+  absl::StatusOr<Json> Get(const std::string& name) {
+    return api_->Get(kube::kPods, {"default", name});
+  }
+  std::string Phase(const std::string& name) {
+    const auto pod = Get(name);
+    return pod.ok() ? kube::StringAt(*pod, {"status", "phase"}) : "(gone)";
+  }
+  Json Terminated(const std::string& name) {
+    const auto pod = Get(name);
+    return pod.ok() ? (*pod)["status"]["containerStatuses"][0]["state"]["terminated"] : Json();
+  }
+  bool RunUntil(const std::function<bool()>& done) {
+    const absl::Time end = Clock::Real().Monotonic() + absl::Seconds(20);
+    while (!done()) {
+      const absl::Status status = nodes_->RunOnce(absl::Milliseconds(50));
+      EXPECT_TRUE(status.ok()) << status;
+      if (Clock::Real().Monotonic() > end || !status.ok()) return false;
+    }
+    return true;
+  }
+  bool RunUntilPhase(const std::string& name, const std::string& phase) {
+    return RunUntil([&] { return Phase(name) == phase; });
+  }
+  std::string Log(const std::string& name) {
+    return ReadFile(FileSystem(), absl::StrCat(folder_, "/pods/", name, "/logs/agent.log"))
+        .value_or("(none)");
+  }
+
+  std::string folder_;
+  std::unique_ptr<kube::MemoryApi> api_;
+  std::unique_ptr<LocalNodes> nodes_;
+};
+
+TEST_F(LocalNodesTest, RegistersItsNodesReadyWithTheirCapacity) {
+  const auto node = api_->Get(kube::kNodes, {"", "local"});
+  ASSERT_TRUE(node.ok());
+  EXPECT_EQ(kube::StringAt(*node, {"status", "allocatable", "nvidia.com/gpu"}), "2");
+  EXPECT_EQ((*node)["status"]["conditions"][0]["status"], "True");
+}
+
+TEST_F(LocalNodesTest, RunsABoundPodToItsEnd) {
+  CreatePod("ok", "echo I am $MUSTER_POD_NAME");
+  CreatePod("bad", "exit 7");
+  CreatePod("unbound", "exit 0", /*bind=*/false);
+  ASSERT_TRUE(RunUntilPhase("ok", "Succeeded"));
+  ASSERT_TRUE(RunUntilPhase("bad", "Failed"));
+  EXPECT_EQ(Terminated("ok")["reason"], "Completed");
+  EXPECT_EQ(Terminated("bad")["exitCode"], 7);
+  EXPECT_EQ(Terminated("bad")["reason"], "Error");
+  EXPECT_EQ(Log("ok"), "I am ok\n");
+  EXPECT_EQ(Phase("unbound"), "Pending");
+  EXPECT_TRUE(nodes_->running().empty());
+}
+
+TEST_F(LocalNodesTest, ARunningPodIsReadyAndHasAnAddress) {
+  CreatePod("p", "sleep 100");
+  ASSERT_TRUE(RunUntilPhase("p", "Running"));
+  const auto pod = Get("p");
+  EXPECT_EQ(kube::StringAt(*pod, {"status", "podIP"}), "127.0.0.1");
+  EXPECT_EQ((*pod)["status"]["conditions"][3]["type"], "Ready");
+  EXPECT_EQ((*pod)["status"]["conditions"][3]["status"], "True");
+  EXPECT_EQ((*pod)["status"]["containerStatuses"][0]["ready"], true);
+}
+
+TEST_F(LocalNodesTest, AKilledPodSaysItsSignal) {
+  CreatePod("p", "sleep 100");
+  ASSERT_TRUE(RunUntilPhase("p", "Running"));
+  ASSERT_EQ(kill(nodes_->running().at("default/p"), SIGKILL), 0);
+  ASSERT_TRUE(RunUntilPhase("p", "Failed"));
+  EXPECT_EQ(Terminated("p")["exitCode"], 137);
+  EXPECT_EQ(Terminated("p")["signal"], 9);
+}
+
+TEST_F(LocalNodesTest, APodThatCannotStartFailsWithTheReason) {
+  Json pod = kube::NewObject(kube::kPods, {"default", "p"});
+  pod["spec"] = {
+      {"containers",
+       Json::array({{{"name", "worker"}, {"image", "none"}, {"command", {"/no/such/program"}}}})}};
+  ASSERT_TRUE(api_->Create(kube::kPods, pod).ok());
+  ASSERT_TRUE(api_->Bind({.pod = {"default", "p"}, .node = "local", .preconditions = {}}).ok());
+  ASSERT_TRUE(RunUntilPhase("p", "Failed"));
+  EXPECT_EQ(Terminated("p")["reason"], "StartError");
+  EXPECT_EQ(Terminated("p")["message"],
+            "cannot execute /no/such/program: No such file or directory");
+}
+
+TEST_F(LocalNodesTest, DeletionGivesThePodItsGraceAndThenRemovesIt) {
+  CreatePod("p", "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.05; done");
+  ASSERT_TRUE(RunUntil([&] { return Log("p") == "up\n"; }));
+  ASSERT_TRUE(api_->Delete(kube::kPods, {"default", "p"}).ok());
+  ASSERT_TRUE(RunUntilPhase("p", "(gone)"));
+  EXPECT_EQ(Log("p"), "up\nbye\n");
+}
+
+TEST_F(LocalNodesTest, APodThatIgnoresItsEndIsKilledAfterItsGrace) {
+  CreatePod("p", "trap '' TERM; echo up; while :; do sleep 0.05; done");
+  ASSERT_TRUE(RunUntil([&] { return Log("p") == "up\n"; }));
+  kube::DeleteOptions options;
+  options.grace_period_seconds = 1;
+  ASSERT_TRUE(api_->Delete(kube::kPods, {"default", "p"}, options).ok());
+  ASSERT_TRUE(RunUntilPhase("p", "(gone)"));
+  EXPECT_TRUE(nodes_->running().empty());
+}
+
+TEST_F(LocalNodesTest, ARestartAdoptsWhatRuns) {
+  CreatePod("p", "echo up; sleep 100");
+  ASSERT_TRUE(RunUntilPhase("p", "Running"));
+  const pid_t pid = nodes_->running().at("default/p");
+  NewNodes();
+  EXPECT_EQ(nodes_->running().at("default/p"), pid);
+  ASSERT_TRUE(RunUntil([&] { return Log("p") == "up\n"; }));
+  EXPECT_EQ(Phase("p"), "Running");
+  ASSERT_EQ(kill(pid, SIGKILL), 0);
+  ASSERT_TRUE(RunUntilPhase("p", "Failed"));
+  EXPECT_EQ(Terminated("p")["exitCode"], 137) << "it left no exit file, so it was killed";
+  EXPECT_EQ(Log("p"), "up\n") << "it was not started again";
+}
+
+TEST_F(LocalNodesTest, ARestartReportsTheExitCodeThatWasLeftBehind) {
+  CreatePod("p", "sleep 0.2; echo '{\"exitCode\":5}' > $MUSTER_EXIT_FILE; exit 5");
+  ASSERT_TRUE(RunUntilPhase("p", "Running"));
+  NewNodes();
+  ASSERT_TRUE(RunUntilPhase("p", "Failed"));
+  EXPECT_EQ(Terminated("p")["exitCode"], 5);
+}
+
+TEST_F(LocalNodesTest, NothingOfAPodOutlivesIt) {
+  // A grandchild in a session of its own, whose parent does not wait for it.
+  CreatePod("p", "setsid sh -c 'echo $$$$ > " + folder_ + "/pid; exec sleep 100' & exec sleep 100");
+  ASSERT_TRUE(RunUntil([&] {
+    return ReadFile(FileSystem(), folder_ + "/pid").value_or("").find('\n') != std::string::npos;
+  }));
+  const pid_t grandchild = std::atoi(ReadFile(FileSystem(), folder_ + "/pid")->c_str());
+  const auto start_time = ProcessStartTime(grandchild);
+  ASSERT_TRUE(start_time.ok());
+  ASSERT_EQ(kill(nodes_->running().at("default/p"), SIGKILL), 0);
+  ASSERT_TRUE(RunUntilPhase("p", "Failed"));
+  ASSERT_TRUE(RunUntil([&] { return kill(grandchild, 0) != 0 || IsZombie(grandchild); }));
+}
+
+TEST_F(LocalNodesTest, APodRemovedByForceIsEnded) {
+  CreatePod("p", "sleep 100");
+  ASSERT_TRUE(RunUntilPhase("p", "Running"));
+  kube::DeleteOptions options;
+  options.grace_period_seconds = 0;
+  ASSERT_TRUE(api_->Delete(kube::kPods, {"default", "p"}, options).ok());
+  ASSERT_TRUE(RunUntil([&] { return nodes_->running().empty(); }));
+}
+
+TEST_F(LocalNodesTest, StopAllLeavesNothing) {
+  CreatePod("a", "trap '' TERM; echo up; while :; do sleep 0.05; done");
+  CreatePod("b", "sleep 100");
+  ASSERT_TRUE(RunUntil([&] { return Log("a") == "up\n" && Phase("b") == "Running"; }));
+  nodes_->StopAll(absl::Milliseconds(100));
+  EXPECT_TRUE(nodes_->running().empty());
+}
+
+}  // namespace
+}  // namespace muster::control

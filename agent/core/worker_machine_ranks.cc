@@ -38,11 +38,11 @@ std::string Evidence(std::string text) {
 
 void WorkerMachine::PrepareTrainers() {
   for (RankSlot& slot : slots_) {
-    const bool done = slot.finished;
+    const bool ending = slot.finished && !slot.succeeded;
     slot.ResetRound();
     if (!slot.alive) {
       WantProcess(slot, absl::ZeroDuration());  // the operator has decided to try again
-    } else if (done) {
+    } else if (ending) {
       Kill(slot, SIGKILL, KillReason::kReplaced);
     } else {
       SendPrepare(slot);

@@ -19,8 +19,8 @@ struct WorkerConfig {
   std::string version;
   // Until Welcome says otherwise.
   absl::Duration orphan_deadline = absl::Seconds(60);
-  // A new process may load libraries for this long before its first message.
-  absl::Duration start_deadline = absl::Seconds(120);
+  // A new process may load libraries and read its data for this long before its first message.
+  absl::Duration start_deadline = absl::Seconds(300);
   // From SIGTERM to SIGKILL.
   absl::Duration term_grace = absl::Seconds(5);
   // For a stop at the end of the current step, without and with a checkpoint.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -19,8 +20,10 @@ absl::Status WriteAll(Files& files, const std::string& path, CreateMode mode,
 }
 
 std::string TemporaryName(const std::string& path) {
+  // Random, as processes of several machines may share the directory.
+  static const uint64_t process = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   static std::atomic<uint64_t> counter{0};
-  return absl::StrCat(path, ".tmp.", getpid(), ".", counter.fetch_add(1));
+  return absl::StrCat(path, ".tmp.", absl::Hex(process), ".", getpid(), ".", counter.fetch_add(1));
 }
 
 std::string_view WithoutTrailingSlashes(std::string_view path) {

@@ -31,8 +31,9 @@ struct BatchOptions {
   int64_t micro_batch = 0;    // sequences
   int64_t micro_batches = 0;  // logical micro-batches of a step, over all ranks
   uint64_t seed = 0;
-  // Micro-batches kept ready; 0 turns the thread off.
+  // Micro-batches kept ready; 0: none.
   int prefetch = 0;
+  bool start_thread = true;  // false: somebody calls RunOnce
 };
 
 // Cuts tokens into windows of sequence + 1 and hands out logical micro-batches. What one holds
@@ -54,6 +55,9 @@ class BatchSource {
   uint64_t training_sequences() const { return order_.sequences(); }
   int64_t validation_batches() const;
 
+  // How many micro-batches were ready when they were asked for.
+  int64_t hits() const;
+
   // Prepares one batch that is likely next; false when there is nothing to do.
   bool RunOnce();
 
@@ -71,13 +75,14 @@ class BatchSource {
   const BatchOptions options_;
   const SampleOrder order_;
 
-  Mutex mu_;
+  mutable Mutex mu_;
   CondVar wake_;
   bool stop_ MUSTER_GUARDED_BY(mu_) = false;
   Key last_ MUSTER_GUARDED_BY(mu_) = {0, 0};
   // The caller's range of micro-batches, as far as it has shown.
   int64_t begin_ MUSTER_GUARDED_BY(mu_) = 0;
   int64_t end_ MUSTER_GUARDED_BY(mu_) = 0;
+  int64_t hits_ MUSTER_GUARDED_BY(mu_) = 0;
   std::map<Key, TokenBatch> ready_ MUSTER_GUARDED_BY(mu_);
   std::thread thread_;
 };

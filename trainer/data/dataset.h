@@ -35,9 +35,8 @@ struct Dataset {
   Tokens validation;                     // empty when none is kept
   std::unique_ptr<Tokenizer> tokenizer;  // null for format kTokens without a tokenizer_path
   uint32_t vocabulary = 0;               // ids are below this
-  // Bits of meaning the text's tokens carry with no context: the entropy of single tokens in the
-  // validation part (training part when there is none), in nats per token. A model that learned
-  // anything is below it.
+  // Entropy of single tokens in the validation part (the training part when there is none), in nats
+  // per token: the loss of a model that knows no context. One that learned anything is below it.
   double unigram_entropy = 0.0;
 };
 

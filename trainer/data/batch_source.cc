@@ -1,0 +1,181 @@
+#include "trainer/data/batch_source.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::trainer {
+namespace {
+
+uint64_t Windows(uint64_t tokens, int64_t sequence) {
+  return tokens == 0 ? 0 : (tokens - 1) / static_cast<uint64_t>(sequence);
+}
+
+TokenBatch EmptyBatch(int64_t sequences, int64_t length) {
+  TokenBatch batch;
+  batch.sequences = sequences;
+  batch.length = length;
+  batch.tokens.assign(static_cast<size_t>(sequences * length), 0);
+  batch.labels.assign(static_cast<size_t>(sequences * length), TokenBatch::kIgnored);
+  batch.samples.resize(static_cast<size_t>(sequences));
+  return batch;
+}
+
+// Row `row` becomes the window that starts at token `begin`; what is not there stays ignored.
+void FillRow(const Tokens& tokens, uint64_t begin, int64_t row, TokenBatch& batch) {
+  if (begin + 1 >= tokens.size()) return;
+  const uint64_t length =
+      std::min<uint64_t>(static_cast<uint64_t>(batch.length), tokens.size() - 1 - begin);
+  const size_t at = static_cast<size_t>(row * batch.length);
+  tokens.Copy(begin, {batch.tokens.data() + at, length});
+  tokens.Copy(begin + 1, {batch.labels.data() + at, length});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Create(Tokens training, Tokens validation,
+                                                                 const BatchOptions& options) {
+  if (options.sequence <= 0 || options.micro_batch <= 0 || options.micro_batches <= 0) {
+    return absl::InvalidArgumentError("sequence, micro-batch and their number must be positive");
+  }
+  const uint64_t sequences = Windows(training.size(), options.sequence);
+  if (sequences == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the training data has ", training.size(),
+                                                   " tokens; one sequence of ", options.sequence,
+                                                   " needs ", options.sequence + 1));
+  }
+  return std::unique_ptr<BatchSource>(
+      new BatchSource(std::move(training), std::move(validation), options, sequences));
+}
+
+BatchSource::BatchSource(Tokens training, Tokens validation, const BatchOptions& options,
+                         uint64_t sequences)
+    : training_(std::move(training)),
+      validation_(std::move(validation)),
+      options_(options),
+      order_(sequences, options.seed) {
+  if (options_.prefetch > 0 && options_.start_thread) thread_ = std::thread([this] { Loop(); });
+}
+
+BatchSource::~BatchSource() {
+  {
+    MutexLock lock(mu_);
+    stop_ = true;
+    wake_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+TokenBatch BatchSource::Read(Key key) const {
+  TokenBatch batch = EmptyBatch(options_.micro_batch, options_.sequence);
+  const int64_t first =
+      ((key.first - 1) * options_.micro_batches + key.second) * options_.micro_batch;
+  for (int64_t row = 0; row < batch.sequences; ++row) {
+    const uint64_t position = static_cast<uint64_t>(first + row);
+    batch.samples[static_cast<size_t>(row)] = first + row;
+    FillRow(training_, order_.SequenceAt(position) * static_cast<uint64_t>(options_.sequence), row,
+            batch);
+  }
+  return batch;
+}
+
+TokenBatch BatchSource::Training(int64_t step, int64_t micro_batch) {
+  const Key key = {step, micro_batch};
+  {
+    MutexLock lock(mu_);
+    Observe(key);
+    auto found = ready_.find(key);
+    if (found != ready_.end()) {
+      TokenBatch batch = std::move(found->second);
+      ready_.erase(found);
+      ++hits_;
+      wake_.NotifyAll();
+      return batch;
+    }
+    wake_.NotifyAll();
+  }
+  return Read(key);
+}
+
+int64_t BatchSource::validation_batches() const {
+  if (validation_.size() < 2) return 0;
+  const uint64_t per_batch = static_cast<uint64_t>(options_.micro_batch * options_.sequence);
+  return static_cast<int64_t>((validation_.size() - 2) / per_batch + 1);
+}
+
+TokenBatch BatchSource::Validation(int64_t index) const {
+  const int64_t batches = validation_batches();
+  if (batches == 0) return {};
+  TokenBatch batch = EmptyBatch(options_.micro_batch, options_.sequence);
+  const int64_t first = (index % batches) * options_.micro_batch;
+  for (int64_t row = 0; row < batch.sequences; ++row) {
+    batch.samples[static_cast<size_t>(row)] = first + row;
+    FillRow(validation_, static_cast<uint64_t>((first + row) * options_.sequence), row, batch);
+  }
+  return batch;
+}
+
+// A caller walks through its range once a step: where it begins and ends shows after one step.
+void BatchSource::Observe(Key key) {
+  if (key.first != last_.first) {
+    if (last_.first + 1 == key.first && last_.first > 0) end_ = last_.second + 1;
+    begin_ = key.second;
+    if (end_ <= begin_) end_ = options_.micro_batches;
+  } else if (key.second >= end_) {
+    end_ = options_.micro_batches;
+  }
+  last_ = key;
+  // What is behind, or far ahead because the caller jumped back, was a wrong guess.
+  for (auto it = ready_.begin(); it != ready_.end();) {
+    const bool useful = it->first >= key && it->first.first <= key.first + options_.prefetch;
+    it = useful ? std::next(it) : ready_.erase(it);
+  }
+}
+
+BatchSource::Key BatchSource::After(Key key) const {
+  if (key.second + 1 < end_) return {key.first, key.second + 1};
+  return {key.first + 1, begin_};
+}
+
+bool BatchSource::FindWanted(Key& wanted) const {
+  if (last_.first == 0) return false;
+  wanted = last_;
+  for (int i = 0; i < options_.prefetch; ++i) {
+    wanted = After(wanted);
+    if (!ready_.contains(wanted)) return true;
+  }
+  return false;
+}
+
+int64_t BatchSource::hits() const {
+  MutexLock lock(mu_);
+  return hits_;
+}
+
+bool BatchSource::RunOnce() {
+  Key wanted;
+  {
+    MutexLock lock(mu_);
+    if (!FindWanted(wanted)) return false;
+  }
+  TokenBatch batch = Read(wanted);
+  MutexLock lock(mu_);
+  // The caller may have overtaken.
+  if (wanted > last_) ready_.emplace(wanted, std::move(batch));
+  return true;
+}
+
+void BatchSource::Loop() {
+  while (true) {
+    {
+      MutexLock lock(mu_);
+      Key wanted;
+      while (!stop_ && !FindWanted(wanted)) wake_.Wait(mu_);
+      if (stop_) return;
+    }
+    RunOnce();
+  }
+}
+
+}  // namespace muster::trainer

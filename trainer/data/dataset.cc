@@ -1,0 +1,162 @@
+#include "trainer/data/dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "trainer/data/bpe_model.h"
+#include "trainer/data/bpe_tokenizer.h"
+#include "trainer/data/bpe_trainer.h"
+#include "trainer/data/corpus.h"
+#include "trainer/data/token_cache.h"
+#include "trainer/data/tokenizer_json.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr uint32_t kDefaultVocabulary = 8192;
+constexpr size_t kCopyTokens = 1 << 16;
+
+std::unique_ptr<Tokenizer> FromModel(BpeModel model) {
+  std::string json = FormatTokenizerJson(model);
+  return std::make_unique<BpeTokenizer>(std::move(model), std::move(json));
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(Files& files, const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(std::string text, ReadFile(files, path));
+  absl::StatusOr<BpeModel> model = ParseTokenizerJson(text);
+  if (!model.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", model.status().message()));
+  }
+  return std::make_unique<BpeTokenizer>(*std::move(model), std::move(text));
+}
+
+// A trained tokenizer depends on the corpus and the size alone, so ranks need not ask each other.
+absl::StatusOr<std::unique_ptr<Tokenizer>> TrainTokenizer(Files& files, const Corpus& corpus,
+                                                          uint32_t vocabulary,
+                                                          const std::string& cache_directory) {
+  std::string path;
+  if (!cache_directory.empty()) {
+    const std::string key = Hash128Hex(absl::StrCat(corpus.ContentHash(), "/bpe/", vocabulary));
+    path = JoinPath(cache_directory, absl::StrCat(key, ".tokenizer.json"));
+    if (auto cached = LoadTokenizer(files, path); cached.ok()) return cached;
+  }
+  std::vector<std::string_view> documents;
+  for (const Document& document : corpus.documents) documents.push_back(document.bytes());
+  MUSTER_ASSIGN_OR_RETURN(BpeModel model, TrainBpe(documents, vocabulary));
+  std::unique_ptr<Tokenizer> tokenizer = FromModel(std::move(model));
+  if (!path.empty() && files.MakeDirectories(cache_directory).ok()) {
+    WriteFileAtomically(files, path, tokenizer->json()).IgnoreError();
+  }
+  return tokenizer;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(Files& files, const Corpus& corpus,
+                                                         const DatasetOptions& options) {
+  if (options.tokenizer == DatasetOptions::TokenizerKind::kByte) return FromModel(ByteModel());
+  if (!options.tokenizer_path.empty()) return LoadTokenizer(files, options.tokenizer_path);
+  const uint32_t vocabulary =
+      options.tokenizer_vocabulary == 0 ? kDefaultVocabulary : options.tokenizer_vocabulary;
+  return TrainTokenizer(files, corpus, vocabulary, options.cache_directory);
+}
+
+absl::Status OpenText(Files& files, const DatasetOptions& options, Dataset& dataset,
+                      Tokens& tokens) {
+  const TextFormat format =
+      options.format == DatasetOptions::Format::kText ? TextFormat::kText : TextFormat::kBytes;
+  MUSTER_ASSIGN_OR_RETURN(const Corpus corpus, OpenCorpus(files, options.path, format));
+  MUSTER_ASSIGN_OR_RETURN(dataset.tokenizer, MakeTokenizer(files, corpus, options));
+  dataset.vocabulary = dataset.tokenizer->vocabulary();
+  MUSTER_ASSIGN_OR_RETURN(tokens,
+                          Tokenize(files, corpus, *dataset.tokenizer, options.cache_directory));
+  return absl::OkStatus();
+}
+
+absl::Status OpenTokens(Files& files, const DatasetOptions& options, Dataset& dataset,
+                        Tokens& tokens) {
+  MUSTER_ASSIGN_OR_RETURN(tokens, OpenTokenFile(files, options.path, options.token_type));
+  uint32_t highest = 0;
+  std::vector<int64_t> part(kCopyTokens);
+  for (uint64_t at = 0; at < tokens.size(); at += part.size()) {
+    part.resize(std::min<uint64_t>(part.size(), tokens.size() - at));
+    tokens.Copy(at, part);
+    highest = std::max(highest, static_cast<uint32_t>(*std::max_element(part.begin(), part.end())));
+  }
+  dataset.vocabulary = highest + 1;
+  if (options.tokenizer_path.empty()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(dataset.tokenizer, LoadTokenizer(files, options.tokenizer_path));
+  if (dataset.tokenizer->vocabulary() <= highest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.path, ": holds token ", highest, ", but the vocabulary of ",
+                     options.tokenizer_path, " ends at ", dataset.tokenizer->vocabulary() - 1));
+  }
+  dataset.vocabulary = dataset.tokenizer->vocabulary();
+  return absl::OkStatus();
+}
+
+// The validation part has at least one window, or there is none.
+absl::Status Split(const Tokens& tokens, const DatasetOptions& options, Dataset& dataset) {
+  const uint64_t window = static_cast<uint64_t>(options.sequence) + 1;
+  uint64_t kept = static_cast<uint64_t>(static_cast<double>(tokens.size()) * options.validation);
+  if (options.validation > 0.0) kept = std::max(kept, window);
+  if (tokens.size() < window || tokens.size() - std::min(kept, tokens.size()) < window) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.path, ": ", tokens.size(), " tokens are too few: one sequence of ",
+        options.sequence, " needs ", window,
+        kept > 0 ? absl::StrCat(", and ", kept, " are kept for validation") : std::string()));
+  }
+  const uint64_t cut = tokens.size() - kept;
+  dataset.training = tokens.Slice(0, cut);
+  dataset.validation = tokens.Slice(cut, tokens.size());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Dataset> OpenDataset(Files& files, const DatasetOptions& options) {
+  if (options.sequence <= 0) return absl::InvalidArgumentError("sequence must be positive");
+  if (!(options.validation >= 0.0 && options.validation <= 0.5)) {
+    return absl::InvalidArgumentError("data.validation must be from 0 to 0.5");
+  }
+  Dataset dataset;
+  Tokens tokens;
+  if (options.format == DatasetOptions::Format::kTokens) {
+    MUSTER_RETURN_IF_ERROR(OpenTokens(files, options, dataset, tokens));
+  } else {
+    MUSTER_RETURN_IF_ERROR(OpenText(files, options, dataset, tokens));
+  }
+  MUSTER_RETURN_IF_ERROR(Split(tokens, options, dataset));
+  dataset.unigram_entropy =
+      UnigramEntropy(dataset.validation.size() > 0 ? dataset.validation : dataset.training);
+  return dataset;
+}
+
+double UnigramEntropy(const Tokens& tokens) {
+  std::vector<uint64_t> counts;
+  std::vector<int64_t> part(kCopyTokens);
+  for (uint64_t at = 0; at < tokens.size(); at += part.size()) {
+    part.resize(std::min<uint64_t>(part.size(), tokens.size() - at));
+    tokens.Copy(at, part);
+    for (const int64_t token : part) {
+      if (static_cast<size_t>(token) >= counts.size()) {
+        counts.resize(std::max<size_t>(static_cast<size_t>(token) + 1, counts.size() * 2));
+      }
+      ++counts[static_cast<size_t>(token)];
+    }
+  }
+  const double total = static_cast<double>(tokens.size());
+  double entropy = 0.0;
+  for (const uint64_t count : counts) {
+    if (count == 0) continue;
+    const double share = static_cast<double>(count) / total;
+    entropy -= share * std::log(share);
+  }
+  return entropy;
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,111 @@
+#include "trainer/data/token_cache.h"
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+namespace {
+
+// A cache file: this, then the tokens.
+struct Header {
+  char magic[8];
+  uint64_t tokens;
+  uint64_t checksum;  // of the token bytes
+  uint64_t token_bytes;
+};
+constexpr char kMagic[8] = {'m', 's', 't', 'r', 't', 'o', 'k', '1'};
+
+class BytesInMemory final : public MappedFile {
+ public:
+  explicit BytesInMemory(std::string bytes) : bytes_(std::move(bytes)) {}
+  std::string_view bytes() const override { return bytes_; }
+
+ private:
+  const std::string bytes_;
+};
+
+std::string Pack(std::span<const uint32_t> ids, TokenType type) {
+  std::string bytes(ids.size() * TokenBytes(type), '\0');
+  if (type == TokenType::kU32) {
+    if (!ids.empty()) std::memcpy(bytes.data(), ids.data(), bytes.size());
+    return bytes;
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const uint16_t narrow = static_cast<uint16_t>(ids[i]);
+    std::memcpy(bytes.data() + 2 * i, &narrow, 2);
+  }
+  return bytes;
+}
+
+// Absent when the file is missing or not whole; then it is made again.
+std::optional<Tokens> OpenCached(Files& files, const std::string& path, TokenType type) {
+  absl::StatusOr<std::shared_ptr<const MappedFile>> file = files.Map(path);
+  if (!file.ok()) return std::nullopt;
+  std::string_view bytes = (*file)->bytes();
+  Header header;
+  if (bytes.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  bytes.remove_prefix(sizeof header);
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 ||
+      header.token_bytes != TokenBytes(type) || bytes.size() / TokenBytes(type) != header.tokens ||
+      bytes.size() % TokenBytes(type) != 0 || Hash64(bytes) != header.checksum) {
+    return std::nullopt;
+  }
+  return Tokens(*file, bytes, type);
+}
+
+absl::Status SaveCached(Files& files, const std::string& path, const std::string& packed,
+                        TokenType type) {
+  Header header{{}, packed.size() / TokenBytes(type), Hash64(packed), TokenBytes(type)};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  std::string contents(reinterpret_cast<const char*>(&header), sizeof header);
+  contents += packed;
+  MUSTER_RETURN_IF_ERROR(files.MakeDirectories(ParentPath(path)));
+  return WriteFileAtomically(files, path, contents);
+}
+
+std::vector<uint32_t> EncodeAll(const Corpus& corpus, const Tokenizer& tokenizer) {
+  std::vector<uint32_t> ids;
+  for (size_t d = 0; d < corpus.documents.size(); ++d) {
+    if (d > 0 && tokenizer.end_of_text().has_value()) ids.push_back(*tokenizer.end_of_text());
+    tokenizer.Encode(corpus.documents[d].bytes(), ids);
+  }
+  return ids;
+}
+
+}  // namespace
+
+Tokens TokensInMemory(std::span<const uint32_t> ids, TokenType type) {
+  auto owner = std::make_shared<const BytesInMemory>(Pack(ids, type));
+  return Tokens(owner, owner->bytes(), type);
+}
+
+absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokenizer& tokenizer,
+                                const std::string& cache_directory) {
+  const TokenType type = tokenizer.vocabulary() <= 65536 ? TokenType::kU16 : TokenType::kU32;
+  std::string path;
+  if (!cache_directory.empty()) {
+    const std::string key =
+        Hash128Hex(absl::StrCat(corpus.ContentHash(), Hash128Hex(tokenizer.json())));
+    path = JoinPath(cache_directory, absl::StrCat(key, ".tokens"));
+    if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
+  }
+  const std::vector<uint32_t> ids = EncodeAll(corpus, tokenizer);
+  if (path.empty()) return TokensInMemory(ids, type);
+  std::string packed = Pack(ids, type);
+  if (SaveCached(files, path, packed, type).ok()) {
+    if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
+  }
+  auto owner = std::make_shared<const BytesInMemory>(std::move(packed));
+  return Tokens(owner, owner->bytes(), type);
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,29 @@
+#ifndef MUSTER_TRAINER_DATA_TOKEN_CACHE_H_
+#define MUSTER_TRAINER_DATA_TOKEN_CACHE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/files.h"
+#include "trainer/data/corpus.h"
+#include "trainer/data/tokenizer.h"
+#include "trainer/data/tokens.h"
+
+namespace muster::trainer {
+
+// The corpus as tokens: documents one after the other, with end-of-text between them when there are
+// several and the tokenizer has one. With a `cache_directory` they are encoded once and mapped from
+// there afterwards: the file is named by what went in (contents and tokenizer), written atomically
+// and checked when opened, so any number of ranks may do this at once. A cache that cannot be
+// written costs time, never the run.
+absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokenizer& tokenizer,
+                                const std::string& cache_directory);
+
+// Token ids in memory.
+Tokens TokensInMemory(std::span<const uint32_t> ids, TokenType type);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_DATA_TOKEN_CACHE_H_

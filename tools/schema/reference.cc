@@ -1,7 +1,6 @@
 #include "tools/schema/reference.h"
 
 #include <algorithm>
-#include <deque>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -130,23 +129,26 @@ std::string Section(const Descriptor& message) {
   return out;
 }
 
+// The message, then those of its fields, each once: the spec's come together, before the status's.
+void Collect(const Descriptor& message, std::vector<const Descriptor*>& out) {
+  if (std::find(out.begin(), out.end(), &message) != out.end()) return;
+  out.push_back(&message);
+  if (control::IsRaw(message)) return;
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && IsDocumented(field)) {
+      Collect(*field.message_type(), out);
+    }
+  }
+}
+
 }  // namespace
 
 std::string MakeReference(const Descriptor& root) {
+  std::vector<const Descriptor*> messages;
+  Collect(root, messages);
   std::string out = kPreamble;
-  std::vector<const Descriptor*> seen = {&root};
-  for (size_t i = 0; i < seen.size(); ++i) {
-    const Descriptor& message = *seen[i];
-    absl::StrAppend(&out, Section(message));
-    if (control::IsRaw(message)) continue;
-    for (int j = 0; j < message.field_count(); ++j) {
-      const FieldDescriptor& field = *message.field(j);
-      if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || !IsDocumented(field)) continue;
-      if (std::find(seen.begin(), seen.end(), field.message_type()) == seen.end()) {
-        seen.push_back(field.message_type());
-      }
-    }
-  }
+  for (const Descriptor* message : messages) absl::StrAppend(&out, Section(*message));
   return out;
 }
 

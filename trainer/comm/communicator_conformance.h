@@ -1,0 +1,28 @@
+#ifndef MUSTER_TRAINER_COMM_COMMUNICATOR_CONFORMANCE_H_
+#define MUSTER_TRAINER_COMM_COMMUNICATOR_CONFORMANCE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "trainer/comm/communicator.h"
+
+namespace muster::trainer {
+
+// What every Communicator must do, as cases that any implementation runs: `body` is called once per
+// rank, at the same time, and returns what is wrong there, or nothing. It may end while the other
+// ranks go on, as a process that dies does.
+struct ConformanceCase {
+  std::string name;
+  int ranks = 2;
+  absl::Duration deadline = absl::Seconds(20);
+  bool check = false;
+  std::function<std::string(Communicator&)> body;
+};
+
+const std::vector<ConformanceCase>& CommunicatorConformanceCases();
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_COMM_COMMUNICATOR_CONFORMANCE_H_

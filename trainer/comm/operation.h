@@ -1,0 +1,48 @@
+#ifndef MUSTER_TRAINER_COMM_OPERATION_H_
+#define MUSTER_TRAINER_COMM_OPERATION_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/string_view.h"
+
+#include "trainer/comm/communicator.h"
+
+namespace muster::trainer {
+
+enum class OperationKind {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kAllToAllV,
+  kBroadcast,
+  kSend,
+  kRecv,
+  kBarrier,
+};
+absl::string_view OperationKindName(OperationKind kind);
+
+// What identifies an operation to the other ranks: equal on all ranks of a collective, and equal on
+// both sides of a message but for its kind. `count` is elements, `peer` a root or the other rank.
+struct Fingerprint {
+  OperationKind kind = OperationKind::kBarrier;
+  at::ScalarType type = at::kFloat;
+  int64_t count = 0;
+  ReduceOp op = ReduceOp::kSum;
+  int peer = -1;
+  std::string label;
+
+  // For people, e.g. `AllReduce sum 4096 Float "vote"`.
+  std::string ToString() const;
+  // The same text on both sides of a message, from the point of view of rank `rank`.
+  std::string AsMessage(int rank) const;
+};
+
+// Counts of AllToAllV differ between ranks and are left out.
+Fingerprint FingerprintOf(OperationKind kind, const at::Tensor& tensor, std::string_view label,
+                          ReduceOp op = ReduceOp::kSum, int peer = -1);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_COMM_OPERATION_H_

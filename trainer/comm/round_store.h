@@ -1,0 +1,26 @@
+#ifndef MUSTER_TRAINER_COMM_ROUND_STORE_H_
+#define MUSTER_TRAINER_COMM_ROUND_STORE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace muster::trainer {
+
+// The key-value store through which the ranks of a round find each other's addresses, served from a
+// thread of this process (rank 0's) on a free port until it is destroyed. It is needed only while
+// communicators connect. Thread-safe.
+class RoundStore {
+ public:
+  virtual ~RoundStore() = default;
+  // host:port, as other ranks reach it.
+  virtual const std::string& endpoint() const = 0;
+};
+
+// `host` is the address that other ranks use for this process. Every interface is listened on.
+absl::StatusOr<std::unique_ptr<RoundStore>> StartRoundStore(const std::string& host = "127.0.0.1");
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_COMM_ROUND_STORE_H_

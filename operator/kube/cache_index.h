@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mutex.h"
 #include "operator/kube/object_meta.h"

@@ -65,6 +65,7 @@ class LeaderElector {
   struct Observed {
     std::string record;  // spec as last seen; a change restarts lease_duration
     absl::Time since = absl::InfinitePast();
+    absl::Duration duration;  // what the holder promised
     std::string holder;
     Labels annotations;
   };
@@ -73,7 +74,7 @@ class LeaderElector {
   void Observe(const Json& lease, absl::Time now) MUSTER_REQUIRES(mu_);
   bool HeldByOther(absl::Time now) MUSTER_REQUIRES(mu_);
   Json Spec(const Json& before, int64_t transitions) const;
-  void Acquired(int64_t term, absl::Time now);
+  void Acquired(const Json& lease, absl::Time now);
   void Lose(const absl::Status& why);
 
   Api& api_;

@@ -14,9 +14,12 @@
 #include "base/json.h"
 #include "base/mutex.h"
 #include "operator/kube/api.h"
+#include "operator/kube/deleter.h"
+#include "operator/kube/garbage_collector.h"
 #include "operator/kube/memory_store.h"
 #include "operator/kube/object_rules.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/store_writer.h"
 #include "operator/kube/wal.h"
 
 namespace muster::kube {
@@ -84,6 +87,34 @@ class MemoryApi final : public Api {
  private:
   friend class MemoryWatcher;
   MemoryApi(const Clock& clock, MemoryApiOptions options);
+
+  // Replays the directory and takes its lock when `writable`.
+  absl::Status Load(bool writable) MUSTER_EXCLUDES(mu_);
+  absl::StatusOr<StoreTable*> TableFor(const ResourceType& type, const CallOptions& call)
+      MUSTER_REQUIRES(mu_);
+  // TableFor, refused on a read-only server.
+  absl::StatusOr<StoreTable*> WritableTable(const ResourceType& type, const CallOptions& call)
+      MUSTER_REQUIRES(mu_);
+  absl::StatusOr<SharedJson> Existing(StoreTable& table, const ObjectKey& key) MUSTER_REQUIRES(mu_);
+  absl::StatusOr<Json> Replace(StoreTable& table, const Json& object, Operation operation)
+      MUSTER_REQUIRES(mu_);
+  absl::StatusOr<Json> BoundPod(const Json& pod, const Binding& binding) const;
+  // Ends a write: collects garbage and wakes watchers.
+  void Settle() MUSTER_REQUIRES(mu_);
+  std::string NewUid() MUSTER_REQUIRES(mu_);
+  std::string NameSuffix() MUSTER_REQUIRES(mu_);
+
+  const Clock& clock_;
+  const MemoryApiOptions options_;
+  int64_t dropped_bytes_ = 0;
+  bool read_only_ = false;
+
+  Mutex mu_;
+  CondVar changed_;
+  MemoryStore store_ MUSTER_GUARDED_BY(mu_);
+  std::unique_ptr<StoreWriter> writer_ MUSTER_GUARDED_BY(mu_);
+  std::unique_ptr<Deleter> deleter_ MUSTER_GUARDED_BY(mu_);
+  std::unique_ptr<GarbageCollector> garbage_ MUSTER_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::kube

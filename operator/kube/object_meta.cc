@@ -22,7 +22,7 @@ std::optional<int64_t> MetaInt(const Json& object, std::string_view field) {
 std::optional<absl::Time> MetaTime(const Json& object, std::string_view field) {
   const Json* value = Find(object, {"metadata", field});
   if (value == nullptr || !value->is_string()) return std::nullopt;
-  return ParseTime(value->get_ref<const std::string&>());
+  return kube::ParseTime(value->get_ref<const std::string&>());
 }
 
 Labels StringMap(const Json& object, std::string_view field) {

@@ -76,7 +76,8 @@ std::string StringAt(const Json& object, std::initializer_list<std::string_view>
 // The value at a path, nullptr when absent.
 const Json* Find(const Json& object, std::initializer_list<std::string_view> path);
 
-// Kubernetes' formats: Time has seconds, MicroTime (Lease, Event) six digits. Both UTC.
+// Kubernetes' formats: Time has seconds, MicroTime (Lease, Event) six digits. Both UTC. Write
+// kube:: before the call: argument-dependent lookup finds absl's as well.
 std::string FormatTime(absl::Time time);
 std::string FormatMicroTime(absl::Time time);
 std::optional<absl::Time> ParseTime(std::string_view text);

@@ -65,7 +65,7 @@ class Reflector {
  private:
   absl::Status ListAll();
   absl::Status OpenWatch();
-  absl::StatusOr<int> Drain(absl::Duration wait);
+  absl::Status Drain(absl::Duration wait, int& events);
   void Apply(const WatchEvent& event, uint64_t version);
   void Failed(const absl::Status& status);
 

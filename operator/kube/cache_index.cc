@@ -1,0 +1,77 @@
+#include "operator/kube/cache_index.h"
+
+#include <algorithm>
+
+namespace muster::kube {
+
+void CacheIndex::Put(const ObjectKey& key, const Json& object) {
+  Erase(key);
+  std::vector<Term>& terms = terms_[key];
+  for (const OwnerReference& owner : OwnersOf(object)) terms.emplace_back("", owner.uid);
+  for (const std::string& label : labels_) {
+    std::string value = LabelOf(object, label);
+    if (!value.empty()) terms.emplace_back(label, std::move(value));
+  }
+  for (const Term& term : terms) keys_[term].insert(key);
+}
+
+void CacheIndex::Erase(const ObjectKey& key) {
+  const auto it = terms_.find(key);
+  if (it == terms_.end()) return;
+  for (const Term& term : it->second) {
+    const auto keys = keys_.find(term);
+    if (keys == keys_.end()) continue;  // the same owner named twice
+    keys->second.erase(key);
+    if (keys->second.empty()) keys_.erase(keys);
+  }
+  terms_.erase(it);
+}
+
+std::vector<ObjectKey> CacheIndex::Keys(const Term& term) const {
+  const auto it = keys_.find(term);
+  if (it == keys_.end()) return {};
+  return {it->second.begin(), it->second.end()};
+}
+
+std::vector<ObjectKey> CacheIndex::ByOwner(const std::string& uid) const { return Keys({"", uid}); }
+
+std::vector<ObjectKey> CacheIndex::ByLabel(const std::string& label,
+                                           const std::string& value) const {
+  return Keys({label, value});
+}
+
+void VersionProgress::Synced(uint64_t version) {
+  MutexLock lock(mu_);
+  synced_ = true;
+  latest_ = std::max(latest_, version);
+  changed_.NotifyAll();
+}
+
+void VersionProgress::Advance(uint64_t version) {
+  MutexLock lock(mu_);
+  latest_ = std::max(latest_, version);
+  changed_.NotifyAll();
+}
+
+bool VersionProgress::HasSynced() const {
+  MutexLock lock(mu_);
+  return synced_;
+}
+
+uint64_t VersionProgress::Latest() const {
+  MutexLock lock(mu_);
+  return latest_;
+}
+
+bool VersionProgress::WaitFor(uint64_t version, absl::Duration timeout) const {
+  const absl::Time give_up = Clock::Real().Monotonic() + timeout;
+  MutexLock lock(mu_);
+  while (!synced_ || latest_ < version) {
+    const absl::Duration left = give_up - Clock::Real().Monotonic();
+    if (left <= absl::ZeroDuration()) return false;
+    changed_.WaitFor(mu_, std::min(left, absl::Hours(1)));
+  }
+  return true;
+}
+
+}  // namespace muster::kube

@@ -1,0 +1,175 @@
+#include "operator/kube/faulty_api.h"
+
+#include <optional>
+#include <utility>
+
+#include "operator/kube/api_error.h"
+
+namespace muster::kube {
+
+class FaultyWatcher final : public Watcher {
+ public:
+  FaultyWatcher(FaultyApi& api, std::unique_ptr<Watcher> watcher)
+      : api_(api), watcher_(std::move(watcher)) {}
+
+  absl::StatusOr<std::optional<WatchEvent>> Next(absl::Duration wait) override {
+    if (!failed_.ok()) return failed_;
+    failed_ = api_.Draw(Verb::kWatchNext).status;
+    if (!failed_.ok()) return failed_;
+    return watcher_->Next(wait);
+  }
+  void Stop() override { watcher_->Stop(); }
+
+ private:
+  FaultyApi& api_;
+  const std::unique_ptr<Watcher> watcher_;
+  absl::Status failed_;
+};
+
+namespace {
+
+bool ChecksVersion(Verb verb) {
+  return verb == Verb::kUpdate || verb == Verb::kUpdateStatus || verb == Verb::kPatchMetadata ||
+         verb == Verb::kBind;
+}
+
+bool IsWrite(Verb verb) {
+  return ChecksVersion(verb) || verb == Verb::kCreate || verb == Verb::kDelete;
+}
+
+absl::Status StatusOfResult(const absl::Status& status) { return status; }
+template <typename T>
+absl::Status StatusOfResult(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
+}  // namespace
+
+void FaultyApi::FailNext(Verb verb, absl::Status status, bool done) {
+  MutexLock lock(mu_);
+  verbs_[verb].scripted.push_back({std::move(status), done});
+}
+
+void FaultyApi::SetPolicy(FaultPolicy policy) {
+  MutexLock lock(mu_);
+  policy_ = policy;
+  random_.seed(policy.seed);
+}
+
+int64_t FaultyApi::calls(Verb verb) const {
+  MutexLock lock(mu_);
+  return verbs_[verb].calls;
+}
+
+int64_t FaultyApi::faults(Verb verb) const {
+  MutexLock lock(mu_);
+  return verbs_[verb].faults;
+}
+
+FaultyApi::Fault FaultyApi::Roll(Verb verb) {
+  // One draw decides among all, so that the number of draws does not depend on the chances.
+  double at = static_cast<double>(random_() >> 11) / static_cast<double>(uint64_t{1} << 53);
+  const auto hit = [&at](double chance) {
+    at -= chance;
+    return at < 0;
+  };
+  if (verb == Verb::kWatchNext) {
+    if (hit(policy_.watch_closed)) return {ApiError(Reason::kWatchClosed, "injected"), false};
+    if (hit(policy_.watch_expired)) return {ApiError(Reason::kExpired, "injected"), false};
+    return {};
+  }
+  if (hit(policy_.unavailable)) return {ApiError(Reason::kServiceUnavailable, "injected"), false};
+  if (hit(policy_.timeout_before)) return {ApiError(Reason::kTimeout, "injected"), false};
+  if (hit(policy_.too_many_requests)) return {TooManyRequests("injected", absl::Seconds(1)), false};
+  if (ChecksVersion(verb) && hit(policy_.conflict)) {
+    return {ApiError(Reason::kConflict, "injected"), false};
+  }
+  if (IsWrite(verb) && hit(policy_.timeout_after)) {
+    return {ApiError(Reason::kTimeout, "injected, after it was done"), true};
+  }
+  return {};
+}
+
+FaultyApi::Fault FaultyApi::Draw(Verb verb) {
+  MutexLock lock(mu_);
+  Counters& counters = verbs_[verb];
+  ++counters.calls;
+  Fault fault = Roll(verb);
+  if (counters.in_a_row >= policy_.max_in_a_row) fault = {};
+  if (!counters.scripted.empty()) {
+    fault = std::move(counters.scripted.front());
+    counters.scripted.pop_front();
+  }
+  counters.in_a_row = fault.status.ok() ? 0 : counters.in_a_row + 1;
+  if (!fault.status.ok()) ++counters.faults;
+  return fault;
+}
+
+template <typename Result, typename Call>
+Result FaultyApi::Through(Verb verb, Call call) {
+  const Fault fault = Draw(verb);
+  if (!fault.status.ok() && !fault.done) return fault.status;
+  Result result = call();
+  // What fails by itself was not done: report that, as a server would.
+  if (!fault.status.ok() && StatusOfResult(result).ok()) return fault.status;
+  return result;
+}
+
+absl::StatusOr<Json> FaultyApi::Get(const ResourceType& type, const ObjectKey& key,
+                                    const CallOptions& call) {
+  return Through<absl::StatusOr<Json>>(Verb::kGet, [&] { return api_.Get(type, key, call); });
+}
+
+absl::StatusOr<ObjectList> FaultyApi::List(const ResourceType& type, const ListOptions& options,
+                                           const CallOptions& call) {
+  return Through<absl::StatusOr<ObjectList>>(Verb::kList,
+                                             [&] { return api_.List(type, options, call); });
+}
+
+absl::StatusOr<std::unique_ptr<Watcher>> FaultyApi::Watch(const ResourceType& type,
+                                                          const WatchOptions& options,
+                                                          const CallOptions& call) {
+  absl::StatusOr<std::unique_ptr<Watcher>> watcher =
+      Through<absl::StatusOr<std::unique_ptr<Watcher>>>(
+          Verb::kWatch, [&] { return api_.Watch(type, options, call); });
+  if (!watcher.ok()) return watcher;
+  return std::make_unique<FaultyWatcher>(*this, *std::move(watcher));
+}
+
+absl::StatusOr<Json> FaultyApi::Create(const ResourceType& type, const Json& object,
+                                       const CallOptions& call) {
+  return Through<absl::StatusOr<Json>>(Verb::kCreate,
+                                       [&] { return api_.Create(type, object, call); });
+}
+
+absl::StatusOr<Json> FaultyApi::Update(const ResourceType& type, const Json& object,
+                                       const CallOptions& call) {
+  return Through<absl::StatusOr<Json>>(Verb::kUpdate,
+                                       [&] { return api_.Update(type, object, call); });
+}
+
+absl::StatusOr<Json> FaultyApi::UpdateStatus(const ResourceType& type, const Json& object,
+                                             const CallOptions& call) {
+  return Through<absl::StatusOr<Json>>(Verb::kUpdateStatus,
+                                       [&] { return api_.UpdateStatus(type, object, call); });
+}
+
+absl::StatusOr<Json> FaultyApi::PatchMetadata(const ResourceType& type, const ObjectKey& key,
+                                              const Json& patch, const Preconditions& preconditions,
+                                              const CallOptions& call) {
+  return Through<absl::StatusOr<Json>>(Verb::kPatchMetadata, [&] {
+    return api_.PatchMetadata(type, key, patch, preconditions, call);
+  });
+}
+
+absl::Status FaultyApi::Delete(const ResourceType& type, const ObjectKey& key,
+                               const DeleteOptions& options, const CallOptions& call) {
+  return Through<absl::Status>(Verb::kDelete,
+                               [&] { return api_.Delete(type, key, options, call); });
+}
+
+absl::Status FaultyApi::Bind(const Binding& binding, const CallOptions& call) {
+  return Through<absl::Status>(Verb::kBind, [&] { return api_.Bind(binding, call); });
+}
+
+}  // namespace muster::kube

@@ -1,0 +1,129 @@
+#include "operator/kube/reflector.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
+#include "operator/kube/api_error.h"
+
+namespace muster::kube {
+namespace {
+
+// One RunOnce never works off more than this, so that a busy stream cannot starve its caller.
+constexpr int kMaxEvents = 1000;
+
+}  // namespace
+
+Reflector::Reflector(Api& api, const ResourceType& type, ReflectorOptions options,
+                     ReflectorSink& sink, const Clock& clock)
+    : api_(api),
+      type_(type),
+      options_(std::move(options)),
+      sink_(sink),
+      clock_(clock),
+      delay_(options_.first_retry) {}
+
+Reflector::~Reflector() {
+  if (watcher_ != nullptr) watcher_->Stop();
+}
+
+int Reflector::RunOnce(absl::Duration wait) {
+  if (clock_.Monotonic() < retry_at_) return 0;
+  retry_at_ = absl::InfinitePast();
+  if (version_.empty()) {
+    if (absl::Status listed = ListAll(); !listed.ok()) return Failed(listed), 0;
+  }
+  if (watcher_ == nullptr) {
+    if (absl::Status opened = OpenWatch(); !opened.ok()) return Failed(opened), 0;
+  }
+  int events = 0;
+  const absl::Status drained = Drain(wait, events);
+  if (!drained.ok()) Failed(drained);
+  return events;
+}
+
+absl::Status Reflector::ListAll() {
+  ListOptions list;
+  list.name_space = options_.name_space;
+  list.label_selector = options_.label_selector;
+  list.field_selector = options_.field_selector;
+  list.limit = options_.page_size;
+  std::vector<Json> items;
+  std::string version;
+  ++lists_;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(ObjectList page,
+                            api_.List(type_, list, {.timeout = options_.call_timeout}));
+    std::move(page.items.begin(), page.items.end(), std::back_inserter(items));
+    list.continue_token = page.continue_token;
+    version = page.resource_version;
+  } while (!list.continue_token.empty());
+  MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
+  sink_.Replace(items, number);
+  version_ = version;
+  return absl::OkStatus();
+}
+
+absl::Status Reflector::OpenWatch() {
+  WatchOptions watch;
+  watch.name_space = options_.name_space;
+  watch.label_selector = options_.label_selector;
+  watch.field_selector = options_.field_selector;
+  watch.resource_version = version_;
+  MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, {.timeout = options_.call_timeout}));
+  return absl::OkStatus();
+}
+
+absl::Status Reflector::Drain(absl::Duration wait, int& events) {
+  while (events < kMaxEvents) {
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<WatchEvent> event,
+                            watcher_->Next(events == 0 ? wait : absl::ZeroDuration()));
+    if (!event.has_value()) break;
+    const std::string version = ResourceVersionOf(event->object);
+    MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
+    Apply(*event, number);
+    version_ = version;
+    delay_ = options_.first_retry;  // only an event proves that the stream works
+    ++events;
+  }
+  return absl::OkStatus();
+}
+
+void Reflector::Apply(const WatchEvent& event, uint64_t version) {
+  switch (event.type) {
+    case WatchEvent::Type::kAdded:
+    case WatchEvent::Type::kModified:
+      return sink_.Upsert(event.object, version);
+    case WatchEvent::Type::kDeleted:
+      return sink_.Remove(KeyOf(event.object), version);
+    case WatchEvent::Type::kBookmark:
+      return sink_.Advance(version);
+  }
+}
+
+void Reflector::Failed(const absl::Status& status) {
+  watcher_.reset();
+  const Reason reason = ReasonOf(status);
+  // A server's regular end of a stream is no failure: watch again at once.
+  if (reason == Reason::kWatchClosed && delay_ == options_.first_retry) {
+    delay_ *= 2;
+    return;
+  }
+  ++failures_;
+  if (options_.on_error) options_.on_error(status);
+  // Only what a stream lost or died of is worth watching again from the same version. A version the
+  // server does not have (restored from a backup, say) is reported as Timeout, so that lists too.
+  const bool same_version = reason == Reason::kWatchClosed ||
+                            status.code() == absl::StatusCode::kUnavailable ||
+                            status.code() == absl::StatusCode::kResourceExhausted;
+  if (!same_version) version_.clear();
+  absl::Duration delay = delay_;
+  if (const auto asked = RetryAfterOf(status)) delay = std::max(delay, *asked);
+  if (options_.jitter) delay *= 1 + options_.jitter();
+  if (reason != Reason::kExpired) retry_at_ = clock_.Monotonic() + delay;
+  delay_ = std::min(delay_ * 2, options_.longest_retry);
+}
+
+}  // namespace muster::kube

@@ -142,8 +142,8 @@ absl::Status ValidateMetaUpdate(const Json& old_object, Json& object) {
     if (before == old_meta.end()) {
       if (!absent) return Invalid(field, DumpJson(*after), "field is immutable");
       meta.erase(field);
-    } else if (absent) {
-      meta[field] = *before;
+    } else if (absent || std::string_view(field).substr(0, 8) == "deletion") {
+      meta[field] = *before;  // a deletion cannot be taken back, an attempt is no error
     } else if (*after != *before) {
       return Invalid(field, DumpJson(*after), "field is immutable");
     }

@@ -97,4 +97,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::agent
 
-int main(int argc, char** argv) { return muster::agent::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const int code = muster::agent::Main(argc, argv);
+  std::fflush(nullptr);
+  _exit(code);  // without destructors of statics that gRPC's threads still use
+}

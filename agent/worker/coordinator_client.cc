@@ -9,6 +9,7 @@
 #include <deque>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "base/logging.h"
 #include "base/mutex.h"
 #include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
@@ -102,11 +103,15 @@ class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, O
   }
   void Cancel() { context_.TryCancel(); }
 
-  void WaitForWrites(absl::Time deadline) {
+  // Says that nothing follows and waits for the operator to hang up: a call that is merely
+  // cancelled may lose what was written last.
+  void HangUp(absl::Time deadline) {
     MutexLock lock(mu_);
-    while (!done_ && (writing_ || !outgoing_.empty())) {
+    hanging_up_ = true;
+    WriteNext();
+    while (!done_) {
       const absl::Duration left = deadline - absl::Now();
-      if (left <= absl::ZeroDuration() || !written_.WaitFor(mu_, left)) return;
+      if (left <= absl::ZeroDuration() || !ended_.WaitFor(mu_, left)) return;
     }
   }
 
@@ -122,7 +127,6 @@ class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, O
     writing_ = false;
     if (!ok) outgoing_.clear();
     WriteNext();
-    written_.NotifyAll();
   }
 
   void OnDone(const grpc::Status& status) override {
@@ -130,7 +134,7 @@ class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, O
     {
       MutexLock lock(mu_);
       done_ = true;
-      written_.NotifyAll();
+      ended_.NotifyAll();
     }
     mailbox_->Close(this);
     const std::shared_ptr<Stream> last = std::move(self_);  // may destroy this
@@ -138,7 +142,11 @@ class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, O
 
  private:
   void WriteNext() MUSTER_REQUIRES(mu_) {
-    if (writing_ || outgoing_.empty() || done_) return;
+    if (writing_ || done_) return;
+    if (outgoing_.empty()) {
+      if (hanging_up_ && !std::exchange(hung_up_, true)) StartWritesDone();
+      return;
+    }
     writing_ = true;
     written_message_ = std::move(outgoing_.front());
     outgoing_.pop_front();
@@ -152,10 +160,12 @@ class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, O
   std::shared_ptr<Stream> self_;
   OperatorMessage incoming_;
   Mutex mu_;
-  CondVar written_;
+  CondVar ended_;
   std::deque<AgentMessage> outgoing_ MUSTER_GUARDED_BY(mu_);
   AgentMessage written_message_ MUSTER_GUARDED_BY(mu_);
   bool writing_ MUSTER_GUARDED_BY(mu_) = false;
+  bool hanging_up_ MUSTER_GUARDED_BY(mu_) = false;
+  bool hung_up_ MUSTER_GUARDED_BY(mu_) = false;
   bool done_ MUSTER_GUARDED_BY(mu_) = false;
 };
 
@@ -206,8 +216,8 @@ void CoordinatorClient::Redial(const std::string& address) {
   if (stream_ != nullptr) stream_->Cancel();  // reported as StreamClosed, then dialled
 }
 
-void CoordinatorClient::Drain(absl::Duration timeout) {
-  if (stream_ != nullptr) stream_->WaitForWrites(absl::Now() + timeout);
+void CoordinatorClient::HangUp(absl::Duration timeout) {
+  if (stream_ != nullptr) stream_->HangUp(absl::Now() + timeout);
 }
 
 }  // namespace muster::agent

@@ -31,8 +31,8 @@ class CoordinatorClient {
   void Send(const v1alpha1::AgentMessage& message);
   // Leaves the stream; the next dial goes to `address` if it is not empty.
   void Redial(const std::string& address);
-  // Waits until everything sent is on its way, at most `timeout`.
-  void Drain(absl::Duration timeout);
+  // Ends the stream so that everything sent arrives; waits at most `timeout` for that.
+  void HangUp(absl::Duration timeout);
 
  private:
   class Mailbox;

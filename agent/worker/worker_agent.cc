@@ -49,7 +49,7 @@ std::optional<int> WorkerAgent::RunOnce(absl::Duration wait) {
     Handle(event);
   }
   ReapStrays();
-  if (exit_code_.has_value()) client_.Drain(absl::Seconds(1));
+  if (exit_code_.has_value()) client_.HangUp(absl::Seconds(1));
   return exit_code_;
 }
 

@@ -223,6 +223,14 @@ TEST_F(LocalNodesTest, APodRemovedByForceIsEnded) {
   ASSERT_TRUE(RunUntil([&] { return nodes_->running().empty(); }));
 }
 
+TEST_F(LocalNodesTest, AGrowingLogIsRotated) {
+  CreatePod("p", "head -c 20000000 /dev/zero; while :; do echo later; sleep 0.05; done");
+  const std::string rotated = folder_ + "/pods/p/logs/agent.log.1";
+  ASSERT_TRUE(RunUntil([&] { return FileSystem().Stat(rotated).ok(); }));
+  ASSERT_TRUE(RunUntil([&] { return Log("p").find("later") != std::string::npos; }));
+  EXPECT_LT(Log("p").size(), 1'000'000u);
+}
+
 TEST_F(LocalNodesTest, StopAllLeavesNothing) {
   CreatePod("a", "trap '' TERM; echo up; while :; do sleep 0.05; done");
   CreatePod("b", "sleep 100");

@@ -21,6 +21,8 @@ namespace {
 
 constexpr char kProcessFile[] = "process.json";
 constexpr char kExitFile[] = "exit.json";
+constexpr char kLogFile[] = "logs/agent.log";
+constexpr uint64_t kMaxLogBytes = uint64_t{16} << 20;
 
 int64_t IntegerAt(const Json& object, const char* key) {
   const Json* value = kube::Find(object, {key});
@@ -69,7 +71,7 @@ absl::Status PodProcess::Launch(PodCommand command) {
   command.env["MUSTER_POD_UID"] = uid_;
   command.env["MUSTER_LOG_DIR"] = logs;
   command.env["MUSTER_EXIT_FILE"] = JoinPath(folder_, kExitFile);
-  const std::string log_path = JoinPath(logs, "agent.log");
+  const std::string log_path = JoinPath(folder_, kLogFile);
   const int log = open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log < 0) {
     return absl::UnavailableError(absl::StrCat(log_path, ": ", std::strerror(errno)));
@@ -122,8 +124,20 @@ absl::StatusOr<std::unique_ptr<PodProcess>> PodProcess::Recover(Context context,
   return pod;
 }
 
+// The process holds the file open for appending, so it is copied and emptied in place. Lines
+// written in between are lost; the ranks' own logs have them.
+void PodProcess::RotateLog() {
+  const std::string path = JoinPath(folder_, kLogFile);
+  const auto info = context_.files.Stat(path);
+  if (!info.ok() || info->size <= kMaxLogBytes) return;
+  const auto text = ReadFile(context_.files, path);
+  if (text.ok()) WriteFileAtomically(context_.files, path + ".1", *text).IgnoreError();
+  context_.files.Create(path, CreateMode::kTruncate).status().IgnoreError();
+}
+
 void PodProcess::RunOnce() {
   if (!running()) return;
+  RotateLog();
   absl::StatusOr<std::optional<ExitStatus>> exit = process_->Poll();
   if (!exit.ok()) {
     SetEnded(ExitStatus{.known = false});

@@ -21,7 +21,7 @@ namespace muster::control {
 // The process of one pod, and the files that outlive this one:
 //   <folder>/process.json  who it is, written before it starts and completed after
 //   <folder>/exit.json     how it ended, written by the process itself if it could
-//   <folder>/logs/         its output (agent.log) and its ranks' logs
+//   <folder>/logs/         its output (agent.log, rotated at 16 MiB) and its ranks' logs
 // All its descendants carry MUSTER_POD_UID in their environment and are killed when it has ended.
 //
 // Not thread-safe.
@@ -63,6 +63,7 @@ class PodProcess {
   void SetNotStarted(const absl::Status& why);
   void SetEnded(ExitStatus exit);
   std::optional<int> ReadExitFile() const;
+  void RotateLog();
   void KillAll();
 
   const Context context_;

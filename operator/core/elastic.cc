@@ -140,7 +140,9 @@ Wanted ChooseMembers(const Draft& draft) {
     return wanted;
   }
   if (muster.unknown > 0) wanted.wait_reason = Reason::kUnknownAfterTakeOver;
-  if (muster.unknown > 0 || !HasStarted(draft) || here < at_least) return wanted;
+  // A first start with fewer is for gangs that do not fit as a whole.
+  const bool may_be_fewer = HasStarted(draft) || !draft.view.placement.reason.empty();
+  if (muster.unknown > 0 || !may_be_fewer || here < at_least) return wanted;
   const bool at_once =
       stopping || (ShrinksOnFailure(draft.spec()) && memory.phase == RoundPhase::kHolding);
   const absl::Time until = memory.phase_since + draft.options.replacement_wait;

@@ -18,9 +18,10 @@ struct Wanted {
   absl::Time recheck = absl::InfiniteFuture();
 };
 
-// The first start needs all workers.count workers. Later, failurePolicy Shrink goes on at once with
-// the survivors, RestartRank holds for replacements as long as options.replacement_wait; neither
-// ever goes below workers.min, nor takes a worker for dead that is only unknown.
+// The first start needs all workers.count workers, unless some cannot be placed. Later,
+// failurePolicy Shrink goes on at once with the survivors, RestartRank holds for replacements as
+// long as options.replacement_wait; neither ever goes below workers.min, nor takes a worker for
+// dead that is only unknown.
 Wanted ChooseMembers(const Draft& draft);
 
 // Whether the Active round should grow (a worker came back, workers.count was raised) or shrink

@@ -22,6 +22,8 @@ namespace {
 
 using v1alpha1::Member;
 
+constexpr absl::Duration kSettling = absl::Milliseconds(250);
+
 void Move(Draft& draft, RoundEvent event) {
   RoundMemory& memory = draft.memory();
   const auto next = Transition(memory.phase, event);
@@ -85,6 +87,12 @@ std::optional<RoundStamp> FindIn(const Draft& draft, const Worker& worker, Round
   return std::nullopt;
 }
 
+// An agent says hello first, and what else it has to report right after.
+bool IsSettling(const Draft& draft, const Worker& worker) {
+  return worker.presence == Presence::kPresent &&
+         draft.view.now < worker.agent->attached_at + kSettling;
+}
+
 // Whether opening rounds must still wait.
 bool AdoptOrWait(Draft& draft) {
   RoundMemory& memory = draft.memory();
@@ -98,7 +106,7 @@ bool AdoptOrWait(Draft& draft) {
       in.push_back(&worker);
       their_id = *id;
     }
-    unknown = unknown || worker.presence == Presence::kUnknown;
+    unknown = unknown || worker.presence == Presence::kUnknown || IsSettling(draft, worker);
   }
   std::vector<Member> members = MakeMembers(draft.view, in);
   const bool whole = !in.empty() && MembershipHash(members) == draft.view.status.membership();
@@ -327,9 +335,7 @@ void DriveRounds(Draft& draft) {
   RoundMemory& memory = draft.memory();
   if (memory.phase_since == absl::InfinitePast()) memory.phase_since = draft.view.now;
   if (AdoptOrWait(draft)) {
-    for (const Worker& worker : draft.workers) {
-      if (worker.recheck != absl::InfiniteFuture()) draft.RequeueAt(worker.recheck);
-    }
+    draft.RequeueAt(draft.view.now + kSettling);
     return;
   }
   if (IsUnderWay(memory.phase)) {

@@ -255,6 +255,12 @@ void SimWorld::KillAgent() {
   }
 }
 
+void SimWorld::KillEveryAgent() {
+  for (auto& [name, pod] : pods_) {
+    if (pod.agent != nullptr) EndPod(pod, PodPhase::kFailed, 137);
+  }
+}
+
 void SimWorld::DeleteSomePod() {
   for (auto& [name, pod] : pods_) {
     if (pod.view.deleting || !Pick(2)) continue;

@@ -38,6 +38,7 @@ class SimWorld {
   // Faults.
   void KillRank();
   void KillAgent();
+  void KillEveryAgent();
   void DeleteSomePod();
   void CutStream(absl::Duration length);
   // A new leader with no memory; with `zombie`, the old one decides once more on its old view.

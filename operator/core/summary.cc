@@ -40,6 +40,9 @@ void ShowRunning(Draft& draft) {
                                                                   : Reason::kStopping,
                 "the job has ended");
   }
+  if (IsTrue(draft.status(), ConditionType::kSuspended)) {
+    return show(false, Reason::kWorkersStopped, "the job is suspended");
+  }
   if (memory.stopping_since || draft.spec().suspend()) {
     return show(false, Reason::kStopping, "the job is being suspended");
   }

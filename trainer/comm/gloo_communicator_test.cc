@@ -212,6 +212,7 @@ TEST(GlooCommunicatorTest, AStoreThatIsGoneIsUnavailable) {
   Processes processes;
   const std::string store = processes.Serve();
   kill(processes.pid(0), SIGKILL);
+  waitpid(processes.pid(0), nullptr, 0);
   processes.StartRank([&] {
     return MakeGlooCommunicator(
                {.store = store, .size = 2, .tag = "t", .deadline = absl::Milliseconds(100)})

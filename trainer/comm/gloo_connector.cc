@@ -6,6 +6,7 @@
 #include <atomic>
 #include <csignal>
 #include <exception>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,39 @@ bool Answers(const Endpoint& endpoint) {
   return answers;
 }
 
+// A store's client being made. Connecting retries for a while on its own and cannot be ended: it
+// runs on a thread that is left behind when nobody wants the result any more, and so shares this.
+struct StoreOpening {
+  Mutex mu;
+  CondVar changed;
+  bool done MUSTER_GUARDED_BY(mu) = false;
+  c10::intrusive_ptr<c10d::TCPStore> store MUSTER_GUARDED_BY(mu);
+  std::string error MUSTER_GUARDED_BY(mu);
+};
+
+std::shared_ptr<StoreOpening> OpenStore(const Endpoint& endpoint, absl::Duration deadline) {
+  auto opening = std::make_shared<StoreOpening>();
+  std::thread([opening, endpoint, deadline] {
+    c10d::TCPStoreOptions options;
+    options.port = static_cast<uint16_t>(endpoint.port);
+    options.waitWorkers = false;
+    options.timeout = absl::ToChronoMilliseconds(deadline);
+    c10::intrusive_ptr<c10d::TCPStore> store;
+    std::string error;
+    try {
+      store = c10::make_intrusive<c10d::TCPStore>(endpoint.host, options);
+    } catch (const std::exception& e) {
+      error = e.what();
+    }
+    MutexLock lock(opening->mu);
+    opening->done = true;
+    opening->store = std::move(store);
+    opening->error = error.substr(0, error.find('\n'));
+    opening->changed.NotifyAll();
+  }).detach();
+  return opening;
+}
+
 }  // namespace
 
 class GlooConnector::Impl {
@@ -84,6 +118,7 @@ class GlooConnector::Impl {
  private:
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectBetween(absl::Time until);
   absl::Status WaitForStore(absl::Time until);
+  absl::StatusOr<c10::intrusive_ptr<c10d::Store>> WaitForClient(absl::Time until);
   absl::Status WaitForRanks(c10d::Store& store, absl::Time until);
   c10::intrusive_ptr<c10d::ProcessGroupGloo> MakeGroup(const c10::intrusive_ptr<c10d::Store>& store,
                                                        absl::Duration timeout) const;
@@ -134,6 +169,25 @@ absl::Status GlooConnector::Impl::WaitForStore(absl::Time until) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<c10::intrusive_ptr<c10d::Store>> GlooConnector::Impl::WaitForClient(
+    absl::Time until) {
+  const std::shared_ptr<StoreOpening> opening = OpenStore(store_, options_.deadline);
+  while (true) {
+    MUSTER_RETURN_IF_ERROR(Aborted());
+    MutexLock lock(opening->mu);
+    if (opening->done && opening->store == nullptr) {
+      return absl::UnavailableError(
+          absl::StrCat("the store at ", options_.store, " does not serve: ", opening->error));
+    }
+    if (opening->done) return opening->store;
+    if (Clock::Real().Monotonic() >= until) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the store at ", options_.store, " is silent"));
+    }
+    opening->changed.WaitFor(opening->mu, absl::Milliseconds(2));
+  }
+}
+
 // Every rank says that it is here before any goes on: a missing one is named, and nobody is stuck
 // in Gloo's own connecting, which cannot be ended cleanly.
 absl::Status GlooConnector::Impl::WaitForRanks(c10d::Store& store, absl::Time until) {
@@ -170,12 +224,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::ConnectBetwee
     absl::Time until) {
   MUSTER_RETURN_IF_ERROR(WaitForStore(until));
   try {
-    c10d::TCPStoreOptions tcp;
-    tcp.port = static_cast<uint16_t>(store_.port);
-    tcp.waitWorkers = false;
-    tcp.timeout = absl::ToChronoMilliseconds(options_.deadline);
-    auto store = c10::make_intrusive<c10d::PrefixStore>(
-        options_.tag, c10::make_intrusive<c10d::TCPStore>(store_.host, tcp));
+    MUSTER_ASSIGN_OR_RETURN(const c10::intrusive_ptr<c10d::Store> client, WaitForClient(until));
+    auto store = c10::make_intrusive<c10d::PrefixStore>(options_.tag, client);
     MUSTER_RETURN_IF_ERROR(WaitForRanks(*store, until));
     GlooGroup group{.deadline = options_.deadline, .check = options_.check};
     group.process_group =

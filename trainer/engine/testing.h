@@ -8,6 +8,7 @@
 
 #include "ATen/ops/empty.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "trainer/engine/batch_feed.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/gpt2.h"
@@ -22,10 +23,21 @@ class SyntheticFeed final : public BatchFeed {
       : options_(options), vocabulary_(vocabulary) {}
 
   absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) override {
+    MutexLock lock(mu_);
+    while (step >= hold_at_) released_.Wait(mu_);
     return Make(((step - 1) * options_.micro_batches + micro_batch) * options_.micro_batch);
   }
   absl::StatusOr<MicroBatch> Validation(int64_t index) override {
     return Make(1'000'000 + index * options_.micro_batch);
+  }
+  // Training waits before this step until it is released.
+  void HoldAt(int64_t step) {
+    MutexLock lock(mu_);
+    hold_at_ = step;
+  }
+  void Release() {
+    HoldAt(INT64_MAX);
+    released_.NotifyAll();
   }
   int64_t ignore_from = INT64_MAX;
 
@@ -50,6 +62,9 @@ class SyntheticFeed final : public BatchFeed {
 
   const TrainingOptions options_;
   const int64_t vocabulary_;
+  Mutex mu_;
+  CondVar released_;
+  int64_t hold_at_ MUSTER_GUARDED_BY(mu_) = INT64_MAX;
 };
 
 inline Gpt2Config TinyGpt2(double dropout) {

@@ -65,13 +65,6 @@ class TrainerTest : public ::testing::Test {
     digest.pop_back();
     return digest;
   }
-  // Waits until rank 0 has reported `step`.
-  static void AwaitStep(ThreadTrainer& first, int64_t step) {
-    while (true) {
-      const FromTrainer message = first.outbox().Await(FromTrainer::kSteps);
-      if (message.steps().steps().rbegin()->version().step() >= step) return;
-    }
-  }
 
   TrainerSettings settings_{.steps = kSteps, .validate_every = 20, .validate_batches = 2};
   ThreadNetwork::Rounds rounds_;
@@ -113,9 +106,11 @@ TEST_F(TrainerTest, TwoRanksTrainToTheEndAndReportEveryStepOnce) {
 TEST_F(TrainerTest, AReplacementReceivesTheStateOfASurvivor) {
   auto a = Start(), b = Start(), c = Start();
   Prepare({a.get(), b.get(), c.get()});
+  for (ThreadTrainer* rank : {a.get(), b.get(), c.get()}) rank->feed().HoldAt(9);
   Go({a.get(), b.get(), c.get()}, Fresh(1));
-  AwaitStep(*a, 5);
   b->Kill();
+  a->feed().Release();
+  c->feed().Release();
   EXPECT_EQ(a->outbox().Await(FromTrainer::kStalled).stalled().error(), "a peer is gone");
   auto d = Start();
   const auto positions = Prepare({a.get(), d.get(), c.get()});
@@ -148,9 +143,12 @@ TEST_F(TrainerTest, AReplacementReceivesTheStateOfASurvivor) {
 TEST_F(TrainerTest, AStopWithSaveEndsAllRanksAfterTheSameStepAndACheckpointResumesOnOneMore) {
   auto a = Start(), b = Start();
   Prepare({a.get(), b.get()});
+  a->feed().HoldAt(5);
+  b->feed().HoldAt(5);
   Go({a.get(), b.get()}, Fresh(1));
-  AwaitStep(*a, 3);
   b->Stop(true);  // one rank's agent is enough
+  a->feed().Release();
+  b->feed().Release();
   const v1alpha1::TrainerFinished of_a = a->AwaitFinished(), of_b = b->AwaitFinished();
   EXPECT_TRUE(of_a.succeeded());
   EXPECT_EQ(of_a.message(), "stopped");

@@ -161,6 +161,7 @@ class ThreadTrainer {
 
   void Kill() {
     inbox_.Close();
+    feed_.Release();
     if (thread_.joinable()) thread_.join();
   }
   void Prepare(int64_t round, int rank, int world_size) {
@@ -191,6 +192,7 @@ class ThreadTrainer {
   v1alpha1::TrainerFinished AwaitFinished() {
     return outbox_.Await(v1alpha1::FromTrainer::kFinished).finished();
   }
+  SyntheticFeed& feed() { return feed_; }
   RecordingOutbox& outbox() { return outbox_; }
   // Only while the trainer waits for an order.
   TrainingState& state() { return *state_; }

@@ -12,13 +12,11 @@
 #include "ATen/TensorOperators.h"
 #include "ATen/core/Reduction.h"
 #include "ATen/core/Tensor.h"
-#include "ATen/ops/addmm.h"
 #include "ATen/ops/cross_entropy_loss.h"
 #include "ATen/ops/embedding.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/gelu.h"
 #include "ATen/ops/layer_norm.h"
-#include "ATen/ops/linear.h"
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/ones.h"
 #include "ATen/ops/scaled_dot_product_attention.h"
@@ -26,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "trainer/model/linear.h"
 #include "trainer/model/parameter.h"
 #include "trainer/random/fill.h"
 
@@ -57,7 +56,7 @@ at::Tensor Dropout(const at::Tensor& x, double p, int32_t layer, DropoutSite sit
 at::Tensor Linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                   const MicroBatchContext& context) {
   const auto type = context.compute_type;
-  return at::addmm(bias.to(type), x.to(type), weight.to(type));
+  return LinearInOut(x.to(type), weight.to(type), bias.to(type));
 }
 
 ParameterSpec Weight(std::string name, std::vector<int64_t> shape, double deviation) {
@@ -193,7 +192,7 @@ class HeadBlock final : public Gpt2Block {
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
     const auto type = context.compute_type;
     const at::Tensor x = Norm(inputs[0], p_[0], p_[1]).view({-1, config_.width});
-    const at::Tensor logits = at::linear(x.to(type), p_[2].to(type));
+    const at::Tensor logits = LinearOutIn(x.to(type), p_[2].to(type));
     const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
     return {.tensors = {at::cross_entropy_loss(logits.to(wide), context.labels.view({-1}), {},
                                                at::Reduction::Sum, kIgnoredLabel)}};

@@ -1,0 +1,85 @@
+#include "trainer/model/linear.h"
+
+#include <optional>
+#include <string_view>
+
+#include "ATen/core/dispatch/Dispatcher.h"
+#include "ATen/ops/addmm.h"
+#include "ATen/ops/linear.h"
+#include "torch/csrc/autograd/custom_function.h"
+
+namespace muster::trainer {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// The operator behind torch.compile's linear layers: x times the transpose of w, plus bias, with
+// any strides.
+using LinearPointwise = at::Tensor(const at::Tensor& x, const at::Tensor& w,
+                                   const std::optional<at::Tensor>& bias,
+                                   std::string_view attribute,
+                                   c10::List<std::optional<at::Scalar>> scalars,
+                                   std::optional<std::string_view> algorithm);
+
+const std::optional<c10::TypedOperatorHandle<LinearPointwise>>& OneDnn() {
+  static const auto* handle = [] {
+    auto* found = new std::optional<c10::TypedOperatorHandle<LinearPointwise>>();
+    const auto schema = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+    if (schema.has_value()) *found = schema->typed<LinearPointwise>();
+    return found;
+  }();
+  return *handle;
+}
+
+at::Tensor TimesTransposed(const at::Tensor& x, const at::Tensor& w,
+                           const std::optional<at::Tensor>& bias) {
+  return OneDnn()->call(x, w, bias, "none", c10::List<std::optional<at::Scalar>>(), "");
+}
+
+bool UsesOneDnn(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat && x.is_cpu() && OneDnn().has_value();
+}
+
+// y = x w^T + bias, for a weight given as it lies: [out, in], or [in, out] when `transposed`.
+class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias, bool transposed) {
+    context->save_for_backward({x, weight});
+    context->saved_data["transposed"] = transposed;
+    context->saved_data["bias"] = bias.has_value();
+    return TimesTransposed(x, transposed ? weight.t() : weight, bias);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor g = gradients[0].contiguous();
+    const bool transposed = context->saved_data["transposed"].toBool();
+    at::Tensor of_x, of_weight, of_bias;
+    if (context->needs_input_grad(0)) {
+      of_x = TimesTransposed(g, transposed ? weight : weight.t(), std::nullopt);
+    }
+    if (context->needs_input_grad(1)) {
+      of_weight = transposed ? TimesTransposed(x.t(), g.t(), std::nullopt)
+                             : TimesTransposed(g.t(), x.t(), std::nullopt);
+    }
+    if (context->saved_data["bias"].toBool()) of_bias = g.sum(0);
+    return {of_x, of_weight, of_bias, at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor LinearInOut(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (!UsesOneDnn(x)) return at::addmm(bias, x, weight);
+  return OneDnnLinear::apply(x, weight, std::optional<at::Tensor>(bias), true);
+}
+
+at::Tensor LinearOutIn(const at::Tensor& x, const at::Tensor& weight) {
+  if (!UsesOneDnn(x)) return at::linear(x, weight);
+  return OneDnnLinear::apply(x, weight, std::optional<at::Tensor>(), false);
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,51 @@
+#include "trainer/model/linear.h"
+
+#include <tuple>
+#include <vector>
+
+#include "ATen/ops/addmm.h"
+#include "ATen/ops/equal.h"
+#include "ATen/ops/linear.h"
+#include "ATen/ops/randn.h"
+#include "gtest/gtest.h"
+#include "torch/csrc/autograd/autograd.h"
+
+namespace muster::trainer {
+namespace {
+
+at::Tensor Leaf(std::vector<int64_t> shape, at::ScalarType type) {
+  return at::randn(shape, type).requires_grad_(true);
+}
+
+void ExpectClose(const at::Tensor& a, const at::Tensor& b, double tolerance) {
+  EXPECT_LT((a.to(at::kDouble).sub(b.to(at::kDouble))).abs().max().item<double>(), tolerance);
+}
+
+TEST(LinearTest, ValueAndGradientsAgreeWithTorch) {
+  for (const auto& [type, tolerance] :
+       {std::tuple{at::kFloat, 1e-3}, std::tuple{at::kDouble, 1e-12}}) {
+    for (const auto& [rows, in, out] : {std::tuple{7, 5, 3}, std::tuple{64, 96, 200}}) {
+      const at::Tensor x = Leaf({rows, in}, type), b = Leaf({out}, type);
+      const at::Tensor w = Leaf({in, out}, type), v = Leaf({out, in}, type);
+      const at::Tensor g = at::randn({rows, out}, type);
+      const at::Tensor y = LinearInOut(x, w, b), want = at::addmm(b, x, w);
+      ExpectClose(y, want, tolerance);
+      const auto got = torch::autograd::grad({y}, {x, w, b}, {g});
+      const auto expected = torch::autograd::grad({want}, {x, w, b}, {g});
+      for (size_t i = 0; i < got.size(); ++i) ExpectClose(got[i], expected[i], tolerance);
+      const at::Tensor z = LinearOutIn(x, v), want_z = at::linear(x, v);
+      ExpectClose(z, want_z, tolerance);
+      const auto got_z = torch::autograd::grad({z}, {x, v}, {g});
+      const auto expected_z = torch::autograd::grad({want_z}, {x, v}, {g});
+      for (size_t i = 0; i < got_z.size(); ++i) ExpectClose(got_z[i], expected_z[i], tolerance);
+    }
+  }
+}
+
+TEST(LinearTest, TheSameProductTwiceIsTheSameBits) {
+  const at::Tensor x = at::randn({128, 64}), w = at::randn({64, 256}), b = at::randn({256});
+  EXPECT_TRUE(at::equal(LinearInOut(x, w, b), LinearInOut(x.clone(), w.clone(), b.clone())));
+}
+
+}  // namespace
+}  // namespace muster::trainer

@@ -19,19 +19,12 @@ namespace {
 
 using Policy = void (*)(Draft&);
 
-constexpr Policy kPolicies[] = {
-    HandleDeletion,    // a deleted job only loses its pods
-    ReportProgress,    //
-    ReportCheckpoint,  //
-    ExpireFinished,    // a finished job only stops and expires
-    Admit,             // an invalid one starts nothing
-    CountFailures,     //
-    FinishWhenDone,    //
-    EnforceDeadline,   //
-    SuspendOrResume,   // while suspended there is no gang and no round
-    DriveRounds,       // before the gang, which must not delete what a round still needs
-    KeepGang,          //
-};
+// A deleted job only loses its pods, a finished one only stops and expires, an invalid one starts
+// nothing, a suspended one has neither gang nor round. Rounds come before the gang, which must not
+// delete what a round still needs.
+constexpr Policy kPolicies[] = {HandleDeletion,  ReportProgress, ReportCheckpoint, ExpireFinished,
+                                Admit,           CountFailures,  FinishWhenDone,   SuspendOrResume,
+                                EnforceDeadline, DriveRounds,    KeepGang};
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 

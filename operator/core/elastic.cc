@@ -19,6 +19,12 @@ bool IsShrunk(const RoundMemory& memory, int index) {
   return worker != memory.workers.end() && worker->second.shrunk;
 }
 
+// Its pod is about to be replaced.
+bool IsCondemned(const Draft& draft, const Worker& worker) {
+  const auto known = draft.plan.memory.workers.find(worker.index);
+  return known != draft.plan.memory.workers.end() && known->second.condemned;
+}
+
 struct Muster {
   std::vector<const Worker*> present;  // that would be members
   std::vector<const Worker*> others;   // present, but Shrink leaves them out, or above the count
@@ -46,7 +52,7 @@ Muster Count(const Draft& draft) {
     if (above && !MayHoldState(worker) && !HoldsNewest(draft, worker)) continue;
     muster.recheck = std::min(muster.recheck, worker.recheck);
     if (worker.presence == Presence::kUnknown) ++muster.unknown;
-    if (worker.presence != Presence::kPresent) continue;
+    if (worker.presence != Presence::kPresent || IsCondemned(draft, worker)) continue;
     const bool shrunk = !above && IsShrunk(draft.plan.memory, worker.index);
     (above || shrunk ? muster.others : muster.present).push_back(&worker);
     muster.left_out += shrunk;

@@ -145,6 +145,7 @@ std::optional<Break> FindLate(const Draft& draft, const RoundMemory& memory) {
     const bool done = preparing ? memory.ready.count(index) > 0 : memory.joined.count(index) > 0;
     if (!done) found.late.insert(index);
   }
+  if (found.late.empty()) return std::nullopt;
   found.sentence =
       absl::StrCat("workers ", absl::StrJoin(found.late, ", "), " did not ",
                    preparing ? "get ready" : "join", " within ", absl::FormatDuration(deadline));

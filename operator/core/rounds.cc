@@ -201,7 +201,7 @@ void TryOpen(Draft& draft) {
 
 // ---- collecting
 
-bool CollectReady(Draft& draft) {
+void CollectReady(Draft& draft) {
   RoundMemory& memory = draft.memory();
   for (const Member& member : memory.members) {
     const Worker* worker = WorkerOf(draft, member);
@@ -211,7 +211,6 @@ bool CollectReady(Draft& draft) {
     if (static_cast<int>(ready.ranks.size()) != member.ranks()) continue;
     memory.ready[worker->index] = ready;
   }
-  return memory.ready.size() == memory.members.size();
 }
 
 void SendGo(Draft& draft, const Worker& worker) {
@@ -248,7 +247,7 @@ void Go(Draft& draft) {
   draft.Say(Reason::kJoiningRound, resume.sentence);
 }
 
-bool CollectJoined(Draft& draft) {
+void CollectJoined(Draft& draft) {
   RoundMemory& memory = draft.memory();
   for (const Member& member : memory.members) {
     const Worker* worker = WorkerOf(draft, member);
@@ -259,7 +258,6 @@ bool CollectJoined(Draft& draft) {
       memory.joined.insert(worker->index);
     }
   }
-  return memory.joined.size() == memory.members.size();
 }
 
 // Orders sent on a stream that has since been replaced may be lost.
@@ -280,8 +278,9 @@ void SendAgain(Draft& draft) {
 
 void Advance(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  if (memory.phase == RoundPhase::kPreparing && CollectReady(draft)) Go(draft);
-  if (memory.phase == RoundPhase::kJoining && CollectJoined(draft)) {
+  const size_t members = memory.members.size();
+  if (memory.phase == RoundPhase::kPreparing && memory.ready.size() == members) Go(draft);
+  if (memory.phase == RoundPhase::kJoining && memory.joined.size() == members) {
     BecomeActive(draft, RoundEvent::kAllJoined, Reason::kRoundActive);
   }
   SendAgain(draft);
@@ -338,6 +337,8 @@ void DriveRounds(Draft& draft) {
     draft.RequeueAt(draft.view.now + kSettling);
     return;
   }
+  if (memory.phase == RoundPhase::kPreparing) CollectReady(draft);
+  if (memory.phase == RoundPhase::kJoining) CollectJoined(draft);
   if (IsUnderWay(memory.phase)) {
     if (const auto why = FindBreak(draft)) BreakRound(draft, *why);
   }

@@ -1,0 +1,216 @@
+#include "operator/core/rounds.h"
+
+#include <string>
+#include <variant>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/membership.h"
+#include "operator/core/test_world.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(RoundsTest, TheFirstRoundWaitsForEveryWorker) {
+  TestWorld world(2);
+  world.AddPod(0);
+  world.AddPod(1);
+  world.AddAgent(0);
+  world.Advance(absl::Hours(1));
+  EXPECT_THAT(world.Decide().orders, IsEmpty());
+  world.AddAgent(1);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+}
+
+TEST(RoundsTest, ARoundIsRecordedInThePlanThatOrdersIt) {
+  TestWorld world(2);
+  world.AddWorkers();
+  const Plan plan = world.Decide();
+  const auto& prepare = std::get<PrepareOrder>(plan.orders[0].what);
+  EXPECT_TRUE(plan.write_status);
+  EXPECT_EQ(plan.status.term(), prepare.round.term);
+  EXPECT_EQ(plan.status.round(), prepare.round.round);
+  EXPECT_EQ(plan.status.membership(), prepare.membership);
+  EXPECT_EQ(prepare.members[1].first_rank(), 1);
+  EXPECT_EQ(prepare.membership, MembershipHash(prepare.members));
+  EXPECT_EQ(prepare.membership, "703a9e7a71f7573c") << "it is compared after an upgrade";
+}
+
+TEST(RoundsTest, GoComesWhenAllAreReadyAndNeedsNoWrite) {
+  TestWorld world(2);
+  world.AddWorkers();
+  world.Decide();
+  v1alpha1::RankReady rank;
+  rank.set_endpoint("host:29500");
+  rank.mutable_position()->mutable_applied()->set_step(7);
+  world.view.agents[0].ready = ReadyReport{world.memory.id, {rank}};
+  EXPECT_THAT(world.Decide().orders, IsEmpty());
+  world.view.agents[1].ready = ReadyReport{world.memory.id, {v1alpha1::RankReady()}};
+  const Plan plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Go:0 Go:1");
+  EXPECT_FALSE(plan.write_status);
+  const v1alpha1::GoRound& go = std::get<GoOrder>(plan.orders[0].what).go;
+  EXPECT_EQ(go.endpoints(0), "host:29500");
+  EXPECT_EQ(go.resume().version().step(), 7);
+  EXPECT_EQ(go.resume().receivers(0), 1);
+  EXPECT_EQ(go.resume().next_attempt(), 1);
+}
+
+TEST(RoundsTest, AnswersOfAnotherRoundAreIgnored) {
+  TestWorld world(1);
+  world.AddWorkers();
+  world.Decide();
+  world.view.agents[0].ready = ReadyReport{{1, 99}, std::vector<v1alpha1::RankReady>(1)};
+  EXPECT_THAT(world.Decide().orders, IsEmpty());
+  world.view.agents[0].ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(3)};
+  EXPECT_THAT(world.Decide().orders, IsEmpty()) << "three answers of one rank";
+}
+
+TEST(RoundsTest, OrdersAreSentAgainOnANewStream) {
+  TestWorld world(1);
+  world.AddWorkers();
+  world.Decide();
+  EXPECT_THAT(world.Decide().orders, IsEmpty());
+  world.view.agents[0].session = 2;
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0");
+  EXPECT_THAT(world.Decide().orders, IsEmpty());
+  world.view.agents[0].ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
+  EXPECT_EQ(Ordered(world.Decide()), "Go:0");
+  world.view.agents[0].session = 3;
+  EXPECT_EQ(Ordered(world.Decide()), "Go:0");
+  world.view.agents[0].session = 4;
+  world.view.agents[0].active = world.memory.id;
+  EXPECT_THAT(world.Decide().orders, IsEmpty()) << "its hello says that it joined";
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
+}
+
+TEST(RoundsTest, AnIdleWorldPlansNothing) {
+  TestWorld world(2);
+  world.MakeActive();
+  EXPECT_EQ(world.Condition(ConditionType::kRunning), "True/RoundActive");
+  EXPECT_EQ(world.view.status.state(), "Training");
+  const Plan plan = world.Decide();
+  EXPECT_FALSE(plan.write_status);
+  EXPECT_THAT(plan.orders, IsEmpty());
+  EXPECT_THAT(plan.creates, IsEmpty());
+  EXPECT_THAT(plan.events, IsEmpty());
+}
+
+TEST(RoundsTest, AStallOpensTheNextRoundAtOnce) {
+  TestWorld world(2);
+  world.MakeActive();
+  StallReport stall;
+  stall.round = world.memory.id;
+  stall.error = "all-reduce 12 missed its deadline";
+  world.view.agents[1].stalls.push_back(stall);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+  EXPECT_EQ(plan.status.round(), 2);
+  EXPECT_EQ(world.Condition(ConditionType::kRunning), "False/RankStalled");
+  EXPECT_EQ(plan.status.state(), "Recovering");
+  EXPECT_EQ(plan.status.failures().count(), 0);
+}
+
+TEST(RoundsTest, ALateMemberIsReplacedAndAllLateAreNot) {
+  for (bool all : {false, true}) {
+    TestWorld world(2);
+    world.AddWorkers();
+    world.Decide();
+    if (!all) {
+      world.view.agents[0].ready =
+          ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
+    }
+    world.Advance(world.options.prepare_deadline);
+    const Plan plan = world.Decide();
+    EXPECT_THAT(Told(plan), HasSubstr("WorkerMissedDeadline"));
+    EXPECT_EQ(plan.status.incarnations(0), 1);
+    EXPECT_EQ(plan.status.incarnations(1), all ? 1 : 2);
+  }
+}
+
+TEST(RoundsTest, ASilentAgentIsGivenUpAfterTheWindow) {
+  TestWorld world(2);
+  world.MakeActive();
+  world.view.agents[1].attached = false;
+  world.view.agents[1].detached_at = world.view.now;
+  world.Advance(world.options.unknown_window - absl::Seconds(1));
+  EXPECT_EQ(world.Decide().status.incarnations(1), 1);
+  world.Advance(absl::Seconds(1));
+  const Plan plan = world.Decide();
+  EXPECT_EQ(Told(plan), "WorkerLost");
+  EXPECT_EQ(plan.status.incarnations(1), 2);
+  EXPECT_THAT(plan.orders, IsEmpty()) << "RestartRank holds for the replacement";
+}
+
+TEST(RoundsTest, SurvivorsGoOnAloneWhenNoReplacementComes) {
+  TestWorld world(2);
+  world.MakeActive();
+  world.view.pods[1].phase = PodPhase::kFailed;
+  world.Decide();
+  world.Advance(world.options.replacement_wait);
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0");
+}
+
+TEST(RoundsTest, NeverFewerThanMin) {
+  TestWorld world(2);
+  world.view.spec.mutable_workers()->set_min(2);
+  world.view.spec.mutable_failure_policy()->set_on_rank_failure("Shrink");
+  world.MakeActive();
+  world.view.pods[1].phase = PodPhase::kFailed;
+  world.Advance(absl::Hours(1));
+  EXPECT_THAT(world.Decide().orders, IsEmpty());
+}
+
+TEST(RoundsTest, AViewOlderThanTheLastWriteChangesNothing) {
+  TestWorld world(1);
+  world.AddWorkers();
+  const v1alpha1::TrainingJobStatus before = world.view.status;
+  world.Decide();
+  world.view.status = before;
+  const Plan plan = world.Decide();
+  EXPECT_FALSE(plan.write_status);
+  EXPECT_THAT(plan.orders, IsEmpty());
+  EXPECT_TRUE(plan.requeue_after.has_value());
+}
+
+TEST(RoundsTest, AStaleLeaderDoesNothing) {
+  TestWorld world(1);
+  world.AddWorkers();
+  world.view.status.set_term(2);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(plan.reason, "StaleLeader");
+  EXPECT_FALSE(plan.write_status);
+  EXPECT_THAT(plan.orders, IsEmpty());
+}
+
+TEST(RoundsTest, ARoundIsAdoptedByItsNumberUnderARaisedTerm) {
+  TestWorld world(2);
+  world.MakeActive();
+  for (AgentView& agent : world.view.agents) agent.active = world.memory.id;
+  world.memory = RoundMemory();
+  world.view.leader_term = 5;
+  const Plan plan = world.Decide();
+  EXPECT_EQ(Told(plan), "RoundAdopted");
+  EXPECT_THAT(plan.orders, IsEmpty());
+  EXPECT_EQ(plan.status.term(), 5);
+  EXPECT_EQ(plan.status.round(), 1);
+}
+
+TEST(RoundsTest, HiddenCheckpointsHoldTheJobInsteadOfStartingOver) {
+  TestWorld world(2);
+  world.AddWorkers();
+  world.Decide();
+  v1alpha1::RankReady sees;
+  sees.mutable_position()->add_checkpoints()->set_directory("step-000000010");
+  world.view.agents[0].ready = ReadyReport{world.memory.id, {sees}};
+  world.view.agents[1].ready = ReadyReport{world.memory.id, {v1alpha1::RankReady()}};
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kRunning), "False/CheckpointHidden");
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,128 @@
+// The policies that only report: progress, checkpoint, admission, deadline.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/checkpoint.h"
+#include "operator/core/lifecycle.h"
+#include "operator/core/progress.h"
+#include "operator/core/test_world.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+void SetStep(TestWorld& world, int64_t step) {
+  world.view.progress.latest.emplace();
+  world.view.progress.latest->mutable_version()->set_step(step);
+  world.view.progress.latest->set_loss(2.5);
+}
+
+TEST(ProgressTest, IsWrittenOnceAnInterval) {
+  TestWorld world(1);
+  world.view.spec.mutable_trainer()->mutable_train()->set_global_batch(4);
+  world.view.spec.mutable_trainer()->mutable_train()->set_sequence(10);
+  world.MakeActive();
+  SetStep(world, 10);
+  world.view.progress.tokens_per_second = 36;
+  Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.progress().step(), 10);
+  EXPECT_EQ(plan.status.progress().steps(), 100);
+  EXPECT_EQ(plan.status.progress().eta(), "1m40s");
+  SetStep(world, 20);
+  world.Advance(absl::Seconds(4));
+  plan = world.Decide();
+  EXPECT_FALSE(plan.write_status);
+  EXPECT_LE(*plan.requeue_after, absl::Seconds(6));
+  world.Advance(absl::Seconds(6));
+  EXPECT_EQ(world.Decide().status.progress().step(), 20);
+}
+
+TEST(ProgressTest, AWallClockSetBackDoesNotSilenceIt) {
+  TestWorld world(1);
+  world.MakeActive();
+  SetStep(world, 10);
+  world.Decide();
+  world.Advance(absl::Seconds(1));
+  world.view.wall -= absl::Hours(2);
+  SetStep(world, 11);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.progress().step(), 11);
+  EXPECT_THAT(plan.orders, IsEmpty()) << "and no deadline fires";
+}
+
+TEST(CheckpointTest, IsShownAndToldOnce) {
+  TestWorld world(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
+  world.MakeActive();
+  EXPECT_EQ(world.Condition(ConditionType::kCheckpointed), "False/NoCheckpointYet");
+  world.view.checkpoint.written.emplace();
+  world.view.checkpoint.written->set_directory("step-000000010");
+  world.view.checkpoint.written->mutable_version()->set_step(10);
+  Plan plan = world.Decide();
+  EXPECT_EQ(Told(plan), "CheckpointWritten");
+  EXPECT_EQ(plan.status.checkpoint().uri(), "/ck/step-000000010");
+  EXPECT_EQ(plan.status.checkpoint().step(), 10);
+  EXPECT_EQ(world.Condition(ConditionType::kCheckpointed), "True/CheckpointWritten");
+  world.Advance(absl::Seconds(5));
+  EXPECT_FALSE(world.Decide().write_status);
+}
+
+TEST(CheckpointTest, AFailedSaveIsShownAndTrainingGoesOn) {
+  TestWorld world(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
+  world.MakeActive();
+  world.view.checkpoint.failed.emplace();
+  world.view.checkpoint.failed->set_error("no space left on device");
+  EXPECT_EQ(Told(world.Decide()), "CheckpointFailed");
+  EXPECT_EQ(Told(world.Decide()), "");
+  EXPECT_EQ(world.Condition(ConditionType::kCheckpointed), "False/CheckpointFailed");
+  EXPECT_EQ(world.view.status.state(), "Training");
+}
+
+TEST(AdmitTest, EveryErrorIsInTheConditionAndNothingStarts) {
+  TestWorld world(1);
+  world.view.spec_errors = {"spec.workers.count: 9 is more than max 4", "spec.trainer: missing"};
+  const Plan plan = world.Decide();
+  EXPECT_THAT(plan.status.conditions(0).message(),
+              HasSubstr("9 is more than max 4; spec.trainer: missing"));
+  EXPECT_EQ(plan.status.incarnations_size(), 0);
+  EXPECT_EQ(Told(plan), "InvalidSpec");
+  EXPECT_EQ(Told(world.Decide()), "");
+}
+
+TEST(AdmitTest, TheFinalizerIsAddedOnce) {
+  TestWorld world(1);
+  world.view.job.finalizers.clear();
+  EXPECT_THAT(world.Decide().add_finalizers, testing::ElementsAre("muster.dev/workers"));
+  world.view.job.finalizers = {kFinalizer};
+  EXPECT_THAT(world.Decide().add_finalizers, IsEmpty());
+}
+
+TEST(DeadlineTest, ASuspendedJobHasNone) {
+  TestWorld world(1);
+  world.view.spec.set_active_deadline("30s");
+  world.view.spec.set_suspend(true);
+  world.Decide();
+  world.Advance(absl::Hours(1));
+  world.Decide();
+  EXPECT_EQ(world.view.status.state(), "Suspended");
+  world.view.spec.set_suspend(false);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kFailed), "") << "it starts anew at resume";
+  EXPECT_LE(*plan.requeue_after, absl::Seconds(30));
+}
+
+TEST(DeadlineTest, AsksForACheckpointFirst) {
+  TestWorld world(1);
+  world.view.spec.set_active_deadline("30s");
+  world.MakeActive();
+  world.Advance(absl::Seconds(30));
+  const Plan plan = world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kFailed), "True/DeadlineExceeded");
+  ASSERT_EQ(Ordered(plan), "Stop:0");
+  EXPECT_TRUE(std::get<StopOrder>(plan.orders[0].what).save);
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,117 @@
+"""What the start and recovery benchmarks share: `muster run` in a folder of its own, and torchrun."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+MANIFEST = """
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {{name: bench}}
+spec:
+  workers: {{count: 2, ranks: 1, min: 1}}
+  trainer:
+    model: {{preset: gpt2-nano, dropout: 0}}
+    data: {{uri: {folder}/text.txt, format: Text, tokenizer: {{kind: Byte}}}}
+    train: {{steps: {steps}, globalBatch: 8, microBatch: 4, sequence: 64}}
+    optimizer: {{learningRate: 3.0e-4, warmupSteps: 10}}
+  checkpoint: {{uri: {folder}/checkpoints, interval: {{mode: Steps, steps: {every}}}}}
+  failurePolicy: {{maxFailures: 100, window: 1h, onRankFailure: {policy}}}
+  elastic: {{rankDeadline: 2s, stepDeadline: 20s}}
+"""
+
+
+def environment():
+    return dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", MUSTER_LOG_LEVEL="INFO")
+
+
+class Muster:
+    """One `muster run` of the nano model on two ranks."""
+
+    def __init__(self, bin_dir, folder, steps, every=100000, policy="RestartRank"):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True)
+        words = "the gang of ranks meets again and goes on from where it was ".split()
+        (self.folder / "text.txt").write_text(" ".join(words[(i * i) % len(words)] for i in range(40000)))
+        (self.folder / "job.yaml").write_text(MANIFEST.format(folder=folder, steps=steps, every=every, policy=policy))
+        self.log = open(self.folder / "out.log", "w")
+        self.submitted = time.time()
+        self.process = subprocess.Popen(
+            [f"{bin_dir}/cli/muster", "run", str(self.folder / "job.yaml"), "--state-dir", str(self.folder / "state")],
+            stdout=self.log, stderr=self.log, env=environment(),
+        )
+
+    def steps(self):
+        """Steps seen so far: [(step, attempt, wall clock at its end)]."""
+        path = self.folder / "state/bench/steps.jsonl"
+        out = []
+        for line in path.read_text().splitlines() if path.exists() else []:
+            try:
+                step = json.loads(line)
+            except ValueError:
+                continue
+            out.append((step["step"], step["attempt"], step["finishedAtMicros"] / 1e6))
+        return out
+
+    def wait_for_step(self, step, timeout=60):
+        deadline = time.time() + timeout
+        while time.time() < deadline:
+            steps = self.steps()
+            if steps and steps[-1][0] >= step:
+                return steps
+            if self.process.poll() is not None:
+                sys.exit(f"muster run ended early:\n{(self.folder / 'out.log').read_text()}")
+            time.sleep(0.01)
+        sys.exit(f"step {step} was not reached:\n{(self.folder / 'out.log').read_text()}")
+
+    def trainers(self):
+        found = []
+        for pod in sorted((self.folder / "state/bench/pods").iterdir()):
+            agent = json.loads((pod / "process.json").read_text())["pid"]
+            found += [int(p) for p in pathlib.Path(f"/proc/{agent}/task/{agent}/children").read_text().split()]
+        return found
+
+    def stop(self):
+        for _ in range(2):
+            self.process.send_signal(2)
+            time.sleep(0.2)
+        self.process.wait(timeout=30)
+
+
+class Torchrun:
+    """torchrun of the same model; its steps are read from its output."""
+
+    def __init__(self, folder, steps, restarts=0, checkpoint=""):
+        self.output = pathlib.Path(folder) / "torchrun.log"
+        self.output.parent.mkdir(parents=True, exist_ok=True)
+        log = open(self.output, "w")
+        self.submitted = time.time()
+        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-addr", "127.0.0.1"]
+        command += ["--master-port", "0", "--max-restarts", str(restarts), str(HERE / "peer_train.py"), str(steps)]
+        self.process = subprocess.Popen(command + ([checkpoint] if checkpoint else []), stdout=log, stderr=log, env=environment())
+
+    def steps(self):
+        return [
+            (int(m[1]), int(m[2]), float(m[3]))
+            for m in re.finditer(r"step (\d+) pid (\d+) at ([\d.]+)", self.output.read_text())
+        ]
+
+    def wait_for_step(self, step, timeout=120):
+        deadline = time.time() + timeout
+        while time.time() < deadline:
+            steps = self.steps()
+            if steps and steps[-1][0] >= step:
+                return steps
+            if self.process.poll() is not None:
+                sys.exit(f"torchrun ended early:\n{self.output.read_text()}")
+            time.sleep(0.01)
+        sys.exit(f"torchrun did not reach step {step}:\n{self.output.read_text()}")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=60)

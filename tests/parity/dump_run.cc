@@ -1,0 +1,187 @@
+// usage: dump_run DIR PRECISION OPTIMIZER
+//
+// Trains a small GPT-2 without dropout for 50 steps and writes what parity.py needs to repeat it:
+// run.json, initial weights, every token, and the gradients of the first and last step before
+// clipping.
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "ATen/Parallel.h"
+#include "ATen/core/Tensor.h"
+#include "ATen/ops/empty.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "trainer/checkpoint/safetensors.h"
+#include "trainer/engine/engine.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/solo_communicator.h"
+#include "trainer/engine/training_state.h"
+#include "trainer/model/gpt2.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr int64_t kSteps = 50, kVocabulary = 96, kBatch = 4, kSequence = 32;
+
+// Sentences of a small seeded grammar: there is something to learn, and no two steps are alike.
+class GrammarFeed final : public BatchFeed {
+ public:
+  absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) override {
+    MicroBatch batch{.tokens = at::empty({kBatch, kSequence}, at::kLong),
+                     .labels = at::empty({kBatch, kSequence}, at::kLong)};
+    for (int64_t row = 0; row < kBatch; ++row) {
+      batch.samples.push_back((step - 1) * kBatch + row);
+      uint64_t state = static_cast<uint64_t>(batch.samples.back()) * 0x9E3779B97F4A7C15u + 1;
+      int64_t token = static_cast<int64_t>(state % kVocabulary);
+      for (int64_t i = 0; i < kSequence; ++i) {
+        batch.tokens.mutable_data_ptr<int64_t>()[row * kSequence + i] = token;
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const auto choice = static_cast<int64_t>((state >> 60) % 3);
+        token = (token * 7 + 11 + choice * choice) % kVocabulary;
+        batch.labels.mutable_data_ptr<int64_t>()[row * kSequence + i] = token;
+      }
+    }
+    return batch;
+  }
+  absl::StatusOr<MicroBatch> Validation(int64_t index) override { return Training(index + 1, 0); }
+};
+
+template <typename T>
+T OrDie(absl::StatusOr<T> value) {
+  if (!value.ok()) {
+    std::fprintf(stderr, "dump_run: %s\n", value.status().ToString().c_str());
+    std::exit(1);
+  }
+  return *std::move(value);
+}
+
+void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
+
+void Write(const std::string& path, const std::vector<NamedTensor>& tensors) {
+  std::vector<at::Tensor> whole;  // alive until the file is written
+  std::vector<TensorView> views;
+  for (const NamedTensor& named : tensors) {
+    whole.push_back(named.tensor.contiguous());
+    const at::Tensor& t = whole.back();
+    const DataType type = t.scalar_type() == at::kDouble  ? DataType::kF64
+                          : t.scalar_type() == at::kFloat ? DataType::kF32
+                                                          : DataType::kI64;
+    views.push_back({named.name,
+                     type,
+                     t.sizes().vec(),
+                     {static_cast<const std::byte*>(t.const_data_ptr()), t.nbytes()}});
+  }
+  OrDie(WriteSafetensors(FileSystem(), path, views, {}));
+}
+
+// The reference's module names are Hugging Face's, with the head tied.
+std::string Named(const std::string& folder, const std::string& file) {
+  return JoinPath(folder, file + ".safetensors");
+}
+
+TrainingOptions Options(const std::string& precision, const std::string& optimizer) {
+  TrainingOptions options;
+  const auto type = precision == "fp64" ? at::kDouble : at::kFloat;
+  options.types = {type, type};
+  options.seed = 3;
+  options.sequence = kSequence;
+  options.micro_batch = kBatch;
+  options.micro_batches = 1;
+  options.schedule = {.kind = Schedule::Kind::kCosine,
+                      .peak = optimizer == "sgd" ? 0.1 : 3e-4,
+                      .warmup_steps = 5,
+                      .steps = kSteps,
+                      .final_fraction = 0.1};
+  if (optimizer == "sgd") {
+    options.optimizer.kind = OptimizerOptions::Kind::kSgd;
+    options.optimizer.momentum = 0.9;
+    options.optimizer.weight_decay = 0;
+  }
+  return options;
+}
+
+void WriteRun(const std::string& folder, const std::string& precision, const std::string& optimizer,
+              const Gpt2Config& model, const TrainingOptions& o, const std::vector<double>& losses,
+              const std::vector<double>& norms) {
+  const Json run = {{"precision", precision},
+                    {"steps", kSteps},
+                    {"losses", losses},
+                    {"gradientNorms", norms},
+                    {"shape",
+                     {{"layers", model.layers},
+                      {"heads", model.heads},
+                      {"width", model.width},
+                      {"positions", model.positions},
+                      {"vocabulary", model.vocabulary}}},
+                    {"optimizer",
+                     {{"name", optimizer},
+                      {"learningRate", o.schedule.peak},
+                      {"schedule", "cosine"},
+                      {"warmupSteps", o.schedule.warmup_steps},
+                      {"finalFraction", o.schedule.final_fraction},
+                      {"beta1", o.optimizer.beta1},
+                      {"beta2", o.optimizer.beta2},
+                      {"epsilon", o.optimizer.epsilon},
+                      {"weightDecay", o.optimizer.weight_decay},
+                      {"momentum", o.optimizer.momentum},
+                      {"clipNorm", o.clip_norm}}}};
+  OkOrDie(WriteFileAtomically(FileSystem(), JoinPath(folder, "run.json"), run.dump()));
+}
+
+void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer) {
+  Gpt2Config model;
+  model.layers = 3;
+  model.heads = 4;
+  model.width = 64;
+  model.positions = 64;
+  model.vocabulary = kVocabulary;
+  model.dropout = 0;
+  const TrainingOptions options = Options(precision, optimizer);
+  OkOrDie(FileSystem().MakeDirectories(folder));
+  const auto state = OrDie(TrainingState::Create(OrDie(MakeGpt2(model)), options));
+  state->InitializeFresh();
+  Write(Named(folder, "initial"), state->Parameters());
+  GrammarFeed feed;
+  PhaseTimer timer(Clock::Real(), Phase::kOther);
+  std::atomic<bool> interrupt = false;
+  Engine engine(*state, feed, timer, interrupt);
+  const auto communicator = MakeSoloCommunicator();
+  OkOrDie(engine.BeginRound({}, *communicator, 1));
+  at::Tensor tokens = at::empty({kSteps, kBatch, kSequence}, at::kLong);
+  at::Tensor labels = at::empty({kSteps, kBatch, kSequence}, at::kLong);
+  std::vector<double> losses, norms;
+  for (int64_t step = 1; step <= kSteps; ++step) {
+    const MicroBatch batch = OrDie(feed.Training(step, 0));
+    tokens.select(0, step - 1).copy_(batch.tokens);
+    labels.select(0, step - 1).copy_(batch.labels);
+    if (step == 1 || step == kSteps) {
+      OkOrDie(engine.ComputeGradients());
+      Write(Named(folder, absl::StrCat("gradients-", step)), state->Gradients());
+    }
+    const StepOutcome outcome = OrDie(engine.Step({}));
+    losses.push_back(outcome.decision.loss());
+    norms.push_back(outcome.decision.gradient_norm());
+  }
+  Write(Named(folder, "final"), state->Parameters());
+  Write(Named(folder, "tokens"), {{"tokens", tokens}, {"labels", labels}});
+  WriteRun(folder, precision, optimizer, model, options, losses, norms);
+}
+
+}  // namespace
+}  // namespace muster::trainer
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: dump_run DIR fp64|fp32 adamw|sgd\n");
+    return 2;
+  }
+  at::set_num_threads(1);
+  muster::trainer::Dump(argv[1], argv[2], argv[3]);
+  return 0;
+}

@@ -1,5 +1,6 @@
 #include "operator/core/summary.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -27,48 +28,56 @@ void ShowScheduled(Draft& draft) {
   }
 }
 
+struct Shown {
+  Reason reason;
+  std::string sentence;
+  bool running = false;
+};
+
+// When the job has no round because it is not to have one.
+std::optional<Shown> ShowStopped(const Draft& draft) {
+  const v1alpha1::TrainingJobStatus& status = draft.plan.status;
+  if (IsTrue(status, ConditionType::kSucceeded)) {
+    return Shown{Reason::kTrainingFinished, "the job has ended"};
+  }
+  if (IsTrue(status, ConditionType::kFailed)) return Shown{Reason::kStopping, "the job has ended"};
+  if (IsTrue(status, ConditionType::kSuspended)) {
+    return Shown{Reason::kWorkersStopped, "the job is suspended"};
+  }
+  if (draft.plan.memory.stopping_since || draft.spec().suspend()) {
+    return Shown{Reason::kStopping, "the job is being suspended"};
+  }
+  return std::nullopt;
+}
+
 // The reason a round broke stays until the next one is Active: that is what people want to know.
-void ShowRunning(Draft& draft) {
+std::optional<Shown> ShowRound(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  const std::string round = absl::StrCat("round ", memory.id.round);
-  auto show = [&](bool running, Reason reason, const std::string& sentence) {
-    draft.Condition(ConditionType::kRunning, running, reason, sentence);
-  };
-  if (IsFinished(draft.status())) {
-    return show(false,
-                IsTrue(draft.status(), ConditionType::kSucceeded) ? Reason::kTrainingFinished
-                                                                  : Reason::kStopping,
-                "the job has ended");
-  }
-  if (IsTrue(draft.status(), ConditionType::kSuspended)) {
-    return show(false, Reason::kWorkersStopped, "the job is suspended");
-  }
-  if (memory.stopping_since || draft.spec().suspend()) {
-    return show(false, Reason::kStopping, "the job is being suspended");
-  }
   if (memory.phase == RoundPhase::kActive) {
-    const v1alpha1::Condition* shown = FindCondition(draft.status(), ConditionType::kRunning);
-    const bool adopted = !memory.go.has_value();
-    const Reason reason = adopted ? Reason::kRoundAdopted : Reason::kRoundActive;
-    const std::string sentence =
-        absl::StrCat(round, " is active with ", memory.members.size(), " workers");
-    if (shown == nullptr || shown->message() != sentence || shown->status() != "True") {
-      show(true, reason, sentence);
-    }
-    return;
+    return Shown{memory.go ? Reason::kRoundActive : Reason::kRoundAdopted,
+                 absl::StrCat("round ", memory.id.round, " is active with ", memory.members.size(),
+                              " workers"),
+                 true};
   }
   for (Reason reason : AllReasons()) {
     if (!memory.broken_reason.empty() && memory.broken_reason == Name(reason)) {
-      return show(false, reason, memory.broken_sentence);
+      return Shown{reason, memory.broken_sentence};
     }
   }
   // A new leader leaves what the last one wrote until it knows better.
-  if (memory.id == RoundStamp{} && draft.view.status.round() > 0) return;
+  if (memory.id == RoundStamp{} && draft.view.status.round() > 0) return std::nullopt;
   if (memory.phase == RoundPhase::kIdle) {
-    show(false, Reason::kWaitingForWorkers, "waiting for every worker to be bound and attached");
-  } else {
-    show(false, Reason::kPreparingRound, absl::StrCat(round, " is being formed"));
+    return Shown{Reason::kWaitingForWorkers, "waiting for workers to be bound and attached"};
   }
+  return Shown{Reason::kPreparingRound,
+               absl::StrCat("round ", memory.id.round, " is being formed")};
+}
+
+void ShowRunning(Draft& draft) {
+  std::optional<Shown> shown = ShowStopped(draft);
+  if (!shown) shown = ShowRound(draft);
+  if (!shown) return;
+  draft.Condition(ConditionType::kRunning, shown->running, shown->reason, shown->sentence);
 }
 
 void ShowDegraded(Draft& draft) {

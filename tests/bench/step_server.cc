@@ -20,7 +20,7 @@
 #include "base/json.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
-#include "trainer/engine/solo_communicator.h"
+#include "trainer/comm/local_communicator.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/gpt2.h"
 
@@ -59,7 +59,7 @@ T OrDie(absl::StatusOr<T> value) {
 void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
 std::unique_ptr<Communicator> Connect(int rank, int world, const std::string& store) {
-  if (world == 1) return MakeSoloCommunicator();
+  if (world == 1) return std::move(MakeLocalCommunicators({})[0]);
   std::fprintf(stderr, "step_server: more than one rank needs a store\n");
   std::exit(1);
 }

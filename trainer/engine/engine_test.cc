@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "gtest/gtest.h"
 #include "torch/csrc/autograd/autograd.h"
+#include "trainer/comm/local_communicator.h"
 #include "trainer/engine/phase_timer.h"
-#include "trainer/engine/solo_communicator.h"
 #include "trainer/engine/testing.h"
 
 namespace muster::trainer {
@@ -26,7 +26,7 @@ struct Solo {
   explicit Solo(const TrainingOptions& options, double dropout = 0.0)
       : state(MakeTinyState(options, dropout)),
         feed(options, TinyGpt2(dropout).vocabulary),
-        communicator(MakeSoloCommunicator()),
+        communicator(std::move(MakeLocalCommunicators({})[0])),
         engine(*state, feed, timer, interrupt) {
     EXPECT_TRUE(engine.BeginRound({}, *communicator, 1).ok());
   }

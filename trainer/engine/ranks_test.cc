@@ -9,10 +9,10 @@
 #include "ATen/ops/equal.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
+#include "trainer/comm/local_communicator.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/testing.h"
-#include "trainer/engine/thread_communicator.h"
 
 namespace muster::trainer {
 namespace {
@@ -25,7 +25,7 @@ struct Result {
 
 // `steps` steps on `world` ranks; what rank r saw.
 std::vector<Result> Train(const TrainingOptions& options, int world, int steps, double dropout) {
-  auto communicators = MakeThreadCommunicators(world);
+  auto communicators = MakeLocalCommunicators({.size = world});
   std::vector<Result> results(static_cast<size_t>(world));
   std::vector<std::thread> threads;
   for (int r = 0; r < world; ++r) {
@@ -95,7 +95,7 @@ TEST(RanksTest, FastModeKeepsRanksEqualAndTheCurveEqualToRounding) {
 
 TEST(RanksTest, ARankTooManyIsRefusedWithASentence) {
   const TrainingOptions options = TinyOptions();
-  auto communicators = MakeThreadCommunicators(6);
+  auto communicators = MakeLocalCommunicators({.size = 6});
   const std::atomic<bool> interrupt = false;
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   auto state = MakeTinyState(options, 0.0);

@@ -24,7 +24,9 @@ class SyntheticFeed final : public BatchFeed {
 
   absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) override {
     MutexLock lock(mu_);
-    while (step >= hold_at_) released_.Wait(mu_);
+    held_ = step >= hold_at_;
+    changed_.NotifyAll();
+    while (step >= hold_at_) changed_.Wait(mu_);
     return Make(((step - 1) * options_.micro_batches + micro_batch) * options_.micro_batch);
   }
   absl::StatusOr<MicroBatch> Validation(int64_t index) override {
@@ -37,7 +39,11 @@ class SyntheticFeed final : public BatchFeed {
   }
   void Release() {
     HoldAt(INT64_MAX);
-    released_.NotifyAll();
+    changed_.NotifyAll();
+  }
+  void AwaitHeld() {
+    MutexLock lock(mu_);
+    while (!held_) changed_.Wait(mu_);
   }
   int64_t ignore_from = INT64_MAX;
 
@@ -63,7 +69,8 @@ class SyntheticFeed final : public BatchFeed {
   const TrainingOptions options_;
   const int64_t vocabulary_;
   Mutex mu_;
-  CondVar released_;
+  CondVar changed_;
+  bool held_ MUSTER_GUARDED_BY(mu_) = false;
   int64_t hold_at_ MUSTER_GUARDED_BY(mu_) = INT64_MAX;
 };
 

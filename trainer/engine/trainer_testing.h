@@ -15,10 +15,11 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/local_communicator.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/testing.h"
-#include "trainer/engine/thread_communicator.h"
 #include "trainer/engine/trainer.h"
 
 namespace muster::trainer {
@@ -47,7 +48,7 @@ class ThreadNetwork final : public RoundNetwork {
     auto connector = std::make_unique<Connector>();
     MutexLock lock(rounds_.mu);
     auto& of_round = rounds_.communicators[round.round()];
-    if (of_round.empty()) of_round = MakeThreadCommunicators(world_size);
+    if (of_round.empty()) of_round = MakeLocalCommunicators({.size = world_size});
     connector->communicator = std::move(of_round[static_cast<size_t>(rank)]);
     return connector;
   }

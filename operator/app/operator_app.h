@@ -1,0 +1,75 @@
+#ifndef MUSTER_OPERATOR_APP_OPERATOR_APP_H_
+#define MUSTER_OPERATOR_APP_OPERATOR_APP_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/progress_board.h"
+#include "operator/kube/api.h"
+
+namespace muster::control {
+
+struct OperatorOptions {
+  // Only jobs of this namespace; empty: of all.
+  std::string namespace_scope;
+  // Where the coordinator listens: "unix:/path" (its folder is made 0700, the socket 0600) or
+  // "host:port" with port 0 for any free one.
+  std::vector<std::string> coordinator_addresses;
+  // What pods are told to dial; empty: the first of coordinator_addresses with its real port.
+  std::string advertised_coordinator;
+  // metrics, health and the JSON API; "host:0" takes a free port. Empty: no HTTP server.
+  std::string http_address = "127.0.0.1:0";
+  // The image of the worker container of jobs with a built-in trainer.
+  std::string worker_image = "muster-agent";
+  // Jobs reconciled at the same time.
+  int reconcile_threads = 2;
+  // For events and leases; empty: host name and pid.
+  std::string identity;
+};
+
+// The operator, assembled: caches over `api`, work queue, controller, scheduler, coordinator and
+// HTTP server. `muster-operator` and `muster run` both run exactly this.
+//
+//   MUSTER_ASSIGN_OR_RETURN(auto app, OperatorApp::Create(api, Clock::Real(), options));
+//   MUSTER_RETURN_IF_ERROR(app->Start());
+//   ...
+//   app->Stop();
+//
+// Start, Stop and Create are called by one thread; everything else is thread-safe after Start.
+// `api` and `clock` must outlive it. Stop neither stops workers nor writes to jobs: another
+// operator takes over.
+class OperatorApp {
+ public:
+  static absl::StatusOr<std::unique_ptr<OperatorApp>> Create(kube::Api& api, const Clock& clock,
+                                                             OperatorOptions options);
+  ~OperatorApp();
+
+  // Binds the addresses, starts the loops and returns when the caches have synced.
+  absl::Status Start();
+  // Stops taking new work, lets the reconciles that run finish, closes streams and servers.
+  void Stop();
+
+  // What agents dial, e.g. "unix:/tmp/muster-0/1f.sock".
+  std::string coordinator_address() const;
+  // "127.0.0.1:41234"; empty without HTTP.
+  std::string http_address() const;
+
+  // What agents last said, and recent steps, for progress lines and summaries.
+  AgentRegistry& agents();
+  ProgressBoard& progress();
+
+ private:
+  class Impl;
+  explicit OperatorApp(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_APP_OPERATOR_APP_H_

@@ -1,0 +1,296 @@
+#include "operator/coordinator/agent_registry.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::AgentHello;
+using v1alpha1::AgentMessage;
+using v1alpha1::RankExited;
+using v1alpha1::RankStalled;
+
+std::string Describe(const v1alpha1::WorkerId& worker) {
+  return absl::StrCat(worker.namespace_(), "/", worker.job(), " worker ", worker.index(),
+                      " incarnation ", worker.incarnation());
+}
+
+auto KeyOf(const RankExited& e) {
+  return std::tuple(e.round().term(), e.round().round(), e.local_rank(), e.exit_code(), e.signal(),
+                    e.restarted(), e.reason());
+}
+auto KeyOf(const RankStalled& s) {
+  return std::tuple(s.round().term(), s.round().round(), s.local_rank());
+}
+
+template <typename Report>
+void AddFailure(const Report& report, std::vector<Report>& failures) {
+  for (const Report& known : failures) {
+    if (KeyOf(known) == KeyOf(report)) return;
+  }
+  failures.push_back(report);
+  if (failures.size() > AgentState::kMaxFailures) failures.erase(failures.begin());
+}
+
+// Whether the controller must look at the job.
+bool Apply(const AgentMessage& message, AgentState& state) {
+  switch (message.kind_case()) {
+    case AgentMessage::kReady:
+      state.ready = message.ready();
+      return true;
+    case AgentMessage::kJoined:
+      state.joined = message.joined();
+      if (message.joined().error().empty()) state.active = message.joined().round();
+      return true;
+    case AgentMessage::kRankExited:
+      AddFailure(message.rank_exited(), state.exits);
+      return true;
+    case AgentMessage::kStalled:
+      AddFailure(message.stalled(), state.stalls);
+      return true;
+    case AgentMessage::kFinished:
+      state.finished = message.finished();
+      return true;
+    case AgentMessage::kRefused:
+      state.refused = message.refused();
+      return true;
+    case AgentMessage::kCheckpoint:
+      return true;
+    case AgentMessage::kHello:
+    case AgentMessage::kHeartbeat:
+    case AgentMessage::kSteps:
+    case AgentMessage::KIND_NOT_SET:
+      return false;
+  }
+  return false;
+}
+
+v1alpha1::OperatorMessage MakeWelcome(const JobRegistration& job) {
+  v1alpha1::OperatorMessage message;
+  v1alpha1::Welcome& welcome = *message.mutable_welcome();
+  welcome.set_term(job.term);
+  *welcome.mutable_spec() = job.spec;
+  welcome.set_heartbeat_seconds(absl::ToDoubleSeconds(AgentRegistry::kHeartbeat));
+  welcome.set_orphan_deadline_seconds(absl::ToDoubleSeconds(job.orphan_deadline));
+  return message;
+}
+
+}  // namespace
+
+AgentRegistry::AgentRegistry(const Clock& clock, ProgressBoard* progress, OnChange on_change)
+    : clock_(clock), progress_(progress), on_change_(std::move(on_change)) {}
+
+void AgentRegistry::SetLeader() {
+  MutexLock lock(mu_);
+  leader_ = true;
+}
+
+void AgentRegistry::SetStandby(const std::string& leader_address) {
+  MutexLock lock(mu_);
+  leader_ = false;
+  leader_address_ = leader_address;
+}
+
+void AgentRegistry::Register(const JobRegistration& job) {
+  MutexLock lock(mu_);
+  jobs_[job.uid].registration = job;
+}
+
+void AgentRegistry::Unregister(const std::string& job_uid) {
+  MutexLock lock(mu_);
+  const auto it = jobs_.find(job_uid);
+  if (it == jobs_.end()) return;
+  for (auto& [index, worker] : it->second.workers) {
+    if (worker.stream == nullptr) continue;
+    worker.stream->Close(absl::NotFoundError("the job is gone"));
+    attachments_.erase(worker.attachment);
+  }
+  jobs_.erase(it);
+}
+
+bool AgentRegistry::IsRegistered(const std::string& job_uid) const {
+  MutexLock lock(mu_);
+  return jobs_.count(job_uid) > 0;
+}
+
+absl::Status AgentRegistry::CheckHello(const AgentHello& hello) const {
+  const v1alpha1::WorkerId& id = hello.worker();
+  if (id.job_uid().empty() || id.job().empty() || id.index() < 0 || id.incarnation() < 1) {
+    return absl::InvalidArgumentError(
+        "the hello must name its job, the job's uid, a worker index >= 0 and an incarnation >= 1");
+  }
+  const auto job = jobs_.find(id.job_uid());
+  if (job == jobs_.end()) {
+    return absl::UnavailableError(absl::StrCat("job ", id.namespace_(), "/", id.job(), " (uid ",
+                                               id.job_uid(), ") is not known here yet"));
+  }
+  int32_t newest = 0;
+  const auto& incarnations = job->second.registration.incarnations;
+  if (id.index() < static_cast<int32_t>(incarnations.size())) newest = incarnations[id.index()];
+  const auto worker = job->second.workers.find(id.index());
+  if (worker != job->second.workers.end()) {
+    newest = std::max(newest, worker->second.state.worker.incarnation());
+  }
+  if (id.incarnation() < newest) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Describe(id), " was replaced by incarnation ", newest));
+  }
+  return absl::OkStatus();
+}
+
+void AgentRegistry::Supersede(Worker& worker, const AgentHello& hello) {
+  if (worker.stream != nullptr) {
+    worker.stream->Close(absl::AbortedError("another stream of this worker has attached"));
+    attachments_.erase(worker.attachment);
+    worker.stream = nullptr;
+  }
+  const bool same_pod = worker.state.worker.incarnation() == hello.worker().incarnation() &&
+                        worker.state.worker.pod_uid() == hello.worker().pod_uid();
+  if (!same_pod) worker.state = AgentState{};
+}
+
+absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
+                                               std::shared_ptr<AgentStream> stream) {
+  uint64_t id = 0;
+  std::string job_key;
+  {
+    MutexLock lock(mu_);
+    if (!leader_) {
+      v1alpha1::OperatorMessage reply;
+      reply.mutable_not_leader()->set_address(leader_address_);
+      stream->Send(reply).IgnoreError();
+      return 0;
+    }
+    if (absl::Status status = CheckHello(hello); !status.ok()) return status;
+    Job& job = jobs_.at(hello.worker().job_uid());
+    MUSTER_RETURN_IF_ERROR(stream->Send(MakeWelcome(job.registration)));
+    Worker& worker = job.workers[hello.worker().index()];
+    Supersede(worker, hello);
+    id = next_attachment_++;
+    AgentState& state = worker.state;
+    state.worker = hello.worker();
+    state.attached = true;
+    state.session = static_cast<int64_t>(id);
+    state.attached_at = state.last_heard = clock_.Monotonic();
+    state.ranks = hello.ranks();
+    state.host = hello.host();
+    state.version = hello.version();
+    state.seen = hello.seen();
+    state.active = hello.active();
+    worker.attachment = id;
+    attachments_[id] = {job.registration.uid, hello.worker().index()};
+    worker.stream = std::move(stream);
+    job_key = job.registration.key;
+  }
+  MUSTER_LOG(INFO, "agent attached", {"job", job_key}, {"worker", hello.worker().index()},
+             {"incarnation", hello.worker().incarnation()}, {"active", hello.active().round()});
+  on_change_(job_key);
+  return id;
+}
+
+AgentRegistry::Worker* AgentRegistry::Find(uint64_t attachment) {
+  const auto place = attachments_.find(attachment);
+  if (place == attachments_.end()) return nullptr;
+  return &jobs_.at(place->second.job_uid).workers.at(place->second.index);
+}
+
+void AgentRegistry::Receive(uint64_t attachment, const AgentMessage& message) {
+  std::string job_key;
+  std::string job_uid;
+  bool changed = false;
+  {
+    MutexLock lock(mu_);
+    Worker* worker = Find(attachment);
+    if (worker == nullptr) return;  // superseded: its words no longer count
+    worker->state.last_heard = clock_.Monotonic();
+    changed = Apply(message, worker->state);
+    job_uid = attachments_.at(attachment).job_uid;
+    job_key = jobs_.at(job_uid).registration.key;
+  }
+  if (progress_ != nullptr) {
+    if (message.has_steps()) progress_->RecordSteps(job_uid, message.steps());
+    if (message.has_checkpoint()) progress_->RecordCheckpoint(job_uid, message.checkpoint());
+  }
+  if (changed) on_change_(job_key);
+}
+
+void AgentRegistry::Detach(uint64_t attachment) {
+  std::string job_key;
+  {
+    MutexLock lock(mu_);
+    Worker* worker = Find(attachment);
+    if (worker == nullptr) return;
+    worker->stream = nullptr;
+    worker->state.attached = false;
+    worker->state.detached_at = clock_.Monotonic();
+    job_key = jobs_.at(attachments_.at(attachment).job_uid).registration.key;
+    attachments_.erase(attachment);
+  }
+  MUSTER_LOG(INFO, "agent detached", {"job", job_key}, {"session", attachment});
+  on_change_(job_key);
+}
+
+absl::Status AgentRegistry::SendOrder(const OrderTarget& target,
+                                      const v1alpha1::OperatorMessage& order) {
+  MutexLock lock(mu_);
+  const auto job = jobs_.find(target.job_uid);
+  if (job != jobs_.end()) {
+    const auto worker = job->second.workers.find(target.index);
+    if (worker != job->second.workers.end() && worker->second.stream != nullptr &&
+        worker->second.state.worker.incarnation() == target.incarnation &&
+        worker->second.state.worker.pod_uid() == target.pod_uid) {
+      return worker->second.stream->Send(order);
+    }
+  }
+  return absl::UnavailableError(absl::StrCat("worker ", target.index, " incarnation ",
+                                             target.incarnation, " of job ", target.job_uid,
+                                             " is not attached"));
+}
+
+std::vector<AgentState> AgentRegistry::Agents(const std::string& job_uid) const {
+  MutexLock lock(mu_);
+  std::vector<AgentState> states;
+  const auto job = jobs_.find(job_uid);
+  if (job == jobs_.end()) return states;
+  for (const auto& [index, worker] : job->second.workers) states.push_back(worker.state);
+  return states;
+}
+
+void AgentRegistry::DropFailuresBefore(const std::string& job_uid, int64_t round) {
+  MutexLock lock(mu_);
+  const auto job = jobs_.find(job_uid);
+  if (job == jobs_.end()) return;
+  for (auto& [index, worker] : job->second.workers) {
+    std::erase_if(worker.state.exits,
+                  [&](const RankExited& e) { return e.round().round() < round; });
+    std::erase_if(worker.state.stalls,
+                  [&](const RankStalled& s) { return s.round().round() < round; });
+  }
+}
+
+int AgentRegistry::attached() const {
+  MutexLock lock(mu_);
+  return static_cast<int>(attachments_.size());
+}
+
+void AgentRegistry::CloseAll(const absl::Status& reason) {
+  MutexLock lock(mu_);
+  for (auto& [uid, job] : jobs_) {
+    for (auto& [index, worker] : job.workers) {
+      if (worker.stream == nullptr) continue;
+      worker.stream->Close(reason);
+      worker.stream = nullptr;
+      worker.state.attached = false;
+      worker.state.detached_at = clock_.Monotonic();
+    }
+  }
+  attachments_.clear();
+}
+
+}  // namespace muster::control

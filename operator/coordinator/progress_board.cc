@@ -1,0 +1,147 @@
+#include "operator/coordinator/progress_board.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace muster::control {
+namespace {
+
+// Speeds are taken over at most this many newest steps and this many microseconds.
+constexpr size_t kSpeedSteps = 64;
+constexpr int64_t kSpeedWindowUs = 15'000'000;
+
+void AddTimes(const v1alpha1::PhaseTimes& from, v1alpha1::PhaseTimes& to) {
+  to.set_init(to.init() + from.init());
+  to.set_compute(to.compute() + from.compute());
+  to.set_data(to.data() + from.data());
+  to.set_communication(to.communication() + from.communication());
+  to.set_checkpoint(to.checkpoint() + from.checkpoint());
+  to.set_recovery(to.recovery() + from.recovery());
+  to.set_other(to.other() + from.other());
+}
+
+}  // namespace
+
+void ProgressBoard::RewindTo(Job& job, int64_t step) {
+  while (!job.recent.empty() && job.recent.back().version().step() >= step) job.recent.pop_back();
+  while (!job.curve.empty() && job.curve.back().step >= step) job.curve.pop_back();
+}
+
+void ProgressBoard::AddStep(Job& job, const v1alpha1::StepReport& step) {
+  job.recent.push_back(step);
+  if (job.recent.size() > kRecentSteps) job.recent.pop_front();
+  ProgressSnapshot& snapshot = job.snapshot;
+  snapshot.last_step = step;
+  if (step.has_validation_loss()) snapshot.validation_loss = step.validation_loss();
+  if (step.applied() && (!snapshot.best_loss || step.loss() < *snapshot.best_loss)) {
+    snapshot.best_loss = step.loss();
+  }
+  AddTimes(step.times(), snapshot.times);
+  ++snapshot.steps_seen;
+
+  const int64_t number = step.version().step();
+  if (number % job.curve_stride != 0 && !step.has_validation_loss()) return;
+  CurvePoint point{number, step.loss(), std::nullopt, step.finished_at_us()};
+  if (step.has_validation_loss()) point.validation_loss = step.validation_loss();
+  job.curve.push_back(point);
+  if (job.curve.size() <= kCurvePoints) return;
+  job.curve_stride *= 2;
+  std::vector<CurvePoint> thinned;
+  for (const CurvePoint& old : job.curve) {
+    if (old.step % job.curve_stride == 0) thinned.push_back(old);
+  }
+  // Validation points alone could exceed the bound, so they are thinned too.
+  job.curve = std::move(thinned);
+}
+
+void ProgressBoard::UpdateSpeed(Job& job) {
+  job.snapshot.tokens_per_second = 0;
+  job.snapshot.steps_per_second = 0;
+  if (job.recent.empty()) return;
+  const int64_t end = job.recent.back().finished_at_us();
+  int64_t start = end;
+  int64_t tokens = 0;
+  int64_t steps = 0;
+  int64_t pending = job.recent.back().tokens();
+  for (auto it = std::next(job.recent.rbegin()); it != job.recent.rend(); ++it) {
+    const int64_t at = it->finished_at_us();
+    if (it->version().step() < job.speed_from || steps >= static_cast<int64_t>(kSpeedSteps)) break;
+    if (at > start || end - at > kSpeedWindowUs) break;  // also a clock that was set back
+    tokens += pending;
+    pending = it->tokens();
+    start = at;
+    ++steps;
+  }
+  if (start >= end) return;
+  const double seconds = static_cast<double>(end - start) / 1e6;
+  job.snapshot.tokens_per_second = static_cast<double>(tokens) / seconds;
+  job.snapshot.steps_per_second = static_cast<double>(steps) / seconds;
+}
+
+void ProgressBoard::RecordSteps(const std::string& job_uid, const v1alpha1::StepReports& reports) {
+  if (reports.steps().empty()) return;
+  MutexLock lock(mu_);
+  Job& job = jobs_[job_uid];
+  if (reports.round().round() < job.round) return;
+  const bool new_round = reports.round().round() > job.round;
+  if (new_round) {
+    job.round = reports.round().round();
+    job.speed_from = reports.steps(0).version().step();
+    RewindTo(job, reports.steps(0).version().step());
+  }
+  for (const v1alpha1::StepReport& step : reports.steps()) {
+    // Within a round steps only grow: what is not newer was sent again.
+    if (!job.recent.empty() && step.version().step() <= job.recent.back().version().step()) {
+      continue;
+    }
+    AddStep(job, step);
+  }
+  UpdateSpeed(job);
+}
+
+void ProgressBoard::RecordCheckpoint(const std::string& job_uid,
+                                     const v1alpha1::CheckpointReport& report) {
+  MutexLock lock(mu_);
+  ProgressSnapshot& snapshot = jobs_[job_uid].snapshot;
+  if (report.phase() == v1alpha1::CheckpointReport::WRITTEN) {
+    snapshot.last_written = report;
+    snapshot.last_failed.reset();
+  } else if (report.phase() == v1alpha1::CheckpointReport::FAILED) {
+    snapshot.last_failed = report;
+  }
+}
+
+ProgressSnapshot ProgressBoard::Snapshot(const std::string& job_uid) const {
+  MutexLock lock(mu_);
+  const auto it = jobs_.find(job_uid);
+  return it == jobs_.end() ? ProgressSnapshot{} : it->second.snapshot;
+}
+
+std::vector<v1alpha1::StepReport> ProgressBoard::StepsSince(const std::string& job_uid,
+                                                            int64_t after_step,
+                                                            size_t limit) const {
+  MutexLock lock(mu_);
+  std::vector<v1alpha1::StepReport> steps;
+  const auto it = jobs_.find(job_uid);
+  if (it == jobs_.end()) return steps;
+  const auto& recent = it->second.recent;
+  auto from = std::upper_bound(
+      recent.begin(), recent.end(), after_step,
+      [](int64_t after, const auto& step) { return after < step.version().step(); });
+  for (; from != recent.end() && steps.size() < limit; ++from) steps.push_back(*from);
+  return steps;
+}
+
+std::vector<CurvePoint> ProgressBoard::Curve(const std::string& job_uid) const {
+  MutexLock lock(mu_);
+  const auto it = jobs_.find(job_uid);
+  return it == jobs_.end() ? std::vector<CurvePoint>{} : it->second.curve;
+}
+
+void ProgressBoard::Forget(const std::string& job_uid) {
+  MutexLock lock(mu_);
+  jobs_.erase(job_uid);
+}
+
+}  // namespace muster::control

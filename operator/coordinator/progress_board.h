@@ -1,0 +1,79 @@
+#ifndef MUSTER_OPERATOR_COORDINATOR_PROGRESS_BOARD_H_
+#define MUSTER_OPERATOR_COORDINATOR_PROGRESS_BOARD_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+
+namespace muster::control {
+
+// A job's live figures: the newest steps in full, a thinned curve of all, the newest checkpoint.
+struct ProgressSnapshot {
+  std::optional<v1alpha1::StepReport> last_step;
+  std::optional<double> validation_loss;  // the newest one
+  std::optional<double> best_loss;
+  // Over the last seconds of steps; 0 with fewer than two steps.
+  double tokens_per_second = 0;
+  double steps_per_second = 0;
+  std::optional<v1alpha1::CheckpointReport> last_written;
+  std::optional<v1alpha1::CheckpointReport> last_failed;
+  // Sum of the phase times of all steps reported since this operator started, seconds.
+  v1alpha1::PhaseTimes times;
+  int64_t steps_seen = 0;
+};
+
+struct CurvePoint {
+  int64_t step = 0;
+  double loss = 0;
+  std::optional<double> validation_loss;
+  int64_t finished_at_us = 0;
+};
+
+// Where step and checkpoint reports end: memory only, bounded per job, never the API server. A
+// round that goes back to an older step takes the newer points back. Reports of a superseded round
+// are dropped. Thread-safe. Keyed by the job's UID.
+class ProgressBoard {
+ public:
+  static constexpr size_t kRecentSteps = 2048;
+  static constexpr size_t kCurvePoints = 2048;
+
+  void RecordSteps(const std::string& job_uid, const v1alpha1::StepReports& reports);
+  void RecordCheckpoint(const std::string& job_uid, const v1alpha1::CheckpointReport& report);
+
+  ProgressSnapshot Snapshot(const std::string& job_uid) const;
+  // Steps after `after_step`, oldest first, at most `limit` of those still remembered.
+  std::vector<v1alpha1::StepReport> StepsSince(const std::string& job_uid, int64_t after_step,
+                                               size_t limit) const;
+  // The whole run, thinned to at most kCurvePoints points.
+  std::vector<CurvePoint> Curve(const std::string& job_uid) const;
+
+  void Forget(const std::string& job_uid);
+
+ private:
+  struct Job {
+    int64_t round = 0;
+    int64_t speed_from = 0;  // the first step of `round`
+    std::deque<v1alpha1::StepReport> recent;
+    std::vector<CurvePoint> curve;
+    int64_t curve_stride = 1;
+    ProgressSnapshot snapshot;
+  };
+
+  static void RewindTo(Job& job, int64_t step);
+  static void AddStep(Job& job, const v1alpha1::StepReport& step);
+  static void UpdateSpeed(Job& job);
+
+  mutable Mutex mu_;
+  std::map<std::string, Job> jobs_ MUSTER_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_COORDINATOR_PROGRESS_BOARD_H_

@@ -1,0 +1,124 @@
+#include "operator/runtime/work_queue.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace muster::control {
+
+WorkQueue::WorkQueue(const Clock& clock) : WorkQueue(clock, Options()) {}
+
+WorkQueue::WorkQueue(const Clock& clock, Options options)
+    : clock_(clock), options_(options), random_(options.seed) {}
+
+void WorkQueue::AddLocked(const std::string& key) {
+  if (shutdown_) return;
+  ++adds_;
+  if (!dirty_.insert(key).second) return;
+  if (processing_.count(key) > 0) return;  // Done will queue it
+  queue_.push_back(key);
+  ready_.NotifyOne();
+}
+
+void WorkQueue::AddAtLocked(const std::string& key, absl::Time due) {
+  if (shutdown_) return;
+  const auto known = due_.find(key);
+  if (known != due_.end()) {
+    if (known->second <= due) return;
+    delayed_.erase({known->second, key});
+  }
+  due_[key] = due;
+  delayed_.insert({due, key});
+  ready_.NotifyOne();  // a waiter may have to wake earlier than it planned
+}
+
+void WorkQueue::Add(const std::string& key) {
+  MutexLock lock(mu_);
+  AddLocked(key);
+}
+
+void WorkQueue::AddAfter(const std::string& key, absl::Duration delay) {
+  MutexLock lock(mu_);
+  if (delay <= absl::ZeroDuration()) return AddLocked(key);
+  AddAtLocked(key, clock_.Monotonic() + delay);
+}
+
+void WorkQueue::AddRateLimited(const std::string& key) {
+  MutexLock lock(mu_);
+  const int failures = failures_[key]++;
+  ++retries_;
+  const double factor = std::ldexp(1.0, std::min(failures, 30));
+  const absl::Duration delay = std::min(options_.min_backoff * factor, options_.max_backoff);
+  const double spread = std::uniform_real_distribution<double>(0, options_.jitter)(random_);
+  AddAtLocked(key, clock_.Monotonic() + delay * (1 + spread));
+}
+
+void WorkQueue::Forget(const std::string& key) {
+  MutexLock lock(mu_);
+  failures_.erase(key);
+}
+
+std::optional<std::string> WorkQueue::TakeLocked() {
+  const absl::Time now = clock_.Monotonic();
+  while (!delayed_.empty() && delayed_.begin()->first <= now) {
+    const std::string key = delayed_.begin()->second;
+    delayed_.erase(delayed_.begin());
+    due_.erase(key);
+    AddLocked(key);
+  }
+  if (queue_.empty()) return std::nullopt;
+  std::string key = std::move(queue_.front());
+  queue_.pop_front();
+  dirty_.erase(key);
+  processing_.insert(key);
+  return key;
+}
+
+std::optional<std::string> WorkQueue::Get() {
+  MutexLock lock(mu_);
+  while (!shutdown_) {
+    if (auto key = TakeLocked()) return key;
+    if (delayed_.empty()) {
+      ready_.Wait(mu_);
+    } else {
+      ready_.WaitFor(mu_, delayed_.begin()->first - clock_.Monotonic());
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> WorkQueue::TryGet() {
+  MutexLock lock(mu_);
+  return shutdown_ ? std::nullopt : TakeLocked();
+}
+
+void WorkQueue::Done(const std::string& key) {
+  MutexLock lock(mu_);
+  processing_.erase(key);
+  if (dirty_.count(key) == 0 || shutdown_) return;
+  queue_.push_back(key);
+  ready_.NotifyOne();
+}
+
+void WorkQueue::Shutdown() {
+  MutexLock lock(mu_);
+  shutdown_ = true;
+  queue_.clear();
+  dirty_.clear();
+  delayed_.clear();
+  due_.clear();
+  ready_.NotifyAll();
+}
+
+WorkQueue::Stats WorkQueue::stats() const {
+  MutexLock lock(mu_);
+  return {queue_.size(), delayed_.size(), processing_.size(), adds_, retries_};
+}
+
+std::optional<absl::Time> WorkQueue::next_due() const {
+  MutexLock lock(mu_);
+  if (delayed_.empty()) return std::nullopt;
+  return delayed_.begin()->first;
+}
+
+}  // namespace muster::control

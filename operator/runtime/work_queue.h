@@ -1,0 +1,92 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_WORK_QUEUE_H_
+#define MUSTER_OPERATOR_RUNTIME_WORK_QUEUE_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+
+namespace muster::control {
+
+// The controller's queue of keys, as in client-go: a key waits at most once however often it is
+// added, is handed to one worker at a time, and a key added while it is worked on comes back after
+// Done.
+//
+//   while (auto key = queue.Get()) {
+//     if (Reconcile(*key).ok()) queue.Forget(*key); else queue.AddRateLimited(*key);
+//     queue.Done(*key);
+//   }
+//
+// Thread-safe.
+class WorkQueue {
+ public:
+  struct Options {
+    absl::Duration min_backoff = absl::Milliseconds(50);
+    absl::Duration max_backoff = absl::Seconds(60);
+    // A back-off of d is drawn from [d, d * (1 + jitter)].
+    double jitter = 0.25;
+    uint64_t seed = 1;
+  };
+  struct Stats {
+    size_t waiting = 0;  // ready to be taken
+    size_t delayed = 0;
+    size_t in_progress = 0;
+    int64_t adds = 0;
+    int64_t retries = 0;
+  };
+
+  explicit WorkQueue(const Clock& clock);
+  WorkQueue(const Clock& clock, Options options);
+
+  void Add(const std::string& key);
+  // Of several delayed adds of one key the earliest counts.
+  void AddAfter(const std::string& key, absl::Duration delay);
+  // Delays by the key's back-off, which doubles each time until Forget.
+  void AddRateLimited(const std::string& key);
+  void Forget(const std::string& key);
+
+  // Blocks until a key is ready; nullopt after Shutdown.
+  std::optional<std::string> Get();
+  // Never blocks.
+  std::optional<std::string> TryGet();
+  void Done(const std::string& key);
+
+  // Wakes every Get; what waits is dropped, adds are ignored from now on.
+  void Shutdown();
+
+  Stats stats() const;
+  // When the next delayed key becomes ready, by Clock::Monotonic.
+  std::optional<absl::Time> next_due() const;
+
+ private:
+  void AddLocked(const std::string& key) MUSTER_REQUIRES(mu_);
+  void AddAtLocked(const std::string& key, absl::Time due) MUSTER_REQUIRES(mu_);
+  std::optional<std::string> TakeLocked() MUSTER_REQUIRES(mu_);
+
+  const Clock& clock_;
+  const Options options_;
+
+  mutable Mutex mu_;
+  CondVar ready_;
+  bool shutdown_ MUSTER_GUARDED_BY(mu_) = false;
+  std::deque<std::string> queue_ MUSTER_GUARDED_BY(mu_);
+  std::set<std::string> dirty_ MUSTER_GUARDED_BY(mu_);  // in queue_, or to be after Done
+  std::set<std::string> processing_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, absl::Time> due_ MUSTER_GUARDED_BY(mu_);
+  std::set<std::pair<absl::Time, std::string>> delayed_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, int> failures_ MUSTER_GUARDED_BY(mu_);
+  std::mt19937_64 random_ MUSTER_GUARDED_BY(mu_);
+  int64_t adds_ MUSTER_GUARDED_BY(mu_) = 0;
+  int64_t retries_ MUSTER_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_WORK_QUEUE_H_

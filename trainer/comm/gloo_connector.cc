@@ -1,27 +1,20 @@
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <csignal>
 #include <exception>
-#include <thread>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "torch/csrc/distributed/c10d/PrefixStore.hpp"
 #include "torch/csrc/distributed/c10d/ProcessGroupGloo.hpp"
-#include "torch/csrc/distributed/c10d/TCPStore.hpp"
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/comm/gloo_group.h"
 #include "trainer/comm/local_communicator.h"
+#include "trainer/comm/store_client.h"
 
 namespace muster::trainer {
 namespace {
@@ -29,82 +22,59 @@ namespace {
 // Set while some connector of this process is in Connect().
 std::atomic_flag connecting = ATOMIC_FLAG_INIT;
 
-struct Endpoint {
-  std::string host;
-  int port = 0;
-};
+// What Gloo finds addresses with, over our client. c10d wants exceptions; ConnectBetween catches
+// them.
+class GlooStore final : public c10d::Store {
+ public:
+  GlooStore(std::shared_ptr<StoreClient> client, std::string tag, absl::Time until)
+      : client_(std::move(client)), prefix_(tag + "/"), until_(until) {}
 
-absl::StatusOr<Endpoint> ParseEndpoint(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  Endpoint endpoint;
-  if (colon == std::string::npos || !absl::SimpleAtoi(text.substr(colon + 1), &endpoint.port) ||
-      endpoint.port <= 0 || endpoint.port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not host:port"));
+  c10::intrusive_ptr<c10d::Store> clone() override {
+    return c10::make_intrusive<GlooStore>(client_, prefix_.substr(0, prefix_.size() - 1), until_);
   }
-  endpoint.host = text.substr(0, colon);
-  return endpoint;
-}
-
-// Whether somebody accepts connections there now.
-bool Answers(const Endpoint& endpoint) {
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(endpoint.host.c_str(), absl::StrCat(endpoint.port).c_str(), &hints, &found) !=
-      0) {
-    return false;
+  void set(const std::string& key, const std::vector<uint8_t>& value) override {
+    Must(client_->Set(prefix_ + key, std::string(value.begin(), value.end()), until_));
   }
-  bool answers = false;
-  for (const addrinfo* a = found; a != nullptr && !answers; a = a->ai_next) {
-    const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) continue;
-    if (connect(fd, a->ai_addr, a->ai_addrlen) == 0) {
-      answers = true;
-    } else {
-      pollfd wait = {.fd = fd, .events = POLLOUT, .revents = 0};
-      int error = 0;
-      socklen_t size = sizeof(error);
-      answers = poll(&wait, 1, /*timeout=*/50) == 1 &&
-                getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+  std::vector<uint8_t> get(const std::string& key) override {
+    const std::string value = Must(client_->WaitFor(prefix_ + key, until_));
+    return {value.begin(), value.end()};
+  }
+  int64_t add(const std::string& key, int64_t value) override {
+    return Must(client_->Add(prefix_ + key, value, until_));
+  }
+  bool check(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) {
+      if (!Must(client_->Get(prefix_ + key, until_))) return false;
     }
-    close(fd);
+    return true;
   }
-  freeaddrinfo(found);
-  return answers;
-}
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) Must(client_->WaitFor(prefix_ + key, until_));
+  }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
+    wait(keys);
+  }
+  bool deleteKey(const std::string&) override { throw std::logic_error("deleteKey is not served"); }
+  int64_t getNumKeys() override { throw std::logic_error("getNumKeys is not served"); }
+  std::vector<uint8_t> compareSet(const std::string&, const std::vector<uint8_t>&,
+                                  const std::vector<uint8_t>&) override {
+    throw std::logic_error("compareSet is not served");
+  }
 
-// A store's client being made. Connecting retries for a while on its own and cannot be ended: it
-// runs on a thread that is left behind when nobody wants the result any more, and so shares this.
-struct StoreOpening {
-  Mutex mu;
-  CondVar changed;
-  bool done MUSTER_GUARDED_BY(mu) = false;
-  c10::intrusive_ptr<c10d::TCPStore> store MUSTER_GUARDED_BY(mu);
-  std::string error MUSTER_GUARDED_BY(mu);
+ private:
+  static void Must(const absl::Status& status) {
+    if (!status.ok()) throw std::runtime_error(status.ToString());
+  }
+  template <typename T>
+  static T Must(absl::StatusOr<T> value) {
+    Must(value.status());
+    return *std::move(value);
+  }
+
+  const std::shared_ptr<StoreClient> client_;  // Gloo keeps copies of its store
+  const std::string prefix_;
+  const absl::Time until_;
 };
-
-std::shared_ptr<StoreOpening> OpenStore(const Endpoint& endpoint, absl::Duration deadline) {
-  auto opening = std::make_shared<StoreOpening>();
-  std::thread([opening, endpoint, deadline] {
-    c10d::TCPStoreOptions options;
-    options.port = static_cast<uint16_t>(endpoint.port);
-    options.waitWorkers = false;
-    options.timeout = absl::ToChronoMilliseconds(deadline);
-    c10::intrusive_ptr<c10d::TCPStore> store;
-    std::string error;
-    try {
-      store = c10::make_intrusive<c10d::TCPStore>(endpoint.host, options);
-    } catch (const std::exception& e) {
-      error = e.what();
-    }
-    MutexLock lock(opening->mu);
-    opening->done = true;
-    opening->store = std::move(store);
-    opening->error = error.substr(0, error.find('\n'));
-    opening->changed.NotifyAll();
-  }).detach();
-  return opening;
-}
 
 }  // namespace
 
@@ -117,18 +87,14 @@ class GlooConnector::Impl {
 
  private:
   absl::StatusOr<std::unique_ptr<Communicator>> ConnectBetween(absl::Time until);
-  absl::Status WaitForStore(absl::Time until);
-  absl::StatusOr<c10::intrusive_ptr<c10d::Store>> WaitForClient(absl::Time until);
-  absl::Status WaitForRanks(c10d::Store& store, absl::Time until);
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> MakeGroup(const c10::intrusive_ptr<c10d::Store>& store,
-                                                       absl::Duration timeout) const;
-  std::set<ConnectedSocket> AppearedSockets(bool with_store) const MUSTER_EXCLUDES(mu_);
-  absl::Status Aborted() const MUSTER_EXCLUDES(mu_);
-  // Lets Abort() hurry; returns whether aborted.
-  bool Pause(absl::Duration pause) MUSTER_EXCLUDES(mu_);
+  absl::Status WaitForRanks(absl::Time until);
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> MakeGroup(absl::Time until) const;
+  std::set<ConnectedSocket> AppearedSockets() const MUSTER_EXCLUDES(mu_);
+  // The abort's reason if there was one, else `status`.
+  absl::Status OrAborted(const absl::Status& status) const MUSTER_EXCLUDES(mu_);
 
   const GlooOptions options_;
-  Endpoint store_;
+  const std::shared_ptr<StoreClient> client_ = std::make_shared<StoreClient>();  // and of Gloo
   mutable Mutex mu_;
   CondVar changed_;
   bool aborted_ MUSTER_GUARDED_BY(mu_) = false;
@@ -137,72 +103,40 @@ class GlooConnector::Impl {
   std::set<ConnectedSocket> before_ MUSTER_GUARDED_BY(mu_);
 };
 
-absl::Status GlooConnector::Impl::Aborted() const {
+absl::Status GlooConnector::Impl::OrAborted(const absl::Status& status) const {
   MutexLock lock(mu_);
-  return aborted_ ? absl::AbortedError(why_) : absl::OkStatus();
+  return aborted_ ? absl::AbortedError(why_) : status;
 }
 
-bool GlooConnector::Impl::Pause(absl::Duration pause) {
+std::set<ConnectedSocket> GlooConnector::Impl::AppearedSockets() const {
+  const size_t colon = options_.store.rfind(':');
+  const std::string port = options_.store.substr(colon + 1);
+  const std::set<ConnectedSocket> sockets = FindConnectedSockets();
   MutexLock lock(mu_);
-  if (!aborted_) changed_.WaitFor(mu_, pause);
-  return aborted_;
-}
-
-std::set<ConnectedSocket> GlooConnector::Impl::AppearedSockets(bool with_store) const {
-  std::set<ConnectedSocket> sockets = FindConnectedSockets();
-  MutexLock lock(mu_);
-  sockets = NewSockets(before_, sockets);
-  // The store's own end of other ranks' connections, if it is served by this process, is theirs.
-  std::erase_if(sockets, [&](const ConnectedSocket& socket) {
-    return socket.local_port == store_.port || (!with_store && socket.peer_port == store_.port);
+  std::set<ConnectedSocket> appeared = NewSockets(before_, sockets);
+  // Connections to the store, which this process may even serve, are not the group's.
+  std::erase_if(appeared, [&](const ConnectedSocket& socket) {
+    return absl::StrCat(socket.local_port) == port || absl::StrCat(socket.peer_port) == port;
   });
-  return sockets;
-}
-
-absl::Status GlooConnector::Impl::WaitForStore(absl::Time until) {
-  while (!Answers(store_)) {
-    if (Clock::Real().Monotonic() >= until) {
-      return absl::UnavailableError(absl::StrCat("no store answers at ", options_.store));
-    }
-    if (Pause(absl::Milliseconds(10))) return Aborted();
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<c10::intrusive_ptr<c10d::Store>> GlooConnector::Impl::WaitForClient(
-    absl::Time until) {
-  const std::shared_ptr<StoreOpening> opening = OpenStore(store_, options_.deadline);
-  while (true) {
-    MUSTER_RETURN_IF_ERROR(Aborted());
-    MutexLock lock(opening->mu);
-    if (opening->done && opening->store == nullptr) {
-      return absl::UnavailableError(
-          absl::StrCat("the store at ", options_.store, " does not serve: ", opening->error));
-    }
-    if (opening->done) return opening->store;
-    if (Clock::Real().Monotonic() >= until) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("the store at ", options_.store, " is silent"));
-    }
-    opening->changed.WaitFor(opening->mu, absl::Milliseconds(2));
-  }
+  return appeared;
 }
 
 // Every rank says that it is here before any goes on: a missing one is named, and nobody is stuck
-// in Gloo's own connecting, which cannot be ended cleanly.
-absl::Status GlooConnector::Impl::WaitForRanks(c10d::Store& store, absl::Time until) {
-  auto key = [](int rank) { return absl::StrCat("here/", rank); };
-  store.set(key(options_.rank), std::vector<uint8_t>{1});
-  std::vector<std::string> missing;
-  for (int r = 0; r < options_.size; ++r) missing.push_back(key(r));
-  absl::Duration pause = absl::Microseconds(500);
-  while (!store.check(missing)) {
-    if (Pause(pause)) return Aborted();
-    pause = std::min(pause * 2, absl::Milliseconds(5));
-    if (Clock::Real().Monotonic() < until) continue;
+// in Gloo's own connecting.
+absl::Status GlooConnector::Impl::WaitForRanks(absl::Time until) {
+  auto key = [this](int rank) { return absl::StrCat(options_.tag, "/here/", rank); };
+  MUSTER_RETURN_IF_ERROR(client_->Set(key(options_.rank), "1", until));
+  for (int r = 0; r < options_.size; ++r) {
+    const absl::Status status = client_->WaitFor(key(r), until).status();
+    if (!absl::IsDeadlineExceeded(status)) {
+      MUSTER_RETURN_IF_ERROR(status);
+      continue;
+    }
+    const absl::Time soon = Clock::Real().Monotonic() + absl::Seconds(1);
     std::vector<int> absent;
-    for (int r = 0; r < options_.size; ++r) {
-      if (!store.check({key(r)})) absent.push_back(r);
+    for (int other = 0; other < options_.size; ++other) {
+      MUSTER_ASSIGN_OR_RETURN(const auto here, client_->Get(key(other), soon));
+      if (!here) absent.push_back(other);
     }
     return absl::DeadlineExceededError(absl::StrCat("ranks that did not come to ", options_.tag,
                                                     ": ", absl::StrJoin(absent, ", ")));
@@ -210,42 +144,36 @@ absl::Status GlooConnector::Impl::WaitForRanks(c10d::Store& store, absl::Time un
   return absl::OkStatus();
 }
 
-c10::intrusive_ptr<c10d::ProcessGroupGloo> GlooConnector::Impl::MakeGroup(
-    const c10::intrusive_ptr<c10d::Store>& store, absl::Duration timeout) const {
-  auto options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(timeout));
+c10::intrusive_ptr<c10d::ProcessGroupGloo> GlooConnector::Impl::MakeGroup(absl::Time until) const {
+  const absl::Duration left = std::max(until - Clock::Real().Monotonic(), absl::Milliseconds(100));
+  auto options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(left));
   options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options_.host));
-  auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(store, options_.rank, options_.size,
-                                                           std::move(options));
+  auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(
+      c10::make_intrusive<GlooStore>(client_, options_.tag, until), options_.rank, options_.size,
+      std::move(options));
   group->setTimeout(absl::ToChronoMilliseconds(options_.deadline));
   return group;
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::ConnectBetween(
     absl::Time until) {
-  MUSTER_RETURN_IF_ERROR(WaitForStore(until));
+  MUSTER_RETURN_IF_ERROR(client_->Connect(options_.store, until));
+  MUSTER_RETURN_IF_ERROR(WaitForRanks(until));
+  GlooGroup group{.deadline = options_.deadline, .check = options_.check};
   try {
-    MUSTER_ASSIGN_OR_RETURN(const c10::intrusive_ptr<c10d::Store> client, WaitForClient(until));
-    auto store = c10::make_intrusive<c10d::PrefixStore>(options_.tag, client);
-    MUSTER_RETURN_IF_ERROR(WaitForRanks(*store, until));
-    GlooGroup group{.deadline = options_.deadline, .check = options_.check};
-    group.process_group =
-        MakeGroup(store, std::max(until - Clock::Real().Monotonic(), absl::Milliseconds(100)));
-    group.sockets = AppearedSockets(/*with_store=*/false);
-    MUSTER_RETURN_IF_ERROR(Aborted());
-    return MakeCommunicatorOf(std::move(group));
+    group.process_group = MakeGroup(until);
   } catch (const c10::Error& e) {
-    MUSTER_RETURN_IF_ERROR(Aborted());
     return absl::UnavailableError(
         absl::StrCat("cannot connect the ranks: ", e.what_without_backtrace()));
   } catch (const std::exception& e) {
-    MUSTER_RETURN_IF_ERROR(Aborted());
     return absl::UnavailableError(absl::StrCat("cannot connect the ranks: ", e.what()));
   }
+  group.sockets = AppearedSockets();
+  return MakeCommunicatorOf(std::move(group));
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::Connect() {
   if (options_.size == 1) return std::move(MakeLocalCommunicators({.size = 1})[0]);
-  MUSTER_ASSIGN_OR_RETURN(store_, ParseEndpoint(options_.store));
   if (connecting.test_and_set()) {
     return absl::FailedPreconditionError("this process is connecting another group already");
   }
@@ -258,6 +186,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::Connect() {
     running_ = true;
   }
   auto result = ConnectBetween(Clock::Real().Monotonic() + options_.deadline);
+  if (absl::Status status = OrAborted(result.status()); !status.ok()) result = status;
   connecting.clear();
   MutexLock lock(mu_);
   running_ = false;
@@ -270,17 +199,17 @@ void GlooConnector::Impl::Abort(std::string_view why) {
     MutexLock lock(mu_);
     if (!aborted_) why_ = std::string(why);
     aborted_ = true;
-    changed_.NotifyAll();
   }
-  // Sockets may still appear until Connect() looks at aborted_.
+  client_->Abort();
+  // Sockets may still appear until Connect() returns.
   for (int i = 0; i < 1000; ++i) {
     {
       MutexLock lock(mu_);
       if (!running_) return;
+      changed_.WaitFor(mu_, absl::Milliseconds(1));
+      if (!running_) return;
     }
-    ShutDown(AppearedSockets(/*with_store=*/true));
-    MutexLock lock(mu_);
-    if (running_) changed_.WaitFor(mu_, absl::Milliseconds(1));
+    ShutDown(AppearedSockets());
   }
 }
 

@@ -10,7 +10,8 @@ namespace muster::trainer {
 
 // The key-value store through which the ranks of a round find each other's addresses, served from a
 // thread of this process (rank 0's) on a free port until it is destroyed. It is needed only while
-// communicators connect. Thread-safe.
+// communicators connect. Ours rather than TCPStore: that one asks the name server for the names of
+// addresses, which takes seconds where none answers. Thread-safe.
 class RoundStore {
  public:
   virtual ~RoundStore() = default;
@@ -18,7 +19,7 @@ class RoundStore {
   virtual const std::string& endpoint() const = 0;
 };
 
-// `host` is the address that other ranks use for this process. Every interface is listened on.
+// `host` is this machine's address that the other ranks use; only it is listened on.
 absl::StatusOr<std::unique_ptr<RoundStore>> StartRoundStore(const std::string& host = "127.0.0.1");
 
 }  // namespace muster::trainer

@@ -1,0 +1,53 @@
+#ifndef MUSTER_TRAINER_COMM_STORE_CLIENT_H_
+#define MUSTER_TRAINER_COMM_STORE_CLIENT_H_
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "trainer/comm/store_wire.h"
+
+namespace muster::trainer {
+
+// One connection to a RoundStore. Abort(), from any thread, ends what is under way at once with
+// Aborted, and makes all that follows fail the same way. Every call ends by `until` (monotonic)
+// with DeadlineExceeded; a store that is gone is Unavailable. Thread-safe.
+class StoreClient {
+ public:
+  StoreClient();
+  ~StoreClient();
+  StoreClient(const StoreClient&) = delete;
+  StoreClient& operator=(const StoreClient&) = delete;
+
+  // Tries until somebody accepts.
+  absl::Status Connect(const std::string& endpoint, absl::Time until);
+
+  absl::Status Set(const std::string& key, const std::string& value, absl::Time until);
+  // Absent if nobody has set it yet.
+  absl::StatusOr<std::optional<std::string>> Get(const std::string& key, absl::Time until);
+  absl::StatusOr<std::string> WaitFor(const std::string& key, absl::Time until);
+  absl::StatusOr<int64_t> Add(const std::string& key, int64_t value, absl::Time until);
+
+  void Abort();
+  // Waits; Aborted as soon as that is called for.
+  absl::Status Pause(absl::Duration duration);
+
+ private:
+  absl::StatusOr<StoreAnswer> Ask(const StoreRequest& request, absl::Time until)
+      MUSTER_EXCLUDES(mu_);
+  // Waits for `events` on the socket, or for Abort.
+  absl::Status Await(int fd, short events, absl::Time until);
+
+  const int aborted_;  // an eventfd, readable for ever after Abort()
+  Mutex mu_;           // one request at a time
+  int fd_ MUSTER_GUARDED_BY(mu_) = -1;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_COMM_STORE_CLIENT_H_

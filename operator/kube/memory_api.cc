@@ -75,9 +75,11 @@ absl::Status MemoryApi::Load(bool writable) {
     garbage_->Changed(before, after);
   });
   if (!writable) return absl::OkStatus();
-  if (dropped_bytes_ > 0) MUSTER_RETURN_IF_ERROR(writer_->Compact());
   garbage_->MarkAll();
-  return garbage_->Settle();
+  // A full disk must not keep the state from being read: the log is repaired by the next write.
+  if (dropped_bytes_ > 0) writer_->Compact().IgnoreError();
+  garbage_->Settle().IgnoreError();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<StoreTable*> MemoryApi::TableFor(const ResourceType& type, const CallOptions& call) {

@@ -52,7 +52,10 @@ absl::StatusOr<std::unique_ptr<Wal>> Wal::Open(const std::string& directory, Wal
   MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(directory));
   MUSTER_ASSIGN_OR_RETURN(auto lock, DirectoryLock::Acquire(directory));
   std::unique_ptr<Wal> wal(new Wal(directory, options, std::move(lock)));
-  MUSTER_RETURN_IF_ERROR(wal->files_.MakeDirectories(directory));
+  if (!Exists(wal->files_, In(directory, kLog))) {
+    MUSTER_RETURN_IF_ERROR(wal->files_.MakeDirectories(directory));
+    MUSTER_RETURN_IF_ERROR(wal->files_.SyncDirectory(ParentPath(directory)));
+  }
   MUSTER_RETURN_IF_ERROR(wal->ReplayAll(replay));
   if (wal->dropped_bytes_ > 0) {
     wal->broken_ = true;  // until Compact: appending after a torn tail would lose what is appended

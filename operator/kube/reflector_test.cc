@@ -1,0 +1,257 @@
+#include "operator/kube/reflector.h"
+
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/manual_clock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/api_error.h"
+#include "operator/kube/cache.h"
+#include "operator/kube/faulty_api.h"
+#include "operator/kube/memory_api.h"
+
+namespace muster::kube {
+namespace {
+
+struct Value {
+  std::string name;
+  std::string data;
+};
+
+absl::StatusOr<Value> ParseValue(const Json& object) {
+  const std::string data = StringAt(object, {"data", "key"});
+  if (data == "bad") return absl::InvalidArgumentError("bad data");
+  return Value{NameOf(object), data};
+}
+
+class ReflectorTest : public testing::Test {
+ protected:
+  ReflectorTest() {
+    cache_.OnChange([this](const ObjectKey& key, const auto& before, const auto& after) {
+      changes_.push_back(
+          absl::StrCat(before ? before->data : "-", ">", key.name, ">", after ? after->data : "-"));
+    });
+  }
+
+  Json Create(const std::string& name, const std::string& data, const Labels& labels = {}) {
+    Json object = NewObject(kConfigMaps, {"ns", name});
+    object["data"] = {{"key", data}};
+    for (const auto& [key, value] : labels) SetLabel(object, key, value);
+    return *api_->Create(kConfigMaps, object);
+  }
+  void Set(const std::string& name, const std::string& data) {
+    Json object = *api_->Get(kConfigMaps, {"ns", name});
+    object["data"]["key"] = data;
+    ASSERT_TRUE(api_->Update(kConfigMaps, object).ok());
+  }
+  int Run() { return reflector_.RunOnce(absl::ZeroDuration()); }
+  std::string Data(const std::string& name) {
+    const auto value = cache_.Get({"ns", name});
+    return value == nullptr ? "" : value->data;
+  }
+
+  ManualClock clock_;
+  std::mt19937_64 random_{5};
+  MemoryApiOptions options_{.random = [this] { return random_(); }};
+  std::unique_ptr<MemoryApi> api_ = *MemoryApi::Open(clock_, options_);
+  FaultyApi faulty_{*api_, {}};
+  Cache<Value> cache_{ParseValue, {.indexed_labels = {"job"}}};
+  Reflector reflector_{faulty_, kConfigMaps, {.page_size = 2}, cache_, clock_};
+  std::vector<std::string> changes_;
+};
+
+using Strings = std::vector<std::string>;
+
+TEST_F(ReflectorTest, ListsThenFollows) {
+  for (const char* name : {"a", "b", "c"}) Create(name, "1");
+  EXPECT_FALSE(cache_.HasSynced());
+  Run();
+  EXPECT_TRUE(cache_.HasSynced());
+  EXPECT_EQ(cache_.size(), 3u);
+  Set("a", "2");
+  Create("d", "1");
+  ASSERT_TRUE(api_->Delete(kConfigMaps, {"ns", "b"}).ok());
+  changes_.clear();
+  EXPECT_EQ(Run(), 3);
+  EXPECT_EQ(changes_, (Strings{"1>a>2", "->d>1", "1>b>-"}));
+  EXPECT_EQ(Data("a"), "2");
+  EXPECT_EQ(cache_.Get({"ns", "b"}), nullptr);
+  EXPECT_EQ(reflector_.lists(), 1);
+}
+
+TEST_F(ReflectorTest, WhatWasHandedOutStaysAsItWas) {
+  Create("a", "1");
+  Run();
+  const auto before = cache_.Get({"ns", "a"});
+  Set("a", "2");
+  Run();
+  EXPECT_EQ(before->data, "1");
+  EXPECT_EQ(Data("a"), "2");
+}
+
+TEST_F(ReflectorTest, ExpiredMeansListAgainAndDropsWhatVanished) {
+  Create("a", "1");
+  Create("b", "1");
+  Run();
+  changes_.clear();
+  ASSERT_TRUE(api_->Delete(kConfigMaps, {"ns", "a"}).ok());
+  api_->CompactHistory();
+  Run();
+  Run();
+  EXPECT_EQ(reflector_.lists(), 2);
+  EXPECT_EQ(cache_.Get({"ns", "a"}), nullptr);
+  EXPECT_EQ(changes_[0], "1>a>-");
+}
+
+TEST_F(ReflectorTest, AClosedWatchGoesOnFromTheLastVersion) {
+  Create("a", "1");
+  Run();
+  faulty_.FailNext(Verb::kWatchNext, ApiError(Reason::kWatchClosed, "closed"));
+  Run();
+  Create("b", "1");
+  EXPECT_EQ(Run(), 1);
+  EXPECT_EQ(reflector_.lists(), 1);
+  EXPECT_EQ(reflector_.failures(), 0);
+}
+
+TEST_F(ReflectorTest, FailuresBackOffAndDouble) {
+  Create("a", "1");
+  for (int i = 0; i < 3; ++i) faulty_.FailNext(Verb::kList, ApiError(Reason::kInternalError, "x"));
+  Run();
+  EXPECT_EQ(reflector_.RetryAt(), clock_.Monotonic() + absl::Milliseconds(100));
+  Run();
+  EXPECT_EQ(faulty_.calls(Verb::kList), 1);
+  clock_.Advance(absl::Milliseconds(100));
+  Run();
+  EXPECT_EQ(reflector_.RetryAt(), clock_.Monotonic() + absl::Milliseconds(200));
+  clock_.Advance(absl::Milliseconds(200));
+  Run();
+  EXPECT_EQ(reflector_.failures(), 3);
+  EXPECT_FALSE(cache_.HasSynced());
+  clock_.Advance(absl::Seconds(1));
+  Run();
+  EXPECT_TRUE(cache_.HasSynced());
+}
+
+TEST_F(ReflectorTest, AServerThatAsksForTimeGetsIt) {
+  faulty_.FailNext(Verb::kList, TooManyRequests("busy", absl::Seconds(7)));
+  Run();
+  EXPECT_EQ(reflector_.RetryAt(), clock_.Monotonic() + absl::Seconds(7));
+}
+
+TEST_F(ReflectorTest, APageThatFailsShowsNoHalfList) {
+  for (const char* name : {"a", "b", "c"}) Create(name, "1");
+  faulty_.FailNext(Verb::kList, absl::OkStatus());
+  faulty_.FailNext(Verb::kList, ApiError(Reason::kExpired, "page too old"));
+  Run();
+  EXPECT_FALSE(cache_.HasSynced());
+  EXPECT_EQ(cache_.size(), 0u);
+  Run();
+  EXPECT_EQ(cache_.size(), 3u);
+}
+
+TEST_F(ReflectorTest, BookmarksAdvanceTheVersion) {
+  Run();
+  const uint64_t before = cache_.LatestVersion();
+  ASSERT_TRUE(api_->Create(kNodes, NewObject(kNodes, {"", "n"})).ok());
+  clock_.Advance(absl::Minutes(2));
+  Run();
+  EXPECT_GT(cache_.LatestVersion(), before);
+  EXPECT_TRUE(changes_.empty());
+}
+
+TEST_F(ReflectorTest, WaitForVersionIsReadYourWrites) {
+  Run();
+  const Json a = Create("a", "1");
+  const uint64_t version = *ParseResourceVersion(ResourceVersionOf(a));
+  EXPECT_FALSE(cache_.WaitForVersion(version, absl::ZeroDuration()));
+  Run();
+  EXPECT_TRUE(cache_.WaitForVersion(version, absl::ZeroDuration()));
+  EXPECT_EQ(Data("a"), "1");
+}
+
+TEST_F(ReflectorTest, AnUnparsableObjectIsAbsentAndCounted) {
+  Create("a", "1");
+  Run();
+  changes_.clear();
+  Set("a", "bad");
+  Run();
+  EXPECT_EQ(cache_.parse_errors(), 1);
+  EXPECT_EQ(cache_.Get({"ns", "a"}), nullptr);
+  EXPECT_EQ(changes_, (Strings{"1>a>-"}));
+  Set("a", "3");
+  Run();
+  EXPECT_EQ(Data("a"), "3");
+}
+
+TEST_F(ReflectorTest, Indexes) {
+  const Json owner = Create("owner", "1");
+  Json owned = NewObject(kConfigMaps, {"ns", "owned"});
+  SetOwners(owned, {ControllerReferenceTo(kConfigMaps, owner)});
+  SetLabel(owned, "job", "x");
+  ASSERT_TRUE(api_->Create(kConfigMaps, owned).ok());
+  Create("other", "1", {{"job", "y"}});
+  Run();
+  ASSERT_EQ(cache_.ListByOwner(UidOf(owner)).size(), 1u);
+  EXPECT_EQ(cache_.ListByOwner(UidOf(owner))[0]->name, "owned");
+  EXPECT_EQ(cache_.ListByLabel("job", "y").size(), 1u);
+  EXPECT_EQ(cache_.ListNamespace("ns").size(), 3u);
+  EXPECT_TRUE(cache_.ListNamespace("n").empty());
+  ASSERT_TRUE(api_->PatchMetadata(kConfigMaps, {"ns", "other"}, {{"labels", {{"job", "x"}}}}).ok());
+  Run();
+  EXPECT_TRUE(cache_.ListByLabel("job", "y").empty());
+  EXPECT_EQ(cache_.ListByLabel("job", "x").size(), 2u);
+  ASSERT_TRUE(api_->Delete(kConfigMaps, {"ns", "owner"}).ok());
+  Run();
+  EXPECT_TRUE(cache_.ListByOwner(UidOf(owner)).empty());
+}
+
+// Faults of every kind, many seeds: the mirror always ends equal to the server.
+TEST_F(ReflectorTest, ConvergesUnderFaults) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    FaultyApi faulty(*api_, {.seed = seed,
+                             .unavailable = 0.2,
+                             .timeout_before = 0.1,
+                             .too_many_requests = 0.05,
+                             .watch_closed = 0.2,
+                             .watch_expired = 0.1});
+    Cache<Value> cache(ParseValue);
+    Reflector reflector(faulty, kConfigMaps, {.page_size = 3}, cache, clock_);
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < 60; ++i) {
+      const std::string name = absl::StrCat("x", random() % 8);
+      if (api_->Get(kConfigMaps, {"ns", name}).ok()) {
+        if (random() % 3 == 0) {
+          ASSERT_TRUE(api_->Delete(kConfigMaps, {"ns", name}).ok());
+        } else {
+          Set(name, absl::StrCat(i));
+        }
+      } else {
+        Create(name, absl::StrCat(i));
+      }
+      if (random() % 15 == 0) api_->CompactHistory();
+      clock_.Advance(absl::Seconds(random() % 3));
+      reflector.RunOnce(absl::ZeroDuration());
+    }
+    faulty.SetPolicy({});
+    for (int i = 0; i < 4; ++i) {
+      clock_.Advance(absl::Minutes(1));
+      reflector.RunOnce(absl::ZeroDuration());
+    }
+    std::set<std::string> want;
+    std::set<std::string> got;
+    const ObjectList list = *api_->List(kConfigMaps, {});
+    for (const Json& item : list.items) {
+      want.insert(NameOf(item) + "=" + StringAt(item, {"data", "key"}));
+    }
+    for (const auto& value : cache.List()) got.insert(value->name + "=" + value->data);
+    EXPECT_EQ(got, want) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace muster::kube

@@ -1,6 +1,8 @@
 #include "trainer/engine/memory_check.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/numbers.h"
@@ -13,12 +15,16 @@ namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 
+// The kernel's files say that they are empty, so they are read to the end; "" when there is none.
+std::string ReadKernelFile(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 // A control group's file that holds one number; kUnknown for "max" or no such file.
-int64_t ReadNumber(Files& files, const std::string& path) {
-  const auto text = ReadFile(files, path, 4096);
+int64_t ReadNumber(const char* path) {
   int64_t value = 0;
-  if (!text.ok() || !absl::SimpleAtoi(*text, &value)) return kUnknown;
-  return value;
+  return absl::SimpleAtoi(ReadKernelFile(path), &value) ? value : kUnknown;
 }
 
 }  // namespace
@@ -41,14 +47,12 @@ int64_t ReadMeminfo(std::string_view text, std::string_view key) {
   return -1;
 }
 
-int64_t AvailableMemory(Files& files) {
+int64_t AvailableMemory() {
   int64_t available = kUnknown;
-  if (const auto text = ReadFile(files, "/proc/meminfo", 1 << 20); text.ok()) {
-    const int64_t bytes = ReadMeminfo(*text, "MemAvailable");
-    if (bytes >= 0) available = bytes;
-  }
-  const int64_t limit = ReadNumber(files, "/sys/fs/cgroup/memory.max");
-  const int64_t used = ReadNumber(files, "/sys/fs/cgroup/memory.current");
+  const int64_t free = ReadMeminfo(ReadKernelFile("/proc/meminfo"), "MemAvailable");
+  if (free >= 0) available = free;
+  const int64_t limit = ReadNumber("/sys/fs/cgroup/memory.max");
+  const int64_t used = ReadNumber("/sys/fs/cgroup/memory.current");
   if (limit != kUnknown && used != kUnknown) {
     available = std::min(available, std::max<int64_t>(0, limit - used));
   }

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "base/files.h"
 #include "planner/model_presets.h"
 
 namespace muster::trainer {
@@ -15,7 +14,7 @@ namespace muster::trainer {
 
 // What this process and its siblings may still allocate: MemAvailable, and what the control group
 // leaves. INT64_MAX when the machine does not say.
-int64_t AvailableMemory(Files& files);
+int64_t AvailableMemory();
 
 // ResourceExhausted with the bytes needed, what for, and the bytes there, when `ranks` ranks that
 // need `estimate` each do not fit into `available`.

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +25,11 @@ struct FoundCheckpoint {
   std::vector<SkippedCheckpoint> skipped;    // newer or broken ones passed over
 };
 
-// The newest checkpoint below `uri` that is complete, verified byte by byte, and accepted by
-// `accept` (may be null). Half-written, truncated, corrupted and foreign directories are named in
-// `skipped`; nothing is deleted. A missing uri is no checkpoint.
+// The newest checkpoint below `uri` that is complete and verified byte by byte. Half-written,
+// truncated, corrupted and foreign directories are named in `skipped`; nothing is deleted. A
+// missing uri is no checkpoint. `accept` (may be null) is asked about the newest complete one: its
+// error, with the directory's name, is the answer, for who points at another model's checkpoints
+// means something else than to train anew.
 absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
     Files& files, const std::string& uri,
     const std::function<absl::Status(const Manifest&)>& accept);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/files.h"
@@ -76,7 +77,7 @@ class CheckpointWriter {
   bool busy() const;
   // Until nothing is in the works, or `deadline` (monotonic) passed: then DeadlineExceeded.
   absl::Status WaitIdle(absl::Time deadline);
-  // Gives up what waits for other writers (a round ended); no-op otherwise.
+  // A round ended: what only waits for other writers is completed if they are done, else given up.
   void Abandon();
 
   // One piece of work: write a share, or look once for the others'. False when there is none or
@@ -87,13 +88,17 @@ class CheckpointWriter {
   struct Job;
   enum class Progress { kMoved, kWaiting, kDone };
 
+  void CopyTensors(const Snapshot& snapshot, Job& job) const;
   Progress Advance(Job& job);
+  Progress LastLook(Job& job);
   absl::Status WriteShare(Job& job);
+  absl::Status WriteGroup(Job& job, TensorGroup group);
   absl::StatusOr<bool> Collect(Job& job);
   absl::Status Complete(Job& job);
-  absl::Status Publish(const Job& job);
   void Finish(Job& job, const absl::Status& status);
-  void Prune(const Job& job);
+  void Tell(const Job& job, v1alpha1::CheckpointReport::Phase phase,
+            const std::string& error) const;
+  static uint64_t TotalBytes(const Job& job);
   void Loop();
 
   Files& files_;
@@ -104,6 +109,7 @@ class CheckpointWriter {
   mutable Mutex mu_;
   CondVar changed_;
   std::unique_ptr<Job> job_ MUSTER_GUARDED_BY(mu_);
+  std::vector<std::unique_ptr<Job>> given_up_ MUSTER_GUARDED_BY(mu_);
   bool running_ MUSTER_GUARDED_BY(mu_) = false;  // the job is in the thread's hands
   bool abandon_ MUSTER_GUARDED_BY(mu_) = false;
   bool stop_ MUSTER_GUARDED_BY(mu_) = false;

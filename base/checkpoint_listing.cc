@@ -1,0 +1,140 @@
+#include "base/checkpoint_listing.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+
+namespace muster {
+namespace {
+
+constexpr char kPrefix[] = "step-";
+constexpr size_t kMaxManifest = size_t{512} << 20;
+
+int64_t Number(const Json& object, const char* name) {
+  auto found = object.find(name);
+  if (found == object.end() || !found->is_number_integer()) return 0;
+  return found->get<int64_t>();
+}
+
+std::string Text(const Json& object, const char* name) {
+  auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// The sizes of all files the manifest names, against those that are there.
+std::string CheckSizes(Files& files, const std::string& path, const Json& records,
+                       uint64_t& total) {
+  for (const Json& record : records) {
+    if (!record.is_object()) return "corrupted: manifest.json has a file that is no object";
+    const std::string name = Text(record, "name");
+    const uint64_t bytes = static_cast<uint64_t>(Number(record, "bytes"));
+    if (name.empty() || name.find('/') != std::string::npos) {
+      return "corrupted: manifest.json names a file outside the directory";
+    }
+    const absl::StatusOr<FileInfo> info = files.Stat(JoinPath(path, name));
+    if (!info.ok()) return absl::StrCat("incomplete: ", name, " is missing");
+    if (info->size != bytes) {
+      return absl::StrCat("truncated: ", name, " has ", info->size, " bytes, not ", bytes);
+    }
+    total += bytes;
+  }
+  return "";
+}
+
+void ReadRun(const Json& run, CheckpointListing& listing) {
+  listing.step = Number(run, "step");
+  listing.attempt = Number(run, "attempt");
+  listing.term = Number(run, "term");
+  listing.round = Number(run, "round");
+  listing.writers = Number(run, "writers");
+  listing.created = Text(run, "created");
+}
+
+// Fills the listing; the answer is what is wrong, or nothing.
+std::string Inspect(Files& files, const std::string& path, CheckpointListing& listing) {
+  const int64_t named_step = StepOfCheckpointName(listing.directory);
+  if (named_step < 0) {
+    return absl::StartsWith(listing.directory, kPrefix) ? "half-written, or set aside"
+                                                        : "foreign: not a checkpoint's name";
+  }
+  const absl::StatusOr<std::string> done = ReadFile(files, JoinPath(path, "DONE"), 4096);
+  if (!done.ok()) return "half-written: DONE is missing";
+  const absl::StatusOr<std::string> manifest =
+      ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifest);
+  if (!manifest.ok()) {
+    return absl::StrCat("incomplete: manifest.json: ", manifest.status().message());
+  }
+  if (*done != CheckpointDoneContents(*manifest)) {
+    return "corrupted: manifest.json is not the one DONE was written for";
+  }
+  const absl::StatusOr<Json> json = ParseJson(*manifest, kMaxManifest);
+  if (!json.ok()) return absl::StrCat("corrupted: manifest.json: ", json.status().message());
+  if (!json->is_object() || !json->contains("run") || !(*json)["run"].is_object() ||
+      !json->contains("files") || !(*json)["files"].is_array()) {
+    return "foreign: manifest.json is not a checkpoint's";
+  }
+  ReadRun((*json)["run"], listing);
+  if (listing.step != named_step) {
+    return absl::StrCat("corrupted: its manifest is of step ", listing.step);
+  }
+  return CheckSizes(files, path, (*json)["files"], listing.bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
+                                                               const std::string& uri) {
+  std::vector<CheckpointListing> listings;
+  absl::StatusOr<std::vector<DirectoryEntry>> entries = files.List(uri);
+  if (absl::IsNotFound(entries.status())) return listings;
+  MUSTER_RETURN_IF_ERROR(entries.status());
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.kind != FileKind::kDirectory) continue;
+    listings.push_back(InspectCheckpoint(files, JoinPath(uri, entry.name)));
+  }
+  std::stable_sort(listings.begin(), listings.end(), [](const auto& a, const auto& b) {
+    if (a.complete != b.complete) return a.complete;
+    return a.complete && a.step > b.step;
+  });
+  return listings;
+}
+
+CheckpointListing InspectCheckpoint(Files& files, const std::string& path) {
+  CheckpointListing listing;
+  listing.directory = BaseName(path);
+  listing.step = StepOfCheckpointName(listing.directory);
+  listing.problem = Inspect(files, path, listing);
+  listing.complete = listing.problem.empty();
+  return listing;
+}
+
+std::string CheckpointName(int64_t step) { return absl::StrFormat("step-%09d", step); }
+
+std::string PartialCheckpointName(int64_t step, int64_t round) {
+  return absl::StrFormat("step-%09d.r%d", step, round);
+}
+
+int64_t StepOfCheckpointName(const std::string& name) {
+  constexpr size_t kPrefixSize = sizeof(kPrefix) - 1;
+  if (name.compare(0, kPrefixSize, kPrefix) != 0) return -1;
+  const char* const begin = name.data() + kPrefixSize;
+  const char* const end = name.data() + name.size();
+  int64_t step = -1;
+  const auto [stopped, error] = std::from_chars(begin, end, step);
+  // Only the spelling that is written: two names never mean one step.
+  if (error != std::errc() || stopped != end || step < 0 || CheckpointName(step) != name) return -1;
+  return step;
+}
+
+std::string CheckpointDoneContents(const std::string& manifest) {
+  return absl::StrCat("manifest ", Hash128Hex(manifest), "\n");
+}
+
+}  // namespace muster

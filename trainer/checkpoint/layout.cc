@@ -1,0 +1,180 @@
+#include "trainer/checkpoint/layout.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/checkpoint_listing.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "trainer/checkpoint/catalog.h"
+
+namespace muster::trainer {
+namespace {
+
+std::string SidecarPath(const std::string& partial, int writer) {
+  return JoinPath(partial, absl::StrFormat("writer-%05d.json", writer + 1));
+}
+
+// What stands under the final name: ours already, newer, or to be set aside.
+absl::Status ClearName(Files& files, const std::string& final_path, const RunRecord& run) {
+  const CheckpointListing there = InspectCheckpoint(files, final_path);
+  if (there.complete && std::pair(there.term, there.round) > std::pair(run.term, run.round)) {
+    return absl::AlreadyExistsError(absl::StrCat(final_path, ": round ", there.round,
+                                                 " has published this step; this is round ",
+                                                 run.round));
+  }
+  const std::string aside = absl::StrCat(final_path, ".old.r", run.round);
+  MUSTER_RETURN_IF_ERROR(RemoveAll(files, aside));
+  return files.Rename(final_path, aside);
+}
+
+// The step and round of `step-%09d.r<round>` and `step-%09d.old.r<round>`; false for other names.
+bool ParseLeftover(const std::string& name, int64_t& step, int64_t& round) {
+  const size_t dot = name.find('.');
+  if (dot == std::string::npos) return false;
+  step = StepOfCheckpointName(name.substr(0, dot));
+  std::string rest = name.substr(dot);
+  if (absl::StartsWith(rest, ".old")) rest = rest.substr(4);
+  if (step < 0 || !absl::StartsWith(rest, ".r")) return false;
+  const char* const end = rest.data() + rest.size();
+  const auto [stopped, error] = std::from_chars(rest.data() + 2, end, round);
+  return error == std::errc() && stopped == end;
+}
+
+// DONE goes first: half deleted must look half written.
+absl::Status Delete(Files& files, const std::string& path) {
+  const absl::Status done = files.Remove(JoinPath(path, "DONE"));
+  if (!done.ok() && !absl::IsNotFound(done)) return done;
+  MUSTER_RETURN_IF_ERROR(files.SyncDirectory(path));
+  return RemoveAll(files, path);
+}
+
+}  // namespace
+
+std::string ShareName(const char* group, int writer, int64_t writers) {
+  return absl::StrFormat("%s-%05d-of-%05d.safetensors", group, writer + 1, writers);
+}
+
+absl::Status WriteSidecar(Files& files, const std::string& partial, int writer,
+                          const Manifest& part) {
+  MUSTER_RETURN_IF_ERROR(files.SyncDirectory(partial));
+  return WriteFileAtomically(files, SidecarPath(partial, writer), FormatSidecar(part));
+}
+
+absl::Status WriteFailedSidecar(Files& files, const std::string& partial, int writer,
+                                const std::string& error) {
+  return WriteFileAtomically(files, SidecarPath(partial, writer), DumpJson({{"error", error}}));
+}
+
+absl::StatusOr<Manifest> ReadSidecar(Files& files, const std::string& partial, int writer,
+                                     const RunRecord& run) {
+  const std::string path = SidecarPath(partial, writer);
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(files, path, size_t{512} << 20));
+  absl::StatusOr<Json> json = ParseJson(text, size_t{512} << 20);
+  if (json.ok() && json->is_object() && json->contains("error")) {
+    return absl::AbortedError(
+        absl::StrCat("writer ", writer, " failed: ", DumpJson((*json)["error"])));
+  }
+  MUSTER_ASSIGN_OR_RETURN(Manifest part, ParseSidecar(text));
+  if (part.run.step != run.step || part.run.attempt != run.attempt || part.run.term != run.term ||
+      part.run.round != run.round || part.run.writers != run.writers) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": is of another save"));
+  }
+  return part;
+}
+
+void JoinManifests(Manifest&& part, Manifest& into) {
+  for (FileRecord& file : part.files) into.files.push_back(std::move(file));
+  std::map<std::string, size_t> known;
+  for (size_t i = 0; i < into.tensors.size(); ++i) known[into.tensors[i].name] = i;
+  for (TensorRecord& tensor : part.tensors) {
+    auto found = known.find(tensor.name);
+    if (found == known.end()) {
+      into.tensors.push_back(std::move(tensor));
+      continue;
+    }
+    std::vector<TensorSlice>& slices = into.tensors[found->second].slices;
+    slices.insert(slices.end(), tensor.slices.begin(), tensor.slices.end());
+  }
+}
+
+void SortManifest(Manifest& manifest) {
+  auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+  std::sort(manifest.files.begin(), manifest.files.end(), by_name);
+  std::sort(manifest.tensors.begin(), manifest.tensors.end(), by_name);
+}
+
+std::string FormatModelIndex(const Manifest& manifest) {
+  Json map = Json::object();
+  uint64_t bytes = 0;
+  for (const TensorRecord& tensor : manifest.tensors) {
+    if (tensor.slices.size() != 1 || !absl::StartsWith(tensor.slices[0].file, "model-")) continue;
+    map[tensor.name] = tensor.slices[0].file;
+    bytes += tensor.slices[0].count * ElementBytes(tensor.type);
+  }
+  return DumpJson({{"metadata", {{"total_size", bytes}}}, {"weight_map", std::move(map)}}, 1);
+}
+
+absl::Status WriteDocument(Files& files, const std::string& partial, const std::string& name,
+                           const std::string& contents, Manifest& manifest) {
+  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(partial, name), contents));
+  manifest.files.push_back({name, contents.size(), Hash128Hex(contents)});
+  return absl::OkStatus();
+}
+
+absl::Status Publish(Files& files, const std::string& uri, const std::string& partial,
+                     const Manifest& manifest) {
+  const std::string text = FormatManifest(manifest);
+  // Our own reader must accept it: better no checkpoint than one that cannot be loaded.
+  MUSTER_RETURN_IF_ERROR(ParseManifest(text).status());
+  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(partial, "manifest.json"), text));
+  for (int writer = 0; writer < manifest.run.writers; ++writer) {
+    const absl::Status removed = files.Remove(SidecarPath(partial, writer));
+    if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  }
+  MUSTER_RETURN_IF_ERROR(
+      CreateExclusive(files, JoinPath(partial, "DONE"), CheckpointDoneContents(text)));
+  const std::string final_path = JoinPath(uri, CheckpointName(manifest.run.step));
+  absl::Status renamed = files.Rename(partial, final_path);
+  if (absl::IsAlreadyExists(renamed)) {
+    MUSTER_RETURN_IF_ERROR(ClearName(files, final_path, manifest.run));
+    renamed = files.Rename(partial, final_path);
+  }
+  MUSTER_RETURN_IF_ERROR(renamed);
+  return files.SyncDirectory(uri);
+}
+
+absl::Status Prune(Files& files, const std::string& uri, const RunRecord& published, int keep) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings,
+                          ListCheckpoints(files, uri));
+  std::vector<std::string> doomed;
+  int complete = 0;
+  for (const CheckpointListing& listing : listings) {
+    int64_t step = 0, round = 0;
+    if (listing.complete) {
+      // Later steps than ours are of a line that was given up; they count as newer all the same.
+      if (++complete > std::max(keep, 2) && listing.step < published.step) {
+        doomed.push_back(listing.directory);
+      }
+    } else if (ParseLeftover(listing.directory, step, round) && step <= published.step &&
+               (round < published.round || absl::StrContains(listing.directory, ".old."))) {
+      doomed.push_back(listing.directory);
+    }
+  }
+  if (doomed.empty()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(VerifyCheckpoint(files, JoinPath(uri, CheckpointName(published.step))));
+  for (const std::string& directory : doomed) {
+    MUSTER_RETURN_IF_ERROR(Delete(files, JoinPath(uri, directory)));
+  }
+  return files.SyncDirectory(uri);
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,325 @@
+#include "trainer/checkpoint/manifest.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr size_t kMaxManifest = size_t{512} << 20;
+constexpr size_t kMaxDimensions = 16;
+constexpr size_t kMaxBoxes = 1024;
+
+absl::Status Bad(const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("manifest: ", what));
+}
+
+// One object of the document, which knows its place for messages. The first thing that is wrong
+// stays in `status`; what is read after that is meaningless.
+class Object {
+ public:
+  Object(const Json& json, std::string place, absl::Status& status)
+      : json_(json), place_(std::move(place)), status_(status) {
+    if (!json_.is_object()) Fail("must be an object");
+  }
+
+  const Json& Get(const char* name) {
+    static const Json* const null = new Json(nullptr);
+    if (!json_.is_object() || !json_.contains(name)) {
+      Fail(absl::StrCat(name, " is missing"));
+      return *null;
+    }
+    return json_[name];
+  }
+  std::string Text(const char* name) {
+    const Json& value = Get(name);
+    if (value.is_string()) return value.get<std::string>();
+    Fail(absl::StrCat(name, " must be a string"));
+    return "";
+  }
+  uint64_t Unsigned(const char* name) {
+    const Json& value = Get(name);
+    if (value.is_number_unsigned()) return value.get<uint64_t>();
+    Fail(absl::StrCat(name, " must be an integer of at least 0"));
+    return 0;
+  }
+  int64_t Count(const char* name) {
+    const uint64_t value = Unsigned(name);
+    if (value <= INT64_MAX) return static_cast<int64_t>(value);
+    Fail(absl::StrCat(name, " is too large"));
+    return 0;
+  }
+  std::vector<int64_t> Dimensions(const char* name) {
+    const Json& value = Get(name);
+    std::vector<int64_t> dimensions;
+    bool good = value.is_array() && value.size() <= kMaxDimensions;
+    for (size_t i = 0; good && i < value.size(); ++i) {
+      good = value[i].is_number_unsigned() && value[i].get<uint64_t>() <= INT64_MAX;
+      if (good) dimensions.push_back(value[i].get<int64_t>());
+    }
+    if (!good) Fail(absl::StrCat(name, " must be a list of at most 16 integers of at least 0"));
+    return dimensions;
+  }
+  const Json& List(const char* name) {
+    static const Json* const empty = new Json(Json::array());
+    const Json& value = Get(name);
+    if (value.is_array()) return value;
+    Fail(absl::StrCat(name, " must be a list"));
+    return *empty;
+  }
+  bool Has(const char* name) const { return json_.is_object() && json_.contains(name); }
+  const std::string& place() const { return place_; }
+  void Fail(const std::string& what) {
+    if (status_.ok()) status_ = Bad(absl::StrCat(place_, ": ", what));
+  }
+
+ private:
+  const Json& json_;
+  const std::string place_;
+  absl::Status& status_;
+};
+
+RunRecord ReadRun(Object run) {
+  RunRecord record;
+  record.job = run.Text("job");
+  record.job_uid = run.Text("job_uid");
+  record.step = run.Count("step");
+  record.attempt = run.Count("attempt");
+  record.term = run.Count("term");
+  record.round = run.Count("round");
+  record.updates = run.Count("updates");
+  record.writers = run.Count("writers");
+  record.seed = run.Unsigned("seed");
+  record.data_position = run.Count("data_position");
+  record.vocabulary = run.Count("vocabulary");
+  record.tokenizer_checksum = run.Text("tokenizer_checksum");
+  record.created = run.Text("created");
+  record.layout = run.Get("layout");
+  record.model = run.Get("model");
+  record.random = run.Get("random");
+  record.tuning = run.Get("tuning");
+  if (!record.layout.is_object() || !record.model.is_object() || !record.random.is_object() ||
+      !record.tuning.is_array()) {
+    run.Fail("layout, model and random must be objects, tuning a list");
+  }
+  return record;
+}
+
+Json WriteRun(const RunRecord& run) {
+  return {{"job", run.job},
+          {"job_uid", run.job_uid},
+          {"step", run.step},
+          {"attempt", run.attempt},
+          {"term", run.term},
+          {"round", run.round},
+          {"updates", run.updates},
+          {"writers", run.writers},
+          {"seed", run.seed},
+          {"data_position", run.data_position},
+          {"vocabulary", run.vocabulary},
+          {"tokenizer_checksum", run.tokenizer_checksum},
+          {"created", run.created},
+          {"layout", run.layout},
+          {"model", run.model},
+          {"random", run.random},
+          {"tuning", run.tuning}};
+}
+
+bool IsPlainName(const std::string& name) {
+  return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
+         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+using FileSizes = std::map<std::string, uint64_t>;
+
+FileSizes ReadFiles(Object& root, Manifest& manifest, absl::Status& status) {
+  FileSizes sizes;
+  const Json& list = root.List("files");
+  for (size_t i = 0; i < list.size() && status.ok(); ++i) {
+    Object file(list[i], absl::StrCat("files[", i, "]"), status);
+    FileRecord record{file.Text("name"), file.Unsigned("bytes"), file.Text("checksum")};
+    if (!IsPlainName(record.name)) file.Fail("name leaves the directory");
+    if (!sizes.emplace(record.name, record.bytes).second) file.Fail("name is given twice");
+    manifest.files.push_back(std::move(record));
+  }
+  return sizes;
+}
+
+TensorSlice ReadSlice(Object slice, const TensorRecord& tensor, uint64_t whole,
+                      const FileSizes& sizes) {
+  TensorSlice read;
+  read.file = slice.Text("file");
+  read.offset = slice.Unsigned("offset");
+  read.begin = slice.Unsigned("begin");
+  read.count = slice.Unsigned("count");
+  read.checksum = slice.Text("checksum");
+  std::optional<uint64_t> box = whole;
+  if (slice.Has("start") || slice.Has("lengths")) {
+    read.start = slice.Dimensions("start");
+    read.lengths = slice.Dimensions("lengths");
+    bool inside =
+        read.start.size() == tensor.shape.size() && read.lengths.size() == tensor.shape.size();
+    for (size_t d = 0; inside && d < tensor.shape.size(); ++d) {
+      inside =
+          read.start[d] <= tensor.shape[d] && read.lengths[d] <= tensor.shape[d] - read.start[d];
+    }
+    if (!inside) slice.Fail("start and lengths lie outside the tensor");
+    box = ElementCount(read.lengths);
+  }
+  if (!box.has_value() || read.begin > *box || read.count > *box - read.begin) {
+    slice.Fail("begin and count lie outside the tensor");
+    read.count = 0;
+  }
+  const auto file = sizes.find(read.file);
+  if (file == sizes.end()) {
+    slice.Fail("file is not in files");
+  } else if (read.offset > file->second ||
+             read.count * ElementBytes(tensor.type) > file->second - read.offset) {
+    slice.Fail("lies outside its file");
+  }
+  return read;
+}
+
+bool BoxesMeet(const TensorSlice& a, const TensorSlice& b) {
+  if (a.lengths.empty() || b.lengths.empty()) return true;
+  for (size_t d = 0; d < a.lengths.size(); ++d) {
+    if (a.start[d] >= b.start[d] + b.lengths[d] || b.start[d] >= a.start[d] + a.lengths[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Slices of one box must be disjoint ranges, boxes disjoint; then equal counts mean full cover.
+void CheckCover(Object& tensor, const std::vector<TensorSlice>& slices, uint64_t whole) {
+  std::map<std::pair<std::vector<int64_t>, std::vector<int64_t>>, std::vector<const TensorSlice*>>
+      boxes;
+  uint64_t covered = 0;
+  for (const TensorSlice& slice : slices) {
+    if (slice.count == 0) continue;
+    boxes[{slice.start, slice.lengths}].push_back(&slice);
+    if (slice.count > whole - covered) return tensor.Fail("its slices overlap");
+    covered += slice.count;
+  }
+  if (covered != whole) return tensor.Fail("its slices leave a gap");
+  if (boxes.size() > kMaxBoxes) return tensor.Fail("is cut into too many boxes");
+  for (auto box = boxes.begin(); box != boxes.end(); ++box) {
+    auto& ranges = box->second;
+    std::sort(ranges.begin(), ranges.end(),
+              [](const auto* a, const auto* b) { return a->begin < b->begin; });
+    for (size_t i = 1; i < ranges.size(); ++i) {
+      if (ranges[i]->begin < ranges[i - 1]->begin + ranges[i - 1]->count) {
+        return tensor.Fail("its slices overlap");
+      }
+    }
+    for (auto other = std::next(box); other != boxes.end(); ++other) {
+      if (BoxesMeet(*ranges.front(), *other->second.front())) {
+        return tensor.Fail("its slices overlap");
+      }
+    }
+  }
+}
+
+void ReadTensors(Object& root, const FileSizes& sizes, bool whole_tensors, Manifest& manifest,
+                 absl::Status& status) {
+  std::set<std::string> names;
+  const Json& list = root.List("tensors");
+  for (size_t i = 0; i < list.size() && status.ok(); ++i) {
+    Object tensor(list[i], absl::StrCat("tensors[", i, "]"), status);
+    TensorRecord record;
+    record.name = tensor.Text("name");
+    if (!names.insert(record.name).second) tensor.Fail("name is given twice");
+    const std::optional<DataType> type = ParseDataType(tensor.Text("dtype"));
+    if (!type.has_value()) tensor.Fail("unknown dtype");
+    record.type = type.value_or(DataType::kF32);
+    record.shape = tensor.Dimensions("shape");
+    const std::optional<uint64_t> whole = ElementCount(record.shape);
+    if (!whole.has_value()) tensor.Fail("shape is too large");
+    const Json& slices = tensor.List("slices");
+    for (size_t s = 0; s < slices.size() && status.ok(); ++s) {
+      record.slices.push_back(
+          ReadSlice(Object(slices[s], absl::StrCat(tensor.place(), ".slices[", s, "]"), status),
+                    record, *whole, sizes));
+    }
+    if (status.ok() && whole_tensors) CheckCover(tensor, record.slices, *whole);
+    manifest.tensors.push_back(std::move(record));
+  }
+}
+
+absl::StatusOr<Manifest> Parse(std::string_view text, bool whole_tensors) {
+  absl::StatusOr<Json> json = ParseJson(text, kMaxManifest);
+  if (!json.ok()) return Bad(std::string(json.status().message()));
+  absl::Status status;
+  Object root(*json, "manifest.json", status);
+  if (status.ok() && root.Count("format") != kManifestFormat) {
+    root.Fail(absl::StrCat("format is not ", kManifestFormat));
+  }
+  MUSTER_RETURN_IF_ERROR(status);
+  Manifest manifest;
+  manifest.run = ReadRun(Object(root.Get("run"), "run", status));
+  const FileSizes sizes = ReadFiles(root, manifest, status);
+  if (status.ok()) ReadTensors(root, sizes, whole_tensors, manifest, status);
+  MUSTER_RETURN_IF_ERROR(status);
+  std::sort(manifest.files.begin(), manifest.files.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::sort(manifest.tensors.begin(), manifest.tensors.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return manifest;
+}
+
+Json WriteSlice(const TensorSlice& slice) {
+  Json json = {{"file", slice.file},
+               {"offset", slice.offset},
+               {"begin", slice.begin},
+               {"count", slice.count},
+               {"checksum", slice.checksum}};
+  if (!slice.lengths.empty()) {
+    json["start"] = slice.start;
+    json["lengths"] = slice.lengths;
+  }
+  return json;
+}
+
+std::string Format(const Manifest& manifest) {
+  Json files = Json::array(), tensors = Json::array();
+  for (const FileRecord& file : manifest.files) {
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"checksum", file.checksum}});
+  }
+  for (const TensorRecord& tensor : manifest.tensors) {
+    Json slices = Json::array();
+    for (const TensorSlice& slice : tensor.slices) slices.push_back(WriteSlice(slice));
+    tensors.push_back({{"name", tensor.name},
+                       {"dtype", std::string(DataTypeName(tensor.type))},
+                       {"shape", tensor.shape},
+                       {"slices", std::move(slices)}});
+  }
+  return DumpJson({{"format", kManifestFormat},
+                   {"run", WriteRun(manifest.run)},
+                   {"files", std::move(files)},
+                   {"tensors", std::move(tensors)}},
+                  1);
+}
+
+}  // namespace
+
+const TensorRecord* Manifest::Find(std::string_view name) const {
+  auto found =
+      std::lower_bound(tensors.begin(), tensors.end(), name,
+                       [](const TensorRecord& t, std::string_view n) { return t.name < n; });
+  return found != tensors.end() && found->name == name ? &*found : nullptr;
+}
+
+absl::StatusOr<Manifest> ParseManifest(std::string_view text) { return Parse(text, true); }
+std::string FormatManifest(const Manifest& manifest) { return Format(manifest); }
+
+absl::StatusOr<Manifest> ParseSidecar(std::string_view text) { return Parse(text, false); }
+std::string FormatSidecar(const Manifest& part) { return Format(part); }
+
+}  // namespace muster::trainer

@@ -1,0 +1,100 @@
+#include "trainer/checkpoint/manifest.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/json.h"
+#include "trainer/checkpoint/data_type.h"
+
+namespace muster::trainer {
+namespace {
+
+Manifest Sample() {
+  Manifest manifest;
+  manifest.run.job = "llama";
+  manifest.run.step = 100;
+  manifest.run.attempt = 2;
+  manifest.run.seed = UINT64_MAX;
+  manifest.run.model = {{"n_layer", 2}};
+  manifest.files = {{"a", 400, "aa"}, {"b", 400, "bb"}};
+  manifest.tensors = {
+      {"flat",
+       DataType::kF32,
+       {10, 10},
+       {{"a", 0, 0, 60, {}, {}, "c1"}, {"b", 0, 60, 40, {}, {}, "c2"}}},
+      {"split",
+       DataType::kF32,
+       {4, 6},
+       {{"a", 300, 0, 12, {0, 0}, {4, 3}, "c3"}, {"b", 300, 0, 12, {0, 3}, {4, 3}, "c4"}}}};
+  return manifest;
+}
+
+TEST(ManifestTest, ReadsWhatItWrites) {
+  const std::string text = FormatManifest(Sample());
+  const auto read = ParseManifest(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(FormatManifest(*read), text);
+  EXPECT_EQ(read->run.seed, UINT64_MAX);
+  ASSERT_NE(read->Find("split"), nullptr);
+  EXPECT_EQ(read->Find("split")->slices[1].start, (std::vector<int64_t>{0, 3}));
+  EXPECT_EQ(read->Find("nothing"), nullptr);
+}
+
+std::string ErrorWith(const char* pointer, const Json& value) {
+  Json json = Json::parse(FormatManifest(Sample()));
+  json[Json::json_pointer(pointer)] = value;
+  return std::string(ParseManifest(json.dump()).status().message());
+}
+
+TEST(ManifestTest, SaysWhereItIsWrong) {
+  EXPECT_EQ(ParseManifest("[]").status().message(), "manifest: manifest.json: must be an object");
+  EXPECT_EQ(ErrorWith("/format", 2), "manifest: manifest.json: format is not 1");
+  EXPECT_EQ(ErrorWith("/run/step", -1), "manifest: run: step must be an integer of at least 0");
+  EXPECT_EQ(ErrorWith("/run/job", 5), "manifest: run: job must be a string");
+  EXPECT_EQ(ErrorWith("/run/layout", Json::array()),
+            "manifest: run: layout, model and random must be objects, tuning a list");
+  EXPECT_EQ(ErrorWith("/files/0/name", "../secret"),
+            "manifest: files[0]: name leaves the directory");
+  EXPECT_EQ(ErrorWith("/files/1/name", "a"), "manifest: files[1]: name is given twice");
+  EXPECT_EQ(ErrorWith("/tensors/0/dtype", "F31"), "manifest: tensors[0]: unknown dtype");
+  EXPECT_EQ(ErrorWith("/tensors/0/shape", {1, -2}),
+            "manifest: tensors[0]: shape must be a list of at most 16 integers of at least 0");
+  EXPECT_EQ(ErrorWith("/tensors/0/shape", {int64_t{1} << 40, int64_t{1} << 40}),
+            "manifest: tensors[0]: shape is too large");
+}
+
+TEST(ManifestTest, SlicesStayInsideFilesAndTensors) {
+  EXPECT_EQ(ErrorWith("/tensors/0/slices/0/file", "c"),
+            "manifest: tensors[0].slices[0]: file is not in files");
+  EXPECT_EQ(ErrorWith("/tensors/0/slices/0/offset", 161),
+            "manifest: tensors[0].slices[0]: lies outside its file");
+  EXPECT_EQ(ErrorWith("/tensors/0/slices/0/offset", UINT64_MAX),
+            "manifest: tensors[0].slices[0]: lies outside its file");
+  EXPECT_EQ(ErrorWith("/tensors/0/slices/1/begin", 61),
+            "manifest: tensors[0].slices[1]: begin and count lie outside the tensor");
+  EXPECT_EQ(ErrorWith("/tensors/0/slices/1/begin", UINT64_MAX),
+            "manifest: tensors[0].slices[1]: begin and count lie outside the tensor");
+  EXPECT_EQ(ErrorWith("/tensors/1/slices/1/start", {0, 4}),
+            "manifest: tensors[1].slices[1]: start and lengths lie outside the tensor");
+}
+
+TEST(ManifestTest, SlicesCoverEachElementOnce) {
+  EXPECT_EQ(ErrorWith("/tensors/0/slices/1/count", 39),
+            "manifest: tensors[0]: its slices leave a gap");
+  EXPECT_EQ(ErrorWith("/tensors/0/slices/1/begin", 59), "manifest: tensors[0]: its slices overlap");
+  EXPECT_EQ(ErrorWith("/tensors/1/slices/1/start", {0, 2}),
+            "manifest: tensors[1]: its slices overlap");
+  EXPECT_EQ(ErrorWith("/tensors/0/slices", Json::array()),
+            "manifest: tensors[0]: its slices leave a gap");
+}
+
+TEST(ManifestTest, ASidecarNeedNotCover) {
+  Manifest part = Sample();
+  part.tensors[0].slices.pop_back();
+  EXPECT_FALSE(ParseManifest(FormatSidecar(part)).ok());
+  EXPECT_TRUE(ParseSidecar(FormatSidecar(part)).ok());
+}
+
+}  // namespace
+}  // namespace muster::trainer

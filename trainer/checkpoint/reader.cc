@@ -1,0 +1,156 @@
+#include "trainer/checkpoint/reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/checkpoint_listing.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr size_t kMaxManifest = size_t{512} << 20;
+
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+absl::Status CheckBytes(const TensorRecord& tensor, const TensorSlice& slice, const char* bytes) {
+  const size_t size = slice.count * ElementBytes(tensor.type);
+  if (ToHex(Hash64({bytes, size})) == slice.checksum) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(tensor.name, ": the bytes in ", slice.file, " at ",
+                                          slice.offset, " are not those that were written"));
+}
+
+// Copies a flat range of a box into the whole tensor, one run along the last dimension at a time.
+void Scatter(const TensorRecord& tensor, const TensorSlice& slice, const char* from,
+             std::byte* into) {
+  const size_t dimensions = tensor.shape.size();
+  const uint64_t width = ElementBytes(tensor.type);
+  const uint64_t row = static_cast<uint64_t>(slice.lengths[dimensions - 1]);
+  for (uint64_t at = slice.begin; at < slice.begin + slice.count;) {
+    uint64_t rest = at, target = 0, stride = 1;
+    for (size_t d = dimensions; d-- > 0;) {
+      const uint64_t length = static_cast<uint64_t>(slice.lengths[d]);
+      target += (static_cast<uint64_t>(slice.start[d]) + rest % length) * stride;
+      rest /= length;
+      stride *= static_cast<uint64_t>(tensor.shape[d]);
+    }
+    const uint64_t run = std::min(row - at % row, slice.begin + slice.count - at);
+    std::memcpy(into + target * width, from + (at - slice.begin) * width, run * width);
+    at += run;
+  }
+}
+
+// Fields that may differ between two runs of one model: they do not shape the weights.
+bool IsIrrelevant(const std::string& key) {
+  return absl::StrContains(key, "pdrop") || absl::StrContains(key, "dropout") ||
+         key == "torch_dtype" || key == "dtype" || key == "transformers_version" ||
+         key == "initializer_range" || key == "bos_token_id" || key == "eos_token_id";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(Files& files,
+                                                                         const std::string& path) {
+  absl::StatusOr<std::string> done = ReadFile(files, JoinPath(path, "DONE"), 4096);
+  if (!done.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": half-written: ", done.status().message()));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifest));
+  if (*done != CheckpointDoneContents(text)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": manifest.json is not the one DONE was written for"));
+  }
+  absl::StatusOr<Manifest> manifest = ParseManifest(text);
+  if (!manifest.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", manifest.status().message()));
+  }
+  return std::unique_ptr<CheckpointReader>(new CheckpointReader(files, path, *std::move(manifest)));
+}
+
+CheckpointReader::CheckpointReader(Files& files, std::string path, Manifest manifest)
+    : files_(files), path_(std::move(path)), manifest_(std::move(manifest)) {}
+
+absl::StatusOr<const ReadableFile*> CheckpointReader::FileNamed(const std::string& name) const {
+  MutexLock lock(mu_);
+  std::unique_ptr<ReadableFile>& file = open_[name];
+  if (file == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(file, files_.Open(JoinPath(path_, name)));
+  }
+  return file.get();
+}
+
+absl::Status CheckpointReader::ReadSlice(const TensorRecord& tensor, const TensorSlice& slice,
+                                         std::span<std::byte> into) const {
+  if (slice.count == 0) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const ReadableFile* file, FileNamed(slice.file));
+  const uint64_t width = ElementBytes(tensor.type);
+  if (slice.lengths.empty()) {
+    char* const target = reinterpret_cast<char*>(into.data() + slice.begin * width);
+    MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, target, slice.count * width));
+    return CheckBytes(tensor, slice, target);
+  }
+  std::string bytes(slice.count * width, '\0');
+  MUSTER_RETURN_IF_ERROR(file->Read(slice.offset, bytes.data(), bytes.size()));
+  MUSTER_RETURN_IF_ERROR(CheckBytes(tensor, slice, bytes.data()));
+  Scatter(tensor, slice, bytes.data(), into.data());
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointReader::Read(const std::string& name, DataType type,
+                                    const std::vector<int64_t>& shape,
+                                    std::span<std::byte> into) const {
+  const TensorRecord* tensor = manifest_.Find(name);
+  if (tensor == nullptr) return absl::NotFoundError(absl::StrCat(path_, ": has no tensor ", name));
+  if (tensor->type != type || tensor->shape != shape) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, ": ", name, " is ", std::string(DataTypeName(tensor->type)),
+                     ShapeText(tensor->shape), " there, ", std::string(DataTypeName(type)),
+                     ShapeText(shape), " here"));
+  }
+  const std::optional<uint64_t> count = ElementCount(shape);
+  if (!count.has_value() || into.size() != *count * ElementBytes(type)) {
+    return absl::InternalError(absl::StrCat(name, ": memory of the wrong size"));
+  }
+  for (const TensorSlice& slice : tensor->slices) {
+    MUSTER_RETURN_IF_ERROR(ReadSlice(*tensor, slice, into));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> CheckpointReader::ReadDocument(const std::string& name) const {
+  return ReadFile(files_, JoinPath(path_, name));
+}
+
+absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t vocabulary,
+                             const std::string& tokenizer_checksum) {
+  if (saved.vocabulary != vocabulary) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the checkpoint's vocabulary has ", saved.vocabulary, " tokens, this run's ", vocabulary));
+  }
+  for (const auto& [key, value] : model.items()) {
+    if (IsIrrelevant(key) || !(value.is_number() || value.is_string())) continue;
+    const Json there = saved.model.value(key, Json());
+    if (there == value) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the checkpoint is of another model: ", key, " is ",
+        there.is_null() ? "absent" : DumpJson(there), " there, ", DumpJson(value), " here"));
+  }
+  if (saved.tokenizer_checksum != tokenizer_checksum) {
+    return absl::FailedPreconditionError(
+        "the checkpoint was trained with another tokenizer: the same number of tokens, but other "
+        "ones");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,375 @@
+#include "trainer/checkpoint/writer.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/checkpoint_listing.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "trainer/checkpoint/layout.h"
+#include "trainer/checkpoint/safetensors.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
+// Room for headers, manifest and documents on top of the tensors.
+constexpr uint64_t kSlackBytes = 1 << 20;
+
+// Below the ranks' own threads, so that a save takes idle time only.
+void LowerPriority(int cpu) {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
+  if (cpu < 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(cpu), &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+const char* GroupName(TensorGroup group) {
+  return group == TensorGroup::kModel ? "model" : "optimizer";
+}
+
+absl::Status CheckSnapshot(const Snapshot& snapshot) {
+  if (snapshot.run.writers < 1 || snapshot.writer < 0 || snapshot.writer >= snapshot.run.writers) {
+    return absl::InvalidArgumentError("checkpoint: the writer is not one of the writers");
+  }
+  for (const SnapshotTensor& tensor : snapshot.tensors) {
+    const std::optional<uint64_t> whole = ElementCount(tensor.shape);
+    const uint64_t count = tensor.count == 0 ? whole.value_or(0) : tensor.count;
+    if (!whole.has_value() || tensor.begin > *whole || count > *whole - tensor.begin ||
+        tensor.bytes.size() != count * ElementBytes(tensor.type)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("checkpoint: ", tensor.name, ": its bytes are not those of its part"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+struct CheckpointWriter::Job {
+  Snapshot snapshot;  // its tensors' bytes lie in `memory`
+  std::vector<std::byte> memory;
+  std::string partial;  // path
+  absl::Time begun, share_written;
+  bool collecting = false;
+  uint64_t share_bytes = 0;
+  Manifest manifest;          // so far
+  std::vector<bool> arrived;  // by writer
+
+  const RunRecord& run() const { return snapshot.run; }
+};
+
+CheckpointWriter::CheckpointWriter(Files& files, const Clock& clock, WriterOptions options,
+                                   Report report)
+    : files_(files), clock_(clock), options_(std::move(options)), report_(std::move(report)) {
+  if (options_.start_thread) {
+    thread_ = std::thread([this] {
+      LowerPriority(options_.cpu);
+      Loop();
+    });
+  }
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  {
+    MutexLock lock(mu_);
+    stop_ = true;
+    changed_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
+  MUSTER_RETURN_IF_ERROR(CheckSnapshot(snapshot));
+  auto job = std::make_unique<Job>();
+  {
+    MutexLock lock(mu_);
+    if (job_ != nullptr && job_->collecting && !running_ &&
+        job_->run().round < snapshot.run.round) {
+      given_up_.push_back(std::move(job_));
+    }
+    if (job_ != nullptr || running_) {
+      return absl::UnavailableError("checkpoint: the one before is still being written");
+    }
+    running_ = true;
+    job->memory = std::move(buffer_);
+  }
+  job->begun = clock_.Monotonic();
+  CopyTensors(snapshot, *job);
+  MutexLock lock(mu_);
+  running_ = false;
+  abandon_ = false;
+  job_ = std::move(job);
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+void CheckpointWriter::CopyTensors(const Snapshot& snapshot, Job& job) const {
+  job.snapshot = snapshot;
+  job.partial =
+      JoinPath(options_.uri, PartialCheckpointName(snapshot.run.step, snapshot.run.round));
+  size_t total = 0;
+  for (const SnapshotTensor& tensor : snapshot.tensors) {
+    total += (tensor.bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  if (job.memory.size() < total) job.memory.resize(total);
+  size_t at = 0;
+  for (SnapshotTensor& tensor : job.snapshot.tensors) {
+    std::byte* const target = job.memory.data() + at;
+    if (!tensor.bytes.empty()) std::memcpy(target, tensor.bytes.data(), tensor.bytes.size());
+    at += (tensor.bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
+    tensor.bytes = {target, tensor.bytes.size()};
+  }
+}
+
+bool CheckpointWriter::busy() const {
+  MutexLock lock(mu_);
+  return job_ != nullptr || running_;
+}
+
+absl::Status CheckpointWriter::WaitIdle(absl::Time deadline) {
+  MutexLock lock(mu_);
+  while (job_ != nullptr || running_) {
+    const absl::Duration left = deadline - clock_.Monotonic();
+    if (left <= absl::ZeroDuration()) {
+      return absl::DeadlineExceededError("checkpoint: still being written");
+    }
+    changed_.WaitFor(mu_, std::min(left, kPollInterval));
+  }
+  return absl::OkStatus();
+}
+
+void CheckpointWriter::Abandon() {
+  MutexLock lock(mu_);
+  abandon_ = true;
+  changed_.NotifyAll();
+}
+
+bool CheckpointWriter::RunOnce() {
+  std::vector<std::unique_ptr<Job>> given_up;
+  Job* job = nullptr;
+  bool abandon = false;
+  {
+    MutexLock lock(mu_);
+    given_up = std::move(given_up_);
+    given_up_.clear();
+    if (job_ != nullptr && !running_) {
+      job = job_.get();
+      running_ = true;
+      abandon = abandon_ && job->collecting;
+      abandon_ = abandon_ && !job->collecting;
+    }
+  }
+  for (const auto& old : given_up) LastLook(*old);
+  if (job == nullptr) return !given_up.empty();
+  const Progress progress = abandon ? LastLook(*job) : Advance(*job);
+  MutexLock lock(mu_);
+  running_ = false;
+  if (progress == Progress::kDone) {
+    buffer_ = std::move(job_->memory);
+    job_.reset();
+  }
+  changed_.NotifyAll();
+  return progress != Progress::kWaiting || !given_up.empty();
+}
+
+// The shares may all be there although the round is over: then it is a checkpoint like any other.
+CheckpointWriter::Progress CheckpointWriter::LastLook(Job& job) {
+  if (Advance(job) == Progress::kWaiting) {
+    Finish(job, absl::AbortedError("given up: its round ended before all had written"));
+  }
+  return Progress::kDone;
+}
+
+CheckpointWriter::Progress CheckpointWriter::Advance(Job& job) {
+  if (!job.collecting) {
+    Tell(job, v1alpha1::CheckpointReport::STARTED, "");
+    const absl::Status written = WriteShare(job);
+    if (!written.ok() || job.snapshot.writer != 0) {
+      Finish(job, written);
+      return Progress::kDone;
+    }
+    job.collecting = true;
+    job.share_written = clock_.Monotonic();
+    return Progress::kMoved;
+  }
+  const absl::StatusOr<bool> all = Collect(job);
+  if (all.ok() && !*all) return Progress::kWaiting;
+  Finish(job, all.ok() ? Complete(job) : all.status());
+  return Progress::kDone;
+}
+
+absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
+  std::vector<TensorView> views;
+  std::map<std::string, const SnapshotTensor*> by_name;
+  for (const SnapshotTensor& tensor : job.snapshot.tensors) {
+    if (tensor.group != group) continue;
+    // A part of a tensor is stored flat: its place in the whole is the manifest's business.
+    std::vector<int64_t> shape = tensor.shape;
+    if (tensor.count != 0) shape = {static_cast<int64_t>(tensor.count)};
+    views.push_back({tensor.name, tensor.type, std::move(shape), tensor.bytes});
+    by_name[tensor.name] = &tensor;
+  }
+  if (views.empty()) return absl::OkStatus();
+  const std::string name = ShareName(GroupName(group), job.snapshot.writer, job.run().writers);
+  MUSTER_ASSIGN_OR_RETURN(
+      const WrittenSafetensors written,
+      WriteSafetensors(files_, JoinPath(job.partial, name), views, {{"format", "pt"}}));
+  job.share_bytes += written.bytes;
+  job.manifest.files.push_back({name, written.bytes, written.checksum});
+  for (const WrittenTensor& tensor : written.tensors) {
+    const SnapshotTensor& from = *by_name.at(tensor.stored.name);
+    TensorSlice slice;
+    slice.file = name;
+    slice.offset = tensor.stored.offset;
+    slice.begin = from.begin;
+    slice.count = from.bytes.size() / ElementBytes(from.type);
+    slice.checksum = tensor.checksum;
+    job.manifest.tensors.push_back({from.name, from.type, from.shape, {slice}});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointWriter::WriteShare(Job& job) {
+  job.manifest.run = job.run();
+  uint64_t needed = kSlackBytes;
+  for (const SnapshotTensor& tensor : job.snapshot.tensors) needed += tensor.bytes.size();
+  MUSTER_RETURN_IF_ERROR(files_.MakeDirectories(job.partial));
+  MUSTER_ASSIGN_OR_RETURN(const uint64_t free, files_.FreeBytes(options_.uri));
+  if (free < needed) {
+    return absl::ResourceExhaustedError(absl::StrCat(options_.uri, ": the checkpoint needs ",
+                                                     needed, " bytes, ", free, " are free"));
+  }
+  MUSTER_RETURN_IF_ERROR(WriteGroup(job, TensorGroup::kModel));
+  MUSTER_RETURN_IF_ERROR(WriteGroup(job, TensorGroup::kOptimizer));
+  job.arrived.assign(static_cast<size_t>(job.run().writers), false);
+  job.arrived[0] = true;
+  if (job.snapshot.writer == 0) return absl::OkStatus();
+  return WriteSidecar(files_, job.partial, job.snapshot.writer, job.manifest);
+}
+
+absl::StatusOr<bool> CheckpointWriter::Collect(Job& job) {
+  std::vector<int> missing;
+  for (int writer = 1; writer < job.run().writers; ++writer) {
+    if (job.arrived[static_cast<size_t>(writer)]) continue;
+    absl::StatusOr<Manifest> part = ReadSidecar(files_, job.partial, writer, job.run());
+    if (absl::IsNotFound(part.status())) {
+      missing.push_back(writer);
+      continue;
+    }
+    MUSTER_RETURN_IF_ERROR(part.status());
+    job.arrived[static_cast<size_t>(writer)] = true;
+    JoinManifests(*std::move(part), job.manifest);
+  }
+  if (missing.empty()) return true;
+  if (clock_.Monotonic() - job.share_written > options_.collect_deadline) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("no word from writers ", absl::StrJoin(missing, ", "), " for ",
+                     absl::FormatDuration(options_.collect_deadline)));
+  }
+  return false;
+}
+
+absl::Status CheckpointWriter::Complete(Job& job) {
+  Manifest& manifest = job.manifest;
+  if (manifest.run.created.empty()) {
+    manifest.run.created =
+        absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", clock_.Wall(), absl::UTCTimeZone());
+  }
+  std::map<std::string, std::string> documents = job.snapshot.documents;
+  documents["config.json"] = DumpJson(manifest.run.model, 2);
+  documents["model.safetensors.index.json"] = FormatModelIndex(manifest);
+  for (const auto& [name, contents] : documents) {
+    MUSTER_RETURN_IF_ERROR(WriteDocument(files_, job.partial, name, contents, manifest));
+  }
+  SortManifest(manifest);
+  return Publish(files_, options_.uri, job.partial, manifest);
+}
+
+// After a failure nothing of this save may stay: its bytes may be what the disk lacks.
+void CheckpointWriter::Finish(Job& job, const absl::Status& status) {
+  if (status.ok()) {
+    Tell(job, v1alpha1::CheckpointReport::WRITTEN, "");
+    // What could not be deleted now is tried again after the next checkpoint.
+    if (job.snapshot.writer == 0) {
+      Prune(files_, options_.uri, job.run(), options_.keep).IgnoreError();
+    }
+    return;
+  }
+  if (job.snapshot.writer == 0) {
+    RemoveAll(files_, job.partial).IgnoreError();
+  } else {
+    for (const TensorGroup group : {TensorGroup::kModel, TensorGroup::kOptimizer}) {
+      const std::string name = ShareName(GroupName(group), job.snapshot.writer, job.run().writers);
+      files_.Remove(JoinPath(job.partial, name)).IgnoreError();
+    }
+    WriteFailedSidecar(files_, job.partial, job.snapshot.writer, std::string(status.message()))
+        .IgnoreError();
+  }
+  Tell(job, v1alpha1::CheckpointReport::FAILED, std::string(status.message()));
+}
+
+void CheckpointWriter::Tell(const Job& job, v1alpha1::CheckpointReport::Phase phase,
+                            const std::string& error) const {
+  if (!report_) return;
+  v1alpha1::CheckpointReport report;
+  report.set_phase(phase);
+  report.mutable_version()->set_step(job.run().step);
+  report.mutable_version()->set_attempt(job.run().attempt);
+  report.set_directory(CheckpointName(job.run().step));
+  report.set_uri(options_.uri);
+  report.set_error(error);
+  report.set_bytes(static_cast<int64_t>(TotalBytes(job)));
+  report.set_seconds(absl::ToDoubleSeconds(clock_.Monotonic() - job.begun));
+  report_(report);
+}
+
+uint64_t CheckpointWriter::TotalBytes(const Job& job) {
+  uint64_t bytes = 0;
+  for (const FileRecord& file : job.manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
+void CheckpointWriter::Loop() {
+  while (true) {
+    {
+      MutexLock lock(mu_);
+      while (!stop_ && job_ == nullptr && given_up_.empty()) changed_.Wait(mu_);
+      if (job_ == nullptr && given_up_.empty()) return;
+    }
+    if (RunOnce()) continue;
+    MutexLock lock(mu_);
+    if (stop_) abandon_ = true;
+    changed_.WaitFor(mu_, kPollInterval);
+  }
+}
+
+std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers) {
+  std::vector<size_t> order(tensor_bytes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return tensor_bytes[a] > tensor_bytes[b]; });
+  std::vector<uint64_t> load(static_cast<size_t>(writers), 0);
+  std::vector<int> owner(tensor_bytes.size(), 0);
+  for (const size_t i : order) {
+    const auto least = std::min_element(load.begin(), load.end());
+    owner[i] = static_cast<int>(least - load.begin());
+    *least += tensor_bytes[i];
+  }
+  return owner;
+}
+
+}  // namespace muster::trainer

@@ -112,8 +112,8 @@ absl::StatusOr<Ids> ReadVocabulary(const Json& vocabulary, BpeModel& model) {
     }
     if (id >= model.tokens.size()) model.tokens.resize(id + 1);
     std::string bytes;
-    // What is spelled otherwise can only be an added token's text.
-    model.tokens[id] = FromStandIns(token, bytes) ? bytes : token;
+    // What stands for no bytes stays empty here: only an added token may be spelled so.
+    if (FromStandIns(token, bytes)) model.tokens[id] = bytes;
     ids.emplace(token, id);
   }
   return ids;
@@ -180,6 +180,18 @@ absl::Status ReadAdded(const Json& added, const Ids& ids, BpeModel& model) {
   return absl::OkStatus();
 }
 
+// Such a token can never come out of merging bytes: another tokenizer's spelling, or damage.
+absl::Status CheckSpelling(const Ids& ids, const BpeModel& model) {
+  std::unordered_set<uint32_t> added;
+  for (const AddedToken& token : model.added) added.insert(token.id);
+  for (const auto& [token, id] : ids) {
+    if (model.tokens[id].empty() && !added.contains(id)) {
+      return Bad(absl::StrCat("model.vocab: ", token, " is not spelled in byte-level characters"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<BpeModel> ParseTokenizerJson(std::string_view text) {
@@ -194,6 +206,7 @@ absl::StatusOr<BpeModel> ParseTokenizerJson(std::string_view text) {
   MUSTER_RETURN_IF_ERROR(CheckBytes(ids));
   MUSTER_RETURN_IF_ERROR(ReadMerges(Member(model_json, "merges"), ids, model));
   MUSTER_RETURN_IF_ERROR(ReadAdded(Member(*root, "added_tokens"), ids, model));
+  MUSTER_RETURN_IF_ERROR(CheckSpelling(ids, model));
   model.ignore_merges = Flag(model_json, "ignore_merges", false);
   return model;
 }

@@ -175,6 +175,16 @@ TEST(TokenizerJsonTest, AVocabularyWithoutEveryByteIsRefused) {
             "tokenizer.json: model.vocab: byte 0x21 has no token");
 }
 
+TEST(TokenizerJsonTest, TokensThatStandForNoBytesMustBeAdded) {
+  Json root = Json::parse(HandMade(Json::array(), kTokens));
+  root["model"]["vocab"]["a b"] = 299;
+  EXPECT_EQ(ParseTokenizerJson(root.dump()).status().message(),
+            "tokenizer.json: model.vocab: a b is not spelled in byte-level characters");
+  root["added_tokens"].push_back({{"id", 299}, {"content", "a b"}});
+  const BpeTokenizer tokenizer = Make(ParseTokenizerJson(root.dump()).value());
+  EXPECT_EQ(Encode(tokenizer, "xa b"), (Ids{'x', 299}));
+}
+
 TEST(BpeTrainerTest, LearnsTheMostFrequentPairsFirst) {
   const BpeModel model = TrainBpe({"low low low lower lowest newest newest"}, 262).value();
   ASSERT_EQ(model.tokens.size(), 262u);

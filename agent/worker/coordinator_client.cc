@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <deque>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "base/logging.h"
@@ -57,6 +59,7 @@ class CoordinatorClient::Mailbox {
   void SetCurrent(const Stream* stream) {
     MutexLock lock(mu_);
     current_ = stream;
+    if (stream != nullptr) ++calls_;
   }
   std::deque<Event> Take() {
     uint64_t ignored;
@@ -64,6 +67,26 @@ class CoordinatorClient::Mailbox {
     }
     MutexLock lock(mu_);
     return std::exchange(events_, {});
+  }
+  // A stream whose call is over, to be destroyed by our thread: destroying a channel on gRPC's own
+  // callback thread makes that thread join itself.
+  void Bury(std::shared_ptr<Stream> stream) {
+    MutexLock lock(mu_);
+    dead_.push_back(std::move(stream));
+    --calls_;
+    buried_.NotifyAll();
+  }
+  void DestroyDead() {
+    std::vector<std::shared_ptr<Stream>> dead;  // destroyed after the lock is released
+    MutexLock lock(mu_);
+    dead.swap(dead_);
+  }
+  void WaitForCalls(absl::Time deadline) {
+    MutexLock lock(mu_);
+    while (calls_ > 0) {
+      const absl::Duration left = deadline - absl::Now();
+      if (left <= absl::ZeroDuration() || !buried_.WaitFor(mu_, left)) return;
+    }
   }
   int fd() const { return event_fd_; }
 
@@ -77,26 +100,33 @@ class CoordinatorClient::Mailbox {
   Mutex mu_;
   const Stream* current_ MUSTER_GUARDED_BY(mu_) = nullptr;
   std::deque<Event> events_ MUSTER_GUARDED_BY(mu_);
+  CondVar buried_;
+  std::vector<std::shared_ptr<Stream>> dead_ MUSTER_GUARDED_BY(mu_);
+  int calls_ MUSTER_GUARDED_BY(mu_) = 0;  // not yet over
 };
 
 // One call. gRPC calls the On... methods on its threads.
 class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, OperatorMessage> {
  public:
-  Stream(std::shared_ptr<Mailbox> mailbox, const std::string& address)
+  Stream(std::shared_ptr<Mailbox> mailbox, std::shared_ptr<grpc::Channel> channel,
+         const std::string& address)
       : mailbox_(std::move(mailbox)),
-        stub_(v1alpha1::Coordinator::NewStub(NewChannel(address))),
+        stub_(v1alpha1::Coordinator::NewStub(std::move(channel))),
         address_(address) {}
 
   void Start(std::shared_ptr<Stream> self) {
     self_ = std::move(self);
     stub_->async()->Attach(&context_, this);
+    // Writes are started outside of gRPC's callbacks: until the hold goes, the call cannot end
+    // under them.
+    AddHold();
     StartRead(&incoming_);
     StartCall();
   }
 
   void Send(const AgentMessage& message) {
     MutexLock lock(mu_);
-    if (done_) return;
+    if (closed_) return;
     outgoing_.push_back(message);
     if (outgoing_.size() > kMaxOutgoing) return context_.TryCancel();
     WriteNext();
@@ -116,7 +146,13 @@ class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, O
   }
 
   void OnReadDone(bool ok) override {
-    if (!ok) return;  // OnDone follows
+    if (!ok) {
+      {
+        MutexLock lock(mu_);
+        closed_ = true;
+      }
+      return RemoveHold();  // OnDone follows, perhaps inside of it
+    }
     mailbox_->Put(this, std::move(incoming_));
     incoming_.Clear();
     StartRead(&incoming_);
@@ -136,13 +172,14 @@ class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, O
       done_ = true;
       ended_.NotifyAll();
     }
-    mailbox_->Close(this);
-    const std::shared_ptr<Stream> last = std::move(self_);  // may destroy this
+    const std::shared_ptr<Mailbox> mailbox = mailbox_;
+    mailbox->Close(this);
+    mailbox->Bury(std::move(self_));  // our thread may destroy this at once
   }
 
  private:
   void WriteNext() MUSTER_REQUIRES(mu_) {
-    if (writing_ || done_) return;
+    if (writing_ || closed_) return;
     if (outgoing_.empty()) {
       if (hanging_up_ && !std::exchange(hung_up_, true)) StartWritesDone();
       return;
@@ -166,6 +203,7 @@ class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, O
   bool writing_ MUSTER_GUARDED_BY(mu_) = false;
   bool hanging_up_ MUSTER_GUARDED_BY(mu_) = false;
   bool hung_up_ MUSTER_GUARDED_BY(mu_) = false;
+  bool closed_ MUSTER_GUARDED_BY(mu_) = false;  // nothing may be started any more
   bool done_ MUSTER_GUARDED_BY(mu_) = false;
 };
 
@@ -177,12 +215,16 @@ CoordinatorClient::CoordinatorClient(std::vector<std::string> addresses)
 CoordinatorClient::~CoordinatorClient() {
   mailbox_->SetCurrent(nullptr);
   if (stream_ != nullptr) stream_->Cancel();
+  stream_.reset();
+  mailbox_->WaitForCalls(absl::Now() + absl::Seconds(2));
+  mailbox_->DestroyDead();
 }
 
 int CoordinatorClient::poll_fd() const { return mailbox_->fd(); }
 
 std::vector<Event> CoordinatorClient::Collect(absl::Time now) {
   std::vector<Event> events;
+  mailbox_->DestroyDead();
   for (Event& event : mailbox_->Take()) {
     if (std::holds_alternative<OperatorSaid>(event)) backoff_ = kMinBackoff;
     if (std::holds_alternative<StreamClosed>(event)) {
@@ -202,7 +244,9 @@ std::vector<Event> CoordinatorClient::Collect(absl::Time now) {
 void CoordinatorClient::Dial() {
   std::string address = std::exchange(preferred_, "");
   if (address.empty()) address = addresses_[next_address_++ % addresses_.size()];
-  stream_ = std::make_shared<Stream>(mailbox_, address);
+  std::shared_ptr<grpc::Channel> channel = NewChannel(address);
+  if (first_channel_ == nullptr) first_channel_ = channel;
+  stream_ = std::make_shared<Stream>(mailbox_, std::move(channel), address);
   mailbox_->SetCurrent(stream_.get());
   stream_->Start(stream_);
 }

@@ -43,7 +43,9 @@ class CoordinatorClient {
   const std::vector<std::string> addresses_;
   // Shared with the streams, whose last callbacks may come after this object is gone.
   std::shared_ptr<Mailbox> mailbox_;
-  // Owned by itself until gRPC is done with it.
+  // Kept for good: gRPC's callback threads live as long as some channel that has used them.
+  std::shared_ptr<void> first_channel_;
+  // Also owned by itself until gRPC is done with it.
   std::shared_ptr<Stream> stream_;
   size_t next_address_ = 0;
   std::string preferred_;

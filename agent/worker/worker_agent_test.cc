@@ -55,6 +55,11 @@ class WorkerAgentTest : public testing::Test {
   }
 
   void TearDown() override {
+    if (HasFailure() && agent_ != nullptr) {
+      const auto exit = agent_->Poll();
+      ADD_FAILURE() << "the agent: "
+                    << (exit.ok() && exit->has_value() ? DescribeExit(**exit) : "still runs");
+    }
     if (agent_ != nullptr) agent_->Signal(SIGKILL).IgnoreError();
     ProcessLauncher::Real().SignalMarked(Mark(), SIGKILL);
     if (!HasFailure()) std::system(absl::StrCat("rm -rf ", folder_).c_str());
@@ -254,6 +259,18 @@ TEST_F(WorkerAgentTest, ReAttachesToANewOperatorWithItsRoundStillRunning) {
   ASSERT_TRUE(refused.has_value());
   EXPECT_EQ(refused->refused().reason(), "a later round was ordered");
   RunRound(2, 2, 1);
+}
+
+// A channel destroyed on gRPC's callback thread made that thread join itself, and the agent abort.
+TEST_F(WorkerAgentTest, SurvivesManyLostStreams) {
+  StartAgent(1);
+  for (int term = 1; term <= 8; ++term) {
+    ASSERT_TRUE(coordinator_->Greet(term, spec_).has_value()) << "term " << term;
+    coordinator_.reset();
+    coordinator_ = std::make_unique<ScriptedCoordinator>(address_);
+  }
+  ASSERT_TRUE(coordinator_->Greet(9, spec_).has_value());
+  RunRound(9, 1, 1);
 }
 
 TEST_F(WorkerAgentTest, TerminatedItSavesAndExitsWithTheSignal) {

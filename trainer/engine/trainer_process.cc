@@ -54,7 +54,7 @@ absl::Status TrainerProcess::OpenData(const v1alpha1::TrainerSpec& spec,
 }
 
 absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec& spec,
-                                                 const ProcessOptions& options, Files& files) {
+                                                 const ProcessOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(
       const planner::ModelShape shape,
       planner::ResolveModel(spec.trainer().model(), static_cast<int32_t>(dataset_.vocabulary)));
@@ -67,7 +67,7 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
   MUSTER_RETURN_IF_ERROR(CheckMemory(
       planner::EstimateMemory(shape, config_.precision, static_cast<int32_t>(training.micro_batch),
                               static_cast<int32_t>(training.sequence), config_.optimizer),
-      options.ranks_starting, AvailableMemory(files)));
+      options.ranks_starting, AvailableMemory()));
   vocabulary_ = shape.vocabulary;
   return MakeGpt2({.layers = shape.layers,
                    .heads = shape.heads,
@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   const v1alpha1::TrainingJobSpec& spec = configure.spec();
   MUSTER_ASSIGN_OR_RETURN(process->config_, ReadRunConfig(spec, configure.local_rank()));
   MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
-  MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options, files));
+  MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options));
   MUSTER_ASSIGN_OR_RETURN(process->state_,
                           TrainingState::Create(std::move(model), process->config_.training));
   process->network_ = MakeGlooNetwork(options.host, process->config_.step_deadline);

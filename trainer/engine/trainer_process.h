@@ -48,7 +48,7 @@ class TrainerProcess {
   absl::Status OpenData(const v1alpha1::TrainerSpec& spec, const ProcessOptions& options,
                         Files& files);
   absl::StatusOr<Model> BuildModel(const v1alpha1::TrainingJobSpec& spec,
-                                   const ProcessOptions& options, Files& files);
+                                   const ProcessOptions& options);
   void Announce() const;
 
   PhaseTimer timer_;

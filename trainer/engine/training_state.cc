@@ -1,5 +1,6 @@
 #include "trainer/engine/training_state.h"
 
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -33,9 +34,13 @@ bool Same(const v1alpha1::Version& a, const v1alpha1::Version& b) {
 
 absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(
     Model model, const TrainingOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units, MakeUnits(model, options.types.parameters));
-  return std::unique_ptr<TrainingState>(
-      new TrainingState(std::move(model), std::move(units), options));
+  try {
+    MUSTER_ASSIGN_OR_RETURN(std::vector<Unit> units, MakeUnits(model, options.types.parameters));
+    return std::unique_ptr<TrainingState>(
+        new TrainingState(std::move(model), std::move(units), options));
+  } catch (const std::exception& e) {  // torch has no memory
+    return absl::ResourceExhaustedError(absl::StrCat("allocating the model: ", e.what()));
+  }
 }
 
 TrainingState::TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options)

@@ -5,6 +5,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace muster::kube {
 namespace {
@@ -39,6 +40,9 @@ constexpr Row kRows[] = {
     {Reason::kWatchClosed, "WatchClosed", 0, absl::StatusCode::kUnavailable},
 };
 
+// Not from std::string: gcc and clang mangle that constructor differently, and Debian's is gcc's.
+absl::Cord TextCord(const std::string& text) { return absl::Cord(absl::string_view(text)); }
+
 const Row* RowOf(Reason reason) {
   for (const Row& row : kRows) {
     if (row.reason == reason) return &row;
@@ -71,14 +75,13 @@ Reason ReasonFromKubernetes(std::string_view reason_word, int http_code) {
 
 absl::Status ApiError(Reason reason, std::string_view message) {
   absl::Status status(CodeOf(reason), std::string(message));
-  status.SetPayload(kReasonUrl, absl::Cord(std::string(ReasonName(reason))));
+  status.SetPayload(kReasonUrl, TextCord(std::string(ReasonName(reason))));
   return status;
 }
 
 absl::Status TooManyRequests(std::string_view message, absl::Duration retry_after) {
   absl::Status status = ApiError(Reason::kTooManyRequests, message);
-  status.SetPayload(kRetryAfterUrl,
-                    absl::Cord(absl::StrCat(absl::ToInt64Milliseconds(retry_after))));
+  status.SetPayload(kRetryAfterUrl, TextCord(absl::StrCat(absl::ToInt64Milliseconds(retry_after))));
   return status;
 }
 

@@ -1,0 +1,163 @@
+#include "operator/runtime/controller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "operator/core/conditions.h"
+#include "operator/core/decide.h"
+#include "operator/core/transition.h"
+#include "operator/runtime/view_builder.h"
+
+namespace muster::control {
+namespace {
+
+// How soon to look again when a cache has not seen our last write; its arrival wakes us too.
+constexpr absl::Duration kCacheLag = absl::Milliseconds(20);
+
+kube::ObjectKey ParseKey(const std::string& key) {
+  const size_t slash = key.find('/');
+  if (slash == std::string::npos) return {"", key};
+  return {key.substr(0, slash), key.substr(slash + 1)};
+}
+
+std::string ToText(absl::string_view view) { return std::string(view.data(), view.size()); }
+
+bool IsRecovery(const RoundMemory& before, const RoundMemory& after) {
+  if (after.phase == before.phase && after.id == before.id) return false;
+  const bool broke = before.phase == RoundPhase::kActive &&
+                     (after.phase == RoundPhase::kHolding || after.id != before.id);
+  return broke && after.broken_reason != ToText(Name(Reason::kMembershipChanged));
+}
+
+}  // namespace
+
+Controller::Controller(Deps deps, DecideOptions options) : deps_(deps), options_(options) {}
+
+void Controller::Lead() { leading_since_ = deps_.clock.Monotonic(); }
+
+Controller::State& Controller::StateOf(const std::string& key) {
+  MutexLock lock(mu_);
+  return states_[key];
+}
+
+void Controller::Forget(const std::string& key) {
+  State gone;
+  {
+    MutexLock lock(mu_);
+    const auto it = states_.find(key);
+    if (it == states_.end()) return;
+    gone = std::move(it->second);
+    states_.erase(it);
+    debug_.erase(key);
+  }
+  if (gone.uid.empty()) return;
+  deps_.registry.Unregister(gone.uid);
+  deps_.progress.Forget(gone.uid);
+  deps_.events.Forget(gone.uid);
+  MUSTER_LOG(INFO, "job is gone", {"job", key});
+}
+
+bool Controller::CachesAreBehind(const State& state) const {
+  return deps_.jobs.LatestVersion() < state.written.job_version ||
+         deps_.pods.LatestVersion() < state.written.pod_version;
+}
+
+void Controller::Adopt(State& state, const TrainingJob& job) {
+  state = State{};
+  state.uid = job.uid;
+  state.term = job.status.term() + 1;
+  MUSTER_LOG(INFO, "job taken over", {"job", job.name}, {"term", state.term},
+             {"round", job.status.round()});
+}
+
+JobView Controller::BuildView(const TrainingJob& job, const State& state) const {
+  JobView view = MakeJobView(job);
+  view.now = deps_.clock.Monotonic();
+  view.wall = deps_.clock.Wall();
+  for (const PodCache::Object& pod : deps_.pods.ListByOwner(job.uid)) {
+    view.pods.push_back(pod->view);
+  }
+  for (const AgentState& agent : deps_.registry.Agents(job.uid)) {
+    view.agents.push_back(ToAgentView(agent));
+  }
+  const ProgressSnapshot progress = deps_.progress.Snapshot(job.uid);
+  view.progress = ToProgressView(progress);
+  view.checkpoint = ToCheckpointView(progress);
+  view.placement = deps_.scheduler.Verdict(job.uid);
+  view.leader_term = state.term;
+  view.leading_since = leading_since_;
+  return view;
+}
+
+// Agents may attach once the term they are told is in the job's status.
+void Controller::Register(const std::string& key, const JobView& view, const Plan& plan) {
+  JobRegistration registration;
+  registration.key = key;
+  registration.uid = view.job.uid;
+  registration.term = view.leader_term;
+  registration.spec = view.spec;
+  registration.incarnations = {plan.status.incarnations().begin(),
+                               plan.status.incarnations().end()};
+  absl::Duration orphan;
+  if (absl::ParseDuration(view.spec.elastic().orphan_deadline(), &orphan)) {
+    registration.orphan_deadline = orphan;
+  }
+  deps_.registry.Register(registration);
+}
+
+void Controller::Remember(State& state, const std::string& key, const Plan& plan) {
+  JobDebug& debug = state.debug;
+  if (plan.memory.id.round > state.memory.id.round) ++debug.rounds_opened;
+  if (IsRecovery(state.memory, plan.memory)) ++debug.recoveries;
+  if (debug.reason != plan.reason || debug.sentence != plan.sentence) {
+    MUSTER_LOG(DEBUG, "decided", {"job", key}, {"reason", plan.reason},
+               {"sentence", plan.sentence});
+  }
+  state.memory = plan.memory;
+  debug.key = key;
+  debug.uid = state.uid;
+  debug.term = state.term;
+  debug.round = plan.memory.id;
+  debug.phase = ToText(Name(plan.memory.phase));
+  debug.reason = plan.reason;
+  debug.sentence = plan.sentence;
+  ++debug.reconciles;
+  MutexLock lock(mu_);
+  debug_[key] = debug;
+}
+
+absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
+  if (leading_since_ == absl::InfiniteFuture()) return ReconcileResult{std::nullopt, "Standby"};
+  const JobCache::Object job = deps_.jobs.Get(ParseKey(key));
+  if (job == nullptr) {
+    Forget(key);
+    return ReconcileResult{std::nullopt, "Gone"};
+  }
+  if (StateOf(key).uid != job->uid) {
+    Forget(key);
+    Adopt(StateOf(key), *job);
+  }
+  State& state = StateOf(key);
+  if (CachesAreBehind(state)) return ReconcileResult{kCacheLag, "WaitingForCache"};
+
+  const JobView view = BuildView(*job, state);
+  const Plan plan = Decide(view, state.memory, options_);
+  MUSTER_RETURN_IF_ERROR(deps_.executor.Write(*job, plan, state.written));
+  Remember(state, key, plan);
+  if (plan.status.term() == state.term) Register(key, view, plan);
+  deps_.registry.DropFailuresBefore(job->uid, state.memory.id.round);
+  MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(*job, plan));
+  return ReconcileResult{plan.requeue_after, plan.reason};
+}
+
+std::vector<JobDebug> Controller::Debug() const {
+  MutexLock lock(mu_);
+  std::vector<JobDebug> all;
+  for (const auto& [key, debug] : debug_) all.push_back(debug);
+  return all;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,161 @@
+#include "operator/runtime/executor.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "operator/kube/api_error.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+namespace {
+
+void Raise(uint64_t& version, const Json& object) {
+  const auto parsed = kube::ParseResourceVersion(kube::ResourceVersionOf(object));
+  if (parsed.ok()) version = std::max(version, *parsed);
+}
+
+v1alpha1::RoundId ToId(RoundStamp stamp) {
+  v1alpha1::RoundId id;
+  id.set_term(stamp.term);
+  id.set_round(stamp.round);
+  return id;
+}
+
+v1alpha1::OperatorMessage ToMessage(const PrepareOrder& order) {
+  v1alpha1::OperatorMessage message;
+  v1alpha1::PrepareRound& prepare = *message.mutable_prepare();
+  *prepare.mutable_round() = ToId(order.round);
+  for (const v1alpha1::Member& member : order.members) *prepare.add_members() = member;
+  prepare.set_membership(order.membership);
+  return message;
+}
+v1alpha1::OperatorMessage ToMessage(const GoOrder& order) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_go() = order.go;
+  return message;
+}
+v1alpha1::OperatorMessage ToMessage(const StopOrder& order) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_stop()->mutable_round() = ToId(order.round);
+  message.mutable_stop()->set_save(order.save);
+  message.mutable_stop()->set_reason(order.reason);
+  return message;
+}
+v1alpha1::OperatorMessage ToMessage(const SaveOrder& order) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_save()->mutable_round() = ToId(order.round);
+  return message;
+}
+
+}  // namespace
+
+absl::Status Executor::DeletePods(const TrainingJob& job, const Plan& plan) {
+  for (const DeletePod& pod : plan.deletes) {
+    kube::DeleteOptions options;
+    options.preconditions.uid = pod.uid;
+    options.grace_period_seconds = absl::ToInt64Seconds(pod.grace);
+    const absl::Status status = api_.Delete(kube::kPods, {job.ns, pod.name}, options);
+    // Gone already, or another pod has the name now: what was asked for is not there any more.
+    if (absl::IsNotFound(status) || absl::IsAborted(status)) continue;
+    if (!status.ok()) return kube::Annotate(status, absl::StrCat("delete pod ", pod.name));
+    MUSTER_LOG(INFO, "pod deleted", {"pod", pod.name}, {"reason", pod.reason});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Written& written) {
+  for (const CreatePod& create : plan.creates) {
+    MUSTER_ASSIGN_OR_RETURN(const Json pod, BuildPod(job, create, pod_options_));
+    absl::StatusOr<Json> stored = api_.Create(kube::kPods, pod);
+    if (absl::IsAlreadyExists(stored.status())) {
+      stored = api_.Get(kube::kPods, {job.ns, create.name});
+      const auto owner = stored.ok() ? kube::ControllerOf(*stored) : std::nullopt;
+      if (stored.ok() && (!owner || owner->uid != job.uid)) {
+        return absl::AlreadyExistsError(
+            absl::StrCat("pod ", job.ns, "/", create.name, " exists and belongs to another owner"));
+      }
+    }
+    if (!stored.ok()) {
+      return kube::Annotate(stored.status(), absl::StrCat("create pod ", create.name));
+    }
+    Raise(written.pod_version, *stored);
+    MUSTER_LOG(INFO, "pod created", {"pod", create.name});
+  }
+  return absl::OkStatus();
+}
+
+// Returns the job's version after the write: the status is written against it, so that both writes
+// together rest on the version that was decided on.
+absl::StatusOr<std::string> Executor::WriteFinalizers(const TrainingJob& job, const Plan& plan,
+                                                      Written& written, bool& gone) {
+  std::vector<std::string> finalizers = job.finalizers;
+  for (const std::string& name : plan.remove_finalizers) std::erase(finalizers, name);
+  for (const std::string& name : plan.add_finalizers) {
+    if (std::find(finalizers.begin(), finalizers.end(), name) == finalizers.end()) {
+      finalizers.push_back(name);
+    }
+  }
+  if (finalizers == job.finalizers) return job.resource_version;
+  Json patch = Json::object();
+  patch["finalizers"] = finalizers.empty() ? Json() : Json(finalizers);
+  absl::StatusOr<Json> stored = api_.PatchMetadata(kube::kTrainingJobs, {job.ns, job.name}, patch,
+                                                   {job.uid, job.resource_version});
+  if (!stored.ok()) return kube::Annotate(stored.status(), "write the job's finalizers");
+  Raise(written.job_version, *stored);
+  gone = job.deleting() && finalizers.empty();
+  return kube::ResourceVersionOf(*stored);
+}
+
+absl::Status Executor::WriteStatus(const TrainingJob& job, const Plan& plan,
+                                   const std::string& version, Written& written) {
+  TrainingJob next = job;
+  next.status = plan.status;
+  Json json = ToJson(next);
+  kube::SetResourceVersion(json, version);
+  absl::StatusOr<Json> stored = api_.UpdateStatus(kube::kTrainingJobs, json);
+  if (!stored.ok()) return kube::Annotate(stored.status(), "write the job's status");
+  Raise(written.job_version, *stored);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Write(const TrainingJob& job, const Plan& plan, Written& written) {
+  MUSTER_RETURN_IF_ERROR(DeletePods(job, plan));
+  MUSTER_RETURN_IF_ERROR(CreatePods(job, plan, written));
+  bool gone = false;
+  MUSTER_ASSIGN_OR_RETURN(const std::string version, WriteFinalizers(job, plan, written, gone));
+  if (!plan.write_status || gone) return absl::OkStatus();
+  return WriteStatus(job, plan, version, written);
+}
+
+void Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
+  for (const Order& order : plan.orders) {
+    const v1alpha1::OperatorMessage message =
+        std::visit([](const auto& what) { return ToMessage(what); }, order.what);
+    const absl::Status status =
+        registry_.SendOrder({job.uid, order.index, order.incarnation, order.pod_uid}, message);
+    if (!status.ok()) {
+      MUSTER_LOG(INFO, "order dropped", {"job", job.name}, {"worker", order.index},
+                 {"error", status});
+    }
+  }
+}
+
+absl::Status Executor::Announce(const TrainingJob& job, const Plan& plan) {
+  SendOrders(job, plan);
+  for (const Event& event : plan.events) {
+    MUSTER_LOG(INFO, "event", {"job", job.name}, {"reason", event.reason},
+               {"message", event.message});
+    events_.Record({job.ns, job.name}, job.uid, event);
+  }
+  if (!plan.delete_job) return absl::OkStatus();
+  kube::DeleteOptions options;
+  options.preconditions.uid = job.uid;
+  const absl::Status status = api_.Delete(kube::kTrainingJobs, {job.ns, job.name}, options);
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+}  // namespace muster::control

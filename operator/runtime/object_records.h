@@ -1,0 +1,45 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_OBJECT_RECORDS_H_
+#define MUSTER_OPERATOR_RUNTIME_OBJECT_RECORDS_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/core/view.h"
+#include "operator/kube/object_meta.h"
+#include "operator/placement/placement.h"
+
+namespace muster::control {
+
+// A pod, any pod of the cluster, in the few fields that the controller and the scheduler use.
+struct PodRecord {
+  kube::ObjectKey key;
+  std::string job;  // label muster.dev/job; empty: not ours
+  std::string scheduler_name;
+  // By Kubernetes' rule: the containers' sum or the largest init container, whichever is more.
+  Resources requests;
+  std::map<std::string, std::string> node_selector;
+  // Condition PodScheduled, when it is False: its message.
+  std::string unscheduled_message;
+  PodView view;
+
+  bool ended() const {
+    return view.phase == PodPhase::kSucceeded || view.phase == PodPhase::kFailed;
+  }
+};
+
+struct NodeRecord {
+  std::string name;
+  Resources allocatable;
+  bool schedulable = true;  // Ready and not cordoned
+  std::map<std::string, std::string> labels;
+};
+
+// Parsers for kube::Cache. They fail only on what cannot be a pod or node; absent fields are empty.
+absl::StatusOr<PodRecord> ParsePodRecord(const Json& json);
+absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_OBJECT_RECORDS_H_

@@ -1,0 +1,28 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_POD_BUILDER_H_
+#define MUSTER_OPERATOR_RUNTIME_POD_BUILDER_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/api/training_job.h"
+#include "operator/core/plan.h"
+
+namespace muster::control {
+
+struct PodBuilderOptions {
+  std::string coordinator;   // what the agent dials
+  std::string worker_image;  // of jobs with the built-in trainer, and of those that name none
+};
+
+// The pod that Decide() asked for: the job's template with our name, labels, owner, scheduler and
+// restart policy, and with the agent as the entry point of the container `worker`. The user's
+// environment, volumes, resources and other containers are kept; where both set a variable, ours
+// wins. The user's own command of a job without `trainer` reaches the agent in the spec, not here.
+// Pure.
+absl::StatusOr<Json> BuildPod(const TrainingJob& job, const CreatePod& create,
+                              const PodBuilderOptions& options);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_POD_BUILDER_H_

@@ -1,56 +1,50 @@
 #ifndef MUSTER_OPERATOR_WEB_METRICS_H_
 #define MUSTER_OPERATOR_WEB_METRICS_H_
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "prometheus/counter.h"
+#include "prometheus/histogram.h"
+#include "prometheus/metric_family.h"
+#include "prometheus/registry.h"
 
 namespace muster::control {
 
-// How one reconcile ended.
-enum class ReconcileResult { kSuccess, kRequeueAfter, kRequeue, kError };
-
-// Figures read when /metrics is asked for.
-struct LiveFigures {
-  struct Job {
-    std::string ns;
-    std::string name;
-    std::string state;
-    int64_t step = 0;
-    double loss = 0;
-    double tokens_per_second = 0;
-    int64_t round = 0;
-    int workers_ready = 0;
-  };
-  std::vector<Job> jobs;
-  size_t queue_waiting = 0;
-  size_t queue_delayed = 0;
-  int64_t queue_adds = 0;
-  int64_t queue_retries = 0;
-  int agents_attached = 0;
-};
-
-// The operator's Prometheus metrics. Labels are bounded: results, reasons from docs/states.md, job
-// names. Thread-safe.
-class Metrics {
+// What is counted as it happens; everything else on /metrics is read at scrape time. Thread-safe.
+class ReconcileMetrics {
  public:
-  Metrics();
-  ~Metrics();
+  ReconcileMetrics();
 
-  void CountReconcile(ReconcileResult result, absl::Duration took);
-  void CountRound(const std::string& reason);
-  void CountOrder(const std::string& kind);
-  void CountApiError(const std::string& code);
-  // Prometheus' text format.
-  std::string Text(const LiveFigures& figures);
+  // `result`: success, conflict or error.
+  void Observe(const std::string& result, absl::Duration took);
+  std::vector<prometheus::MetricFamily> Collect() const { return registry_.Collect(); }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Counter>& total_;
+  prometheus::Histogram& seconds_;
 };
+
+// One family of gauges or counters read at scrape time.
+//
+//   FamilyBuilder jobs("muster_jobs", "Jobs by state.", prometheus::MetricType::Gauge);
+//   jobs.Add(3, {{"state", "Training"}});
+class FamilyBuilder {
+ public:
+  FamilyBuilder(std::string name, std::string help, prometheus::MetricType type);
+  FamilyBuilder& Add(double value,
+                     const std::vector<std::pair<std::string, std::string>>& labels = {});
+  prometheus::MetricFamily Take() { return std::move(family_); }
+
+ private:
+  prometheus::MetricFamily family_;
+};
+
+// The text format 0.0.4.
+std::string ToText(const std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace muster::control
 

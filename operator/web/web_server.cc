@@ -1,29 +1,39 @@
 #include "operator/web/web_server.h"
 
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "httplib.h"
+#include "operator/web/job_actions.h"
+#include "operator/web/pages.h"
 
 namespace muster::control {
 namespace {
 
-constexpr size_t kMaxBody = 64 << 10;
+constexpr char kJsonType[] = "application/json";
+constexpr char kTextType[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr char kJobPath[] = R"(/api/v1/jobs/([^/]+)/([^/]+))";
+constexpr size_t kMaxBody = size_t{64} << 10;
+constexpr size_t kMaxSteps = 4096;
 constexpr int kThreads = 4;
 
-int HttpStatus(const absl::Status& status) {
+int HttpCode(const absl::Status& status) {
   switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 200;
-    case absl::StatusCode::kInvalidArgument:
-      return 400;
     case absl::StatusCode::kNotFound:
       return 404;
-    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
     case absl::StatusCode::kAborted:
-    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kFailedPrecondition:
       return 409;
     case absl::StatusCode::kUnavailable:
       return 503;
@@ -32,111 +42,168 @@ int HttpStatus(const absl::Status& status) {
   }
 }
 
-void Answer(httplib::Response& response, int status, const Json& json) {
-  response.status = status;
-  response.set_content(DumpJson(json, 2) + "\n", "application/json");
+void Reply(const absl::StatusOr<Json>& json, httplib::Response& response) {
+  if (json.ok()) {
+    response.set_content(DumpJson(*json, 2) + "\n", kJsonType);
+    return;
+  }
+  response.status = HttpCode(json.status());
+  const Json error = {{"error", std::string(json.status().message())}, {"code", response.status}};
+  response.set_content(DumpJson(error) + "\n", kJsonType);
 }
 
-void AnswerError(httplib::Response& response, const absl::Status& status) {
-  Answer(response, HttpStatus(status), {{"error", std::string(status.message())}});
+kube::ObjectKey KeyIn(const httplib::Request& request) {
+  return {request.matches[1].str(), request.matches[2].str()};
 }
 
-void Answer(httplib::Response& response, const absl::StatusOr<Json>& json) {
-  json.ok() ? Answer(response, 200, *json) : AnswerError(response, json.status());
+absl::Status ReadNumber(const httplib::Request& request, const char* name, int64_t least,
+                        int64_t& value) {
+  if (!request.has_param(name)) return absl::OkStatus();
+  const std::string text = request.get_param_value(name);
+  if (absl::SimpleAtoi(text, &value) && value >= least) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, "=", text, ": must be a whole number, at least ", least));
+}
+
+absl::StatusOr<Json> GetJob(const WebDeps& deps, const httplib::Request& request) {
+  JobQuery query;
+  int64_t limit = static_cast<int64_t>(query.limit);
+  if (absl::Status status = ReadNumber(request, "since", -1, query.since); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = ReadNumber(request, "limit", 0, limit); !status.ok()) return status;
+  query.limit = std::min(static_cast<size_t>(limit), kMaxSteps);
+  query.curve = request.has_param("curve") && request.get_param_value("curve") != "0";
+  return JobPage(deps, KeyIn(request), query);
+}
+
+absl::StatusOr<Json> PostJob(const WebDeps& deps, const httplib::Request& request) {
+  const std::string verb = request.matches[3].str();
+  if (verb == "stop") return SetSuspended(deps, KeyIn(request), true);
+  if (verb == "resume") return SetSuspended(deps, KeyIn(request), false);
+  if (verb == "save") return SaveNow(deps, KeyIn(request));
+  return absl::NotFoundError(
+      absl::StrCat("a job has no action '", verb, "'; there are stop, resume and save"));
+}
+
+// A page of another site must not command this server through its reader's browser.
+bool IsForeign(const httplib::Request& request) {
+  if (!request.has_header("Origin")) return false;
+  return request.get_header_value("Origin") != "http://" + request.get_header_value("Host");
+}
+
+void AddRoutes(httplib::Server& server, const WebDeps& deps) {
+  server.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
+    response.set_content("ok\n", kTextType);
+  });
+  server.Get("/readyz", [&deps](const httplib::Request&, httplib::Response& response) {
+    const bool ready = deps.ready();
+    response.status = ready ? 200 : 503;
+    response.set_content(ready ? "ok\n" : "the caches have not synced\n", kTextType);
+  });
+  server.Get("/metrics", [&deps](const httplib::Request&, httplib::Response& response) {
+    response.set_content(MetricsPage(deps), kTextType);
+  });
+  server.Get("/debug/state", [&deps](const httplib::Request&, httplib::Response& response) {
+    Reply(DebugPage(deps), response);
+  });
+  server.Get("/api/v1/jobs", [&deps](const httplib::Request&, httplib::Response& response) {
+    Reply(JobList(deps), response);
+  });
+  server.Get(kJobPath, [&deps](const httplib::Request& request, httplib::Response& response) {
+    Reply(GetJob(deps, request), response);
+  });
+  server.Post(absl::StrCat(kJobPath, "/([^/]+)"),
+              [&deps](const httplib::Request& request, httplib::Response& response) {
+                if (IsForeign(request)) {
+                  Reply(absl::PermissionDeniedError("a request of another site"), response);
+                  return;
+                }
+                Reply(PostJob(deps, request), response);
+              });
+}
+
+const char* ReasonOf(int code) {
+  switch (code) {
+    case 400:
+      return "the request is malformed";
+    case 404:
+      return "there is nothing here";
+    case 413:
+      return "the body is too large";
+    default:
+      return "the request failed";
+  }
+}
+
+void Configure(httplib::Server& server) {
+  server.set_payload_max_length(kMaxBody);
+  server.set_read_timeout(5);
+  server.set_write_timeout(5);
+  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  // The library's default shares the port with whoever has it.
+  server.set_socket_options([](socket_t fd) {
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  });
+  // What no route answered: unknown paths, bodies that are too large, malformed requests.
+  server.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
+    if (!response.body.empty()) return;
+    const Json error = {
+        {"error", absl::StrCat(ReasonOf(response.status), ": ", request.method, " ", request.path)},
+        {"code", response.status}};
+    response.set_content(DumpJson(error) + "\n", kJsonType);
+  });
 }
 
 }  // namespace
 
-class WebServer::Impl {
- public:
-  explicit Impl(WebHooks hooks) : hooks_(std::move(hooks)) {
-    server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    server_.set_payload_max_length(kMaxBody);
-    server_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
-      if (!response.body.empty()) return;
-      Answer(response, response.status,
-             {{"error", absl::StrCat("there is nothing at ", request.method, " ", request.path)}});
-    });
-    AddHealth();
-    AddApi();
-  }
+struct WebServer::Impl {
+  explicit Impl(WebDeps deps_in) : deps(std::move(deps_in)) {}
 
-  absl::StatusOr<std::string> Start(const std::string& address) {
-    const size_t colon = address.rfind(':');
-    int port = 0;
-    if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
-        port < 0 || port > 65535) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", address, "' is no host:port, e.g. 127.0.0.1:8080"));
-    }
-    const std::string host = address.substr(0, colon);
-    const bool bound = port == 0 ? (port = server_.bind_to_any_port(host.c_str())) > 0
-                                 : server_.bind_to_port(host.c_str(), port);
-    if (!bound) {
-      return absl::UnavailableError(absl::StrCat("cannot listen on ", address,
-                                                 ": the port is taken or the address is not ours"));
-    }
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    return absl::StrCat(host, ":", port);
-  }
-
-  void Stop() {
-    server_.stop();
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  void AddHealth() {
-    server_.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
-      response.set_content("ok\n", "text/plain");
-    });
-    server_.Get("/readyz", [this](const httplib::Request&, httplib::Response& response) {
-      const absl::Status ready = hooks_.ready();
-      response.status = ready.ok() ? 200 : 503;
-      response.set_content(ready.ok() ? "ok\n" : std::string(ready.message()) + "\n", "text/plain");
-    });
-    server_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      response.set_content(hooks_.metrics(), "text/plain; version=0.0.4");
-    });
-    server_.Get("/debug/state", [this](const httplib::Request&, httplib::Response& response) {
-      Answer(response, 200, hooks_.debug_state());
-    });
-  }
-
-  void AddApi() {
-    server_.Get("/api/v1/jobs", [this](const httplib::Request&, httplib::Response& response) {
-      Answer(response, hooks_.jobs());
-    });
-    server_.Get("/api/v1/jobs/([^/]+)/([^/]+)",
-                [this](const httplib::Request& request, httplib::Response& response) {
-                  int64_t since = 0;
-                  const std::string text = request.get_param_value("since");
-                  if (!text.empty() && !absl::SimpleAtoi(text, &since)) {
-                    AnswerError(response, absl::InvalidArgumentError(absl::StrCat(
-                                              "since must be a step number, not '", text, "'")));
-                    return;
-                  }
-                  Answer(response, hooks_.job(request.matches[1], request.matches[2], since));
-                });
-    server_.Post("/api/v1/jobs/([^/]+)/([^/]+)/(stop|resume|save)",
-                 [this](const httplib::Request& request, httplib::Response& response) {
-                   const absl::Status status =
-                       hooks_.act(request.matches[1], request.matches[2], request.matches[3]);
-                   status.ok() ? Answer(response, 200, Json::object())
-                               : AnswerError(response, status);
-                 });
-  }
-
-  const WebHooks hooks_;
-  httplib::Server server_;
-  std::thread thread_;
+  const WebDeps deps;
+  httplib::Server server;
+  std::string address;
+  std::thread thread;
 };
 
-WebServer::WebServer(WebHooks hooks) : impl_(std::make_unique<Impl>(std::move(hooks))) {}
+WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WebServer::~WebServer() { Stop(); }
-absl::StatusOr<std::string> WebServer::Start(const std::string& address) {
-  return impl_->Start(address);
+
+std::string WebServer::address() const { return impl_->address; }
+
+absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const std::string& address,
+                                                            WebDeps deps) {
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the HTTP address '", address, "' must be host:port"));
+  }
+  const std::string host = address.substr(0, colon);
+  auto impl = std::make_unique<Impl>(std::move(deps));
+  Configure(impl->server);
+  AddRoutes(impl->server, impl->deps);
+  const int bound = port == 0                               ? impl->server.bind_to_any_port(host)
+                    : impl->server.bind_to_port(host, port) ? port
+                                                            : -1;
+  if (bound <= 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen for HTTP on ", address,
+                     ": the port may be taken; another is chosen with :0"));
+  }
+  impl->address = absl::StrCat(host, ":", bound);
+  impl->thread = std::thread([server = &impl->server] { server->listen_after_bind(); });
+  return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));
 }
-void WebServer::Stop() { impl_->Stop(); }
+
+void WebServer::Stop() {
+  if (!impl_->thread.joinable()) return;
+  // stop() before the thread listens would be lost.
+  while (!impl_->server.is_running()) std::this_thread::yield();
+  impl_->server.stop();
+  impl_->thread.join();
+}
 
 }  // namespace muster::control

@@ -1,0 +1,23 @@
+#ifndef MUSTER_OPERATOR_WEB_JOB_ACTIONS_H_
+#define MUSTER_OPERATOR_WEB_JOB_ACTIONS_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/kube/object_meta.h"
+#include "operator/web/web_deps.h"
+
+// What a POST to a job does. Thread-safe; kNotFound for an unknown job.
+namespace muster::control {
+
+// Writes spec.suspend: stopping saves a checkpoint first. kFailedPrecondition when the job has
+// ended.
+absl::StatusOr<Json> SetSuspended(const WebDeps& deps, const kube::ObjectKey& key, bool suspend);
+
+// Asks the ranks of the active round for a checkpoint after the current step. kFailedPrecondition
+// when no round is active.
+absl::StatusOr<Json> SaveNow(const WebDeps& deps, const kube::ObjectKey& key);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_WEB_JOB_ACTIONS_H_

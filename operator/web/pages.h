@@ -1,0 +1,35 @@
+#ifndef MUSTER_OPERATOR_WEB_PAGES_H_
+#define MUSTER_OPERATOR_WEB_PAGES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/kube/object_meta.h"
+#include "operator/web/web_deps.h"
+
+// What each page of the HTTP API says, without HTTP. Thread-safe.
+namespace muster::control {
+
+std::string MetricsPage(const WebDeps& deps);
+
+// {"items": [{"namespace", "name", "uid", "state", "workers", "progress", ...}]}
+Json JobList(const WebDeps& deps);
+
+struct JobQuery {
+  // Steps after this one; -1: all that are remembered.
+  int64_t since = -1;
+  size_t limit = 512;
+  bool curve = false;  // the whole run, thinned
+};
+// {"metadata", "spec", "status", "round", "agents", "pods", "progress", "steps"}; kNotFound.
+absl::StatusOr<Json> JobPage(const WebDeps& deps, const kube::ObjectKey& key,
+                             const JobQuery& query);
+
+// What every job, queue and stream is doing, for people who debug the operator.
+Json DebugPage(const WebDeps& deps);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_WEB_PAGES_H_

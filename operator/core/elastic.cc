@@ -78,16 +78,25 @@ void TakeBack(const Draft& draft, int at_least, Muster& muster) {
   SortByIndex(muster.present);
 }
 
-// Whether one of the last round's members is being deleted, and still saves or even steps.
+const AgentView* FindAgent(const JobView& view, const PodView& pod) {
+  for (const AgentView& agent : view.agents) {
+    if (agent.pod_uid == pod.uid) return &agent;
+  }
+  return nullptr;
+}
+
+// Whether one of the last round's members is being deleted, and still saves or even steps. A new
+// leader does not know who they were, nor whether an agent that has not attached yet lives.
 bool IsHolderLeaving(const Draft& draft) {
-  const RoundMemory& memory = draft.plan.memory;
+  const auto& holders = draft.plan.memory.holders;
   for (const PodView& pod : draft.view.pods) {
-    const bool ended = pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
-    if (!pod.deleting || ended || memory.holders.count({pod.index, pod.incarnation}) == 0) continue;
-    for (const AgentView& agent : draft.view.agents) {
-      const bool heard = agent.last_heard + draft.options.unknown_window > draft.view.now;
-      if (agent.pod_uid == pod.uid && agent.attached && heard) return true;
-    }
+    if (!pod.deleting || pod.phase != PodPhase::kRunning) continue;
+    const AgentView* agent = FindAgent(draft.view, pod);
+    const bool was_in = agent == nullptr || agent->seen.round > 0;
+    const bool held = holders.empty() ? was_in : holders.count({pod.index, pod.incarnation}) > 0;
+    const absl::Time heard = agent == nullptr ? draft.view.leading_since
+                                              : std::max(agent->last_heard, agent->detached_at);
+    if (held && heard + draft.options.unknown_window > draft.view.now) return true;
   }
   return false;
 }

@@ -15,6 +15,7 @@ namespace muster::control {
 namespace {
 
 constexpr absl::Duration kGrace = absl::Seconds(30);
+constexpr absl::Duration kCacheLag = absl::Seconds(5);
 
 CreatePod Describe(const Draft& draft, const Worker& worker) {
   const JobIdentity& job = draft.view.job;
@@ -51,14 +52,24 @@ void Replace(Draft& draft, const Worker& worker) {
   Raise(draft, worker.index);
 }
 
+void Create(Draft& draft, const Worker& worker) {
+  WorkerMemory& memory = draft.memory().workers[worker.index];
+  memory.created = worker.incarnation;
+  memory.visible_by = draft.view.now + kCacheLag;
+  draft.plan.creates.push_back(Describe(draft, worker));
+  draft.RequeueAt(memory.visible_by);
+}
+
 void KeepWorker(Draft& draft, const Worker& worker) {
   const WorkerMemory& memory = draft.memory().workers[worker.index];
   if (worker.incarnation == 0) return Raise(draft, worker.index);
   if (worker.presence == Presence::kMissing) {
     const bool ours = memory.raised == worker.incarnation;
-    if (ours && memory.seen != worker.incarnation) {
-      draft.plan.creates.push_back(Describe(draft, worker));
-    } else if (memory.seen != worker.incarnation || draft.memory().phase == RoundPhase::kIdle) {
+    if (ours && memory.created != worker.incarnation && memory.seen != worker.incarnation) {
+      Create(draft, worker);
+    } else if (ours && memory.seen != worker.incarnation && draft.view.now < memory.visible_by) {
+      draft.RequeueAt(memory.visible_by);  // made, and the cache does not show it yet
+    } else if (!ours || draft.memory().phase == RoundPhase::kIdle) {
       // Another leadership's number, or a resumed job: whether a pod had that name is not known.
       Raise(draft, worker.index);
     } else {

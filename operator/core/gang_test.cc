@@ -31,10 +31,31 @@ TEST(GangTest, TheIncarnationIsRecordedBeforeThePodIsMade) {
 TEST(GangTest, AFailedCreateIsTriedAgainUnderTheSameName) {
   TestWorld world(1);
   world.Decide();
+  for (int i = 0; i < 3; ++i) {  // the executor drops the memory of a plan it could not carry out
+    const Plan plan = Decide(world.view, world.memory, world.options);
+    ASSERT_EQ(plan.creates.size(), 1u);
+    EXPECT_EQ(plan.creates[0].name, "job-0-1");
+  }
+}
+
+TEST(GangTest, ASlowCacheDoesNotMakeTwoPods) {
+  TestWorld world(1);
+  world.Decide();
   EXPECT_EQ(world.Decide().creates.size(), 1u);
-  const Plan again = world.Decide();
-  ASSERT_EQ(again.creates.size(), 1u);
-  EXPECT_EQ(again.creates[0].name, "job-0-1");
+  world.Advance(absl::Seconds(4));
+  EXPECT_THAT(world.Decide().creates, IsEmpty());
+  EXPECT_EQ(world.view.status.incarnations(0), 1);
+}
+
+// Found by the scenarios: the name was used for a second pod.
+TEST(GangTest, RegressionAPodDeletedBeforeItWasSeenIsNotMadeAgain) {
+  TestWorld world(1);
+  world.Decide();
+  world.Decide();
+  world.Advance(absl::Seconds(5));
+  const Plan plan = world.Decide();
+  EXPECT_THAT(plan.creates, IsEmpty());
+  EXPECT_EQ(plan.status.incarnations(0), 2);
 }
 
 TEST(GangTest, APodThatVanishedIsNeverMadeAgain) {

@@ -30,8 +30,12 @@ enum class RoundPhase {
 struct WorkerMemory {
   // The incarnation whose number this leadership wrote; 0 none. Only such a pod may be created.
   int raised = 0;
-  // The incarnation whose pod this leadership has seen exist: when gone, it is not created again.
+  // The incarnation whose pod this leadership has created (this memory is only kept when the create
+  // succeeded), or has seen exist: it is never created again. A created pod that is not seen by
+  // `visible_by` was deleted at once.
+  int created = 0;
   int seen = 0;
+  absl::Time visible_by = absl::InfinitePast();
   // Replacements in a row without a committed step, and when the next may be made.
   int restarts = 0;
   absl::Time not_before = absl::InfinitePast();

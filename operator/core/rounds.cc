@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -201,6 +202,20 @@ void TryOpen(Draft& draft) {
 
 // ---- collecting
 
+// From Go on, nobody holds newer state than the members that do not receive it.
+void NoteDonors(RoundMemory& memory) {
+  const v1alpha1::ResumePoint& resume = memory.go->resume();
+  memory.holders.clear();
+  if (resume.source() != v1alpha1::ResumePoint::LIVE) return;
+  const std::set<int> receivers(resume.receivers().begin(), resume.receivers().end());
+  for (const Member& member : memory.members) {
+    for (int rank = member.first_rank(); rank < member.first_rank() + member.ranks(); ++rank) {
+      if (receivers.count(rank) > 0) continue;
+      memory.holders.emplace(member.worker().index(), member.worker().incarnation());
+    }
+  }
+}
+
 void CollectReady(Draft& draft) {
   RoundMemory& memory = draft.memory();
   for (const Member& member : memory.members) {
@@ -238,6 +253,7 @@ void Go(Draft& draft) {
   *go.mutable_round() = ToProto(memory.id);
   *go.mutable_resume() = resume.point;
   memory.go = std::move(go);
+  NoteDonors(memory);
   memory.joined.clear();
   Move(draft, RoundEvent::kAllReady);
   for (const Member& member : memory.members) {

@@ -159,12 +159,16 @@ void SimWorld::CheckGo(const GoOrder& order, const JobView& view) {
   if (!first) return;
   const auto& version = order.go.resume().version();
   bool holder_lives = false;
+  int64_t saved = 0;  // the newest checkpoint that a rank reported
   for (const AgentView& agent : view.agents) {
     if (!agent.ready || agent.ready->round.round != round) continue;
     for (const auto& rank : agent.ready->ranks) {
       const auto& applied = rank.position().applied();
       const Version at{applied.attempt(), applied.step()};
       holder_lives |= rank.position().has_applied() && at >= committed_version_;
+      for (const auto& ref : rank.position().checkpoints()) {
+        saved = std::max(saved, ref.version().step());
+      }
     }
   }
   const Version target{version.attempt(), version.step()};
@@ -172,7 +176,6 @@ void SimWorld::CheckGo(const GoOrder& order, const JobView& view) {
     Violate(absl::StrCat("committed step ", committed, " lost at round ", round));
   }
   if (target < committed_version_) {
-    const int64_t saved = checkpoints_.empty() ? 0 : checkpoints_.back().version().step();
     if (ruined_.empty() && version.step() < saved) Violate("went back past the newest checkpoint");
     redone += committed - version.step();
     committed = version.step();

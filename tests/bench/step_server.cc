@@ -18,9 +18,10 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "trainer/comm/gloo_communicator.h"
+#include "trainer/comm/round_store.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
-#include "trainer/comm/local_communicator.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/gpt2.h"
 
@@ -58,10 +59,18 @@ T OrDie(absl::StatusOr<T> value) {
 
 void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
-std::unique_ptr<Communicator> Connect(int rank, int world, const std::string& store) {
-  if (world == 1) return std::move(MakeLocalCommunicators({})[0]);
-  std::fprintf(stderr, "step_server: more than one rank needs a store\n");
-  std::exit(1);
+// Rank 0 serves the store and leaves its endpoint in a file.
+std::unique_ptr<Communicator> Connect(int rank, int world, const std::string& store_file,
+                                      std::unique_ptr<RoundStore>& store) {
+  GlooOptions options{.rank = rank, .size = world, .tag = "bench"};
+  const std::string file = store_file + ".endpoint";
+  if (rank == 0 && world > 1) {
+    store = OrDie(StartRoundStore());
+    OkOrDie(WriteFileAtomically(FileSystem(), file, store->endpoint()));
+  }
+  while (world > 1 && !Exists(FileSystem(), file)) poll(nullptr, 0, 5);
+  if (world > 1) options.store = OrDie(ReadFile(FileSystem(), file));
+  return OrDie(MakeGlooCommunicator(options));
 }
 
 void Serve(const Json& config, int rank, int world, const std::string& store) {
@@ -85,8 +94,9 @@ void Serve(const Json& config, int rank, int world, const std::string& store) {
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   std::atomic<bool> interrupt = false;
   Engine engine(*state, feed, timer, interrupt);
-  const auto communicator = Connect(rank, world, store);
-  OkOrDie(engine.BeginRound({}, *communicator, 1));
+  std::unique_ptr<RoundStore> round_store;
+  const auto communicator = Connect(rank, world, store, round_store);
+  OkOrDie(engine.BeginAlone(*communicator));
   std::printf("ready\n");
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {

@@ -221,6 +221,7 @@ void WorkerMachine::OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joine
 
 void WorkerMachine::OnStalled(RankSlot& slot, const v1alpha1::RankStalled& stalled) {
   if (!Same(stalled.round(), round_)) return;
+  waits_for_save_ = false;  // there is nobody to write it with
   if (phase_ == Phase::kJoining || phase_ == Phase::kRunning) phase_ = Phase::kWaiting;
   AgentMessage report;
   *report.mutable_stalled() = stalled;
@@ -283,7 +284,10 @@ void WorkerMachine::On(const RankEnded& event) {
   if (!slot.alive || event.generation != slot.generation) return;
   slot.alive = false;
   slot.kill_at = absl::InfiniteFuture();
-  if (phase_ == Phase::kStopping) return;  // AdvanceStop counts
+  if (phase_ == Phase::kStopping) {
+    waits_for_save_ = false;  // AdvanceStop counts who is left
+    return;
+  }
   if (slot.kill_reason == KillReason::kReplaced) {
     return runs_trainer() ? WantProcess(slot, absl::ZeroDuration()) : PrepareCommand();
   }

@@ -430,6 +430,18 @@ TEST(WorkerMachineTest, TerminatedSavesButDoesNotVoteToStopTheOthers) {
   EXPECT_EQ(world.exit_code(), 128 + SIGTERM);
 }
 
+TEST(WorkerMachineTest, TerminatedItDoesNotWaitForACheckpointThatCannotCome) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Do(Terminate{SIGTERM});
+  v1alpha1::FromTrainer message;
+  *message.mutable_stalled()->mutable_round() = Round(1, 1);
+  world.FromRank(0, message);
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+  EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGTERM});
+}
+
 TEST(WorkerMachineTest, TerminatedWithoutRanksExitsAtOnce) {
   World world;
   world.Do(Terminate{SIGINT});

@@ -20,7 +20,7 @@
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
-#include "trainer/engine/solo_communicator.h"
+#include "trainer/comm/local_communicator.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/gpt2.h"
 
@@ -151,8 +151,8 @@ void Dump(const std::string& folder, const std::string& precision, const std::st
   PhaseTimer timer(Clock::Real(), Phase::kOther);
   std::atomic<bool> interrupt = false;
   Engine engine(*state, feed, timer, interrupt);
-  const auto communicator = MakeSoloCommunicator();
-  OkOrDie(engine.BeginRound({}, *communicator, 1));
+  const auto communicator = std::move(MakeLocalCommunicators({})[0]);
+  OkOrDie(engine.BeginAlone(*communicator));
   at::Tensor tokens = at::empty({kSteps, kBatch, kSequence}, at::kLong);
   at::Tensor labels = at::empty({kSteps, kBatch, kSequence}, at::kLong);
   std::vector<double> losses, norms;

@@ -141,8 +141,8 @@ bool CheckpointStore::WaitIdle(absl::Duration timeout) {
   return writer_.WaitIdle(clock_.Monotonic() + timeout).ok();
 }
 
-absl::Status CheckpointStore::Load(const v1alpha1::CheckpointRef& checkpoint,
-                                   TrainingState& state) {
+absl::StatusOr<v1alpha1::Version> CheckpointStore::Load(const v1alpha1::CheckpointRef& checkpoint,
+                                                        TrainingState& state) {
   MUSTER_ASSIGN_OR_RETURN(const auto reader,
                           CheckpointReader::Open(files_, JoinPath(uri_, checkpoint.directory())));
   const RunRecord& run = reader->manifest().run;
@@ -162,8 +162,8 @@ absl::Status CheckpointStore::Load(const v1alpha1::CheckpointRef& checkpoint,
   v1alpha1::Version version;
   version.set_step(run.step);
   version.set_attempt(run.attempt);
-  state.Adopt(version, run.updates);
-  return absl::OkStatus();
+  state.set_updates(run.updates);
+  return version;
 }
 
 }  // namespace muster::trainer

@@ -37,7 +37,8 @@ class CheckpointStore final : public Checkpoints {
   absl::Status Save(const TrainingState& state, const SaveShare& share) override;
   bool WaitIdle(absl::Duration timeout) override;
   void Abandon() override { writer_.Abandon(); }
-  absl::Status Load(const v1alpha1::CheckpointRef& checkpoint, TrainingState& state) override;
+  absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
+                                         TrainingState& state) override;
 
  private:
   absl::StatusOr<RunRecord> Record(const TrainingState& state, const SaveShare& share) const;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
@@ -32,8 +33,10 @@ class Checkpoints {
   virtual bool WaitIdle(absl::Duration timeout) = 0;
   // Gives up what is being written: its round is over and not all shares will come.
   virtual void Abandon() = 0;
-  // Fills the state. NotFound, DataLoss or FailedPrecondition when the checkpoint cannot be used.
-  virtual absl::Status Load(const v1alpha1::CheckpointRef& checkpoint, TrainingState& state) = 0;
+  // Fills the state's memory and returns the version it is then. NotFound, DataLoss or
+  // FailedPrecondition when the checkpoint cannot be used.
+  virtual absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
+                                                 TrainingState& state) = 0;
 };
 
 }  // namespace muster::trainer

@@ -87,8 +87,12 @@ Engine::Engine(TrainingState& state, BatchFeed& feed, PhaseTimer& timer,
   runner_.set_loss_scale(1.0 / static_cast<double>(state.options().nominal_tokens()));
 }
 
-absl::Status Engine::BeginRound(const v1alpha1::RoundId& round, Communicator& communicator,
-                                int64_t attempt) {
+absl::Status Engine::BeginAlone(Communicator& communicator) {
+  MUSTER_RETURN_IF_ERROR(state_.commit().StartAlone({}, {}, /*attempt=*/1));
+  return BeginRound(communicator);
+}
+
+absl::Status Engine::BeginRound(Communicator& communicator) {
   const TrainingOptions& options = state_.options();
   if (communicator.size() > options.micro_batches) {
     return absl::InvalidArgumentError(absl::StrCat(communicator.size(), " ranks for ",
@@ -102,9 +106,7 @@ absl::Status Engine::BeginRound(const v1alpha1::RoundId& round, Communicator& co
     tables.push_back(DataParallelTable(shape, static_cast<int>(range.leaves())));
   }
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables).status());
-  round_ = round;
   communicator_ = &communicator;
-  attempt_ = attempt;
   micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
   table_ = std::move(tables[static_cast<size_t>(communicator.rank())]);
   reducer_ = options.deterministic
@@ -117,13 +119,6 @@ void Engine::EndRound() {
   runner_.Begin({});
   reducer_.reset();
   communicator_ = nullptr;
-}
-
-v1alpha1::Version Engine::NextVersion() const {
-  v1alpha1::Version version;
-  version.set_step(state_.applied()->step() + 1);
-  version.set_attempt(attempt_);
-  return version;
 }
 
 absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step,
@@ -146,8 +141,7 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
   };
 }
 
-absl::Status Engine::BeginStep() {
-  const int64_t step = state_.applied()->step() + 1;
+absl::Status Engine::LoadStep(int64_t step) {
   std::vector<MicroBatchContext> contexts;
   valid_tokens_.clear();
   for (int64_t m = micro_batches_.begin; m < micro_batches_.end; ++m) {
@@ -157,20 +151,18 @@ absl::Status Engine::BeginStep() {
     MUSTER_ASSIGN_OR_RETURN(MicroBatchContext context, Context(std::move(batch), step, true));
     contexts.push_back(std::move(context));
   }
-  state_.Unseal();
   runner_.Begin(std::move(contexts));
   reducer_->Begin();
   return absl::OkStatus();
 }
 
 absl::StatusOr<StepOutcome> Engine::Step(const StepWishes& wishes) {
-  if (communicator_ == nullptr || !state_.applied()) {
-    return absl::FailedPreconditionError("a step needs a round and an applied version");
-  }
+  if (communicator_ == nullptr) return absl::FailedPreconditionError("a step needs a round");
+  MUSTER_RETURN_IF_ERROR(state_.commit().BeginStep());
   const PhaseScope compute(timer_, Phase::kCompute);
   StepOutcome outcome;
-  outcome.learning_rate = state_.options().schedule.At(state_.applied()->step() + 1);
-  MUSTER_RETURN_IF_ERROR(BeginStep());
+  outcome.learning_rate = state_.options().schedule.At(state_.commit().next().step());
+  MUSTER_RETURN_IF_ERROR(LoadStep(state_.commit().next().step()));
   for (const Task& task : table_) {
     if (interrupt_.load(std::memory_order_relaxed)) {
       return absl::AbortedError(absl::StrCat("interrupted before ", ToString(task)));
@@ -190,10 +182,11 @@ absl::Status Engine::RunTask(const Task& task, const StepWishes& wishes, StepOut
       reducer_->Reduce(task.unit);
       return absl::OkStatus();
     case TaskKind::kVote:
-      MUSTER_RETURN_IF_ERROR(Seal());
+      MUSTER_RETURN_IF_ERROR(FinishReduce());
+      MUSTER_RETURN_IF_ERROR(state_.commit().Seal());
       return Vote(wishes, outcome);
     case TaskKind::kApply: {
-      MUSTER_RETURN_IF_ERROR(state_.Apply(outcome.decision));
+      MUSTER_RETURN_IF_ERROR(state_.Apply());
       MUSTER_FAILPOINT("trainer.after_apply");
       return absl::OkStatus();
     }
@@ -217,13 +210,12 @@ absl::Status Engine::Backward(const Task& task) {
   return absl::OkStatus();
 }
 
-absl::Status Engine::Seal() {
+absl::Status Engine::FinishReduce() {
   {
     const PhaseScope communication(timer_, Phase::kCommunication);
     MUSTER_RETURN_IF_ERROR(reducer_->Finish());
   }
   for (const Unit& unit : state_.units()) MUSTER_RETURN_IF_ERROR(unit.CheckViews());
-  state_.Seal(NextVersion());
   return absl::OkStatus();
 }
 
@@ -250,6 +242,7 @@ absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
   {
     const PhaseScope communication(timer_, Phase::kCommunication);
     auto pending = communicator_->AllReduce(message, ReduceOp::kSum, "vote");
+    MUSTER_RETURN_IF_ERROR(state_.commit().VoteSent());
     MUSTER_FAILPOINT("trainer.after_vote_sent");
     MUSTER_RETURN_IF_ERROR(pending->Wait());
   }
@@ -257,9 +250,8 @@ absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
   const VoteTotals totals =
       DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
   const StepRules rules{.nominal_tokens = options.nominal_tokens(), .clip_norm = options.clip_norm};
-  outcome.decision = DecideStep(totals, rules, NextVersion(), round_);
-  state_.Record(outcome.decision);
-  return absl::OkStatus();
+  outcome.decision = DecideStep(totals, rules, state_.commit().next(), state_.commit().round());
+  return state_.commit().Decide(outcome.decision);
 }
 
 absl::StatusOr<double> Engine::Validate(int batches) {
@@ -289,9 +281,9 @@ absl::StatusOr<double> Engine::Validate(int batches) {
 }
 
 absl::Status Engine::ComputeGradients() {
-  MUSTER_RETURN_IF_ERROR(BeginStep());
+  MUSTER_RETURN_IF_ERROR(LoadStep(state_.commit().next().step()));
   for (const Task& task : table_) {
-    if (task.kind == TaskKind::kVote) return Seal();
+    if (task.kind == TaskKind::kVote) return FinishReduce();
     StepOutcome unused;
     MUSTER_RETURN_IF_ERROR(RunTask(task, {}, unused));
   }

@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/engine/batch_feed.h"
@@ -37,7 +36,7 @@ struct StepOutcome {
 // before, perhaps with sealed gradients or an unapplied decision. Runs on one thread; `interrupt`
 // may be set by any other and ends a step between two tasks with Aborted.
 //
-//   engine.BeginRound(round, *communicator, attempt);
+//   engine.BeginRound(*communicator);
 //   while (...) { MUSTER_ASSIGN_OR_RETURN(StepOutcome outcome, engine.Step({})); ... }
 class Engine {
  public:
@@ -45,9 +44,12 @@ class Engine {
   Engine(TrainingState& state, BatchFeed& feed, PhaseTimer& timer,
          const std::atomic<bool>& interrupt);
 
-  // Takes this rank's share of the micro-batches and checks the table that it is about to run.
-  absl::Status BeginRound(const v1alpha1::RoundId& round, Communicator& communicator,
-                          int64_t attempt);
+  // Takes this rank's share of the micro-batches and checks the table that it is about to run. The
+  // state's commit protocol is ready for a step.
+  absl::Status BeginRound(Communicator& communicator);
+  // The same without an operator, for benchmarks and tests: from what the memory holds as version
+  // 0.
+  absl::Status BeginAlone(Communicator& communicator);
   void EndRound();
 
   absl::StatusOr<StepOutcome> Step(const StepWishes& wishes);
@@ -63,11 +65,10 @@ class Engine {
 
  private:
   absl::Status RunTask(const Task& task, const StepWishes& wishes, StepOutcome& outcome);
-  absl::Status BeginStep();
+  absl::Status LoadStep(int64_t step);
   absl::Status Backward(const Task& task);
-  absl::Status Seal();
+  absl::Status FinishReduce();
   absl::Status Vote(const StepWishes& wishes, StepOutcome& outcome);
-  v1alpha1::Version NextVersion() const;
   absl::StatusOr<MicroBatchContext> Context(MicroBatch batch, int64_t step, bool training) const;
 
   TrainingState& state_;
@@ -77,9 +78,7 @@ class Engine {
   BlockRunner runner_;
 
   // Of the current round.
-  v1alpha1::RoundId round_;
   Communicator* communicator_ = nullptr;
-  int64_t attempt_ = 0;
   TreeNode micro_batches_;  // this rank's range of the logical ones
   TaskTable table_;
   std::unique_ptr<GradientReducer> reducer_;

@@ -28,12 +28,30 @@ struct Solo {
         feed(options, TinyGpt2(dropout).vocabulary),
         communicator(std::move(MakeLocalCommunicators({})[0])),
         engine(*state, feed, timer, interrupt) {
-    EXPECT_TRUE(engine.BeginRound({}, *communicator, 1).ok());
+    EXPECT_TRUE(engine.BeginAlone(*communicator).ok());
   }
   StepOutcome Step() {
     auto outcome = engine.Step({});
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     return *outcome;
+  }
+  // A new round from the live state, after `relay` if that is a decision.
+  void GoOn(const v1alpha1::StepDecision& relay) {
+    v1alpha1::RoundId round;
+    round.set_round(state->commit().round().round() + 1);
+    ASSERT_TRUE(state->commit().Prepare(round).ok());
+    v1alpha1::ResumePoint resume;
+    resume.set_source(v1alpha1::ResumePoint::LIVE);
+    resume.set_next_attempt(1);
+    *resume.mutable_version() = *state->applied();
+    if (relay.has_version()) {
+      *resume.mutable_version() = relay.version();
+      *resume.mutable_relay() = relay;
+    }
+    auto plan = state->commit().Go(round, 0, resume);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    if (plan->action == RestorePlan::Action::kApplyRelay) ASSERT_TRUE(state->Apply().ok());
+    ASSERT_TRUE(engine.BeginRound(*communicator).ok());
   }
   std::vector<double> Losses(int steps) {
     std::vector<double> losses;
@@ -246,6 +264,7 @@ TEST(EngineTest, AnInterruptEndsTheStepAndTheNextTryIsUndisturbed) {
   EXPECT_EQ(disturbed.engine.Step({}).status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(disturbed.state->applied()->step(), 1);
   disturbed.interrupt = false;
+  disturbed.GoOn({});
   disturbed.Step();
   calm.Losses(2);
   ExpectEqualState(*disturbed.state, *calm.state);
@@ -255,13 +274,15 @@ TEST(EngineTest, AnAbortedVoteLeavesSealedGradientsThatARelayedDecisionApplies) 
   Solo cut(TinyOptions(), 0.1), calm(TinyOptions(), 0.1);
   cut.communicator->Abort("test");
   EXPECT_FALSE(cut.engine.Step({}).ok());
-  ASSERT_TRUE(cut.state->sealed().has_value());
-  EXPECT_EQ(cut.state->sealed()->step(), 1);
+  ASSERT_TRUE(cut.state->commit().sealed().has_value());
+  EXPECT_EQ(cut.state->commit().sealed()->step(), 1);
   EXPECT_EQ(cut.state->applied()->step(), 0);
   const v1alpha1::StepDecision decision = calm.Step().decision;
-  ASSERT_TRUE(cut.state->Apply(decision).ok());
+  cut.communicator = std::move(MakeLocalCommunicators({})[0]);
+  cut.GoOn(decision);
   ExpectEqualState(*cut.state, *calm.state);
-  EXPECT_EQ(cut.state->Apply(decision).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(cut.state->Apply().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(cut.Step().decision.loss(), calm.Step().decision.loss());
 }
 
 }  // namespace

@@ -289,6 +289,7 @@ TEST(ProcessTest, ACheckpointIsResumedOnMoreRanksWithTheSameWeights) {
   ResumePoint resume;
   resume.set_source(ResumePoint::CHECKPOINT);
   *resume.mutable_checkpoint() = ready[2].position().checkpoints(0);
+  *resume.mutable_version() = resume.checkpoint().version();
   Go(2, ranks, ready, resume);
   Finish(ranks);
   EXPECT_EQ(ListCheckpoints(FileSystem(), folder + "/checkpoints")->front().step, 30);

@@ -35,7 +35,7 @@ std::vector<Result> Train(const TrainingOptions& options, int world, int steps, 
       auto state = MakeTinyState(options, dropout);
       SyntheticFeed feed(options, TinyGpt2(dropout).vocabulary);
       Engine engine(*state, feed, timer, interrupt);
-      ASSERT_TRUE(engine.BeginRound({}, *communicators[r], 1).ok());
+      ASSERT_TRUE(engine.BeginAlone(*communicators[r]).ok());
       Result& result = results[static_cast<size_t>(r)];
       for (int i = 0; i < steps; ++i) {
         auto outcome = engine.Step({});
@@ -101,7 +101,7 @@ TEST(RanksTest, ARankTooManyIsRefusedWithASentence) {
   auto state = MakeTinyState(options, 0.0);
   SyntheticFeed feed(options, 61);
   Engine engine(*state, feed, timer, interrupt);
-  EXPECT_EQ(engine.BeginRound({}, *communicators[0], 1).message(),
+  EXPECT_EQ(engine.BeginAlone(*communicators[0]).message(),
             "6 ranks for 5 micro-batches: a rank would have none");
 }
 

@@ -31,36 +31,23 @@ absl::Status SendState(TrainingState& state, Communicator& communicator, int to)
   return absl::OkStatus();
 }
 
-absl::Status ReceiveState(TrainingState& state, Communicator& communicator, int from) {
-  state.Invalidate();
+absl::Status ReceiveState(const v1alpha1::Version& version, int from, Communicator& communicator,
+                          TrainingState& state) {
   at::Tensor position = ToTensor({0, 0, 0});
   MUSTER_RETURN_IF_ERROR(communicator.Recv(position, from, "position")->Wait());
   for (const NamedTensor& flat : state.FlatTensors()) {
     MUSTER_RETURN_IF_ERROR(communicator.Recv(flat.tensor, from, flat.name)->Wait());
   }
   const int64_t* p = position.const_data_ptr<int64_t>();
-  v1alpha1::Version version;
-  version.set_step(p[0]);
-  version.set_attempt(p[1]);
-  state.Adopt(version, p[2]);
+  if (p[0] != version.step() || p[1] != version.attempt()) {
+    return absl::DataLossError(absl::StrCat("rank ", from, " sent step ", p[0], " (attempt ", p[1],
+                                            ") in place of ", Text(version)));
+  }
+  state.set_updates(p[2]);
   return absl::OkStatus();
 }
 
 }  // namespace
-
-absl::Status ReachResumeVersion(const v1alpha1::ResumePoint& resume, TrainingState& state) {
-  if (resume.has_relay() && state.applied() &&
-      state.applied()->step() + 1 == resume.relay().version().step()) {
-    MUSTER_RETURN_IF_ERROR(state.Apply(resume.relay()));
-  }
-  if (!state.applied() || state.applied()->step() != resume.version().step() ||
-      state.applied()->attempt() != resume.version().attempt()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "this rank is at ", state.applied() ? Text(*state.applied()) : std::string("no version"),
-        " and cannot reach ", Text(resume.version())));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& communicator,
                            TrainingState& state) {
@@ -69,7 +56,7 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& co
     if (rank == resume.donor()) {
       MUSTER_RETURN_IF_ERROR(SendState(state, communicator, receiver));
     } else if (rank == receiver) {
-      MUSTER_RETURN_IF_ERROR(ReceiveState(state, communicator, resume.donor()));
+      MUSTER_RETURN_IF_ERROR(ReceiveState(resume.version(), resume.donor(), communicator, state));
     }
   }
   return absl::OkStatus();
@@ -93,7 +80,7 @@ absl::Status CompareDigests(int reference, Communicator& communicator, TrainingS
     }
   }
   const int64_t* own = digests + communicator.rank() * size;
-  if (!std::equal(own, own + size, digests + reference * size)) state.Invalidate();
+  if (!std::equal(own, own + size, digests + reference * size)) state.commit().Lose();
   return status;
 }
 

@@ -8,13 +8,8 @@
 
 namespace muster::trainer {
 
-// The steps by which the ranks of a new round come to hold one version. Each leaves the state
-// either usable, as its `applied` says, or invalidated; a failure loses nothing that was not being
-// replaced.
-
-// LIVE, on a rank that is no receiver: applies the relayed decision if the state is one step
-// behind, and checks that the state is then the version of the resume point.
-absl::Status ReachResumeVersion(const v1alpha1::ResumePoint& resume, TrainingState& state);
+// The steps by which the ranks of a new round come to hold one version. A failure loses nothing
+// that was not being replaced.
 
 // LIVE: the donor sends parameters and optimizer state to every receiver, from one rank to another,
 // so that a transfer that breaks off costs no rank its state but the receivers'.
@@ -22,7 +17,7 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& co
                            TrainingState& state);
 
 // All ranks: refuses to go on unless every replicated unit and its version are equal everywhere. A
-// rank that differs from `reference` invalidates its state, so that it receives in the next round.
+// rank that differs from `reference` gives its weights up, so that it receives in the next round.
 absl::Status CompareDigests(int reference, Communicator& communicator, TrainingState& state);
 
 }  // namespace muster::trainer

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
 #include "base/failpoint.h"
 #include "base/logging.h"
@@ -14,9 +15,6 @@ namespace {
 using v1alpha1::FromTrainer;
 using v1alpha1::ResumePoint;
 
-bool Less(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
-  return a.term() != b.term() ? a.term() < b.term() : a.round() < b.round();
-}
 bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
   return a.term() == b.term() && a.round() == b.round();
 }
@@ -90,11 +88,7 @@ void Trainer::LeaveRound() {
 }
 
 v1alpha1::RankPosition Trainer::Position() {
-  v1alpha1::RankPosition position;
-  const TrainingState& state = parts_.state;
-  if (state.applied()) *position.mutable_applied() = *state.applied();
-  if (state.sealed()) *position.mutable_sealed() = *state.sealed();
-  for (const auto& decision : state.decisions()) *position.add_decisions() = decision;
+  v1alpha1::RankPosition position = parts_.state.commit().Position();
   if (parts_.checkpoints != nullptr) {
     for (auto& checkpoint : parts_.checkpoints->List()) {
       *position.add_checkpoints() = std::move(checkpoint);
@@ -104,9 +98,12 @@ v1alpha1::RankPosition Trainer::Position() {
 }
 
 void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
-  if (Less(prepare.round(), round_)) return;
-  if (round_.round() > 0) parts_.timer.Switch(Phase::kRecovery);
+  if (absl::Status status = parts_.state.commit().Prepare(prepare.round()); !status.ok()) {
+    MUSTER_LOG(WARN, "order ignored", {"error", status});
+    return;
+  }
   LeaveRound();
+  if (round_.round() > 0) parts_.timer.Switch(Phase::kRecovery);
   state_ = State::kHolding;
   round_ = prepare.round();
   rank_ = prepare.rank();
@@ -163,43 +160,50 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
   MUSTER_ASSIGN_OR_RETURN(communicator_, std::move(connected));
   parts_.inbox.SetAbort([this](std::string_view why) { communicator_->Abort(why); });
   MUSTER_FAILPOINT("trainer.during_join");
-  MUSTER_RETURN_IF_ERROR(Restore(go.resume(), bad_checkpoint));
+  MUSTER_ASSIGN_OR_RETURN(const RestorePlan plan,
+                          parts_.state.commit().Go(round_, rank_, go.resume()));
+  MUSTER_RETURN_IF_ERROR(Restore(plan, go.resume(), bad_checkpoint));
   const bool live = go.resume().source() == ResumePoint::LIVE;
   MUSTER_RETURN_IF_ERROR(
       CompareDigests(live ? go.resume().donor() : 0, *communicator_, parts_.state));
-  return engine_.BeginRound(round_, *communicator_, go.resume().next_attempt());
+  return engine_.BeginRound(*communicator_);
 }
 
-absl::Status Trainer::Restore(const ResumePoint& resume, std::string& bad_checkpoint) {
+absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume,
+                              std::string& bad_checkpoint) {
   TrainingState& state = parts_.state;
-  switch (resume.source()) {
-    case ResumePoint::FRESH:
-      state.InitializeFresh();
-      state.Adopt(resume.version(), 0);
-      return absl::OkStatus();
-    case ResumePoint::LIVE: {
-      bool receives = false;
-      for (const int receiver : resume.receivers()) receives |= receiver == rank_;
-      if (!receives) MUSTER_RETURN_IF_ERROR(ReachResumeVersion(resume, state));
+  switch (plan.action) {
+    case RestorePlan::Action::kApplyRelay:
+      MUSTER_RETURN_IF_ERROR(state.Apply());
       return TransferState(resume, *communicator_, state);
-    }
-    case ResumePoint::CHECKPOINT: {
-      if (parts_.checkpoints == nullptr) {
-        return absl::FailedPreconditionError("no checkpoint directory is configured");
-      }
-      state.Invalidate();
-      const absl::Status status = parts_.checkpoints->Load(resume.checkpoint(), state);
-      if (!status.ok()) {
-        state.Invalidate();
-        bad_checkpoint = resume.checkpoint().directory();
-        return status;
-      }
-      saved_step_ = state.applied()->step();
-      return absl::OkStatus();
-    }
-    default:
-      return absl::InvalidArgumentError("the round names no state to go on from");
+    case RestorePlan::Action::kKeep:
+      return TransferState(resume, *communicator_, state);
+    case RestorePlan::Action::kReceive:
+      MUSTER_RETURN_IF_ERROR(TransferState(resume, *communicator_, state));
+      return state.commit().Restored();
+    case RestorePlan::Action::kLoad:
+      MUSTER_RETURN_IF_ERROR(Load(plan, bad_checkpoint));
+      return state.commit().Restored();
+    case RestorePlan::Action::kInitialize:
+      state.InitializeFresh();
+      return state.commit().Restored();
   }
+  return absl::InternalError("no such way to restore");
+}
+
+absl::Status Trainer::Load(const RestorePlan& plan, std::string& bad_checkpoint) {
+  if (parts_.checkpoints == nullptr) {
+    return absl::FailedPreconditionError("no checkpoint directory is configured");
+  }
+  const auto version = parts_.checkpoints->Load(plan.checkpoint, parts_.state);
+  if (version.ok() && version->step() == plan.version.step() &&
+      version->attempt() == plan.version.attempt()) {
+    saved_step_ = version->step();
+    return absl::OkStatus();
+  }
+  bad_checkpoint = plan.checkpoint.directory();
+  return version.ok() ? absl::DataLossError(absl::StrCat(bad_checkpoint, " is of another version"))
+                      : version.status();
 }
 
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {

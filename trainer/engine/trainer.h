@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/commit/commit_machine.h"
 #include "trainer/engine/batch_feed.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/engine.h"
@@ -73,7 +74,9 @@ class Trainer {
   void OnGo(const v1alpha1::GoRound& go);
   void OnStop(const v1alpha1::TrainerStop& stop);
   absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
-  absl::Status Restore(const v1alpha1::ResumePoint& resume, std::string& bad_checkpoint);
+  absl::Status Restore(const RestorePlan& plan, const v1alpha1::ResumePoint& resume,
+                       std::string& bad_checkpoint);
+  absl::Status Load(const RestorePlan& plan, std::string& bad_checkpoint);
 
   void StepOnce();
   absl::StatusOr<v1alpha1::StepReport> AfterStep(const StepOutcome& outcome);

@@ -164,6 +164,7 @@ TEST_F(TrainerTest, AStopWithSaveEndsAllRanksAfterTheSameStepAndACheckpointResum
   ResumePoint resume;
   resume.set_source(ResumePoint::CHECKPOINT);
   *resume.mutable_checkpoint() = positions[0].checkpoints(0);
+  *resume.mutable_version() = resume.checkpoint().version();
   resume.set_next_attempt(5);
   Go({c.get(), d.get(), e.get()}, resume);
   for (ThreadTrainer* rank : {c.get(), d.get(), e.get()}) {

@@ -91,14 +91,15 @@ class MemoryCheckpoints final : public Checkpoints {
   }
   bool WaitIdle(absl::Duration) override { return true; }
   void Abandon() override {}
-  absl::Status Load(const v1alpha1::CheckpointRef& checkpoint, TrainingState& state) override {
+  absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
+                                         TrainingState& state) override {
     MutexLock lock(disk_.mu);
     const auto it = disk_.saved.find(checkpoint.directory());
     if (it == disk_.saved.end()) return absl::NotFoundError("no such checkpoint");
     const auto flat = state.FlatTensors();
     for (size_t i = 0; i < flat.size(); ++i) flat[i].tensor.copy_(it->second.tensors[i]);
-    state.Adopt(it->second.version, it->second.updates);
-    return absl::OkStatus();
+    state.set_updates(it->second.updates);
+    return it->second.version;
   }
 
  private:

@@ -26,10 +26,6 @@ std::string_view Bytes(const at::Tensor& tensor) {
   return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
 
-bool Same(const v1alpha1::Version& a, const v1alpha1::Version& b) {
-  return a.step() == b.step() && a.attempt() == b.attempt();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(
@@ -54,40 +50,12 @@ void TrainingState::InitializeFresh() {
     units_[u].Initialize(options_.seed);
     for (at::Tensor& state : optimizer_->state(static_cast<int>(u))) state.zero_();
   }
-  decisions_.clear();
-  Adopt(v1alpha1::Version(), 0);
+  updates_ = 0;
 }
 
-void TrainingState::Invalidate() {
-  applied_.reset();
-  sealed_.reset();
-  decisions_.clear();
-}
-
-void TrainingState::Adopt(const v1alpha1::Version& version, int64_t updates) {
-  applied_ = version;
-  sealed_.reset();
-  updates_ = updates;
-}
-
-void TrainingState::Record(const v1alpha1::StepDecision& decision) {
-  if (!decisions_.empty() && Same(decisions_.front().version(), decision.version())) return;
-  decisions_.insert(decisions_.begin(), decision);
-  if (decisions_.size() > 2) decisions_.resize(2);
-}
-
-absl::Status TrainingState::Apply(const v1alpha1::StepDecision& decision) {
-  if (!applied_ || applied_->step() + 1 != decision.version().step()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("decision of step ", decision.version().step(),
-                     " cannot be applied to weights of step ", applied_ ? applied_->step() : -1));
-  }
-  if (!sealed_ || !Same(*sealed_, decision.version())) {
-    return absl::FailedPreconditionError(absl::StrCat("no sealed gradients of step ",
-                                                      decision.version().step(), " attempt ",
-                                                      decision.version().attempt()));
-  }
-  Record(decision);
+absl::Status TrainingState::Apply() {
+  MUSTER_RETURN_IF_ERROR(commit_.BeginApply());
+  const v1alpha1::StepDecision& decision = commit_.decisions().front();
   if (decision.apply()) {
     const c10::AutoGradMode no_graph(false);
     const double factor = decision.clip_factor() * (static_cast<double>(options_.nominal_tokens()) /
@@ -97,9 +65,7 @@ absl::Status TrainingState::Apply(const v1alpha1::StepDecision& decision) {
     }
     optimizer_->Apply(++updates_, options_.schedule.At(decision.version().step()));
   }
-  applied_ = decision.version();
-  sealed_.reset();
-  return absl::OkStatus();
+  return commit_.EndApply();
 }
 
 std::vector<NamedTensor> TrainingState::FlatTensors() const {
@@ -158,7 +124,8 @@ std::vector<int64_t> TrainingState::Digest() const {
     }
     out.push_back(static_cast<int64_t>(hash));
   }
-  const int64_t position[] = {applied_ ? applied_->step() : -1, applied_ ? applied_->attempt() : -1,
+  const bool usable = applied().has_value();
+  const int64_t position[] = {usable ? applied()->step() : -1, usable ? applied()->attempt() : -1,
                               updates_};
   out.push_back(
       static_cast<int64_t>(Hash64({reinterpret_cast<const char*>(position), sizeof(position)})));

@@ -10,6 +10,7 @@
 #include "ATen/core/Tensor.h"
 #include "absl/status/statusor.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/commit/commit_machine.h"
 #include "trainer/model/block.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/schedule.h"
@@ -39,9 +40,8 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
-// The model, its units and the optimizer, and which version of the weights they are: the part of a
-// trainer that outlives rounds. `applied` is absent when the memory holds no usable version (a
-// fresh process, or a transfer that broke off). Not thread-safe.
+// The model, its units and the optimizer, with the commit protocol's word on which version of the
+// weights they are: the part of a trainer that outlives rounds. Not thread-safe.
 class TrainingState {
  public:
   static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
@@ -52,27 +52,20 @@ class TrainingState {
   std::vector<Unit>& units() { return units_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
-  const std::optional<v1alpha1::Version>& applied() const { return applied_; }
-  const std::optional<v1alpha1::Version>& sealed() const { return sealed_; }
-  // The newest decision seen, and the one before it.
-  const std::vector<v1alpha1::StepDecision>& decisions() const { return decisions_; }
+  // Every overwriting of the memory below is announced here first.
+  CommitMachine& commit() { return commit_; }
+  const CommitMachine& commit() const { return commit_; }
+  const std::optional<v1alpha1::Version>& applied() const { return commit_.applied(); }
+
   // Updates applied so far; skipped steps do not count.
   int64_t updates() const { return updates_; }
+  void set_updates(int64_t updates) { updates_ = updates; }
 
-  // Version (0, 0) from the seed.
+  // Initial weights from the seed, and no optimizer state.
   void InitializeFresh();
-  // The memory is about to be overwritten, then: it is version `version` with `updates`.
-  void Invalidate();
-  void Adopt(const v1alpha1::Version& version, int64_t updates);
-
-  // The units hold the complete, reduced gradients of `version`; Unseal before they are touched.
-  void Seal(const v1alpha1::Version& version) { sealed_ = version; }
-  void Unseal() { sealed_.reset(); }
-
-  // Remembers a decision, then carries it out: the gradients must be sealed for its version, and
-  // the state one step before it. Local; nothing can fail between the first and the last write.
-  void Record(const v1alpha1::StepDecision& decision);
-  absl::Status Apply(const v1alpha1::StepDecision& decision);
+  // Carries out the decision that commit() holds, from the gradients in the units. Local; nothing
+  // can fail between the first and the last write.
+  absl::Status Apply();
 
   // Flat memory that makes up the version: values and optimizer state of every unit.
   std::vector<NamedTensor> FlatTensors() const;
@@ -91,8 +84,7 @@ class TrainingState {
   Model model_;
   std::vector<Unit> units_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::optional<v1alpha1::Version> applied_, sealed_;
-  std::vector<v1alpha1::StepDecision> decisions_;
+  CommitMachine commit_;
   int64_t updates_ = 0;
 };
 

@@ -25,7 +25,7 @@ CreatePod Describe(const Draft& draft, const Worker& worker) {
   pod.name = PodName(job.name, worker.index, worker.incarnation);
   pod.index = worker.index;
   pod.incarnation = worker.incarnation;
-  pod.ranks = RanksPerWorker(draft.spec());
+  pod.ranks = RanksOfWorker(draft.spec());
   pod.gpus = draft.spec().workers().gpus();
   pod.labels = {{kJobLabel, job.name}, {kIndexLabel, index}, {kIncarnationLabel, incarnation}};
   pod.env = {{"MUSTER_NAMESPACE", job.ns},        {"MUSTER_JOB", job.name},

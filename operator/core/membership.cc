@@ -25,7 +25,7 @@ std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
     id.set_incarnation(worker->incarnation);
     id.set_pod_uid(worker->pod->uid);
     member.set_first_rank(next_rank);
-    member.set_ranks(RanksPerWorker(view.spec));
+    member.set_ranks(RanksOfWorker(view.spec));
     next_rank += member.ranks();
     members.push_back(std::move(member));
   }

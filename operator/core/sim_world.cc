@@ -228,7 +228,7 @@ void SimWorld::AdvancePods() {
       pod.view.node = "node-1";
       pod.next = now + absl::Milliseconds(Number(50, 300));
       pod.agent = std::make_unique<SimAgent>(pod.view.index, pod.view.incarnation, pod.view.uid,
-                                             RanksPerWorker(job.spec));
+                                             RanksOfWorker(job.spec));
     }
   }
 }

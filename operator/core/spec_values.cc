@@ -16,7 +16,7 @@ int MinWorkers(const TrainingJobSpec& spec) {
   return std::clamp(spec.workers().min(), 1, std::max(1, count));
 }
 
-int RanksPerWorker(const TrainingJobSpec& spec) {
+int RanksOfWorker(const TrainingJobSpec& spec) {
   if (spec.workers().gpus() > 0) return spec.workers().gpus();
   return std::max(1, spec.workers().ranks());
 }

@@ -13,7 +13,7 @@ namespace muster::control {
 
 int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
 int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
-int RanksPerWorker(const v1alpha1::TrainingJobSpec& spec);
+int RanksOfWorker(const v1alpha1::TrainingJobSpec& spec);
 int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
 absl::Duration FailureWindow(const v1alpha1::TrainingJobSpec& spec);
 bool ShrinksOnFailure(const v1alpha1::TrainingJobSpec& spec);

@@ -192,6 +192,19 @@ absl::Status CheckSpelling(const Ids& ids, const BpeModel& model) {
   return absl::OkStatus();
 }
 
+Json FormatModel(const BpeModel& model, const Json& vocabulary, const Json& merges) {
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", nullptr},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", false},
+          {"byte_fallback", false},
+          {"ignore_merges", model.ignore_merges},
+          {"vocab", vocabulary},
+          {"merges", merges}};
+}
+
 }  // namespace
 
 absl::StatusOr<BpeModel> ParseTokenizerJson(std::string_view text) {
@@ -242,17 +255,7 @@ std::string FormatTokenizerJson(const BpeModel& model) {
                      {"pre_tokenizer", byte_level},
                      {"post_processor", byte_level},
                      {"decoder", byte_level},
-                     {"model",
-                      {{"type", "BPE"},
-                       {"dropout", nullptr},
-                       {"unk_token", nullptr},
-                       {"continuing_subword_prefix", nullptr},
-                       {"end_of_word_suffix", nullptr},
-                       {"fuse_unk", false},
-                       {"byte_fallback", false},
-                       {"ignore_merges", model.ignore_merges},
-                       {"vocab", vocabulary},
-                       {"merges", merges}}}};
+                     {"model", FormatModel(model, vocabulary, merges)}};
   return DumpJson(root, 1);
 }
 

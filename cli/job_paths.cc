@@ -47,7 +47,7 @@ std::string Absolute(absl::string_view path) {
   return error ? std::string(path) : absolute.lexically_normal().string();
 }
 
-absl::StatusOr<std::string> FindProgram(absl::string_view package, absl::string_view name) {
+absl::StatusOr<std::string> FindProgram(const std::string& package, const std::string& name) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error)

@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::stri
 std::string Absolute(absl::string_view path);
 
 // The program `name` beside this one: in its folder, or in ../<package>/ as Bazel lays them out.
-absl::StatusOr<std::string> FindProgram(absl::string_view package, absl::string_view name);
+absl::StatusOr<std::string> FindProgram(const std::string& package, const std::string& name);
 
 }  // namespace muster::cli
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <regex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -77,19 +78,20 @@ absl::StatusOr<Json> GetJob(const WebDeps& deps, const httplib::Request& request
   return JobPage(deps, KeyIn(request), query);
 }
 
+// A page of another site must not command this server through its reader's browser.
+bool IsForeign(const httplib::Request& request) {
+  if (!request.has_header("Origin")) return false;
+  return request.get_header_value("Origin") != "http://" + request.get_header_value("Host");
+}
+
 absl::StatusOr<Json> PostJob(const WebDeps& deps, const httplib::Request& request) {
+  if (IsForeign(request)) return absl::PermissionDeniedError("a request of another site");
   const std::string verb = request.matches[3].str();
   if (verb == "stop") return SetSuspended(deps, KeyIn(request), true);
   if (verb == "resume") return SetSuspended(deps, KeyIn(request), false);
   if (verb == "save") return SaveNow(deps, KeyIn(request));
   return absl::NotFoundError(
       absl::StrCat("a job has no action '", verb, "'; there are stop, resume and save"));
-}
-
-// A page of another site must not command this server through its reader's browser.
-bool IsForeign(const httplib::Request& request) {
-  if (!request.has_header("Origin")) return false;
-  return request.get_header_value("Origin") != "http://" + request.get_header_value("Host");
 }
 
 void AddRoutes(httplib::Server& server, const WebDeps& deps) {
@@ -113,14 +115,23 @@ void AddRoutes(httplib::Server& server, const WebDeps& deps) {
   server.Get(kJobPath, [&deps](const httplib::Request& request, httplib::Response& response) {
     Reply(GetJob(deps, request), response);
   });
-  server.Post(absl::StrCat(kJobPath, "/([^/]+)"),
-              [&deps](const httplib::Request& request, httplib::Response& response) {
-                if (IsForeign(request)) {
-                  Reply(absl::PermissionDeniedError("a request of another site"), response);
-                  return;
-                }
-                Reply(PostJob(deps, request), response);
-              });
+  const auto post = [&deps](const httplib::Request& request, httplib::Response& response) {
+    Reply(PostJob(deps, request), response);
+  };
+  server.Post(absl::StrCat(kJobPath, "/([^/]+)"), post);
+  // A POST without a length has no body (curl -XPOST); the library would wait for one.
+  server.set_pre_routing_handler(
+      [post](const httplib::Request& request, httplib::Response& response) {
+        using Result = httplib::Server::HandlerResponse;
+        if (request.method != "POST" || request.has_header("Content-Length"))
+          return Result::Unhandled;
+        if (request.has_header("Transfer-Encoding")) return Result::Unhandled;
+        httplib::Request bare = request;
+        const std::regex path(absl::StrCat(kJobPath, "/([^/]+)"));
+        if (!std::regex_match(bare.path, bare.matches, path)) return Result::Unhandled;
+        post(bare, response);
+        return Result::Handled;
+      });
 }
 
 const char* ReasonOf(int code) {

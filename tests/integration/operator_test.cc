@@ -1,0 +1,215 @@
+// The operator as a whole: real loops, real gRPC, the embedded API; agents and kubelet are played.
+#include <string>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "httplib.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+#include "tests/integration/operator_world.h"
+
+namespace muster::control {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kJob[] = R"({
+  "apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
+  "metadata": {"namespace": "default", "name": "gpt"},
+  "spec": {
+    "workers": {"count": 2, "min": 1},
+    "trainer": {"model": {"preset": "gpt2-nano"}, "data": {"uri": "/data/text"},
+                "train": {"steps": 100, "globalBatch": 8, "microBatch": 4, "sequence": 64}},
+    "template": {"spec": {"containers": [
+        {"name": "worker", "env": [{"name": "GREETING", "value": "hello"}]}]}}
+  }})";
+
+class OperatorTest : public testing::Test {
+ protected:
+  void StartTraining() {
+    world_.AddNode("node-1", 8);
+    world_.StartOperator();
+    world_.CreateJob(kJob);
+    ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
+  }
+  bool Training() { return world_.Active() == 2 && world_.Job().status.state() == "Training"; }
+  int Prepares() {
+    int count = 0;
+    for (int index = 0; index < 2; ++index) {
+      if (world_.Agent(index) == nullptr) continue;
+      for (const auto& order : world_.Agent(index)->orders()) count += order.has_prepare();
+    }
+    return count;
+  }
+
+  OperatorWorld world_;
+};
+
+TEST_F(OperatorTest, RunsAJobFromManifestToSucceeded) {
+  StartTraining();
+  const TrainingJob job = world_.Job();
+  EXPECT_EQ(job.status.term(), 1);
+  EXPECT_EQ(job.status.round(), 1);
+  EXPECT_THAT(job.finalizers, testing::ElementsAre(HasSubstr("muster.dev/")));
+  ASSERT_EQ(world_.Pods().size(), 2u);
+  EXPECT_EQ(kube::NameOf(world_.Pods()[0]), "gpt-0-1");
+  EXPECT_EQ(kube::StringAt(world_.Pods()[0], {"spec", "nodeName"}), "node-1");
+  EXPECT_EQ(kube::ControllerOf(world_.Pods()[0])->uid, job.uid);
+
+  for (int step = 1; step <= 10; ++step) world_.Agent(0)->ReportStep(step, 5.0 / step);
+  ASSERT_TRUE(
+      world_.Until([&] { return world_.app->progress().Snapshot(job.uid).steps_seen == 10; }));
+  EXPECT_EQ(world_.app->progress().StepsSince(job.uid, 7, 100).size(), 3u);
+
+  world_.Agent(0)->Finish(100);
+  world_.Agent(1)->Finish(100);
+  ASSERT_TRUE(world_.Until([&] { return world_.Job().status.state() == "Succeeded"; }))
+      << world_.Job().status.DebugString();
+  // Told to stop, the agents end, and their pods with them.
+  ASSERT_TRUE(world_.Until([&] {
+    for (const Json& pod : world_.Pods()) {
+      if (kube::StringAt(pod, {"status", "phase"}) != "Succeeded") return false;
+    }
+    return true;
+  }));
+}
+
+TEST_F(OperatorTest, ANewOperatorAdoptsTheActiveRoundWithAHigherTerm) {
+  StartTraining();
+  const auto before = world_.Agent(0)->active();
+  const int prepares = Prepares();
+  world_.StopOperator();
+  world_.StartOperator();
+  ASSERT_TRUE(world_.Until([&] {
+    return world_.Agent(0)->term() == 2 && world_.Agent(1)->term() == 2 && Training();
+  })) << world_.Job().status.DebugString();
+  world_.Settle();
+  EXPECT_EQ(world_.Job().status.term(), 2);
+  EXPECT_EQ(world_.Job().status.round(), 1);
+  EXPECT_EQ(world_.Agent(0)->active().round(), before.round());
+  EXPECT_EQ(Prepares(), prepares) << "the round was prepared again";
+  // Orders of the new leadership are obeyed: a failure opens the next round.
+  world_.Agent(1)->ReportExit(139);
+  ASSERT_TRUE(world_.Until([&] { return Training() && world_.Job().status.round() == 2; }))
+      << world_.Job().status.DebugString();
+  EXPECT_EQ(world_.Agent(0)->active().term(), 2);
+}
+
+TEST_F(OperatorTest, ALostStatusWriteSendsNoOrders) {
+  StartTraining();
+  const int prepares = Prepares();
+  // Every status write is refused from here on, pods' too.
+  kube::FaultPolicy refuse;
+  refuse.conflict = 1;
+  refuse.max_in_a_row = 1 << 30;
+  world_.api->SetPolicy(refuse);
+  world_.Agent(1)->ReportExit(139);
+  const int64_t before = world_.api->faults(kube::Verb::kUpdateStatus);
+  ASSERT_TRUE(
+      world_.Until([&] { return world_.api->faults(kube::Verb::kUpdateStatus) >= before + 3; }));
+  EXPECT_EQ(Prepares(), prepares);
+  EXPECT_EQ(world_.Job().status.round(), 1);
+  world_.api->SetPolicy({});
+  ASSERT_TRUE(world_.Until([&] { return Training() && world_.Job().status.round() == 2; }))
+      << world_.Job().status.DebugString();
+}
+
+TEST_F(OperatorTest, AKilledAgentIsReplacedByTheNextIncarnation) {
+  StartTraining();
+  world_.KillAgent(1);
+  ASSERT_TRUE(world_.Until([&] { return Training() && world_.Job().status.round() >= 2; }))
+      << world_.Job().status.DebugString();
+  EXPECT_EQ(world_.Job().status.incarnations(0), 1);
+  EXPECT_EQ(world_.Job().status.incarnations(1), 2);
+}
+
+TEST_F(OperatorTest, AnOlderIncarnationIsRefused) {
+  StartTraining();
+  v1alpha1::WorkerId stale;
+  stale.set_namespace_("default");
+  stale.set_job("gpt");
+  stale.set_job_uid(world_.Job().uid);
+  stale.set_index(1);
+  stale.set_incarnation(1);
+  stale.set_pod_uid("of-a-zombie");
+  world_.KillAgent(1);
+  ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
+  ScriptedAgent zombie(world_.socket, stale, 1);
+  ASSERT_TRUE(world_.Until([&] { return !zombie.last_refusal().ok(); }));
+  EXPECT_EQ(zombie.last_refusal().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(zombie.last_refusal().error_message(), HasSubstr("was replaced by incarnation 2"));
+  EXPECT_TRUE(Training());
+}
+
+TEST_F(OperatorTest, WithoutRoomTheGangWaitsAndSaysWhy) {
+  world_.AddNode("small", 0);
+  world_.StartOperator();
+  world_.CreateJob(kJob);
+  ASSERT_TRUE(world_.Until([&] {
+    for (const auto& condition : world_.Job().status.conditions()) {
+      if (condition.type() == "Scheduled" && condition.reason() == "Unschedulable") return true;
+    }
+    return false;
+  })) << world_.Job().status.DebugString();
+  for (const Json& pod : world_.Pods()) {
+    EXPECT_EQ(kube::StringAt(pod, {"spec", "nodeName"}), "");
+  }
+  world_.AddNode("large", 8);
+  ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
+}
+
+TEST_F(OperatorTest, StopAndResumeOverHttp) {
+  StartTraining();
+  httplib::Client http("http://" + world_.app->http_address());
+  auto answer = http.Post("/api/v1/jobs/default/gpt/stop");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200) << answer->body;
+  ASSERT_TRUE(world_.Until([&] { return world_.Job().status.state() == "Suspended"; }))
+      << world_.Job().status.DebugString();
+  ASSERT_TRUE(world_.Until([&] { return world_.Pods().empty(); }));
+  answer = http.Post("/api/v1/jobs/default/gpt/resume");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200) << answer->body;
+  ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
+}
+
+TEST_F(OperatorTest, ADeletedJobLosesItsPodsAndGoes) {
+  StartTraining();
+  ASSERT_TRUE(world_.memory->Delete(kube::kTrainingJobs, {"default", "gpt"}).ok());
+  ASSERT_TRUE(world_.Until([&] {
+    return world_.Pods().empty() &&
+           !world_.memory->Get(kube::kTrainingJobs, {"default", "gpt"}).ok();
+  }));
+}
+
+TEST_F(OperatorTest, HttpApiShowsTheJobAndRefusesNonsense) {
+  StartTraining();
+  world_.Agent(0)->ReportStep(1, 4.5);
+  const std::string uid = world_.Job().uid;
+  ASSERT_TRUE(world_.Until([&] { return world_.app->progress().Snapshot(uid).steps_seen == 1; }));
+  httplib::Client http("http://" + world_.app->http_address());
+  const auto job = ParseJson(http.Get("/api/v1/jobs/default/gpt?curve=1")->body);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ((*job)["steps"][0]["loss"], 4.5);
+  EXPECT_EQ((*job)["agents"].size(), 2u);
+  EXPECT_EQ((*job)["round"]["phase"], "Active");
+  EXPECT_EQ(http.Get("/readyz")->status, 200);
+  const std::string metrics = http.Get("/metrics")->body;
+  EXPECT_THAT(metrics, HasSubstr("muster_agents_attached 2"));
+  EXPECT_THAT(metrics, HasSubstr("muster_jobs{state=\"Training\"} 1"));
+  EXPECT_THAT(metrics, HasSubstr("muster_job_loss{job=\"default/gpt\"} 4.5"));
+  EXPECT_THAT(http.Get("/api/v1/jobs/default/none")->body, HasSubstr("no job default/none"));
+  EXPECT_EQ(http.Get("/api/v1/jobs/default/gpt?since=soon")->status, 400);
+  EXPECT_EQ(http.Post("/api/v1/jobs/default/gpt/fly")->status, 404);
+  EXPECT_EQ(
+      http.Post("/api/v1/jobs/default/gpt/save", std::string(100 << 10, 'x'), "text/plain")->status,
+      413);
+  const httplib::Headers foreign = {{"Origin", "http://evil.example"}};
+  EXPECT_EQ(http.Post("/api/v1/jobs/default/gpt/stop", foreign, "", "text/plain")->status, 403);
+  const auto saved = http.Post("/api/v1/jobs/default/gpt/save");
+  EXPECT_EQ(saved->status, 200) << saved->body;
+}
+
+}  // namespace
+}  // namespace muster::control

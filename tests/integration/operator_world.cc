@@ -1,0 +1,212 @@
+#include "tests/integration/operator_world.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "gtest/gtest.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr absl::Duration kTick = absl::Milliseconds(5);
+
+void Pause() {
+  Mutex mu;
+  CondVar never;
+  MutexLock lock(mu);
+  never.WaitFor(mu, kTick);
+}
+
+// The agent's settings, from the environment that the pod gives it.
+std::map<std::string, std::string> EnvironmentOf(const Json& pod) {
+  std::map<std::string, std::string> env;
+  for (const Json& container : pod["spec"]["containers"]) {
+    if (container["name"] != "worker") continue;
+    for (const Json& entry : container["env"]) {
+      const std::string field = kube::StringAt(entry, {"valueFrom", "fieldRef", "fieldPath"});
+      const std::string value =
+          field == "metadata.uid" ? kube::UidOf(pod) : kube::StringAt(entry, {"value"});
+      env[kube::StringAt(entry, {"name"})] = value;
+    }
+  }
+  return env;
+}
+
+int ToInt(const std::string& text) {
+  int value = -1;
+  return absl::SimpleAtoi(text, &value) ? value : -1;
+}
+
+}  // namespace
+
+OperatorWorld::OperatorWorld() {
+  char folder[] = "/tmp/muster-world-XXXXXX";
+  folder_ = ::mkdtemp(folder);
+  socket = absl::StrCat("unix:", folder_, "/run/c.sock");
+  kube::MemoryApiOptions options;
+  options.random = [engine = std::mt19937_64(7)]() mutable { return engine(); };
+  auto opened = kube::MemoryApi::Open(Clock::Real(), std::move(options));
+  EXPECT_TRUE(opened.ok()) << opened.status();
+  memory = *std::move(opened);
+  api = std::make_unique<kube::FaultyApi>(*memory, kube::FaultPolicy{});
+}
+
+OperatorWorld::~OperatorWorld() {
+  containers_.clear();
+  StopOperator();
+  ::unlink((folder_ + "/run/c.sock").c_str());
+  ::rmdir((folder_ + "/run").c_str());
+  ::rmdir(folder_.c_str());
+}
+
+void OperatorWorld::StartOperator() {
+  OperatorOptions options;
+  options.coordinator_addresses = {socket};
+  auto created = OperatorApp::Create(*api, Clock::Real(), options);
+  ASSERT_TRUE(created.ok()) << created.status();
+  app = *std::move(created);
+  const absl::Status started = app->Start();
+  ASSERT_TRUE(started.ok()) << started;
+}
+
+void OperatorWorld::StopOperator() { app.reset(); }
+
+void OperatorWorld::CreateJob(const std::string& manifest_json) {
+  const auto json = ParseJson(manifest_json);
+  ASSERT_TRUE(json.ok()) << json.status();
+  const auto stored = memory->Create(kube::kTrainingJobs, *json);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+}
+
+void OperatorWorld::AddNode(const std::string& name, int pods) {
+  Json node = kube::NewObject(kube::kNodes, {"", name});
+  const auto made = memory->Create(kube::kNodes, node);
+  ASSERT_TRUE(made.ok()) << made.status();
+  node = *made;
+  node["status"] = {
+      {"allocatable", {{"cpu", "64"}, {"memory", "64Gi"}, {"pods", absl::StrCat(pods)}}},
+      {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
+  const auto stored = memory->UpdateStatus(kube::kNodes, node);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+}
+
+TrainingJob OperatorWorld::Job() {
+  const auto json = memory->Get(kube::kTrainingJobs, {"default", "gpt"});
+  if (!json.ok()) return {};
+  auto job = ParseTrainingJob(*json);
+  EXPECT_TRUE(job.ok()) << job.status();
+  return job.ok() ? *std::move(job) : TrainingJob{};
+}
+
+std::vector<Json> OperatorWorld::Pods() {
+  const auto list = memory->List(kube::kPods, {});
+  return list.ok() ? list->items : std::vector<Json>{};
+}
+
+void OperatorWorld::SetPhase(Json pod, const std::string& phase, std::optional<int> exit_code) {
+  pod["status"]["phase"] = phase;
+  if (exit_code) {
+    pod["status"]["containerStatuses"] = {
+        {{"name", "worker"}, {"state", {{"terminated", {{"exitCode", *exit_code}}}}}}};
+  }
+  memory->UpdateStatus(kube::kPods, pod).status().IgnoreError();
+}
+
+void OperatorWorld::StartPod(const Json& pod) {
+  auto env = EnvironmentOf(pod);
+  v1alpha1::WorkerId worker;
+  worker.set_namespace_(env["MUSTER_NAMESPACE"]);
+  worker.set_job(env["MUSTER_JOB"]);
+  worker.set_job_uid(env["MUSTER_JOB_UID"]);
+  worker.set_index(ToInt(env["MUSTER_WORKER_INDEX"]));
+  worker.set_incarnation(ToInt(env["MUSTER_INCARNATION"]));
+  worker.set_pod_uid(env["MUSTER_POD_UID"]);
+  Container& container = containers_[kube::UidOf(pod)];
+  container.index = worker.index();
+  container.incarnation = worker.incarnation();
+  container.agent = std::make_unique<ScriptedAgent>(env["MUSTER_COORDINATOR"], worker,
+                                                    ToInt(env["MUSTER_RANKS"]));
+  SetPhase(pod, "Running", std::nullopt);
+}
+
+void OperatorWorld::RunKubelet() {
+  for (const Json& pod : Pods()) {
+    const std::string uid = kube::UidOf(pod);
+    const std::string phase = kube::StringAt(pod, {"status", "phase"});
+    if (kube::IsTerminating(pod)) {
+      containers_.erase(uid);
+      kube::DeleteOptions now;
+      now.grace_period_seconds = 0;
+      memory->Delete(kube::kPods, kube::KeyOf(pod), now).IgnoreError();
+      continue;
+    }
+    if (kube::StringAt(pod, {"spec", "nodeName"}).empty()) continue;
+    if (phase == "Succeeded" || phase == "Failed") continue;
+    const auto container = containers_.find(uid);
+    if (container == containers_.end()) {
+      StartPod(pod);
+    } else if (container->second.killed) {
+      SetPhase(pod, "Failed", 137);
+    } else if (container->second.agent->stopped()) {
+      SetPhase(pod, "Succeeded", 0);
+    }
+  }
+}
+
+bool OperatorWorld::Until(const std::function<bool()>& done) {
+  const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
+  while (Clock::Real().Monotonic() < deadline) {
+    RunKubelet();
+    if (done()) return true;
+    Pause();
+  }
+  return false;
+}
+
+void OperatorWorld::Settle() {
+  for (int i = 0; i < 40; ++i) {
+    RunKubelet();
+    Pause();
+  }
+}
+
+ScriptedAgent* OperatorWorld::Agent(int index) {
+  Container* newest = nullptr;
+  for (auto& [uid, container] : containers_) {
+    if (container.index != index || container.killed) continue;
+    if (newest == nullptr || container.incarnation > newest->incarnation) newest = &container;
+  }
+  return newest == nullptr ? nullptr : newest->agent.get();
+}
+
+void OperatorWorld::KillAgent(int index) {
+  ScriptedAgent* agent = Agent(index);
+  ASSERT_NE(agent, nullptr);
+  for (auto& [uid, container] : containers_) {
+    if (container.agent.get() != agent) continue;
+    agent->Kill();
+    container.killed = true;
+  }
+}
+
+int OperatorWorld::Active() {
+  const TrainingJob job = Job();
+  int active = 0;
+  for (auto& [uid, container] : containers_) {
+    if (container.killed || job.status.round() == 0) continue;
+    if (container.agent->active().round() == job.status.round()) ++active;
+  }
+  return active;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,68 @@
+#ifndef MUSTER_TESTS_INTEGRATION_OPERATOR_WORLD_H_
+#define MUSTER_TESTS_INTEGRATION_OPERATOR_WORLD_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "operator/api/training_job.h"
+#include "operator/app/operator_app.h"
+#include "operator/kube/faulty_api.h"
+#include "operator/kube/memory_api.h"
+#include "tests/integration/scripted_agent.h"
+
+namespace muster::control {
+
+// The real operator over the embedded API, with a kubelet that a test plays: it marks bound pods
+// Running, runs a ScriptedAgent for each, and reports what became of it. One thread.
+class OperatorWorld {
+ public:
+  OperatorWorld();
+  ~OperatorWorld();
+
+  void StartOperator();
+  void StopOperator();
+  void CreateJob(const std::string& manifest_json);
+  void AddNode(const std::string& name, int pods);
+
+  // Plays the kubelet until `done`, for at most 20 s. False: it ran out.
+  bool Until(const std::function<bool()>& done);
+  // Plays the kubelet for a while, to see that something does not happen.
+  void Settle();
+
+  TrainingJob Job();
+  std::vector<Json> Pods();
+  // The agent of worker `index`'s newest pod; null when none runs.
+  ScriptedAgent* Agent(int index);
+  void KillAgent(int index);
+  // How many workers step in the round that the status records.
+  int Active();
+
+  std::unique_ptr<kube::MemoryApi> memory;
+  std::unique_ptr<kube::FaultyApi> api;
+  std::unique_ptr<OperatorApp> app;
+  std::string socket;
+
+ private:
+  struct Container {
+    int index = 0;
+    int incarnation = 0;
+    std::unique_ptr<ScriptedAgent> agent;
+    bool killed = false;
+  };
+
+  void RunKubelet();
+  void StartPod(const Json& pod);
+  void SetPhase(Json pod, const std::string& phase, std::optional<int> exit_code);
+
+  std::string folder_;
+  std::map<std::string, Container> containers_;  // by pod UID
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_TESTS_INTEGRATION_OPERATOR_WORLD_H_

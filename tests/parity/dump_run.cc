@@ -18,9 +18,9 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/comm/local_communicator.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
-#include "trainer/comm/local_communicator.h"
 #include "trainer/engine/training_state.h"
 #include "trainer/model/gpt2.h"
 

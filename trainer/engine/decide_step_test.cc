@@ -1,0 +1,89 @@
+#include "trainer/engine/decide_step.h"
+
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "trainer/engine/vote_message.h"
+
+namespace muster::trainer {
+namespace {
+
+v1alpha1::StepDecision Decide(const VoteTotals& totals, double clip_norm = 1.0) {
+  v1alpha1::Version version;
+  version.set_step(3);
+  version.set_attempt(2);
+  v1alpha1::RoundId round;
+  round.set_term(4);
+  round.set_round(5);
+  return DecideStep(totals, {.nominal_tokens = 100, .clip_norm = clip_norm}, version, round);
+}
+
+TEST(DecideStepTest, NormAndLossAreOfTheMeanOverValidTokens) {
+  const auto decision =
+      Decide({.sum_of_squares = 0.25, .loss_sum = 200.0, .valid_tokens = 50.0}, 2.0);
+  EXPECT_TRUE(decision.apply());
+  EXPECT_EQ(decision.loss(), 4.0);
+  EXPECT_EQ(decision.gradient_norm(), 1.0);  // sqrt(0.25) * 100 / 50
+  EXPECT_EQ(decision.clip_factor(), 1.0);
+  EXPECT_EQ(decision.valid_tokens(), 50);
+  EXPECT_EQ(decision.version().step(), 3);
+  EXPECT_EQ(decision.term(), 4);
+  EXPECT_EQ(decision.round(), 5);
+}
+
+TEST(DecideStepTest, ClipsAsTorchDoesAndNeverWhenTold) {
+  const VoteTotals totals{.sum_of_squares = 16.0, .loss_sum = 1.0, .valid_tokens = 100.0};
+  EXPECT_EQ(Decide(totals).clip_factor(), 1.0 / (4.0 + 1e-6));
+  EXPECT_EQ(Decide(totals, 0.0).clip_factor(), 1.0);
+}
+
+TEST(DecideStepTest, SkipsWithoutTokensAndWithoutFiniteNumbers) {
+  EXPECT_EQ(Decide({}).skip_reason(), "no valid token in the global batch");
+  EXPECT_FALSE(Decide({}).apply());
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(Decide({.sum_of_squares = nan, .valid_tokens = 1.0}).skip_reason(),
+            "gradients or loss are not finite");
+  EXPECT_FALSE(Decide({.loss_sum = nan, .valid_tokens = 1.0}).apply());
+}
+
+TEST(DecideStepTest, OneRanksWishIsEnough) {
+  EXPECT_TRUE(Decide({.valid_tokens = 1.0, .save_requests = 1.0}).save_after());
+  EXPECT_FALSE(Decide({.valid_tokens = 1.0, .save_requests = 1.0}).stop_after());
+  EXPECT_TRUE(Decide({.stop_requests = 2.0}).stop_after()) << "even if the step is skipped";
+}
+
+// Numbers whose sum depends on the order: the deterministic vote must not.
+TEST(VoteMessageTest, DeterministicTotalsDoNotDependOnHowRanksShareTheLeaves) {
+  const std::vector<double> losses = {1e16, 1.0, -1e16, 3.0, 1e-3};
+  const std::vector<double> tokens(5, 7.0);
+  const std::vector<double> squares = {1e16, 1.0, 1.0, 1.0, 1e16, 2.0, 3.0};
+  const auto totals = [&](const std::vector<size_t>& cuts_m, const std::vector<size_t>& cuts_c) {
+    std::vector<double> sum;
+    for (size_t r = 0; r + 1 < cuts_m.size(); ++r) {
+      const VoteShare share{
+          .first_micro_batch = static_cast<int64_t>(cuts_m[r]),
+          .losses = std::span(losses).subspan(cuts_m[r], cuts_m[r + 1] - cuts_m[r]),
+          .valid_tokens = std::span(tokens).subspan(cuts_m[r], cuts_m[r + 1] - cuts_m[r]),
+          .first_chunk = static_cast<int64_t>(cuts_c[r]),
+          .chunk_squares = std::span(squares).subspan(cuts_c[r], cuts_c[r + 1] - cuts_c[r]),
+          .save = r == 1};
+      const std::vector<double> part = EncodeVote(share, true, 5, 7);
+      sum.resize(part.size());
+      for (size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
+    }
+    return DecodeVote(sum, true, 5, 7);
+  };
+  const VoteTotals one = totals({0, 5}, {0, 7});
+  EXPECT_EQ(one.valid_tokens, 35.0);
+  for (const VoteTotals& other :
+       {totals({0, 2, 5}, {0, 3, 7}), totals({0, 1, 3, 5}, {0, 2, 4, 7})}) {
+    EXPECT_EQ(other.loss_sum, one.loss_sum);
+    EXPECT_EQ(other.sum_of_squares, one.sum_of_squares);
+    EXPECT_EQ(other.valid_tokens, one.valid_tokens);
+    EXPECT_EQ(other.save_requests, 1.0);
+  }
+}
+
+}  // namespace
+}  // namespace muster::trainer

@@ -49,13 +49,22 @@ const StepDecision* FindDecision(Positions positions, const Version& version) {
   return nullptr;
 }
 
-// The newest version that some rank holds or can reach.
+std::pair<int64_t, int64_t> LastRound(const RankPosition& position) {
+  return {position.term(), position.round()};
+}
+
+// The newest version that some rank of the newest round holds or can reach.
 std::optional<Version> NewestReachable(Positions positions) {
+  std::pair<int64_t, int64_t> newest_round;
+  for (const RankPosition& position : positions) {
+    if (position.has_applied()) newest_round = std::max(newest_round, LastRound(position));
+  }
   std::optional<Version> best;
   auto offer = [&best](const Version& version) {
     if (!best || Order(*best) < Order(version)) best = version;
   };
   for (const RankPosition& position : positions) {
+    if (LastRound(position) != newest_round) continue;
     if (position.has_applied()) offer(position.applied());
     if (position.has_sealed() && CanApply(position, position.sealed()) &&
         FindDecision(positions, position.sealed()) != nullptr) {
@@ -117,6 +126,7 @@ ResumeDecision Live(Positions positions, const Version& target) {
   *point.mutable_version() = target;
   const StepDecision* relay = FindDecision(positions, target);
   int donor = -1;
+  bool pristine = relay == nullptr;
   for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
     const bool applies = relay != nullptr && CanApply(positions[rank], target);
     if (!Holds(positions[rank], target) && !applies) {
@@ -124,9 +134,11 @@ ResumeDecision Live(Positions positions, const Version& target) {
       continue;
     }
     if (donor < 0) donor = rank;
+    pristine &= LastRound(positions[rank]) == std::pair<int64_t, int64_t>();
     if (applies) *point.mutable_relay() = *relay;
   }
   point.set_donor(donor);
+  point.set_pristine(pristine);
   decision.reason = LiveReason(positions, point);
   decision.sentence = LiveSentence(decision.reason, point, positions.size());
   return decision;

@@ -17,7 +17,8 @@
 // versions mean equal bytes, and of two versions the one with the greater (attempt, step) belongs
 // to the newer history. A dead rank may have been the only one that saw a vote: what it applied
 // then carries an attempt that nobody goes on from, and a zombie that returns with it is a
-// receiver.
+// receiver: among ranks with weights, only those whose last round is the newest set the target,
+// because ranks that were missed may hold a branch of history that was given up.
 //
 // What a rank must report (RankPosition): `applied` only if its weights and optimizer state are
 // whole and of that version (absent while it is receiving or loading); `sealed` only if the fully

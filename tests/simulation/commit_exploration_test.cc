@@ -1,0 +1,133 @@
+// The commit protocol, explored exhaustively: every order in which messages, collectives, deaths,
+// partitions and restarts of the operator can happen to a few ranks over a few steps, with the real
+// state machine of a rank and the real decision of the operator.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/simulation/commit_world.h"
+#include "xxhash.h"
+
+namespace muster {
+namespace {
+
+struct Found {
+  int64_t states = 0;
+  int64_t ends = 0;
+  bool cut = false;    // the limit was reached
+  std::string broken;  // a promise, and the actions that lead there
+};
+
+class Explorer {
+ public:
+  explicit Explorer(int64_t limit) : limit_(limit) {}
+
+  // Depth first, each world once. The worlds seen are kept as 128-bit hashes.
+  Found Run(const CommitWorld& start) {
+    struct Frame {
+      CommitWorld world;
+      std::vector<CommitWorld::Action> actions;
+      size_t next = 0;
+    };
+    std::vector<Frame> stack;
+    Visit(start);
+    stack.push_back({start, start.Actions()});
+    while (!stack.empty() && found_.broken.empty()) {
+      Frame& top = stack.back();
+      if (top.next == top.actions.size()) {
+        stack.pop_back();
+        continue;
+      }
+      const CommitWorld::Action action = top.actions[top.next++];
+      CommitWorld world = top.world;
+      std::string broken = world.Do(action);
+      std::vector<CommitWorld::Action> actions = world.Actions();
+      if (broken.empty() && actions.empty()) {
+        broken = world.CheckEnd();
+        ++found_.ends;
+      }
+      if (!broken.empty()) {
+        found_.broken = broken + "\nafter:";
+        for (const Frame& frame : stack) {
+          absl::StrAppend(&found_.broken, "\n  ", CommitWorld::Name(frame.actions[frame.next - 1]));
+        }
+        break;
+      }
+      if (found_.states >= limit_) {
+        found_.cut = true;
+        break;
+      }
+      if (Visit(world)) stack.push_back({std::move(world), std::move(actions)});
+    }
+    return found_;
+  }
+
+ private:
+  struct Hash {
+    size_t operator()(const std::pair<uint64_t, uint64_t>& key) const { return key.first; }
+  };
+  bool Visit(const CommitWorld& world) {
+    const std::string key = world.Key();
+    const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
+    if (!seen_.emplace(hash.low64, hash.high64).second) return false;
+    ++found_.states;
+    return true;
+  }
+
+  const int64_t limit_;
+  Found found_;
+  std::unordered_set<std::pair<uint64_t, uint64_t>, Hash> seen_;
+};
+
+struct Case {
+  std::string name;
+  int ranks;
+  int steps;
+  Trouble trouble;
+};
+
+// MUSTER_EXPLORE_LIMIT: worlds per case; 0 for all there are.
+int64_t Limit() {
+  const char* text = std::getenv("MUSTER_EXPLORE_LIMIT");
+  const int64_t limit = text == nullptr ? 300000 : std::atoll(text);
+  return limit == 0 ? INT64_MAX : limit;
+}
+
+class CommitExplorationTest : public testing::TestWithParam<Case> {};
+
+TEST_P(CommitExplorationTest, KeepsItsPromises) {
+  const Case& test = GetParam();
+  const Found found = Explorer(Limit()).Run(CommitWorld(test.ranks, test.steps, test.trouble));
+  EXPECT_EQ(found.broken, "");
+  printf("%s: %lld worlds, %lld ends%s\n", test.name.c_str(), static_cast<long long>(found.states),
+         static_cast<long long>(found.ends), found.cut ? ", cut at the limit" : ", all there are");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, CommitExplorationTest,
+    testing::Values(
+        Case{"TwoRanksUndisturbed", 2, 3, {}}, Case{"TwoRanksOneDies", 2, 3, {.deaths = 1}},
+        Case{"TwoRanksTwoDie", 2, 2, {.deaths = 2}},
+        Case{"TwoRanksZombie", 2, 3, {.partitions = 1}},
+        Case{"TwoRanksZombieAndDeath", 2, 2, {.deaths = 1, .partitions = 1}},
+        Case{"TwoRanksOperatorRestarts", 2, 2, {.deaths = 1, .operator_restarts = 1}},
+        Case{"TwoRanksOperatorRestartsWithZombie", 2, 2, {.partitions = 1, .operator_restarts = 1}},
+        Case{"ThreeRanksOneDies", 3, 2, {.deaths = 1}},
+        Case{"ThreeRanksTwoDie", 3, 1, {.deaths = 2}},
+        Case{"ThreeRanksZombie", 3, 2, {.partitions = 1}},
+        Case{"ThreeRanksZombieAndExtraRound", 3, 1, {.partitions = 1, .extra_rounds = 1}},
+        Case{"ThreeRanksTwoZombies", 3, 2, {.partitions = 2}},
+        Case{"ThreeRanksOperatorRestarts", 3, 1, {.deaths = 1, .operator_restarts = 1}},
+        Case{"FourRanksOneDies", 4, 1, {.deaths = 1}},
+        Case{"FourRanksZombie", 4, 1, {.partitions = 1}},
+        Case{"FourRanksTwoDie", 4, 2, {.deaths = 2}}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace muster

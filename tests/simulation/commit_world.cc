@@ -1,0 +1,493 @@
+#include "tests/simulation/commit_world.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/resume.h"
+
+namespace muster {
+namespace {
+
+using trainer::CommitMachine;
+using trainer::RestorePlan;
+using v1alpha1::ResumePoint;
+using v1alpha1::RoundId;
+using v1alpha1::Version;
+
+bool Same(const RoundId& a, const RoundId& b) {
+  return a.term() == b.term() && a.round() == b.round();
+}
+std::pair<int64_t, int64_t> Pair(const Version& version) {
+  return {version.step(), version.attempt()};
+}
+uint32_t Mask(const std::vector<int>& members) {
+  uint32_t mask = 0;
+  for (const int member : members) mask |= 1u << member;
+  return mask;
+}
+
+template <typename History>
+std::string Text(const History& history) {
+  std::string text;
+  for (const auto& [step, attempt] : history) absl::StrAppend(&text, step, "/", attempt, " ");
+  return text;
+}
+template <typename History>
+bool IsPrefix(const History& prefix, const History& of) {
+  return prefix.size() <= of.size() && std::equal(prefix.begin(), prefix.end(), of.begin());
+}
+
+}  // namespace
+
+CommitWorld::CommitWorld(int ranks, int steps, const Trouble& trouble)
+    : steps_(steps), left_(trouble), ranks_(static_cast<size_t>(ranks)) {}
+
+std::string CommitWorld::Name(const Action& action) {
+  static const char* const kNames[] = {"deliver",    "receive",  "begin step",      "seal",
+                                       "send vote",  "see vote", "begin apply",     "end apply",
+                                       "die",        "return",   "partition",       "heal",
+                                       "open round", "send go",  "restart operator"};
+  return absl::StrCat(kNames[static_cast<int>(action.kind)], " ", action.rank);
+}
+
+std::vector<CommitWorld::Action> CommitWorld::Actions() const {
+  std::vector<Action> actions;
+  for (int kind = 0; kind <= static_cast<int>(Kind::kRestartOperator); ++kind) {
+    const bool of_a_rank = kind < static_cast<int>(Kind::kOpenRound);
+    for (int r = 0; r < (of_a_rank ? static_cast<int>(ranks_.size()) : 1); ++r) {
+      const Action action{static_cast<Kind>(kind), r};
+      if (CanDo(action)) actions.push_back(action);
+    }
+  }
+  return actions;
+}
+
+bool CommitWorld::CanDo(const Action& action) const {
+  const Rank& rank = ranks_[static_cast<size_t>(action.rank)];
+  const CommitMachine::State state = rank.machine.state();
+  switch (action.kind) {
+    case Kind::kDeliver:
+      return rank.alive && rank.heard && !rank.orders.empty() &&
+             state != CommitMachine::State::kApplying;
+    case Kind::kReceive: {
+      if (!rank.alive || state != CommitMachine::State::kRestoring) return false;
+      const Collectives* round = Find(rank.machine.round());
+      const Rank& donor = ranks_[static_cast<size_t>(round->members[rank.resume->donor()])];
+      return donor.alive && donor.in_round && Same(donor.machine.round(), rank.machine.round());
+    }
+    case Kind::kBeginStep:
+      return rank.alive && rank.in_round && state == CommitMachine::State::kReady &&
+             rank.machine.applied()->step() < steps_ && Complete(rank);
+    case Kind::kSeal:
+      return rank.alive && state == CommitMachine::State::kComputing && Complete(rank);
+    case Kind::kSendVote:
+      return rank.alive && state == CommitMachine::State::kSealed;
+    case Kind::kSeeVote:
+      return rank.alive && state == CommitMachine::State::kVoted && Complete(rank);
+    case Kind::kBeginApply:
+      return rank.alive && state == CommitMachine::State::kDecided;
+    case Kind::kEndApply:
+      return rank.alive && state == CommitMachine::State::kApplying;
+    case Kind::kDie:
+      return rank.alive && left_.deaths > 0;
+    case Kind::kReturn:
+      return !rank.alive;
+    case Kind::kPartition:
+      return rank.alive && rank.heard && left_.partitions > 0;
+    case Kind::kHeal:
+      return rank.alive && !rank.heard;
+    case Kind::kOpenRound:
+      return !Wanted().empty() && (changed_ || left_.extra_rounds > 0);
+    case Kind::kSendGo:
+      return ((phase_ == Phase::kPreparing && positions_.size() == members_.size()) ||
+              (phase_ == Phase::kGoing && go_sent_ < members_.size()));
+    case Kind::kRestartOperator:
+      return left_.operator_restarts > 0;
+  }
+  return false;
+}
+
+std::string CommitWorld::Do(const Action& action) {
+  const int index = action.rank;
+  Rank& rank = ranks_[static_cast<size_t>(index)];
+  CommitMachine& machine = rank.machine;
+  absl::Status status;
+  std::string broken;
+  switch (action.kind) {
+    case Kind::kDeliver:
+      broken = Deliver(rank, index);
+      break;
+    case Kind::kReceive:
+      broken = Receive(rank, index);
+      break;
+    case Kind::kBeginStep:
+      if (!rank.stepping) broken = Agree(*Find(machine.round()), rank);
+      rank.stepping = true;
+      status = machine.BeginStep();
+      rank.sealed_weights.clear();
+      Give(rank, index);
+      break;
+    case Kind::kSeal:
+      status = machine.Seal();
+      rank.sealed_weights = rank.weights;
+      rank.sealed_weights.push_back(Pair(*machine.sealed()));
+      break;
+    case Kind::kSendVote:
+      status = machine.VoteSent();
+      Give(rank, index);
+      break;
+    case Kind::kSeeVote: {
+      v1alpha1::StepDecision decision;
+      *decision.mutable_version() = machine.next();
+      decision.set_term(machine.round().term());
+      decision.set_round(machine.round().round());
+      decision.set_apply(true);
+      status = machine.Decide(decision);
+      break;
+    }
+    case Kind::kBeginApply:
+      status = machine.BeginApply();
+      break;
+    case Kind::kEndApply:
+      broken = EndApply(rank, index);
+      break;
+    case Kind::kDie:
+      --left_.deaths;
+      Die(index);
+      break;
+    case Kind::kReturn:
+      rank = Rank{};
+      changed_ = true;
+      break;
+    case Kind::kPartition:
+      --left_.partitions;
+      rank.heard = false;
+      changed_ = true;
+      break;
+    case Kind::kHeal:
+      rank.heard = true;
+      changed_ = true;
+      break;
+    case Kind::kOpenRound:
+      OpenRound();
+      break;
+    case Kind::kSendGo:
+      broken = SendGo();
+      break;
+    case Kind::kRestartOperator:
+      RestartOperator();
+      break;
+  }
+  if (!status.ok()) return std::string(status.message());
+  return broken.empty() ? CheckVersions() : broken;
+}
+
+std::vector<int> CommitWorld::Wanted() const {
+  std::vector<int> wanted;
+  for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
+    if (ranks_[r].alive && ranks_[r].heard) wanted.push_back(r);
+  }
+  return wanted;
+}
+
+CommitWorld::Collectives* CommitWorld::Find(const RoundId& round) {
+  for (Collectives& c : collectives_) {
+    if (Same(c.round, round)) return &c;
+  }
+  return nullptr;
+}
+const CommitWorld::Collectives* CommitWorld::Find(const RoundId& round) const {
+  return const_cast<CommitWorld*>(this)->Find(round);
+}
+
+void CommitWorld::Give(const Rank& rank, int index) {
+  ++Find(rank.machine.round())->given[static_cast<size_t>(index)];
+}
+
+// Whether every member has given its part to the collective that the rank waits in: it gave to none
+// that is later.
+bool CommitWorld::Complete(const Rank& rank) const {
+  const Collectives* round = Find(rank.machine.round());
+  if (round == nullptr) return false;
+  const int mine = round->given[static_cast<size_t>(&rank - ranks_.data())];
+  return mine > 0 && std::all_of(round->members.begin(), round->members.end(),
+                                 [&](int member) { return round->given[member] >= mine; });
+}
+
+// --- Orders, as a rank sees them.
+
+std::string CommitWorld::Deliver(Rank& rank, int index) {
+  const Order order = rank.orders.front();
+  rank.orders.pop_front();
+  if (order.go != nullptr) {
+    if (!Same(order.round, rank.machine.round()) ||
+        rank.machine.state() != CommitMachine::State::kHolding) {
+      // Late: it must be refused.
+      CommitMachine copy = rank.machine;
+      return copy.Go(order.round, 0, *order.go).ok() ? "a late Go was obeyed" : "";
+    }
+    return Restore(rank, index, order);
+  }
+  if (!rank.machine.Prepare(order.round).ok()) return "";
+  rank.in_round = rank.stepping = false;
+  if (Same(order.round, id_) && phase_ == Phase::kPreparing) {
+    positions_.emplace_back(index, rank.machine.Position());
+  }
+  return "";
+}
+
+std::string CommitWorld::Restore(Rank& rank, int index, const Order& order) {
+  const auto place = std::find(order.members.begin(), order.members.end(), index);
+  const auto plan =
+      rank.machine.Go(order.round, static_cast<int>(place - order.members.begin()), *order.go);
+  if (!plan.ok()) return std::string(plan.status().message());
+  rank.resume = order.go;
+  switch (plan->action) {
+    case RestorePlan::Action::kKeep:
+      return Enter(rank, index);
+    case RestorePlan::Action::kApplyRelay:
+      return "";
+    case RestorePlan::Action::kReceive:
+      rank.weights.clear();
+      rank.sealed_weights.clear();
+      return "";
+    case RestorePlan::Action::kInitialize:
+      rank.weights.clear();
+      rank.sealed_weights.clear();
+      if (!rank.machine.Restored().ok()) return "could not initialise";
+      return Enter(rank, index);
+    case RestorePlan::Action::kLoad:
+      return "there are no checkpoints";
+  }
+  return "";
+}
+
+std::string CommitWorld::Enter(Rank& rank, int index) {
+  rank.in_round = true;
+  Give(rank, index);  // the comparison of digests
+  return "";
+}
+
+std::string CommitWorld::Receive(Rank& rank, int index) {
+  const Collectives* round = Find(rank.machine.round());
+  const Rank& donor = ranks_[static_cast<size_t>(round->members[rank.resume->donor()])];
+  rank.weights = donor.weights;
+  if (absl::Status status = rank.machine.Restored(); !status.ok()) {
+    return std::string(status.message());
+  }
+  if (donor.stepping) return "the donor went on before all had received";
+  return Enter(rank, index);
+}
+
+std::string CommitWorld::EndApply(Rank& rank, int index) {
+  if (absl::Status status = rank.machine.EndApply(); !status.ok()) {
+    return std::string(status.message());
+  }
+  // Gradients of another state, or of another attempt, must never get here.
+  if (rank.sealed_weights.size() != rank.weights.size() + 1 ||
+      !IsPrefix(rank.weights, rank.sealed_weights) ||
+      rank.sealed_weights.back() != Pair(*rank.machine.applied())) {
+    return absl::StrCat("gradients of ", Text(rank.sealed_weights), "applied to ",
+                        Text(rank.weights));
+  }
+  rank.weights = std::exchange(rank.sealed_weights, {});
+  if (!rank.in_round) return Enter(rank, index);
+  // Committed is what all members of the operator's round have reported as applied.
+  auto it = std::find_if(applied_by_.begin(), applied_by_.end(),
+                         [&](const auto& entry) { return entry.first == rank.weights; });
+  if (it == applied_by_.end()) it = applied_by_.insert(it, {rank.weights, 0});
+  it->second |= 1u << index;
+  const Collectives& round = *Find(rank.machine.round());
+  for (const int member : round.members) {
+    if (!ranks_[member].heard || (it->second >> member & 1) == 0) return "";
+  }
+  return Same(round.round, id_) ? Commit(rank.weights, it->second) : "";
+}
+
+// --- The operator.
+
+void CommitWorld::OpenRound() {
+  if (!changed_) --left_.extra_rounds;
+  changed_ = false;
+  id_.set_term(term_);
+  id_.set_round(id_.round() + 1);
+  members_ = Wanted();
+  phase_ = Phase::kPreparing;
+  positions_.clear();
+  resume_.reset();
+  go_sent_ = 0;
+  for (const int member : members_) ranks_[member].orders.push_back({id_, members_, nullptr});
+  collectives_.push_back({id_, members_, std::vector<int>(ranks_.size(), 0), {}});
+}
+
+std::string CommitWorld::SendGo() {
+  if (phase_ == Phase::kPreparing) {
+    std::sort(positions_.begin(), positions_.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<v1alpha1::RankPosition> by_rank;
+    for (const auto& [rank, position] : positions_) by_rank.push_back(position);
+    control::ResumeOptions options;
+    options.min_attempt = id_.round();
+    const ResumePoint point = control::DecideResume(by_rank, options).point;
+    const ResumePoint again = control::DecideResume(by_rank, options).point;
+    if (point.SerializeAsString() != again.SerializeAsString()) return "DecideResume wavers";
+    resume_ = std::make_shared<const ResumePoint>(point);
+    phase_ = Phase::kGoing;
+    positions_.clear();
+  }
+  ranks_[members_[go_sent_++]].orders.push_back({id_, members_, resume_});
+  return "";
+}
+
+// A round in which all members step is adopted; any other is opened anew. Orders sent stay on their
+// way.
+void CommitWorld::RestartOperator() {
+  --left_.operator_restarts;
+  ++term_;
+  const bool all_active =
+      phase_ == Phase::kGoing && std::all_of(members_.begin(), members_.end(), [&](int member) {
+        return ranks_[member].in_round && Same(ranks_[member].machine.round(), id_);
+      });
+  positions_.clear();
+  if (!all_active) {
+    phase_ = Phase::kIdle;
+    changed_ = true;
+  }
+}
+
+void CommitWorld::Die(int index) {
+  ranks_[index] = Rank{};
+  ranks_[index].alive = false;
+  changed_ = true;
+  for (Committed& committed : committed_) committed.holders &= ~(1u << index);
+  std::erase_if(committed_, [](const Committed& c) { return c.holders == 0; });
+}
+
+// --- The promises.
+
+// All members restored: they hold one state, and it continues every committed one of which a member
+// is left. Said by the first that goes on, and heard by the others.
+std::string CommitWorld::Agree(Collectives& round, const Rank& rank) {
+  if (round.started) {
+    return round.agreed == rank.weights ? ""
+                                        : absl::StrCat("one round starts with ", Text(round.agreed),
+                                                       "and ", Text(rank.weights));
+  }
+  round.started = true;
+  round.agreed = rank.weights;
+  // If one has left meanwhile, no step of this round can ever be reduced.
+  for (const int member : round.members) {
+    const Rank& other = ranks_[member];
+    if (!other.alive || !other.in_round || !Same(other.machine.round(), round.round)) return "";
+  }
+  const uint32_t members = Mask(round.members);
+  for (Committed& committed : committed_) {
+    if ((committed.holders & members) != 0 && !IsPrefix(committed.weights, rank.weights)) {
+      return absl::StrCat("committed ", Text(committed.weights), "was lost: going on from ",
+                          Text(rank.weights));
+    }
+    committed.holders &= members;
+  }
+  std::erase_if(committed_, [](const Committed& c) { return c.holders == 0; });
+  return Commit(rank.weights, members);
+}
+
+std::string CommitWorld::Commit(const History& weights, uint32_t holders) {
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    if (!ranks_[r].alive || !IsPrefix(weights, ranks_[r].weights)) holders &= ~(1u << r);
+  }
+  std::erase_if(committed_, [&](const Committed& c) {
+    return IsPrefix(c.weights, weights) && (c.holders & ~holders) == 0;
+  });
+  if (!weights.empty() && holders != 0) committed_.push_back({weights, holders});
+  return "";
+}
+
+// Equal versions mean equal weights, whoever holds them: a zombie too.
+std::string CommitWorld::CheckVersions() const {
+  for (size_t a = 0; a < ranks_.size(); ++a) {
+    const auto& version = ranks_[a].machine.applied();
+    if (!version) continue;
+    for (size_t b = a + 1; b < ranks_.size(); ++b) {
+      const auto& other = ranks_[b].machine.applied();
+      if (other && Pair(*other) == Pair(*version) && ranks_[a].weights != ranks_[b].weights) {
+        return absl::StrCat("one version is ", Text(ranks_[a].weights), "and ",
+                            Text(ranks_[b].weights));
+      }
+    }
+  }
+  return "";
+}
+
+std::string CommitWorld::CheckEnd() const {
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    const Rank& rank = ranks_[r];
+    if (!rank.machine.applied() || rank.machine.applied()->step() != steps_) {
+      return absl::StrCat("stuck: rank ", r, " ended at ", Text(rank.weights));
+    }
+    if (rank.weights != ranks_[0].weights) return "ranks ended with different weights";
+  }
+  return "";
+}
+
+std::string CommitWorld::Key() const {
+  std::string key;
+  auto add = [&key](int64_t value) { key.push_back(static_cast<char>(value)); };
+  auto add_history = [&](const History& history) {
+    add(static_cast<int64_t>(history.size()));
+    for (const auto& [step, attempt] : history) add(attempt);
+  };
+  auto add_resume = [&](const std::shared_ptr<const ResumePoint>& resume) {
+    const std::string text = resume == nullptr ? "" : resume->SerializeAsString();
+    add(static_cast<int64_t>(text.size()));
+    key += text;
+  };
+  for (const Rank& rank : ranks_) {
+    add(rank.alive | rank.heard << 1 | rank.in_round << 2 | rank.stepping << 3);
+    add(static_cast<int>(rank.machine.state()));
+    add(rank.machine.round().round());
+    add(rank.machine.next().attempt());
+    const std::string position = rank.machine.Position().SerializeAsString();
+    add(static_cast<int64_t>(position.size()));
+    key += position;
+    add_resume(rank.resume);
+    add_history(rank.weights);
+    add_history(rank.sealed_weights);
+    add(static_cast<int64_t>(rank.orders.size()));
+    for (const Order& order : rank.orders) {
+      add(order.round.round() << 1 | (order.go != nullptr));
+    }
+  }
+  for (const Collectives& round : collectives_) {
+    bool used = Same(round.round, id_);
+    for (const Rank& rank : ranks_) used |= Same(rank.machine.round(), round.round);
+    if (!used) continue;
+    add(round.round.round());
+    add(Mask(round.members));
+    for (const int given : round.given) add(given);
+    add(round.started);
+    add_history(round.agreed);
+  }
+  for (const Committed& committed : committed_) {
+    add_history(committed.weights);
+    add(committed.holders);
+  }
+  for (const auto& [weights, by] : applied_by_) {
+    add_history(weights);
+    add(by);
+  }
+  for (const auto& [rank, position] : positions_) {
+    add(rank);
+    key += position.SerializeAsString();
+  }
+  add(id_.round());
+  add(term_);
+  add(Mask(members_));
+  add(static_cast<int>(phase_) | changed_ << 2);
+  add(static_cast<int64_t>(go_sent_));
+  add(left_.deaths | left_.partitions << 2 | left_.operator_restarts << 4 |
+      left_.extra_rounds << 6);
+  return key;
+}
+
+}  // namespace muster

@@ -1,0 +1,240 @@
+#include "trainer/commit/commit_machine.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+namespace {
+
+using v1alpha1::ResumePoint;
+using v1alpha1::RoundId;
+using v1alpha1::StepDecision;
+using v1alpha1::Version;
+
+bool Same(const Version& a, const Version& b) {
+  return a.step() == b.step() && a.attempt() == b.attempt();
+}
+bool Same(const RoundId& a, const RoundId& b) {
+  return a.term() == b.term() && a.round() == b.round();
+}
+bool Less(const RoundId& a, const RoundId& b) {
+  return a.term() != b.term() ? a.term() < b.term() : a.round() < b.round();
+}
+
+std::string Text(const Version& version) {
+  return absl::StrCat("step ", version.step(), " (attempt ", version.attempt(), ")");
+}
+std::string Text(const RoundId& round) {
+  return absl::StrCat("round ", round.round(), " of term ", round.term());
+}
+std::string Text(const std::optional<Version>& version) {
+  return version ? Text(*version) : std::string("nothing");
+}
+
+const char* Name(CommitMachine::State state) {
+  switch (state) {
+    case CommitMachine::State::kHolding:
+      return "holding";
+    case CommitMachine::State::kRestoring:
+      return "restoring";
+    case CommitMachine::State::kReady:
+      return "ready";
+    case CommitMachine::State::kComputing:
+      return "computing";
+    case CommitMachine::State::kSealed:
+      return "sealed";
+    case CommitMachine::State::kVoted:
+      return "voted";
+    case CommitMachine::State::kDecided:
+      return "decided";
+    case CommitMachine::State::kApplying:
+      return "applying";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status CommitMachine::Expect(State state, const char* what) const {
+  if (state_ == state) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", what, " while ", Name(state_), ", only while ", Name(state)));
+}
+
+absl::Status CommitMachine::Prepare(const RoundId& round) {
+  if (!Less(round_, round)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Text(round), " is not newer than ", Text(round_)));
+  }
+  if (state_ == State::kApplying) {
+    return absl::FailedPreconditionError("an update is being written: end it first");
+  }
+  state_ = State::kHolding;
+  round_ = round;
+  return absl::OkStatus();
+}
+
+v1alpha1::RankPosition CommitMachine::Position() const {
+  v1alpha1::RankPosition position;
+  if (applied_) *position.mutable_applied() = *applied_;
+  if (sealed_) *position.mutable_sealed() = *sealed_;
+  for (const StepDecision& decision : decisions_) *position.add_decisions() = decision;
+  position.set_term(joined_.term());
+  position.set_round(joined_.round());
+  return position;
+}
+
+// Whether this rank is at the resume point, or one relayed decision before it.
+absl::Status CommitMachine::CheckKeeps(const ResumePoint& resume) const {
+  if (applied_ && Same(*applied_, resume.version())) return absl::OkStatus();
+  const bool can_apply = applied_ && sealed_ && resume.has_relay() &&
+                         Same(resume.relay().version(), resume.version()) &&
+                         Same(*sealed_, resume.version()) &&
+                         applied_->step() + 1 == resume.version().step();
+  if (can_apply) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("told to go on from ", Text(resume.version()),
+                                                    " while holding ", Text(applied_),
+                                                    " and sealed gradients of ", Text(sealed_)));
+}
+
+absl::StatusOr<RestorePlan> CommitMachine::Go(const RoundId& round, int rank,
+                                              const ResumePoint& resume) {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kHolding, "go"));
+  if (!Same(round, round_)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("told to go in ", Text(round), ", but prepared for ", Text(round_)));
+  }
+  RestorePlan plan{.version = resume.version()};
+  const bool receives = std::count(resume.receivers().begin(), resume.receivers().end(), rank) > 0;
+  if (resume.source() == ResumePoint::LIVE && !receives) {
+    MUSTER_RETURN_IF_ERROR(CheckKeeps(resume));
+    const bool there = Same(*applied_, resume.version());
+    plan.action = there ? RestorePlan::Action::kKeep : RestorePlan::Action::kApplyRelay;
+  } else if (resume.source() == ResumePoint::LIVE) {
+    plan.action = RestorePlan::Action::kReceive;
+  } else if (resume.source() == ResumePoint::CHECKPOINT) {
+    plan.action = RestorePlan::Action::kLoad;
+  } else if (resume.source() == ResumePoint::FRESH) {
+    plan.action = RestorePlan::Action::kInitialize;
+  } else {
+    return absl::InvalidArgumentError("the round names no state to go on from");
+  }
+  plan.relay = resume.relay();
+  plan.donor = resume.donor();
+  plan.checkpoint = resume.checkpoint();
+  target_ = resume.version();
+  attempt_ = resume.next_attempt();
+  live_ = resume.source() == ResumePoint::LIVE && !resume.pristine();
+  if (plan.action == RestorePlan::Action::kKeep) {
+    EnterRound();
+  } else if (plan.action == RestorePlan::Action::kApplyRelay) {
+    Remember(resume.relay());
+    state_ = State::kDecided;
+  } else {
+    Lose();
+    state_ = State::kRestoring;
+  }
+  return plan;
+}
+
+// What is ahead of the resume point belongs to a history that is given up. Sealed gradients stay
+// until they are overwritten: they may still serve if the round ends before its first step.
+void CommitMachine::EnterRound() {
+  if (live_) joined_ = round_;
+  state_ = State::kReady;
+  decisions_.erase(std::remove_if(decisions_.begin(), decisions_.end(),
+                                  [&](const StepDecision& decision) {
+                                    return decision.version().step() > applied_->step();
+                                  }),
+                   decisions_.end());
+}
+
+absl::Status CommitMachine::Restored() {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kRestoring, "have restored"));
+  applied_ = target_;
+  EnterRound();
+  return absl::OkStatus();
+}
+
+absl::Status CommitMachine::StartAlone(const Version& version, const RoundId& round,
+                                       int64_t attempt) {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kHolding, "start alone"));
+  round_ = round;
+  attempt_ = attempt;
+  applied_ = version;
+  EnterRound();
+  return absl::OkStatus();
+}
+
+Version CommitMachine::next() const {
+  Version version;
+  version.set_step((applied_ ? applied_->step() : 0) + 1);
+  version.set_attempt(attempt_);
+  return version;
+}
+
+absl::Status CommitMachine::BeginStep() {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kReady, "begin a step"));
+  sealed_.reset();
+  state_ = State::kComputing;
+  return absl::OkStatus();
+}
+
+absl::Status CommitMachine::Seal() {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kComputing, "seal gradients"));
+  sealed_ = next();
+  state_ = State::kSealed;
+  return absl::OkStatus();
+}
+
+absl::Status CommitMachine::VoteSent() {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kSealed, "vote"));
+  state_ = State::kVoted;
+  return absl::OkStatus();
+}
+
+absl::Status CommitMachine::Decide(const StepDecision& decision) {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kVoted, "decide"));
+  if (decision.term() != round_.term() || decision.round() != round_.round() ||
+      !Same(decision.version(), next())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a decision on ", Text(decision.version()), " of round ", decision.round(), " of term ",
+        decision.term(), " is not of ", Text(next()), " of ", Text(round_)));
+  }
+  Remember(decision);
+  state_ = State::kDecided;
+  return absl::OkStatus();
+}
+
+void CommitMachine::Remember(const StepDecision& decision) {
+  if (!decisions_.empty() && Same(decisions_.front().version(), decision.version())) return;
+  decisions_.insert(decisions_.begin(), decision);
+  if (decisions_.size() > 2) decisions_.resize(2);
+}
+
+absl::Status CommitMachine::BeginApply() {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kDecided, "apply"));
+  state_ = State::kApplying;
+  return absl::OkStatus();
+}
+
+absl::Status CommitMachine::EndApply() {
+  MUSTER_RETURN_IF_ERROR(Expect(State::kApplying, "have applied"));
+  applied_ = decisions_.front().version();
+  sealed_.reset();
+  live_ = true;
+  EnterRound();
+  return absl::OkStatus();
+}
+
+void CommitMachine::Lose() {
+  applied_.reset();
+  sealed_.reset();
+  decisions_.clear();
+  joined_.Clear();
+  state_ = State::kHolding;
+}
+
+}  // namespace muster::trainer

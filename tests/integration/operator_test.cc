@@ -147,7 +147,8 @@ TEST_F(OperatorTest, WithoutRoomTheGangWaitsAndSaysWhy) {
   world_.StartOperator();
   world_.CreateJob(kJob);
   ASSERT_TRUE(world_.Until([&] {
-    for (const auto& condition : world_.Job().status.conditions()) {
+    const TrainingJob job = world_.Job();
+    for (const auto& condition : job.status.conditions()) {
       if (condition.type() == "Scheduled" && condition.reason() == "Unschedulable") return true;
     }
     return false;

@@ -138,7 +138,7 @@ void Dump(const std::string& folder, const std::string& precision, const std::st
   Gpt2Config model;
   model.layers = 3;
   model.heads = 4;
-  model.width = 64;
+  model.width = 128;
   model.positions = 64;
   model.vocabulary = kVocabulary;
   model.dropout = 0;

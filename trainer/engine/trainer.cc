@@ -104,6 +104,9 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   }
   LeaveRound();
   if (round_.round() > 0) parts_.timer.Switch(Phase::kRecovery);
+  // The first report after joining covers what led to it, of the rank that reports: of the others'
+  // time nobody was told, and it is not the run's wall time either.
+  if (round_.round() > 0 && !IsFirst()) reported_ = parts_.timer.Totals();
   state_ = State::kHolding;
   round_ = prepare.round();
   rank_ = prepare.rank();
@@ -146,7 +149,6 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
   reporter_.BeginRound(round_);
   state_ = State::kStepping;
   parts_.timer.Switch(Phase::kOther);
-  reported_ = parts_.timer.Totals();
   MUSTER_LOG(INFO, "joined", {"round", round_.round()}, {"rank", rank_},
              {"world_size", world_size_}, {"step", parts_.state.applied()->step()});
 }
@@ -259,6 +261,7 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
       (step % settings_.validate_every == 0 || step == settings_.steps)) {
     MUSTER_ASSIGN_OR_RETURN(const double loss, engine_.Validate(settings_.validate_batches));
     report.set_validation_loss(loss);
+    report.set_unigram_entropy(settings_.unigram_entropy);
   }
   *report.mutable_version() = decision.version();
   report.set_loss(decision.loss());

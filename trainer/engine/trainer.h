@@ -30,6 +30,7 @@ struct TrainerSettings {
   int64_t steps = 0;
   int validate_every = 0;  // steps; 0 never
   int validate_batches = 0;
+  double unigram_entropy = 0;  // of the validation data, nats per token; reported beside its loss
   // At most one of the two is set.
   int64_t save_every_steps = 0;
   absl::Duration save_every = absl::ZeroDuration();

@@ -94,6 +94,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   const v1alpha1::TrainingJobSpec& spec = configure.spec();
   MUSTER_ASSIGN_OR_RETURN(process->config_, ReadRunConfig(spec, configure.local_rank()));
   MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
+  process->config_.settings.unigram_entropy = process->dataset_.unigram_entropy;
   MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options));
   MUSTER_ASSIGN_OR_RETURN(process->state_,
                           TrainingState::Create(std::move(model), process->config_.training));

@@ -1,0 +1,165 @@
+#include "operator/coordinator/agent_registry.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/manual_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::control {
+namespace {
+
+using testing::HasSubstr;
+
+struct FakeStream final : AgentStream {
+  absl::Status Send(const v1alpha1::OperatorMessage& message) override {
+    sent.push_back(message);
+    return absl::OkStatus();
+  }
+  void Close(const absl::Status& reason) override { closed = reason; }
+
+  std::vector<v1alpha1::OperatorMessage> sent;
+  std::optional<absl::Status> closed;
+};
+
+class AgentRegistryTest : public testing::Test {
+ protected:
+  AgentRegistryTest() {
+    registry_.SetLeader();
+    JobRegistration job;
+    job.key = "default/gpt";
+    job.uid = "uid";
+    job.term = 3;
+    job.spec.mutable_workers()->set_count(2);
+    job.incarnations = {1, 2};
+    registry_.Register(job);
+  }
+
+  static v1alpha1::AgentHello Hello(int index, int incarnation) {
+    v1alpha1::AgentHello hello;
+    hello.mutable_worker()->set_namespace_("default");
+    hello.mutable_worker()->set_job("gpt");
+    hello.mutable_worker()->set_job_uid("uid");
+    hello.mutable_worker()->set_index(index);
+    hello.mutable_worker()->set_incarnation(incarnation);
+    hello.mutable_worker()->set_pod_uid("pod");
+    return hello;
+  }
+  static v1alpha1::AgentMessage Exit(int64_t round) {
+    v1alpha1::AgentMessage message;
+    message.mutable_rank_exited()->mutable_round()->set_round(round);
+    message.mutable_rank_exited()->set_exit_code(1);
+    return message;
+  }
+
+  ManualClock clock_;
+  ProgressBoard board_;
+  std::vector<std::string> changes_;
+  AgentRegistry registry_{clock_, &board_, [this](const std::string& k) { changes_.push_back(k); }};
+  std::shared_ptr<FakeStream> stream_ = std::make_shared<FakeStream>();
+};
+
+TEST_F(AgentRegistryTest, WelcomesWithTermAndSpecBeforeAnyOrder) {
+  ASSERT_TRUE(registry_.Attach(Hello(0, 1), stream_).ok());
+  ASSERT_EQ(stream_->sent.size(), 1u);
+  EXPECT_EQ(stream_->sent[0].welcome().term(), 3);
+  EXPECT_EQ(stream_->sent[0].welcome().spec().workers().count(), 2);
+  EXPECT_EQ(changes_, std::vector<std::string>{"default/gpt"});
+  ASSERT_EQ(registry_.Agents("uid").size(), 1u);
+  EXPECT_TRUE(registry_.Agents("uid")[0].attached);
+}
+
+TEST_F(AgentRegistryTest, AStandbyNamesTheLeader) {
+  registry_.SetStandby("leader:9000");
+  EXPECT_EQ(*registry_.Attach(Hello(0, 1), stream_), 0u);
+  EXPECT_EQ(stream_->sent[0].not_leader().address(), "leader:9000");
+  EXPECT_TRUE(registry_.Agents("uid").empty());
+}
+
+TEST_F(AgentRegistryTest, RefusesWithTheReason) {
+  v1alpha1::AgentHello unknown = Hello(0, 1);
+  unknown.mutable_worker()->set_job_uid("other");
+  EXPECT_EQ(registry_.Attach(unknown, stream_).status().code(), absl::StatusCode::kUnavailable);
+  const absl::Status old = registry_.Attach(Hello(1, 1), stream_).status();
+  EXPECT_EQ(old.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(old.message(),
+              HasSubstr("default/gpt worker 1 incarnation 1 was replaced by incarnation 2"));
+  EXPECT_EQ(registry_.Attach(Hello(-1, 1), stream_).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(registry_.attached(), 0);
+}
+
+TEST_F(AgentRegistryTest, ANewerIncarnationSupersedesAndForgets) {
+  const auto first = registry_.Attach(Hello(0, 1), stream_);
+  ASSERT_TRUE(first.ok());
+  registry_.Receive(*first, Exit(1));
+  auto second = std::make_shared<FakeStream>();
+  ASSERT_TRUE(registry_.Attach(Hello(0, 2), second).ok());
+  ASSERT_TRUE(stream_->closed.has_value());
+  EXPECT_EQ(stream_->closed->code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(registry_.Agents("uid")[0].exits.empty());
+  // The zombie's words and its end change nothing.
+  registry_.Receive(*first, Exit(2));
+  registry_.Detach(*first);
+  EXPECT_TRUE(registry_.Agents("uid")[0].exits.empty());
+  EXPECT_TRUE(registry_.Agents("uid")[0].attached);
+  EXPECT_EQ(registry_.Attach(Hello(0, 1), stream_).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(AgentRegistryTest, OrdersGoToThatPodOnly) {
+  ASSERT_TRUE(registry_.Attach(Hello(0, 1), stream_).ok());
+  v1alpha1::OperatorMessage order;
+  order.mutable_stop();
+  EXPECT_TRUE(registry_.SendOrder({"uid", 0, 1, "pod"}, order).ok());
+  EXPECT_TRUE(stream_->sent.back().has_stop());
+  EXPECT_TRUE(absl::IsUnavailable(registry_.SendOrder({"uid", 0, 2, "pod"}, order)));
+  EXPECT_TRUE(absl::IsUnavailable(registry_.SendOrder({"uid", 0, 1, "other"}, order)));
+  EXPECT_TRUE(absl::IsUnavailable(registry_.SendOrder({"uid", 1, 1, "pod"}, order)));
+}
+
+TEST_F(AgentRegistryTest, ReportsOutliveTheStreamOfOneIncarnation) {
+  const auto first = registry_.Attach(Hello(0, 1), stream_);
+  registry_.Receive(*first, Exit(4));
+  registry_.Receive(*first, Exit(4));  // sent again
+  clock_.Advance(absl::Seconds(1));
+  registry_.Detach(*first);
+  AgentState state = registry_.Agents("uid")[0];
+  EXPECT_FALSE(state.attached);
+  EXPECT_EQ(state.detached_at, clock_.Monotonic());
+  EXPECT_EQ(state.exits.size(), 1u);
+  const auto again = registry_.Attach(Hello(0, 1), std::make_shared<FakeStream>());
+  EXPECT_GT(registry_.Agents("uid")[0].session, state.session);
+  EXPECT_EQ(registry_.Agents("uid")[0].exits.size(), 1u);
+  registry_.DropFailuresBefore("uid", 4);
+  EXPECT_EQ(registry_.Agents("uid")[0].exits.size(), 1u);
+  registry_.DropFailuresBefore("uid", 5);
+  EXPECT_TRUE(registry_.Agents("uid")[0].exits.empty());
+}
+
+TEST_F(AgentRegistryTest, StepsAndHeartbeatsDoNotWakeTheController) {
+  const auto id = registry_.Attach(Hello(0, 1), stream_);
+  changes_.clear();
+  v1alpha1::AgentMessage message;
+  message.mutable_heartbeat();
+  registry_.Receive(*id, message);
+  auto& step = *message.mutable_steps()->add_steps();
+  step.mutable_version()->set_step(1);
+  registry_.Receive(*id, message);
+  EXPECT_TRUE(changes_.empty());
+  EXPECT_EQ(board_.Snapshot("uid").steps_seen, 1);
+  registry_.Receive(*id, Exit(1));
+  EXPECT_EQ(changes_.size(), 1u);
+}
+
+TEST_F(AgentRegistryTest, AJobThatIsGoneClosesItsStreams) {
+  ASSERT_TRUE(registry_.Attach(Hello(0, 1), stream_).ok());
+  registry_.Unregister("uid");
+  EXPECT_EQ(stream_->closed->code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(registry_.attached(), 0);
+}
+
+}  // namespace
+}  // namespace muster::control

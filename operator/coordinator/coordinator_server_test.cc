@@ -1,0 +1,177 @@
+#include "operator/coordinator/coordinator_server.h"
+
+#include <fcntl.h>
+#include <grpcpp/grpcpp.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
+
+namespace muster::control {
+namespace {
+
+using testing::HasSubstr;
+
+class CoordinatorServerTest : public testing::Test {
+ protected:
+  CoordinatorServerTest() {
+    char folder[] = "/tmp/muster-coordinator-XXXXXX";
+    folder_ = ::mkdtemp(folder);
+    path_ = folder_ + "/run/c.sock";
+    JobRegistration job;
+    job.key = "default/gpt";
+    job.uid = "uid";
+    job.term = 5;
+    registry_.SetLeader();
+    registry_.Register(job);
+  }
+  ~CoordinatorServerTest() override {
+    server_.reset();
+    ::unlink(path_.c_str());
+    ::rmdir((folder_ + "/run").c_str());
+    ::rmdir(folder_.c_str());
+  }
+
+  void Start(const std::string& address) {
+    auto started = CoordinatorServer::Start({address}, registry_);
+    ASSERT_TRUE(started.ok()) << started.status();
+    server_ = *std::move(started);
+    stub_ = v1alpha1::Coordinator::NewStub(
+        grpc::CreateChannel(server_->addresses()[0], grpc::InsecureChannelCredentials()));
+  }
+  static v1alpha1::AgentMessage Hello(int incarnation) {
+    v1alpha1::AgentMessage message;
+    auto& worker = *message.mutable_hello()->mutable_worker();
+    worker.set_job("gpt");
+    worker.set_job_uid("uid");
+    worker.set_incarnation(incarnation);
+    worker.set_pod_uid("pod");
+    return message;
+  }
+
+  std::string folder_;
+  std::string path_;
+  AgentRegistry registry_{Clock::Real(), nullptr, [](const std::string&) {}};
+  std::unique_ptr<CoordinatorServer> server_;
+  std::unique_ptr<v1alpha1::Coordinator::Stub> stub_;
+};
+
+TEST_F(CoordinatorServerTest, ServesAStreamOverAPrivateUnixSocket) {
+  Start("unix:" + path_);
+  struct stat info;
+  ASSERT_EQ(::stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  ASSERT_EQ(::stat((folder_ + "/run").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+
+  grpc::ClientContext context;
+  auto stream = stub_->Attach(&context);
+  ASSERT_TRUE(stream->Write(Hello(1)));
+  v1alpha1::OperatorMessage message;
+  ASSERT_TRUE(stream->Read(&message));
+  EXPECT_EQ(message.welcome().term(), 5);
+  v1alpha1::OperatorMessage order;
+  order.mutable_prepare()->set_membership("hash");
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(registry_.SendOrder({"uid", 0, 1, "pod"}, order).ok());
+    ASSERT_TRUE(stream->Read(&message));
+    EXPECT_EQ(message.prepare().membership(), "hash");
+  }
+  stream->WritesDone();
+  while (stream->Read(&message)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(registry_.attached(), 0);
+}
+
+TEST_F(CoordinatorServerTest, ServesTcpOnAFreePort) {
+  Start("127.0.0.1:0");
+  EXPECT_NE(server_->addresses()[0], "127.0.0.1:0");
+  grpc::ClientContext context;
+  auto stream = stub_->Attach(&context);
+  ASSERT_TRUE(stream->Write(Hello(1)));
+  v1alpha1::OperatorMessage message;
+  EXPECT_TRUE(stream->Read(&message));
+  context.TryCancel();
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(CoordinatorServerTest, RefusesAStreamThatDoesNotBeginWithHello) {
+  Start("unix:" + path_);
+  grpc::ClientContext context;
+  auto stream = stub_->Attach(&context);
+  v1alpha1::AgentMessage heartbeat;
+  heartbeat.mutable_heartbeat();
+  ASSERT_TRUE(stream->Write(heartbeat));
+  v1alpha1::OperatorMessage message;
+  EXPECT_FALSE(stream->Read(&message));
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("must be AgentHello"));
+}
+
+TEST_F(CoordinatorServerTest, AStandbySaysSoAndEndsTheStream) {
+  registry_.SetStandby("leader:1");
+  Start("unix:" + path_);
+  grpc::ClientContext context;
+  auto stream = stub_->Attach(&context);
+  ASSERT_TRUE(stream->Write(Hello(1)));
+  v1alpha1::OperatorMessage message;
+  ASSERT_TRUE(stream->Read(&message));
+  EXPECT_EQ(message.not_leader().address(), "leader:1");
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(CoordinatorServerTest, APeerThatDoesNotReadIsCutOff) {
+  Start("unix:" + path_);
+  grpc::ClientContext context;
+  auto stream = stub_->Attach(&context);
+  ASSERT_TRUE(stream->Write(Hello(1)));
+  v1alpha1::OperatorMessage message;
+  ASSERT_TRUE(stream->Read(&message));
+  v1alpha1::OperatorMessage large;
+  large.mutable_prepare()->set_membership(std::string(1 << 20, 'x'));
+  absl::Status status;
+  for (int i = 0; i < 1000 && status.ok(); ++i) {
+    status = registry_.SendOrder({"uid", 0, 1, "pod"}, large);
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  while (stream->Read(&message)) {
+  }
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(CoordinatorServerTest, RefusesASocketInUseAndReplacesAStaleOne) {
+  Start("unix:" + path_);
+  const auto second = CoordinatorServer::Start({"unix:" + path_}, registry_);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(second.status().message(), HasSubstr("another operator answers on"));
+  server_.reset();
+  // As a killed process leaves it: a socket file that nobody answers on.
+  const int fd = ::open(path_.c_str(), O_CREAT | O_WRONLY, 0600);
+  ::close(fd);
+  Start("unix:" + path_);
+}
+
+TEST_F(CoordinatorServerTest, ATakenPortAndALongPathAreNamed) {
+  Start("127.0.0.1:0");
+  const auto taken = CoordinatorServer::Start({server_->addresses()[0]}, registry_);
+  EXPECT_EQ(taken.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(taken.status().message(), HasSubstr(server_->addresses()[0]));
+  const auto too_long =
+      CoordinatorServer::Start({"unix:" + folder_ + "/run/" + std::string(120, 'x')}, registry_);
+  EXPECT_EQ(too_long.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(too_long.status().message(), HasSubstr("is longer than 107 bytes"));
+}
+
+}  // namespace
+}  // namespace muster::control

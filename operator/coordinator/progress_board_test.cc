@@ -1,0 +1,87 @@
+#include "operator/coordinator/progress_board.h"
+
+#include "gtest/gtest.h"
+
+namespace muster::control {
+namespace {
+
+v1alpha1::StepReports Steps(int64_t round, int64_t from, int64_t to, double loss = 1.0) {
+  v1alpha1::StepReports reports;
+  reports.mutable_round()->set_round(round);
+  for (int64_t step = from; step <= to; ++step) {
+    auto& report = *reports.add_steps();
+    report.mutable_version()->set_step(step);
+    report.set_loss(loss / static_cast<double>(step));
+    report.set_tokens(1000);
+    report.set_applied(true);
+    report.set_finished_at_us(step * 100'000);
+  }
+  return reports;
+}
+
+TEST(ProgressBoardTest, RemembersStepsAndSpeed) {
+  ProgressBoard board;
+  board.RecordSteps("uid", Steps(1, 1, 11));
+  const ProgressSnapshot snapshot = board.Snapshot("uid");
+  EXPECT_EQ(snapshot.last_step->version().step(), 11);
+  EXPECT_DOUBLE_EQ(snapshot.tokens_per_second, 10'000);
+  EXPECT_DOUBLE_EQ(snapshot.steps_per_second, 10);
+  EXPECT_DOUBLE_EQ(*snapshot.best_loss, 1.0 / 11);
+  ASSERT_EQ(board.StepsSince("uid", 8, 100).size(), 3u);
+  EXPECT_EQ(board.StepsSince("uid", 8, 2).back().version().step(), 10);
+  EXPECT_TRUE(board.StepsSince("other", 0, 10).empty());
+}
+
+TEST(ProgressBoardTest, StepsSentAgainCountOnce) {
+  ProgressBoard board;
+  board.RecordSteps("uid", Steps(1, 1, 10));
+  board.RecordSteps("uid", Steps(1, 6, 12));
+  EXPECT_EQ(board.Snapshot("uid").steps_seen, 12);
+  EXPECT_EQ(board.StepsSince("uid", 0, 100).size(), 12u);
+}
+
+TEST(ProgressBoardTest, ANewRoundTakesBackTheStepsItRedoes) {
+  ProgressBoard board;
+  board.RecordSteps("uid", Steps(1, 1, 10));
+  board.RecordSteps("uid", Steps(2, 8, 9, 50.0));
+  const auto steps = board.StepsSince("uid", 0, 100);
+  ASSERT_EQ(steps.size(), 9u);
+  EXPECT_DOUBLE_EQ(steps[7].loss(), 50.0 / 8);
+  EXPECT_EQ(board.Curve("uid").back().step, 9);
+}
+
+TEST(ProgressBoardTest, AReportOfASupersededRoundIsDropped) {
+  ProgressBoard board;
+  board.RecordSteps("uid", Steps(2, 1, 3));
+  board.RecordSteps("uid", Steps(1, 4, 9));
+  EXPECT_EQ(board.Snapshot("uid").last_step->version().step(), 3);
+}
+
+TEST(ProgressBoardTest, StaysBoundedAndKeepsTheWholeRunsShape) {
+  ProgressBoard board;
+  for (int64_t step = 1; step <= 20'000; step += 100) {
+    board.RecordSteps("uid", Steps(1, step, step + 99));
+  }
+  EXPECT_EQ(board.StepsSince("uid", 0, 1 << 20).size(), ProgressBoard::kRecentSteps);
+  const auto curve = board.Curve("uid");
+  EXPECT_LE(curve.size(), ProgressBoard::kCurvePoints);
+  EXPECT_GE(curve.size(), ProgressBoard::kCurvePoints / 4);
+  EXPECT_LT(curve.front().step, 100);
+  EXPECT_GT(curve.back().step, 19'900);
+}
+
+TEST(ProgressBoardTest, AWrittenCheckpointClearsTheFailureBeforeIt) {
+  ProgressBoard board;
+  v1alpha1::CheckpointReport report;
+  report.set_phase(v1alpha1::CheckpointReport::FAILED);
+  report.set_error("disk full");
+  board.RecordCheckpoint("uid", report);
+  EXPECT_EQ(board.Snapshot("uid").last_failed->error(), "disk full");
+  report.set_phase(v1alpha1::CheckpointReport::WRITTEN);
+  board.RecordCheckpoint("uid", report);
+  EXPECT_FALSE(board.Snapshot("uid").last_failed.has_value());
+  EXPECT_TRUE(board.Snapshot("uid").last_written.has_value());
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,119 @@
+#include "operator/runtime/pod_builder.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/object_meta.h"
+
+namespace muster::control {
+namespace {
+
+using testing::HasSubstr;
+
+TrainingJob Job(const std::string& template_json, bool trainer) {
+  TrainingJob job;
+  job.ns = "team";
+  job.name = "gpt";
+  job.uid = "job-uid";
+  if (!template_json.empty()) job.spec.mutable_template_()->set_raw(template_json);
+  if (trainer) job.spec.mutable_trainer();
+  return job;
+}
+
+CreatePod Create() {
+  CreatePod create;
+  create.name = "gpt-1-3";
+  create.index = 1;
+  create.incarnation = 3;
+  create.ranks = 2;
+  create.labels = {{"muster.dev/job", "gpt"}, {"muster.dev/index", "1"}};
+  create.env = {{"MUSTER_JOB", "gpt"}, {"MUSTER_RANKS", "2"}};
+  return create;
+}
+
+const PodBuilderOptions kOptions{"unix:/run/c.sock", "muster-agent"};
+
+std::string EnvOf(const Json& container, const std::string& name) {
+  std::string value = "absent";
+  for (const Json& entry : container["env"]) {
+    if (kube::StringAt(entry, {"name"}) != name) continue;
+    EXPECT_EQ(value, "absent") << name << " is set twice";
+    value = kube::StringAt(entry, {"value"});
+  }
+  return value;
+}
+
+TEST(PodBuilderTest, MakesAWorkerFromNothing) {
+  const auto pod = BuildPod(Job("", true), Create(), kOptions);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_EQ(kube::NameOf(*pod), "gpt-1-3");
+  EXPECT_EQ(kube::NamespaceOf(*pod), "team");
+  EXPECT_EQ(kube::ControllerOf(*pod)->uid, "job-uid");
+  EXPECT_EQ((*pod)["spec"]["restartPolicy"], "Never");
+  EXPECT_EQ((*pod)["spec"]["schedulerName"], "muster");
+  const Json& worker = (*pod)["spec"]["containers"][0];
+  EXPECT_EQ(worker["image"], "muster-agent");
+  EXPECT_EQ(worker["command"], (Json{"muster-agent", "worker"}));
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR"), "unix:/run/c.sock");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_RANKS"), "2");
+}
+
+TEST(PodBuilderTest, KeepsWhatIsTheUsersAndWinsWhereBothSpeak) {
+  const std::string given = R"({
+    "metadata": {"labels": {"team": "a", "muster.dev/job": "forged"}, "annotations": {"n": "1"}},
+    "spec": {"restartPolicy": "Always", "nodeName": "pinned", "volumes": [{"name": "data"}],
+      "containers": [
+        {"name": "sidecar", "image": "log"},
+        {"name": "worker", "image": "mine", "command": ["x"], "args": ["y"],
+         "resources": {"requests": {"cpu": "2"}}, "volumeMounts": [{"name": "data"}],
+         "env": [{"name": "GREETING", "value": "hi"}, {"name": "MUSTER_JOB", "value": "forged"}]}
+      ]}})";
+  const auto pod = BuildPod(Job(given, true), Create(), kOptions);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_EQ(kube::LabelOf(*pod, "team"), "a");
+  EXPECT_EQ(kube::LabelOf(*pod, "muster.dev/job"), "gpt");
+  EXPECT_EQ(kube::AnnotationOf(*pod, "n"), "1");
+  const Json& spec = (*pod)["spec"];
+  EXPECT_EQ(spec["restartPolicy"], "Never");
+  EXPECT_FALSE(spec.contains("nodeName"));
+  EXPECT_EQ(spec["volumes"][0]["name"], "data");
+  EXPECT_EQ(spec["containers"][0]["image"], "log");
+  const Json& worker = spec["containers"][1];
+  EXPECT_EQ(worker["image"], "muster-agent");
+  EXPECT_FALSE(worker.contains("args"));
+  EXPECT_EQ(worker["resources"]["requests"]["cpu"], "2");
+  EXPECT_EQ(worker["volumeMounts"][0]["name"], "data");
+  EXPECT_EQ(EnvOf(worker, "GREETING"), "hi");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_JOB"), "gpt");
+}
+
+TEST(PodBuilderTest, AJobOfItsOwnProgramKeepsItsImage) {
+  const auto pod = BuildPod(
+      Job(R"({"spec": {"containers": [{"name": "worker", "image": "mine", "command": ["x"]}]}})",
+          false),
+      Create(), kOptions);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  const Json& worker = (*pod)["spec"]["containers"][0];
+  EXPECT_EQ(worker["image"], "mine");
+  EXPECT_EQ(worker["command"], (Json{"muster-agent", "worker"}));
+}
+
+TEST(PodBuilderTest, AsksForGpusUnlessTheUserDid) {
+  CreatePod create = Create();
+  create.gpus = 8;
+  auto pod = BuildPod(Job("", true), create, kOptions);
+  EXPECT_EQ((*pod)["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"], "8");
+  pod = BuildPod(Job(R"({"spec": {"containers": [{"name": "worker",
+                      "resources": {"limits": {"nvidia.com/gpu": 4}}}]}})",
+                     true),
+                 create, kOptions);
+  EXPECT_EQ((*pod)["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"], 4);
+}
+
+TEST(PodBuilderTest, RefusesATemplateThatIsNoObject) {
+  const auto pod = BuildPod(Job("[]", true), Create(), kOptions);
+  EXPECT_EQ(pod.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(pod.status().message(), HasSubstr("spec.template must be an object"));
+}
+
+}  // namespace
+}  // namespace muster::control

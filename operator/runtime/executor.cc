@@ -80,6 +80,11 @@ absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Writ
       }
     }
     if (!stored.ok()) {
+      // Retried for ever; the template's author must be able to see why.
+      events_.Record(
+          {job.ns, job.name}, job.uid,
+          {Event::Type::kWarning, "FailedCreate",
+           absl::StrCat("pod ", create.name, ": ", std::string(stored.status().message()))});
       return kube::Annotate(stored.status(), absl::StrCat("create pod ", create.name));
     }
     Raise(written.pod_version, *stored);

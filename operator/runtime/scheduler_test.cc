@@ -1,0 +1,197 @@
+#include "operator/runtime/scheduler.h"
+
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/manual_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/faulty_api.h"
+#include "operator/kube/memory_api.h"
+#include "operator/kube/reflector.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+namespace {
+
+using testing::HasSubstr;
+
+class SchedulerTest : public testing::Test {
+ protected:
+  SchedulerTest() {
+    kube::MemoryApiOptions options;
+    options.random = [engine = std::mt19937_64(3)]() mutable { return engine(); };
+    memory_ = kube::MemoryApi::Open(clock_, std::move(options)).value();
+    api_ = std::make_unique<kube::FaultyApi>(*memory_, kube::FaultPolicy{});
+    scheduler_ = std::make_unique<Scheduler>(
+        *api_, jobs_, pods_, nodes_, [this](const std::string& key) { told_.push_back(key); });
+  }
+
+  void AddNode(const std::string& name, int gpus) {
+    Json node = kube::NewObject(kube::kNodes, {"", name});
+    node = memory_->Create(kube::kNodes, node).value();
+    node["status"] = {
+        {"allocatable",
+         {{"cpu", "8"}, {"memory", "8Gi"}, {"pods", "10"}, {"nvidia.com/gpu", absl::StrCat(gpus)}}},
+        {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
+    ASSERT_TRUE(memory_->UpdateStatus(kube::kNodes, node).ok());
+  }
+  void AddJob(const std::string& name, int count, int min) {
+    Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
+    job["spec"] = {{"workers", {{"count", count}, {"min", min}, {"gpus", 1}}}};
+    const Json stored = memory_->Create(kube::kTrainingJobs, job).value();
+    owner_ = kube::ControllerReferenceTo(kube::kTrainingJobs, stored);
+  }
+  void AddPod(const std::string& job, int index) {
+    Json pod = kube::NewObject(kube::kPods, {"default", absl::StrCat(job, "-", index, "-1")});
+    kube::SetLabel(pod, "muster.dev/job", job);
+    kube::SetLabel(pod, "muster.dev/index", absl::StrCat(index));
+    kube::SetLabel(pod, "muster.dev/incarnation", "1");
+    kube::SetOwners(pod, {owner_});
+    pod["spec"] = {{"schedulerName", "muster"},
+                   {"containers",
+                    {{{"name", "worker"},
+                      {"image", "x"},
+                      {"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}}}};
+    const auto stored = memory_->Create(kube::kPods, pod);
+    ASSERT_TRUE(stored.ok()) << stored.status();
+  }
+  void Sync() {
+    for (auto* reflector : {&jobs_reflector_, &pods_reflector_, &nodes_reflector_}) {
+      if (*reflector == nullptr) continue;
+      while ((*reflector)->RunOnce(absl::ZeroDuration()) > 0) {
+      }
+    }
+  }
+  int RunOnce() {
+    if (jobs_reflector_ == nullptr) {
+      jobs_reflector_ = Reflect(kube::kTrainingJobs, jobs_);
+      pods_reflector_ = Reflect(kube::kPods, pods_);
+      nodes_reflector_ = Reflect(kube::kNodes, nodes_);
+    }
+    Sync();
+    const int bound = scheduler_->RunOnce();
+    return bound;
+  }
+  std::unique_ptr<kube::Reflector> Reflect(const kube::ResourceType& type,
+                                           kube::ReflectorSink& sink) {
+    return std::make_unique<kube::Reflector>(*memory_, type, kube::ReflectorOptions{}, sink,
+                                             clock_);
+  }
+  std::string NodeOf(const std::string& pod) {
+    return kube::StringAt(memory_->Get(kube::kPods, {"default", pod}).value(),
+                          {"spec", "nodeName"});
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<kube::MemoryApi> memory_;
+  std::unique_ptr<kube::FaultyApi> api_;
+  JobCache jobs_{ParseTrainingJob};
+  PodCache pods_{ParsePodRecord};
+  NodeCache nodes_{ParseNodeRecord};
+  std::unique_ptr<kube::Reflector> jobs_reflector_, pods_reflector_, nodes_reflector_;
+  std::unique_ptr<Scheduler> scheduler_;
+  kube::OwnerReference owner_;
+  std::vector<std::string> told_;
+};
+
+TEST_F(SchedulerTest, BindsTheWholeGang) {
+  AddNode("a", 1);
+  AddNode("b", 1);
+  AddJob("gpt", 2, 2);
+  AddPod("gpt", 0);
+  AddPod("gpt", 1);
+  EXPECT_EQ(RunOnce(), 2);
+  EXPECT_EQ((std::set<std::string>{NodeOf("gpt-0-1"), NodeOf("gpt-1-1")}),
+            (std::set<std::string>{"a", "b"}));
+  EXPECT_EQ(RunOnce(), 0);
+}
+
+TEST_F(SchedulerTest, BindsNothingWhenTheGangDoesNotFitAndSaysWhy) {
+  AddNode("a", 1);
+  AddJob("gpt", 2, 2);
+  AddPod("gpt", 0);
+  AddPod("gpt", 1);
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(NodeOf("gpt-0-1"), "");
+  const auto record = ParsePodRecord(memory_->Get(kube::kPods, {"default", "gpt-0-1"}).value());
+  EXPECT_FALSE(record->unscheduled_message.empty());
+  EXPECT_EQ(scheduler_->Verdict(owner_.uid).sentence, record->unscheduled_message);
+  EXPECT_EQ(told_, std::vector<std::string>{"default/gpt"});
+  // The same verdict is neither written nor told again.
+  const int64_t writes = api_->calls(kube::Verb::kUpdateStatus);
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(api_->calls(kube::Verb::kUpdateStatus), writes);
+  EXPECT_EQ(told_.size(), 1u);
+  AddNode("b", 1);
+  EXPECT_EQ(RunOnce(), 2);
+  EXPECT_EQ(scheduler_->Verdict(owner_.uid).reason, "");
+  EXPECT_EQ(told_.size(), 2u);
+}
+
+TEST_F(SchedulerTest, WaitsUntilEveryPodOfAStartingGangIsThere) {
+  AddNode("a", 4);
+  AddJob("gpt", 2, 1);
+  AddPod("gpt", 0);
+  EXPECT_EQ(RunOnce(), 0);
+  AddPod("gpt", 1);
+  EXPECT_EQ(RunOnce(), 2);
+}
+
+TEST_F(SchedulerTest, AnElasticGangStartsWithWhatFits) {
+  AddNode("a", 1);
+  AddJob("gpt", 2, 1);
+  AddPod("gpt", 0);
+  AddPod("gpt", 1);
+  EXPECT_EQ(RunOnce(), 1);
+  EXPECT_EQ(NodeOf("gpt-0-1"), "a");
+  EXPECT_EQ(NodeOf("gpt-1-1"), "");
+}
+
+TEST_F(SchedulerTest, NeverPromisesAGpuTwiceBeforeTheCacheShowsTheBind) {
+  AddNode("a", 1);
+  AddJob("one", 1, 1);
+  AddPod("one", 0);
+  ASSERT_EQ(RunOnce(), 1);
+  AddJob("two", 1, 1);
+  AddPod("two", 0);
+  // The cache sees the new pod, but not yet that the first was bound.
+  const auto two = memory_->Get(kube::kPods, {"default", "two-0-1"}).value();
+  const auto job = memory_->Get(kube::kTrainingJobs, {"default", "two"}).value();
+  pods_.Upsert(two, kube::ParseResourceVersion(kube::ResourceVersionOf(two)).value());
+  jobs_.Upsert(job, kube::ParseResourceVersion(kube::ResourceVersionOf(job)).value());
+  EXPECT_EQ(scheduler_->RunOnce(), 0);
+  EXPECT_EQ(NodeOf("two-0-1"), "");
+}
+
+TEST_F(SchedulerTest, AFailedBindIsTriedAgain) {
+  AddNode("a", 2);
+  AddJob("gpt", 2, 2);
+  AddPod("gpt", 0);
+  AddPod("gpt", 1);
+  api_->FailNext(kube::Verb::kBind, absl::UnavailableError("gone for a moment"));
+  EXPECT_EQ(RunOnce(), 1);
+  EXPECT_EQ(RunOnce(), 1);
+  EXPECT_EQ(NodeOf("gpt-0-1"), "a");
+  EXPECT_EQ(NodeOf("gpt-1-1"), "a");
+}
+
+TEST_F(SchedulerTest, LeavesOtherSchedulersPodsAloneButCountsThem) {
+  AddNode("a", 1);
+  Json other = kube::NewObject(kube::kPods, {"default", "other"});
+  other["spec"] = {
+      {"nodeName", "a"},
+      {"containers",
+       {{{"name", "c"}, {"image", "x"}, {"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}}}};
+  ASSERT_TRUE(memory_->Create(kube::kPods, other).ok());
+  AddJob("gpt", 1, 1);
+  AddPod("gpt", 0);
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(NodeOf("gpt-0-1"), "");
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -73,7 +73,8 @@ class Muster:
         found = []
         for pod in sorted((self.folder / "state/bench/pods").iterdir()):
             agent = json.loads((pod / "process.json").read_text())["pid"]
-            found += [int(p) for p in pathlib.Path(f"/proc/{agent}/task/{agent}/children").read_text().split()]
+            for thread in pathlib.Path(f"/proc/{agent}/task").glob("*/children"):
+                found += [int(p) for p in thread.read_text().split()]
         return found
 
     def stop(self):

@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -24,14 +23,15 @@ namespace {
 // Between two looks at something that sends no signal.
 constexpr int kLookMillis = 10;
 
+// Children are listed under the thread that started them.
 std::vector<pid_t> ChildrenOf(pid_t parent) {
   std::vector<pid_t> children;
-  const auto text = ReadFile(
-      FileSystem(), absl::StrCat("/proc/", parent, "/task/", parent, "/children"), 1 << 16);
-  if (!text.ok()) return children;
-  for (const absl::string_view word : absl::StrSplit(*text, ' ', absl::SkipWhitespace())) {
-    int pid = 0;
-    if (absl::SimpleAtoi(word, &pid)) children.push_back(pid);
+  const std::string tasks = absl::StrCat("/proc/", parent, "/task");
+  const auto threads = FileSystem().List(tasks);
+  if (!threads.ok()) return children;
+  for (const DirectoryEntry& thread : *threads) {
+    std::ifstream file(absl::StrCat(tasks, "/", thread.name, "/children"));
+    for (pid_t pid = 0; file >> pid;) children.push_back(pid);
   }
   return children;
 }

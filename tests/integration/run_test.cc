@@ -123,7 +123,10 @@ TEST(RunTest, ABadManifestStartsNothing) {
                     absl::StrReplaceAll(Manifest(10), {{"globalBatch: 4", "globalBatch: 5"}}));
   ASSERT_TRUE(run->Start().ok());
   EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitBadInput);
-  EXPECT_THAT(run->Output(), HasSubstr("manifest.yaml:10: spec.trainer.train.globalBatch: must be a multiple of microBatch"));
+  EXPECT_THAT(
+      run->Output(),
+      HasSubstr(
+          "manifest.yaml:10: spec.trainer.train.globalBatch: must be a multiple of microBatch"));
   EXPECT_FALSE(Exists(FileSystem(), run->folder() + "/state/small"));
 }
 

@@ -88,17 +88,19 @@ class SvgCurve {
     return out;
   }
 
-  // At most two points per pixel column, so that a long run stays a small file.
-  std::string Training(double smoothing) const {
+  // Each point the mean of its neighbours, `half_window` to either side. At most two points per
+  // pixel column, so that a long run stays a small file.
+  std::string Training(size_t half_window) const {
+    std::vector<double> sums(points_.size() + 1, 0);
+    for (size_t i = 0; i < points_.size(); ++i) sums[i + 1] = sums[i] + points_[i].loss;
     std::string path;
-    double average = points_[0].loss;
     const size_t stride = std::max<size_t>(1, points_.size() / static_cast<size_t>(2 * kWidth));
     for (size_t i = 0; i < points_.size(); ++i) {
-      average += (points_[i].loss - average) * (1 - smoothing);
-      if (i % stride == 0 || i + 1 == points_.size()) {
-        absl::StrAppendFormat(&path, "%s%.1f,%.1f", path.empty() ? "M" : "L", X(points_[i].step),
-                              Y(average));
-      }
+      if (i % stride != 0 && i + 1 != points_.size()) continue;
+      const size_t reach = std::min({half_window, i, points_.size() - 1 - i});
+      const double mean = (sums[i + reach + 1] - sums[i - reach]) / (2.0 * reach + 1.0);
+      absl::StrAppendFormat(&path, "%s%.1f,%.1f", path.empty() ? "M" : "L", X(points_[i].step),
+                            Y(mean));
     }
     return path;
   }
@@ -162,7 +164,8 @@ std::string LossCurveSvg(std::vector<LossPoint> points, absl::string_view title,
   }
   absl::StrAppend(&out, "<path d='", curve.Training(0),
                   "' fill='none' stroke='#1f6feb' stroke-opacity='0.3'/>\n<path d='",
-                  curve.Training(0.95), "' fill='none' stroke='#1f6feb' stroke-width='2'/>\n");
+                  curve.Training(points.size() / 60 + 1),
+                  "' fill='none' stroke='#1f6feb' stroke-width='2'/>\n");
   if (!validation.empty()) {
     absl::StrAppend(&out, "<path d='", validation,
                     "' fill='none' stroke='#c2410c' stroke-width='2'/>\n");

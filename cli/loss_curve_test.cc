@@ -28,6 +28,15 @@ TEST(LossCurveSvg, DrawsTrainingValidationAndFloor) {
   EXPECT_THAT(svg, HasSubstr("stroke-dasharray"));
 }
 
+TEST(LossCurveSvg, TheSmoothedLineDoesNotLagBehindTheLoss) {
+  // Both lines of a straight fall are the same line, so its last point stands twice.
+  const std::string svg = LossCurveSvg(Falling(240), "t");
+  const size_t first = svg.find("L836.0,");
+  ASSERT_NE(first, std::string::npos);
+  const std::string last_point = svg.substr(first, svg.find('\'', first) - first);
+  EXPECT_NE(svg.find(last_point, first + 1), std::string::npos) << last_point;
+}
+
 TEST(LossCurveSvg, LeavesOutWhatIsNotFinite) {
   std::vector<LossPoint> points = Falling(3);
   points.push_back({4, std::nan(""), std::nullopt});

@@ -47,10 +47,14 @@ class Explorer {
       const CommitWorld::Action action = top.actions[top.next++];
       CommitWorld world = top.world;
       std::string broken = world.Do(action);
-      std::vector<CommitWorld::Action> actions = world.Actions();
-      if (broken.empty() && actions.empty()) {
-        broken = world.CheckEnd();
-        ++found_.ends;
+      std::vector<CommitWorld::Action> actions;
+      if (broken.empty()) {
+        if (!Visit(world)) continue;
+        actions = world.Actions();
+        if (actions.empty()) {
+          broken = world.CheckEnd();
+          ++found_.ends;
+        }
       }
       if (!broken.empty()) {
         found_.broken = broken + "\nafter:";
@@ -63,7 +67,7 @@ class Explorer {
         found_.cut = true;
         break;
       }
-      if (Visit(world)) stack.push_back({std::move(world), std::move(actions)});
+      stack.push_back({std::move(world), std::move(actions)});
     }
     return found_;
   }
@@ -95,7 +99,7 @@ struct Case {
 // MUSTER_EXPLORE_LIMIT: worlds per case; 0 for all there are.
 int64_t Limit() {
   const char* text = std::getenv("MUSTER_EXPLORE_LIMIT");
-  const int64_t limit = text == nullptr ? 300000 : std::atoll(text);
+  const int64_t limit = text == nullptr ? 120000 : std::atoll(text);
   return limit == 0 ? INT64_MAX : limit;
 }
 
@@ -128,6 +132,49 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"FourRanksZombie", 4, 1, {.partitions = 1}},
         Case{"FourRanksTwoDie", 4, 2, {.deaths = 2}}),
     [](const auto& info) { return info.param.name; });
+
+// Wrong operators, each of which breaks a promise that the exploration must notice.
+v1alpha1::ResumePoint NeverRelays(const std::vector<v1alpha1::RankPosition>& positions,
+                                  int64_t round) {
+  std::vector<v1alpha1::RankPosition> blind = positions;
+  for (v1alpha1::RankPosition& position : blind) {
+    position.clear_decisions();
+    if (position.has_sealed()) position.clear_applied();
+  }
+  return CommitWorld::Decide(blind, round);
+}
+v1alpha1::ResumePoint ReusesAttempts(const std::vector<v1alpha1::RankPosition>& positions,
+                                     int64_t round) {
+  v1alpha1::ResumePoint point = CommitWorld::Decide(positions, round);
+  point.set_next_attempt(1);
+  return point;
+}
+v1alpha1::ResumePoint ForgetsWhoWasMissed(const std::vector<v1alpha1::RankPosition>& positions,
+                                          int64_t round) {
+  std::vector<v1alpha1::RankPosition> blind = positions;
+  for (v1alpha1::RankPosition& position : blind) {
+    position.clear_term();
+    position.clear_round();
+  }
+  return CommitWorld::Decide(blind, round);
+}
+
+TEST(CommitExplorationTest, AnOperatorThatNeverRelaysLosesCommittedSteps) {
+  const Found found = Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1}, &NeverRelays));
+  EXPECT_EQ(found.broken.rfind("committed 1/1 was lost", 0), 0) << found.broken;
+}
+
+TEST(CommitExplorationTest, AttemptsUsedTwiceMixHistories) {
+  const Found found =
+      Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1, .partitions = 1}, &ReusesAttempts));
+  EXPECT_NE(found.broken, "");
+}
+
+TEST(CommitExplorationTest, AReturningRankMustNotSetWhereToGoOn) {
+  const Found found = Explorer(2000000).Run(
+      CommitWorld(2, 2, {.deaths = 1, .partitions = 1}, &ForgetsWhoWasMissed));
+  EXPECT_EQ(found.broken.rfind("committed 1/1 was lost", 0), 0) << found.broken;
+}
 
 }  // namespace
 }  // namespace muster

@@ -29,7 +29,7 @@ uint32_t Mask(const std::vector<int>& members) {
 template <typename History>
 std::string Text(const History& history) {
   std::string text;
-  for (const auto& [step, attempt] : history) absl::StrAppend(&text, step, "/", attempt, " ");
+  for (const auto& [step, round] : history) absl::StrAppend(&text, step, "/", round, " ");
   return text;
 }
 template <typename History>
@@ -39,8 +39,15 @@ bool IsPrefix(const History& prefix, const History& of) {
 
 }  // namespace
 
-CommitWorld::CommitWorld(int ranks, int steps, const Trouble& trouble)
-    : steps_(steps), left_(trouble), ranks_(static_cast<size_t>(ranks)) {}
+CommitWorld::CommitWorld(int ranks, int steps, const Trouble& trouble, Decider decide)
+    : steps_(steps), decide_(decide), left_(trouble), ranks_(static_cast<size_t>(ranks)) {}
+
+ResumePoint CommitWorld::Decide(const std::vector<v1alpha1::RankPosition>& positions,
+                                int64_t round) {
+  control::ResumeOptions options;
+  options.min_attempt = round;
+  return control::DecideResume(positions, options).point;
+}
 
 std::string CommitWorld::Name(const Action& action) {
   static const char* const kNames[] = {"deliver",    "receive",  "begin step",      "seal",
@@ -130,7 +137,7 @@ std::string CommitWorld::Do(const Action& action) {
     case Kind::kSeal:
       status = machine.Seal();
       rank.sealed_weights = rank.weights;
-      rank.sealed_weights.push_back(Pair(*machine.sealed()));
+      rank.sealed_weights.emplace_back(machine.sealed()->step(), machine.round().round());
       break;
     case Kind::kSendVote:
       status = machine.VoteSent();
@@ -218,7 +225,7 @@ bool CommitWorld::Complete(const Rank& rank) const {
 
 std::string CommitWorld::Deliver(Rank& rank, int index) {
   const Order order = rank.orders.front();
-  rank.orders.pop_front();
+  rank.orders.erase(rank.orders.begin());
   if (order.go != nullptr) {
     if (!Same(order.round, rank.machine.round()) ||
         rank.machine.state() != CommitMachine::State::kHolding) {
@@ -286,7 +293,7 @@ std::string CommitWorld::EndApply(Rank& rank, int index) {
   // Gradients of another state, or of another attempt, must never get here.
   if (rank.sealed_weights.size() != rank.weights.size() + 1 ||
       !IsPrefix(rank.weights, rank.sealed_weights) ||
-      rank.sealed_weights.back() != Pair(*rank.machine.applied())) {
+      rank.sealed_weights.back().first != rank.machine.applied()->step()) {
     return absl::StrCat("gradients of ", Text(rank.sealed_weights), "applied to ",
                         Text(rank.weights));
   }
@@ -306,7 +313,16 @@ std::string CommitWorld::EndApply(Rank& rank, int index) {
 
 // --- The operator.
 
+bool CommitWorld::IsInUse(const Collectives& round) const {
+  return Same(round.round, id_) || std::any_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) {
+           return Same(rank.machine.round(), round.round) ||
+                  std::any_of(rank.orders.begin(), rank.orders.end(),
+                              [&](const Order& order) { return Same(order.round, round.round); });
+         });
+}
+
 void CommitWorld::OpenRound() {
+  std::erase_if(collectives_, [&](const Collectives& round) { return !IsInUse(round); });
   if (!changed_) --left_.extra_rounds;
   changed_ = false;
   id_.set_term(term_);
@@ -326,14 +342,15 @@ std::string CommitWorld::SendGo() {
               [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<v1alpha1::RankPosition> by_rank;
     for (const auto& [rank, position] : positions_) by_rank.push_back(position);
-    control::ResumeOptions options;
-    options.min_attempt = id_.round();
-    const ResumePoint point = control::DecideResume(by_rank, options).point;
-    const ResumePoint again = control::DecideResume(by_rank, options).point;
+    const ResumePoint point = decide_(by_rank, id_.round());
+    const ResumePoint again = decide_(by_rank, id_.round());
     if (point.SerializeAsString() != again.SerializeAsString()) return "DecideResume wavers";
     resume_ = std::make_shared<const ResumePoint>(point);
     phase_ = Phase::kGoing;
     positions_.clear();
+    // Who is not among them counts as dead from here on.
+    for (Committed& committed : committed_) committed.holders &= Mask(members_);
+    std::erase_if(committed_, [](const Committed& c) { return c.holders == 0; });
   }
   ranks_[members_[go_sent_++]].orders.push_back({id_, members_, resume_});
   return "";
@@ -375,20 +392,20 @@ std::string CommitWorld::Agree(Collectives& round, const Rank& rank) {
   }
   round.started = true;
   round.agreed = rank.weights;
-  // If one has left meanwhile, no step of this round can ever be reduced.
+  // The operator hears nobody of an older round. If one has left this one, no step of it can ever
+  // be reduced.
+  if (!Same(round.round, id_)) return "";
   for (const int member : round.members) {
     const Rank& other = ranks_[member];
     if (!other.alive || !other.in_round || !Same(other.machine.round(), round.round)) return "";
   }
   const uint32_t members = Mask(round.members);
-  for (Committed& committed : committed_) {
-    if ((committed.holders & members) != 0 && !IsPrefix(committed.weights, rank.weights)) {
+  for (const Committed& committed : committed_) {
+    if (!IsPrefix(committed.weights, rank.weights)) {
       return absl::StrCat("committed ", Text(committed.weights), "was lost: going on from ",
                           Text(rank.weights));
     }
-    committed.holders &= members;
   }
-  std::erase_if(committed_, [](const Committed& c) { return c.holders == 0; });
   return Commit(rank.weights, members);
 }
 
@@ -435,7 +452,7 @@ std::string CommitWorld::Key() const {
   auto add = [&key](int64_t value) { key.push_back(static_cast<char>(value)); };
   auto add_history = [&](const History& history) {
     add(static_cast<int64_t>(history.size()));
-    for (const auto& [step, attempt] : history) add(attempt);
+    for (const auto& [step, round] : history) add(round);
   };
   auto add_resume = [&](const std::shared_ptr<const ResumePoint>& resume) {
     const std::string text = resume == nullptr ? "" : resume->SerializeAsString();
@@ -459,9 +476,7 @@ std::string CommitWorld::Key() const {
     }
   }
   for (const Collectives& round : collectives_) {
-    bool used = Same(round.round, id_);
-    for (const Rank& rank : ranks_) used |= Same(rank.machine.round(), round.round);
-    if (!used) continue;
+    if (!IsInUse(round)) continue;
     add(round.round.round());
     add(Mask(round.members));
     for (const int given : round.given) add(given);

@@ -2,7 +2,6 @@
 #define MUSTER_TESTS_SIMULATION_COMMIT_WORLD_H_
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,7 +27,13 @@ struct Trouble {
 // happen, and says which promise it broke, if one.
 class CommitWorld {
  public:
-  CommitWorld(int ranks, int steps, const Trouble& trouble);
+  using Decider = v1alpha1::ResumePoint (*)(const std::vector<v1alpha1::RankPosition>& positions,
+                                            int64_t round);
+  // `decide` is the operator's; a wrong one shows that the promises are watched.
+  CommitWorld(int ranks, int steps, const Trouble& trouble, Decider decide = &Decide);
+
+  static v1alpha1::ResumePoint Decide(const std::vector<v1alpha1::RankPosition>& positions,
+                                      int64_t round);
 
   // An action is a kind and the rank it concerns (0 where it concerns none).
   enum class Kind {
@@ -63,7 +68,8 @@ class CommitWorld {
   std::string Key() const;
 
  private:
-  // Weights are named by the updates that made them.
+  // Weights are named by the updates that made them: their steps, and the rounds that computed
+  // them.
   using History = std::vector<std::pair<int64_t, int64_t>>;
 
   struct Order {
@@ -77,9 +83,9 @@ class CommitWorld {
     trainer::CommitMachine machine;
     std::shared_ptr<const v1alpha1::ResumePoint> resume;
     History weights, sealed_weights;
-    bool in_round = false;     // restored in machine.round()
-    bool stepping = false;     // saw that all ranks of the round are
-    std::deque<Order> orders;  // on their way
+    bool in_round = false;      // restored in machine.round()
+    bool stepping = false;      // saw that all ranks of the round are
+    std::vector<Order> orders;  // on their way
   };
   // How many collectives of a round each of its members has given its part to.
   struct Collectives {
@@ -110,12 +116,15 @@ class CommitWorld {
   const Collectives* Find(const v1alpha1::RoundId& round) const;
   bool Complete(const Rank& rank) const;
   void Give(const Rank& rank, int index);
+  // Whether anybody is in the round, or on the way to it.
+  bool IsInUse(const Collectives& round) const;
   std::vector<int> Wanted() const;
   std::string Agree(Collectives& round, const Rank& rank);
   std::string CheckVersions() const;
   std::string Commit(const History& weights, uint32_t holders);
 
   const int steps_;
+  const Decider decide_;
   Trouble left_;
   std::vector<Rank> ranks_;
   std::vector<Collectives> collectives_;

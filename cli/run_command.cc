@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
 #include "base/logging.h"
@@ -124,7 +125,10 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history) {
   facts.steps = job.spec.trainer().train().steps();
   facts.wall_seconds = WallSeconds(job);
   facts.rounds = static_cast<int>(job.status.round());
-  facts.checkpoint = job.status.checkpoint().uri();
+  if (job.status.has_checkpoint()) {
+    facts.checkpoint =
+        JoinPath(job.status.checkpoint().uri(), CheckpointName(job.status.checkpoint().step()));
+  }
   if (!history.steps().empty() && job.spec.has_checkpoint()) {
     const std::string directory = job.spec.checkpoint().uri();
     MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(directory));

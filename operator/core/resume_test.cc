@@ -112,6 +112,30 @@ TEST(DecideResumeTest, AZombieOfAnOlderHistoryReceives) {
   EXPECT_THAT(Receivers(decision), ElementsAre(0));
 }
 
+// Found by exploring the commit protocol: rank 0 applied step 2 of a round that rank 1 had been
+// called out of. Were rank 1 to receive and rank 0 to die meanwhile, what rank 1 had committed was
+// lost.
+TEST(DecideResumeTest, RegressionARankThatMissedARoundDoesNotSetWhereToGoOn) {
+  RankPosition missed = At(V(2, 1), std::nullopt, {V(2, 1)});
+  missed.set_round(1);
+  RankPosition stayed = At(V(1, 1), V(2, 2));
+  stayed.set_round(2);
+  const ResumeDecision decision = DecideResume({missed, stayed});
+  EXPECT_EQ(Order(decision.point.version()), std::pair(int64_t{1}, int64_t{1}));
+  EXPECT_EQ(decision.point.donor(), 1);
+  EXPECT_THAT(Receivers(decision), ElementsAre(0));
+  EXPECT_FALSE(decision.point.pristine());
+}
+
+TEST(DecideResumeTest, LoadedWeightsGiveWayToLiveOnes) {
+  RankPosition live = At(V(2, 1), std::nullopt, {V(2, 1)});
+  live.set_round(1);
+  const ResumeDecision decision = DecideResume({At(V(0, 0)), live});
+  EXPECT_EQ(decision.point.version().step(), 2);
+  EXPECT_THAT(Receivers(decision), ElementsAre(0));
+  EXPECT_TRUE(DecideResume({At(V(0, 0))}).point.pristine());
+}
+
 TEST(DecideResumeTest, SealedGradientsOfAnotherAttemptAreWorthless) {
   const ResumeDecision decision =
       DecideResume({At(V(7, 1), V(8, 1)), At(V(8, 2), std::nullopt, {V(8, 2)})});

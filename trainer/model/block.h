@@ -8,17 +8,10 @@
 
 #include "ATen/core/Tensor.h"
 #include "c10/core/ScalarType.h"
+#include "trainer/comm/mesh_shape.h"
 #include "trainer/model/parameter.h"
 
 namespace muster::trainer {
-
-struct MeshCoordinates {
-  int pipeline = 0;
-  int data = 0;
-  int context = 0;
-  int tensor = 0;
-  int expert = 0;
-};
 
 // Everything a block may depend on besides its inputs and parameters.
 struct MicroBatchContext {

@@ -1,0 +1,49 @@
+#ifndef MUSTER_TRAINER_COMM_MESH_H_
+#define MUSTER_TRAINER_COMM_MESH_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/mesh_shape.h"
+
+namespace muster::trainer {
+
+// Makes the communicator among `ranks` of the world, of which `rank` is one; `tag` tells groups of
+// one round apart and is the same on all members.
+using GroupMaker = std::function<absl::StatusOr<std::unique_ptr<Communicator>>(
+    const std::string& tag, const std::vector<int>& ranks, int rank)>;
+
+// This rank's place in the mesh of a round, and the communicators of its groups. A group that is
+// the whole world is the world's communicator itself; others are made when first asked for, which
+// all members must do in the same order. Not thread-safe.
+//
+//   MUSTER_ASSIGN_OR_RETURN(Mesh mesh, Mesh::Create({.data = 2}, world, make));
+//   MUSTER_ASSIGN_OR_RETURN(Communicator* reduce, mesh.Group({MeshAxis::kData,
+//   MeshAxis::kContext}));
+class Mesh {
+ public:
+  // `world` outlives the mesh.
+  static absl::StatusOr<Mesh> Create(const MeshShape& shape, Communicator& world, GroupMaker make);
+
+  const MeshShape& shape() const { return shape_; }
+  MeshCoordinates coordinates() const { return shape_.CoordinatesOf(world_->rank()); }
+  absl::StatusOr<Communicator*> Group(const std::vector<MeshAxis>& axes);
+
+ private:
+  Mesh(const MeshShape& shape, Communicator& world, GroupMaker make);
+
+  MeshShape shape_;
+  Communicator* world_;
+  GroupMaker make_;
+  std::map<std::vector<int>, std::unique_ptr<Communicator>> groups_;  // by members
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_COMM_MESH_H_

@@ -1,0 +1,50 @@
+#ifndef MUSTER_TRAINER_COMM_MESH_SHAPE_H_
+#define MUSTER_TRAINER_COMM_MESH_SHAPE_H_
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace muster::trainer {
+
+// How the ranks of a round are laid out for parallelism: pipeline x data x context x tensor x
+// expert, tensor and expert innermost, so that the ranks that talk most are neighbours (and on one
+// node, as ranks are numbered by node). Pure arithmetic.
+
+enum class MeshAxis { kPipeline, kData, kContext, kTensor, kExpert };
+
+struct MeshCoordinates {
+  int pipeline = 0;
+  int data = 0;
+  int context = 0;
+  int tensor = 0;
+  int expert = 0;
+
+  bool operator==(const MeshCoordinates&) const = default;
+};
+
+struct MeshShape {
+  int pipeline = 1;
+  int data = 1;
+  int context = 1;
+  int tensor = 1;
+  int expert = 1;
+
+  int size() const { return pipeline * data * context * tensor * expert; }
+  int extent(MeshAxis axis) const;
+
+  // Every extent is at least 1, and all together make up `world_size`.
+  absl::Status Check(int world_size) const;
+  // 0 <= rank < size().
+  MeshCoordinates CoordinatesOf(int rank) const;
+  int RankOf(const MeshCoordinates& coordinates) const;
+  // The ranks that differ from `rank` in these axes only, ascending; among them `rank`. Gradients
+  // are reduced over {kData, kContext}, for one.
+  std::vector<int> Group(int rank, const std::vector<MeshAxis>& axes) const;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_COMM_MESH_SHAPE_H_

@@ -1,0 +1,97 @@
+#include "trainer/comm/round_store.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "gtest/gtest.h"
+#include "trainer/comm/store_client.h"
+#include "trainer/comm/store_wire.h"
+
+namespace muster::trainer {
+namespace {
+
+absl::Time Soon() { return Clock::Real().Monotonic() + absl::Seconds(20); }
+
+TEST(RoundStoreTest, KeepsWhatIsSetAndCounts) {
+  auto store = StartRoundStore();
+  ASSERT_TRUE(store.ok()) << store.status();
+  StoreClient client, other;
+  ASSERT_TRUE(client.Connect((*store)->endpoint(), Soon()).ok());
+  ASSERT_TRUE(other.Connect((*store)->endpoint(), Soon()).ok());
+  EXPECT_EQ(other.Get("a", Soon()).value(), std::nullopt);
+  const std::string large(1 << 20, 'x');
+  ASSERT_TRUE(client.Set("a", large, Soon()).ok());
+  EXPECT_EQ(other.WaitFor("a", Soon()).value(), large);
+  EXPECT_EQ(client.Add("n", 5, Soon()).value(), 5);
+  EXPECT_EQ(other.Add("n", -2, Soon()).value(), 3);
+  EXPECT_EQ(client.Add("a", 1, Soon()).status(), absl::InvalidArgumentError("a is not a number"));
+}
+
+TEST(RoundStoreTest, AWaitEndsWhenSomebodySets) {
+  auto store = StartRoundStore();
+  StoreClient waiting, setting;
+  ASSERT_TRUE(waiting.Connect((*store)->endpoint(), Soon()).ok());
+  ASSERT_TRUE(setting.Connect((*store)->endpoint(), Soon()).ok());
+  std::thread setter([&] { EXPECT_TRUE(setting.Set("k", "v", Soon()).ok()); });
+  EXPECT_EQ(waiting.WaitFor("k", Soon()).value(), "v");
+  setter.join();
+}
+
+TEST(RoundStoreTest, AbortEndsAWait) {
+  auto store = StartRoundStore();
+  StoreClient client;
+  ASSERT_TRUE(client.Connect((*store)->endpoint(), Soon()).ok());
+  std::thread aborter([&] { client.Abort(); });
+  EXPECT_EQ(client.WaitFor("never", Soon()).status(), absl::AbortedError("aborted"));
+  aborter.join();
+  EXPECT_EQ(client.Set("a", "b", Soon()), absl::AbortedError("aborted"));
+}
+
+TEST(RoundStoreTest, AStoreThatEndsIsUnavailable) {
+  auto store = StartRoundStore();
+  StoreClient client;
+  ASSERT_TRUE(client.Connect((*store)->endpoint(), Soon()).ok());
+  store->reset();
+  EXPECT_EQ(client.Set("a", "b", Soon()).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(RoundStoreTest, AClientThatBreaksTheProtocolIsDroppedAndOthersAreServed) {
+  auto store = StartRoundStore();
+  const std::string& endpoint = (*store)->endpoint();
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(std::atoi(endpoint.substr(endpoint.rfind(':') + 1).c_str()));
+  std::string unknown;
+  AppendLength(unknown, 5);
+  unknown += "\x09zzzz";
+  for (const std::string& bytes :
+       {std::string("\xff\xff\xff\xff"), unknown,
+        Encode(StoreRequest{StoreOperation::kSet, "k", "v"}).replace(5, 4, "\xff\xff\xff\x7f")}) {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    ASSERT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+    char c = 0;
+    EXPECT_EQ(recv(fd, &c, 1, 0), 0);  // closed
+    close(fd);
+  }
+  StoreClient client;
+  ASSERT_TRUE(client.Connect(endpoint, Soon()).ok());
+  EXPECT_EQ(client.Get("k", Soon()).value(), std::nullopt);
+}
+
+TEST(RoundStoreTest, AHostThatIsNotThisMachineIsRefused) {
+  EXPECT_EQ(StartRoundStore("192.0.2.1").status().code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace muster::trainer

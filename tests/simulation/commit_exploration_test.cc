@@ -99,7 +99,7 @@ struct Case {
 // MUSTER_EXPLORE_LIMIT: worlds per case; 0 for all there are.
 int64_t Limit() {
   const char* text = std::getenv("MUSTER_EXPLORE_LIMIT");
-  const int64_t limit = text == nullptr ? 120000 : std::atoll(text);
+  const int64_t limit = text == nullptr ? 80000 : std::atoll(text);
   return limit == 0 ? INT64_MAX : limit;
 }
 

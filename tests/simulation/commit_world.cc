@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/resume.h"
+#include "tests/simulation/commit_world_words.h"
 
 namespace muster {
 namespace {
@@ -12,30 +13,6 @@ using trainer::CommitMachine;
 using trainer::RestorePlan;
 using v1alpha1::ResumePoint;
 using v1alpha1::RoundId;
-using v1alpha1::Version;
-
-bool Same(const RoundId& a, const RoundId& b) {
-  return a.term() == b.term() && a.round() == b.round();
-}
-std::pair<int64_t, int64_t> Pair(const Version& version) {
-  return {version.step(), version.attempt()};
-}
-uint32_t Mask(const std::vector<int>& members) {
-  uint32_t mask = 0;
-  for (const int member : members) mask |= 1u << member;
-  return mask;
-}
-
-template <typename History>
-std::string Text(const History& history) {
-  std::string text;
-  for (const auto& [step, round] : history) absl::StrAppend(&text, step, "/", round, " ");
-  return text;
-}
-template <typename History>
-bool IsPrefix(const History& prefix, const History& of) {
-  return prefix.size() <= of.size() && std::equal(prefix.begin(), prefix.end(), of.begin());
-}
 
 }  // namespace
 
@@ -378,131 +355,6 @@ void CommitWorld::Die(int index) {
   changed_ = true;
   for (Committed& committed : committed_) committed.holders &= ~(1u << index);
   std::erase_if(committed_, [](const Committed& c) { return c.holders == 0; });
-}
-
-// --- The promises.
-
-// All members restored: they hold one state, and it continues every committed one of which a member
-// is left. Said by the first that goes on, and heard by the others.
-std::string CommitWorld::Agree(Collectives& round, const Rank& rank) {
-  if (round.started) {
-    return round.agreed == rank.weights ? ""
-                                        : absl::StrCat("one round starts with ", Text(round.agreed),
-                                                       "and ", Text(rank.weights));
-  }
-  round.started = true;
-  round.agreed = rank.weights;
-  // The operator hears nobody of an older round. If one has left this one, no step of it can ever
-  // be reduced.
-  if (!Same(round.round, id_)) return "";
-  for (const int member : round.members) {
-    const Rank& other = ranks_[member];
-    if (!other.alive || !other.in_round || !Same(other.machine.round(), round.round)) return "";
-  }
-  const uint32_t members = Mask(round.members);
-  for (const Committed& committed : committed_) {
-    if (!IsPrefix(committed.weights, rank.weights)) {
-      return absl::StrCat("committed ", Text(committed.weights), "was lost: going on from ",
-                          Text(rank.weights));
-    }
-  }
-  return Commit(rank.weights, members);
-}
-
-std::string CommitWorld::Commit(const History& weights, uint32_t holders) {
-  for (size_t r = 0; r < ranks_.size(); ++r) {
-    if (!ranks_[r].alive || !IsPrefix(weights, ranks_[r].weights)) holders &= ~(1u << r);
-  }
-  std::erase_if(committed_, [&](const Committed& c) {
-    return IsPrefix(c.weights, weights) && (c.holders & ~holders) == 0;
-  });
-  if (!weights.empty() && holders != 0) committed_.push_back({weights, holders});
-  return "";
-}
-
-// Equal versions mean equal weights, whoever holds them: a zombie too.
-std::string CommitWorld::CheckVersions() const {
-  for (size_t a = 0; a < ranks_.size(); ++a) {
-    const auto& version = ranks_[a].machine.applied();
-    if (!version) continue;
-    for (size_t b = a + 1; b < ranks_.size(); ++b) {
-      const auto& other = ranks_[b].machine.applied();
-      if (other && Pair(*other) == Pair(*version) && ranks_[a].weights != ranks_[b].weights) {
-        return absl::StrCat("one version is ", Text(ranks_[a].weights), "and ",
-                            Text(ranks_[b].weights));
-      }
-    }
-  }
-  return "";
-}
-
-std::string CommitWorld::CheckEnd() const {
-  for (size_t r = 0; r < ranks_.size(); ++r) {
-    const Rank& rank = ranks_[r];
-    if (!rank.machine.applied() || rank.machine.applied()->step() != steps_) {
-      return absl::StrCat("stuck: rank ", r, " ended at ", Text(rank.weights));
-    }
-    if (rank.weights != ranks_[0].weights) return "ranks ended with different weights";
-  }
-  return "";
-}
-
-std::string CommitWorld::Key() const {
-  std::string key;
-  auto add = [&key](int64_t value) { key.push_back(static_cast<char>(value)); };
-  auto add_history = [&](const History& history) {
-    add(static_cast<int64_t>(history.size()));
-    for (const auto& [step, round] : history) add(round);
-  };
-  auto add_resume = [&](const std::shared_ptr<const ResumePoint>& resume) {
-    const std::string text = resume == nullptr ? "" : resume->SerializeAsString();
-    add(static_cast<int64_t>(text.size()));
-    key += text;
-  };
-  for (const Rank& rank : ranks_) {
-    add(rank.alive | rank.heard << 1 | rank.in_round << 2 | rank.stepping << 3);
-    add(static_cast<int>(rank.machine.state()));
-    add(rank.machine.round().round());
-    add(rank.machine.next().attempt());
-    const std::string position = rank.machine.Position().SerializeAsString();
-    add(static_cast<int64_t>(position.size()));
-    key += position;
-    add_resume(rank.resume);
-    add_history(rank.weights);
-    add_history(rank.sealed_weights);
-    add(static_cast<int64_t>(rank.orders.size()));
-    for (const Order& order : rank.orders) {
-      add(order.round.round() << 1 | (order.go != nullptr));
-    }
-  }
-  for (const Collectives& round : collectives_) {
-    if (!IsInUse(round)) continue;
-    add(round.round.round());
-    add(Mask(round.members));
-    for (const int given : round.given) add(given);
-    add(round.started);
-    add_history(round.agreed);
-  }
-  for (const Committed& committed : committed_) {
-    add_history(committed.weights);
-    add(committed.holders);
-  }
-  for (const auto& [weights, by] : applied_by_) {
-    add_history(weights);
-    add(by);
-  }
-  for (const auto& [rank, position] : positions_) {
-    add(rank);
-    key += position.SerializeAsString();
-  }
-  add(id_.round());
-  add(term_);
-  add(Mask(members_));
-  add(static_cast<int>(phase_) | changed_ << 2);
-  add(static_cast<int64_t>(go_sent_));
-  add(left_.deaths | left_.partitions << 2 | left_.operator_restarts << 4 |
-      left_.extra_rounds << 6);
-  return key;
 }
 
 }  // namespace muster

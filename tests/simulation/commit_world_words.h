@@ -1,0 +1,40 @@
+#ifndef MUSTER_TESTS_SIMULATION_COMMIT_WORLD_WORDS_H_
+#define MUSTER_TESTS_SIMULATION_COMMIT_WORLD_WORDS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+
+namespace muster {
+
+// Small words shared by the two halves of CommitWorld: what happens, and what is promised.
+
+inline bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
+  return a.term() == b.term() && a.round() == b.round();
+}
+
+inline uint32_t Mask(const std::vector<int>& members) {
+  uint32_t mask = 0;
+  for (const int member : members) mask |= 1u << member;
+  return mask;
+}
+
+template <typename History>
+std::string Text(const History& history) {
+  std::string text;
+  for (const auto& [step, round] : history) absl::StrAppend(&text, step, "/", round, " ");
+  return text;
+}
+
+template <typename History>
+bool IsPrefix(const History& prefix, const History& of) {
+  return prefix.size() <= of.size() && std::equal(prefix.begin(), prefix.end(), of.begin());
+}
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SIMULATION_COMMIT_WORLD_WORDS_H_

@@ -96,6 +96,13 @@ struct Case {
   Trouble trouble;
 };
 
+// A sanitizer checks the memory of each transition, which the first worlds already go through.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kDefaultLimit = 8000;
+#else
+constexpr int64_t kDefaultLimit = 120000;
+#endif
+
 // MUSTER_EXPLORE_LIMIT: worlds per case; 0 for all there are.
 int64_t Limit() {
   const char* text = std::getenv("MUSTER_EXPLORE_LIMIT");

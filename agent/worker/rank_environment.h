@@ -1,17 +1,14 @@
 #ifndef MUSTER_AGENT_WORKER_RANK_ENVIRONMENT_H_
 #define MUSTER_AGENT_WORKER_RANK_ENVIRONMENT_H_
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "agent/core/worker_event.h"
+#include "base/environment.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 
 namespace muster::agent {
-
-// Environment variables by name.
-using Environment = std::map<std::string, std::string>;
 
 // Of this process, without what concerns the agent alone.
 Environment InheritedEnvironment(const char* const* environ);
@@ -24,10 +21,6 @@ Environment RankEnvironment(Environment inherited, const v1alpha1::WorkerId& wor
                             const std::string& host);
 
 std::vector<std::string> ToVector(const Environment& environment);
-
-// Replaces $(NAME) by the variable's value, as a kubelet does in commands: an unknown name stays as
-// it is, and $$ is a dollar sign.
-std::string ExpandVariables(const std::string& text, const Environment& environment);
 
 }  // namespace muster::agent
 

@@ -55,11 +55,6 @@ TEST(RankEnvironmentTest, TheJobsOwnThreadCountStays) {
   EXPECT_EQ(env.at("MASTER_ADDR"), "h");
 }
 
-TEST(ExpandVariablesTest, AsAKubeletDoes) {
-  const Environment env = {{"A", "1"}};
-  EXPECT_EQ(ExpandVariables("$(A) $A $(B) $$(A) $(A", env), "1 $A $(B) $(A) $(A");
-}
-
 TEST(ReadUserCommandTest, TakesCommandAndArgs) {
   const auto command =
       ReadUserCommand(R"({"spec":{"containers":[{"name":"sidecar","command":["x"]},)"

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/environment.h"
 #include "base/json.h"
 
 namespace muster::control {
-
-using Environment = std::map<std::string, std::string>;
 
 struct PodCommand {
   std::vector<std::string> argv;
@@ -28,9 +27,6 @@ using ImagePrograms = std::map<std::string, std::string>;
 // it is optional.
 absl::StatusOr<PodCommand> CommandOf(const Json& pod, Environment base,
                                      const ImagePrograms& programs);
-
-// Replaces $(NAME); unknown names stay, $$ is a dollar sign.
-std::string ExpandVariables(const std::string& text, const Environment& environment);
 
 }  // namespace muster::control
 

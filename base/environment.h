@@ -1,0 +1,18 @@
+#ifndef MUSTER_BASE_ENVIRONMENT_H_
+#define MUSTER_BASE_ENVIRONMENT_H_
+
+#include <map>
+#include <string>
+
+namespace muster {
+
+// A process's environment, name -> value.
+using Environment = std::map<std::string, std::string>;
+
+// Replaces $(NAME) as a kubelet does in commands and values: unknown names stay, $$ is a dollar
+// sign.
+std::string ExpandVariables(const std::string& text, const Environment& environment);
+
+}  // namespace muster
+
+#endif  // MUSTER_BASE_ENVIRONMENT_H_

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """usage: test_summary.py --results DIR --lint 0|1
 
 Reads Bazel's build event files in DIR, prints seconds per target, checks the budgets of the plain

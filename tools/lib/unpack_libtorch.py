@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """usage: unpack_libtorch.py WHEELS OUT -- what C++ needs of the PyTorch wheels, for CPU."""
 import pathlib
 import shutil

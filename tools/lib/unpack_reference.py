@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """usage: unpack_reference.py WHEELS OUT -- PyTorch in Python, CPU only, as a numerical reference.
 
 The wheel's libraries are linked to 2.7 GB of CUDA libraries that a CPU never calls. Instead of

@@ -65,28 +65,59 @@ LocalRun::~LocalRun() {
   if (process_ != nullptr) (void)process_->Signal(SIGKILL);
 }
 
-absl::Status LocalRun::Start() {
-  const int log =
-      open((folder_ + "/out.log").c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0644);
-  if (log < 0) return absl::InternalError("cannot open out.log");
+absl::StatusOr<std::unique_ptr<Process>> LocalRun::Launch(std::vector<std::string> arguments,
+                                                          const std::string& out) const {
+  const int log = open(out.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0644);
+  if (log < 0) return absl::InternalError(absl::StrCat("cannot open ", out));
   ProcessSpec spec;
-  spec.argv = {ProgramPath("cli/muster"),
-               "run",
-               folder_ + "/manifest.yaml",
-               "--state-dir",
-               folder_ + "/state",
-               "--agent",
-               ProgramPath("agent/muster-agent"),
-               "--trainer",
-               ProgramPath("trainer/muster-trainer")};
+  spec.argv = std::move(arguments);
+  spec.argv.insert(spec.argv.begin(), ProgramPath("cli/muster"));
+  spec.argv.insert(spec.argv.end(), {"--state-dir", folder_ + "/state"});
   spec.env = {"PATH=/usr/bin:/bin", absl::StrCat("HOME=", folder_), "OMP_NUM_THREADS=1",
               "OMP_WAIT_POLICY=passive", "MUSTER_LOG_LEVEL=DEBUG"};
   spec.cwd = folder_;
   spec.fds = {{log, 1}, {log, 2}};
   auto process = ProcessLauncher::Real().Launch(spec);
   close(log);
-  if (!process.ok()) return process.status();
-  process_ = *std::move(process);
+  return process;
+}
+
+absl::Status LocalRun::Start() { return StartWith({"run", folder_ + "/manifest.yaml"}); }
+
+absl::Status LocalRun::Resume() { return StartWith({"resume", job_}); }
+
+absl::Status LocalRun::StartWith(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--agent", ProgramPath("agent/muster-agent"), "--trainer",
+                                     ProgramPath("trainer/muster-trainer")});
+  MUSTER_ASSIGN_OR_RETURN(process_, Launch(std::move(arguments), folder_ + "/out.log"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ToolResult> LocalRun::RunTool(const std::vector<std::string>& arguments) const {
+  const std::string out = folder_ + "/tool.log";
+  (void)RemoveAll(FileSystem(), out);
+  MUSTER_ASSIGN_OR_RETURN(const auto tool, Launch(arguments, out));
+  while (true) {
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<ExitStatus> ended, tool->Poll());
+    if (ended) return ToolResult{*ended, ReadFile(FileSystem(), out).value_or("")};
+    poll(nullptr, 0, kLookMillis);
+  }
+}
+
+absl::StatusOr<Json> LocalRun::Job() const {
+  MUSTER_ASSIGN_OR_RETURN(const ToolResult result, RunTool({"get", job_, "--json"}));
+  if (result.exit.code != 0) return absl::InternalError(result.out);
+  return ParseJson(result.out);
+}
+
+absl::Status LocalRun::WaitForNobody(absl::Duration within) const {
+  const absl::Time deadline = Clock::Real().Monotonic() + within;
+  while (!Agents().empty()) {
+    if (Clock::Real().Monotonic() > deadline) {
+      return absl::DeadlineExceededError(absl::StrCat("agents are left:\n", Output()));
+    }
+    poll(nullptr, 0, kLookMillis);
+  }
   return absl::OkStatus();
 }
 

@@ -10,9 +10,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/json.h"
 #include "base/process.h"
 
 namespace muster::tests {
+
+// What another `muster` command did.
+struct ToolResult {
+  ExitStatus exit;
+  std::string out;  // stdout and stderr
+};
 
 // The real `muster run` on a manifest, as a child process with a folder of its own, for tests that
 // kill parts of it. Whatever it started is gone when it is destroyed. One thread.
@@ -24,16 +31,25 @@ class LocalRun {
 
   // Starts `muster run` (again, after it was killed).
   absl::Status Start();
+  // Starts `muster resume` instead.
+  absl::Status Resume();
   // Waits until the newest reported step is at least `step`.
   absl::Status WaitForStep(int64_t step, absl::Duration within);
   // Waits for `muster run` to end.
   absl::StatusOr<ExitStatus> WaitForEnd(absl::Duration within);
   void Signal(int signal);
+  // Runs `muster ARGUMENTS...` on the same state directory, to its end.
+  absl::StatusOr<ToolResult> RunTool(const std::vector<std::string>& arguments) const;
+  // The job as `muster get --json` prints it.
+  absl::StatusOr<Json> Job() const;
 
   pid_t operator_pid() const { return process_ == nullptr ? 0 : process_->pid(); }
   // Running worker agents, and the processes they started, by pid.
   std::vector<pid_t> Agents() const;
   std::vector<pid_t> Trainers() const;
+
+  // Waits until no agent is left, and so no process of one.
+  absl::Status WaitForNobody(absl::Duration within) const;
 
   int64_t last_step() const;
   // What `muster run` printed, for a failed assertion.
@@ -42,6 +58,10 @@ class LocalRun {
   std::string Checkpoints() const { return folder_ + "/checkpoints"; }
 
  private:
+  absl::StatusOr<std::unique_ptr<Process>> Launch(std::vector<std::string> arguments,
+                                                  const std::string& out) const;
+  absl::Status StartWith(std::vector<std::string> arguments);
+
   std::string folder_;
   std::string job_;
   std::unique_ptr<Process> process_;

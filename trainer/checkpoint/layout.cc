@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/checkpoint_listing.h"
+#include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/status_macros.h"
@@ -140,6 +141,7 @@ absl::Status Publish(Files& files, const std::string& uri, const std::string& pa
     const absl::Status removed = files.Remove(SidecarPath(partial, writer));
     if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   }
+  MUSTER_FAILPOINT("checkpoint.before_done");
   MUSTER_RETURN_IF_ERROR(
       CreateExclusive(files, JoinPath(partial, "DONE"), CheckpointDoneContents(text)));
   const std::string final_path = JoinPath(uri, CheckpointName(manifest.run.step));

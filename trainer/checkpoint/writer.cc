@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/checkpoint_listing.h"
+#include "base/failpoint.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "trainer/checkpoint/layout.h"
@@ -255,6 +256,7 @@ absl::Status CheckpointWriter::WriteShare(Job& job) {
   }
   MUSTER_RETURN_IF_ERROR(WriteGroup(job, TensorGroup::kModel));
   MUSTER_RETURN_IF_ERROR(WriteGroup(job, TensorGroup::kOptimizer));
+  MUSTER_FAILPOINT("checkpoint.after_shard");
   job.arrived.assign(static_cast<size_t>(job.run().writers), false);
   job.arrived[0] = true;
   if (job.snapshot.writer == 0) return absl::OkStatus();

@@ -1,0 +1,125 @@
+// Faults that a job must outlive in other ways than by one rank's or agent's restart: shrinking, an
+// operator that stays away, ranks and agents that return late, the loss of every rank, and
+// checkpoints that cannot be written or read.
+
+#include <poll.h>
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/faults/fault_job.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLong = absl::Seconds(60);
+
+std::unique_ptr<LocalRun> StartTo(int step, const std::string& name, const FaultJob& job) {
+  auto run = NewRun(name, job);
+  EXPECT_TRUE(run->Start().ok());
+  const absl::Status reached = run->WaitForStep(step, kLong);
+  EXPECT_TRUE(reached.ok()) << reached;
+  return run;
+}
+
+TEST(SurvivalTest, ShrinksAndGrowsAgain) {
+  const FaultJob job = {
+      .steps = 300, .save_every = 300, .min_workers = 1, .on_rank_failure = "Shrink"};
+  auto run = StartTo(10, "shrink", job);
+  const std::vector<pid_t> trainers = run->Trainers();
+  ASSERT_EQ(trainers.size(), 2u) << run->Output();
+  kill(trainers[1], SIGKILL);
+  ExpectUndisturbedWeights(*run, job);
+  EXPECT_GE(RoundOf(*run), 3) << "one round without the rank, one with it again\n" << run->Output();
+  EXPECT_THAT(run->Output(), HasSubstr("MembershipChanged"));
+}
+
+TEST(SurvivalTest, OrphanedAgentsSaveAndEndAndTheSameCommandGoesOn) {
+  const FaultJob job = {.steps = 400, .save_every = 400, .orphan_deadline = "1s"};
+  auto run = StartTo(10, "orphans", job);
+  run->Signal(SIGKILL);
+  ASSERT_TRUE(run->WaitForEnd(kLong).ok());
+  const absl::Status nobody = run->WaitForNobody(kLong);
+  ASSERT_TRUE(nobody.ok()) << nobody;
+  const auto saved = NewestTensors(run->Checkpoints());
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  ASSERT_FALSE(saved->empty());
+  EXPECT_LT((*saved)[0].first, "step-000000400") << "it finished before it was orphaned";
+  ASSERT_TRUE(run->Start().ok());
+  ExpectUndisturbedWeights(*run, job);
+}
+
+TEST(SurvivalTest, AStoppedAgentThatReturnsIsReplacedOrRefused) {
+  const FaultJob job = {.steps = 60};
+  auto run = StartTo(10, "late-agent", job);
+  const std::vector<pid_t> agents = run->Agents();
+  ASSERT_EQ(agents.size(), 2u) << run->Output();
+  const int64_t round = RoundOf(*run);
+  kill(agents[1], SIGSTOP);
+  const std::vector<pid_t> trainers = run->Trainers();
+  kill(trainers.back(), SIGKILL);  // so that somebody needs the stopped one
+  poll(nullptr, 0, 3000);
+  kill(agents[1], SIGCONT);
+  ExpectUndisturbedWeights(*run, job);
+  EXPECT_GT(RoundOf(*run), round);
+}
+
+TEST(SurvivalTest, EveryRankLostGoesOnFromTheNewestCheckpoint) {
+  const FaultJob job = {.steps = 60, .save_every = 15};
+  auto run = StartTo(25, "all-lost", job);
+  for (const pid_t trainer : run->Trainers()) kill(trainer, SIGKILL);
+  ExpectUndisturbedWeights(*run, job);
+  EXPECT_GE(RoundOf(*run), 2);
+}
+
+TEST(SurvivalTest, EveryRankLostBeforeACheckpointStartsFresh) {
+  const FaultJob job = {.steps = 40, .save_every = 40};
+  auto run = StartTo(8, "all-lost-fresh", job);
+  for (const pid_t trainer : run->Trainers()) kill(trainer, SIGKILL);
+  ExpectUndisturbedWeights(*run, job);
+}
+
+TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
+  const FaultJob job = {.steps = 600, .save_every = 40};
+  auto run = NewRun("unwritable", job);
+  // A file where the directory should be: nobody can write there, root included.
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), run->Checkpoints(), "in the way").ok());
+  ASSERT_TRUE(run->Start().ok());
+  const auto message = WaitForCondition(*run, "Checkpointed", "False", kLong);
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_THAT(*message, HasSubstr("checkpoints")) << *message;
+  const int64_t step = run->last_step();
+  ASSERT_TRUE(run->WaitForStep(step + 5, kLong).ok()) << "training stands still";
+  ASSERT_TRUE(FileSystem().Remove(run->Checkpoints()).ok());
+  const auto written = WaitForCondition(*run, "Checkpointed", "True", kLong);
+  EXPECT_TRUE(written.ok()) << written.status();
+  ExpectUndisturbedWeights(*run, job);
+  EXPECT_EQ(RoundOf(*run), 1) << "a failed save is no failure of a rank\n" << run->Output();
+}
+
+TEST(SurvivalTest, ADamagedCheckpointIsSkippedForAnOlderOne) {
+  const FaultJob job = {.steps = 600, .save_every = 30};
+  auto run = StartTo(70, "damaged", job);
+  run->Signal(SIGINT);
+  ASSERT_TRUE(run->WaitForEnd(kLong).ok());
+  const auto newest = NewestTensors(run->Checkpoints());
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  for (auto [name, bytes] : *newest) {
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
+    ASSERT_TRUE(WriteFileAtomically(FileSystem(), run->Checkpoints() + "/" + name, bytes).ok());
+  }
+  ASSERT_TRUE(run->Start().ok());
+  ExpectUndisturbedWeights(*run, job);
+  EXPECT_THAT(run->Output(), HasSubstr("JoinFailed"));
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -1,4 +1,5 @@
-"""What the start and recovery benchmarks share: `muster run` in a folder of its own, and torchrun."""
+"""What the start, recovery and bitwise benchmarks share: `muster run` in a folder of its own, and torchrun."""
+import calendar
 import json
 import os
 import pathlib
@@ -14,11 +15,11 @@ apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
 metadata: {{name: bench}}
 spec:
-  workers: {{count: 2, ranks: 1, min: 1}}
+  workers: {{count: {count}, ranks: 1, min: 1}}
   trainer:
-    model: {{preset: gpt2-nano, dropout: 0}}
+    model: {{preset: gpt2-nano, dropout: {dropout}}}
     data: {{uri: {folder}/text.txt, format: Text, tokenizer: {{kind: Byte}}}}
-    train: {{steps: {steps}, globalBatch: 8, microBatch: 4, sequence: 64}}
+    train: {{steps: {steps}, globalBatch: 8, microBatch: {micro}, sequence: 64, deterministic: {deterministic}}}
     optimizer: {{learningRate: 3.0e-4, warmupSteps: 10}}
   checkpoint: {{uri: {folder}/checkpoints, interval: {{mode: Steps, steps: {every}}}}}
   failurePolicy: {{maxFailures: 100, window: 1h, onRankFailure: {policy}}}
@@ -31,14 +32,16 @@ def environment():
 
 
 class Muster:
-    """One `muster run` of the nano model on two ranks."""
+    """One `muster run` of the nano model, on two ranks unless told otherwise."""
 
-    def __init__(self, bin_dir, folder, steps, every=100000, policy="RestartRank"):
+    def __init__(self, bin_dir, folder, steps, policy="RestartRank", **changes):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
         words = "the gang of ranks meets again and goes on from where it was ".split()
         (self.folder / "text.txt").write_text(" ".join(words[(i * i) % len(words)] for i in range(40000)))
-        (self.folder / "job.yaml").write_text(MANIFEST.format(folder=folder, steps=steps, every=every, policy=policy))
+        values = dict(every=100000, count=2, micro=4, dropout=0, deterministic="false")
+        values.update(changes, folder=folder, steps=steps, policy=policy)
+        (self.folder / "job.yaml").write_text(MANIFEST.format(**values))
         self.log = open(self.folder / "out.log", "w")
         self.submitted = time.time()
         self.process = subprocess.Popen(
@@ -76,6 +79,17 @@ class Muster:
             for thread in pathlib.Path(f"/proc/{agent}/task").glob("*/children"):
                 found += [int(p) for p in thread.read_text().split()]
         return found
+
+    def logged(self, log, message):
+        """Lines of the pods' logs of that name with `message`: [(wall clock, pod, line)], in order of time."""
+        out = []
+        for path in (self.folder / "state/bench/pods").glob(f"*/logs/{log}"):
+            for line in path.read_text(errors="replace").splitlines():
+                stamp = re.match(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)Z \w+ ", line)
+                if stamp and line[stamp.end():].startswith(message):
+                    at = calendar.timegm(time.strptime(stamp[1], "%Y-%m-%dT%H:%M:%S")) + float(stamp[2])
+                    out.append((at, path.parent.parent.name, line))
+        return sorted(out)
 
     def stop(self):
         for _ in range(2):

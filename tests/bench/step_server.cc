@@ -13,11 +13,11 @@
 #include <string>
 
 #include "ATen/Parallel.h"
-#include "ATen/ops/randint.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "tests/bench/random_feed.h"
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/comm/round_store.h"
 #include "trainer/engine/engine.h"
@@ -27,26 +27,6 @@
 
 namespace muster::trainer {
 namespace {
-
-class RandomFeed final : public BatchFeed {
- public:
-  RandomFeed(const TrainingOptions& options, int64_t vocabulary)
-      : options_(options), vocabulary_(vocabulary) {}
-  absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) override {
-    MicroBatch batch;
-    const at::Tensor tokens =
-        at::randint(vocabulary_, {options_.micro_batch, options_.sequence + 1}, at::kLong);
-    batch.tokens = tokens.narrow(1, 0, options_.sequence).contiguous();
-    batch.labels = tokens.narrow(1, 1, options_.sequence).contiguous();
-    for (int64_t i = 0; i < options_.micro_batch; ++i) batch.samples.push_back(i);
-    return batch;
-  }
-  absl::StatusOr<MicroBatch> Validation(int64_t index) override { return Training(1, index); }
-
- private:
-  const TrainingOptions options_;
-  const int64_t vocabulary_;
-};
 
 template <typename T>
 T OrDie(absl::StatusOr<T> value) {

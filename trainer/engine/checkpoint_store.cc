@@ -70,12 +70,12 @@ Json DeterminismRecord(const TrainingOptions& options) {
 }
 
 CheckpointStore::CheckpointStore(Files& files, const Clock& clock, std::string uri, int keep,
-                                 RunIdentity identity, Outbox& outbox)
+                                 RunIdentity identity, Outbox& outbox, int cpu)
     : files_(files),
       clock_(clock),
       uri_(std::move(uri)),
       identity_(std::move(identity)),
-      writer_(files, clock, {.uri = uri_, .keep = keep}, ReportTo(outbox, is_first_)) {}
+      writer_(files, clock, {.uri = uri_, .keep = keep, .cpu = cpu}, ReportTo(outbox, is_first_)) {}
 
 std::vector<v1alpha1::CheckpointRef> CheckpointStore::List() {
   std::vector<v1alpha1::CheckpointRef> out;

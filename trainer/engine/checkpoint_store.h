@@ -27,11 +27,12 @@ struct RunIdentity {
 };
 
 // Checkpoints in a directory that all ranks see: each rank saves its share of the tensors, by name
-// and whole. Rank 0's writer reports to the agent.
+// and whole. Rank 0's writer reports to the agent. A writer runs on core `cpu` only, if one is
+// given.
 class CheckpointStore final : public Checkpoints {
  public:
   CheckpointStore(Files& files, const Clock& clock, std::string uri, int keep, RunIdentity identity,
-                  Outbox& outbox);
+                  Outbox& outbox, int cpu = -1);
 
   std::vector<v1alpha1::CheckpointRef> List() override;
   absl::Status Save(const TrainingState& state, const SaveShare& share) override;

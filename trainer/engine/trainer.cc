@@ -112,6 +112,8 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   rank_ = prepare.rank();
   world_size_ = prepare.world_size();
   parts_.gauge.SetRound(round_);
+  MUSTER_LOG(INFO, "prepared", {"round", round_.round()}, {"rank", rank_},
+             {"world_size", world_size_});
   FromTrainer message;
   *message.mutable_ready()->mutable_round() = round_;
   v1alpha1::RankReady& ready = *message.mutable_ready()->mutable_ready();

@@ -1,0 +1,208 @@
+// usage: checkpoint_bench DIRECTORY [RANK_CORE WRITER_CORE]
+//
+// What an asynchronous checkpoint costs training: one rank, pinned to a core, takes steps; saves
+// run on another core. In turn: a save with the steps that overlap it, then as many steps
+// undisturbed.
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/Parallel.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "tests/bench/random_feed.h"
+#include "trainer/comm/gloo_communicator.h"
+#include "trainer/engine/checkpoint_store.h"
+#include "trainer/engine/engine.h"
+#include "trainer/engine/link.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/training_state.h"
+#include "trainer/model/gpt2.h"
+
+namespace muster::trainer {
+namespace {
+
+struct Case {
+  const char* name;
+  Gpt2Config model;
+  int64_t batch, sequence;
+  int pairs;
+};
+
+void OkOrDie(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "checkpoint_bench: %s\n", status.ToString().c_str());
+  std::exit(1);
+}
+
+template <typename T>
+T OrDie(absl::StatusOr<T> value) {
+  OkOrDie(value.status());
+  return *std::move(value);
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double Seconds(absl::Time since) {
+  return absl::ToDoubleSeconds(Clock::Real().Monotonic() - since);
+}
+
+// Fails the run on a failed save; keeps how long the last took.
+class WriterReports final : public Outbox {
+ public:
+  void Send(const v1alpha1::FromTrainer& message) override {
+    const v1alpha1::CheckpointReport& report = message.checkpoint();
+    if (report.phase() == v1alpha1::CheckpointReport::FAILED) {
+      OkOrDie(absl::InternalError(report.error()));
+    }
+    if (report.phase() == v1alpha1::CheckpointReport::WRITTEN) seconds_ = report.seconds();
+  }
+  double seconds() const { return seconds_; }
+
+ private:
+  std::atomic<double> seconds_ = 0;
+};
+
+// One rank and its store.
+class Rank {
+ public:
+  Rank(const Case& c, const std::string& directory, int writer_core)
+      : options_(Options(c)),
+        state_(OrDie(TrainingState::Create(OrDie(MakeGpt2(c.model)), options_))),
+        feed_(options_, c.model.vocabulary),
+        store_(FileSystem(), Clock::Real(), directory, 2,
+               {.job = "bench", .vocabulary = c.model.vocabulary}, reports_, writer_core) {
+    state_->InitializeFresh();
+    communicator_ = OrDie(MakeGlooCommunicator({.rank = 0, .size = 1, .tag = "bench"}));
+    OkOrDie(engine_->BeginAlone(*communicator_));
+  }
+
+  double Step() {
+    const absl::Time start = Clock::Real().Monotonic();
+    OrDie(engine_->Step({}));
+    return Seconds(start);
+  }
+  double Save() {
+    const absl::Time start = Clock::Real().Monotonic();
+    OkOrDie(store_.Save(*state_, {}));
+    return Seconds(start);
+  }
+  bool Writes() { return !store_.WaitIdle(absl::ZeroDuration()); }
+  double write_seconds() const { return reports_.seconds(); }
+  double gigabytes() const {
+    double bytes = 0;
+    for (const NamedTensor& t : state_->Parameters())
+      bytes += static_cast<double>(t.tensor.nbytes());
+    for (const NamedTensor& t : state_->OptimizerTensors()) {
+      bytes += static_cast<double>(t.tensor.nbytes());
+    }
+    return bytes / 1e9;
+  }
+
+ private:
+  static TrainingOptions Options(const Case& c) {
+    TrainingOptions options;
+    options.seed = 1;
+    options.sequence = c.sequence;
+    options.micro_batch = c.batch;
+    options.micro_batches = 1;
+    options.schedule = {.kind = Schedule::Kind::kConstant, .peak = 3e-4};
+    return options;
+  }
+
+  const TrainingOptions options_;
+  std::unique_ptr<TrainingState> state_;
+  RandomFeed feed_;
+  PhaseTimer timer_{Clock::Real(), Phase::kOther};
+  std::atomic<bool> interrupt_ = false;
+  std::unique_ptr<Engine> engine_ = std::make_unique<Engine>(*state_, feed_, timer_, interrupt_);
+  std::unique_ptr<Communicator> communicator_;
+  WriterReports reports_;
+  CheckpointStore store_;
+};
+
+void RunCase(const Case& c, const std::string& directory, int writer_core) {
+  Rank rank(c, directory, writer_core);
+  for (int i = 0; i < 4; ++i) rank.Step();
+  const double first_copy = rank.Save();
+  while (rank.Writes()) rank.Step();
+  std::vector<double> copies, writes, overlapped, calm, ratios, with_copy;
+  size_t steps = 0;
+  for (int i = 0; i < c.pairs; ++i) {
+    copies.push_back(rank.Save());
+    double busy = 0, undisturbed = 0;
+    int taken = 0;
+    for (; rank.Writes(); ++taken) {
+      overlapped.push_back(rank.Step());
+      busy += overlapped.back();
+    }
+    for (int j = 0; j < taken; ++j) {
+      calm.push_back(rank.Step());
+      undisturbed += calm.back();
+    }
+    writes.push_back(rank.write_seconds());
+    ratios.push_back(busy / undisturbed);
+    with_copy.push_back((busy + copies.back()) / undisturbed);
+    steps += static_cast<size_t>(taken);
+  }
+  std::printf("%-5s %d saves of %.3f GB, each overlapping %.1f steps, written in %.2f s\n", c.name,
+              c.pairs, rank.gigabytes(), static_cast<double>(steps) / c.pairs, Median(writes));
+  std::printf("      step      %8.1f ms undisturbed, %8.1f ms while a save is written\n",
+              Median(calm) * 1e3, Median(overlapped) * 1e3);
+  std::printf(
+      "      ratio     %8.3f  over the steps that overlap (%.3f..%.3f); %.3f with the copy\n",
+      Median(ratios), *std::min_element(ratios.begin(), ratios.end()),
+      *std::max_element(ratios.begin(), ratios.end()), Median(with_copy));
+  std::printf(
+      "      copy      %8.1f ms, %.1f GB/s (the first %.1f ms): all that a step waits for\n",
+      Median(copies) * 1e3, rank.gigabytes() / Median(copies), first_copy * 1e3);
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace muster::trainer
+
+int main(int argc, char** argv) {
+  using muster::trainer::Case;
+  if (argc != 2 && argc != 4) {
+    std::fprintf(stderr, "usage: checkpoint_bench DIRECTORY [RANK_CORE WRITER_CORE]\n");
+    return 2;
+  }
+  const int rank_core = argc > 2 ? std::atoi(argv[2]) : 0;
+  const int writer_core = argc > 3 ? std::atoi(argv[3]) : 1;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(rank_core), &set);
+  if (sched_setaffinity(0, sizeof set, &set) != 0) {
+    std::perror("checkpoint_bench: pinning to a core");
+    return 1;
+  }
+  at::set_num_threads(1);
+  std::printf("rank on core %d, writer on core %d; FP32, 1 rank; medians\n", rank_core,
+              writer_core);
+  muster::trainer::Gpt2Config small{
+      .layers = 6, .heads = 6, .width = 384, .positions = 256, .vocabulary = 512, .dropout = 0};
+  muster::trainer::Gpt2Config large{.layers = 12,
+                                    .heads = 12,
+                                    .width = 768,
+                                    .positions = 1024,
+                                    .vocabulary = 50304,
+                                    .dropout = 0};
+  const std::string directory = argv[1];
+  muster::trainer::RunCase({"10M", small, 4, 128, 8}, directory + "/10M", writer_core);
+  muster::trainer::RunCase({"124M", large, 2, 64, 4}, directory + "/124M", writer_core);
+  return 0;
+}

@@ -113,20 +113,20 @@ int64_t RoundOf(const LocalRun& run) {
   return job.ok() && job->contains("status") ? (*job)["status"].value("round", int64_t{0}) : 0;
 }
 
-absl::StatusOr<std::string> WaitForCondition(const LocalRun& run, const std::string& type,
-                                             const std::string& status, absl::Duration within) {
+absl::StatusOr<std::string> WaitForReason(const LocalRun& run, const std::string& type,
+                                          const std::string& reason, absl::Duration within) {
   const absl::Time deadline = Clock::Real().Monotonic() + within;
   while (true) {
     const auto job = run.Job();
     if (job.ok() && job->contains("status") && (*job)["status"].contains("conditions")) {
       for (const Json& condition : (*job)["status"]["conditions"]) {
-        if (condition["type"] == type && condition["status"] == status) {
+        if (condition["type"] == type && condition.value("reason", "") == reason) {
           return condition.value("message", std::string());
         }
       }
     }
     if (Clock::Real().Monotonic() > deadline) {
-      return absl::DeadlineExceededError(absl::StrCat(type, " did not become ", status, ":\n",
+      return absl::DeadlineExceededError(absl::StrCat(type, " did not become ", reason, ":\n",
                                                       job.ok() ? DumpJson(*job, 1) : "",
                                                       run.Output()));
     }

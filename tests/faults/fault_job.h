@@ -39,9 +39,9 @@ void ExpectUndisturbedWeights(LocalRun& run, const FaultJob& job = {},
                               const std::string& checkpoints = "");
 // The job's status.round now, 0 when it cannot be read.
 int64_t RoundOf(const LocalRun& run);
-// Waits until the job's condition `type` has `status`; its message.
-absl::StatusOr<std::string> WaitForCondition(const LocalRun& run, const std::string& type,
-                                             const std::string& status, absl::Duration within);
+// Waits until the job's condition `type` has that reason; its message.
+absl::StatusOr<std::string> WaitForReason(const LocalRun& run, const std::string& type,
+                                          const std::string& reason, absl::Duration within);
 
 }  // namespace muster::tests
 

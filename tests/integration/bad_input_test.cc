@@ -1,0 +1,130 @@
+// Input that cannot be trained on: its exit code, the sentence that says so, and that nothing is
+// left running. Nothing of the user's is changed.
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/local_run.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLong = absl::Seconds(60);
+
+constexpr char kManifest[] = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: small}
+spec:
+  workers: {count: 2, ranks: 1}
+  trainer:
+    model: {preset: gpt2-nano}
+    data: {uri: $FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
+    train: {steps: 10, globalBatch: 4, microBatch: 2, sequence: 64}
+  checkpoint: {uri: $FOLDER/checkpoints}
+)";
+
+std::string GoodText() {
+  std::string text;
+  while (text.size() < 20'000)
+    absl::StrAppend(&text, "Words enough to train on, number ", text.size(), ".\n");
+  return text;
+}
+
+// Runs a job on `text` in a fresh folder to its end; what it printed.
+std::string RunToFailure(const std::string& name, const std::string& text,
+                         const std::string& manifest, int want_code) {
+  const std::string folder = FreshFolder(name);
+  EXPECT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", text).ok());
+  LocalRun run(folder, "small", manifest);
+  EXPECT_TRUE(run.Start().ok());
+  const auto end = run.WaitForEnd(kLong);
+  EXPECT_TRUE(end.ok()) << end.status();
+  const std::string output = run.Output();
+  if (end.ok()) EXPECT_EQ(end->code, want_code) << output;
+  EXPECT_TRUE(run.Agents().empty()) << "agents are left behind";
+  EXPECT_EQ(run.last_step(), 0);
+  return output;
+}
+
+TEST(BadInputTest, MalformedYamlIsRefusedWithItsLine) {
+  EXPECT_THAT(RunToFailure("yaml", GoodText(), "apiVersion: [muster\nkind: {", kExitBadInput),
+              HasSubstr("manifest.yaml:"));
+}
+
+TEST(BadInputTest, ABinaryFileIsNotText) {
+  EXPECT_THAT(RunToFailure("binary", GoodText() + std::string("\xff\xfe\x00\x01", 4), kManifest,
+                           kExitFailed),
+              HasSubstr("text.txt: not UTF-8 text"));
+}
+
+TEST(BadInputTest, AnEmptyCorpus) {
+  EXPECT_THAT(RunToFailure("empty", "", kManifest, kExitFailed), HasSubstr("text.txt: is empty"));
+}
+
+TEST(BadInputTest, ACorpusShorterThanOneSequence) {
+  EXPECT_THAT(RunToFailure("short", "only this", kManifest, kExitFailed),
+              HasSubstr("tokens are too few: one sequence of 64 needs"));
+}
+
+TEST(BadInputTest, NotEnoughMemoryIsSaidBeforeTheFirstStep) {
+  const std::string manifest =
+      absl::StrReplaceAll(kManifest, {{"gpt2-nano", "gpt2-1558m"},
+                                      {"globalBatch: 4, microBatch: 2, sequence: 64",
+                                       "globalBatch: 8192, microBatch: 4096, sequence: 1024"}});
+  const std::string output = RunToFailure("memory", GoodText(), manifest, kExitFailed);
+  EXPECT_THAT(output, HasSubstr("not enough memory for the model: "));
+  EXPECT_THAT(output, HasSubstr("are needed by"));
+  EXPECT_THAT(output, HasSubstr("are there; of each rank's share"));
+}
+
+class OtherCheckpointTest : public ::testing::Test {
+ protected:
+  // Trains the small job in a folder, then a changed one on the same checkpoint directory.
+  std::string Train(const std::string& name, const std::string& changed) {
+    const std::string folder = FreshFolder(name);
+    EXPECT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", GoodText()).ok());
+    {
+      LocalRun first(folder, "small", kManifest);
+      EXPECT_TRUE(first.Start().ok());
+      const auto end = first.WaitForEnd(kLong);
+      EXPECT_TRUE(end.ok() && end->code == kExitOk) << first.Output();
+    }
+    const auto before = NewestTensors(folder + "/checkpoints");
+    LocalRun second(folder, "other",
+                    absl::StrReplaceAll(changed, {{"name: small", "name: other"}}));
+    EXPECT_TRUE(second.Start().ok());
+    const auto end = second.WaitForEnd(kLong);
+    EXPECT_TRUE(end.ok()) << end.status();
+    if (end.ok()) EXPECT_EQ(end->code, kExitFailed) << second.Output();
+    EXPECT_TRUE(second.Agents().empty()) << "agents are left behind";
+    const auto after = NewestTensors(folder + "/checkpoints");
+    EXPECT_TRUE(before.ok() && after.ok() && *before == *after) << "the checkpoint was changed";
+    return second.Output();
+  }
+};
+
+TEST_F(OtherCheckpointTest, OfAnotherModel) {
+  EXPECT_THAT(
+      Train("other-model", absl::StrReplaceAll(
+                               kManifest, {{"preset: gpt2-nano", "preset: gpt2-nano, layers: 1"}})),
+      HasSubstr("the checkpoint is of another model: "));
+}
+
+TEST_F(OtherCheckpointTest, OfAnotherVocabulary) {
+  EXPECT_THAT(Train("other-vocabulary",
+                    absl::StrReplaceAll(
+                        kManifest, {{"preset: gpt2-nano", "preset: gpt2-nano, vocabulary: 512"}})),
+              HasSubstr("the checkpoint's vocabulary has "));
+}
+
+}  // namespace
+}  // namespace muster::tests

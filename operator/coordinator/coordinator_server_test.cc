@@ -89,6 +89,8 @@ TEST_F(CoordinatorServerTest, ServesAStreamOverAPrivateUnixSocket) {
   while (stream->Read(&message)) {
   }
   EXPECT_TRUE(stream->Finish().ok());
+  // The peer may know of the end before the server has detached the stream: wait for the server.
+  server_.reset();
   EXPECT_EQ(registry_.attached(), 0);
 }
 

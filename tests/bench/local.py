@@ -106,8 +106,8 @@ class Torchrun:
         self.output.parent.mkdir(parents=True, exist_ok=True)
         log = open(self.output, "w")
         self.submitted = time.time()
-        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-addr", "127.0.0.1"]
-        command += ["--master-port", "0", "--max-restarts", str(restarts), str(HERE / "peer_train.py"), str(steps)]
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        command += ["--max-restarts", str(restarts), str(HERE / "peer_train.py"), str(steps)]
         self.process = subprocess.Popen(command + ([checkpoint] if checkpoint else []), stdout=log, stderr=log, env=environment())
 
     def steps(self):

@@ -38,21 +38,20 @@ def one_kill(run, how):
     wait_for("a round of both ranks", lambda: whole(run))
     run.wait_for_step(run.steps()[-1][0] + 30)
     time.sleep(1.2)  # a rank that ends soon after its start is restarted with a delay
-    before = run.steps()[-1][0]
     victim = run.trainers()[-1]
     moment = time.time()
     os.kill(victim, how)
     after = lambda lines, since: [line for line in lines if line[0] > since]
-    step = wait_for("a step", lambda: next((t for n, _, t in run.steps() if t > moment + 0.1 and n > before), None))
     ended = wait_for("the rank's end", lambda: next(
         (e for e in after(run.logged("agent.log", "rank ended"), moment) if f"pid={victim} " in e[2]), None))
     broke = wait_for("the survivor's abort", lambda: min((e for name in ("step broke off", "prepared") for e in after(
         run.logged("rank-0.log", name), moment) if e[1] != ended[1]), default=None))
-    first = next(e for e in run.logged("rank-0.log", "joined") if e[0] > broke[0])
+    first = wait_for("the new round", lambda: next(iter(after(run.logged("rank-0.log", "joined"), broke[0])), None))
     this_round = first[2].split("round=")[1].split()[0]
+    time.sleep(0.3)  # the last of its ranks
     joined = max(e[0] for e in run.logged("rank-0.log", "joined") if f"round={this_round} " in e[2])
-    after_join = wait_for("a step", lambda: next((t for _, _, t in run.steps() if t > joined), None))
-    return ended[0] - moment, joined - broke[0], max(step, after_join) - moment
+    step = wait_for("a step", lambda: next((t for _, _, t in run.steps() if t > joined), None))
+    return ended[0] - moment, joined - broke[0], step - moment
 
 
 def muster(name, bin_dir, policy, how):

@@ -27,6 +27,8 @@ namespace {
 using control::TrainingJob;
 
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
+// For workers that were told to stop; with the job over they have nothing left to save.
+constexpr absl::Duration kLeave = absl::Seconds(10);
 constexpr absl::Duration kPlainLineEvery = absl::Seconds(5);
 
 volatile std::sig_atomic_t interrupts = 0;
@@ -172,6 +174,7 @@ int Watch(RunSession& session, bool quiet) {
     if (IsOver(job->status.state()) &&
         !(job->status.state() == "Suspended" && !job->spec.suspend())) {
       printer.Clear();
+      session.WaitForWorkers(kLeave);
       return Finish(*job, session.history());
     }
     if (interrupts >= 2) {

@@ -100,6 +100,21 @@ void RunSession::RunNodes() {
   }
 }
 
+void RunSession::WaitForWorkers(absl::Duration within) {
+  const absl::Time deadline = Clock::Real().Monotonic() + within;
+  while (Clock::Real().Monotonic() < deadline) {
+    const absl::StatusOr<kube::ObjectList> pods = api_->List(kube::kPods, {});
+    if (!pods.ok()) return;
+    bool running = false;
+    for (const Json& pod : pods->items) {
+      const std::string phase = kube::StringAt(pod, {"status", "phase"});
+      running |= phase != "Succeeded" && phase != "Failed";
+    }
+    if (!running) return;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+}
+
 void RunSession::KillWorkers() {
   killing_ = true;
   if (nodes_thread_.joinable()) nodes_thread_.join();

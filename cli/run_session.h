@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "cli/history.h"
 #include "cli/job_paths.h"
 #include "cli/progress_line.h"
@@ -44,6 +45,8 @@ class RunSession {
   ProgressView Progress(const control::TrainingJob& job);
   const History& history() const { return *history_; }
 
+  // Waits until no worker's process is left, for at most `within`.
+  void WaitForWorkers(absl::Duration within);
   // Ends all workers of the job at once, without a checkpoint.
   void KillWorkers();
 

@@ -49,7 +49,9 @@ std::string RunToFailure(const std::string& name, const std::string& text,
   const auto end = run.WaitForEnd(kLong);
   EXPECT_TRUE(end.ok()) << end.status();
   const std::string output = run.Output();
-  if (end.ok()) EXPECT_EQ(end->code, want_code) << output;
+  if (end.ok()) {
+    EXPECT_EQ(end->code, want_code) << output;
+  }
   EXPECT_TRUE(run.Agents().empty()) << "agents are left behind";
   EXPECT_EQ(run.last_step(), 0);
   return output;
@@ -104,7 +106,9 @@ class OtherCheckpointTest : public ::testing::Test {
     EXPECT_TRUE(second.Start().ok());
     const auto end = second.WaitForEnd(kLong);
     EXPECT_TRUE(end.ok()) << end.status();
-    if (end.ok()) EXPECT_EQ(end->code, kExitFailed) << second.Output();
+    if (end.ok()) {
+      EXPECT_EQ(end->code, kExitFailed) << second.Output();
+    }
     EXPECT_TRUE(second.Agents().empty()) << "agents are left behind";
     const auto after = NewestTensors(folder + "/checkpoints");
     EXPECT_TRUE(before.ok() && after.ok() && *before == *after) << "the checkpoint was changed";

@@ -61,13 +61,12 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(Files& 
                                                                          const std::string& path) {
   absl::StatusOr<std::string> done = ReadFile(files, JoinPath(path, "DONE"), 4096);
   if (!done.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": half-written: ", done.status().message()));
+    return absl::DataLossError(absl::StrCat(path, ": half-written: ", done.status().message()));
   }
   MUSTER_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifest));
   if (*done != CheckpointDoneContents(text)) {
-    return absl::FailedPreconditionError(
+    return absl::DataLossError(
         absl::StrCat(path, ": manifest.json is not the one DONE was written for"));
   }
   absl::StatusOr<Manifest> manifest = ParseManifest(text);

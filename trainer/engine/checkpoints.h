@@ -33,8 +33,8 @@ class Checkpoints {
   virtual bool WaitIdle(absl::Duration timeout) = 0;
   // Gives up what is being written: its round is over and not all shares will come.
   virtual void Abandon() = 0;
-  // Fills the state's memory and returns the version it is then. NotFound, DataLoss or
-  // FailedPrecondition when the checkpoint cannot be used.
+  // Fills the state's memory and returns the version it is then. NotFound or
+  // DataLoss when it cannot be used, FailedPrecondition when it is whole but of another model.
   virtual absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
                                                  TrainingState& state) = 0;
 };

@@ -138,6 +138,7 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
   const absl::Status status = Join(go, bad_checkpoint);
   if (!status.ok()) {
     LeaveRound();
+    if (exit_code_ != 0) return Finish(false, std::string(status.message()));
     if (parts_.inbox.interrupt()) return;  // superseded: nobody waits for this answer
     MUSTER_LOG(WARN, "could not join", {"round", round_.round()}, {"error", status});
     joined.set_error(std::string(status.message()));
@@ -204,6 +205,12 @@ absl::Status Trainer::Load(const RestorePlan& plan, std::string& bad_checkpoint)
       version->attempt() == plan.version.attempt()) {
     saved_step_ = version->step();
     return absl::OkStatus();
+  }
+  // Whole, but of another model: to go on without it would in time delete somebody's work.
+  if (absl::IsFailedPrecondition(version.status())) {
+    exit_code_ = kExitBadInput;
+    return absl::FailedPreconditionError(
+        absl::StrCat(plan.checkpoint.directory(), ": ", version.status().message()));
   }
   bad_checkpoint = plan.checkpoint.directory();
   return version.ok() ? absl::DataLossError(absl::StrCat(bad_checkpoint, " is of another version"))

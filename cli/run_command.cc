@@ -102,13 +102,17 @@ void MakePathsAbsolute(const JobPaths& paths, TrainingJob& job) {
   checkpoint.set_uri(checkpoint.has_uri() ? Absolute(checkpoint.uri()) : paths.checkpoints());
 }
 
-std::string MessageOf(const TrainingJob& job) {
+// The condition that the job's state is named after.
+const v1alpha1::Condition* FinalCondition(const TrainingJob& job) {
   for (const auto& condition : job.status.conditions()) {
-    if (condition.type() == job.status.state() && condition.status() == "True") {
-      return absl::StrCat(condition.reason(), ": ", condition.message());
-    }
+    if (condition.type() == job.status.state() && condition.status() == "True") return &condition;
   }
-  return "";
+  return nullptr;
+}
+
+std::string MessageOf(const TrainingJob& job) {
+  const v1alpha1::Condition* condition = FinalCondition(job);
+  return condition == nullptr ? "" : absl::StrCat(condition->reason(), ": ", condition->message());
 }
 
 double WallSeconds(const TrainingJob& job) {
@@ -159,7 +163,8 @@ int Finish(const TrainingJob& job, const History& history) {
   }
   std::fprintf(stderr, "muster: job %s failed: %s\nlook at: muster logs %s\n", job.name.c_str(),
                MessageOf(job).c_str(), job.name.c_str());
-  return kExitFailed;
+  const v1alpha1::Condition* condition = FinalCondition(job);
+  return condition != nullptr && condition->reason() == "BadInput" ? kExitBadInput : kExitFailed;
 }
 
 // Until the job is over, or a second Ctrl-C.

@@ -64,16 +64,16 @@ TEST(BadInputTest, MalformedYamlIsRefusedWithItsLine) {
 
 TEST(BadInputTest, ABinaryFileIsNotText) {
   EXPECT_THAT(RunToFailure("binary", GoodText() + std::string("\xff\xfe\x00\x01", 4), kManifest,
-                           kExitFailed),
+                           kExitBadInput),
               HasSubstr("text.txt: not UTF-8 text"));
 }
 
 TEST(BadInputTest, AnEmptyCorpus) {
-  EXPECT_THAT(RunToFailure("empty", "", kManifest, kExitFailed), HasSubstr("text.txt: is empty"));
+  EXPECT_THAT(RunToFailure("empty", "", kManifest, kExitBadInput), HasSubstr("text.txt: is empty"));
 }
 
 TEST(BadInputTest, ACorpusShorterThanOneSequence) {
-  EXPECT_THAT(RunToFailure("short", "only this", kManifest, kExitFailed),
+  EXPECT_THAT(RunToFailure("short", "only this", kManifest, kExitBadInput),
               HasSubstr("tokens are too few: one sequence of 64 needs"));
 }
 
@@ -82,7 +82,7 @@ TEST(BadInputTest, NotEnoughMemoryIsSaidBeforeTheFirstStep) {
       absl::StrReplaceAll(kManifest, {{"gpt2-nano", "gpt2-1558m"},
                                       {"globalBatch: 4, microBatch: 2, sequence: 64",
                                        "globalBatch: 8192, microBatch: 4096, sequence: 1024"}});
-  const std::string output = RunToFailure("memory", GoodText(), manifest, kExitFailed);
+  const std::string output = RunToFailure("memory", GoodText(), manifest, kExitBadInput);
   EXPECT_THAT(output, HasSubstr("not enough memory for the model: "));
   EXPECT_THAT(output, HasSubstr("are needed by"));
   EXPECT_THAT(output, HasSubstr("are there; of each rank's share"));
@@ -107,7 +107,7 @@ class OtherCheckpointTest : public ::testing::Test {
     const auto end = second.WaitForEnd(kLong);
     EXPECT_TRUE(end.ok()) << end.status();
     if (end.ok()) {
-      EXPECT_EQ(end->code, kExitFailed) << second.Output();
+      EXPECT_EQ(end->code, kExitBadInput) << second.Output();
     }
     EXPECT_TRUE(second.Agents().empty()) << "agents are left behind";
     const auto after = NewestTensors(folder + "/checkpoints");

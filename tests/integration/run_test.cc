@@ -136,7 +136,7 @@ TEST(RunTest, MissingDataFailsTheJobWithTheReason) {
   ASSERT_TRUE(run->Start().ok());
   const auto end = run->WaitForEnd(kLong);
   ASSERT_TRUE(end.ok()) << end.status();
-  EXPECT_EQ(end->code, kExitFailed) << run->Output();
+  EXPECT_EQ(end->code, kExitBadInput) << run->Output();
   EXPECT_THAT(run->Output(), HasSubstr("missing.txt"));
   EXPECT_TRUE(run->Agents().empty());
 }

@@ -27,6 +27,7 @@ struct RankSlot {
   bool said_hello = false;
   KillReason kill_reason = KillReason::kNone;
   absl::Time kill_at = absl::InfiniteFuture();  // SIGKILL is due
+  bool kill_sent = false;                       // SIGKILL, by us
 
   // A launch that is due at launch_at, after a back-off.
   bool wanted = false;

@@ -18,9 +18,11 @@ namespace {
 // How long a process whose link has closed may take to end by itself.
 constexpr absl::Duration kLinkLostGrace = absl::Seconds(1);
 
-std::string ExitReason(KillReason kill_reason, int signal) {
-  if (signal == SIGKILL && kill_reason == KillReason::kSilent) return "DeadlineExceeded";
-  if (signal == SIGKILL && kill_reason == KillReason::kLinkLost) return "LinkLost";
+// A process killed by somebody else closes its link first; only our own signal was for the link.
+std::string ExitReason(const RankSlot& slot, int signal) {
+  const bool ours = signal == SIGKILL && slot.kill_sent;
+  if (ours && slot.kill_reason == KillReason::kSilent) return "DeadlineExceeded";
+  if (ours && slot.kill_reason == KillReason::kLinkLost) return "LinkLost";
   return signal != 0 ? "Signaled" : "Exited";
 }
 
@@ -103,6 +105,7 @@ void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
   slot.said_hello = false;
   slot.kill_reason = KillReason::kNone;
   slot.kill_at = absl::InfiniteFuture();
+  slot.kill_sent = false;
   LaunchRank launch;
   launch.generation = slot.generation;
   launch.placement = {.rank = first_rank_ + slot.local_rank,
@@ -137,7 +140,10 @@ void WorkerMachine::SendPrepare(RankSlot& slot) {
 void WorkerMachine::Kill(RankSlot& slot, int signal, KillReason reason) {
   if (!slot.alive) return;
   if (slot.kill_reason == KillReason::kNone) slot.kill_reason = reason;
-  if (signal == SIGKILL) slot.kill_at = absl::InfiniteFuture();
+  if (signal == SIGKILL) {
+    slot.kill_at = absl::InfiniteFuture();
+    slot.kill_sent = true;
+  }
   Do(KillRank{slot.local_rank, slot.generation, signal});
 }
 
@@ -318,7 +324,7 @@ void WorkerMachine::OnRankFailed(RankSlot& slot, const RankEnded& event) {
   exited->set_exit_code(event.code);
   exited->set_signal(event.signal);
   exited->set_restarted(restart);
-  exited->set_reason(ExitReason(slot.kill_reason, event.signal));
+  exited->set_reason(ExitReason(slot, event.signal));
   exited->set_log_tail(Evidence(event.log_tail));
   Report(std::move(report));
   // Before its answer this round can still be met by the next process.

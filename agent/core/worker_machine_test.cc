@@ -204,6 +204,17 @@ TEST(WorkerMachineTest, ALostLinkEndsItsProcess) {
   EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "LinkLost");
 }
 
+// Was reported as LinkLost: the end of the link is seen before the end of the process.
+TEST(WorkerMachineTest, AProcessKilledFromOutsideIsSignaledThoughItsLinkClosedFirst) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Do(RankLinkClosed{0, 1});
+  world.End(0, 137, SIGKILL);
+  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "Signaled");
+}
+
 TEST(WorkerMachineTest, ARankLostBeforeTheAnswerIsReplacedInTheSameRound) {
   World world;
   world.Welcome(1);

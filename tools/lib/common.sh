@@ -31,10 +31,15 @@ as_root() {
 }
 
 # Bazel with one output base per configuration, so that switching between them rebuilds nothing.
+muster_output_base() {
+  printf '%s/out/%s-%s' "$MUSTER_CACHE" "$(printf '%s' "$MUSTER_ROOT" | md5sum | cut -c1-8)" "$1"
+}
+
 muster_bazel() {
   local config="$1"
   shift
-  local key
-  key="$(printf '%s' "$MUSTER_ROOT" | md5sum | cut -c1-8)"
-  (cd "$MUSTER_ROOT" && bazel --output_base="$MUSTER_CACHE/out/$key-$config" --max_idle_secs=120 "$@")
+  (cd "$MUSTER_ROOT" && bazel --output_base="$(muster_output_base "$config")" --max_idle_secs=120 "$@")
 }
+
+# Where the programs of the default configuration are once built, without asking Bazel.
+muster_bin() { printf '%s/execroot/muster/bazel-out/k8-fastbuild/bin' "$(muster_output_base default)"; }

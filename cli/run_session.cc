@@ -120,7 +120,17 @@ void RunSession::KillWorkers() {
   if (nodes_thread_.joinable()) nodes_thread_.join();
 }
 
-absl::Status RunSession::Apply(TrainingJob job) {
+// The operator writes to the job too: whoever loses the race reads it again.
+absl::Status RunSession::Apply(const TrainingJob& job) {
+  absl::Status status;
+  for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
+    status = ApplyOnce(job);
+    if (!absl::IsAborted(status)) return status;
+  }
+  return status;
+}
+
+absl::Status RunSession::ApplyOnce(const TrainingJob& job) {
   key_ = {job.ns, job.name};
   const absl::StatusOr<Json> existing = api_->Get(kube::kTrainingJobs, key_);
   if (existing.ok()) {

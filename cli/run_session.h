@@ -36,7 +36,7 @@ class RunSession {
 
   // Creates the job, or makes the one that is there like it; a suspended one goes on, a finished
   // one that differs starts again from its checkpoints. `job` has absolute paths.
-  absl::Status Apply(control::TrainingJob job);
+  absl::Status Apply(const control::TrainingJob& job);
   absl::Status SetSuspended(bool suspended);
 
   absl::StatusOr<control::TrainingJob> Job();
@@ -53,6 +53,7 @@ class RunSession {
  private:
   RunSession(JobPaths paths, SessionOptions options);
   absl::Status Start();
+  absl::Status ApplyOnce(const control::TrainingJob& job);
   void RunNodes();
 
   const JobPaths paths_;

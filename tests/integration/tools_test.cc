@@ -28,7 +28,7 @@ spec:
     model: {preset: gpt2-nano}
     data: {uri: $FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
     train: {steps: 5000, globalBatch: 4, microBatch: 2, sequence: 64}
-  checkpoint: {uri: $FOLDER/checkpoints, interval: {mode: Steps, steps: 10}}
+  checkpoint: {uri: $FOLDER/checkpoints, interval: {mode: Steps, steps: 10}, keep: 100}
 )";
 
 TEST(ToolsTest, LookAtStopAndResumeARunningJob) {
@@ -49,7 +49,7 @@ TEST(ToolsTest, LookAtStopAndResumeARunningJob) {
   expect({"get"}, AllOf(HasSubstr("small"), HasSubstr("Training"), HasSubstr("2/2")));
   expect({"describe", "small"}, AllOf(HasSubstr("RoundActive"), HasSubstr("of 5000")));
   expect({"logs", "small"}, HasSubstr("rank-0.log"));
-  expect({"checkpoints", "small"}, HasSubstr("step-00000"));
+  expect({"checkpoints", "small"}, HasSubstr("step-000000010"));
   const auto job = run.Job();
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ((*job)["status"]["state"], "Training");

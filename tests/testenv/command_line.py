@@ -1,0 +1,137 @@
+"""usage: tools/testenv COMMAND [--name=NAME] ...
+
+A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) in a network namespace of its own.
+
+  up [--scheduler] [--no-controller-manager] [--flag=COMPONENT:--FLAG=VALUE]...
+                           builds what is missing, starts what is not up, waits until it is ready
+  down [--all]             ends it and removes everything it left; --all: the private ones too
+  status                   what runs; exit code 0 when it is up
+  build [--timings]        builds the programs (no namespace needed)
+  pin KUBERNETES ETCD HELM rewrites modules/ for other versions, e.g. pin v1.35.4 v3.6.16 v3.20.2
+  shell                    a shell inside, with KUBECONFIG and the programs in PATH
+  exec -- COMMAND...       runs a command inside likewise
+  start|stop|kill|freeze|thaw COMPONENT
+                           one component: start again, SIGTERM, SIGKILL, SIGSTOP, SIGCONT
+
+Without --name it is the one that all cluster tests share; any other name is a private one, apart from
+it, for tests that break things.
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import build
+import components
+import environment
+import network
+import pins
+import place as places
+import processes
+
+STOP_GRACE_SECONDS = 60
+
+
+def _wanted(arguments):
+    wanted = {"components": [components.ETCD, components.APISERVER, components.CONTROLLER_MANAGER], "flags": {}}
+    for argument in arguments:
+        name, _, value = argument.partition("=")
+        if argument == "--scheduler":
+            wanted["components"].append(components.SCHEDULER)
+        elif argument == "--no-controller-manager":
+            wanted["components"].remove(components.CONTROLLER_MANAGER)
+        elif name == "--flag" and value.partition(":")[0] in components.ALL:
+            component, _, flag = value.partition(":")
+            wanted["flags"].setdefault(component, []).append(flag)
+        else:
+            raise places.Failure(f"'up' knows no '{argument}'")
+    return wanted
+
+
+def _up(place, arguments):
+    start = time.monotonic()
+    fresh = environment.up(place, _wanted(arguments))
+    done = f"started in {time.monotonic() - start:.1f} s" if fresh else "was up"
+    print(f"muster: the control plane '{place.name}' {done}; its variables are in {place.env_file}", file=sys.stderr)
+
+
+def _down(place, arguments):
+    for one in [place, *places.all_places()] if arguments == ["--all"] else [place]:
+        environment.down(one)
+
+
+def _status(place, arguments):
+    up = environment.is_up(place)
+    print(f"control plane '{place.name}' ({build.release()}): {'up' if up else 'not up'}")
+    for component, pids in sorted(processes.running(place.folder).items()):
+        print(f"  {component:24} pid {' '.join(map(str, pids))}")
+    for program in build.missing():
+        print(f"  {program[0]:24} not built")
+    sys.exit(0 if up else 1)
+
+
+def _build(place, arguments):
+    build.build()
+    print(build.bin_folder())
+
+
+def _enter(place, argv):
+    if not environment.is_up(place):
+        raise places.Failure(f"the control plane '{place.name}' is not up: tools/testenv up")
+    variables = environment.environment(place)
+    variables["PATH"] = f"{build.bin_folder()}:{os.environ['PATH']}"
+    command = network.inside(place.namespace, argv, variables)
+    os.execvp(command[0], command)
+
+
+def _shell(place, arguments):
+    _enter(place, [os.environ.get("SHELL", "/bin/bash")])
+
+
+def _exec(place, arguments):
+    command = arguments[1:] if arguments[:1] == ["--"] else arguments
+    if not command:
+        raise places.Failure("'exec' needs a command")
+    _enter(place, command)
+
+
+def _one_component(action):
+    def run(place, arguments):
+        if len(arguments) != 1:
+            raise places.Failure("name one component: " + ", ".join(components.ALL))
+        action(place, arguments[0])
+    return run
+
+
+def _pin(place, arguments):
+    if len(arguments) != 3:
+        raise places.Failure("'pin' needs the versions of Kubernetes, etcd and Helm")
+    pins.pin(*arguments)
+
+
+COMMANDS = {
+    "up": _up, "down": _down, "status": _status, "build": _build, "shell": _shell, "exec": _exec, "pin": _pin,
+    "start": _one_component(environment.start),
+    "stop": _one_component(lambda place, component: environment.stop(place, component, STOP_GRACE_SECONDS)),
+    "kill": _one_component(lambda place, component: environment.stop(place, component, 0)),
+    "freeze": _one_component(lambda place, component: environment.send(place, component, signal.SIGSTOP)),
+    "thaw": _one_component(lambda place, component: environment.send(place, component, signal.SIGCONT)),
+}
+
+
+def main(arguments):
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__, end="", file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    command, rest, name = arguments[0], arguments[1:], places.SHARED
+    if rest and rest[0].startswith("--name="):
+        name, rest = rest[0].partition("=")[2], rest[1:]
+    try:
+        if command not in COMMANDS:
+            raise places.Failure(f"there is no command '{command}': tools/testenv --help")
+        COMMANDS[command](places.Place(name), rest)
+    except (places.Failure, OSError, subprocess.SubprocessError) as failure:
+        print(f"muster: error: {failure}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,185 @@
+"""One control plane: up, down, and its components one by one. Idempotent, and right after any crash."""
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import build
+import certificates
+import components
+import network
+import processes
+from place import Failure
+
+START_SECONDS = 120
+_LOOK_SECONDS = 0.05
+
+
+@contextlib.contextmanager
+def locked(place):
+    """One `up`, `down` … of a control plane at a time; the kernel unlocks when its process ends."""
+    place.lock.parent.mkdir(parents=True, exist_ok=True)
+    with place.lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def environment(place):
+    """The variables that programs and tests find the control plane by."""
+    return {
+        "KUBECONFIG": str(place.kubeconfig), "MUSTER_TESTENV_NAME": place.name, "MUSTER_TESTENV_NETNS": place.namespace,
+        "MUSTER_TESTENV_FOLDER": str(place.folder), "MUSTER_TESTENV_BIN": str(build.bin_folder()),
+        "MUSTER_TESTENV_SERVER": certificates.SERVER, "MUSTER_TESTENV_CA": f"{place.pki}/ca.crt",
+        "MUSTER_TESTENV_TOOL": str(build.place.ROOT / "tools/testenv"),
+    }
+
+
+def run_inside(place, argv, **kwargs):
+    return subprocess.run(network.inside(place.namespace, argv, environment(place)), **kwargs)
+
+
+def kubectl(place, *arguments):
+    return run_inside(place, [build.bin_folder() / "kubectl", "--request-timeout=5s", *arguments], capture_output=True, text=True)
+
+
+def options(place):
+    return json.loads(place.options.read_text())
+
+
+def is_up(place):
+    """Whether an `up` finished and everything it started still runs and answers."""
+    if not place.ready.exists() or place.ready.read_text() != build.release() or not network.exists(place.namespace):
+        return False
+    if set(options(place)["components"]) - set(processes.running(place.folder)):
+        return False
+    return kubectl(place, "get", "--raw=/readyz").returncode == 0
+
+
+def _end_of_log(place, component):
+    log = place.logs / f"{component}.log"
+    lines = log.read_text(errors="replace").splitlines()[-20:] if log.exists() else []
+    return f"the end of {component}'s log:\n" + "\n".join("    " + line for line in lines)
+
+
+def _wait(place, what, started, done):
+    """Waits until done(). `started` ({component: process}) must not end meanwhile."""
+    deadline = time.monotonic() + START_SECONDS
+    while not done():
+        dead = [component for component, process in started.items() if process.poll() is not None]
+        if dead:
+            raise Failure(f"the control plane '{place.name}' did not start: {dead[0]} ended before {what}; {_end_of_log(place, dead[0])}")
+        if time.monotonic() > deadline:
+            raise Failure(f"the control plane '{place.name}' did not start: no {what} in {START_SECONDS} s; {_end_of_log(place, components.APISERVER)}")
+        time.sleep(_LOOK_SECONDS)
+
+
+def _start(place, wanted):
+    """Starts components, each once what it needs answers; returns when all is ready."""
+    started = {}
+    def begin(names):
+        for name in names:
+            if name in wanted:
+                flags = options(place)["flags"].get(name, [])
+                started[name] = processes.start(place, name, components.command(place, name, build.bin_folder(), flags))
+    begin((components.ETCD, components.APISERVER))
+    _wait(place, "the API server was ready", started, lambda: kubectl(place, "get", "--raw=/readyz").returncode == 0)
+    begin((components.CONTROLLER_MANAGER, components.SCHEDULER))
+    if components.CONTROLLER_MANAGER in options(place)["components"]:
+        _wait(place, "there was a default ServiceAccount", started,
+              lambda: kubectl(place, "get", "serviceaccount", "default", "-n", "default").returncode == 0)
+
+
+def _clean(place):
+    """Ends and removes everything, whatever state it is in. The logs of the last run are kept."""
+    processes.end(place.folder)
+    network.remove(place.namespace)
+    if place.logs.is_dir():
+        shutil.rmtree(place.kept_logs, ignore_errors=True)
+        place.kept_logs.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(place.logs, place.kept_logs)
+    place.env_file.unlink(missing_ok=True)
+    shutil.rmtree(place.folder, ignore_errors=True)
+
+
+def _start_all(place, wanted):
+    place.folder.mkdir(mode=0o700, parents=True)
+    place.logs.mkdir()
+    place.options.write_text(json.dumps(wanted))
+    network.create(place.namespace)
+    certificates.make_all(place)
+    _start(place, wanted["components"])
+    place.env_file.write_text("".join(f"{name}={value}\n" for name, value in environment(place).items()))
+    place.ready.write_text(build.release())
+
+
+def _interrupted(number, frame):
+    raise Failure(f"interrupted by signal {number}")
+
+
+def up(place, wanted):
+    """Starts what is not up; True when it had to. `wanted` is {"components": […], "flags": {component: […]}}."""
+    build.build()
+    with locked(place):
+        if is_up(place):
+            if wanted["flags"] and wanted["flags"] != options(place)["flags"]:
+                raise Failure(f"the control plane '{place.name}' is up with other flags: tools/testenv down --name={place.name} first")
+            _start_more(place, set(wanted["components"]))
+            return False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _interrupted)
+        _clean(place)
+        try:
+            _start_all(place, wanted)
+        except BaseException:
+            _clean(place)
+            raise
+        return True
+
+
+def down(place):
+    with locked(place):
+        _clean(place)
+
+
+def _check_component(place, component):
+    if component not in components.ALL:
+        raise Failure(f"there is no component '{component}': {', '.join(components.ALL)}")
+    if not place.options.exists():
+        raise Failure(f"the control plane '{place.name}' is not up")
+
+
+def _start_more(place, wanted):
+    now = options(place)
+    place.options.write_text(json.dumps({**now, "components": sorted({*now["components"], *wanted})}))
+    missing = wanted - set(processes.running(place.folder))
+    if missing:
+        _start(place, missing)
+
+
+def start(place, component):
+    """Starts a component that was stopped or killed (with its data), or was left out; returns once all is ready."""
+    _check_component(place, component)
+    with locked(place):
+        _start_more(place, {component})
+
+
+def stop(place, component, grace):
+    """Ends a component; it is not started again by itself."""
+    _check_component(place, component)
+    with locked(place):
+        now = options(place)
+        place.options.write_text(json.dumps({**now, "components": [c for c in now["components"] if c != component]}))
+        processes.end(place.folder, component, grace)
+
+
+def send(place, component, number):
+    _check_component(place, component)
+    handles = processes.send(place.folder, number, component)
+    for handle in handles:
+        os.close(handle)
+    if not handles:
+        raise Failure(f"{component} of '{place.name}' does not run")

@@ -1,0 +1,88 @@
+"""The processes of a control plane, known by a mark in their environment, and so never by a number alone.
+
+The mark is there from exec on: no crash leaves one that is not found, and no other process with the
+same number is ever signalled.
+"""
+import os
+import select
+import signal
+import subprocess
+import time
+
+import network
+
+MARK = "MUSTER_TESTENV_PROCESS"
+
+
+def _component(pid, folder):
+    """Which component of `folder` the process is; None when it is none."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            variables = file.read().split(b"\0")
+    except OSError:  # ended, or another user's
+        return None
+    prefix = f"{MARK}={folder}:".encode()
+    return next((v[len(prefix):].decode() for v in variables if v.startswith(prefix)), None)
+
+
+def running(folder):
+    """{component: [pids]}, a component's descendants included."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        component = _component(entry, folder) if entry.isdigit() else None
+        if component:
+            found.setdefault(component, []).append(int(entry))
+    return found
+
+
+def start(place, component, argv):
+    """Starts a component inside the namespace, where it outlives this process. Its output goes to its log."""
+    mark = {MARK: f"{place.folder}:{component}"}
+    command = network.inside(place.namespace, argv, mark)  # again: sudo drops the mark
+    with (place.logs / f"{component}.log").open("a") as log:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=place.folder,
+                                env={**os.environ, **mark}, start_new_session=True)
+
+
+def send(folder, number, component=None):
+    """Signals a component, or all; returns pidfds of what was signalled."""
+    signalled = []
+    for name, pids in running(folder).items():
+        for pid in pids if component in (None, name) else []:
+            try:
+                handle = os.pidfd_open(pid)
+            except OSError:
+                continue
+            if _component(pid, folder) != name:  # it ended and its number was given away before it was opened
+                os.close(handle)
+                continue
+            signalled.append(handle)
+            try:
+                signal.pidfd_send_signal(handle, number)
+            except ProcessLookupError:
+                pass
+    return signalled
+
+
+def wait_gone(handles, seconds):
+    """Waits for the ends of processes; False when one still runs. Closes the handles."""
+    deadline, left = time.monotonic() + seconds, list(handles)
+    while left:
+        poll = select.poll()
+        for handle in left:
+            poll.register(handle, select.POLLIN)
+        ended = {fd for fd, _ in poll.poll(max(0, (deadline - time.monotonic()) * 1000))}
+        if not ended:
+            break
+        left = [handle for handle in left if handle not in ended]
+    for handle in handles:
+        os.close(handle)
+    return not left
+
+
+def end(folder, component=None, grace=0.0):
+    """Ends a component, or all: SIGTERM and `grace` seconds, then SIGKILL."""
+    if grace > 0 and wait_gone(send(folder, signal.SIGTERM, component), grace):
+        return
+    while handles := send(folder, signal.SIGKILL, component):  # again: one may have forked meanwhile
+        wait_gone(handles, 10)

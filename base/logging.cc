@@ -7,12 +7,10 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
-#include "absl/time/time.h"
-#include "base/mutex.h"
 
 namespace muster {
 namespace {
@@ -55,12 +53,114 @@ void WriteAll(int fd, std::string_view text) {
   }
 }
 
-bool NeedsQuotes(std::string_view value) {
-  if (value.empty()) return true;
-  for (const char c : value) {
-    if (c == ' ' || c == '"' || c == '=' || static_cast<unsigned char>(c) < 0x20) return true;
+std::atomic<LogFormat>& Format() {
+  static std::atomic<LogFormat> format{[] {
+    const char* value = std::getenv("MUSTER_LOG_FORMAT");
+    const auto parsed = ParseLogFormat(value == nullptr ? "text" : value);
+    return parsed.ok() ? *parsed : LogFormat::kText;
+  }()};
+  return format;
+}
+
+std::vector<LogField>& ScopeFields() {
+  thread_local std::vector<LogField> fields;
+  return fields;
+}
+
+// Bytes of the UTF-8 sequence at the front of `text`; 0 when it is not one. Overlong forms,
+// surrogates and code points beyond U+10FFFF are not UTF-8.
+size_t SequenceLength(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto tail = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return tail(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    if (!tail(1) || !tail(2)) return 0;
+    if (lead == 0xE0 && byte(1) < 0xA0) return 0;
+    return lead == 0xED && byte(1) >= 0xA0 ? 0 : 3;
   }
-  return false;
+  if (lead < 0xF0 || lead > 0xF4 || !tail(1) || !tail(2) || !tail(3)) return 0;
+  if (lead == 0xF0 && byte(1) < 0x90) return 0;
+  return lead == 0xF4 && byte(1) >= 0x90 ? 0 : 4;
+}
+
+// C1 controls and the line separators U+2028 and U+2029: some terminals obey, some viewers break.
+bool ActsOnTerminals(std::string_view sequence) {
+  if (sequence.size() == 2) return sequence[0] == '\xC2' && sequence[1] < '\xA0';
+  return sequence == "\xE2\x80\xA8" || sequence == "\xE2\x80\xA9";
+}
+
+void AppendHex(std::string& out, std::string_view prefix, unsigned value, int digits) {
+  absl::StrAppend(&out, std::string(prefix));
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) {
+    out.push_back("0123456789abcdef"[(value >> shift) & 0xF]);
+  }
+}
+
+unsigned CodePoint(std::string_view sequence) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(sequence[i]) & 0x3Fu; };
+  if (sequence.size() == 2) return (byte(0) & 0x1F) << 6 | byte(1);
+  return (byte(0) & 0x0F) << 12 | byte(1) << 6 | byte(2);
+}
+
+// With `json` by JSON's rules, where a byte that is not UTF-8 becomes U+FFFD; else as in C.
+std::string Escape(std::string_view text, bool json) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = SequenceLength(text);
+    const std::string_view sequence = text.substr(0, length == 0 ? 1 : length);
+    text.remove_prefix(sequence.size());
+    const auto byte = static_cast<unsigned char>(sequence[0]);
+    if (length == 0) {
+      if (json) {
+        out.append("\\ufffd");
+      } else {
+        AppendHex(out, "\\x", byte, 2);
+      }
+    } else if (length > 1) {
+      if (ActsOnTerminals(sequence)) {
+        AppendHex(out, "\\u", CodePoint(sequence), 4);
+      } else {
+        out.append(sequence);
+      }
+    } else if (byte == '"' || byte == '\\') {
+      out.append({'\\', static_cast<char>(byte)});
+    } else if (byte == '\n' || byte == '\r' || byte == '\t') {
+      out.append({'\\', byte == '\n' ? 'n' : byte == '\r' ? 'r' : 't'});
+    } else if (byte < 0x20 || byte == 0x7F) {
+      AppendHex(out, json ? "\\u" : "\\x", byte, json ? 4 : 2);
+    } else {
+      out.push_back(static_cast<char>(byte));
+    }
+  }
+  return out;
+}
+
+bool IsPlain(std::string_view value) {
+  if (value.empty()) return false;
+  for (const char c : value) {
+    if (c <= ' ' || c == '"' || c == '=' || c == '\\' || c == '\x7F') return false;
+  }
+  return true;  // `c <= ' '` is also every byte beyond ASCII, as char is signed: those are quoted
+}
+
+// The scopes' fields, then the line's own; of one key the innermost.
+std::vector<const LogField*> AllFields(std::initializer_list<LogField> fields) {
+  std::vector<const LogField*> all;
+  const auto add = [&](const LogField& field) {
+    for (const LogField*& known : all) {
+      if (known->key == field.key) {
+        known = &field;
+        return;
+      }
+    }
+    all.push_back(&field);
+  };
+  for (const LogField& field : ScopeFields()) add(field);
+  for (const LogField& field : fields) add(field);
+  return all;
 }
 
 }  // namespace
@@ -69,29 +169,94 @@ bool LogEnabled(LogLevel level) { return level >= Level().load(std::memory_order
 
 void SetLogLevel(LogLevel level) { Level().store(level); }
 
+void SetLogFormat(LogFormat format) { Format().store(format); }
+
+absl::StatusOr<LogFormat> ParseLogFormat(std::string_view name) {
+  if (name == "text") return LogFormat::kText;
+  if (name == "json") return LogFormat::kJson;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the log format is text or json, not '", std::string(name), "'"));
+}
+
 std::string FormatLog(LogLevel level, std::string_view message,
                       std::initializer_list<LogField> fields) {
   std::string line(kLevelNames[static_cast<int>(level)]);
-  absl::StrAppend(&line, " ", absl::Utf8SafeCEscape(std::string(message)));
-  for (const LogField& field : fields) {
-    if (NeedsQuotes(field.value)) {
-      absl::StrAppend(&line, " ", std::string(field.key), "=\"", absl::Utf8SafeCEscape(field.value),
-                      "\"");
+  absl::StrAppend(&line, " ", Escape(message, /*json=*/false));
+  for (const LogField* field : AllFields(fields)) {
+    absl::StrAppend(&line, " ", std::string(field->key), "=");
+    if (IsPlain(field->value)) {
+      absl::StrAppend(&line, field->value);
     } else {
-      absl::StrAppend(&line, " ", std::string(field.key), "=", field.value);
+      absl::StrAppend(&line, "\"", Escape(field->value, /*json=*/false), "\"");
     }
   }
   return line;
 }
 
+std::string FormatJsonLog(std::string_view time, LogLevel level, std::string_view message,
+                          std::initializer_list<LogField> fields) {
+  std::string line = absl::StrCat("{\"time\":\"", std::string(time), "\",\"level\":\"",
+                                  std::string(kLevelNames[static_cast<int>(level)]),
+                                  "\",\"message\":\"", Escape(message, /*json=*/true), "\"");
+  for (const LogField* field : AllFields(fields)) {
+    absl::StrAppend(&line, ",\"", Escape(field->key, /*json=*/true), "\":");
+    if (field->bare) {
+      absl::StrAppend(&line, field->value);
+    } else {
+      absl::StrAppend(&line, "\"", Escape(field->value, /*json=*/true), "\"");
+    }
+  }
+  return line + "}";
+}
+
 void WriteLog(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
-  const std::string line =
-      absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone()), " ",
-                   FormatLog(level, message, fields), "\n");
+  const std::string time =
+      absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone());
+  const std::string line = Format().load(std::memory_order_relaxed) == LogFormat::kJson
+                               ? FormatJsonLog(time, level, message, fields) + "\n"
+                               : absl::StrCat(time, " ", FormatLog(level, message, fields), "\n");
   Sink& sink = TheSink();
   MutexLock lock(sink.mu);
   if (sink.to_stderr) WriteAll(STDERR_FILENO, line);
   if (sink.file >= 0) WriteAll(sink.file, line);
+}
+
+LogScope::LogScope(std::initializer_list<LogField> fields) : outer_(ScopeFields().size()) {
+  ScopeFields().insert(ScopeFields().end(), fields.begin(), fields.end());
+}
+
+LogScope::~LogScope() { ScopeFields().erase(ScopeFields().begin() + outer_, ScopeFields().end()); }
+
+LogLimiter::Verdict LogLimiter::Admit(std::string_view message, std::string_view about,
+                                      absl::Time now) {
+  MutexLock lock(mu_);
+  const std::string name = absl::StrCat(std::string(message), "\n", std::string(about));
+  const auto found = sources_.find(name);
+  if (found == sources_.end()) {
+    // Room is made by those that have been quiet for a window.
+    if (sources_.size() >= kMaxSources) {
+      std::erase_if(sources_, [&](const auto& s) { return now - s.second.since >= kWindow; });
+    }
+    if (sources_.size() < kMaxSources) sources_[name] = {now, 1, 0};
+    return {};
+  }
+  Source& source = found->second;
+  if (now - source.since >= kWindow) {
+    const Verdict verdict{true, source.held_back};
+    source = {now, 1, 0};
+    return verdict;
+  }
+  if (source.written < kBurst) {
+    ++source.written;
+    return {};
+  }
+  ++source.held_back;
+  return {false, 0};
+}
+
+LogLimiter::Verdict AdmitLog(std::string_view message, std::string_view about) {
+  static LogLimiter& limiter = *new LogLimiter;  // never destroyed, as the sink
+  return limiter.Admit(message, about, absl::Now());
 }
 
 absl::Status LogToFile(const std::string& path, bool also_stderr) {

@@ -1,13 +1,18 @@
 #ifndef MUSTER_BASE_LOGGING_H_
 #define MUSTER_BASE_LOGGING_H_
 
+#include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
 
 // Structured log lines, one per call, written whole with one write(2):
 //
@@ -16,13 +21,18 @@
 //   MUSTER_LOG(INFO, "round opened", {"job", key}, {"round", round});
 //   MUSTER_LOG(ERROR, "could not bind", {"pod", name}, {"error", status});
 //
+// or, with LogFormat::kJson, one JSON object per line with the keys time, level, message and the
+// fields; numbers and booleans stay numbers and booleans.
+//
 // Levels: DEBUG, INFO, WARN, ERROR. Lines below the level of MUSTER_LOG_LEVEL (INFO when unset)
-// cost one comparison. Values with spaces, quotes or control characters are quoted and escaped, so
-// a line is always one line. They go to stderr, or to the file given to LogToFile. Thread-safe.
+// cost one comparison. Values with spaces, quotes or control characters are quoted and escaped, and
+// what is not UTF-8 is escaped too, so a line is always one line of valid UTF-8. They go to stderr,
+// or to the file given to LogToFile. Thread-safe.
 
 namespace muster {
 
 enum class LogLevel { kDebug = 0, kInfo = 1, kWarn = 2, kError = 3, kOff = 4 };
+enum class LogFormat { kText, kJson };
 
 struct LogField {
   template <typename T>
@@ -31,15 +41,18 @@ struct LogField {
       value = value_in.ToString();
     } else if constexpr (std::is_same_v<T, bool>) {
       value = value_in ? "true" : "false";
+      bare = true;
     } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
       value = std::string(std::string_view(value_in));
     } else {
       value = absl::StrCat(value_in);
+      bare = std::is_integral_v<T>;
     }
   }
 
-  std::string_view key;
+  std::string_view key;  // a literal: [A-Za-z0-9_]+
   std::string value;
+  bool bare = false;  // a JSON number or boolean as it stands
 };
 
 bool LogEnabled(LogLevel level);
@@ -48,13 +61,66 @@ void WriteLog(LogLevel level, std::string_view message, std::initializer_list<Lo
 // Overrides MUSTER_LOG_LEVEL.
 void SetLogLevel(LogLevel level);
 
+// Overrides MUSTER_LOG_FORMAT (text or json; text when unset).
+void SetLogFormat(LogFormat format);
+// "text" or "json"; kInvalidArgument for anything else.
+absl::StatusOr<LogFormat> ParseLogFormat(std::string_view name);
+
 // Appends to `path` from now on; with `also_stderr` to stderr as well. An empty path means stderr
 // only.
 absl::Status LogToFile(const std::string& path, bool also_stderr);
 
-// The text of one line without its time stamp and newline, for tests and other sinks.
+// The text of one line without its time stamp and newline, for tests and other sinks. Fields of the
+// thread's LogScopes stand first; of one key the innermost counts.
 std::string FormatLog(LogLevel level, std::string_view message,
                       std::initializer_list<LogField> fields);
+// The JSON line without its newline; `time` is RFC 3339.
+std::string FormatJsonLog(std::string_view time, LogLevel level, std::string_view message,
+                          std::initializer_list<LogField> fields);
+
+// Fields that every line of this thread carries while this lives: what a piece of work is about is
+// said once, by the one who started it. Scopes nest and end in reverse order.
+//
+//   LogScope scope({{"job", key}, {"reconcile", id}});
+class LogScope {
+ public:
+  explicit LogScope(std::initializer_list<LogField> fields);
+  ~LogScope();
+  LogScope(const LogScope&) = delete;
+  LogScope& operator=(const LogScope&) = delete;
+
+ private:
+  size_t outer_;  // how many fields stood before
+};
+
+// Limits lines that say the same again and again: of one (message, about) the first kBurst in a
+// window of kWindow are written, the rest are counted, and the first line after the window carries
+// the count: `... repeats=312 window=60s`. Bounded in memory: what floods under ever new names is
+// not limited. Thread-safe.
+class LogLimiter {
+ public:
+  static constexpr int kBurst = 5;
+  static constexpr size_t kMaxSources = 1024;
+  static constexpr absl::Duration kWindow = absl::Seconds(60);
+
+  struct Verdict {
+    bool write = true;
+    int64_t repeats = 0;  // held back since the last line written
+  };
+  Verdict Admit(std::string_view message, std::string_view about, absl::Time now);
+
+ private:
+  struct Source {
+    absl::Time since;
+    int written = 0;
+    int64_t held_back = 0;
+  };
+  Mutex mu_;
+  std::map<std::string, Source> sources_ MUSTER_GUARDED_BY(mu_);
+};
+
+// The limiter behind MUSTER_LOG_LIMITED, on the real clock.
+LogLimiter::Verdict AdmitLog(std::string_view message, std::string_view about);
 
 }  // namespace muster
 
@@ -68,6 +134,22 @@ std::string FormatLog(LogLevel level, std::string_view message,
     if (::muster::LogEnabled(MUSTER_LOG_LEVEL_##level)) {                   \
       ::muster::WriteLog(MUSTER_LOG_LEVEL_##level, message, {__VA_ARGS__}); \
     }                                                                       \
+  } while (false)
+
+// As MUSTER_LOG, for what may repeat: LogLimiter. `about` is the job or object that the line is
+// about.
+#define MUSTER_LOG_LIMITED(level, about, message, ...)                                         \
+  do {                                                                                         \
+    if (!::muster::LogEnabled(MUSTER_LOG_LEVEL_##level)) break;                                \
+    const ::muster::LogLimiter::Verdict muster_verdict = ::muster::AdmitLog(message, about);   \
+    if (!muster_verdict.write) break;                                                          \
+    if (muster_verdict.repeats == 0) {                                                         \
+      ::muster::WriteLog(MUSTER_LOG_LEVEL_##level, message, {__VA_ARGS__});                    \
+    } else {                                                                                   \
+      ::muster::WriteLog(                                                                      \
+          MUSTER_LOG_LEVEL_##level, message,                                                   \
+          {__VA_ARGS__ __VA_OPT__(, ){"repeats", muster_verdict.repeats}, {"window", "60s"}}); \
+    }                                                                                          \
   } while (false)
 
 #endif  // MUSTER_BASE_LOGGING_H_

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,6 +23,79 @@ TEST(LoggingTest, FormatsKeysAndValues) {
 TEST(LoggingTest, KeepsOneLineWhateverTheValueHolds) {
   EXPECT_EQ(FormatLog(LogLevel::kError, "bad\nthing", {{"log", "a \"b\"\nc"}, {"empty", ""}}),
             "ERROR bad\\nthing log=\"a \\\"b\\\"\\nc\" empty=\"\"");
+}
+
+TEST(LoggingTest, EscapesWhatIsNotUtf8AndWhatTerminalsObey) {
+  EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {{"a", "caf\xC3\xA9"}}), "INFO x a=\"caf\xC3\xA9\"");
+  EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {{"a", "\xC3("}}), "INFO x a=\"\\xc3(\"");
+  EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {{"a", "\x1B[2J\x7F"}}), "INFO x a=\"\\x1b[2J\\x7f\"");
+  EXPECT_EQ(FormatLog(LogLevel::kInfo, "x",
+                      {{"a",
+                        "\xC2\x9B"
+                        "1m\xE2\x80\xA8"}}),
+            "INFO x a=\"\\u009b1m\\u2028\"");
+  EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {{"overlong", "\xC0\xAF"}, {"half", "\xED\xA0\x80"}}),
+            "INFO x overlong=\"\\xc0\\xaf\" half=\"\\xed\\xa0\\x80\"");
+  EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {{"path", "a\\b"}}), "INFO x path=\"a\\\\b\"");
+}
+
+TEST(LoggingTest, JsonLinesKeepNumbersAndEscapeText) {
+  EXPECT_EQ(FormatJsonLog("2026-11-21T04:05:06Z", LogLevel::kWarn, "round \"3\"\n",
+                          {{"job", "default/gpt"}, {"round", 3}, {"ok", false}, {"loss", 1.5}}),
+            "{\"time\":\"2026-11-21T04:05:06Z\",\"level\":\"WARN\",\"message\":\"round "
+            "\\\"3\\\"\\n\",\"job\":\"default/gpt\",\"round\":3,\"ok\":false,\"loss\":\"1.5\"}");
+  EXPECT_EQ(FormatJsonLog("t", LogLevel::kInfo, "x", {{"a", "\xFF\x01"}}),
+            "{\"time\":\"t\",\"level\":\"INFO\",\"message\":\"x\",\"a\":\"\\ufffd\\u0001\"}");
+}
+
+TEST(LoggingTest, ScopesPutTheirFieldsOnEveryLineOfTheThread) {
+  LogScope job({{"job", "default/gpt"}, {"round", 2}});
+  EXPECT_EQ(FormatLog(LogLevel::kInfo, "pod created", {{"pod", "gpt-0-1"}}),
+            "INFO pod created job=default/gpt round=2 pod=gpt-0-1");
+  {
+    LogScope inner({{"round", 3}});
+    EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {{"job", "other"}}), "INFO x job=other round=3");
+    std::thread([] { EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {}), "INFO x"); }).join();
+  }
+  EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {}), "INFO x job=default/gpt round=2");
+}
+
+TEST(LoggingTest, RepeatsAreHeldBackAndCounted) {
+  LogLimiter limiter;
+  const absl::Time start = absl::UnixEpoch();
+  for (int i = 0; i < LogLimiter::kBurst; ++i) {
+    EXPECT_TRUE(limiter.Admit("reconcile failed", "default/a", start).write);
+  }
+  for (int i = 0; i < 312; ++i) {
+    EXPECT_FALSE(limiter.Admit("reconcile failed", "default/a", start).write);
+  }
+  EXPECT_TRUE(limiter.Admit("reconcile failed", "default/b", start).write) << "another job's line";
+  const auto later = limiter.Admit("reconcile failed", "default/a", start + LogLimiter::kWindow);
+  EXPECT_TRUE(later.write);
+  EXPECT_EQ(later.repeats, 312);
+}
+
+TEST(LoggingTest, TheLimiterForgetsQuietSourcesAndNeverGrows) {
+  LogLimiter limiter;
+  const absl::Time start = absl::UnixEpoch();
+  for (size_t i = 0; i < 2 * LogLimiter::kMaxSources; ++i) {
+    EXPECT_TRUE(limiter.Admit("x", std::to_string(i), start).write);
+  }
+  // Full: a new name is not limited, an old one still is; after a window there is room again.
+  for (int i = 0; i < 2 * LogLimiter::kBurst; ++i) {
+    EXPECT_TRUE(limiter.Admit("x", "new", start).write);
+  }
+  const absl::Time later = start + LogLimiter::kWindow;
+  int written = 0;
+  for (int i = 0; i < 2 * LogLimiter::kBurst; ++i)
+    written += limiter.Admit("x", "new", later).write;
+  EXPECT_EQ(written, LogLimiter::kBurst);
+}
+
+TEST(LoggingTest, LogFormatsAreNamed) {
+  EXPECT_EQ(*ParseLogFormat("json"), LogFormat::kJson);
+  EXPECT_EQ(ParseLogFormat("yaml").status().message(),
+            "the log format is text or json, not 'yaml'");
 }
 
 TEST(LoggingTest, PrintsStatus) {

@@ -1,0 +1,198 @@
+#include "tools/schema/compatibility.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::schema {
+namespace {
+
+using Changes = std::vector<std::string>;
+
+const Json& At(const Json& object, const char* key) {
+  static const Json* const kNothing = new Json();
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() ? *found : *kNothing;
+}
+
+void Say(Changes& changes, const std::string& path, const std::string& what) {
+  changes.push_back(absl::StrCat(path, ": ", what));
+}
+
+// A limit that is new or tighter. `upper`: smaller is tighter.
+void CompareLimit(const std::string& path, const Json& before, const Json& after, const char* name,
+                  bool upper, Changes& changes) {
+  const Json& now = At(after, name);
+  const Json& was = At(before, name);
+  if (now.is_null()) return;
+  if (was.is_null()) {
+    Say(changes, path, absl::StrCat(name, " ", DumpJson(now), " is new"));
+  } else if (upper ? now < was : now > was) {
+    Say(changes, path,
+        absl::StrCat(name, " was ", DumpJson(was), " and is ", DumpJson(now), " now"));
+  }
+}
+
+void CompareLimits(const std::string& path, const Json& before, const Json& after,
+                   Changes& changes) {
+  for (const char* name : {"maximum", "maxLength", "maxItems", "maxProperties"}) {
+    CompareLimit(path, before, after, name, true, changes);
+  }
+  for (const char* name : {"minimum", "minLength", "minItems", "minProperties"}) {
+    CompareLimit(path, before, after, name, false, changes);
+  }
+  for (const char* name : {"exclusiveMinimum", "exclusiveMaximum"}) {
+    if (At(after, name) == Json(true) && At(before, name) != Json(true)) {
+      Say(changes, path, absl::StrCat(name, " is new"));
+    }
+  }
+}
+
+// What must stay word for word, because both a stricter and a laxer one change its meaning.
+void CompareFixed(const std::string& path, const Json& before, const Json& after,
+                  Changes& changes) {
+  for (const char* name :
+       {"type", "format", "default", "nullable", "x-kubernetes-list-type",
+        "x-kubernetes-list-map-keys", "x-kubernetes-map-type", "x-kubernetes-int-or-string",
+        "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"}) {
+    const Json& was = At(before, name);
+    const Json& now = At(after, name);
+    if (was == now) continue;
+    Say(changes, path,
+        absl::StrCat(name, " was ", was.is_null() ? "unset" : DumpJson(was), " and is ",
+                     now.is_null() ? "unset" : DumpJson(now), " now"));
+  }
+}
+
+void CompareValues(const std::string& path, const Json& before, const Json& after,
+                   Changes& changes) {
+  const Json& was = At(before, "enum");
+  const Json& now = At(after, "enum");
+  if (!now.is_null() && was.is_null()) Say(changes, path, "an enum is new");
+  if (!now.is_null() && !was.is_null()) {
+    for (const Json& value : was) {
+      if (std::find(now.begin(), now.end(), value) == now.end()) {
+        Say(changes, path, absl::StrCat("the value ", DumpJson(value), " was removed"));
+      }
+    }
+  }
+  const Json& pattern = At(after, "pattern");
+  if (!pattern.is_null() && pattern != At(before, "pattern")) {
+    Say(changes, path, absl::StrCat("the pattern ", DumpJson(pattern), " is new"));
+  }
+}
+
+std::set<std::string> NewFields(const Json& before, const Json& after) {
+  std::set<std::string> fields;
+  for (const auto& [name, schema] : At(after, "properties").items()) {
+    if (!At(before, "properties").contains(name)) fields.insert(name);
+  }
+  return fields;
+}
+
+void CompareRules(const std::string& path, const Json& before, const Json& after,
+                  Changes& changes) {
+  std::set<std::string> known;
+  for (const Json& rule : At(before, "x-kubernetes-validations")) {
+    known.insert(rule.value("rule", ""));
+  }
+  const std::set<std::string> new_fields = NewFields(before, after);
+  for (const Json& rule : At(after, "x-kubernetes-validations")) {
+    const std::string text = rule.value("rule", "");
+    const bool about_new =
+        std::any_of(new_fields.begin(), new_fields.end(), [&](const std::string& field) {
+          return text.find(absl::StrCat("self.", field)) != std::string::npos;
+        });
+    if (known.count(text) == 0 && !about_new) {
+      Say(changes, path, absl::StrCat("the rule `", text, "` is new"));
+    }
+  }
+}
+
+void CompareRequired(const std::string& path, const Json& before, const Json& after,
+                     Changes& changes) {
+  const Json& was = At(before, "required");
+  for (const Json& name : At(after, "required")) {
+    if (!was.is_null() && std::find(was.begin(), was.end(), name) != was.end()) continue;
+    const Json& field = At(At(after, "properties"), name.get_ref<const std::string&>().c_str());
+    if (At(field, "default").is_null()) {
+      Say(changes, absl::StrCat(path, ".", name.get<std::string>()), "is required now");
+    }
+  }
+}
+
+void CompareSchema(const std::string& path, const Json& before, const Json& after,
+                   Changes& changes) {
+  CompareFixed(path, before, after, changes);
+  CompareLimits(path, before, after, changes);
+  CompareValues(path, before, after, changes);
+  CompareRules(path, before, after, changes);
+  CompareRequired(path, before, after, changes);
+  for (const auto& [name, schema] : At(before, "properties").items()) {
+    const std::string field = absl::StrCat(path, ".", name);
+    const Json& now = At(At(after, "properties"), name.c_str());
+    if (now.is_null()) {
+      Say(changes, field, "was removed");
+    } else {
+      CompareSchema(field, schema, now, changes);
+    }
+  }
+  for (const char* inner : {"items", "additionalProperties"}) {
+    if (!At(before, inner).is_object()) continue;
+    if (At(after, inner).is_object()) {
+      CompareSchema(path + "[]", At(before, inner), At(after, inner), changes);
+    } else {
+      Say(changes, path, absl::StrCat(inner, " were removed"));
+    }
+  }
+}
+
+const Json* FindVersion(const Json& crd, const std::string& name) {
+  for (const Json& version : At(At(crd, "spec"), "versions")) {
+    if (version.value("name", "") == name) return &version;
+  }
+  return nullptr;
+}
+
+void CompareVersion(const Json& before, const Json& after, Changes& changes) {
+  const std::string name = before.value("name", "");
+  if (before.value("served", false) && !after.value("served", false)) {
+    Say(changes, name, "is not served any more");
+  }
+  if (At(before, "subresources") != At(after, "subresources")) {
+    Say(changes, name, "its subresources changed");
+  }
+  CompareSchema(name, At(At(before, "schema"), "openAPIV3Schema"),
+                At(At(after, "schema"), "openAPIV3Schema"), changes);
+}
+
+}  // namespace
+
+std::vector<std::string> BreakingChanges(const Json& before, const Json& after) {
+  Changes changes;
+  for (const char* fixed : {"group", "scope"}) {
+    if (At(At(before, "spec"), fixed) != At(At(after, "spec"), fixed)) {
+      Say(changes, fixed, "changed");
+    }
+  }
+  const Json& names = At(At(before, "spec"), "names");
+  for (const auto& [kind, name] : names.items()) {
+    if (kind != "categories" && At(At(At(after, "spec"), "names"), kind.c_str()) != name) {
+      Say(changes, absl::StrCat("names.", kind), "changed");
+    }
+  }
+  for (const Json& version : At(At(before, "spec"), "versions")) {
+    const std::string name = version.value("name", "");
+    if (const Json* now = FindVersion(after, name); now != nullptr) {
+      CompareVersion(version, *now, changes);
+    } else {
+      Say(changes, name, "the version was removed");
+    }
+  }
+  return changes;
+}
+
+}  // namespace muster::schema

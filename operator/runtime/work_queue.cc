@@ -8,16 +8,20 @@ namespace muster::control {
 
 WorkQueue::WorkQueue(const Clock& clock) : WorkQueue(clock, Options()) {}
 
-WorkQueue::WorkQueue(const Clock& clock, Options options)
-    : clock_(clock), options_(options), random_(options.seed) {}
+WorkQueue::WorkQueue(const Clock& clock, Options options, WorkQueueObserver* observer)
+    : clock_(clock), options_(options), observer_(observer), random_(options.seed) {}
+
+void WorkQueue::PushLocked(const std::string& key) {
+  queue_.push_back({key, clock_.Monotonic()});
+  ready_.NotifyOne();
+}
 
 void WorkQueue::AddLocked(const std::string& key) {
   if (shutdown_) return;
   ++adds_;
   if (!dirty_.insert(key).second) return;
   if (processing_.count(key) > 0) return;  // Done will queue it
-  queue_.push_back(key);
-  ready_.NotifyOne();
+  PushLocked(key);
 }
 
 void WorkQueue::AddAtLocked(const std::string& key, absl::Time due) {
@@ -67,11 +71,12 @@ std::optional<std::string> WorkQueue::TakeLocked() {
     AddLocked(key);
   }
   if (queue_.empty()) return std::nullopt;
-  std::string key = std::move(queue_.front());
+  Ready taken = std::move(queue_.front());
   queue_.pop_front();
-  dirty_.erase(key);
-  processing_.insert(key);
-  return key;
+  dirty_.erase(taken.key);
+  processing_[taken.key] = now;
+  if (observer_ != nullptr) observer_->Taken(now - taken.since);
+  return std::move(taken.key);
 }
 
 std::optional<std::string> WorkQueue::Get() {
@@ -94,10 +99,13 @@ std::optional<std::string> WorkQueue::TryGet() {
 
 void WorkQueue::Done(const std::string& key) {
   MutexLock lock(mu_);
-  processing_.erase(key);
+  const auto taken = processing_.find(key);
+  if (taken != processing_.end()) {
+    if (observer_ != nullptr) observer_->Finished(clock_.Monotonic() - taken->second);
+    processing_.erase(taken);
+  }
   if (dirty_.count(key) == 0 || shutdown_) return;
-  queue_.push_back(key);
-  ready_.NotifyOne();
+  PushLocked(key);
 }
 
 void WorkQueue::Shutdown() {
@@ -112,7 +120,12 @@ void WorkQueue::Shutdown() {
 
 WorkQueue::Stats WorkQueue::stats() const {
   MutexLock lock(mu_);
-  return {queue_.size(), delayed_.size(), processing_.size(), adds_, retries_};
+  Stats stats{queue_.size(), delayed_.size(), processing_.size(), adds_, retries_, {}};
+  const absl::Time now = clock_.Monotonic();
+  for (const auto& [key, since] : processing_) {
+    stats.longest_running = std::max(stats.longest_running, now - since);
+  }
+  return stats;
 }
 
 std::optional<absl::Time> WorkQueue::next_due() const {

@@ -15,6 +15,17 @@
 
 namespace muster::control {
 
+// Told how long keys waited and were worked on. Called with the queue's lock held: must be quick
+// and must not call back.
+class WorkQueueObserver {
+ public:
+  virtual ~WorkQueueObserver() = default;
+  // From when the key became ready to when a worker took it.
+  virtual void Taken(absl::Duration waited) = 0;
+  // From there to Done.
+  virtual void Finished(absl::Duration worked) = 0;
+};
+
 // The controller's queue of keys, as in client-go: a key waits at most once however often it is
 // added, is handed to one worker at a time, and a key added while it is worked on comes back after
 // Done.
@@ -40,10 +51,12 @@ class WorkQueue {
     size_t in_progress = 0;
     int64_t adds = 0;
     int64_t retries = 0;
+    absl::Duration longest_running;  // of the keys in progress
   };
 
   explicit WorkQueue(const Clock& clock);
-  WorkQueue(const Clock& clock, Options options);
+  // `observer` may be null and must outlive the queue.
+  WorkQueue(const Clock& clock, Options options, WorkQueueObserver* observer = nullptr);
 
   void Add(const std::string& key);
   // Of several delayed adds of one key the earliest counts.
@@ -67,18 +80,24 @@ class WorkQueue {
 
  private:
   void AddLocked(const std::string& key) MUSTER_REQUIRES(mu_);
+  void PushLocked(const std::string& key) MUSTER_REQUIRES(mu_);
   void AddAtLocked(const std::string& key, absl::Time due) MUSTER_REQUIRES(mu_);
   std::optional<std::string> TakeLocked() MUSTER_REQUIRES(mu_);
 
   const Clock& clock_;
   const Options options_;
+  WorkQueueObserver* const observer_;
 
   mutable Mutex mu_;
   CondVar ready_;
   bool shutdown_ MUSTER_GUARDED_BY(mu_) = false;
-  std::deque<std::string> queue_ MUSTER_GUARDED_BY(mu_);
+  struct Ready {
+    std::string key;
+    absl::Time since;
+  };
+  std::deque<Ready> queue_ MUSTER_GUARDED_BY(mu_);
   std::set<std::string> dirty_ MUSTER_GUARDED_BY(mu_);  // in queue_, or to be after Done
-  std::set<std::string> processing_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, absl::Time> processing_ MUSTER_GUARDED_BY(mu_);  // taken when
   std::map<std::string, absl::Time> due_ MUSTER_GUARDED_BY(mu_);
   std::set<std::pair<absl::Time, std::string>> delayed_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, int> failures_ MUSTER_GUARDED_BY(mu_);

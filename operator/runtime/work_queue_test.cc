@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/manual_clock.h"
 #include "base/mutex.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace muster::control {
@@ -164,6 +165,33 @@ TEST_F(WorkQueueTest, EveryAddIsServedByManyWorkers) {
   queue_.Shutdown();
   for (std::thread& worker : workers) worker.join();
   EXPECT_EQ(served.size(), static_cast<size_t>(kKeys));
+}
+
+class Times final : public WorkQueueObserver {
+ public:
+  void Taken(absl::Duration time) override { waited.push_back(time); }
+  void Finished(absl::Duration time) override { worked.push_back(time); }
+  std::vector<absl::Duration> waited;
+  std::vector<absl::Duration> worked;
+};
+
+TEST_F(WorkQueueTest, TellsHowLongKeysWaitedAndWereWorkedOn) {
+  Times times;
+  WorkQueue queue(clock_, WorkQueue::Options(), &times);
+  queue.Add("a");
+  clock_.Advance(absl::Seconds(2));
+  queue.Add("a");  // waits already: the first Add counts
+  ASSERT_EQ(queue.TryGet(), "a");
+  clock_.Advance(absl::Seconds(3));
+  queue.Add("a");  // comes back after Done, and waits from then on
+  EXPECT_EQ(queue.stats().longest_running, absl::Seconds(3));
+  clock_.Advance(absl::Seconds(1));
+  queue.Done("a");
+  EXPECT_EQ(queue.stats().longest_running, absl::ZeroDuration());
+  clock_.Advance(absl::Seconds(5));
+  ASSERT_EQ(queue.TryGet(), "a");
+  EXPECT_THAT(times.waited, testing::ElementsAre(absl::Seconds(2), absl::Seconds(5)));
+  EXPECT_THAT(times.worked, testing::ElementsAre(absl::Seconds(4)));
 }
 
 }  // namespace

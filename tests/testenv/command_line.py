@@ -33,25 +33,25 @@ import processes
 STOP_GRACE_SECONDS = 60
 
 
-def _wanted(arguments):
-    wanted = {"components": [components.ETCD, components.APISERVER, components.CONTROLLER_MANAGER], "flags": {}}
+def wanted(arguments):
+    result = {"components": [components.ETCD, components.APISERVER, components.CONTROLLER_MANAGER], "flags": {}}
     for argument in arguments:
         name, _, value = argument.partition("=")
         if argument == "--scheduler":
-            wanted["components"].append(components.SCHEDULER)
+            result["components"].append(components.SCHEDULER)
         elif argument == "--no-controller-manager":
-            wanted["components"].remove(components.CONTROLLER_MANAGER)
+            result["components"].remove(components.CONTROLLER_MANAGER)
         elif name == "--flag" and value.partition(":")[0] in components.ALL:
             component, _, flag = value.partition(":")
-            wanted["flags"].setdefault(component, []).append(flag)
+            result["flags"].setdefault(component, []).append(flag)
         else:
             raise places.Failure(f"'up' knows no '{argument}'")
-    return wanted
+    return result
 
 
 def _up(place, arguments):
     start = time.monotonic()
-    fresh = environment.up(place, _wanted(arguments))
+    fresh = environment.up(place, wanted(arguments))
     done = f"started in {time.monotonic() - start:.1f} s" if fresh else "was up"
     print(f"muster: the control plane '{place.name}' {done}; its variables are in {place.env_file}", file=sys.stderr)
 
@@ -77,8 +77,7 @@ def _build(place, arguments):
 
 
 def _enter(place, argv):
-    if not environment.is_up(place):
-        raise places.Failure(f"the control plane '{place.name}' is not up: tools/testenv up")
+    environment.check_up(place)
     variables = environment.environment(place)
     variables["PATH"] = f"{build.bin_folder()}:{os.environ['PATH']}"
     command = network.inside(place.namespace, argv, variables)

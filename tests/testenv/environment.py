@@ -13,7 +13,7 @@ import certificates
 import components
 import network
 import processes
-from place import Failure
+from place import SHARED, Failure
 
 START_SECONDS = 120
 _LOOK_SECONDS = 0.05
@@ -57,6 +57,13 @@ def is_up(place):
     if set(options(place)["components"]) - set(processes.running(place.folder)):
         return False
     return kubectl(place, "get", "--raw=/readyz").returncode == 0
+
+
+def check_up(place):
+    """Failure when it was not brought up. Its components need not answer: a test may have stopped one."""
+    if not place.ready.exists() or not network.exists(place.namespace):
+        name = "" if place.name == SHARED else f" --name={place.name}"
+        raise Failure(f"the control plane '{place.name}' is not up: tools/testenv up{name}")
 
 
 def _end_of_log(place, component):

@@ -2,7 +2,7 @@
 import fnmatch
 import pathlib
 
-RULES = ("cc_library", "cc_binary", "cc_test", "sh_test", "py_test")
+RULES = ("cc_library", "cc_binary", "cc_test", "sh_test", "py_test", "cluster_test")
 
 
 def _label(package, text):

@@ -1,0 +1,33 @@
+"""Tests against a real control plane (tools/testenv)."""
+
+def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags = [], timeout = "long", **kwargs):
+    """A GoogleTest binary that runs inside a control plane's network namespace, with its variables set.
+
+    Args:
+      name: the test; the binary is NAME_bin.
+      private: the test has a control plane of its own, started before and removed after it, and may
+        break it. Else it shares one with every other test and keeps to names of its own.
+      flags: how a private one is started, as for `tools/testenv up`, e.g. "--no-controller-manager",
+        "--flag=kube-apiserver:--feature-gates=WatchList=false".
+    """
+    if flags and not private:
+        fail("flags are for a private control plane")
+    all_tags = ["cluster", "local", "no-sanitizer"] + tags
+    native.cc_binary(
+        name = name + "_bin",
+        testonly = True,
+        srcs = srcs,
+        linkstatic = False,
+        tags = all_tags,
+        deps = deps,
+        data = data,
+        **kwargs
+    )
+    native.sh_test(
+        name = name,
+        srcs = ["//tests/testenv:run_cluster_test.py"],
+        args = (["--private"] if private else []) + flags + ["--", "$(rootpath :%s_bin)" % name],
+        data = [":%s_bin" % name, "//tests/testenv:tool"] + data,
+        tags = all_tags,
+        timeout = timeout,
+    )

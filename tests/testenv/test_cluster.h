@@ -1,0 +1,96 @@
+#ifndef MUSTER_TESTS_TESTENV_TEST_CLUSTER_H_
+#define MUSTER_TESTS_TESTENV_TEST_CLUSTER_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/json.h"
+#include "base/process.h"
+
+namespace muster::tests {
+
+// How a program ended and what it wrote.
+struct CommandResult {
+  ExitStatus exit;
+  std::string out;
+  std::string err;
+
+  bool ok() const { return exit.known && exit.code == 0; }
+};
+
+// The real control plane that a `cluster_test` (cluster_test.bzl) runs in, and a namespace of its
+// own on it, which is deleted when this is destroyed. What has no namespace (nodes, cluster roles)
+// is shared by all tests: put Unique() names into it, and delete it. One thread.
+class TestCluster {
+ public:
+  // `prefix` starts the namespace's name. FailedPrecondition outside of a cluster_test.
+  static absl::StatusOr<std::unique_ptr<TestCluster>> Create(const std::string& prefix);
+  ~TestCluster();
+  TestCluster(const TestCluster&) = delete;
+  TestCluster& operator=(const TestCluster&) = delete;
+
+  // kubeconfig of a cluster administrator.
+  const std::string& kubeconfig() const { return kubeconfig_; }
+  // e.g. "https://127.0.0.1:6443", and the PEM file that its certificate is signed by.
+  const std::string& server() const { return server_; }
+  const std::string& ca_file() const { return ca_file_; }
+  // The test's own namespace.
+  const std::string& name_space() const { return name_space_; }
+  // Path of a built program: kubectl, helm, etcd, kube-apiserver, kubelet …
+  std::string Program(const std::string& name) const;
+  // `name` with an ending that no other test has.
+  std::string Unique(const std::string& name) const;
+
+  // Runs kubectl as the administrator, in the test's namespace unless `arguments` say otherwise,
+  // and waits for its end. An exit code other than 0 is a result, not an error.
+  absl::StatusOr<CommandResult> Kubectl(const std::vector<std::string>& arguments,
+                                        std::string_view input = "",
+                                        absl::Duration within = absl::Seconds(60)) const;
+  // `kubectl get ARGUMENTS -o json`; NotFound and other refusals with kubectl's words.
+  absl::StatusOr<Json> Get(const std::vector<std::string>& arguments) const;
+  // Server-side apply of YAML or JSON documents.
+  absl::Status Apply(const std::string& documents) const;
+  // Applies the tree's CustomResourceDefinition, the same for all tests, and waits until it serves.
+  absl::Status InstallCrd() const;
+  // Makes a ServiceAccount in the test's namespace, which may do nothing until a role is bound to
+  // it, and returns the path of a kubeconfig with a token of it.
+  absl::StatusOr<std::string> ServiceAccountKubeconfig(const std::string& name) const;
+  absl::StatusOr<std::string> ServiceAccountToken(const std::string& name) const;
+
+  // For a private control plane only (else FailedPrecondition). `component` is "etcd",
+  // "kube-apiserver", "kube-controller-manager" or "kube-scheduler".
+  bool is_private() const;
+  absl::Status Kill(const std::string& component) const;  // SIGKILL
+  absl::Status Stop(const std::string& component) const;  // SIGTERM, and waits
+  absl::Status Start(
+      const std::string& component) const;  // with its data; waits until all is ready
+  absl::Status Freeze(const std::string& component) const;  // SIGSTOP
+  absl::Status Thaw(const std::string& component) const;    // SIGCONT
+
+  // Runs any program to its end, with this process's environment.
+  static absl::StatusOr<CommandResult> Run(const std::vector<std::string>& argv,
+                                           std::string_view input = "",
+                                           absl::Duration within = absl::Seconds(60));
+
+ private:
+  TestCluster() = default;
+  absl::Status Control(const std::string& command, const std::string& component) const;
+
+  std::string name_;
+  std::string kubeconfig_;
+  std::string server_;
+  std::string ca_file_;
+  std::string bin_;
+  std::string tool_;
+  std::string name_space_;
+  std::string unique_;
+};
+
+}  // namespace muster::tests
+
+#endif  // MUSTER_TESTS_TESTENV_TEST_CLUSTER_H_

@@ -1,0 +1,116 @@
+// The shared control plane: what the other tests rely on.
+
+#include "tests/testenv/test_cluster.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TestClusterTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto cluster = TestCluster::Create("testenv");
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    cluster_ = *std::move(cluster);
+  }
+
+  std::unique_ptr<TestCluster> cluster_;
+};
+
+TEST_F(TestClusterTest, ServerAndToolsHaveThePinnedVersion) {
+  const auto result = cluster_->Kubectl({"version", "--output=json"});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto versions = ParseJson(result->out);
+  ASSERT_TRUE(versions.ok()) << result->out << result->err;
+  EXPECT_EQ((*versions)["serverVersion"]["gitVersion"], "v1.35.4");
+  EXPECT_EQ((*versions)["clientVersion"]["gitVersion"], "v1.35.4");
+  const auto helm = TestCluster::Run({cluster_->Program("helm"), "version", "--short"});
+  ASSERT_TRUE(helm.ok()) << helm.status();
+  EXPECT_THAT(helm->out, HasSubstr("v3.20.2"));
+}
+
+TEST_F(TestClusterTest, WhoHasNoRoleIsRefused) {
+  const auto config = cluster_->ServiceAccountKubeconfig("nobody");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const auto as_nobody = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv = {cluster_->Program("kubectl"), "--kubeconfig=" + *config};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return TestCluster::Run(argv);
+  };
+  const auto refused = as_nobody({"get", "pods"});
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  EXPECT_NE(refused->exit.code, 0);
+  EXPECT_THAT(refused->err, HasSubstr(absl::StrCat("system:serviceaccount:", cluster_->name_space(),
+                                                   ":nobody\" cannot list resource \"pods\"")));
+  const absl::Status bound = cluster_->Apply(R"(
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: see-pods}
+rules: [{apiGroups: [""], resources: [pods], verbs: [list]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: nobody-sees-pods}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: see-pods}
+subjects: [{kind: ServiceAccount, name: nobody}]
+)");
+  ASSERT_TRUE(bound.ok()) << bound;
+  const auto allowed = as_nobody({"get", "pods"});
+  ASSERT_TRUE(allowed.ok()) << allowed.status();
+  EXPECT_EQ(allowed->exit.code, 0) << allowed->err;
+}
+
+TEST_F(TestClusterTest, ControllersRun) {
+  const absl::Status applied = cluster_->Apply(R"(
+apiVersion: batch/v1
+kind: Job
+metadata: {name: pods-please}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: none}]}}}
+)");
+  ASSERT_TRUE(applied.ok()) << applied;
+  const auto made =
+      cluster_->Kubectl({"wait", "--for=create", "pod",
+                         "--selector=batch.kubernetes.io/job-name=pods-please", "--timeout=30s"});
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->exit.code, 0) << made->err;
+}
+
+TEST_F(TestClusterTest, ServesTrainingJobs) {
+  const absl::Status installed = cluster_->InstallCrd();
+  ASSERT_TRUE(installed.ok()) << installed;
+  const auto jobs = cluster_->Get({"trainingjobs.muster.dev"});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_TRUE((*jobs)["items"].empty());
+}
+
+TEST_F(TestClusterTest, ANamespaceIsDeletedWithItsTest) {
+  const std::string name = cluster_->name_space();
+  ASSERT_TRUE(cluster_->Get({"namespace", name}).ok());
+  cluster_.reset();
+  auto other = TestCluster::Create("testenv");
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_NE((*other)->name_space(), name);
+  const auto gone = (*other)->Kubectl(
+      {"wait", "--for=delete", "namespace/" + name, "--timeout=60s"}, "", absl::Seconds(90));
+  ASSERT_TRUE(gone.ok()) << gone.status();
+  EXPECT_EQ(gone->exit.code, 0) << gone->err;
+  EXPECT_EQ((*other)->Get({"namespace", name}).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(TestClusterTest, TheSharedControlPlaneMayNotBeBroken) {
+  EXPECT_FALSE(cluster_->is_private());
+  EXPECT_EQ(cluster_->Kill("etcd").code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace muster::tests

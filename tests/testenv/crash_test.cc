@@ -1,0 +1,195 @@
+// `tools/testenv` itself: nothing it started is left behind, whenever and however it ends.
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/process.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testenv/test_cluster.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kDeadline = absl::Minutes(2);
+
+// Another control plane beside the one this test runs in, driven by the command line alone.
+class CrashTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    tool_ = getenv("MUSTER_TESTENV_TOOL");
+    const std::filesystem::path shared = getenv("MUSTER_TESTENV_FOLDER");
+    folder_ = (shared.parent_path() / kName).string();
+    netns_ = absl::StrCat("/run/netns/", getenv("MUSTER_TESTENV_NETNS"), "-", kName);
+    Tool("down");
+    ASSERT_THAT(LeftOvers(), IsEmpty());
+  }
+  void TearDown() override { Tool("down"); }
+
+  CommandResult Tool(const std::string& command, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> argv = {tool_, command, absl::StrCat("--name=", kName)};
+    argv.insert(argv.end(), more.begin(), more.end());
+    const auto result = TestCluster::Run(argv, "", kDeadline);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.value_or(CommandResult{{.code = -1}, "", ""});
+  }
+
+  // `up` without the controllers, which nothing here needs.
+  CommandResult Up() { return Tool("up", {"--no-controller-manager"}); }
+
+  std::unique_ptr<Process> BeginUp() {
+    ProcessSpec spec;
+    spec.argv = {tool_, "up", absl::StrCat("--name=", kName), "--no-controller-manager"};
+    for (char** entry = environ; *entry != nullptr; ++entry) spec.env.emplace_back(*entry);
+    auto process = ProcessLauncher::Real().Launch(spec);
+    EXPECT_TRUE(process.ok()) << process.status();
+    return process.ok() ? *std::move(process) : nullptr;
+  }
+
+  template <typename Done>
+  static bool WaitFor(const Done& done) {
+    const absl::Time deadline = Clock::Real().Monotonic() + kDeadline;
+    while (!done()) {
+      if (Clock::Real().Monotonic() > deadline) return false;
+      usleep(1000);
+    }
+    return true;
+  }
+
+  static ExitStatus EndOf(Process& process) {
+    ExitStatus end;
+    EXPECT_TRUE(WaitFor([&] {
+      const auto ended = process.Poll();
+      if (!ended.ok() || !ended->has_value()) return false;
+      end = **ended;
+      return true;
+    }));
+    return end;
+  }
+
+  bool LogsExist(const std::string& component) const {
+    return std::filesystem::exists(folder_ + "/log/" + component + ".log");
+  }
+
+  // Command names of its processes, its folder and its network namespace.
+  std::vector<std::string> LeftOvers() const {
+    std::vector<std::string> left;
+    const std::string mark = absl::StrCat("MUSTER_TESTENV_PROCESS=", folder_, ":");
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+      std::ifstream file(entry.path() / "environ", std::ios::binary);
+      const std::string variables{std::istreambuf_iterator<char>(file), {}};
+      if (variables.find(mark) != std::string::npos) left.push_back(entry.path().filename());
+    }
+    for (const std::string& path : {folder_, netns_}) {
+      if (std::filesystem::exists(path)) left.push_back(path);
+    }
+    return left;
+  }
+
+  static constexpr char kName[] = "crash-test";
+  std::string tool_;
+  std::string folder_;
+  std::string netns_;
+};
+
+TEST_F(CrashTest, DownLeavesNothing) {
+  const CommandResult up = Up();
+  ASSERT_TRUE(up.ok()) << up.err;
+  EXPECT_THAT(Tool("status").out, HasSubstr("'crash-test'"));
+  EXPECT_EQ(Tool("status").exit.code, 0);
+  const CommandResult down = Tool("down");
+  EXPECT_TRUE(down.ok()) << down.err;
+  EXPECT_THAT(LeftOvers(), IsEmpty());
+  EXPECT_EQ(Tool("status").exit.code, 1);
+  EXPECT_TRUE(Tool("down").ok()) << "down of what is down";
+}
+
+TEST_F(CrashTest, UpKilledHalfWayIsCleanedByDown) {
+  const std::vector<std::function<bool()>> moments = {
+      [&] { return std::filesystem::exists(folder_ + "/options.json"); },
+      [&] { return std::filesystem::exists(netns_); },
+      [&] { return std::filesystem::exists(folder_ + "/pki/sa.key"); },
+      [&] { return LogsExist("etcd"); },
+      [&] { return LogsExist("kube-apiserver"); },
+      [&] { return std::filesystem::exists(folder_ + "/etcd/member"); },
+  };
+  for (size_t i = 0; i < moments.size(); ++i) {
+    const auto up = BeginUp();
+    ASSERT_NE(up, nullptr);
+    ASSERT_TRUE(WaitFor(moments[i])) << i;
+    ASSERT_TRUE(up->Signal(SIGKILL).ok()) << i;
+    EXPECT_EQ(EndOf(*up).signal, SIGKILL) << i;
+    const CommandResult down = Tool("down");
+    EXPECT_TRUE(down.ok()) << i << ": " << down.err;
+    EXPECT_THAT(LeftOvers(), IsEmpty()) << i;
+  }
+}
+
+TEST_F(CrashTest, UpAfterAKilledUpStartsAfresh) {
+  const auto killed = BeginUp();
+  ASSERT_NE(killed, nullptr);
+  ASSERT_TRUE(WaitFor([&] { return LogsExist("kube-apiserver"); }));
+  ASSERT_TRUE(killed->Signal(SIGKILL).ok());
+  EndOf(*killed);
+  EXPECT_EQ(Tool("status").exit.code, 1);
+  const CommandResult up = Up();
+  ASSERT_TRUE(up.ok()) << up.err;
+  const CommandResult ready = Tool("exec", {"--", "kubectl", "get", "--raw=/readyz"});
+  EXPECT_EQ(ready.out, "ok") << ready.err;
+}
+
+TEST_F(CrashTest, UpThatIsInterruptedCleansUpItself) {
+  const auto up = BeginUp();
+  ASSERT_NE(up, nullptr);
+  ASSERT_TRUE(WaitFor([&] { return LogsExist("kube-apiserver"); }));
+  ASSERT_TRUE(up->Signal(SIGTERM).ok());
+  EXPECT_EQ(EndOf(*up).code, 1);
+  EXPECT_THAT(LeftOvers(), IsEmpty());
+}
+
+TEST_F(CrashTest, TwoUpsAtOnceStartOne) {
+  const auto first = BeginUp();
+  const auto second = BeginUp();
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(EndOf(*first).code, 0);
+  EXPECT_EQ(EndOf(*second).code, 0);
+  // etcd, kube-apiserver, the folder and the namespace.
+  EXPECT_EQ(LeftOvers().size(), 4u);
+}
+
+TEST_F(CrashTest, ADeadComponentMeansNotUp) {
+  ASSERT_TRUE(Up().ok());
+  const std::string mark = absl::StrCat("MUSTER_TESTENV_PROCESS=", folder_, ":etcd");
+  EXPECT_EQ(ProcessLauncher::Real().SignalMarked(mark, SIGKILL), 1);
+  EXPECT_EQ(Tool("status").exit.code, 1);
+  const CommandResult up = Up();
+  ASSERT_TRUE(up.ok()) << up.err;
+  EXPECT_EQ(Tool("status").exit.code, 0);
+}
+
+TEST_F(CrashTest, AServerThatDoesNotStartIsQuoted) {
+  const CommandResult up = Tool("up", {"--flag=kube-apiserver:--no-such-flag"});
+  EXPECT_EQ(up.exit.code, 1);
+  EXPECT_THAT(up.err, HasSubstr("kube-apiserver ended before the API server was ready"));
+  EXPECT_THAT(up.err, HasSubstr("unknown flag: --no-such-flag"));
+  EXPECT_THAT(LeftOvers(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -4,9 +4,11 @@ A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) 
 
   up [--scheduler] [--no-controller-manager] [--flag=COMPONENT:--FLAG=VALUE]...
                            builds what is missing, starts what is not up, waits until it is ready
-  down [--all]             ends it and removes everything it left; --all: the private ones too
+  down [--all|--abandoned] ends it and removes everything it left; --all: the private ones too;
+                           --abandoned: also private ones whose test was killed
   status                   what runs; exit code 0 when it is up
-  build [--timings]        builds the programs (no namespace needed)
+  build                    builds the programs (no namespace needed)
+  clean-cache              removes what building left: Go's caches (5 GB) and programs of other versions
   pin KUBERNETES ETCD HELM rewrites modules/ for other versions, e.g. pin v1.35.4 v3.6.16 v3.20.2
   shell                    a shell inside, with KUBECONFIG and the programs in PATH
   exec -- COMMAND...       runs a command inside likewise
@@ -57,8 +59,12 @@ def _up(place, arguments):
 
 
 def _down(place, arguments):
+    if arguments not in ([], ["--all"], ["--abandoned"]):
+        raise places.Failure(f"'down' knows no '{' '.join(arguments)}'")
     for one in [place, *places.all_places()] if arguments == ["--all"] else [place]:
         environment.down(one)
+    if arguments:
+        environment.down_abandoned()
 
 
 def _status(place, arguments):
@@ -74,6 +80,10 @@ def _status(place, arguments):
 def _build(place, arguments):
     build.build()
     print(build.bin_folder())
+
+
+def _clean_cache(place, arguments):
+    build.clean_cache()
 
 
 def _enter(place, argv):
@@ -111,6 +121,7 @@ def _pin(place, arguments):
 
 COMMANDS = {
     "up": _up, "down": _down, "status": _status, "build": _build, "shell": _shell, "exec": _exec, "pin": _pin,
+    "clean-cache": _clean_cache,
     "start": _one_component(environment.start),
     "stop": _one_component(lambda place, component: environment.stop(place, component, STOP_GRACE_SECONDS)),
     "kill": _one_component(lambda place, component: environment.stop(place, component, 0)),

@@ -13,7 +13,7 @@ import certificates
 import components
 import network
 import processes
-from place import SHARED, Failure
+from place import RUN, SHARED, Failure, Place
 
 START_SECONDS = 120
 _LOOK_SECONDS = 0.05
@@ -150,6 +150,36 @@ def up(place, wanted):
 def down(place):
     with locked(place):
         _clean(place)
+
+
+@contextlib.contextmanager
+def used_by_this_process(place):
+    """Marks a private control plane as this process's; when it is killed, the mark tells that nobody uses it."""
+    place.use.parent.mkdir(parents=True, exist_ok=True)
+    with place.use.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+        place.use.unlink()
+
+
+def is_abandoned(place):
+    if not place.use.exists():
+        return False
+    with place.use.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+def down_abandoned():
+    """Removes what tests that were killed left: private control planes that no process uses any more."""
+    for file in RUN.glob(".*.use"):
+        place = Place(file.name[1 : -len(".use")])
+        if is_abandoned(place):
+            down(place)
+            place.use.unlink(missing_ok=True)
 
 
 def _check_component(place, component):

@@ -40,6 +40,8 @@ class Place:
         self.kubeconfig = self.folder / "admin.kubeconfig"
         self.env_file = RUN / "env" if name == SHARED else self.folder / "env"
         self.lock = RUN / f".{name}.lock"
+        # Locked by the test that a private one belongs to, as long as it runs.
+        self.use = RUN / f".{name}.use"
         self.kept_logs = CACHE / "logs" / f"testenv-{name}"
 
 

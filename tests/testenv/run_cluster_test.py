@@ -31,7 +31,7 @@ def _terminated(number, frame):
 
 
 def _run(place, command):
-    environment.check_up(place)
+    signal.signal(signal.SIGTERM, _terminated)
     child = subprocess.Popen(network.inside(place.namespace, command, environment.environment(place)))
     try:
         return child.wait()
@@ -43,15 +43,19 @@ def main(arguments):
     split = arguments.index("--")
     flags, command = arguments[:split], arguments[split + 1:]
     private = flags[:1] == ["--private"]
-    place = places.Place(_private_name() if private else places.SHARED)
-    if private:
+    command[0] = os.path.abspath(command[0])
+    if not private:
+        place = places.Place()
+        environment.up(place, command_line.wanted([]))
+        return _run(place, command)
+    place = places.Place(_private_name())
+    with environment.used_by_this_process(place):
         environment.down(place)
-    environment.up(place, command_line.wanted(flags[1:]))
-    signal.signal(signal.SIGTERM, _terminated)
-    try:
-        return _run(place, [os.path.abspath(command[0]), *command[1:]])
-    finally:
-        if private:
+        try:
+            environment.up(place, command_line.wanted(flags[1:]))
+            return _run(place, command)
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             environment.down(place)
 
 

@@ -2,7 +2,8 @@
 """usage: test_summary.py --results DIR --lint 0|1
 
 Reads Bazel's build event files in DIR, prints seconds per target, checks the budgets of the plain
-run, and ends with `N passed, N failed`: test cases, plus lint, the budgets and each fuzz target.
+run, and ends with `N passed, N failed`: test cases, plus lint, the budgets, each fuzz target and each step of
+steps.txt (word, seconds and title, by tabs).
 """
 import argparse
 import json
@@ -66,6 +67,11 @@ def main():
     parser.add_argument("--lint", type=int)
     arguments = parser.parse_args()
     passed, failed = (0, 1) if arguments.lint else (1, 0)
+    steps = arguments.results / "steps.txt"
+    for line in steps.read_text().splitlines() if steps.exists() else []:
+        word, seconds, title = line.split("\t")
+        print(f"  {int(seconds) / 60:6.2f} min  {word:8} {title}")
+        passed, failed = passed + (word == "ok"), failed + (word != "ok")
     for path in sorted(arguments.results.glob("*.json")):
         results, unbuilt = read_events(path)
         print_targets(path.stem, results, unbuilt)

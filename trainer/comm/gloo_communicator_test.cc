@@ -4,13 +4,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "ATen/Parallel.h"
 #include "ATen/ops/ones.h"
+#include "ATen/ops/zeros.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
@@ -245,6 +249,101 @@ TEST(GlooCommunicatorTest, FormsAgainAfterAnAbort) {
   }
   EXPECT_EQ(processes.Result(1), "2 2 2 2 2 ");
   EXPECT_EQ(processes.Result(2), "2 2 2 2 2 ");
+}
+
+// Ranks 0 and 1 of a group whose connection is stuck in the middle of a message: rank 1 stops
+// itself as soon as the first bytes are there. Gloo never tells rank 0's operation that its
+// connection broke.
+constexpr int64_t kStuckElements = 64 << 20;
+
+GlooOptions StuckOptions(const std::string& store, int rank) {
+  return {.store = store, .rank = rank, .size = 2, .tag = "stuck", .deadline = absl::Seconds(50)};
+}
+
+// Rank 1: `start` begins to receive into the tensor.
+std::string ReceiveAndStop(
+    const std::string& store,
+    const std::function<std::unique_ptr<Pending>(Communicator&, at::Tensor)>& start) {
+  auto communicator = MakeGlooCommunicator(StuckOptions(store, 1));
+  at::Tensor tensor = at::zeros({kStuckElements});
+  const auto pending = start(**communicator, tensor);
+  const volatile float* first = tensor.const_data_ptr<float>();
+  while (*first == 0.0f) {
+  }
+  raise(SIGSTOP);
+  return "went on";
+}
+
+void WaitUntilStopped(pid_t pid) {
+  std::string state;
+  while (state != "T") {
+    std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
+    std::string number, name;
+    stat >> number >> name >> state;
+  }
+}
+
+// Rank 0: `start` begins to send; then the group is aborted from another thread.
+std::string SendAndAbort(
+    const std::string& store, pid_t peer,
+    const std::function<std::unique_ptr<Pending>(Communicator&, at::Tensor)>& start) {
+  auto communicator = *MakeGlooCommunicator(StuckOptions(store, 0));
+  at::Tensor small = at::ones({1000});
+  std::vector<std::unique_ptr<Pending>> pending;
+  pending.push_back(start(*communicator, at::ones({kStuckElements})));
+  for (int i = 0; i < 20; ++i) {
+    pending.push_back(communicator->AllReduce(small, ReduceOp::kSum, "behind it"));
+  }
+  WaitUntilStopped(peer);
+  const absl::Time begin = Clock::Real().Monotonic();
+  std::thread aborter([&] { communicator->Abort("another round is prepared"); });
+  const absl::Status status = pending[0]->Wait();
+  aborter.join();
+  for (auto& p : pending) {
+    if (p->Wait() != status) return "another status: " + p->Wait().ToString();
+  }
+  pending.clear();
+  communicator.reset();
+  const bool soon = Clock::Real().Monotonic() - begin < absl::Seconds(10);
+  return absl::StrCat(status.ToString(), soon ? ", soon" : ", late");
+}
+
+TEST(GlooCommunicatorTest, AbortEndsACollectiveThatGlooForgot) {
+  Processes processes;
+  const std::string store = processes.Serve();
+  auto start = [](Communicator& c, at::Tensor t) { return c.Broadcast(t, 0, "forgotten"); };
+  processes.StartRank([&] { return ReceiveAndStop(store, start); });
+  processes.StartRank([&] { return SendAndAbort(store, processes.pid(1), start); });
+  EXPECT_EQ(processes.Result(2), "ABORTED: another round is prepared, soon");
+}
+
+TEST(GlooCommunicatorTest, AbortEndsASendThatGlooForgot) {
+  Processes processes;
+  const std::string store = processes.Serve();
+  processes.StartRank([&] {
+    return ReceiveAndStop(store, [](Communicator& c, at::Tensor t) { return c.Recv(t, 0, "m"); });
+  });
+  processes.StartRank([&] {
+    return SendAndAbort(store, processes.pid(1),
+                        [](Communicator& c, at::Tensor t) { return c.Send(t, 1, "m"); });
+  });
+  EXPECT_EQ(processes.Result(2), "ABORTED: another round is prepared, soon");
+}
+
+// The thread that destroys the group sleeps on meanwhile.
+TEST(GlooCommunicatorTest, AProcessEndsWhileItsStuckGroupIsDestroyed) {
+  auto start = [](Communicator& c, at::Tensor t) { return c.Broadcast(t, 0, "forgotten"); };
+  EXPECT_EXIT(
+      {
+        {
+          Processes processes;
+          const std::string store = processes.Serve();
+          processes.StartRank([&] { return ReceiveAndStop(store, start); });
+          (void)SendAndAbort(store, processes.pid(1), start);
+        }
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(GlooCommunicatorTest, AStoreThatIsNoEndpointIsRefused) {

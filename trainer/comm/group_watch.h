@@ -1,0 +1,51 @@
+#ifndef MUSTER_TRAINER_COMM_GROUP_WATCH_H_
+#define MUSTER_TRAINER_COMM_GROUP_WATCH_H_
+
+#include <cstdint>
+#include <set>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+
+namespace muster::trainer {
+
+// Which operations of a group of ranks are under way, and the group's first failure, which every
+// operation after it shares. Who waits for an operation is woken by its end and by the failure,
+// whichever comes first: a library may keep an operation asleep long after its peer has died.
+// Thread-safe.
+class GroupWatch {
+ public:
+  // How long a failed group's operations may take to leave their tensors alone.
+  static constexpr absl::Duration kSettleTime = absl::Milliseconds(250);
+
+  // The operation's number, for the calls below.
+  int64_t Started();
+  void Ended(int64_t operation);
+  // An operation that ends badly is the group's failure, unless there was one.
+  void Broke(int64_t operation, const absl::Status& error);
+
+  // The first failure stands, and is returned.
+  absl::Status Fail(const absl::Status& failure);
+  absl::Status failure() const;
+
+  // OK once the operation ended well, else the group's failure, or DeadlineExceeded after `limit`.
+  absl::Status Await(int64_t operation, absl::Duration limit);
+  // Whether the operation ended, well or badly, until kSettleTime after the failure.
+  bool Settle(int64_t operation);
+  // Whether some operation has not ended.
+  bool busy() const;
+
+ private:
+  mutable Mutex mu_;
+  CondVar changed_;
+  int64_t next_ MUSTER_GUARDED_BY(mu_) = 0;
+  std::set<int64_t> running_ MUSTER_GUARDED_BY(mu_);
+  std::set<int64_t> broken_ MUSTER_GUARDED_BY(mu_);
+  absl::Status failure_ MUSTER_GUARDED_BY(mu_);
+  absl::Time failed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfiniteFuture();
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_COMM_GROUP_WATCH_H_

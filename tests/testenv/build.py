@@ -47,9 +47,9 @@ def programs():
 
 
 def release():
-    """Names the set of pins: other versions, hashes or flags give another folder."""
+    """Names the set of pins: other versions or flags give another folder."""
     digest = hashlib.sha256(repr(programs()).encode())
-    for file in sorted(MODULES.glob("*/go.*")):
+    for file in sorted(MODULES.glob("*/go.mod")):
         digest.update(file.read_bytes())
     return f"{version_of('kubernetes')[1:]}-{digest.hexdigest()[:8]}"
 

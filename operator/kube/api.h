@@ -104,10 +104,15 @@ class Api {
                                                          const WatchOptions& options,
                                                          const CallOptions& call = {}) = 0;
 
-  // All four writes of an object return it as stored. Create takes namespace and name (or
-  // generateName) from the object's metadata.
+  // All writes of an object return it as stored. Create takes namespace and name (or generateName)
+  // from the object's metadata. What is asked rather than stored (TokenReview) needs no name.
   virtual absl::StatusOr<Json> Create(const ResourceType& type, const Json& object,
                                       const CallOptions& call = {}) = 0;
+  // Posts `object` to a subresource of an existing object and returns the answer: a TokenRequest to
+  // "token" of a service account. kUnimplemented where there is no such server.
+  virtual absl::StatusOr<Json> CreateSubresource(const ResourceType& type, const ObjectKey& key,
+                                                 const std::string& subresource, const Json& object,
+                                                 const CallOptions& call = {}) = 0;
   // metadata.resourceVersion and metadata.uid are checked when present; status is ignored where the
   // type has a status subresource.
   virtual absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,

@@ -34,7 +34,8 @@ bool ChecksVersion(Verb verb) {
 }
 
 bool IsWrite(Verb verb) {
-  return ChecksVersion(verb) || verb == Verb::kCreate || verb == Verb::kDelete;
+  return ChecksVersion(verb) || verb == Verb::kCreate || verb == Verb::kCreateSubresource ||
+         verb == Verb::kDelete;
 }
 
 absl::Status StatusOfResult(const absl::Status& status) { return status; }
@@ -140,6 +141,14 @@ absl::StatusOr<Json> FaultyApi::Create(const ResourceType& type, const Json& obj
                                        const CallOptions& call) {
   return Through<absl::StatusOr<Json>>(Verb::kCreate,
                                        [&] { return api_.Create(type, object, call); });
+}
+
+absl::StatusOr<Json> FaultyApi::CreateSubresource(const ResourceType& type, const ObjectKey& key,
+                                                  const std::string& subresource,
+                                                  const Json& object, const CallOptions& call) {
+  return Through<absl::StatusOr<Json>>(Verb::kCreateSubresource, [&] {
+    return api_.CreateSubresource(type, key, subresource, object, call);
+  });
 }
 
 absl::StatusOr<Json> FaultyApi::Update(const ResourceType& type, const Json& object,

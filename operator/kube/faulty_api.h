@@ -23,6 +23,7 @@ enum class Verb {
   kWatch,
   kWatchNext,
   kCreate,
+  kCreateSubresource,
   kUpdate,
   kUpdateStatus,
   kPatchMetadata,
@@ -65,6 +66,9 @@ class FaultyApi final : public Api {
                                                  const CallOptions& call = {}) override;
   absl::StatusOr<Json> Create(const ResourceType& type, const Json& object,
                               const CallOptions& call = {}) override;
+  absl::StatusOr<Json> CreateSubresource(const ResourceType& type, const ObjectKey& key,
+                                         const std::string& subresource, const Json& object,
+                                         const CallOptions& call = {}) override;
   absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
                               const CallOptions& call = {}) override;
   absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,

@@ -130,6 +130,11 @@ std::string MemoryApi::NameSuffix() {
 
 absl::StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& object,
                                        const CallOptions& call) {
+  if (type == kTokenReviews || type == kSubjectAccessReviews) {
+    return ApiError(Reason::kMethodNotAllowed,
+                    absl::StrCat("the embedded API server does not answer a ",
+                                 std::string(type.kind), ": it knows no users"));
+  }
   MutexLock lock(mu_);
   MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
   Json fresh = object;
@@ -151,6 +156,14 @@ absl::StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& obj
   MUSTER_ASSIGN_OR_RETURN(const SharedJson stored, writer_->Put(*table, std::move(fresh)));
   Settle();
   return *stored;
+}
+
+absl::StatusOr<Json> MemoryApi::CreateSubresource(const ResourceType& type, const ObjectKey& key,
+                                                  const std::string& subresource, const Json&,
+                                                  const CallOptions&) {
+  return ApiError(Reason::kMethodNotAllowed,
+                  absl::StrCat("the embedded API server does not serve ", subresource, " of ",
+                               std::string(type.plural), " \"", key.name, "\""));
 }
 
 absl::StatusOr<Json> MemoryApi::Replace(StoreTable& table, const Json& object,

@@ -43,6 +43,11 @@ class ReopeningApi final : public Api {
                               const CallOptions& call) override {
     return Fresh().Create(type, object, call);
   }
+  absl::StatusOr<Json> CreateSubresource(const ResourceType& type, const ObjectKey& key,
+                                         const std::string& subresource, const Json& object,
+                                         const CallOptions& call) override {
+    return Fresh().CreateSubresource(type, key, subresource, object, call);
+  }
   absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
                               const CallOptions& call) override {
     return Fresh().Update(type, object, call);

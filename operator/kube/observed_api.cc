@@ -118,6 +118,13 @@ absl::StatusOr<Json> ObservedApi::Create(const ResourceType& type, const Json& o
   return Timed("create", type.plural, [&] { return api_.Create(type, object, call); });
 }
 
+absl::StatusOr<Json> ObservedApi::CreateSubresource(const ResourceType& type, const ObjectKey& key,
+                                                    const std::string& subresource,
+                                                    const Json& object, const CallOptions& call) {
+  return Timed("create", type.plural,
+               [&] { return api_.CreateSubresource(type, key, subresource, object, call); });
+}
+
 absl::StatusOr<Json> ObservedApi::Update(const ResourceType& type, const Json& object,
                                          const CallOptions& call) {
   return Timed("update", type.plural, [&] { return api_.Update(type, object, call); });

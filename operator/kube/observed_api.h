@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_KUBE_OBSERVED_API_H_
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -45,6 +46,9 @@ class ObservedApi final : public Api {
                                                  const CallOptions& call = {}) override;
   absl::StatusOr<Json> Create(const ResourceType& type, const Json& object,
                               const CallOptions& call = {}) override;
+  absl::StatusOr<Json> CreateSubresource(const ResourceType& type, const ObjectKey& key,
+                                         const std::string& subresource, const Json& object,
+                                         const CallOptions& call = {}) override;
   absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
                               const CallOptions& call = {}) override;
   absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,

@@ -30,9 +30,21 @@ inline constexpr ResourceType kNodes{"", "v1", "nodes", "Node", false, true};
 inline constexpr ResourceType kEvents{"", "v1", "events", "Event", true, false};
 inline constexpr ResourceType kSecrets{"", "v1", "secrets", "Secret", true, false};
 inline constexpr ResourceType kConfigMaps{"", "v1", "configmaps", "ConfigMap", true, false};
+inline constexpr ResourceType kServiceAccounts{"",   "v1", "serviceaccounts", "ServiceAccount",
+                                               true, false};
+inline constexpr ResourceType kNamespaces{"", "v1", "namespaces", "Namespace", false, true};
 inline constexpr ResourceType kLeases{"coordination.k8s.io", "v1", "leases", "Lease", true, false};
 inline constexpr ResourceType kTrainingJobs{"muster.dev",  "v1alpha1", "trainingjobs",
                                             "TrainingJob", true,       true};
+
+// Served by a real API server only.
+inline constexpr ResourceType kTokenReviews{"authentication.k8s.io", "v1",  "tokenreviews",
+                                            "TokenReview",           false, false};
+inline constexpr ResourceType kSubjectAccessReviews{
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", false, false};
+inline constexpr ResourceType kCustomResourceDefinitions{
+    "apiextensions.k8s.io",     "v1",  "customresourcedefinitions",
+    "CustomResourceDefinition", false, true};
 
 }  // namespace muster::kube
 

@@ -1,4 +1,5 @@
 """Keys, certificates and kubeconfigs, made anew at every start by openssl."""
+import hashlib
 import subprocess
 
 import network
@@ -31,8 +32,16 @@ def sign(pki, name, subject, alternative_names=""):
     extensions = pki / f"{name}.ext"
     extensions.write_text(_EXTENSIONS + (f"subjectAltName={alternative_names}\n" if alternative_names else ""))
     _openssl("req", *_KEY, "-subj", subject, "-keyout", pki / f"{name}.key", "-out", pki / f"{name}.csr")
-    _openssl("x509", "-req", "-in", pki / f"{name}.csr", "-CA", pki / "ca.crt", "-CAkey", pki / "ca.key", "-CAcreateserial",
+    _openssl("x509", "-req", "-in", pki / f"{name}.csr", "-CA", pki / "ca.crt", "-CAkey", pki / "ca.key",
              "-days", "365", "-out", pki / f"{name}.crt", "-extfile", extensions)
+
+
+def user_kubeconfig(place, subject, file):
+    """A kubeconfig for any user by certificate; `subject` is e.g. /O=system:nodes/CN=system:node:n1."""
+    name = "user-" + hashlib.sha256(subject.encode()).hexdigest()[:12]
+    if not (place.pki / f"{name}.crt").exists():
+        sign(place.pki, name, subject)
+    write_kubeconfig(place.pki, name, file)
 
 
 def write_kubeconfig(pki, name, file):

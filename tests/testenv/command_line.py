@@ -12,6 +12,10 @@ A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) 
   pin KUBERNETES ETCD HELM rewrites modules/ for other versions, e.g. pin v1.35.4 v3.6.16 v3.20.2
   shell                    a shell inside, with KUBECONFIG and the programs in PATH
   exec -- COMMAND...       runs a command inside likewise
+  with [flags of up] -- COMMAND...
+                           runs a command inside a control plane made for it, which is then removed (needs --name)
+  kubeconfig SUBJECT FILE  writes a kubeconfig for any user, e.g. /O=system:nodes/CN=system:node:n1
+  pid COMPONENT            prints its process id
   start|stop|kill|freeze|thaw COMPONENT
                            one component: start again, SIGTERM, SIGKILL, SIGSTOP, SIGCONT
 
@@ -19,6 +23,7 @@ Without --name it is the one that all cluster tests share; any other name is a p
 it, for tests that break things.
 """
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -105,6 +110,26 @@ def _exec(place, arguments):
     _enter(place, command)
 
 
+def _with(place, arguments):
+    if place.name == places.SHARED or "--" not in arguments:
+        raise places.Failure("usage: tools/testenv with --name=NAME [flags of up] -- COMMAND...")
+    split = arguments.index("--")
+    sys.exit(environment.run_in_new(place, wanted(arguments[:split]), arguments[split + 1:]))
+
+
+def _kubeconfig(place, arguments):
+    if len(arguments) != 2:
+        raise places.Failure("'kubeconfig' needs a subject and a file")
+    environment.user_kubeconfig(place, arguments[0], pathlib.Path(arguments[1]))
+
+
+def _pid(place, component):
+    pids = processes.running(place.folder).get(component)
+    if not pids:
+        raise places.Failure(f"{component} of '{place.name}' does not run")
+    print(min(pids))
+
+
 def _one_component(action):
     def run(place, arguments):
         if len(arguments) != 1:
@@ -121,6 +146,7 @@ def _pin(place, arguments):
 
 COMMANDS = {
     "up": _up, "down": _down, "status": _status, "build": _build, "shell": _shell, "exec": _exec, "pin": _pin,
+    "with": _with, "kubeconfig": _kubeconfig, "pid": _one_component(_pid),
     "clean-cache": _clean_cache,
     "start": _one_component(environment.start),
     "stop": _one_component(lambda place, component: environment.stop(place, component, STOP_GRACE_SECONDS)),

@@ -95,7 +95,8 @@ def _start(place, wanted):
     begin((components.ETCD, components.APISERVER))
     _wait(place, "the API server was ready", started, lambda: kubectl(place, "get", "--raw=/readyz").returncode == 0)
     begin((components.CONTROLLER_MANAGER, components.SCHEDULER))
-    if components.CONTROLLER_MANAGER in options(place)["components"]:
+    chosen = any(flag.startswith("--controllers=") for flag in options(place)["flags"].get(components.CONTROLLER_MANAGER, []))
+    if components.CONTROLLER_MANAGER in options(place)["components"] and not chosen:
         _wait(place, "there was a default ServiceAccount", started,
               lambda: kubectl(place, "get", "serviceaccount", "default", "-n", "default").returncode == 0)
 
@@ -152,6 +153,12 @@ def down(place):
         _clean(place)
 
 
+def user_kubeconfig(place, subject, file):
+    check_up(place)
+    with locked(place):
+        certificates.user_kubeconfig(place, subject, file)
+
+
 @contextlib.contextmanager
 def used_by_this_process(place):
     """Marks a private control plane as this process's; when it is killed, the mark tells that nobody uses it."""
@@ -160,6 +167,28 @@ def used_by_this_process(place):
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
         place.use.unlink()
+
+
+def run(place, command):
+    """Runs a command inside to its end; SIGTERM ends it. Returns its exit code."""
+    signal.signal(signal.SIGTERM, _interrupted)
+    child = subprocess.Popen(network.inside(place.namespace, command, environment(place)))
+    try:
+        return child.wait()
+    finally:
+        child.kill()
+
+
+def run_in_new(place, wanted, command):
+    """As run(), in a control plane that is made for it and is gone when this returns, however it does."""
+    with used_by_this_process(place):
+        down(place)
+        try:
+            up(place, wanted)
+            return run(place, command)
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            down(place)
 
 
 def is_abandoned(place):

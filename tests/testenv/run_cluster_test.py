@@ -8,15 +8,12 @@ import hashlib
 import os
 import pathlib
 import re
-import signal
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import command_line  # noqa: E402
 import environment  # noqa: E402
-import network  # noqa: E402
 import place as places  # noqa: E402
 
 
@@ -26,37 +23,14 @@ def _private_name():
     return f"{target[:28].strip('-')}-{hashlib.sha256(os.environ.get('TEST_SRCDIR', '').encode()).hexdigest()[:6]}"
 
 
-def _terminated(number, frame):
-    raise places.Failure(f"the test was ended by signal {number}")
-
-
-def _run(place, command):
-    signal.signal(signal.SIGTERM, _terminated)
-    child = subprocess.Popen(network.inside(place.namespace, command, environment.environment(place)))
-    try:
-        return child.wait()
-    finally:
-        child.kill()
-
-
 def main(arguments):
     split = arguments.index("--")
     flags, command = arguments[:split], arguments[split + 1:]
-    private = flags[:1] == ["--private"]
     command[0] = os.path.abspath(command[0])
-    if not private:
-        place = places.Place()
-        environment.up(place, command_line.wanted([]))
-        return _run(place, command)
-    place = places.Place(_private_name())
-    with environment.used_by_this_process(place):
-        environment.down(place)
-        try:
-            environment.up(place, command_line.wanted(flags[1:]))
-            return _run(place, command)
-        finally:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            environment.down(place)
+    if flags[:1] == ["--private"]:
+        return environment.run_in_new(places.Place(_private_name()), command_line.wanted(flags[1:]), command)
+    environment.up(places.Place(), command_line.wanted([]))
+    return environment.run(places.Place(), command)
 
 
 try:

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -209,6 +210,18 @@ absl::StatusOr<std::string> TestCluster::ServiceAccountKubeconfig(const std::str
       {"current-context", "testenv"}};
   const std::string path = absl::StrCat(TemporaryFolder(), "/", Unique(name), ".kubeconfig");
   MUSTER_RETURN_IF_ERROR(WriteFileAtomically(FileSystem(), path, config.dump(2)));
+  return path;
+}
+
+absl::StatusOr<std::string> TestCluster::UserKubeconfig(
+    const std::string& user, const std::vector<std::string>& groups) const {
+  std::string subject;
+  for (const std::string& group : groups) absl::StrAppend(&subject, "/O=", group);
+  absl::StrAppend(&subject, "/CN=", user);
+  const std::string path = absl::StrCat(TemporaryFolder(), "/", Unique("user"), "-",
+                                        absl::Hex(absl::HashOf(subject)), ".kubeconfig");
+  MUSTER_RETURN_IF_ERROR(Expect(Run({tool_, "kubeconfig", "--name=" + name_, subject, path}),
+                                "make a client certificate"));
   return path;
 }
 

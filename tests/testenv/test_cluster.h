@@ -62,6 +62,12 @@ class TestCluster {
   absl::StatusOr<std::string> ServiceAccountKubeconfig(const std::string& name) const;
   absl::StatusOr<std::string> ServiceAccountToken(const std::string& name) const;
 
+  // Path of a kubeconfig with a client certificate of a user in `groups`. A node's is
+  // "system:node:N" in "system:nodes": the Node authorizer and NodeRestriction then hold it to its
+  // own objects.
+  absl::StatusOr<std::string> UserKubeconfig(const std::string& user,
+                                             const std::vector<std::string>& groups) const;
+
   // For a private control plane only (else FailedPrecondition). `component` is "etcd",
   // "kube-apiserver", "kube-controller-manager" or "kube-scheduler".
   bool is_private() const;

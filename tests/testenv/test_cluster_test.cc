@@ -70,6 +70,26 @@ subjects: [{kind: ServiceAccount, name: nobody}]
   EXPECT_EQ(allowed->exit.code, 0) << allowed->err;
 }
 
+TEST_F(TestClusterTest, ANodeMayWriteItselfOnly) {
+  const std::string node = cluster_->Unique("node"), other = cluster_->Unique("other");
+  const auto config = cluster_->UserKubeconfig("system:node:" + node, {"system:nodes"});
+  ASSERT_TRUE(config.ok()) << config.status();
+  const auto create = [&](const std::string& name) {
+    const std::string object =
+        R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")" + name + "\"}}";
+    return TestCluster::Run(
+        {cluster_->Program("kubectl"), "--kubeconfig=" + *config, "create", "--filename=-"},
+        object);
+  };
+  const auto own = create(node);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_EQ(own->exit.code, 0) << own->err;
+  const auto refused = create(other);
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  EXPECT_THAT(refused->err, HasSubstr("is not allowed to modify node"));
+  EXPECT_TRUE(cluster_->Kubectl({"delete", "node", node})->ok());
+}
+
 TEST_F(TestClusterTest, ControllersRun) {
   const absl::Status applied = cluster_->Apply(R"(
 apiVersion: batch/v1

@@ -149,5 +149,24 @@ TEST(PathTest, ParentAndBaseName) {
   EXPECT_EQ(JoinPath("/a/", "b"), "/a/b");
 }
 
+TEST(PosixFilesTest, ALongFileWrittenInPiecesIsWhole) {
+  const std::string path = JoinPath(::testing::TempDir(), "long");
+  std::string want;
+  for (const CreateMode mode : {CreateMode::kTruncate, CreateMode::kAppend}) {
+    const auto file = FileSystem().Create(path, mode);
+    ASSERT_TRUE(file.ok()) << file.status();
+    for (int i = 0; i < 7; ++i) {
+      const std::string piece((size_t{5} << 20) + static_cast<size_t>(i),
+                              static_cast<char>('a' + i));
+      ASSERT_TRUE((*file)->Append(piece).ok());
+      want += piece;
+    }
+    ASSERT_TRUE((*file)->Sync().ok());
+    ASSERT_TRUE((*file)->Close().ok());
+  }
+  EXPECT_TRUE(ReadFile(FileSystem(), path, size_t{1} << 30).value_or("") == want);
+  ASSERT_TRUE(FileSystem().Remove(path).ok());
+}
+
 }  // namespace
 }  // namespace muster

@@ -14,6 +14,10 @@ struct FreeState {
 
 }  // namespace
 
+struct Hasher64::State {
+  std::unique_ptr<XXH3_state_t, FreeState> xxh;
+};
+
 struct Hasher128::State {
   std::unique_ptr<XXH3_state_t, FreeState> xxh;
 };
@@ -27,6 +31,18 @@ std::string Hash128Hex(std::string_view bytes) {
 }
 
 std::string ToHex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
+
+Hasher64::Hasher64()
+    : state_(new State{std::unique_ptr<XXH3_state_t, FreeState>(XXH3_createState())}) {
+  XXH3_64bits_reset(state_->xxh.get());
+}
+Hasher64::~Hasher64() = default;
+
+void Hasher64::Update(std::string_view bytes) {
+  XXH3_64bits_update(state_->xxh.get(), bytes.data(), bytes.size());
+}
+
+uint64_t Hasher64::value() const { return XXH3_64bits_digest(state_->xxh.get()); }
 
 Hasher128::Hasher128()
     : state_(new State{std::unique_ptr<XXH3_state_t, FreeState>(XXH3_createState())}) {

@@ -16,6 +16,19 @@ uint64_t Hash64(std::string_view bytes, uint64_t seed = 0);
 std::string Hash128Hex(std::string_view bytes);
 std::string ToHex(uint64_t value);  // 16 digits
 
+// The same value as Hash64 with seed 0 over bytes that come in pieces. Not thread-safe.
+class Hasher64 {
+ public:
+  Hasher64();
+  ~Hasher64();
+  void Update(std::string_view bytes);
+  uint64_t value() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 // The same 128-bit value over bytes that come in pieces. Not thread-safe.
 class Hasher128 {
  public:

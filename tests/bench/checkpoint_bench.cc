@@ -158,17 +158,12 @@ void RunCase(const Case& c, const std::string& directory, int writer_core) {
     with_copy.push_back((busy + copies.back()) / undisturbed);
     steps += static_cast<size_t>(taken);
   }
-  std::printf("%-5s %d saves of %.3f GB, each overlapping %.1f steps, written in %.2f s\n", c.name,
-              c.pairs, rank.gigabytes(), static_cast<double>(steps) / c.pairs, Median(writes));
-  std::printf("      step      %8.1f ms undisturbed, %8.1f ms while a save is written\n",
-              Median(calm) * 1e3, Median(overlapped) * 1e3);
-  std::printf(
-      "      ratio     %8.3f  over the steps that overlap (%.3f..%.3f); %.3f with the copy\n",
-      Median(ratios), *std::min_element(ratios.begin(), ratios.end()),
-      *std::max_element(ratios.begin(), ratios.end()), Median(with_copy));
-  std::printf(
-      "      copy      %8.1f ms, %.1f GB/s (the first %.1f ms): all that a step waits for\n",
-      Median(copies) * 1e3, rank.gigabytes() / Median(copies), first_copy * 1e3);
+  std::printf("%-5s %8.3f %5d %6.1f %8.2f %9.1f %9.1f %7.3f %6.3f..%-6.3f %7.3f %9.1f %8.1f\n",
+              c.name, rank.gigabytes(), c.pairs, static_cast<double>(steps) / c.pairs,
+              Median(writes), Median(calm) * 1e3, Median(overlapped) * 1e3, Median(ratios),
+              *std::min_element(ratios.begin(), ratios.end()),
+              *std::max_element(ratios.begin(), ratios.end()), Median(with_copy), first_copy * 1e3,
+              Median(copies) * 1e3);
   std::fflush(stdout);
 }
 
@@ -191,8 +186,14 @@ int main(int argc, char** argv) {
     return 1;
   }
   at::set_num_threads(1);
-  std::printf("rank on core %d, writer on core %d; FP32, 1 rank; medians\n", rank_core,
-              writer_core);
+  std::printf(
+      "rank on core %d, writer on core %d; FP32, 1 rank; medians. Ratio: the steps that overlap a\n"
+      "save against as many undisturbed ones right after it; the target is at most 1.02.\n\n",
+      rank_core, writer_core);
+  std::printf("%-5s %8s %5s %6s %8s %9s %9s %7s %14s %7s %9s %8s\n", "", "save", "saves", "steps",
+              "written", "step", "step", "", "", "with", "first", "copy");
+  std::printf("%-5s %8s %5s %6s %8s %9s %9s %7s %14s %7s %9s %8s\n", "model", "GB", "", "each",
+              "in s", "calm ms", "saving ms", "ratio", "least..most", "copy", "copy ms", "ms");
   muster::trainer::Gpt2Config small{
       .layers = 6, .heads = 6, .width = 384, .positions = 256, .vocabulary = 512, .dropout = 0};
   muster::trainer::Gpt2Config large{.layers = 12,

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,9 +29,17 @@ constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
 // Room for headers, manifest and documents on top of the tensors.
 constexpr uint64_t kSlackBytes = 1 << 20;
 
-// Below the ranks' own threads, so that a save takes idle time only.
+// Best effort, the lowest of its levels (the kernel's encoding; C libraries have no name for it).
+constexpr int kLowestIoPriority = (2 << 13) | 7;
+
+// Below the ranks' own threads, so that a save takes idle time only: it never preempts one when it
+// wakes, and its reads and writes wait behind theirs. Still not the idle class, in which a machine
+// with a rank on every core would never end a save.
 void LowerPriority(int cpu) {
+  const sched_param none{};
+  pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
+  syscall(SYS_ioprio_set, /*IOPRIO_WHO_PROCESS*/ 1, gettid(), kLowestIoPriority);
   if (cpu < 0) return;
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -62,7 +71,7 @@ absl::Status CheckSnapshot(const Snapshot& snapshot) {
 
 struct CheckpointWriter::Job {
   Snapshot snapshot;  // its tensors' bytes lie in `memory`
-  std::vector<std::byte> memory;
+  HostBuffer memory;
   std::string partial;  // path
   absl::Time begun, share_written;
   bool collecting = false;
@@ -109,16 +118,16 @@ absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
     job->memory = std::move(buffer_);
   }
   job->begun = clock_.Monotonic();
-  CopyTensors(snapshot, *job);
+  const absl::Status copied = CopyTensors(snapshot, *job);
   MutexLock lock(mu_);
   running_ = false;
   abandon_ = false;
-  job_ = std::move(job);
+  if (copied.ok()) job_ = std::move(job);
   changed_.NotifyAll();
-  return absl::OkStatus();
+  return copied;
 }
 
-void CheckpointWriter::CopyTensors(const Snapshot& snapshot, Job& job) const {
+absl::Status CheckpointWriter::CopyTensors(const Snapshot& snapshot, Job& job) const {
   job.snapshot = snapshot;
   job.partial =
       JoinPath(options_.uri, PartialCheckpointName(snapshot.run.step, snapshot.run.round));
@@ -126,7 +135,7 @@ void CheckpointWriter::CopyTensors(const Snapshot& snapshot, Job& job) const {
   for (const SnapshotTensor& tensor : snapshot.tensors) {
     total += (tensor.bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
   }
-  if (job.memory.size() < total) job.memory.resize(total);
+  MUSTER_RETURN_IF_ERROR(job.memory.Reserve(total));
   size_t at = 0;
   for (SnapshotTensor& tensor : job.snapshot.tensors) {
     std::byte* const target = job.memory.data() + at;
@@ -134,6 +143,7 @@ void CheckpointWriter::CopyTensors(const Snapshot& snapshot, Job& job) const {
     at += (tensor.bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
     tensor.bytes = {target, tensor.bytes.size()};
   }
+  return absl::OkStatus();
 }
 
 bool CheckpointWriter::busy() const {

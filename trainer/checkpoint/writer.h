@@ -18,6 +18,7 @@
 #include "base/files.h"
 #include "base/mutex.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/checkpoint/host_buffer.h"
 #include "trainer/checkpoint/manifest.h"
 
 namespace muster::trainer {
@@ -72,6 +73,7 @@ class CheckpointWriter {
 
   // Copies the tensors in one pass. Unavailable while an earlier snapshot is still being written; a
   // snapshot of an older round that only waits for other writers is given up instead.
+  // ResourceExhausted when there is no memory for the copy.
   absl::Status Begin(const Snapshot& snapshot);
   // Whether a snapshot is in the works.
   bool busy() const;
@@ -88,7 +90,7 @@ class CheckpointWriter {
   struct Job;
   enum class Progress { kMoved, kWaiting, kDone };
 
-  void CopyTensors(const Snapshot& snapshot, Job& job) const;
+  absl::Status CopyTensors(const Snapshot& snapshot, Job& job) const;
   Progress Advance(Job& job);
   Progress LastLook(Job& job);
   absl::Status WriteShare(Job& job);
@@ -113,7 +115,7 @@ class CheckpointWriter {
   bool running_ MUSTER_GUARDED_BY(mu_) = false;  // the job is in the thread's hands
   bool abandon_ MUSTER_GUARDED_BY(mu_) = false;
   bool stop_ MUSTER_GUARDED_BY(mu_) = false;
-  std::vector<std::byte> buffer_ MUSTER_GUARDED_BY(mu_);  // reused: the second copy faults no pages
+  HostBuffer buffer_ MUSTER_GUARDED_BY(mu_);  // reused: the second copy faults no pages
   std::thread thread_;
 };
 

@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include <time.h>
+
 #include <chrono>
 
 #include "absl/time/clock.h"
@@ -16,7 +18,22 @@ class RealClock final : public Clock {
   absl::Time Wall() const override { return absl::Now(); }
 };
 
+class BootClock final : public Clock {
+ public:
+  absl::Time Monotonic() const override {
+    timespec since_boot;
+    ::clock_gettime(CLOCK_BOOTTIME, &since_boot);
+    return absl::TimeFromTimespec(since_boot);
+  }
+  absl::Time Wall() const override { return absl::Now(); }
+};
+
 }  // namespace
+
+const Clock& Clock::Boot() {
+  static const BootClock* clock = new BootClock;
+  return *clock;
+}
 
 const Clock& Clock::Real() {
   static const RealClock* clock = new RealClock;

@@ -18,6 +18,9 @@ class Clock {
 
   // The machine's clocks. Lives for ever.
   static const Clock& Real();
+  // As Real, but Monotonic also counts the time in which the machine slept: for what others count
+  // while it does, as leases. Lives for ever.
+  static const Clock& Boot();
 };
 
 }  // namespace muster

@@ -2,8 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <functional>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -11,19 +12,10 @@
 #include "base/logging.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "operator/app/replica.h"
 #include "operator/coordinator/coordinator_server.h"
-#include "operator/core/gang.h"
-#include "operator/core/options.h"
-#include "operator/kube/cache.h"
 #include "operator/kube/reflector.h"
-#include "operator/kube/resource_type.h"
-#include "operator/runtime/controller.h"
-#include "operator/runtime/event_recorder.h"
-#include "operator/runtime/executor.h"
-#include "operator/runtime/object_records.h"
-#include "operator/runtime/scheduler.h"
-#include "operator/runtime/work_queue.h"
-#include "operator/web/metrics.h"
+#include "operator/runtime/pod_builder.h"
 #include "operator/web/web_server.h"
 
 namespace muster::control {
@@ -33,17 +25,12 @@ constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
 constexpr absl::Duration kSchedulePeriod = absl::Milliseconds(500);
 constexpr absl::Duration kSyncDeadline = absl::Seconds(30);
 
-void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
-  MUSTER_LOG(WARN, "object ignored", {"object", kube::ToString(key)}, {"error", status});
-}
-
-kube::ReflectorOptions ReflectorFor(const std::string& name_space) {
-  kube::ReflectorOptions options;
-  options.name_space = name_space;
-  options.on_error = [](const absl::Status& status) {
-    MUSTER_LOG(WARN, "list or watch failed", {"error", status});
-  };
-  return options;
+ReplicaOptions ToReplica(const OperatorOptions& options) {
+  ReplicaOptions replica;
+  replica.namespace_scope = options.namespace_scope;
+  replica.identity = options.identity;
+  replica.election = options.election;
+  return replica;
 }
 
 }  // namespace
@@ -51,22 +38,11 @@ kube::ReflectorOptions ReflectorFor(const std::string& name_space) {
 class OperatorApp::Impl {
  public:
   Impl(kube::Api& api, const Clock& clock, OperatorOptions options)
-      : api_(api),
-        clock_(clock),
+      : clock_(clock),
+        lease_clock_(options.lease_clock == nullptr ? clock : *options.lease_clock),
         options_(std::move(options)),
-        queue_(clock),
-        jobs_(ParseTrainingJob, {{}, LogParseError}),
-        pods_(ParsePodRecord, {{kJobLabel}, LogParseError}),
-        nodes_(ParseNodeRecord, {{}, LogParseError}),
-        registry_(clock, &progress_, [this](const std::string& key) { queue_.Add(key); }),
-        events_(api, clock, options_.identity),
-        scheduler_(api, jobs_, pods_, nodes_, [this](const std::string& key) { queue_.Add(key); }),
-        jobs_reflector_(api, kube::kTrainingJobs, ReflectorFor(options_.namespace_scope), jobs_,
-                        clock),
-        // Every pod counts against a node's slots, whoever made it.
-        pods_reflector_(api, kube::kPods, ReflectorFor(""), pods_, clock),
-        nodes_reflector_(api, kube::kNodes, ReflectorFor(""), nodes_, clock) {
-    Connect();
+        replica_(api, clock, lease_clock_, ToReplica(options_)) {
+    replica_.OnWork([this] { WakeScheduler(); });
   }
 
   absl::Status Start();
@@ -74,65 +50,35 @@ class OperatorApp::Impl {
 
   std::string coordinator_address() const { return coordinator_address_; }
   std::string http_address() const { return web_ == nullptr ? "" : web_->address(); }
-  AgentRegistry& agents() { return registry_; }
-  ProgressBoard& progress() { return progress_; }
+  Replica& replica() { return replica_; }
 
  private:
-  void Connect();
   absl::Status StartServers();
   absl::Status WaitSynced();
-  bool Synced() const { return jobs_.HasSynced() && pods_.HasSynced() && nodes_.HasSynced(); }
   void Reflect(kube::Reflector& reflector);
   void Reconcile();
-  void ReconcileOne(const std::string& key);
   void Schedule();
+  void Elect();
   void WakeScheduler();
+  void Wake();
 
-  kube::Api& api_;
   const Clock& clock_;
+  const Clock& lease_clock_;
   const OperatorOptions options_;
-
-  WorkQueue queue_;
-  JobCache jobs_;
-  PodCache pods_;
-  NodeCache nodes_;
-  ProgressBoard progress_;
-  AgentRegistry registry_;
-  EventRecorder events_;
-  Scheduler scheduler_;
-  ReconcileMetrics reconciles_;
-  kube::Reflector jobs_reflector_;
-  kube::Reflector pods_reflector_;
-  kube::Reflector nodes_reflector_;
-  // Made by Start, when the coordinator's real address is known.
+  Replica replica_;
   std::string coordinator_address_;
-  std::unique_ptr<Executor> executor_;
-  std::unique_ptr<Controller> controller_;
   std::unique_ptr<CoordinatorServer> coordinator_;
   std::unique_ptr<WebServer> web_;
 
-  std::atomic<bool> stopping_{false};
-  std::vector<std::thread> threads_;
+  std::atomic<bool> stopping_{false};  // no new work
+  std::atomic<bool> ended_{false};     // nor reads and elections
+  std::vector<std::thread> workers_;
+  std::vector<std::thread> watchers_;
+  std::thread elector_;
   Mutex mu_;
   CondVar wake_;
   bool look_ MUSTER_GUARDED_BY(mu_) = true;
 };
-
-void OperatorApp::Impl::Connect() {
-  jobs_.OnChange([this](const kube::ObjectKey& key, const auto&, const auto&) {
-    queue_.Add(kube::ToString(key));
-    WakeScheduler();
-  });
-  pods_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
-    for (const auto& pod : {before, after}) {
-      if (pod != nullptr && !pod->job.empty()) {
-        queue_.Add(kube::ToString({key.name_space, pod->job}));
-      }
-    }
-    WakeScheduler();
-  });
-  nodes_.OnChange([this](const kube::ObjectKey&, const auto&, const auto&) { WakeScheduler(); });
-}
 
 void OperatorApp::Impl::WakeScheduler() {
   MutexLock lock(mu_);
@@ -140,36 +86,25 @@ void OperatorApp::Impl::WakeScheduler() {
   wake_.NotifyAll();
 }
 
+void OperatorApp::Impl::Wake() {
+  MutexLock lock(mu_);
+  wake_.NotifyAll();
+}
+
 void OperatorApp::Impl::Reflect(kube::Reflector& reflector) {
-  while (!stopping_) {
+  while (!ended_) {
     reflector.RunOnce(kWatchWait);
     const absl::Duration pause = reflector.RetryAt() - clock_.Monotonic();
     if (pause <= absl::ZeroDuration()) continue;
     MutexLock lock(mu_);
-    if (!stopping_) wake_.WaitFor(mu_, std::min(pause, kWatchWait));
+    if (!ended_) wake_.WaitFor(mu_, std::min(pause, kWatchWait));
   }
-}
-
-void OperatorApp::Impl::ReconcileOne(const std::string& key) {
-  const absl::Time start = clock_.Monotonic();
-  const absl::StatusOr<ReconcileResult> result = controller_->RunOnce(key);
-  const absl::Duration took = clock_.Monotonic() - start;
-  if (result.ok()) {
-    reconciles_.Observe("success", took);
-    queue_.Forget(key);
-    if (result->requeue_after) queue_.AddAfter(key, *result->requeue_after);
-    return;
-  }
-  const bool conflict = absl::IsAborted(result.status());
-  reconciles_.Observe(conflict ? "conflict" : "error", took);
-  queue_.AddRateLimited(key);
-  if (!conflict) MUSTER_LOG(WARN, "reconcile failed", {"job", key}, {"error", result.status()});
 }
 
 void OperatorApp::Impl::Reconcile() {
-  while (auto key = queue_.Get()) {
-    ReconcileOne(*key);
-    queue_.Done(*key);
+  while (auto key = replica_.queue().Get()) {
+    replica_.Reconcile(*key);
+    replica_.queue().Done(*key);
   }
 }
 
@@ -180,7 +115,22 @@ void OperatorApp::Impl::Schedule() {
       if (!look_ && !stopping_) wake_.WaitFor(mu_, kSchedulePeriod);
       look_ = false;
     }
-    if (!stopping_) scheduler_.RunOnce();
+    if (!stopping_) replica_.Schedule();
+  }
+}
+
+void OperatorApp::Impl::Elect() {
+  while (!ended_) {
+    const absl::Time next = replica_.Elect();
+    if (const absl::Status lost = replica_.lost(); !lost.ok()) {
+      if (options_.on_lost) options_.on_lost(lost);
+      return;
+    }
+    const absl::Time until = std::min(next, lease_clock_.Monotonic() + kSchedulePeriod);
+    MutexLock lock(mu_);
+    while (!ended_ && lease_clock_.Monotonic() < until) {
+      wake_.WaitFor(mu_, until - lease_clock_.Monotonic());
+    }
   }
 }
 
@@ -188,27 +138,27 @@ absl::Status OperatorApp::Impl::StartServers() {
   if (options_.coordinator_addresses.empty()) {
     return absl::InvalidArgumentError("the operator needs an address for its coordinator");
   }
-  MUSTER_ASSIGN_OR_RETURN(coordinator_,
-                          CoordinatorServer::Start(options_.coordinator_addresses, registry_));
+  MUSTER_ASSIGN_OR_RETURN(
+      coordinator_, CoordinatorServer::Start(options_.coordinator_addresses, replica_.registry()));
   coordinator_address_ = options_.advertised_coordinator.empty() ? coordinator_->addresses().front()
                                                                  : options_.advertised_coordinator;
-  executor_ = std::make_unique<Executor>(
-      api_, registry_, events_, PodBuilderOptions{coordinator_address_, options_.worker_image});
-  controller_ = std::make_unique<Controller>(
-      Controller::Deps{clock_, jobs_, pods_, registry_, progress_, *executor_, events_, scheduler_},
-      DecideOptions{});
+  const std::string dialed =
+      options_.pod_coordinator.empty() ? coordinator_address_ : options_.pod_coordinator;
+  replica_.Connect(PodBuilderOptions{dialed, options_.worker_image}, coordinator_address_);
   if (options_.http_address.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(
-      web_, WebServer::Start(options_.http_address,
-                             {api_, jobs_, pods_, registry_, progress_, *controller_, scheduler_,
-                              queue_, reconciles_, [this] { return Synced(); }}));
+      web_, WebServer::Start(
+                options_.http_address,
+                {replica_.fenced_api(), replica_.jobs(), replica_.pods(), replica_.registry(),
+                 replica_.progress(), replica_.controller(), replica_.scheduler(), replica_.queue(),
+                 replica_.reconciles(), [this] { return replica_.HasSynced(); }}));
   return absl::OkStatus();
 }
 
 absl::Status OperatorApp::Impl::WaitSynced() {
   const absl::Time deadline = clock_.Monotonic() + kSyncDeadline;
   MutexLock lock(mu_);
-  while (!Synced()) {
+  while (!replica_.HasSynced()) {
     if (clock_.Monotonic() >= deadline) {
       return absl::UnavailableError("the API server's objects could not be listed in time");
     }
@@ -219,36 +169,43 @@ absl::Status OperatorApp::Impl::WaitSynced() {
 
 absl::Status OperatorApp::Impl::Start() {
   MUSTER_RETURN_IF_ERROR(StartServers());
-  for (kube::Reflector* reflector : {&jobs_reflector_, &pods_reflector_, &nodes_reflector_}) {
-    threads_.emplace_back([this, reflector] { Reflect(*reflector); });
+  for (kube::Reflector* reflector : replica_.reflectors()) {
+    watchers_.emplace_back([this, reflector] { Reflect(*reflector); });
   }
-  // Decisions rest on complete caches only.
   if (absl::Status status = WaitSynced(); !status.ok()) {
     Stop();
     return status;
   }
-  controller_->Lead();
-  registry_.SetLeader();
-  threads_.emplace_back([this] { Schedule(); });
+  if (options_.election) {
+    elector_ = std::thread([this] { Elect(); });
+  } else {
+    replica_.Elect();
+  }
+  workers_.emplace_back([this] { Schedule(); });
   for (int i = 0; i < options_.reconcile_threads; ++i) {
-    threads_.emplace_back([this] { Reconcile(); });
+    workers_.emplace_back([this] { Reconcile(); });
   }
   MUSTER_LOG(INFO, "operator started", {"coordinator", coordinator_address_},
-             {"http", http_address()}, {"jobs", jobs_.size()});
+             {"http", http_address()}, {"jobs", replica_.jobs().size()});
   return absl::OkStatus();
 }
 
 void OperatorApp::Impl::Stop() {
   if (stopping_.exchange(true)) return;
-  queue_.Shutdown();
-  {
-    MutexLock lock(mu_);
-    wake_.NotifyAll();
+  replica_.queue().Shutdown();
+  Wake();
+  for (std::thread& thread : workers_) thread.join();
+  // A leader that pauses here must not let its lease run on: elections end with the last write.
+  ended_ = true;
+  Wake();
+  if (elector_.joinable()) elector_.join();
+  // Every write has ended, so the next leader need not wait for any.
+  if (const absl::Status status = replica_.Release(); !status.ok()) {
+    MUSTER_LOG(WARN, "lease not released", {"error", status});
   }
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
-  if (web_ != nullptr) web_->Stop();
   if (coordinator_ != nullptr) coordinator_->Stop();
+  for (std::thread& thread : watchers_) thread.join();
+  if (web_ != nullptr) web_->Stop();
   MUSTER_LOG(INFO, "operator stopped");
 }
 
@@ -263,7 +220,8 @@ absl::StatusOr<std::unique_ptr<OperatorApp>> OperatorApp::Create(kube::Api& api,
   if (options.identity.empty()) {
     char host[256] = "localhost";
     ::gethostname(host, sizeof(host) - 1);
-    options.identity = absl::StrCat("muster-operator/", host, "/", ::getpid());
+    options.identity = absl::StrCat("muster-operator/", host, "/", ::getpid(), "-",
+                                    absl::Hex(std::random_device{}(), absl::kZeroPad8));
   }
   return std::unique_ptr<OperatorApp>(
       new OperatorApp(std::make_unique<Impl>(api, clock, std::move(options))));
@@ -273,7 +231,9 @@ absl::Status OperatorApp::Start() { return impl_->Start(); }
 void OperatorApp::Stop() { impl_->Stop(); }
 std::string OperatorApp::coordinator_address() const { return impl_->coordinator_address(); }
 std::string OperatorApp::http_address() const { return impl_->http_address(); }
-AgentRegistry& OperatorApp::agents() { return impl_->agents(); }
-ProgressBoard& OperatorApp::progress() { return impl_->progress(); }
+AgentRegistry& OperatorApp::agents() { return impl_->replica().registry(); }
+ProgressBoard& OperatorApp::progress() { return impl_->replica().progress(); }
+bool OperatorApp::IsLeading() const { return impl_->replica().IsLeading(); }
+absl::Status OperatorApp::lost() const { return impl_->replica().lost(); }
 
 }  // namespace muster::control

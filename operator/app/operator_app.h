@@ -1,7 +1,9 @@
 #ifndef MUSTER_OPERATOR_APP_OPERATOR_APP_H_
 #define MUSTER_OPERATOR_APP_OPERATOR_APP_H_
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/kube/api.h"
+#include "operator/kube/lease.h"
 
 namespace muster::control {
 
@@ -21,16 +24,26 @@ struct OperatorOptions {
   // Where the coordinator listens: "unix:/path" (its folder is made 0700, the socket 0600) or
   // "host:port" with port 0 for any free one.
   std::vector<std::string> coordinator_addresses;
-  // What pods are told to dial; empty: the first of coordinator_addresses with its real port.
+  // This replica's own address as others reach it; empty: the first of coordinator_addresses with
+  // its real port.
   std::string advertised_coordinator;
+  // What pods are told to dial: a Service, or every replica's address, comma-separated; empty: this
+  // replica's.
+  std::string pod_coordinator;
   // metrics, health and the JSON API; "host:0" takes a free port. Empty: no HTTP server.
   std::string http_address = "127.0.0.1:0";
   // The image of the worker container of jobs with a built-in trainer.
   std::string worker_image = "muster-agent";
   // Jobs reconciled at the same time.
   int reconcile_threads = 2;
-  // For events and leases; empty: host name and pid.
+  // For events and leases, unique per process; empty: host name, pid and a random number.
   std::string identity;
+  // Absent: this process is the only operator. Its identity and annotations are filled in.
+  std::optional<kube::LeaseConfig> election;
+  // What the lease is timed by: Clock::Boot() for a real one; null: the app's clock.
+  const Clock* lease_clock = nullptr;
+  // Called once, by a thread of the app's, when the lease was lost: the process must end at once.
+  std::function<void(const absl::Status& why)> on_lost;
 };
 
 // The operator, assembled: caches over `api`, work queue, controller, scheduler, coordinator and
@@ -43,17 +56,22 @@ struct OperatorOptions {
 //
 // Start, Stop and Create are called by one thread; everything else is thread-safe after Start.
 // `api` and `clock` must outlive it. Stop neither stops workers nor writes to jobs: another
-// operator takes over.
+// operator takes over, at once when this one gave up its lease.
 class OperatorApp {
  public:
   static absl::StatusOr<std::unique_ptr<OperatorApp>> Create(kube::Api& api, const Clock& clock,
                                                              OperatorOptions options);
   ~OperatorApp();
 
-  // Binds the addresses, starts the loops and returns when the caches have synced.
+  // Binds the addresses, starts the loops and returns when the caches have synced; without an
+  // election it leads from then on, else it is a candidate.
   absl::Status Start();
   // Stops taking new work, lets the reconciles that run finish, closes streams and servers.
   void Stop();
+
+  bool IsLeading() const;
+  // Not OK once the lease was lost.
+  absl::Status lost() const;
 
   // What agents dial, e.g. "unix:/tmp/muster-0/1f.sock".
   std::string coordinator_address() const;

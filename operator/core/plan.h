@@ -84,7 +84,9 @@ struct Plan {
   std::vector<std::string> add_finalizers;
   std::vector<std::string> remove_finalizers;
   v1alpha1::TrainingJobStatus status;
-  bool write_status = false;  // status differs from the view's
+  bool write_status = false;         // status differs from the view's
+  bool writes_progress = false;      // the view's turn to write progress is used
+  bool wants_progress_slot = false;  // progress is due and waits for a turn
   std::vector<Order> orders;
   RoundMemory memory;
   std::optional<absl::Duration> requeue_after;

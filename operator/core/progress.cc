@@ -40,6 +40,12 @@ void ReportProgress(Draft& draft) {
     draft.RequeueAt(draft.view.now + draft.options.progress_interval - age);
     return;
   }
+  if (draft.view.now < draft.view.progress_slot) {
+    draft.plan.wants_progress_slot = draft.view.progress_slot == absl::InfiniteFuture();
+    if (!draft.plan.wants_progress_slot) draft.RequeueAt(draft.view.progress_slot);
+    return;
+  }
+  draft.plan.writes_progress = true;
   WriteProgress(draft);
 }
 

@@ -143,6 +143,9 @@ struct JobView {
   std::vector<PodView> pods;
   std::vector<AgentView> agents;
   ProgressView progress;
+  // Monotonic: from when on progress alone may be written, so that all jobs together write seldom.
+  // InfiniteFuture: ask for a turn (Plan::wants_progress_slot).
+  absl::Time progress_slot = absl::InfinitePast();
   CheckpointView checkpoint;
   PlacementView placement;
   // This leadership's term, and since when (monotonic) its coordinator answers.

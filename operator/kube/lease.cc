@@ -1,5 +1,6 @@
 #include "operator/kube/lease.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -40,7 +41,18 @@ absl::Time LeaderElector::Step(absl::Time now) {
     Lose(Annotate(held, "the lease could not be renewed"));
     return absl::InfiniteFuture();
   }
-  return now + config_.retry_period;
+  return now + (state() == State::kLeader ? config_.retry_period : config_.retry_period / 2);
+}
+
+// No request may outlive the time in which a late success could hide a lost lease, and a leader
+// must be back here when its deadline comes.
+CallOptions LeaderElector::CallWithinLease() const {
+  CallOptions call{.timeout = config_.lease_duration - config_.renew_deadline};
+  MutexLock lock(mu_);
+  if (state_ != State::kLeader) return call;
+  const absl::Duration left = renewed_at_ + config_.renew_deadline - clock_.Monotonic();
+  call.timeout = std::max(std::min(call.timeout, left), absl::Milliseconds(1));
+  return call;
 }
 
 Json LeaderElector::Spec(const Json& before, int64_t transitions) const {
@@ -55,9 +67,7 @@ Json LeaderElector::Spec(const Json& before, int64_t transitions) const {
 }
 
 absl::Status LeaderElector::TryHold(absl::Time now) {
-  // No request may outlive the time in which a late success could hide a lost lease.
-  const CallOptions call{.timeout = config_.lease_duration - config_.renew_deadline};
-  absl::StatusOr<Json> lease = api_.Get(kLeases, config_.lease, call);
+  absl::StatusOr<Json> lease = api_.Get(kLeases, config_.lease, CallWithinLease());
   const bool absent = absl::IsNotFound(lease.status());
   if (!lease.ok() && !absent) return lease.status();
   const bool leading = state() == State::kLeader;
@@ -79,10 +89,12 @@ absl::Status LeaderElector::TryHold(absl::Time now) {
     return absl::OkStatus();
   }
   for (const auto& [key, value] : config_.annotations) SetAnnotation(wanted, key, value);
+  const bool released = !absent && HolderOf(*lease).empty();
+  const CallOptions call = CallWithinLease();
   const absl::StatusOr<Json> written =
       absent ? api_.Create(kLeases, wanted, call) : api_.Update(kLeases, wanted, call);
   MUSTER_RETURN_IF_ERROR(written.status());
-  Acquired(*written, now);
+  Acquired(*written, now, released);
   return absl::OkStatus();
 }
 
@@ -105,11 +117,12 @@ bool LeaderElector::HeldByOther(absl::Time now) {
   return !observed_.holder.empty() && now < observed_.since + observed_.duration;
 }
 
-void LeaderElector::Acquired(const Json& lease, absl::Time now) {
+void LeaderElector::Acquired(const Json& lease, absl::Time now, bool released) {
   bool fresh = false;
   {
     MutexLock lock(mu_);
     fresh = state_ == State::kStandby;
+    if (fresh) was_released_ = released;
     state_ = State::kLeader;
     term_ = TransitionsOf(lease);
     // From before the request: the server may have counted from then.
@@ -129,7 +142,7 @@ void LeaderElector::Lose(const absl::Status& why) {
 
 absl::Status LeaderElector::Release() {
   if (state() != State::kLeader) return absl::OkStatus();
-  const CallOptions call{.timeout = config_.lease_duration - config_.renew_deadline};
+  const CallOptions call = CallWithinLease();
   MUSTER_ASSIGN_OR_RETURN(Json lease, api_.Get(kLeases, config_.lease, call));
   if (HolderOf(lease) != config_.identity) return absl::OkStatus();
   {
@@ -151,6 +164,24 @@ bool LeaderElector::IsLeader() const {
   const absl::Time now = clock_.Monotonic();
   MutexLock lock(mu_);
   return state_ == State::kLeader && now - renewed_at_ < config_.renew_deadline;
+}
+
+absl::Status LeaderElector::CheckLeading() const {
+  const absl::Time now = clock_.Monotonic();
+  MutexLock lock(mu_);
+  if (state_ != State::kLeader) return absl::FailedPreconditionError("the lease is not held");
+  if (now - renewed_at_ < config_.renew_deadline) return absl::OkStatus();
+  return absl::DeadlineExceededError("the lease was not renewed in time");
+}
+
+absl::Time LeaderElector::renewed_at() const {
+  MutexLock lock(mu_);
+  return renewed_at_;
+}
+
+bool LeaderElector::was_released() const {
+  MutexLock lock(mu_);
+  return was_released_;
 }
 
 int64_t LeaderElector::term() const {

@@ -29,7 +29,8 @@ struct LeaseConfig {
 
 // Leader election on a coordination.k8s.io Lease, interoperable with client-go's. Another process's
 // times are never compared with ours: a lease is free when it has not *changed* for lease_duration
-// by our monotonic clock. A lease is not a lock: writes stay checked by the server.
+// by our monotonic clock, or when its holder gave it up. A lease is not a lock: writes stay checked
+// by the server. Give it Clock::Boot(): a machine that slept has lost its lease.
 //
 //   kStandby --acquired--> kLeader --renew_deadline without a renewal, or taken over--> kLost
 //   (final)
@@ -46,7 +47,9 @@ class LeaderElector {
 
   LeaderElector(Api& api, const Clock& clock, LeaseConfig config, Callbacks callbacks);
 
-  // One attempt to acquire or renew, at `now` (Monotonic). Returns when to call again.
+  // One attempt to acquire or renew, at `now` (Monotonic). Returns when to call again: a standby
+  // looks twice per retry_period, so that it is there soon after a release. A renewal's calls
+  // together never outlast renew_deadline.
   absl::Time Step(absl::Time now);
   // Gives the lease up (a clean exit), so that the next leader need not wait. Best effort.
   absl::Status Release();
@@ -55,8 +58,14 @@ class LeaderElector {
   // True only while the last renewal is younger than renew_deadline: false at once in a process
   // that was stopped and thawed, before its next Step.
   bool IsLeader() const;
+  // OK while IsLeader, else the reason: what FencedApi asks before each write.
+  absl::Status CheckLeading() const;
   // The Lease's leaseTransitions: at least 1, raised by every acquisition. 0 before the first.
   int64_t term() const;
+  // When the newest successful attempt began; InfinitePast before the first.
+  absl::Time renewed_at() const;
+  // Whether the lease was acquired from a holder that gave it up, all its writes ended.
+  bool was_released() const;
   // Who holds the lease as last seen, and that Lease's annotations.
   std::string holder() const;
   Labels holder_annotations() const;
@@ -71,10 +80,11 @@ class LeaderElector {
   };
 
   absl::Status TryHold(absl::Time now);
+  CallOptions CallWithinLease() const;
   void Observe(const Json& lease, absl::Time now) MUSTER_REQUIRES(mu_);
   bool HeldByOther(absl::Time now) MUSTER_REQUIRES(mu_);
   Json Spec(const Json& before, int64_t transitions) const;
-  void Acquired(const Json& lease, absl::Time now);
+  void Acquired(const Json& lease, absl::Time now, bool released);
   void Lose(const absl::Status& why);
 
   Api& api_;
@@ -85,6 +95,7 @@ class LeaderElector {
   mutable Mutex mu_;
   State state_ MUSTER_GUARDED_BY(mu_) = State::kStandby;
   int64_t term_ MUSTER_GUARDED_BY(mu_) = 0;
+  bool was_released_ MUSTER_GUARDED_BY(mu_) = false;
   absl::Time renewed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
   Observed observed_ MUSTER_GUARDED_BY(mu_);
 };

@@ -170,6 +170,37 @@ TEST_F(LeaseTest, AReleasedLeaseIsTakenSoon) {
   EXPECT_EQ(b->elector->term(), 2);
 }
 
+TEST_F(LeaseTest, TheHeirKnowsWhetherTheLeaseWasGivenUp) {
+  auto a = NewCandidate("a");
+  auto b = NewCandidate("b");
+  auto c = NewCandidate("c");
+  Step(*a);
+  EXPECT_FALSE(a->elector->was_released());
+  ASSERT_TRUE(a->elector->Release().ok());
+  Step(*b);
+  EXPECT_TRUE(b->elector->was_released());
+  Step(*c);
+  clock_.Advance(absl::Seconds(15));
+  ASSERT_EQ(Step(*c), State::kLeader);
+  EXPECT_FALSE(c->elector->was_released());
+}
+
+TEST_F(LeaseTest, AStandbyLooksOftenEnoughForAQuickHandOver) {
+  auto a = NewCandidate("a");
+  auto b = NewCandidate("b");
+  EXPECT_EQ(a->elector->Step(clock_.Monotonic()), clock_.Monotonic() + absl::Seconds(2));
+  EXPECT_EQ(b->elector->Step(clock_.Monotonic()), clock_.Monotonic() + absl::Seconds(1));
+}
+
+TEST_F(LeaseTest, CheckLeadingSaysWhyNot) {
+  auto a = NewCandidate("a");
+  EXPECT_EQ(a->elector->CheckLeading().message(), "the lease is not held");
+  Step(*a);
+  EXPECT_TRUE(a->elector->CheckLeading().ok());
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_EQ(a->elector->CheckLeading().message(), "the lease was not renewed in time");
+}
+
 TEST_F(LeaseTest, ARestartUnderTheSameNameIsANewTerm) {
   auto a = NewCandidate("a");
   Step(*a);

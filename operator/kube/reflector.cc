@@ -32,6 +32,7 @@ Reflector::~Reflector() {
 int Reflector::RunOnce(absl::Duration wait) {
   if (clock_.Monotonic() < retry_at_) return 0;
   retry_at_ = absl::InfinitePast();
+  TakeListWish();
   if (version_.empty()) {
     if (absl::Status listed = ListAll(); !listed.ok()) return Failed(listed), 0;
   }
@@ -44,7 +45,25 @@ int Reflector::RunOnce(absl::Duration wait) {
   return events;
 }
 
+void Reflector::ListAfter(absl::Time when) {
+  MutexLock lock(mu_);
+  list_wish_ = std::max(list_wish_, when);
+}
+
+bool Reflector::HasListedAfter(absl::Time when) const {
+  MutexLock lock(mu_);
+  return listed_at_ >= when;
+}
+
+void Reflector::TakeListWish() {
+  MutexLock lock(mu_);
+  if (listed_at_ >= list_wish_ || clock_.Monotonic() < list_wish_) return;
+  version_.clear();
+  watcher_.reset();
+}
+
 absl::Status Reflector::ListAll() {
+  const absl::Time began = clock_.Monotonic();
   ListOptions list;
   list.name_space = options_.name_space;
   list.label_selector = options_.label_selector;
@@ -63,6 +82,8 @@ absl::Status Reflector::ListAll() {
   MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
   sink_.Replace(items, number);
   version_ = version;
+  MutexLock lock(mu_);
+  listed_at_ = began;
   return absl::OkStatus();
 }
 

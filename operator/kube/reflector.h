@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mutex.h"
 #include "operator/kube/api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
@@ -44,7 +45,8 @@ struct ReflectorOptions {
 };
 
 // Mirrors one type into a sink: list, then watch from the list's version for ever; on Expired, list
-// again; on other errors, wait (doubling) and go on from the last version seen. For one thread.
+// again; on other errors, wait (doubling) and go on from the last version seen. RunOnce is for one
+// thread; ListAfter and HasListedAfter are thread-safe.
 //
 //   while (!stopping) reflector.RunOnce(absl::Milliseconds(500));
 class Reflector {
@@ -57,12 +59,19 @@ class Reflector {
   // While backing off it does nothing and returns at once: see RetryAt. Returns the events applied.
   int RunOnce(absl::Duration wait);
 
+  // Asks for a list that begins at `when` (Monotonic) or later, however fresh the watch seems: what
+  // a new leader must have seen before it acts on absence.
+  void ListAfter(absl::Time when);
+  // Whether such a list is in the sink.
+  bool HasListedAfter(absl::Time when) const;
+
   // When the next attempt is due (Monotonic), or InfinitePast when not backing off.
   absl::Time RetryAt() const { return retry_at_; }
   int64_t lists() const { return lists_; }
   int64_t failures() const { return failures_; }
 
  private:
+  void TakeListWish();
   absl::Status ListAll();
   absl::Status OpenWatch();
   absl::Status Drain(absl::Duration wait, int& events);
@@ -81,6 +90,10 @@ class Reflector {
   absl::Time retry_at_ = absl::InfinitePast();
   int64_t lists_ = 0;
   int64_t failures_ = 0;
+
+  mutable Mutex mu_;
+  absl::Time list_wish_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
+  absl::Time listed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 
 }  // namespace muster::kube

@@ -1,6 +1,7 @@
 #include "operator/runtime/controller.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,8 @@ namespace {
 
 // How soon to look again when a cache has not seen our last write; its arrival wakes us too.
 constexpr absl::Duration kCacheLag = absl::Milliseconds(20);
+// How soon to look again whether the lease was renewed since a rival's term was seen.
+constexpr absl::Duration kRivalCheck = absl::Milliseconds(500);
 
 kube::ObjectKey ParseKey(const std::string& key) {
   const size_t slash = key.find('/');
@@ -36,7 +39,16 @@ bool IsRecovery(const RoundMemory& before, const RoundMemory& after) {
 
 Controller::Controller(Deps deps, DecideOptions options) : deps_(deps), options_(options) {}
 
-void Controller::Lead() { leading_since_ = deps_.clock.Monotonic(); }
+void Controller::Lead(Leadership leadership) {
+  MutexLock lock(mu_);
+  leadership_ = std::move(leadership);
+  leading_since_ = deps_.clock.Monotonic();
+}
+
+absl::Time Controller::leading_since() const {
+  MutexLock lock(mu_);
+  return leading_since_;
+}
 
 Controller::State& Controller::StateOf(const std::string& key) {
   MutexLock lock(mu_);
@@ -68,18 +80,47 @@ bool Controller::CachesAreBehind(const State& state) const {
 void Controller::Adopt(State& state, const TrainingJob& job) {
   state = State{};
   state.uid = job.uid;
-  state.term = job.status.term() + 1;
+  {
+    MutexLock lock(mu_);
+    state.term = std::max(job.status.term() + 1, leadership_.lease_term);
+  }
   MUSTER_LOG(INFO, "job taken over", {"job", job.name}, {"term", state.term},
              {"round", job.status.round()});
 }
 
-JobView Controller::BuildView(const TrainingJob& job, const State& state) const {
+// A term that this leadership did not write: another leader's, or a write of ours whose outcome is
+// unknown. Nothing when there is none, or it has been overruled.
+std::optional<ReconcileResult> Controller::FaceRival(State& state, const TrainingJob& job) {
+  const int64_t recorded = job.status.term();
+  if (recorded < state.term || (recorded == state.term && state.recorded)) {
+    state.rival_since = absl::InfiniteFuture();
+    return std::nullopt;
+  }
+  std::function<absl::Time()> renewed_at;
+  {
+    MutexLock lock(mu_);
+    renewed_at = leadership_.renewed_at;
+  }
+  const absl::Time now = deps_.clock.Monotonic();
+  if (state.rival_since == absl::InfiniteFuture()) state.rival_since = now;
+  if (renewed_at != nullptr && renewed_at() <= state.rival_since) {
+    return ReconcileResult{kRivalCheck, ToText(Name(Reason::kStaleLeader))};
+  }
+  Adopt(state, job);
+  return std::nullopt;
+}
+
+JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   JobView view = MakeJobView(job);
   view.now = deps_.clock.Monotonic();
   view.wall = deps_.clock.Wall();
+  std::set<std::string> still_there;
   for (const PodCache::Object& pod : deps_.pods.ListByOwner(job.uid)) {
     view.pods.push_back(pod->view);
+    if (!pod->view.deleting) still_there.insert(pod->view.uid);
   }
+  std::erase_if(state.written.deleted_pods,
+                [&](const std::string& uid) { return still_there.count(uid) == 0; });
   for (const AgentState& agent : deps_.registry.Agents(job.uid)) {
     view.agents.push_back(ToAgentView(agent));
   }
@@ -88,7 +129,10 @@ JobView Controller::BuildView(const TrainingJob& job, const State& state) const 
   view.checkpoint = ToCheckpointView(progress);
   view.placement = deps_.scheduler.Verdict(job.uid);
   view.leader_term = state.term;
-  view.leading_since = leading_since_;
+  view.leading_since = leading_since();
+  view.progress_slot = state.progress_slot;
+  if (state.refused_generation != job.generation) state.refusal.clear();
+  if (!state.refusal.empty()) view.spec_errors.push_back(state.refusal);
   return view;
 }
 
@@ -130,7 +174,7 @@ void Controller::Remember(State& state, const std::string& key, const Plan& plan
 }
 
 absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
-  if (leading_since_ == absl::InfiniteFuture()) return ReconcileResult{std::nullopt, "Standby"};
+  if (leading_since() == absl::InfiniteFuture()) return ReconcileResult{std::nullopt, "Standby"};
   const JobCache::Object job = deps_.jobs.Get(ParseKey(key));
   if (job == nullptr) {
     Forget(key);
@@ -142,15 +186,36 @@ absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
   }
   State& state = StateOf(key);
   if (CachesAreBehind(state)) return ReconcileResult{kCacheLag, "WaitingForCache"};
+  if (auto waiting = FaceRival(state, *job)) return *waiting;
+  return CarryOut(key, *job, state);
+}
 
-  const JobView view = BuildView(*job, state);
+absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, const TrainingJob& job,
+                                                     State& state) {
+  const JobView view = BuildView(job, state);
   const Plan plan = Decide(view, state.memory, options_);
-  MUSTER_RETURN_IF_ERROR(deps_.executor.Write(*job, plan, state.written));
+  const absl::Status written = deps_.executor.Write(job, plan, state.written);
+  if (!state.written.refused_pod.empty()) {
+    // Decided again at once: the refusal is one of the spec's errors from now on.
+    state.refusal = state.written.refused_pod;
+    state.refused_generation = job.generation;
+    return ReconcileResult{kCacheLag, ToText(Name(Reason::kInvalidSpec))};
+  }
+  MUSTER_RETURN_IF_ERROR(written);
+  state.recorded = state.recorded || plan.write_status;
   Remember(state, key, plan);
   if (plan.status.term() == state.term) Register(key, view, plan);
-  deps_.registry.DropFailuresBefore(job->uid, state.memory.id.round);
-  MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(*job, plan));
-  return ReconcileResult{plan.requeue_after, plan.reason};
+  deps_.registry.DropFailuresBefore(job.uid, state.memory.id.round);
+  MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));
+  ReconcileResult result{plan.requeue_after, plan.reason};
+  if (plan.wants_progress_slot) {
+    state.progress_slot = progress_budget_.Reserve(view.now);
+    const absl::Duration until = state.progress_slot - view.now;
+    result.requeue_after = std::min(result.requeue_after.value_or(until), until);
+  } else if (plan.writes_progress) {
+    state.progress_slot = absl::InfiniteFuture();
+  }
+  return result;
 }
 
 std::vector<JobDebug> Controller::Debug() const {

@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_RUNTIME_CONTROLLER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "operator/core/round_memory.h"
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/executor.h"
+#include "operator/runtime/progress_budget.h"
 #include "operator/runtime/scheduler.h"
 
 namespace muster::control {
@@ -43,12 +45,22 @@ struct JobDebug {
 };
 
 // Reconciles jobs: view from the caches and the registry -> Decide -> Executor. Keeps each job's
-// RoundMemory and the term of this leadership: one more than the status recorded when the job was
-// first seen, made true by the first checked status write. Level-triggered; read-your-writes: a job
-// is left alone until the caches show what was last written for it. Thread-safe for different keys;
-// one key at a time (the work queue's promise).
+// RoundMemory and the term of this leadership: above the one the status recorded when the job was
+// first seen and never below the Lease's leaseTransitions, made true by the first checked status
+// write. Who finds a term in the status that it did not write has a rival and does nothing until it
+// has renewed its lease once more: then the rival is the false one, and a still higher term says
+// so. Level-triggered; read-your-writes: a job is left alone until the caches show what was last
+// written for it. A write whose content is refused is told and not tried again before the job
+// changes. Thread-safe for different keys; one key at a time (the work queue's promise).
 class Controller {
  public:
+  // What this leadership rests on.
+  struct Leadership {
+    int64_t lease_term = 0;  // the Lease's leaseTransitions; 0 without one
+    // Monotonic: when the newest successful renewal began. Null: there are no rivals.
+    std::function<absl::Time()> renewed_at;
+  };
+
   struct Deps {
     const Clock& clock;
     const JobCache& jobs;
@@ -62,8 +74,8 @@ class Controller {
 
   Controller(Deps deps, DecideOptions options);
 
-  // Since when agents can reach the coordinator; before it RunOnce does nothing.
-  void Lead();
+  // From now on agents can reach the coordinator; before it RunOnce does nothing.
+  void Lead(Leadership leadership);
 
   // Key: "namespace/name". kAborted: the job changed meanwhile, decide again soon.
   absl::StatusOr<ReconcileResult> RunOnce(const std::string& key);
@@ -74,24 +86,36 @@ class Controller {
   struct State {
     std::string uid;
     int64_t term = 0;
+    bool recorded = false;  // this leadership's term is in the status
+    absl::Time rival_since = absl::InfiniteFuture();
     RoundMemory memory;
     Written written;
+    // What the API server refused, and the generation it was made of.
+    std::string refusal;
+    int64_t refused_generation = 0;
+    absl::Time progress_slot = absl::InfiniteFuture();
     JobDebug debug;
   };
 
   State& StateOf(const std::string& key);
   void Forget(const std::string& key);
+  absl::Time leading_since() const;
   bool CachesAreBehind(const State& state) const;
   void Adopt(State& state, const TrainingJob& job);
-  JobView BuildView(const TrainingJob& job, const State& state) const;
+  std::optional<ReconcileResult> FaceRival(State& state, const TrainingJob& job);
+  JobView BuildView(const TrainingJob& job, State& state) const;
+  absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,
+                                           State& state);
   void Register(const std::string& key, const JobView& view, const Plan& plan);
   void Remember(State& state, const std::string& key, const Plan& plan);
 
   const Deps deps_;
   const DecideOptions options_;
-  absl::Time leading_since_ = absl::InfiniteFuture();
+  ProgressBudget progress_budget_;
 
   mutable Mutex mu_;
+  absl::Time leading_since_ MUSTER_GUARDED_BY(mu_) = absl::InfiniteFuture();
+  Leadership leadership_ MUSTER_GUARDED_BY(mu_);
   // std::map: a State stays where it is while others come and go.
   std::map<std::string, State> states_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, JobDebug> debug_ MUSTER_GUARDED_BY(mu_);

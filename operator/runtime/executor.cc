@@ -8,6 +8,7 @@
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/fenced_api.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {
@@ -53,42 +54,70 @@ v1alpha1::OperatorMessage ToMessage(const SaveOrder& order) {
 
 }  // namespace
 
-absl::Status Executor::DeletePods(const TrainingJob& job, const Plan& plan) {
+bool IsTerminal(const absl::Status& status) {
+  switch (kube::ReasonOf(status)) {
+    case kube::Reason::kBadRequest:
+    case kube::Reason::kInvalid:
+    case kube::Reason::kTooLarge:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status Executor::DeletePods(const TrainingJob& job, const Plan& plan, Written& written) {
   for (const DeletePod& pod : plan.deletes) {
+    if (written.deleted_pods.count(pod.uid) > 0) continue;
     kube::DeleteOptions options;
     options.preconditions.uid = pod.uid;
     options.grace_period_seconds = absl::ToInt64Seconds(pod.grace);
     const absl::Status status = api_.Delete(kube::kPods, {job.ns, pod.name}, options);
     // Gone already, or another pod has the name now: what was asked for is not there any more.
-    if (absl::IsNotFound(status) || absl::IsAborted(status)) continue;
-    if (!status.ok()) return kube::Annotate(status, absl::StrCat("delete pod ", pod.name));
-    MUSTER_LOG(INFO, "pod deleted", {"pod", pod.name}, {"reason", pod.reason});
+    const bool gone = absl::IsNotFound(status) || absl::IsAborted(status);
+    if (!status.ok() && !gone) return kube::Annotate(status, absl::StrCat("delete pod ", pod.name));
+    written.deleted_pods.insert(pod.uid);
+    if (!gone) MUSTER_LOG(INFO, "pod deleted", {"pod", pod.name}, {"reason", pod.reason});
   }
   return absl::OkStatus();
 }
 
-absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Written& written) {
-  for (const CreatePod& create : plan.creates) {
-    MUSTER_ASSIGN_OR_RETURN(const Json pod, BuildPod(job, create, pod_options_));
-    absl::StatusOr<Json> stored = api_.Create(kube::kPods, pod);
-    if (absl::IsAlreadyExists(stored.status())) {
-      stored = api_.Get(kube::kPods, {job.ns, create.name});
-      const auto owner = stored.ok() ? kube::ControllerOf(*stored) : std::nullopt;
-      if (stored.ok() && (!owner || owner->uid != job.uid)) {
-        return absl::AlreadyExistsError(
-            absl::StrCat("pod ", job.ns, "/", create.name, " exists and belongs to another owner"));
-      }
+absl::Status Executor::CreateOnePod(const TrainingJob& job, const CreatePod& create,
+                                    Written& written) {
+  const absl::StatusOr<Json> pod = BuildPod(job, create, pod_options_);
+  if (!pod.ok()) {
+    written.refused_pod = std::string(pod.status().message());
+    return pod.status();
+  }
+  absl::StatusOr<Json> stored = api_.Create(kube::kPods, *pod);
+  if (absl::IsAlreadyExists(stored.status())) {
+    stored = api_.Get(kube::kPods, {job.ns, create.name});
+    const auto owner = stored.ok() ? kube::ControllerOf(*stored) : std::nullopt;
+    if (stored.ok() && (!owner || owner->uid != job.uid)) {
+      stored = absl::AlreadyExistsError("it exists and belongs to another owner");
     }
-    if (!stored.ok()) {
+  }
+  if (!stored.ok()) {
+    if (IsTerminal(stored.status())) {
+      written.refused_pod = absl::StrCat("spec.template: the API server refuses its pod: ",
+                                         std::string(stored.status().message()));
+    } else if (!kube::IsFenced(stored.status())) {
       // Retried for ever; the template's author must be able to see why.
       events_.Record(
           {job.ns, job.name}, job.uid,
           {Event::Type::kWarning, "FailedCreate",
            absl::StrCat("pod ", create.name, ": ", std::string(stored.status().message()))});
-      return kube::Annotate(stored.status(), absl::StrCat("create pod ", create.name));
     }
-    Raise(written.pod_version, *stored);
-    MUSTER_LOG(INFO, "pod created", {"pod", create.name});
+    return kube::Annotate(stored.status(), absl::StrCat("create pod ", create.name));
+  }
+  Raise(written.pod_version, *stored);
+  MUSTER_LOG(INFO, "pod created", {"pod", create.name});
+  return absl::OkStatus();
+}
+
+absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Written& written) {
+  written.refused_pod.clear();
+  for (const CreatePod& create : plan.creates) {
+    MUSTER_RETURN_IF_ERROR(CreateOnePod(job, create, written));
   }
   return absl::OkStatus();
 }
@@ -128,7 +157,7 @@ absl::Status Executor::WriteStatus(const TrainingJob& job, const Plan& plan,
 }
 
 absl::Status Executor::Write(const TrainingJob& job, const Plan& plan, Written& written) {
-  MUSTER_RETURN_IF_ERROR(DeletePods(job, plan));
+  MUSTER_RETURN_IF_ERROR(DeletePods(job, plan, written));
   MUSTER_RETURN_IF_ERROR(CreatePods(job, plan, written));
   bool gone = false;
   MUSTER_ASSIGN_OR_RETURN(const std::string version, WriteFinalizers(job, plan, written, gone));
@@ -136,8 +165,11 @@ absl::Status Executor::Write(const TrainingJob& job, const Plan& plan, Written& 
   return WriteStatus(job, plan, version, written);
 }
 
-void Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
+absl::Status Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
   for (const Order& order : plan.orders) {
+    if (may_order_ != nullptr) {
+      if (const absl::Status may = may_order_(); !may.ok()) return kube::FencedError(may);
+    }
     const v1alpha1::OperatorMessage message =
         std::visit([](const auto& what) { return ToMessage(what); }, order.what);
     const absl::Status status =
@@ -147,10 +179,11 @@ void Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
                  {"error", status});
     }
   }
+  return absl::OkStatus();
 }
 
 absl::Status Executor::Announce(const TrainingJob& job, const Plan& plan) {
-  SendOrders(job, plan);
+  MUSTER_RETURN_IF_ERROR(SendOrders(job, plan));
   for (const Event& event : plan.events) {
     MUSTER_LOG(INFO, "event", {"job", job.name}, {"reason", event.reason},
                {"message", event.message});

@@ -2,7 +2,10 @@
 #define MUSTER_OPERATOR_RUNTIME_EXECUTOR_H_
 
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,20 +18,36 @@
 
 namespace muster::control {
 
-// Versions that the caches must have seen before the job is decided on again; 0: nothing written.
+// What was written for a job and the caches may not show yet.
 struct Written {
+  // Versions that the caches must have seen before the job is decided on again; 0: nothing written.
   uint64_t job_version = 0;
   uint64_t pod_version = 0;
+  // UIDs of pods whose deletion was accepted; it is not asked for again.
+  std::set<std::string> deleted_pods;
+  // Of the last Write: why the API server will never take a pod of this template; empty: it may.
+  std::string refused_pod;
 };
+
+// The API server refused the content of a write: sent again unchanged, it is refused again.
+bool IsTerminal(const absl::Status& status);
 
 // Carries out plans, in the order plan.h gives. The promise that everything rests on: orders are
 // sent only after the status that records their (term, round, membership) was accepted by the API
-// server against the very version that was decided on. Stateless but for its seams; thread-safe.
+// server against the very version that was decided on, and while `may_order` is OK: a process that
+// was stopped between the two may have lost its lease. Stateless but for its seams; thread-safe.
 class Executor {
  public:
+  using MayOrder = std::function<absl::Status()>;
+
+  // Without `may_order`, orders may always be sent.
   Executor(kube::Api& api, AgentRegistry& registry, EventRecorder& events,
-           PodBuilderOptions pod_options)
-      : api_(api), registry_(registry), events_(events), pod_options_(std::move(pod_options)) {}
+           PodBuilderOptions pod_options, MayOrder may_order = nullptr)
+      : api_(api),
+        registry_(registry),
+        events_(events),
+        pod_options_(std::move(pod_options)),
+        may_order_(std::move(may_order)) {}
 
   // Deletes, creates, finalizers, then the status write. On an error nothing after it was done, and
   // the plan with its memory must be dropped: kAborted when the job changed meanwhile. `written` is
@@ -40,18 +59,20 @@ class Executor {
   absl::Status Announce(const TrainingJob& job, const Plan& plan);
 
  private:
-  absl::Status DeletePods(const TrainingJob& job, const Plan& plan);
+  absl::Status DeletePods(const TrainingJob& job, const Plan& plan, Written& written);
   absl::Status CreatePods(const TrainingJob& job, const Plan& plan, Written& written);
+  absl::Status CreateOnePod(const TrainingJob& job, const CreatePod& create, Written& written);
   absl::StatusOr<std::string> WriteFinalizers(const TrainingJob& job, const Plan& plan,
                                               Written& written, bool& gone);
   absl::Status WriteStatus(const TrainingJob& job, const Plan& plan, const std::string& version,
                            Written& written);
-  void SendOrders(const TrainingJob& job, const Plan& plan);
+  absl::Status SendOrders(const TrainingJob& job, const Plan& plan);
 
   kube::Api& api_;
   AgentRegistry& registry_;
   EventRecorder& events_;
   const PodBuilderOptions pod_options_;
+  const MayOrder may_order_;
 };
 
 }  // namespace muster::control

@@ -1,0 +1,216 @@
+#include "operator/app/operator_flags.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace muster::control {
+
+const char kOperatorUsage[] =
+    "usage: muster-operator [--kubeconfig=FILE[:FILE] [--context=NAME]] [FLAGS]\n"
+    "       muster-operator --state-dir=FOLDER [FLAGS]\n"
+    "  --kubeconfig      default $KUBECONFIG, else the configuration of the pod this runs in\n"
+    "  --context         of the kubeconfig; default its current one\n"
+    "  --state-dir       no cluster: an API server of our own over this folder\n"
+    "  --qps --burst     bounds of our requests to the API server; default 500 and 1000\n"
+    "  --namespace       only jobs of this namespace; default all\n"
+    "  --leader-elect    default true with a real API server, false with --state-dir\n"
+    "  --lease-duration  default 15s; others wait this long for a dead leader\n"
+    "  --renew-deadline  default 10s; a leader that cannot renew for this long ends\n"
+    "  --retry-period    default 2s; between renewals\n"
+    "  --lease-namespace default $POD_NAMESPACE, else muster-system\n"
+    "  --identity        unique per process; default host name, pid and a random number\n"
+    "  --coordinator     where agents dial: ADDRESS[,ADDRESS], unix:/path or host:port\n"
+    "                    default 0.0.0.0:7443, unix:FOLDER/run/coordinator.sock with --state-dir\n"
+    "  --advertise       this replica's coordinator as others reach it; default $POD_IP with the\n"
+    "                    coordinator's port, else the first coordinator address\n"
+    "  --pod-coordinator what pods dial: a Service's host:port or every replica's address\n"
+    "                    default --advertise\n"
+    "  --http            metrics, health, JSON; default 0.0.0.0:8080, 127.0.0.1:0 with "
+    "--state-dir;\n"
+    "                    empty for none\n"
+    "  --worker-image    of jobs with a built-in trainer; default muster-agent\n"
+    "  --workers         jobs reconciled at the same time; default 2\n"
+    "  --log-format      text or json; default text\n";
+
+namespace {
+
+using Problem = std::optional<std::string>;  // what the value should have been
+using Setter = std::function<Problem(const std::string& value)>;
+
+Setter Text(std::string& to) {
+  return [&to](const std::string& value) {
+    to = value;
+    return Problem();
+  };
+}
+
+Setter List(std::vector<std::string>& to, char separator) {
+  return [&to, separator](const std::string& value) -> Problem {
+    to = absl::StrSplit(value, separator, absl::SkipEmpty());
+    return to.empty() ? Problem("is empty") : Problem();
+  };
+}
+
+Setter Time(absl::Duration& to) {
+  return [&to](const std::string& value) -> Problem {
+    absl::Duration parsed;
+    if (!absl::ParseDuration(value, &parsed) || parsed <= absl::ZeroDuration()) {
+      return "wants a duration above zero, as 15s";
+    }
+    to = parsed;
+    return std::nullopt;
+  };
+}
+
+Setter Whole(int& to) {
+  return [&to](const std::string& value) -> Problem {
+    int parsed = 0;
+    if (!absl::SimpleAtoi(value, &parsed) || parsed < 1) return "wants a whole number above zero";
+    to = parsed;
+    return std::nullopt;
+  };
+}
+
+Setter Number(double& to) {
+  return [&to](const std::string& value) -> Problem {
+    double parsed = 0;
+    if (!absl::SimpleAtod(value, &parsed) || !(parsed > 0)) return "wants a number above zero";
+    to = parsed;
+    return std::nullopt;
+  };
+}
+
+Setter Bool(bool& to) {
+  return [&to](const std::string& value) -> Problem {
+    return absl::SimpleAtob(value, &to) ? Problem() : Problem("wants true or false");
+  };
+}
+
+Setter OneOf(bool& second, const std::string& a, const std::string& b) {
+  return [&second, a, b](const std::string& value) -> Problem {
+    if (value != a && value != b) return absl::StrCat("wants ", a, " or ", b);
+    second = value == b;
+    return std::nullopt;
+  };
+}
+
+std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
+  return {{"state-dir", Text(flags.state_dir)},
+          {"kubeconfig", List(flags.kubeconfig, ':')},
+          {"context", Text(flags.context)},
+          {"qps", Number(flags.qps)},
+          {"burst", Whole(flags.burst)},
+          {"namespace", Text(flags.name_space)},
+          {"leader-elect", Bool(flags.leader_elect)},
+          {"lease-duration", Time(flags.lease_duration)},
+          {"renew-deadline", Time(flags.renew_deadline)},
+          {"retry-period", Time(flags.retry_period)},
+          {"lease-namespace", Text(flags.lease_namespace)},
+          {"identity", Text(flags.identity)},
+          {"coordinator", List(flags.coordinator, ',')},
+          {"advertise", Text(flags.advertise)},
+          {"pod-coordinator", Text(flags.pod_coordinator)},
+          {"http", Text(flags.http)},
+          {"worker-image", Text(flags.worker_image)},
+          {"workers", Whole(flags.workers)},
+          {"log-format", OneOf(flags.log_json, "text", "json")}};
+}
+
+// The flags given; problems are appended.
+std::set<std::string> Read(const std::vector<std::string>& args, OperatorFlags& flags,
+                           std::vector<std::string>& problems) {
+  const std::map<std::string, Setter> setters = SettersOf(flags);
+  std::set<std::string> given;
+  for (const std::string& argument : args) {
+    if (!absl::StartsWith(argument, "--")) {
+      problems.push_back(absl::StrCat(argument, ": flags are --NAME=VALUE"));
+      continue;
+    }
+    const size_t equals = argument.find('=');
+    const std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
+    const auto setter = setters.find(name);
+    if (setter == setters.end()) {
+      problems.push_back(absl::StrCat("--", name, ": no such flag"));
+    } else if (equals == std::string::npos && name != "leader-elect") {
+      problems.push_back(absl::StrCat("--", name, ": wants --", name, "=VALUE"));
+    } else {
+      const std::string value = equals == std::string::npos ? "true" : argument.substr(equals + 1);
+      const Problem problem = setter->second(value);
+      if (problem) problems.push_back(absl::StrCat("--", name, "=", value, ": ", *problem));
+      given.insert(name);
+    }
+  }
+  return given;
+}
+
+void CheckTogether(const OperatorFlags& flags, const std::set<std::string>& given,
+                   std::vector<std::string>& problems) {
+  const bool embedded = !flags.state_dir.empty();
+  if (embedded && flags.state_dir[0] != '/') {
+    problems.push_back(absl::StrCat("--state-dir=", flags.state_dir, ": wants an absolute path"));
+  }
+  for (const char* name : {"kubeconfig", "context", "qps", "burst"}) {
+    if (embedded && given.count(name) > 0) {
+      problems.push_back(absl::StrCat("--", name, ": is for a real API server, not --state-dir"));
+    }
+  }
+  if (flags.lease_duration <= flags.renew_deadline) {
+    problems.push_back("--renew-deadline: must be shorter than --lease-duration");
+  }
+  if (flags.lease_duration < absl::Seconds(1) ||
+      absl::Trunc(flags.lease_duration, absl::Seconds(1)) != flags.lease_duration) {
+    problems.push_back("--lease-duration: a Lease counts whole seconds");
+  }
+  if (flags.renew_deadline <= flags.retry_period) {
+    problems.push_back("--retry-period: must be shorter than --renew-deadline");
+  }
+}
+
+void FillIn(const std::set<std::string>& given,
+            const std::function<std::string(const std::string&)>& environment,
+            OperatorFlags& flags) {
+  const bool embedded = !flags.state_dir.empty();
+  if (given.count("leader-elect") == 0) flags.leader_elect = !embedded;
+  if (given.count("http") == 0) flags.http = embedded ? "127.0.0.1:0" : "0.0.0.0:8080";
+  if (flags.coordinator.empty()) {
+    flags.coordinator = {embedded ? absl::StrCat("unix:", flags.state_dir, "/run/coordinator.sock")
+                                  : "0.0.0.0:7443"};
+  }
+  if (!embedded && flags.kubeconfig.empty()) {
+    flags.kubeconfig = absl::StrSplit(environment("KUBECONFIG"), ':', absl::SkipEmpty());
+  }
+  if (flags.lease_namespace.empty()) flags.lease_namespace = environment("POD_NAMESPACE");
+  if (flags.lease_namespace.empty()) flags.lease_namespace = "muster-system";
+  const std::string ip = environment("POD_IP");
+  const std::string& first = flags.coordinator.front();
+  if (flags.advertise.empty() && !ip.empty() && !absl::StartsWith(first, "unix:")) {
+    const std::string port = first.substr(first.rfind(':') + 1);
+    const bool v6 = ip.find(':') != std::string::npos;
+    if (port != "0") flags.advertise = absl::StrCat(v6 ? "[" : "", ip, v6 ? "]:" : ":", port);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<OperatorFlags> ParseOperatorFlags(
+    const std::vector<std::string>& args,
+    const std::function<std::string(const std::string& name)>& environment) {
+  OperatorFlags flags;
+  std::vector<std::string> problems;
+  const std::set<std::string> given = Read(args, flags, problems);
+  CheckTogether(flags, given, problems);
+  if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  FillIn(given, environment, flags);
+  return flags;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,51 @@
+#ifndef MUSTER_OPERATOR_APP_OPERATOR_FLAGS_H_
+#define MUSTER_OPERATOR_APP_OPERATOR_FLAGS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace muster::control {
+
+extern const char kOperatorUsage[];
+
+// What muster-operator was told, defaults filled in.
+struct OperatorFlags {
+  // The embedded API server over this folder; empty: a real one.
+  std::string state_dir;
+  // Files of a real server's kubeconfig, in order; empty: the configuration of the pod we run in.
+  std::vector<std::string> kubeconfig;
+  std::string context;
+  double qps = 500;
+  int burst = 1000;
+
+  bool leader_elect = true;
+  absl::Duration lease_duration = absl::Seconds(15);
+  absl::Duration renew_deadline = absl::Seconds(10);
+  absl::Duration retry_period = absl::Seconds(2);
+  std::string lease_namespace;
+  std::string identity;
+
+  std::string name_space;  // empty: all
+  std::vector<std::string> coordinator;
+  std::string advertise;
+  std::string pod_coordinator;
+  std::string http;
+  std::string worker_image = "muster-agent";
+  int workers = 2;
+  bool log_json = false;
+};
+
+// `args` without the program's name; `environment` gives a variable's value, or an empty string.
+// Every flag is --NAME=VALUE; --leader-elect alone means true. The error names every bad flag, one
+// a line.
+absl::StatusOr<OperatorFlags> ParseOperatorFlags(
+    const std::vector<std::string>& args,
+    const std::function<std::string(const std::string& name)>& environment);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_APP_OPERATOR_FLAGS_H_

@@ -1,0 +1,117 @@
+#include "operator/app/operator_flags.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::control {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+absl::StatusOr<OperatorFlags> Parse(const std::vector<std::string>& args,
+                                    std::map<std::string, std::string> environment = {}) {
+  return ParseOperatorFlags(args, [environment](const std::string& name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? "" : found->second;
+  });
+}
+
+std::string ErrorOf(const std::vector<std::string>& args) {
+  const auto flags = Parse(args);
+  EXPECT_EQ(flags.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(flags.status().message());
+}
+
+TEST(OperatorFlagsTest, InAPodNothingNeedsToBeSaid) {
+  const auto flags = Parse({}, {{"POD_IP", "10.1.2.3"}, {"POD_NAMESPACE", "ml"}});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->state_dir, "");
+  EXPECT_THAT(flags->kubeconfig, IsEmpty());
+  EXPECT_TRUE(flags->leader_elect);
+  EXPECT_EQ(flags->lease_duration, absl::Seconds(15));
+  EXPECT_EQ(flags->renew_deadline, absl::Seconds(10));
+  EXPECT_EQ(flags->retry_period, absl::Seconds(2));
+  EXPECT_EQ(flags->lease_namespace, "ml");
+  EXPECT_THAT(flags->coordinator, ElementsAre("0.0.0.0:7443"));
+  EXPECT_EQ(flags->advertise, "10.1.2.3:7443");
+  EXPECT_EQ(flags->http, "0.0.0.0:8080");
+  EXPECT_EQ(flags->qps, 500);
+  EXPECT_EQ(flags->burst, 1000);
+}
+
+TEST(OperatorFlagsTest, KubeconfigComesFromTheFlagThenTheEnvironment) {
+  const std::map<std::string, std::string> environment = {{"KUBECONFIG", "/a:/b"}};
+  EXPECT_THAT(Parse({}, environment)->kubeconfig, ElementsAre("/a", "/b"));
+  EXPECT_THAT(Parse({"--kubeconfig=/c"}, environment)->kubeconfig, ElementsAre("/c"));
+  EXPECT_THAT(Parse({"--state-dir=/s"}, environment)->kubeconfig, IsEmpty());
+}
+
+TEST(OperatorFlagsTest, AStateDirectoryMeansOneOperatorOnThisMachine) {
+  const auto flags = Parse({"--state-dir=/state"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_FALSE(flags->leader_elect);
+  EXPECT_THAT(flags->coordinator, ElementsAre("unix:/state/run/coordinator.sock"));
+  EXPECT_EQ(flags->http, "127.0.0.1:0");
+  EXPECT_TRUE(Parse({"--state-dir=/state", "--leader-elect"})->leader_elect);
+}
+
+TEST(OperatorFlagsTest, EveryFlagIsTaken) {
+  const auto flags =
+      Parse({"--kubeconfig=/k", "--context=c", "--qps=10.5", "--burst=7", "--namespace=n",
+             "--leader-elect=false", "--lease-duration=4s", "--renew-deadline=2s",
+             "--retry-period=500ms", "--lease-namespace=l", "--identity=me",
+             "--coordinator=1.2.3.4:1,unix:/s", "--advertise=host:1", "--pod-coordinator=svc:1",
+             "--http=", "--worker-image=i", "--workers=4", "--log-format=json"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->context, "c");
+  EXPECT_EQ(flags->qps, 10.5);
+  EXPECT_EQ(flags->burst, 7);
+  EXPECT_EQ(flags->name_space, "n");
+  EXPECT_FALSE(flags->leader_elect);
+  EXPECT_EQ(flags->lease_duration, absl::Seconds(4));
+  EXPECT_EQ(flags->renew_deadline, absl::Seconds(2));
+  EXPECT_EQ(flags->retry_period, absl::Milliseconds(500));
+  EXPECT_EQ(flags->lease_namespace, "l");
+  EXPECT_EQ(flags->identity, "me");
+  EXPECT_THAT(flags->coordinator, ElementsAre("1.2.3.4:1", "unix:/s"));
+  EXPECT_EQ(flags->advertise, "host:1");
+  EXPECT_EQ(flags->pod_coordinator, "svc:1");
+  EXPECT_EQ(flags->http, "");
+  EXPECT_EQ(flags->worker_image, "i");
+  EXPECT_EQ(flags->workers, 4);
+  EXPECT_TRUE(flags->log_json);
+}
+
+TEST(OperatorFlagsTest, EveryBadFlagIsNamedAtOnce) {
+  EXPECT_EQ(ErrorOf({"run", "--qps=fast", "--burst=0", "--lease-duration=15", "--leader-elect=si",
+                     "--log-format=xml", "--colour=red", "--namespace", "--coordinator="}),
+            "run: flags are --NAME=VALUE\n"
+            "--qps=fast: wants a number above zero\n"
+            "--burst=0: wants a whole number above zero\n"
+            "--lease-duration=15: wants a duration above zero, as 15s\n"
+            "--leader-elect=si: wants true or false\n"
+            "--log-format=xml: wants text or json\n"
+            "--colour: no such flag\n"
+            "--namespace: wants --namespace=VALUE\n"
+            "--coordinator=: is empty");
+}
+
+TEST(OperatorFlagsTest, WhatDoesNotGoTogetherIsSaid) {
+  EXPECT_EQ(ErrorOf({"--state-dir=state", "--kubeconfig=/k"}),
+            "--state-dir=state: wants an absolute path\n"
+            "--kubeconfig: is for a real API server, not --state-dir");
+  EXPECT_EQ(ErrorOf({"--lease-duration=5s"}),
+            "--renew-deadline: must be shorter than --lease-duration");
+  EXPECT_EQ(ErrorOf({"--retry-period=10s"}),
+            "--retry-period: must be shorter than --renew-deadline");
+  EXPECT_EQ(ErrorOf({"--lease-duration=15500ms"}),
+            "--lease-duration: a Lease counts whole seconds");
+}
+
+}  // namespace
+}  // namespace muster::control

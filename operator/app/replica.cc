@@ -1,0 +1,251 @@
+#include "operator/app/replica.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/logging.h"
+#include "operator/api/training_job.h"
+#include "operator/core/gang.h"
+#include "operator/core/options.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+#include "operator/runtime/object_records.h"
+
+namespace muster::control {
+namespace {
+
+// Between an acquired lease and the first bind there are lists to wait for.
+constexpr absl::Duration kTakeOverCheck = absl::Milliseconds(20);
+constexpr absl::Duration kUnbounded = absl::Minutes(1);
+
+void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
+  MUSTER_LOG(WARN, "object ignored", {"object", kube::ToString(key)}, {"error", status});
+}
+
+kube::ReflectorOptions ReflectorFor(const std::string& name_space) {
+  kube::ReflectorOptions options;
+  options.name_space = name_space;
+  options.on_error = [](const absl::Status& status) {
+    MUSTER_LOG(WARN, "list or watch failed", {"error", status});
+  };
+  return options;
+}
+
+}  // namespace
+
+Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
+                 ReplicaOptions options)
+    : clock_(clock),
+      lease_clock_(lease_clock),
+      options_(std::move(options)),
+      api_(
+          api, [this] { return CheckLeading(); }, LongestWrite()),
+      open_api_(api),
+      queue_(clock),
+      jobs_(ParseTrainingJob, {{}, LogParseError}),
+      pods_(ParsePodRecord, {{kJobLabel}, LogParseError}),
+      nodes_(ParseNodeRecord, {{}, LogParseError}),
+      registry_(clock, &progress_, [this](const std::string& key) { queue_.Add(key); }),
+      events_(api_, clock, options_.identity),
+      scheduler_(api_, jobs_, pods_, nodes_, [this](const std::string& key) { queue_.Add(key); }),
+      jobs_reflector_(api, kube::kTrainingJobs, ReflectorFor(options_.namespace_scope), jobs_,
+                      clock),
+      // Every pod counts against a node's slots, whoever made it.
+      pods_reflector_(api, kube::kPods, ReflectorFor(""), pods_, clock),
+      nodes_reflector_(api, kube::kNodes, ReflectorFor(""), nodes_, clock) {
+  registry_.SetStandby("");
+  FollowCaches();
+}
+
+void Replica::FollowCaches() {
+  jobs_.OnChange([this](const kube::ObjectKey& key, const auto&, const auto&) {
+    queue_.Add(kube::ToString(key));
+    wake_();
+  });
+  pods_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
+    for (const auto& pod : {before, after}) {
+      if (pod != nullptr && !pod->job.empty()) {
+        queue_.Add(kube::ToString({key.name_space, pod->job}));
+      }
+    }
+    wake_();
+  });
+  nodes_.OnChange([this](const kube::ObjectKey&, const auto&, const auto&) { wake_(); });
+}
+
+void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordinator) {
+  executor_ =
+      std::make_unique<Executor>(api_, registry_, events_, pods, [this] { return CheckLeading(); });
+  controller_ = std::make_unique<Controller>(
+      Controller::Deps{clock_, jobs_, pods_, registry_, progress_, *executor_, events_, scheduler_},
+      DecideOptions{});
+  if (!options_.election) return;
+  kube::LeaseConfig config = *options_.election;
+  config.identity = options_.identity;
+  config.annotations[kCoordinatorAnnotation] = coordinator;
+  elector_ = std::make_unique<kube::LeaderElector>(
+      open_api_, lease_clock_, std::move(config),
+      kube::LeaderElector::Callbacks{[this](int64_t) { TakeOver(); },
+                                     [this](const absl::Status& why) { Lose(why); }});
+}
+
+bool Replica::HasSynced() const {
+  return jobs_.HasSynced() && pods_.HasSynced() && nodes_.HasSynced();
+}
+
+absl::Status Replica::CheckLeading() const {
+  if (!options_.election) return absl::OkStatus();
+  return elector_ == nullptr ? absl::FailedPreconditionError("the lease is not held")
+                             : elector_->CheckLeading();
+}
+
+absl::Duration Replica::LongestWrite() const {
+  if (!options_.election) return kUnbounded;
+  return options_.election->lease_duration - options_.election->renew_deadline;
+}
+
+absl::Time Replica::Elect() {
+  // Decisions rest on complete caches only, so nobody leads without them.
+  if (!HasSynced()) return lease_clock_.Monotonic() + kTakeOverCheck;
+  if (elector_ == nullptr) {
+    if (!leading_) Lead();
+    may_bind_ = true;
+    return absl::InfiniteFuture();
+  }
+  StepElection();
+  if (elector_->state() != kube::LeaderElector::State::kLeader) return next_step_;
+  if (!leading_) {
+    bool listed = true;
+    for (kube::Reflector* reflector : reflectors()) {
+      listed = listed && reflector->HasListedAfter(acquired_at_);
+    }
+    if (!listed) return std::min(next_step_, lease_clock_.Monotonic() + kTakeOverCheck);
+    Lead();
+  }
+  if (!may_bind_) {
+    pods_reflector_.ListAfter(bind_from_);
+    may_bind_ = pods_reflector_.HasListedAfter(bind_from_);
+    if (!may_bind_) return std::min(next_step_, lease_clock_.Monotonic() + kTakeOverCheck);
+    wake_();
+  }
+  return next_step_;
+}
+
+void Replica::StepElection() {
+  if (lease_clock_.Monotonic() < next_step_) return;
+  const absl::Time began = clock_.Monotonic();
+  const absl::Time renewed_before = elector_->renewed_at();
+  next_step_ = elector_->Step(lease_clock_.Monotonic());
+  if (elector_->renewed_at() != renewed_before) {
+    MutexLock lock(mu_);
+    confirmed_at_ = began;
+  }
+  TellAgents();
+}
+
+void Replica::TellAgents() {
+  if (elector_->state() != kube::LeaderElector::State::kStandby) return;
+  const kube::Labels annotations = elector_->holder_annotations();
+  const auto address = annotations.find(kCoordinatorAnnotation);
+  registry_.SetStandby(address == annotations.end() ? "" : address->second);
+}
+
+void Replica::TakeOver() {
+  acquired_at_ = clock_.Monotonic();
+  bind_from_ = elector_->was_released() ? acquired_at_ : acquired_at_ + LongestWrite();
+  for (kube::Reflector* reflector : reflectors()) reflector->ListAfter(acquired_at_);
+  MUSTER_LOG(INFO, "lease acquired", {"identity", options_.identity}, {"term", elector_->term()});
+}
+
+void Replica::Lead() {
+  Controller::Leadership leadership;
+  if (elector_ != nullptr) {
+    leadership.lease_term = elector_->term();
+    leadership.renewed_at = [this] {
+      MutexLock lock(mu_);
+      return confirmed_at_;
+    };
+  }
+  controller_->Lead(std::move(leadership));
+  registry_.SetLeader();
+  leading_ = true;
+  Resync();
+  wake_();
+  MUSTER_LOG(INFO, "leading", {"identity", options_.identity}, {"jobs", jobs_.size()});
+}
+
+void Replica::Lose(const absl::Status& why) {
+  leading_ = false;
+  may_bind_ = false;
+  {
+    MutexLock lock(mu_);
+    lost_ = why;
+  }
+  registry_.SetStandby(elector_->holder() == options_.identity
+                           ? ""
+                           : elector_->holder_annotations()[kCoordinatorAnnotation]);
+  registry_.CloseAll(absl::UnavailableError("this operator lost its lease"));
+  MUSTER_LOG(ERROR, "lease lost", {"identity", options_.identity}, {"error", why});
+}
+
+absl::Status Replica::lost() const {
+  MutexLock lock(mu_);
+  return lost_;
+}
+
+absl::Status Replica::Release() {
+  leading_ = false;
+  return elector_ == nullptr ? absl::OkStatus() : elector_->Release();
+}
+
+bool Replica::ReconcileNext() {
+  const std::optional<std::string> key = queue_.TryGet();
+  if (!key) return false;
+  Reconcile(*key);
+  queue_.Done(*key);
+  return true;
+}
+
+void Replica::Reconcile(const std::string& key) {
+  const absl::Time start = clock_.Monotonic();
+  const absl::StatusOr<ReconcileResult> result = controller_->RunOnce(key);
+  const absl::Duration took = clock_.Monotonic() - start;
+  if (result.ok()) {
+    reconciles_.Observe("success", took);
+    queue_.Forget(key);
+    if (result->requeue_after) queue_.AddAfter(key, *result->requeue_after);
+    return;
+  }
+  if (kube::IsFenced(result.status())) return;  // the next leader's business
+  if (IsTerminal(result.status())) {
+    reconciles_.Observe("terminal", took);
+    queue_.Forget(key);
+    MUSTER_LOG(ERROR, "reconcile failed and is not tried again before the job changes",
+               {"job", key}, {"error", result.status()});
+    return;
+  }
+  const bool conflict = absl::IsAborted(result.status());
+  reconciles_.Observe(conflict ? "conflict" : "error", took);
+  queue_.AddRateLimited(key);
+  if (!conflict) MUSTER_LOG(WARN, "reconcile failed", {"job", key}, {"error", result.status()});
+}
+
+int Replica::Schedule() {
+  if (!leading_) return 0;
+  const absl::Time now = clock_.Monotonic();
+  if (next_resync_ == absl::InfiniteFuture()) next_resync_ = now + options_.resync;
+  if (now >= next_resync_) {
+    next_resync_ = now + options_.resync;
+    Resync();
+  }
+  return may_bind_ ? scheduler_.RunOnce() : 0;
+}
+
+void Replica::Resync() {
+  for (const JobCache::Object& job : jobs_.List()) {
+    queue_.Add(kube::ToString({job->ns, job->name}));
+  }
+}
+
+}  // namespace muster::control

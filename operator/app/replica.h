@@ -1,0 +1,151 @@
+#ifndef MUSTER_OPERATOR_APP_REPLICA_H_
+#define MUSTER_OPERATOR_APP_REPLICA_H_
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/progress_board.h"
+#include "operator/kube/api.h"
+#include "operator/kube/fenced_api.h"
+#include "operator/kube/lease.h"
+#include "operator/kube/reflector.h"
+#include "operator/runtime/controller.h"
+#include "operator/runtime/event_recorder.h"
+#include "operator/runtime/executor.h"
+#include "operator/runtime/pod_builder.h"
+#include "operator/runtime/scheduler.h"
+#include "operator/runtime/work_queue.h"
+#include "operator/web/metrics.h"
+
+namespace muster::control {
+
+// The annotation of the Lease that names the leader's coordinator.
+inline constexpr char kCoordinatorAnnotation[] = "muster.dev/coordinator";
+
+struct ReplicaOptions {
+  // Only jobs of this namespace; empty: of all.
+  std::string namespace_scope;
+  // The source of events; with an election also the candidate's name.
+  std::string identity;
+  // Absent: this replica is the only one. `identity` and `annotations` are filled in.
+  std::optional<kube::LeaseConfig> election;
+  // What heals a missed event.
+  absl::Duration resync = absl::Minutes(10);
+};
+
+// One operator without threads and servers: every loop is a function that does one round of it.
+//
+//   standby: caches are kept warm, agents are told NotLeader
+//     -> acquired: jobs, pods and nodes are listed anew
+//     -> leading: reconciles run; after the longest time that a write of the last leader can have
+//        been under way, pods are listed once more and the first pod is bound. A lease that was
+//        given up spares that wait, for its holder had ended its writes.
+//     -> lost (final): nothing is written any more; the process is to end
+//
+// Elect is for one thread, Schedule for another, each reflector for one; Reconcile may be called by
+// several with different keys. The rest is thread-safe.
+class Replica {
+ public:
+  // `lease_clock` counts while the machine sleeps (Clock::Boot); `clock` may not.
+  Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock, ReplicaOptions options);
+  Replica(const Replica&) = delete;
+  Replica& operator=(const Replica&) = delete;
+
+  // Before any loop: what pods are told, and the address that the lease advertises.
+  void Connect(const PodBuilderOptions& pods, const std::string& coordinator);
+  // Told when something came that Schedule may care about.
+  void OnWork(std::function<void()> wake) { wake_ = std::move(wake); }
+
+  std::array<kube::Reflector*, 3> reflectors() {
+    return {&jobs_reflector_, &pods_reflector_, &nodes_reflector_};
+  }
+  bool HasSynced() const;
+
+  // One step of the election and of what follows from it. Returns when to call again, by
+  // `lease_clock`.
+  absl::Time Elect();
+  bool IsLeading() const { return leading_; }
+  // Not OK once the lease was lost.
+  absl::Status lost() const;
+  // A clean end: after every other loop has ended for good.
+  absl::Status Release();
+
+  // One key of the queue; false when none is ready.
+  bool ReconcileNext();
+  void Reconcile(const std::string& key);
+  // One scheduling cycle, and the resync when it is due. Returns the number of pods bound.
+  int Schedule();
+  // Every job is looked at again.
+  void Resync();
+
+  WorkQueue& queue() { return queue_; }
+  const JobCache& jobs() const { return jobs_; }
+  const PodCache& pods() const { return pods_; }
+  AgentRegistry& registry() { return registry_; }
+  ProgressBoard& progress() { return progress_; }
+  const Controller& controller() const { return *controller_; }
+  const Scheduler& scheduler() const { return scheduler_; }
+  const ReconcileMetrics& reconciles() const { return reconciles_; }
+  // For what people ask this replica to write.
+  kube::Api& fenced_api() { return api_; }
+
+ private:
+  void FollowCaches();
+  absl::Status CheckLeading() const;
+  absl::Duration LongestWrite() const;
+  void StepElection();
+  void TakeOver();
+  void Lead();
+  void Lose(const absl::Status& why);
+  void TellAgents();
+
+  const Clock& clock_;
+  const Clock& lease_clock_;
+  const ReplicaOptions options_;
+
+  kube::FencedApi api_;
+  kube::Api& open_api_;
+  WorkQueue queue_;
+  JobCache jobs_;
+  PodCache pods_;
+  NodeCache nodes_;
+  ProgressBoard progress_;
+  AgentRegistry registry_;
+  EventRecorder events_;
+  Scheduler scheduler_;
+  ReconcileMetrics reconciles_;
+  kube::Reflector jobs_reflector_;
+  kube::Reflector pods_reflector_;
+  kube::Reflector nodes_reflector_;
+  // Made by Connect.
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Controller> controller_;
+  std::unique_ptr<kube::LeaderElector> elector_;
+  std::function<void()> wake_ = [] {};
+
+  // Of Elect's thread.
+  absl::Time next_step_ = absl::InfinitePast();  // by lease_clock_
+  absl::Time acquired_at_ = absl::InfiniteFuture();
+  absl::Time bind_from_ = absl::InfiniteFuture();
+
+  std::atomic<bool> leading_{false};
+  std::atomic<bool> may_bind_{false};
+  absl::Time next_resync_ = absl::InfiniteFuture();  // of Schedule's thread
+
+  mutable Mutex mu_;
+  absl::Time confirmed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
+  absl::Status lost_ MUSTER_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_APP_REPLICA_H_

@@ -73,10 +73,10 @@ def _end_of_log(place, component):
 
 
 def _wait(place, what, started, done):
-    """Waits until done(). `started` ({component: process}) must not end meanwhile."""
+    """Waits until done(). None of `started` may end meanwhile."""
     deadline = time.monotonic() + START_SECONDS
     while not done():
-        dead = [component for component, process in started.items() if process.poll() is not None]
+        dead = sorted(started - set(processes.running(place.folder)))
         if dead:
             raise Failure(f"the control plane '{place.name}' did not start: {dead[0]} ended before {what}; {_end_of_log(place, dead[0])}")
         if time.monotonic() > deadline:
@@ -86,12 +86,15 @@ def _wait(place, what, started, done):
 
 def _start(place, wanted):
     """Starts components, each once what it needs answers; returns when all is ready."""
-    started = {}
+    started = set()
+
     def begin(names):
         for name in names:
             if name in wanted:
                 flags = options(place)["flags"].get(name, [])
-                started[name] = processes.start(place, name, components.command(place, name, build.bin_folder(), flags))
+                processes.start(place, name, components.command(place, name, build.bin_folder(), flags))
+                started.add(name)
+
     begin((components.ETCD, components.APISERVER))
     _wait(place, "the API server was ready", started, lambda: kubectl(place, "get", "--raw=/readyz").returncode == 0)
     begin((components.CONTROLLER_MANAGER, components.SCHEDULER))
@@ -170,13 +173,15 @@ def used_by_this_process(place):
 
 
 def run(place, command):
-    """Runs a command inside to its end; SIGTERM ends it. Returns its exit code."""
+    """Runs a command inside to its end; returns its exit code. What it leaves running is ended."""
     signal.signal(signal.SIGTERM, _interrupted)
-    child = subprocess.Popen(network.inside(place.namespace, command, environment(place)))
+    name = f"run-{os.getpid()}"
+    mark = {processes.MARK: f"{place.folder}:{name}"}
+    child = subprocess.Popen(network.inside(place.namespace, command, {**environment(place), **mark}))
     try:
         return child.wait()
-    finally:
-        child.kill()
+    finally:  # not by child.kill(): it may be sudo, which is root's
+        processes.end(place.folder, name)
 
 
 def run_in_new(place, wanted, command):

@@ -36,12 +36,12 @@ def running(folder):
 
 
 def start(place, component, argv):
-    """Starts a component inside the namespace, where it outlives this process. Its output goes to its log."""
+    """Starts a component inside the namespace, as nobody's child: sudo would stop and stay when it is frozen."""
     mark = {MARK: f"{place.folder}:{component}"}
-    command = network.inside(place.namespace, argv, mark)  # again: sudo drops the mark
+    command = network.inside(place.namespace, ["setsid", "--fork", *argv], mark)
     with (place.logs / f"{component}.log").open("a") as log:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=place.folder,
-                                env={**os.environ, **mark}, start_new_session=True)
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=place.folder,
+                       env={**os.environ, **mark}, check=True)
 
 
 def send(folder, number, component=None):

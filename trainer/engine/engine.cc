@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/failpoint.h"
 #include "base/status_macros.h"
-#include "trainer/engine/decide_step.h"
+#include "trainer/commit/decide_step.h"
+#include "trainer/commit/vote_message.h"
 #include "trainer/engine/table_check.h"
-#include "trainer/engine/vote_message.h"
 #include "trainer/model/block.h"
 #include "trainer/parallel/chunk_sums.h"
 #include "trainer/parallel/unit.h"
@@ -228,7 +228,8 @@ absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
   for (int64_t m = 0; m < micro_batches_.leaves(); ++m) {
     losses.push_back(runner_.loss(static_cast<int>(m)));
   }
-  const VoteShare share{.first_micro_batch = micro_batches_.begin,
+  const VoteShare share{.version = state_.commit().next(),
+                        .first_micro_batch = micro_batches_.begin,
                         .losses = losses,
                         .valid_tokens = valid_tokens_,
                         .first_chunk = mine.begin,
@@ -247,6 +248,8 @@ absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
     MUSTER_RETURN_IF_ERROR(pending->Wait());
   }
   MUSTER_FAILPOINT("trainer.after_vote");
+  MUSTER_RETURN_IF_ERROR(
+      CheckVersions(AsSpan(message), state_.commit().next(), communicator_->size()));
   const VoteTotals totals =
       DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
   const StepRules rules{.nominal_tokens = options.nominal_tokens(), .clip_norm = options.clip_norm};

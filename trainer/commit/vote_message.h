@@ -1,9 +1,12 @@
-#ifndef MUSTER_TRAINER_ENGINE_VOTE_MESSAGE_H_
-#define MUSTER_TRAINER_ENGINE_VOTE_MESSAGE_H_
+#ifndef MUSTER_TRAINER_COMMIT_VOTE_MESSAGE_H_
+#define MUSTER_TRAINER_COMMIT_VOTE_MESSAGE_H_
 
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "absl/status/status.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
 
 namespace muster::trainer {
 
@@ -22,6 +25,7 @@ struct VoteTotals {
 
 // What one rank adds. Ranges are of logical micro-batches and of chunks of all units together.
 struct VoteShare {
+  v1alpha1::Version version;  // what the rank votes on
   int64_t first_micro_batch = 0;
   std::span<const double> losses;        // of this rank's micro-batches
   std::span<const double> valid_tokens;  // of this rank's micro-batches
@@ -37,6 +41,11 @@ std::vector<double> EncodeVote(const VoteShare& share, bool deterministic, int64
 VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t micro_batches,
                       int64_t chunks);
 
+// Internal, naming what they vote on, unless all `ranks` vote on `version`. Of the sum as well: two
+// sums, of what each votes on and of its square, tell exactly whether all are equal.
+absl::Status CheckVersions(std::span<const double> sum, const v1alpha1::Version& version,
+                           int64_t ranks);
+
 }  // namespace muster::trainer
 
-#endif  // MUSTER_TRAINER_ENGINE_VOTE_MESSAGE_H_
+#endif  // MUSTER_TRAINER_COMMIT_VOTE_MESSAGE_H_

@@ -1,4 +1,4 @@
-#include "trainer/engine/decide_step.h"
+#include "trainer/commit/decide_step.h"
 
 #include <cmath>
 

@@ -1,11 +1,11 @@
-#ifndef MUSTER_TRAINER_ENGINE_DECIDE_STEP_H_
-#define MUSTER_TRAINER_ENGINE_DECIDE_STEP_H_
+#ifndef MUSTER_TRAINER_COMMIT_DECIDE_STEP_H_
+#define MUSTER_TRAINER_COMMIT_DECIDE_STEP_H_
 
 #include <cstdint>
 
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
-#include "trainer/engine/vote_message.h"
+#include "trainer/commit/vote_message.h"
 
 namespace muster::trainer {
 
@@ -23,4 +23,4 @@ v1alpha1::StepDecision DecideStep(const VoteTotals& totals, const StepRules& rul
 
 }  // namespace muster::trainer
 
-#endif  // MUSTER_TRAINER_ENGINE_DECIDE_STEP_H_
+#endif  // MUSTER_TRAINER_COMMIT_DECIDE_STEP_H_

@@ -1,10 +1,13 @@
-#include "trainer/engine/decide_step.h"
+#include "trainer/commit/decide_step.h"
 
 #include <limits>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "trainer/engine/vote_message.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/commit/vote_message.h"
 
 namespace muster::trainer {
 namespace {
@@ -83,6 +86,49 @@ TEST(VoteMessageTest, DeterministicTotalsDoNotDependOnHowRanksShareTheLeaves) {
     EXPECT_EQ(other.valid_tokens, one.valid_tokens);
     EXPECT_EQ(other.save_requests, 1.0);
   }
+}
+
+v1alpha1::Version At(int64_t step, int64_t attempt) {
+  v1alpha1::Version version;
+  version.set_step(step);
+  version.set_attempt(attempt);
+  return version;
+}
+
+absl::Status CheckOf(const std::vector<v1alpha1::Version>& votes, size_t rank) {
+  std::vector<double> sum;
+  for (const v1alpha1::Version& version : votes) {
+    const std::vector<double> part = EncodeVote({.version = version}, false, 4, 2);
+    sum.resize(part.size());
+    for (size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
+  }
+  return CheckVersions(sum, votes[rank], static_cast<int64_t>(votes.size()));
+}
+
+TEST(VoteMessageTest, AVoteOnAnotherStepOrAttemptIsAnErrorThatNamesBoth) {
+  EXPECT_EQ(CheckOf({At(100007, 1), At(100007, 1)}, 0), absl::OkStatus());
+  EXPECT_EQ(CheckOf({At(100007, 1), At(100005, 1)}, 0),
+            absl::InternalError("ranks vote on different steps: this one on step 100007 (attempt "
+                                "1), the others on step 100005 (attempt 1)"));
+  EXPECT_EQ(CheckOf({At(7, 1), At(7, 3)}, 1),
+            absl::InternalError("ranks vote on different steps: this one on step 7 (attempt 3), "
+                                "the others on step 7 (attempt 1)"));
+  EXPECT_EQ(CheckOf({At(9, 1), At(9, 1), At(8, 2), At(9, 1)}, 2),
+            absl::InternalError("ranks vote on different steps: this one on step 8 (attempt 2), "
+                                "the others on step 9 (attempt 1) on average"));
+}
+
+TEST(VoteMessageTest, ARankAtTheMeanOfTheOthersSeesThatTheyDiffer) {
+  EXPECT_EQ(CheckOf({At(5, 1), At(6, 1), At(7, 1)}, 1).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(CheckOf({At(6, 1), At(6, 2), At(6, 3)}, 1).code(), absl::StatusCode::kInternal);
+}
+
+TEST(VoteMessageTest, VotesOfManyRanksAtALateStepAddUpExactly) {
+  EXPECT_EQ(CheckOf(std::vector<v1alpha1::Version>(9999, At(1'000'065'535, 65535)), 0),
+            absl::OkStatus());
+  std::vector<v1alpha1::Version> votes(9999, At(1'000'065'535, 65535));
+  votes.back() = At(1'000'065'534, 65535);
+  EXPECT_EQ(CheckOf(votes, 0).code(), absl::StatusCode::kInternal);
 }
 
 }  // namespace

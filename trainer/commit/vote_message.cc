@@ -1,0 +1,90 @@
+#include "trainer/commit/vote_message.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "trainer/parallel/sum_tree.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr size_t kVersion = 5;  // the step, its square, the attempt, its square
+constexpr size_t kHeader = 9;
+
+// So that the squares of 2 million ranks add up exactly. Steps 65,536 apart look the same.
+double Residue(int64_t number) { return static_cast<double>(number % 65536); }
+
+bool AllEqual(std::span<const double> sums, int64_t number, double ranks) {
+  const double residue = Residue(number);
+  return sums[0] == ranks * residue && sums[1] == ranks * residue * residue;
+}
+
+// The mean of what the other ranks sent in place of `number`.
+double Others(double sum, int64_t number, double ranks) {
+  const double residue = Residue(number);
+  return static_cast<double>(number) - residue + (sum - residue) / (ranks - 1.0);
+}
+
+double Sum(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+}  // namespace
+
+std::vector<double> EncodeVote(const VoteShare& share, bool deterministic, int64_t micro_batches,
+                               int64_t chunks) {
+  std::vector<double> out(kHeader);
+  out[3] = share.save ? 1.0 : 0.0;
+  out[4] = share.stop ? 1.0 : 0.0;
+  const double step = Residue(share.version.step()), attempt = Residue(share.version.attempt());
+  out[kVersion] = step;
+  out[kVersion + 1] = step * step;
+  out[kVersion + 2] = attempt;
+  out[kVersion + 3] = attempt * attempt;
+  out[2] = Sum(share.valid_tokens);  // integers: exact in any order
+  if (!deterministic) {
+    out[0] = Sum(share.chunk_squares);
+    out[1] = Sum(share.losses);
+    return out;
+  }
+  out.resize(kHeader + static_cast<size_t>(micro_batches + chunks), 0.0);
+  std::copy(share.losses.begin(), share.losses.end(),
+            out.begin() + kHeader + share.first_micro_batch);
+  std::copy(share.chunk_squares.begin(), share.chunk_squares.end(),
+            out.begin() + kHeader + micro_batches + share.first_chunk);
+  return out;
+}
+
+VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t micro_batches,
+                      int64_t chunks) {
+  VoteTotals totals{.sum_of_squares = sum[0],
+                    .loss_sum = sum[1],
+                    .valid_tokens = sum[2],
+                    .save_requests = sum[3],
+                    .stop_requests = sum[4]};
+  if (deterministic) {
+    const auto m = static_cast<size_t>(micro_batches);
+    totals.loss_sum = TreeSum(sum.subspan(kHeader, m));
+    totals.sum_of_squares = TreeSum(sum.subspan(kHeader + m, static_cast<size_t>(chunks)));
+  }
+  return totals;
+}
+
+absl::Status CheckVersions(std::span<const double> sum, const v1alpha1::Version& version,
+                           int64_t ranks) {
+  const auto count = static_cast<double>(ranks);
+  const std::span<const double> step = sum.subspan(kVersion, 2),
+                                attempt = sum.subspan(kVersion + 2);
+  if (AllEqual(step, version.step(), count) && AllEqual(attempt, version.attempt(), count)) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(absl::StrCat(
+      "ranks vote on different steps: this one on step ", version.step(), " (attempt ",
+      version.attempt(), "), the others on step ", Others(step[0], version.step(), count),
+      " (attempt ", Others(attempt[0], version.attempt(), count), ")",
+      ranks > 2 ? " on average" : ""));
+}
+
+}  // namespace muster::trainer

@@ -108,7 +108,9 @@ class Torchrun:
         self.submitted = time.time()
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
         command += ["--max-restarts", str(restarts), str(HERE / "peer_train.py"), str(steps)]
-        self.process = subprocess.Popen(command + ([checkpoint] if checkpoint else []), stdout=log, stderr=log, env=environment())
+        # Without this a restarted rank may find the addresses of the ranks before it in the store, and fail again.
+        own_store = dict(environment(), TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1")
+        self.process = subprocess.Popen(command + ([checkpoint] if checkpoint else []), stdout=log, stderr=log, env=own_store)
 
     def steps(self):
         return [

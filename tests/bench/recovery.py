@@ -19,13 +19,13 @@ ROUNDS = 5
 DEADLINE = 2.0  # elastic.rankDeadline of the manifest
 
 
-def wait_for(what, find, seconds=60):
+def wait_for(what, find, seconds=60, log=None):
     deadline = time.time() + seconds
     while time.time() < deadline:
         if (found := find()) is not None:
             return found
         time.sleep(0.01)
-    sys.exit(f"{what} within {seconds} s was not seen")
+    sys.exit(f"{what} within {seconds} s was not seen" + (f":\n{log.read_text()[-4000:]}" if log else ""))
 
 
 def whole(run):
@@ -67,13 +67,13 @@ def muster(name, bin_dir, policy, how):
 def torchrun(name):
     recovered = []
     with tempfile.TemporaryDirectory() as folder:
-        run = local.Torchrun(folder, steps=1000000, restarts=ROUNDS + 1, checkpoint=f"{folder}/checkpoint.pt")
+        run = local.Torchrun(folder, steps=1000000, restarts=4 * ROUNDS, checkpoint=f"{folder}/checkpoint.pt")
         for _ in range(ROUNDS):
             steps = run.wait_for_step((run.steps()[-1][0] if run.steps() else 0) + 60)
             moment, victim = time.time(), steps[-1][1]
             os.kill(victim, signal.SIGKILL)
             recovered.append(wait_for("a step", lambda: next(
-                (at for _, pid, at in run.steps() if at > moment and pid != victim), None), 120) - moment)
+                (at for _, pid, at in run.steps() if at > moment and pid != victim), None), 120, run.output) - moment)
         run.stop()
     show(name, None, None, recovered)
 

@@ -51,9 +51,12 @@ class CrashTest : public ::testing::Test {
   // `up` without the controllers, which nothing here needs.
   CommandResult Up() { return Tool("up", {"--no-controller-manager"}); }
 
-  std::unique_ptr<Process> BeginUp() {
+  std::unique_ptr<Process> BeginUp() { return Begin("up", {}); }
+
+  std::unique_ptr<Process> Begin(const std::string& command, const std::vector<std::string>& more) {
     ProcessSpec spec;
-    spec.argv = {tool_, "up", absl::StrCat("--name=", kName), "--no-controller-manager"};
+    spec.argv = {tool_, command, absl::StrCat("--name=", kName), "--no-controller-manager"};
+    spec.argv.insert(spec.argv.end(), more.begin(), more.end());
     for (char** entry = environ; *entry != nullptr; ++entry) spec.env.emplace_back(*entry);
     auto process = ProcessLauncher::Real().Launch(spec);
     EXPECT_TRUE(process.ok()) << process.status();
@@ -181,6 +184,28 @@ TEST_F(CrashTest, ADeadComponentMeansNotUp) {
   const CommandResult up = Up();
   ASSERT_TRUE(up.ok()) << up.err;
   EXPECT_EQ(Tool("status").exit.code, 0);
+}
+
+TEST_F(CrashTest, WhatACommandLeavesRunningEndsWithIt) {
+  const CommandResult with = Tool(
+      "with", {"--no-controller-manager", "--", "sh", "-c", "setsid --fork sleep 1000; exit 3"});
+  EXPECT_EQ(with.exit.code, 3) << with.err;
+  EXPECT_THAT(LeftOvers(), IsEmpty());
+}
+
+TEST_F(CrashTest, TheControlPlaneOfAKilledTestIsAbandoned) {
+  const auto with = Begin("with", {"--", "sleep", "1000"});
+  ASSERT_NE(with, nullptr);
+  ASSERT_TRUE(WaitFor([&] { return std::filesystem::exists(folder_ + "/ready"); }));
+  const auto down_abandoned = [&] {
+    return TestCluster::Run({tool_, "down", "--name=crash-nobody", "--abandoned"}, "", kDeadline);
+  };
+  ASSERT_TRUE(down_abandoned()->ok());
+  EXPECT_EQ(Tool("status").exit.code, 0) << "it is in use";
+  ASSERT_TRUE(with->Signal(SIGKILL).ok());
+  EndOf(*with);
+  ASSERT_TRUE(down_abandoned()->ok());
+  EXPECT_THAT(LeftOvers(), IsEmpty());
 }
 
 TEST_F(CrashTest, AServerThatDoesNotStartIsQuoted) {

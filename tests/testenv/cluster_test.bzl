@@ -1,6 +1,6 @@
 """Tests against a real control plane (tools/testenv)."""
 
-def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags = [], timeout = "long", **kwargs):
+def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags = [], env = {}, timeout = "long", **kwargs):
     """A GoogleTest binary that runs inside a control plane's network namespace, with its variables set.
 
     Args:
@@ -9,6 +9,8 @@ def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags 
         break it. Else it shares one with every other test and keeps to names of its own.
       flags: how a private one is started, as for `tools/testenv up`, e.g. "--no-controller-manager",
         "--flag=kube-apiserver:--feature-gates=WatchList=false".
+      env: variables of the test.
+      **kwargs: of the binary.
     """
     if flags and not private:
         fail("flags are for a private control plane")
@@ -29,5 +31,6 @@ def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags 
         args = (["--private"] if private else []) + flags + ["--", "$(rootpath :%s_bin)" % name],
         data = [":%s_bin" % name, "//tests/testenv:tool"] + data,
         tags = all_tags,
+        env = env,
         timeout = timeout,
     )

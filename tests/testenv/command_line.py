@@ -93,9 +93,7 @@ def _clean_cache(place, arguments):
 
 def _enter(place, argv):
     environment.check_up(place)
-    variables = environment.environment(place)
-    variables["PATH"] = f"{build.bin_folder()}:{os.environ['PATH']}"
-    command = network.inside(place.namespace, argv, variables)
+    command = network.inside(place.namespace, argv, environment.user_environment(place))
     os.execvp(command[0], command)
 
 

@@ -38,6 +38,11 @@ def environment(place):
     }
 
 
+def user_environment(place):
+    """environment() with the programs in PATH, for a command of the user's."""
+    return {**environment(place), "PATH": f"{build.bin_folder()}:{os.environ['PATH']}"}
+
+
 def run_inside(place, argv, **kwargs):
     return subprocess.run(network.inside(place.namespace, argv, environment(place)), **kwargs)
 
@@ -177,7 +182,7 @@ def run(place, command):
     signal.signal(signal.SIGTERM, _interrupted)
     name = f"run-{os.getpid()}"
     mark = {processes.MARK: f"{place.folder}:{name}"}
-    child = subprocess.Popen(network.inside(place.namespace, command, {**environment(place), **mark}))
+    child = subprocess.Popen(network.inside(place.namespace, command, {**user_environment(place), **mark}))
     try:
         return child.wait()
     finally:  # not by child.kill(): it may be sudo, which is root's

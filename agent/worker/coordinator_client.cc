@@ -1,257 +1,159 @@
 #include "agent/worker/coordinator_client.h"
 
-#include <grpcpp/grpcpp.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdint>
-#include <deque>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/clock.h"
+#include "agent/worker/coordinator_channel.h"
 #include "base/logging.h"
-#include "base/mutex.h"
-#include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
 
 namespace muster::agent {
 namespace {
 
-using v1alpha1::AgentMessage;
-using v1alpha1::OperatorMessage;
-
-// An operator that takes nothing while this many messages wait is left.
-constexpr size_t kMaxOutgoing = 4096;
 constexpr absl::Duration kMinBackoff = absl::Milliseconds(50);
 constexpr absl::Duration kMaxBackoff = absl::Seconds(1);
+constexpr absl::Duration kIdentifyTimeout = absl::Seconds(10);
+// A renewal that failed is tried again after this; a third of the certificate's life is left then.
+constexpr absl::Duration kRenewalRetry = absl::Seconds(5);
+// Streams in a row that end unheard before the certificate is suspected: a handshake that the
+// coordinator refuses looks like one that is not there.
+constexpr int kUnheardStreams = 6;
 
-std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  // A channel of its own for each dial, so that gRPC's back-off does not add to ours.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
 }
 
 }  // namespace
 
-// What gRPC's threads hand over to ours. Thread-safe.
-class CoordinatorClient::Mailbox {
- public:
-  Mailbox() : event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~Mailbox() { close(event_fd_); }
-
-  void Put(const Stream* from, OperatorMessage message) {
-    MutexLock lock(mu_);
-    if (from != current_) return;
-    events_.push_back(OperatorSaid{std::move(message)});
-    Wake();
-  }
-  void Close(const Stream* from) {
-    MutexLock lock(mu_);
-    if (from != current_) return;
-    current_ = nullptr;
-    events_.push_back(StreamClosed{});
-    Wake();
-  }
-  void SetCurrent(const Stream* stream) {
-    MutexLock lock(mu_);
-    current_ = stream;
-    if (stream != nullptr) ++calls_;
-  }
-  std::deque<Event> Take() {
-    uint64_t ignored;
-    while (read(event_fd_, &ignored, sizeof(ignored)) > 0) {
-    }
-    MutexLock lock(mu_);
-    return std::exchange(events_, {});
-  }
-  // A stream whose call is over, to be destroyed by our thread: destroying a channel on gRPC's own
-  // callback thread makes that thread join itself.
-  void Bury(std::shared_ptr<Stream> stream) {
-    MutexLock lock(mu_);
-    dead_.push_back(std::move(stream));
-    --calls_;
-    buried_.NotifyAll();
-  }
-  void DestroyDead() {
-    std::vector<std::shared_ptr<Stream>> dead;  // destroyed after the lock is released
-    MutexLock lock(mu_);
-    dead.swap(dead_);
-  }
-  void WaitForCalls(absl::Time deadline) {
-    MutexLock lock(mu_);
-    while (calls_ > 0) {
-      const absl::Duration left = deadline - absl::Now();
-      if (left <= absl::ZeroDuration() || !buried_.WaitFor(mu_, left)) return;
-    }
-  }
-  int fd() const { return event_fd_; }
-
- private:
-  void Wake() {
-    const uint64_t one = 1;
-    if (write(event_fd_, &one, sizeof(one)) < 0) return;  // it is awake anyhow
-  }
-
-  const int event_fd_;
-  Mutex mu_;
-  const Stream* current_ MUSTER_GUARDED_BY(mu_) = nullptr;
-  std::deque<Event> events_ MUSTER_GUARDED_BY(mu_);
-  CondVar buried_;
-  std::vector<std::shared_ptr<Stream>> dead_ MUSTER_GUARDED_BY(mu_);
-  int calls_ MUSTER_GUARDED_BY(mu_) = 0;  // not yet over
-};
-
-// One call. gRPC calls the On... methods on its threads.
-class CoordinatorClient::Stream : public grpc::ClientBidiReactor<AgentMessage, OperatorMessage> {
- public:
-  Stream(std::shared_ptr<Mailbox> mailbox, std::shared_ptr<grpc::Channel> channel,
-         const std::string& address)
-      : mailbox_(std::move(mailbox)),
-        stub_(v1alpha1::Coordinator::NewStub(std::move(channel))),
-        address_(address) {}
-
-  void Start(std::shared_ptr<Stream> self) {
-    self_ = std::move(self);
-    stub_->async()->Attach(&context_, this);
-    // Writes are started outside of gRPC's callbacks: until the hold goes, the call cannot end
-    // under them.
-    AddHold();
-    StartRead(&incoming_);
-    StartCall();
-  }
-
-  void Send(const AgentMessage& message) {
-    MutexLock lock(mu_);
-    if (closed_) return;
-    outgoing_.push_back(message);
-    if (outgoing_.size() > kMaxOutgoing) return context_.TryCancel();
-    WriteNext();
-  }
-  void Cancel() { context_.TryCancel(); }
-
-  // Says that nothing follows and waits for the operator to hang up: a call that is merely
-  // cancelled may lose what was written last.
-  void HangUp(absl::Time deadline) {
-    MutexLock lock(mu_);
-    hanging_up_ = true;
-    WriteNext();
-    while (!done_) {
-      const absl::Duration left = deadline - absl::Now();
-      if (left <= absl::ZeroDuration() || !ended_.WaitFor(mu_, left)) return;
-    }
-  }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      {
-        MutexLock lock(mu_);
-        closed_ = true;
-      }
-      return RemoveHold();  // OnDone follows, perhaps inside of it
-    }
-    mailbox_->Put(this, std::move(incoming_));
-    incoming_.Clear();
-    StartRead(&incoming_);
-  }
-
-  void OnWriteDone(bool ok) override {
-    MutexLock lock(mu_);
-    writing_ = false;
-    if (!ok) outgoing_.clear();
-    WriteNext();
-  }
-
-  void OnDone(const grpc::Status& status) override {
-    MUSTER_LOG(DEBUG, "stream ended", {"address", address_}, {"error", status.error_message()});
-    {
-      MutexLock lock(mu_);
-      done_ = true;
-      ended_.NotifyAll();
-    }
-    const std::shared_ptr<Mailbox> mailbox = mailbox_;
-    mailbox->Close(this);
-    mailbox->Bury(std::move(self_));  // our thread may destroy this at once
-  }
-
- private:
-  void WriteNext() MUSTER_REQUIRES(mu_) {
-    if (writing_ || closed_) return;
-    if (outgoing_.empty()) {
-      if (hanging_up_ && !std::exchange(hung_up_, true)) StartWritesDone();
-      return;
-    }
-    writing_ = true;
-    written_message_ = std::move(outgoing_.front());
-    outgoing_.pop_front();
-    StartWrite(&written_message_);
-  }
-
-  const std::shared_ptr<Mailbox> mailbox_;
-  const std::unique_ptr<v1alpha1::Coordinator::Stub> stub_;
-  const std::string address_;
-  grpc::ClientContext context_;
-  std::shared_ptr<Stream> self_;
-  OperatorMessage incoming_;
-  Mutex mu_;
-  CondVar ended_;
-  std::deque<AgentMessage> outgoing_ MUSTER_GUARDED_BY(mu_);
-  AgentMessage written_message_ MUSTER_GUARDED_BY(mu_);
-  bool writing_ MUSTER_GUARDED_BY(mu_) = false;
-  bool hanging_up_ MUSTER_GUARDED_BY(mu_) = false;
-  bool hung_up_ MUSTER_GUARDED_BY(mu_) = false;
-  bool closed_ MUSTER_GUARDED_BY(mu_) = false;  // nothing may be started any more
-  bool done_ MUSTER_GUARDED_BY(mu_) = false;
-};
-
-CoordinatorClient::CoordinatorClient(std::vector<std::string> addresses)
-    : addresses_(std::move(addresses)),
-      mailbox_(std::make_shared<Mailbox>()),
+CoordinatorClient::CoordinatorClient(CoordinatorClientOptions options, Files& files)
+    : options_(std::move(options)),
+      identity_(options_.identity, files),
+      mailbox_(std::make_shared<CoordinatorMailbox>()),
+      random_(std::random_device{}()),
       backoff_(kMinBackoff) {}
 
 CoordinatorClient::~CoordinatorClient() {
   mailbox_->SetCurrent(nullptr);
   if (stream_ != nullptr) stream_->Cancel();
   stream_.reset();
+  if (asking_.has_value()) asking_->context->TryCancel();
+  asking_.reset();
   mailbox_->WaitForCalls(absl::Now() + absl::Seconds(2));
   mailbox_->DestroyDead();
 }
 
-int CoordinatorClient::poll_fd() const { return mailbox_->fd(); }
-
 std::vector<Event> CoordinatorClient::Collect(absl::Time now) {
   std::vector<Event> events;
   mailbox_->DestroyDead();
-  for (Event& event : mailbox_->Take()) {
-    if (std::holds_alternative<OperatorSaid>(event)) backoff_ = kMinBackoff;
-    if (std::holds_alternative<StreamClosed>(event)) {
-      stream_.reset();
-      next_dial_ = now + backoff_;
-      backoff_ = std::min(2 * backoff_, kMaxBackoff);
-    }
-    events.push_back(std::move(event));
+  for (CoordinatorMailbox::News& news : mailbox_->Take()) {
+    std::visit([&](auto& n) { On(n, now, events); }, news);
   }
   if (stream_ == nullptr && now >= next_dial_) {
-    Dial();
-    events.push_back(StreamOpened{});
+    if (!secure() || identity_.Usable(now)) {
+      Dial();
+      events.push_back(StreamOpened{});
+    } else if (!asking_.has_value()) {
+      const std::string address = NextAddress();
+      Ask(address, NewChannel(address, {}), now);
+    }
+  } else if (stream_ != nullptr && secure() && !asking_.has_value() && now >= next_renewal_ &&
+             identity_.WantsRenewal(now)) {
+    Ask(stream_->address(), stream_->channel(), now);
   }
   return events;
 }
 
-void CoordinatorClient::Dial() {
+void CoordinatorClient::On(v1alpha1::OperatorMessage& message, absl::Time,
+                           std::vector<Event>& events) {
+  heard_ = true;
+  unheard_ = 0;
+  // Not after NotLeader: standbys that name each other must not be dialled without a pause.
+  if (message.has_welcome()) backoff_ = kMinBackoff;
+  events.push_back(OperatorSaid{std::move(message)});
+}
+
+void CoordinatorClient::On(CoordinatorMailbox::StreamEnded& ended, absl::Time now,
+                           std::vector<Event>& events) {
+  if (secure()) {
+    if (!std::exchange(heard_, false)) ++unheard_;
+    if (IsRefusal(ended.why)) {
+      MUSTER_LOG_LIMITED(WARN, "refused by the coordinator", stream_->address(),
+                         {"error", ended.why});
+    }
+    if (IsRefusal(ended.why) || unheard_ >= kUnheardStreams) {
+      identity_.Drop();
+      unheard_ = 0;
+    }
+  }
+  stream_.reset();
+  next_dial_ = BackOff(now);
+  events.push_back(StreamClosed{});
+}
+
+void CoordinatorClient::On(CoordinatorMailbox::Identified& answer, absl::Time now,
+                           std::vector<Event>&) {
+  if (!asking_.has_value()) return;
+  const Asking asked = *std::exchange(asking_, std::nullopt);
+  const absl::Status status =
+      answer.ok() ? identity_.Accept(*answer, asked.since) : answer.status();
+  if (!status.ok()) return NotIdentified(status, now);
+  MUSTER_LOG(DEBUG, "has a certificate", {"from", asked.address},
+             {"seconds", answer->lifetime_seconds()});
+  ++certificates_;
+  if (stream_ != nullptr) return;
+  preferred_ = asked.address;  // it is there: the stream goes to the same one, at once
+  next_dial_ = now;
+}
+
+void CoordinatorClient::NotIdentified(const absl::Status& why, absl::Time now) {
+  MUSTER_LOG_LIMITED(WARN, "no certificate from the coordinator", options_.identity.token_path,
+                     {"error", why});
+  next_renewal_ = now + kRenewalRetry;
+  if (stream_ == nullptr) next_dial_ = BackOff(now);
+}
+
+absl::Time CoordinatorClient::BackOff(absl::Time now) {
+  const double share = std::uniform_real_distribution<double>(0.5, 1.0)(random_);
+  const absl::Time until = now + share * backoff_;
+  backoff_ = std::min(2 * backoff_, kMaxBackoff);
+  return until;
+}
+
+std::string CoordinatorClient::NextAddress() {
   std::string address = std::exchange(preferred_, "");
-  if (address.empty()) address = addresses_[next_address_++ % addresses_.size()];
-  std::shared_ptr<grpc::Channel> channel = NewChannel(address);
+  if (address.empty()) address = options_.addresses[next_address_++ % options_.addresses.size()];
+  return address;
+}
+
+std::shared_ptr<grpc::Channel> CoordinatorClient::NewChannel(const std::string& address,
+                                                             const KeyAndCertificate& client) {
+  std::shared_ptr<grpc::Channel> channel =
+      secure() ? NewTlsChannel(address, identity_.authority_pem(), client, options_.silence)
+               : NewLocalChannel(address);
   if (first_channel_ == nullptr) first_channel_ = channel;
-  stream_ = std::make_shared<Stream>(mailbox_, std::move(channel), address);
+  return channel;
+}
+
+void CoordinatorClient::Dial() {
+  const std::string address = NextAddress();
+  stream_ = std::make_shared<CoordinatorStream>(mailbox_, NewChannel(address, identity_.current()),
+                                                address);
   mailbox_->SetCurrent(stream_.get());
   stream_->Start(stream_);
 }
 
-void CoordinatorClient::Send(const AgentMessage& message) {
+void CoordinatorClient::Ask(const std::string& address, std::shared_ptr<grpc::Channel> channel,
+                            absl::Time now) {
+  absl::StatusOr<v1alpha1::IdentifyRequest> request = identity_.NewRequest();
+  if (!request.ok()) return NotIdentified(request.status(), now);
+  asking_ =
+      Asking{address, now,
+             StartIdentify(mailbox_, std::move(channel), *std::move(request), kIdentifyTimeout)};
+}
+
+void CoordinatorClient::Send(const v1alpha1::AgentMessage& message) {
   if (stream_ != nullptr) stream_->Send(message);
 }
 

@@ -1,31 +1,51 @@
 #ifndef MUSTER_AGENT_WORKER_COORDINATOR_CLIENT_H_
 #define MUSTER_AGENT_WORKER_COORDINATOR_CLIENT_H_
 
+#include <grpcpp/grpcpp.h>
+
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "agent/core/worker_event.h"
+#include "agent/worker/agent_identity.h"
+#include "agent/worker/coordinator_mailbox.h"
+#include "agent/worker/coordinator_stream.h"
+#include "base/files.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 
 namespace muster::agent {
 
-// The control stream to the operator, dialled again whenever it is lost: after 50 ms, doubling to 1
-// s while nobody answers. One stream at a time; nothing of an old one is delivered once it was
-// reported closed. What is sent while there is no stream is dropped: the worker machine keeps what
-// matters.
+struct CoordinatorClientOptions {
+  // gRPC targets, tried in turn: "unix:/path" or "host:port". With identity all are host:port.
+  std::vector<std::string> addresses;
+  IdentitySources identity;
+  // A coordinator that answers nothing for this long is left: half a lease.
+  absl::Duration silence = absl::Milliseconds(7500);
+};
+
+// The control stream to the operator, dialled again whenever it is lost: after about 50 ms,
+// doubling to 1 s until one welcomes us. One stream at a time; nothing of an old one is delivered
+// once it was reported closed. What is sent while there is no stream is dropped: the worker machine
+// keeps what matters.
+//
+// With identity sources, a certificate is asked for before the first stream, and a new one over the
+// same connection when two thirds of its life are over; the stream goes on.
 //
 // Used by one thread, on which nothing here blocks; gRPC's own threads do the work behind it.
 class CoordinatorClient {
  public:
-  // gRPC targets, tried in turn: "unix:/path" or "host:port".
-  explicit CoordinatorClient(std::vector<std::string> addresses);
+  // `files` must outlive it.
+  CoordinatorClient(CoordinatorClientOptions options, Files& files);
   ~CoordinatorClient();
 
   // Readable when Collect has something to return.
-  int poll_fd() const;
+  int poll_fd() const { return mailbox_->fd(); }
   // StreamOpened, StreamClosed and OperatorSaid, in order; dials when it is time to.
   std::vector<Event> Collect(absl::Time now);
   void Send(const v1alpha1::AgentMessage& message);
@@ -34,23 +54,48 @@ class CoordinatorClient {
   // Ends the stream so that everything sent arrives; waits at most `timeout` for that.
   void HangUp(absl::Duration timeout);
 
+  // Certificates received so far.
+  int certificates() const { return certificates_; }
+
  private:
-  class Mailbox;
-  class Stream;
+  struct Asking {
+    std::string address;
+    absl::Time since;
+    std::shared_ptr<grpc::ClientContext> context;
+  };
 
+  bool secure() const { return !options_.identity.empty(); }
+  std::string NextAddress();
+  std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
+                                            const KeyAndCertificate& client);
   void Dial();
+  void Ask(const std::string& address, std::shared_ptr<grpc::Channel> channel, absl::Time now);
+  // What each kind of news means; events for the machine are added to `events`.
+  void On(v1alpha1::OperatorMessage& message, absl::Time now, std::vector<Event>& events);
+  void On(CoordinatorMailbox::StreamEnded& ended, absl::Time now, std::vector<Event>& events);
+  void On(CoordinatorMailbox::Identified& answer, absl::Time now, std::vector<Event>& events);
+  void NotIdentified(const absl::Status& why, absl::Time now);
+  // A time after `now` that is not the same for all agents, and later every time.
+  absl::Time BackOff(absl::Time now);
 
-  const std::vector<std::string> addresses_;
+  const CoordinatorClientOptions options_;
+  AgentIdentity identity_;
   // Shared with the streams, whose last callbacks may come after this object is gone.
-  std::shared_ptr<Mailbox> mailbox_;
+  std::shared_ptr<CoordinatorMailbox> mailbox_;
   // Kept for good: gRPC's callback threads live as long as some channel that has used them.
   std::shared_ptr<void> first_channel_;
   // Also owned by itself until gRPC is done with it.
-  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<CoordinatorStream> stream_;
+  bool heard_ = false;  // anything on this stream
+  int unheard_ = 0;     // streams in a row that ended before anything was heard
+  std::optional<Asking> asking_;
+  int certificates_ = 0;
   size_t next_address_ = 0;
   std::string preferred_;
+  std::mt19937 random_;
   absl::Duration backoff_;
   absl::Time next_dial_ = absl::InfinitePast();
+  absl::Time next_renewal_ = absl::InfinitePast();
 };
 
 }  // namespace muster::agent

@@ -34,7 +34,7 @@ WorkerAgent::WorkerAgent(WorkerAgentOptions options, const Clock& clock, Process
                    .max_log_bytes = options_.max_log_bytes,
                    .show = options_.show},
                   launcher, files),
-      client_(options_.coordinators) {}
+      client_(options_.coordinator, files) {}
 
 std::optional<int> WorkerAgent::RunOnce(absl::Duration wait) {
   WaitForEvents(std::min(wait, kMaxWait));

@@ -23,8 +23,7 @@ namespace muster::agent {
 
 struct WorkerAgentOptions {
   WorkerConfig config;
-  // gRPC targets of the coordinator's replicas.
-  std::vector<std::string> coordinators;
+  CoordinatorClientOptions coordinator;
   std::string trainer_path;
   std::string log_directory;
   size_t max_log_bytes = size_t{16} << 20;

@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "agent/worker/coordinator_channel.h"
+#include "agent/worker/coordinator_client.h"
 #include "base/status_macros.h"
 
 namespace muster::agent {
@@ -16,6 +19,9 @@ namespace {
 Flags Defaults(const EnvironmentLookup& env) {
   const std::string index = env("MUSTER_INDEX");
   return {{"coordinator", env("MUSTER_COORDINATOR")},
+          {"coordinator-ca", env("MUSTER_COORDINATOR_CA")},
+          {"coordinator-token", env("MUSTER_COORDINATOR_TOKEN")},
+          {"coordinator-silence", env("MUSTER_COORDINATOR_SILENCE")},
           {"trainer", env("MUSTER_TRAINER")},
           {"namespace", env("MUSTER_NAMESPACE")},
           {"job", env("MUSTER_JOB")},
@@ -41,9 +47,38 @@ absl::StatusOr<int> Number(const Flags& flags, const std::string& name, int othe
   return value;
 }
 
+// Empty leaves `value` as it is.
+absl::Status ReadDuration(const Flags& flags, const std::string& name, absl::Duration& value) {
+  const std::string& text = flags.at(name);
+  if (text.empty() || absl::ParseDuration(text, &value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", name, "=", text, ": wants a duration, as in 60s"));
+}
+
+absl::StatusOr<CoordinatorClientOptions> ToClientOptions(const Flags& flags) {
+  CoordinatorClientOptions options;
+  options.addresses = absl::StrSplit(flags.at("coordinator"), ',', absl::SkipEmpty());
+  const bool local =
+      std::all_of(options.addresses.begin(), options.addresses.end(), IsLocalAddress);
+  const bool remote =
+      std::none_of(options.addresses.begin(), options.addresses.end(), IsLocalAddress);
+  if (local == remote) {
+    return absl::InvalidArgumentError(
+        "--coordinator: wants unix sockets or addresses of hosts, not both");
+  }
+  MUSTER_RETURN_IF_ERROR(ReadDuration(flags, "coordinator-silence", options.silence));
+  if (local) return options;
+  options.identity = {flags.at("coordinator-ca"), flags.at("coordinator-token")};
+  if (options.identity.authority_pem.empty() || options.identity.token_path.empty()) {
+    return absl::InvalidArgumentError(
+        "a coordinator on another host needs --coordinator-ca and --coordinator-token");
+  }
+  return options;
+}
+
 std::string HostName(const Flags& flags) {
   if (!flags.at("host").empty()) return flags.at("host");
-  if (flags.at("coordinator").compare(0, 5, "unix:") == 0) return "127.0.0.1";
+  if (IsLocalAddress(flags.at("coordinator"))) return "127.0.0.1";
   char name[256] = "";
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
 }
@@ -54,7 +89,8 @@ const char kWorkerUsage[] =
     "usage: muster-agent worker --coordinator=ADDRESS[,ADDRESS] --trainer=PATH [--NAME=VALUE ...]\n"
     "names: coordinator trainer namespace job job-uid index incarnation pod-uid ranks host "
     "log-dir\n"
-    "       exit-file orphan-deadline; each defaults to the environment's MUSTER_NAME\n";
+    "       exit-file orphan-deadline coordinator-ca (PEM) coordinator-token (file)\n"
+    "       coordinator-silence; each defaults to the environment's MUSTER_NAME\n";
 
 absl::StatusOr<Flags> ParseWorkerFlags(int argc, const char* const* argv,
                                        const EnvironmentLookup& environment) {
@@ -93,12 +129,8 @@ absl::StatusOr<WorkerAgentOptions> ToWorkerAgentOptions(const Flags& flags) {
   if (options.config.ranks == 0) return absl::InvalidArgumentError("--ranks=0: wants at least 1");
   options.config.host = HostName(flags);
   options.config.version = "v1alpha1";
-  const std::string& deadline = flags.at("orphan-deadline");
-  if (!deadline.empty() && !absl::ParseDuration(deadline, &options.config.orphan_deadline)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--orphan-deadline=", deadline, ": wants a duration, as in 60s"));
-  }
-  options.coordinators = absl::StrSplit(flags.at("coordinator"), ',', absl::SkipEmpty());
+  MUSTER_RETURN_IF_ERROR(ReadDuration(flags, "orphan-deadline", options.config.orphan_deadline));
+  MUSTER_ASSIGN_OR_RETURN(options.coordinator, ToClientOptions(flags));
   options.trainer_path = flags.at("trainer");
   options.log_directory = flags.at("log-dir");
   return options;

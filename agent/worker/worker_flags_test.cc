@@ -22,11 +22,23 @@ TEST(WorkerFlagsTest, FlagsGoOverTheEnvironment) {
                               {"MUSTER_RANKS", "4"},
                               {"MUSTER_JOB", "gpt"}});
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_EQ(options->coordinators, (std::vector<std::string>{"unix:/a", "unix:/b"}));
+  EXPECT_EQ(options->coordinator.addresses, (std::vector<std::string>{"unix:/a", "unix:/b"}));
   EXPECT_EQ(options->config.worker.index(), 3);
   EXPECT_EQ(options->config.ranks, 4);
   EXPECT_EQ(options->config.worker.job(), "gpt");
   EXPECT_EQ(options->config.host, "127.0.0.1");
+  EXPECT_TRUE(options->coordinator.identity.empty());
+}
+
+TEST(WorkerFlagsTest, APodOnAClusterProvesItself) {
+  const auto options = Parse({"worker"}, {{"MUSTER_COORDINATOR", "10.0.0.1:7443,10.0.0.2:7443"},
+                                          {"MUSTER_COORDINATOR_CA", "pem"},
+                                          {"MUSTER_COORDINATOR_TOKEN", "/var/run/token"},
+                                          {"MUSTER_COORDINATOR_SILENCE", "2s"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->coordinator.identity.authority_pem, "pem");
+  EXPECT_EQ(options->coordinator.identity.token_path, "/var/run/token");
+  EXPECT_EQ(options->coordinator.silence, absl::Seconds(2));
 }
 
 TEST(WorkerFlagsTest, SaysWhatIsWrong) {
@@ -39,6 +51,10 @@ TEST(WorkerFlagsTest, SaysWhatIsWrong) {
             "--ranks=two: wants a number from 0");
   EXPECT_EQ(message(Parse({"worker", "--coordinator=a:1", "--orphan-deadline=60"})),
             "--orphan-deadline=60: wants a duration, as in 60s");
+  EXPECT_EQ(message(Parse({"worker", "--coordinator=a:1", "--coordinator-ca=x"})),
+            "a coordinator on another host needs --coordinator-ca and --coordinator-token");
+  EXPECT_EQ(message(Parse({"worker", "--coordinator=a:1,unix:/b"})),
+            "--coordinator: wants unix sockets or addresses of hosts, not both");
 }
 
 }  // namespace

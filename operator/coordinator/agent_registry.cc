@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "operator/coordinator/refusals.h"
 
 namespace muster::control {
 namespace {
@@ -93,8 +94,20 @@ void AgentRegistry::SetLeader() {
 
 void AgentRegistry::SetStandby(const std::string& leader_address) {
   MutexLock lock(mu_);
-  leader_ = false;
   leader_address_ = leader_address;
+  if (!std::exchange(leader_, false)) return;
+  v1alpha1::OperatorMessage goodbye;
+  goodbye.mutable_not_leader()->set_address(leader_address);
+  for (auto& [uid, job] : jobs_) {
+    for (auto& [index, worker] : job.workers) {
+      if (worker.stream == nullptr) continue;
+      worker.stream->Send(goodbye).IgnoreError();
+      worker.stream->Close(absl::UnavailableError("no longer the leader"));
+    }
+  }
+  // The next leadership learns everything anew.
+  attachments_.clear();
+  jobs_.clear();
 }
 
 void AgentRegistry::Register(const JobRegistration& job) {
@@ -138,8 +151,8 @@ absl::Status AgentRegistry::CheckHello(const AgentHello& hello) const {
     newest = std::max(newest, worker->second.state.worker.incarnation());
   }
   if (id.incarnation() < newest) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(Describe(id), " was replaced by incarnation ", newest));
+    return Refused(Refusal::kReplaced, absl::StatusCode::kFailedPrecondition,
+                   absl::StrCat(Describe(id), " was replaced by incarnation ", newest));
   }
   return absl::OkStatus();
 }

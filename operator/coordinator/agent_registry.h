@@ -87,7 +87,9 @@ class AgentRegistry {
 
   AgentRegistry(const Clock& clock, ProgressBoard* progress, OnChange on_change);
 
-  // Until SetLeader, and after SetStandby, every hello is answered with NotLeader{address}.
+  // Until SetLeader, and after SetStandby, every hello is answered with NotLeader{address}. A
+  // leader that becomes a standby tells its agents so, ends their streams and forgets all jobs.
+  // Both may be repeated, as with a new address.
   void SetLeader();
   void SetStandby(const std::string& leader_address);
 

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -16,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "operator/coordinator/coordinator_service.h"
+#include "operator/coordinator/server_credentials.h"
 
 namespace muster::control {
 namespace {
@@ -82,16 +84,19 @@ void Configure(grpc::ServerBuilder& builder) {
   // Finds peers that vanished without a word.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  // Agents ping to find out that we are frozen: up to twice a second with the shortest leases.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 200);
 }
 
 }  // namespace
 
 struct CoordinatorServer::Impl {
-  explicit Impl(AgentRegistry& registry_in) : registry(registry_in), service(registry_in) {}
+  Impl(AgentRegistry& registry_in, CoordinatorIdentity* identity)
+      : registry(registry_in), service(registry_in, identity) {}
 
   AgentRegistry& registry;
   CoordinatorService service;
+  std::optional<HandshakeFailureWatch> handshakes;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::string> addresses;
 };
@@ -102,16 +107,25 @@ CoordinatorServer::~CoordinatorServer() { Stop(); }
 const std::vector<std::string>& CoordinatorServer::addresses() const { return impl_->addresses; }
 
 absl::StatusOr<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Start(
-    const std::vector<std::string>& addresses, AgentRegistry& registry) {
-  auto impl = std::make_unique<Impl>(registry);
+    const std::vector<std::string>& addresses, AgentRegistry& registry,
+    CoordinatorIdentity* identity) {
+  auto impl = std::make_unique<Impl>(registry, identity);
   grpc::ServerBuilder builder;
   Configure(builder);
   std::vector<int> ports(addresses.size(), 0);
   for (size_t i = 0; i < addresses.size(); ++i) {
     if (absl::StartsWith(addresses[i], kUnixPrefix)) {
       MUSTER_RETURN_IF_ERROR(PrepareSocket(addresses[i].substr(std::strlen(kUnixPrefix))));
+      builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
+      continue;
     }
-    builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
+    if (identity == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the coordinator cannot serve ", addresses[i],
+                       " without certificates: only unix: sockets are served without TLS"));
+    }
+    if (!impl->handshakes.has_value()) impl->handshakes.emplace(identity->refusals());
+    builder.AddListeningPort(addresses[i], MakeServerCredentials(*identity), &ports[i]);
   }
   builder.RegisterService(&impl->service);
   impl->server = builder.BuildAndStart();

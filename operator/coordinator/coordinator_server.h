@@ -8,17 +8,22 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/coordinator_identity.h"
 
 namespace muster::control {
 
 // The gRPC server agents dial. Addresses are "unix:/path" or "host:port", port 0 for any free one.
 // The folder of a unix socket is made 0700, the socket 0600; a socket that another process still
-// answers on is refused, one left behind by a dead process is replaced. One thread calls it.
+// answers on is refused, one left behind by a dead process is replaced. Ports speak TLS only. One
+// thread calls it.
 class CoordinatorServer {
  public:
-  // kAlreadyExists: a living operator has the socket. kUnavailable: an address cannot be bound.
+  // `identity` may be null when all addresses are unix sockets. It and `registry` must outlive the
+  // server. kAlreadyExists: a living operator has the socket. kUnavailable: an address cannot be
+  // bound. kInvalidArgument: a port without identity.
   static absl::StatusOr<std::unique_ptr<CoordinatorServer>> Start(
-      const std::vector<std::string>& addresses, AgentRegistry& registry);
+      const std::vector<std::string>& addresses, AgentRegistry& registry,
+      CoordinatorIdentity* identity = nullptr);
   ~CoordinatorServer();
 
   // As given, with the real ports.

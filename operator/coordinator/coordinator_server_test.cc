@@ -94,16 +94,33 @@ TEST_F(CoordinatorServerTest, ServesAStreamOverAPrivateUnixSocket) {
   EXPECT_EQ(registry_.attached(), 0);
 }
 
-TEST_F(CoordinatorServerTest, ServesTcpOnAFreePort) {
-  Start("127.0.0.1:0");
-  EXPECT_NE(server_->addresses()[0], "127.0.0.1:0");
+TEST_F(CoordinatorServerTest, APortIsNeverServedWithoutCertificates) {
+  const auto plain = CoordinatorServer::Start({"127.0.0.1:0"}, registry_);
+  EXPECT_EQ(plain.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(plain.status().message()), HasSubstr("without certificates"));
+}
+
+TEST_F(CoordinatorServerTest, OnOneMachineNobodyIsIdentified) {
+  Start("unix:" + path_);
+  grpc::ClientContext context;
+  v1alpha1::IdentifyResponse response;
+  EXPECT_EQ(stub_->Identify(&context, {}, &response).error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(CoordinatorServerTest, ALeaderThatStepsDownSaysWhoFollows) {
+  Start("unix:" + path_);
   grpc::ClientContext context;
   auto stream = stub_->Attach(&context);
   ASSERT_TRUE(stream->Write(Hello(1)));
   v1alpha1::OperatorMessage message;
-  EXPECT_TRUE(stream->Read(&message));
-  context.TryCancel();
-  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  ASSERT_TRUE(stream->Read(&message));
+  registry_.SetStandby("leader:2");
+  ASSERT_TRUE(stream->Read(&message));
+  EXPECT_EQ(message.not_leader().address(), "leader:2");
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(registry_.attached(), 0);
+  EXPECT_FALSE(registry_.IsRegistered("uid"));
 }
 
 TEST_F(CoordinatorServerTest, RefusesAStreamThatDoesNotBeginWithHello) {
@@ -164,11 +181,7 @@ TEST_F(CoordinatorServerTest, RefusesASocketInUseAndReplacesAStaleOne) {
   Start("unix:" + path_);
 }
 
-TEST_F(CoordinatorServerTest, ATakenPortAndALongPathAreNamed) {
-  Start("127.0.0.1:0");
-  const auto taken = CoordinatorServer::Start({server_->addresses()[0]}, registry_);
-  EXPECT_EQ(taken.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(taken.status().message(), HasSubstr(server_->addresses()[0]));
+TEST_F(CoordinatorServerTest, ALongPathIsNamed) {
   const auto too_long =
       CoordinatorServer::Start({"unix:" + folder_ + "/run/" + std::string(120, 'x')}, registry_);
   EXPECT_EQ(too_long.status().code(), absl::StatusCode::kInvalidArgument);

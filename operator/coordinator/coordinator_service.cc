@@ -8,6 +8,10 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "base/status_macros.h"
+#include "operator/coordinator/peer_auth.h"
+#include "operator/coordinator/refusals.h"
+#include "operator/coordinator/validity_table.h"
 
 namespace muster::control {
 namespace {
@@ -25,10 +29,16 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
                             public AgentStream,
                             public std::enable_shared_from_this<AttachReactor> {
  public:
-  explicit AttachReactor(AgentRegistry& registry) : registry_(registry) {}
+  AttachReactor(AgentRegistry& registry, CoordinatorIdentity* identity,
+                grpc::CallbackServerContext& context)
+      : registry_(registry), identity_(identity), peer_host_(HostOf(context.peer())) {
+    if (!IsEncrypted(*context.auth_context())) return;
+    certified_ = ReadPeer(*context.auth_context());
+  }
 
   void Start() {
     self_ = shared_from_this();
+    if (certified_.has_value() && !certified_->ok()) return Refuse(certified_->status());
     StartRead(&incoming_);
   }
 
@@ -50,7 +60,7 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
   void OnReadDone(bool ok) override {
     if (!ok) return End(absl::OkStatus(), /*drop_queue=*/true);
     const absl::Status status = Take();
-    if (!status.ok()) return End(status, /*drop_queue=*/false);
+    if (!status.ok()) return Refuse(status);
     StartRead(&incoming_);
   }
 
@@ -74,17 +84,42 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
  private:
   absl::Status Take() {
     if (attachment_ != 0) {
+      MUSTER_RETURN_IF_ERROR(CheckValidity());
       registry_.Receive(attachment_, incoming_);
       return absl::OkStatus();
     }
     if (!incoming_.has_hello()) {
       return absl::InvalidArgumentError("the first message of a stream must be AgentHello");
     }
+    MUSTER_RETURN_IF_ERROR(CheckPeer(incoming_.hello().worker()));
     absl::StatusOr<uint64_t> id = registry_.Attach(incoming_.hello(), shared_from_this());
     if (!id.ok()) return id.status();
     if (*id == 0) return absl::UnavailableError("not the leader");
     attachment_ = *id;
     return absl::OkStatus();
+  }
+
+  // Whether the peer may speak for `worker`; from then on its certificate's life is watched.
+  absl::Status CheckPeer(const v1alpha1::WorkerId& worker) {
+    if (!certified_.has_value()) return absl::OkStatus();
+    const CertifiedPeer& peer = **certified_;
+    MUSTER_RETURN_IF_ERROR(CheckClaim(peer.identity, worker));
+    const Clock& clock = identity_->clock();
+    validity_ =
+        identity_->validity().Hold(peer.uri, clock.Monotonic() + (peer.not_after - clock.Wall()));
+    return CheckValidity();
+  }
+  absl::Status CheckValidity() const {
+    if (validity_ == nullptr || validity_->ValidAt(identity_->clock().Monotonic())) {
+      return absl::OkStatus();
+    }
+    return Refused(Refusal::kCertificateExpired, absl::StatusCode::kUnauthenticated,
+                   "the client certificate has expired and was not renewed in time");
+  }
+
+  void Refuse(const absl::Status& status) {
+    if (identity_ != nullptr) identity_->refusals().Note(status, peer_host_);
+    End(status, /*drop_queue=*/false);
   }
 
   void End(const absl::Status& status, bool drop_queue) {
@@ -111,9 +146,14 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
   }
 
   AgentRegistry& registry_;
+  CoordinatorIdentity* const identity_;  // not null on an encrypted connection
+  const std::string peer_host_;
+  // Absent on a unix socket, whose peers are believed.
+  std::optional<absl::StatusOr<CertifiedPeer>> certified_;
   // Only touched by the read side, which gRPC runs one call at a time, and OnDone after it.
   AgentMessage incoming_;
   uint64_t attachment_ = 0;
+  std::shared_ptr<const ValidityTable::Entry> validity_;
   std::shared_ptr<AttachReactor> self_;  // gRPC keeps a raw pointer until OnDone
 
   Mutex mu_;
@@ -125,11 +165,41 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
 
 }  // namespace
 
+CoordinatorService::CoordinatorService(AgentRegistry& registry, CoordinatorIdentity* identity)
+    : registry_(registry), identity_(identity) {
+  if (identity != nullptr) identify_ = std::make_unique<IdentifyQueue>();
+}
+
 grpc::ServerBidiReactor<AgentMessage, OperatorMessage>* CoordinatorService::Attach(
-    grpc::CallbackServerContext*) {
-  auto reactor = std::make_shared<AttachReactor>(registry_);
+    grpc::CallbackServerContext* context) {
+  auto reactor = std::make_shared<AttachReactor>(registry_, identity_, *context);
   reactor->Start();
   return reactor.get();
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Identify(grpc::CallbackServerContext* context,
+                                                       const v1alpha1::IdentifyRequest* request,
+                                                       v1alpha1::IdentifyResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (identify_ == nullptr || !IsEncrypted(*context->auth_context())) {
+    reactor->Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
+                                 "agents on this machine need no certificate"));
+    return reactor;
+  }
+  // Request, response and context live until Finish.
+  const bool added = identify_->Add([this, context, request, response, reactor] {
+    if (context->IsCancelled()) return reactor->Finish(grpc::Status::CANCELLED);
+    absl::StatusOr<v1alpha1::IdentifyResponse> answer =
+        identity_->Identify(*request, HostOf(context->peer()));
+    if (!answer.ok()) return reactor->Finish(ToGrpc(answer.status()));
+    *response = *std::move(answer);
+    reactor->Finish(grpc::Status::OK);
+  });
+  if (!added) {
+    reactor->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                 "too many agents ask for certificates: try again"));
+  }
+  return reactor;
 }
 
 }  // namespace muster::control

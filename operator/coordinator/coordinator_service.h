@@ -3,26 +3,39 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <memory>
+
 #include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/coordinator_identity.h"
+#include "operator/coordinator/identify_queue.h"
 #include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
 
 namespace muster::control {
 
-// The Attach stream over gRPC's callback API: no thread per stream. A thin shell: what is said goes
-// to the registry. A stream's outgoing queue is bounded; a peer that does not read is cut off. The
-// registry must outlive the server that serves this.
+// Attach and Identify over gRPC's callback API: no thread per stream. A thin shell: what is said
+// goes to the registry. A stream's outgoing queue is bounded; a peer that does not read is cut off.
+//
+// Over a unix socket, which only this user can open, peers are believed. Over TLS a stream needs a
+// client certificate whose worker is the hello's, and ends when that worker has not renewed its
+// certificate in time. Registry and identity must outlive the server that serves this.
 class CoordinatorService final : public v1alpha1::Coordinator::CallbackService {
  public:
   // Orders waiting for one peer; Prepare of 5,000 members is the largest.
   static constexpr size_t kMaxQueued = 64;
 
-  explicit CoordinatorService(AgentRegistry& registry) : registry_(registry) {}
+  // Without `identity` only unix sockets may be served.
+  CoordinatorService(AgentRegistry& registry, CoordinatorIdentity* identity);
 
   grpc::ServerBidiReactor<v1alpha1::AgentMessage, v1alpha1::OperatorMessage>* Attach(
       grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* Identify(grpc::CallbackServerContext* context,
+                                     const v1alpha1::IdentifyRequest* request,
+                                     v1alpha1::IdentifyResponse* response) override;
 
  private:
   AgentRegistry& registry_;
+  CoordinatorIdentity* const identity_;
+  std::unique_ptr<IdentifyQueue> identify_;  // null without identity
 };
 
 }  // namespace muster::control

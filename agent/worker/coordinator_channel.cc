@@ -1,0 +1,46 @@
+#include "agent/worker/coordinator_channel.h"
+
+#include <algorithm>
+
+namespace muster::agent {
+namespace {
+
+// What every replica's certificate says, whichever address it is reached at.
+constexpr char kServerName[] = "muster-coordinator";
+constexpr char kUnixPrefix[] = "unix:";
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return arguments;
+}
+
+}  // namespace
+
+bool IsLocalAddress(const std::string& address) {
+  return address.compare(0, sizeof(kUnixPrefix) - 1, kUnixPrefix) == 0;
+}
+
+std::shared_ptr<grpc::Channel> NewLocalChannel(const std::string& address) {
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), Arguments());
+}
+
+std::shared_ptr<grpc::Channel> NewTlsChannel(const std::string& address,
+                                             const std::string& authority_pem,
+                                             const KeyAndCertificate& client,
+                                             absl::Duration silence) {
+  grpc::ChannelArguments arguments = Arguments();
+  arguments.SetSslTargetNameOverride(kServerName);
+  const int half = static_cast<int>(std::max<int64_t>(1, absl::ToInt64Milliseconds(silence) / 2));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, half);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, half);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = authority_pem;
+  tls.pem_private_key = client.key_pem;
+  tls.pem_cert_chain = client.certificate_pem;
+  return grpc::CreateCustomChannel(address, grpc::SslCredentials(tls), arguments);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,68 @@
+#include "operator/coordinator/coordinator_identity.h"
+
+#include <utility>
+
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "operator/coordinator/authority_secret.h"
+
+namespace muster::control {
+
+absl::StatusOr<std::unique_ptr<CoordinatorIdentity>> CoordinatorIdentity::Create(
+    kube::Api& api, const Clock& clock, CoordinatorIdentityOptions options) {
+  MUSTER_ASSIGN_OR_RETURN(CertificateAuthority authority,
+                          LoadOrCreateAuthority(api, options.operator_namespace, clock.Wall()));
+  auto identity = std::unique_ptr<CoordinatorIdentity>(
+      new CoordinatorIdentity(api, clock, std::move(options), std::move(authority)));
+  MUSTER_RETURN_IF_ERROR(identity->ServingCertificate().status());
+  return identity;
+}
+
+CoordinatorIdentity::CoordinatorIdentity(kube::Api& api, const Clock& clock,
+                                         CoordinatorIdentityOptions options,
+                                         CertificateAuthority authority)
+    : clock_(clock),
+      options_(std::move(options)),
+      authority_(std::move(authority)),
+      reviewer_(api),
+      refusals_(clock) {}
+
+absl::StatusOr<CoordinatorIdentity::Serving> CoordinatorIdentity::ServingCertificate() {
+  MutexLock lock(mu_);
+  const absl::Time now = clock_.Monotonic();
+  if (now < renew_serving_at_) return serving_;
+  MUSTER_ASSIGN_OR_RETURN(serving_.issued,
+                          authority_.IssueServer(clock_.Wall(), options_.server_lifetime));
+  ++serving_.generation;
+  renew_serving_at_ = now + options_.server_lifetime * 2 / 3;
+  return serving_;
+}
+
+absl::StatusOr<v1alpha1::IdentifyResponse> CoordinatorIdentity::Prove(
+    const v1alpha1::IdentifyRequest& request) {
+  MUSTER_ASSIGN_OR_RETURN(const ReviewedPod pod, reviewer_.Review(request.token()));
+  MUSTER_ASSIGN_OR_RETURN(const PeerIdentity worker, options_.find_worker(pod));
+  absl::StatusOr<std::string> certificate = authority_.SignWorker(
+      worker, request.signing_request(), clock_.Wall(), options_.worker_lifetime);
+  if (absl::IsInvalidArgument(certificate.status())) {
+    return Refused(Refusal::kBadRequest, absl::StatusCode::kInvalidArgument,
+                   std::string(certificate.status().message()));
+  }
+  if (!certificate.ok()) return certificate.status();
+  validity_.Extend(ToUri(worker), clock_.Monotonic() + options_.worker_lifetime);
+  refusals_.NoteSigned();
+  MUSTER_LOG(DEBUG, "certificate signed", {"worker", Describe(worker)});
+  v1alpha1::IdentifyResponse response;
+  response.set_certificate(*std::move(certificate));
+  response.set_lifetime_seconds(absl::ToDoubleSeconds(options_.worker_lifetime));
+  return response;
+}
+
+absl::StatusOr<v1alpha1::IdentifyResponse> CoordinatorIdentity::Identify(
+    const v1alpha1::IdentifyRequest& request, const std::string& peer) {
+  absl::StatusOr<v1alpha1::IdentifyResponse> response = Prove(request);
+  if (!response.ok()) refusals_.Note(response.status(), peer);
+  return response;
+}
+
+}  // namespace muster::control

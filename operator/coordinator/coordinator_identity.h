@@ -1,0 +1,85 @@
+#ifndef MUSTER_OPERATOR_COORDINATOR_COORDINATOR_IDENTITY_H_
+#define MUSTER_OPERATOR_COORDINATOR_COORDINATOR_IDENTITY_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "operator/coordinator/certificate_authority.h"
+#include "operator/coordinator/peer_identity.h"
+#include "operator/coordinator/refusals.h"
+#include "operator/coordinator/token_reviewer.h"
+#include "operator/coordinator/validity_table.h"
+#include "operator/kube/api.h"
+#include "proto/muster/v1alpha1/coordinator.pb.h"
+
+namespace muster::control {
+
+// The worker that a pod is, if that pod is a job's current incarnation. Refusals: kReplaced,
+// kNotAWorker. kUnavailable: the pod is not known yet, ask again. Thread-safe; must not block.
+using FindWorker = std::function<absl::StatusOr<PeerIdentity>(const ReviewedPod& pod)>;
+
+struct CoordinatorIdentityOptions {
+  // Where the Secret `muster-coordinator-ca` is.
+  std::string operator_namespace;
+  FindWorker find_worker;
+  // Of certificates. Agents renew theirs at two thirds of it, this replica its own likewise.
+  absl::Duration worker_lifetime = absl::Hours(1);
+  absl::Duration server_lifetime = absl::Hours(24);
+};
+
+// How this replica proves itself to agents and agents prove themselves to it: the certificate
+// authority, this replica's serving certificate, and Identify. Thread-safe. `api` and `clock` must
+// outlive it.
+class CoordinatorIdentity {
+ public:
+  // Reads the authority from its Secret, or makes it, whichever replica comes first.
+  static absl::StatusOr<std::unique_ptr<CoordinatorIdentity>> Create(
+      kube::Api& api, const Clock& clock, CoordinatorIdentityOptions options);
+
+  // A certificate for the worker whose token this is. Blocks for a TokenReview. Refusals are
+  // counted, and logged under `peer`. Other errors: try again later.
+  absl::StatusOr<v1alpha1::IdentifyResponse> Identify(const v1alpha1::IdentifyRequest& request,
+                                                      const std::string& peer);
+
+  // What agents must trust (MUSTER_COORDINATOR_CA).
+  const std::string& authority_pem() const { return authority_.bundle_pem(); }
+  // Key and certificate to serve with, renewed here once two thirds of its life are over. The
+  // generation changes with it.
+  struct Serving {
+    IssuedKey issued;
+    int64_t generation = 0;
+  };
+  absl::StatusOr<Serving> ServingCertificate();
+
+  // How long the streams of a worker may live; see ValidityTable.
+  ValidityTable& validity() { return validity_; }
+  // Exported as metrics.
+  RefusalLog& refusals() { return refusals_; }
+  const Clock& clock() const { return clock_; }
+
+ private:
+  CoordinatorIdentity(kube::Api& api, const Clock& clock, CoordinatorIdentityOptions options,
+                      CertificateAuthority authority);
+  absl::StatusOr<v1alpha1::IdentifyResponse> Prove(const v1alpha1::IdentifyRequest& request);
+
+  const Clock& clock_;
+  const CoordinatorIdentityOptions options_;
+  const CertificateAuthority authority_;
+  TokenReviewer reviewer_;
+  RefusalLog refusals_;
+  ValidityTable validity_;
+  Mutex mu_;
+  Serving serving_ MUSTER_GUARDED_BY(mu_);
+  absl::Time renew_serving_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // monotonic
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_COORDINATOR_COORDINATOR_IDENTITY_H_

@@ -1,0 +1,146 @@
+#ifndef MUSTER_OPERATOR_COORDINATOR_FAKE_TOKEN_API_H_
+#define MUSTER_OPERATOR_COORDINATOR_FAKE_TOKEN_API_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mutex.h"
+#include "operator/kube/api.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+
+// An Api over another that also reviews tokens, as a real server does: tokens it issued, bound to
+// pods, with an audience and an end. For tests. Thread-safe.
+class FakeTokenApi final : public kube::Api {
+ public:
+  struct Token {
+    std::string ns;
+    std::string pod;  // empty: not bound to one
+    std::string pod_uid;
+    std::string audience = "muster.dev/coordinator";
+    absl::Time expires = absl::InfiniteFuture();
+  };
+
+  // Both must outlive it.
+  FakeTokenApi(kube::Api& api, const Clock& clock) : api_(api), clock_(clock) {}
+
+  std::string Issue(const Token& token) {
+    MutexLock lock(mu_);
+    const std::string text = absl::StrCat("token-", tokens_.size() + 1);
+    tokens_[text] = token;
+    return text;
+  }
+  // As the server does with the tokens of a pod that is deleted.
+  void Revoke(const std::string& text) {
+    MutexLock lock(mu_);
+    tokens_.erase(text);
+  }
+  // What every review until the next call ends with, when it is not OK.
+  void FailReviews(const absl::Status& status) {
+    MutexLock lock(mu_);
+    failure_ = status;
+  }
+  int reviews() const {
+    MutexLock lock(mu_);
+    return reviews_;
+  }
+
+  absl::StatusOr<Json> Create(const kube::ResourceType& type, const Json& object,
+                              const kube::CallOptions& call) override {
+    return type == kube::kTokenReviews ? Review(object) : api_.Create(type, object, call);
+  }
+
+  absl::StatusOr<Json> Get(const kube::ResourceType& type, const kube::ObjectKey& key,
+                           const kube::CallOptions& call) override {
+    return api_.Get(type, key, call);
+  }
+  absl::StatusOr<kube::ObjectList> List(const kube::ResourceType& type,
+                                        const kube::ListOptions& options,
+                                        const kube::CallOptions& call) override {
+    return api_.List(type, options, call);
+  }
+  absl::StatusOr<std::unique_ptr<kube::Watcher>> Watch(const kube::ResourceType& type,
+                                                       const kube::WatchOptions& options,
+                                                       const kube::CallOptions& call) override {
+    return api_.Watch(type, options, call);
+  }
+  absl::StatusOr<Json> CreateSubresource(const kube::ResourceType& type, const kube::ObjectKey& key,
+                                         const std::string& subresource, const Json& object,
+                                         const kube::CallOptions& call) override {
+    return api_.CreateSubresource(type, key, subresource, object, call);
+  }
+  absl::StatusOr<Json> Update(const kube::ResourceType& type, const Json& object,
+                              const kube::CallOptions& call) override {
+    return api_.Update(type, object, call);
+  }
+  absl::StatusOr<Json> UpdateStatus(const kube::ResourceType& type, const Json& object,
+                                    const kube::CallOptions& call) override {
+    return api_.UpdateStatus(type, object, call);
+  }
+  absl::StatusOr<Json> PatchMetadata(const kube::ResourceType& type, const kube::ObjectKey& key,
+                                     const Json& patch, const kube::Preconditions& preconditions,
+                                     const kube::CallOptions& call) override {
+    return api_.PatchMetadata(type, key, patch, preconditions, call);
+  }
+  absl::Status Delete(const kube::ResourceType& type, const kube::ObjectKey& key,
+                      const kube::DeleteOptions& options, const kube::CallOptions& call) override {
+    return api_.Delete(type, key, options, call);
+  }
+  absl::Status Bind(const kube::Binding& binding, const kube::CallOptions& call) override {
+    return api_.Bind(binding, call);
+  }
+
+ private:
+  // The words are the real server's.
+  absl::StatusOr<Json> Review(const Json& review) {
+    MutexLock lock(mu_);
+    ++reviews_;
+    if (!failure_.ok()) return failure_;
+    Json answer = review;
+    const auto token = tokens_.find(kube::StringAt(review, {"spec", "token"}));
+    const auto refuse = [&](const std::string& why) {
+      answer["status"] = {{"user", Json::object()},
+                          {"error", "[invalid bearer token, " + why + "]"}};
+      return answer;
+    };
+    if (token == tokens_.end()) return refuse("service account token has been invalidated");
+    const Token& known = token->second;
+    if (clock_.Wall() >= known.expires) return refuse("service account token has expired");
+    const std::string wanted = review["spec"]["audiences"][0];
+    if (known.audience != wanted) {
+      return refuse(absl::StrCat("token audiences [\"", known.audience,
+                                 "\"] is invalid for the target audiences [\"", wanted, "\"]"));
+    }
+    Json extra = Json::object();
+    if (!known.pod.empty()) {
+      extra["authentication.kubernetes.io/pod-name"] = {known.pod};
+      extra["authentication.kubernetes.io/pod-uid"] = {known.pod_uid};
+    }
+    answer["status"] = {
+        {"authenticated", true},
+        {"audiences", {wanted}},
+        {"user",
+         {{"username", "system:serviceaccount:" + known.ns + ":default"}, {"extra", extra}}}};
+    return answer;
+  }
+
+  kube::Api& api_;
+  const Clock& clock_;
+  mutable Mutex mu_;
+  std::map<std::string, Token> tokens_ MUSTER_GUARDED_BY(mu_);
+  absl::Status failure_ MUSTER_GUARDED_BY(mu_);
+  int reviews_ MUSTER_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_COORDINATOR_FAKE_TOKEN_API_H_

@@ -1,0 +1,82 @@
+#include "operator/coordinator/peer_auth.h"
+
+#include <grpc/grpc_security_constants.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/x509.h"
+#include "operator/coordinator/refusals.h"
+
+namespace muster::control {
+namespace {
+
+std::vector<std::string> Values(const grpc::AuthContext& context, const char* name) {
+  std::vector<std::string> values;
+  for (const grpc::string_ref& value : context.FindPropertyValues(name)) {
+    values.emplace_back(value.data(), value.size());
+  }
+  return values;
+}
+
+absl::Status NoPeer(Refusal reason, const std::string& message) {
+  return Refused(reason, absl::StatusCode::kUnauthenticated, message);
+}
+
+absl::Status NotYours(Refusal reason, const PeerIdentity& proven, const std::string& claimed) {
+  return Refused(reason, absl::StatusCode::kPermissionDenied,
+                 absl::StrCat("the certificate is for ", Describe(proven), ", not for ", claimed));
+}
+
+}  // namespace
+
+bool IsEncrypted(const grpc::AuthContext& context) {
+  const std::vector<std::string> type = Values(context, GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
+  return type.size() == 1 && type[0] == GRPC_SSL_TRANSPORT_SECURITY_TYPE;
+}
+
+absl::StatusOr<CertifiedPeer> ReadPeer(const grpc::AuthContext& context) {
+  const std::vector<std::string> pem = Values(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (pem.size() != 1) {
+    return NoPeer(Refusal::kNoCertificate,
+                  "a client certificate is needed here: get one with Identify first");
+  }
+  const absl::StatusOr<CertificateInfo> certificate = ReadCertificate(pem[0]);
+  if (!certificate.ok() || certificate->uris.size() != 1) {
+    return NoPeer(Refusal::kBadCertificate, "the client certificate must name one worker");
+  }
+  absl::StatusOr<PeerIdentity> identity = ParsePeerUri(certificate->uris[0]);
+  if (!identity.ok()) {
+    return NoPeer(Refusal::kBadCertificate, std::string(identity.status().message()));
+  }
+  return CertifiedPeer{*std::move(identity), certificate->uris[0], certificate->not_after};
+}
+
+absl::Status CheckClaim(const PeerIdentity& proven, const v1alpha1::WorkerId& claimed) {
+  switch (Compare(proven, claimed)) {
+    case Mismatch::kNone:
+      return absl::OkStatus();
+    case Mismatch::kOtherJob:
+      return NotYours(Refusal::kOtherJob, proven,
+                      absl::StrCat("job ", claimed.namespace_(), "/", claimed.job(), " (uid ",
+                                   claimed.job_uid(), ")"));
+    case Mismatch::kOtherWorker:
+      return NotYours(Refusal::kOtherWorker, proven, absl::StrCat("worker ", claimed.index()));
+    case Mismatch::kOtherIncarnation:
+      return NotYours(Refusal::kOtherIncarnation, proven,
+                      absl::StrCat("incarnation ", claimed.incarnation()));
+    case Mismatch::kOtherPod:
+      return NotYours(Refusal::kOtherPod, proven, absl::StrCat("pod ", claimed.pod_uid()));
+  }
+  return absl::InternalError("unknown mismatch");
+}
+
+std::string HostOf(absl::string_view grpc_peer) {
+  const size_t scheme = grpc_peer.find(':');
+  const size_t port = grpc_peer.rfind(':');
+  if (scheme == absl::string_view::npos || scheme == port) return std::string(grpc_peer);
+  return std::string(grpc_peer.substr(scheme + 1, port - scheme - 1));
+}
+
+}  // namespace muster::control

@@ -1,0 +1,36 @@
+#ifndef MUSTER_OPERATOR_COORDINATOR_PEER_AUTH_H_
+#define MUSTER_OPERATOR_COORDINATOR_PEER_AUTH_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "operator/coordinator/peer_identity.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+
+namespace muster::control {
+
+// What gRPC has verified about the other end of a connection, read and judged. Pure.
+
+struct CertifiedPeer {
+  PeerIdentity identity;
+  std::string uri;
+  absl::Time not_after;  // wall
+};
+
+// False for a unix socket, whose mode keeps everybody else out.
+bool IsEncrypted(const grpc::AuthContext& context);
+// Refusals: kNoCertificate, kBadCertificate.
+absl::StatusOr<CertifiedPeer> ReadPeer(const grpc::AuthContext& context);
+// Refusals: kOtherJob, kOtherWorker, kOtherIncarnation, kOtherPod.
+absl::Status CheckClaim(const PeerIdentity& proven, const v1alpha1::WorkerId& claimed);
+// "ipv4:10.0.0.7:41234" -> "10.0.0.7": the port would make every connection another peer.
+std::string HostOf(absl::string_view grpc_peer);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_COORDINATOR_PEER_AUTH_H_

@@ -1,0 +1,44 @@
+#ifndef MUSTER_OPERATOR_COORDINATOR_PEER_IDENTITY_H_
+#define MUSTER_OPERATOR_COORDINATOR_PEER_IDENTITY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+
+namespace muster::control {
+
+// Which worker a certificate speaks for: one incarnation of one worker of one job, in one pod. In
+// the certificate it is the one URI among the alternative names:
+//
+//   spiffe://muster/ns/NAMESPACE/job/NAME/UID/worker/INDEX/INCARNATION/pod/NAME/UID
+//
+// A value; pure.
+struct PeerIdentity {
+  std::string ns;
+  std::string job;
+  std::string job_uid;
+  int32_t index = 0;
+  int32_t incarnation = 0;
+  std::string pod;
+  std::string pod_uid;
+
+  bool operator==(const PeerIdentity&) const = default;
+};
+
+std::string ToUri(const PeerIdentity& identity);
+// kInvalidArgument for anything that ToUri would not have written.
+absl::StatusOr<PeerIdentity> ParsePeerUri(absl::string_view uri);
+// "team/gpt worker 1 incarnation 3"
+std::string Describe(const PeerIdentity& identity);
+
+// How a worker's claim differs from what its certificate proves.
+enum class Mismatch { kNone, kOtherJob, kOtherWorker, kOtherIncarnation, kOtherPod };
+Mismatch Compare(const PeerIdentity& proven, const v1alpha1::WorkerId& claimed);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_COORDINATOR_PEER_IDENTITY_H_

@@ -1,0 +1,81 @@
+#ifndef MUSTER_OPERATOR_COORDINATOR_REFUSALS_H_
+#define MUSTER_OPERATOR_COORDINATOR_REFUSALS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+
+namespace muster::control {
+
+// Why a peer was refused. The names are a metric's label values.
+enum class Refusal {
+  kHandshakeFailed,     // plaintext, a foreign or expired certificate, not our protocol
+  kNoCertificate,       // Attach without a client certificate
+  kBadCertificate,      // a certificate of ours that names no worker
+  kOtherJob,            // the certificate's job is not the hello's
+  kOtherWorker,         // its worker index is not
+  kOtherIncarnation,    // its incarnation is not
+  kOtherPod,            // its pod is not
+  kReplaced,            // a newer incarnation of this worker exists
+  kCertificateExpired,  // the stream outlived its certificate
+  kTokenRejected,       // the API server did not accept the token: expired, forged, pod deleted
+  kWrongAudience,       // a token that was not made for the coordinator
+  kUnboundToken,        // a token that is not bound to a pod
+  kNotAWorker,          // a token of a pod that is no worker of a job
+  kBadRequest,          // malformed
+  kCount,
+};
+std::string_view RefusalName(Refusal reason);
+
+// An error that is a refusal. The reason travels as a payload.
+absl::Status Refused(Refusal reason, absl::StatusCode code, std::string_view message);
+// Nothing for an error that is none: the same request may succeed later.
+std::optional<Refusal> RefusalOf(const absl::Status& status);
+
+// What identity has done so far. Counters only grow.
+struct IdentityCounters {
+  int64_t certificates_signed = 0;
+  std::array<int64_t, static_cast<size_t>(Refusal::kCount)> refused = {};
+
+  int64_t Of(Refusal reason) const { return refused[static_cast<size_t>(reason)]; }
+};
+
+// Counts refusals and logs each (peer, reason) at most once per kQuiet. Remembers at most kMaxPeers
+// pairs, so that an attacker cannot fill the memory. Thread-safe.
+class RefusalLog {
+ public:
+  static constexpr absl::Duration kQuiet = absl::Minutes(1);
+  static constexpr size_t kMaxPeers = 4096;
+
+  explicit RefusalLog(const Clock& clock) : clock_(clock) {}
+
+  // Takes note of `status` if it is a refusal.
+  void Note(const absl::Status& status, const std::string& peer);
+  void NoteSigned();
+  IdentityCounters counters() const;
+  // Lines written so far.
+  int64_t logged() const;
+
+ private:
+  bool MayLog(Refusal reason, const std::string& peer) MUSTER_REQUIRES(mu_);
+
+  const Clock& clock_;
+  mutable Mutex mu_;
+  IdentityCounters counters_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::pair<std::string, Refusal>, absl::Time> said_ MUSTER_GUARDED_BY(mu_);
+  int64_t logged_ MUSTER_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_COORDINATOR_REFUSALS_H_

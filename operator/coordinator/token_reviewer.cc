@@ -1,0 +1,89 @@
+#include "operator/coordinator/token_reviewer.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "operator/coordinator/refusals.h"
+#include "operator/kube/api_error.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+namespace {
+
+constexpr char kUserPrefix[] = "system:serviceaccount:";
+constexpr char kPodName[] = "authentication.kubernetes.io/pod-name";
+constexpr char kPodUid[] = "authentication.kubernetes.io/pod-uid";
+
+absl::Status NoToken(Refusal reason, const std::string& message) {
+  return Refused(reason, absl::StatusCode::kUnauthenticated, message);
+}
+
+bool HasOurAudience(const Json& status) {
+  const Json* audiences = kube::Find(status, {"audiences"});
+  if (audiences == nullptr || !audiences->is_array()) return false;
+  for (const Json& audience : *audiences) {
+    if (audience.is_string() && audience == kCoordinatorAudience) return true;
+  }
+  return false;
+}
+
+// The one value of an `extra` field; empty when there is none or more than one.
+std::string ExtraOf(const Json& status, const char* field) {
+  const Json* values = kube::Find(status, {"user", "extra", field});
+  if (values == nullptr || !values->is_array() || values->size() != 1) return "";
+  return values->front().is_string() ? values->front().get<std::string>() : "";
+}
+
+}  // namespace
+
+absl::StatusOr<ReviewedPod> ReadTokenReview(const Json& review) {
+  const Json* status = kube::Find(review, {"status"});
+  const Json* authenticated = status == nullptr ? nullptr : kube::Find(*status, {"authenticated"});
+  if (authenticated == nullptr || *authenticated != true) {
+    const std::string why = kube::StringAt(review, {"status", "error"});
+    // The server has no other way to say which it was.
+    const bool audience = absl::StrContains(why, "is invalid for the target audiences");
+    return NoToken(
+        audience ? Refusal::kWrongAudience : Refusal::kTokenRejected,
+        absl::StrCat("the API server does not accept the token", why.empty() ? "" : ": ", why));
+  }
+  // A server that knows no audiences would accept any token.
+  if (!HasOurAudience(*status)) {
+    return NoToken(Refusal::kWrongAudience,
+                   absl::StrCat("the token is not for ", kCoordinatorAudience));
+  }
+  const std::string user = kube::StringAt(*status, {"user", "username"});
+  ReviewedPod pod;
+  if (absl::StartsWith(user, kUserPrefix)) {
+    const std::pair<std::string, std::string> account =
+        absl::StrSplit(user.substr(sizeof(kUserPrefix) - 1), absl::MaxSplits(':', 1));
+    pod.ns = account.first;
+    pod.service_account = account.second;
+  }
+  pod.name = ExtraOf(*status, kPodName);
+  pod.uid = ExtraOf(*status, kPodUid);
+  if (pod.ns.empty() || pod.name.empty() || pod.uid.empty()) {
+    return NoToken(Refusal::kUnboundToken,
+                   absl::StrCat("the token of ", user.empty() ? "an unnamed user" : user,
+                                " is not bound to a pod"));
+  }
+  return pod;
+}
+
+absl::StatusOr<ReviewedPod> TokenReviewer::Review(const std::string& token) {
+  if (token.empty() || token.size() > kMaxTokenBytes) {
+    return Refused(
+        Refusal::kBadRequest, absl::StatusCode::kInvalidArgument,
+        absl::StrCat("a token must have 1 to ", kMaxTokenBytes, " bytes, not ", token.size()));
+  }
+  Json review = kube::NewObject(kube::kTokenReviews, {"", ""});
+  review["spec"] = {{"token", token}, {"audiences", {kCoordinatorAudience}}};
+  const absl::StatusOr<Json> answer = api_.Create(kube::kTokenReviews, review);
+  if (!answer.ok()) return kube::Annotate(answer.status(), "cannot have a token reviewed");
+  return ReadTokenReview(*answer);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,44 @@
+#ifndef MUSTER_OPERATOR_COORDINATOR_TOKEN_REVIEWER_H_
+#define MUSTER_OPERATOR_COORDINATOR_TOKEN_REVIEWER_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/kube/api.h"
+
+namespace muster::control {
+
+// Whom the tokens of worker pods are for. Such a token is of no use at the API server.
+inline constexpr char kCoordinatorAudience[] = "muster.dev/coordinator";
+
+// The pod that a token is bound to, as the API server vouches for it.
+struct ReviewedPod {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string service_account;
+};
+
+// Asks the API server whose token this is (authentication.k8s.io/v1 TokenReview). Errors that are
+// refusals (see refusals.h): kTokenRejected, kWrongAudience, kUnboundToken; others: the review
+// could not be made. Thread-safe; blocks for one API call.
+class TokenReviewer {
+ public:
+  static constexpr size_t kMaxTokenBytes = 16 << 10;
+
+  explicit TokenReviewer(kube::Api& api) : api_(api) {}
+
+  absl::StatusOr<ReviewedPod> Review(const std::string& token);
+
+ private:
+  kube::Api& api_;
+};
+
+// What an answered TokenReview says. Pure.
+absl::StatusOr<ReviewedPod> ReadTokenReview(const Json& review);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_COORDINATOR_TOKEN_REVIEWER_H_

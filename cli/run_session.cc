@@ -10,27 +10,13 @@
 #include "base/logging.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "cli/apply.h"
 #include "cli/local_jobs.h"
-#include "google/protobuf/util/message_differencer.h"
-#include "operator/api/defaults.h"
-#include "operator/api/validation.h"
 
 namespace muster::cli {
 namespace {
 
 using control::TrainingJob;
-
-constexpr int kWriteAttempts = 20;
-
-bool IsFinished(const TrainingJob& job) {
-  return job.status.state() == "Succeeded" || job.status.state() == "Failed";
-}
-
-bool SameSpec(v1alpha1::TrainingJobSpec a, v1alpha1::TrainingJobSpec b) {
-  a.clear_suspend();
-  b.clear_suspend();
-  return google::protobuf::util::MessageDifferencer::Equals(a, b);
-}
 
 }  // namespace
 
@@ -120,63 +106,17 @@ void RunSession::KillWorkers() {
   if (nodes_thread_.joinable()) nodes_thread_.join();
 }
 
-// The operator writes to the job too: whoever loses the race reads it again.
 absl::Status RunSession::Apply(const TrainingJob& job) {
-  absl::Status status;
-  for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
-    status = ApplyOnce(job);
-    if (!absl::IsAborted(status)) return status;
-  }
-  return status;
-}
-
-absl::Status RunSession::ApplyOnce(const TrainingJob& job) {
   key_ = {job.ns, job.name};
-  const absl::StatusOr<Json> existing = api_->Get(kube::kTrainingJobs, key_);
-  if (existing.ok()) {
-    MUSTER_ASSIGN_OR_RETURN(TrainingJob current, control::ParseTrainingJob(*existing));
-    const bool same = SameSpec(current.spec, job.spec);
-    if (!IsFinished(current)) {
-      uid_ = current.uid;
-      v1alpha1::TrainingJobSpec before = current.spec, after = job.spec;
-      control::Default(before);
-      control::Default(after);
-      MUSTER_RETURN_IF_ERROR(control::ToStatus(control::ValidateUpdate(before, after)));
-      current.spec = job.spec;
-      return api_->Update(kube::kTrainingJobs, control::ToJson(current)).status();
-    }
-    if (same && current.status.state() == "Succeeded") {
-      uid_ = current.uid;
-      return absl::OkStatus();
-    }
-    MUSTER_RETURN_IF_ERROR(api_->Delete(kube::kTrainingJobs, key_));
-    for (int i = 0; i < 200 && api_->Get(kube::kTrainingJobs, key_).ok(); ++i) {
-      absl::SleepFor(absl::Milliseconds(50));
-    }
-  } else if (!absl::IsNotFound(existing.status())) {
-    return existing.status();
-  }
-  MUSTER_ASSIGN_OR_RETURN(const Json created,
-                          api_->Create(kube::kTrainingJobs, control::ToJson(job)));
-  uid_ = kube::UidOf(created);
+  MUSTER_ASSIGN_OR_RETURN(uid_, ApplyJob(*api_, job));
   return absl::OkStatus();
 }
 
 absl::Status RunSession::SetSuspended(bool suspended) {
-  absl::Status status;
-  for (int attempt = 0; attempt < kWriteAttempts; ++attempt) {
-    MUSTER_ASSIGN_OR_RETURN(TrainingJob job, Job());
-    job.spec.set_suspend(suspended);
-    status = api_->Update(kube::kTrainingJobs, control::ToJson(job)).status();
-    if (!absl::IsAborted(status)) return status;
-  }
-  return status;
+  return SetJobSuspended(*api_, key_, suspended);
 }
 
-absl::StatusOr<TrainingJob> RunSession::Job() {
-  MUSTER_ASSIGN_OR_RETURN(const Json json, api_->Get(kube::kTrainingJobs, key_));
-  return control::ParseTrainingJob(json);
-}
+absl::StatusOr<TrainingJob> RunSession::Job() { return GetJob(*api_, key_); }
 
 absl::Status RunSession::TakeSteps() {
   // After a restart the board is empty and agents report from where they are, so nothing repeats; a

@@ -53,7 +53,6 @@ class RunSession {
  private:
   RunSession(JobPaths paths, SessionOptions options);
   absl::Status Start();
-  absl::Status ApplyOnce(const control::TrainingJob& job);
   void RunNodes();
 
   const JobPaths paths_;

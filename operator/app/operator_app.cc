@@ -16,6 +16,7 @@
 #include "operator/coordinator/coordinator_server.h"
 #include "operator/kube/reflector.h"
 #include "operator/runtime/pod_builder.h"
+#include "operator/web/web_deps.h"
 #include "operator/web/web_server.h"
 
 namespace muster::control {
@@ -55,6 +56,7 @@ class OperatorApp::Impl {
  private:
   absl::Status StartServers();
   absl::Status WaitSynced();
+  LeaderView Leader() const;
   void Reflect(kube::Reflector& reflector);
   void Reconcile();
   void Schedule();
@@ -151,8 +153,19 @@ absl::Status OperatorApp::Impl::StartServers() {
                 options_.http_address,
                 {replica_.fenced_api(), replica_.jobs(), replica_.pods(), replica_.registry(),
                  replica_.progress(), replica_.controller(), replica_.scheduler(), replica_.queue(),
-                 replica_.reconciles(), [this] { return replica_.HasSynced(); }}));
+                 replica_.metrics(), [this] { return replica_.HasSynced(); },
+                 [this] { return Leader(); }, nullptr}));
   return absl::OkStatus();
+}
+
+LeaderView OperatorApp::Impl::Leader() const {
+  LeaderView view;
+  view.leading = replica_.IsLeading();
+  view.identity = options_.identity;
+  view.holder = replica_.lease_holder();
+  view.lease_term = replica_.lease_term();
+  view.lost = std::string(replica_.lost().message());
+  return view;
 }
 
 absl::Status OperatorApp::Impl::WaitSynced() {

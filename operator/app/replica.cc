@@ -23,11 +23,12 @@ void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
   MUSTER_LOG(WARN, "object ignored", {"object", kube::ToString(key)}, {"error", status});
 }
 
-kube::ReflectorOptions ReflectorFor(const std::string& name_space) {
+kube::ReflectorOptions ReflectorFor(const kube::ResourceType& type, const std::string& name_space) {
   kube::ReflectorOptions options;
   options.name_space = name_space;
-  options.on_error = [](const absl::Status& status) {
-    MUSTER_LOG(WARN, "list or watch failed", {"error", status});
+  options.on_error = [resource = type.plural](const absl::Status& status) {
+    MUSTER_LOG_LIMITED(WARN, resource, "list or watch failed", {"resource", resource},
+                       {"error", status});
   };
   return options;
 }
@@ -39,21 +40,21 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
     : clock_(clock),
       lease_clock_(lease_clock),
       options_(std::move(options)),
+      open_api_(api, clock, metrics_, &metrics_),
       api_(
-          api, [this] { return CheckLeading(); }, LongestWrite()),
-      open_api_(api),
-      queue_(clock),
+          open_api_, [this] { return CheckLeading(); }, LongestWrite()),
+      queue_(clock, WorkQueue::Options(), &metrics_),
       jobs_(ParseTrainingJob, {{}, LogParseError}),
       pods_(ParsePodRecord, {{kJobLabel}, LogParseError}),
       nodes_(ParseNodeRecord, {{}, LogParseError}),
       registry_(clock, &progress_, [this](const std::string& key) { queue_.Add(key); }),
       events_(api_, clock, options_.identity),
       scheduler_(api_, jobs_, pods_, nodes_, [this](const std::string& key) { queue_.Add(key); }),
-      jobs_reflector_(api, kube::kTrainingJobs, ReflectorFor(options_.namespace_scope), jobs_,
-                      clock),
+      jobs_reflector_(open_api_, kube::kTrainingJobs,
+                      ReflectorFor(kube::kTrainingJobs, options_.namespace_scope), jobs_, clock),
       // Every pod counts against a node's slots, whoever made it.
-      pods_reflector_(api, kube::kPods, ReflectorFor(""), pods_, clock),
-      nodes_reflector_(api, kube::kNodes, ReflectorFor(""), nodes_, clock) {
+      pods_reflector_(open_api_, kube::kPods, ReflectorFor(kube::kPods, ""), pods_, clock),
+      nodes_reflector_(open_api_, kube::kNodes, ReflectorFor(kube::kNodes, ""), nodes_, clock) {
   registry_.SetStandby("");
   FollowCaches();
 }
@@ -77,9 +78,10 @@ void Replica::FollowCaches() {
 void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordinator) {
   executor_ =
       std::make_unique<Executor>(api_, registry_, events_, pods, [this] { return CheckLeading(); });
-  controller_ = std::make_unique<Controller>(
-      Controller::Deps{clock_, jobs_, pods_, registry_, progress_, *executor_, events_, scheduler_},
-      DecideOptions{});
+  Controller::Deps deps{clock_,    jobs_,      pods_,   registry_,
+                        progress_, *executor_, events_, scheduler_};
+  deps.observer = &metrics_;
+  controller_ = std::make_unique<Controller>(deps, DecideOptions{});
   if (!options_.election) return;
   kube::LeaseConfig config = *options_.election;
   config.identity = options_.identity;
@@ -170,13 +172,14 @@ void Replica::Lead() {
   controller_->Lead(std::move(leadership));
   registry_.SetLeader();
   leading_ = true;
+  metrics_.LeaderChanged();
   Resync();
   wake_();
   MUSTER_LOG(INFO, "leading", {"identity", options_.identity}, {"jobs", jobs_.size()});
 }
 
 void Replica::Lose(const absl::Status& why) {
-  leading_ = false;
+  if (leading_.exchange(false)) metrics_.LeaderChanged();
   may_bind_ = false;
   {
     MutexLock lock(mu_);
@@ -212,23 +215,24 @@ void Replica::Reconcile(const std::string& key) {
   const absl::StatusOr<ReconcileResult> result = controller_->RunOnce(key);
   const absl::Duration took = clock_.Monotonic() - start;
   if (result.ok()) {
-    reconciles_.Observe("success", took);
+    metrics_.Observe("success", took);
     queue_.Forget(key);
     if (result->requeue_after) queue_.AddAfter(key, *result->requeue_after);
     return;
   }
   if (kube::IsFenced(result.status())) return;  // the next leader's business
   if (IsTerminal(result.status())) {
-    reconciles_.Observe("terminal", took);
+    metrics_.Observe("terminal", took);
     queue_.Forget(key);
     MUSTER_LOG(ERROR, "reconcile failed and is not tried again before the job changes",
                {"job", key}, {"error", result.status()});
     return;
   }
   const bool conflict = absl::IsAborted(result.status());
-  reconciles_.Observe(conflict ? "conflict" : "error", took);
+  metrics_.Observe(conflict ? "conflict" : "error", took);
   queue_.AddRateLimited(key);
-  if (!conflict) MUSTER_LOG(WARN, "reconcile failed", {"job", key}, {"error", result.status()});
+  if (conflict) return;
+  MUSTER_LOG_LIMITED(WARN, key, "reconcile failed", {"job", key}, {"error", result.status()});
 }
 
 int Replica::Schedule() {

@@ -17,6 +17,7 @@
 #include "operator/kube/api.h"
 #include "operator/kube/fenced_api.h"
 #include "operator/kube/lease.h"
+#include "operator/kube/observed_api.h"
 #include "operator/kube/reflector.h"
 #include "operator/runtime/controller.h"
 #include "operator/runtime/event_recorder.h"
@@ -94,7 +95,10 @@ class Replica {
   ProgressBoard& progress() { return progress_; }
   const Controller& controller() const { return *controller_; }
   const Scheduler& scheduler() const { return scheduler_; }
-  const ReconcileMetrics& reconciles() const { return reconciles_; }
+  const Metrics& metrics() const { return metrics_; }
+  // Who holds the lease as last seen, and its transitions; empty and 0 without an election.
+  std::string lease_holder() const { return elector_ == nullptr ? "" : elector_->holder(); }
+  int64_t lease_term() const { return elector_ == nullptr ? 0 : elector_->term(); }
   // For what people ask this replica to write.
   kube::Api& fenced_api() { return api_; }
 
@@ -112,8 +116,9 @@ class Replica {
   const Clock& lease_clock_;
   const ReplicaOptions options_;
 
+  Metrics metrics_;
+  kube::ObservedApi open_api_;
   kube::FencedApi api_;
-  kube::Api& open_api_;
   WorkQueue queue_;
   JobCache jobs_;
   PodCache pods_;
@@ -122,7 +127,6 @@ class Replica {
   AgentRegistry registry_;
   EventRecorder events_;
   Scheduler scheduler_;
-  ReconcileMetrics reconciles_;
   kube::Reflector jobs_reflector_;
   kube::Reflector pods_reflector_;
   kube::Reflector nodes_reflector_;

@@ -28,13 +28,6 @@ kube::ObjectKey ParseKey(const std::string& key) {
 
 std::string ToText(absl::string_view view) { return std::string(view.data(), view.size()); }
 
-bool IsRecovery(const RoundMemory& before, const RoundMemory& after) {
-  if (after.phase == before.phase && after.id == before.id) return false;
-  const bool broke = before.phase == RoundPhase::kActive &&
-                     (after.phase == RoundPhase::kHolding || after.id != before.id);
-  return broke && after.broken_reason != ToText(Name(Reason::kMembershipChanged));
-}
-
 }  // namespace
 
 Controller::Controller(Deps deps, DecideOptions options) : deps_(deps), options_(options) {}
@@ -69,7 +62,7 @@ void Controller::Forget(const std::string& key) {
   deps_.registry.Unregister(gone.uid);
   deps_.progress.Forget(gone.uid);
   deps_.events.Forget(gone.uid);
-  MUSTER_LOG(INFO, "job is gone", {"job", key});
+  MUSTER_LOG(INFO, "job is gone", {"job", key}, {"uid", gone.uid});
 }
 
 bool Controller::CachesAreBehind(const State& state) const {
@@ -84,8 +77,8 @@ void Controller::Adopt(State& state, const TrainingJob& job) {
     MutexLock lock(mu_);
     state.term = std::max(job.status.term() + 1, leadership_.lease_term);
   }
-  MUSTER_LOG(INFO, "job taken over", {"job", job.name}, {"term", state.term},
-             {"round", job.status.round()});
+  MUSTER_LOG(INFO, "job taken over", {"job", kube::ToString({job.ns, job.name})}, {"uid", job.uid},
+             {"term", state.term}, {"round", job.status.round()});
 }
 
 // A term that this leadership did not write: another leader's, or a write of ours whose outcome is
@@ -152,23 +145,14 @@ void Controller::Register(const std::string& key, const JobView& view, const Pla
   deps_.registry.Register(registration);
 }
 
-void Controller::Remember(State& state, const std::string& key, const Plan& plan) {
+void Controller::Remember(State& state, const std::string& key, const Plan& plan,
+                          int64_t reconcile) {
   JobDebug& debug = state.debug;
-  if (plan.memory.id.round > state.memory.id.round) ++debug.rounds_opened;
-  if (IsRecovery(state.memory, plan.memory)) ++debug.recoveries;
-  if (debug.reason != plan.reason || debug.sentence != plan.sentence) {
-    MUSTER_LOG(DEBUG, "decided", {"job", key}, {"reason", plan.reason},
-               {"sentence", plan.sentence});
-  }
-  state.memory = plan.memory;
   debug.key = key;
   debug.uid = state.uid;
   debug.term = state.term;
-  debug.round = plan.memory.id;
-  debug.phase = ToText(Name(plan.memory.phase));
-  debug.reason = plan.reason;
-  debug.sentence = plan.sentence;
-  ++debug.reconciles;
+  RecordDecision(state.memory, plan, reconcile, deps_.clock.Monotonic(), deps_.observer, debug);
+  state.memory = plan.memory;
   MutexLock lock(mu_);
   debug_[key] = debug;
 }
@@ -192,6 +176,13 @@ absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
 
 absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, const TrainingJob& job,
                                                      State& state) {
+  const int64_t reconcile = ++reconciles_;
+  // On every line that this reconcile writes, whoever writes it.
+  const LogScope about({{"job", key},
+                        {"uid", job.uid},
+                        {"term", state.term},
+                        {"round", state.memory.id.round},
+                        {"reconcile", reconcile}});
   const JobView view = BuildView(job, state);
   const Plan plan = Decide(view, state.memory, options_);
   const absl::Status written = deps_.executor.Write(job, plan, state.written);
@@ -203,7 +194,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   }
   MUSTER_RETURN_IF_ERROR(written);
   state.recorded = state.recorded || plan.write_status;
-  Remember(state, key, plan);
+  Remember(state, key, plan, reconcile);
   if (plan.status.term() == state.term) Register(key, view, plan);
   deps_.registry.DropFailuresBefore(job.uid, state.memory.id.round);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));

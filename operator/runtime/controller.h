@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_CONTROLLER_H_
 #define MUSTER_OPERATOR_RUNTIME_CONTROLLER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,6 +18,8 @@
 #include "operator/coordinator/progress_board.h"
 #include "operator/core/options.h"
 #include "operator/core/round_memory.h"
+#include "operator/runtime/controller_observer.h"
+#include "operator/runtime/decision_log.h"
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/executor.h"
 #include "operator/runtime/progress_budget.h"
@@ -28,20 +31,6 @@ namespace muster::control {
 struct ReconcileResult {
   std::optional<absl::Duration> requeue_after;
   std::string reason;  // of the plan, for logs and the debug page
-};
-
-// One job's standing, for /debug/state and metrics.
-struct JobDebug {
-  std::string key;
-  std::string uid;
-  int64_t term = 0;
-  RoundStamp round;
-  std::string phase;
-  std::string reason;
-  std::string sentence;
-  int64_t reconciles = 0;
-  int64_t rounds_opened = 0;
-  int64_t recoveries = 0;  // rounds that broke and were not asked for
 };
 
 // Reconciles jobs: view from the caches and the registry -> Decide -> Executor. Keeps each job's
@@ -70,6 +59,7 @@ class Controller {
     Executor& executor;
     EventRecorder& events;
     const Scheduler& scheduler;
+    ControllerObserver* observer = nullptr;
   };
 
   Controller(Deps deps, DecideOptions options);
@@ -107,11 +97,12 @@ class Controller {
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,
                                            State& state);
   void Register(const std::string& key, const JobView& view, const Plan& plan);
-  void Remember(State& state, const std::string& key, const Plan& plan);
+  void Remember(State& state, const std::string& key, const Plan& plan, int64_t reconcile);
 
   const Deps deps_;
   const DecideOptions options_;
   ProgressBudget progress_budget_;
+  std::atomic<int64_t> reconciles_{0};
 
   mutable Mutex mu_;
   absl::Time leading_since_ MUSTER_GUARDED_BY(mu_) = absl::InfiniteFuture();

@@ -175,8 +175,7 @@ absl::Status Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
     const absl::Status status =
         registry_.SendOrder({job.uid, order.index, order.incarnation, order.pod_uid}, message);
     if (!status.ok()) {
-      MUSTER_LOG(INFO, "order dropped", {"job", job.name}, {"worker", order.index},
-                 {"error", status});
+      MUSTER_LOG(INFO, "order dropped", {"worker", order.index}, {"error", status});
     }
   }
   return absl::OkStatus();
@@ -185,8 +184,7 @@ absl::Status Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
 absl::Status Executor::Announce(const TrainingJob& job, const Plan& plan) {
   MUSTER_RETURN_IF_ERROR(SendOrders(job, plan));
   for (const Event& event : plan.events) {
-    MUSTER_LOG(INFO, "event", {"job", job.name}, {"reason", event.reason},
-               {"message", event.message});
+    MUSTER_LOG(INFO, "event", {"reason", event.reason}, {"message", event.message});
     events_.Record({job.ns, job.name}, job.uid, event);
   }
   if (!plan.delete_job) return absl::OkStatus();

@@ -1,56 +1,64 @@
 #include "operator/web/metrics.h"
 
-#include <utility>
-
-#include "prometheus/text_serializer.h"
-
 namespace muster::control {
 
-ReconcileMetrics::ReconcileMetrics()
-    : total_(prometheus::BuildCounter()
-                 .Name("muster_reconcile_total")
-                 .Help("Reconciles of jobs, by result.")
-                 .Register(registry_)),
-      seconds_(prometheus::BuildHistogram()
-                   .Name("muster_reconcile_seconds")
-                   .Help("Wall time of a reconcile, its API writes included.")
-                   .Register(registry_)
-                   .Add({}, prometheus::Histogram::BucketBoundaries{0.0005, 0.001, 0.005, 0.01,
-                                                                    0.05, 0.1, 0.5, 1, 5})) {
-  for (const char* result : {"success", "conflict", "error"}) total_.Add({{"result", result}});
-}
-
-void ReconcileMetrics::Observe(const std::string& result, absl::Duration took) {
-  total_.Add({{"result", result}}).Increment();
-  seconds_.Observe(absl::ToDoubleSeconds(took));
-}
-
-FamilyBuilder::FamilyBuilder(std::string name, std::string help, prometheus::MetricType type) {
-  family_.name = std::move(name);
-  family_.help = std::move(help);
-  family_.type = type;
-}
-
-FamilyBuilder& FamilyBuilder::Add(double value,
-                                  const std::vector<std::pair<std::string, std::string>>& labels) {
-  prometheus::ClientMetric metric;
-  for (const auto& [name, text] : labels) {
-    prometheus::ClientMetric::Label label;
-    label.name = name;
-    label.value = text;
-    metric.label.push_back(std::move(label));
+Metrics::Metrics() {
+  for (const char* result : {"success", "conflict", "error", "terminal"}) {
+    reconciles_.With({result});
   }
-  if (family_.type == prometheus::MetricType::Counter) {
-    metric.counter.value = value;
-  } else {
-    metric.gauge.value = value;
-  }
-  family_.metric.push_back(std::move(metric));
-  return *this;
+  for (const char* kind : {"decision", "progress"}) status_writes_.With({kind});
+  leader_transitions_.With({});
 }
 
-std::string ToText(const std::vector<prometheus::MetricFamily>& families) {
-  return prometheus::TextSerializer().Serialize(families);
+void Metrics::Observe(const std::string& result, absl::Duration took) {
+  reconciles_.Increment({result});
+  reconcile_duration_.Observe(absl::ToDoubleSeconds(took));
+}
+
+void Metrics::Taken(absl::Duration waited) {
+  queue_duration_.Observe(absl::ToDoubleSeconds(waited));
+}
+void Metrics::Finished(absl::Duration worked) {
+  work_duration_.Observe(absl::ToDoubleSeconds(worked));
+}
+
+void Metrics::RoundOpened(std::string_view reason) {
+  rounds_opened_.Increment({std::string(reason)});
+}
+void Metrics::RoundBroke(std::string_view kind) { recoveries_.Increment({std::string(kind)}); }
+void Metrics::Recovered(std::string_view kind, absl::Duration took) {
+  recovery_duration_.Observe(absl::ToDoubleSeconds(took), {std::string(kind)});
+}
+void Metrics::StatusWritten(bool progress_only) {
+  status_writes_.Increment({progress_only ? "progress" : "decision"});
+}
+
+void Metrics::Finished(std::string_view verb, std::string_view resource, int code,
+                       absl::Duration latency) {
+  requests_.Increment({std::string(verb), std::string(resource), std::to_string(code)});
+  request_duration_.Observe(absl::ToDoubleSeconds(latency), {std::string(verb)});
+}
+void Metrics::Throttled(absl::Duration wait) {
+  throttle_duration_.Observe(absl::ToDoubleSeconds(wait));
+}
+
+void Metrics::Listed(std::string_view resource) { lists_.Increment({std::string(resource)}); }
+void Metrics::WatchOpened(std::string_view resource) {
+  watches_opened_.Increment({std::string(resource)});
+}
+void Metrics::WatchEnded(std::string_view resource, std::string_view reason) {
+  watches_ended_.Increment({std::string(resource), std::string(reason)});
+}
+
+std::vector<prometheus::MetricFamily> Metrics::Collect() const {
+  return {reconciles_.Collect(),         reconcile_duration_.Collect(),
+          queue_duration_.Collect(),     work_duration_.Collect(),
+          requests_.Collect(),           request_duration_.Collect(),
+          throttle_duration_.Collect(),  lists_.Collect(),
+          watches_opened_.Collect(),     watches_ended_.Collect(),
+          leader_transitions_.Collect(), rounds_opened_.Collect(),
+          recoveries_.Collect(),         recovery_duration_.Collect(),
+          status_writes_.Collect()};
 }
 
 }  // namespace muster::control

@@ -1,50 +1,69 @@
 #ifndef MUSTER_OPERATOR_WEB_METRICS_H_
 #define MUSTER_OPERATOR_WEB_METRICS_H_
 
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
-#include "prometheus/counter.h"
-#include "prometheus/histogram.h"
+#include "operator/kube/observed_api.h"
+#include "operator/kube/request_observer.h"
+#include "operator/runtime/controller_observer.h"
+#include "operator/runtime/work_queue.h"
+#include "operator/web/series.h"
 #include "prometheus/metric_family.h"
-#include "prometheus/registry.h"
 
 namespace muster::control {
 
-// What is counted as it happens; everything else on /metrics is read at scrape time. Thread-safe.
-class ReconcileMetrics {
+// What is counted as it happens; everything else on /metrics is read at scrape time
+// (live_metrics.h). It is what the observers of other packages see. Thread-safe.
+class Metrics final : public WorkQueueObserver,
+                      public ControllerObserver,
+                      public kube::RequestObserver,
+                      public kube::WatchObserver {
  public:
-  ReconcileMetrics();
+  Metrics();
 
-  // `result`: success, conflict or error.
+  // `result`: success, conflict, error or terminal.
   void Observe(const std::string& result, absl::Duration took);
-  std::vector<prometheus::MetricFamily> Collect() const { return registry_.Collect(); }
+  void LeaderChanged() { leader_transitions_.Increment(); }
+
+  // Work queue
+  void Taken(absl::Duration waited) override;
+  void Finished(absl::Duration worked) override;
+  // Controller
+  void RoundOpened(std::string_view reason) override;
+  void RoundBroke(std::string_view kind) override;
+  void Recovered(std::string_view kind, absl::Duration took) override;
+  void StatusWritten(bool progress_only) override;
+  // API client
+  void Finished(std::string_view verb, std::string_view resource, int code,
+                absl::Duration latency) override;
+  void Throttled(absl::Duration wait) override;
+  // Watches
+  void Listed(std::string_view resource) override;
+  void WatchOpened(std::string_view resource) override;
+  void WatchEnded(std::string_view resource, std::string_view reason) override;
+
+  std::vector<prometheus::MetricFamily> Collect() const;
 
  private:
-  prometheus::Registry registry_;
-  prometheus::Family<prometheus::Counter>& total_;
-  prometheus::Histogram& seconds_;
+  CounterSeries reconciles_{MetricId::kReconciles};
+  HistogramSeries reconcile_duration_{MetricId::kReconcileDuration};
+  CounterSeries leader_transitions_{MetricId::kLeaderTransitions};
+  HistogramSeries queue_duration_{MetricId::kQueueDuration};
+  HistogramSeries work_duration_{MetricId::kQueueWorkDuration};
+  CounterSeries rounds_opened_{MetricId::kRoundsOpened};
+  CounterSeries recoveries_{MetricId::kRecoveries};
+  HistogramSeries recovery_duration_{MetricId::kRecoveryDuration};
+  CounterSeries status_writes_{MetricId::kStatusWrites};
+  CounterSeries requests_{MetricId::kApiRequests};
+  HistogramSeries request_duration_{MetricId::kApiRequestDuration};
+  HistogramSeries throttle_duration_{MetricId::kApiThrottleDuration};
+  CounterSeries lists_{MetricId::kWatchLists};
+  CounterSeries watches_opened_{MetricId::kWatchesOpened};
+  CounterSeries watches_ended_{MetricId::kWatchesEnded};
 };
-
-// One family of gauges or counters read at scrape time.
-//
-//   FamilyBuilder jobs("muster_jobs", "Jobs by state.", prometheus::MetricType::Gauge);
-//   jobs.Add(3, {{"state", "Training"}});
-class FamilyBuilder {
- public:
-  FamilyBuilder(std::string name, std::string help, prometheus::MetricType type);
-  FamilyBuilder& Add(double value,
-                     const std::vector<std::pair<std::string, std::string>>& labels = {});
-  prometheus::MetricFamily Take() { return std::move(family_); }
-
- private:
-  prometheus::MetricFamily family_;
-};
-
-// The text format 0.0.4.
-std::string ToText(const std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace muster::control
 

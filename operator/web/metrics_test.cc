@@ -1,7 +1,18 @@
 #include "operator/web/metrics.h"
 
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/web/exposition.h"
+#include "operator/web/live_metrics.h"
+#include "operator/web/metric_catalog.h"
+#include "operator/web/test_deps.h"
 
 namespace muster::control {
 namespace {
@@ -9,30 +20,114 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(Metrics, CountersAndLiveFiguresAreInTheText) {
-  Metrics metrics;
-  metrics.CountReconcile(ReconcileResult::kSuccess, absl::Milliseconds(2));
-  metrics.CountReconcile(ReconcileResult::kError, absl::Milliseconds(2));
-  metrics.CountRound("RankFailed");
-  LiveFigures figures;
-  figures.agents_attached = 2;
-  figures.jobs = {{"default", "gpt", "Training", 41, 2.5, 1000, 3, 2}};
-  const std::string text = metrics.Text(figures);
-  EXPECT_THAT(text, HasSubstr("muster_reconcile_total{result=\"success\"} 1"));
-  EXPECT_THAT(text, HasSubstr("muster_reconcile_total{result=\"error\"} 1"));
-  EXPECT_THAT(text, HasSubstr("muster_reconcile_seconds_count 2"));
-  EXPECT_THAT(text, HasSubstr("muster_rounds_total{reason=\"RankFailed\"} 1"));
-  EXPECT_THAT(text, HasSubstr("muster_agents_attached 2"));
-  EXPECT_THAT(text, HasSubstr("muster_jobs{state=\"Training\"} 1"));
-  EXPECT_THAT(text, HasSubstr("muster_job_step{job=\"gpt\",namespace=\"default\"} 41"));
+// "| `name` | type | `label`, `label` | meaning |", as docs/metrics.md has it.
+std::string Row(const MetricSpec& spec) {
+  std::vector<std::string> labels;
+  for (const std::string& label : spec.labels) labels.push_back(absl::StrCat("`", label, "`"));
+  return absl::StrCat("| `", spec.name, "` | ", TypeName(spec.type), " | ",
+                      absl::StrJoin(labels, ", "), " | ", spec.help, " |");
 }
 
-TEST(Metrics, AJobThatIsGoneLeavesNoSeries) {
-  Metrics metrics;
-  LiveFigures figures;
-  figures.jobs = {{"default", "gpt", "Training", 41, 2.5, 1000, 3, 2}};
-  metrics.Text(figures);
-  EXPECT_THAT(metrics.Text({}), Not(HasSubstr("gpt")));
+std::vector<std::string> Catalog() {
+  std::vector<std::string> rows;
+  for (int id = 0; id < static_cast<int>(MetricId::kCount); ++id) {
+    rows.push_back(Row(SpecOf(static_cast<MetricId>(id))));
+  }
+  return rows;
+}
+
+// Everything that is counted, counted once.
+void Exercise(Metrics& metrics) {
+  metrics.RoundOpened("FirstRound");
+  metrics.RoundBroke("RankFailed");
+  metrics.Recovered("RankFailed", absl::Seconds(1.2));
+  metrics.StatusWritten(/*progress_only=*/true);
+  metrics.Throttled(absl::Milliseconds(3));
+  metrics.WatchEnded("pods", "Expired");
+  metrics.LeaderChanged();
+}
+
+TEST(MetricsTest, TheDocumentListsExactlyWhatIsExported) {
+  std::vector<std::string> documented;
+  std::ifstream in("docs/metrics.md");
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.substr(0, 3) == "| `") documented.push_back(line);
+  }
+  EXPECT_THAT(documented, testing::UnorderedElementsAreArray(Catalog()));
+}
+
+TEST(MetricsTest, EveryMetricOfTheCatalogueIsOnThePageOnceAndNoOther) {
+  PageWorld world;
+  world.AddJob("gpt");
+  world.Settle();
+  EXPECT_TRUE(world.trouble.ok()) << world.trouble;
+  Exercise(world.metrics);
+  std::vector<std::string> exported;
+  for (const prometheus::MetricFamily& family : CollectMetrics(world.Deps())) {
+    MetricSpec spec{family.name, family.type, {}, family.help};
+    // Only jobs that train have these.
+    const bool of_jobs = family.name.find("muster_job_") == 0;
+    EXPECT_EQ(family.metric.empty(), of_jobs) << family.name;
+    for (const auto& metric : family.metric) {
+      spec.labels.clear();
+      for (const auto& label : metric.label) spec.labels.push_back(label.name);
+    }
+    if (of_jobs) spec.labels = {"job"};
+    exported.push_back(Row(spec));
+  }
+  EXPECT_THAT(exported, testing::UnorderedElementsAreArray(Catalog()));
+}
+
+TEST(MetricsTest, NamesFollowThePrometheusConventions) {
+  for (int id = 0; id < static_cast<int>(MetricId::kCount); ++id) {
+    const MetricSpec& spec = SpecOf(static_cast<MetricId>(id));
+    const bool total = spec.name.size() > 6 && spec.name.substr(spec.name.size() - 6) == "_total";
+    EXPECT_EQ(spec.type == prometheus::MetricType::Counter, total) << spec.name;
+    EXPECT_EQ(spec.type == prometheus::MetricType::Histogram, !spec.buckets.empty()) << spec.name;
+    EXPECT_TRUE(std::is_sorted(spec.buckets.begin(), spec.buckets.end())) << spec.name;
+    for (const char* unit : {"milli", "micro", "_ms", "_mb", "minutes"}) {
+      EXPECT_THAT(spec.name, Not(HasSubstr(unit)));
+    }
+    EXPECT_EQ(spec.help.back(), '.') << spec.name;
+  }
+}
+
+TEST(MetricsTest, FiguresOfTheWorldAreOnThePage) {
+  PageWorld world;
+  world.AddJob("gpt");
+  world.Settle();
+  Exercise(world.metrics);
+  world.leader.leading = false;
+  const std::string text = ToText(CollectMetrics(world.Deps()));
+  EXPECT_THAT(text, HasSubstr("muster_reconcile_total{result=\"success\"} "));
+  EXPECT_THAT(text, HasSubstr("muster_cache_objects{resource=\"trainingjobs\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("muster_jobs{state=\"Training\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("muster_leader 0\n"));
+  EXPECT_THAT(text, HasSubstr("muster_agents_refused_total{reason=\"Replaced\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("muster_watch_lists_total{resource=\"trainingjobs\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("muster_recovery_duration_seconds_sum{class=\"RankFailed\"} 1.2\n"));
+  EXPECT_THAT(text, HasSubstr("muster_status_writes_total{kind=\"progress\"} 1\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("muster_api_requests_total{verb=\"list\",resource=\"pods\",code=\"200\"} 1\n"));
+}
+
+TEST(MetricsTest, SeriesStayBoundedWithManyJobs) {
+  PageWorld world;
+  for (int i = 0; i < 150; ++i) world.AddJob(absl::StrCat("job-", i));
+  world.Settle();
+  v1alpha1::StepReports reports;
+  reports.add_steps()->mutable_version()->set_step(1);
+  for (const auto& job : world.jobs.List()) world.progress.RecordSteps(job->uid, reports);
+  size_t with_job = 0;
+  double left_out = 0;
+  for (const auto& family : CollectMetrics(world.Deps())) {
+    if (family.name == "muster_job_step") with_job = family.metric.size();
+    if (family.name == "muster_jobs_without_series") left_out = family.metric.front().gauge.value;
+  }
+  EXPECT_EQ(with_job, kMaxJobSeries);
+  EXPECT_EQ(left_out, 50);
 }
 
 }  // namespace

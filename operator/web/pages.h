@@ -12,7 +12,8 @@
 // What each page of the HTTP API says, without HTTP. Thread-safe.
 namespace muster::control {
 
-std::string MetricsPage(const WebDeps& deps);
+// In the Prometheus text format, or OpenMetrics.
+std::string MetricsPage(const WebDeps& deps, bool open_metrics);
 
 // {"items": [{"namespace", "name", "uid", "state", "workers", "progress", ...}]}
 Json JobList(const WebDeps& deps);
@@ -26,9 +27,6 @@ struct JobQuery {
 // {"metadata", "spec", "status", "round", "agents", "pods", "progress", "steps"}; kNotFound.
 absl::StatusOr<Json> JobPage(const WebDeps& deps, const kube::ObjectKey& key,
                              const JobQuery& query);
-
-// What every job, queue and stream is doing, for people who debug the operator.
-Json DebugPage(const WebDeps& deps);
 
 }  // namespace muster::control
 

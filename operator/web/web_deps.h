@@ -1,7 +1,10 @@
 #ifndef MUSTER_OPERATOR_WEB_WEB_DEPS_H_
 #define MUSTER_OPERATOR_WEB_WEB_DEPS_H_
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
@@ -13,7 +16,17 @@
 
 namespace muster::control {
 
-// What the pages show. All of it thread-safe, and all of it must outlive the server.
+// What the pages say about the election.
+struct LeaderView {
+  bool leading = true;
+  std::string identity;  // of this replica
+  std::string holder;    // of the lease, as last seen; empty without an election
+  int64_t lease_term = 0;
+  std::string lost;  // why the lease was lost; empty: it was not
+};
+
+// What the pages show. All of it thread-safe, and all of it must outlive the server. Functions from
+// `ready` on may be null.
 struct WebDeps {
   kube::Api& api;
   const JobCache& jobs;
@@ -23,8 +36,11 @@ struct WebDeps {
   const Controller& controller;
   const Scheduler& scheduler;
   const WorkQueue& queue;
-  const ReconcileMetrics& reconciles;
-  std::function<bool()> ready;  // the caches have synced
+  const Metrics& metrics;
+  std::function<bool()> ready;         // the caches have synced
+  std::function<LeaderView()> leader;  // null: the only replica, leading
+  // Refused agents by reason, a closed list.
+  std::function<std::map<std::string, int64_t>()> refusals;
 };
 
 }  // namespace muster::control

@@ -8,10 +8,14 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "httplib.h"
+#include "operator/web/debug_page.h"
+#include "operator/web/exposition.h"
+#include "operator/web/health.h"
 #include "operator/web/job_actions.h"
 #include "operator/web/pages.h"
 
@@ -19,11 +23,17 @@ namespace muster::control {
 namespace {
 
 constexpr char kJsonType[] = "application/json";
-constexpr char kTextType[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr char kPlainType[] = "text/plain; charset=utf-8";
 constexpr char kJobPath[] = R"(/api/v1/jobs/([^/]+)/([^/]+))";
 constexpr size_t kMaxBody = size_t{64} << 10;
 constexpr size_t kMaxSteps = 4096;
-constexpr int kThreads = 4;
+// Each open connection holds a thread: kept-alive ones are few and short, so that a scraper is
+// answered beside slow clients.
+constexpr int kThreads = 8;
+constexpr int kKeptAliveRequests = 100;
+constexpr int kKeptAliveSeconds = 2;
+constexpr int kReadSeconds = 5;
+constexpr int kWriteSeconds = 5;
 
 int HttpCode(const absl::Status& status) {
   switch (status.code()) {
@@ -78,6 +88,27 @@ absl::StatusOr<Json> GetJob(const WebDeps& deps, const httplib::Request& request
   return JobPage(deps, KeyIn(request), query);
 }
 
+absl::StatusOr<Json> GetDebug(const WebDeps& deps, const httplib::Request& request) {
+  DebugQuery query;
+  if (absl::Status status = ReadNumber(request, "limit", 1, query.limit); !status.ok()) {
+    return status;
+  }
+  query.job = request.get_param_value("job");
+  query.after = request.get_param_value("after");
+  return DebugPage(deps, query);
+}
+
+void AddHealth(httplib::Server& server, const std::string& path, const WebDeps& deps,
+               std::vector<HealthCheck> (*checks)(const WebDeps&)) {
+  server.Get(path,
+             [&deps, path, checks](const httplib::Request& request, httplib::Response& response) {
+               const HealthPage page =
+                   RenderHealth(path.substr(1), checks(deps), request.has_param("verbose"));
+               response.status = page.healthy ? 200 : 503;
+               response.set_content(page.text, kPlainType);
+             });
+}
+
 // A page of another site must not command this server through its reader's browser.
 bool IsForeign(const httplib::Request& request) {
   if (!request.has_header("Origin")) return false;
@@ -95,19 +126,15 @@ absl::StatusOr<Json> PostJob(const WebDeps& deps, const httplib::Request& reques
 }
 
 void AddRoutes(httplib::Server& server, const WebDeps& deps) {
-  server.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
-    response.set_content("ok\n", kTextType);
+  AddHealth(server, "/healthz", deps, LivenessChecks);
+  AddHealth(server, "/livez", deps, LivenessChecks);
+  AddHealth(server, "/readyz", deps, ReadinessChecks);
+  server.Get("/metrics", [&deps](const httplib::Request& request, httplib::Response& response) {
+    const bool open = WantsOpenMetrics(request.get_header_value("Accept"));
+    response.set_content(MetricsPage(deps, open), open ? kOpenMetricsFormat : kTextFormat);
   });
-  server.Get("/readyz", [&deps](const httplib::Request&, httplib::Response& response) {
-    const bool ready = deps.ready();
-    response.status = ready ? 200 : 503;
-    response.set_content(ready ? "ok\n" : "the caches have not synced\n", kTextType);
-  });
-  server.Get("/metrics", [&deps](const httplib::Request&, httplib::Response& response) {
-    response.set_content(MetricsPage(deps), kTextType);
-  });
-  server.Get("/debug/state", [&deps](const httplib::Request&, httplib::Response& response) {
-    Reply(DebugPage(deps), response);
+  server.Get("/debug/state", [&deps](const httplib::Request& request, httplib::Response& response) {
+    Reply(GetDebug(deps, request), response);
   });
   server.Get("/api/v1/jobs", [&deps](const httplib::Request&, httplib::Response& response) {
     Reply(JobList(deps), response);
@@ -149,8 +176,10 @@ const char* ReasonOf(int code) {
 
 void Configure(httplib::Server& server) {
   server.set_payload_max_length(kMaxBody);
-  server.set_read_timeout(5);
-  server.set_write_timeout(5);
+  server.set_read_timeout(kReadSeconds);
+  server.set_write_timeout(kWriteSeconds);
+  server.set_keep_alive_max_count(kKeptAliveRequests);
+  server.set_keep_alive_timeout(kKeptAliveSeconds);
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   // The library's default shares the port with whoever has it.
   server.set_socket_options([](socket_t fd) {

@@ -12,7 +12,9 @@ namespace muster::control {
 
 // The operator's HTTP server:
 //
-//   GET  /metrics /healthz /readyz /debug/state
+//   GET  /metrics                         OpenMetrics or the Prometheus text format, by Accept
+//   GET  /healthz /livez /readyz[?verbose]
+//   GET  /debug/state[?job=<namespace>/<name>][?after=KEY&limit=N]
 //   GET  /api/v1/jobs
 //   GET  /api/v1/jobs/<namespace>/<name>[?since=STEP&limit=N&curve=1]
 //   POST /api/v1/jobs/<namespace>/<name>/{stop,resume,save}

@@ -1,0 +1,26 @@
+#ifndef MUSTER_OPERATOR_WEB_ENCODE_H_
+#define MUSTER_OPERATOR_WEB_ENCODE_H_
+
+#include "base/json.h"
+#include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/progress_board.h"
+#include "operator/runtime/decision_log.h"
+#include "operator/runtime/object_records.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+
+// The pages' values as JSON. Pure.
+namespace muster::control {
+
+// JSON has no infinities; null says the same.
+Json FiniteNumber(double value);
+
+Json ToJson(const v1alpha1::StepReport& step);
+Json ToJson(const v1alpha1::CheckpointReport& report);
+Json ToJson(const ProgressSnapshot& snapshot);
+Json ToJson(const AgentState& agent);
+Json ToJson(const JobDebug& debug);
+Json ToJson(const PodRecord& pod);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_WEB_ENCODE_H_

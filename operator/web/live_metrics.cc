@@ -1,0 +1,113 @@
+#include "operator/web/live_metrics.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/version.h"
+#include "operator/core/conditions.h"
+#include "operator/web/process_figures.h"
+
+namespace muster::control {
+namespace {
+
+using Families = std::vector<prometheus::MetricFamily>;
+
+void AddOne(MetricId id, double value, Families& out) {
+  out.push_back(FamilyBuilder(id).Add(value).Take());
+}
+
+void AddQueue(const WebDeps& deps, Families& out) {
+  const WorkQueue::Stats stats = deps.queue.stats();
+  out.push_back(FamilyBuilder(MetricId::kQueueDepth)
+                    .Add(static_cast<double>(stats.waiting), {"waiting"})
+                    .Add(static_cast<double>(stats.delayed), {"delayed"})
+                    .Add(static_cast<double>(stats.in_progress), {"in_progress"})
+                    .Take());
+  AddOne(MetricId::kQueueAdds, static_cast<double>(stats.adds), out);
+  AddOne(MetricId::kQueueRetries, static_cast<double>(stats.retries), out);
+  AddOne(MetricId::kQueueLongestRunning, absl::ToDoubleSeconds(stats.longest_running), out);
+  AddOne(MetricId::kReconcilesActive, static_cast<double>(stats.in_progress), out);
+}
+
+void AddCaches(const WebDeps& deps, Families& out) {
+  out.push_back(FamilyBuilder(MetricId::kCacheObjects)
+                    .Add(static_cast<double>(deps.jobs.size()), {"trainingjobs"})
+                    .Add(static_cast<double>(deps.pods.size()), {"pods"})
+                    .Take());
+  out.push_back(FamilyBuilder(MetricId::kCacheParseErrors)
+                    .Add(static_cast<double>(deps.jobs.parse_errors()), {"trainingjobs"})
+                    .Add(static_cast<double>(deps.pods.parse_errors()), {"pods"})
+                    .Take());
+}
+
+void AddControl(const WebDeps& deps, Families& out) {
+  const LeaderView leader = deps.leader ? deps.leader() : LeaderView{};
+  AddOne(MetricId::kLeader, leader.leading ? 1 : 0, out);
+  AddOne(MetricId::kAgentsAttached, deps.registry.attached(), out);
+  FamilyBuilder refused(MetricId::kAgentsRefused);
+  if (deps.refusals) {
+    for (const auto& [reason, count] : deps.refusals()) {
+      refused.Add(static_cast<double>(count), {reason});
+    }
+  }
+  out.push_back(refused.Take());
+  AddOne(MetricId::kPodsBound, static_cast<double>(deps.scheduler.binds()), out);
+}
+
+void AddJobs(const WebDeps& deps, Families& out) {
+  std::map<std::string, int> states;
+  for (const JobState state : AllJobStates()) states[absl::StrCat(Name(state))] = 0;
+  FamilyBuilder step(MetricId::kJobStep);
+  FamilyBuilder loss(MetricId::kJobLoss);
+  FamilyBuilder speed(MetricId::kJobTokensPerSecond);
+  size_t shown = 0;
+  size_t left_out = 0;
+  for (const JobCache::Object& job : deps.jobs.List()) {
+    const std::string state =
+        job->status.state().empty() ? absl::StrCat(Name(JobState::kPending)) : job->status.state();
+    ++states[state];
+    if (IsFinished(job->status)) continue;
+    if (shown >= kMaxJobSeries) {
+      ++left_out;
+      continue;
+    }
+    const ProgressSnapshot snapshot = deps.progress.Snapshot(job->uid);
+    if (!snapshot.last_step) continue;
+    ++shown;
+    const LabelValues label = {absl::StrCat(job->ns, "/", job->name)};
+    step.Add(static_cast<double>(snapshot.last_step->version().step()), label);
+    loss.Add(snapshot.last_step->loss(), label);
+    speed.Add(snapshot.tokens_per_second, label);
+  }
+  FamilyBuilder jobs(MetricId::kJobs);
+  for (const auto& [state, count] : states) jobs.Add(count, {state});
+  for (FamilyBuilder* family : {&jobs, &step, &loss, &speed}) out.push_back(family->Take());
+  AddOne(MetricId::kJobsWithoutSeries, static_cast<double>(left_out), out);
+}
+
+void AddProcess(Families& out) {
+  out.push_back(FamilyBuilder(MetricId::kBuildInfo).Add(1, {kVersion}).Take());
+  const ProcessFigures process = ReadProcessFigures();
+  AddOne(MetricId::kProcessCpu, process.cpu_seconds, out);
+  AddOne(MetricId::kProcessResident, static_cast<double>(process.resident_bytes), out);
+  AddOne(MetricId::kProcessVirtual, static_cast<double>(process.virtual_bytes), out);
+  AddOne(MetricId::kProcessOpenFds, static_cast<double>(process.open_fds), out);
+  AddOne(MetricId::kProcessMaxFds, static_cast<double>(process.max_fds), out);
+  AddOne(MetricId::kProcessStartTime, process.start_time, out);
+  AddOne(MetricId::kProcessThreads, static_cast<double>(process.threads), out);
+}
+
+}  // namespace
+
+std::vector<prometheus::MetricFamily> CollectMetrics(const WebDeps& deps) {
+  Families families = deps.metrics.Collect();
+  AddQueue(deps, families);
+  AddCaches(deps, families);
+  AddControl(deps, families);
+  AddJobs(deps, families);
+  AddProcess(families);
+  return families;
+}
+
+}  // namespace muster::control

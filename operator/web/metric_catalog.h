@@ -1,0 +1,72 @@
+#ifndef MUSTER_OPERATOR_WEB_METRIC_CATALOG_H_
+#define MUSTER_OPERATOR_WEB_METRIC_CATALOG_H_
+
+#include <string>
+#include <vector>
+
+#include "prometheus/metric_type.h"
+
+// Every metric the operator exports: the one list that /metrics, docs/metrics.md and the tests
+// share. Names and labels are an interface: dashboards and alerts rest on them. Units are in the
+// names, base units only; counters end in _total. Label values come from closed lists, or are
+// bounded by the series that hold them.
+namespace muster::control {
+
+enum class MetricId {
+  kQueueDepth,
+  kQueueAdds,
+  kQueueRetries,
+  kQueueDuration,
+  kQueueWorkDuration,
+  kQueueLongestRunning,
+  kReconciles,
+  kReconcileDuration,
+  kReconcilesActive,
+  kApiRequests,
+  kApiRequestDuration,
+  kApiThrottleDuration,
+  kWatchLists,
+  kWatchesOpened,
+  kWatchesEnded,
+  kCacheObjects,
+  kCacheParseErrors,
+  kLeader,
+  kLeaderTransitions,
+  kAgentsAttached,
+  kAgentsRefused,
+  kRoundsOpened,
+  kRecoveries,
+  kRecoveryDuration,
+  kStatusWrites,
+  kPodsBound,
+  kJobs,
+  kJobStep,
+  kJobLoss,
+  kJobTokensPerSecond,
+  kJobsWithoutSeries,
+  kBuildInfo,
+  kProcessCpu,
+  kProcessResident,
+  kProcessVirtual,
+  kProcessOpenFds,
+  kProcessMaxFds,
+  kProcessStartTime,
+  kProcessThreads,
+  kCount,
+};
+
+struct MetricSpec {
+  std::string name;
+  prometheus::MetricType type;
+  std::vector<std::string> labels;
+  std::string help;
+  // Of histograms: upper bounds, rising, without the infinite one.
+  std::vector<double> buckets = {};
+};
+
+const MetricSpec& SpecOf(MetricId id);
+std::string TypeName(prometheus::MetricType type);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_WEB_METRIC_CATALOG_H_

@@ -1,0 +1,99 @@
+#ifndef MUSTER_OPERATOR_WEB_TEST_DEPS_H_
+#define MUSTER_OPERATOR_WEB_TEST_DEPS_H_
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "base/manual_clock.h"
+#include "operator/api/training_job.h"
+#include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/progress_board.h"
+#include "operator/core/options.h"
+#include "operator/kube/memory_api.h"
+#include "operator/kube/reflector.h"
+#include "operator/kube/resource_type.h"
+#include "operator/runtime/controller.h"
+#include "operator/runtime/event_recorder.h"
+#include "operator/runtime/executor.h"
+#include "operator/runtime/object_records.h"
+#include "operator/runtime/pod_builder.h"
+#include "operator/runtime/scheduler.h"
+#include "operator/runtime/work_queue.h"
+#include "operator/web/metrics.h"
+#include "operator/web/web_deps.h"
+
+namespace muster::control {
+
+// A whole operator without threads, for the pages to look at: the embedded API, the caches and the
+// controller, moved by hand.
+class PageWorld {
+ public:
+  PageWorld() { controller.Lead({}); }
+
+  void AddJob(const std::string& name) {
+    Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
+    job["spec"] = {{"workers", {{"count", 2}}},
+                   {"trainer",
+                    {{"model", {{"preset", "gpt2-nano"}}},
+                     {"data", {{"path", "/data/text"}}},
+                     {"train", {{"steps", 10}}}}}};
+    const auto stored = api->Create(kube::kTrainingJobs, job);
+    if (!stored.ok()) trouble = stored.status();
+  }
+  // What the API holds into the caches, then every waiting key once.
+  void Settle() {
+    jobs_reflector.RunOnce(absl::ZeroDuration());
+    pods_reflector.RunOnce(absl::ZeroDuration());
+    for (const auto& job : jobs.List()) queue.Add(job->ns + "/" + job->name);
+    while (const auto key = queue.TryGet()) {
+      const auto result = controller.RunOnce(*key);
+      if (!result.ok()) trouble = result.status();
+      metrics.Observe(result.ok() ? "success" : "error", absl::Milliseconds(1));
+      queue.Done(*key);
+    }
+  }
+  WebDeps Deps() {
+    return {*api,
+            jobs,
+            pods,
+            registry,
+            progress,
+            controller,
+            scheduler,
+            queue,
+            metrics,
+            [this] { return synced; },
+            [this] { return leader; },
+            [] { return std::map<std::string, int64_t>{{"Replaced", 2}}; }};
+  }
+
+  bool synced = true;
+  LeaderView leader;
+  absl::Status trouble;
+
+  ManualClock clock;
+  std::mt19937_64 random{1};
+  std::unique_ptr<kube::MemoryApi> api =
+      *kube::MemoryApi::Open(clock, {.random = [this] { return random(); }});
+  Metrics metrics;
+  kube::ObservedApi observed{*api, clock, metrics, &metrics};
+  WorkQueue queue{clock, WorkQueue::Options(), &metrics};
+  JobCache jobs{ParseTrainingJob};
+  PodCache pods{ParsePodRecord};
+  NodeCache nodes{ParseNodeRecord};
+  ProgressBoard progress;
+  AgentRegistry registry{clock, &progress, [](const std::string&) {}};
+  EventRecorder events{observed, clock, "test"};
+  Scheduler scheduler{observed, jobs, pods, nodes, [](const std::string&) {}};
+  Executor executor{observed, registry, events, PodBuilderOptions{"unix:/nowhere", "image"}};
+  Controller controller{
+      {clock, jobs, pods, registry, progress, executor, events, scheduler, &metrics},
+      DecideOptions{}};
+  kube::Reflector jobs_reflector{observed, kube::kTrainingJobs, {}, jobs, clock};
+  kube::Reflector pods_reflector{observed, kube::kPods, {}, pods, clock};
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_WEB_TEST_DEPS_H_

@@ -51,6 +51,10 @@ struct WatchOptions {
   // Events after this version. Empty or "0": first an Added for everything that exists.
   std::string resource_version;
   bool bookmarks = true;
+  // With no version: a bookmark with the annotation kInitialEventsEnd follows the last of what
+  // exists, so that the watch is a list as well. Needs bookmarks. Invalid where the server has no
+  // such thing.
+  bool send_initial_events = false;
   // The server ends the stream after this (WatchClosed).
   absl::Duration server_timeout = absl::InfiniteDuration();
 };
@@ -62,6 +66,9 @@ struct WatchEvent {
   // leave the selector). For kBookmark only metadata.resourceVersion is set.
   Json object;
 };
+
+// The annotation of the bookmark after the last of what existed (send_initial_events).
+inline constexpr char kInitialEventsEnd[] = "k8s.io/initial-events-end";
 
 // One stream of events. Next is for one thread; Stop for any, and wakes Next.
 class Watcher {

@@ -52,6 +52,26 @@ TEST_P(ConformanceTest, WatchFromNoVersionStartsWithWhatExists) {
   EXPECT_EQ(NextEvent(*watcher), "ADDED c");
 }
 
+TEST_P(ConformanceTest, AWatchMarksTheEndOfWhatExistsWhenAsked) {
+  MadePod("a");
+  MadePod("b");
+  WatchOptions options;
+  options.name_space = name_space();
+  options.send_initial_events = true;
+  absl::StatusOr<std::unique_ptr<Watcher>> watcher = api().Watch(kPods, options);
+  ASSERT_TRUE(watcher.ok()) << watcher.status();
+  EXPECT_EQ(NextEvent(**watcher), "ADDED a");
+  EXPECT_EQ(NextEvent(**watcher), "ADDED b");
+  const auto end = (*watcher)->Next(environment().Patience());
+  ASSERT_TRUE(end.ok() && end->has_value()) << end.status();
+  EXPECT_EQ((*end)->type, WatchEvent::Type::kBookmark);
+  EXPECT_EQ(AnnotationOf((*end)->object, kInitialEventsEnd), "true");
+  const auto resumed = Watching(kPods, ResourceVersionOf((*end)->object));
+  MadePod("c");
+  EXPECT_EQ(NextEvent(**watcher), "ADDED c");
+  EXPECT_EQ(NextEvent(*resumed), "ADDED c");
+}
+
 TEST_P(ConformanceTest, WatchFromAnObjectsVersionSeesOnlyWhatCameAfterIt) {
   const Json a = MadePod("a");
   MadePod("b");

@@ -54,11 +54,14 @@ ObjectList PageOf(const std::map<ObjectKey, SharedJson>& objects, const WatchFil
   Page next = page;
   auto it = page.after.name.empty() ? objects.begin() : objects.upper_bound(page.after);
   for (; it != objects.end(); ++it) {
-    if (!filter.Matches(*it->second)) continue;
+    if (!filter.name_space.empty() && it->first.name_space != filter.name_space) continue;
+    // As the real server, which does not look whether what follows is of the selection: a last page
+    // may be empty.
     if (limit > 0 && static_cast<int64_t>(list.items.size()) == limit) {
       list.continue_token = EncodeToken(next);
       break;
     }
+    if (!filter.Matches(*it->second)) continue;
     list.items.push_back(*it->second);
     next.after = it->first;
   }
@@ -119,6 +122,7 @@ absl::StatusOr<std::unique_ptr<Watcher>> MemoryApi::Watch(const ResourceType& ty
     std::vector<SharedJson> objects;
     for (const auto& [key, object] : table->objects) objects.push_back(object);
     watcher->AddInitial(objects);
+    if (options.send_initial_events && options.bookmarks) watcher->EndInitial();
   } else if (after < table->floor) {
     return ApiError(Reason::kExpired,
                     absl::StrCat("too old resource version: ", after, " (", table->floor, ")"));

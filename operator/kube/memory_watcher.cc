@@ -37,6 +37,19 @@ void MemoryWatcher::AddInitial(const std::vector<SharedJson>& objects) {
   }
 }
 
+void MemoryWatcher::EndInitial() {
+  WatchEvent end = BookmarkAt(cursor_);
+  SetAnnotation(end.object, kInitialEventsEnd, "true");
+  initial_.push_back(std::move(end));
+}
+
+WatchEvent MemoryWatcher::BookmarkAt(uint64_t version) const {
+  const ResourceType& type = table_.resource.type;
+  Json object = {{"apiVersion", type.ApiVersion()}, {"kind", std::string(type.kind)}};
+  SetResourceVersion(object, absl::StrCat(version));
+  return WatchEvent{WatchEvent::Type::kBookmark, std::move(object)};
+}
+
 void MemoryWatcher::Stop() {
   // The lock makes sure that Next is either before its check or already waiting.
   MutexLock lock(api_.mu_);
@@ -90,10 +103,7 @@ std::optional<WatchEvent> MemoryWatcher::Bookmark() {
   if (now < last_bookmark_ + api_.options_.bookmark_interval) return std::nullopt;
   last_bookmark_ = now;
   last_sent_ = cursor_;
-  const ResourceType& type = table_.resource.type;
-  Json object = {{"apiVersion", type.ApiVersion()}, {"kind", std::string(type.kind)}};
-  SetResourceVersion(object, absl::StrCat(cursor_));
-  return WatchEvent{WatchEvent::Type::kBookmark, std::move(object)};
+  return BookmarkAt(cursor_);
 }
 
 absl::StatusOr<std::optional<WatchEvent>> MemoryWatcher::Next(absl::Duration wait) {

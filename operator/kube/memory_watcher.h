@@ -34,6 +34,8 @@ class MemoryWatcher final : public Watcher {
 
   // What exists at the start, for a watch without a version.
   void AddInitial(const std::vector<SharedJson>& objects);
+  // Marks the end of it.
+  void EndInitial();
 
   absl::StatusOr<std::optional<WatchEvent>> Next(absl::Duration wait) override;
   void Stop() override;
@@ -44,6 +46,7 @@ class MemoryWatcher final : public Watcher {
   absl::Status Ended() const;
   std::optional<WatchEvent> Translate(const StoredEvent& event) const;
   std::optional<WatchEvent> Bookmark();
+  WatchEvent BookmarkAt(uint64_t version) const;
 
   MemoryApi& api_;
   StoreTable& table_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -139,12 +138,11 @@ absl::Status ValidateMetaUpdate(const Json& old_object, Json& object) {
     const auto before = old_meta.find(field);
     const auto after = meta.find(field);
     const bool absent = after == meta.end() || after->is_null();
-    if (before == old_meta.end()) {
-      if (!absent) return Invalid(field, DumpJson(*after), "field is immutable");
+    if (before != old_meta.end()) {
+      meta[field] = *before;  // an attempt to change it is no error
+    } else if (absent) {
       meta.erase(field);
-    } else if (absent || std::string_view(field).substr(0, 8) == "deletion") {
-      meta[field] = *before;  // a deletion cannot be taken back, an attempt is no error
-    } else if (*after != *before) {
+    } else {
       return Invalid(field, DumpJson(*after), "field is immutable");
     }
   }

@@ -63,9 +63,6 @@ class RestApi final : public Api {
  private:
   explicit RestApi(std::unique_ptr<RestTransport> transport);
 
-  absl::StatusOr<Json> Write(const char* verb, const char* method, const std::string& target,
-                             const ResourceType& type, const Json& body, const CallOptions& call);
-
   const std::unique_ptr<RestTransport> transport_;
 };
 

@@ -1,0 +1,64 @@
+#ifndef MUSTER_OPERATOR_KUBE_CREDENTIALS_H_
+#define MUSTER_OPERATOR_KUBE_CREDENTIALS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/mutex.h"
+#include "base/process.h"
+#include "operator/kube/exec_credential.h"
+#include "operator/kube/rest_config.h"
+
+namespace muster::kube {
+
+// What a client shows and trusts, at one moment. PEM texts; may be empty.
+struct Credentials {
+  std::string ca;
+  std::string client_certificate;
+  std::string client_key;
+  std::string token;
+  // Raised whenever ca, certificate or key are others: connections made before are outdated.
+  uint64_t tls_generation = 0;
+};
+
+// Keeps a RestConfig's credentials fresh: files are looked at again every ten seconds (a file that
+// is being rotated and cannot be read leaves what was there), a plugin is run again when what it
+// gave expires. Thread-safe; while a plugin runs, other callers wait for it.
+class CredentialSource {
+ public:
+  // `clock` and `files` must outlive it.
+  CredentialSource(RestConfig config, const Clock& clock, Files& files, ProcessLauncher& launcher);
+
+  // An error only when something needed was never there, or the plugin fails.
+  absl::StatusOr<Credentials> Get();
+  // The server did not take them: look everywhere again at the next Get, unless that was done a
+  // moment ago. False when nothing here can change.
+  bool Refuse();
+
+ private:
+  absl::Status Refresh() MUSTER_REQUIRES(mu_);
+  absl::Status RefreshFiles(Credentials& fresh) MUSTER_REQUIRES(mu_);
+  absl::Status RefreshPlugin() MUSTER_REQUIRES(mu_);
+  bool CanChange() const;
+
+  const RestConfig config_;
+  const Clock& clock_;
+  Files& files_;
+  ProcessLauncher& launcher_;
+
+  Mutex mu_;
+  Credentials current_ MUSTER_GUARDED_BY(mu_);
+  ExecCredential plugin_ MUSTER_GUARDED_BY(mu_);
+  bool read_ MUSTER_GUARDED_BY(mu_) = false;
+  absl::Time read_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // Monotonic
+  bool plugin_ran_ MUSTER_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_CREDENTIALS_H_

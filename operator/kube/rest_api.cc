@@ -1,0 +1,235 @@
+#include "operator/kube/rest_api.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "operator/kube/api_error.h"
+#include "operator/kube/rest_paths.h"
+#include "operator/kube/rest_transport.h"
+#include "operator/kube/rest_watch.h"
+
+namespace muster::kube {
+namespace {
+
+absl::StatusOr<Json> ParseAnswer(const RestRequest& request, const std::string& body) {
+  absl::StatusOr<Json> json = ParseJson(body, body.size());
+  if (json.ok() && json->is_object()) return json;
+  const std::string what = absl::StrCat("the answer to ", std::string(request.verb), " of ",
+                                        std::string(request.resource), " is no JSON object");
+  // A write was done, or else the server would have refused it.
+  return ApiError(request.IsWrite() ? Reason::kTimeout : Reason::kInternalError, what);
+}
+
+absl::StatusOr<Json> CallForJson(RestTransport& transport, const RestRequest& request,
+                                 const CallOptions& call) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string body, transport.Call(request, call.timeout));
+  return ParseAnswer(request, body);
+}
+
+absl::StatusOr<Json> CallForObject(RestTransport& transport, const ResourceType& type,
+                                   const RestRequest& request, const CallOptions& call) {
+  MUSTER_ASSIGN_OR_RETURN(Json object, CallForJson(transport, request, call));
+  Normalise(type, object);
+  return object;
+}
+
+// With apiVersion and kind, which callers may leave out.
+std::string BodyOf(const ResourceType& type, const Json& object) {
+  if (!object.is_object() || (object.contains("kind") && object.contains("apiVersion"))) {
+    return DumpJson(object);
+  }
+  Json whole = object;
+  if (!whole.contains("kind")) whole["kind"] = std::string(type.kind);
+  if (!whole.contains("apiVersion")) whole["apiVersion"] = type.ApiVersion();
+  return DumpJson(whole);
+}
+
+std::string_view PropagationWord(Propagation propagation) {
+  switch (propagation) {
+    case Propagation::kDefault:
+      return "";
+    case Propagation::kBackground:
+      return "Background";
+    case Propagation::kForeground:
+      return "Foreground";
+    case Propagation::kOrphan:
+      return "Orphan";
+  }
+  return "";
+}
+
+Json PreconditionsJson(const Preconditions& preconditions) {
+  Json json = Json::object();
+  if (!preconditions.uid.empty()) json["uid"] = preconditions.uid;
+  if (!preconditions.resource_version.empty()) {
+    json["resourceVersion"] = preconditions.resource_version;
+  }
+  return json;
+}
+
+Json DeleteBody(const DeleteOptions& options) {
+  Json body = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
+  if (Json checks = PreconditionsJson(options.preconditions); !checks.empty()) {
+    body["preconditions"] = std::move(checks);
+  }
+  if (options.grace_period_seconds.has_value()) {
+    body["gracePeriodSeconds"] = *options.grace_period_seconds;
+  }
+  if (const auto word = PropagationWord(options.propagation); !word.empty()) {
+    body["propagationPolicy"] = std::string(word);
+  }
+  return body;
+}
+
+}  // namespace
+
+RestApi::RestApi(std::unique_ptr<RestTransport> transport) : transport_(std::move(transport)) {}
+
+RestApi::~RestApi() = default;
+
+absl::StatusOr<std::unique_ptr<RestApi>> RestApi::Create(RestConfig config,
+                                                         RequestObserver* observer) {
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<RestTransport> transport,
+                          RestTransport::Create(std::move(config), observer));
+  return std::unique_ptr<RestApi>(new RestApi(std::move(transport)));
+}
+
+absl::StatusOr<Json> RestApi::Get(const ResourceType& type, const ObjectKey& key,
+                                  const CallOptions& call) {
+  MUSTER_ASSIGN_OR_RETURN(std::string path, ObjectPath(type, key));
+  return CallForObject(*transport_, type,
+                       {.verb = "get", .resource = type.plural, .path = std::move(path)}, call);
+}
+
+absl::StatusOr<ObjectList> RestApi::List(const ResourceType& type, const ListOptions& options,
+                                         const CallOptions& call) {
+  const RestRequest request{
+      .verb = "list",
+      .resource = type.plural,
+      .path = WithQuery(CollectionPath(type, options.name_space), ListQuery(options))};
+  MUSTER_ASSIGN_OR_RETURN(Json json, CallForJson(*transport_, request, call));
+  ObjectList list;
+  list.resource_version = ResourceVersionOf(json);
+  list.continue_token = StringAt(json, {"metadata", "continue"});
+  const auto items = json.find("items");
+  if (items == json.end() || items->is_null()) return list;
+  if (!items->is_array()) {
+    return ApiError(Reason::kInternalError, "the answer to a list has no list of items");
+  }
+  list.items.reserve(items->size());
+  for (Json& item : *items) {
+    Normalise(type, item);
+    list.items.push_back(std::move(item));
+  }
+  return list;
+}
+
+absl::StatusOr<std::unique_ptr<Watcher>> RestApi::Watch(const ResourceType& type,
+                                                        const WatchOptions& options,
+                                                        const CallOptions& call) {
+  return RestWatcher::Open(*transport_, type, CollectionPath(type, options.name_space), options,
+                           call.timeout);
+}
+
+absl::StatusOr<Json> RestApi::Create(const ResourceType& type, const Json& object,
+                                     const CallOptions& call) {
+  MUSTER_ASSIGN_OR_RETURN(std::string path, CreatePath(type, NamespaceOf(object)));
+  return CallForObject(*transport_, type,
+                       {.verb = "create",
+                        .resource = type.plural,
+                        .method = "POST",
+                        .path = std::move(path),
+                        .body = BodyOf(type, object)},
+                       call);
+}
+
+absl::StatusOr<Json> RestApi::CreateSubresource(const ResourceType& type, const ObjectKey& key,
+                                                const std::string& subresource, const Json& object,
+                                                const CallOptions& call) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string path, ObjectPath(type, key));
+  return CallForJson(*transport_,
+                     {.verb = "create",
+                      .resource = type.plural,
+                      .method = "POST",
+                      .path = absl::StrCat(path, "/", subresource),
+                      .body = DumpJson(object)},
+                     call);
+}
+
+absl::StatusOr<Json> RestApi::Update(const ResourceType& type, const Json& object,
+                                     const CallOptions& call) {
+  MUSTER_ASSIGN_OR_RETURN(std::string path, ObjectPath(type, KeyOf(object)));
+  return CallForObject(*transport_, type,
+                       {.verb = "update",
+                        .resource = type.plural,
+                        .method = "PUT",
+                        .path = std::move(path),
+                        .body = BodyOf(type, object)},
+                       call);
+}
+
+absl::StatusOr<Json> RestApi::UpdateStatus(const ResourceType& type, const Json& object,
+                                           const CallOptions& call) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string path, ObjectPath(type, KeyOf(object)));
+  return CallForObject(*transport_, type,
+                       {.verb = "update_status",
+                        .resource = type.plural,
+                        .method = "PUT",
+                        .path = path + "/status",
+                        .body = BodyOf(type, object)},
+                       call);
+}
+
+absl::StatusOr<Json> RestApi::PatchMetadata(const ResourceType& type, const ObjectKey& key,
+                                            const Json& patch, const Preconditions& preconditions,
+                                            const CallOptions& call) {
+  if (!patch.is_object()) return ApiError(Reason::kBadRequest, "a patch must be a JSON object");
+  MUSTER_ASSIGN_OR_RETURN(std::string path, ObjectPath(type, key));
+  Json meta = patch;
+  meta.update(PreconditionsJson(preconditions));
+  return CallForObject(*transport_, type,
+                       {.verb = "patch",
+                        .resource = type.plural,
+                        .method = "PATCH",
+                        .path = std::move(path),
+                        .body = DumpJson({{"metadata", std::move(meta)}}),
+                        .content_type = "application/merge-patch+json"},
+                       call);
+}
+
+absl::Status RestApi::Delete(const ResourceType& type, const ObjectKey& key,
+                             const DeleteOptions& options, const CallOptions& call) {
+  MUSTER_ASSIGN_OR_RETURN(std::string path, ObjectPath(type, key));
+  return transport_
+      ->Call({.verb = "delete",
+              .resource = type.plural,
+              .method = "DELETE",
+              .path = std::move(path),
+              .body = DumpJson(DeleteBody(options))},
+             call.timeout)
+      .status();
+}
+
+absl::Status RestApi::Bind(const Binding& binding, const CallOptions& call) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string path, ObjectPath(kPods, binding.pod));
+  Json meta = PreconditionsJson(binding.preconditions);
+  meta["name"] = binding.pod.name;
+  meta["namespace"] = binding.pod.name_space;
+  if (!binding.annotations.empty()) meta["annotations"] = binding.annotations;
+  const Json target = {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", binding.node}};
+  const Json body = {
+      {"apiVersion", "v1"}, {"kind", "Binding"}, {"metadata", meta}, {"target", target}};
+  return transport_
+      ->Call({.verb = "bind",
+              .resource = kPods.plural,
+              .method = "POST",
+              .path = path + "/binding",
+              .body = DumpJson(body)},
+             call.timeout)
+      .status();
+}
+
+}  // namespace muster::kube

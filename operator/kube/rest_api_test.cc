@@ -1,0 +1,512 @@
+#include "operator/kube/rest_api.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "gtest/gtest.h"
+#include "operator/kube/api_error.h"
+#include "operator/kube/tls_test_server.h"
+
+// RestApi against a server that does what a real one cannot be made to do.
+namespace muster::kube {
+namespace {
+
+constexpr char kPod[] =
+    R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"7"}})";
+const ObjectKey kKey{"ns", "a"};
+
+std::string Event(const std::string& name, int version) {
+  return absl::StrCat(R"({"type":"ADDED","object":{"metadata":{"name":")", name,
+                      R"(","resourceVersion":")", version, R"("}}})", "\n");
+}
+
+std::string StatusBody(int code, const std::string& reason, const std::string& message) {
+  return absl::StrCat(R"({"kind":"Status","code":)", code, R"(,"reason":")", reason,
+                      R"(","message":")", message, R"("})");
+}
+
+class Requests final : public RequestObserver {
+ public:
+  void Finished(std::string_view verb, std::string_view resource, int code,
+                absl::Duration) override {
+    MutexLock lock(mu_);
+    lines_.push_back(absl::StrCat(std::string(verb), " ", std::string(resource), " ", code));
+  }
+  void Throttled(absl::Duration) override { ++throttled_; }
+  std::vector<std::string> lines() {
+    MutexLock lock(mu_);
+    return lines_;
+  }
+  int throttled() const { return throttled_; }
+
+ private:
+  Mutex mu_;
+  std::vector<std::string> lines_ MUSTER_GUARDED_BY(mu_);
+  std::atomic<int> throttled_{0};
+};
+
+class RestApiTest : public testing::Test {
+ protected:
+  using Peer = TlsTestServer::Peer;
+
+  // Starts the server and a client of it.
+  void Start(TlsTestServer::Handler handler) {
+    server_.emplace(certificate_, std::move(handler));
+    config_.server = server_->Url();
+    config_.ca.pem = authority_.certificate;
+    Connect();
+  }
+  void Connect() {
+    auto api = RestApi::Create(config_, &requests_);
+    ASSERT_TRUE(api.ok()) << api.status();
+    api_ = *std::move(api);
+  }
+  absl::Status GetStatus(const CallOptions& call = {}) {
+    return api_->Get(kPods, kKey, call).status();
+  }
+  // Every call answered by one raw text.
+  void StartRaw(const std::string& answer) {
+    Start([answer](const std::string&, Peer& peer) {
+      peer.Write(answer);
+      return false;
+    });
+  }
+
+  const TestCertificate authority_ = MakeTestCertificate(nullptr, "");
+  TestCertificate certificate_ = MakeTestCertificate(&authority_, "IP:127.0.0.1,DNS:api.test");
+  RestConfig config_;
+  Requests requests_;
+  std::optional<TlsTestServer> server_;
+  std::unique_ptr<RestApi> api_;
+};
+
+TEST_F(RestApiTest, OneConnectionServesManyCalls) {
+  Start([](const std::string&, Peer& peer) { return peer.Answer(200, kPod); });
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(GetStatus().ok());
+  EXPECT_EQ(server_->connections(), 1);
+  EXPECT_EQ(requests_.lines(), std::vector<std::string>(10, "get pods 200"));
+}
+
+TEST_F(RestApiTest, ConcurrentCallsShareABoundedNumberOfConnections) {
+  config_.max_connections = 3;
+  Start([](const std::string&, Peer& peer) { return peer.Answer(200, kPod); });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 20; ++j) EXPECT_TRUE(GetStatus({.timeout = absl::Seconds(60)}).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(server_->connections(), 3);
+}
+
+TEST_F(RestApiTest, RequestsSayWhoAndForHowLong) {
+  config_.token = "secret";
+  config_.user_agent = "muster-test/1";
+  std::string seen;
+  Start([&](const std::string& request, Peer& peer) {
+    seen = request;
+    return peer.Answer(200, kPod);
+  });
+  ASSERT_TRUE(api_->PatchMetadata(kPods, kKey, {{"labels", {{"a", "b"}}}}, {"u", "7"}).ok());
+  EXPECT_TRUE(absl::StartsWith(seen, "PATCH /api/v1/namespaces/ns/pods/a?timeout=")) << seen;
+  EXPECT_TRUE(absl::StrContains(seen, "Authorization: Bearer secret\r\n"));
+  EXPECT_TRUE(absl::StrContains(seen, "User-Agent: muster-test/1\r\n"));
+  EXPECT_TRUE(absl::StrContains(seen, "Content-Type: application/merge-patch+json\r\n"));
+  EXPECT_TRUE(
+      absl::EndsWith(seen, R"({"metadata":{"labels":{"a":"b"},"resourceVersion":"7","uid":"u"}})"));
+}
+
+TEST_F(RestApiTest, ANameCannotBecomeAnotherPath) {
+  Start([](const std::string&, Peer& peer) { return peer.Answer(200, kPod); });
+  for (const char* name : {"", ".", "..", "a/b", "a%2fb"}) {
+    EXPECT_EQ(ReasonOf(api_->Delete(kPods, {"ns", name})), Reason::kInvalid) << name;
+  }
+  EXPECT_EQ(server_->connections(), 0);
+}
+
+TEST_F(RestApiTest, TooManyRequestsIsTriedAgainWhenTheServerSaysSo) {
+  std::atomic<int> calls{0};
+  Start([&](const std::string&, Peer& peer) {
+    if (++calls < 3) {
+      return peer.Answer(429, StatusBody(429, "TooManyRequests", "busy"), "Retry-After: 0\r\n");
+    }
+    return peer.Answer(201, kPod);
+  });
+  EXPECT_TRUE(api_->Create(kPods, NewObject(kPods, kKey)).ok());
+  EXPECT_EQ(requests_.lines(),
+            (std::vector<std::string>{"create pods 429", "create pods 429", "create pods 201"}));
+}
+
+TEST_F(RestApiTest, ARetryAfterBeyondTheDeadlineIsTheCallers) {
+  Start([](const std::string&, Peer& peer) {
+    return peer.Answer(429, StatusBody(429, "TooManyRequests", "busy"), "Retry-After: 30\r\n");
+  });
+  const absl::Status status = GetStatus();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RetryAfterOf(status), absl::Seconds(30));
+}
+
+TEST_F(RestApiTest, RefusalsKeepTheServersWords) {
+  Start([](const std::string&, Peer& peer) {
+    return peer.Answer(409, StatusBody(409, "Conflict", "modified"));
+  });
+  const absl::Status status = api_->Update(kPods, NewObject(kPods, kKey)).status();
+  EXPECT_EQ(ReasonOf(status), Reason::kConflict);
+  EXPECT_EQ(status.message(), "modified");
+}
+
+TEST_F(RestApiTest, AnErrorOfAProxyIsNoJson) {
+  StartRaw("HTTP/1.1 502 Bad\r\nContent-Length: 9\r\n\r\n<b>\x01no</b>");
+  EXPECT_EQ(GetStatus().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(GetStatus().message(), "<b> no</b");
+}
+
+TEST_F(RestApiTest, AnAnswerThatIsNoJson) {
+  Start([](const std::string&, Peer& peer) { return peer.Answer(200, "hello"); });
+  EXPECT_EQ(GetStatus().message(), "the answer to get of pods is no JSON object");
+  EXPECT_EQ(GetStatus().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(ReasonOf(api_->Create(kPods, NewObject(kPods, kKey)).status()), Reason::kTimeout);
+}
+
+TEST_F(RestApiTest, HalfAnAnswer) {
+  StartRaw("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"kind\":");
+  EXPECT_EQ(ReasonOf(GetStatus()), Reason::kServiceUnavailable);
+  const absl::Status write = api_->Create(kPods, NewObject(kPods, kKey)).status();
+  EXPECT_EQ(ReasonOf(write), Reason::kTimeout);
+  EXPECT_EQ(write.message(), server_->Url() +
+                                 ": the connection broke before the answer; the write may have "
+                                 "happened");
+}
+
+TEST_F(RestApiTest, GarbageInsteadOfHttp) {
+  StartRaw("\x16\x03garbage\r\n\r\n\r\n");
+  EXPECT_EQ(ReasonOf(GetStatus()), Reason::kServiceUnavailable);
+}
+
+TEST_F(RestApiTest, ASilentServerCostsTheCallsTime) {
+  Start([](const std::string&, Peer& peer) {
+    peer.WaitForClose();
+    return false;
+  });
+  const CallOptions brief{.timeout = absl::Milliseconds(200)};
+  EXPECT_EQ(ReasonOf(GetStatus(brief)), Reason::kTimeout);
+  EXPECT_EQ(ReasonOf(api_->Delete(kPods, kKey, {}, brief)), Reason::kTimeout);
+}
+
+TEST_F(RestApiTest, ATrickleDoesNotStretchTheCallsTime) {
+  Start([](const std::string&, Peer& peer) {
+    peer.Write(TlsTestServer::kChunked);
+    while (peer.Chunk(" ")) {
+    }
+    return false;
+  });
+  EXPECT_EQ(ReasonOf(GetStatus({.timeout = absl::Milliseconds(200)})), Reason::kTimeout);
+}
+
+TEST_F(RestApiTest, AnAnswerLargerThanTheLimitIsRefused) {
+  config_.max_response_bytes = 1'000'000;
+  Start(
+      [](const std::string&, Peer& peer) { return peer.Answer(200, std::string(1'400'000, ' ')); });
+  const absl::Status status = GetStatus();
+  EXPECT_EQ(ReasonOf(status), Reason::kTooLarge);
+  EXPECT_EQ(status.message(), "the server's answer is larger than 1000000 bytes");
+}
+
+TEST_F(RestApiTest, AnObjectOfOnePointFourMegabytes) {
+  const std::string big(1'400'000, 'x');
+  Start([&](const std::string&, Peer& peer) {
+    return peer.Answer(200, absl::StrCat(R"({"metadata":{"name":"a"},"data":")", big, R"("})"));
+  });
+  const auto object = api_->Get(kConfigMaps, kKey);
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ(StringAt(*object, {"data"}).size(), big.size());
+}
+
+TEST_F(RestApiTest, AConnectionThatTheServerClosedIsNotUsedForAWrite) {
+  Start([](const std::string&, Peer& peer) {
+    peer.Answer(200, kPod);
+    return false;  // and closes
+  });
+  for (int i = 0; i < 5; ++i) {
+    const absl::Status status = api_->Create(kPods, NewObject(kPods, kKey)).status();
+    // The close may cross the next write, which is then in doubt, but never lost silently.
+    EXPECT_TRUE(status.ok() || ReasonOf(status) == Reason::kTimeout) << status;
+    EXPECT_TRUE(GetStatus().ok());
+  }
+}
+
+TEST_F(RestApiTest, TheClientsOwnRateLimit) {
+  config_.qps = 50;
+  config_.burst = 2;
+  Start([](const std::string&, Peer& peer) { return peer.Answer(200, kPod); });
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(GetStatus().ok());
+  EXPECT_GE(requests_.throttled(), 1);
+  config_.qps = 0.001;
+  config_.burst = 1;
+  Connect();
+  EXPECT_TRUE(GetStatus().ok());
+  EXPECT_EQ(ReasonOf(GetStatus()), Reason::kTooManyRequests);
+}
+
+TEST_F(RestApiTest, AnUnreachableServer) {
+  Start([](const std::string&, Peer&) { return false; });
+  server_.reset();
+  const absl::Status status = api_->Create(kPods, NewObject(kPods, kKey)).status();
+  EXPECT_EQ(ReasonOf(status), Reason::kServiceUnavailable);  // it was never sent
+  EXPECT_EQ(status.message(), config_.server + ": it cannot be reached");
+}
+
+class RestApiTlsTest : public RestApiTest {
+ protected:
+  void Serve(const TestCertificate& certificate, int max_version = 0) {
+    server_.emplace(
+        certificate, [](const std::string&, Peer& peer) { return peer.Answer(200, kPod); }, "",
+        max_version);
+    config_.server = server_->Url();
+    config_.ca.pem = authority_.certificate;
+    Connect();
+  }
+  std::string Refusal() {
+    const absl::Status status = GetStatus();
+    EXPECT_EQ(ReasonOf(status), Reason::kServiceUnavailable);
+    const std::string message(status.message());
+    const std::string start = server_->Url() + ": ";
+    return message.substr(std::min(start.size(), message.size()));
+  }
+};
+
+TEST_F(RestApiTlsTest, AnUnknownAuthorityIsRefused) {
+  const TestCertificate other = MakeTestCertificate(nullptr, "");
+  Serve(MakeTestCertificate(&other, "IP:127.0.0.1"));
+  EXPECT_EQ(Refusal(), "its certificate is refused: unable to get local issuer certificate");
+}
+
+TEST_F(RestApiTlsTest, TheMachinesRootsDoNotCountBesideANamedAuthority) {
+  const TestCertificate other = MakeTestCertificate(nullptr, "");
+  const std::string path = testing::TempDir() + "/roots.pem";
+  FILE* file = fopen(path.c_str(), "w");
+  fwrite(other.certificate.data(), 1, other.certificate.size(), file);
+  fclose(file);
+  setenv("SSL_CERT_FILE", path.c_str(), 1);
+  Serve(MakeTestCertificate(&other, "IP:127.0.0.1"));
+  EXPECT_EQ(Refusal(), "its certificate is refused: unable to get local issuer certificate");
+  config_.ca.pem = "";  // now they do
+  Connect();
+  EXPECT_TRUE(GetStatus().ok());
+  unsetenv("SSL_CERT_FILE");
+}
+
+TEST_F(RestApiTlsTest, ACertificateForAnotherNameIsRefused) {
+  Serve(MakeTestCertificate(&authority_, "DNS:other.test,IP:10.0.0.1"));
+  EXPECT_EQ(Refusal(), "its certificate is refused: IP address mismatch");
+}
+
+TEST_F(RestApiTlsTest, AnExpiredCertificateIsRefused) {
+  Serve(MakeTestCertificate(&authority_, "IP:127.0.0.1", -absl::Hours(1)));
+  EXPECT_EQ(Refusal(), "its certificate is refused: certificate has expired");
+}
+
+TEST_F(RestApiTlsTest, TheNameToCheckCanBeGiven) {
+  config_.tls_server_name = "api.test";
+  Serve(certificate_);
+  EXPECT_TRUE(GetStatus().ok());
+  config_.tls_server_name = "other.test";
+  Connect();
+  EXPECT_EQ(Refusal(), "its certificate is refused: hostname mismatch");
+}
+
+TEST_F(RestApiTlsTest, OldTlsIsRefused) {
+  Serve(certificate_, TLS1_1_VERSION);
+  EXPECT_EQ(Refusal(), "no TLS connection came about (TLS 1.2 or later is needed)");
+}
+
+TEST_F(RestApiTlsTest, AClientShowsItsCertificate) {
+  const TestCertificate client = MakeTestCertificate(&authority_, "DNS:client");
+  server_.emplace(
+      certificate_, [](const std::string&, Peer& peer) { return peer.Answer(200, kPod); },
+      authority_.certificate);
+  config_.server = server_->Url();
+  config_.ca.pem = authority_.certificate;
+  Connect();
+  EXPECT_FALSE(GetStatus().ok());
+  config_.client_certificate.pem = client.certificate;
+  config_.client_key.pem = client.key;
+  Connect();
+  EXPECT_TRUE(GetStatus().ok());
+  config_.client_key.pem = certificate_.key;
+  EXPECT_EQ(RestApi::Create(config_).status().message(),
+            "the client key does not belong to the client certificate");
+  config_.client_key.pem = "nothing";
+  EXPECT_EQ(RestApi::Create(config_).status().message(),
+            "the client key is no PEM private key without a pass phrase");
+}
+
+class RestWatchTest : public RestApiTest {
+ protected:
+  std::unique_ptr<Watcher> Watch(const WatchOptions& options = {}) {
+    auto watcher = api_->Watch(kPods, options);
+    EXPECT_TRUE(watcher.ok()) << watcher.status();
+    return watcher.ok() ? *std::move(watcher) : nullptr;
+  }
+  // Answers a watch with these chunks and then waits for the client to go, or ends the stream.
+  void StartStream(const std::vector<std::string>& chunks, bool hold) {
+    Start([=](const std::string&, Peer& peer) {
+      peer.Write(TlsTestServer::kChunked);
+      for (const std::string& chunk : chunks) peer.Chunk(chunk);
+      if (hold) peer.WaitForClose();
+      if (!hold) peer.Write("0\r\n\r\n");
+      return false;
+    });
+  }
+};
+
+TEST_F(RestWatchTest, EventsThenTheServersEnd) {
+  StartStream({Event("a", 1) + Event("b", 2)}, /*hold=*/false);
+  const auto watcher = Watch();
+  const auto first = watcher->Next(absl::Seconds(10));
+  ASSERT_TRUE(first.ok() && first->has_value());
+  EXPECT_EQ(NameOf((*first)->object), "a");
+  EXPECT_EQ(StringAt((*first)->object, {"kind"}), "Pod");
+  EXPECT_EQ(NameOf((*watcher->Next(absl::Seconds(10)))->object), "b");
+  EXPECT_EQ(ReasonOf(watcher->Next(absl::Seconds(10)).status()), Reason::kWatchClosed);
+  EXPECT_EQ(ReasonOf(watcher->Next(absl::Seconds(10)).status()), Reason::kWatchClosed);
+}
+
+TEST_F(RestWatchTest, ACutInsideACharacterIsJoined) {
+  const std::string event = Event("\xc3\xa9", 1);
+  const size_t middle = event.find('\xa9');
+  StartStream({event.substr(0, middle), event.substr(middle)}, /*hold=*/true);
+  const auto got = Watch()->Next(absl::Seconds(10));
+  ASSERT_TRUE(got.ok() && got->has_value()) << got.status();
+  EXPECT_EQ(NameOf((*got)->object), "\xc3\xa9");
+}
+
+TEST_F(RestWatchTest, AStreamCutInsideAnEventIsGoneOnWithFromTheLastVersion) {
+  const std::string event = Event("\xc3\xa9", 2);
+  StartStream({Event("a", 1), event.substr(0, event.find('\xa9'))}, /*hold=*/false);
+  const auto watcher = Watch();
+  ASSERT_TRUE(watcher->Next(absl::Seconds(10)).ok());
+  const absl::Status status = watcher->Next(absl::Seconds(10)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.message(), "the watch was cut inside an event");
+}
+
+TEST_F(RestWatchTest, GarbageInAStream) {
+  StartStream({"nonsense\n"}, /*hold=*/true);
+  EXPECT_EQ(Watch()->Next(absl::Seconds(10)).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(RestWatchTest, GoneIsExpiredInTheAnswerAndInTheStream) {
+  Start([](const std::string&, Peer& peer) {
+    return peer.Answer(410, StatusBody(410, "Expired", "too old"));
+  });
+  const absl::Status status = api_->Watch(kPods, {}).status();
+  EXPECT_EQ(ReasonOf(status), Reason::kExpired);
+  EXPECT_EQ(status.message(), "too old");
+  StartStream({R"({"type":"ERROR","object":)" + StatusBody(410, "Gone", "too old") + "}\n"},
+              /*hold=*/true);
+  EXPECT_EQ(ReasonOf(Watch()->Next(absl::Seconds(10)).status()), Reason::kExpired);
+}
+
+TEST_F(RestWatchTest, ASilentWatchEnds) {
+  config_.watch_silence = absl::Milliseconds(200);
+  StartStream({Event("a", 1)}, /*hold=*/true);
+  const auto watcher = Watch();
+  ASSERT_TRUE(watcher->Next(absl::Seconds(10)).ok());
+  const absl::Status status = watcher->Next(absl::Seconds(30)).status();
+  EXPECT_EQ(ReasonOf(status), Reason::kServiceUnavailable);
+  EXPECT_EQ(status.message(), server_->Url() + ": nothing was heard on a watch for 200ms");
+}
+
+TEST_F(RestWatchTest, AServerThatDoesNotAnswerAWatch) {
+  Start([](const std::string&, Peer& peer) {
+    peer.WaitForClose();
+    return false;
+  });
+  EXPECT_EQ(ReasonOf(api_->Watch(kPods, {}, {.timeout = absl::Milliseconds(200)}).status()),
+            Reason::kTimeout);
+}
+
+TEST_F(RestWatchTest, AWaitingWatchIsStoppedFromAnotherThread) {
+  StartStream({}, /*hold=*/true);
+  const auto watcher = Watch();
+  std::thread stopper([&] { watcher->Stop(); });
+  EXPECT_EQ(watcher->Next(absl::InfiniteDuration()).status().code(), absl::StatusCode::kCancelled);
+  stopper.join();
+}
+
+TEST_F(RestWatchTest, ASlowConsumerStopsTheServerNotTheMemory) {
+  config_.watch_buffer_bytes = 64 << 10;
+  std::atomic<int64_t> written{0};
+  std::atomic<bool> stuck{false};
+  const std::string padding(10'000, 'p');
+  constexpr int kEvents = 5000;  // 50 MB: far more than all buffers on the way
+  Start([&](const std::string&, Peer& peer) {
+    peer.Write(TlsTestServer::kChunked);
+    for (int i = 1; i <= kEvents; ++i) {
+      const std::string event =
+          absl::StrCat(R"({"type":"ADDED","object":{"p":")", padding,
+                       R"(","metadata":{"name":"a","resourceVersion":")", i, R"("}}})", "\n");
+      if (!peer.Chunk(event)) break;
+      written += static_cast<int64_t>(event.size());
+    }
+    stuck = true;
+    peer.WaitForClose();
+    return false;
+  });
+  const auto watcher = Watch();
+  // The server gets no further than the buffers while nobody reads: it stands still for a while.
+  Mutex mu;
+  CondVar never;
+  MutexLock lock(mu);
+  int64_t before = -1;
+  while (written != before) {
+    before = written;
+    never.WaitFor(mu, absl::Milliseconds(300));
+  }
+  EXPECT_FALSE(stuck);
+  EXPECT_LT(written, 20'000'000);
+  // And nothing was lost.
+  int last = 0;
+  while (last < kEvents) {
+    const auto event = watcher->Next(absl::Seconds(30));
+    ASSERT_TRUE(event.ok() && event->has_value()) << event.status();
+    last = std::stoi(ResourceVersionOf((*event)->object));
+  }
+}
+
+TEST_F(RestWatchTest, ARotatedTokenIsUsedAfterARefusal) {
+  const std::string path = testing::TempDir() + "/token";
+  const auto write = [&](const std::string& token) {
+    FILE* file = fopen(path.c_str(), "w");
+    fwrite(token.data(), 1, token.size(), file);
+    fclose(file);
+  };
+  write("old");
+  config_.token_file = path;
+  Start([](const std::string& request, Peer& peer) {
+    if (absl::StrContains(request, "Bearer new")) return peer.Answer(200, kPod);
+    return peer.Answer(401, StatusBody(401, "Unauthorized", "expired"));
+  });
+  EXPECT_EQ(GetStatus().code(), absl::StatusCode::kUnauthenticated);
+  write("new");
+  // It is looked for again at most once a second.
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  absl::Status status = GetStatus();
+  while (!status.ok() && absl::Now() < deadline) status = GetStatus();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+}  // namespace
+}  // namespace muster::kube

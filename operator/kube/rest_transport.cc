@@ -1,0 +1,221 @@
+#include "operator/kube/rest_transport.h"
+
+#include <algorithm>
+#include <csignal>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/process.h"
+#include "base/status_macros.h"
+#include "operator/kube/api_error.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/rest_paths.h"
+#include "operator/kube/tls_client.h"
+
+namespace muster::kube {
+namespace {
+
+constexpr size_t kMaxQuoted = 200;
+
+absl::Duration RetryAfter(const std::string& header) {
+  int64_t seconds = 0;
+  if (!absl::SimpleAtoi(header, &seconds) || seconds < 0) return absl::Seconds(1);
+  return absl::Seconds(std::min<int64_t>(seconds, 3600));
+}
+
+std::string Quoted(const std::string& body) {
+  std::string text = body.substr(0, kMaxQuoted);
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = ' ';
+  }
+  return text;
+}
+
+// The server names the field that a precondition failed on, in a refusal of another kind.
+bool IsUidMismatch(const Json& status) {
+  const Json* causes = Find(status, {"details", "causes"});
+  if (causes == nullptr || !causes->is_array()) return false;
+  return std::any_of(causes->begin(), causes->end(), [](const Json& cause) {
+    return StringAt(cause, {"field"}) == "metadata.uid";
+  });
+}
+
+}  // namespace
+
+absl::Status RefusalOf(int code, const std::string& body, const std::string& retry_after) {
+  const absl::StatusOr<Json> json = ParseJson(body);
+  const bool status = json.ok() && StringAt(*json, {"kind"}) == "Status";
+  std::string message = status ? StringAt(*json, {"message"}) : Quoted(body);
+  if (message.empty()) message = absl::StrCat("the server answered ", code);
+  const std::string word = status ? StringAt(*json, {"reason"}) : "";
+  if (code >= 200 && code < 400) {
+    return ApiError(Reason::kServiceUnavailable, absl::StrCat("the server answered ", code,
+                                                              ", which is no API server's answer"));
+  }
+  Reason reason = ReasonFromKubernetes(word, code);
+  if (status && reason == Reason::kInvalid && IsUidMismatch(*json)) reason = Reason::kConflict;
+  if (reason == Reason::kTooManyRequests) return TooManyRequests(message, RetryAfter(retry_after));
+  return ApiError(reason, message);
+}
+
+RestTransport::RestTransport(RestConfig config, ServerUrl server, RequestObserver* observer)
+    : config_(std::move(config)),
+      server_(std::move(server)),
+      observer_(observer),
+      credentials_(config_, clock_, FileSystem(), ProcessLauncher::Real()),
+      limiter_(config_.qps, config_.burst),
+      pool_(std::max(1, config_.max_connections), clock_) {}
+
+absl::StatusOr<std::unique_ptr<RestTransport>> RestTransport::Create(RestConfig config,
+                                                                     RequestObserver* observer) {
+  MUSTER_ASSIGN_OR_RETURN(ServerUrl server, ParseServerUrl(config.server));
+  // OpenSSL writes to sockets that the server may have closed.
+  static std::once_flag once;
+  std::call_once(once, [] { std::signal(SIGPIPE, SIG_IGN); });
+  std::unique_ptr<RestTransport> transport(
+      new RestTransport(std::move(config), std::move(server), observer));
+  if (transport->config_.exec.has_value()) return transport;
+  MUSTER_ASSIGN_OR_RETURN(const Credentials credentials, transport->credentials_.Get());
+  MUSTER_RETURN_IF_ERROR(
+      MakeTlsClient(transport->server_, transport->config_.tls_server_name, credentials).status());
+  return transport;
+}
+
+void RestTransport::Observe(const RestRequest& request, int code, absl::Duration latency) const {
+  if (observer_ != nullptr) observer_->Finished(request.verb, request.resource, code, latency);
+}
+
+absl::Status RestTransport::Throttle(absl::Time deadline) {
+  const absl::Time now = clock_.Monotonic();
+  const absl::Duration wait = limiter_.Take(now, deadline - now);
+  if (wait <= absl::ZeroDuration()) return absl::OkStatus();
+  if (now + wait > deadline) {
+    return TooManyRequests("not sent: this client's own rate limit leaves no time for the call",
+                           wait);
+  }
+  if (observer_ != nullptr) observer_->Throttled(wait);
+  absl::SleepFor(wait);
+  return absl::OkStatus();
+}
+
+void RestTransport::SetHeaders(httplib::Request& request, const Credentials& credentials) const {
+  request.set_header("Accept", "application/json");
+  request.set_header("User-Agent", config_.user_agent);
+  if (!credentials.token.empty()) {
+    request.set_header("Authorization", "Bearer " + credentials.token);
+  }
+}
+
+absl::StatusOr<std::string> RestTransport::Call(const RestRequest& request,
+                                                absl::Duration timeout) {
+  const absl::Time deadline = clock_.Monotonic() + timeout;
+  bool refreshed = false;
+  bool redialled = false;
+  while (true) {
+    if (clock_.Monotonic() >= deadline) {
+      return ApiError(Reason::kTimeout, "the call's time ran out before it was made");
+    }
+    MUSTER_RETURN_IF_ERROR(Throttle(deadline));
+    MUSTER_ASSIGN_OR_RETURN(Answer answer, Attempt(request, deadline));
+    if (answer.stale && !redialled) {
+      redialled = true;
+      continue;
+    }
+    if (answer.code >= 200 && answer.code < 300) return std::move(answer.body);
+    absl::Status refusal = RefusalOf(answer.code, answer.body, answer.retry_after);
+    if (answer.code == 401 && !refreshed && credentials_.Refuse()) {
+      refreshed = true;
+      continue;
+    }
+    const std::optional<absl::Duration> wait = RetryAfterOf(refusal);
+    if (!wait.has_value() || clock_.Monotonic() + *wait >= deadline) return refusal;
+    absl::SleepFor(*wait);
+  }
+}
+
+absl::StatusOr<RestTransport::Answer> RestTransport::Attempt(const RestRequest& request,
+                                                             absl::Time deadline) {
+  MUSTER_ASSIGN_OR_RETURN(const Credentials credentials, credentials_.Get());
+  const auto make = [&] { return MakeTlsClient(server_, config_.tls_server_name, credentials); };
+  MUSTER_ASSIGN_OR_RETURN(Connection connection,
+                          pool_.Take(credentials.tls_generation, deadline, make));
+  bool healthy = false;
+  const absl::Time start = clock_.Monotonic();
+  absl::StatusOr<Answer> answer = Exchange(request, credentials, connection, deadline, healthy);
+  Observe(request, answer.ok() ? answer->code : 0, clock_.Monotonic() - start);
+  pool_.Return(std::move(connection), healthy);
+  return answer;
+}
+
+absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest& request,
+                                                              const Credentials& credentials,
+                                                              Connection& connection,
+                                                              absl::Time deadline, bool& healthy) {
+  const absl::Duration left =
+      std::max(deadline - clock_.Monotonic(), absl::Duration(absl::Milliseconds(1)));
+  httplib::SSLClient& client = *connection.client;
+  SetTimeouts(client, std::min(config_.connect_timeout, left), left);
+  httplib::Request sent;
+  sent.method = request.method;
+  sent.path = server_.prefix + request.path;
+  sent.path += sent.path.find('?') == std::string::npos ? '?' : '&';
+  absl::StrAppend(&sent.path, "timeout=", GoDuration(left));
+  SetHeaders(sent, credentials);
+  if (request.IsWrite()) sent.set_header("Content-Type", request.content_type);
+  sent.body = request.body;
+  Answer answer;
+  bool too_large = false;
+  sent.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
+    too_large = answer.body.size() + size > config_.max_response_bytes;
+    if (too_large || clock_.Monotonic() > deadline) return false;
+    answer.body.append(data, size);
+    return true;
+  };
+  httplib::Response response;
+  httplib::Error error = httplib::Error::Success;
+  healthy = client.send(sent, response, error);
+  answer.code = response.status;
+  answer.retry_after = response.get_header_value("Retry-After");
+  if (healthy) return answer;
+  if (too_large) {
+    return ApiError(Reason::kTooLarge, absl::StrCat("the server's answer is larger than ",
+                                                    config_.max_response_bytes, " bytes"));
+  }
+  answer.stale = connection.reused && !request.IsWrite() && response.status < 0 &&
+                 clock_.Monotonic() < deadline;
+  if (answer.stale) return answer;
+  return Broken(request, client, error, deadline);
+}
+
+absl::Status RestTransport::ConnectError(const httplib::SSLClient& client,
+                                         httplib::Error error) const {
+  const std::string why = ConnectFailure(client, error);
+  if (why.empty()) return absl::OkStatus();
+  return ApiError(Reason::kServiceUnavailable, absl::StrCat(config_.server, ": ", why));
+}
+
+absl::Status RestTransport::Broken(const RestRequest& request, const httplib::SSLClient& client,
+                                   httplib::Error error, absl::Time deadline) const {
+  MUSTER_RETURN_IF_ERROR(ConnectError(client, error));
+  if (clock_.Monotonic() >= deadline) {
+    return ApiError(Reason::kTimeout, absl::StrCat(config_.server, ": it did not answer in time"));
+  }
+  const std::string what = absl::StrCat(config_.server, ": the connection broke before the answer");
+  if (!request.IsWrite()) return ApiError(Reason::kServiceUnavailable, what);
+  return ApiError(Reason::kTimeout, what + "; the write may have happened");
+}
+
+absl::StatusOr<std::unique_ptr<httplib::SSLClient>> RestTransport::Dial(httplib::Request& request,
+                                                                        absl::Time deadline) {
+  MUSTER_RETURN_IF_ERROR(Throttle(deadline));
+  MUSTER_ASSIGN_OR_RETURN(const Credentials credentials, credentials_.Get());
+  SetHeaders(request, credentials);
+  return MakeTlsClient(server_, config_.tls_server_name, credentials);
+}
+
+}  // namespace muster::kube

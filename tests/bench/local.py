@@ -31,6 +31,19 @@ def environment():
     return dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", MUSTER_LOG_LEVEL="INFO")
 
 
+def wait_for_step(name, run, output, step, timeout):
+    """All steps seen, once `step` is among them; ends the program with the run's output if that does not happen."""
+    deadline = time.time() + timeout
+    while time.time() < deadline:
+        steps = run.steps()
+        if steps and steps[-1][0] >= step:
+            return steps
+        if run.process.poll() is not None:
+            sys.exit(f"{name} ended early:\n{output.read_text()}")
+        time.sleep(0.01)
+    sys.exit(f"{name} did not reach step {step}:\n{output.read_text()}")
+
+
 class Muster:
     """One `muster run` of the nano model, on two ranks unless told otherwise."""
 
@@ -62,15 +75,7 @@ class Muster:
         return out
 
     def wait_for_step(self, step, timeout=60):
-        deadline = time.time() + timeout
-        while time.time() < deadline:
-            steps = self.steps()
-            if steps and steps[-1][0] >= step:
-                return steps
-            if self.process.poll() is not None:
-                sys.exit(f"muster run ended early:\n{(self.folder / 'out.log').read_text()}")
-            time.sleep(0.01)
-        sys.exit(f"step {step} was not reached:\n{(self.folder / 'out.log').read_text()}")
+        return wait_for_step("muster run", self, self.folder / "out.log", step, timeout)
 
     def trainers(self):
         found = []
@@ -119,15 +124,7 @@ class Torchrun:
         ]
 
     def wait_for_step(self, step, timeout=120):
-        deadline = time.time() + timeout
-        while time.time() < deadline:
-            steps = self.steps()
-            if steps and steps[-1][0] >= step:
-                return steps
-            if self.process.poll() is not None:
-                sys.exit(f"torchrun ended early:\n{self.output.read_text()}")
-            time.sleep(0.01)
-        sys.exit(f"torchrun did not reach step {step}:\n{self.output.read_text()}")
+        return wait_for_step("torchrun", self, self.output, step, timeout)
 
     def stop(self):
         self.process.terminate()

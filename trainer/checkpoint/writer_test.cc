@@ -1,8 +1,6 @@
 #include "trainer/checkpoint/writer.h"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,141 +13,16 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "base/manual_clock.h"
 #include "base/memory_files.h"
+#include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/catalog.h"
-#include "trainer/checkpoint/data_type.h"
-#include "trainer/checkpoint/manifest.h"
-#include "trainer/checkpoint/reader.h"
+#include "trainer/checkpoint/writer_test_util.h"
 
 namespace muster::trainer {
 namespace {
 
 using v1alpha1::CheckpointReport;
-
-constexpr char kUri[] = "/ck";
-
-// A model of three tensors whose values tell the step, and the optimizer's state of one.
-struct State {
-  std::vector<float> embedding, weight, moment;
-  std::vector<double> scalar;
-};
-
-State StateAt(int64_t step) {
-  State state;
-  const float base = static_cast<float>(step * 1000);
-  for (int i = 0; i < 24; ++i) state.embedding.push_back(base + static_cast<float>(i));
-  for (int i = 0; i < 10; ++i) state.weight.push_back(base - static_cast<float>(i));
-  state.moment = std::vector<float>(24, base / 2);
-  state.scalar = {static_cast<double>(step)};
-  return state;
-}
-
-template <typename T>
-std::span<const std::byte> Bytes(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-std::vector<SnapshotTensor> TensorsOf(const State& state) {
-  return {{"embedding", TensorGroup::kModel, DataType::kF32, {6, 4}, Bytes(state.embedding)},
-          {"weight", TensorGroup::kModel, DataType::kF32, {2, 5}, Bytes(state.weight)},
-          {"embedding.m", TensorGroup::kOptimizer, DataType::kF32, {6, 4}, Bytes(state.moment)},
-          {"scalar", TensorGroup::kOptimizer, DataType::kF64, {}, Bytes(state.scalar)}};
-}
-
-// The writers of one round, driven by hand.
-class WriterTest : public testing::Test {
- protected:
-  std::unique_ptr<CheckpointWriter> Make(absl::Duration deadline = absl::Minutes(1)) {
-    WriterOptions options;
-    options.uri = kUri;
-    options.keep = 2;
-    options.collect_deadline = deadline;
-    options.start_thread = false;
-    return std::make_unique<CheckpointWriter>(
-        files_, clock_, options, [this](const CheckpointReport& r) { reports_.push_back(r); });
-  }
-
-  // With `divide` every tensor is cut into flat parts, one a writer; else whole tensors are dealt.
-  static Snapshot Share(const State& state, int64_t step, int writer, int writers, int64_t round,
-                        bool divide) {
-    Snapshot snapshot;
-    snapshot.run.job = "job";
-    snapshot.run.step = step;
-    snapshot.run.attempt = 1;
-    snapshot.run.round = round;
-    snapshot.run.writers = writers;
-    snapshot.run.vocabulary = 257;
-    snapshot.run.model = {{"model_type", "gpt2"}, {"n_layer", 2}, {"resid_pdrop", 0.1}};
-    snapshot.writer = writer;
-    snapshot.documents["tokenizer.json"] = "{}";
-    std::vector<SnapshotTensor> tensors = TensorsOf(state);
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      SnapshotTensor tensor = tensors[i];
-      const uint64_t count = *ElementCount(tensor.shape);
-      if (divide && count > 1) {
-        const uint64_t begin = count * static_cast<uint64_t>(writer) / writers;
-        const uint64_t end = count * static_cast<uint64_t>(writer + 1) / writers;
-        const uint64_t width = ElementBytes(tensor.type);
-        tensor.begin = begin;
-        tensor.count = end - begin;
-        tensor.bytes = tensor.bytes.subspan(begin * width, (end - begin) * width);
-      } else if (static_cast<int>(i) % writers != writer) {
-        continue;
-      }
-      snapshot.tensors.push_back(tensor);
-    }
-    return snapshot;
-  }
-
-  // Saves `step` by `writers` writers; the last report of writer 0.
-  CheckpointReport Save(int64_t step, int writers = 1, bool divide = false, int64_t round = 1) {
-    const State state = StateAt(step);
-    std::vector<std::unique_ptr<CheckpointWriter>> all;
-    for (int w = 0; w < writers; ++w) {
-      all.push_back(Make());
-      EXPECT_TRUE(all.back()->Begin(Share(state, step, w, writers, round, divide)).ok());
-    }
-    for (int w = writers - 1; w >= 0; --w) {
-      while (all[static_cast<size_t>(w)]->RunOnce()) {
-      }
-    }
-    return reports_.back();
-  }
-
-  // What FindNewest finds, checked value by value; -1 when there is none.
-  int64_t NewestStep() {
-    const auto found = FindNewestCheckpoint(files_, kUri, nullptr);
-    EXPECT_TRUE(found.ok()) << found.status();
-    if (!found.ok() || found->reader == nullptr) return -1;
-    const int64_t step = found->reader->manifest().run.step;
-    const State expected = StateAt(step);
-    for (const SnapshotTensor& tensor : TensorsOf(expected)) {
-      std::vector<std::byte> bytes(tensor.bytes.size());
-      const absl::Status read = found->reader->Read(tensor.name, tensor.type, tensor.shape, bytes);
-      EXPECT_TRUE(read.ok()) << read;
-      EXPECT_EQ(std::memcmp(bytes.data(), tensor.bytes.data(), bytes.size()), 0) << tensor.name;
-    }
-    return step;
-  }
-
-  std::vector<std::string> Names(const std::string& directory = kUri) {
-    std::vector<std::string> names;
-    const auto entries = files_.List(directory);
-    for (const DirectoryEntry& entry : entries.value_or(std::vector<DirectoryEntry>())) {
-      names.push_back(entry.name);
-    }
-    return names;
-  }
-
-  MemoryFiles files_;
-  ManualClock clock_;
-  std::vector<CheckpointReport> reports_;
-};
-
-using Strings = std::vector<std::string>;
-
 TEST_F(WriterTest, WritesWhatHuggingFaceReads) {
   EXPECT_EQ(Save(1000).phase(), CheckpointReport::WRITTEN);
   EXPECT_EQ(Names(), (Strings{"step-000001000"}));
@@ -357,113 +230,6 @@ TEST(AssignWritersTest, BalancesBytes) {
   for (size_t i = 0; i < bytes.size(); ++i) load[owner[i]] += bytes[i];
   EXPECT_EQ(load[0] + load[1], 230u);
   EXPECT_LE(load[0] > load[1] ? load[0] - load[1] : load[1] - load[0], 10u);
-}
-
-// Damage to a checkpoint, and what the catalog says of it; the older one is used, nothing deleted.
-class DamageTest : public WriterTest {
- protected:
-  void SetUp() override {
-    Save(1);
-    Save(2);
-  }
-  std::string Reason(const std::function<void(const std::string& path)>& damage) {
-    damage("/ck/step-000000002/");
-    const Strings before = Names();
-    const auto found = FindNewestCheckpoint(files_, kUri, nullptr).value();
-    EXPECT_EQ(found.directory, "step-000000001");
-    EXPECT_EQ(NewestStep(), 1);
-    EXPECT_EQ(Names(), before) << "nothing is deleted";
-    return found.skipped.empty() ? "" : found.skipped.back().reason;
-  }
-  std::string Contents(const std::string& path) { return ReadFile(files_, path).value(); }
-};
-
-TEST_F(DamageTest, HalfWritten) {
-  EXPECT_EQ(Reason([&](const std::string& p) { ASSERT_TRUE(files_.Remove(p + "DONE").ok()); }),
-            "half-written: DONE is missing");
-}
-
-TEST_F(DamageTest, Truncated) {
-  EXPECT_EQ(Reason([&](const std::string& p) {
-              const std::string file = p + "model-00001-of-00001.safetensors";
-              const std::string whole = Contents(file);
-              ASSERT_TRUE(files_.Overwrite(file, whole.substr(0, 100)).ok());
-            }).substr(0, 53),
-            "truncated: model-00001-of-00001.safetensors has 100 b");
-}
-
-TEST_F(DamageTest, OneFlippedBit) {
-  const std::string reason = Reason([&](const std::string& p) {
-    const std::string file = p + "optimizer-00001-of-00001.safetensors";
-    std::string whole = Contents(file);
-    whole[whole.size() - 5] ^= 1;
-    ASSERT_TRUE(files_.Overwrite(file, whole).ok());
-  });
-  EXPECT_TRUE(absl::StartsWith(reason, "corrupted: optimizer-00001-of-00001.safetensors"))
-      << reason;
-}
-
-TEST_F(DamageTest, AlteredManifest) {
-  EXPECT_EQ(Reason([&](const std::string& p) {
-              ASSERT_TRUE(
-                  files_.Overwrite(p + "manifest.json", Contents(p + "manifest.json") + " ").ok());
-            }),
-            "corrupted: manifest.json is not the one DONE was written for");
-}
-
-TEST_F(DamageTest, MissingFile) {
-  EXPECT_EQ(
-      Reason([&](const std::string& p) { ASSERT_TRUE(files_.Remove(p + "tokenizer.json").ok()); }),
-      "incomplete: tokenizer.json is missing");
-}
-
-TEST_F(DamageTest, ForeignDirectoriesAreNamedAndLeftAlone) {
-  ASSERT_TRUE(files_.MakeDirectories("/ck/holiday-photos").ok());
-  ASSERT_TRUE(files_.MakeDirectories("/ck/step-000000003.r1").ok());
-  const auto found = FindNewestCheckpoint(files_, kUri, nullptr).value();
-  EXPECT_EQ(found.directory, "step-000000002");
-  ASSERT_EQ(found.skipped.size(), 2u);
-  EXPECT_EQ(found.skipped[0].reason, "foreign: not a checkpoint's name");
-  EXPECT_EQ(found.skipped[1].reason, "half-written, or set aside");
-}
-
-TEST_F(DamageTest, AReaderSeesCorruptionEvenWithoutVerifying) {
-  auto reader = CheckpointReader::Open(files_, "/ck/step-000000002").value();
-  const std::string file = "/ck/step-000000002/model-00001-of-00001.safetensors";
-  std::string whole = Contents(file);
-  whole[whole.size() - 1] ^= 1;
-  ASSERT_TRUE(files_.Overwrite(file, whole).ok());
-  std::vector<std::byte> bytes(40);
-  EXPECT_EQ(reader->Read("weight", DataType::kF32, {2, 5}, bytes).code(),
-            absl::StatusCode::kDataLoss);
-}
-
-TEST_F(DamageTest, AnotherModelIsRefusedInOneSentence) {
-  auto reader = CheckpointReader::Open(files_, "/ck/step-000000002").value();
-  const RunRecord& run = reader->manifest().run;
-  const Json same = {{"model_type", "gpt2"}, {"n_layer", 2}, {"resid_pdrop", 0.5}};
-  const Json other = {{"model_type", "gpt2"}, {"n_layer", 12}};
-  EXPECT_TRUE(CheckCompatible(run, same, 257, "").ok());
-  EXPECT_EQ(CheckCompatible(run, other, 257, "").message(),
-            "the checkpoint is of another model: n_layer is 2 there, 12 here");
-  EXPECT_EQ(CheckCompatible(run, same, 8192, "").message(),
-            "the checkpoint's vocabulary has 257 tokens, this run's 8192");
-  EXPECT_EQ(CheckCompatible(run, same, 257, "x").message(),
-            "the checkpoint was trained with another tokenizer: the same number of tokens, but "
-            "other ones");
-  const auto found = FindNewestCheckpoint(files_, kUri, [&](const Manifest& manifest) {
-    return CheckCompatible(manifest.run, other, 257, "");
-  });
-  EXPECT_EQ(found.status().message(),
-            "/ck/step-000000002: the checkpoint is of another model: n_layer is 2 there, 12 here");
-}
-
-TEST_F(DamageTest, TensorsOfAnotherShapeAreRefused) {
-  auto reader = CheckpointReader::Open(files_, "/ck/step-000000002").value();
-  std::vector<std::byte> bytes(40);
-  EXPECT_EQ(reader->Read("weight", DataType::kF32, {5, 2}, bytes).message(),
-            "/ck/step-000000002: weight is F32[2, 5] there, F32[5, 2] here");
-  EXPECT_EQ(reader->Read("bias", DataType::kF32, {5}, bytes).code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

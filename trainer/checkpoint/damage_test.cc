@@ -1,0 +1,131 @@
+// Checkpoints that storage or people damaged.
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "base/checkpoint_listing.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "gtest/gtest.h"
+#include "trainer/checkpoint/catalog.h"
+#include "trainer/checkpoint/data_type.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/reader.h"
+#include "trainer/checkpoint/writer_test_util.h"
+
+namespace muster::trainer {
+namespace {
+
+// Damage to a checkpoint, and what the catalog says of it; the older one is used, nothing deleted.
+class DamageTest : public WriterTest {
+ protected:
+  void SetUp() override {
+    Save(1);
+    Save(2);
+  }
+  std::string Reason(const std::function<void(const std::string& path)>& damage) {
+    damage("/ck/step-000000002/");
+    const Strings before = Names();
+    const auto found = FindNewestCheckpoint(files_, kUri, nullptr).value();
+    EXPECT_EQ(found.directory, "step-000000001");
+    EXPECT_EQ(NewestStep(), 1);
+    EXPECT_EQ(Names(), before) << "nothing is deleted";
+    return found.skipped.empty() ? "" : found.skipped.back().reason;
+  }
+  std::string Contents(const std::string& path) { return ReadFile(files_, path).value(); }
+};
+
+TEST_F(DamageTest, HalfWritten) {
+  EXPECT_EQ(Reason([&](const std::string& p) { ASSERT_TRUE(files_.Remove(p + "DONE").ok()); }),
+            "half-written: DONE is missing");
+}
+
+TEST_F(DamageTest, Truncated) {
+  EXPECT_EQ(Reason([&](const std::string& p) {
+              const std::string file = p + "model-00001-of-00001.safetensors";
+              const std::string whole = Contents(file);
+              ASSERT_TRUE(files_.Overwrite(file, whole.substr(0, 100)).ok());
+            }).substr(0, 53),
+            "truncated: model-00001-of-00001.safetensors has 100 b");
+}
+
+TEST_F(DamageTest, OneFlippedBit) {
+  const std::string reason = Reason([&](const std::string& p) {
+    const std::string file = p + "optimizer-00001-of-00001.safetensors";
+    std::string whole = Contents(file);
+    whole[whole.size() - 5] ^= 1;
+    ASSERT_TRUE(files_.Overwrite(file, whole).ok());
+  });
+  EXPECT_TRUE(absl::StartsWith(reason, "corrupted: optimizer-00001-of-00001.safetensors"))
+      << reason;
+}
+
+TEST_F(DamageTest, AlteredManifest) {
+  EXPECT_EQ(Reason([&](const std::string& p) {
+              ASSERT_TRUE(
+                  files_.Overwrite(p + "manifest.json", Contents(p + "manifest.json") + " ").ok());
+            }),
+            "corrupted: manifest.json is not the one DONE was written for");
+}
+
+TEST_F(DamageTest, MissingFile) {
+  EXPECT_EQ(
+      Reason([&](const std::string& p) { ASSERT_TRUE(files_.Remove(p + "tokenizer.json").ok()); }),
+      "incomplete: tokenizer.json is missing");
+}
+
+TEST_F(DamageTest, ForeignDirectoriesAreNamedAndLeftAlone) {
+  ASSERT_TRUE(files_.MakeDirectories("/ck/holiday-photos").ok());
+  ASSERT_TRUE(files_.MakeDirectories("/ck/step-000000003.r1").ok());
+  const auto found = FindNewestCheckpoint(files_, kUri, nullptr).value();
+  EXPECT_EQ(found.directory, "step-000000002");
+  ASSERT_EQ(found.skipped.size(), 2u);
+  EXPECT_EQ(found.skipped[0].reason, "foreign: not a checkpoint's name");
+  EXPECT_EQ(found.skipped[1].reason, "half-written, or set aside");
+}
+
+TEST_F(DamageTest, AReaderSeesCorruptionEvenWithoutVerifying) {
+  auto reader = CheckpointReader::Open(files_, "/ck/step-000000002").value();
+  const std::string file = "/ck/step-000000002/model-00001-of-00001.safetensors";
+  std::string whole = Contents(file);
+  whole[whole.size() - 1] ^= 1;
+  ASSERT_TRUE(files_.Overwrite(file, whole).ok());
+  std::vector<std::byte> bytes(40);
+  EXPECT_EQ(reader->Read("weight", DataType::kF32, {2, 5}, bytes).code(),
+            absl::StatusCode::kDataLoss);
+}
+
+TEST_F(DamageTest, AnotherModelIsRefusedInOneSentence) {
+  auto reader = CheckpointReader::Open(files_, "/ck/step-000000002").value();
+  const RunRecord& run = reader->manifest().run;
+  const Json same = {{"model_type", "gpt2"}, {"n_layer", 2}, {"resid_pdrop", 0.5}};
+  const Json other = {{"model_type", "gpt2"}, {"n_layer", 12}};
+  EXPECT_TRUE(CheckCompatible(run, same, 257, "").ok());
+  EXPECT_EQ(CheckCompatible(run, other, 257, "").message(),
+            "the checkpoint is of another model: n_layer is 2 there, 12 here");
+  EXPECT_EQ(CheckCompatible(run, same, 8192, "").message(),
+            "the checkpoint's vocabulary has 257 tokens, this run's 8192");
+  EXPECT_EQ(CheckCompatible(run, same, 257, "x").message(),
+            "the checkpoint was trained with another tokenizer: the same number of tokens, but "
+            "other ones");
+  const auto found = FindNewestCheckpoint(files_, kUri, [&](const Manifest& manifest) {
+    return CheckCompatible(manifest.run, other, 257, "");
+  });
+  EXPECT_EQ(found.status().message(),
+            "/ck/step-000000002: the checkpoint is of another model: n_layer is 2 there, 12 here");
+}
+
+TEST_F(DamageTest, TensorsOfAnotherShapeAreRefused) {
+  auto reader = CheckpointReader::Open(files_, "/ck/step-000000002").value();
+  std::vector<std::byte> bytes(40);
+  EXPECT_EQ(reader->Read("weight", DataType::kF32, {5, 2}, bytes).message(),
+            "/ck/step-000000002: weight is F32[2, 5] there, F32[5, 2] here");
+  EXPECT_EQ(reader->Read("bias", DataType::kF32, {5}, bytes).code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace muster::trainer

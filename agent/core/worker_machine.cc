@@ -147,7 +147,7 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
   finished_.reset();
   port_ = 0;
   port_asked_ = false;
-  runs_trainer() ? PrepareTrainers() : PrepareCommand();
+  runs_trainer() ? PrepareTrainers(prepare.fresh()) : PrepareCommand();
 }
 
 void WorkerMachine::AdoptMembership(const v1alpha1::PrepareRound& prepare) {

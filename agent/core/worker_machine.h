@@ -84,7 +84,7 @@ class WorkerMachine {
   std::string WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const;
   const v1alpha1::Member* FindSelf(const v1alpha1::PrepareRound& prepare) const;
   void AdoptMembership(const v1alpha1::PrepareRound& prepare);
-  void PrepareTrainers();
+  void PrepareTrainers(bool fresh);
   void PrepareCommand();
   void ReportReadyIfComplete();
   void LaunchCommand(const v1alpha1::GoRound& go);

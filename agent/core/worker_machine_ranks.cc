@@ -38,9 +38,9 @@ std::string Evidence(std::string text) {
 
 }  // namespace
 
-void WorkerMachine::PrepareTrainers() {
+void WorkerMachine::PrepareTrainers(bool fresh) {
   for (RankSlot& slot : slots_) {
-    const bool ending = slot.finished && !slot.succeeded;
+    const bool ending = fresh || (slot.finished && !slot.succeeded);
     slot.ResetRound();
     if (!slot.alive) {
       WantProcess(slot, absl::ZeroDuration());  // the operator has decided to try again

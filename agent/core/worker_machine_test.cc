@@ -1,6 +1,7 @@
 #include "agent/core/worker_machine.h"
 
 #include <csignal>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "agent/core/worker_machine_test_util.h"
@@ -123,6 +124,23 @@ TEST(WorkerMachineTest, AFailedRankIsReportedAndStartedAgainAtOnce) {
   world.Run(1, 2);
   EXPECT_EQ(world.machine().phase(), Phase::kRunning);
   EXPECT_EQ(world.generation(0), 1) << "the other rank lives on";
+}
+
+TEST(WorkerMachineTest, ARoundThatBeginsAfreshReplacesEveryRank) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Prepare(1, 2, /*fresh=*/true);
+  for (int rank : {0, 1}) EXPECT_EQ(world.TakeSignals(rank), std::vector<int>{SIGKILL}) << rank;
+  for (int rank : {0, 1}) world.End(rank, 128 + SIGKILL, SIGKILL);
+  for (int rank : {0, 1}) {
+    EXPECT_TRUE(world.alive(rank)) << rank;
+    EXPECT_EQ(world.generation(rank), 2) << rank;
+  }
+  EXPECT_TRUE(world.TakeSaid().empty()) << "nobody failed";
+  world.Prepare(1, 2, /*fresh=*/true);
+  EXPECT_EQ(world.generation(0), 2) << "the order repeated changes nothing";
 }
 
 TEST(WorkerMachineTest, WithShrinkARankComesBackOnlyWithTheNextRoundThatWantsIt) {

@@ -57,9 +57,10 @@ class World {
     spec->mutable_elastic()->set_orphan_deadline("60s");
     Say(message);
   }
-  void Prepare(int64_t term, int64_t round) {
+  void Prepare(int64_t term, int64_t round, bool fresh = false) {
     v1alpha1::OperatorMessage message;
     auto* prepare = message.mutable_prepare();
+    prepare->set_fresh(fresh);
     *prepare->mutable_round() = Round(term, round);
     for (int i = 0; i < 2; ++i) {
       auto* member = prepare->add_members();

@@ -107,7 +107,8 @@ const Case kNamesAndTypes[] = {
     {"ObjectLeftEmpty", "trainer:", "trainer: x\n  other:",
      "job.yaml:6: spec.trainer: want an object, got the string \"x\"\n"
      "job.yaml:7: spec.other: unknown field; the fields here are workers, trainer, template, "
-     "checkpoint, failurePolicy, elastic, suspend, activeDeadline and ttlSecondsAfterFinished\n"},
+     "checkpoint, failurePolicy, elastic, suspend, activeDeadline, ttlSecondsAfterFinished, "
+     "successPolicy and managedBy\n"},
 };
 
 const Case kRanges[] = {
@@ -291,6 +292,49 @@ const Case kNoManifest[] = {
      "job.yaml:2: kind: want TrainingJob, got the string \"Pod\"\n"},
 };
 
+const Case kFailurePolicy[] = {
+    {"RuleWithoutAction",
+     "  checkpoint:", "  failurePolicy: {rules: [{exitCodes: {values: [1]}}]}\n  checkpoint:",
+     "job.yaml:11: spec.failurePolicy.rules[0].action: is required and missing; want "
+     "RestartWorker, RestartJob, Ignore or FailJob\n"},
+    {"RuleWithoutMatcher",
+     "  checkpoint:", "  failurePolicy: {rules: [{action: Ignore}]}\n  checkpoint:",
+     "job.yaml:11: spec.failurePolicy.rules[0]: a rule needs something to match: exitCodes, "
+     "signals, reasons, containers, logPattern, nodeConditions or podConditions\n"},
+    {"ExitCodesEmpty",
+     "  checkpoint:", "  failurePolicy: {rules: [{action: Ignore, exitCodes: {}}]}\n  checkpoint:",
+     "job.yaml:11: spec.failurePolicy.rules[0].exitCodes: give values or ranges\n"},
+    {"ExitCodeTooLarge", "  checkpoint:",
+     "  failurePolicy: {rules: [{action: Ignore, exitCodes: {values: [256]}}]}\n  checkpoint:",
+     "job.yaml:11: spec.failurePolicy.rules[0].exitCodes.values[0]: is 256; want 0 to 255\n"},
+    {"ExitCodeRangeBackwards", "  checkpoint:",
+     "  failurePolicy: {rules: [{action: Ignore, exitCodes: {ranges: [{first: 9, last: 3}]}}]}\n"
+     "  checkpoint:",
+     "job.yaml:11: spec.failurePolicy.rules[0].exitCodes.ranges[0].first: must not be more than "
+     "last (here 9 and 3)\n"},
+    {"SignalUnknown", "  checkpoint:",
+     "  failurePolicy: {rules: [{action: Ignore, signals: [SIGWINCH]}]}\n  checkpoint:",
+     "job.yaml:11: spec.failurePolicy.rules[0].signals[0]: want SIGHUP, SIGINT, SIGQUIT, SIGILL, "
+     "SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, "
+     "SIGTERM, SIGXCPU, SIGXFSZ or SIGSYS, got the string \"SIGWINCH\"\n"},
+    {"LogPatternBroken", "  checkpoint:",
+     "  failurePolicy: {rules: [{action: Ignore, logPattern: '(a'}]}\n  checkpoint:",
+     "job.yaml:11: spec.failurePolicy.rules[0].logPattern: must be a regular expression in RE2 "
+     "syntax (missing ): (a)\n"},
+    {"ConditionWithoutType", "  checkpoint:",
+     "  failurePolicy: {rules: [{action: Ignore, nodeConditions: [{status: \"True\"}]}]}\n"
+     "  checkpoint:",
+     "job.yaml:11: spec.failurePolicy.rules[0].nodeConditions[0].type: is required and missing\n"},
+    {"BackoffBackwards", "  checkpoint:", "  failurePolicy: {initialBackoff: 2m}\n  checkpoint:",
+     "job.yaml:11: spec.failurePolicy.initialBackoff: must not be longer than maxBackoff (here 2m "
+     "and 1m)\n"},
+    {"SuccessPolicyUnknown", "  checkpoint:", "  successPolicy: Any\n  checkpoint:",
+     "job.yaml:11: spec.successPolicy: want All or Leader, got the string \"Any\"\n"},
+    {"ManagedByWithoutDomain", "  checkpoint:", "  managedBy: kueue\n  checkpoint:",
+     "job.yaml:11: spec.managedBy: a controller's name begins with its domain, as in "
+     "example.com/controller\n"},
+};
+
 const Case kSeveral[] = {
     {"AllAtOnce", "{count: 2}", "{count: 0, spot: true}\n  elastic: {rankDeadline: fast}",
      "job.yaml:5: spec.workers.count: is 0; want 1 to 5000\n"
@@ -313,6 +357,7 @@ INSTANTIATE_TEST_SUITE_P(Ranges, BadManifest, testing::ValuesIn(kRanges), Name);
 INSTANTIATE_TEST_SUITE_P(Contradictions, BadManifest, testing::ValuesIn(kContradictions), Name);
 INSTANTIATE_TEST_SUITE_P(Templates, BadManifest, testing::ValuesIn(kTemplates), Name);
 INSTANTIATE_TEST_SUITE_P(NoManifest, BadManifest, testing::ValuesIn(kNoManifest), Name);
+INSTANTIATE_TEST_SUITE_P(FailurePolicy, BadManifest, testing::ValuesIn(kFailurePolicy), Name);
 INSTANTIATE_TEST_SUITE_P(Several, BadManifest, testing::ValuesIn(kSeveral), Name);
 
 }  // namespace

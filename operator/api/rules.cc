@@ -6,15 +6,21 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/json.h"
 #include "operator/api/defaults.h"
 #include "planner/model_presets.h"
+#include "re2/re2.h"
 
 namespace muster::control {
 namespace {
 
 using v1alpha1::CheckpointInterval;
 using v1alpha1::DataSpec;
+using v1alpha1::ExitCodeMatch;
+using v1alpha1::ExitCodeRange;
+using v1alpha1::FailurePolicySpec;
+using v1alpha1::FailureRule;
 using v1alpha1::ModelSpec;
 using v1alpha1::OptimizerSpec;
 using v1alpha1::TokenizerSpec;
@@ -152,6 +158,44 @@ Broken IntervalTime(const CheckpointInterval& interval) {
   return Unless((interval.mode() == "Time") == interval.has_time());
 }
 
+Broken ManagedBy(const TrainingJobSpec& spec) {
+  static const RE2& name = *new RE2(
+      "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/"
+      "[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?");
+  return Unless(!spec.has_managed_by() || RE2::FullMatch(spec.managed_by(), name));
+}
+
+Broken BackoffOrder(const FailurePolicySpec& policy) {
+  absl::Duration initial;
+  absl::Duration longest;
+  const bool known = absl::ParseDuration(policy.initial_backoff(), &initial) &&
+                     absl::ParseDuration(policy.max_backoff(), &longest);
+  return Unless(!known || initial <= longest,
+                absl::StrCat("here ", policy.initial_backoff(), " and ", policy.max_backoff()));
+}
+
+Broken RuleHasMatcher(const FailureRule& rule) {
+  return Unless(rule.has_exit_codes() || rule.has_log_pattern() || rule.signals_size() > 0 ||
+                rule.reasons_size() > 0 || rule.containers_size() > 0 ||
+                rule.node_conditions_size() > 0 || rule.pod_conditions_size() > 0);
+}
+
+Broken LogPatternCompiles(const FailureRule& rule) {
+  if (!rule.has_log_pattern()) return {};
+  const RE2 pattern(rule.log_pattern(), RE2::Quiet);
+  return Unless(pattern.ok(), pattern.error());
+}
+
+Broken ExitCodesGiven(const ExitCodeMatch& codes) {
+  return Unless(codes.values_size() > 0 || codes.ranges_size() > 0);
+}
+
+Broken RangeOrder(const ExitCodeRange& range) {
+  if (!range.has_first() || !range.has_last()) return {};
+  return Unless(range.first() <= range.last(),
+                absl::StrCat("here ", range.first(), " and ", range.last()));
+}
+
 // Null unless `json` is an object that has the field.
 const Json* Find(const Json* json, const char* name) {
   if (json == nullptr || !json->is_object()) return nullptr;
@@ -189,6 +233,12 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"momentum-of-sgd", Typed<OptimizerSpec, MomentumOfSgd>},
       {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
       {"interval-time", Typed<CheckpointInterval, IntervalTime>},
+      {"managed-by", Typed<TrainingJobSpec, ManagedBy>},
+      {"backoff-order", Typed<FailurePolicySpec, BackoffOrder>},
+      {"rule-has-matcher", Typed<FailureRule, RuleHasMatcher>},
+      {"log-pattern-compiles", Typed<FailureRule, LogPatternCompiles>},
+      {"exit-codes-given", Typed<ExitCodeMatch, ExitCodesGiven>},
+      {"range-order", Typed<ExitCodeRange, RangeOrder>},
   };
   return checks;
 }

@@ -131,6 +131,8 @@ class FieldValidator {
         Check(reflection.GetRepeatedMessage(message, &field, i), ItemPath(path, i));
       } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
         CheckString(reflection.GetRepeatedString(message, &field, i), schema, ItemPath(path, i));
+      } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+        CheckNumber(reflection.GetRepeatedInt32(message, &field, i), schema, ItemPath(path, i));
       }
     }
   }
@@ -230,10 +232,14 @@ void CheckRules(const Message& message, const std::string& path, const Known& kn
   const Reflection& reflection = *message.GetReflection();
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
-    if (field.is_repeated() || field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    if (!reflection.HasField(message, &field)) continue;
-    CheckRules(reflection.GetMessage(message, &field), FieldPath(path, field.json_name()), known,
-               errors);
+    if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const std::string here = FieldPath(path, field.json_name());
+    for (int j = 0; field.is_repeated() && j < reflection.FieldSize(message, &field); ++j) {
+      CheckRules(reflection.GetRepeatedMessage(message, &field, j), ItemPath(here, j), known,
+                 errors);
+    }
+    if (field.is_repeated() || !reflection.HasField(message, &field)) continue;
+    CheckRules(reflection.GetMessage(message, &field), here, known, errors);
   }
 }
 

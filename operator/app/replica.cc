@@ -80,6 +80,7 @@ void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordina
       std::make_unique<Executor>(api_, registry_, events_, pods, [this] { return CheckLeading(); });
   Controller::Deps deps{clock_,    jobs_,      pods_,   registry_,
                         progress_, *executor_, events_, scheduler_};
+  deps.nodes = &nodes_;
   deps.observer = &metrics_;
   controller_ = std::make_unique<Controller>(deps, DecideOptions{});
   if (!options_.election) return;

@@ -26,7 +26,7 @@ constexpr Table<ConditionType, 8> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 36> kReasons = {{
+constexpr Table<Reason, 39> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kInvalidSpec, "InvalidSpec"},
     {Reason::kPodsBound, "PodsBound"},
@@ -43,6 +43,7 @@ constexpr Table<Reason, 36> kReasons = {{
     {Reason::kWorkerMissedDeadline, "WorkerMissedDeadline"},
     {Reason::kJoinFailed, "JoinFailed"},
     {Reason::kMembershipChanged, "MembershipChanged"},
+    {Reason::kJobRestarting, "JobRestarting"},
     {Reason::kCheckpointHidden, "CheckpointHidden"},
     {Reason::kBackingOff, "BackingOff"},
     {Reason::kUnknownAfterTakeOver, "UnknownAfterTakeOver"},
@@ -57,12 +58,14 @@ constexpr Table<Reason, 36> kReasons = {{
     {Reason::kResumed, "Resumed"},
     {Reason::kTrainingFinished, "TrainingFinished"},
     {Reason::kTooManyFailures, "TooManyFailures"},
+    {Reason::kFailedByRule, "FailedByRule"},
     {Reason::kBadInput, "BadInput"},
     {Reason::kDeadlineExceeded, "DeadlineExceeded"},
     {Reason::kNothingToDo, "NothingToDo"},
     {Reason::kDeleting, "Deleting"},
     {Reason::kExpired, "Expired"},
     {Reason::kStaleLeader, "StaleLeader"},
+    {Reason::kManagedByAnother, "ManagedByAnother"},
 }};
 
 constexpr Table<JobState, 7> kJobStates = {{

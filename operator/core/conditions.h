@@ -44,6 +44,7 @@ enum class Reason {
   kWorkerMissedDeadline,
   kJoinFailed,
   kMembershipChanged,
+  kJobRestarting,
   kCheckpointHidden,
   kBackingOff,
   kUnknownAfterTakeOver,
@@ -62,6 +63,7 @@ enum class Reason {
   // Succeeded, Failed
   kTrainingFinished,
   kTooManyFailures,
+  kFailedByRule,
   kBadInput,
   kDeadlineExceeded,
   // Of plans that write no condition
@@ -69,6 +71,7 @@ enum class Reason {
   kDeleting,
   kExpired,
   kStaleLeader,
+  kManagedByAnother,
 };
 
 enum class JobState {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "operator/core/checkpoint.h"
 #include "operator/core/draft.h"
@@ -10,7 +11,9 @@
 #include "operator/core/gang.h"
 #include "operator/core/lifecycle.h"
 #include "operator/core/progress.h"
+#include "operator/core/recall.h"
 #include "operator/core/rounds.h"
+#include "operator/core/spec_values.h"
 #include "operator/core/summary.h"
 #include "operator/core/suspend.h"
 
@@ -21,10 +24,11 @@ using Policy = void (*)(Draft&);
 
 // A deleted job only loses its pods, a finished one only stops and expires, an invalid one starts
 // nothing, a suspended one has neither gang nor round. Rounds come before the gang, which must not
-// delete what a round still needs.
-constexpr Policy kPolicies[] = {HandleDeletion,  ReportProgress, ReportCheckpoint, ExpireFinished,
-                                Admit,           CountFailures,  FinishWhenDone,   SuspendOrResume,
-                                EnforceDeadline, DriveRounds,    KeepGang};
+// delete what a round still needs. A job that has reached its end succeeds, whatever fails after
+// it.
+constexpr Policy kPolicies[] = {HandleDeletion,  ReportProgress,  ReportCheckpoint, ExpireFinished,
+                                Admit,           RecallFailures,  FinishWhenDone,   CountFailures,
+                                SuspendOrResume, EnforceDeadline, DriveRounds,      KeepGang};
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 
@@ -32,6 +36,10 @@ constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 
 Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options) {
   Draft draft(view, memory, options);
+  if (IsManagedByAnother(view.spec)) {
+    draft.Say(Reason::kManagedByAnother, absl::StrCat("managedBy says ", view.spec.managed_by()));
+    return std::move(draft.plan);
+  }
   const RoundStamp recorded{view.status.term(), view.status.round()};
   if (recorded.term > view.leader_term) {
     draft.Say(Reason::kStaleLeader, "a newer leader has written this job's status");
@@ -48,6 +56,7 @@ Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions&
     policy(draft);
     if (draft.done) break;
   }
+  KeepFailures(draft);
   Summarize(draft);
   draft.plan.write_status =
       !google::protobuf::util::MessageDifferencer::Equals(draft.plan.status, view.status);

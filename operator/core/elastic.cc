@@ -105,6 +105,7 @@ bool IsHolderLeaving(const Draft& draft) {
 // round might even step on beside it: so one holder comes along until the others have its state.
 // Returns false when the only holders are on their way out and worth waiting for.
 bool KeepOneHolder(const Draft& draft, Muster& muster) {
+  if (draft.plan.memory.restart_all) return true;  // nobody's state is wanted
   auto newest = [&](const Worker* worker) { return HoldsNewest(draft, *worker); };
   auto any = [&](const Worker* worker) { return MayHoldState(*worker); };
   auto has = [](const std::vector<const Worker*>& workers, const auto& holds) {

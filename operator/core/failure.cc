@@ -7,91 +7,146 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/exit_codes.h"
+#include "operator/core/failure_policy.h"
 #include "operator/core/finish.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
 namespace {
 
+using v1alpha1::FailureRecord;
+using Program = FailureFacts::Program;
+
 constexpr size_t kMaxEvidence = 8 << 10;
-constexpr int kMaxTimes = 64;
+constexpr size_t kMaxLog = 2 << 10;
+constexpr size_t kMaxReason = 128;
+constexpr int kMaxTimes = 101;
+constexpr int kMaxPods = 32;
+constexpr char kWorkerContainer[] = "worker";
 
 struct Failure {
-  int exit_code = 0;
+  FailureFacts facts;
+  FailureVerdict verdict;
+  FailureRecord record;  // who and how; the verdict and the time are added when it is kept
   std::string sentence;
-  std::string evidence;
 };
 
-std::optional<Failure> FromExit(const AgentView& agent, const ExitReport& exit) {
-  if (exit.exit_code == kExitRefused) return std::nullopt;
-  Failure failure{exit.exit_code,
-                  absl::StrCat("rank ", exit.rank, " of worker ", agent.index,
-                               " ended with exit code ", exit.exit_code, " (", exit.reason, ")"),
-                  exit.log_tail};
+std::string EndOf(const std::string& text, size_t most) {
+  return text.size() > most ? text.substr(text.size() - most) : text;
+}
+
+const PodView* FindPod(const JobView& view, const std::string& uid) {
+  for (const PodView& pod : view.pods) {
+    if (pod.uid == uid) return &pod;
+  }
+  return nullptr;
+}
+
+void NotePod(const PodView& pod, Failure& failure) {
+  failure.facts.pod_conditions = pod.conditions;
+  failure.facts.node_conditions = pod.node_conditions;
+  failure.record.set_pod(pod.name);
+  if (!pod.node.empty()) failure.record.set_node(pod.node);
+}
+
+void NoteEnd(const ContainerEnd& end, Failure& failure) {
+  failure.record.set_exit_code(end.exit_code);
+  if (end.signal != 0) failure.record.set_signal(end.signal);
+  if (!end.reason.empty()) failure.record.set_reason(end.reason.substr(0, kMaxReason));
+}
+
+Failure OfAgent(const Draft& draft, const AgentView& agent, int64_t round) {
+  Failure failure;
+  failure.facts.program = draft.spec().has_trainer() ? Program::kTrainer : Program::kCommand;
+  failure.record.set_worker(agent.index);
+  failure.record.set_round(round);
+  if (const PodView* pod = FindPod(draft.view, agent.pod_uid)) {
+    failure.facts.reason = pod->reason;
+    NotePod(*pod, failure);
+  }
   return failure;
 }
 
-// The first failure of a round newer than the last one counted, in ranks' order.
-std::optional<Failure> FindInRound(Draft& draft) {
-  int64_t& counted = draft.memory().failed_round;
-  const bool built_in = draft.spec().has_trainer();
-  std::optional<Failure> found;
-  int64_t found_round = counted;
-  for (const AgentView& agent : draft.view.agents) {
-    for (const ExitReport& exit : agent.exits) {
-      if (exit.round.round <= counted || found) continue;
-      if (!built_in && exit.exit_code == 0 && exit.signal == 0) continue;
-      found = FromExit(agent, exit);
-      if (found) found_round = exit.round.round;
-    }
-    if (!agent.finished || agent.finished->succeeded || found) continue;
-    if (agent.finished->round.round <= counted || agent.finished->exit_code == kExitRefused)
-      continue;
-    if (draft.memory().stopping_since) continue;
-    found_round = agent.finished->round.round;
-    found = Failure{agent.finished->exit_code,
-                    absl::StrCat("worker ", agent.index, " ended with exit code ",
-                                 agent.finished->exit_code, ": ", agent.finished->message),
-                    ""};
+Failure OfRank(const Draft& draft, const AgentView& agent, const ExitReport& exit) {
+  Failure failure = OfAgent(draft, agent, exit.round.round);
+  failure.facts.ends = {{kWorkerContainer, exit.exit_code, exit.signal, exit.reason}};
+  failure.facts.log = exit.log_tail;
+  failure.record.set_rank(exit.rank);
+  NoteEnd(failure.facts.ends.front(), failure);
+  failure.sentence = absl::StrCat("rank ", exit.rank, " of worker ", agent.index,
+                                  " ended with exit code ", exit.exit_code, " (", exit.reason, ")");
+  return failure;
+}
+
+Failure OfWorker(const Draft& draft, const AgentView& agent, const FinishedReport& finished) {
+  Failure failure = OfAgent(draft, agent, finished.round.round);
+  failure.facts.ends = {{kWorkerContainer, finished.exit_code, 0, "Exited"}};
+  failure.facts.log = finished.message;
+  NoteEnd(failure.facts.ends.front(), failure);
+  failure.sentence = absl::StrCat("worker ", agent.index, " ended with exit code ",
+                                  finished.exit_code, ": ", finished.message);
+  return failure;
+}
+
+// The container that the evidence names: `worker` if that failed, else the first that did.
+const ContainerEnd* FindEnd(const PodView& pod) {
+  const ContainerEnd* found = nullptr;
+  for (const ContainerEnd& end : pod.ended) {
+    if (end.exit_code == 0 && end.signal == 0) continue;
+    if (end.container == kWorkerContainer) return &end;
+    if (found == nullptr) found = &end;
   }
-  counted = found_round;
   return found;
 }
 
-bool IsCountedPod(const PodView& pod) {
-  if (pod.phase != PodPhase::kFailed || pod.deleting) return false;
-  if (pod.reason == "OOMKilled") return true;
-  const int code = pod.exit_code.value_or(kExitSignalBase);
-  return code != kExitOk && code != kExitRefused && code != kExitOrphaned && code < kExitSignalBase;
-}
-
-std::optional<Failure> FindInPods(Draft& draft) {
-  for (const Worker& worker : draft.workers) {
-    if (worker.pod == nullptr || !IsCountedPod(*worker.pod)) continue;
-    WorkerMemory& memory = draft.memory().workers[worker.index];
-    if (memory.counted_pod == worker.pod->uid) continue;
-    memory.counted_pod = worker.pod->uid;
-    // Its ranks' failure, or a stop, already told why.
-    if (worker.agent != nullptr && (worker.agent->finished || !worker.agent->exits.empty()))
-      continue;
-    return Failure{worker.pod->exit_code.value_or(0),
-                   absl::StrCat("pod ", worker.pod->name, " ended with exit code ",
-                                worker.pod->exit_code.value_or(0), " ", worker.pod->reason),
-                   worker.pod->message};
+Failure OfPod(const Draft& draft, const PodView& pod) {
+  Failure failure;
+  failure.facts.program = draft.spec().has_trainer() ? Program::kTrainer : Program::kAgent;
+  failure.facts.of_pod = true;
+  failure.facts.ends = pod.ended;
+  failure.facts.reason = pod.reason;
+  failure.facts.log = pod.message;
+  failure.record.set_worker(pod.index);
+  if (draft.view.status.round() > 0) failure.record.set_round(draft.view.status.round());
+  NotePod(pod, failure);
+  failure.sentence = absl::StrCat("pod ", pod.name);
+  if (const ContainerEnd* end = FindEnd(pod)) {
+    NoteEnd(*end, failure);
+    absl::StrAppend(&failure.sentence, " ended with exit code ", end->exit_code);
+    if (end->container != kWorkerContainer) {
+      absl::StrAppend(&failure.sentence, " of container ", end->container);
+    }
+  } else {
+    absl::StrAppend(&failure.sentence, pod.deleting ? " is being taken away" : " failed");
   }
-  return std::nullopt;
+  if (!pod.reason.empty()) {
+    failure.record.set_reason(pod.reason.substr(0, kMaxReason));
+    absl::StrAppend(&failure.sentence, " (", pod.reason, ")");
+  }
+  return failure;
 }
 
-void Record(Draft& draft, const Failure& failure) {
+// ---- carrying a verdict out
+
+void Keep(Draft& draft, const Failure& failure) {
   v1alpha1::FailureStatus& status = *draft.status().mutable_failures();
+  FailureRecord record = failure.record;
+  record.set_time(FormatWall(draft.view.wall));
+  record.set_class_(std::string(Name(failure.verdict.kind)));
+  record.set_rule(failure.verdict.rule);
+  record.set_action(std::string(Name(failure.verdict.action)));
+  const bool counted = failure.verdict.counted();
+  if (counted && !status.has_first()) *status.mutable_first() = record;
+  if (!failure.facts.log.empty()) record.set_log(EndOf(failure.facts.log, kMaxLog));
+  *status.mutable_latest() = std::move(record);
+  draft.plan.failures.push_back({failure.verdict.kind, failure.verdict.action});
+  if (!counted) return status.set_ignored(status.ignored() + 1);
   status.set_count(status.count() + 1);
   if (!status.has_evidence()) {
     std::string text = failure.sentence;
-    if (!failure.evidence.empty()) absl::StrAppend(&text, "\n", failure.evidence);
+    if (!failure.facts.log.empty()) absl::StrAppend(&text, "\n", failure.facts.log);
     // The end of a log says more than its beginning.
-    if (text.size() > kMaxEvidence) text.erase(0, text.size() - kMaxEvidence);
-    status.set_evidence(text);
+    status.set_evidence(EndOf(text, kMaxEvidence));
   }
   const absl::Time oldest = draft.view.wall - FailureWindow(draft.spec());
   std::vector<std::string> times(status.times().begin(), status.times().end());
@@ -103,32 +158,133 @@ void Record(Draft& draft, const Failure& failure) {
   status.mutable_times()->Assign(times.begin(), times.end());
 }
 
-void Judge(Draft& draft, const Failure& failure) {
-  Record(draft, failure);
+void FailNow(Draft& draft, const Failure& failure) {
+  if (failure.verdict.rule == "default") {
+    Fail(draft, Reason::kBadInput, absl::StrCat(failure.sentence, "; trying again cannot help"));
+  } else {
+    Fail(draft, Reason::kFailedByRule,
+         absl::StrCat(failure.sentence, "; failurePolicy rule ", failure.verdict.rule,
+                      " says FailJob"));
+  }
+}
+
+void Act(Draft& draft, const Failure& failure) {
+  Keep(draft, failure);
+  if (failure.verdict.action == FailureAction::kFailJob) return FailNow(draft, failure);
+  if (failure.verdict.action == FailureAction::kRestartJob) {
+    draft.memory().restart_all = true;
+    draft.memory().restart_sentence = absl::StrCat(failure.sentence, "; failurePolicy rule ",
+                                                   failure.verdict.rule, " says RestartJob");
+  }
   const int recent = draft.status().failures().times_size();
   const int most = std::min(MaxFailures(draft.spec()), kMaxTimes - 1);
-  if (failure.exit_code == kExitBadInput && draft.spec().has_trainer()) {
-    Fail(draft, Reason::kBadInput, absl::StrCat(failure.sentence, "; trying again cannot help"));
-  } else if (recent > most) {
-    Fail(
-        draft, Reason::kTooManyFailures,
-        absl::StrCat(recent, " failures within ", absl::FormatDuration(FailureWindow(draft.spec())),
-                     ", ", most, " are allowed; the last: ", failure.sentence));
+  if (failure.verdict.counted() && recent > most) {
+    const absl::Duration window = FailureWindow(draft.spec());
+    Fail(draft, Reason::kTooManyFailures,
+         absl::StrCat(recent, " failures within ", absl::FormatDuration(window), ", ", most,
+                      " are allowed; the last: ", failure.sentence));
+  }
+}
+
+// ---- finding
+
+// Of a round that was judged already, only what ends the job still matters.
+class RoundFinder {
+ public:
+  explicit RoundFinder(const Draft& draft)
+      : draft_(draft), judged_(draft.plan.memory.failed_round) {}
+
+  void Offer(Failure failure) {
+    const bool is_new = failure.record.round() > judged_;
+    failure.verdict = JudgeFailure(draft_.spec().failure_policy(), failure.facts);
+    const bool ends = failure.verdict.action == FailureAction::kFailJob;
+    if ((!is_new && !ends) || (found_ && !ends)) return;
+    if (found_ && found_->verdict.action == FailureAction::kFailJob) return;
+    found_ = std::move(failure);
+  }
+  const std::optional<Failure>& found() const { return found_; }
+
+ private:
+  const Draft& draft_;
+  const int64_t judged_;
+  std::optional<Failure> found_;
+};
+
+void JudgeRound(Draft& draft) {
+  RoundFinder finder(draft);
+  const bool built_in = draft.spec().has_trainer();
+  for (const AgentView& agent : draft.view.agents) {
+    for (const ExitReport& exit : agent.exits) {
+      if (exit.round.round < draft.memory().failed_round) continue;
+      if (!built_in && exit.exit_code == 0 && exit.signal == 0) continue;
+      finder.Offer(OfRank(draft, agent, exit));
+    }
+    const auto& finished = agent.finished;
+    if (!finished || finished->succeeded || draft.memory().stopping_since) continue;
+    if (finished->round.round < draft.memory().failed_round) continue;
+    finder.Offer(OfWorker(draft, agent, *finished));
+  }
+  if (!finder.found()) return;
+  int64_t& judged = draft.memory().failed_round;
+  judged = std::max(judged, finder.found()->record.round());
+  Act(draft, *finder.found());
+}
+
+// Pods that we delete ourselves are no failures.
+bool HasFailed(const PodView& pod) {
+  if (!pod.deleting) return pod.phase == PodPhase::kFailed;
+  return std::any_of(pod.conditions.begin(), pod.conditions.end(), [](const ConditionView& c) {
+    return c.type == "DisruptionTarget" && c.status == "True";
+  });
+}
+
+bool IsMember(const RoundMemory& memory, const Worker& worker) {
+  return std::any_of(memory.members.begin(), memory.members.end(),
+                     [&](const v1alpha1::Member& member) {
+                       return member.worker().index() == worker.index &&
+                              member.worker().incarnation() == worker.incarnation;
+                     });
+}
+
+void RememberPod(Draft& draft, const std::string& name) {
+  auto& pods = *draft.status().mutable_failures()->mutable_pods();
+  *pods.Add() = name;
+  if (pods.size() > kMaxPods) pods.DeleteSubrange(0, pods.size() - kMaxPods);
+}
+
+// Its ranks' failure, a stop, or another worker's failure in the same round already told why.
+bool IsToldAlready(const Draft& draft, const Worker& worker, bool member) {
+  const RoundMemory& memory = draft.plan.memory;
+  const AgentView* agent = worker.agent;
+  if (agent != nullptr && (agent->finished || !agent->exits.empty())) return true;
+  return member && memory.failed_round >= memory.id.round;
+}
+
+void JudgePods(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  if (memory.stopping_since) return;
+  for (const Worker& worker : draft.workers) {
+    if (draft.done) return;
+    if (worker.pod == nullptr || !HasFailed(*worker.pod)) continue;
+    WorkerMemory& known = memory.workers[worker.index];
+    if (known.counted_pod == worker.pod->uid) continue;
+    known.counted_pod = worker.pod->uid;
+    Failure failure = OfPod(draft, *worker.pod);
+    failure.verdict = JudgeFailure(draft.spec().failure_policy(), failure.facts);
+    const bool member = IsMember(memory, worker);
+    const bool ends = failure.verdict.action == FailureAction::kFailJob;
+    if (IsToldAlready(draft, worker, member) && !ends) continue;
+    if (member && failure.verdict.counted()) memory.failed_round = memory.id.round;
+    Act(draft, failure);
+    RememberPod(draft, worker.pod->name);
   }
 }
 
 }  // namespace
 
 void CountFailures(Draft& draft) {
-  if (const auto failure = FindInRound(draft)) Judge(draft, *failure);
-  if (draft.done) return;
-  if (const auto failure = FindInPods(draft)) Judge(draft, *failure);
-}
-
-absl::Duration Backoff(int streak, const DecideOptions& options) {
-  if (streak <= 0) return absl::ZeroDuration();
-  const int doublings = std::min(streak - 1, 30);
-  return std::min(options.backoff_cap, options.backoff_base * (int64_t{1} << doublings));
+  JudgeRound(draft);
+  if (!draft.done) JudgePods(draft);
 }
 
 }  // namespace muster::control

@@ -1,11 +1,22 @@
 #include "operator/core/failure.h"
 
+#include <algorithm>
+#include <set>
 #include <string>
+#include <utility>
+#include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/backoff.h"
+#include "operator/core/conditions.h"
+#include "operator/core/failure_policy.h"
+#include "operator/core/plan.h"
+#include "operator/core/round_memory.h"
 #include "operator/core/test_world.h"
+#include "operator/core/view.h"
 
 namespace muster::control {
 namespace {
@@ -23,12 +34,32 @@ ExitReport Exit(const TestWorld& world, int code) {
   return exit;
 }
 
-TEST(BackoffTest, DoublesUpToTheCap) {
-  const DecideOptions options;
-  EXPECT_EQ(Backoff(0, options), absl::ZeroDuration());
-  EXPECT_EQ(Backoff(1, options), absl::Seconds(1));
-  EXPECT_EQ(Backoff(4, options), absl::Seconds(8));
-  EXPECT_EQ(Backoff(1000, options), absl::Minutes(1));
+absl::Duration Wait(int streak, const std::string& seed = "uid") {
+  return Backoff(streak, absl::Seconds(1), absl::Minutes(1), seed);
+}
+
+TEST(BackoffTest, DoublesUpToTheCapAndAddsUpToAQuarter) {
+  EXPECT_EQ(Wait(0), absl::ZeroDuration());
+  for (const auto& [streak, wait] : {std::pair(1, absl::Seconds(1)), std::pair(4, absl::Seconds(8)),
+                                     std::pair(1000, absl::Minutes(1))}) {
+    EXPECT_GE(Wait(streak), wait);
+    EXPECT_LE(Wait(streak), wait * 1.25);
+  }
+}
+
+TEST(BackoffTest, JobsSpreadAndOneJobIsSureOfItself) {
+  EXPECT_EQ(Wait(3), Wait(3));
+  std::set<absl::Duration> waits;
+  absl::Duration least = absl::InfiniteDuration();
+  absl::Duration most;
+  for (int i = 0; i < 100; ++i) {
+    const absl::Duration wait = Wait(7, absl::StrCat("uid-", i));
+    waits.insert(wait);
+    least = std::min(least, wait);
+    most = std::max(most, wait);
+  }
+  EXPECT_GT(waits.size(), 95u);
+  EXPECT_GT(most - least, absl::Seconds(10)) << "of at most 15 seconds";
 }
 
 TEST(FailureTest, ManyExitsOfOneRoundAreOneFailure) {
@@ -96,7 +127,7 @@ TEST(FailureTest, WhichPodsCount) {
   const auto count = [](int code, const std::string& reason) {
     TestWorld world(1);
     PodView& pod = world.AddPod(0, PodPhase::kFailed);
-    pod.exit_code = code;
+    pod.ended = {{"worker", code, 0, reason}};
     pod.reason = reason;
     return world.Decide().status.failures().count();
   };
@@ -106,6 +137,206 @@ TEST(FailureTest, WhichPodsCount) {
   EXPECT_EQ(count(143, "Evicted"), 0);
   EXPECT_EQ(count(kExitRefused, "Error"), 0);
   EXPECT_EQ(count(kExitOrphaned, "Error"), 0);
+}
+
+v1alpha1::FailureRule& AddRule(TestWorld& world, const std::string& action, int code) {
+  v1alpha1::FailureRule& rule = *world.view.spec.mutable_failure_policy()->add_rules();
+  rule.set_action(action);
+  if (code > 0) rule.mutable_exit_codes()->add_values(code);
+  return rule;
+}
+
+TEST(FailureTest, TheRecordSaysWhoHowAndWhatWasDone) {
+  TestWorld world(2);
+  world.MakeActive();
+  AddRule(world, "Ignore", 7).set_name("seven");
+  world.view.agents[1].exits.push_back(Exit(world, 7));
+  world.view.agents[1].exits[0].rank = 1;
+  Plan plan = world.Decide();
+  const v1alpha1::FailureRecord& latest = plan.status.failures().latest();
+  EXPECT_EQ(latest.worker(), 1);
+  EXPECT_EQ(latest.rank(), 1);
+  EXPECT_EQ(latest.pod(), "job-1-1");
+  EXPECT_EQ(latest.node(), "node");
+  EXPECT_EQ(latest.exit_code(), 7);
+  EXPECT_EQ(latest.reason(), "Exited");
+  EXPECT_EQ(latest.class_(), "ProgramFailed");
+  EXPECT_EQ(latest.rule(), "seven");
+  EXPECT_EQ(latest.action(), "Ignore");
+  EXPECT_EQ(latest.round(), 1);
+  EXPECT_EQ(latest.log(), "Traceback");
+  EXPECT_EQ(plan.status.failures().count(), 0);
+  EXPECT_EQ(plan.status.failures().ignored(), 1);
+  EXPECT_FALSE(plan.status.failures().has_first()) << "the first that counts";
+  ASSERT_THAT(plan.failures, SizeIs(1));
+  EXPECT_EQ(plan.failures[0].action, FailureAction::kIgnore);
+  EXPECT_THAT(world.Decide().failures, SizeIs(0)) << "judged once";
+}
+
+TEST(FailureTest, TheStatusStaysSmall) {
+  TestWorld world(1);
+  world.MakeActive();
+  world.view.agents[0].exits.push_back(Exit(world, 1));
+  world.view.agents[0].exits[0].log_tail = std::string(20'000, 'x');
+  world.view.agents[0].exits[0].reason = std::string(20'000, 'x');
+  EXPECT_LT(world.Decide().status.failures().ByteSizeLong(), 12u << 10);
+}
+
+TEST(FailureTest, FailJobEndsTheJobThoughAnotherFailureOfTheRoundWasCounted) {
+  TestWorld world(2);
+  world.MakeActive();
+  AddRule(world, "FailJob", 42);
+  world.view.agents[0].exits.push_back(Exit(world, 1));
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kFailed), "");
+  world.view.agents[1].exits.push_back(Exit(world, 42));
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kFailed), "True/FailedByRule");
+  EXPECT_THAT(FindCondition(world.view.status, ConditionType::kFailed)->message(),
+              testing::HasSubstr("failurePolicy rule rules[0] says FailJob"));
+}
+
+TEST(FailureTest, AFailJobRuleForMemoryIsHeardThoughARankWasCountedFirst) {
+  TestWorld world(1);
+  world.MakeActive();
+  AddRule(world, "FailJob", 0).add_reasons("OOMKilled");
+  world.view.agents[0].exits.push_back(Exit(world, 137));
+  world.Decide();
+  EXPECT_EQ(world.view.status.failures().count(), 1);
+  world.view.pods[0].phase = PodPhase::kFailed;
+  world.view.pods[0].ended = {{"worker", 137, 0, "OOMKilled"}};
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kFailed), "True/FailedByRule");
+}
+
+TEST(FailureTest, ADisruptedPodIsJudgedAlreadyWhileItIsTakenAway) {
+  for (bool disrupted : {false, true}) {
+    TestWorld world(1);
+    world.MakeActive();
+    world.view.pods[0].deleting = true;
+    if (disrupted) {
+      world.view.pods[0].conditions = {{"DisruptionTarget", "True", "EvictionByEvictionAPI"}};
+    }
+    const Plan plan = world.Decide();
+    EXPECT_EQ(plan.status.failures().count(), 0);
+    EXPECT_EQ(plan.status.failures().ignored(), disrupted ? 1 : 0)
+        << "whoever deleted it, meant it";
+    EXPECT_EQ(plan.status.failures().latest().class_(), disrupted ? "Disruption" : "");
+  }
+}
+
+TEST(FailureTest, PodsOfOneRoundAreOneFailure) {
+  TestWorld world(3);
+  world.MakeActive();
+  for (PodView& pod : world.view.pods) {
+    pod.phase = PodPhase::kFailed;
+    pod.ended = {{"worker", 137, 0, "OOMKilled"}};
+  }
+  EXPECT_EQ(world.Decide().status.failures().count(), 1);
+}
+
+TEST(FailureTest, ANewLeaderCountsNothingTwice) {
+  TestWorld world(2);
+  world.MakeActive();
+  world.view.agents[0].exits.push_back(Exit(world, 1));
+  world.Decide();
+  PodView& pod = world.view.pods[1];
+  pod.phase = PodPhase::kFailed;
+  pod.ended = {{"worker", 1, 0, "Error"}};
+  world.Decide();
+  const int count = world.view.status.failures().count();
+  world.memory = RoundMemory{};
+  ++world.view.leader_term;
+  world.Decide();
+  EXPECT_EQ(world.view.status.failures().count(), count);
+  EXPECT_EQ(world.memory.failed_round, world.view.status.failures().round());
+}
+
+TEST(FailureTest, ANewLeaderKeepsTheBackOffAndTheBadCheckpoints) {
+  TestWorld world(1);
+  v1alpha1::FailureStatus& kept = *world.view.status.mutable_failures();
+  kept.set_streak(4);
+  kept.set_retry_time(FormatWall(world.view.wall + absl::Seconds(8)));
+  kept.add_bad_checkpoints("step-000000100");
+  kept.set_restarting(true);
+  world.AddWorkers();
+  Plan plan = world.Decide();
+  EXPECT_EQ(plan.reason, "BackingOff");
+  EXPECT_EQ(world.memory.streak, 4);
+  EXPECT_EQ(world.memory.not_before, world.view.now + absl::Seconds(8));
+  EXPECT_EQ(world.memory.bad_checkpoints.count("step-000000100"), 1u);
+  EXPECT_TRUE(plan.status.failures().restarting());
+  EXPECT_EQ(plan.status.failures().streak(), 4);
+  world.Advance(absl::Seconds(9));
+  plan = world.Decide();
+  ASSERT_EQ(Ordered(plan), "Prepare:0");
+  EXPECT_TRUE(std::get<PrepareOrder>(plan.orders[0].what).fresh);
+}
+
+TEST(FailureTest, AWallClockThatWasSetBackDoesNotProlongTheWait) {
+  TestWorld world(1);
+  world.view.status.mutable_failures()->set_streak(4);
+  world.view.status.mutable_failures()->set_retry_time(
+      FormatWall(world.view.wall + absl::Hours(24)));
+  world.Decide();
+  EXPECT_LE(world.memory.not_before, world.view.now + absl::Minutes(2));
+}
+
+TEST(FailureTest, AJobThatAnotherControllerManagesIsNotTouched) {
+  TestWorld world(2);
+  world.view.spec.set_managed_by("example.com/controller");
+  for (bool deleting : {false, true}) {
+    world.view.job.deleting = deleting;
+    const Plan plan = world.Decide();
+    EXPECT_FALSE(plan.write_status);
+    EXPECT_THAT(plan.creates, SizeIs(0));
+    EXPECT_THAT(plan.deletes, SizeIs(0));
+    EXPECT_THAT(plan.orders, SizeIs(0));
+    EXPECT_THAT(plan.events, SizeIs(0));
+    EXPECT_THAT(plan.add_finalizers, SizeIs(0));
+    EXPECT_THAT(plan.remove_finalizers, SizeIs(0));
+    EXPECT_EQ(plan.reason, "ManagedByAnother");
+  }
+  world.view.job.deleting = false;
+  world.view.spec.set_managed_by("muster.dev/operator");
+  EXPECT_TRUE(world.Decide().write_status);
+}
+
+FinishedReport Finished(const TestWorld& world, int code) {
+  FinishedReport report;
+  report.round = world.memory.id;
+  report.succeeded = code == 0;
+  report.exit_code = code;
+  return report;
+}
+
+TEST(FailureTest, WhoMustComeToTheEndIsTheSuccessPolicys) {
+  for (bool leader : {false, true}) {
+    for (int who : {0, 1}) {
+      TestWorld world(2);
+      world.view.spec.clear_trainer();
+      world.view.spec.set_success_policy(leader ? "Leader" : "All");
+      world.MakeActive();
+      world.view.agents[who].finished = Finished(world, 0);
+      const Plan plan = world.Decide();
+      const bool ends = leader && who == 0;
+      EXPECT_EQ(world.Condition(ConditionType::kSucceeded), ends ? "True/TrainingFinished" : "");
+      EXPECT_EQ(Ordered(plan), ends ? "Stop:0 Stop:1" : "") << "the others are stopped";
+    }
+  }
+}
+
+TEST(FailureTest, WhatFailsOnceTheLeaderHasComeToItsEndNoLongerMatters) {
+  TestWorld world(2);
+  world.view.spec.clear_trainer();
+  world.view.spec.set_success_policy("Leader");
+  world.view.spec.mutable_failure_policy()->set_max_failures(0);
+  world.MakeActive();
+  world.view.agents[0].finished = Finished(world, 0);
+  world.view.agents[1].exits.push_back(Exit(world, 1));
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+  EXPECT_EQ(world.view.status.failures().count(), 0);
 }
 
 TEST(FailureTest, ARefusedProgramIsNoFailure) {

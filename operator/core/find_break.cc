@@ -159,6 +159,13 @@ std::optional<Break> FindLate(const Draft& draft, const RoundMemory& memory) {
 
 std::optional<Break> FindBreak(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
+  if (memory.restart_all && !memory.fresh) {
+    Break found;
+    found.reason = Reason::kJobRestarting;
+    found.sentence = memory.restart_sentence.empty() ? "a failurePolicy rule said RestartJob"
+                                                     : memory.restart_sentence;
+    return found;
+  }
   if (auto found = FindExit(draft, memory.id)) return found;
   if (auto found = FindFinishedBadly(draft, memory.id)) return found;
   if (auto found = FindLost(draft, memory)) return found;

@@ -42,14 +42,19 @@ bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id) {
 void FinishWhenDone(Draft& draft) {
   const RoundMemory& memory = draft.memory();
   if (memory.phase != RoundPhase::kActive || memory.members.empty()) return;
+  const bool leader_decides = LeaderDecidesSuccess(draft.spec());
   for (const v1alpha1::Member& member : memory.members) {
+    if (leader_decides && member.worker().index() != 0) continue;
     const Worker* worker = draft.FindWorker(member.worker().index());
     if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return;
     if (!HasReachedEnd(draft, *worker, memory.id)) return;
   }
+  // Without worker 0 in the round, it cannot have come to its end.
+  if (leader_decides && memory.members.front().worker().index() != 0) return;
   const int64_t steps = TotalSteps(draft.spec());
-  Succeed(draft, steps > 0 ? absl::StrCat("all ", steps, " steps are trained")
-                           : "every worker's command ended with exit code 0");
+  if (steps > 0) return Succeed(draft, absl::StrCat("all ", steps, " steps are trained"));
+  Succeed(draft, leader_decides ? "the command of worker 0 ended with exit code 0"
+                                : "every worker's command ended with exit code 0");
 }
 
 void Succeed(Draft& draft, std::string sentence) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/failure.h"
+#include "operator/core/backoff.h"
 #include "operator/core/finish.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
@@ -48,7 +48,8 @@ void Replace(Draft& draft, const Worker& worker) {
   WorkerMemory& memory = draft.memory().workers[worker.index];
   if (draft.view.now < memory.not_before) return draft.RequeueAt(memory.not_before);
   ++memory.restarts;
-  memory.not_before = draft.view.now + Backoff(memory.restarts, draft.options);
+  memory.not_before =
+      draft.view.now + Backoff(draft, memory.restarts, absl::StrCat("pod ", worker.index));
   Raise(draft, worker.index);
 }
 

@@ -96,7 +96,8 @@ TEST(GangTest, ReplacementsBackOff) {
     Plan plan = world.Decide();
     if (incarnation > 1) {
       EXPECT_EQ(plan.status.incarnations(0), incarnation) << "waits";
-      world.Advance(absl::Seconds(incarnation - 1));
+      // Up to a quarter is added to the wait.
+      world.Advance(absl::Seconds(incarnation - 1) * 1.25);
       plan = world.Decide();
     }
     EXPECT_EQ(plan.status.incarnations(0), incarnation + 1);

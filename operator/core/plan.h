@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/core/failure_policy.h"
 #include "operator/core/round_memory.h"
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/round.pb.h"
@@ -48,6 +49,7 @@ struct PrepareOrder {
   RoundStamp round;
   std::vector<v1alpha1::Member> members;
   std::string membership;
+  bool fresh = false;  // every rank's process is ended and a new one started
 };
 struct GoOrder {
   v1alpha1::GoRound go;
@@ -78,6 +80,12 @@ struct Event {
   std::string message;
 };
 
+// A failure that this decision judged, for metrics; the status has the evidence.
+struct JudgedFailure {
+  FailureClass kind = FailureClass::kProgramFailed;
+  FailureAction action = FailureAction::kRestartWorker;
+};
+
 struct Plan {
   std::vector<DeletePod> deletes;
   std::vector<CreatePod> creates;
@@ -91,6 +99,7 @@ struct Plan {
   RoundMemory memory;
   std::optional<absl::Duration> requeue_after;
   std::vector<Event> events;
+  std::vector<JudgedFailure> failures;
   bool delete_job = false;  // with the job's uid as precondition
   // Why, of the policy that had the last word: a name from docs/states.md, and a sentence.
   std::string reason;

@@ -15,7 +15,8 @@
 
 // What one leadership remembers of a job between two decisions. Nothing in it is durable: a new
 // leader starts from RoundMemory{} and gets what it needs from the status (term, round, membership,
-// incarnations, failure times) and from the agents, who re-send their state when they attach.
+// incarnations, and failures with their back-off: see recall.h) and from the agents, who re-send
+// their state when they attach.
 namespace muster::control {
 
 enum class RoundPhase {
@@ -62,12 +63,19 @@ struct RoundMemory {
   // The session on which each member's current order was sent.
   std::map<int, int64_t> sent_session;
 
-  // The newest round for which a failure has been counted: one failure per round.
+  // status.failures has been read: see recall.h.
+  bool recalled = false;
+  // The newest round whose failure has been judged: one failure per round.
   int64_t failed_round = 0;
+  // A rule said RestartJob, and why; until every rank has answered in a round that began afresh.
+  bool restart_all = false;
+  std::string restart_sentence;
+  bool fresh = false;  // `id` was opened for that
   std::set<std::string> bad_checkpoints;
   // Broken rounds in a row without a committed step, for the back-off.
   int streak = 0;
   absl::Time not_before = absl::InfinitePast();
+  absl::Time retry_wall = absl::InfinitePast();  // the same, as people and the next leader read it
   // The committed step when the round became Active.
   int64_t active_from_step = -1;
   // (index, incarnation) of the last Active round's members: they hold the newest state.

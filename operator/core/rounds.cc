@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "operator/core/backoff.h"
 #include "operator/core/break.h"
 #include "operator/core/elastic.h"
-#include "operator/core/failure.h"
 #include "operator/core/find_break.h"
 #include "operator/core/finish.h"
 #include "operator/core/membership.h"
@@ -147,7 +147,9 @@ void BreakRound(Draft& draft, const Break& why) {
   if (MadeProgress(draft)) memory.streak = 0;
   if (!wished) {
     LeaveOut(draft, why);
-    memory.not_before = draft.view.now + Backoff(memory.streak, draft.options);
+    const absl::Duration wait = Backoff(draft, memory.streak, "round");
+    memory.not_before = draft.view.now + wait;
+    memory.retry_wall = draft.view.wall + wait;
     ++memory.streak;
     draft.Warning(why.reason, why.sentence);
   } else {
@@ -167,7 +169,7 @@ void BreakRound(Draft& draft, const Break& why) {
 
 void SendPrepare(Draft& draft, const Worker& worker) {
   RoundMemory& memory = draft.memory();
-  draft.Send(worker, PrepareOrder{memory.id, memory.members, memory.membership});
+  draft.Send(worker, PrepareOrder{memory.id, memory.members, memory.membership, memory.fresh});
   memory.sent_session[worker.index] = worker.agent->session;
 }
 
@@ -178,6 +180,7 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
   memory.members = MakeMembers(draft.view, workers);
   memory.membership = MembershipHash(memory.members);
   memory.sent_session.clear();
+  memory.fresh = memory.restart_all;
   status.set_term(memory.id.term);
   status.set_round(memory.id.round);
   status.set_membership(memory.membership);
@@ -243,7 +246,14 @@ void Go(Draft& draft) {
               [](const auto& a, const auto& b) { return a.local_rank() < b.local_rank(); });
     for (v1alpha1::RankReady& rank : ranks) {
       go.add_endpoints(rank.endpoint());
-      positions.push_back(std::move(*rank.mutable_position()));
+      v1alpha1::RankPosition& position = *rank.mutable_position();
+      // What is left of before is not to be gone on from, whoever still has it.
+      if (memory.fresh) {
+        position.clear_applied();
+        position.clear_sealed();
+        position.clear_decisions();
+      }
+      positions.push_back(std::move(position));
     }
   }
   const ResumeDecision resume = DecideResume(positions, {memory.bad_checkpoints, memory.id.round});
@@ -254,6 +264,7 @@ void Go(Draft& draft) {
   *go.mutable_resume() = resume.point;
   memory.go = std::move(go);
   NoteDonors(memory);
+  if (memory.fresh) memory.restart_all = false;
   memory.joined.clear();
   Move(draft, RoundEvent::kAllReady);
   for (const Member& member : memory.members) {
@@ -342,7 +353,8 @@ void ForgetRound(Draft& draft) {
   memory.go.reset();
   memory.streak = 0;
   memory.stop_session.clear();
-  memory.not_before = absl::InfinitePast();
+  memory.restart_all = memory.fresh = false;
+  memory.not_before = memory.retry_wall = absl::InfinitePast();
   memory.broken_reason.clear();
 }
 

@@ -35,7 +35,8 @@ void SimAgent::Prepare(const PrepareOrder& order, absl::Time now) {
   finished.reset();
   go.reset();
   for (SimRank& rank : ranks) {
-    if (!rank.alive) rank = SimRank{true};
+    if (order.fresh) ++fresh_starts;
+    if (order.fresh || !rank.alive) rank = SimRank{true};
     rank.ready_at = now + (rank.joined_once ? kUnwind : kStart);
   }
 }
@@ -82,7 +83,8 @@ void SimAgent::RunOnce(absl::Time now) {
   ready = std::move(report);
 }
 
-void SimAgent::KillRank(int local_rank, int exit_code, absl::Time now, bool restart) {
+void SimAgent::KillRank(int local_rank, int exit_code, absl::Time now, bool restart,
+                        const std::string& log) {
   SimRank& rank = ranks[local_rank];
   if (!rank.alive || phase == Phase::kExited || phase == Phase::kFinished) return;
   rank = SimRank{restart};
@@ -93,7 +95,8 @@ void SimAgent::KillRank(int local_rank, int exit_code, absl::Time now, bool rest
   report.exit_code = exit_code;
   report.signal = exit_code > 128 ? exit_code - 128 : 0;
   report.restarted = restart;
-  report.reason = "Signaled";
+  report.reason = report.signal != 0 ? "Signaled" : "Exited";
+  report.log_tail = log;
   exits_.push_back(report);
   if (phase != Phase::kPreparing || ready) phase = Phase::kWaiting;
 }

@@ -32,7 +32,8 @@ class SimAgent {
   void Obey(const Order& order, absl::Time now);
   // Rank processes become ready; a prepared worker answers.
   void RunOnce(absl::Time now);
-  void KillRank(int local_rank, int exit_code, absl::Time now, bool restart);
+  void KillRank(int local_rank, int exit_code, absl::Time now, bool restart,
+                const std::string& log = "");
   void Stall(absl::Time now);
   void Finish(bool succeeded, int64_t step);
 
@@ -53,6 +54,7 @@ class SimAgent {
   bool stop_wanted = false;
   bool save_wanted = false;
   int refused = 0;
+  int fresh_starts = 0;  // ranks started anew because a round began afresh
   const int index;
   const int incarnation;
   const std::string pod_uid;

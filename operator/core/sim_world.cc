@@ -200,6 +200,7 @@ void SimWorld::Create(const CreatePod& create) {
 void SimWorld::EndPod(SimPod& pod, PodPhase phase, int exit_code) {
   pod.view.phase = phase;
   pod.view.exit_code = exit_code;
+  pod.view.ended = {{"worker", exit_code, 0, exit_code == 0 ? "Completed" : "Error"}};
   pod.agent.reset();
 }
 
@@ -248,6 +249,41 @@ void SimWorld::KillRank() {
   if (agent == nullptr) return;
   InterruptStep(*agent);
   agent->KillRank(0, 137, now, restart);
+}
+
+void SimWorld::EndRank(int index, int exit_code, const std::string& log) {
+  SimAgent* agent = FindAgent(index);
+  if (agent == nullptr) return;
+  InterruptStep(*agent);
+  agent->KillRank(0, exit_code, now, job.spec.failure_policy().on_rank_failure() != "Shrink", log);
+}
+
+void SimWorld::EndWorker(int index, int exit_code, const std::string& reason) {
+  for (auto& [name, pod] : pods_) {
+    if (pod.agent == nullptr || pod.agent.get() != FindAgent(index)) continue;
+    InterruptStep(*pod.agent);
+    EndPod(pod, PodPhase::kFailed, exit_code);
+    pod.view.ended.front().reason = reason;
+    if (exit_code == 0) {  // refused: none of its containers ever ran
+      pod.view.reason = reason;
+      pod.view.ended.clear();
+      pod.view.exit_code.reset();
+    }
+    return;
+  }
+}
+
+void SimWorld::LoseNode(int index) {
+  for (auto& [name, pod] : pods_) {
+    if (pod.agent == nullptr || pod.agent.get() != FindAgent(index)) continue;
+    InterruptStep(*pod.agent);
+    pod.view.node_conditions = {{"Ready", "Unknown", "NodeStatusUnknown"}};
+    pod.view.conditions = {{"DisruptionTarget", "True", "DeletionByTaintManager"}};
+    pod.view.deleting = true;
+    pod.next = now + absl::Milliseconds(Number(500, 2000));
+    pod.agent.reset();
+    return;
+  }
 }
 
 void SimWorld::KillAgent() {

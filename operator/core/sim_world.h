@@ -40,6 +40,13 @@ class SimWorld {
   void KillAgent();
   void KillEveryAgent();
   void DeleteSomePod();
+  // The rank ends with `exit_code`, its agent lives on; nothing when it does not run.
+  void EndRank(int index, int exit_code, const std::string& log = "");
+  // The pod ends as kubelet writes it: container `worker` with this code and reason; 0: kubelet
+  // refused the pod for this reason.
+  void EndWorker(int index, int exit_code, const std::string& reason);
+  // The node of this worker is lost: the pod is marked, ends, and is taken away.
+  void LoseNode(int index);
   void CutStream(absl::Duration length);
   // A new leader with no memory; with `zombie`, the old one decides once more on its old view.
   void ChangeLeader(bool zombie);

@@ -29,6 +29,20 @@ absl::Duration FailureWindow(const TrainingJobSpec& spec) {
   return ParseDurationOr(spec.failure_policy().window(), absl::Hours(1));
 }
 
+absl::Duration InitialBackoff(const TrainingJobSpec& spec, absl::Duration otherwise) {
+  return ParseDurationOr(spec.failure_policy().initial_backoff(), otherwise);
+}
+
+absl::Duration MaxBackoff(const TrainingJobSpec& spec, absl::Duration otherwise) {
+  return ParseDurationOr(spec.failure_policy().max_backoff(), otherwise);
+}
+
+bool LeaderDecidesSuccess(const TrainingJobSpec& spec) { return spec.success_policy() == "Leader"; }
+
+bool IsManagedByAnother(const TrainingJobSpec& spec) {
+  return spec.has_managed_by() && spec.managed_by() != kManagedByMuster;
+}
+
 bool ShrinksOnFailure(const TrainingJobSpec& spec) {
   return spec.failure_policy().on_rank_failure() == "Shrink";
 }

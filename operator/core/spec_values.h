@@ -11,12 +11,19 @@
 // absent all the same gets the value that does least.
 namespace muster::control {
 
+// The value of managedBy that means this operator, as leaving it out does.
+inline constexpr char kManagedByMuster[] = "muster.dev/operator";
+
 int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
 int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
 int RanksOfWorker(const v1alpha1::TrainingJobSpec& spec);
 int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
 absl::Duration FailureWindow(const v1alpha1::TrainingJobSpec& spec);
+absl::Duration InitialBackoff(const v1alpha1::TrainingJobSpec& spec, absl::Duration otherwise);
+absl::Duration MaxBackoff(const v1alpha1::TrainingJobSpec& spec, absl::Duration otherwise);
 bool ShrinksOnFailure(const v1alpha1::TrainingJobSpec& spec);
+bool LeaderDecidesSuccess(const v1alpha1::TrainingJobSpec& spec);  // successPolicy Leader
+bool IsManagedByAnother(const v1alpha1::TrainingJobSpec& spec);
 int64_t TotalSteps(const v1alpha1::TrainingJobSpec& spec);  // 0: no built-in trainer
 // InfiniteDuration when there is none.
 absl::Duration ActiveDeadline(const v1alpha1::TrainingJobSpec& spec);

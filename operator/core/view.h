@@ -33,6 +33,21 @@ struct JobIdentity {
   std::vector<std::string> finalizers;
 };
 
+// How a container, or a rank in it, ended.
+struct ContainerEnd {
+  std::string container;
+  int exit_code = 0;  // 128+signal when killed
+  int signal = 0;
+  std::string reason;  // OOMKilled, Error, Completed, ...; of a rank: ExitReport's
+};
+
+// A condition of a pod or node.
+struct ConditionView {
+  std::string type;
+  std::string status;
+  std::string reason;
+};
+
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 // A pod owned by the job (by owner reference), whatever its incarnation.
@@ -51,6 +66,10 @@ struct PodView {
   std::optional<int> exit_code;
   std::string reason;  // the pod's or the container's: OOMKilled, Evicted, NodeLost, ...
   std::string message;
+  // Every container that has terminated, `worker` too.
+  std::vector<ContainerEnd> ended;
+  std::vector<ConditionView> conditions;
+  std::vector<ConditionView> node_conditions;  // of its node; empty when that is not known
 };
 
 // Reports of one agent, as its newest session sent them. Each is the latest of its kind; Decide()

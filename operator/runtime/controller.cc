@@ -103,6 +103,17 @@ std::optional<ReconcileResult> Controller::FaceRival(State& state, const Trainin
   return std::nullopt;
 }
 
+// A node that is gone is as good as one that nobody hears of.
+void Controller::NoteNode(PodView& pod) const {
+  if (deps_.nodes == nullptr || pod.node.empty()) return;
+  const NodeCache::Object node = deps_.nodes->Get({"", pod.node});
+  if (node != nullptr) {
+    pod.node_conditions = node->conditions;
+  } else {
+    pod.node_conditions = {{"Ready", "Unknown", "NodeDeleted"}};
+  }
+}
+
 JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   JobView view = MakeJobView(job);
   view.now = deps_.clock.Monotonic();
@@ -110,6 +121,7 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   std::set<std::string> still_there;
   for (const PodCache::Object& pod : deps_.pods.ListByOwner(job.uid)) {
     view.pods.push_back(pod->view);
+    NoteNode(view.pods.back());
     if (!pod->view.deleting) still_there.insert(pod->view.uid);
   }
   std::erase_if(state.written.deleted_pods,

@@ -60,6 +60,7 @@ class Controller {
     EventRecorder& events;
     const Scheduler& scheduler;
     ControllerObserver* observer = nullptr;
+    const NodeCache* nodes = nullptr;  // null: failures are judged without their conditions
   };
 
   Controller(Deps deps, DecideOptions options);
@@ -93,6 +94,7 @@ class Controller {
   bool CachesAreBehind(const State& state) const;
   void Adopt(State& state, const TrainingJob& job);
   std::optional<ReconcileResult> FaceRival(State& state, const TrainingJob& job);
+  void NoteNode(PodView& pod) const;
   JobView BuildView(const TrainingJob& job, State& state) const;
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,
                                            State& state);

@@ -32,6 +32,7 @@ v1alpha1::OperatorMessage ToMessage(const PrepareOrder& order) {
   *prepare.mutable_round() = ToId(order.round);
   for (const v1alpha1::Member& member : order.members) *prepare.add_members() = member;
   prepare.set_membership(order.membership);
+  if (order.fresh) prepare.set_fresh(true);
   return message;
 }
 v1alpha1::OperatorMessage ToMessage(const GoOrder& order) {

@@ -92,6 +92,40 @@ const Json* FindCondition(const Json& object, const std::string& type) {
   return FindByField(kube::Find(object, {"status", "conditions"}), "type", type);
 }
 
+constexpr size_t kMaxConditions = 32;
+constexpr size_t kMaxContainers = 32;
+
+std::vector<ConditionView> ReadConditions(const Json& object) {
+  std::vector<ConditionView> conditions;
+  const Json* list = kube::Find(object, {"status", "conditions"});
+  if (list == nullptr || !list->is_array()) return conditions;
+  for (const Json& item : *list) {
+    if (conditions.size() == kMaxConditions) break;
+    conditions.push_back(
+        {StringAt(item, {"type"}), StringAt(item, {"status"}), StringAt(item, {"reason"})});
+  }
+  return conditions;
+}
+
+int IntAt(const Json& object, const char* name) {
+  const Json* value = kube::Find(object, {name});
+  return value != nullptr && value->is_number_integer() ? value->get<int>() : 0;
+}
+
+std::vector<ContainerEnd> ReadEnds(const Json& pod) {
+  std::vector<ContainerEnd> ends;
+  const Json* list = kube::Find(pod, {"status", "containerStatuses"});
+  if (list == nullptr || !list->is_array()) return ends;
+  for (const Json& item : *list) {
+    const Json* terminated = kube::Find(item, {"state", "terminated"});
+    if (terminated == nullptr || !terminated->is_object() || ends.size() == kMaxContainers)
+      continue;
+    ends.push_back({StringAt(item, {"name"}), IntAt(*terminated, "exitCode"),
+                    IntAt(*terminated, "signal"), StringAt(*terminated, {"reason"})});
+  }
+  return ends;
+}
+
 void ReadWorkerContainer(const Json& pod, PodView& view) {
   const Json* status =
       FindByField(kube::Find(pod, {"status", "containerStatuses"}), "name", "worker");
@@ -132,6 +166,9 @@ PodView ParsePodView(const Json& json) {
   view.reason = StringAt(json, {"status", "reason"});
   view.message = StringAt(json, {"status", "message"});
   ReadWorkerContainer(json, view);
+  if (kube::LabelOf(json, kJobLabel).empty()) return view;  // not ours: only its place matters
+  view.ended = ReadEnds(json);
+  view.conditions = ReadConditions(json);
   return view;
 }
 
@@ -163,6 +200,7 @@ absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json) {
   node.schedulable = !(cordoned != nullptr && *cordoned == true) && ready != nullptr &&
                      StringAt(*ready, {"status"}) == "True";
   node.labels = kube::LabelsOf(json);
+  node.conditions = ReadConditions(json);
   return node;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/json.h"
@@ -34,6 +35,7 @@ struct NodeRecord {
   Resources allocatable;
   bool schedulable = true;  // Ready and not cordoned
   std::map<std::string, std::string> labels;
+  std::vector<ConditionView> conditions;
 };
 
 // Parsers for kube::Cache. They fail only on what cannot be a pod or node; absent fields are empty.

@@ -40,7 +40,11 @@ TEST(ObjectRecordsTest, ReadsAPod) {
       "containers": [{"resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}},
                      {"resources": {"limits": {"nvidia.com/gpu": "2"}}}]},
     "status": {"phase": "Failed", "containerStatuses": [
-      {"name": "worker", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]}})"));
+      {"name": "worker", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}},
+      {"name": "log", "state": {"terminated": {"exitCode": 1, "reason": "Error"}}},
+      {"name": "shell", "state": {"running": {}}}],
+      "conditions": [{"type": "DisruptionTarget", "status": "True",
+                      "reason": "PreemptionByScheduler", "message": "x"}]}})"));
   ASSERT_TRUE(pod.ok()) << pod.status();
   EXPECT_EQ(pod->job, "gpt");
   EXPECT_EQ(pod->view.index, 0);
@@ -50,6 +54,15 @@ TEST(ObjectRecordsTest, ReadsAPod) {
   EXPECT_EQ(pod->view.phase, PodPhase::kFailed);
   EXPECT_EQ(pod->view.exit_code, 137);
   EXPECT_EQ(pod->view.reason, "OOMKilled");
+  ASSERT_EQ(pod->view.ended.size(), 2u);
+  EXPECT_EQ(pod->view.ended[0].container, "worker");
+  EXPECT_EQ(pod->view.ended[0].reason, "OOMKilled");
+  EXPECT_EQ(pod->view.ended[1].container, "log");
+  EXPECT_EQ(pod->view.ended[1].exit_code, 1);
+  ASSERT_EQ(pod->view.conditions.size(), 1u);
+  EXPECT_EQ(pod->view.conditions[0].type, "DisruptionTarget");
+  EXPECT_EQ(pod->view.conditions[0].status, "True");
+  EXPECT_EQ(pod->view.conditions[0].reason, "PreemptionByScheduler");
   EXPECT_TRUE(pod->ended());
   EXPECT_EQ(pod->requests, (Resources{2, 3000, int64_t{1} << 30, 1}));
   EXPECT_EQ(pod->node_selector.at("zone"), "a");

@@ -51,6 +51,15 @@ void CompareLimits(const std::string& path, const Json& before, const Json& afte
   }
 }
 
+// A default object may get new fields, because the API server fills in their own defaults anyway.
+bool KeepsDefault(const Json& was, const Json& now) {
+  if (!was.is_object() || !now.is_object()) return was == now;
+  for (const auto& [name, value] : was.items()) {
+    if (!now.contains(name) || !KeepsDefault(value, now[name])) return false;
+  }
+  return true;
+}
+
 // What must stay word for word, because both a stricter and a laxer one change its meaning.
 void CompareFixed(const std::string& path, const Json& before, const Json& after,
                   Changes& changes) {
@@ -60,7 +69,7 @@ void CompareFixed(const std::string& path, const Json& before, const Json& after
         "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"}) {
     const Json& was = At(before, name);
     const Json& now = At(after, name);
-    if (was == now) continue;
+    if (was == now || (was.is_object() && KeepsDefault(was, now))) continue;
     Say(changes, path,
         absl::StrCat(name, " was ", was.is_null() ? "unset" : DumpJson(was), " and is ",
                      now.is_null() ? "unset" : DumpJson(now), " now"));

@@ -85,6 +85,18 @@ TEST(ApiEvolution, ADefaultBreaks) {
             Sentences{"v1alpha1.spec.workers.min: default was unset and is 1 now"});
 }
 
+TEST(ApiEvolution, ADefaultObjectMayGetNewFieldsButLoseNone) {
+  const std::string policy = "/properties/spec/properties/failurePolicy";
+  const Json before =
+      ReadCrd(kAccepted)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+                        ["properties"]["failurePolicy"]["default"];
+  Json after = before;
+  after["grace"] = "5s";
+  EXPECT_EQ(After(policy + "/default", after), Sentences{});
+  after.erase("window");
+  EXPECT_EQ(After(policy + "/default", after).size(), 1u);
+}
+
 TEST(ApiEvolution, ATighterLimitBreaks) {
   EXPECT_EQ(After(Of(kCount, "/maximum"), 100),
             Sentences{"v1alpha1.spec.workers.count: maximum was 5000 and is 100 now"});

@@ -1,0 +1,36 @@
+#include "operator/core/backoff.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+namespace {
+
+// 0 to 1; equal on every machine.
+double Fraction(absl::string_view text) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (unsigned char byte : text) hash = (hash ^ byte) * 1099511628211u;
+  hash = (hash ^ (hash >> 31)) * 0x9E3779B97F4A7C15u;
+  return static_cast<double>(hash >> 11) / static_cast<double>(uint64_t{1} << 53);
+}
+
+}  // namespace
+
+absl::Duration Backoff(int streak, absl::Duration base, absl::Duration cap,
+                       absl::string_view seed) {
+  if (streak <= 0) return absl::ZeroDuration();
+  const int doublings = std::min(streak - 1, 30);
+  const absl::Duration wait = std::min(cap, base * (int64_t{1} << doublings));
+  return wait + wait * (Fraction(absl::StrCat(seed, "/", streak)) / 4);
+}
+
+absl::Duration Backoff(const Draft& draft, int streak, absl::string_view what) {
+  const absl::Duration base = InitialBackoff(draft.spec(), draft.options.backoff_base);
+  const absl::Duration cap = MaxBackoff(draft.spec(), draft.options.backoff_cap);
+  return Backoff(streak, base, cap, absl::StrCat(draft.view.job.uid, "/", what));
+}
+
+}  // namespace muster::control

@@ -1,0 +1,130 @@
+// Every case that docs/failure-policy.md shows, and the document itself: run with `bazel run`
+// (tools/generate does) this test writes its tables.
+#include "operator/core/failure_policy.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/api/codec.h"
+#include "operator/api/validation.h"
+#include "operator/api/yaml_adapter.h"
+#include "operator/core/failure_policy_cases.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::Contains;
+using ::testing::IsEmpty;
+
+constexpr char kDocument[] = "docs/failure-policy.md";
+
+v1alpha1::FailurePolicySpec PolicyOf(const std::string& rules) {
+  v1alpha1::FailurePolicySpec policy;
+  if (rules.empty()) return policy;
+  const YamlDocument document = ParseYaml(absl::StrCat("rules: ", rules));
+  EXPECT_TRUE(document.readable) << rules;
+  EXPECT_THAT(DecodeMessage(document.json, "", UnknownFields::kReport, policy), IsEmpty()) << rules;
+  EXPECT_THAT(Validate(policy, "", {}), IsEmpty()) << rules;
+  return policy;
+}
+
+std::vector<FailureCase> AllCases() {
+  std::vector<FailureCase> all = DefaultCases();
+  for (FailureCase& c : RuleCases()) all.push_back(std::move(c));
+  return all;
+}
+
+TEST(FailurePolicyTest, EveryCase) {
+  for (const FailureCase& c : AllCases()) {
+    SCOPED_TRACE(absl::StrCat(c.what, " ", c.rules));
+    const FailureVerdict verdict = JudgeFailure(PolicyOf(c.rules), c.facts);
+    EXPECT_EQ(Name(verdict.kind), Name(c.kind));
+    EXPECT_EQ(Name(verdict.action), Name(c.action));
+    EXPECT_EQ(verdict.rule, c.rule);
+    EXPECT_EQ(verdict.counted(), c.action != FailureAction::kIgnore);
+  }
+}
+
+TEST(FailurePolicyTest, TheCasesShowEveryClassAndEveryAction) {
+  std::set<FailureClass> kinds;
+  std::set<FailureAction> actions;
+  for (const FailureCase& c : AllCases()) {
+    kinds.insert(c.kind);
+    actions.insert(c.action);
+  }
+  for (FailureClass kind : AllFailureClasses()) EXPECT_THAT(kinds, Contains(kind)) << Name(kind);
+  EXPECT_EQ(actions.size(), 4u);
+}
+
+TEST(FailurePolicyTest, OnlyTheEndOfALogIsSearched) {
+  v1alpha1::FailurePolicySpec policy = PolicyOf("[{action: Ignore, logPattern: needle}]");
+  FailureFacts facts;
+  facts.ends = {{"worker", 1, 0, "Exited"}};
+  facts.log = "needle" + std::string(8 << 10, 'x');
+  EXPECT_EQ(JudgeFailure(policy, facts).rule, "default");
+  facts.log = std::string(8 << 10, 'x') + "needle";
+  EXPECT_EQ(JudgeFailure(policy, facts).rule, "rules[0]");
+}
+
+TEST(FailurePolicyTest, APatternThatCannotBeReadMatchesNothing) {
+  v1alpha1::FailurePolicySpec policy;
+  policy.add_rules()->set_log_pattern("(");
+  policy.mutable_rules(0)->set_action("FailJob");
+  FailureFacts facts;
+  facts.ends = {{"worker", 1, 0, "Exited"}};
+  facts.log = "(";
+  EXPECT_EQ(JudgeFailure(policy, facts).rule, "default");
+}
+
+// A pattern made to be slow on backtracking engines: RE2 is linear.
+TEST(FailurePolicyTest, AnEvilPatternIsHarmless) {
+  v1alpha1::FailurePolicySpec policy = PolicyOf("[{action: Ignore, logPattern: \"(a*)*(a*)*b$\"}]");
+  FailureFacts facts;
+  facts.ends = {{"worker", 1, 0, "Exited"}};
+  facts.log = std::string(8 << 10, 'a');
+  EXPECT_EQ(JudgeFailure(policy, facts).rule, "default");
+}
+
+std::string Between(const std::string& text, const std::string& name, size_t& begin, size_t& end) {
+  const std::string open = absl::StrCat("<!-- ", name, " -->\n");
+  begin = text.find(open);
+  if (begin == std::string::npos) return "";
+  begin += open.size();
+  end = text.find("<!-- end -->", begin);
+  return end == std::string::npos ? "" : text.substr(begin, end - begin);
+}
+
+TEST(FailurePolicyTest, TheDocumentsTablesAreTheCases) {
+  const char* workspace = std::getenv("BUILD_WORKSPACE_DIRECTORY");
+  const std::string path =
+      workspace == nullptr ? kDocument : absl::StrCat(workspace, "/", kDocument);
+  std::ifstream in(path);
+  std::stringstream buffer;
+  buffer << in.rdbuf();
+  std::string text = buffer.str();
+  const std::pair<std::string, std::string> tables[] = {
+      {"classes", ClassTable()},
+      {"default cases", CaseTable(DefaultCases())},
+      {"rule cases", CaseTable(RuleCases())}};
+  for (const auto& [name, table] : tables) {
+    size_t begin = 0;
+    size_t end = 0;
+    const std::string shown = Between(text, name, begin, end);
+    ASSERT_NE(end, 0u) << name;
+    if (workspace == nullptr) {
+      EXPECT_EQ(shown, table) << "run tools/generate";
+    }
+    text.replace(begin, shown.size(), table);
+  }
+  if (workspace != nullptr) std::ofstream(path) << text;
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -23,7 +23,8 @@ Reflector::Reflector(Api& api, const ResourceType& type, ReflectorOptions option
       options_(std::move(options)),
       sink_(sink),
       clock_(clock),
-      delay_(options_.first_retry) {}
+      delay_(options_.first_retry),
+      streams_(options_.stream_list) {}
 
 Reflector::~Reflector() {
   if (watcher_ != nullptr) watcher_->Stop();
@@ -64,21 +65,17 @@ void Reflector::TakeListWish() {
 
 absl::Status Reflector::ListAll() {
   const absl::Time began = clock_.Monotonic();
-  ListOptions list;
-  list.name_space = options_.name_space;
-  list.label_selector = options_.label_selector;
-  list.field_selector = options_.field_selector;
-  list.limit = options_.page_size;
   std::vector<Json> items;
   std::string version;
   ++lists_;
-  do {
-    MUSTER_ASSIGN_OR_RETURN(ObjectList page,
-                            api_.List(type_, list, {.timeout = options_.call_timeout}));
-    std::move(page.items.begin(), page.items.end(), std::back_inserter(items));
-    list.continue_token = page.continue_token;
-    version = page.resource_version;
-  } while (!list.continue_token.empty());
+  absl::Status streamed = absl::UnimplementedError("not asked for");
+  if (streams_) streamed = ListFromStream(items, version);
+  if (!streamed.ok()) {
+    watcher_.reset();
+    items.clear();
+    streams_ = streams_ && IsRetriable(streamed);
+    MUSTER_RETURN_IF_ERROR(ListInPages(items, version));
+  }
   MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
   sink_.Replace(items, number);
   version_ = version;
@@ -87,11 +84,51 @@ absl::Status Reflector::ListAll() {
   return absl::OkStatus();
 }
 
-absl::Status Reflector::OpenWatch() {
+absl::Status Reflector::ListInPages(std::vector<Json>& items, std::string& version) {
+  ListOptions list;
+  list.name_space = options_.name_space;
+  list.label_selector = options_.label_selector;
+  list.field_selector = options_.field_selector;
+  list.limit = options_.page_size;
+  do {
+    MUSTER_ASSIGN_OR_RETURN(ObjectList page,
+                            api_.List(type_, list, {.timeout = options_.call_timeout}));
+    std::move(page.items.begin(), page.items.end(), std::back_inserter(items));
+    list.continue_token = page.continue_token;
+    version = page.resource_version;
+  } while (!list.continue_token.empty());
+  return absl::OkStatus();
+}
+
+absl::Status Reflector::ListFromStream(std::vector<Json>& items, std::string& version) {
+  WatchOptions watch = Selection();
+  watch.send_initial_events = true;
+  const absl::Time deadline = clock_.Monotonic() + options_.call_timeout;
+  MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, {.timeout = options_.call_timeout}));
+  while (true) {
+    MUSTER_ASSIGN_OR_RETURN(std::optional<WatchEvent> event,
+                            watcher_->Next(deadline - clock_.Monotonic()));
+    if (!event.has_value()) {
+      return ApiError(Reason::kTimeout, "the server did not end its streamed list in time");
+    }
+    if (event->type == WatchEvent::Type::kAdded) items.push_back(std::move(event->object));
+    if (event->type != WatchEvent::Type::kBookmark) continue;
+    if (AnnotationOf(event->object, kInitialEventsEnd).empty()) continue;
+    version = ResourceVersionOf(event->object);
+    return absl::OkStatus();
+  }
+}
+
+WatchOptions Reflector::Selection() const {
   WatchOptions watch;
   watch.name_space = options_.name_space;
   watch.label_selector = options_.label_selector;
   watch.field_selector = options_.field_selector;
+  return watch;
+}
+
+absl::Status Reflector::OpenWatch() {
+  WatchOptions watch = Selection();
   watch.resource_version = version_;
   MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, {.timeout = options_.call_timeout}));
   return absl::OkStatus();

@@ -35,6 +35,9 @@ struct ReflectorOptions {
   std::string label_selector;
   std::string field_selector;
   int64_t page_size = 500;
+  // Lists through the watch itself (send_initial_events), so that neither side holds the whole
+  // answer as text. A server that refuses that is listed in pages.
+  bool stream_list = false;
   absl::Duration call_timeout = absl::Seconds(30);
   absl::Duration first_retry = absl::Milliseconds(100);
   absl::Duration longest_retry = absl::Seconds(30);
@@ -69,11 +72,17 @@ class Reflector {
   absl::Time RetryAt() const { return retry_at_; }
   int64_t lists() const { return lists_; }
   int64_t failures() const { return failures_; }
+  // Whether lists are streamed.
+  bool streams() const { return streams_; }
 
  private:
   void TakeListWish();
   absl::Status ListAll();
+  absl::Status ListInPages(std::vector<Json>& items, std::string& version);
+  // Leaves the watch open that it came through.
+  absl::Status ListFromStream(std::vector<Json>& items, std::string& version);
   absl::Status OpenWatch();
+  WatchOptions Selection() const;
   absl::Status Drain(absl::Duration wait, int& events);
   void Apply(const WatchEvent& event, uint64_t version);
   void Failed(const absl::Status& status);
@@ -88,6 +97,7 @@ class Reflector {
   std::unique_ptr<Watcher> watcher_;
   absl::Duration delay_;
   absl::Time retry_at_ = absl::InfinitePast();
+  bool streams_;
   int64_t lists_ = 0;
   int64_t failures_ = 0;
 

@@ -253,5 +253,58 @@ TEST_F(ReflectorTest, ConvergesUnderFaults) {
   }
 }
 
+class StreamListTest : public ReflectorTest {
+ protected:
+  int RunStream() { return stream_.RunOnce(absl::ZeroDuration()); }
+  Reflector stream_{faulty_, kConfigMaps, {.stream_list = true}, cache_, clock_};
+};
+
+TEST_F(StreamListTest, OneWatchIsTheListAndWhatFollows) {
+  for (const char* name : {"a", "b", "c"}) Create(name, "1");
+  RunStream();
+  EXPECT_TRUE(cache_.HasSynced());
+  EXPECT_EQ(cache_.size(), 3u);
+  Create("d", "1");
+  EXPECT_EQ(RunStream(), 1);
+  EXPECT_EQ(Data("d"), "1");
+  EXPECT_EQ(faulty_.calls(Verb::kWatch), 1);
+  EXPECT_EQ(faulty_.calls(Verb::kList), 0);
+}
+
+TEST_F(StreamListTest, WhatVanishedIsDroppedByTheNextOne) {
+  Create("a", "1");
+  Create("b", "1");
+  RunStream();
+  ASSERT_TRUE(api_->Delete(kConfigMaps, {"ns", "a"}).ok());
+  api_->CompactHistory();
+  RunStream();
+  RunStream();
+  EXPECT_EQ(cache_.Get({"ns", "a"}), nullptr);
+  EXPECT_EQ(cache_.size(), 1u);
+}
+
+TEST_F(StreamListTest, AServerThatRefusesItIsListedInPagesFromThenOn) {
+  Create("a", "1");
+  faulty_.FailNext(Verb::kWatch, ApiError(Reason::kInvalid, "sendInitialEvents: Forbidden"));
+  RunStream();
+  EXPECT_TRUE(cache_.HasSynced());
+  EXPECT_FALSE(stream_.streams());
+  EXPECT_EQ(stream_.failures(), 0);
+  Create("b", "1");
+  api_->CompactHistory();
+  RunStream();
+  RunStream();
+  EXPECT_EQ(faulty_.calls(Verb::kList), 2);
+}
+
+TEST_F(StreamListTest, AStreamThatBreaksIsListedInPagesThisTime) {
+  Create("a", "1");
+  faulty_.FailNext(Verb::kWatchNext, ApiError(Reason::kServiceUnavailable, "cut"));
+  RunStream();
+  EXPECT_EQ(cache_.size(), 1u);
+  EXPECT_EQ(faulty_.calls(Verb::kList), 1);
+  EXPECT_TRUE(stream_.streams());
+}
+
 }  // namespace
 }  // namespace muster::kube

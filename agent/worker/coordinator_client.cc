@@ -79,7 +79,7 @@ void CoordinatorClient::On(CoordinatorMailbox::StreamEnded& ended, absl::Time no
   if (secure()) {
     if (!std::exchange(heard_, false)) ++unheard_;
     if (IsRefusal(ended.why)) {
-      MUSTER_LOG_LIMITED(WARN, "refused by the coordinator", stream_->address(),
+      MUSTER_LOG_LIMITED(WARN, stream_->address(), "refused by the coordinator",
                          {"error", ended.why});
     }
     if (IsRefusal(ended.why) || unheard_ >= kUnheardStreams) {
@@ -108,7 +108,7 @@ void CoordinatorClient::On(CoordinatorMailbox::Identified& answer, absl::Time no
 }
 
 void CoordinatorClient::NotIdentified(const absl::Status& why, absl::Time now) {
-  MUSTER_LOG_LIMITED(WARN, "no certificate from the coordinator", options_.identity.token_path,
+  MUSTER_LOG_LIMITED(WARN, options_.identity.token_path, "no certificate from the coordinator",
                      {"error", why});
   next_renewal_ = now + kRenewalRetry;
   if (stream_ == nullptr) next_dial_ = BackOff(now);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/mutex.h"
@@ -16,6 +17,7 @@
 #include "operator/coordinator/coordinator_server.h"
 #include "operator/kube/reflector.h"
 #include "operator/runtime/pod_builder.h"
+#include "operator/runtime/worker_directory.h"
 #include "operator/web/web_deps.h"
 #include "operator/web/web_server.h"
 
@@ -25,6 +27,10 @@ namespace {
 constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
 constexpr absl::Duration kSchedulePeriod = absl::Milliseconds(500);
 constexpr absl::Duration kSyncDeadline = absl::Seconds(30);
+
+constexpr char kSystemNamespace[] = "muster-system";
+
+bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix:"); }
 
 ReplicaOptions ToReplica(const OperatorOptions& options) {
   ReplicaOptions replica;
@@ -39,7 +45,8 @@ ReplicaOptions ToReplica(const OperatorOptions& options) {
 class OperatorApp::Impl {
  public:
   Impl(kube::Api& api, const Clock& clock, OperatorOptions options)
-      : clock_(clock),
+      : api_(api),
+        clock_(clock),
         lease_clock_(options.lease_clock == nullptr ? clock : *options.lease_clock),
         options_(std::move(options)),
         replica_(api, clock, lease_clock_, ToReplica(options_)) {
@@ -52,6 +59,7 @@ class OperatorApp::Impl {
   std::string coordinator_address() const { return coordinator_address_; }
   std::string http_address() const { return web_ == nullptr ? "" : web_->address(); }
   Replica& replica() { return replica_; }
+  const CoordinatorIdentity* identity() const { return identity_.get(); }
 
  private:
   absl::Status StartServers();
@@ -64,11 +72,15 @@ class OperatorApp::Impl {
   void WakeScheduler();
   void Wake();
 
+  absl::Status StartCoordinator();
+
+  kube::Api& api_;
   const Clock& clock_;
   const Clock& lease_clock_;
   const OperatorOptions options_;
   Replica replica_;
   std::string coordinator_address_;
+  std::unique_ptr<CoordinatorIdentity> identity_;
   std::unique_ptr<CoordinatorServer> coordinator_;
   std::unique_ptr<WebServer> web_;
 
@@ -136,17 +148,40 @@ void OperatorApp::Impl::Elect() {
   }
 }
 
-absl::Status OperatorApp::Impl::StartServers() {
-  if (options_.coordinator_addresses.empty()) {
+absl::Status OperatorApp::Impl::StartCoordinator() {
+  const std::vector<std::string>& addresses = options_.coordinator_addresses;
+  if (addresses.empty()) {
     return absl::InvalidArgumentError("the operator needs an address for its coordinator");
   }
+  if (!std::all_of(addresses.begin(), addresses.end(), IsUnix)) {
+    CoordinatorIdentityOptions options;
+    options.operator_namespace =
+        options_.election ? options_.election->lease.name_space : kSystemNamespace;
+    options.find_worker = [this](const ReviewedPod& pod) {
+      return FindWorkerOfPod(replica_.jobs(), replica_.pods(), pod);
+    };
+    MUSTER_ASSIGN_OR_RETURN(identity_,
+                            CoordinatorIdentity::Create(api_, clock_, std::move(options)));
+  }
   MUSTER_ASSIGN_OR_RETURN(
-      coordinator_, CoordinatorServer::Start(options_.coordinator_addresses, replica_.registry()));
+      coordinator_, CoordinatorServer::Start(addresses, replica_.registry(), identity_.get()));
   coordinator_address_ = options_.advertised_coordinator.empty() ? coordinator_->addresses().front()
                                                                  : options_.advertised_coordinator;
   const std::string dialed =
       options_.pod_coordinator.empty() ? coordinator_address_ : options_.pod_coordinator;
-  replica_.Connect(PodBuilderOptions{dialed, options_.worker_image}, coordinator_address_);
+  PodBuilderOptions pods{dialed, options_.worker_image};
+  if (identity_ != nullptr && !IsUnix(dialed)) {
+    pods.coordinator_ca = identity_->authority_pem();
+    if (options_.election) {
+      pods.coordinator_silence = absl::FormatDuration(options_.election->lease_duration / 2);
+    }
+  }
+  replica_.Connect(pods, coordinator_address_);
+  return absl::OkStatus();
+}
+
+absl::Status OperatorApp::Impl::StartServers() {
+  MUSTER_RETURN_IF_ERROR(StartCoordinator());
   if (options_.http_address.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(
       web_, WebServer::Start(
@@ -246,6 +281,7 @@ std::string OperatorApp::coordinator_address() const { return impl_->coordinator
 std::string OperatorApp::http_address() const { return impl_->http_address(); }
 AgentRegistry& OperatorApp::agents() { return impl_->replica().registry(); }
 ProgressBoard& OperatorApp::progress() { return impl_->replica().progress(); }
+const CoordinatorIdentity* OperatorApp::coordinator_identity() const { return impl_->identity(); }
 bool OperatorApp::IsLeading() const { return impl_->replica().IsLeading(); }
 absl::Status OperatorApp::lost() const { return impl_->replica().lost(); }
 

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/coordinator_identity.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/kube/api.h"
 #include "operator/kube/lease.h"
@@ -22,7 +23,8 @@ struct OperatorOptions {
   // Only jobs of this namespace; empty: of all.
   std::string namespace_scope;
   // Where the coordinator listens: "unix:/path" (its folder is made 0700, the socket 0600) or
-  // "host:port" with port 0 for any free one.
+  // "host:port" with port 0 for any free one. Ports speak TLS; their certificate authority is a
+  // Secret in the lease's namespace, muster-system without an election.
   std::vector<std::string> coordinator_addresses;
   // This replica's own address as others reach it; empty: the first of coordinator_addresses with
   // its real port.
@@ -80,6 +82,8 @@ class OperatorApp {
 
   // What agents last said, and recent steps, for progress lines and summaries.
   AgentRegistry& agents();
+  // Null when the coordinator serves unix sockets only.
+  const CoordinatorIdentity* coordinator_identity() const;
   ProgressBoard& progress();
 
  private:

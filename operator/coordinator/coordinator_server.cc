@@ -97,6 +97,7 @@ struct CoordinatorServer::Impl {
   AgentRegistry& registry;
   CoordinatorService service;
   std::optional<HandshakeFailureWatch> handshakes;
+  std::shared_ptr<grpc::ServerCredentials> tls;  // outlives the server
   std::unique_ptr<grpc::Server> server;
   std::vector<std::string> addresses;
 };
@@ -124,8 +125,11 @@ absl::StatusOr<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Start(
           absl::StrCat("the coordinator cannot serve ", addresses[i],
                        " without certificates: only unix: sockets are served without TLS"));
     }
-    if (!impl->handshakes.has_value()) impl->handshakes.emplace(identity->refusals());
-    builder.AddListeningPort(addresses[i], MakeServerCredentials(*identity), &ports[i]);
+    if (impl->tls == nullptr) {
+      impl->handshakes.emplace(identity->refusals());
+      impl->tls = MakeServerCredentials(*identity);
+    }
+    builder.AddListeningPort(addresses[i], impl->tls, &ports[i]);
   }
   builder.RegisterService(&impl->service);
   impl->server = builder.BuildAndStart();

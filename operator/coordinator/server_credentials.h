@@ -13,7 +13,8 @@ namespace muster::control {
 // TLS with the serving certificate that `identity` has at the moment of each handshake, so that it
 // is renewed without touching open connections or the port. A client certificate is asked for and
 // verified against the authority, but not required: see Coordinator.Identify. gRPC's own reloading
-// credentials want files; keys stay in memory here. `identity` must outlive the server.
+// credentials want files; keys stay in memory here. It and `identity` must outlive the server:
+// the server's builder does not keep it.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(CoordinatorIdentity& identity);
 
 // While one lives, gRPC's error lines of this process go to our log, and handshakes that failed are

@@ -38,11 +38,47 @@ Json FromField(const char* name, const char* path) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
 }
 
+// For the coordinator alone, bound to the pod, replaced by kubelet before it ends.
+constexpr char kTokenVolume[] = "muster-coordinator-token";
+constexpr char kTokenFolder[] = "/var/run/secrets/muster.dev/coordinator";
+constexpr char kTokenFile[] = "token";
+constexpr char kTokenAudience[] = "muster.dev/coordinator";
+constexpr int kTokenSeconds = 3600;
+
+void DropNamed(Json& list, const char* name) {
+  for (size_t i = list.size(); i > 0; --i) {
+    if (kube::StringAt(list[i - 1], {"name"}) == name) list.erase(i - 1);
+  }
+}
+
+void AddToken(Json& spec, Json& container) {
+  const Json source = {
+      {"audience", kTokenAudience}, {"expirationSeconds", kTokenSeconds}, {"path", kTokenFile}};
+  Json& volumes = ListIn(spec, "volumes");
+  DropNamed(volumes, kTokenVolume);
+  volumes.push_back(
+      {{"name", kTokenVolume}, {"projected", {{"sources", {{{"serviceAccountToken", source}}}}}}});
+  Json& mounts = ListIn(container, "volumeMounts");
+  DropNamed(mounts, kTokenVolume);
+  mounts.push_back({{"name", kTokenVolume}, {"mountPath", kTokenFolder}, {"readOnly", true}});
+  // Neither agent nor trainer speaks to the API server.
+  if (!spec.contains("automountServiceAccountToken")) spec["automountServiceAccountToken"] = false;
+}
+
 // Ours come first, so that the user's may refer to them as $(NAME).
 void SetEnvironment(Json& container, const CreatePod& create, const PodBuilderOptions& options) {
   Json ours = Json::array();
   for (const auto& [name, value] : create.env) ours.push_back({{"name", name}, {"value", value}});
   ours.push_back({{"name", "MUSTER_COORDINATOR"}, {"value", options.coordinator}});
+  if (!options.coordinator_ca.empty()) {
+    ours.push_back({{"name", "MUSTER_COORDINATOR_CA"}, {"value", options.coordinator_ca}});
+    ours.push_back({{"name", "MUSTER_COORDINATOR_TOKEN"},
+                    {"value", absl::StrCat(kTokenFolder, "/", kTokenFile)}});
+  }
+  if (!options.coordinator_silence.empty()) {
+    ours.push_back(
+        {{"name", "MUSTER_COORDINATOR_SILENCE"}, {"value", options.coordinator_silence}});
+  }
   ours.push_back(FromField("MUSTER_POD_UID", "metadata.uid"));
   ours.push_back(FromField("MUSTER_POD_IP", "status.podIP"));
   std::set<std::string> taken;
@@ -69,6 +105,7 @@ void SetWorkerContainer(Json& spec, const TrainingJob& job, const CreatePod& cre
   (*worker)["command"] = {"muster-agent", "worker"};
   worker->erase("args");
   SetEnvironment(*worker, create, options);
+  if (!options.coordinator_ca.empty()) AddToken(spec, *worker);
   if (create.gpus > 0) {
     Json& limits = ObjectIn(ObjectIn(*worker, "resources"), "limits");
     if (!limits.contains(kGpuResource)) limits[kGpuResource] = absl::StrCat(create.gpus);

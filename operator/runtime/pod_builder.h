@@ -13,13 +13,19 @@ namespace muster::control {
 struct PodBuilderOptions {
   std::string coordinator;   // what the agent dials
   std::string worker_image;  // of jobs with the built-in trainer, and of those that name none
+  // PEM, when the coordinator is not a unix socket: what agents trust. The pod then gets a token
+  // to prove itself with.
+  std::string coordinator_ca;
+  // How long agents bear with a silent coordinator: half a lease. Empty: their own default.
+  std::string coordinator_silence;
 };
 
 // The pod that Decide() asked for: the job's template with our name, labels, owner, scheduler and
 // restart policy, and with the agent as the entry point of the container `worker`. The user's
 // environment, volumes, resources and other containers are kept; where both set a variable, ours
-// wins. The user's own command of a job without `trainer` reaches the agent in the spec, not here.
-// Pure.
+// wins. With a coordinator_ca, a projected token for the coordinator is mounted in that container,
+// and the API server's own is not, unless the template asks for it. The user's own command of a job
+// without `trainer` reaches the agent in the spec, not here. Pure.
 absl::StatusOr<Json> BuildPod(const TrainingJob& job, const CreatePod& create,
                               const PodBuilderOptions& options);
 

@@ -97,6 +97,48 @@ TEST(PodBuilderTest, AJobOfItsOwnProgramKeepsItsImage) {
   EXPECT_EQ(worker["command"], (Json{"muster-agent", "worker"}));
 }
 
+TEST(PodBuilderTest, OnAClusterThePodGetsWhatItProvesItselfWith) {
+  PodBuilderOptions options = kOptions;
+  options.coordinator = "10.0.0.1:7443,10.0.0.2:7443";
+  options.coordinator_ca = "pem";
+  options.coordinator_silence = "7.5s";
+  const std::string given = R"({"spec": {"volumes": [{"name": "data"},
+      {"name": "muster-coordinator-token", "hostPath": {"path": "/forged"}}],
+      "containers": [{"name": "log"}, {"name": "worker"}]}})";
+  const auto pod = BuildPod(Job(given, true), Create(), options);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  const Json& spec = (*pod)["spec"];
+  const Json& worker = spec["containers"][1];
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR"), "10.0.0.1:7443,10.0.0.2:7443");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR_CA"), "pem");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR_SILENCE"), "7.5s");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR_TOKEN"),
+            "/var/run/secrets/muster.dev/coordinator/token");
+  ASSERT_EQ(spec["volumes"].size(), 2u);
+  EXPECT_EQ(
+      spec["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"],
+      (Json{
+          {"audience", "muster.dev/coordinator"}, {"expirationSeconds", 3600}, {"path", "token"}}));
+  EXPECT_EQ(worker["volumeMounts"],
+            (Json::array({{{"name", "muster-coordinator-token"},
+                           {"mountPath", "/var/run/secrets/muster.dev/coordinator"},
+                           {"readOnly", true}}})));
+  EXPECT_FALSE(spec["containers"][0].contains("volumeMounts"));
+  EXPECT_EQ(spec["automountServiceAccountToken"], false);
+}
+
+TEST(PodBuilderTest, OnOneMachineThereIsNoTokenAndTheTemplatesWishCounts) {
+  const auto local = BuildPod(Job("", true), Create(), kOptions);
+  EXPECT_FALSE((*local)["spec"].contains("volumes"));
+  EXPECT_FALSE((*local)["spec"].contains("automountServiceAccountToken"));
+  EXPECT_EQ(EnvOf((*local)["spec"]["containers"][0], "MUSTER_COORDINATOR_TOKEN"), "absent");
+  PodBuilderOptions options = kOptions;
+  options.coordinator_ca = "pem";
+  const auto wished =
+      BuildPod(Job(R"({"spec": {"automountServiceAccountToken": true}})", true), Create(), options);
+  EXPECT_EQ((*wished)["spec"]["automountServiceAccountToken"], true);
+}
+
 TEST(PodBuilderTest, AsksForGpusUnlessTheUserDid) {
   CreatePod create = Create();
   create.gpus = 8;

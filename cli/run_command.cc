@@ -40,6 +40,7 @@ const std::vector<FlagSpec>& RunFlags() {
       {"state-dir", "where jobs keep their state"},
       {"agent", "path of muster-agent"},
       {"trainer", "path of muster-trainer"},
+      {"http", "where to serve metrics, health and JSON, host:port; else a free port of 127.0.0.1"},
       {"quiet", "no progress lines", /*is_switch=*/true},
   };
   return *flags;
@@ -203,6 +204,7 @@ absl::StatusOr<SessionOptions> FindPrograms(const Flags& flags) {
   SessionOptions options;
   options.agent = flags.Get("agent", "");
   options.trainer = flags.Get("trainer", "");
+  options.http = flags.Get("http", options.http);
   if (options.agent.empty()) {
     MUSTER_ASSIGN_OR_RETURN(options.agent, FindProgram("agent", "muster-agent"));
   }

@@ -20,8 +20,9 @@
 namespace muster::cli {
 
 struct SessionOptions {
-  std::string agent;    // path of muster-agent
-  std::string trainer;  // path of muster-trainer
+  std::string agent;                 // path of muster-agent
+  std::string trainer;               // path of muster-trainer
+  std::string http = "127.0.0.1:0";  // metrics, health and the JSON API; port 0: any free one
 };
 
 // One job on this machine: the embedded API with its files, the operator over it, and LocalNodes

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -49,8 +50,8 @@ std::string FreshFolder(const std::string& name) {
 std::string ProgramPath(const std::string& name) {
   const char* source = std::getenv("TEST_SRCDIR");
   const char* workspace = std::getenv("TEST_WORKSPACE");
-  if (source == nullptr || workspace == nullptr) return absl::StrCat("bazel-bin/", name);
-  return absl::StrCat(source, "/", workspace, "/", name);
+  return absl::StrCat(source == nullptr ? "." : source, "/", workspace == nullptr ? "." : workspace,
+                      "/", name);
 }
 
 LocalRun::LocalRun(std::string folder, std::string job, std::string manifest)
@@ -82,7 +83,11 @@ absl::StatusOr<std::unique_ptr<Process>> LocalRun::Launch(std::vector<std::strin
   return process;
 }
 
-absl::Status LocalRun::Start() { return StartWith({"run", folder_ + "/manifest.yaml"}); }
+absl::Status LocalRun::Start(const std::vector<std::string>& flags) {
+  std::vector<std::string> arguments = {"run", folder_ + "/manifest.yaml"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  return StartWith(std::move(arguments));
+}
 
 absl::Status LocalRun::Resume() { return StartWith({"resume", job_}); }
 
@@ -144,6 +149,26 @@ absl::Status LocalRun::WaitForStep(int64_t step, absl::Duration within) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> LocalRun::WaitForCondition(const std::string& type,
+                                                       const std::string& status,
+                                                       const std::string& reason,
+                                                       absl::Duration within) {
+  const absl::Time deadline = Clock::Real().Monotonic() + within;
+  while (Clock::Real().Monotonic() < deadline) {
+    MUSTER_ASSIGN_OR_RETURN(const Json job, Job());
+    const Json conditions = job.value("status", Json::object()).value("conditions", Json::array());
+    for (const Json& condition : conditions) {
+      if (condition.value("type", "") == type && condition.value("status", "") == status &&
+          condition.value("reason", "") == reason) {
+        return condition.value("message", "");
+      }
+    }
+    poll(nullptr, 0, kLookMillis);
+  }
+  return absl::DeadlineExceededError(
+      absl::StrCat("no condition ", type, "=", status, " (", reason, "):\n", Output()));
+}
+
 absl::StatusOr<ExitStatus> LocalRun::WaitForEnd(absl::Duration within) {
   const absl::Time deadline = Clock::Real().Monotonic() + within;
   while (true) {
@@ -198,13 +223,11 @@ std::string LocalRun::Output() const {
 
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> NewestTensors(
     const std::string& checkpoints) {
-  MUSTER_ASSIGN_OR_RETURN(const auto entries, FileSystem().List(checkpoints));
-  std::string newest;
-  for (const DirectoryEntry& entry : entries) {
-    if (Exists(FileSystem(), absl::StrCat(checkpoints, "/", entry.name, "/DONE")))
-      newest = entry.name;
+  MUSTER_ASSIGN_OR_RETURN(const auto listings, ListCheckpoints(FileSystem(), checkpoints));
+  if (listings.empty() || !listings.front().complete) {
+    return absl::NotFoundError("no complete checkpoint in " + checkpoints);
   }
-  if (newest.empty()) return absl::NotFoundError("no complete checkpoint in " + checkpoints);
+  const std::string& newest = listings.front().directory;
   std::vector<std::pair<std::string, std::string>> out;
   const std::string folder = JoinPath(checkpoints, newest);
   MUSTER_ASSIGN_OR_RETURN(const auto files, FileSystem().List(folder));

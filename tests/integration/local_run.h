@@ -29,12 +29,15 @@ class LocalRun {
   LocalRun(std::string folder, std::string job, std::string manifest);
   ~LocalRun();
 
-  // Starts `muster run` (again, after it was killed).
-  absl::Status Start();
+  // Starts `muster run` (again, after it was killed), with more flags if given.
+  absl::Status Start(const std::vector<std::string>& flags = {});
   // Starts `muster resume` instead.
   absl::Status Resume();
   // Waits until the newest reported step is at least `step`.
   absl::Status WaitForStep(int64_t step, absl::Duration within);
+  // Waits until the job has the condition with this status and reason; its message.
+  absl::StatusOr<std::string> WaitForCondition(const std::string& type, const std::string& status,
+                                               const std::string& reason, absl::Duration within);
   // Waits for `muster run` to end.
   absl::StatusOr<ExitStatus> WaitForEnd(absl::Duration within);
   void Signal(int signal);

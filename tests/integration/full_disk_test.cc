@@ -1,0 +1,114 @@
+// A disk that is full at checkpoint time: training goes on, the job says so, and the next save
+// after there is room works. The disk is a small tmpfs that only this test and its children see.
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/local_run.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLong = absl::Seconds(120);
+
+constexpr char kManifest[] = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: small}
+spec:
+  workers: {count: 2, ranks: 1}
+  trainer:
+    model: {preset: gpt2-nano}
+    data: {uri: $FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
+    train: {steps: 1000000, globalBatch: 4, microBatch: 2, sequence: 64}
+  checkpoint: {uri: $FOLDER/checkpoints, interval: {mode: Steps, steps: 20}}
+)";
+
+absl::Status Failed(const std::string& what) {
+  return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
+
+// A mount namespace of our own; who is not root gets a user namespace in which he is.
+absl::Status EnterOwnMounts() {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  if (unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) return Failed("unshare");
+  if (user != 0) {
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
+    std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
+  }
+  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return Failed("mount /");
+  return absl::OkStatus();
+}
+
+// Takes all the room there is.
+void Fill(const std::string& path) {
+  const int fd = open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+  ASSERT_GE(fd, 0);
+  const std::string block(1 << 16, 'x');
+  for (size_t size = block.size(); size > 0;) {
+    if (write(fd, block.data(), size) <= 0) size /= 2;
+  }
+  close(fd);
+}
+
+TEST(FullDiskTest, TrainingGoesOnTheJobSaysSoAndALaterSaveWorks) {
+  const std::string folder = FreshFolder("full-disk");
+  std::string text;
+  while (text.size() < 40'000) absl::StrAppend(&text, "Words to train on, ", text.size(), ".\n");
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", text).ok());
+  const std::string disk = folder + "/checkpoints";
+  ASSERT_TRUE(FileSystem().MakeDirectories(disk).ok());
+  if (const absl::Status entered = EnterOwnMounts(); !entered.ok()) {
+    GTEST_SKIP() << "this machine lets a user mount nothing: " << entered;
+  }
+  ASSERT_EQ(mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=256m"), 0) << std::strerror(errno);
+  Fill(disk + "/filler");
+  {
+    LocalRun run(folder, "small", kManifest);
+    ASSERT_TRUE(run.Start().ok());
+    ASSERT_TRUE(run.WaitForStep(20, kLong).ok()) << run.Output();
+    const auto failed = run.WaitForCondition("Checkpointed", "False", "CheckpointFailed", kLong);
+    ASSERT_TRUE(failed.ok()) << failed.status();
+    EXPECT_THAT(*failed, HasSubstr("the checkpoint needs "));
+    EXPECT_THAT(*failed, HasSubstr(" are free"));
+    EXPECT_FALSE(NewestTensors(disk).ok());
+    const int64_t then = run.last_step();
+    const absl::Status goes_on = run.WaitForStep(then + 40, kLong);
+    ASSERT_TRUE(goes_on.ok()) << goes_on;
+
+    ASSERT_TRUE(FileSystem().Remove(disk + "/filler").ok());
+    const auto written = run.WaitForCondition("Checkpointed", "True", "CheckpointWritten", kLong);
+    ASSERT_TRUE(written.ok()) << written.status();
+    EXPECT_TRUE(NewestTensors(disk).ok());
+    const auto job = run.Job();
+    ASSERT_TRUE(job.ok()) << job.status();
+    EXPECT_EQ((*job)["status"]["round"], 1) << "a failed save broke the round";
+    run.Signal(SIGINT);
+    const auto end = run.WaitForEnd(kLong);
+    ASSERT_TRUE(end.ok()) << end.status();
+    EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run.Output();
+  }
+  EXPECT_EQ(umount2(disk.c_str(), MNT_DETACH), 0);
+}
+
+}  // namespace
+}  // namespace muster::tests

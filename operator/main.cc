@@ -3,16 +3,17 @@
 // Start order:
 //   1. block SIGTERM and SIGINT, so that every thread inherits that and only main takes them
 //   2. flags
-//   3. the API: today the embedded one, over --state-dir
+//   3. the API: a real server's, or with --state-dir the embedded one
 //   4. the operator: coordinator and HTTP addresses are bound, caches sync, loops start
 //   5. wait for SIGTERM or SIGINT
 //   6. drain: running reconciles end, streams close; agents and ranks go on and dial again
 //
 // Exit codes: base/exit_codes.h.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -20,53 +21,23 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "operator/app/operator_app.h"
+#include "operator/app/operator_flags.h"
+#include "operator/kube/api.h"
+#include "operator/kube/kubeconfig.h"
+#include "operator/kube/lease.h"
 #include "operator/kube/memory_api.h"
+#include "operator/kube/rest_api.h"
+#include "operator/kube/rest_config.h"
 
 namespace muster::control {
 namespace {
 
-constexpr char kUsage[] =
-    "usage: muster-operator --state-dir=FOLDER [--coordinator=ADDRESS[,ADDRESS]]\n"
-    "                       [--http=HOST:PORT] [--namespace=NAME] [--worker-image=IMAGE]\n"
-    "  --coordinator   unix:/path or host:port; default unix:FOLDER/run/coordinator.sock\n"
-    "  --http          default 127.0.0.1:0; empty for none\n"
-    "  --namespace     only jobs of this namespace; default all\n";
-
-using Flags = std::map<std::string, std::string>;
-
-absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
-  Flags flags = {{"state-dir", ""},
-                 {"coordinator", ""},
-                 {"http", "127.0.0.1:0"},
-                 {"namespace", ""},
-                 {"worker-image", "muster-agent"}};
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const size_t equals = argument.find('=');
-    if (argument.compare(0, 2, "--") != 0 || equals == std::string::npos) {
-      return absl::InvalidArgumentError(absl::StrCat(argument, ": wants --NAME=VALUE"));
-    }
-    const auto flag = flags.find(argument.substr(2, equals - 2));
-    if (flag == flags.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(argument, ": no such flag"));
-    }
-    flag->second = argument.substr(equals + 1);
-  }
-  if (flags["state-dir"].empty()) return absl::InvalidArgumentError("--state-dir is missing");
-  if (flags["state-dir"][0] != '/') {
-    return absl::InvalidArgumentError("--state-dir must be an absolute path");
-  }
-  return flags;
-}
-
-absl::StatusOr<std::unique_ptr<kube::MemoryApi>> OpenApi(const std::string& state_dir) {
+absl::StatusOr<std::unique_ptr<kube::Api>> OpenEmbedded(const std::string& state_dir) {
   kube::MemoryApiOptions options;
   options.directory = state_dir + "/api";
   options.random = [engine = std::mt19937_64(std::random_device{}())]() mutable {
@@ -75,21 +46,46 @@ absl::StatusOr<std::unique_ptr<kube::MemoryApi>> OpenApi(const std::string& stat
   return kube::MemoryApi::Open(Clock::Real(), std::move(options));
 }
 
-OperatorOptions ToOptions(const Flags& flags) {
+absl::StatusOr<std::unique_ptr<kube::Api>> OpenApi(const OperatorFlags& flags) {
+  if (!flags.state_dir.empty()) return OpenEmbedded(flags.state_dir);
+  absl::StatusOr<kube::RestConfig> config =
+      flags.kubeconfig.empty() ? kube::InClusterConfig()
+                               : kube::LoadKubeconfig(flags.kubeconfig, flags.context);
+  if (!config.ok()) return config.status();
+  config->user_agent = "muster-operator";
+  config->qps = flags.qps;
+  config->burst = flags.burst;
+  return kube::RestApi::Create(*std::move(config));
+}
+
+OperatorOptions ToOptions(const OperatorFlags& flags) {
   OperatorOptions options;
-  options.namespace_scope = flags.at("namespace");
-  options.coordinator_addresses = absl::StrSplit(flags.at("coordinator"), ',', absl::SkipEmpty());
-  if (options.coordinator_addresses.empty()) {
-    options.coordinator_addresses = {
-        absl::StrCat("unix:", flags.at("state-dir"), "/run/coordinator.sock")};
-  }
-  options.http_address = flags.at("http");
-  options.worker_image = flags.at("worker-image");
+  options.namespace_scope = flags.name_space;
+  options.coordinator_addresses = flags.coordinator;
+  options.advertised_coordinator = flags.advertise;
+  options.pod_coordinator = flags.pod_coordinator;
+  options.http_address = flags.http;
+  options.worker_image = flags.worker_image;
+  options.reconcile_threads = flags.workers;
+  options.identity = flags.identity;
+  if (!flags.leader_elect) return options;
+  kube::LeaseConfig& lease = options.election.emplace();
+  lease.lease = {flags.lease_namespace, "muster-operator"};
+  lease.lease_duration = flags.lease_duration;
+  lease.renew_deadline = flags.renew_deadline;
+  lease.retry_period = flags.retry_period;
+  options.lease_clock = &Clock::Boot();
+  // A former leader ends before anything else: what it still has in hand is the next one's.
+  options.on_lost = [](const absl::Status& why) {
+    std::fprintf(stderr, "muster-operator: the lease was lost: %s\n",
+                 std::string(why.message()).c_str());
+    _exit(kExitRefused);
+  };
   return options;
 }
 
-absl::Status Run(const Flags& flags, const sigset_t& signals) {
-  MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags.at("state-dir")));  // 3
+absl::Status Run(const OperatorFlags& flags, const sigset_t& signals) {
+  MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags));  // 3
   MUSTER_ASSIGN_OR_RETURN(const auto app,
                           OperatorApp::Create(*api, Clock::Real(), ToOptions(flags)));
   MUSTER_RETURN_IF_ERROR(app->Start());  // 4
@@ -103,19 +99,26 @@ absl::Status Run(const Flags& flags, const sigset_t& signals) {
   return absl::OkStatus();
 }
 
+std::string EnvironmentOf(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
+
 int Main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);               // 1
-  const absl::StatusOr<Flags> flags = ParseFlags(argc, argv);  // 2
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // 1
+  const absl::StatusOr<OperatorFlags> flags =
+      ParseOperatorFlags({argv + 1, argv + argc}, EnvironmentOf);  // 2
   if (!flags.ok()) {
     std::fprintf(stderr, "muster-operator: %s\n%s", std::string(flags.status().message()).c_str(),
-                 kUsage);
+                 kOperatorUsage);
     return kExitBadInput;
   }
+  if (flags->log_json) SetLogFormat(LogFormat::kJson);
   const absl::Status status = Run(*flags, signals);
   if (status.ok()) return kExitOk;
   std::fprintf(stderr, "muster-operator: %s\n", std::string(status.message()).c_str());

@@ -13,16 +13,26 @@
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/local/pod_admission.h"
 #include "operator/local/pod_command.h"
 #include "operator/local/pod_status.h"
+#include "operator/local/pod_volumes.h"
 
 namespace muster::control {
 namespace {
 
 // How long a pod's change and a process's end may wait for each other's turn.
 constexpr absl::Duration kSlice = absl::Milliseconds(10);
-// A watch may miss what happened while it was reopened: list again this often.
-constexpr absl::Duration kResync = absl::Seconds(2);
+// Between tries while the API fails: doubled from the first to the last.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLastPause = absl::Seconds(5);
+// Between tries to renew the volumes of a pod that runs.
+constexpr absl::Duration kRenewPause = absl::Seconds(10);
+
+// Somebody else's write came between.
+bool IsRace(const absl::Status& status) {
+  return absl::IsAborted(status) || absl::IsNotFound(status);
+}
 
 Environment OwnEnvironment() {
   Environment env;
@@ -39,46 +49,27 @@ Environment OwnEnvironment() {
   return env;
 }
 
-Json NodeStatus(const LocalNode& node, absl::Time now) {
-  Json resources = {{"cpu", absl::StrCat(node.cpus)},
-                    {"memory", absl::StrCat(node.memory_bytes)},
-                    {"pods", absl::StrCat(node.pods)}};
-  if (node.gpus > 0) resources["nvidia.com/gpu"] = absl::StrCat(node.gpus);
-  const std::string time = kube::FormatTime(now);
-  return {{"capacity", resources},
-          {"allocatable", resources},
-          {"conditions", Json::array({{{"type", "Ready"},
-                                       {"status", "True"},
-                                       {"reason", "LocalNodeReady"},
-                                       {"lastHeartbeatTime", time},
-                                       {"lastTransitionTime", time}}})},
-          {"addresses", Json::array({{{"type", "InternalIP"}, {"address", "127.0.0.1"}},
-                                     {{"type", "Hostname"}, {"address", node.name}}})}};
-}
-
 }  // namespace
 
 LocalNodes::LocalNodes(LocalNodesOptions options, kube::Api& api, ProcessLauncher& launcher,
                        const Clock& clock)
-    : options_(std::move(options)), api_(api), launcher_(launcher), clock_(clock) {}
+    : options_(std::move(options)), api_(api), launcher_(launcher), clock_(clock) {
+  for (const LocalNode& node : options_.nodes) {
+    nodes_.push_back({NodeKeeper(node, options_.keeper, api_, clock_), nullptr, {}});
+  }
+}
 
 LocalNodes::~LocalNodes() = default;
 
 absl::Status LocalNodes::Register() {
   RecoverProcesses();
-  for (const LocalNode& node : options_.nodes) MUSTER_RETURN_IF_ERROR(RegisterNode(node));
-  return absl::OkStatus();
+  return KeepNodes();
 }
 
-absl::Status LocalNodes::RegisterNode(const LocalNode& node) {
-  Json object = kube::NewObject(kube::kNodes, {"", node.name});
-  kube::SetLabel(object, "kubernetes.io/hostname", node.name);
-  object["spec"] = Json::object();
-  absl::StatusOr<Json> stored = api_.Create(kube::kNodes, object);
-  if (absl::IsAlreadyExists(stored.status())) stored = api_.Get(kube::kNodes, {"", node.name});
-  if (!stored.ok()) return stored.status();
-  (*stored)["status"] = NodeStatus(node, clock_.Wall());
-  return api_.UpdateStatus(kube::kNodes, *stored).status();
+absl::Status LocalNodes::KeepNodes() {
+  absl::Status result;
+  for (Node& node : nodes_) result.Update(node.keeper.RunOnce());
+  return result;
 }
 
 void LocalNodes::RecoverProcesses() {
@@ -89,7 +80,7 @@ void LocalNodes::RecoverProcesses() {
     auto process = PodProcess::Recover(context(), JoinPath(pods, folder.name));
     if (process.ok()) {
       const std::string uid = (*process)->uid();
-      processes_[uid] = *std::move(process);
+      pods_[uid].process = *std::move(process);
     } else if (!absl::IsNotFound(process.status())) {
       MUSTER_LOG(WARN, "pod folder not understood", {"folder", folder.name},
                  {"error", process.status()});
@@ -97,34 +88,71 @@ void LocalNodes::RecoverProcesses() {
   }
 }
 
+bool LocalNodes::IsListDue() const {
+  const absl::Time now = clock_.Monotonic();
+  return !stopped_ && now >= not_before_ && (dirty_ || now >= next_list_);
+}
+
+// After a lost race it is read again at once, after anything else ever more slowly.
+void LocalNodes::Note(const absl::Status& status) {
+  if (status.ok()) {
+    pause_ = absl::ZeroDuration();
+    return;
+  }
+  dirty_ = true;
+  pause_ = IsRace(status) ? kSlice : std::clamp(pause_ * 2, kFirstPause, kLastPause);
+  not_before_ = clock_.Monotonic() + pause_;
+}
+
 absl::Status LocalNodes::RunOnce(absl::Duration wait) {
   Wait(wait);
-  for (auto& [uid, process] : processes_) {
-    const bool was_running = process->running();
-    process->RunOnce();
-    if (was_running != process->running()) dirty_ = true;
+  for (auto& [uid, pod] : pods_) {
+    const bool was_running = pod.process->running();
+    pod.process->RunOnce();
+    if (was_running != pod.process->running()) dirty_ = true;
   }
-  if (stopped_ || (!dirty_ && clock_.Monotonic() < next_list_)) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<Json> pods, ListPods());
+  if (stopped_) return absl::OkStatus();
+  absl::Status result = KeepNodes();
+  if (IsListDue()) result.Update(SyncAll());
+  return result;
+}
+
+// Every pod of every node. Returns the first error that is more than a lost race.
+absl::Status LocalNodes::SyncAll() {
   dirty_ = false;
-  next_list_ = clock_.Monotonic() + kResync;
+  next_list_ = clock_.Monotonic() + options_.resync;
+  absl::Status lost_race;
   absl::Status result;
   std::set<std::string> wanted;
-  for (const Json& pod : pods) {
-    wanted.insert(kube::UidOf(pod));
-    if (absl::Status status = Sync(pod); !status.ok()) {
-      dirty_ = true;  // read again, decide again
-      // Somebody else's write came between: no error.
-      if (!absl::IsAborted(status) && !absl::IsNotFound(status)) result.Update(status);
+  auto note = [&](const absl::Status& status) {
+    (IsRace(status) ? lost_race : result).Update(status);
+  };
+  bool complete = true;
+  for (Node& node : nodes_) {
+    kube::ListOptions list;
+    list.field_selector = "spec.nodeName=" + node.keeper.node().name;
+    const absl::StatusOr<kube::ObjectList> pods = api_.List(kube::kPods, list);
+    note(pods.status());
+    complete = complete && pods.ok();
+    if (!pods.ok()) continue;
+    node.used = {};
+    for (const Json& pod : pods->items) {
+      wanted.insert(kube::UidOf(pod));
+      const auto known = pods_.find(kube::UidOf(pod));
+      if (known != pods_.end() && known->second.process->running()) {
+        node.used = Sum(node.used, RequestsOf(pod));
+      }
     }
+    for (const Json& pod : pods->items) note(Sync(node, pod));
   }
-  EndUnwanted(wanted);
+  if (complete) EndUnwanted(wanted);
+  Note(result.ok() ? lost_race : result);
   return result;
 }
 
 void LocalNodes::Wait(absl::Duration wait) {
   const absl::Time end = clock_.Monotonic() + wait;
-  while (!dirty_ && !ProcessEnded()) {
+  while (!IsListDue() && !ProcessEnded()) {
     const absl::Duration left = end - clock_.Monotonic();
     if (PodsChanged(std::max(absl::ZeroDuration(), std::min(left, kSlice)))) dirty_ = true;
     if (left <= kSlice) return;
@@ -132,19 +160,38 @@ void LocalNodes::Wait(absl::Duration wait) {
 }
 
 bool LocalNodes::PodsChanged(absl::Duration wait) {
-  if (watcher_ == nullptr) {
+  bool changed = false;
+  // The wait is the first node's: with several, the others are looked at right after it.
+  for (Node& node : nodes_) {
+    const bool first = &node == &nodes_.front();
+    changed = PodsChanged(node, first && !changed ? wait : absl::ZeroDuration()) || changed;
+  }
+  return changed;
+}
+
+bool LocalNodes::PodsChanged(Node& node, absl::Duration wait) {
+  if (node.watcher == nullptr) {
+    if (clock_.Monotonic() < not_before_) {
+      poll(nullptr, 0, static_cast<int>(absl::ToInt64Milliseconds(wait)));
+      return false;
+    }
     kube::WatchOptions options;
     options.bookmarks = false;
+    // A node may see its own pods alone.
+    options.field_selector = "spec.nodeName=" + node.keeper.node().name;
     auto watcher = api_.Watch(kube::kPods, options);
-    if (!watcher.ok()) return true;
-    watcher_ = *std::move(watcher);
+    if (!watcher.ok()) {
+      Note(watcher.status());
+      return false;
+    }
+    node.watcher = *std::move(watcher);
     return true;
   }
   bool changed = false;
   while (true) {
-    const auto event = watcher_->Next(changed ? absl::ZeroDuration() : wait);
+    const auto event = node.watcher->Next(changed ? absl::ZeroDuration() : wait);
     if (!event.ok()) {
-      watcher_.reset();
+      node.watcher.reset();
       return true;
     }
     if (!event->has_value()) return changed;
@@ -154,44 +201,83 @@ bool LocalNodes::PodsChanged(absl::Duration wait) {
 
 bool LocalNodes::ProcessEnded() const {
   std::vector<pollfd> fds;
-  for (const auto& [uid, process] : processes_) {
-    if (process->poll_fd() >= 0) fds.push_back({process->poll_fd(), POLLIN, 0});
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.process->poll_fd() >= 0) fds.push_back({pod.process->poll_fd(), POLLIN, 0});
   }
   return poll(fds.data(), fds.size(), 0) > 0;
 }
 
-absl::StatusOr<std::vector<Json>> LocalNodes::ListPods() {
-  std::vector<Json> pods;
-  for (const LocalNode& node : options_.nodes) {
-    kube::ListOptions list;
-    list.field_selector = "spec.nodeName=" + node.name;
-    MUSTER_ASSIGN_OR_RETURN(kube::ObjectList page, api_.List(kube::kPods, list));
-    std::move(page.items.begin(), page.items.end(), std::back_inserter(pods));
-  }
-  return pods;
-}
-
-absl::Status LocalNodes::Sync(const Json& pod) {
+absl::Status LocalNodes::Sync(Node& node, const Json& pod) {
   const std::string uid = kube::UidOf(pod);
   const bool deleting = kube::IsTerminating(pod);
-  auto it = processes_.find(uid);
-  if (it == processes_.end()) {
-    if (IsTerminal(pod)) return deleting ? FinishDeletion(pod) : absl::OkStatus();
+  auto it = pods_.find(uid);
+  if (it == pods_.end()) {
     if (deleting) return FinishDeletion(pod);
-    it = processes_.emplace(uid, Start(pod)).first;
+    if (IsTerminal(pod)) return absl::OkStatus();
+    MUSTER_RETURN_IF_ERROR(StartPod(node, pod));
+    it = pods_.find(uid);
+    if (it == pods_.end()) return absl::OkStatus();  // refused
   }
-  PodProcess& process = *it->second;
+  PodProcess& process = *it->second.process;
   if (deleting && process.running()) {
     process.Stop(absl::Seconds(kube::DeletionGraceOf(pod).value_or(30)));
   }
-  if (!IsTerminal(pod)) MUSTER_RETURN_IF_ERROR(Report(pod, process));
+  if (!IsTerminal(pod)) {
+    MUSTER_RETURN_IF_ERROR(Report(pod, PodStatusOf(pod, process.state())));
+  }
   if (deleting && !process.running()) return FinishDeletion(pod);
+  if (!process.running()) return absl::OkStatus();
+  if (clock_.Monotonic() >= it->second.renew_at) {
+    const auto renewed = RenewVolumes(pod, it->second.renew_at);
+    if (!renewed.ok()) {
+      it->second.renew_at = clock_.Monotonic() + kRenewPause;
+      MUSTER_LOG_LIMITED(WARN, uid, "volumes not renewed", {"pod", process.name()},
+                         {"error", renewed.status()});
+    }
+  }
+  next_list_ = std::min(next_list_, it->second.renew_at);
   return absl::OkStatus();
 }
 
-std::unique_ptr<PodProcess> LocalNodes::Start(const Json& pod) {
+absl::StatusOr<std::map<std::string, std::string>> LocalNodes::RenewVolumes(const Json& pod,
+                                                                            absl::Time& renew_at) {
+  MUSTER_ASSIGN_OR_RETURN(PodVolumes volumes, MakeVolumes(pod, JoinPath(FolderOf(pod), "volumes"),
+                                                          api_, FileSystem(), clock_.Wall()));
+  renew_at = clock_.Monotonic() + volumes.fresh_for;
+  return std::move(volumes.mounts);
+}
+
+// Afterwards the pod has a process, or its status says why not; an error: try again.
+absl::Status LocalNodes::StartPod(Node& node, const Json& pod) {
+  if (const auto refusal = RefuseUnfit(pod, node.keeper.node(), node.used)) {
+    MUSTER_LOG(WARN, "pod refused", {"pod", kube::ToString(kube::KeyOf(pod))},
+               {"reason", refusal->reason});
+    return Report(pod, RefusedStatusOf(pod, *refusal, clock_.Wall()));
+  }
+  const std::string uid = kube::UidOf(pod);
+  Pod started;
+  const auto mounts = RenewVolumes(pod, started.renew_at);
+  if (mounts.ok()) {
+    started.process = Launch(pod, *mounts);
+  } else if (absl::IsInvalidArgument(mounts.status()) || absl::IsUnimplemented(mounts.status())) {
+    started.process = PodProcess::Refused(context(), kube::ToString(kube::KeyOf(pod)), uid,
+                                          FolderOf(pod), mounts.status());
+  } else {
+    ContainerState waits;
+    waits.started_at = clock_.Wall();
+    waits.waiting = std::string(mounts.status().message());
+    MUSTER_RETURN_IF_ERROR(Report(pod, PodStatusOf(pod, waits)));
+    // Not NotFound, which would be taken for a pod that is gone.
+    return absl::UnavailableError(waits.waiting);
+  }
+  node.used = Sum(node.used, RequestsOf(pod));
+  pods_[uid] = std::move(started);
+  return absl::OkStatus();
+}
+
+std::unique_ptr<PodProcess> LocalNodes::Launch(const Json& pod,
+                                               const std::map<std::string, std::string>& mounts) {
   const std::string name = kube::ToString(kube::KeyOf(pod));
-  const std::string folder = JoinPath(JoinPath(options_.state_dir, "pods"), kube::NameOf(pod));
   Environment env = OwnEnvironment();
   for (const auto& [key, value] : options_.env) env[key] = value;
   env["MUSTER_TRAINER"] = options_.trainer_path;
@@ -201,16 +287,25 @@ std::unique_ptr<PodProcess> LocalNodes::Start(const Json& pod) {
       CommandOf(pod, std::move(env),
                 {{"muster-agent", options_.agent_path}, {"muster-trainer", options_.trainer_path}});
   if (!command.ok()) {
-    return PodProcess::Refused(context(), name, kube::UidOf(pod), folder, command.status());
+    return PodProcess::Refused(context(), name, kube::UidOf(pod), FolderOf(pod), command.status());
   }
-  return PodProcess::Start(context(), name, kube::UidOf(pod), folder, *std::move(command));
+  UseMounts(mounts, *command);
+  return PodProcess::Start(context(), name, kube::UidOf(pod), FolderOf(pod), *std::move(command));
 }
 
-absl::Status LocalNodes::Report(const Json& pod, const PodProcess& process) {
-  Json wanted = pod;
-  wanted["status"] = PodStatusOf(pod, process.state());
+std::string LocalNodes::FolderOf(const Json& pod) const {
+  const std::string name =
+      options_.shared_server
+          ? absl::StrCat(kube::NamespaceOf(pod), "_", kube::NameOf(pod), "_", kube::UidOf(pod))
+          : kube::NameOf(pod);
+  return JoinPath(JoinPath(options_.state_dir, "pods"), name);
+}
+
+absl::Status LocalNodes::Report(const Json& pod, Json status) {
   const Json* now = kube::Find(pod, {"status"});
-  if (now != nullptr && *now == wanted["status"]) return absl::OkStatus();
+  if (now != nullptr && *now == status) return absl::OkStatus();
+  Json wanted = pod;
+  wanted["status"] = std::move(status);
   return api_.UpdateStatus(kube::kPods, wanted).status();
 }
 
@@ -224,26 +319,28 @@ absl::Status LocalNodes::FinishDeletion(const Json& pod) {
 
 // Processes whose pod is gone from the API, deleted by force or with an emptied store.
 void LocalNodes::EndUnwanted(const std::set<std::string>& wanted) {
-  for (auto it = processes_.begin(); it != processes_.end();) {
+  for (auto it = pods_.begin(); it != pods_.end();) {
+    PodProcess& process = *it->second.process;
     if (wanted.count(it->first) > 0) {
       ++it;
-    } else if (it->second->running()) {
-      it->second->Stop(absl::Seconds(30));
+    } else if (process.running()) {
+      process.Stop(absl::Seconds(30));
       ++it;
     } else {
-      it = processes_.erase(it);
+      if (options_.shared_server) RemoveAll(FileSystem(), process.folder()).IgnoreError();
+      it = pods_.erase(it);
     }
   }
 }
 
 void LocalNodes::StopAll(absl::Duration grace) {
   stopped_ = true;
-  for (auto& [uid, process] : processes_) process->Stop(grace);
+  for (auto& [uid, pod] : pods_) pod.process->Stop(grace);
   while (true) {
     std::vector<pollfd> fds;
-    for (auto& [uid, process] : processes_) {
-      process->RunOnce();
-      if (process->running()) fds.push_back({process->poll_fd(), POLLIN, 0});
+    for (auto& [uid, pod] : pods_) {
+      pod.process->RunOnce();
+      if (pod.process->running()) fds.push_back({pod.process->poll_fd(), POLLIN, 0});
     }
     if (fds.empty()) return;
     poll(fds.data(), fds.size(), 10);
@@ -252,8 +349,8 @@ void LocalNodes::StopAll(absl::Duration grace) {
 
 std::map<std::string, pid_t> LocalNodes::running() const {
   std::map<std::string, pid_t> pids;
-  for (const auto& [uid, process] : processes_) {
-    if (process->running()) pids[process->name()] = process->pid();
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.process->running()) pids[pod.process->name()] = pod.process->pid();
   }
   return pids;
 }

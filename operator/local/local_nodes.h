@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,17 +17,12 @@
 #include "base/json.h"
 #include "base/process.h"
 #include "operator/kube/api.h"
+#include "operator/local/node_keeper.h"
+#include "operator/local/node_object.h"
 #include "operator/local/pod_process.h"
+#include "operator/placement/placement.h"
 
 namespace muster::control {
-
-struct LocalNode {
-  std::string name;
-  int gpus = 0;   // nvidia.com/gpu
-  int cpus = 64;  // declared, not enforced: this machine's cores are shared
-  int64_t memory_bytes = int64_t{256} << 30;
-  int pods = 110;
-};
 
 struct LocalNodesOptions {
   std::vector<LocalNode> nodes;
@@ -38,11 +32,19 @@ struct LocalNodesOptions {
   std::string state_dir;
   // Over this process's own environment, under the pod's.
   std::map<std::string, std::string> env;
+  // Renewal of the nodes' leases.
+  NodeKeeperOptions keeper;
+  // A watch may miss what happened while it was reopened: list again this often.
+  absl::Duration resync = absl::Seconds(2);
+  // Pods of many namespaces come and go: their folders are pods/NAMESPACE_POD_UID, and are
+  // removed with their pods. Else pods/POD, kept for whoever wants to read the logs.
+  bool shared_server = false;
 };
 
-// The stand-in for kubelet on a machine without a cluster: it registers Node objects, and runs the
-// `worker` container of every pod bound to one of them as a real process, in a session of its own
-// that outlives this one.
+// A kubelet without containers, for a machine without a cluster and for tests on a real API server.
+// It registers Nodes and renews their Leases, and runs the `worker` container of every pod bound to
+// one of them as a real process, in a session of its own that outlives this one. Volumes are
+// folders of the pod (see pod_volumes.h); a pod that does not fit is refused in a kubelet's words.
 //
 // Level-triggered: every pass compares the pods of its nodes with the processes it knows and acts
 // on the difference, so a lost event costs nothing. What must not be forgotten lies in files,
@@ -57,11 +59,12 @@ class LocalNodes {
              const Clock& clock);
   ~LocalNodes();  // leaves the processes running: StopAll ends them
 
-  // Creates the Node objects and finds the processes of an earlier one. Once, before RunOnce.
+  // Makes the Nodes and finds the processes of an earlier one. Once, before RunOnce.
   absl::Status Register();
 
-  // One pass: start, watch, stop, report. Waits at most `wait` for a process to end or a pod to
-  // change. Errors of the API are returned after everything else was done; call again.
+  // One pass: renew, start, watch, stop, report. Waits at most `wait` for a process to end or a pod
+  // to change. Errors of the API are returned after everything else was done; call again: it is
+  // asked ever more slowly while it fails.
   absl::Status RunOnce(absl::Duration wait);
 
   // Ends every process: SIGTERM, then after `grace` SIGKILL to it and all its descendants. When it
@@ -72,28 +75,50 @@ class LocalNodes {
   std::map<std::string, pid_t> running() const;
 
  private:
-  absl::Status RegisterNode(const LocalNode& node);
+  struct Node {
+    NodeKeeper keeper;
+    std::unique_ptr<kube::Watcher> watcher;
+    Resources used;  // by pods that have not ended; of the current pass
+  };
+  struct Pod {
+    std::unique_ptr<PodProcess> process;
+    // Monotonic: when its volumes are to be made again.
+    absl::Time renew_at = absl::InfinitePast();
+  };
+
   void RecoverProcesses();
+  absl::Status KeepNodes();
   void Wait(absl::Duration wait);
   bool PodsChanged(absl::Duration wait);
+  bool PodsChanged(Node& node, absl::Duration wait);
   bool ProcessEnded() const;
-  absl::StatusOr<std::vector<Json>> ListPods();
-  absl::Status Sync(const Json& pod);
-  absl::Status Report(const Json& pod, const PodProcess& process);
+  bool IsListDue() const;
+  absl::Status SyncAll();
+  absl::Status Sync(Node& node, const Json& pod);
+  absl::Status StartPod(Node& node, const Json& pod);
+  absl::StatusOr<std::map<std::string, std::string>> RenewVolumes(const Json& pod,
+                                                                  absl::Time& renew_at);
+  std::unique_ptr<PodProcess> Launch(const Json& pod,
+                                     const std::map<std::string, std::string>& mounts);
+  absl::Status Report(const Json& pod, Json status);
   absl::Status FinishDeletion(const Json& pod);
-  std::unique_ptr<PodProcess> Start(const Json& pod);
   void EndUnwanted(const std::set<std::string>& wanted_uids);
+  void Note(const absl::Status& status);
+  std::string FolderOf(const Json& pod) const;
   PodProcess::Context context() const { return {FileSystem(), launcher_, clock_}; }
 
   const LocalNodesOptions options_;
   kube::Api& api_;
   ProcessLauncher& launcher_;
   const Clock& clock_;
-  std::unique_ptr<kube::Watcher> watcher_;
+  std::vector<Node> nodes_;
   bool dirty_ = true;  // something may have changed since the last list
+  // Monotonic: when to list at the latest, and not before which time after errors.
   absl::Time next_list_ = absl::InfinitePast();
+  absl::Time not_before_ = absl::InfinitePast();
+  absl::Duration pause_;
   bool stopped_ = false;
-  std::map<std::string, std::unique_ptr<PodProcess>> processes_;  // by pod UID
+  std::map<std::string, Pod> pods_;  // by UID: those with a process, running or ended
 };
 
 }  // namespace muster::control

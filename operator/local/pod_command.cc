@@ -7,6 +7,24 @@
 #include "operator/kube/object_meta.h"
 
 namespace muster::control {
+
+// metadata.labels['x'] and metadata.annotations['x'] too.
+absl::StatusOr<std::string> PodField(const Json& pod, const std::string& path) {
+  for (const char* map : {"labels", "annotations"}) {
+    const std::string prefix = absl::StrCat("metadata.", map, "['");
+    if (path.compare(0, prefix.size(), prefix) != 0 || path.size() < prefix.size() + 2) continue;
+    const std::string key = path.substr(prefix.size(), path.size() - prefix.size() - 2);
+    return kube::StringAt(pod, {"metadata", map, key});
+  }
+  if (path == "status.podIP" || path == "status.hostIP") return "127.0.0.1";
+  if (path == "metadata.name") return kube::NameOf(pod);
+  if (path == "metadata.namespace") return kube::NamespaceOf(pod);
+  if (path == "metadata.uid") return kube::UidOf(pod);
+  if (path == "spec.nodeName") return kube::StringAt(pod, {"spec", "nodeName"});
+  if (path == "spec.serviceAccountName") return kube::StringAt(pod, {"spec", "serviceAccountName"});
+  return absl::InvalidArgumentError(absl::StrCat("fieldPath ", path, " is not supported"));
+}
+
 namespace {
 
 const Json* WorkerContainer(const Json& pod) {
@@ -28,28 +46,11 @@ std::vector<std::string> Strings(const Json& object, std::string_view field) {
   return strings;
 }
 
-// metadata.labels['x'] and metadata.annotations['x'] too.
-absl::StatusOr<std::string> FieldOf(const Json& pod, const std::string& path) {
-  for (const char* map : {"labels", "annotations"}) {
-    const std::string prefix = absl::StrCat("metadata.", map, "['");
-    if (path.compare(0, prefix.size(), prefix) != 0 || path.size() < prefix.size() + 2) continue;
-    const std::string key = path.substr(prefix.size(), path.size() - prefix.size() - 2);
-    return kube::StringAt(pod, {"metadata", map, key});
-  }
-  if (path == "status.podIP" || path == "status.hostIP") return "127.0.0.1";
-  if (path == "metadata.name") return kube::NameOf(pod);
-  if (path == "metadata.namespace") return kube::NamespaceOf(pod);
-  if (path == "metadata.uid") return kube::UidOf(pod);
-  if (path == "spec.nodeName") return kube::StringAt(pod, {"spec", "nodeName"});
-  if (path == "spec.serviceAccountName") return kube::StringAt(pod, {"spec", "serviceAccountName"});
-  return absl::InvalidArgumentError(absl::StrCat("fieldPath ", path, " is not supported"));
-}
-
 absl::StatusOr<std::string> ValueOf(const Json& pod, const Json& entry) {
   const Json* from = kube::Find(entry, {"valueFrom"});
   if (from == nullptr) return kube::StringAt(entry, {"value"});
   const std::string path = kube::StringAt(*from, {"fieldRef", "fieldPath"});
-  if (!path.empty()) return FieldOf(pod, path);
+  if (!path.empty()) return PodField(pod, path);
   for (const char* source : {"secretKeyRef", "configMapKeyRef"}) {
     const Json* optional = kube::Find(*from, {source, "optional"});
     if (optional != nullptr && *optional == true) return absl::NotFoundError("optional");

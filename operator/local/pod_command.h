@@ -20,6 +20,10 @@ struct PodCommand {
 // Programs that an image would bring: name -> path on this machine.
 using ImagePrograms = std::map<std::string, std::string>;
 
+// The downward API: the value of a field of `pod`, as in fieldRef. kInvalidArgument for fields that
+// it does not offer.
+absl::StatusOr<std::string> PodField(const Json& pod, const std::string& path);
+
 // What a kubelet would execute for the container named `worker` of `pod`: command and args with
 // $(NAME) expanded, the environment over `base` with the downward API's field references resolved,
 // the working directory. A container without a command runs the program its image is named for.

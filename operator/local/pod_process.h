@@ -46,6 +46,7 @@ class PodProcess {
 
   const std::string& name() const { return name_; }  // namespace/pod
   const std::string& uid() const { return uid_; }
+  const std::string& folder() const { return folder_; }
   pid_t pid() const { return process_ == nullptr ? 0 : process_->pid(); }
   int poll_fd() const { return running() ? process_->poll_fd() : -1; }
   bool running() const { return !state_.exit.has_value(); }

@@ -1,25 +1,49 @@
 #include "operator/local/pod_status.h"
 
+#include <utility>
+#include <vector>
+
 #include "operator/kube/object_meta.h"
 
 namespace muster::control {
 namespace {
 
-Json Condition(const Json& pod, const char* type, bool status, const char* reason, absl::Time now) {
-  Json condition = {{"type", type},
-                    {"status", status ? "True" : "False"},
+struct Wanted {
+  const char* type;
+  bool status;
+  const char* reason;  // may be null
+};
+
+Json NewCondition(const Wanted& wanted, absl::Time now) {
+  Json condition = {{"type", wanted.type},
+                    {"status", wanted.status ? "True" : "False"},
                     {"lastTransitionTime", kube::FormatTime(now)}};
-  if (reason != nullptr) condition["reason"] = reason;
+  if (wanted.reason != nullptr) condition["reason"] = wanted.reason;
+  return condition;
+}
+
+// Ours first, in their order, then those of others.
+Json Conditions(const Json& pod, const std::vector<Wanted>& wanted, absl::Time now) {
+  Json conditions = Json::array();
+  for (const Wanted& want : wanted) conditions.push_back(NewCondition(want, now));
   const Json* before = kube::Find(pod, {"status", "conditions"});
-  if (before == nullptr || !before->is_array()) return condition;
+  if (before == nullptr || !before->is_array()) return conditions;
   for (const Json& old : *before) {
-    if (kube::StringAt(old, {"type"}) != type) continue;
-    if (kube::StringAt(old, {"status"}) != condition["status"]) continue;
-    if (old.contains("lastTransitionTime")) {
-      condition["lastTransitionTime"] = old["lastTransitionTime"];
+    Json* ours = nullptr;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (kube::StringAt(old, {"type"}) == wanted[i].type) ours = &conditions[i];
+    }
+    if (ours == nullptr) {
+      conditions.push_back(old);
+    } else if (kube::StringAt(old, {"status"}) == kube::StringAt(*ours, {"status"})) {
+      Json kept = old;
+      kept.erase("reason");
+      kept.erase("message");
+      if (ours->contains("reason")) kept["reason"] = (*ours)["reason"];
+      *ours = std::move(kept);
     }
   }
-  return condition;
+  return conditions;
 }
 
 Json Terminated(const ContainerState& state) {
@@ -46,11 +70,13 @@ Json ContainerStatus(const Json& pod, const ContainerState& state) {
       }
     }
   }
-  const bool running = !state.exit.has_value();
+  const bool running = !state.exit.has_value() && state.waiting.empty();
   Json status = {{"name", "worker"},           {"image", image},   {"imageID", ""},
                  {"restartCount", 0},          {"ready", running}, {"started", running},
                  {"lastState", Json::object()}};
-  if (running) {
+  if (!state.waiting.empty()) {
+    status["state"] = {{"waiting", {{"reason", "ContainerCreating"}, {"message", state.waiting}}}};
+  } else if (running) {
     status["state"] = {{"running", {{"startedAt", kube::FormatTime(state.started_at)}}}};
   } else {
     status["state"] = {{"terminated", Terminated(state)}};
@@ -58,25 +84,42 @@ Json ContainerStatus(const Json& pod, const ContainerState& state) {
   return status;
 }
 
+// Of the pod's Ready conditions, when they are False.
+const char* NotReadyReason(const ContainerState& state) {
+  if (!state.waiting.empty()) return "ContainersNotReady";
+  if (!state.exit.has_value()) return nullptr;
+  return state.exit->code == 0 ? "PodCompleted" : "PodFailed";
+}
+
+const char* PhaseOf(const ContainerState& state) {
+  if (!state.waiting.empty()) return "Pending";
+  if (!state.exit.has_value()) return "Running";
+  return state.exit->code == 0 ? "Succeeded" : "Failed";
+}
+
 }  // namespace
 
 Json PodStatusOf(const Json& pod, const ContainerState& state) {
-  const bool running = !state.exit.has_value();
-  const bool succeeded = !running && state.exit->code == 0;
-  const absl::Time now = running ? state.started_at : state.finished_at;
-  const char* not_ready = running ? nullptr : succeeded ? "PodCompleted" : "PodFailed";
-  Json status = {{"phase", running     ? "Running"
-                           : succeeded ? "Succeeded"
-                                       : "Failed"},
-                 {"hostIP", "127.0.0.1"},
-                 {"podIP", "127.0.0.1"},
-                 {"podIPs", Json::array({{{"ip", "127.0.0.1"}}})},
-                 {"qosClass", "BestEffort"},
-                 {"startTime", kube::FormatTime(state.started_at)}};
-  status["conditions"] = Json::array({Condition(pod, "PodScheduled", true, nullptr, now),
-                                      Condition(pod, "Initialized", true, nullptr, now),
-                                      Condition(pod, "ContainersReady", running, not_ready, now),
-                                      Condition(pod, "Ready", running, not_ready, now)});
+  const char* not_ready = NotReadyReason(state);
+  const bool ready = not_ready == nullptr;
+  const absl::Time now = state.exit.has_value() ? state.finished_at : state.started_at;
+  const Json* before = kube::Find(pod, {"status"});
+  Json status = before != nullptr && before->is_object() ? *before : Json::object();
+  status["phase"] = PhaseOf(state);
+  status["hostIP"] = "127.0.0.1";
+  status["hostIPs"] = Json::array({{{"ip", "127.0.0.1"}}});
+  if (state.waiting.empty()) {
+    status["podIP"] = "127.0.0.1";
+    status["podIPs"] = Json::array({{{"ip", "127.0.0.1"}}});
+  }
+  if (!status.contains("qosClass")) status["qosClass"] = "BestEffort";
+  if (!status.contains("startTime")) status["startTime"] = kube::FormatTime(state.started_at);
+  status["conditions"] = Conditions(pod,
+                                    {{"PodScheduled", true, nullptr},
+                                     {"Initialized", true, nullptr},
+                                     {"ContainersReady", ready, not_ready},
+                                     {"Ready", ready, not_ready}},
+                                    now);
   status["containerStatuses"] = Json::array({ContainerStatus(pod, state)});
   if (!state.start_error.empty()) {
     status["reason"] = "StartError";

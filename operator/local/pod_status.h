@@ -17,10 +17,13 @@ struct ContainerState {
   absl::Time finished_at;
   // Of a container that could not be started; then `exit` has the code.
   std::string start_error;
+  // Of one that cannot be started yet: what it waits for. Nothing else is set but started_at.
+  std::string waiting;
 };
 
 // PodStatus as a kubelet writes it: phase, conditions, containerStatuses, addresses. `pod` gives
-// the container's name and image, and the transition times of conditions that have not changed.
+// the container's name and image. What others wrote into its status stays (QoS class, conditions
+// such as DisruptionTarget), and so do transition times of what has not changed.
 Json PodStatusOf(const Json& pod, const ContainerState& state);
 
 // Succeeded or Failed: a kubelet never changes it again.

@@ -1,0 +1,143 @@
+// muster-local-nodes: nodes of a real API server whose pods are processes of this machine.
+//
+// Start order:
+//   1. block SIGTERM and SIGINT, so that every thread inherits that and only main takes them
+//   2. flags
+//   3. a client of the API server, with a node's own identity as far as rights go
+//   4. the nodes are registered, processes of an earlier run are adopted
+//   5. passes until SIGTERM or SIGINT; the pods' processes go on, for the next run to adopt
+//
+// Exit codes: base/exit_codes.h.
+#include <sys/stat.h>
+
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "base/logging.h"
+#include "base/process.h"
+#include "base/status_macros.h"
+#include "operator/kube/kubeconfig.h"
+#include "operator/kube/rest_api.h"
+#include "operator/kube/rest_config.h"
+#include "operator/local/local_nodes.h"
+#include "operator/local/node_object.h"
+
+namespace muster::control {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: muster-local-nodes --kubeconfig=FILE --node=NAME[,NAME] --state-dir=FOLDER [FLAGS]\n"
+    "  --kubeconfig      a node's (system:node:NAME) may speak for one node alone\n"
+    "  --node            names of the nodes to be\n"
+    "  --state-dir       what must not be forgotten; processes there are adopted again\n"
+    "  --gpus --cpus     of each node; default 0 and 64\n"
+    "  --labels          of each node: NAME=VALUE[,NAME=VALUE]\n"
+    "  --agent --trainer programs of the images muster-agent and muster-trainer\n"
+    "  --renew-interval  of the nodes' leases; default 10s\n";
+
+using Flags = std::map<std::string, std::string>;
+
+absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
+  Flags flags = {{"kubeconfig", ""}, {"node", ""},    {"state-dir", ""},
+                 {"gpus", "0"},      {"cpus", "64"},  {"labels", ""},
+                 {"agent", ""},      {"trainer", ""}, {"renew-interval", "10s"}};
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const size_t equals = argument.find('=');
+    if (argument.compare(0, 2, "--") != 0 || equals == std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat(argument, ": wants --NAME=VALUE"));
+    }
+    const auto flag = flags.find(argument.substr(2, equals - 2));
+    if (flag == flags.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(argument, ": no such flag"));
+    }
+    flag->second = argument.substr(equals + 1);
+  }
+  for (const char* name : {"node", "state-dir"}) {
+    if (flags[name].empty())
+      return absl::InvalidArgumentError(absl::StrCat("--", name, " is missing"));
+  }
+  return flags;
+}
+
+absl::StatusOr<LocalNodesOptions> ToOptions(const Flags& flags) {
+  LocalNode node;
+  if (!absl::SimpleAtoi(flags.at("gpus"), &node.gpus) ||
+      !absl::SimpleAtoi(flags.at("cpus"), &node.cpus)) {
+    return absl::InvalidArgumentError("--gpus and --cpus want numbers");
+  }
+  for (const auto label : absl::StrSplit(flags.at("labels"), ',', absl::SkipEmpty())) {
+    node.labels.insert(absl::StrSplit(label, absl::MaxSplits('=', 1)));
+  }
+  LocalNodesOptions options;
+  for (const auto name : absl::StrSplit(flags.at("node"), ',', absl::SkipEmpty())) {
+    node.name = std::string(name);
+    options.nodes.push_back(node);
+  }
+  options.agent_path = flags.at("agent");
+  options.trainer_path = flags.at("trainer");
+  options.state_dir = flags.at("state-dir");
+  options.resync = absl::Seconds(30);
+  options.shared_server = true;
+  absl::Duration& renew = options.keeper.renew_interval;
+  if (!absl::ParseDuration(flags.at("renew-interval"), &renew) || renew <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("--renew-interval wants a duration, as 10s");
+  }
+  return options;
+}
+
+absl::Status Run(const Flags& flags, const sigset_t& signals) {
+  MUSTER_ASSIGN_OR_RETURN(LocalNodesOptions options, ToOptions(flags));
+  const std::string state_dir = options.state_dir;
+  MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(state_dir));
+  chmod(state_dir.c_str(), 0700);  // tokens lie in it
+  MUSTER_ASSIGN_OR_RETURN(         // 3
+      kube::RestConfig config, kube::LoadKubeconfig(kube::KubeconfigPaths(flags.at("kubeconfig"))));
+  config.user_agent = "muster-local-nodes";
+  MUSTER_ASSIGN_OR_RETURN(const auto api, kube::RestApi::Create(std::move(config)));
+  LocalNodes nodes(std::move(options), *api, ProcessLauncher::Real(), Clock::Real());
+  absl::Status status = nodes.Register();  // 4
+  const timespec none = {0, 0};
+  while (sigtimedwait(&signals, nullptr, &none) < 0) {  // 5
+    if (!status.ok()) {
+      MUSTER_LOG_LIMITED(WARN, "pass", "pass failed", {"error", status});
+    }
+    status = nodes.RunOnce(absl::Milliseconds(200));
+  }
+  MUSTER_LOG(INFO, "stopped; processes go on", {"running", nodes.running().size()});
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);               // 1
+  const absl::StatusOr<Flags> flags = ParseFlags(argc, argv);  // 2
+  const absl::Status status = flags.ok() ? Run(*flags, signals) : flags.status();
+  if (status.ok()) return kExitOk;
+  std::fprintf(stderr, "muster-local-nodes: %s\n", std::string(status.message()).c_str());
+  if (!flags.ok()) std::fputs(kUsage, stderr);
+  return absl::IsInvalidArgument(status) ? kExitBadInput : kExitFailed;
+}
+
+}  // namespace
+}  // namespace muster::control
+
+int main(int argc, char** argv) { return muster::control::Main(argc, argv); }

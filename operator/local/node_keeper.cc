@@ -1,0 +1,70 @@
+#include "operator/local/node_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+namespace {
+
+constexpr absl::Duration kRetry = absl::Seconds(1);
+
+}  // namespace
+
+NodeKeeper::NodeKeeper(LocalNode node, NodeKeeperOptions options, kube::Api& api,
+                       const Clock& clock)
+    : node_(std::move(node)), options_(options), api_(api), clock_(clock) {}
+
+absl::Status NodeKeeper::RunOnce() {
+  const absl::Time now = clock_.Monotonic();
+  if (now < due_) return absl::OkStatus();
+  due_ = now + std::min(kRetry, options_.renew_interval);
+  // The Lease first: it is what a lost node is told by.
+  if (!uid_.empty()) MUSTER_RETURN_IF_ERROR(KeepLease());
+  const bool is_new = uid_.empty();
+  MUSTER_RETURN_IF_ERROR(KeepNode());
+  if (is_new) MUSTER_RETURN_IF_ERROR(KeepLease());
+  due_ = now + options_.renew_interval;
+  return absl::OkStatus();
+}
+
+absl::Status NodeKeeper::KeepNode() {
+  absl::StatusOr<Json> stored = api_.Get(kube::kNodes, {"", node_.name});
+  if (absl::IsNotFound(stored.status())) {
+    stored = api_.Create(kube::kNodes, NewNode(node_));
+    if (absl::IsAlreadyExists(stored.status())) stored = api_.Get(kube::kNodes, {"", node_.name});
+  }
+  if (!stored.ok()) return stored.status();
+  if (uid_ != kube::UidOf(*stored)) lease_ = nullptr;  // owned by a Node that is gone
+  uid_ = kube::UidOf(*stored);
+  const absl::Time now = clock_.Monotonic();
+  if (now < status_due_ && !NodeStatusDiffers(node_, *stored)) return absl::OkStatus();
+  (*stored)["status"] = NodeStatusOf(node_, *stored, clock_.Wall());
+  const absl::Status written = api_.UpdateStatus(kube::kNodes, *stored).status();
+  if (written.ok()) status_due_ = now + options_.status_interval;
+  return written;
+}
+
+absl::Status NodeKeeper::KeepLease() {
+  const kube::ObjectKey key{kNodeLeaseNamespace, node_.name};
+  if (lease_.is_null()) {
+    absl::StatusOr<Json> stored = api_.Get(kube::kLeases, key);
+    if (stored.ok()) {
+      lease_ = *std::move(stored);
+    } else if (!absl::IsNotFound(stored.status())) {
+      return stored.status();
+    }
+  }
+  const Json wanted = RenewedLease(node_, uid_, lease_, options_.lease_duration, clock_.Wall());
+  absl::StatusOr<Json> written =
+      lease_.is_null() ? api_.Create(kube::kLeases, wanted) : api_.Update(kube::kLeases, wanted);
+  // Whatever went wrong: read it again before the next try.
+  lease_ = written.ok() ? *std::move(written) : Json();
+  return written.status();
+}
+
+}  // namespace muster::control

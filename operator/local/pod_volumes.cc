@@ -1,0 +1,219 @@
+#include "operator/local/pod_volumes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+namespace {
+
+using kube::Find;
+using kube::StringAt;
+
+// A kubelet replaces a token at this share of its life.
+constexpr double kRefreshAt = 0.8;
+constexpr int64_t kDefaultTokenSeconds = 3600;
+
+struct Context {
+  const Json& pod;
+  kube::Api& api;
+  Files& files;
+  absl::Time wall;
+  std::string folder;  // of one volume
+  absl::Duration fresh_for = absl::InfiniteDuration();
+};
+
+std::vector<Json> ListAt(const Json& object, std::initializer_list<std::string_view> path) {
+  const Json* list = Find(object, path);
+  if (list == nullptr || !list->is_array()) return {};
+  return {list->begin(), list->end()};
+}
+
+bool IsTrue(const Json& object, std::string_view field) {
+  const Json* value = Find(object, {field});
+  return value != nullptr && *value == true;
+}
+
+absl::Status Put(Context& context, const std::string& path, std::string_view contents) {
+  if (path.empty() || path[0] == '/' || path.find("..") != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("volume path \"", path, "\" leaves its volume"));
+  }
+  const std::string full = JoinPath(context.folder, path);
+  MUSTER_RETURN_IF_ERROR(context.files.MakeDirectories(ParentPath(full)));
+  const absl::StatusOr<std::string> before = ReadFile(context.files, full);
+  if (before.ok() && *before == contents) return absl::OkStatus();
+  return WriteFileAtomically(context.files, full, contents);
+}
+
+absl::Status PutToken(Context& context, const Json& source) {
+  const Json* seconds = Find(source, {"expirationSeconds"});
+  Json spec = {{"expirationSeconds", seconds != nullptr && seconds->is_number_integer()
+                                         ? seconds->get<int64_t>()
+                                         : kDefaultTokenSeconds},
+               {"boundObjectRef",
+                {{"apiVersion", "v1"},
+                 {"kind", "Pod"},
+                 {"name", kube::NameOf(context.pod)},
+                 {"uid", kube::UidOf(context.pod)}}}};
+  const std::string audience = StringAt(source, {"audience"});
+  if (!audience.empty()) spec["audiences"] = Json::array({audience});
+  const std::string account = StringAt(context.pod, {"spec", "serviceAccountName"});
+  const Json request = {{"apiVersion", "authentication.k8s.io/v1"},
+                        {"kind", "TokenRequest"},
+                        {"spec", std::move(spec)}};
+  MUSTER_ASSIGN_OR_RETURN(const Json answer,
+                          context.api.CreateSubresource(kube::kServiceAccounts,
+                                                        {kube::NamespaceOf(context.pod),
+                                                         account.empty() ? "default" : account},
+                                                        "token", request));
+  const auto expires = kube::ParseTime(StringAt(answer, {"status", "expirationTimestamp"}));
+  const std::string token = StringAt(answer, {"status", "token"});
+  if (!expires || token.empty()) return absl::UnavailableError("the server's token is empty");
+  context.fresh_for = std::min(context.fresh_for, (*expires - context.wall) * kRefreshAt);
+  const std::string path = StringAt(source, {"path"});
+  return Put(context, path.empty() ? "token" : path, token);
+}
+
+absl::StatusOr<std::string> Decoded(const Json& value, bool base64) {
+  const std::string text = value.is_string() ? value.get<std::string>() : "";
+  if (!base64) return text;
+  std::string bytes;
+  if (!absl::Base64Unescape(text, &bytes)) return absl::UnavailableError("not base64");
+  return bytes;
+}
+
+// `source` names the object and may choose keys. data is text in config maps, base64 in secrets.
+absl::Status PutObject(Context& context, const kube::ResourceType& type, const std::string& name,
+                       const Json& source) {
+  const bool secret = type == kube::kSecrets;
+  const absl::StatusOr<Json> object = context.api.Get(type, {kube::NamespaceOf(context.pod), name});
+  if (absl::IsNotFound(object.status()) && IsTrue(source, "optional")) return absl::OkStatus();
+  if (!object.ok()) return object.status();
+  for (const char* field : {"data", "binaryData"}) {
+    const Json* data = Find(*object, {field});
+    if (data == nullptr || !data->is_object()) continue;
+    const bool base64 = secret || std::string_view(field) == "binaryData";
+    const std::vector<Json> items = ListAt(source, {"items"});
+    for (const auto& [key, value] : data->items()) {
+      std::string path = items.empty() ? key : "";
+      for (const Json& item : items) {
+        if (StringAt(item, {"key"}) == key) path = StringAt(item, {"path"});
+      }
+      if (path.empty()) continue;
+      MUSTER_ASSIGN_OR_RETURN(const std::string contents, Decoded(value, base64));
+      MUSTER_RETURN_IF_ERROR(Put(context, path, contents));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PutDownward(Context& context, const Json& source) {
+  for (const Json& item : ListAt(source, {"items"})) {
+    const std::string field = StringAt(item, {"fieldRef", "fieldPath"});
+    MUSTER_ASSIGN_OR_RETURN(const std::string value, PodField(context.pod, field));
+    MUSTER_RETURN_IF_ERROR(Put(context, StringAt(item, {"path"}), value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PutProjected(Context& context, const Json& projected) {
+  for (const Json& source : ListAt(projected, {"sources"})) {
+    if (const Json* token = Find(source, {"serviceAccountToken"})) {
+      MUSTER_RETURN_IF_ERROR(PutToken(context, *token));
+    } else if (const Json* map = Find(source, {"configMap"})) {
+      MUSTER_RETURN_IF_ERROR(PutObject(context, kube::kConfigMaps, StringAt(*map, {"name"}), *map));
+    } else if (const Json* secret = Find(source, {"secret"})) {
+      MUSTER_RETURN_IF_ERROR(
+          PutObject(context, kube::kSecrets, StringAt(*secret, {"name"}), *secret));
+    } else if (const Json* downward = Find(source, {"downwardAPI"})) {
+      MUSTER_RETURN_IF_ERROR(PutDownward(context, *downward));
+    } else {
+      return absl::InvalidArgumentError("a projected volume's source is not supported here");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The volume's path on this machine; empty: it is not mapped.
+absl::StatusOr<std::string> MakeVolume(Context& context, const Json& volume) {
+  if (const Json* host = Find(volume, {"hostPath"})) return StringAt(*host, {"path"});
+  const Json* projected = Find(volume, {"projected"});
+  const Json* map = Find(volume, {"configMap"});
+  const Json* secret = Find(volume, {"secret"});
+  if (projected == nullptr && map == nullptr && secret == nullptr && !volume.contains("emptyDir")) {
+    return "";
+  }
+  MUSTER_RETURN_IF_ERROR(context.files.MakeDirectories(context.folder));
+  if (projected != nullptr) MUSTER_RETURN_IF_ERROR(PutProjected(context, *projected));
+  if (map != nullptr) {
+    MUSTER_RETURN_IF_ERROR(PutObject(context, kube::kConfigMaps, StringAt(*map, {"name"}), *map));
+  }
+  if (secret != nullptr) {
+    MUSTER_RETURN_IF_ERROR(
+        PutObject(context, kube::kSecrets, StringAt(*secret, {"secretName"}), *secret));
+  }
+  return context.folder;
+}
+
+const Json* WorkerOf(const Json& pod) {
+  const Json* containers = Find(pod, {"spec", "containers"});
+  if (containers == nullptr || !containers->is_array()) return nullptr;
+  for (const Json& container : *containers) {
+    if (StringAt(container, {"name"}) == "worker") return &container;
+  }
+  return nullptr;
+}
+
+std::string Mapped(const std::map<std::string, std::string>& mounts, const std::string& text) {
+  // The longest mount comes last in order among those that contain it.
+  for (auto it = mounts.rbegin(); it != mounts.rend(); ++it) {
+    const auto& [inside, here] = *it;
+    if (text == inside) return here;
+    if (absl::StartsWith(text, inside + "/")) return here + text.substr(inside.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<PodVolumes> MakeVolumes(const Json& pod, const std::string& folder, kube::Api& api,
+                                       Files& files, absl::Time wall) {
+  PodVolumes made;
+  const Json* worker = WorkerOf(pod);
+  if (worker == nullptr) return made;
+  for (const Json& mount : ListAt(*worker, {"volumeMounts"})) {
+    const std::string name = StringAt(mount, {"name"});
+    for (const Json& volume : ListAt(pod, {"spec", "volumes"})) {
+      if (StringAt(volume, {"name"}) != name) continue;
+      Context context{pod, api, files, wall, JoinPath(folder, name)};
+      absl::StatusOr<std::string> path = MakeVolume(context, volume);
+      if (!path.ok()) {
+        return absl::Status(path.status().code(),
+                            absl::StrCat("volume ", name, ": ", path.status().message()));
+      }
+      made.fresh_for = std::min(made.fresh_for, context.fresh_for);
+      const std::string inside = StringAt(mount, {"mountPath"});
+      if (path->empty() || inside.empty()) continue;
+      const std::string below = StringAt(mount, {"subPath"});
+      made.mounts[inside] = below.empty() ? *path : JoinPath(*path, below);
+    }
+  }
+  return made;
+}
+
+void UseMounts(const std::map<std::string, std::string>& mounts, PodCommand& command) {
+  if (mounts.empty()) return;
+  for (std::string& argument : command.argv) argument = Mapped(mounts, argument);
+  for (auto& [name, value] : command.env) value = Mapped(mounts, value);
+  command.cwd = Mapped(mounts, command.cwd);
+}
+
+}  // namespace muster::control

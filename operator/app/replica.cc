@@ -26,6 +26,7 @@ void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
 kube::ReflectorOptions ReflectorFor(const kube::ResourceType& type, const std::string& name_space) {
   kube::ReflectorOptions options;
   options.name_space = name_space;
+  options.stream_list = true;
   options.on_error = [resource = type.plural](const absl::Status& status) {
     MUSTER_LOG_LIMITED(WARN, resource, "list or watch failed", {"resource", resource},
                        {"error", status});

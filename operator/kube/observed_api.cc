@@ -109,6 +109,7 @@ absl::StatusOr<std::unique_ptr<Watcher>> ObservedApi::Watch(const ResourceType& 
     watches_.WatchEnded(type.plural, ReasonName(ReasonOf(watcher.status())));
     return watcher;
   }
+  if (options.send_initial_events) watches_.Listed(type.plural);
   watches_.WatchOpened(type.plural);
   return std::make_unique<ObservedWatcher>(*std::move(watcher), type.plural, watches_);
 }

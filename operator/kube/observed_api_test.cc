@@ -92,5 +92,13 @@ TEST_F(ObservedApiTest, AWatchStoppedOnThisSideHasNotEnded) {
   EXPECT_THAT(told_.Take(), ElementsAre("watch configmaps 200", "opened configmaps "));
 }
 
+TEST_F(ObservedApiTest, AWatchThatIsAListCountsAsBoth) {
+  WatchOptions watch;
+  watch.send_initial_events = true;
+  ASSERT_TRUE(observed_.Watch(kConfigMaps, watch).ok());
+  EXPECT_THAT(told_.Take(),
+              ElementsAre("watch configmaps 200", "listed configmaps ", "opened configmaps "));
+}
+
 }  // namespace
 }  // namespace muster::kube

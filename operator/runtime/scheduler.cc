@@ -55,35 +55,38 @@ std::map<std::string, Scheduler::Gang> Scheduler::CollectGangs() const {
   return gangs;
 }
 
-void Scheduler::Charge(Inventory& inventory, const std::string& name,
-                       const Resources& requests) const {
-  for (NodeInventory& node : inventory.nodes) {
-    if (node.name != name) continue;
-    node.free.gpus -= requests.gpus;
-    node.free.cpu_millis -= requests.cpu_millis;
-    node.free.memory_bytes -= requests.memory_bytes;
-    node.free.slots -= requests.slots;
-  }
+void Scheduler::Charge(const std::string& name, const Resources& requests) {
+  const auto place = free_at_.find(name);
+  if (place == free_at_.end()) return;
+  Resources& free = free_.nodes[place->second].free;
+  free.gpus = std::max<int64_t>(free.gpus - requests.gpus, 0);
+  free.cpu_millis = std::max<int64_t>(free.cpu_millis - requests.cpu_millis, 0);
+  free.memory_bytes = std::max<int64_t>(free.memory_bytes - requests.memory_bytes, 0);
+  free.slots = std::max<int64_t>(free.slots - requests.slots, 0);
 }
 
-Inventory Scheduler::TakeInventory(const Gang& gang) const {
-  Inventory inventory;
-  for (const NodeCache::Object& node : nodes_.List()) {
-    const bool fits = Matches(gang.unbound.front()->node_selector, node->labels);
-    inventory.nodes.push_back({node->name, node->allocatable, node->schedulable && fits, {}});
+// Once per cycle; what is bound in the cycle is charged as it is bound.
+void Scheduler::TakeInventory() {
+  free_.nodes.clear();
+  free_at_.clear();
+  node_records_ = nodes_.List();
+  for (const NodeCache::Object& node : node_records_) {
+    free_at_[node->name] = free_.nodes.size();
+    free_.nodes.push_back({node->name, node->allocatable, node->schedulable, {}});
   }
   // Whoever made them, and terminating ones too: they hold what they have until they are gone.
   for (const PodCache::Object& pod : pods_.List()) {
-    if (!pod->view.node.empty() && !pod->ended()) {
-      Charge(inventory, pod->view.node, pod->requests);
-    }
+    if (!pod->view.node.empty() && !pod->ended()) Charge(pod->view.node, pod->requests);
   }
-  for (const auto& [uid, assumed] : assumed_) Charge(inventory, assumed.node, assumed.requests);
-  for (NodeInventory& node : inventory.nodes) {
-    node.free.gpus = std::max<int64_t>(node.free.gpus, 0);
-    node.free.cpu_millis = std::max<int64_t>(node.free.cpu_millis, 0);
-    node.free.memory_bytes = std::max<int64_t>(node.free.memory_bytes, 0);
-    node.free.slots = std::max<int64_t>(node.free.slots, 0);
+  for (const auto& [uid, assumed] : assumed_) Charge(assumed.node, assumed.requests);
+}
+
+Inventory Scheduler::InventoryFor(const Gang& gang) const {
+  Inventory inventory = free_;
+  const auto& selector = gang.unbound.front()->node_selector;
+  for (size_t i = 0; i < inventory.nodes.size(); ++i) {
+    NodeInventory& node = inventory.nodes[i];
+    node.schedulable = node.schedulable && Matches(selector, node_records_[i]->labels);
   }
   return inventory;
 }
@@ -103,6 +106,7 @@ int Scheduler::BindAll(const Gang& gang, const std::vector<std::string>& nodes) 
       continue;
     }
     assumed_[pod.view.uid] = {nodes[i], pod.key, pod.requests};
+    Charge(nodes[i], pod.requests);
     MUSTER_LOG(INFO, "pod bound", {"pod", pod.key.name}, {"node", nodes[i]});
     ++bound;
   }
@@ -157,7 +161,7 @@ int Scheduler::Schedule(const Gang& gang) {
   }
   request.max = unbound;
   request.min = std::clamp(spec.workers().min() - gang.bound, 1, unbound);
-  const auto answer = Place(TakeInventory(gang), request);
+  const auto answer = Place(InventoryFor(gang), request);
   if (const auto* no = std::get_if<Unplaceable>(&answer)) {
     const auto reason = UnplaceableReasonName(no->reason);
     Refuse(gang, no->sentence);
@@ -186,7 +190,9 @@ void Scheduler::ForgetSettled() {
 int Scheduler::RunOnce() {
   ForgetSettled();
   int bound = 0;
-  for (const auto& [uid, gang] : CollectGangs()) bound += Schedule(gang);
+  const std::map<std::string, Gang> gangs = CollectGangs();
+  if (!gangs.empty()) TakeInventory();
+  for (const auto& [uid, gang] : gangs) bound += Schedule(gang);
   MutexLock lock(mu_);
   binds_ += bound;
   return bound;

@@ -52,8 +52,9 @@ class Scheduler {
   };
 
   std::map<std::string, Gang> CollectGangs() const;
-  Inventory TakeInventory(const Gang& gang) const;
-  void Charge(Inventory& inventory, const std::string& node, const Resources& requests) const;
+  void TakeInventory();
+  Inventory InventoryFor(const Gang& gang) const;
+  void Charge(const std::string& node, const Resources& requests);
   int Schedule(const Gang& gang);
   int BindAll(const Gang& gang, const std::vector<std::string>& nodes);
   void Refuse(const Gang& gang, const std::string& sentence);
@@ -72,6 +73,10 @@ class Scheduler {
     Resources requests;
   };
   std::map<std::string, Assumed> assumed_;
+  // Of the cycle under way: what is free on each node of node_records_, and where a node stands.
+  Inventory free_;
+  std::vector<NodeCache::Object> node_records_;
+  std::map<std::string, size_t> free_at_;
 
   mutable Mutex mu_;
   std::map<std::string, PlacementView> verdicts_ MUSTER_GUARDED_BY(mu_);  // by job UID

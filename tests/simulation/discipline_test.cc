@@ -1,0 +1,183 @@
+// What a controller owes whatever it is shown: events lost, merged, repeated and out of order,
+// caches that lag, calls that fail, a process that dies after any write.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/resource_type.h"
+#include "tests/simulation/replica_world.h"
+
+namespace muster::control {
+namespace {
+
+using testing::IsEmpty;
+
+// What must be the same however events came.
+std::string Outcome(const ReplicaWorld& world) {
+  const TrainingJob job = world.Job("gpt");
+  std::vector<std::string> pods;
+  for (const Json& pod : world.Pods()) pods.push_back(kube::NameOf(pod));
+  return absl::StrCat("state ", job.status.state(), " round ", job.status.round(), " term ",
+                      job.status.term(), " incarnations ",
+                      absl::StrJoin(job.status.incarnations(), ","), " failures ",
+                      job.status.failures().count(), " observed ", job.status.observed_generation(),
+                      " pods ", absl::StrJoin(pods, ","));
+}
+
+class DisciplineTest : public testing::Test {
+ protected:
+  DisciplineTest() { world_.AddNode("node-1", 8); }
+
+  ReplicaWorld::Host& host() { return world_.hosts[0]; }
+  bool RunToTheEnd(ReplicaWorld& world, absl::Duration limit = absl::Minutes(5)) {
+    return world.RunUntil([&] { return world.Succeeded("gpt"); }, limit);
+  }
+
+  ReplicaWorld world_{{.seed = 1, .election = false}};
+};
+
+TEST_F(DisciplineTest, AnyOrderOfEventsEndsInTheSameState) {
+  world_.CreateJob("gpt");
+  ASSERT_TRUE(RunToTheEnd(world_));
+  const std::string expected = Outcome(world_);
+  EXPECT_EQ(expected,
+            "state Succeeded round 1 term 1 incarnations 1,1 failures 0 observed 1 "
+            "pods gpt-0-1,gpt-1-1");
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    ReplicaWorld world({.seed = seed, .election = false});
+    kube::FaultPolicy policy;
+    policy.seed = seed;
+    policy.watch_closed = 0.1;   // events come later, together
+    policy.watch_expired = 0.1;  // events are lost, the state comes anew
+    world.faulty->SetPolicy(policy);
+    world.AddNode("node-1", 8);
+    world.CreateJob("gpt");
+    ASSERT_TRUE(world.RunUntil(
+        [&] {
+          ReplicaWorld::Host& host = world.hosts[0];
+          const int reflector = world.Number(0, 2);
+          // One type's events come after another's that were written later.
+          host.held[reflector] = world.Number(0, 3) > 0;
+          // Every object is seen again.
+          if (host.alive && world.Number(0, 9) == 0) {
+            host.replica->reflectors()[reflector]->ListAfter(world.clock.Monotonic());
+          }
+          return world.Succeeded("gpt");
+        },
+        absl::Minutes(5)))
+        << seed;
+    EXPECT_EQ(Outcome(world), expected) << seed;
+    EXPECT_THAT(world.promises.broken(), IsEmpty()) << seed;
+  }
+}
+
+TEST_F(DisciplineTest, FailingCallsCostNothingButTime) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    ReplicaWorld world({.seed = seed, .election = false});
+    kube::FaultPolicy policy;
+    policy.seed = seed;
+    policy.conflict = policy.unavailable = policy.timeout_before = policy.timeout_after = 0.05;
+    policy.too_many_requests = 0.05;
+    world.faulty->SetPolicy(policy);
+    world.AddNode("node-1", 8);
+    world.CreateJob("gpt");
+    EXPECT_TRUE(RunToTheEnd(world)) << seed;
+    EXPECT_THAT(world.promises.broken(), IsEmpty()) << seed;
+    EXPECT_EQ(world.Job("gpt").status.failures().count(), 0) << seed;
+  }
+}
+
+TEST_F(DisciplineTest, AStaleCacheOfPodsNeverMakesASecondPod) {
+  world_.Tick();
+  host().held = {false, true, false};
+  world_.CreateJob("gpt");
+  int creates = 0;
+  world_.SetFates(
+      [&](ReplicaWorld::Host&, const ApiCall& call) {
+        creates += call.verb == kube::Verb::kCreate && call.plural == "pods";
+        return absl::OkStatus();
+      },
+      nullptr);
+  world_.RunFor(absl::Minutes(1));
+  EXPECT_EQ(creates, 2);
+  host().held = {false, false, false};
+  ASSERT_TRUE(RunToTheEnd(world_));
+  EXPECT_EQ(creates, 2);
+  EXPECT_EQ(world_.Job("gpt").status.incarnations(0), 1);
+}
+
+TEST_F(DisciplineTest, AStaleCacheOfJobsNeverDecidesTwice) {
+  world_.CreateJob("gpt");
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Writes("create pods") == 2; }, absl::Seconds(5)));
+  host().held = {true, false, false};
+  world_.ForgetWrites();
+  world_.RunFor(absl::Minutes(1));
+  // At most the write that was being decided on; nothing on top of it that nobody has read.
+  EXPECT_LE(world_.Writes("update status of trainingjobs"), 1);
+  EXPECT_EQ(world_.Writes("create pods"), 0);
+  host().held = {false, false, false};
+  EXPECT_TRUE(RunToTheEnd(world_));
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
+}
+
+TEST_F(DisciplineTest, AStaleCacheOfPodsNeverDeletesTwice) {
+  world_.CreateJob("gpt");
+  world_.fleet->SetGrace(absl::Seconds(20));
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Job("gpt").status.state() == "Training"; },
+                              absl::Seconds(20)));
+  host().held = {false, true, false};
+  int deletes = 0;
+  world_.SetFates(
+      [&](ReplicaWorld::Host&, const ApiCall& call) {
+        deletes += call.verb == kube::Verb::kDelete && call.plural == "pods";
+        return absl::OkStatus();
+      },
+      nullptr);
+  ASSERT_TRUE(world_.memory->Delete(kube::kTrainingJobs, {"default", "gpt"}).ok());
+  for (int i = 0; i < 50; ++i) {
+    world_.Tick();
+    host().replica->Resync();
+  }
+  EXPECT_EQ(deletes, 2);
+  host().held = {false, false, false};
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Job("gpt").uid.empty(); }, absl::Minutes(1)));
+  EXPECT_EQ(deletes, 2);
+}
+
+TEST_F(DisciplineTest, AResyncHealsAMissedEvent) {
+  world_.Tick();
+  world_.CreateJob("gpt");
+  // The cache has the job, and the queue was never told.
+  host().replica->reflectors()[0]->RunOnce(absl::ZeroDuration());
+  const auto key = host().replica->queue().TryGet();
+  ASSERT_TRUE(key.has_value());
+  host().replica->queue().Done(*key);
+  world_.RunFor(absl::Minutes(9));
+  EXPECT_TRUE(world_.Pods().empty());
+  world_.RunFor(absl::Minutes(1) + absl::Seconds(5));
+  EXPECT_EQ(world_.Pods().size(), 2u);
+}
+
+// The process dies after its nth write, for every n there is, and another one takes its place.
+TEST_F(DisciplineTest, ACrashAfterAnyWriteIsHealed) {
+  for (int nth = 1;; ++nth) {
+    ReplicaWorld world({.seed = 7, .election = false});
+    int writes = 0;
+    world.SetFates(nullptr, [&](ReplicaWorld::Host& host, const ApiCall& call) {
+      if (call.IsWrite() && ++writes == nth) world.Kill(host, absl::Seconds(1));
+      return absl::OkStatus();
+    });
+    world.AddNode("node-1", 8);
+    world.CreateJob("gpt", {{"trainer", {{"train", {{"steps", 30}}}}}});
+    ASSERT_TRUE(RunToTheEnd(world)) << "write " << nth;
+    ASSERT_THAT(world.promises.broken(), IsEmpty()) << "write " << nth;
+    if (writes < nth) break;
+    ASSERT_LT(nth, 100);
+  }
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,123 @@
+#ifndef MUSTER_TESTS_SIMULATION_FLEET_H_
+#define MUSTER_TESTS_SIMULATION_FLEET_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "operator/coordinator/agent_registry.h"
+#include "operator/core/sim_agent.h"
+#include "operator/kube/api.h"
+#include "tests/simulation/promises.h"
+
+namespace muster::control {
+
+// The operators' processes as agents find them.
+class Coordinators {
+ public:
+  virtual ~Coordinators() = default;
+  virtual int count() const = 0;
+  // Null while the process does not run.
+  virtual AgentRegistry* Reach(int number) = 0;
+  // Of the process there now; another one after a restart. A stream ends with its process.
+  virtual int64_t process(int number) const = 0;
+};
+
+// What an agent's stream has taken in and the agent has not read yet. Written by the registry.
+struct SimStream final : AgentStream {
+  absl::Status Send(const v1alpha1::OperatorMessage& message) override {
+    if (closed) return absl::UnavailableError("the stream is closed");
+    inbox.push_back(message);
+    return absl::OkStatus();
+  }
+  void Close(const absl::Status&) override { closed = true; }
+
+  std::deque<v1alpha1::OperatorMessage> inbox;
+  bool closed = false;
+};
+
+// One pod with what runs in it.
+struct SimWorker {
+  std::string job_uid;
+  std::string pod;
+  std::unique_ptr<SimAgent> agent;
+
+  int host = -1;  // whose stream it has; -1: none
+  int64_t process = 0;
+  uint64_t attachment = 0;
+  std::shared_ptr<SimStream> stream;
+  absl::Time heard;  // of the stream's other end
+  absl::Time dial_at = absl::InfinitePast();
+  absl::Time beat_at = absl::InfinitePast();
+  // What was said on this stream; a stall is said once, on whatever stream there is.
+  RoundStamp told_ready;
+  RoundStamp told_joined;
+  bool told_finished = false;
+  size_t told_stalls = 0;
+};
+
+// Nodes, agents and ranks on virtual time, over any Api: a kubelet that starts what is bound,
+// agents that find the leader among the coordinators and obey as the real one does, and ranks that
+// step and save as long as their whole round is there. Told to `promises`.
+class Fleet {
+ public:
+  // An agent leaves a stream on which nothing came for this long: half a lease.
+  static constexpr absl::Duration kSilence = absl::Milliseconds(7500);
+
+  Fleet(kube::Api& api, const Clock& clock, Coordinators& coordinators, Promises& promises,
+        uint64_t seed)
+      : api_(api), clock_(clock), coordinators_(coordinators), promises_(promises), random_(seed) {}
+
+  void RunOnce();
+
+  // The agent of the newest pod of `index`; null when none runs.
+  SimAgent* Agent(const std::string& job_uid, int index);
+  // Its process dies, the pod fails.
+  void KillAgent(const std::string& job_uid, int index);
+  // How many of the job's agents step in one round now.
+  int Training(const std::string& job_uid) const;
+  int64_t steps_done() const { return steps_done_; }
+  // Deleted pods stay for so long at most.
+  void SetGrace(absl::Duration most) { grace_ = most; }
+
+ private:
+  void RunKubelet();
+  void StartPod(Json pod);
+  void EndPod(Json pod, const std::string& phase, int exit_code);
+  void RunAgent(SimWorker& worker);
+  void Dial(SimWorker& worker);
+  void Leave(SimWorker& worker);
+  void Read(SimWorker& worker);
+  void Report(SimWorker& worker);
+  void RunTraining();
+  std::vector<SimAgent*> WholeRound(const SimWorker& first, SimAgent::Phase phase);
+  void Join(const std::string& job, const std::vector<SimAgent*>& members);
+  void Step(SimWorker& first, const std::vector<SimAgent*>& members);
+  bool HolderLives(const std::string& job, int64_t step) const;
+  int Number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  absl::Time now() const { return clock_.Monotonic(); }
+
+  kube::Api& api_;
+  const Clock& clock_;
+  Coordinators& coordinators_;
+  Promises& promises_;
+  std::mt19937_64 random_;
+  absl::Duration grace_ = absl::Seconds(2);
+  std::map<std::string, SimWorker> workers_;    // by pod UID
+  std::map<std::string, absl::Time> starting_;  // pod UID -> when it runs
+  std::map<std::string, absl::Time> ending_;    // pod UID -> when it is gone
+  std::map<std::string, std::vector<v1alpha1::CheckpointRef>> checkpoints_;  // by job UID
+  std::map<std::string, int64_t> total_steps_;
+  int64_t steps_done_ = 0;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_TESTS_SIMULATION_FLEET_H_

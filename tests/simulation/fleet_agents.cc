@@ -1,0 +1,181 @@
+// The part of Fleet in which agents find a leader, obey it and tell it what happened.
+#include <optional>
+#include <utility>
+
+#include "operator/api/training_job.h"
+#include "operator/kube/resource_type.h"
+#include "tests/simulation/fleet.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::AgentMessage;
+using v1alpha1::OperatorMessage;
+
+RoundStamp ToStamp(const v1alpha1::RoundId& id) { return {id.term(), id.round()}; }
+
+void Set(v1alpha1::RoundId& id, RoundStamp stamp) {
+  id.set_term(stamp.term);
+  id.set_round(stamp.round);
+}
+
+// The order in a message; nothing for a greeting.
+std::optional<Order> ToOrder(const OperatorMessage& message, const SimAgent& agent) {
+  Order order{agent.index, agent.incarnation, agent.pod_uid, SaveOrder{}};
+  switch (message.kind_case()) {
+    case OperatorMessage::kPrepare:
+      order.what =
+          PrepareOrder{ToStamp(message.prepare().round()),
+                       {message.prepare().members().begin(), message.prepare().members().end()},
+                       message.prepare().membership()};
+      return order;
+    case OperatorMessage::kGo:
+      order.what = GoOrder{message.go()};
+      return order;
+    case OperatorMessage::kStop:
+      order.what = StopOrder{ToStamp(message.stop().round()), message.stop().save(),
+                             message.stop().reason()};
+      return order;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void Fleet::RunAgent(SimWorker& worker) {
+  SimAgent* agent = worker.agent.get();
+  if (agent == nullptr || agent->phase == SimAgent::Phase::kExited) return;
+  if (worker.host < 0 && now() >= worker.dial_at) Dial(worker);
+  if (worker.host >= 0) {
+    const bool same = coordinators_.process(worker.host) == worker.process;
+    if (same && coordinators_.Reach(worker.host) != nullptr) worker.heard = now();
+    if (!same || worker.stream->closed || now() - worker.heard >= kSilence) Leave(worker);
+  }
+  if (worker.host >= 0) Read(worker);
+  if (agent->phase == SimAgent::Phase::kPreparing && !agent->ready) {
+    for (SimRank& rank : agent->ranks) {
+      rank.position.clear_checkpoints();
+      for (const auto& ref : checkpoints_[worker.job_uid]) *rank.position.add_checkpoints() = ref;
+    }
+  }
+  agent->RunOnce(now());
+  if (worker.host >= 0) Report(worker);
+}
+
+// Asks one of the replicas; a standby and a job that is not known yet mean another try soon.
+void Fleet::Dial(SimWorker& worker) {
+  worker.dial_at = now() + absl::Milliseconds(Number(100, 600));
+  const int host = Number(0, coordinators_.count() - 1);
+  AgentRegistry* registry = coordinators_.Reach(host);
+  if (registry == nullptr) return;
+  SimAgent& agent = *worker.agent;
+  v1alpha1::AgentHello hello;
+  v1alpha1::WorkerId& id = *hello.mutable_worker();
+  id.set_namespace_("default");
+  id.set_job(worker.pod.substr(0, worker.pod.rfind('-', worker.pod.rfind('-') - 1)));
+  id.set_job_uid(worker.job_uid);
+  id.set_index(agent.index);
+  id.set_incarnation(agent.incarnation);
+  id.set_pod_uid(agent.pod_uid);
+  Set(*hello.mutable_seen(), agent.seen);
+  if (agent.phase == SimAgent::Phase::kRunning) Set(*hello.mutable_active(), agent.round);
+  hello.set_ranks(static_cast<int>(agent.ranks.size()));
+  auto stream = std::make_shared<SimStream>();
+  const absl::StatusOr<uint64_t> attachment = registry->Attach(hello, stream);
+  if (!attachment.ok() || *attachment == 0) return;
+  worker.host = host;
+  worker.process = coordinators_.process(host);
+  worker.attachment = *attachment;
+  worker.stream = std::move(stream);
+  worker.heard = now();
+  worker.beat_at = now();
+  worker.told_ready = worker.told_joined = RoundStamp{};
+  worker.told_finished = false;
+  agent.Attach(now());
+}
+
+void Fleet::Leave(SimWorker& worker) {
+  if (worker.host < 0) return;
+  // A process that is stopped finds the end of the stream when it goes on: the registry takes it
+  // from the next look at it.
+  worker.stream->closed = true;
+  AgentRegistry* registry = coordinators_.Reach(worker.host);
+  if (registry != nullptr && coordinators_.process(worker.host) == worker.process) {
+    registry->Detach(worker.attachment);
+  }
+  worker.host = -1;
+  worker.stream.reset();
+  worker.dial_at = now() + absl::Milliseconds(Number(50, 1000));
+  if (worker.agent != nullptr) worker.agent->Detach(now());
+}
+
+void Fleet::Read(SimWorker& worker) {
+  SimAgent& agent = *worker.agent;
+  while (!worker.stream->inbox.empty()) {
+    const std::optional<Order> order = ToOrder(worker.stream->inbox.front(), agent);
+    worker.stream->inbox.pop_front();
+    if (!order) continue;
+    const RoundStamp before = agent.seen;
+    agent.Obey(*order, now());
+    promises_.AgentMoved(worker.pod, before, agent.seen);
+    // An order is on its way only once the status says so, and the status never goes back.
+    const auto jobs = api_.List(kube::kTrainingJobs, {});
+    if (!jobs.ok()) continue;
+    for (const Json& json : jobs->items) {
+      if (kube::UidOf(json) != worker.job_uid) continue;
+      const auto job = ParseTrainingJob(json);
+      if (!job.ok()) continue;
+      promises_.OrderSent(worker.job_uid, *order, {job->status.term(), job->status.round()});
+    }
+  }
+}
+
+void Fleet::Report(SimWorker& worker) {
+  AgentRegistry* registry = coordinators_.Reach(worker.host);
+  if (registry == nullptr) return;
+  const AgentView view = worker.agent->View();
+  AgentMessage message;
+  if (view.ready && worker.told_ready != view.ready->round) {
+    worker.told_ready = view.ready->round;
+    Set(*message.mutable_ready()->mutable_round(), view.ready->round);
+    for (const auto& rank : view.ready->ranks) *message.mutable_ready()->add_ranks() = rank;
+    registry->Receive(worker.attachment, message);
+  }
+  if (view.joined && worker.told_joined != view.joined->round) {
+    worker.told_joined = view.joined->round;
+    Set(*message.mutable_joined()->mutable_round(), view.joined->round);
+    *message.mutable_joined()->mutable_version() = view.joined->version;
+    registry->Receive(worker.attachment, message);
+  }
+  for (; worker.told_stalls < view.stalls.size(); ++worker.told_stalls) {
+    const StallReport& stall = view.stalls[worker.told_stalls];
+    Set(*message.mutable_stalled()->mutable_round(), stall.round);
+    message.mutable_stalled()->set_error(stall.error);
+    registry->Receive(worker.attachment, message);
+  }
+  if (view.finished && !worker.told_finished) {
+    worker.told_finished = true;
+    Set(*message.mutable_finished()->mutable_round(), view.finished->round);
+    message.mutable_finished()->set_succeeded(view.finished->succeeded);
+    *message.mutable_finished()->mutable_version() = view.finished->version;
+    registry->Receive(worker.attachment, message);
+  }
+  if (now() < worker.beat_at) return;
+  worker.beat_at = now() + AgentRegistry::kHeartbeat;
+  const SimAgent& agent = *worker.agent;
+  const bool leads =
+      !agent.members.empty() && agent.members.front().worker().pod_uid() == agent.pod_uid;
+  if (leads && agent.phase == SimAgent::Phase::kRunning) {
+    Set(*message.mutable_steps()->mutable_round(), agent.round);
+    v1alpha1::StepReport& step = *message.mutable_steps()->add_steps();
+    *step.mutable_version() = agent.ranks.front().position.applied();
+    step.set_applied(true);
+    step.set_loss(1.0);
+  } else {
+    Set(*message.mutable_heartbeat()->mutable_round(), agent.round);
+  }
+  registry->Receive(worker.attachment, message);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,110 @@
+// The part of Fleet in which ranks join, step and save.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "operator/api/training_job.h"
+#include "operator/kube/resource_type.h"
+#include "tests/simulation/fleet.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::ResumePoint;
+
+constexpr absl::Duration kNotice = absl::Milliseconds(300);
+constexpr absl::Duration kJoinPatience = absl::Seconds(1);
+constexpr int64_t kSaveEvery = 20;
+
+}  // namespace
+
+// The members of the worker's round when every one is in `phase` of it, else none.
+std::vector<SimAgent*> Fleet::WholeRound(const SimWorker& first, SimAgent::Phase phase) {
+  std::vector<SimAgent*> whole;
+  for (const v1alpha1::Member& member : first.agent->members) {
+    const auto found = workers_.find(member.worker().pod_uid());
+    if (found == workers_.end() || found->second.agent == nullptr) return {};
+    SimAgent* agent = found->second.agent.get();
+    if (agent->round != first.agent->round || agent->phase != phase) return {};
+    whole.push_back(agent);
+  }
+  return whole;
+}
+
+void Fleet::RunTraining() {
+  for (auto& [uid, worker] : workers_) {
+    SimAgent* agent = worker.agent.get();
+    if (agent == nullptr || agent->members.empty()) continue;
+    const bool leads = agent->members.front().worker().pod_uid() == agent->pod_uid;
+    if (agent->phase == SimAgent::Phase::kJoining) {
+      const auto members = WholeRound(worker, agent->phase);
+      if (leads && !members.empty()) Join(worker.job_uid, members);
+      if (members.empty() && now() - agent->phase_since > kJoinPatience) agent->Stall(now());
+    } else if (agent->phase == SimAgent::Phase::kRunning) {
+      const auto members = WholeRound(worker, agent->phase);
+      if (leads && !members.empty()) Step(worker, members);
+      if (members.empty() && now() - agent->phase_since > kNotice) agent->Stall(now());
+    }
+  }
+}
+
+bool Fleet::HolderLives(const std::string& job, int64_t step) const {
+  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    const SimWorker& worker = entry.second;
+    return worker.job_uid == job && worker.agent != nullptr &&
+           worker.agent->ranks.front().position.applied().step() >= step;
+  });
+}
+
+void Fleet::Join(const std::string& job, const std::vector<SimAgent*>& members) {
+  const ResumePoint& resume = members.front()->go->resume();
+  const int64_t round = members.front()->round.round;
+  promises_.Resumed(job, round, resume.version().step(),
+                    HolderLives(job, promises_.committed(job)));
+  for (SimAgent* agent : members) {
+    for (SimRank& rank : agent->ranks) {
+      rank.position.clear_sealed();
+      *rank.position.mutable_applied() = resume.version();
+      rank.joined_once = true;
+    }
+    agent->phase = SimAgent::Phase::kRunning;
+    agent->phase_since = now();
+    agent->joined = JoinedReport{agent->round, "", "", resume.version()};
+  }
+}
+
+void Fleet::Step(SimWorker& first, const std::vector<SimAgent*>& members) {
+  const std::string& job = first.job_uid;
+  if (total_steps_.count(job) == 0) {
+    const auto jobs = api_.List(kube::kTrainingJobs, {});
+    if (!jobs.ok()) return;
+    for (const Json& json : jobs->items) {
+      const auto parsed = ParseTrainingJob(json);
+      if (parsed.ok()) total_steps_[parsed->uid] = parsed->spec.trainer().train().steps();
+    }
+    // The job is deleted and its workers do not know it yet.
+    total_steps_.try_emplace(job, 1 << 30);
+  }
+  v1alpha1::Version next = members.front()->ranks.front().position.applied();
+  next.set_step(next.step() + 1);
+  next.set_attempt(members.front()->go->resume().next_attempt());
+  if (next.step() <= total_steps_.at(job)) {
+    for (SimAgent* agent : members) {
+      for (SimRank& rank : agent->ranks) *rank.position.mutable_applied() = next;
+    }
+    ++steps_done_;
+    promises_.Stepped(job, first.agent->round.round, next.step());
+  }
+  const bool stop = std::any_of(members.begin(), members.end(),
+                                [](const SimAgent* agent) { return agent->stop_wanted; });
+  const bool end = next.step() >= total_steps_.at(job);
+  if (next.step() % kSaveEvery == 0 || stop || end) {
+    v1alpha1::CheckpointRef ref;
+    ref.set_directory(absl::StrCat("step-", next.step(), ".", next.attempt()));
+    *ref.mutable_version() = next;
+    checkpoints_[job].push_back(ref);
+  }
+  if (!stop && !end) return;
+  for (SimAgent* agent : members) agent->Finish(true, next.step());
+}
+
+}  // namespace muster::control

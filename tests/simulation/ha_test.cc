@@ -1,0 +1,199 @@
+// Two and three replicas over one API server, on virtual time: who leads, how soon, and that no
+// moment of a change of leaders costs a job anything.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/resource_type.h"
+#include "tests/simulation/replica_world.h"
+
+namespace muster::control {
+namespace {
+
+using testing::IsEmpty;
+
+class HaTest : public testing::Test {
+ protected:
+  explicit HaTest(int replicas = 2) : world_({.seed = 1, .replicas = replicas}) {
+    world_.AddNode("node-1", 8);
+  }
+  void LeadAndTrain() {
+    job_ = world_.CreateJob("gpt");
+    ASSERT_TRUE(world_.RunUntil([&] { return Training(); }, absl::Seconds(30)));
+  }
+  bool Training() {
+    return world_.Leader() != nullptr && world_.fleet->Training(job_.uid) == 2 &&
+           world_.Job("gpt").status.state() == "Training";
+  }
+  // Until another process leads; how long that took.
+  absl::Duration HandOver(int64_t old_process) {
+    const absl::Time start = world_.clock.Monotonic();
+    EXPECT_TRUE(world_.RunUntil(
+        [&] { return world_.Leader() != nullptr && world_.Leader()->process != old_process; },
+        absl::Minutes(1)));
+    return world_.clock.Monotonic() - start;
+  }
+  ReplicaWorld::Host& Other(const ReplicaWorld::Host& host) {
+    return world_.hosts[host.number == 0 ? 1 : 0];
+  }
+
+  ReplicaWorld world_;
+  TrainingJob job_;
+};
+
+TEST_F(HaTest, OneLeadsAndTheOtherIsWarmAndPointsToIt) {
+  LeadAndTrain();
+  ASSERT_EQ(world_.Leaders().size(), 1u);
+  ReplicaWorld::Host& standby = Other(*world_.Leader());
+  EXPECT_TRUE(standby.replica->HasSynced());
+  EXPECT_EQ(standby.replica->jobs().size(), 1u);
+  auto stream = std::make_shared<SimStream>();
+  v1alpha1::AgentHello hello;
+  EXPECT_EQ(*standby.replica->registry().Attach(hello, stream), 0u);
+  ASSERT_EQ(stream->inbox.size(), 1u);
+  EXPECT_EQ(stream->inbox.front().not_leader().address(),
+            absl::StrCat("operator-", world_.Leader()->number, ":7443"));
+}
+
+TEST_F(HaTest, ACleanStopHandsOverWithinTwoSeconds) {
+  LeadAndTrain();
+  ReplicaWorld::Host& leader = *world_.Leader();
+  world_.Stop(leader, absl::Hours(1));
+  EXPECT_LE(HandOver(0), absl::Seconds(2));
+}
+
+TEST_F(HaTest, ACrashHandsOverWithinTheLeaseAndTwoSeconds) {
+  LeadAndTrain();
+  ReplicaWorld::Host& leader = *world_.Leader();
+  world_.Kill(leader, absl::Hours(1));
+  EXPECT_LE(HandOver(0), absl::Seconds(17));
+}
+
+TEST_F(HaTest, TrainingDoesNotNoticeAChangeOfLeaders) {
+  LeadAndTrain();
+  const TrainingJob before = world_.Job("gpt");
+  const std::vector<Json> pods = world_.Pods();
+  world_.Kill(*world_.Leader(), absl::Hours(1));
+  while (world_.Leader() == nullptr) {
+    const int64_t steps = world_.fleet->steps_done();
+    world_.Tick();
+    ASSERT_EQ(world_.fleet->steps_done(), steps + 1);
+  }
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Job("gpt").status.term() == 2; }, absl::Seconds(5)));
+  ASSERT_TRUE(world_.RunUntil([&] { return Training(); }, absl::Seconds(5)));
+  EXPECT_EQ(world_.Job("gpt").status.round(), before.status.round());
+  EXPECT_EQ(world_.Job("gpt").status.failures().count(), 0);
+  ASSERT_EQ(world_.Pods().size(), pods.size());
+  for (size_t i = 0; i < pods.size(); ++i) {
+    EXPECT_EQ(kube::UidOf(world_.Pods()[i]), kube::UidOf(pods[i]));
+  }
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
+}
+
+TEST_F(HaTest, AnAgentThatDiesWhileNobodyLeadsIsReplaced) {
+  LeadAndTrain();
+  world_.Kill(*world_.Leader(), absl::Hours(1));
+  world_.fleet->KillAgent(job_.uid, 1);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Succeeded("gpt"); }, absl::Minutes(3)));
+  EXPECT_EQ(world_.Job("gpt").status.incarnations(1), 2);
+  EXPECT_EQ(world_.Job("gpt").status.incarnations(0), 1);
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
+}
+
+TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
+  LeadAndTrain();
+  ReplicaWorld::Host& leader = *world_.Leader();
+  const int64_t process = leader.process;
+  int writes = 0;
+  world_.Freeze(leader, absl::Seconds(25));
+  ASSERT_EQ(world_.Leaders().size(), 2u);  // it has not looked yet
+  world_.SetFates(
+      [&](ReplicaWorld::Host& host, const ApiCall& call) {
+        if (host.number == leader.number && call.IsWrite()) ++writes;
+        return absl::OkStatus();
+      },
+      nullptr);
+  world_.Tick();
+  EXPECT_FALSE(leader.alive);
+  EXPECT_NE(leader.process, process);
+  EXPECT_EQ(writes, 0);
+}
+
+// Stopped in the middle of a reconcile, with the next write already decided on.
+TEST_F(HaTest, ALeaderStoppedBetweenTwoCallsSendsNoFurtherWrite) {
+  const ReplicaWorld::Host* stopped = nullptr;
+  int writes_after = 0;
+  world_.SetFates(nullptr, [&](ReplicaWorld::Host& host, const ApiCall& call) {
+    if (stopped == nullptr && call.verb == kube::Verb::kCreate && call.plural == "pods") {
+      stopped = &host;
+      world_.Freeze(host, absl::Seconds(30));
+    } else if (stopped == &host && host.process == 1 && call.IsWrite()) {
+      ++writes_after;
+    }
+    return absl::OkStatus();
+  });
+  job_ = world_.CreateJob("gpt");
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Succeeded("gpt"); }, absl::Minutes(3)));
+  ASSERT_NE(stopped, nullptr);
+  EXPECT_EQ(writes_after, 0);
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
+}
+
+// The last leader's binds may still be under way when its lease has run out.
+TEST_F(HaTest, ANewLeaderWaitsBeforeItsFirstBind) {
+  LeadAndTrain();
+  world_.Kill(*world_.Leader(), absl::Hours(1));
+  world_.CreateJob("second");
+  HandOver(0);
+  const absl::Time leads = world_.clock.Monotonic();
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Writes("create pods") == 4; }, absl::Seconds(10)));
+  EXPECT_EQ(world_.Writes("bind pods"), 2);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Writes("bind pods") == 4; }, absl::Seconds(10)));
+  EXPECT_GE(world_.clock.Monotonic() - leads, absl::Seconds(4));
+  EXPECT_LE(world_.clock.Monotonic() - leads, absl::Seconds(7));
+}
+
+TEST_F(HaTest, ALeaseThatWasGivenUpSparesTheWait) {
+  LeadAndTrain();
+  world_.Stop(*world_.Leader(), absl::Hours(1));
+  world_.CreateJob("second");
+  const absl::Time stopped = world_.clock.Monotonic();
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Writes("bind pods") == 4; }, absl::Seconds(10)));
+  EXPECT_LE(world_.clock.Monotonic() - stopped, absl::Seconds(3));
+}
+
+TEST_F(HaTest, TheTermIsNeverBelowTheLeases) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(world_.RunUntil([&] { return world_.Leader() != nullptr; }, absl::Seconds(30)));
+    world_.Stop(*world_.Leader(), absl::Seconds(1));
+  }
+  world_.CreateJob("gpt");
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Job("gpt").status.term() > 0; }, absl::Seconds(30)));
+  const Json lease = *world_.memory->Get(kube::kLeases, {"muster-system", "muster-operator"});
+  EXPECT_EQ(world_.Job("gpt").status.term(), lease["spec"]["leaseTransitions"].get<int64_t>());
+}
+
+class HaOfThreeTest : public HaTest {
+ protected:
+  HaOfThreeTest() : HaTest(3) {}
+};
+
+TEST_F(HaOfThreeTest, LeadersMayFallOneAfterTheOther) {
+  LeadAndTrain();
+  for (int i = 0; i < 4; ++i) {
+    ReplicaWorld::Host& leader = *world_.Leader();
+    world_.Kill(leader, absl::Seconds(10));
+    ASSERT_TRUE(world_.RunUntil([&] { return world_.Leader() != nullptr; }, absl::Seconds(30)));
+  }
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Succeeded("gpt"); }, absl::Minutes(3)));
+  EXPECT_EQ(world_.Job("gpt").status.round(), 1);
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::control

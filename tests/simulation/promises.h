@@ -1,0 +1,49 @@
+#ifndef MUSTER_TESTS_SIMULATION_PROMISES_H_
+#define MUSTER_TESTS_SIMULATION_PROMISES_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "operator/core/sim_agent.h"
+#include "operator/core/view.h"
+
+namespace muster::control {
+
+// What no operator may ever do, whoever leads: told of everything that happens to jobs, it collects
+// the promises that were broken. Jobs are named by UID.
+class Promises {
+ public:
+  // A write that the API server accepted.
+  void PodCreated(const Json& pod, const Json& job);
+  void StatusWritten(const Json& before, const Json& after);
+
+  // An order on its way, and what the job's status recorded at that moment.
+  void OrderSent(const std::string& job, const Order& order, RoundStamp recorded);
+  // An agent's highest stamp before and after it took an order.
+  void AgentMoved(const std::string& agent, RoundStamp before, RoundStamp after);
+
+  // Ranks of `round` stepped, formed at `version`, or the state at `version` is all there is left.
+  void Stepped(const std::string& job, int64_t round, int64_t step);
+  void Resumed(const std::string& job, int64_t round, int64_t step, bool holder_lives);
+
+  int64_t committed(const std::string& job) const;
+  const std::vector<std::string>& broken() const { return broken_; }
+  void Break(const std::string& what) { broken_.push_back(what); }
+
+ private:
+  std::set<std::string> created_;  // job UID and pod name
+  std::map<std::pair<std::string, int64_t>, std::string> membership_;
+  std::map<std::pair<std::string, int64_t>, std::string> resume_;
+  std::map<std::string, int64_t> stepped_round_;
+  std::map<std::string, int64_t> committed_;
+  std::vector<std::string> broken_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_TESTS_SIMULATION_PROMISES_H_

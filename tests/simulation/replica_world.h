@@ -1,0 +1,140 @@
+#ifndef MUSTER_TESTS_SIMULATION_REPLICA_WORLD_H_
+#define MUSTER_TESTS_SIMULATION_REPLICA_WORLD_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/manual_clock.h"
+#include "operator/api/training_job.h"
+#include "operator/app/replica.h"
+#include "operator/kube/faulty_api.h"
+#include "operator/kube/memory_api.h"
+#include "tests/simulation/fleet.h"
+#include "tests/simulation/hooked_api.h"
+#include "tests/simulation/promises.h"
+
+namespace muster::control {
+
+// A clock that runs at its own pace against the world's.
+class DriftingClock final : public Clock {
+ public:
+  explicit DriftingClock(const Clock& world) : world_(world), start_(world.Monotonic()) {}
+  absl::Time Monotonic() const override { return start_ + (world_.Monotonic() - start_) * pace_; }
+  absl::Time Wall() const override { return world_.Wall(); }
+  // From the beginning: set it before anything reads the clock.
+  void SetPace(double pace) { pace_ = pace; }
+
+ private:
+  const Clock& world_;
+  const absl::Time start_;
+  double pace_ = 1;
+};
+
+// The operator as one to three real replicas without threads, on virtual time, over one embedded
+// API server with nodes, agents and ranks. A process may be killed, or stopped and thawed, at any
+// of its API calls: the world goes on inside that call. One seed, one history.
+class ReplicaWorld final : public Coordinators {
+ public:
+  static constexpr absl::Duration kTick = absl::Milliseconds(100);
+
+  struct Options {
+    uint64_t seed = 1;
+    int replicas = 1;
+    bool election = true;
+    absl::Duration resync = absl::Minutes(10);
+  };
+  // A process and its place.
+  struct Host {
+    int number = 0;
+    int64_t process = 0;  // counts the processes of this place
+    bool alive = false;
+    bool frozen = false;
+    bool running = false;                        // some call of its process is on the stack
+    absl::Time start_at = absl::InfinitePast();  // when it is started (again)
+    double pace = 1;
+    std::unique_ptr<DriftingClock> clock;
+    std::unique_ptr<HookedApi> api;
+    std::unique_ptr<Replica> replica;
+    absl::Time elect_at = absl::InfinitePast();  // by its clock
+    // Of the reflectors of jobs, pods and nodes, which do not look now.
+    std::array<bool, 3> held = {false, false, false};
+    // Of the reconcile under way.
+    int status_writes = 0;
+    int event_writes = 0;
+  };
+  // What befalls a process at one of its calls: nothing, or a status to give it instead.
+  using Fate = std::function<absl::Status(Host& host, const ApiCall& call)>;
+
+  explicit ReplicaWorld(Options options);
+
+  void AddNode(const std::string& name, int pods);
+  // `spec` is merged over a small valid one.
+  TrainingJob CreateJob(const std::string& name, const Json& spec = Json::object());
+
+  void Tick();
+  void RunFor(absl::Duration length);
+  // False: `limit` ran out.
+  bool RunUntil(const std::function<bool()>& done, absl::Duration limit);
+
+  // The process ends at once; its place is filled again after `downtime`.
+  void Kill(Host& host, absl::Duration downtime = absl::Seconds(5));
+  // A clean end.
+  void Stop(Host& host, absl::Duration downtime = absl::Seconds(5));
+  // The process does not run for `length`. Called from a hook, it is stopped in that very call.
+  void Freeze(Host& host, absl::Duration length);
+  // Asked at every call of every process, before it is sent and after it was done.
+  void SetFates(Fate before, Fate after) {
+    before_ = std::move(before);
+    after_ = std::move(after);
+  }
+
+  // Null when nobody leads or two do.
+  Host* Leader();
+  std::vector<Host*> Leaders();
+  TrainingJob Job(const std::string& name) const;
+  std::vector<Json> Pods() const;
+  std::vector<Json> Events() const;
+  bool Succeeded(const std::string& name) const;
+  // Accepted writes of the processes, by verb and plural: "update leases".
+  int Writes(const std::string& what) const;
+  int Writes() const;
+  void ForgetWrites() { writes_.clear(); }
+
+  int count() const override { return static_cast<int>(hosts.size()); }
+  AgentRegistry* Reach(int number) override;
+  int64_t process(int number) const override { return hosts[number].process; }
+  int Number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  ManualClock clock;
+  std::unique_ptr<kube::MemoryApi> memory;
+  std::unique_ptr<kube::FaultyApi> faulty;  // what the processes reach it through
+  Promises promises;
+  std::vector<Host> hosts;
+  std::unique_ptr<Fleet> fleet;
+
+ private:
+  void StartHost(Host& host);
+  void RunHost(Host& host);
+  void SetHooks(Host& host);
+  void Note(Host& host, const ApiCall& call);
+
+  const Options options_;
+  std::mt19937_64 random_;
+  Fate before_;
+  Fate after_;
+  Json job_before_;  // of the status write under way
+  std::map<std::string, int> writes_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_TESTS_SIMULATION_REPLICA_WORLD_H_

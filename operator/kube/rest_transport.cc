@@ -21,11 +21,15 @@ namespace muster::kube {
 namespace {
 
 constexpr size_t kMaxQuoted = 200;
+// However soon a server says to come again.
+constexpr absl::Duration kShortestWait = absl::Milliseconds(50);
+// The server takes no time without an end, and httplib none.
+constexpr absl::Duration kLongestCall = absl::Hours(1);
 
 absl::Duration RetryAfter(const std::string& header) {
   int64_t seconds = 0;
   if (!absl::SimpleAtoi(header, &seconds) || seconds < 0) return absl::Seconds(1);
-  return absl::Seconds(std::min<int64_t>(seconds, 3600));
+  return std::max<absl::Duration>(absl::Seconds(std::min<int64_t>(seconds, 3600)), kShortestWait);
 }
 
 std::string Quoted(const std::string& body) {
@@ -113,7 +117,7 @@ void RestTransport::SetHeaders(httplib::Request& request, const Credentials& cre
 
 absl::StatusOr<std::string> RestTransport::Call(const RestRequest& request,
                                                 absl::Duration timeout) {
-  const absl::Time deadline = clock_.Monotonic() + timeout;
+  const absl::Time deadline = clock_.Monotonic() + std::min(timeout, kLongestCall);
   bool refreshed = false;
   bool redialled = false;
   while (true) {

@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Watcher>> RestWatcher::Open(RestTransport& transp
                                                            absl::Duration timeout) {
   const RestConfig& config = transport.config();
   const absl::Time start = transport.clock().Monotonic();
-  const absl::Time deadline = start + timeout;
+  const absl::Time deadline = start + std::min<absl::Duration>(timeout, absl::Hours(1));
   const absl::Duration lifetime =
       std::min(options.server_timeout, config.watch_lifetime * Spread());
   std::unique_ptr<RestWatcher> watcher(new RestWatcher(transport, type));

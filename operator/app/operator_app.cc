@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <random>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/status_macros.h"
 #include "operator/app/replica.h"
 #include "operator/coordinator/coordinator_server.h"
+#include "operator/coordinator/refusals.h"
 #include "operator/kube/reflector.h"
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/worker_directory.h"
@@ -73,6 +75,7 @@ class OperatorApp::Impl {
   void Wake();
 
   absl::Status StartCoordinator();
+  std::map<std::string, int64_t> Refusals() const;
 
   kube::Api& api_;
   const Clock& clock_;
@@ -189,8 +192,18 @@ absl::Status OperatorApp::Impl::StartServers() {
                 {replica_.fenced_api(), replica_.jobs(), replica_.pods(), replica_.registry(),
                  replica_.progress(), replica_.controller(), replica_.scheduler(), replica_.queue(),
                  replica_.metrics(), [this] { return replica_.HasSynced(); },
-                 [this] { return Leader(); }, nullptr}));
+                 [this] { return Leader(); }, [this] { return Refusals(); }}));
   return absl::OkStatus();
+}
+
+std::map<std::string, int64_t> OperatorApp::Impl::Refusals() const {
+  std::map<std::string, int64_t> by_reason;
+  if (identity_ == nullptr) return by_reason;
+  const IdentityCounters counters = identity_->counters();
+  for (size_t i = 0; i < counters.refused.size(); ++i) {
+    by_reason[std::string(RefusalName(static_cast<Refusal>(i)))] = counters.refused[i];
+  }
+  return by_reason;
 }
 
 LeaderView OperatorApp::Impl::Leader() const {

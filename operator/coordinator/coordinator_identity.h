@@ -60,8 +60,9 @@ class CoordinatorIdentity {
 
   // How long the streams of a worker may live; see ValidityTable.
   ValidityTable& validity() { return validity_; }
-  // Exported as metrics.
   RefusalLog& refusals() { return refusals_; }
+  // Exported as metrics.
+  IdentityCounters counters() const { return refusals_.counters(); }
   const Clock& clock() const { return clock_; }
 
  private:

@@ -1,0 +1,88 @@
+// The whole operator with a port: what its pods are given is enough for their agents to attach.
+#include <poll.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "agent/worker/coordinator_client.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/memory_files.h"
+#include "gtest/gtest.h"
+#include "operator/app/operator_app.h"
+#include "operator/coordinator/fake_token_api.h"
+#include "operator/kube/memory_api.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+#include "proto/muster/v1alpha1/agent_messages.pb.h"
+
+namespace muster::control {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(20);
+
+TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
+  kube::MemoryApiOptions memory_options;
+  memory_options.random = [engine = std::mt19937_64(7)]() mutable { return engine(); };
+  const auto memory = *kube::MemoryApi::Open(Clock::Real(), std::move(memory_options));
+  FakeTokenApi api(*memory, Clock::Real());
+  OperatorOptions options;
+  options.coordinator_addresses = {"127.0.0.1:0"};
+  const auto app = *OperatorApp::Create(api, Clock::Real(), options);
+  const absl::Status started = app->Start();
+  ASSERT_TRUE(started.ok()) << started;
+  Json job = kube::NewObject(kube::kTrainingJobs, {"default", "gpt"});
+  job["spec"] = {
+      {"workers", {{"count", 1}}},
+      {"template", {{"spec", {{"containers", {{{"name", "worker"}, {"command", {"true"}}}}}}}}}};
+  ASSERT_TRUE(memory->Create(kube::kTrainingJobs, job).ok());
+
+  const absl::Time deadline = absl::Now() + kPatience;
+  absl::StatusOr<Json> pod = absl::NotFoundError("none yet");
+  while (!pod.ok() && absl::Now() < deadline) {
+    poll(nullptr, 0, 5);
+    pod = memory->Get(kube::kPods, {"default", "gpt-0-1"});
+  }
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  std::map<std::string, std::string> env;
+  for (const Json& entry : (*pod)["spec"]["containers"][0]["env"]) {
+    env[kube::StringAt(entry, {"name"})] = kube::StringAt(entry, {"value"});
+  }
+
+  MemoryFiles files;
+  const std::string& token_path = env["MUSTER_COORDINATOR_TOKEN"];
+  ASSERT_TRUE(files.MakeDirectories(ParentPath(token_path)).ok());
+  const std::string token = api.Issue({"default", "gpt-0-1", kube::UidOf(*pod)});
+  ASSERT_TRUE(WriteFileAtomically(files, token_path, token).ok());
+  agent::CoordinatorClientOptions client_options;
+  client_options.addresses = {env["MUSTER_COORDINATOR"]};
+  client_options.identity = {env["MUSTER_COORDINATOR_CA"], token_path};
+  agent::CoordinatorClient client(std::move(client_options), files);
+  v1alpha1::AgentMessage hello;
+  v1alpha1::WorkerId& worker = *hello.mutable_hello()->mutable_worker();
+  worker.set_namespace_("default");
+  worker.set_job("gpt");
+  worker.set_job_uid(env["MUSTER_JOB_UID"]);
+  worker.set_incarnation(1);
+  worker.set_pod_uid(kube::UidOf(*pod));
+  while (app->agents().attached() == 0 && absl::Now() < deadline) {
+    pollfd fd = {client.poll_fd(), POLLIN, 0};
+    poll(&fd, 1, 10);
+    for (const agent::Event& event : client.Collect(absl::Now())) {
+      if (std::holds_alternative<agent::StreamOpened>(event)) client.Send(hello);
+    }
+  }
+  EXPECT_EQ(app->agents().attached(), 1);
+  EXPECT_EQ(app->coordinator_identity()->counters().certificates_signed, 1);
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -178,6 +178,58 @@ TEST_F(HaTest, TheTermIsNeverBelowTheLeases) {
   EXPECT_EQ(world_.Job("gpt").status.term(), lease["spec"]["leaseTransitions"].get<int64_t>());
 }
 
+// Its watch lags: what it does not show may exist all the same.
+TEST_F(HaTest, NobodyLeadsOnAnOldCache) {
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Leader() != nullptr; }, absl::Seconds(5)));
+  ReplicaWorld::Host& standby = Other(*world_.Leader());
+  standby.held = {false, true, false};
+  LeadAndTrain();
+  world_.Kill(*world_.Leader(), absl::Hours(1));
+  world_.RunFor(absl::Seconds(30));
+  EXPECT_EQ(world_.Leader(), nullptr);
+  standby.held = {false, false, false};
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Succeeded("gpt"); }, absl::Minutes(1)));
+  EXPECT_EQ(world_.Job("gpt").status.incarnations(0), 1);
+  EXPECT_EQ(world_.Writes("create pods"), 2);
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
+}
+
+class TwoBelieveTest : public HaTest {
+ protected:
+  // The clock of the first replica runs slow, and from now on it cannot reach the lease.
+  TwoBelieveTest() {
+    world_.hosts[0].pace = 0.5;
+    world_.SetFates(
+        [this](ReplicaWorld::Host& host, const ApiCall& call) {
+          const bool cut = cut_ && host.number == 0 && call.plural == "leases";
+          return cut ? absl::UnavailableError("the lease is out of reach") : absl::OkStatus();
+        },
+        nullptr);
+  }
+
+  bool cut_ = false;
+};
+
+TEST_F(TwoBelieveTest, AFalseLeadersTermIsOverruled) {
+  LeadAndTrain();
+  ReplicaWorld::Host& false_one = world_.hosts[0];
+  ASSERT_EQ(world_.Leader(), &false_one);
+  cut_ = true;
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Leaders().size() == 2; }, absl::Seconds(20)));
+  // A job that the false leader sees only when the true one has begun with it.
+  false_one.held = {true, false, false};
+  world_.CreateJob("late");
+  auto term = [&] { return world_.Job("late").status.term(); };
+  ASSERT_TRUE(world_.RunUntil([&] { return term() == 2; }, absl::Seconds(2)));
+  false_one.held = {false, false, false};
+  ASSERT_TRUE(world_.RunUntil([&] { return term() == 3; }, absl::Seconds(2)));
+  EXPECT_EQ(world_.Leaders().size(), 2u);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Succeeded("late"); }, absl::Minutes(2)));
+  EXPECT_GE(term(), 4);
+  EXPECT_EQ(world_.Leader(), &world_.hosts[1]);
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
+}
+
 class HaOfThreeTest : public HaTest {
  protected:
   HaOfThreeTest() : HaTest(3) {}

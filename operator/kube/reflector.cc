@@ -13,6 +13,8 @@ namespace {
 
 // One RunOnce never works off more than this, so that a busy stream cannot starve its caller.
 constexpr int kMaxEvents = 1000;
+// A stream that was open for this long worked, though nothing happened on it.
+constexpr absl::Duration kHealthyLife = absl::Seconds(10);
 
 }  // namespace
 
@@ -103,7 +105,8 @@ absl::Status Reflector::ListInPages(std::vector<Json>& items, std::string& versi
 absl::Status Reflector::ListFromStream(std::vector<Json>& items, std::string& version) {
   WatchOptions watch = Selection();
   watch.send_initial_events = true;
-  const absl::Time deadline = clock_.Monotonic() + options_.call_timeout;
+  opened_at_ = clock_.Monotonic();
+  const absl::Time deadline = opened_at_ + options_.call_timeout;
   MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, {.timeout = options_.call_timeout}));
   while (true) {
     MUSTER_ASSIGN_OR_RETURN(std::optional<WatchEvent> event,
@@ -130,6 +133,7 @@ WatchOptions Reflector::Selection() const {
 absl::Status Reflector::OpenWatch() {
   WatchOptions watch = Selection();
   watch.resource_version = version_;
+  opened_at_ = clock_.Monotonic();
   MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, {.timeout = options_.call_timeout}));
   return absl::OkStatus();
 }
@@ -143,7 +147,7 @@ absl::Status Reflector::Drain(absl::Duration wait, int& events) {
     MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
     Apply(*event, number);
     version_ = version;
-    delay_ = options_.first_retry;  // only an event proves that the stream works
+    delay_ = options_.first_retry;
     ++events;
   }
   return absl::OkStatus();
@@ -162,8 +166,10 @@ void Reflector::Apply(const WatchEvent& event, uint64_t version) {
 }
 
 void Reflector::Failed(const absl::Status& status) {
+  const bool lived = watcher_ != nullptr && clock_.Monotonic() - opened_at_ >= kHealthyLife;
   watcher_.reset();
   const Reason reason = ReasonOf(status);
+  if (lived) delay_ = options_.first_retry;
   // A server's regular end of a stream is no failure: watch again at once.
   if (reason == Reason::kWatchClosed && delay_ == options_.first_retry) {
     delay_ *= 2;

@@ -95,6 +95,7 @@ class Reflector {
 
   std::string version_;  // last seen; empty: list first
   std::unique_ptr<Watcher> watcher_;
+  absl::Time opened_at_;  // the watch, Monotonic
   absl::Duration delay_;
   absl::Time retry_at_ = absl::InfinitePast();
   bool streams_;

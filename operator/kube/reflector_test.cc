@@ -118,6 +118,20 @@ TEST_F(ReflectorTest, AClosedWatchGoesOnFromTheLastVersion) {
   EXPECT_EQ(reflector_.failures(), 0);
 }
 
+TEST_F(ReflectorTest, AQuietWatchThatTheServerEndsAgainAndAgainIsNoFailure) {
+  Create("a", "1");
+  Run();
+  for (int i = 0; i < 10; ++i) {
+    clock_.Advance(absl::Seconds(45));
+    faulty_.FailNext(Verb::kWatchNext, ApiError(Reason::kWatchClosed, "closed"));
+    Run();
+    EXPECT_EQ(reflector_.RetryAt(), absl::InfinitePast());
+    Run();  // watches again
+  }
+  EXPECT_EQ(reflector_.failures(), 0);
+  EXPECT_EQ(reflector_.lists(), 1);
+}
+
 TEST_F(ReflectorTest, FailuresBackOffAndDouble) {
   Create("a", "1");
   for (int i = 0; i < 3; ++i) faulty_.FailNext(Verb::kList, ApiError(Reason::kInternalError, "x"));

@@ -22,9 +22,8 @@ namespace muster::kube {
 // buffer and stops reading while that is full, so that a slow consumer slows the server down (which
 // ends such a stream in the end) and costs no memory; Next decodes.
 //
-// The server is asked to end the stream after at most `watch_lifetime` and sends a bookmark before
-// it does, so a stream on which nothing is heard for `watch_silence` is dead and ends as
-// kUnavailable.
+// The server is asked to end the stream after at most `watch_lifetime`, so one on which nothing is
+// heard for `watch_silence` is dead and ends as kUnavailable.
 class RestWatcher final : public Watcher {
  public:
   // Returns when the server has answered. `path` is that of the collection.

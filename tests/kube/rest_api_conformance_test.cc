@@ -3,17 +3,20 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
+#include "operator/kube/api_error.h"
 #include "operator/kube/conformance.h"
 #include "operator/kube/kubeconfig.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest_api.h"
+#include "operator/kube/rest_config.h"
 #include "tests/testenv/test_cluster.h"
 
 // The conformance suite on a real control plane, which it has for itself because it restarts the
@@ -69,7 +72,8 @@ class RealServer {
  private:
   RealServer() {
     cluster_ = *tests::TestCluster::Create("conformance");
-    EXPECT_TRUE(cluster_->InstallCrd().ok());
+    const absl::Status installed = cluster_->InstallCrd();
+    EXPECT_TRUE(installed.ok()) << installed;
     api_ = *RestApi::Create(*LoadKubeconfig({cluster_->kubeconfig()}));
   }
 
@@ -109,6 +113,54 @@ INSTANTIATE_TEST_SUITE_P(RestApi, ConformanceTest,
                          testing::Values(ConformanceParam{
                              "Real", [] { return std::make_unique<RealEnvironment>(); }}),
                          [](const auto& info) { return info.param.name; });
+
+// A client of the same server that gives up early.
+std::unique_ptr<RestApi> ImpatientClient() {
+  RestConfig config = *LoadKubeconfig({RealServer::Get().cluster().kubeconfig()});
+  config.watch_silence = absl::Seconds(3);
+  return *RestApi::Create(config);
+}
+
+// Whatever comes before it.
+absl::Status EndOf(Watcher& watcher) {
+  while (true) {
+    const auto event = watcher.Next(absl::Seconds(30));
+    if (!event.ok()) return event.status();
+    if (!event->has_value()) return absl::OkStatus();
+  }
+}
+
+TEST(RestApiOutageTest, AFrozenServerIsNoticedByCallsAndWatches) {
+  tests::TestCluster& cluster = RealServer::Get().cluster();
+  const std::unique_ptr<RestApi> api = ImpatientClient();
+  const WatchOptions options{.name_space = cluster.name_space()};
+  const auto watcher = api->Watch(kSecrets, options);
+  ASSERT_TRUE(watcher.ok()) << watcher.status();
+  const ObjectKey key{cluster.name_space(), "absent"};
+  ASSERT_EQ(ReasonOf(api->Get(kSecrets, key).status()), Reason::kNotFound);  // over a connection
+  ASSERT_TRUE(cluster.Freeze("kube-apiserver").ok());
+  const absl::Status call = api->Get(kSecrets, key, {.timeout = absl::Seconds(1)}).status();
+  EXPECT_EQ(ReasonOf(call), Reason::kTimeout) << call;
+  const absl::Status watch = EndOf(**watcher);
+  EXPECT_EQ(ReasonOf(watch), Reason::kServiceUnavailable) << watch;
+  ASSERT_TRUE(cluster.Thaw("kube-apiserver").ok());
+  EXPECT_TRUE(api->Watch(kSecrets, options, {.timeout = absl::Seconds(30)}).ok());
+}
+
+TEST(RestApiOutageTest, AClientOutlivesItsServersDeath) {
+  tests::TestCluster& cluster = RealServer::Get().cluster();
+  const std::unique_ptr<RestApi> api = ImpatientClient();
+  const ObjectKey key{cluster.name_space(), "absent"};
+  const auto watcher = api->Watch(kSecrets, {.name_space = cluster.name_space()});
+  ASSERT_TRUE(watcher.ok()) << watcher.status();
+  ASSERT_TRUE(cluster.Kill("kube-apiserver").ok());
+  EXPECT_EQ(EndOf(**watcher).code(), absl::StatusCode::kUnavailable);
+  const absl::Status refused = api->Create(kSecrets, NewObject(kSecrets, key)).status();
+  EXPECT_EQ(ReasonOf(refused), Reason::kServiceUnavailable) << refused;  // it was never sent
+  ASSERT_TRUE(cluster.Start("kube-apiserver").ok());
+  EXPECT_EQ(ReasonOf(api->Get(kSecrets, key, {.timeout = absl::Seconds(30)}).status()),
+            Reason::kNotFound);
+}
 
 class Cleanup : public testing::Environment {
   void TearDown() override { RealServer::Get().Finish(); }

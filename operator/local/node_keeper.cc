@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
@@ -26,25 +25,34 @@ absl::Status NodeKeeper::RunOnce() {
   // The Lease first: it is what a lost node is told by.
   if (!uid_.empty()) MUSTER_RETURN_IF_ERROR(KeepLease());
   const bool is_new = uid_.empty();
-  MUSTER_RETURN_IF_ERROR(KeepNode());
+  absl::Status kept = KeepNode();
+  // Somebody wrote between our read and our write. If it was a taint, the server takes the write
+  // for an attempt to change it, which a node may not.
+  if (absl::IsAborted(kept) || absl::IsPermissionDenied(kept)) kept = KeepNode();
+  MUSTER_RETURN_IF_ERROR(kept);
   if (is_new) MUSTER_RETURN_IF_ERROR(KeepLease());
   due_ = now + options_.renew_interval;
   return absl::OkStatus();
 }
 
-absl::Status NodeKeeper::KeepNode() {
+absl::StatusOr<Json> NodeKeeper::ReadOrCreate() {
   absl::StatusOr<Json> stored = api_.Get(kube::kNodes, {"", node_.name});
-  if (absl::IsNotFound(stored.status())) {
-    stored = api_.Create(kube::kNodes, NewNode(node_));
-    if (absl::IsAlreadyExists(stored.status())) stored = api_.Get(kube::kNodes, {"", node_.name});
-  }
-  if (!stored.ok()) return stored.status();
-  if (uid_ != kube::UidOf(*stored)) lease_ = nullptr;  // owned by a Node that is gone
-  uid_ = kube::UidOf(*stored);
+  if (!absl::IsNotFound(stored.status())) return stored;
+  Json node = NewNode(node_);
+  node["status"] = NodeStatusOf(node_, node, clock_.Wall());
+  stored = api_.Create(kube::kNodes, node);
+  if (absl::IsAlreadyExists(stored.status())) stored = api_.Get(kube::kNodes, {"", node_.name});
+  return stored;
+}
+
+absl::Status NodeKeeper::KeepNode() {
+  MUSTER_ASSIGN_OR_RETURN(Json stored, ReadOrCreate());
+  if (uid_ != kube::UidOf(stored)) lease_ = nullptr;  // owned by a Node that is gone
+  uid_ = kube::UidOf(stored);
   const absl::Time now = clock_.Monotonic();
-  if (now < status_due_ && !NodeStatusDiffers(node_, *stored)) return absl::OkStatus();
-  (*stored)["status"] = NodeStatusOf(node_, *stored, clock_.Wall());
-  const absl::Status written = api_.UpdateStatus(kube::kNodes, *stored).status();
+  if (now < status_due_ && !NodeStatusDiffers(node_, stored)) return absl::OkStatus();
+  stored["status"] = NodeStatusOf(node_, stored, clock_.Wall());
+  const absl::Status written = api_.UpdateStatus(kube::kNodes, stored).status();
   if (written.ok()) status_due_ = now + options_.status_interval;
   return written;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -34,6 +35,7 @@ class NodeKeeper {
   absl::Time due() const { return due_; }
 
  private:
+  absl::StatusOr<Json> ReadOrCreate();
   absl::Status KeepNode();
   absl::Status KeepLease();
 

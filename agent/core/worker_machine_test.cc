@@ -5,7 +5,6 @@
 
 #include "absl/time/time.h"
 #include "agent/core/worker_machine_test_util.h"
-#include "base/exit_codes.h"
 #include "gtest/gtest.h"
 
 namespace muster::agent {
@@ -102,30 +101,6 @@ TEST(WorkerMachineTest, PrepareForOthersOrOfAnotherSizeIsRefused) {
   EXPECT_FALSE(world.alive(0));
 }
 
-TEST(WorkerMachineTest, AFailedRankIsReportedAndStartedAgainAtOnce) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.TakeSaid();
-  world.TakeTold(1);
-  world.End(1, 137, SIGKILL);
-  const auto said = world.TakeSaid();
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0].rank_exited().rank(), 3);
-  EXPECT_EQ(said[0].rank_exited().signal(), SIGKILL);
-  EXPECT_TRUE(said[0].rank_exited().restarted());
-  EXPECT_EQ(said[0].rank_exited().reason(), "Signaled");
-  EXPECT_EQ(said[0].rank_exited().log_tail(), "the last words");
-  EXPECT_TRUE(world.alive(1));
-  EXPECT_EQ(world.generation(1), 2);
-  auto told = world.TakeTold(1);
-  ASSERT_EQ(told.size(), 1u) << "it is configured and waits for the next round";
-  EXPECT_TRUE(told[0].has_configure());
-  world.Run(1, 2);
-  EXPECT_EQ(world.machine().phase(), Phase::kRunning);
-  EXPECT_EQ(world.generation(0), 1) << "the other rank lives on";
-}
-
 TEST(WorkerMachineTest, ARoundThatBeginsAfreshReplacesEveryRank) {
   World world;
   world.Welcome(1);
@@ -141,108 +116,6 @@ TEST(WorkerMachineTest, ARoundThatBeginsAfreshReplacesEveryRank) {
   EXPECT_TRUE(world.TakeSaid().empty()) << "nobody failed";
   world.Prepare(1, 2, /*fresh=*/true);
   EXPECT_EQ(world.generation(0), 2) << "the order repeated changes nothing";
-}
-
-TEST(WorkerMachineTest, WithShrinkARankComesBackOnlyWithTheNextRoundThatWantsIt) {
-  World world;
-  world.Welcome(1, "Shrink");
-  world.Run(1, 1);
-  world.TakeSaid();
-  world.End(0, 3);
-  EXPECT_FALSE(world.TakeSaid()[0].rank_exited().restarted());
-  world.Pass(absl::Seconds(5), {1});
-  EXPECT_FALSE(world.alive(0));
-  world.Prepare(1, 3);
-  EXPECT_TRUE(world.alive(0));
-}
-
-TEST(WorkerMachineTest, AProgramThatCannotStartIsTriedEverMoreSlowly) {
-  World world;
-  world.Welcome(1);
-  world.Prepare(1, 1);
-  for (int i = 0; i < 5; ++i) {
-    world.Hello(1);
-    if (world.alive(0)) world.End(0, 127);
-    world.Pass(absl::Milliseconds(300), {1});
-  }
-  const int early = world.generation(0);
-  EXPECT_GE(early, 3);
-  EXPECT_LE(early, 6);
-  for (int i = 0; i < 1000; ++i) {
-    if (world.alive(0)) world.End(0, 127);
-    world.Pass(absl::Milliseconds(100), {1});
-  }
-  EXPECT_LE(world.generation(0), 20) << "100 seconds at 10 s between tries";
-}
-
-TEST(WorkerMachineTest, ASilentRankIsKilledAfterItsDeadline) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.TakeSaid();
-  world.Pass(absl::Milliseconds(1900), {1});
-  EXPECT_TRUE(world.TakeSignals(0).empty());
-  world.Pass(absl::Milliseconds(200), {1});
-  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
-  EXPECT_TRUE(world.TakeSignals(1).empty());
-  world.End(0, 137, SIGKILL);
-  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "DeadlineExceeded");
-}
-
-TEST(WorkerMachineTest, ARankThatStillLoadsHasLonger) {
-  World world;
-  world.Welcome(1);
-  world.Prepare(1, 1);
-  world.Pass(absl::Seconds(299));
-  EXPECT_TRUE(world.TakeSignals(0).empty());
-  world.Pass(absl::Seconds(2));
-  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
-}
-
-TEST(WorkerMachineTest, ThawedAgentDoesNotKillRanksForItsOwnSilence) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.now() += absl::Seconds(30);
-  world.Do(Tick{});
-  world.Pass(absl::Seconds(1), {0, 1});
-  EXPECT_TRUE(world.TakeSignals(0).empty());
-  EXPECT_TRUE(world.TakeSignals(1).empty());
-}
-
-TEST(WorkerMachineTest, ALostLinkEndsItsProcess) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.TakeSaid();
-  world.Do(RankLinkClosed{0, 1});
-  world.Pass(absl::Milliseconds(1200), {1});
-  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
-  world.End(0, 137, SIGKILL);
-  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "LinkLost");
-}
-
-// Was reported as LinkLost: the end of the link is seen before the end of the process.
-TEST(WorkerMachineTest, AProcessKilledFromOutsideIsSignaledThoughItsLinkClosedFirst) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.TakeSaid();
-  world.Do(RankLinkClosed{0, 1});
-  world.End(0, 137, SIGKILL);
-  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "Signaled");
-}
-
-TEST(WorkerMachineTest, ARankLostBeforeTheAnswerIsReplacedInTheSameRound) {
-  World world;
-  world.Welcome(1);
-  world.Prepare(1, 1);
-  world.Ready(0, Round(1, 1));
-  world.End(1, 1);
-  ASSERT_TRUE(world.alive(1));
-  world.TakeSaid();
-  world.Ready(1, Round(1, 1));
-  EXPECT_TRUE(world.TakeSaid()[0].has_ready());
 }
 
 TEST(WorkerMachineTest, GoAfterALossIsAnsweredWithAnError) {
@@ -336,171 +209,6 @@ TEST(WorkerMachineTest, SaysAgainThatItIsReadyToANewOperator) {
   EXPECT_TRUE(world.TakeSaid()[1].has_ready());
 }
 
-TEST(WorkerMachineTest, FinishesThenStopsWithZero) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.TakeSaid();
-  world.Finished(0);
-  world.Finished(1);
-  const auto said = world.TakeSaid();
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_TRUE(said[0].finished().succeeded());
-  EXPECT_EQ(said[0].finished().version().step(), 10);
-  world.End(0, 0);
-  EXPECT_TRUE(world.TakeSaid().empty()) << "the end of a finished rank is no failure";
-  EXPECT_FALSE(world.exited());
-  world.Stop(1, 1, false);
-  EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGTERM});
-  world.End(1, 143, SIGTERM);
-  EXPECT_EQ(world.exit_code(), 0);
-}
-
-TEST(WorkerMachineTest, AFinishedWorkerTakesPartInALaterRound) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.Finished(0);
-  world.Finished(1);
-  world.End(0, 0);
-  world.Prepare(1, 2);
-  EXPECT_EQ(world.generation(0), 2);
-  EXPECT_EQ(world.generation(1), 1) << "its state is live: it may be the donor";
-  EXPECT_TRUE(world.TakeTold(1).back().has_prepare());
-  world.Ready(0, Round(1, 2));
-  world.TakeSaid();
-  world.Ready(1, Round(1, 2));
-  EXPECT_TRUE(world.TakeSaid()[0].has_ready());
-}
-
-TEST(WorkerMachineTest, ARankThatCannotGoOnEndsTheWorkersWork) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.TakeSaid();
-  world.Finished(1, /*succeeded=*/false);
-  EXPECT_TRUE(world.TakeSaid().empty()) << "its exit code says whether trying again can help";
-  world.End(1, kExitBadInput);
-  const auto said = world.TakeSaid();
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_FALSE(said[0].finished().succeeded());
-  EXPECT_EQ(said[0].finished().exit_code(), kExitBadInput);
-  EXPECT_EQ(said[0].finished().message(), "the data are no text");
-  world.Prepare(1, 2);
-  EXPECT_EQ(world.generation(1), 2) << "the operator may try again";
-}
-
-TEST(WorkerMachineTest, StopWithSaveWaitsForTheRanksToFinish) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.TakeTold(0);
-  world.Stop(1, 1, true);
-  const auto told = world.TakeTold(0);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_TRUE(told[0].stop().save());
-  world.Pass(absl::Seconds(30), {0, 1});
-  EXPECT_TRUE(world.TakeSignals(0).empty()) << "a checkpoint may take its time";
-  world.TakeSaid();
-  world.Finished(0);
-  world.Finished(1);
-  world.EndKilled();
-  EXPECT_EQ(world.exit_code(), 0);
-  EXPECT_TRUE(world.TakeSaid().back().finished().succeeded());
-}
-
-TEST(WorkerMachineTest, StopTwiceStopsAtOnceAndStubbornRanksAreKilled) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.Stop(1, 1, true);
-  world.Stop(1, 1, false);
-  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
-  world.Pass(absl::Seconds(6), {0, 1});
-  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
-  world.End(0, 137, SIGKILL);
-  EXPECT_FALSE(world.exited());
-  world.End(1, 137, SIGKILL);
-  EXPECT_TRUE(world.exited());
-  EXPECT_FALSE(world.TakeSaid().back().finished().succeeded());
-}
-
-TEST(WorkerMachineTest, TheExitCodeIsThatOfTheRankThatFailed) {
-  World world;
-  world.Welcome(1, "Shrink");
-  world.Run(1, 1);
-  world.End(0, 137, SIGKILL);
-  world.Stop(1, 1, false);
-  world.EndKilled();
-  world.Pass(absl::Seconds(20), {1});
-  world.EndKilled();
-  EXPECT_EQ(world.exit_code(), 137);
-}
-
-TEST(WorkerMachineTest, TerminatedSavesButDoesNotVoteToStopTheOthers) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.TakeTold(0);
-  world.Do(Terminate{SIGTERM});
-  const auto told = world.TakeTold(0);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_TRUE(told[0].has_save());
-  EXPECT_TRUE(world.TakeSignals(0).empty());
-  v1alpha1::FromTrainer message;
-  message.mutable_checkpoint()->set_phase(v1alpha1::CheckpointReport::STARTED);
-  world.FromRank(0, message);
-  EXPECT_TRUE(world.TakeSignals(0).empty());
-  message.mutable_checkpoint()->set_phase(v1alpha1::CheckpointReport::WRITTEN);
-  world.FromRank(0, message);
-  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
-  world.End(0, 143, SIGTERM);
-  world.End(1, 143, SIGTERM);
-  EXPECT_EQ(world.exit_code(), 128 + SIGTERM);
-}
-
-TEST(WorkerMachineTest, TerminatedItDoesNotWaitForACheckpointThatCannotCome) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.Do(Terminate{SIGTERM});
-  v1alpha1::FromTrainer message;
-  *message.mutable_stalled()->mutable_round() = Round(1, 1);
-  world.FromRank(0, message);
-  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
-  EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGTERM});
-}
-
-TEST(WorkerMachineTest, TerminatedWithoutRanksExitsAtOnce) {
-  World world;
-  world.Do(Terminate{SIGINT});
-  EXPECT_EQ(world.exit_code(), 128 + SIGINT);
-}
-
-TEST(WorkerMachineTest, AnOrphanSavesStopsAndExits) {
-  World world;
-  world.Welcome(1);
-  world.Run(1, 1);
-  world.Do(StreamClosed{});
-  world.TakeTold(0);
-  world.Pass(absl::Seconds(59), {0, 1});
-  EXPECT_TRUE(world.TakeTold(0).empty());
-  world.Pass(absl::Seconds(2), {0, 1});
-  const auto told = world.TakeTold(0);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_TRUE(told[0].stop().save());
-  world.Finished(0);
-  world.Finished(1);
-  world.EndKilled();
-  EXPECT_EQ(world.exit_code(), kExitOrphaned);
-}
-
-TEST(WorkerMachineTest, NeverAttachedIsAnOrphanToo) {
-  World world;
-  world.Pass(absl::Seconds(61));
-  EXPECT_EQ(world.exit_code(), kExitOrphaned);
-}
-
 TEST(WorkerMachineTest, ACommandRunsOncePerRankFromGo) {
   World world;
   world.Welcome(1, "RestartRank", /*trainer=*/false);
@@ -549,26 +257,6 @@ TEST(WorkerMachineTest, ACommandsFailureWaitsForTheNextRoundWhichReplacesAll) {
   world.Go(1, 2);
   EXPECT_EQ(world.generation(0), 2);
   EXPECT_EQ(world.generation(1), 2);
-}
-
-TEST(ReportBufferTest, MergesStepsAndIsBounded) {
-  ReportBuffer buffer;
-  for (int i = 0; i < 3000; ++i) {
-    v1alpha1::AgentMessage message;
-    *message.mutable_steps()->mutable_round() = Round(1, 1);
-    message.mutable_steps()->add_steps()->mutable_version()->set_step(i);
-    buffer.Add(message);
-  }
-  EXPECT_EQ(buffer.size(), 1u);
-  for (int i = 0; i < 300; ++i) {
-    v1alpha1::AgentMessage message;
-    message.mutable_checkpoint()->set_bytes(i);
-    buffer.Add(message);
-  }
-  auto taken = buffer.Take();
-  EXPECT_EQ(taken.size(), ReportBuffer::kMaxReports);
-  EXPECT_EQ(taken.back().checkpoint().bytes(), 299);
-  EXPECT_EQ(buffer.size(), 0u);
 }
 
 }  // namespace

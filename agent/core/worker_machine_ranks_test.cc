@@ -1,0 +1,161 @@
+// The worker machine and its ranks: how they end, are watched and come back.
+#include "agent/core/worker_machine.h"
+
+#include <csignal>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agent/core/worker_machine_test_util.h"
+#include "base/exit_codes.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+using Phase = WorkerMachine::Phase;
+
+TEST(WorkerMachineRanksTest, AFailedRankIsReportedAndStartedAgainAtOnce) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.TakeTold(1);
+  world.End(1, 137, SIGKILL);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].rank_exited().rank(), 3);
+  EXPECT_EQ(said[0].rank_exited().signal(), SIGKILL);
+  EXPECT_TRUE(said[0].rank_exited().restarted());
+  EXPECT_EQ(said[0].rank_exited().reason(), "Signaled");
+  EXPECT_EQ(said[0].rank_exited().log_tail(), "the last words");
+  EXPECT_TRUE(world.alive(1));
+  EXPECT_EQ(world.generation(1), 2);
+  auto told = world.TakeTold(1);
+  ASSERT_EQ(told.size(), 1u) << "it is configured and waits for the next round";
+  EXPECT_TRUE(told[0].has_configure());
+  world.Run(1, 2);
+  EXPECT_EQ(world.machine().phase(), Phase::kRunning);
+  EXPECT_EQ(world.generation(0), 1) << "the other rank lives on";
+}
+
+TEST(WorkerMachineRanksTest, WithShrinkARankComesBackOnlyWithTheNextRoundThatWantsIt) {
+  World world;
+  world.Welcome(1, "Shrink");
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.End(0, 3);
+  EXPECT_FALSE(world.TakeSaid()[0].rank_exited().restarted());
+  world.Pass(absl::Seconds(5), {1});
+  EXPECT_FALSE(world.alive(0));
+  world.Prepare(1, 3);
+  EXPECT_TRUE(world.alive(0));
+}
+
+TEST(WorkerMachineRanksTest, AProgramThatCannotStartIsTriedEverMoreSlowly) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  for (int i = 0; i < 5; ++i) {
+    world.Hello(1);
+    if (world.alive(0)) world.End(0, 127);
+    world.Pass(absl::Milliseconds(300), {1});
+  }
+  const int early = world.generation(0);
+  EXPECT_GE(early, 3);
+  EXPECT_LE(early, 6);
+  for (int i = 0; i < 1000; ++i) {
+    if (world.alive(0)) world.End(0, 127);
+    world.Pass(absl::Milliseconds(100), {1});
+  }
+  EXPECT_LE(world.generation(0), 20) << "100 seconds at 10 s between tries";
+}
+
+TEST(WorkerMachineRanksTest, ASilentRankIsKilledAfterItsDeadline) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Pass(absl::Milliseconds(1900), {1});
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  world.Pass(absl::Milliseconds(200), {1});
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
+  EXPECT_TRUE(world.TakeSignals(1).empty());
+  world.End(0, 137, SIGKILL);
+  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "DeadlineExceeded");
+}
+
+TEST(WorkerMachineRanksTest, ARankThatStillLoadsHasLonger) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  world.Pass(absl::Seconds(299));
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  world.Pass(absl::Seconds(2));
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
+}
+
+TEST(WorkerMachineRanksTest, ThawedAgentDoesNotKillRanksForItsOwnSilence) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.now() += absl::Seconds(30);
+  world.Do(Tick{});
+  world.Pass(absl::Seconds(1), {0, 1});
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  EXPECT_TRUE(world.TakeSignals(1).empty());
+}
+
+TEST(WorkerMachineRanksTest, ALostLinkEndsItsProcess) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Do(RankLinkClosed{0, 1});
+  world.Pass(absl::Milliseconds(1200), {1});
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
+  world.End(0, 137, SIGKILL);
+  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "LinkLost");
+}
+
+// Was reported as LinkLost: the end of the link is seen before the end of the process.
+TEST(WorkerMachineRanksTest, AProcessKilledFromOutsideIsSignaledThoughItsLinkClosedFirst) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Do(RankLinkClosed{0, 1});
+  world.End(0, 137, SIGKILL);
+  EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "Signaled");
+}
+
+TEST(WorkerMachineRanksTest, ARankLostBeforeTheAnswerIsReplacedInTheSameRound) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  world.Ready(0, Round(1, 1));
+  world.End(1, 1);
+  ASSERT_TRUE(world.alive(1));
+  world.TakeSaid();
+  world.Ready(1, Round(1, 1));
+  EXPECT_TRUE(world.TakeSaid()[0].has_ready());
+}
+
+TEST(WorkerMachineRanksTest, ARankThatCannotGoOnEndsTheWorkersWork) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Finished(1, /*succeeded=*/false);
+  EXPECT_TRUE(world.TakeSaid().empty()) << "its exit code says whether trying again can help";
+  world.End(1, kExitBadInput);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_FALSE(said[0].finished().succeeded());
+  EXPECT_EQ(said[0].finished().exit_code(), kExitBadInput);
+  EXPECT_EQ(said[0].finished().message(), "the data are no text");
+  world.Prepare(1, 2);
+  EXPECT_EQ(world.generation(1), 2) << "the operator may try again";
+}
+
+}  // namespace
+}  // namespace muster::agent

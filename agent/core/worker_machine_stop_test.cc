@@ -1,0 +1,164 @@
+// The worker machine at its end: finished, stopped, terminated, orphaned.
+#include "agent/core/worker_machine.h"
+
+#include <csignal>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agent/core/worker_machine_test_util.h"
+#include "base/exit_codes.h"
+#include "gtest/gtest.h"
+
+namespace muster::agent {
+namespace {
+
+TEST(WorkerMachineStopTest, FinishesThenStopsWithZero) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Finished(0);
+  world.Finished(1);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_TRUE(said[0].finished().succeeded());
+  EXPECT_EQ(said[0].finished().version().step(), 10);
+  world.End(0, 0);
+  EXPECT_TRUE(world.TakeSaid().empty()) << "the end of a finished rank is no failure";
+  EXPECT_FALSE(world.exited());
+  world.Stop(1, 1, false);
+  EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGTERM});
+  world.End(1, 143, SIGTERM);
+  EXPECT_EQ(world.exit_code(), 0);
+}
+
+TEST(WorkerMachineStopTest, AFinishedWorkerTakesPartInALaterRound) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Finished(0);
+  world.Finished(1);
+  world.End(0, 0);
+  world.Prepare(1, 2);
+  EXPECT_EQ(world.generation(0), 2);
+  EXPECT_EQ(world.generation(1), 1) << "its state is live: it may be the donor";
+  EXPECT_TRUE(world.TakeTold(1).back().has_prepare());
+  world.Ready(0, Round(1, 2));
+  world.TakeSaid();
+  world.Ready(1, Round(1, 2));
+  EXPECT_TRUE(world.TakeSaid()[0].has_ready());
+}
+
+TEST(WorkerMachineStopTest, StopWithSaveWaitsForTheRanksToFinish) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeTold(0);
+  world.Stop(1, 1, true);
+  const auto told = world.TakeTold(0);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].stop().save());
+  world.Pass(absl::Seconds(30), {0, 1});
+  EXPECT_TRUE(world.TakeSignals(0).empty()) << "a checkpoint may take its time";
+  world.TakeSaid();
+  world.Finished(0);
+  world.Finished(1);
+  world.EndKilled();
+  EXPECT_EQ(world.exit_code(), 0);
+  EXPECT_TRUE(world.TakeSaid().back().finished().succeeded());
+}
+
+TEST(WorkerMachineStopTest, StopTwiceStopsAtOnceAndStubbornRanksAreKilled) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Stop(1, 1, true);
+  world.Stop(1, 1, false);
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+  world.Pass(absl::Seconds(6), {0, 1});
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
+  world.End(0, 137, SIGKILL);
+  EXPECT_FALSE(world.exited());
+  world.End(1, 137, SIGKILL);
+  EXPECT_TRUE(world.exited());
+  EXPECT_FALSE(world.TakeSaid().back().finished().succeeded());
+}
+
+TEST(WorkerMachineStopTest, TheExitCodeIsThatOfTheRankThatFailed) {
+  World world;
+  world.Welcome(1, "Shrink");
+  world.Run(1, 1);
+  world.End(0, 137, SIGKILL);
+  world.Stop(1, 1, false);
+  world.EndKilled();
+  world.Pass(absl::Seconds(20), {1});
+  world.EndKilled();
+  EXPECT_EQ(world.exit_code(), 137);
+}
+
+TEST(WorkerMachineStopTest, TerminatedSavesButDoesNotVoteToStopTheOthers) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeTold(0);
+  world.Do(Terminate{SIGTERM});
+  const auto told = world.TakeTold(0);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].has_save());
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  v1alpha1::FromTrainer message;
+  message.mutable_checkpoint()->set_phase(v1alpha1::CheckpointReport::STARTED);
+  world.FromRank(0, message);
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  message.mutable_checkpoint()->set_phase(v1alpha1::CheckpointReport::WRITTEN);
+  world.FromRank(0, message);
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+  world.End(0, 143, SIGTERM);
+  world.End(1, 143, SIGTERM);
+  EXPECT_EQ(world.exit_code(), 128 + SIGTERM);
+}
+
+TEST(WorkerMachineStopTest, TerminatedItDoesNotWaitForACheckpointThatCannotCome) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Do(Terminate{SIGTERM});
+  v1alpha1::FromTrainer message;
+  *message.mutable_stalled()->mutable_round() = Round(1, 1);
+  world.FromRank(0, message);
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+  EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGTERM});
+}
+
+TEST(WorkerMachineStopTest, TerminatedWithoutRanksExitsAtOnce) {
+  World world;
+  world.Do(Terminate{SIGINT});
+  EXPECT_EQ(world.exit_code(), 128 + SIGINT);
+}
+
+TEST(WorkerMachineStopTest, AnOrphanSavesStopsAndExits) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Do(StreamClosed{});
+  world.TakeTold(0);
+  world.Pass(absl::Seconds(59), {0, 1});
+  EXPECT_TRUE(world.TakeTold(0).empty());
+  world.Pass(absl::Seconds(2), {0, 1});
+  const auto told = world.TakeTold(0);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].stop().save());
+  world.Finished(0);
+  world.Finished(1);
+  world.EndKilled();
+  EXPECT_EQ(world.exit_code(), kExitOrphaned);
+}
+
+TEST(WorkerMachineStopTest, NeverAttachedIsAnOrphanToo) {
+  World world;
+  world.Pass(absl::Seconds(61));
+  EXPECT_EQ(world.exit_code(), kExitOrphaned);
+}
+
+}  // namespace
+}  // namespace muster::agent

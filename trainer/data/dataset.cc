@@ -12,6 +12,7 @@
 #include "trainer/data/bpe_model.h"
 #include "trainer/data/bpe_tokenizer.h"
 #include "trainer/data/bpe_trainer.h"
+#include "trainer/data/cache_turn.h"
 #include "trainer/data/corpus.h"
 #include "trainer/data/token_cache.h"
 #include "trainer/data/tokenizer_json.h"
@@ -36,23 +37,27 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(Files& files, const std
   return std::make_unique<BpeTokenizer>(*std::move(model), std::move(text));
 }
 
-// A trained tokenizer depends on the corpus and the size alone, so ranks need not ask each other.
-absl::StatusOr<std::unique_ptr<Tokenizer>> TrainTokenizer(Files& files, const Corpus& corpus,
-                                                          uint32_t vocabulary,
-                                                          const std::string& cache_directory) {
-  std::string path;
-  if (!cache_directory.empty()) {
-    const std::string key = Hash128Hex(absl::StrCat(corpus.ContentHash(), "/bpe/", vocabulary));
-    path = JoinPath(cache_directory, absl::StrCat(key, ".tokenizer.json"));
-    if (auto cached = LoadTokenizer(files, path); cached.ok()) return cached;
-  }
+absl::StatusOr<std::unique_ptr<Tokenizer>> TrainTokenizer(const Corpus& corpus,
+                                                          uint32_t vocabulary) {
   std::vector<std::string_view> documents;
   for (const Document& document : corpus.documents) documents.push_back(document.bytes());
   MUSTER_ASSIGN_OR_RETURN(BpeModel model, TrainBpe(documents, vocabulary));
-  std::unique_ptr<Tokenizer> tokenizer = FromModel(std::move(model));
-  if (!path.empty() && files.MakeDirectories(cache_directory).ok()) {
-    WriteFileAtomically(files, path, tokenizer->json()).IgnoreError();
-  }
+  return FromModel(std::move(model));
+}
+
+// A trained tokenizer depends on the corpus and the size alone, so ranks need not ask each other.
+absl::StatusOr<std::unique_ptr<Tokenizer>> TrainedTokenizer(Files& files, const Corpus& corpus,
+                                                            uint32_t vocabulary,
+                                                            const std::string& cache_directory) {
+  if (cache_directory.empty()) return TrainTokenizer(corpus, vocabulary);
+  const std::string key = Hash128Hex(absl::StrCat(corpus.ContentHash(), "/bpe/", vocabulary));
+  const std::string path = JoinPath(cache_directory, absl::StrCat(key, ".tokenizer.json"));
+  if (auto cached = LoadTokenizer(files, path); cached.ok()) return cached;
+  files.MakeDirectories(cache_directory).IgnoreError();
+  const CacheTurn turn(path);
+  if (auto cached = LoadTokenizer(files, path); cached.ok()) return cached;
+  auto tokenizer = TrainTokenizer(corpus, vocabulary);
+  if (tokenizer.ok()) WriteFileAtomically(files, path, (*tokenizer)->json()).IgnoreError();
   return tokenizer;
 }
 
@@ -62,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(Files& files, const Cor
   if (!options.tokenizer_path.empty()) return LoadTokenizer(files, options.tokenizer_path);
   const uint32_t vocabulary =
       options.tokenizer_vocabulary == 0 ? kDefaultVocabulary : options.tokenizer_vocabulary;
-  return TrainTokenizer(files, corpus, vocabulary, options.cache_directory);
+  return TrainedTokenizer(files, corpus, vocabulary, options.cache_directory);
 }
 
 absl::Status OpenText(Files& files, const DatasetOptions& options, Dataset& dataset,

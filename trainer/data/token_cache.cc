@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "trainer/data/cache_turn.h"
 
 namespace muster::trainer {
 namespace {
@@ -68,7 +69,6 @@ absl::Status SaveCached(Files& files, const std::string& path, const std::string
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   std::string contents(reinterpret_cast<const char*>(&header), sizeof header);
   contents += packed;
-  MUSTER_RETURN_IF_ERROR(files.MakeDirectories(ParentPath(path)));
   return WriteFileAtomically(files, path, contents);
 }
 
@@ -91,16 +91,15 @@ Tokens TokensInMemory(std::span<const uint32_t> ids, TokenType type) {
 absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokenizer& tokenizer,
                                 const std::string& cache_directory) {
   const TokenType type = tokenizer.vocabulary() <= 65536 ? TokenType::kU16 : TokenType::kU32;
-  std::string path;
-  if (!cache_directory.empty()) {
-    const std::string key =
-        Hash128Hex(absl::StrCat(corpus.ContentHash(), Hash128Hex(tokenizer.json())));
-    path = JoinPath(cache_directory, absl::StrCat(key, ".tokens"));
-    if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
-  }
-  const std::vector<uint32_t> ids = EncodeAll(corpus, tokenizer);
-  if (path.empty()) return TokensInMemory(ids, type);
-  std::string packed = Pack(ids, type);
+  if (cache_directory.empty()) return TokensInMemory(EncodeAll(corpus, tokenizer), type);
+  const std::string key =
+      Hash128Hex(absl::StrCat(corpus.ContentHash(), Hash128Hex(tokenizer.json())));
+  const std::string path = JoinPath(cache_directory, absl::StrCat(key, ".tokens"));
+  if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
+  files.MakeDirectories(cache_directory).IgnoreError();
+  const CacheTurn turn(path);
+  if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
+  std::string packed = Pack(EncodeAll(corpus, tokenizer), type);
   if (SaveCached(files, path, packed, type).ok()) {
     if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
   }

@@ -16,8 +16,8 @@ namespace muster::trainer {
 // The corpus as tokens: documents one after the other, with end-of-text between them when there are
 // several and the tokenizer has one. With a `cache_directory` they are encoded once and mapped from
 // there afterwards: the file is named by what went in (contents and tokenizer), written atomically
-// and checked when opened, so any number of ranks may do this at once. A cache that cannot be
-// written costs time, never the run.
+// and checked when opened. Of the ranks of a machine that do this at once, one encodes and the
+// others wait for its file. A cache that cannot be written costs time, never the run.
 absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokenizer& tokenizer,
                                 const std::string& cache_directory);
 

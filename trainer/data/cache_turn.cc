@@ -1,0 +1,37 @@
+#include "trainer/data/cache_turn.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace muster::trainer {
+
+CacheTurn::CacheTurn(const std::string& path) : lock_(path + ".lock") {
+  fd_ = open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd_ < 0) return;
+  while (flock(fd_, LOCK_EX) != 0) {
+    if (errno == EINTR) continue;
+    Close();
+    return;
+  }
+  // Whoever finishes removes the name first, so one without a name says that the making is over,
+  // well or not; one that still has it, that the maker died.
+  struct stat info;
+  if (fstat(fd_, &info) != 0 || info.st_nlink == 0) Close();
+}
+
+CacheTurn::~CacheTurn() {
+  if (fd_ < 0) return;
+  unlink(lock_.c_str());
+  Close();
+}
+
+void CacheTurn::Close() {
+  close(fd_);
+  fd_ = -1;
+}
+
+}  // namespace muster::trainer

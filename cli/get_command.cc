@@ -61,6 +61,22 @@ absl::StatusOr<TrainingJob> Load(const JobPaths& paths, bool& live,
   return ReadJob(paths);
 }
 
+// A row for each; of a job that cannot be read, why.
+void PrintTable(const std::vector<JobPaths>& all) {
+  std::printf("%-24s %-14s %-9s %-14s %-9s %s\n", "NAME", "STATE", "WORKERS", "STEP", "LOSS",
+              "CHECKPOINT");
+  for (const JobPaths& paths : all) {
+    bool live = false;
+    std::unique_ptr<History> history;
+    const auto job = Load(paths, live, history);
+    if (job.ok()) {
+      std::printf("%s", Row(*job, live, *history).c_str());
+    } else {
+      std::printf("%-24s %s\n", paths.job.c_str(), std::string(job.status().message()).c_str());
+    }
+  }
+}
+
 int PrintJson(const std::vector<JobPaths>& all) {
   Json items = Json::array();
   for (const JobPaths& paths : all) {
@@ -120,6 +136,7 @@ int GetMain(const std::vector<std::string>& arguments) {
   if (!flags->positional().empty()) {
     const auto paths = FindJob(FileSystem(), *root, flags->positional()[0]);
     if (!paths.ok()) return Fail(paths.status());
+    if (const auto job = ReadJob(*paths); !job.ok()) return Fail(job.status());
     all.push_back(*paths);
   } else {
     const auto jobs = LocalJobs(FileSystem(), *root);
@@ -131,18 +148,7 @@ int GetMain(const std::vector<std::string>& arguments) {
     std::printf("no jobs in %s\n", root->c_str());
     return kExitOk;
   }
-  std::printf("%-24s %-14s %-9s %-14s %-9s %s\n", "NAME", "STATE", "WORKERS", "STEP", "LOSS",
-              "CHECKPOINT");
-  for (const JobPaths& paths : all) {
-    bool live = false;
-    std::unique_ptr<History> history;
-    const auto job = Load(paths, live, history);
-    if (job.ok()) {
-      std::printf("%s", Row(*job, live, *history).c_str());
-    } else {
-      std::printf("%-24s %s\n", paths.job.c_str(), std::string(job.status().message()).c_str());
-    }
-  }
+  PrintTable(all);
   return kExitOk;
 }
 

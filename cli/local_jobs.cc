@@ -43,7 +43,8 @@ absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths) {
                           kube::MemoryApi::OpenReadOnly(Clock::Real(), std::move(options)));
   MUSTER_ASSIGN_OR_RETURN(const kube::ObjectList list, api->List(kube::kTrainingJobs, {}));
   if (list.items.empty()) {
-    return absl::NotFoundError(absl::StrCat("no job in ", paths.folder(), " yet"));
+    return absl::NotFoundError(absl::StrCat("there is no job '", paths.job, "': ", paths.folder(),
+                                            " is there, but no job was written to it"));
   }
   return control::ParseTrainingJob(list.items[0]);
 }

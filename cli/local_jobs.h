@@ -24,7 +24,8 @@ struct LiveOperator {
 std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths);
 absl::Status WriteLiveOperator(Files& files, const JobPaths& paths, const std::string& http);
 
-// The job as its embedded API has it on disk, also while `muster run` writes there.
+// The job as its embedded API has it on disk, also while `muster run` writes there. NotFound when
+// only its folder is there: `muster run` ended before it wrote the job.
 absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths);
 
 // The job named, or the only one there is when `name` is empty. NotFound lists those there are.

@@ -92,6 +92,8 @@ int LogsMain(const std::vector<std::string>& arguments) {
   const auto paths =
       FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
   if (!paths.ok()) return Fail(paths.status());
+  // Logs are worth printing whatever else is wrong with the job.
+  if (const auto job = ReadJob(*paths); absl::IsNotFound(job.status())) return Fail(job.status());
   Tailer tailer(paths->pods(), {flags->Get("worker", ""), flags->Get("rank", "")});
   while (true) {
     if (const absl::Status status = tailer.RunOnce(); !status.ok()) return Fail(status);

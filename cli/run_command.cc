@@ -116,21 +116,28 @@ std::string MessageOf(const TrainingJob& job) {
   return condition == nullptr ? "" : absl::StrCat(condition->reason(), ": ", condition->message());
 }
 
-double WallSeconds(const TrainingJob& job) {
+// When Watch began, on both clocks.
+struct WatchStart {
+  absl::Time wall = Clock::Real().Wall();
+  absl::Time monotonic = Clock::Real().Monotonic();
+};
+
+double WallSeconds(const TrainingJob& job, const WatchStart& watch, absl::Time over) {
   const auto start = control::ParseTimestamp(job.status.start_time());
   const auto end = control::ParseTimestamp(job.status.completion_time());
   if (!start.ok()) return 0;
-  return absl::ToDoubleSeconds((end.ok() ? *end : Clock::Real().Wall()) - *start);
+  return JobSeconds(*start, end.ok() ? *end : absl::InfiniteFuture(), watch.wall,
+                    over - watch.monotonic);
 }
 
 // Writes the curve beside the checkpoint, prints it and the table.
-absl::Status PrintSummary(const TrainingJob& job, const History& history) {
+absl::Status PrintSummary(const TrainingJob& job, const History& history, double wall_seconds) {
   RunFacts facts;
   facts.job = job.name;
   facts.state = job.status.state();
   facts.message = facts.state == "Failed" ? MessageOf(job) : "";
   facts.steps = job.spec.trainer().train().steps();
-  facts.wall_seconds = WallSeconds(job);
+  facts.wall_seconds = wall_seconds;
   facts.rounds = static_cast<int>(job.status.round());
   if (job.status.has_checkpoint()) {
     facts.checkpoint =
@@ -150,10 +157,11 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history) {
   return absl::OkStatus();
 }
 
-int Finish(const TrainingJob& job, const History& history) {
+int Finish(const TrainingJob& job, const History& history, double wall_seconds) {
   const std::string& state = job.status.state();
   if (job.spec.has_trainer()) {
-    if (const absl::Status status = PrintSummary(job, history); !status.ok()) return Fail(status);
+    const absl::Status status = PrintSummary(job, history, wall_seconds);
+    if (!status.ok()) return Fail(status);
   } else {
     std::printf("job %s: %s\n", job.name.c_str(), state.c_str());
   }
@@ -170,6 +178,7 @@ int Finish(const TrainingJob& job, const History& history) {
 
 // Until the job is over, or a second Ctrl-C.
 int Watch(RunSession& session, bool quiet) {
+  const WatchStart start;
   ProgressPrinter printer(quiet);
   bool asked_to_stop = false;
   while (true) {
@@ -180,8 +189,9 @@ int Watch(RunSession& session, bool quiet) {
     if (IsOver(job->status.state()) &&
         !(job->status.state() == "Suspended" && !job->spec.suspend())) {
       printer.Clear();
+      const double seconds = WallSeconds(*job, start, Clock::Real().Monotonic());
       session.WaitForWorkers(kLeave);
-      return Finish(*job, session.history());
+      return Finish(*job, session.history(), seconds);
     }
     if (interrupts >= 2) {
       printer.Clear();

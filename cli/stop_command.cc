@@ -20,14 +20,14 @@ int StopMain(const std::vector<std::string>& arguments) {
   const auto paths =
       FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
   if (!paths.ok()) return Fail(paths.status());
+  const auto job = ReadJob(*paths);
+  if (!job.ok()) return Fail(job.status());
   const auto live = FindLiveOperator(FileSystem(), *paths);
   if (!live) {
     std::fprintf(stderr, "muster: job %s is not running; its checkpoints: muster checkpoints %s\n",
                  paths->job.c_str(), paths->job.c_str());
     return kExitRefused;
   }
-  const auto job = ReadJob(*paths);
-  if (!job.ok()) return Fail(job.status());
   const auto answer =
       CallOperator(*live, "POST", absl::StrCat("/api/v1/jobs/", job->ns, "/", job->name, "/stop"));
   if (!answer.ok()) return Fail(answer.status());

@@ -1,5 +1,6 @@
 #include "cli/summary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -59,6 +60,11 @@ void AddWallTime(const RunFacts& facts, const History& history, Rows& rows) {
 }
 
 }  // namespace
+
+double JobSeconds(absl::Time start, absl::Time end, absl::Time opened, absl::Duration watched) {
+  const absl::Duration before = std::min(end, opened) - start;
+  return absl::ToDoubleSeconds(std::max(before, absl::ZeroDuration()) + watched);
+}
 
 std::string SummaryTable(const RunFacts& facts, const History& history) {
   Rows rows;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/time/time.h"
 #include "cli/history.h"
 
 namespace muster::cli {
@@ -19,6 +20,12 @@ struct RunFacts {
   std::string checkpoint;
   std::string curve;
 };
+
+// How long a job took, from its recorded `start` to its `end` (InfiniteFuture when none is
+// recorded). The clock that wrote both may have been stepped since, so what this process saw of the
+// job, from the wall time `opened` on, is `watched`, measured; only what was before is a difference
+// of recorded times. Never negative. Pure.
+double JobSeconds(absl::Time start, absl::Time end, absl::Time opened, absl::Duration watched);
 
 // The table printed at the end of a run. Pure.
 std::string SummaryTable(const RunFacts& facts, const History& history);

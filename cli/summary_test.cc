@@ -1,5 +1,6 @@
 #include "cli/summary.h"
 
+#include "absl/time/time.h"
 #include "base/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -52,6 +53,28 @@ TEST(SummaryTable, ARunWithoutStepsHasNoLosses) {
   const std::string table = SummaryTable(facts, **History::Load(files, "none"));
   EXPECT_THAT(table, HasSubstr("gpt: Failed, InvalidSpec: no data"));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("loss")));
+}
+
+// The wall time was the difference of two wall clock readings, less than nothing after a step back.
+TEST(JobSeconds, AClockThatIsSteppedWhileTheJobRunsChangesNothing) {
+  const absl::Time opened = absl::FromUnixSeconds(1'000'000);
+  const absl::Time start = opened + absl::Seconds(1);
+  const absl::Duration watched = absl::Seconds(60);
+  for (const absl::Duration step : {absl::ZeroDuration(), -absl::Hours(24), absl::Hours(24)}) {
+    EXPECT_EQ(JobSeconds(start, opened + watched + step, opened, watched), 60) << step;
+  }
+  EXPECT_EQ(JobSeconds(start, absl::InfiniteFuture(), opened, watched), 60);
+}
+
+TEST(JobSeconds, WhatEarlierProcessesSawCountsByTheRecord) {
+  const absl::Time opened = absl::FromUnixSeconds(1'000'000);
+  EXPECT_EQ(
+      JobSeconds(opened - absl::Seconds(30), opened + absl::Seconds(10), opened, absl::Seconds(10)),
+      40);
+  EXPECT_EQ(JobSeconds(opened - absl::Seconds(30), opened - absl::Seconds(10), opened,
+                       absl::ZeroDuration()),
+            20)
+      << "it was over before";
 }
 
 }  // namespace

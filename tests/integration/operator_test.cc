@@ -2,6 +2,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
@@ -173,6 +174,28 @@ TEST_F(OperatorTest, StopAndResumeOverHttp) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200) << answer->body;
   ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
+}
+
+TEST_F(OperatorTest, AClockSteppedBackwardsDisturbsNothing) {
+  StartTraining();
+  const TrainingJob before = world_.Job();
+  const int prepares = Prepares();
+  world_.clock.StepWall(-absl::Hours(24));
+  for (int step = 1; step <= 5; ++step) world_.Agent(0)->ReportStep(step, 5.0 / step);
+  ASSERT_TRUE(
+      world_.Until([&] { return world_.app->progress().Snapshot(before.uid).steps_seen == 5; }));
+  world_.Settle();
+  EXPECT_EQ(world_.Job().status.round(), before.status.round());
+  EXPECT_EQ(Prepares(), prepares) << "a round was prepared for nothing";
+  // Failures are still found and mended, and the end is still the end.
+  world_.Agent(1)->ReportExit(139);
+  ASSERT_TRUE(world_.Until([&] { return Training() && world_.Job().status.round() == 2; }))
+      << world_.Job().status.DebugString();
+  world_.clock.StepWall(-absl::Hours(24));
+  world_.Agent(0)->Finish(100);
+  world_.Agent(1)->Finish(100);
+  ASSERT_TRUE(world_.Until([&] { return world_.Job().status.state() == "Succeeded"; }))
+      << world_.Job().status.DebugString();
 }
 
 TEST_F(OperatorTest, ADeletedJobLosesItsPodsAndGoes) {

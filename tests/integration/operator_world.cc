@@ -55,7 +55,7 @@ OperatorWorld::OperatorWorld() {
   socket = absl::StrCat("unix:", folder_, "/run/c.sock");
   kube::MemoryApiOptions options;
   options.random = [engine = std::mt19937_64(7)]() mutable { return engine(); };
-  auto opened = kube::MemoryApi::Open(Clock::Real(), std::move(options));
+  auto opened = kube::MemoryApi::Open(clock, std::move(options));
   EXPECT_TRUE(opened.ok()) << opened.status();
   memory = *std::move(opened);
   api = std::make_unique<kube::FaultyApi>(*memory, kube::FaultPolicy{});
@@ -72,7 +72,7 @@ OperatorWorld::~OperatorWorld() {
 void OperatorWorld::StartOperator() {
   OperatorOptions options;
   options.coordinator_addresses = {socket};
-  auto created = OperatorApp::Create(*api, Clock::Real(), options);
+  auto created = OperatorApp::Create(*api, clock, options);
   ASSERT_TRUE(created.ok()) << created.status();
   app = *std::move(created);
   const absl::Status started = app->Start();

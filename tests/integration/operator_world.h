@@ -1,6 +1,8 @@
 #ifndef MUSTER_TESTS_INTEGRATION_OPERATOR_WORLD_H_
 #define MUSTER_TESTS_INTEGRATION_OPERATOR_WORLD_H_
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,6 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "operator/api/training_job.h"
 #include "operator/app/operator_app.h"
 #include "operator/kube/faulty_api.h"
@@ -16,6 +20,19 @@
 #include "tests/integration/scripted_agent.h"
 
 namespace muster::control {
+
+// The machine's clocks, but the wall's can be stepped, as a time server or a person does.
+class SteppedClock final : public Clock {
+ public:
+  absl::Time Monotonic() const override { return Clock::Real().Monotonic(); }
+  absl::Time Wall() const override {
+    return Clock::Real().Wall() + absl::Seconds(offset_seconds_.load());
+  }
+  void StepWall(absl::Duration by) { offset_seconds_ += absl::ToInt64Seconds(by); }
+
+ private:
+  std::atomic<int64_t> offset_seconds_ = 0;
+};
 
 // The real operator over the embedded API, with a kubelet that a test plays: it marks bound pods
 // Running, runs a ScriptedAgent for each, and reports what became of it. One thread.
@@ -42,6 +59,7 @@ class OperatorWorld {
   // How many workers step in the round that the status records.
   int Active();
 
+  SteppedClock clock;  // of the API and the operator
   std::unique_ptr<kube::MemoryApi> memory;
   std::unique_ptr<kube::FaultyApi> api;
   std::unique_ptr<OperatorApp> app;

@@ -1,6 +1,10 @@
 // `muster run` as its user sees it: exit codes, messages, what is on disk afterwards.
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -116,6 +120,29 @@ TEST(RunTest, ASecondRunOfTheSameJobIsRefused) {
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitRefused);
   EXPECT_THAT(run->Output(), HasSubstr("is running already"));
+}
+
+TEST(RunTest, ATakenPortIsRefusedAndNothingIsStarted) {
+  const int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(taken, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(taken, 1), 0);
+  ASSERT_EQ(getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string http = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  auto run = NewRun("port", "small", Manifest(10));
+  ASSERT_TRUE(run->Start({"--http", http}).ok());
+  const auto end = run->WaitForEnd(kLong);
+  close(taken);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitFailed) << run->Output();
+  EXPECT_THAT(run->Output(), HasSubstr(absl::StrCat("cannot listen for HTTP on ", http,
+                                                    ": the port may be taken")));
+  EXPECT_TRUE(run->Agents().empty());
+  EXPECT_FALSE(Exists(FileSystem(), run->Checkpoints()));
+  EXPECT_FALSE(run->Job().ok()) << "the job was written";
 }
 
 TEST(RunTest, ABadManifestStartsNothing) {

@@ -143,6 +143,7 @@ std::string ManyInFlight(Communicator& c) {
 // peer that is gone. Nothing works any more afterwards.
 std::string AbortFromAnotherThread(Communicator& c) {
   at::Tensor t = Full(100000, 1);
+  MUSTER_REQUIRE_OK(c.Barrier()->Wait());  // others may still be connecting
   auto pending = c.Recv(t, (c.rank() + 1) % c.size(), "never sent");
   std::thread aborter;
   if (c.rank() == 0) aborter = std::thread([&] { c.Abort("another round is prepared"); });

@@ -158,7 +158,7 @@ TEST(GlooCommunicatorTest, ConnectingNamesTheRanksThatDidNotCome) {
                                  .rank = 1,
                                  .size = 3,
                                  .tag = "7.3",
-                                 .deadline = absl::Milliseconds(100)})
+                                 .deadline = absl::Seconds(1)})
         .status()
         .ToString();
   });
@@ -174,7 +174,7 @@ TEST(GlooCommunicatorTest, RanksOfAnotherRoundDoNotMeet) {
                                    .rank = r,
                                    .size = 2,
                                    .tag = absl::StrCat("1.", r),
-                                   .deadline = absl::Milliseconds(100)})
+                                   .deadline = absl::Seconds(1)})
           .status()
           .ToString();
     });

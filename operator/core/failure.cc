@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "operator/core/failure_policy.h"
 #include "operator/core/finish.h"
 #include "operator/core/spec_values.h"
@@ -20,6 +22,7 @@ using Program = FailureFacts::Program;
 constexpr size_t kMaxEvidence = 8 << 10;
 constexpr size_t kMaxLog = 2 << 10;
 constexpr size_t kMaxReason = 128;
+constexpr size_t kMaxLastLine = 512;
 constexpr int kMaxTimes = 101;
 constexpr int kMaxPods = 32;
 constexpr char kWorkerContainer[] = "worker";
@@ -158,9 +161,21 @@ void Keep(Draft& draft, const Failure& failure) {
   status.mutable_times()->Assign(times.begin(), times.end());
 }
 
+// What a program said last is usually why it ended.
+std::string LastLine(const std::string& log) {
+  const absl::string_view text = absl::StripAsciiWhitespace(log);
+  const size_t newline = text.rfind('\n');
+  const absl::string_view line =
+      newline == absl::string_view::npos ? text : text.substr(newline + 1);
+  return std::string(line.substr(0, kMaxLastLine));
+}
+
 void FailNow(Draft& draft, const Failure& failure) {
   if (failure.verdict.rule == "default") {
-    Fail(draft, Reason::kBadInput, absl::StrCat(failure.sentence, "; trying again cannot help"));
+    std::string sentence = absl::StrCat(failure.sentence, "; trying again cannot help");
+    const std::string said = LastLine(failure.facts.log);
+    if (!said.empty()) absl::StrAppend(&sentence, "; it said: ", said);
+    Fail(draft, Reason::kBadInput, sentence);
   } else {
     Fail(draft, Reason::kFailedByRule,
          absl::StrCat(failure.sentence, "; failurePolicy rule ", failure.verdict.rule,

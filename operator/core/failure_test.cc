@@ -123,6 +123,23 @@ TEST(FailureTest, BadInputOfTheTrainerIsFinalAndOfACommandIsNot) {
   }
 }
 
+TEST(FailureTest, BadInputIsToldInTheTrainersOwnWords) {
+  TestWorld world(1);
+  world.MakeActive();
+  ExitReport exit = Exit(world, kExitBadInput);
+  exit.log_tail = "loading\nmuster-trainer: the corpus is empty\n\n";
+  world.view.agents[0].exits.push_back(exit);
+  const Plan plan = world.Decide();
+  const auto& conditions = plan.status.conditions();
+  const auto failed = std::find_if(conditions.begin(), conditions.end(),
+                                   [](const auto& c) { return c.type() == "Failed"; });
+  ASSERT_NE(failed, conditions.end());
+  EXPECT_EQ(
+      failed->message(),
+      "rank 0 of worker 0 ended with exit code 2 (Exited); trying again cannot help; it said: "
+      "muster-trainer: the corpus is empty");
+}
+
 TEST(FailureTest, WhichPodsCount) {
   const auto count = [](int code, const std::string& reason) {
     TestWorld world(1);

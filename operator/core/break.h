@@ -17,6 +17,8 @@ struct Break {
   // Workers whose pods are replaced because they missed a deadline.
   std::set<int> late;
   std::string bad_checkpoint;
+  // More about the failure that broke the round before: it waits for no back-off of its own.
+  bool same_failure = false;
 };
 
 }  // namespace muster::control

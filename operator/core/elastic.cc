@@ -128,6 +128,12 @@ bool KeepOneHolder(const Draft& draft, Muster& muster) {
 
 }  // namespace
 
+bool CanLeaveOut(const Draft& draft, const std::set<int>& failed) {
+  if (!ShrinksOnFailure(draft.spec())) return false;
+  const int left = static_cast<int>(draft.plan.memory.members.size() - failed.size());
+  return left >= MinWorkers(draft.spec());
+}
+
 bool HasStarted(const Draft& draft) {
   return draft.plan.memory.was_active || draft.view.status.progress().step() > 0 ||
          IsTrue(draft.view.status, ConditionType::kRunning);

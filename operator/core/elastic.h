@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_CORE_ELASTIC_H_
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ Wanted ChooseMembers(const Draft& draft);
 // Whether the Active round should grow (a worker came back, workers.count was raised) or shrink
 // (workers.count was lowered): then as a Break with reason MembershipChanged.
 std::optional<Break> FindOtherMembersWanted(const Draft& draft);
+
+// Under failurePolicy Shrink: the next round can do without these members of the current one.
+bool CanLeaveOut(const Draft& draft, const std::set<int>& failed);
 
 // Some round of this job has been Active, in this leadership or before.
 bool HasStarted(const Draft& draft);

@@ -1,6 +1,7 @@
 #include "operator/core/find_break.h"
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -44,6 +45,19 @@ std::optional<Break> FindExit(const Draft& draft, RoundStamp id) {
       found->failed.insert(agent.index);
     }
   }
+  return found;
+}
+
+// Of a round before this one, and still in time to go on without them.
+std::optional<Break> FindUnnamedExit(const Draft& draft) {
+  if (draft.plan.memory.phase != RoundPhase::kPreparing) return std::nullopt;
+  Break found;
+  found.failed = FindUnnamed(draft);
+  if (found.failed.empty() || !CanLeaveOut(draft, found.failed)) return std::nullopt;
+  found.reason = Reason::kRankFailed;
+  found.sentence = absl::StrCat("it was a rank of worker ", absl::StrJoin(found.failed, ", "),
+                                " that ended: the next round is without it");
+  found.same_failure = true;
   return found;
 }
 
@@ -167,6 +181,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
     return found;
   }
   if (auto found = FindExit(draft, memory.id)) return found;
+  if (auto found = FindUnnamedExit(draft)) return found;
   if (auto found = FindFinishedBadly(draft, memory.id)) return found;
   if (auto found = FindLost(draft, memory)) return found;
   if (auto found = FindJoinError(draft, memory.id)) return found;
@@ -174,6 +189,23 @@ std::optional<Break> FindBreak(const Draft& draft) {
   if (auto found = FindLeftBehind(draft, memory)) return found;
   if (auto found = FindLate(draft, memory)) return found;
   return FindOtherMembersWanted(draft);
+}
+
+std::set<int> FindUnnamed(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  std::set<int> unnamed;
+  if (memory.restart_all) return unnamed;  // every rank begins anew
+  for (const Member& member : memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || worker->agent == nullptr) continue;
+    const auto known = memory.workers.find(worker->index);
+    if (known != memory.workers.end() && known->second.named) continue;
+    for (const ExitReport& exit : worker->agent->exits) {
+      if (exit.round.round < memory.active_round || !IsFailure(draft, exit)) continue;
+      unnamed.insert(worker->index);
+    }
+  }
+  return unnamed;
 }
 
 }  // namespace muster::control

@@ -42,6 +42,8 @@ struct WorkerMemory {
   absl::Time not_before = absl::InfinitePast();
   // Excluded from the next round by failurePolicy Shrink, until a round is Active again.
   bool shrunk = false;
+  // A break named it, or what was heard of it after that; until a round is Active again.
+  bool named = false;
   // Missed a phase's deadline: to be replaced.
   bool condemned = false;
   // Since when this leadership sees the pod Running, and the last pod whose failure was counted.
@@ -81,6 +83,8 @@ struct RoundMemory {
   // (index, incarnation) of the last Active round's members: they hold the newest state.
   std::set<std::pair<int, int>> holders;
   bool was_active = false;  // some round of this job has been Active
+  // The newest round that was; what is said of rounds before it no longer matters.
+  int64_t active_round = 0;
   // Why the last round broke, for the Running condition: a Reason's name, and a sentence.
   std::string broken_reason;
   std::string broken_sentence;

@@ -65,10 +65,11 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   Move(draft, event);
   RoundMemory& memory = draft.memory();
   memory.was_active = true;
+  memory.active_round = memory.id.round;
   NoteHolders(memory);
   memory.ready.clear();
   memory.stop_session.clear();
-  for (auto& [index, worker] : memory.workers) worker.shrunk = false;
+  for (auto& [index, worker] : memory.workers) worker.shrunk = worker.named = false;
   const auto& latest = draft.view.progress.latest;
   memory.active_from_step = latest ? latest->version().step() : -1;
   std::string sentence = absl::StrCat("round ", memory.id.round, " of term ", memory.id.term,
@@ -124,6 +125,7 @@ bool AdoptOrWait(Draft& draft) {
     BecomeActive(draft, RoundEvent::kAdopt, Reason::kRoundAdopted);
   } else if (!in.empty()) {
     memory.was_active = true;
+    memory.active_round = memory.id.round;
     NoteHolders(memory);
     memory.broken_reason = std::string(Name(Reason::kWorkerLost));
     memory.broken_sentence = "a member of the recorded round was lost while no operator ran";
@@ -134,11 +136,21 @@ bool AdoptOrWait(Draft& draft) {
 
 // ---- breaking
 
-void LeaveOut(Draft& draft, const Break& why) {
-  if (!ShrinksOnFailure(draft.spec())) return;
-  const int left = static_cast<int>(draft.memory().members.size() - why.failed.size());
-  if (left < MinWorkers(draft.spec())) return;
-  for (int index : why.failed) draft.memory().workers[index].shrunk = true;
+void LeaveOut(Draft& draft, const std::set<int>& failed) {
+  const bool can = CanLeaveOut(draft, failed);
+  for (int index : failed) {
+    WorkerMemory& worker = draft.memory().workers[index];
+    worker.named = true;
+    worker.shrunk = worker.shrunk || can;
+  }
+}
+
+void BackOff(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  const absl::Duration wait = Backoff(draft, memory.streak, "round");
+  memory.not_before = draft.view.now + wait;
+  memory.retry_wall = draft.view.wall + wait;
+  ++memory.streak;
 }
 
 void BreakRound(Draft& draft, const Break& why) {
@@ -146,11 +158,8 @@ void BreakRound(Draft& draft, const Break& why) {
   const bool wished = why.reason == Reason::kMembershipChanged;
   if (MadeProgress(draft)) memory.streak = 0;
   if (!wished) {
-    LeaveOut(draft, why);
-    const absl::Duration wait = Backoff(draft, memory.streak, "round");
-    memory.not_before = draft.view.now + wait;
-    memory.retry_wall = draft.view.wall + wait;
-    ++memory.streak;
+    LeaveOut(draft, why.failed);
+    if (!why.same_failure) BackOff(draft);
     draft.Warning(why.reason, why.sentence);
   } else {
     draft.Normal(why.reason, why.sentence);
@@ -373,6 +382,7 @@ void DriveRounds(Draft& draft) {
   if (IsUnderWay(memory.phase)) {
     Advance(draft);
   }
+  if (memory.phase == RoundPhase::kHolding) LeaveOut(draft, FindUnnamed(draft));
   if (!IsUnderWay(memory.phase)) TryOpen(draft);
 }
 

@@ -100,6 +100,104 @@ TEST(RoundsTest, AnIdleWorldPlansNothing) {
   EXPECT_THAT(plan.events, IsEmpty());
 }
 
+// Worker 2 says that a peer is gone; the rank of worker 1 that had died is heard of later.
+struct LateExit {
+  explicit LateExit(const std::string& policy, int min = 1) : world(3) {
+    world.view.spec.mutable_failure_policy()->set_on_rank_failure(policy);
+    world.view.spec.mutable_workers()->set_min(min);
+    world.MakeActive();
+    broken = world.memory.id;
+    StallReport stall;
+    stall.round = broken;
+    stall.error = "a peer is gone";
+    world.view.agents[2].stalls.push_back(stall);
+  }
+  void Hear(int index) {
+    ExitReport exit;
+    exit.round = broken;
+    exit.rank = index;
+    exit.exit_code = 137;
+    exit.signal = 9;
+    world.view.agents[index].exits.push_back(exit);
+  }
+  void GetReady() {
+    for (AgentView& agent : world.view.agents) {
+      agent.ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
+    }
+  }
+  TestWorld world;
+  RoundStamp broken;
+};
+
+TEST(RoundsTest, AnExitHeardAfterTheStallStillShrinksTheRound) {
+  LateExit late("Shrink");
+  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+  late.Hear(1);
+  late.GetReady();  // in the same breath: the round must not go
+  const Plan plan = late.world.Decide();
+  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:2");
+  EXPECT_EQ(Told(plan), "RankFailed");
+  EXPECT_EQ(plan.status.round(), late.broken.round + 2);
+  EXPECT_EQ(plan.status.failures().count(), 1);
+  EXPECT_EQ(plan.status.failures().streak(), 1) << "one failure, one step of the back-off";
+  EXPECT_THAT(late.world.Decide().orders, IsEmpty()) << "once";
+}
+
+TEST(RoundsTest, AnExitHeardBeforeTheStallShrinksTheRound) {
+  LateExit late("Shrink");
+  late.Hear(1);
+  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:2");
+  EXPECT_THAT(late.world.Decide().orders, IsEmpty());
+}
+
+TEST(RoundsTest, AnExitHeardDuringTheBackOffShrinksTheRound) {
+  LateExit late("Shrink");
+  late.world.memory.streak = 3;
+  EXPECT_THAT(late.world.Decide().orders, IsEmpty());
+  late.Hear(1);
+  late.world.Advance(absl::Seconds(1));
+  EXPECT_THAT(late.world.Decide().orders, IsEmpty());
+  late.world.Advance(absl::Seconds(9));
+  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:2");
+}
+
+TEST(RoundsTest, TwoExitsHeardOneAfterTheOtherShrinkTwiceAndNotBelowTheMinimum) {
+  LateExit late("Shrink", /*min=*/2);
+  late.world.Decide();
+  late.Hear(1);
+  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:2");
+  late.Hear(2);
+  EXPECT_THAT(late.world.Decide().orders, IsEmpty()) << "worker 2 is needed";
+}
+
+TEST(RoundsTest, AnExitHeardAfterTheStallChangesNothingUnderRestartRank) {
+  LateExit late("RestartRank");
+  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+  late.Hear(1);
+  EXPECT_THAT(late.world.Decide().orders, IsEmpty());
+  EXPECT_EQ(late.world.view.status.failures().count(), 1);
+}
+
+TEST(RoundsTest, AnExitOfARoundBeforeTheLastActiveOneIsOld) {
+  LateExit late("Shrink");
+  late.world.Decide();
+  late.GetReady();
+  late.world.Decide();
+  for (AgentView& agent : late.world.view.agents) {
+    agent.joined = JoinedReport{late.world.memory.id};
+  }
+  late.world.Decide();
+  ASSERT_EQ(late.world.memory.phase, RoundPhase::kActive);
+  late.Hear(1);
+  EXPECT_THAT(late.world.Decide().orders, IsEmpty());
+  StallReport stall;
+  stall.round = late.world.memory.id;
+  late.world.view.agents[2].stalls.push_back(stall);
+  EXPECT_EQ(late.world.Decide().reason, "BackingOff");
+  late.world.Advance(absl::Seconds(9));
+  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+}
+
 TEST(RoundsTest, AStallOpensTheNextRoundAtOnce) {
   TestWorld world(2);
   world.MakeActive();

@@ -32,7 +32,7 @@ void RunToStep(SimWorld& world, int64_t step) {
 }
 
 void Fault(SimWorld& world) {
-  switch (world.Number(0, 9)) {
+  switch (world.Number(0, 10)) {
     case 0:
     case 1:
       return world.KillRank();
@@ -52,6 +52,8 @@ void Fault(SimWorld& world) {
       return world.job.spec.set_suspend(!world.job.spec.suspend());
     case 9:
       return world.job.spec.mutable_workers()->set_count(world.Number(1, 4));
+    case 10:
+      return world.KillRank(absl::Milliseconds(world.Number(100, 1500)));
   }
 }
 
@@ -172,6 +174,44 @@ TEST(ScenarioTest, ShrinkGoesOnAtOnceAndGrowsBack) {
   EXPECT_EQ(world.rounds_opened, 3);
   EXPECT_EQ(world.redone, 0);
   EXPECT_THAT(world.violations, IsEmpty());
+}
+
+// The size of the next round that is Active after round `before`.
+size_t NextActive(SimWorld& world, int64_t before) {
+  for (int i = 0; i < 2000; ++i) {
+    const SimAgent* agent = world.FindAgent(0);
+    if (agent != nullptr && agent->phase == SimAgent::Phase::kRunning &&
+        agent->round.round > before) {
+      return agent->members.size();
+    }
+    world.RunOnce();
+  }
+  return 0;
+}
+
+// A survivor's stall arrived before the exit behind it, and the next round was opened with the rank
+// that had died: no shrink. Without a lag the exit is heard first.
+TEST(ScenarioTest, ShrinkLeavesTheDeadRankOutWhoeverIsHeardFirst) {
+  for (int seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE(seed);
+    SimWorld world(1000 + seed);
+    world.job.spec.mutable_failure_policy()->set_on_rank_failure("Shrink");
+    world.job.spec.mutable_trainer()->mutable_train()->set_steps(300);
+    const absl::Duration lag = absl::Milliseconds(seed % 3 == 0 ? 0 : world.Number(50, 2000));
+    RunToStep(world, world.Number(2, 40));
+    const int64_t round = world.job.status.round();
+    const absl::Time died = world.now;
+    world.EndRank(1, 137, "", lag);
+    EXPECT_EQ(NextActive(world, round), 2u) << lag;
+    // The first try comes at once, also when it takes two rounds to tell who is in it.
+    EXPECT_LT(world.now - died, lag + absl::Milliseconds(600)) << lag;
+    EXPECT_EQ(NextActive(world, world.job.status.round()), 3u) << "it grows again";
+    EXPECT_EQ(world.job.status.failures().count(), 1);
+    world.RunUntilEnded(absl::Minutes(1));
+    ExpectSucceeded(world, 300);
+    EXPECT_EQ(world.redone, 0);
+    if (::testing::Test::HasFailure()) return;
+  }
 }
 
 TEST(ScenarioTest, ScalingUpAndDownKeepsTheSteps) {

@@ -68,6 +68,7 @@ void SimAgent::Obey(const Order& order, absl::Time now) {
 
 void SimAgent::RunOnce(absl::Time now) {
   last_heard_ = attached ? now : last_heard_;
+  if (now >= lag_until_) heard_.reset();
   if (stop_wanted && phase == Phase::kWaiting) phase = Phase::kExited;
   if (phase != Phase::kPreparing || ready) return;
   ReadyReport report{round, {}};
@@ -121,6 +122,7 @@ void SimAgent::Finish(bool succeeded, int64_t step) {
 
 void SimAgent::Attach(absl::Time now) {
   attached = true;
+  heard_.reset();  // a new stream says everything
   ++session_;
   attached_at_ = last_heard_ = now;
   hello_seen_ = seen;
@@ -132,7 +134,13 @@ void SimAgent::Detach(absl::Time now) {
   detached_at_ = now;
 }
 
+void SimAgent::Lag(absl::Time until) {
+  if (!heard_) heard_ = View();
+  lag_until_ = until;
+}
+
 AgentView SimAgent::View() const {
+  if (heard_ && attached) return *heard_;
   AgentView view;
   view.index = index;
   view.incarnation = incarnation;

@@ -35,6 +35,8 @@ class SimAgent {
   void KillRank(int local_rank, int exit_code, absl::Time now, bool restart,
                 const std::string& log = "");
   void Stall(absl::Time now);
+  // What it says from now on is heard only at `until`, in one piece.
+  void Lag(absl::Time until);
   void Finish(bool succeeded, int64_t step);
 
   // What the coordinator knows: everything said on the current stream.
@@ -66,6 +68,8 @@ class SimAgent {
  private:
   void Prepare(const PrepareOrder& order, absl::Time now);
 
+  std::optional<AgentView> heard_;  // while it lags
+  absl::Time lag_until_ = absl::InfinitePast();
   int64_t session_ = 0;
   absl::Time attached_at_ = absl::InfinitePast();
   absl::Time detached_at_ = absl::InfinitePast();

@@ -243,18 +243,20 @@ SimAgent* SimWorld::FindAgent(int index) {
   return nullptr;
 }
 
-void SimWorld::KillRank() {
+void SimWorld::KillRank(absl::Duration lag) {
   SimAgent* agent = FindAgent(Number(0, WorkerCount(job.spec) - 1));
   const bool restart = job.spec.failure_policy().on_rank_failure() != "Shrink" || Pick(2);
   if (agent == nullptr) return;
   InterruptStep(*agent);
+  if (lag > absl::ZeroDuration()) agent->Lag(now + lag);
   agent->KillRank(0, 137, now, restart);
 }
 
-void SimWorld::EndRank(int index, int exit_code, const std::string& log) {
+void SimWorld::EndRank(int index, int exit_code, const std::string& log, absl::Duration lag) {
   SimAgent* agent = FindAgent(index);
   if (agent == nullptr) return;
   InterruptStep(*agent);
+  if (lag > absl::ZeroDuration()) agent->Lag(now + lag);
   agent->KillRank(0, exit_code, now, job.spec.failure_policy().on_rank_failure() != "Shrink", log);
 }
 

@@ -36,12 +36,14 @@ class SimWorld {
   void RunUntilEnded(absl::Duration limit);
 
   // Faults.
-  void KillRank();
+  // With `lag`, its agent is heard again only that much later: survivors' words come first.
+  void KillRank(absl::Duration lag = absl::ZeroDuration());
   void KillAgent();
   void KillEveryAgent();
   void DeleteSomePod();
   // The rank ends with `exit_code`, its agent lives on; nothing when it does not run.
-  void EndRank(int index, int exit_code, const std::string& log = "");
+  void EndRank(int index, int exit_code, const std::string& log = "",
+               absl::Duration lag = absl::ZeroDuration());
   // The pod ends as kubelet writes it: container `worker` with this code and reason; 0: kubelet
   // refused the pod for this reason.
   void EndWorker(int index, int exit_code, const std::string& reason);

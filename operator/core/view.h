@@ -91,8 +91,8 @@ struct FinishedReport {
   std::string message;
   v1alpha1::Version version;
 };
-// Exits and stalls are kept as lists. Those of rounds before RoundMemory.id have been dealt with,
-// and the shell may drop them; shown again they change nothing.
+// Exits and stalls are kept as lists. Those of rounds before RoundMemory.active_round have been
+// dealt with, and the shell may drop them; shown again they change nothing.
 struct ExitReport {
   RoundStamp round;
   int local_rank = 0;

@@ -208,7 +208,8 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   state.recorded = state.recorded || plan.write_status;
   Remember(state, key, plan, reconcile);
   if (plan.status.term() == state.term) Register(key, view, plan);
-  deps_.registry.DropFailuresBefore(job.uid, state.memory.id.round);
+  // Not all before the current round: what is heard late of the one that broke still counts.
+  deps_.registry.DropFailuresBefore(job.uid, state.memory.active_round);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));
   ReconcileResult result{plan.requeue_after, plan.reason};
   if (plan.wants_progress_slot) {

@@ -17,6 +17,8 @@ class ControllerObserver {
   virtual void RoundBroke(std::string_view kind) = 0;
   // The first active round since RoundBroke.
   virtual void Recovered(std::string_view kind, absl::Duration took) = 0;
+  // Names of core/failure_policy.h: closed lists.
+  virtual void FailureJudged(std::string_view kind, std::string_view action) = 0;
   virtual void StatusWritten(bool progress_only) = 0;
 };
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "operator/core/conditions.h"
+#include "operator/core/failure_policy.h"
 #include "operator/core/transition.h"
 
 namespace muster::control {
@@ -53,6 +54,10 @@ void CountRounds(const RoundMemory& before, const Plan& plan, absl::Time now,
 void RecordDecision(const RoundMemory& before, const Plan& plan, int64_t reconcile, absl::Time now,
                     ControllerObserver* observer, JobDebug& debug) {
   CountRounds(before, plan, now, observer, debug);
+  for (const JudgedFailure& failure : plan.failures) {
+    if (observer == nullptr) break;
+    observer->FailureJudged(ToText(Name(failure.kind)), ToText(Name(failure.action)));
+  }
   if (observer != nullptr && plan.write_status) observer->StatusWritten(plan.writes_progress);
   const std::string phase = ToText(Name(plan.memory.phase));
   const bool changed = debug.reconciles == 0 || debug.state != plan.status.state() ||

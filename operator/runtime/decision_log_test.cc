@@ -23,6 +23,9 @@ class Told final : public ControllerObserver {
   void Recovered(std::string_view kind, absl::Duration took) override {
     Add("recovered", std::string(kind) + " " + absl::FormatDuration(took));
   }
+  void FailureJudged(std::string_view kind, std::string_view action) override {
+    Add("judged", std::string(kind) + " " + std::string(action));
+  }
   void StatusWritten(bool progress_only) override {
     Add("wrote", progress_only ? "progress" : "decision");
   }
@@ -152,6 +155,17 @@ TEST_F(DecisionLogTest, AJobStoppedWhileItRecoversHasNotRecovered) {
   Record(Next(RoundPhase::kPreparing, 2, "PreparingRound"));
   Record(Next(RoundPhase::kActive, 2, "RoundActive"));
   EXPECT_THAT(told_.Take(), ElementsAre("opened Resumed"));
+}
+
+TEST_F(DecisionLogTest, JudgedFailuresAreTold) {
+  Plan plan = Next(RoundPhase::kActive, 1, "RoundActive");
+  plan.failures = {{FailureClass::kNodeLost, FailureAction::kIgnore},
+                   {FailureClass::kRankKilled, FailureAction::kRestartJob}};
+  told_.Take();
+  Record(plan);
+  const std::vector<std::string> told = told_.Take();
+  EXPECT_THAT(told,
+              testing::IsSupersetOf({"judged NodeLost Ignore", "judged RankKilled RestartJob"}));
 }
 
 }  // namespace

@@ -120,6 +120,10 @@ void AddControl(Catalog& all) {
                                     {"class"},
                                     "From an active round's break to the next active round.",
                                     Recovery()});
+  set(MetricId::kFailures, {"muster_failures_total",
+                            MetricType::Counter,
+                            {"class", "action"},
+                            "Failures of jobs by what was judged and done, counted or not."});
   set(MetricId::kStatusWrites, {"muster_status_writes_total",
                                 MetricType::Counter,
                                 {"kind"},

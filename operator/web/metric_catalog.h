@@ -37,6 +37,7 @@ enum class MetricId {
   kRoundsOpened,
   kRecoveries,
   kRecoveryDuration,
+  kFailures,
   kStatusWrites,
   kPodsBound,
   kJobs,

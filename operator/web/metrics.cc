@@ -29,6 +29,9 @@ void Metrics::RoundBroke(std::string_view kind) { recoveries_.Increment({std::st
 void Metrics::Recovered(std::string_view kind, absl::Duration took) {
   recovery_duration_.Observe(absl::ToDoubleSeconds(took), {std::string(kind)});
 }
+void Metrics::FailureJudged(std::string_view kind, std::string_view action) {
+  failures_.Increment({std::string(kind), std::string(action)});
+}
 void Metrics::StatusWritten(bool progress_only) {
   status_writes_.Increment({progress_only ? "progress" : "decision"});
 }
@@ -58,7 +61,7 @@ std::vector<prometheus::MetricFamily> Metrics::Collect() const {
           watches_opened_.Collect(),     watches_ended_.Collect(),
           leader_transitions_.Collect(), rounds_opened_.Collect(),
           recoveries_.Collect(),         recovery_duration_.Collect(),
-          status_writes_.Collect()};
+          failures_.Collect(),           status_writes_.Collect()};
 }
 
 }  // namespace muster::control

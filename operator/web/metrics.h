@@ -35,6 +35,7 @@ class Metrics final : public WorkQueueObserver,
   void RoundOpened(std::string_view reason) override;
   void RoundBroke(std::string_view kind) override;
   void Recovered(std::string_view kind, absl::Duration took) override;
+  void FailureJudged(std::string_view kind, std::string_view action) override;
   void StatusWritten(bool progress_only) override;
   // API client
   void Finished(std::string_view verb, std::string_view resource, int code,
@@ -56,6 +57,7 @@ class Metrics final : public WorkQueueObserver,
   CounterSeries rounds_opened_{MetricId::kRoundsOpened};
   CounterSeries recoveries_{MetricId::kRecoveries};
   HistogramSeries recovery_duration_{MetricId::kRecoveryDuration};
+  CounterSeries failures_{MetricId::kFailures};
   CounterSeries status_writes_{MetricId::kStatusWrites};
   CounterSeries requests_{MetricId::kApiRequests};
   HistogramSeries request_duration_{MetricId::kApiRequestDuration};

@@ -41,6 +41,7 @@ void Exercise(Metrics& metrics) {
   metrics.RoundOpened("FirstRound");
   metrics.RoundBroke("RankFailed");
   metrics.Recovered("RankFailed", absl::Seconds(1.2));
+  metrics.FailureJudged("NodeLost", "Ignore");
   metrics.StatusWritten(/*progress_only=*/true);
   metrics.Throttled(absl::Milliseconds(3));
   metrics.WatchEnded("pods", "Expired");
@@ -107,6 +108,7 @@ TEST(MetricsTest, FiguresOfTheWorldAreOnThePage) {
   EXPECT_THAT(text, HasSubstr("muster_agents_refused_total{reason=\"Replaced\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("muster_watch_lists_total{resource=\"trainingjobs\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("muster_recovery_duration_seconds_sum{class=\"RankFailed\"} 1.2\n"));
+  EXPECT_THAT(text, HasSubstr("muster_failures_total{class=\"NodeLost\",action=\"Ignore\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("muster_status_writes_total{kind=\"progress\"} 1\n"));
   EXPECT_THAT(
       text,

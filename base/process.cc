@@ -86,6 +86,14 @@ absl::StatusOr<std::vector<std::string>> StatFields(pid_t pid) {
   return fields;
 }
 
+absl::StatusOr<uint64_t> StartTimeIn(const std::vector<std::string>& fields, pid_t pid) {
+  uint64_t ticks = 0;  // field 22
+  if (!absl::SimpleAtoi(fields[19], &ticks)) {
+    return absl::InternalError(absl::StrCat("/proc/", pid, "/stat: bad start time"));
+  }
+  return ticks;
+}
+
 // False for zombies, which have none, and for processes of other users.
 bool HasInEnvironment(pid_t pid, const std::string& entry) {
   const std::string path = absl::StrCat("/proc/", pid, "/environ");
@@ -290,7 +298,8 @@ absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Launch(const ProcessSpec&
   UniqueFd pidfd(PidfdOpen(pid));
   if (pidfd.get() < 0) return ErrnoStatus(errno, "pidfd_open");
   // Not reaped yet, so its /proc entry is there even if it has ended.
-  MUSTER_ASSIGN_OR_RETURN(const uint64_t start_time, ProcessStartTime(pid));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> fields, StatFields(pid));
+  MUSTER_ASSIGN_OR_RETURN(const uint64_t start_time, StartTimeIn(fields, pid));
   return std::make_unique<RealProcess>(pid, start_time, std::move(pidfd), /*child=*/true);
 }
 
@@ -327,11 +336,10 @@ int RealLauncher::SignalMarked(const std::string& entry, int signal) {
 
 absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> fields, StatFields(pid));
-  uint64_t ticks = 0;  // field 22
-  if (!absl::SimpleAtoi(fields[19], &ticks)) {
-    return absl::InternalError(absl::StrCat("/proc/", pid, "/stat: bad start time"));
+  if (fields[0] == "Z" || fields[0] == "X") {
+    return absl::NotFoundError(absl::StrCat("process ", pid, " has ended"));
   }
-  return ticks;
+  return StartTimeIn(fields, pid);
 }
 
 std::string DescribeExit(const ExitStatus& exit) {

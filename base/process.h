@@ -92,7 +92,8 @@ class ProcessLauncher {
   static ProcessLauncher& Real();
 };
 
-// Start time of a running process; NotFound when there is none.
+// Start time of a running process; NotFound when there is none. A zombie, which has ended and waits
+// to be reaped, does not run.
 absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid);
 
 // "exit code 3" or "killed by SIGKILL (9)".

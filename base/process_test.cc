@@ -118,6 +118,22 @@ TEST(ProcessTest, AdoptsOnlyTheVeryProcess) {
             absl::StatusCode::kNotFound);
 }
 
+// A killed operator that its parent had not reaped was taken for a live one.
+TEST(ProcessTest, AZombieDoesNotRun) {
+  auto process = Start(Shell("sleep 100"));
+  const uint64_t start_time = process->start_time();
+  EXPECT_EQ(ProcessStartTime(process->pid()).value(), start_time);
+  ASSERT_TRUE(process->SignalGroup(SIGKILL).ok());
+  pollfd fd = {process->poll_fd(), POLLIN, 0};
+  ASSERT_EQ(poll(&fd, 1, 20'000), 1);
+  // Not reaped: its entry in /proc is still there, and is still its own.
+  ASSERT_EQ(kill(process->pid(), 0), 0);
+  EXPECT_EQ(ProcessStartTime(process->pid()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ProcessLauncher::Real().Adopt(process->pid(), start_time).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(WaitFor(*process).signal, 9);
+}
+
 TEST(ProcessTest, FindsDescendantsByTheirEnvironmentWhereverTheyWent) {
   int out[2];
   ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);

@@ -1,6 +1,7 @@
 #include "operator/core/failure.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,9 @@ constexpr size_t kMaxReason = 128;
 constexpr size_t kMaxLastLine = 512;
 constexpr int kMaxTimes = 101;
 constexpr int kMaxPods = 32;
+// How long after a rank's failure the loss of its node or pod still explains it. A node whose
+// kubelet is gone is marked after 40 to 50 seconds.
+constexpr absl::Duration kReconsider = absl::Seconds(60);
 constexpr char kWorkerContainer[] = "worker";
 
 struct Failure {
@@ -170,6 +174,25 @@ std::string LastLine(const std::string& log) {
   return std::string(line.substr(0, kMaxLastLine));
 }
 
+// The failure that the status names is not counted after all.
+void Withdraw(Draft& draft, const FailureVerdict& verdict) {
+  v1alpha1::FailureStatus& status = *draft.status().mutable_failures();
+  FailureRecord& latest = *status.mutable_latest();
+  status.set_count(std::max(status.count() - 1, 0));
+  status.set_ignored(status.ignored() + 1);
+  std::vector<std::string> times(status.times().begin(), status.times().end());
+  const auto time = std::find(times.rbegin(), times.rend(), latest.time());
+  if (time != times.rend()) times.erase(std::next(time).base());
+  status.mutable_times()->Assign(times.begin(), times.end());
+  if (status.count() == 0) {
+    status.clear_first();
+    status.clear_evidence();
+  }
+  latest.set_class_(std::string(Name(verdict.kind)));
+  latest.set_rule(verdict.rule);
+  latest.set_action(std::string(Name(verdict.action)));
+}
+
 void FailNow(Draft& draft, const Failure& failure) {
   if (failure.verdict.rule == "default") {
     std::string sentence = absl::StrCat(failure.sentence, "; trying again cannot help");
@@ -295,9 +318,41 @@ void JudgePods(Draft& draft) {
   }
 }
 
+Failure OfRecord(const Draft& draft, const FailureRecord& record, const PodView& pod) {
+  Failure failure;
+  failure.facts.program = draft.spec().has_trainer() ? Program::kTrainer : Program::kCommand;
+  failure.facts.ends = {{kWorkerContainer, record.exit_code(), record.signal(), record.reason()}};
+  failure.facts.reason = pod.reason;
+  failure.facts.log = record.log();
+  NotePod(pod, failure);
+  failure.verdict = JudgeFailure(draft.spec().failure_policy(), failure.facts);
+  return failure;
+}
+
+// The end of a rank is often heard before the loss of its node or pod. While the newest failure is
+// young, it is judged again by what is known of its pod now.
+void Reconsider(Draft& draft) {
+  const FailureRecord& latest = draft.status().failures().latest();
+  if (!latest.has_rank() || latest.action() == std::string(Name(FailureAction::kIgnore))) return;
+  const absl::Time until = ParseWall(latest.time()) + kReconsider;
+  if (draft.view.wall > until) return;
+  draft.RequeueAt(draft.view.now + (until - draft.view.wall));
+  for (const PodView& pod : draft.view.pods) {
+    if (pod.name != latest.pod()) continue;
+    const FailureVerdict verdict = OfRecord(draft, latest, pod).verdict;
+    const bool lost =
+        verdict.kind == FailureClass::kDisruption || verdict.kind == FailureClass::kNodeLost;
+    if (!lost || verdict.counted()) return;
+    Withdraw(draft, verdict);
+    draft.memory().workers[pod.index].counted_pod = pod.uid;
+    return RememberPod(draft, pod.name);
+  }
+}
+
 }  // namespace
 
 void CountFailures(Draft& draft) {
+  Reconsider(draft);
   JudgeRound(draft);
   if (!draft.done) JudgePods(draft);
 }

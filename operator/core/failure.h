@@ -10,7 +10,8 @@ namespace muster::control {
 // fails when more than failurePolicy.maxFailures fall into failurePolicy.window; FailJob ends it at
 // once; RestartJob has the next round begin with fresh processes; the rest is the rounds' business.
 // Of one round at most one failure is counted, because the others follow from it; a later one of it
-// can still end the job by FailJob.
+// can still end the job by FailJob. A rank's failure is taken back when its pod or node turns out
+// lost within a minute.
 void CountFailures(Draft& draft);
 
 }  // namespace muster::control

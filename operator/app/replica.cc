@@ -73,7 +73,16 @@ void Replica::FollowCaches() {
     }
     wake_();
   });
-  nodes_.OnChange([this](const kube::ObjectKey&, const auto&, const auto&) { wake_(); });
+  nodes_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
+    // Taints may tell workers to leave.
+    if (before != nullptr && after != nullptr && before->taints != after->taints) {
+      for (const PodCache::Object& pod : pods_.List()) {
+        if (pod->job.empty() || pod->view.node != key.name) continue;
+        queue_.Add(kube::ToString({pod->key.name_space, pod->job}));
+      }
+    }
+    wake_();
+  });
 }
 
 void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordinator) {

@@ -26,7 +26,7 @@ constexpr Table<ConditionType, 8> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 39> kReasons = {{
+constexpr Table<Reason, 40> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kInvalidSpec, "InvalidSpec"},
     {Reason::kPodsBound, "PodsBound"},
@@ -43,6 +43,7 @@ constexpr Table<Reason, 39> kReasons = {{
     {Reason::kWorkerMissedDeadline, "WorkerMissedDeadline"},
     {Reason::kJoinFailed, "JoinFailed"},
     {Reason::kMembershipChanged, "MembershipChanged"},
+    {Reason::kNodeGoesAway, "NodeGoesAway"},
     {Reason::kJobRestarting, "JobRestarting"},
     {Reason::kCheckpointHidden, "CheckpointHidden"},
     {Reason::kBackingOff, "BackingOff"},

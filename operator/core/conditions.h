@@ -44,6 +44,7 @@ enum class Reason {
   kWorkerMissedDeadline,
   kJoinFailed,
   kMembershipChanged,
+  kNodeGoesAway,
   kJobRestarting,
   kCheckpointHidden,
   kBackingOff,

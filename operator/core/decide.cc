@@ -14,6 +14,7 @@
 #include "operator/core/recall.h"
 #include "operator/core/rounds.h"
 #include "operator/core/spec_values.h"
+#include "operator/core/spot.h"
 #include "operator/core/summary.h"
 #include "operator/core/suspend.h"
 
@@ -28,7 +29,8 @@ using Policy = void (*)(Draft&);
 // it.
 constexpr Policy kPolicies[] = {HandleDeletion,  ReportProgress,  ReportCheckpoint, ExpireFinished,
                                 Admit,           RecallFailures,  FinishWhenDone,   CountFailures,
-                                SuspendOrResume, EnforceDeadline, DriveRounds,      KeepGang};
+                                SuspendOrResume, EnforceDeadline, LeaveNodes,       DriveRounds,
+                                KeepGang};
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
+#include "operator/core/spot.h"
 #include "operator/core/workers.h"
 
 namespace muster::control {
@@ -29,7 +30,7 @@ struct Muster {
   std::vector<const Worker*> present;  // that would be members
   std::vector<const Worker*> others;   // present, but Shrink leaves them out, or above the count
   int unknown = 0;                     // may hold live state, may come back
-  int left_out = 0;                    // by Shrink
+  int left_out = 0;                    // by Shrink, or because they leave their nodes
   absl::Time recheck = absl::InfiniteFuture();
 };
 
@@ -53,7 +54,8 @@ Muster Count(const Draft& draft) {
     muster.recheck = std::min(muster.recheck, worker.recheck);
     if (worker.presence == Presence::kUnknown) ++muster.unknown;
     if (worker.presence != Presence::kPresent || IsCondemned(draft, worker)) continue;
-    const bool shrunk = !above && IsShrunk(draft.plan.memory, worker.index);
+    const RoundMemory& memory = draft.plan.memory;
+    const bool shrunk = !above && (IsShrunk(memory, worker.index) || IsLeaving(memory, worker));
     (above || shrunk ? muster.others : muster.present).push_back(&worker);
     muster.left_out += shrunk;
   }
@@ -190,7 +192,7 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
   if (draft.view.now < memory.phase_since + draft.options.grow_delay) return std::nullopt;
   for (const Worker& worker : draft.workers) {
     if (worker.index >= count || members.count(worker.index) > 0) continue;
-    if (worker.presence != Presence::kPresent) continue;
+    if (worker.presence != Presence::kPresent || IsLeaving(memory, worker)) continue;
     found.sentence = absl::StrCat("worker ", worker.index, " is there and joins");
     return found;
   }

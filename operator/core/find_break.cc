@@ -11,6 +11,7 @@
 #include "operator/core/finish.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
+#include "operator/core/spot.h"
 #include "operator/core/workers.h"
 
 namespace muster::control {
@@ -183,6 +184,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
   if (auto found = FindExit(draft, memory.id)) return found;
   if (auto found = FindUnnamedExit(draft)) return found;
   if (auto found = FindFinishedBadly(draft, memory.id)) return found;
+  if (auto found = FindLeaving(draft)) return found;
   if (auto found = FindLost(draft, memory)) return found;
   if (auto found = FindJoinError(draft, memory.id)) return found;
   if (auto found = FindStall(draft, memory.id)) return found;

@@ -10,6 +10,7 @@
 #include "operator/core/finish.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
+#include "operator/core/spot.h"
 
 namespace muster::control {
 namespace {
@@ -64,6 +65,7 @@ void Create(Draft& draft, const Worker& worker) {
 void KeepWorker(Draft& draft, const Worker& worker) {
   const WorkerMemory& memory = draft.memory().workers[worker.index];
   if (worker.incarnation == 0) return Raise(draft, worker.index);
+  if (MayMoveAway(draft, worker)) return Raise(draft, worker.index);
   if (worker.presence == Presence::kMissing) {
     const bool ours = memory.raised == worker.incarnation;
     if (ours && memory.created != worker.incarnation && memory.seen != worker.incarnation) {

@@ -46,6 +46,12 @@ struct WorkerMemory {
   bool named = false;
   // Missed a phase's deadline: to be replaced.
   bool condemned = false;
+  // See spot.h: the incarnation whose node goes away (0 none), when it leaves at the latest, the
+  // newest checkpoint then, and whether it leaves now.
+  int noticed = 0;
+  absl::Time leave_at = absl::InfinitePast();
+  int64_t checkpoint_at_notice = -1;
+  bool leaving = false;
   // Since when this leadership sees the pod Running, and the last pod whose failure was counted.
   absl::Time running_since = absl::InfinitePast();
   std::string counted_pod;

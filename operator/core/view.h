@@ -48,6 +48,14 @@ struct ConditionView {
   std::string reason;
 };
 
+// Of a node.
+struct TaintView {
+  std::string key;
+  std::string value;
+  std::string effect;
+  bool operator==(const TaintView&) const = default;
+};
+
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 // A pod owned by the job (by owner reference), whatever its incarnation.
@@ -70,6 +78,7 @@ struct PodView {
   std::vector<ContainerEnd> ended;
   std::vector<ConditionView> conditions;
   std::vector<ConditionView> node_conditions;  // of its node; empty when that is not known
+  std::vector<TaintView> node_taints;          // likewise
 };
 
 // Reports of one agent, as its newest session sent them. Each is the latest of its kind; Decide()

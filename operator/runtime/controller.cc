@@ -109,6 +109,7 @@ void Controller::NoteNode(PodView& pod) const {
   const NodeCache::Object node = deps_.nodes->Get({"", pod.node});
   if (node != nullptr) {
     pod.node_conditions = node->conditions;
+    pod.node_taints = node->taints;
   } else {
     pod.node_conditions = {{"Ready", "Unknown", "NodeDeleted"}};
   }

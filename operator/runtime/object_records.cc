@@ -107,6 +107,36 @@ std::vector<ConditionView> ReadConditions(const Json& object) {
   return conditions;
 }
 
+std::vector<TaintView> ReadTaints(const Json& node) {
+  std::vector<TaintView> taints;
+  const Json* list = kube::Find(node, {"spec", "taints"});
+  if (list == nullptr || !list->is_array()) return taints;
+  for (const Json& item : *list) {
+    taints.push_back(
+        {StringAt(item, {"key"}), StringAt(item, {"value"}), StringAt(item, {"effect"})});
+  }
+  return taints;
+}
+
+std::vector<Toleration> ReadTolerations(const Json& pod) {
+  std::vector<Toleration> tolerations;
+  const Json* list = kube::Find(pod, {"spec", "tolerations"});
+  if (list == nullptr || !list->is_array()) return tolerations;
+  for (const Json& item : *list) {
+    tolerations.push_back({StringAt(item, {"key"}), StringAt(item, {"value"}),
+                           StringAt(item, {"effect"}), StringAt(item, {"operator"}) == "Exists"});
+  }
+  return tolerations;
+}
+
+bool IsTolerated(const std::vector<Toleration>& tolerations, const TaintView& taint) {
+  return std::any_of(tolerations.begin(), tolerations.end(), [&](const Toleration& one) {
+    if (!one.effect.empty() && one.effect != taint.effect) return false;
+    if (one.key.empty()) return one.exists;
+    return one.key == taint.key && (one.exists || one.value == taint.value);
+  });
+}
+
 int IntAt(const Json& object, const char* name) {
   const Json* value = kube::Find(object, {name});
   return value != nullptr && value->is_number_integer() ? value->get<int>() : 0;
@@ -174,6 +204,12 @@ PodView ParsePodView(const Json& json) {
 
 }  // namespace
 
+bool Tolerates(const std::vector<Toleration>& tolerations, const std::vector<TaintView>& taints) {
+  return std::all_of(taints.begin(), taints.end(), [&](const TaintView& taint) {
+    return taint.effect == "PreferNoSchedule" || IsTolerated(tolerations, taint);
+  });
+}
+
 absl::StatusOr<PodRecord> ParsePodRecord(const Json& json) {
   PodRecord pod;
   pod.key = kube::KeyOf(json);
@@ -182,6 +218,8 @@ absl::StatusOr<PodRecord> ParsePodRecord(const Json& json) {
   pod.scheduler_name = StringAt(json, {"spec", "schedulerName"});
   pod.requests = PodRequests(json);
   pod.node_selector = StringMap(kube::Find(json, {"spec", "nodeSelector"}));
+  // Only what waits for a node is asked: 50,000 pods tolerate the same few taints.
+  if (!pod.job.empty()) pod.tolerations = ReadTolerations(json);
   const Json* scheduled = FindCondition(json, "PodScheduled");
   if (scheduled != nullptr && StringAt(*scheduled, {"status"}) == "False") {
     pod.unscheduled_message = StringAt(*scheduled, {"message"});
@@ -201,6 +239,7 @@ absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json) {
                      StringAt(*ready, {"status"}) == "True";
   node.labels = kube::LabelsOf(json);
   node.conditions = ReadConditions(json);
+  node.taints = ReadTaints(json);
   return node;
 }
 

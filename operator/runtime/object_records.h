@@ -13,6 +13,13 @@
 
 namespace muster::control {
 
+struct Toleration {
+  std::string key;  // empty with `exists`: every taint
+  std::string value;
+  std::string effect;  // empty: every effect
+  bool exists = false;
+};
+
 // A pod, any pod of the cluster, in the few fields that the controller and the scheduler use.
 struct PodRecord {
   kube::ObjectKey key;
@@ -21,6 +28,7 @@ struct PodRecord {
   // By Kubernetes' rule: the containers' sum or the largest init container, whichever is more.
   Resources requests;
   std::map<std::string, std::string> node_selector;
+  std::vector<Toleration> tolerations;
   // Condition PodScheduled, when it is False: its message.
   std::string unscheduled_message;
   PodView view;
@@ -36,7 +44,12 @@ struct NodeRecord {
   bool schedulable = true;  // Ready and not cordoned
   std::map<std::string, std::string> labels;
   std::vector<ConditionView> conditions;
+  std::vector<TaintView> taints;
 };
+
+// Whether a pod with these tolerations may be bound to a node with these taints. A preference not
+// to (PreferNoSchedule) is no obstacle.
+bool Tolerates(const std::vector<Toleration>& tolerations, const std::vector<TaintView>& taints);
 
 // Parsers for kube::Cache. They fail only on what cannot be a pod or node; absent fields are empty.
 absl::StatusOr<PodRecord> ParsePodRecord(const Json& json);

@@ -109,6 +109,8 @@ void SetWorkerContainer(Json& spec, const TrainingJob& job, const CreatePod& cre
   if (create.gpus > 0) {
     Json& limits = ObjectIn(ObjectIn(*worker, "resources"), "limits");
     if (!limits.contains(kGpuResource)) limits[kGpuResource] = absl::StrCat(create.gpus);
+    // Nodes with GPUs are commonly tainted by the resource's name, against pods that need none.
+    ListIn(spec, "tolerations").push_back({{"key", kGpuResource}, {"operator", "Exists"}});
   }
 }
 

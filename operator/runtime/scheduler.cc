@@ -83,10 +83,11 @@ void Scheduler::TakeInventory() {
 
 Inventory Scheduler::InventoryFor(const Gang& gang) const {
   Inventory inventory = free_;
-  const auto& selector = gang.unbound.front()->node_selector;
+  const PodRecord& pod = *gang.unbound.front();
   for (size_t i = 0; i < inventory.nodes.size(); ++i) {
     NodeInventory& node = inventory.nodes[i];
-    node.schedulable = node.schedulable && Matches(selector, node_records_[i]->labels);
+    node.schedulable = node.schedulable && Matches(pod.node_selector, node_records_[i]->labels) &&
+                       Tolerates(pod.tolerations, node_records_[i]->taints);
   }
   return inventory;
 }

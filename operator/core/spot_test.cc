@@ -1,0 +1,157 @@
+#include "operator/core/spot.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/test_world.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr char kSpotItn[] = "aws-node-termination-handler/spot-itn";
+
+TestWorld ActiveWorld(int count, int min) {
+  TestWorld world(count);
+  world.view.spec.mutable_workers()->set_min(min);
+  world.view.spec.mutable_checkpoint()->set_uri("/checkpoints");
+  world.MakeActive();
+  return world;
+}
+
+void Taint(TestWorld& world, int index, const std::string& key, const std::string& value = "") {
+  world.view.pods[index].node_taints.push_back({key, value, "NoSchedule"});
+}
+
+void Write(TestWorld& world, int64_t step) {
+  v1alpha1::CheckpointReport report;
+  report.mutable_version()->set_step(step);
+  report.set_uri("/checkpoints/step");
+  world.view.checkpoint.written = report;
+}
+
+// Everyone of the round that is being opened answers.
+void JoinAll(TestWorld& world) {
+  for (AgentView& agent : world.view.agents) {
+    agent.seen = world.memory.id;
+    agent.ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
+  }
+  world.Decide();
+  for (AgentView& agent : world.view.agents) agent.joined = JoinedReport{world.memory.id};
+}
+
+TEST(SpotTest, TheListHasEveryNoticeAndNothingElse) {
+  auto is_notice = [](const std::string& key, const std::string& value) {
+    PodView pod;
+    pod.node_taints = {{key, value, "NoSchedule"}};
+    return FindNotice(pod) != nullptr;
+  };
+  for (const char* key : {kSpotItn, "aws-node-termination-handler/scheduled-maintenance",
+                          "aws-node-termination-handler/asg-lifecycle-termination",
+                          "aws-node-termination-handler/rebalance-recommendation",
+                          "cloud.google.com/impending-node-termination",
+                          "remediator.kubernetes.azure.com/unschedulable", "karpenter.sh/disrupted",
+                          "ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
+                          "node.kubernetes.io/out-of-service"}) {
+    EXPECT_TRUE(is_notice(key, "")) << key;
+    EXPECT_TRUE(is_notice(key, "1700000000")) << key;
+  }
+  EXPECT_TRUE(is_notice("karpenter.sh/disruption", "disrupting"));
+  EXPECT_FALSE(is_notice("karpenter.sh/disruption", "candidate"));
+  for (const char* key :
+       {"kubernetes.azure.com/scalesetpriority", "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "nvidia.com/gpu"}) {
+    EXPECT_FALSE(is_notice(key, "spot")) << key;
+  }
+  EXPECT_EQ(NoticeTaints().size(), 11u) << "a new one needs a line above";
+}
+
+TEST(SpotTest, TheShortestWarningCounts) {
+  PodView pod;
+  pod.node_taints = {{"DeletionCandidateOfClusterAutoscaler", "", ""},
+                     {"cloud.google.com/impending-node-termination", "", ""}};
+  EXPECT_EQ(FindNotice(pod)->warning, absl::Seconds(30));
+}
+
+TEST(SpotTest, ACheckpointIsAskedForThenTheNextRoundDoesWithoutTheWorker) {
+  TestWorld world = ActiveWorld(3, 1);
+  Write(world, 10);
+  world.Decide();
+  Taint(world, 1, kSpotItn);
+  Plan plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Save:1");
+  EXPECT_EQ(Told(plan), "NodeGoesAway");
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "it trains on while it saves";
+  EXPECT_THAT(Ordered(world.Decide()), IsEmpty()) << "it is asked once";
+
+  Write(world, 17);
+  plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:2");
+  EXPECT_THAT(plan.deletes, IsEmpty()) << "until the smaller round is active";
+  EXPECT_EQ(plan.status.incarnations(1), 1);
+  EXPECT_EQ(world.memory.streak, 0) << "no failure";
+
+  JoinAll(world);
+  plan = world.Decide();
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
+  EXPECT_EQ(plan.status.incarnations(1), 2);
+  plan = world.Decide();
+  ASSERT_EQ(plan.deletes.size(), 1u);
+  EXPECT_EQ(plan.deletes[0].name, "job-1-1");
+  ASSERT_EQ(plan.creates.size(), 1u);
+  EXPECT_EQ(plan.creates[0].name, "job-1-2");
+}
+
+TEST(SpotTest, WithoutACheckpointInTimeItLeavesAtHalfTheWarning) {
+  TestWorld world = ActiveWorld(2, 1);
+  Taint(world, 0, kSpotItn);
+  world.Decide();
+  world.Advance(absl::Seconds(59));
+  EXPECT_THAT(Ordered(world.Decide()), IsEmpty());
+  world.Advance(absl::Seconds(1));
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+}
+
+TEST(SpotTest, BelowMinItsPodIsMadeAnewAndTheOthersHold) {
+  TestWorld world = ActiveWorld(2, 2);
+  Taint(world, 1, kSpotItn);
+  world.Decide();
+  Write(world, 5);
+  Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.incarnations(1), 2);
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "until the replacement is recorded";
+  plan = world.Decide();
+  EXPECT_EQ(world.memory.phase, RoundPhase::kHolding);
+  EXPECT_EQ(world.memory.broken_reason, "MembershipChanged");
+  EXPECT_THAT(plan.status.conditions(), testing::Not(IsEmpty()));
+  ASSERT_EQ(plan.creates.size(), 1u);
+  EXPECT_EQ(plan.creates[0].name, "job-1-2");
+  ASSERT_EQ(plan.deletes.size(), 1u);
+  EXPECT_EQ(plan.deletes[0].name, "job-1-1");
+}
+
+TEST(SpotTest, BeforeTheFirstRoundItMovesAtOnce) {
+  TestWorld world(2);
+  world.AddPod(0);
+  world.AddPod(1, PodPhase::kPending);
+  Taint(world, 0, "karpenter.sh/disrupted");
+  const Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.incarnations(0), 2);
+  EXPECT_EQ(plan.status.incarnations(1), 1);
+}
+
+TEST(SpotTest, TheEventNamesNodeTaintAndTime) {
+  TestWorld world = ActiveWorld(2, 1);
+  Taint(world, 0, kSpotItn);
+  const Plan plan = world.Decide();
+  ASSERT_EQ(plan.events.size(), 1u);
+  EXPECT_EQ(plan.events[0].message,
+            "node node of worker 0 goes away (aws-node-termination-handler/spot-itn, AWS takes a "
+            "spot node): leaving within 2m");
+}
+
+}  // namespace
+}  // namespace muster::control

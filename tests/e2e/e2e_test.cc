@@ -146,5 +146,59 @@ TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {
   EXPECT_TRUE(world_->DeleteJob("lost").ok());
 }
 
+TEST_F(E2eTest, ANodeThatGoesAwayIsLeftInTimeAndTheJobGrowsAgainElsewhere) {
+  ASSERT_TRUE(world_->ApplyJob("spot", 2, 1'000'000).ok());
+  const auto first = world_->WaitForRound("spot", 2);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(world_->WaitForMoreSteps("spot").ok());
+  const auto before = world_->Pods("spot");
+  const std::string node = StringAt(before.at("spot-1-1"), {"spec", "nodeName"});
+  const auto trainers = world_->TrainersOf(before.at("spot-0-1"));
+  const std::string taint = "aws-node-termination-handler/spot-itn";
+  const auto tainted = world_->cluster().Kubectl({"taint", "node", node, taint + "=:NoSchedule"});
+  ASSERT_TRUE(tainted.ok() && tainted->ok()) << tainted->err;
+
+  const auto smaller = world_->WaitForRound("spot", 1, RoundOf(*first));
+  ASSERT_TRUE(smaller.ok()) << smaller.status();
+  const Json* saved = Find(*smaller, {"status", "checkpoint", "step"});
+  ASSERT_NE(saved, nullptr) << "a checkpoint was asked for, long before its interval";
+  EXPECT_NE(saved->get<int64_t>() % 1000, 0);
+  const auto larger = world_->WaitForRound("spot", 2, RoundOf(*smaller));
+  ASSERT_TRUE(larger.ok()) << larger.status();
+  const auto after = world_->Pods("spot");
+  ASSERT_TRUE(after.count("spot-1-2"));
+  EXPECT_NE(StringAt(after.at("spot-1-2"), {"spec", "nodeName"}), node);
+  EXPECT_EQ(world_->TrainersOf(after.at("spot-0-1")), trainers) << "the survivor lives on";
+  EXPECT_EQ(Find(*larger, {"status", "failures", "counted"}), nullptr) << "nobody's fault";
+  const auto events = world_->cluster().Kubectl({"get", "events"});
+  EXPECT_THAT(events->out, HasSubstr("NodeGoesAway"));
+  EXPECT_TRUE(world_->cluster().Kubectl({"taint", "node", node, taint + "-"})->ok());
+  EXPECT_TRUE(world_->DeleteJob("spot").ok());
+}
+
+// An update of the operator, and of what runs on a node, disturbs no training.
+TEST_F(E2eTest, OperatorAndNodeAgentsAreReplacedUnderARunningJob) {
+  ASSERT_TRUE(world_->ApplyJob("steady", 2, 1'000'000).ok());
+  const auto first = world_->WaitForRound("steady", 2);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto pods = world_->Pods("steady");
+  const Json& pod = pods.at("steady-0-1");
+  const auto trainers = world_->TrainersOf(pod);
+  const std::string node = StringAt(pod, {"spec", "nodeName"});
+  world_->KillKubelet(node);
+  ASSERT_TRUE(world_->StartNode(node).ok());
+  ASSERT_TRUE(world_->StopOperator().ok());
+  ASSERT_TRUE(world_->StartOperator().ok());
+  EXPECT_TRUE(world_->WaitForMoreSteps("steady").ok());
+  const auto now = world_->WaitForJob("steady", "the new leader has it", [&](const Json& job) {
+    return job["status"]["term"] > (*first)["status"]["term"];
+  });
+  ASSERT_TRUE(now.ok()) << now.status();
+  EXPECT_EQ(RoundOf(*now), RoundOf(*first));
+  EXPECT_EQ(world_->TrainersOf(pod), trainers);
+  EXPECT_EQ(world_->Pods("steady").size(), 2u);
+  EXPECT_TRUE(world_->DeleteJob("steady").ok());
+}
+
 }  // namespace
 }  // namespace muster::tests

@@ -14,7 +14,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -81,37 +80,36 @@ absl::StatusOr<std::unique_ptr<E2eWorld>> E2eWorld::Create() {
   MUSTER_RETURN_IF_ERROR(RemoveAll(FileSystem(), world->folder_));
   MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(world->folder_));
   MUSTER_RETURN_IF_ERROR(WriteFileAtomically(FileSystem(), world->folder_ + "/text.txt", Corpus()));
-  MUSTER_RETURN_IF_ERROR(world->Install());
+  // Where the page's commands run: it has the tree's deploy/.
+  const std::string deploy = world->folder_ + "/deploy";
+  if (symlink(Source("deploy").c_str(), deploy.c_str()) != 0) {
+    return absl::InternalError(absl::StrCat("cannot link ", deploy));
+  }
+  for (const char* block : {"install", "kubeconfig"}) {
+    MUSTER_RETURN_IF_ERROR(world->RunDocumented(block).status());
+  }
   return world;
 }
 
-absl::Status E2eWorld::Install() {
-  MUSTER_RETURN_IF_ERROR(cluster_->InstallCrd());
-  for (const char* file : {"deploy/rbac/namespace.yaml", "deploy/rbac/operator.yaml"}) {
-    // Without the namespace of TestCluster::Kubectl: the files say theirs.
-    MUSTER_ASSIGN_OR_RETURN(
-        const CommandResult applied,
-        TestCluster::Run({cluster_->Program("kubectl"), "--kubeconfig=" + cluster_->kubeconfig(),
-                          "apply", "--filename=" + Source(file)}));
-    if (!applied.ok()) return absl::InternalError(applied.err);
-  }
-  MUSTER_ASSIGN_OR_RETURN(
-      const CommandResult token,
-      cluster_->Kubectl({"create", "token", "muster-operator", "--namespace=muster-system"}));
-  if (!token.ok()) return absl::InternalError(token.err);
-  const Json config = {
-      {"apiVersion", "v1"},
-      {"kind", "Config"},
-      {"clusters",
-       {{{"name", "c"},
-         {"cluster",
-          {{"server", cluster_->server()}, {"certificate-authority", cluster_->ca_file()}}}}}},
-      {"users",
-       {{{"name", "u"},
-         {"user", {{"token", std::string(absl::StripTrailingAsciiWhitespace(token.out))}}}}}},
-      {"contexts", {{{"name", "x"}, {"context", {{"cluster", "c"}, {"user", "u"}}}}}},
-      {"current-context", "x"}};
-  return WriteFileAtomically(FileSystem(), folder_ + "/operator.kubeconfig", DumpJson(config));
+absl::StatusOr<std::string> E2eWorld::Documented(const std::string& block) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string page,
+                          ReadFile(FileSystem(), Source("docs/operations.md")));
+  const size_t mark = page.find(absl::StrCat(": ", block, " -->\n```sh\n"));
+  if (mark == std::string::npos) return absl::NotFoundError(block);
+  const size_t start = page.find("```sh\n", mark) + 6;
+  return page.substr(start, page.find("```", start) - start);
+}
+
+absl::StatusOr<std::string> E2eWorld::RunDocumented(const std::string& block,
+                                                    const std::vector<std::string>& env) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string commands, Documented(block));
+  std::vector<std::string> argv = {"/usr/bin/env", "--chdir=" + folder_};
+  argv.insert(argv.end(), env.begin(), env.end());
+  argv.insert(argv.end(), {"bash", "-euxo", "pipefail", "-c", commands});
+  MUSTER_ASSIGN_OR_RETURN(const CommandResult result, TestCluster::Run(argv, "", absl::Minutes(4)));
+  if (result.ok()) return result.out;
+  return absl::InternalError(
+      absl::StrCat(block, ": ", DescribeExit(result.exit), "\n", result.out, result.err, Logs()));
 }
 
 E2eWorld::~E2eWorld() {
@@ -138,14 +136,16 @@ absl::StatusOr<std::unique_ptr<Process>> E2eWorld::Launch(const std::string& nam
 }
 
 absl::Status E2eWorld::StartOperator() {
+  const std::string before = OperatorLog();
   MUSTER_ASSIGN_OR_RETURN(
       operator_,
       Launch("operator", {Source("operator/muster-operator"),
                           absl::StrCat("--kubeconfig=", folder_, "/operator.kubeconfig"),
                           "--lease-duration=4s", "--renew-deadline=3s", "--retry-period=500ms",
                           "--coordinator=127.0.0.1:7443", "--http=127.0.0.1:8080"}));
-  return WaitFor("the operator leads",
-                 [this] { return absl::StrContains(OperatorLog(), "leading"); });
+  return WaitFor("the operator leads", [&] {
+    return absl::StrContains(OperatorLog().substr(before.size()), " leading");
+  });
 }
 
 absl::Status E2eWorld::StopOperator() {
@@ -198,9 +198,9 @@ std::string E2eWorld::Checkpoints(const std::string& job) const {
   return absl::StrCat(folder_, "/checkpoints/", job);
 }
 
-absl::Status E2eWorld::ApplyJob(const std::string& name, int workers, int steps,
-                                const std::string& more) {
-  const std::string manifest = absl::StrCat(
+std::string E2eWorld::Manifest(const std::string& name, int workers, int steps,
+                               const std::string& more) const {
+  return absl::StrCat(
       "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: ", name,
       "}\nspec:\n"
       "  workers: {count: ",
@@ -220,7 +220,12 @@ absl::Status E2eWorld::ApplyJob(const std::string& name, int workers, int steps,
       "  template: {spec: {terminationGracePeriodSeconds: 5, containers: [{name: worker, "
       "resources: {requests: {cpu: 1}}}]}}\n",
       more);
-  const auto result = cluster_->Kubectl({"apply", "--filename=-"}, manifest);
+}
+
+absl::Status E2eWorld::ApplyJob(const std::string& name, int workers, int steps,
+                                const std::string& more) {
+  const auto result =
+      cluster_->Kubectl({"apply", "--filename=-"}, Manifest(name, workers, steps, more));
   if (!result.ok()) return result.status();
   return result->ok() ? absl::OkStatus() : absl::InternalError(result->err);
 }

@@ -18,7 +18,7 @@
 
 namespace muster::tests {
 
-// A private control plane with everything of muster on it, as deploy/ installs it: the CRD, the
+// A private control plane, on which muster is installed as docs/operations.md says: the CRD, the
 // operator as a process under its own ServiceAccount, and machines: muster-local-nodes, each with a
 // node's own client certificate. What it started is gone when it is destroyed. One thread.
 class E2eWorld {
@@ -30,6 +30,13 @@ class E2eWorld {
   TestCluster& cluster() { return *cluster_; }
   const std::string& folder() const { return folder_; }
 
+  // The block of commands that docs/operations.md marks with this name.
+  static absl::StatusOr<std::string> Documented(const std::string& block);
+  // Runs it in folder(), as an administrator in the tree's root would; what it printed.
+  absl::StatusOr<std::string> RunDocumented(const std::string& block,
+                                            const std::vector<std::string>& env = {});
+
+  // What the page says, with shorter leases.
   absl::Status StartOperator();
   // SIGTERM, and its end.
   absl::Status StopOperator();
@@ -40,6 +47,8 @@ class E2eWorld {
   // muster-local-nodes alone is killed; the pods' processes live on.
   void KillKubelet(const std::string& name);
 
+  std::string Manifest(const std::string& name, int workers, int steps,
+                       const std::string& more = "") const;
   // kubectl apply of a training of gpt2-nano; `more` are further lines of the spec.
   absl::Status ApplyJob(const std::string& name, int workers, int steps,
                         const std::string& more = "");
@@ -68,7 +77,6 @@ class E2eWorld {
 
  private:
   E2eWorld() = default;
-  absl::Status Install();
   absl::StatusOr<std::unique_ptr<Process>> Launch(const std::string& name,
                                                   std::vector<std::string> argv,
                                                   const std::vector<std::string>& env = {});

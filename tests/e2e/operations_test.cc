@@ -1,0 +1,82 @@
+// docs/operations.md, from installing to removing: its commands run in their order.
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/e2e_world.h"
+#include "tests/testenv/test_cluster.h"
+
+namespace muster::tests {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Page() {
+  return ReadFile(FileSystem(), absl::StrCat(std::getenv("TEST_SRCDIR"), "/",
+                                             std::getenv("TEST_WORKSPACE"), "/docs/operations.md"))
+      .value_or("");
+}
+
+TEST(OperationsTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
+  // Its Create runs the blocks "install" and "kubeconfig".
+  auto world = E2eWorld::Create();
+  ASSERT_TRUE(world.ok()) << world.status();
+  std::set<std::string> done = {"install", "kubeconfig", "operator"};
+  auto run = [&](const std::string& block, const std::vector<std::string>& env = {}) {
+    done.insert(block);
+    const auto out = (*world)->RunDocumented(block, env);
+    EXPECT_TRUE(out.ok()) << out.status();
+    return out.value_or("");
+  };
+  EXPECT_EQ(run("rights"), "yes\nno\n");
+  ASSERT_TRUE((*world)->StartNode("alpha").ok());
+  ASSERT_TRUE((*world)->StartNode("beta").ok());
+  const absl::Status started = (*world)->StartOperator();
+  ASSERT_TRUE(started.ok()) << started;
+  EXPECT_THAT(run("look"), HasSubstr("muster_"));
+
+  const std::string manifest = (*world)->Manifest("first", 2, 1500);
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), (*world)->folder() + "/job.yaml", manifest).ok());
+  EXPECT_THAT(run("job"), HasSubstr("RoundActive"));
+  run("taint", {"NODE=alpha"});
+  run("upgrade");
+  run("remove");
+  EXPECT_FALSE((*world)->cluster().Get({"namespace", "muster-system"}).ok());
+  EXPECT_FALSE((*world)->cluster().Get({"trainingjobs.muster.dev"}).ok());
+
+  size_t marked = 0;
+  const std::string page = Page();
+  for (size_t at = 0; (at = page.find("<!-- run", at)) != std::string::npos; ++at) ++marked;
+  EXPECT_EQ(marked, done.size()) << "a block of the page is run by nobody";
+}
+
+TEST(OperationsTest, TheTableHasEveryFlag) {
+  const std::string program = absl::StrCat(
+      std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"), "/operator/muster-operator");
+  const auto usage = TestCluster::Run({program, "--nonsense=1"});
+  ASSERT_TRUE(usage.ok()) << usage.status();
+  EXPECT_EQ(usage->exit.code, 2);
+  const std::string page = Page();
+  int flags = 0;
+  const std::vector<std::string> lines = absl::StrSplit(usage->err, '\n');
+  for (const std::string& line : lines) {
+    if (line.compare(0, 4, "  --") != 0) continue;
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    for (const std::string& word : words) {
+      if (word.compare(0, 2, "--") != 0) break;
+      EXPECT_THAT(page, HasSubstr(absl::StrCat("`", word, "`"))) << line;
+      ++flags;
+    }
+  }
+  EXPECT_GT(flags, 15);
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -70,35 +70,58 @@ void Fill(const std::string& path) {
   close(fd);
 }
 
-TEST(FullDiskTest, TrainingGoesOnTheJobSaysSoAndALaterSaveWorks) {
-  const std::string folder = FreshFolder("full-disk");
-  std::string text;
-  while (text.size() < 40'000) absl::StrAppend(&text, "Words to train on, ", text.size(), ".\n");
-  ASSERT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", text).ok());
-  const std::string disk = folder + "/checkpoints";
-  ASSERT_TRUE(FileSystem().MakeDirectories(disk).ok());
-  if (const absl::Status entered = EnterOwnMounts(); !entered.ok()) {
-    GTEST_SKIP() << "this machine lets a user mount nothing: " << entered;
+// Takes all the files there may be, but leaves room for `left` more.
+void FillNames(const std::string& folder, int left) {
+  int made = 0;
+  for (int fd = 0; fd >= 0; ++made) {
+    fd = open(absl::StrCat(folder, "/", made).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    ASSERT_TRUE(fd >= 0 || errno == ENOSPC) << std::strerror(errno);
+    if (fd >= 0) close(fd);
   }
-  ASSERT_EQ(mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=256m"), 0) << std::strerror(errno);
-  Fill(disk + "/filler");
-  {
-    LocalRun run(folder, "small", kManifest);
+  for (int i = 0; i < left; ++i) {
+    ASSERT_TRUE(FileSystem().Remove(absl::StrCat(folder, "/", made - 2 - i)).ok());
+  }
+}
+
+// A folder with text to train on, and a tmpfs for its checkpoints that goes with the test.
+class FullDiskTest : public testing::Test {
+ protected:
+  void Mount(const std::string& name, const char* limits) {
+    folder_ = FreshFolder(name);
+    disk_ = folder_ + "/checkpoints";
+    std::string text;
+    while (text.size() < 40'000) absl::StrAppend(&text, "Words to train on, ", text.size(), ".\n");
+    ASSERT_TRUE(WriteFileAtomically(FileSystem(), folder_ + "/text.txt", text).ok());
+    ASSERT_TRUE(FileSystem().MakeDirectories(disk_).ok());
+    if (const absl::Status entered = EnterOwnMounts(); !entered.ok()) {
+      GTEST_SKIP() << "this machine lets a user mount nothing: " << entered;
+    }
+    ASSERT_EQ(mount("tmpfs", disk_.c_str(), "tmpfs", 0, limits), 0) << std::strerror(errno);
+    mounted_ = true;
+  }
+  ~FullDiskTest() override {
+    if (!mounted_) return;
+    EXPECT_EQ(umount2(disk_.c_str(), MNT_DETACH), 0);
+  }
+
+  // Trains on the full disk, calls `make_room` and sees a save work; what the failed one said.
+  template <typename MakeRoom>
+  void TrainThroughIt(std::string& said, MakeRoom make_room) {
+    LocalRun run(folder_, "small", kManifest);
     ASSERT_TRUE(run.Start().ok());
     ASSERT_TRUE(run.WaitForStep(20, kLong).ok()) << run.Output();
     const auto failed = run.WaitForCondition("Checkpointed", "False", "CheckpointFailed", kLong);
     ASSERT_TRUE(failed.ok()) << failed.status();
-    EXPECT_THAT(*failed, HasSubstr("the checkpoint needs "));
-    EXPECT_THAT(*failed, HasSubstr(" are free"));
-    EXPECT_FALSE(NewestTensors(disk).ok());
+    said = *failed;
+    EXPECT_FALSE(NewestTensors(disk_).ok());
     const int64_t then = run.last_step();
     const absl::Status goes_on = run.WaitForStep(then + 40, kLong);
     ASSERT_TRUE(goes_on.ok()) << goes_on;
 
-    ASSERT_TRUE(FileSystem().Remove(disk + "/filler").ok());
+    make_room();
     const auto written = run.WaitForCondition("Checkpointed", "True", "CheckpointWritten", kLong);
     ASSERT_TRUE(written.ok()) << written.status();
-    EXPECT_TRUE(NewestTensors(disk).ok());
+    EXPECT_TRUE(NewestTensors(disk_).ok());
     const auto job = run.Job();
     ASSERT_TRUE(job.ok()) << job.status();
     EXPECT_EQ((*job)["status"]["round"], 1) << "a failed save broke the round";
@@ -107,7 +130,37 @@ TEST(FullDiskTest, TrainingGoesOnTheJobSaysSoAndALaterSaveWorks) {
     ASSERT_TRUE(end.ok()) << end.status();
     EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run.Output();
   }
-  EXPECT_EQ(umount2(disk.c_str(), MNT_DETACH), 0);
+
+  std::string folder_, disk_;
+  bool mounted_ = false;
+};
+
+TEST_F(FullDiskTest, TrainingGoesOnTheJobSaysSoAndALaterSaveWorks) {
+  Mount("full-disk", "size=256m");
+  if (IsSkipped() || HasFatalFailure()) return;
+  Fill(disk_ + "/filler");
+  std::string said;
+  TrainThroughIt(said, [&] { ASSERT_TRUE(FileSystem().Remove(disk_ + "/filler").ok()); });
+  EXPECT_THAT(said, HasSubstr("the checkpoint needs "));
+  EXPECT_THAT(said, HasSubstr(" are free"));
+}
+
+// Bytes are free, so a save begins; its folder and one file are all that the disk takes.
+TEST_F(FullDiskTest, ASaveThatTheDiskRefusesInTheMiddleLeavesNothing) {
+  Mount("full-in-the-middle", "size=256m,nr_inodes=100");
+  if (IsSkipped() || HasFatalFailure()) return;
+  const std::string fillers = disk_ + "/fillers";
+  ASSERT_TRUE(FileSystem().MakeDirectories(fillers).ok());
+  FillNames(fillers, 2);
+  std::string said;
+  TrainThroughIt(said, [&] { ASSERT_TRUE(RemoveAll(FileSystem(), fillers).ok()); });
+  EXPECT_THAT(said, HasSubstr("No space left on device"));
+  const auto left = FileSystem().List(disk_);
+  ASSERT_TRUE(left.ok()) << left.status();
+  for (const DirectoryEntry& entry : *left) {
+    const bool whole = Exists(FileSystem(), absl::StrCat(disk_, "/", entry.name, "/DONE"));
+    EXPECT_TRUE(whole || entry.name == "loss.svg") << entry.name;
+  }
 }
 
 }  // namespace

@@ -167,7 +167,9 @@ absl::Status Prune(Files& files, const std::string& uri, const RunRecord& publis
         doomed.push_back(listing.directory);
       }
     } else if (ParseLeftover(listing.directory, step, round) && step <= published.step &&
-               (round < published.round || absl::StrContains(listing.directory, ".old."))) {
+               (round < published.round || absl::StrContains(listing.directory, ".old.") ||
+                (round == published.round && step < published.step))) {
+      // Of our own round too: each of its writers was done with the older save before this one.
       doomed.push_back(listing.directory);
     }
   }

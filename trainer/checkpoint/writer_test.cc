@@ -81,6 +81,14 @@ TEST_F(WriterTest, WhatOlderRoundsLeftIsDeletedAfterSuccess) {
             (Strings{"mine.r1", "step-000000002", "step-000000002.r7", "step-000000009.r1"}));
 }
 
+// A writer that is slower than the failure of writer 0 makes the folder that was removed anew.
+TEST_F(WriterTest, WhatAFailedSaveOfTheSameRoundLeftIsDeletedAfterSuccess) {
+  ASSERT_TRUE(files_.MakeDirectories(std::string(kUri) + "/step-000000001.r1").ok());
+  ASSERT_TRUE(files_.MakeDirectories(std::string(kUri) + "/step-000000003.r1").ok());
+  Save(2);
+  EXPECT_EQ(Names(), (Strings{"step-000000002", "step-000000003.r1"}));
+}
+
 TEST_F(WriterTest, DeathAtAnyChangeLeavesTheOlderOrTheNewerWhole) {
   for (const bool power_cut : {false, true}) {
     for (int64_t death = 0;; ++death) {

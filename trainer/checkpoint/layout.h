@@ -44,7 +44,8 @@ absl::Status Publish(Files& files, const std::string& uri, const std::string& pa
                      const Manifest& manifest);
 
 // Deletes complete checkpoints beyond the `keep` newest, once `published` was verified, and what
-// older rounds, and older saves of its round, left half-written up to its step. Directories that are not ours are left alone.
+// older rounds, and older saves of its round, left half-written up to its step. Directories that
+// are not ours are left alone.
 absl::Status Prune(Files& files, const std::string& uri, const RunRecord& published, int keep);
 
 }  // namespace muster::trainer

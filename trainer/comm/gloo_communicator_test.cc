@@ -154,11 +154,8 @@ TEST(GlooCommunicatorTest, ConnectingNamesTheRanksThatDidNotCome) {
   Processes processes;
   const std::string store = processes.Serve();
   processes.StartRank([&] {
-    return MakeGlooCommunicator({.store = store,
-                                 .rank = 1,
-                                 .size = 3,
-                                 .tag = "7.3",
-                                 .deadline = absl::Seconds(1)})
+    return MakeGlooCommunicator(
+               {.store = store, .rank = 1, .size = 3, .tag = "7.3", .deadline = absl::Seconds(1)})
         .status()
         .ToString();
   });

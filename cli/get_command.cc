@@ -97,6 +97,16 @@ void PrintConditions(const TrainingJob& job) {
   }
 }
 
+void PrintFailures(const TrainingJob& job) {
+  const auto& failures = job.status.failures();
+  const auto& latest = failures.latest();
+  if (failures.count() == 0 && failures.ignored() == 0) return;
+  std::printf("Failures:    %d, and %d not counted; the latest: worker %d, %s, rule %s: %s\n",
+              failures.count(), failures.ignored(), latest.worker(), latest.class_().c_str(),
+              latest.rule().c_str(), latest.action().c_str());
+  if (failures.has_evidence()) std::printf("  the first: %s\n", failures.evidence().c_str());
+}
+
 void PrintDetails(const TrainingJob& job, bool live, const History& history) {
   const auto& status = job.status;
   std::printf("Name:        %s\n", job.name.c_str());
@@ -116,10 +126,7 @@ void PrintDetails(const TrainingJob& job, bool live, const History& history) {
     std::printf("Checkpoint:  step %ld, %s\n", static_cast<long>(status.checkpoint().step()),
                 status.checkpoint().uri().c_str());
   }
-  if (status.failures().count() > 0) {
-    std::printf("Failures:    %d; the first: %s\n", status.failures().count(),
-                status.failures().evidence().c_str());
-  }
+  PrintFailures(job);
   PrintConditions(job);
   const std::string curve = LossCurveBraille(history.Curve(), 60, 8);
   if (!curve.empty()) std::printf("\nLoss:\n%s", curve.c_str());

@@ -31,7 +31,7 @@ spec:
     train: {steps: @STEPS, globalBatch: 8, microBatch: 2, sequence: 64, precision: fp32, deterministic: true, seed: 7}
     optimizer: {name: adamw, learningRate: 1.0e-3, schedule: cosine, warmupSteps: 10}
   checkpoint: {uri: @CHECKPOINTS, interval: {mode: Steps, steps: @SAVE}}
-  failurePolicy: {maxFailures: 10, window: 1h, onRankFailure: @POLICY}
+  failurePolicy: {maxFailures: 10, window: 1h, onRankFailure: @POLICY@RULES}
   elastic: {rankDeadline: @RANK, stepDeadline: 10s, orphanDeadline: @ORPHAN}
 )";
 
@@ -51,11 +51,13 @@ std::string Corpus() {
 }  // namespace
 
 std::string ManifestOf(const FaultJob& job) {
+  const std::string rules = job.rules.empty() ? "" : absl::StrCat(", rules: ", job.rules);
   std::string text = absl::StrReplaceAll(kManifest, {{"@STEPS", absl::StrCat(job.steps)},
                                                      {"@SAVE", absl::StrCat(job.save_every)},
                                                      {"@MIN", absl::StrCat(job.min_workers)},
                                                      {"@CHECKPOINTS", job.checkpoints},
                                                      {"@POLICY", job.on_rank_failure},
+                                                     {"@RULES", rules},
                                                      {"@RANK", job.rank_deadline},
                                                      {"@ORPHAN", job.orphan_deadline}});
   if (!job.failpoints.empty()) {

@@ -20,6 +20,8 @@ struct FaultJob {
   std::string on_rank_failure = "RestartRank";
   std::string orphan_deadline = "60s";
   std::string rank_deadline = "2s";
+  // failurePolicy.rules as YAML, "[{...}]"; none when empty.
+  std::string rules;
   // MUSTER_FAILPOINTS of the workers; none when empty.
   std::string failpoints;
   std::string checkpoints = "$FOLDER/checkpoints";

@@ -1,5 +1,6 @@
 #include "operator/app/operator_app.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -225,6 +226,7 @@ absl::Status OperatorApp::Impl::WaitSynced() {
     }
     wake_.WaitFor(mu_, absl::Milliseconds(2));
   }
+  ::malloc_trim(0);  // what the lists took and the caches did not keep
   return absl::OkStatus();
 }
 

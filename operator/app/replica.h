@@ -23,6 +23,7 @@
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/executor.h"
 #include "operator/runtime/pod_builder.h"
+#include "operator/runtime/pod_sharing.h"
 #include "operator/runtime/scheduler.h"
 #include "operator/runtime/work_queue.h"
 #include "operator/web/metrics.h"
@@ -121,6 +122,7 @@ class Replica {
   kube::FencedApi api_;
   WorkQueue queue_;
   JobCache jobs_;
+  PodSharing pod_sharing_;  // of the thread of the pods' reflector
   PodCache pods_;
   NodeCache nodes_;
   ProgressBoard progress_;

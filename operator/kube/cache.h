@@ -44,10 +44,13 @@ class Cache final : public ReflectorSink {
     std::vector<std::string> indexed_labels;
     // Told about every object that Parse refused.
     std::function<void(const ObjectKey&, const absl::Status&)> on_parse_error;
+    // Makes the object that is kept, so that equal ones may be one. Empty: each is its own. Called
+    // by the reflector's thread.
+    std::function<Object(T)> keep;
   };
 
   explicit Cache(Parse parse, Options options = {})
-      : parse_(std::move(parse)), options_(std::move(options)), index_(options_.indexed_labels) {}
+      : parse_(std::move(parse)), options_(std::move(options)) {}
 
   void OnChange(Handler handler) { handlers_.push_back(std::move(handler)); }
 
@@ -99,12 +102,18 @@ class Cache final : public ReflectorSink {
     return parse_errors_;
   }
 
-  void Replace(const std::vector<Json>& items, uint64_t version) override;
+  void BeginList() override { listed_.clear(); }
+  void Listed(const Json& object) override;
+  void EndList(uint64_t version) override;
   void Upsert(const Json& object, uint64_t version) override;
   void Remove(const ObjectKey& key, uint64_t version) override;
   void Advance(uint64_t version) override { progress_.Advance(version); }
 
  private:
+  struct Parsed {
+    Object object;  // null when Parse refused it
+    std::vector<IndexTerm> terms;
+  };
   struct Change {
     ObjectKey key;
     Object before;
@@ -123,9 +132,9 @@ class Cache final : public ReflectorSink {
     }
     return picked;
   }
-  // Null (and counted) when Parse refuses.
-  Object ParseObject(const ObjectKey& key, const Json& json);
-  Change Put(const ObjectKey& key, const Json& json, Object object) MUSTER_REQUIRES(mu_);
+  // A refusal is counted.
+  Parsed ParseObject(const ObjectKey& key, const Json& json);
+  Change Put(const ObjectKey& key, Parsed parsed) MUSTER_REQUIRES(mu_);
   Change Erase(const ObjectKey& key) MUSTER_REQUIRES(mu_);
   void Tell(const std::vector<Change>& changes) const;
 
@@ -133,6 +142,9 @@ class Cache final : public ReflectorSink {
   const Parse parse_;
   const Options options_;
   std::vector<Handler> handlers_;
+
+  // Of the list that is under way; of the reflector's thread.
+  std::map<ObjectKey, Parsed> listed_;
 
   mutable Mutex mu_;
   std::map<ObjectKey, Object> objects_ MUSTER_GUARDED_BY(mu_);
@@ -142,23 +154,27 @@ class Cache final : public ReflectorSink {
 };
 
 template <typename T>
-typename Cache<T>::Object Cache<T>::ParseObject(const ObjectKey& key, const Json& json) {
+typename Cache<T>::Parsed Cache<T>::ParseObject(const ObjectKey& key, const Json& json) {
   absl::StatusOr<T> parsed = parse_(json);
-  if (parsed.ok()) return std::make_shared<const T>(*std::move(parsed));
+  if (parsed.ok()) {
+    Object object = options_.keep ? options_.keep(*std::move(parsed))
+                                  : std::make_shared<const T>(*std::move(parsed));
+    return {std::move(object), IndexTerms(json, options_.indexed_labels)};
+  }
   {
     MutexLock lock(mu_);
     ++parse_errors_;
   }
   if (options_.on_parse_error) options_.on_parse_error(key, parsed.status());
-  return nullptr;
+  return {};
 }
 
 template <typename T>
-typename Cache<T>::Change Cache<T>::Put(const ObjectKey& key, const Json& json, Object object) {
-  if (object == nullptr) return Erase(key);
-  Change change{key, Find(key), object};
-  objects_[key] = std::move(object);
-  index_.Put(key, json);
+typename Cache<T>::Change Cache<T>::Put(const ObjectKey& key, Parsed parsed) {
+  if (parsed.object == nullptr) return Erase(key);
+  Change change{key, Find(key), parsed.object};
+  objects_[key] = std::move(parsed.object);
+  index_.Put(key, std::move(parsed.terms));
   return change;
 }
 
@@ -179,12 +195,15 @@ void Cache<T>::Tell(const std::vector<Change>& changes) const {
 }
 
 template <typename T>
-void Cache<T>::Replace(const std::vector<Json>& items, uint64_t version) {
-  std::map<ObjectKey, std::pair<const Json*, Object>> fresh;
-  for (const Json& item : items) {
-    const ObjectKey key = KeyOf(item);
-    fresh[key] = {&item, ParseObject(key, item)};
-  }
+void Cache<T>::Listed(const Json& json) {
+  const ObjectKey key = KeyOf(json);
+  listed_[key] = ParseObject(key, json);
+}
+
+template <typename T>
+void Cache<T>::EndList(uint64_t version) {
+  std::map<ObjectKey, Parsed> fresh;
+  fresh.swap(listed_);
   std::vector<Change> changes;
   {
     MutexLock lock(mu_);
@@ -193,8 +212,8 @@ void Cache<T>::Replace(const std::vector<Json>& items, uint64_t version) {
       if (fresh.find(key) == fresh.end()) vanished.push_back(key);
     }
     for (const ObjectKey& key : vanished) changes.push_back(Erase(key));
-    for (auto& [key, parsed] : fresh) {
-      changes.push_back(Put(key, *parsed.first, std::move(parsed.second)));
+    for (auto it = fresh.begin(); it != fresh.end(); it = fresh.erase(it)) {
+      changes.push_back(Put(it->first, std::move(it->second)));
     }
   }
   // The version is published before the handlers run: a handler may read at that version.
@@ -205,11 +224,11 @@ void Cache<T>::Replace(const std::vector<Json>& items, uint64_t version) {
 template <typename T>
 void Cache<T>::Upsert(const Json& json, uint64_t version) {
   const ObjectKey key = KeyOf(json);
-  Object object = ParseObject(key, json);
+  Parsed parsed = ParseObject(key, json);
   std::vector<Change> changes;
   {
     MutexLock lock(mu_);
-    changes.push_back(Put(key, json, std::move(object)));
+    changes.push_back(Put(key, std::move(parsed)));
   }
   progress_.Advance(version);
   Tell(changes);

@@ -4,21 +4,27 @@
 
 namespace muster::kube {
 
-void CacheIndex::Put(const ObjectKey& key, const Json& object) {
-  Erase(key);
-  std::vector<Term>& terms = terms_[key];
+std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels) {
+  std::vector<IndexTerm> terms;
   for (const OwnerReference& owner : OwnersOf(object)) terms.emplace_back("", owner.uid);
-  for (const std::string& label : labels_) {
+  for (const std::string& label : labels) {
     std::string value = LabelOf(object, label);
     if (!value.empty()) terms.emplace_back(label, std::move(value));
   }
-  for (const Term& term : terms) keys_[term].insert(key);
+  return terms;
+}
+
+void CacheIndex::Put(const ObjectKey& key, std::vector<IndexTerm> terms) {
+  Erase(key);
+  if (terms.empty()) return;
+  for (const IndexTerm& term : terms) keys_[term].insert(key);
+  terms_[key] = std::move(terms);
 }
 
 void CacheIndex::Erase(const ObjectKey& key) {
   const auto it = terms_.find(key);
   if (it == terms_.end()) return;
-  for (const Term& term : it->second) {
+  for (const IndexTerm& term : it->second) {
     const auto keys = keys_.find(term);
     if (keys == keys_.end()) continue;  // the same owner named twice
     keys->second.erase(key);
@@ -27,7 +33,7 @@ void CacheIndex::Erase(const ObjectKey& key) {
   terms_.erase(it);
 }
 
-std::vector<ObjectKey> CacheIndex::Keys(const Term& term) const {
+std::vector<ObjectKey> CacheIndex::Keys(const IndexTerm& term) const {
   const auto it = keys_.find(term);
   if (it == keys_.end()) return {};
   return {it->second.begin(), it->second.end()};

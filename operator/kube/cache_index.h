@@ -16,27 +16,27 @@
 
 namespace muster::kube {
 
+// (label, value), or ("", owner uid): no label has an empty name.
+using IndexTerm = std::pair<std::string, std::string>;
+
+// What an object is found by: its owners, and of its labels only these: indexing all of 50,000
+// pods' labels would cost more than the pods.
+std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels);
+
 // Which keys have an owner uid or a label value. Not thread-safe.
 class CacheIndex {
  public:
-  // Only these labels are indexed: indexing all of 50,000 pods' labels would cost more than the
-  // pods.
-  explicit CacheIndex(std::vector<std::string> labels) : labels_(std::move(labels)) {}
-
-  void Put(const ObjectKey& key, const Json& object);
+  void Put(const ObjectKey& key, std::vector<IndexTerm> terms);
   void Erase(const ObjectKey& key);
   // Sorted by key.
   std::vector<ObjectKey> ByOwner(const std::string& uid) const;
   std::vector<ObjectKey> ByLabel(const std::string& label, const std::string& value) const;
 
  private:
-  // (label, value), or ("", owner uid): no label has an empty name.
-  using Term = std::pair<std::string, std::string>;
-  std::vector<ObjectKey> Keys(const Term& term) const;
+  std::vector<ObjectKey> Keys(const IndexTerm& term) const;
 
-  std::vector<std::string> labels_;
-  std::map<Term, std::set<ObjectKey>> keys_;
-  std::map<ObjectKey, std::vector<Term>> terms_;
+  std::map<IndexTerm, std::set<ObjectKey>> keys_;
+  std::map<ObjectKey, std::vector<IndexTerm>> terms_;  // of objects that have any
 };
 
 // How far a cache has come. Thread-safe.

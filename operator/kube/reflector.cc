@@ -67,26 +67,25 @@ void Reflector::TakeListWish() {
 
 absl::Status Reflector::ListAll() {
   const absl::Time began = clock_.Monotonic();
-  std::vector<Json> items;
   std::string version;
   ++lists_;
   absl::Status streamed = absl::UnimplementedError("not asked for");
-  if (streams_) streamed = ListFromStream(items, version);
+  if (streams_) streamed = ListFromStream(version);
   if (!streamed.ok()) {
     watcher_.reset();
-    items.clear();
     streams_ = streams_ && IsRetriable(streamed);
-    MUSTER_RETURN_IF_ERROR(ListInPages(items, version));
+    MUSTER_RETURN_IF_ERROR(ListInPages(version));
   }
   MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
-  sink_.Replace(items, number);
+  sink_.EndList(number);
   version_ = version;
   MutexLock lock(mu_);
   listed_at_ = began;
   return absl::OkStatus();
 }
 
-absl::Status Reflector::ListInPages(std::vector<Json>& items, std::string& version) {
+absl::Status Reflector::ListInPages(std::string& version) {
+  sink_.BeginList();
   ListOptions list;
   list.name_space = options_.name_space;
   list.label_selector = options_.label_selector;
@@ -95,14 +94,15 @@ absl::Status Reflector::ListInPages(std::vector<Json>& items, std::string& versi
   do {
     MUSTER_ASSIGN_OR_RETURN(ObjectList page,
                             api_.List(type_, list, {.timeout = options_.call_timeout}));
-    std::move(page.items.begin(), page.items.end(), std::back_inserter(items));
+    for (const Json& item : page.items) sink_.Listed(item);
     list.continue_token = page.continue_token;
     version = page.resource_version;
   } while (!list.continue_token.empty());
   return absl::OkStatus();
 }
 
-absl::Status Reflector::ListFromStream(std::vector<Json>& items, std::string& version) {
+absl::Status Reflector::ListFromStream(std::string& version) {
+  sink_.BeginList();
   WatchOptions watch = Selection();
   watch.send_initial_events = true;
   opened_at_ = clock_.Monotonic();
@@ -114,7 +114,7 @@ absl::Status Reflector::ListFromStream(std::vector<Json>& items, std::string& ve
     if (!event.has_value()) {
       return ApiError(Reason::kTimeout, "the server did not end its streamed list in time");
     }
-    if (event->type == WatchEvent::Type::kAdded) items.push_back(std::move(event->object));
+    if (event->type == WatchEvent::Type::kAdded) sink_.Listed(event->object);
     if (event->type != WatchEvent::Type::kBookmark) continue;
     if (AnnotationOf(event->object, kInitialEventsEnd).empty()) continue;
     version = ResourceVersionOf(event->object);

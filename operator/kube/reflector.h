@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -22,8 +21,12 @@ namespace muster::kube {
 class ReflectorSink {
  public:
   virtual ~ReflectorSink() = default;
-  // A complete list: what is not in `items` no longer exists.
-  virtual void Replace(const std::vector<Json>& items, uint64_t version) = 0;
+  // A list, object by object, so that nobody holds all of it as JSON. BeginList again when the one
+  // before broke off.
+  virtual void BeginList() = 0;
+  virtual void Listed(const Json& object) = 0;
+  // The list was complete: what is not in it no longer exists.
+  virtual void EndList(uint64_t version) = 0;
   virtual void Upsert(const Json& object, uint64_t version) = 0;
   virtual void Remove(const ObjectKey& key, uint64_t version) = 0;
   // Nothing of this type changed up to `version`.
@@ -78,9 +81,9 @@ class Reflector {
  private:
   void TakeListWish();
   absl::Status ListAll();
-  absl::Status ListInPages(std::vector<Json>& items, std::string& version);
+  absl::Status ListInPages(std::string& version);
   // Leaves the watch open that it came through.
-  absl::Status ListFromStream(std::vector<Json>& items, std::string& version);
+  absl::Status ListFromStream(std::string& version);
   absl::Status OpenWatch();
   WatchOptions Selection() const;
   absl::Status Drain(absl::Duration wait, int& events);

@@ -24,8 +24,9 @@ absl::StatusOr<PeerIdentity> FindWorkerOfPod(const kube::Cache<TrainingJob>& job
                    absl::StrCat("pod ", kube::ToString(key), " is no worker: ", why));
   };
   const std::shared_ptr<const PodRecord> record = pods.Get(key);
-  if (record == nullptr || record->view.uid != pod.uid) return not_yet("the state");
+  if (record == nullptr) return not_yet("the state");
   if (record->job.empty()) return no_worker("it has no label muster.dev/job");
+  if (record->view.uid != pod.uid) return not_yet("the state");
   const std::shared_ptr<const TrainingJob> job = jobs.Get({pod.ns, record->job});
   if (job == nullptr) return not_yet("the job");
   const PodView& view = record->view;

@@ -142,11 +142,9 @@ TEST_F(RestApiClusterTest, SixteenWritersSideBySide) {
 // What a reflector was told.
 class Seen final : public ReflectorSink {
  public:
-  void Replace(const std::vector<Json>& items, uint64_t) override {
-    names.clear();
-    for (const Json& item : items) names.insert(NameOf(item));
-    ++replaced;
-  }
+  void BeginList() override { names.clear(); }
+  void Listed(const Json& object) override { names.insert(NameOf(object)); }
+  void EndList(uint64_t) override { ++replaced; }
   void Upsert(const Json& object, uint64_t) override { names.insert(NameOf(object)); }
   void Remove(const ObjectKey& key, uint64_t) override { names.erase(key.name); }
   void Advance(uint64_t) override {}

@@ -3,6 +3,7 @@
 //
 //	peers populate --nodes=5000 --pods=50000 --jobs=1000   objects like a real cluster's
 //	peers create   --pods=2000 --clients=16                raw create rate
+//	peers submit   --jobs=500 --kind=TrainingJob|Job       jobs of 4 workers -> all of their pods seen
 //	peers bytes                                            JSON bytes of everything the operator watches
 //	peers informers                                        client-go informers: time to synced, memory
 //
@@ -59,7 +60,7 @@ func connect(protobuf bool) (*clients, error) {
 }
 
 type flags struct {
-	namespace                    string
+	namespace, kind              string
 	nodes, pods, jobs, clientNum int
 	protobuf                     bool
 }
@@ -68,6 +69,7 @@ func parse(arguments []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("peers", flag.ContinueOnError)
 	set.StringVar(&f.namespace, "namespace", "default", "where pods and jobs are")
+	set.StringVar(&f.kind, "kind", "TrainingJob", "what is submitted: TrainingJob or Job")
 	set.IntVar(&f.nodes, "nodes", 0, "nodes to create")
 	set.IntVar(&f.pods, "pods", 0, "pods to create")
 	set.IntVar(&f.jobs, "jobs", 0, "training jobs to create")
@@ -86,12 +88,14 @@ func run(ctx context.Context, command string, f flags) (any, error) {
 		return populate(ctx, c, f)
 	case "create":
 		return createRate(ctx, c, f)
+	case "submit":
+		return submit(ctx, c, f)
 	case "bytes":
 		return jsonBytes(ctx, c)
 	case "informers":
 		return informers(ctx, c)
 	}
-	return nil, fmt.Errorf("%q is none of populate, create, bytes, informers", command)
+	return nil, fmt.Errorf("%q is none of populate, create, submit, bytes, informers", command)
 }
 
 // residentBytes is what the kernel holds for this process after a collection.
@@ -108,7 +112,7 @@ func residentBytes() int64 {
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: peers populate|create|bytes|informers [--flags]")
+		fmt.Fprintln(os.Stderr, "usage: peers populate|create|submit|bytes|informers [--flags]")
 		os.Exit(2)
 	}
 	f, err := parse(os.Args[2:])

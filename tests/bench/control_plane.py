@@ -1,0 +1,103 @@
+"""What the control plane's benchmarks share: the peers in Go, the operator as a process, CPU time and memory of a process.
+
+Runs inside the test environment's network namespace, $KUBECONFIG saying which server.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+CRD = HERE.parent.parent / "deploy/crd"
+TICKS = os.sysconf("SC_CLK_TCK")
+# For every client that is compared.
+QPS, BURST = 5000, 10000
+
+
+def run(*command, **kwargs):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **kwargs)
+    if done.returncode != 0:
+        sys.exit(f"{command[0]} failed ({done.returncode}): {done.stderr.strip()[-2000:]}")
+    return done.stdout
+
+
+def prepare(namespaces=()):
+    """The CRD, and the accounts that a controller would make: pods are refused without them."""
+    run("kubectl", "apply", "--server-side", "-f", CRD / "muster.dev_trainingjobs.yaml")
+    run("kubectl", "wait", "--for=condition=Established", "crd/trainingjobs.muster.dev")
+    for name in namespaces:
+        run("kubectl", "create", "namespace", name)
+    for name in ("default", *namespaces):
+        run("kubectl", "create", "serviceaccount", "default", f"--namespace={name}")
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def settled_cpu(pid, quiet=3.0):
+    """CPU seconds once the process has done next to nothing for a while."""
+    last = cpu_seconds(pid)
+    while True:
+        time.sleep(quiet)
+        now = cpu_seconds(pid)
+        if now - last <= 0.02 * quiet:
+            return now
+        last = now
+
+
+def memory_mb(pid):
+    """(resident now, resident at its highest)"""
+    words = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
+    return tuple(int(words[name].split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
+
+
+class Program:
+    """A process with its output in a file, ended at the end."""
+
+    def __init__(self, *command):
+        self.folder = tempfile.TemporaryDirectory()
+        self.output = pathlib.Path(self.folder.name) / "out"
+        self.started = time.monotonic()
+        with open(self.output, "w") as out, open(self.output.with_suffix(".err"), "w") as err:
+            self.process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=err)
+        self.pid = self.process.pid
+
+    def wait_for(self, text, timeout):
+        """Seconds from the start until `text` was printed."""
+        while text not in self.output.read_text():
+            if self.process.poll() is not None or time.monotonic() - self.started > timeout:
+                sys.exit(f"no '{text}' from {self.process.args[0]}:\n{self.output.with_suffix('.err').read_text()[-2000:]}")
+            time.sleep(0.005)
+        return time.monotonic() - self.started
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(timeout=60)
+        self.folder.cleanup()
+
+
+def operator(binary, *flags):
+    """muster-operator as the only one, at the limits of every client here."""
+    socket = f"unix:{tempfile.gettempdir()}/muster-bench-{os.getpid()}.sock"
+    return Program(binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false", f"--coordinator={socket}",
+                   "--http=127.0.0.1:0", f"--qps={QPS}", f"--burst={BURST}", *flags)
+
+
+def peer(binary, *arguments):
+    return json.loads(run(binary, *arguments))
+
+
+def table(title, conditions, rows):
+    """rows: (figure, ours, peer, ratio or value, reach, whether it holds)"""
+    print(f"{title}\n  {conditions}")
+    print(f"  {'figure':<40}{'muster':>16}{'peer':>16}{'ratio':>8}  reach")
+    for figure, ours, theirs, ratio, reach, holds in rows:
+        print(f"  {figure:<40}{ours:>16}{theirs:>16}{ratio:>8}  {reach}{'' if holds else '  MISSED'}")

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const workersPerJob = 4
+
+// batchJob makes the same pods as a TrainingJob of workersPerJob workers.
+func batchJob(namespace string, i int) *batchv1.Job {
+	count, mode := int32(workersPerJob), batchv1.IndexedCompletion
+	template := pod(namespace, "", "")
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("batch-%05d", i), Namespace: namespace},
+		Spec: batchv1.JobSpec{Parallelism: &count, Completions: &count, CompletionMode: &mode,
+			Template: corev1.PodTemplateSpec{Spec: template.Spec}},
+	}
+}
+
+func trainingJob(namespace string, i int) *unstructured.Unstructured {
+	one := job(namespace, i)
+	one.SetName(fmt.Sprintf("training-%05d", i))
+	spec := one.Object["spec"].(map[string]any)
+	delete(spec, "suspend")
+	spec["workers"] = map[string]any{"count": int64(workersPerJob)}
+	return one
+}
+
+// submit creates the jobs of --kind and returns when all of their pods were seen on a watch.
+func submit(ctx context.Context, c *clients, f flags) (any, error) {
+	pods, err := c.core.CoreV1().Pods(f.namespace).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer pods.Stop()
+	start := time.Now()
+	created := make(chan error, 1)
+	var submitted time.Duration
+	go func() {
+		err := inParallel(f.jobs, f.clientNum, func(i int) error {
+			if f.kind == "Job" {
+				_, err := c.core.BatchV1().Jobs(f.namespace).Create(ctx, batchJob(f.namespace, i), metav1.CreateOptions{})
+				return err
+			}
+			_, err := c.dynamic.Resource(trainingJobs).Namespace(f.namespace).Create(ctx, trainingJob(f.namespace, i), metav1.CreateOptions{})
+			return err
+		})
+		submitted = time.Since(start)
+		created <- err
+	}()
+	for seen := 0; seen < f.jobs*workersPerJob; {
+		select {
+		case event, open := <-pods.ResultChan():
+			if !open {
+				return nil, fmt.Errorf("the watch of pods ended after %d of them", seen)
+			}
+			if event.Type == watch.Added {
+				seen++
+			}
+		case <-ctx.Done():
+			return nil, fmt.Errorf("only %d pods were made in time", seen)
+		}
+	}
+	seconds := time.Since(start).Seconds()
+	if err := <-created; err != nil {
+		return nil, err
+	}
+	total := f.jobs * workersPerJob
+	return map[string]any{"kind": f.kind, "jobs": f.jobs, "pods": total, "seconds": seconds,
+		"submitSeconds": submitted.Seconds(), "perSecond": float64(total) / seconds}, nil
+}

@@ -18,8 +18,8 @@
 
 namespace muster::control {
 
-// An Api over another that also reviews tokens, as a real server does: tokens it issued, bound to
-// pods, with an audience and an end. For tests. Thread-safe.
+// An Api over another that also issues and reviews tokens, as a real server does: bound to pods,
+// with an audience and an end. For tests. Thread-safe.
 class FakeTokenApi final : public kube::Api {
  public:
   struct Token {
@@ -76,6 +76,7 @@ class FakeTokenApi final : public kube::Api {
   absl::StatusOr<Json> CreateSubresource(const kube::ResourceType& type, const kube::ObjectKey& key,
                                          const std::string& subresource, const Json& object,
                                          const kube::CallOptions& call) override {
+    if (type == kube::kServiceAccounts && subresource == "token") return Request(key, object);
     return api_.CreateSubresource(type, key, subresource, object, call);
   }
   absl::StatusOr<Json> Update(const kube::ResourceType& type, const Json& object,
@@ -100,6 +101,17 @@ class FakeTokenApi final : public kube::Api {
   }
 
  private:
+  absl::StatusOr<Json> Request(const kube::ObjectKey& account, const Json& request) {
+    Token token{account.name_space, kube::StringAt(request, {"spec", "boundObjectRef", "name"}),
+                kube::StringAt(request, {"spec", "boundObjectRef", "uid"})};
+    token.audience = request["spec"]["audiences"][0];
+    token.expires =
+        clock_.Wall() + absl::Seconds(request["spec"]["expirationSeconds"].get<int64_t>());
+    Json answer = request;
+    answer["status"] = {{"token", Issue(token)},
+                        {"expirationTimestamp", kube::FormatTime(token.expires)}};
+    return answer;
+  }
   // The words are the real server's.
   absl::StatusOr<Json> Review(const Json& review) {
     MutexLock lock(mu_);

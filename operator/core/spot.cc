@@ -87,9 +87,9 @@ const std::vector<NoticeTaint>& NoticeTaints() {
   return *taints;
 }
 
-const NoticeTaint* FindNotice(const PodView& pod) {
+const NoticeTaint* FindNotice(const std::vector<TaintView>& taints) {
   const NoticeTaint* found = nullptr;
-  for (const TaintView& taint : pod.node_taints) {
+  for (const TaintView& taint : taints) {
     for (const NoticeTaint& notice : NoticeTaints()) {
       if (notice.key != absl::string_view(taint.key)) continue;
       if (!notice.value.empty() && notice.value != absl::string_view(taint.value)) continue;
@@ -105,7 +105,7 @@ void LeaveNodes(Draft& draft) {
     if (worker.pod == nullptr || IsLost(worker.presence)) continue;
     const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
     if (known == nullptr || known->noticed != worker.incarnation) {
-      const NoticeTaint* notice = FindNotice(*worker.pod);
+      const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
       if (notice == nullptr) continue;
       Notice(draft, worker, *notice);
     }

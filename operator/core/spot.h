@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "operator/core/break.h"
 #include "operator/core/draft.h"
+#include "operator/core/view.h"
 
 // Nodes that are about to be taken away: their taints say so, and the job leaves before they go.
 namespace muster::control {
@@ -25,8 +26,9 @@ struct NoticeTaint {
 // lost already, are none: nobody has to leave for the first two, and the last are evictions.
 const std::vector<NoticeTaint>& NoticeTaints();
 
-// The notice on the pod's node with the shortest warning, or null.
-const NoticeTaint* FindNotice(const PodView& pod);
+// The notice with the shortest warning among a node's taints, or null. Nothing new is to be bound
+// to a node that has one, whatever it tolerates and the taint's effect: it would leave again.
+const NoticeTaint* FindNotice(const std::vector<TaintView>& taints);
 
 // For each worker whose node goes away: a checkpoint is asked for, and once it is written, or half
 // of the warning is over, the worker leaves: the next round does without it, and its pod is made

@@ -45,9 +45,7 @@ void JoinAll(TestWorld& world) {
 
 TEST(SpotTest, TheListHasEveryNoticeAndNothingElse) {
   auto is_notice = [](const std::string& key, const std::string& value) {
-    PodView pod;
-    pod.node_taints = {{key, value, "NoSchedule"}};
-    return FindNotice(pod) != nullptr;
+    return FindNotice({{key, value, "NoSchedule"}}) != nullptr;
   };
   for (const char* key : {kSpotItn, "aws-node-termination-handler/scheduled-maintenance",
                           "aws-node-termination-handler/asg-lifecycle-termination",
@@ -70,10 +68,10 @@ TEST(SpotTest, TheListHasEveryNoticeAndNothingElse) {
 }
 
 TEST(SpotTest, TheShortestWarningCounts) {
-  PodView pod;
-  pod.node_taints = {{"DeletionCandidateOfClusterAutoscaler", "", ""},
-                     {"cloud.google.com/impending-node-termination", "", ""}};
-  EXPECT_EQ(FindNotice(pod)->warning, absl::Seconds(30));
+  const NoticeTaint* notice = FindNotice({{"DeletionCandidateOfClusterAutoscaler", "", ""},
+                                          {"cloud.google.com/impending-node-termination", "", ""}});
+  ASSERT_NE(notice, nullptr);
+  EXPECT_EQ(notice->warning, absl::Seconds(30));
 }
 
 TEST(SpotTest, ACheckpointIsAskedForThenTheNextRoundDoesWithoutTheWorker) {

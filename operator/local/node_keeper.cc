@@ -22,15 +22,16 @@ absl::Status NodeKeeper::RunOnce() {
   const absl::Time now = clock_.Monotonic();
   if (now < due_) return absl::OkStatus();
   due_ = now + std::min(kRetry, options_.renew_interval);
-  // The Lease first: it is what a lost node is told by.
-  if (!uid_.empty()) MUSTER_RETURN_IF_ERROR(KeepLease());
-  const bool is_new = uid_.empty();
   absl::Status kept = KeepNode();
   // Somebody wrote between our read and our write. If it was a taint, the server takes the write
   // for an attempt to change it, which a node may not.
   if (absl::IsAborted(kept) || absl::IsPermissionDenied(kept)) kept = KeepNode();
+  if (uid_.empty()) return kept;
+  absl::Status renewed = KeepLease();
+  // Deleted, or written by another: it is read again.
+  if (absl::IsAborted(renewed) || absl::IsNotFound(renewed)) renewed = KeepLease();
+  kept.Update(renewed);
   MUSTER_RETURN_IF_ERROR(kept);
-  if (is_new) MUSTER_RETURN_IF_ERROR(KeepLease());
   due_ = now + options_.renew_interval;
   return absl::OkStatus();
 }

@@ -105,13 +105,13 @@ Json RenewedLease(const LocalNode& node, const std::string& node_uid, const Json
   Json lease = stored;
   if (!lease.is_object()) {
     lease = kube::NewObject(kube::kLeases, {kNodeLeaseNamespace, node.name});
-    kube::OwnerReference owner;
-    owner.api_version = "v1";
-    owner.kind = "Node";
-    owner.name = node.name;
-    owner.uid = node_uid;
-    kube::SetOwners(lease, {owner});
   }
+  kube::OwnerReference owner;
+  owner.api_version = "v1";
+  owner.kind = "Node";
+  owner.name = node.name;
+  owner.uid = node_uid;
+  kube::SetOwners(lease, {owner});
   lease["spec"]["holderIdentity"] = node.name;
   lease["spec"]["leaseDurationSeconds"] = absl::ToInt64Seconds(duration);
   lease["spec"]["renewTime"] = kube::FormatMicroTime(now);

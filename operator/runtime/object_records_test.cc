@@ -89,5 +89,26 @@ TEST(ObjectRecordsTest, ANodeIsSchedulableWhenReadyAndNotCordoned) {
   EXPECT_FALSE(ParseNodeRecord(Parse(R"({"metadata": {"name": "n"}})"))->schedulable);
 }
 
+TEST(ObjectRecordsTest, TaintsAreToleratedAsKubernetesDoes) {
+  const auto node = ParseNodeRecord(Parse(R"({"metadata": {"name": "n"}, "spec": {"taints": [
+      {"key": "a", "value": "x", "effect": "NoSchedule"},
+      {"key": "b", "effect": "PreferNoSchedule"}]}})"));
+  ASSERT_TRUE(node.ok());
+  const auto tolerates = [&](const std::string& tolerations) {
+    const auto pod =
+        ParsePodRecord(Parse(R"({"metadata": {"name": "p", "labels": {"muster.dev/job": "j"}},
+                  "spec": {"tolerations": )" +
+                             tolerations + "}}"));
+    return Tolerates(pod->tolerations, node->taints);
+  };
+  EXPECT_FALSE(tolerates("[]"));
+  EXPECT_TRUE(tolerates(R"([{"key": "a", "value": "x"}])"));
+  EXPECT_FALSE(tolerates(R"([{"key": "a", "value": "y"}])"));
+  EXPECT_TRUE(tolerates(R"([{"key": "a", "operator": "Exists", "effect": "NoSchedule"}])"));
+  EXPECT_FALSE(tolerates(R"([{"key": "a", "operator": "Exists", "effect": "NoExecute"}])"));
+  EXPECT_TRUE(tolerates(R"([{"operator": "Exists"}])"));
+  EXPECT_FALSE(tolerates(R"([{"key": "b", "operator": "Exists"}])"));
+}
+
 }  // namespace
 }  // namespace muster::control

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "operator/api/defaults.h"
+#include "operator/core/spot.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {
@@ -87,7 +88,8 @@ Inventory Scheduler::InventoryFor(const Gang& gang) const {
   for (size_t i = 0; i < inventory.nodes.size(); ++i) {
     NodeInventory& node = inventory.nodes[i];
     node.schedulable = node.schedulable && Matches(pod.node_selector, node_records_[i]->labels) &&
-                       Tolerates(pod.tolerations, node_records_[i]->taints);
+                       Tolerates(pod.tolerations, node_records_[i]->taints) &&
+                       FindNotice(node_records_[i]->taints) == nullptr;
   }
   return inventory;
 }

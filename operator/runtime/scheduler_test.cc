@@ -193,5 +193,31 @@ TEST_F(SchedulerTest, LeavesOtherSchedulersPodsAloneButCountsThem) {
   EXPECT_EQ(NodeOf("gpt-0-1"), "");
 }
 
+TEST_F(SchedulerTest, NothingIsBoundToATaintedNodeUnlessItIsTolerated) {
+  AddNode("a", 2);
+  Json node = memory_->Get(kube::kNodes, {"", "a"}).value();
+  node["spec"]["taints"] = {{{"key", "ToBeDeleted"}, {"effect", "NoSchedule"}}};
+  ASSERT_TRUE(memory_->Update(kube::kNodes, node).ok());
+  AddJob("gpt", 1, 1);
+  AddPod("gpt", 0);
+  EXPECT_EQ(RunOnce(), 0);
+  node = memory_->Get(kube::kNodes, {"", "a"}).value();
+  node["spec"].erase("taints");
+  ASSERT_TRUE(memory_->Update(kube::kNodes, node).ok());
+  EXPECT_EQ(RunOnce(), 1);
+}
+
+// Else a worker would be bound to the node that it has just left.
+TEST_F(SchedulerTest, NothingIsBoundToANodeThatGoesAwayWhateverIsTolerated) {
+  AddNode("a", 2);
+  Json node = memory_->Get(kube::kNodes, {"", "a"}).value();
+  node["spec"]["taints"] = {
+      {{"key", "DeletionCandidateOfClusterAutoscaler"}, {"effect", "PreferNoSchedule"}}};
+  ASSERT_TRUE(memory_->Update(kube::kNodes, node).ok());
+  AddJob("gpt", 1, 1);
+  AddPod("gpt", 0);
+  EXPECT_EQ(RunOnce(), 0);
+}
+
 }  // namespace
 }  // namespace muster::control

@@ -2,202 +2,208 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/types/span.h"
+#include "operator/placement/gang_capacity.h"
 
 namespace muster::control {
 namespace {
 
-// A node that can take at least one worker.
-struct Candidate {
-  const NodeInventory* node = nullptr;
-  int capacity = 0;  // workers
+// A request in terms of the tree. Level 0, the whole cluster, stands for no level.
+struct Plan {
+  int required = 0;
+  int preferred = 0;
+  std::vector<SliceAt> slices;
 };
-using Candidates = std::vector<Candidate>;
-using Path = std::vector<std::string>;
+
+// A domain and the gang that goes there.
+struct Choice {
+  int level = 0;
+  int index = -1;
+  int64_t size = 0;
+};
 
 bool IsNegative(const Resources& r) {
   return r.gpus < 0 || r.cpu_millis < 0 || r.memory_bytes < 0 || r.slots < 0;
 }
 
-// More workers than any gang has: what a node takes that nothing is asked of.
-constexpr int64_t kUnbounded = 1'000'000;
-
-// How many workers fit.
-int Capacity(const Resources& free, const Resources& each) {
-  int64_t fit = kUnbounded;
-  auto bound = [&fit](int64_t have, int64_t need) {
-    if (need > 0) fit = std::min(fit, std::max<int64_t>(0, have) / need);
-  };
-  bound(free.gpus, each.gpus);
-  bound(free.cpu_millis, each.cpu_millis);
-  bound(free.memory_bytes, each.memory_bytes);
-  bound(free.slots, each.slots);
-  return static_cast<int>(fit);
-}
-
-// -1 for no level.
-std::optional<int> LevelDepth(const Inventory& inventory, const std::string& level) {
-  if (level.empty()) return -1;
-  const auto found = std::find(inventory.levels.begin(), inventory.levels.end(), level);
-  if (found == inventory.levels.end()) return std::nullopt;
-  return static_cast<int>(found - inventory.levels.begin());
-}
-
-// Candidates by their domain of the level at `depth`; nodes that are nowhere at it are left out.
-std::map<Path, Candidates> GroupBy(const Candidates& candidates, int depth) {
-  std::map<Path, Candidates> groups;
-  for (const Candidate& candidate : candidates) {
-    const Path& domains = candidate.node->domains;
-    const size_t length = static_cast<size_t>(depth + 1);
-    if (domains.size() < length) continue;
-    groups[Path(domains.begin(), domains.begin() + length)].push_back(candidate);
-  }
-  return groups;
-}
-
-int64_t Total(const Candidates& candidates) {
-  int64_t total = 0;
-  for (const Candidate& candidate : candidates) total += candidate.capacity;
-  return total;
-}
-
-struct Depths {
-  int required = -1;
-  int preferred = -1;
-  int slice = -1;
-};
-
-// The largest gang of whole slices that fits into `group`, at most request.max.
-int BestSize(const Candidates& group, const GangRequest& request, const Depths& depths) {
-  int64_t size = 0;
-  for (const auto& [path, nodes] : GroupBy(group, depths.slice)) {
-    size += Total(nodes) / request.slice_size * request.slice_size;
-  }
-  const int most = request.max / request.slice_size * request.slice_size;
-  return static_cast<int>(std::min<int64_t>(size, most));
-}
-
-// Splits `size` over `capacities`, in multiples of `unit`, into few bins: the smallest that takes
-// all that is left, or else the largest. Returns the amount for each.
-std::vector<int> BestFit(const std::vector<int64_t>& capacities, int size, int unit) {
-  std::vector<int> amounts(capacities.size(), 0);
-  std::vector<bool> used(capacities.size(), false);
-  auto usable = [&](size_t i) { return capacities[i] / unit * unit; };
-  int left = size;
-  while (left > 0) {
-    size_t best = capacities.size();
-    for (size_t i = 0; i < capacities.size(); ++i) {
-      if (used[i]) continue;
-      if (best == capacities.size()) {
-        best = i;
-        continue;
-      }
-      const bool fits = usable(i) >= left;
-      const bool best_fits = usable(best) >= left;
-      const bool tighter = fits && best_fits && capacities[i] < capacities[best];
-      const bool larger = !fits && !best_fits && usable(i) > usable(best);
-      if ((fits && !best_fits) || tighter || larger) best = i;
-    }
-    if (best == capacities.size()) break;
-    used[best] = true;
-    amounts[best] = static_cast<int>(std::min<int64_t>(left, usable(best)));
-    left -= amounts[best];
-  }
-  return amounts;
-}
-
-void AssignNodes(Candidates nodes, int size, std::vector<std::string>& out) {
-  std::sort(nodes.begin(), nodes.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tie(a.node->domains, a.node->name) < std::tie(b.node->domains, b.node->name);
-  });
-  std::vector<int64_t> capacities;
-  for (const Candidate& node : nodes) capacities.push_back(node.capacity);
-  const std::vector<int> amounts = BestFit(capacities, size, 1);
-  for (size_t i = 0; i < nodes.size(); ++i) out.insert(out.end(), amounts[i], nodes[i].node->name);
-}
-
-std::vector<std::string> Assign(const Candidates& group, int size, const GangRequest& request,
-                                const Depths& depths) {
-  const std::map<Path, Candidates> slices = GroupBy(group, depths.slice);
-  std::vector<int64_t> capacities;
-  for (const auto& [path, nodes] : slices) capacities.push_back(Total(nodes));
-  const std::vector<int> amounts = BestFit(capacities, size, request.slice_size);
-  std::vector<std::string> out;
-  size_t i = 0;
-  for (const auto& [path, nodes] : slices) AssignNodes(nodes, amounts[i++], out);
-  return out;
-}
-
-std::string SharedDomain(const Inventory& inventory, const std::vector<std::string>& nodes) {
-  const std::set<std::string> names(nodes.begin(), nodes.end());
-  std::optional<Path> shared;
-  for (const NodeInventory& node : inventory.nodes) {
-    if (names.count(node.name) == 0) continue;
-    if (!shared) shared = node.domains;
-    const auto [end, unused] =
-        std::mismatch(shared->begin(), shared->end(), node.domains.begin(), node.domains.end());
-    shared->erase(end, shared->end());
-  }
-  return shared ? absl::StrJoin(*shared, "/") : "";
-}
-
-struct Choice {
-  int size = 0;
-  Candidates group;
-};
-
-// The group with the largest gang; of equals the one that is left the fullest, then the first.
-Choice ChooseGroup(const Candidates& candidates, int depth, const GangRequest& request,
-                   const Depths& depths) {
-  Choice best;
-  int64_t best_left = std::numeric_limits<int64_t>::max();
-  for (const auto& [path, group] : GroupBy(candidates, depth)) {
-    const int size = BestSize(group, request, depths);
-    const int64_t left = Total(group) - size;
-    if (size > best.size || (size == best.size && size > 0 && left < best_left)) {
-      best = {size, group};
-      best_left = left;
-    }
-  }
-  return best;
-}
-
-std::string Invalid(const Inventory& inventory, const GangRequest& request) {
+std::string InvalidSize(const GangRequest& request) {
   if (request.min < 1 || request.min > request.max) {
     return absl::StrCat("min is ", request.min, " and max is ", request.max,
                         "; 1 <= min <= max is needed");
   }
-  if (request.slice_size < 1 || request.slice_size > request.max) {
-    return absl::StrCat("no size up to ", request.max, " is made of slices of ",
-                        request.slice_size);
-  }
   if (IsNegative(request.per_worker)) return "a worker asks for a negative amount";
-  for (const std::string* level :
-       {&request.required_level, &request.preferred_level, &request.slice_level}) {
-    if (!LevelDepth(inventory, *level)) {
-      return absl::StrCat("there is no topology level \"", *level,
-                          "\"; known: ", absl::StrJoin(inventory.levels, ", "));
+  for (size_t i = 0; i < request.slices.size(); ++i) {
+    const int size = request.slices[i].size;
+    if (size < 1 || size > request.max) {
+      return absl::StrCat("no size up to ", request.max, " is made of slices of ", size);
+    }
+    if (i > 0 && request.slices[i - 1].size % size != 0) {
+      return absl::StrCat("slices of ", request.slices[i - 1].size,
+                          " are not made of whole slices of ", size);
     }
   }
   return "";
 }
 
-Unplaceable Explain(const Candidates& candidates, int feasible, const GangRequest& request) {
-  const int64_t fit = std::min<int64_t>(Total(candidates), request.max);
-  if (candidates.empty()) {
+// Fills `plan`, or says what is wrong.
+std::string Resolve(const TopologyTree& tree, const GangRequest& request, Plan& plan) {
+  std::string error = InvalidSize(request);
+  auto find = [&](const std::string& name) {
+    if (name.empty()) return 0;
+    const std::optional<int> level = tree.FindLevel(name);
+    if (level) return *level;
+    if (!error.empty()) return 0;
+    error = absl::StrCat("there is no topology level \"", name, "\"; known:");
+    for (int known = 1; known < tree.depth(); ++known) {
+      absl::StrAppend(&error, known > 1 ? ", " : " ", tree.level_name(known));
+    }
+    return 0;
+  };
+  plan.required = find(request.required_level);
+  plan.preferred =
+      request.preferred_level.empty() ? tree.node_level() : find(request.preferred_level);
+  plan.preferred = std::max(plan.preferred, plan.required);
+  for (const Slice& slice : request.slices) {
+    plan.slices.push_back({slice.size, find(slice.level)});
+    const size_t i = plan.slices.size() - 1;
+    if (error.empty() && i > 0 && plan.slices[i].level < plan.slices[i - 1].level) {
+      error = absl::StrCat("a slice within a ", request.slices[i - 1].level,
+                           " cannot spread over a ", slice.level);
+    }
+  }
+  return error;
+}
+
+bool IsDomain(const TopologyTree& tree, int level, int index) {
+  return level == 0 || !tree.level(level)[index].name.empty();
+}
+
+// Whether the domain lies within a domain of the required level, or is one.
+bool MeetsRequirement(const TopologyTree& tree, const Plan& plan, int level, int index) {
+  for (; level > plan.required; --level) index = tree.level(level)[index].parent;
+  return IsDomain(tree, plan.required, index);
+}
+
+// Room left over in the domain and then in each that holds it: least is best, so that what is
+// already broken is used up and large domains stay whole.
+bool IsTighter(const TopologyTree& tree, const GangCapacity& capacity, int level, int a, int b) {
+  for (; level >= 0; --level) {
+    if (a == b) return false;
+    const int64_t room_a = capacity.usable(level, a);
+    const int64_t room_b = capacity.usable(level, b);
+    if (room_a != room_b) return room_a < room_b;
+    a = tree.level(level)[a].parent;
+    b = tree.level(level)[b].parent;
+  }
+  return false;
+}
+
+// The largest gang up to `most` within one domain of the required level.
+Choice LargestGang(const TopologyTree& tree, const GangCapacity& capacity, const Plan& plan,
+                   int64_t most) {
+  Choice best{plan.required, -1, 0};
+  for (int i = 0; i < static_cast<int>(tree.level(plan.required).size()); ++i) {
+    if (!IsDomain(tree, plan.required, i)) continue;
+    const int64_t size = std::min(most, capacity.Gang(plan.required, i));
+    if (size > best.size) best = {plan.required, i, size};
+  }
+  return best;
+}
+
+// The domain for a gang of `size`: from the preferred level outwards the first level that has one,
+// and there the tightest.
+Choice ChooseDomain(const TopologyTree& tree, const GangCapacity& capacity, const Plan& plan,
+                    int64_t size) {
+  Choice best{0, -1, size};
+  for (int level = plan.preferred; level >= plan.required && best.index < 0; --level) {
+    for (int i = 0; i < static_cast<int>(tree.level(level).size()); ++i) {
+      if (capacity.usable(level, i) < size || !IsDomain(tree, level, i)) continue;
+      if (capacity.Gang(level, i) < size || !MeetsRequirement(tree, plan, level, i)) continue;
+      if (best.index < 0 || IsTighter(tree, capacity, level, i, best.index)) {
+        best = {level, i, size};
+      }
+    }
+  }
+  return best;
+}
+
+// Splits `size` over the domain's children, in multiples of `unit`, into few of them: the smallest
+// that takes all that is left, or else the largest. Appends the nodes in the tree's order.
+void Assign(const TopologyTree& tree, const GangCapacity& capacity, const Choice& choice,
+            std::vector<int>& nodes) {
+  if (choice.level == tree.node_level()) {
+    nodes.insert(nodes.end(), choice.size, choice.index);
+    return;
+  }
+  const TopologyTree::Domain& domain = tree.level(choice.level)[choice.index];
+  const int below = choice.level + 1;
+  const int unit = capacity.UnitAt(below);
+  struct Bin {
+    int64_t room;
+    int index;
+  };
+  std::vector<Bin> bins;
+  for (int child = domain.first_child; child < domain.end_child; ++child) {
+    const int64_t room = capacity.usable(below, child) / unit * unit;
+    if (room > 0) bins.push_back({room, child});
+  }
+  // Of equal bins the leftmost is last.
+  std::sort(bins.begin(), bins.end(), [](const Bin& a, const Bin& b) {
+    return a.room != b.room ? a.room < b.room : a.index > b.index;
+  });
+  std::vector<Choice> parts;
+  for (int64_t left = choice.size; left > 0 && !bins.empty();) {
+    auto fits = std::lower_bound(bins.begin(), bins.end(), left,
+                                 [](const Bin& bin, int64_t amount) { return bin.room < amount; });
+    if (fits != bins.end()) {
+      fits = std::upper_bound(fits, bins.end(), fits->room,
+                              [](int64_t room, const Bin& bin) { return room < bin.room; });
+      parts.push_back({below, std::prev(fits)->index, left});
+      break;
+    }
+    parts.push_back({below, bins.back().index, bins.back().room});
+    left -= bins.back().room;
+    bins.pop_back();
+  }
+  std::sort(parts.begin(), parts.end(),
+            [](const Choice& a, const Choice& b) { return a.index < b.index; });
+  for (const Choice& part : parts) Assign(tree, capacity, part, nodes);
+}
+
+// The nodes of a gang of exactly `size`; empty when it does not fit.
+std::vector<int> PlaceExactly(const TopologyTree& tree, const GangCapacity& capacity,
+                              const Plan& plan, int64_t size) {
+  std::vector<int> nodes;
+  const Choice choice = ChooseDomain(tree, capacity, plan, size);
+  if (choice.index >= 0) Assign(tree, capacity, choice, nodes);
+  return nodes;
+}
+
+std::string WhatIsAsked(const GangRequest& request) {
+  std::string asked = absl::StrCat(request.min, " workers");
+  if (!request.required_level.empty()) {
+    absl::StrAppend(&asked, " in one ", request.required_level);
+  }
+  for (const Slice& slice : request.slices) {
+    absl::StrAppend(&asked, ", ", slice.size, " at a time in one ", slice.level);
+  }
+  return asked;
+}
+
+Unplaceable Explain(const TopologyTree& tree, const GangCapacity& capacity, const Choice& best,
+                    const GangRequest& request) {
+  const int64_t fit = std::min<int64_t>(capacity.workers(), request.max);
+  const int feasible = static_cast<int>(best.size);
+  if (capacity.workers() == 0) {
     return {UnplaceableReason::kNoNodeBigEnough,
             absl::StrCat("no schedulable node has room for one worker (", request.per_worker.gpus,
                          " GPUs, ", request.per_worker.cpu_millis, " millicores, ",
@@ -208,12 +214,14 @@ Unplaceable Explain(const Candidates& candidates, int feasible, const GangReques
     return {UnplaceableReason::kInsufficient,
             absl::StrCat("room for ", fit, " of at least ", request.min, " workers"), feasible};
   }
-  return {
-      UnplaceableReason::kTopology,
-      absl::StrCat("room for ", fit, " workers, but for only ", feasible, " of at least ",
-                   request.min, " within one domain of level ",
-                   request.required_level.empty() ? request.slice_level : request.required_level),
-      feasible};
+  const std::string where = best.index < 0 || best.level == 0
+                                ? absl::StrCat("there is room for ", feasible, " so")
+                                : absl::StrCat("the best, ", tree.PathOf(best.level, best.index),
+                                               ", has room for ", feasible);
+  return {UnplaceableReason::kTopology,
+          absl::StrCat(WhatIsAsked(request), " are asked for; ", where, ", and for ", fit,
+                       " without that condition"),
+          feasible};
 }
 
 }  // namespace
@@ -232,26 +240,35 @@ absl::string_view UnplaceableReasonName(UnplaceableReason reason) {
   return "";
 }
 
-std::variant<Placement, Unplaceable> Place(const Inventory& inventory, const GangRequest& request) {
-  if (std::string error = Invalid(inventory, request); !error.empty()) {
+std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangRequest& request,
+                                           const std::map<std::string, Link>& links) {
+  Plan plan;
+  if (std::string error = Resolve(tree, request, plan); !error.empty()) {
     return Unplaceable{UnplaceableReason::kInvalidRequest, std::move(error), 0};
   }
-  const Depths depths{*LevelDepth(inventory, request.required_level),
-                      *LevelDepth(inventory, request.preferred_level),
-                      *LevelDepth(inventory, request.slice_level)};
-  Candidates candidates;
-  for (const NodeInventory& node : inventory.nodes) {
-    const int capacity = Capacity(node.free, request.per_worker);
-    if (node.schedulable && capacity > 0) candidates.push_back({&node, capacity});
-  }
-  Choice choice = ChooseGroup(candidates, depths.required, request, depths);
-  if (choice.size < request.min) return Explain(candidates, choice.size, request);
-  const Choice closer = ChooseGroup(choice.group, depths.preferred, request, depths);
-  if (closer.size == choice.size) choice = closer;
+  const GangCapacity now(tree, request.per_worker, plan.slices, Occupancy::kNow);
+  const int most = request.max / now.outermost_slice() * now.outermost_slice();
+  const Choice largest = LargestGang(tree, now, plan, most);
+  if (largest.size < request.min) return Explain(tree, now, largest, request);
+
+  const std::vector<int> nodes = PlaceExactly(tree, now, plan, largest.size);
   Placement placement;
-  placement.nodes = Assign(choice.group, choice.size, request, depths);
-  placement.domain = SharedDomain(inventory, placement.nodes);
+  for (int node : nodes) placement.nodes.push_back(tree.level(tree.node_level())[node].name);
+  const int level = tree.SharedLevel(nodes.front(), nodes.back());
+  placement.level = tree.level_name(level);
+  placement.domain = tree.PathOf(level, tree.AncestorOf(nodes.front(), level));
+
+  const LinkTable table = LinksOf(tree, links);
+  placement.ring_seconds = SlowestRingSeconds(tree, table, nodes, plan.slices);
+  const GangCapacity empty(tree, request.per_worker, plan.slices, Occupancy::kEmpty);
+  const std::vector<int> ideal = PlaceExactly(tree, empty, plan, largest.size);
+  const double best = SlowestRingSeconds(tree, table, ideal, plan.slices);
+  if (placement.ring_seconds > 0) placement.score = std::min(1.0, best / placement.ring_seconds);
   return placement;
+}
+
+std::variant<Placement, Unplaceable> Place(const Inventory& inventory, const GangRequest& request) {
+  return Place(TopologyTree(inventory), request);
 }
 
 }  // namespace muster::control

@@ -1,40 +1,25 @@
 #ifndef MUSTER_OPERATOR_PLACEMENT_PLACEMENT_H_
 #define MUSTER_OPERATOR_PLACEMENT_PLACEMENT_H_
 
-#include <cstdint>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "operator/placement/inventory.h"
+#include "operator/placement/ring_model.h"
+#include "operator/placement/topology_tree.h"
 
 // Gang placement: which node each worker of a gang runs on, all of them or none. Pure and
 // deterministic: equal arguments give an equal answer, whatever the order of the inventory.
 namespace muster::control {
 
-// What a worker asks of a node, and what a node has. Every component is >= 0.
-struct Resources {
-  int64_t gpus = 0;
-  int64_t cpu_millis = 0;
-  int64_t memory_bytes = 0;
-  int64_t slots = 0;  // pods
-
-  friend bool operator==(const Resources&, const Resources&) = default;
-};
-
-struct NodeInventory {
-  std::string name;
-  // What is left, after every pod on the node, whoever made it, terminating ones included.
-  Resources free;
-  bool schedulable = true;
-  // The node's place in the topology, outermost level first, e.g. {"dc1", "spine3", "leaf7"}; the
-  // levels' names are Inventory::levels. May be shorter: the node is then nowhere below.
-  std::vector<std::string> domains;
-};
-
-struct Inventory {
-  std::vector<std::string> levels;  // outermost first, e.g. {"datacenter", "spine", "leaf"}
-  std::vector<NodeInventory> nodes;
+// Workers that must share one domain of a level: a tensor-parallel group on a host, a pipeline in
+// an NVLink domain.
+struct Slice {
+  int size = 1;
+  std::string level;
 };
 
 struct GangRequest {
@@ -43,20 +28,26 @@ struct GangRequest {
   // The best size in min..max is taken; 1 <= min <= max.
   int min = 1;
   int max = 1;
-  // A level of Inventory::levels, or empty: all workers must, or should, share one domain of it.
+  // A level of the inventory, or "host", or empty. Required: all workers share one domain of it.
+  // Preferred: they do if that costs no worker; if not, they share the narrowest domain that holds
+  // them. Without a preference that rule starts at the single node.
   std::string required_level;
   std::string preferred_level;
-  // Workers come in slices of this many, each within one domain of slice_level; a size is then a
-  // multiple of it. 1: no slices.
-  int slice_size = 1;
-  std::string slice_level;
+  // Outermost first: each size is a multiple of the next, and no level is broader than the one
+  // before. Workers i * size .. (i + 1) * size - 1 are a slice; the gang is made of whole ones.
+  std::vector<Slice> slices;
 };
 
 struct Placement {
-  // nodes[i] is worker i's; consecutive workers share a node, so that ranks are in node order.
+  // nodes[i] is worker i's, in the order of the topology: neighbours in the ring are neighbours in
+  // the fabric, and workers of a node follow each other.
   std::vector<std::string> nodes;
-  // The domain that all share at the innermost level they do; empty: none.
+  // The innermost level that all share a domain of, and that domain's path; empty: none.
+  std::string level;
   std::string domain;
+  // Predicted time of the slowest ring on an empty cluster over that on these nodes: (0, 1].
+  double score = 1;
+  double ring_seconds = 0;
 };
 
 enum class UnplaceableReason {
@@ -74,6 +65,10 @@ struct Unplaceable {
   int nearest_feasible_size = 0;
 };
 
+// Links of a level, by its name, take the place of the default ones in the score.
+std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangRequest& request,
+                                           const std::map<std::string, Link>& links = {});
+// Builds the tree first.
 std::variant<Placement, Unplaceable> Place(const Inventory& inventory, const GangRequest& request);
 
 }  // namespace muster::control

@@ -1,0 +1,87 @@
+#include "operator/placement/gang_capacity.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace muster::control {
+namespace {
+
+// More workers than any gang has: what a node takes that nothing is asked of.
+constexpr int64_t kUnbounded = 1'000'000;
+
+int64_t Fit(const Resources& have, const Resources& each) {
+  int64_t fit = kUnbounded;
+  auto bound = [&fit](int64_t amount, int64_t need) {
+    if (need > 0) fit = std::min(fit, std::max<int64_t>(0, amount) / need);
+  };
+  bound(have.gpus, each.gpus);
+  bound(have.cpu_millis, each.cpu_millis);
+  bound(have.memory_bytes, each.memory_bytes);
+  bound(have.slots, each.slots);
+  return fit;
+}
+
+}  // namespace
+
+GangCapacity::GangCapacity(const TopologyTree& tree, const Resources& per_worker,
+                           std::vector<SliceAt> slices, Occupancy occupancy)
+    : tree_(tree),
+      per_worker_(per_worker),
+      slices_(std::move(slices)),
+      occupancy_(occupancy),
+      usable_(tree.depth()) {
+  for (int level = 0; level < tree.depth(); ++level)
+    usable_[level].resize(tree.level(level).size());
+  Fill(0, 0);
+}
+
+int64_t GangCapacity::OnNode(int index) {
+  const TopologyTree::Node& node = tree_.node(index);
+  if (!node.schedulable) return 0;
+  const int64_t fit =
+      Fit(occupancy_ == Occupancy::kEmpty ? node.allocatable : node.free, per_worker_);
+  workers_ += fit;
+  return fit;
+}
+
+int64_t GangCapacity::Fill(int level, int index) {
+  const TopologyTree::Domain& domain = tree_.level(level)[index];
+  // What is free below sums to less than one worker: no node of it holds one.
+  if (occupancy_ == Occupancy::kNow && Fit(domain.free, per_worker_) == 0) return 0;
+  int64_t fit = 0;
+  if (level == tree_.node_level()) {
+    fit = OnNode(index);
+  } else {
+    for (int child = domain.first_child; child < domain.end_child; ++child) {
+      fit += Fill(level + 1, child);
+    }
+  }
+  for (const SliceAt& slice : slices_) {
+    if (slice.level != level) continue;
+    fit = level > 0 && domain.name.empty() ? 0 : fit / slice.size * slice.size;
+  }
+  return usable_[level][index] = fit;
+}
+
+int64_t GangCapacity::Gang(int level, int index) const {
+  const int64_t fit = usable_[level][index] / outermost_slice() * outermost_slice();
+  if (fit == 0) return 0;
+  int at = level;
+  for (auto slice = slices_.rbegin(); slice != slices_.rend(); ++slice) {
+    for (; at > slice->level; --at) index = tree_.level(at)[index].parent;
+    const bool above = slice->level < level;
+    if (above && at > 0 && tree_.level(at)[index].name.empty()) return 0;
+  }
+  return fit;
+}
+
+int GangCapacity::UnitAt(int level) const {
+  for (const SliceAt& slice : slices_) {
+    if (slice.level >= level) return slice.size;
+  }
+  return 1;
+}
+
+}  // namespace muster::control

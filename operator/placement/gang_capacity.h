@@ -1,0 +1,57 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_GANG_CAPACITY_H_
+#define MUSTER_OPERATOR_PLACEMENT_GANG_CAPACITY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "operator/placement/inventory.h"
+#include "operator/placement/topology_tree.h"
+
+namespace muster::control {
+
+// `size` workers that must share one domain of a level of the tree.
+struct SliceAt {
+  int size = 1;
+  int level = 0;
+};
+
+enum class Occupancy {
+  kNow,    // what is free
+  kEmpty,  // what there is when nothing runs
+};
+
+// How many workers of one shape fit into each domain of a tree, slices kept whole: a domain of a
+// slice's level holds a multiple of the slice, a domain above it the sum of its children. Slices
+// come outermost first; each size is a multiple of the next and no level is broader than the one
+// before it. Full domains are left out unseen. The tree must outlive it and stay as it is.
+class GangCapacity {
+ public:
+  GangCapacity(const TopologyTree& tree, const Resources& per_worker, std::vector<SliceAt> slices,
+               Occupancy occupancy);
+
+  // Workers in whole slices of the level and of those below it.
+  int64_t usable(int level, int index) const { return usable_[level][index]; }
+  // The largest gang of whole slices that the domain holds alone.
+  int64_t Gang(int level, int index) const;
+  // Amounts for one domain of `level` are multiples of this.
+  int UnitAt(int level) const;
+  int outermost_slice() const { return slices_.empty() ? 1 : slices_.front().size; }
+  // Workers that fit on all nodes, slices left aside.
+  int64_t workers() const { return workers_; }
+  const std::vector<SliceAt>& slices() const { return slices_; }
+
+ private:
+  int64_t Fill(int level, int index);
+  int64_t OnNode(int index);
+
+  const TopologyTree& tree_;
+  const Resources per_worker_;
+  const std::vector<SliceAt> slices_;
+  const Occupancy occupancy_;
+  int64_t workers_ = 0;
+  std::vector<std::vector<int64_t>> usable_;  // by level and index
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_GANG_CAPACITY_H_

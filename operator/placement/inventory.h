@@ -1,0 +1,41 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_INVENTORY_H_
+#define MUSTER_OPERATOR_PLACEMENT_INVENTORY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// What placement knows about a cluster: plain values, no behaviour.
+namespace muster::control {
+
+// What a worker asks of a node, and what a node has. Every component is >= 0.
+struct Resources {
+  int64_t gpus = 0;
+  int64_t cpu_millis = 0;
+  int64_t memory_bytes = 0;
+  int64_t slots = 0;  // pods
+
+  friend bool operator==(const Resources&, const Resources&) = default;
+};
+
+struct NodeInventory {
+  std::string name;
+  // What is left, after every pod on the node, whoever made it, terminating ones included.
+  Resources free;
+  bool schedulable = true;
+  // The node's place in the topology, outermost level first, e.g. {"dc1", "spine3", "leaf7"}; the
+  // levels' names are Inventory::levels. May be shorter, and may have empty names: the node is then
+  // nowhere at those levels.
+  std::vector<std::string> domains;
+  // What there is when nothing runs, for the score; what is free if less than that.
+  Resources allocatable;
+};
+
+struct Inventory {
+  std::vector<std::string> levels;  // outermost first, e.g. {"datacenter", "spine", "leaf"}
+  std::vector<NodeInventory> nodes;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_INVENTORY_H_

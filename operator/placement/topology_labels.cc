@@ -1,0 +1,355 @@
+#include "operator/placement/topology_labels.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::control {
+namespace {
+
+// Fabric tiers count from the switch next to the node: 0 is the leaf, whatever the source counts.
+constexpr int kTiers = 16;
+
+struct Position {
+  std::string region;
+  std::string zone;
+  std::array<std::string, kTiers> tiers;
+  std::string nvlink;
+  std::string partition;
+  std::string host;
+};
+
+const std::string& Get(const Labels& labels, const std::string& key) {
+  static const std::string kNone;
+  const auto found = labels.find(key);
+  return found == labels.end() ? kNone : found->second;
+}
+
+// A source of fabric tiers: label keys, tier 0 first.
+struct FabricSource {
+  const char* name;
+  std::vector<std::string> keys;
+};
+
+const std::vector<FabricSource>& FabricSources() {
+  static const auto* const kSources = [] {
+    auto* sources = new std::vector<FabricSource>{
+        {"topograph 1.0", {}},
+        {"topograph 0.5",
+         {"network.topology.nvidia.com/leaf", "network.topology.nvidia.com/spine",
+          "network.topology.nvidia.com/core"}},
+        {"topograph 0.1",
+         {"network.topology.nvidia.com/block", "network.topology.nvidia.com/spine",
+          "network.topology.nvidia.com/datacenter"}},
+        {"Google",
+         {"cloud.google.com/gce-topology-subblock", "cloud.google.com/gce-topology-block"}},
+        {"OCI",
+         {"oci.oraclecloud.com/rdma.local_block_id", "oci.oraclecloud.com/rdma.network_block_id",
+          "oci.oraclecloud.com/rdma.hpc_island_id"}},
+        {"CoreWeave",
+         {"backend.coreweave.cloud/leafgroup", "backend.coreweave.cloud/superpod",
+          "backend.coreweave.cloud/fabric"}},
+        {"CoreWeave InfiniBand",
+         {"ib.coreweave.cloud/leafgroup", "ib.coreweave.cloud/superpod",
+          "ib.coreweave.cloud/fabric"}},
+    };
+    for (int tier = 0; tier < kTiers; ++tier) {
+      (*sources)[0].keys.push_back(absl::StrCat("fabric.topograph.run/tier-", tier));
+    }
+    return sources;
+  }();
+  return *kSources;
+}
+
+// CoreWeave numbers leaf groups and superpods within the fabric: a number alone names nothing.
+bool NamesAreNumbers(const FabricSource& source) {
+  return std::strncmp(source.name, "CoreWeave", 9) == 0;
+}
+
+int CountOf(const Labels& labels, const FabricSource& source) {
+  return static_cast<int>(
+      std::count_if(source.keys.begin(), source.keys.end(),
+                    [&](const auto& key) { return !Get(labels, key).empty(); }));
+}
+
+// The source that says most; of equals the first. "spine" alone is of either older topograph.
+const FabricSource* SourceFor(const Labels& labels) {
+  const FabricSource* best = nullptr;
+  int most = 0;
+  for (const FabricSource& source : FabricSources()) {
+    const int count = CountOf(labels, source);
+    if (count <= most) continue;
+    best = &source;
+    most = count;
+  }
+  return best;
+}
+
+bool IsTopograph(const FabricSource& source) {
+  return std::strncmp(source.name, "topograph", 9) == 0;
+}
+
+// All versions of topograph name the same switches.
+void CompareVersions(const LabelledNode& node, const FabricSource& taken, const Position& position,
+                     std::vector<TopologyFinding>& findings) {
+  for (const FabricSource& source : FabricSources()) {
+    if (&source == &taken || !IsTopograph(source) || !IsTopograph(taken)) continue;
+    const size_t tiers = std::min(source.keys.size(), taken.keys.size());
+    for (size_t tier = 0; tier < tiers; ++tier) {
+      const std::string& value = Get(*node.labels, source.keys[tier]);
+      const std::string& counts = position.tiers[tier];
+      if (value.empty() || counts.empty() || value == counts) continue;
+      findings.push_back(
+          {node.name, absl::StrCat(source.keys[tier], " is ", value, ", but ", taken.keys[tier],
+                                   " is ", counts, "; the latter counts")});
+    }
+  }
+}
+
+// AWS counts layers from the top. Where some instance types have four layers and others three, the
+// lowest switch of the latter stands for its missing leaf, so that upper layers meet.
+void ReadAws(const Labels& labels, int layers, Position& position) {
+  std::string lowest;
+  for (int layer = 1; layer <= layers; ++layer) {
+    const std::string& given =
+        Get(labels, absl::StrCat("topology.k8s.aws/network-node-layer-", layer));
+    if (!given.empty()) lowest = given;
+    const bool below = given.empty() && layer > 3;
+    position.tiers[layers - layer] = below ? lowest : given;
+  }
+}
+
+void ReadFabric(const LabelledNode& node, int aws_layers, Position& position,
+                std::vector<TopologyFinding>& findings) {
+  const Labels& labels = *node.labels;
+  const FabricSource* source = SourceFor(labels);
+  if (source == nullptr) {
+    if (aws_layers > 0) ReadAws(labels, aws_layers, position);
+    return;
+  }
+  for (size_t tier = 0; tier < source->keys.size(); ++tier) {
+    position.tiers[tier] = Get(labels, source->keys[tier]);
+  }
+  CompareVersions(node, *source, position, findings);
+  if (!NamesAreNumbers(*source)) return;
+  for (int tier = 1; tier >= 0; --tier) {
+    std::string& name = position.tiers[tier];
+    const std::string& above = position.tiers[tier + 1];
+    if (!name.empty() && !above.empty()) name = absl::StrCat(above, ".", name);
+  }
+}
+
+// "<cluster UUID>.<clique>": the UUID is of the NVLink domain (a rack), all of it the partition
+// that GPUs can talk in. All zeros: NVLink ends at the host.
+void ReadClique(const std::string& value, Position& position) {
+  const size_t dot = value.find('.');
+  const std::string domain = value.substr(0, dot);
+  if (domain.find_first_not_of("0-") == std::string::npos) return;
+  position.nvlink = domain;
+  if (dot != std::string::npos) position.partition = value;
+}
+
+void ReadNvlink(const Labels& labels, Position& position) {
+  ReadClique(Get(labels, "nvidia.com/gpu.clique"), position);
+  if (!position.nvlink.empty()) return;
+  const std::string& domain = Get(labels, "accelerator.topograph.run/domain");
+  if (!domain.empty()) {
+    position.nvlink = domain;
+    const std::string& partition = Get(labels, "accelerator.topograph.run/sub-domain");
+    if (!partition.empty()) position.partition = absl::StrCat(domain, ".", partition);
+    return;
+  }
+  ReadClique(Get(labels, "network.topology.nvidia.com/accelerator"), position);
+  for (const char* key : {"ds.coreweave.com/nvlink.domain", "topology.k8s.aws/ultraserver-id",
+                          "topology.k8s.aws/capacity-block-id"}) {
+    if (position.nvlink.empty()) position.nvlink = Get(labels, key);
+  }
+}
+
+Position ReadPosition(const LabelledNode& node, int aws_layers,
+                      std::vector<TopologyFinding>& findings) {
+  const Labels& labels = *node.labels;
+  Position position;
+  position.region = Get(labels, "topology.kubernetes.io/region");
+  position.zone = Get(labels, "topology.kubernetes.io/zone");
+  if (position.zone.empty()) position.zone = Get(labels, "topology.k8s.aws/zone-id");
+  ReadFabric(node, aws_layers, position, findings);
+  ReadNvlink(labels, position);
+  position.host = Get(labels, "cloud.google.com/gce-topology-host");
+  return position;
+}
+
+std::string TierName(int tier) {
+  constexpr const char* kNames[] = {"leaf", "spine", "core"};
+  return tier < 3 ? kNames[tier] : absl::StrCat("tier-", tier);
+}
+
+std::vector<std::string> LevelNames() {
+  std::vector<std::string> names = {"region", "zone"};
+  for (int tier = kTiers - 1; tier >= 0; --tier) names.push_back(TierName(tier));
+  names.insert(names.end(), {"nvlink", "nvlink-partition", "host"});
+  return names;
+}
+
+std::vector<std::string> PathOf(Position position) {
+  std::vector<std::string> path = {std::move(position.region), std::move(position.zone)};
+  for (int tier = kTiers - 1; tier >= 0; --tier) path.push_back(std::move(position.tiers[tier]));
+  path.push_back(std::move(position.nvlink));
+  path.push_back(std::move(position.partition));
+  path.push_back(std::move(position.host));
+  return path;
+}
+
+void DropLevel(Topology& topology, size_t level) {
+  topology.levels.erase(topology.levels.begin() + level);
+  for (auto& path : topology.paths) path.erase(path.begin() + level);
+}
+
+void DropUnusedLevels(Topology& topology) {
+  for (size_t level = topology.levels.size(); level-- > 0;) {
+    const bool used = std::any_of(topology.paths.begin(), topology.paths.end(),
+                                  [&](const auto& path) { return !path[level].empty(); });
+    if (!used) DropLevel(topology, level);
+  }
+}
+
+// Partitions matter where a domain has more than one.
+void DropPartitionsThatAreDomains(Topology& topology) {
+  const auto found = std::find(topology.levels.begin(), topology.levels.end(), "nvlink-partition");
+  if (found == topology.levels.end()) return;
+  const size_t level = found - topology.levels.begin();
+  std::map<std::string, std::string> partition_of;
+  for (const auto& path : topology.paths) {
+    if (path[level].empty()) continue;
+    const auto [known, added] = partition_of.emplace(path[level - 1], path[level]);
+    if (!added && known->second != path[level]) return;
+  }
+  DropLevel(topology, level);
+}
+
+// What a domain's nodes say about a broader level, by how many.
+using Votes = std::map<std::string, int>;
+
+std::string Winner(const Votes& votes) {
+  std::string winner;
+  int most = 0;
+  for (const auto& [name, count] : votes) {
+    if (count > most) {
+      winner = name;
+      most = count;
+    }
+  }
+  return winner;
+}
+
+// Makes the domains of `level` lie within one domain of the broader level `above` each.
+// `reported`: nodes that need no further finding.
+void Nest(const std::vector<LabelledNode>& nodes, size_t level, size_t above, Topology& topology,
+          std::vector<bool>& reported) {
+  std::map<std::string, Votes> votes;
+  for (const auto& path : topology.paths) {
+    if (!path[level].empty() && !path[above].empty()) ++votes[path[level]][path[above]];
+  }
+  std::map<std::string, std::string> place;
+  for (const auto& [domain, of] : votes) place[domain] = Winner(of);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    auto& path = topology.paths[i];
+    const auto found = place.find(path[level]);
+    if (path[level].empty() || found == place.end() || path[above] == found->second) continue;
+    if (path[above].empty()) {
+      path[above] = found->second;
+      continue;
+    }
+    if (reported[i]) continue;
+    reported[i] = true;
+    topology.findings.push_back(
+        {nodes[i].name,
+         absl::StrCat(topology.levels[level], " ", path[level], " lies in ", topology.levels[above],
+                      " ", path[above], " here, but in ", found->second, " by most of its nodes")});
+  }
+}
+
+}  // namespace
+
+std::string LevelOfLabel(const std::string& key) {
+  static const std::map<std::string, std::string>* const kOthers =
+      new std::map<std::string, std::string>{
+          {"topology.kubernetes.io/region", "region"},
+          {"topology.kubernetes.io/zone", "zone"},
+          {"topology.k8s.aws/zone-id", "zone"},
+          {"topology.k8s.aws/network-node-layer-1", "core"},
+          {"topology.k8s.aws/network-node-layer-2", "spine"},
+          {"topology.k8s.aws/network-node-layer-3", "leaf"},
+          {"topology.k8s.aws/network-node-layer-4", "leaf"},
+          {"nvidia.com/gpu.clique", "nvlink"},
+          {"accelerator.topograph.run/domain", "nvlink"},
+          {"accelerator.topograph.run/sub-domain", "nvlink-partition"},
+          {"network.topology.nvidia.com/accelerator", "nvlink"},
+          {"ds.coreweave.com/nvlink.domain", "nvlink"},
+          {"topology.k8s.aws/ultraserver-id", "nvlink"},
+          {"topology.k8s.aws/capacity-block-id", "nvlink"},
+          {"cloud.google.com/gce-topology-host", "host"},
+          {"oci.oraclecloud.com/rdma.host_id", "host"},
+          {"kubernetes.io/hostname", "host"},
+      };
+  if (const auto found = kOthers->find(key); found != kOthers->end()) return found->second;
+  for (const FabricSource& source : FabricSources()) {
+    const auto found = std::find(source.keys.begin(), source.keys.end(), key);
+    if (found != source.keys.end()) return TierName(static_cast<int>(found - source.keys.begin()));
+  }
+  return "";
+}
+
+Topology ReadTopology(const std::vector<LabelledNode>& nodes) {
+  int aws_layers = 0;
+  for (const LabelledNode& node : nodes) {
+    for (int layer = 3; layer <= 4; ++layer) {
+      const std::string key = absl::StrCat("topology.k8s.aws/network-node-layer-", layer);
+      if (!Get(*node.labels, key).empty()) aws_layers = std::max(aws_layers, layer);
+    }
+  }
+  Topology topology;
+  topology.levels = LevelNames();
+  for (const LabelledNode& node : nodes) {
+    topology.paths.push_back(PathOf(ReadPosition(node, aws_layers, topology.findings)));
+  }
+  DropUnusedLevels(topology);
+  DropPartitionsThatAreDomains(topology);
+  // Narrow domains first, each against the next broader level and on: what one fills in the next
+  // can use.
+  std::vector<bool> reported(nodes.size());
+  for (size_t level = topology.levels.size(); level-- > 1;) {
+    for (size_t above = level; above-- > 0;) Nest(nodes, level, above, topology, reported);
+  }
+  return topology;
+}
+
+Topology ReadTopology(const std::vector<LabelledNode>& nodes,
+                      const std::vector<std::string>& keys) {
+  Topology topology;
+  topology.levels = keys;
+  for (const LabelledNode& node : nodes) {
+    std::vector<std::string>& path = topology.paths.emplace_back();
+    size_t known = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      path.push_back(Get(*node.labels, keys[i]));
+      if (!path.back().empty()) known = i + 1;
+    }
+    for (size_t i = 0; i < known; ++i) {
+      if (!path[i].empty()) continue;
+      topology.findings.push_back(
+          {node.name, absl::StrCat("has no label ", keys[i], ", but one of the narrower level ",
+                                   keys[known - 1])});
+    }
+  }
+  return topology;
+}
+
+}  // namespace muster::control

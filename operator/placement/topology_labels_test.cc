@@ -1,0 +1,201 @@
+#include "operator/placement/topology_labels.h"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/placement/inventory.h"
+#include "operator/placement/placement.h"
+#include "operator/placement/topology_fixtures.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::string PathOf(const Topology& topology, size_t node) {
+  return absl::StrJoin(topology.paths[node], "/");
+}
+
+TEST(ReadTopologyTest, AwsCountsFromTheTopAndInstanceTypesDifferInDepth) {
+  const Fixture fixture = AwsThreeAndFourLayers();
+  const Topology topology = ReadTopology(fixture.nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("region", "zone", "tier-3", "core", "spine", "leaf"));
+  EXPECT_EQ(PathOf(topology, 0),
+            "us-west-2/us-west-2d/nn-e50490a237cb0f01a/nn-44b5cb8e7a0ba7d1f/"
+            "nn-3f8a2c6e9d1b4a7c0/nn-3f8a2c6e9d1b4a7c0");
+  EXPECT_EQ(PathOf(topology, 5),
+            "us-west-2/us-west-2d/nn-e50490a237cb0f01a/nn-44b5cb8e7a0ba7d1f/"
+            "nn-3f8a2c6e9d1b4a7c2/nn-0d47ec1f8b6a5c2e5");
+  EXPECT_THAT(topology.findings, IsEmpty());
+}
+
+TEST(ReadTopologyTest, AnUltraServerIsAnNvlinkDomain) {
+  const Topology topology = ReadTopology(AwsUltraServers().nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("region", "zone", "core", "spine", "leaf", "nvlink"));
+  EXPECT_EQ(topology.paths[2].back(), "cb-0123456789abcdef0");
+  EXPECT_EQ(topology.paths[3].back(), "cb-0123456789abcdef1");
+}
+
+TEST(ReadTopologyTest, GoogleHasHostsOfSeveralNodes) {
+  const Topology topology = ReadTopology(Google().nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("region", "zone", "spine", "leaf", "host"));
+  EXPECT_EQ(topology.paths[0], topology.paths[1]);
+  EXPECT_EQ(PathOf(topology, 8),
+            "us-central1/us-central1-a/3e3056e23cf91/0fc09525cbd53/9ac7c1d4a8c57");
+}
+
+TEST(ReadTopologyTest, OciRunsFromIslandToLocalBlock) {
+  const Topology topology = ReadTopology(Oci().nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("region", "core", "spine", "leaf"));
+  EXPECT_EQ(PathOf(topology, 7), "us-ashburn-1/af6ubvouuyq/7xmzl4p4wb1/4tjxbt4s6u3");
+}
+
+TEST(ReadTopologyTest, CoreWeaveNumbersAreNamesWithinTheFabric) {
+  const Topology topology = ReadTopology(CoreWeaveNvl72().nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("region", "zone", "core", "spine", "leaf", "nvlink"));
+  EXPECT_EQ(PathOf(topology, 18),
+            "US-EAST-02/US-EAST-02A/US-EAST-02A-NDR1/US-EAST-02A-NDR1.1/US-EAST-02A-NDR1.1.2/"
+            "DH4-017-US-EAST-02A");
+  EXPECT_THAT(topology.findings, IsEmpty());
+}
+
+TEST(ReadTopologyTest, TheOlderLabelsOfCoreWeaveSayTheSame) {
+  Fixture fixture = CoreWeaveNvl72();
+  for (auto& [name, labels] : fixture.labels) {
+    for (const std::string level : {"fabric", "superpod", "leafgroup"}) {
+      labels["ib.coreweave.cloud/" + level] = labels["backend.coreweave.cloud/" + level];
+      labels.erase("backend.coreweave.cloud/" + level);
+    }
+  }
+  EXPECT_EQ(ReadTopology(fixture.nodes()).paths, ReadTopology(CoreWeaveNvl72().nodes()).paths);
+}
+
+TEST(ReadTopologyTest, ACliqueIsAPartitionOfItsDomain) {
+  const Topology topology = ReadTopology(Cliques().nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("nvlink", "nvlink-partition"));
+  const std::string rack = "7b8a3c5e-0000-4f1d-9c56-1d2e3f4a5b61";
+  EXPECT_THAT(topology.paths[4], ElementsAre(rack, rack + ".1"));
+  EXPECT_THAT(topology.paths[5], ElementsAre(rack, rack + ".2"));
+  // NVLink ends at the host where the UUID is all zeros.
+  EXPECT_THAT(topology.paths[6], ElementsAre("", ""));
+}
+
+TEST(ReadTopologyTest, PartitionsThatAreDomainsAreNoLevel) {
+  Fixture fixture = Cliques();
+  fixture.labels["gb200-5"] = fixture.labels["gb200-4"];
+  EXPECT_THAT(ReadTopology(fixture.nodes()).levels, ElementsAre("nvlink"));
+}
+
+TEST(ReadTopologyTest, EveryVersionOfTopographSaysTheSame) {
+  const Topology topology = ReadTopology(Topograph10().nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("core", "spine", "leaf", "nvlink"));
+  EXPECT_EQ(PathOf(topology, 5), "core/spine-1/leaf-2/nvl-leaf-2");
+  EXPECT_EQ(ReadTopology(Topograph05().nodes()).levels, topology.levels);
+  EXPECT_EQ(ReadTopology(Topograph05().nodes()).paths, topology.paths);
+  EXPECT_EQ(ReadTopology(Topograph01().nodes()).levels, topology.levels);
+  EXPECT_EQ(ReadTopology(Topograph01().nodes()).paths, topology.paths);
+}
+
+TEST(ReadTopologyTest, VersionsThatDisagreeAreReported) {
+  Fixture fixture = Topograph10();
+  fixture.labels["node-3"]["network.topology.nvidia.com/leaf"] = "leaf-7";
+  const Topology topology = ReadTopology(fixture.nodes());
+  EXPECT_EQ(PathOf(topology, 3), "core/spine-0/leaf-1/nvl-leaf-1");
+  EXPECT_THAT(topology.findings,
+              ElementsAre(TopologyFinding{
+                  "node-3",
+                  "network.topology.nvidia.com/leaf is leaf-7, but fabric.topograph.run/tier-0 is "
+                  "leaf-1; the latter counts"}));
+}
+
+TEST(ReadTopologyTest, ANodeWhoseLeafIsElsewhereStandsApart) {
+  Fixture fixture = Topograph05();
+  fixture.labels["node-0"]["network.topology.nvidia.com/leaf"] = "leaf-2";
+  fixture.labels["node-0"].erase("network.topology.nvidia.com/accelerator");
+  const Topology topology = ReadTopology(fixture.nodes());
+  EXPECT_EQ(PathOf(topology, 0), "core/spine-0/leaf-2/");
+  EXPECT_THAT(topology.findings,
+              ElementsAre(TopologyFinding{
+                  "node-0",
+                  "leaf leaf-2 lies in spine spine-0 here, but in spine-1 by most of its "
+                  "nodes"}));
+}
+
+TEST(ReadTopologyTest, WhatANodeDoesNotSayIsTakenFromItsNeighbours) {
+  Fixture fixture = Topograph05();
+  fixture.labels["node-1"].erase("network.topology.nvidia.com/spine");
+  fixture.labels["node-1"].erase("network.topology.nvidia.com/leaf");
+  const Topology topology = ReadTopology(fixture.nodes());
+  EXPECT_EQ(PathOf(topology, 1), "core/spine-0/leaf-0/nvl-leaf-0");
+  EXPECT_THAT(topology.findings, IsEmpty());
+}
+
+TEST(ReadTopologyTest, PlainKubernetesHasZones) {
+  const Topology topology = ReadTopology(PlainKubernetes().nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("region", "zone"));
+  EXPECT_THAT(topology.paths[3], ElementsAre("eu-1", "eu-1b"));
+}
+
+TEST(ReadTopologyTest, NoLabelsAreNoLevels) {
+  const Labels none;
+  const Topology topology = ReadTopology({{"a", &none}, {"b", &none}});
+  EXPECT_THAT(topology.levels, IsEmpty());
+  EXPECT_EQ(topology.paths.size(), 2u);
+  EXPECT_THAT(ReadTopology({}).paths, IsEmpty());
+}
+
+TEST(ReadTopologyTest, LevelsMayBeGiven) {
+  Fixture fixture = Google();
+  fixture.labels["gke-a3-pool-2"].erase("cloud.google.com/gce-topology-block");
+  const std::vector<std::string> keys = {"cloud.google.com/gce-topology-block",
+                                         "cloud.google.com/gce-topology-subblock"};
+  const Topology topology = ReadTopology(fixture.nodes(), keys);
+  EXPECT_EQ(topology.levels, keys);
+  EXPECT_EQ(PathOf(topology, 0), "3e3056e23cf90/0fc09525cbd50");
+  EXPECT_EQ(PathOf(topology, 2), "/0fc09525cbd50");
+  EXPECT_THAT(topology.findings,
+              ElementsAre(TopologyFinding{
+                  "gke-a3-pool-2",
+                  "has no label cloud.google.com/gce-topology-block, but one of the narrower level "
+                  "cloud.google.com/gce-topology-subblock"}));
+}
+
+TEST(LevelOfLabelTest, KnowsTheDirectionOfEachSource) {
+  EXPECT_EQ(LevelOfLabel("topology.k8s.aws/network-node-layer-1"), "core");
+  EXPECT_EQ(LevelOfLabel("fabric.topograph.run/tier-0"), "leaf");
+  EXPECT_EQ(LevelOfLabel("fabric.topograph.run/tier-4"), "tier-4");
+  EXPECT_EQ(LevelOfLabel("cloud.google.com/gce-topology-block"), "spine");
+  EXPECT_EQ(LevelOfLabel("kubernetes.io/hostname"), "host");
+  EXPECT_EQ(LevelOfLabel("example.com/row"), "");
+}
+
+// From labels to nodes: sixteen workers of one GPU pair on NVL72 racks, one of them half full.
+TEST(ReadTopologyTest, AGangStaysInARackOfItsOwnSize) {
+  const Fixture fixture = CoreWeaveNvl72();
+  const Topology topology = ReadTopology(fixture.nodes());
+  Inventory inventory{topology.levels, {}};
+  for (size_t i = 0; i < fixture.names.size(); ++i) {
+    NodeInventory node{fixture.names[i], {i < 10 ? 0 : 4, 64'000, 1 << 30, 10}, true, {}, {}};
+    node.domains = topology.paths[i];
+    inventory.nodes.push_back(node);
+  }
+  GangRequest request;
+  request.per_worker = {4, 1000, 1 << 20, 1};
+  request.min = request.max = 8;
+  request.required_level = "nvlink";
+  const auto small = Place(inventory, request);
+  EXPECT_THAT(std::get<Placement>(small).domain, ::testing::EndsWith("DH4-016-US-EAST-02A"));
+  request.min = request.max = 18;
+  const auto rack = Place(inventory, request);
+  EXPECT_THAT(std::get<Placement>(rack).domain, ::testing::EndsWith("DH4-017-US-EAST-02A"));
+  request.min = request.max = 19;
+  EXPECT_TRUE(std::holds_alternative<Unplaceable>(Place(inventory, request)));
+}
+
+}  // namespace
+}  // namespace muster::control

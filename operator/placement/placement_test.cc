@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/placement/inventory.h"
+#include "operator/placement/ring_model.h"
 #include "operator/placement/topology_tree.h"
 
 namespace muster::control {
@@ -170,6 +171,14 @@ TEST(PlaceTest, TheScoreHeedsGivenLinks) {
       Placed(Place(TopologyTree(inventory), Gang(8, 8), {{"leaf", {450, 2}}, {"host", {450, 2}}}));
   EXPECT_EQ(placed.level, "leaf");
   EXPECT_DOUBLE_EQ(placed.score, 1.0);
+}
+
+TEST(PlaceTest, EveryUpperTierHasTheLinkOfTheThird) {
+  const TopologyTree tree(Inventory{{"zone", "tier-5", "tier-4", "core", "example.com/row"}, {}});
+  const LinkTable links = LinksOf(tree, {});
+  EXPECT_EQ(links[2].latency_us, links[3].latency_us);
+  EXPECT_LT(links[1].gigabytes_per_second, links[2].gigabytes_per_second);
+  EXPECT_EQ(links[5].gigabytes_per_second, 50);
 }
 
 TEST(PlaceTest, ARefusalNamesTheBestDomainAndWhatWouldFit) {

@@ -30,7 +30,8 @@ constexpr size_t kLeafRung = 3;
 constexpr size_t kSpineRung = 4;
 
 size_t RungOf(const std::string& level, size_t narrower) {
-  const std::string known = LevelOfLabel(level);
+  std::string known = LevelOfLabel(level);
+  if (level.rfind("tier-", 0) == 0 || known.rfind("tier-", 0) == 0) known = "tier-3";
   for (size_t i = 0; i + 1 < kRungs; ++i) {
     if (level == kLadder[i].level || known == kLadder[i].level) return i;
   }

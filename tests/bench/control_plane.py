@@ -2,13 +2,16 @@
 
 Runs inside the test environment's network namespace, $KUBECONFIG saying which server.
 """
+import collections
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 CRD = HERE.parent.parent / "deploy/crd"
@@ -89,6 +92,18 @@ def operator(binary, *flags):
     socket = f"unix:{tempfile.gettempdir()}/muster-bench-{os.getpid()}.sock"
     return Program(binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false", f"--coordinator={socket}",
                    "--http=127.0.0.1:0", f"--qps={QPS}", f"--burst={BURST}", *flags)
+
+
+def requests(program):
+    """How many requests an operator has made, by verb and resource."""
+    address = program.output.read_text().split("http ", 1)[1].split()[0]
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    counts = collections.Counter()
+    for labels, value in re.findall(r"^muster_api_requests_total\{([^}]*)\} (\S+)", text, re.M):
+        label = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        counts[f"{label['verb']} {label['resource']}"] += float(value)
+    return counts
 
 
 def peer(binary, *arguments):

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -36,11 +37,14 @@ func trainingJob(namespace string, i int) *unstructured.Unstructured {
 
 // submit creates the jobs of --kind and returns when all of their pods were seen on a watch.
 func submit(ctx context.Context, c *clients, f flags) (any, error) {
-	pods, err := c.core.CoreV1().Pods(f.namespace).Watch(ctx, metav1.ListOptions{})
+	open := func() (watch.Interface, error) {
+		return c.core.CoreV1().Pods(f.namespace).Watch(ctx, metav1.ListOptions{})
+	}
+	pods, err := open()
 	if err != nil {
 		return nil, err
 	}
-	defer pods.Stop()
+	defer func() { pods.Stop() }()
 	start := time.Now()
 	created := make(chan error, 1)
 	var submitted time.Duration
@@ -56,17 +60,20 @@ func submit(ctx context.Context, c *clients, f flags) (any, error) {
 		submitted = time.Since(start)
 		created <- err
 	}()
-	for seen := 0; seen < f.jobs*workersPerJob; {
+	// By UID: a watch that the server ends is opened anew and begins with what exists.
+	for seen := map[types.UID]bool{}; len(seen) < f.jobs*workersPerJob; {
 		select {
-		case event, open := <-pods.ResultChan():
-			if !open {
-				return nil, fmt.Errorf("the watch of pods ended after %d of them", seen)
+		case event, more := <-pods.ResultChan():
+			if !more {
+				if pods, err = open(); err != nil {
+					return nil, err
+				}
 			}
-			if event.Type == watch.Added {
-				seen++
+			if one, is := event.Object.(*corev1.Pod); is {
+				seen[one.UID] = true
 			}
 		case <-ctx.Done():
-			return nil, fmt.Errorf("only %d pods were made in time", seen)
+			return nil, fmt.Errorf("only %d pods were made in time", len(seen))
 		}
 	}
 	seconds := time.Since(start).Seconds()

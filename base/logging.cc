@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -228,22 +229,24 @@ LogScope::LogScope(std::initializer_list<LogField> fields) : outer_(ScopeFields(
 LogScope::~LogScope() { ScopeFields().erase(ScopeFields().begin() + outer_, ScopeFields().end()); }
 
 LogLimiter::Verdict LogLimiter::Admit(std::string_view message, std::string_view about,
-                                      absl::Time now) {
+                                      absl::Time now, LogLevel level) {
   MutexLock lock(mu_);
-  const std::string name = absl::StrCat(std::string(message), "\n", std::string(about));
+  const std::pair<std::string, std::string> name(message, about);
   const auto found = sources_.find(name);
   if (found == sources_.end()) {
     // Room is made by those that have been quiet for a window.
     if (sources_.size() >= kMaxSources) {
-      std::erase_if(sources_, [&](const auto& s) { return now - s.second.since >= kWindow; });
+      std::erase_if(sources_, [&](const auto& s) {
+        return now - s.second.since >= kWindow && s.second.held_back == 0;
+      });
     }
-    if (sources_.size() < kMaxSources) sources_[name] = {now, 1, 0};
+    if (sources_.size() < kMaxSources) sources_[name] = {level, now, 1, 0};
     return {};
   }
   Source& source = found->second;
   if (now - source.since >= kWindow) {
     const Verdict verdict{true, source.held_back};
-    source = {now, 1, 0};
+    source = {level, now, 1, 0};
     return verdict;
   }
   if (source.written < kBurst) {
@@ -254,9 +257,37 @@ LogLimiter::Verdict LogLimiter::Admit(std::string_view message, std::string_view
   return {false, 0};
 }
 
-LogLimiter::Verdict AdmitLog(std::string_view message, std::string_view about) {
+std::vector<LogLimiter::HeldBack> LogLimiter::TakeHeldBack(absl::Time now, bool all) {
+  MutexLock lock(mu_);
+  std::vector<HeldBack> taken;
+  for (auto source = sources_.begin(); source != sources_.end();) {
+    Source& state = source->second;
+    const bool ended = now - state.since >= kWindow;
+    if (state.held_back > 0 && (ended || all)) {
+      taken.push_back({state.level, source->first.first, source->first.second, state.held_back});
+      state.held_back = 0;
+    }
+    source = ended ? sources_.erase(source) : std::next(source);
+  }
+  return taken;
+}
+
+namespace {
+LogLimiter& TheLimiter() {
   static LogLimiter& limiter = *new LogLimiter;  // never destroyed, as the sink
-  return limiter.Admit(message, about, absl::Now());
+  return limiter;
+}
+}  // namespace
+
+LogLimiter::Verdict AdmitLog(LogLevel level, std::string_view message, std::string_view about) {
+  return TheLimiter().Admit(message, about, absl::Now(), level);
+}
+
+void FlushLimitedLogs(bool all) {
+  for (const LogLimiter::HeldBack& held : TheLimiter().TakeHeldBack(absl::Now(), all)) {
+    WriteLog(held.level, held.message,
+             {{"about", held.about}, {"repeats", held.repeats}, {"window", "60s"}});
+  }
 }
 
 absl::Status LogToFile(const std::string& path, bool also_stderr) {

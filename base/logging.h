@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -95,8 +97,8 @@ class LogScope {
 
 // Limits lines that say the same again and again: of one (message, about) the first kBurst in a
 // window of kWindow are written, the rest are counted, and the first line after the window carries
-// the count: `... repeats=312 window=60s`. Bounded in memory: what floods under ever new names is
-// not limited. Thread-safe.
+// the count: `... repeats=312 window=60s`; when none comes, FlushLimitedLogs tells it. Bounded in
+// memory: what floods under ever new names is not limited. Thread-safe.
 class LogLimiter {
  public:
   static constexpr int kBurst = 5;
@@ -107,20 +109,38 @@ class LogLimiter {
     bool write = true;
     int64_t repeats = 0;  // held back since the last line written
   };
-  Verdict Admit(std::string_view message, std::string_view about, absl::Time now);
+  Verdict Admit(std::string_view message, std::string_view about, absl::Time now,
+                LogLevel level = LogLevel::kWarn);
+
+  struct HeldBack {
+    LogLevel level;
+    std::string message;
+    std::string about;
+    int64_t repeats = 0;
+  };
+  // What was held back in windows that have ended, with `all` in those that have not too; told
+  // once.
+  std::vector<HeldBack> TakeHeldBack(absl::Time now, bool all);
 
  private:
   struct Source {
+    LogLevel level = LogLevel::kWarn;
     absl::Time since;
     int written = 0;
     int64_t held_back = 0;
   };
   Mutex mu_;
-  std::map<std::string, Source> sources_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::pair<std::string, std::string>, Source> sources_
+      MUSTER_GUARDED_BY(mu_);  // by message and about
 };
 
 // The limiter behind MUSTER_LOG_LIMITED, on the real clock.
-LogLimiter::Verdict AdmitLog(std::string_view message, std::string_view about);
+LogLimiter::Verdict AdmitLog(LogLevel level, std::string_view message, std::string_view about);
+// Writes how often lines were held back whose window has ended, with `all` the others too. For a
+// loop that runs every second or so, and with `all` for the end of a program:
+//
+//   WARN reconcile failed about=default/gpt repeats=312 window=60s
+void FlushLimitedLogs(bool all = false);
 
 }  // namespace muster
 
@@ -141,7 +161,8 @@ LogLimiter::Verdict AdmitLog(std::string_view message, std::string_view about);
 #define MUSTER_LOG_LIMITED(level, about, message, ...)                                         \
   do {                                                                                         \
     if (!::muster::LogEnabled(MUSTER_LOG_LEVEL_##level)) break;                                \
-    const ::muster::LogLimiter::Verdict muster_verdict = ::muster::AdmitLog(message, about);   \
+    const ::muster::LogLimiter::Verdict muster_verdict =                                       \
+        ::muster::AdmitLog(MUSTER_LOG_LEVEL_##level, message, about);                          \
     if (!muster_verdict.write) break;                                                          \
     if (muster_verdict.repeats == 0) {                                                         \
       ::muster::WriteLog(MUSTER_LOG_LEVEL_##level, message, {__VA_ARGS__});                    \

@@ -75,6 +75,27 @@ TEST(LoggingTest, RepeatsAreHeldBackAndCounted) {
   EXPECT_EQ(later.repeats, 312);
 }
 
+TEST(LoggingTest, WhatWasHeldBackIsToldOnceWhenTheWindowEndsOrTheProgramDoes) {
+  LogLimiter limiter;
+  const absl::Time start = absl::UnixEpoch();
+  for (int i = 0; i < LogLimiter::kBurst + 7; ++i) {
+    limiter.Admit("reconcile failed", "default/a", start, LogLevel::kError);
+  }
+  limiter.Admit("quiet", "", start);
+  EXPECT_TRUE(limiter.TakeHeldBack(start, /*all=*/false).empty()) << "the window has not ended";
+  const auto ended = limiter.TakeHeldBack(start + LogLimiter::kWindow, /*all=*/false);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].level, LogLevel::kError);
+  EXPECT_EQ(ended[0].message, "reconcile failed");
+  EXPECT_EQ(ended[0].about, "default/a");
+  EXPECT_EQ(ended[0].repeats, 7);
+  EXPECT_TRUE(limiter.TakeHeldBack(start + LogLimiter::kWindow, /*all=*/true).empty());
+  for (int i = 0; i < LogLimiter::kBurst + 2; ++i) limiter.Admit("m", "b", start);
+  const auto at_the_end = limiter.TakeHeldBack(start, /*all=*/true);
+  ASSERT_EQ(at_the_end.size(), 1u);
+  EXPECT_EQ(at_the_end[0].repeats, 2);
+}
+
 TEST(LoggingTest, TheLimiterForgetsQuietSourcesAndNeverGrows) {
   LogLimiter limiter;
   const absl::Time start = absl::UnixEpoch();

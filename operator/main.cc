@@ -30,10 +30,12 @@
 #include "base/status_macros.h"
 #include "operator/app/operator_app.h"
 #include "operator/app/operator_flags.h"
+#include "operator/app/throttle_relay.h"
 #include "operator/kube/api.h"
 #include "operator/kube/kubeconfig.h"
 #include "operator/kube/lease.h"
 #include "operator/kube/memory_api.h"
+#include "operator/kube/request_observer.h"
 #include "operator/kube/rest_api.h"
 #include "operator/kube/rest_config.h"
 
@@ -49,7 +51,8 @@ absl::StatusOr<std::unique_ptr<kube::Api>> OpenEmbedded(const std::string& state
   return kube::MemoryApi::Open(Clock::Real(), std::move(options));
 }
 
-absl::StatusOr<std::unique_ptr<kube::Api>> OpenApi(const OperatorFlags& flags) {
+absl::StatusOr<std::unique_ptr<kube::Api>> OpenApi(const OperatorFlags& flags,
+                                                   kube::RequestObserver& requests) {
   if (!flags.state_dir.empty()) return OpenEmbedded(flags.state_dir);
   absl::StatusOr<kube::RestConfig> config =
       flags.kubeconfig.empty() ? kube::InClusterConfig()
@@ -58,11 +61,12 @@ absl::StatusOr<std::unique_ptr<kube::Api>> OpenApi(const OperatorFlags& flags) {
   config->user_agent = "muster-operator";
   config->qps = flags.qps;
   config->burst = flags.burst;
-  return kube::RestApi::Create(*std::move(config));
+  return kube::RestApi::Create(*std::move(config), &requests);
 }
 
-OperatorOptions ToOptions(const OperatorFlags& flags) {
+OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   OperatorOptions options;
+  options.throttle = &throttle;
   options.namespace_scope = flags.name_space;
   options.coordinator_addresses = flags.coordinator;
   options.advertised_coordinator = flags.advertise;
@@ -88,9 +92,10 @@ OperatorOptions ToOptions(const OperatorFlags& flags) {
 }
 
 absl::Status Run(const OperatorFlags& flags, const sigset_t& signals) {
-  MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags));  // 3
+  ThrottleRelay throttle;
+  MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags, throttle));  // 3
   MUSTER_ASSIGN_OR_RETURN(const auto app,
-                          OperatorApp::Create(*api, Clock::Real(), ToOptions(flags)));
+                          OperatorApp::Create(*api, Clock::Real(), ToOptions(flags, throttle)));
   MUSTER_RETURN_IF_ERROR(app->Start());  // 4
   std::printf("coordinator %s\nhttp %s\n", app->coordinator_address().c_str(),
               app->http_address().c_str());

@@ -54,6 +54,10 @@ class OperatorApp::Impl {
         options_(std::move(options)),
         replica_(api, clock, lease_clock_, ToReplica(options_)) {
     replica_.OnWork([this] { WakeScheduler(); });
+    if (options_.throttle != nullptr) options_.throttle->ConnectTo(&replica_.metrics());
+  }
+  ~Impl() {
+    if (options_.throttle != nullptr) options_.throttle->ConnectTo(nullptr);
   }
 
   absl::Status Start();
@@ -134,6 +138,7 @@ void OperatorApp::Impl::Schedule() {
       look_ = false;
     }
     if (!stopping_) replica_.Schedule();
+    FlushLimitedLogs();
   }
 }
 
@@ -188,12 +193,12 @@ absl::Status OperatorApp::Impl::StartServers() {
   MUSTER_RETURN_IF_ERROR(StartCoordinator());
   if (options_.http_address.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(
-      web_, WebServer::Start(
-                options_.http_address,
-                {replica_.fenced_api(), replica_.jobs(), replica_.pods(), replica_.registry(),
-                 replica_.progress(), replica_.controller(), replica_.scheduler(), replica_.queue(),
-                 replica_.metrics(), [this] { return replica_.HasSynced(); },
-                 [this] { return Leader(); }, [this] { return Refusals(); }}));
+      web_, WebServer::Start(options_.http_address,
+                             {replica_.fenced_api(), replica_.jobs(), replica_.pods(),
+                              replica_.nodes(), replica_.registry(), replica_.progress(),
+                              replica_.controller(), replica_.scheduler(), replica_.queue(),
+                              replica_.metrics(), [this] { return replica_.HasSynced(); },
+                              [this] { return Leader(); }, [this] { return Refusals(); }}));
   return absl::OkStatus();
 }
 
@@ -269,6 +274,7 @@ void OperatorApp::Impl::Stop() {
   if (coordinator_ != nullptr) coordinator_->Stop();
   for (std::thread& thread : watchers_) thread.join();
   if (web_ != nullptr) web_->Stop();
+  FlushLimitedLogs(/*all=*/true);
   MUSTER_LOG(INFO, "operator stopped");
 }
 

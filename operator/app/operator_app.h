@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "operator/app/throttle_relay.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/coordinator_identity.h"
 #include "operator/coordinator/progress_board.h"
@@ -44,6 +45,8 @@ struct OperatorOptions {
   std::optional<kube::LeaseConfig> election;
   // What the lease is timed by: Clock::Boot() for a real one; null: the app's clock.
   const Clock* lease_clock = nullptr;
+  // What the client behind `api` tells its waits to, else null. Must outlive the app.
+  ThrottleRelay* throttle = nullptr;
   // Called once, by a thread of the app's, when the lease was lost: the process must end at once.
   std::function<void(const absl::Status& why)> on_lost;
 };

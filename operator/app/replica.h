@@ -92,11 +92,12 @@ class Replica {
   WorkQueue& queue() { return queue_; }
   const JobCache& jobs() const { return jobs_; }
   const PodCache& pods() const { return pods_; }
+  const NodeCache& nodes() const { return nodes_; }
   AgentRegistry& registry() { return registry_; }
   ProgressBoard& progress() { return progress_; }
   const Controller& controller() const { return *controller_; }
   const Scheduler& scheduler() const { return scheduler_; }
-  const Metrics& metrics() const { return metrics_; }
+  Metrics& metrics() { return metrics_; }
   // Who holds the lease as last seen, and its transitions; empty and 0 without an election.
   std::string lease_holder() const { return elector_ == nullptr ? "" : elector_->holder(); }
   int64_t lease_term() const { return elector_ == nullptr ? 0 : elector_->term(); }

@@ -128,6 +128,45 @@ WorkQueue::Stats WorkQueue::stats() const {
   return stats;
 }
 
+void WorkQueue::VisitLocked(const std::function<bool(KeyState)>& visit) const {
+  const absl::Time now = clock_.Monotonic();
+  const auto tell = [&](const std::string& key, const char* state, absl::Duration time,
+                        bool again = false) {
+    const auto failures = failures_.find(key);
+    return visit({key, state, time, failures == failures_.end() ? 0 : failures->second, again});
+  };
+  for (const auto& [key, since] : processing_) {
+    if (!tell(key, "inProgress", now - since, dirty_.count(key) > 0)) return;
+  }
+  for (const Ready& ready : queue_) {
+    if (!tell(ready.key, "waiting", now - ready.since)) return;
+  }
+  for (const auto& [due, key] : delayed_) {
+    if (!tell(key, "delayed", std::max(due - now, absl::ZeroDuration()))) return;
+  }
+}
+
+std::vector<WorkQueue::KeyState> WorkQueue::Keys(size_t limit) const {
+  MutexLock lock(mu_);
+  std::vector<KeyState> keys;
+  VisitLocked([&](KeyState state) {
+    if (keys.size() == limit) return false;
+    keys.push_back(std::move(state));
+    return true;
+  });
+  return keys;
+}
+
+std::optional<WorkQueue::KeyState> WorkQueue::Find(const std::string& key) const {
+  MutexLock lock(mu_);
+  std::optional<KeyState> found;
+  VisitLocked([&](KeyState state) {
+    if (state.key == key) found = std::move(state);
+    return !found.has_value();
+  });
+  return found;
+}
+
 std::optional<absl::Time> WorkQueue::next_due() const {
   MutexLock lock(mu_);
   if (delayed_.empty()) return std::nullopt;

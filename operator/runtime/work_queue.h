@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -54,6 +56,14 @@ class WorkQueue {
     absl::Duration longest_running;  // of the keys in progress
   };
 
+  struct KeyState {
+    std::string key;
+    std::string state;    // "waiting", "delayed" or "inProgress"
+    absl::Duration time;  // waited, left to wait, or worked on
+    int failures = 0;     // since Forget
+    bool again = false;   // in progress and added meanwhile
+  };
+
   explicit WorkQueue(const Clock& clock);
   // `observer` may be null and must outlive the queue.
   WorkQueue(const Clock& clock, Options options, WorkQueueObserver* observer = nullptr);
@@ -75,6 +85,10 @@ class WorkQueue {
   void Shutdown();
 
   Stats stats() const;
+  // At most `limit` of them, what is in progress first, then what waits, in their order.
+  std::vector<KeyState> Keys(size_t limit) const;
+  // Nullopt: the queue does not hold the key.
+  std::optional<KeyState> Find(const std::string& key) const;
   // When the next delayed key becomes ready, by Clock::Monotonic.
   std::optional<absl::Time> next_due() const;
 
@@ -83,6 +97,8 @@ class WorkQueue {
   void PushLocked(const std::string& key) MUSTER_REQUIRES(mu_);
   void AddAtLocked(const std::string& key, absl::Time due) MUSTER_REQUIRES(mu_);
   std::optional<std::string> TakeLocked() MUSTER_REQUIRES(mu_);
+  // All keys in the order of Keys, until `visit` says false.
+  void VisitLocked(const std::function<bool(KeyState)>& visit) const MUSTER_REQUIRES(mu_);
 
   const Clock& clock_;
   const Options options_;

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "operator/runtime/object_records.h"
+#include "operator/runtime/work_queue.h"
 #include "operator/web/encode.h"
 
 namespace muster::control {
@@ -48,20 +50,45 @@ Json Leader(const WebDeps& deps) {
           {"lost", leader.lost}};
 }
 
+Json Nodes(const WebDeps& deps) {
+  int schedulable = 0;
+  int tainted = 0;
+  for (const NodeCache::Object& node : deps.nodes.List()) {
+    schedulable += node->schedulable ? 1 : 0;
+    tainted += node->taints.empty() ? 0 : 1;
+  }
+  return {{"objects", deps.nodes.size()},
+          {"version", deps.nodes.LatestVersion()},
+          {"schedulable", schedulable},
+          {"tainted", tainted}};
+}
+
 Json Caches(const WebDeps& deps) {
   return {{"synced", !deps.ready || deps.ready()},
           {"jobs", {{"objects", deps.jobs.size()}, {"version", deps.jobs.LatestVersion()}}},
-          {"pods", {{"objects", deps.pods.size()}, {"version", deps.pods.LatestVersion()}}}};
+          {"pods", {{"objects", deps.pods.size()}, {"version", deps.pods.LatestVersion()}}},
+          {"nodes", Nodes(deps)}};
+}
+
+Json ToJson(const WorkQueue::KeyState& state) {
+  return {{"key", state.key},
+          {"state", state.state},
+          {"seconds", absl::ToDoubleSeconds(state.time)},
+          {"failures", state.failures},
+          {"again", state.again}};
 }
 
 Json Queue(const WebDeps& deps) {
+  Json keys = Json::array();
+  for (const auto& state : deps.queue.Keys(kMaxDebugKeys)) keys.push_back(ToJson(state));
   const WorkQueue::Stats queue = deps.queue.stats();
   return {{"waiting", queue.waiting},
           {"delayed", queue.delayed},
           {"inProgress", queue.in_progress},
           {"longestRunningSeconds", absl::ToDoubleSeconds(queue.longest_running)},
           {"adds", queue.adds},
-          {"retries", queue.retries}};
+          {"retries", queue.retries},
+          {"keys", std::move(keys)}};
 }
 
 }  // namespace
@@ -81,6 +108,8 @@ absl::StatusOr<Json> DebugPage(const WebDeps& deps, const DebugQuery& query) {
           absl::StrCat("no decision about a job ", query.job, " was made here"));
     }
     page["job"] = InFull(deps, *job);
+    const auto queued = deps.queue.Find(query.job);
+    page["job"]["queue"] = queued ? ToJson(*queued) : Json(nullptr);
     return page;
   }
   const auto limit = static_cast<size_t>(std::clamp<int64_t>(query.limit, 1, kMaxDebugJobs));

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_WEB_DEBUG_PAGE_H_
 #define MUSTER_OPERATOR_WEB_DEBUG_PAGE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -18,6 +19,7 @@ struct DebugQuery {
   int64_t limit = 100;
 };
 inline constexpr int64_t kMaxDebugJobs = 500;
+inline constexpr size_t kMaxDebugKeys = 100;  // of the queue, what is worked on first
 
 // What the operator believes: jobs, queue, leader, the caches' versions. `next` is the next page's
 // `after`. kNotFound for a job that this operator has not decided about. Thread-safe.

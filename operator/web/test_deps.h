@@ -57,6 +57,7 @@ class PageWorld {
     return {*api,
             jobs,
             pods,
+            nodes,
             registry,
             progress,
             controller,

@@ -10,6 +10,7 @@
 #include "operator/coordinator/progress_board.h"
 #include "operator/kube/api.h"
 #include "operator/runtime/controller.h"
+#include "operator/runtime/object_records.h"
 #include "operator/runtime/scheduler.h"
 #include "operator/runtime/work_queue.h"
 #include "operator/web/metrics.h"
@@ -31,6 +32,7 @@ struct WebDeps {
   kube::Api& api;
   const JobCache& jobs;
   const PodCache& pods;
+  const NodeCache& nodes;
   AgentRegistry& registry;
   const ProgressBoard& progress;
   const Controller& controller;

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "httplib.h"
+#include "operator/web/bounded_server.h"
 #include "operator/web/debug_page.h"
 #include "operator/web/exposition.h"
 #include "operator/web/health.h"
@@ -27,13 +28,8 @@ constexpr char kPlainType[] = "text/plain; charset=utf-8";
 constexpr char kJobPath[] = R"(/api/v1/jobs/([^/]+)/([^/]+))";
 constexpr size_t kMaxBody = size_t{64} << 10;
 constexpr size_t kMaxSteps = 4096;
-// Each open connection holds a thread: kept-alive ones are few and short, so that a scraper is
-// answered beside slow clients.
+// Each open connection holds a thread; ConnectionLimits says for how long at most.
 constexpr int kThreads = 8;
-constexpr int kKeptAliveRequests = 100;
-constexpr int kKeptAliveSeconds = 2;
-constexpr int kReadSeconds = 5;
-constexpr int kWriteSeconds = 5;
 
 int HttpCode(const absl::Status& status) {
   switch (status.code()) {
@@ -176,10 +172,6 @@ const char* ReasonOf(int code) {
 
 void Configure(httplib::Server& server) {
   server.set_payload_max_length(kMaxBody);
-  server.set_read_timeout(kReadSeconds);
-  server.set_write_timeout(kWriteSeconds);
-  server.set_keep_alive_max_count(kKeptAliveRequests);
-  server.set_keep_alive_timeout(kKeptAliveSeconds);
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   // The library's default shares the port with whoever has it.
   server.set_socket_options([](socket_t fd) {
@@ -202,7 +194,7 @@ struct WebServer::Impl {
   explicit Impl(WebDeps deps_in) : deps(std::move(deps_in)) {}
 
   const WebDeps deps;
-  httplib::Server server;
+  BoundedServer server{ConnectionLimits{}};
   std::string address;
   std::thread thread;
 };

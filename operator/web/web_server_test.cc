@@ -102,6 +102,30 @@ TEST_F(WebServerTest, DebugStateSaysWhatTheOperatorBelieves) {
             "no decision about a job default/none was made here");
 }
 
+TEST_F(WebServerTest, DebugStateSaysWhereEachKeyOfTheQueueIs) {
+  world_.AddJob("gpt");
+  world_.Settle();
+  world_.queue.Add("default/worked-on");
+  while (world_.queue.TryGet() != "default/worked-on") continue;
+  world_.queue.Add("default/worked-on");
+  world_.clock.Advance(absl::Seconds(3));
+  world_.queue.Add("default/waits");
+  world_.queue.AddAfter("default/gpt", absl::Seconds(5));
+  world_.clock.Advance(absl::Seconds(1));
+  const Json page = Get("/debug/state?job=default/gpt");
+  Json worked_on;
+  for (const Json& key : page["queue"]["keys"]) {
+    if (key["key"] == "default/worked-on") worked_on = key;
+  }
+  EXPECT_EQ(worked_on, Json({{"key", "default/worked-on"},
+                             {"state", "inProgress"},
+                             {"seconds", 4.0},
+                             {"failures", 0},
+                             {"again", true}}));
+  EXPECT_EQ(page["job"]["queue"]["key"], "default/gpt");
+  EXPECT_EQ(page["caches"]["nodes"]["objects"], 0);
+}
+
 TEST_F(WebServerTest, DebugStateIsPaged) {
   for (int i = 0; i < 5; ++i) world_.AddJob(absl::StrCat("job-", i));
   world_.Settle();

@@ -200,7 +200,9 @@ std::string FormatJsonLog(std::string_view time, LogLevel level, std::string_vie
                                   std::string(kLevelNames[static_cast<int>(level)]),
                                   "\",\"message\":\"", Escape(message, /*json=*/true), "\"");
   for (const LogField* field : AllFields(fields)) {
-    absl::StrAppend(&line, ",\"", Escape(field->key, /*json=*/true), "\":");
+    // Of a key that stands twice readers keep either, so a field must not take the line's own.
+    const bool taken = field->key == "time" || field->key == "level" || field->key == "message";
+    absl::StrAppend(&line, ",\"", Escape(field->key, /*json=*/true), taken ? "_\":" : "\":");
     if (field->bare) {
       absl::StrAppend(&line, field->value);
     } else {

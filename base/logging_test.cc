@@ -113,6 +113,11 @@ TEST(LoggingTest, TheLimiterForgetsQuietSourcesAndNeverGrows) {
   EXPECT_EQ(written, LogLimiter::kBurst);
 }
 
+TEST(LoggingTest, AFieldNamedAsTheLinesOwnKeysDoesNotReplaceThem) {
+  EXPECT_EQ(FormatJsonLog("T", LogLevel::kInfo, "event", {{"message", "told"}, {"level", 3}}),
+            R"({"time":"T","level":"INFO","message":"event","message_":"told","level_":3})");
+}
+
 TEST(LoggingTest, LogFormatsAreNamed) {
   EXPECT_EQ(*ParseLogFormat("json"), LogFormat::kJson);
   EXPECT_EQ(ParseLogFormat("yaml").status().message(),

@@ -185,7 +185,7 @@ absl::Status Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
 absl::Status Executor::Announce(const TrainingJob& job, const Plan& plan) {
   MUSTER_RETURN_IF_ERROR(SendOrders(job, plan));
   for (const Event& event : plan.events) {
-    MUSTER_LOG(INFO, "event", {"reason", event.reason}, {"message", event.message});
+    MUSTER_LOG(INFO, "event", {"reason", event.reason}, {"sentence", event.message});
     events_.Record({job.ns, job.name}, job.uid, event);
   }
   if (!plan.delete_job) return absl::OkStatus();

@@ -131,7 +131,9 @@ int Main(int argc, char** argv) {
   if (status.ok()) return kExitOk;
   std::fprintf(stderr, "muster-operator: %s\n", std::string(status.message()).c_str());
   if (absl::IsInvalidArgument(status)) return kExitBadInput;
-  return absl::IsAlreadyExists(status) || absl::IsUnavailable(status) ? kExitRefused : kExitFailed;
+  // A state directory in use is Unavailable, and so is a real server that cannot be reached.
+  const bool taken = absl::IsUnavailable(status) && !flags->state_dir.empty();
+  return absl::IsAlreadyExists(status) || taken ? kExitRefused : kExitFailed;
 }
 
 }  // namespace

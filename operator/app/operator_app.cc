@@ -29,7 +29,9 @@ namespace {
 
 constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
 constexpr absl::Duration kSchedulePeriod = absl::Milliseconds(500);
-constexpr absl::Duration kSyncDeadline = absl::Seconds(30);
+// A server that cannot be asked is given up by the first; one whose answer is long, by the second.
+constexpr absl::Duration kReachDeadline = absl::Seconds(30);
+constexpr absl::Duration kSyncDeadline = absl::Minutes(10);
 
 constexpr char kSystemNamespace[] = "muster-system";
 
@@ -40,6 +42,10 @@ ReplicaOptions ToReplica(const OperatorOptions& options) {
   replica.namespace_scope = options.namespace_scope;
   replica.identity = options.identity;
   replica.election = options.election;
+  replica.jitter = [] {
+    thread_local std::mt19937 random{std::random_device{}()};
+    return std::uniform_real_distribution<>(0, 1)(random);
+  };
   return replica;
 }
 
@@ -223,11 +229,16 @@ LeaderView OperatorApp::Impl::Leader() const {
 }
 
 absl::Status OperatorApp::Impl::WaitSynced() {
-  const absl::Time deadline = clock_.Monotonic() + kSyncDeadline;
+  const absl::Time start = clock_.Monotonic();
   MutexLock lock(mu_);
   while (!replica_.HasSynced()) {
-    if (clock_.Monotonic() >= deadline) {
-      return absl::UnavailableError("the API server's objects could not be listed in time");
+    const absl::Duration waited = clock_.Monotonic() - start;
+    const Replica::ListFailure failure = replica_.list_failure();
+    // An early failure is no sign that what goes on since fails too.
+    const bool fails = failure.at > start + waited / 2;
+    if (waited >= (fails ? kReachDeadline : kSyncDeadline)) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the API server's objects could not be listed: ", failure.status.message()));
     }
     wake_.WaitFor(mu_, absl::Milliseconds(2));
   }

@@ -1,9 +1,11 @@
 #include "operator/app/replica.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "operator/api/training_job.h"
 #include "operator/core/gang.h"
@@ -18,20 +20,10 @@ namespace {
 // Between an acquired lease and the first bind there are lists to wait for.
 constexpr absl::Duration kTakeOverCheck = absl::Milliseconds(20);
 constexpr absl::Duration kUnbounded = absl::Minutes(1);
+constexpr int kConflictsToTell = 8;
 
 void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
   MUSTER_LOG(WARN, "object ignored", {"object", kube::ToString(key)}, {"error", status});
-}
-
-kube::ReflectorOptions ReflectorFor(const kube::ResourceType& type, const std::string& name_space) {
-  kube::ReflectorOptions options;
-  options.name_space = name_space;
-  options.stream_list = true;
-  options.on_error = [resource = type.plural](const absl::Status& status) {
-    MUSTER_LOG_LIMITED(WARN, resource, "list or watch failed", {"resource", resource},
-                       {"error", status});
-  };
-  return options;
 }
 
 }  // namespace
@@ -54,12 +46,34 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
       events_(api_, clock, options_.identity),
       scheduler_(api_, jobs_, pods_, nodes_, [this](const std::string& key) { queue_.Add(key); }),
       jobs_reflector_(open_api_, kube::kTrainingJobs,
-                      ReflectorFor(kube::kTrainingJobs, options_.namespace_scope), jobs_, clock),
+                      Reflecting(kube::kTrainingJobs, options_.namespace_scope), jobs_, clock),
       // Every pod counts against a node's slots, whoever made it.
-      pods_reflector_(open_api_, kube::kPods, ReflectorFor(kube::kPods, ""), pods_, clock),
-      nodes_reflector_(open_api_, kube::kNodes, ReflectorFor(kube::kNodes, ""), nodes_, clock) {
+      pods_reflector_(open_api_, kube::kPods, Reflecting(kube::kPods, ""), pods_, clock),
+      nodes_reflector_(open_api_, kube::kNodes, Reflecting(kube::kNodes, ""), nodes_, clock) {
   registry_.SetStandby("");
   FollowCaches();
+}
+
+kube::ReflectorOptions Replica::Reflecting(const kube::ResourceType& type,
+                                           const std::string& name_space) {
+  kube::ReflectorOptions options;
+  options.name_space = name_space;
+  options.stream_list = true;
+  options.jitter = options_.jitter;
+  options.on_error = [this, resource = type.plural](const absl::Status& status) {
+    MUSTER_LOG_LIMITED(WARN, resource, "list or watch failed", {"resource", resource},
+                       {"error", status});
+    MutexLock lock(mu_);
+    list_failure_.at = clock_.Monotonic();
+    list_failure_.status =
+        absl::Status(status.code(), absl::StrCat(std::string(resource), ": ", status.message()));
+  };
+  return options;
+}
+
+Replica::ListFailure Replica::list_failure() const {
+  MutexLock lock(mu_);
+  return list_failure_;
 }
 
 void Replica::FollowCaches() {
@@ -244,7 +258,9 @@ void Replica::Reconcile(const std::string& key) {
   const bool conflict = absl::IsAborted(result.status());
   metrics_.Observe(conflict ? "conflict" : "error", took);
   queue_.AddRateLimited(key);
-  if (conflict) return;
+  // One conflict is how two writers meet; many in a row are somebody's fault.
+  const std::optional<WorkQueue::KeyState> state = queue_.Find(key);
+  if (conflict && (!state || state->failures < kConflictsToTell)) return;
   MUSTER_LOG_LIMITED(WARN, key, "reconcile failed", {"job", key}, {"error", result.status()});
 }
 

@@ -42,6 +42,8 @@ struct ReplicaOptions {
   std::optional<kube::LeaseConfig> election;
   // What heals a missed event.
   absl::Duration resync = absl::Minutes(10);
+  // Spreads the retries of lists and watches over time, in [0, 1); thread-safe. Empty: no spread.
+  std::function<double()> jitter;
 };
 
 // One operator without threads and servers: every loop is a function that does one round of it.
@@ -71,6 +73,12 @@ class Replica {
     return {&jobs_reflector_, &pods_reflector_, &nodes_reflector_};
   }
   bool HasSynced() const;
+  // The newest failure of a list or watch, by the Replica's clock; OK when there was none.
+  struct ListFailure {
+    absl::Time at = absl::InfinitePast();
+    absl::Status status;
+  };
+  ListFailure list_failure() const;
 
   // One step of the election and of what follows from it. Returns when to call again, by
   // `lease_clock`.
@@ -105,6 +113,7 @@ class Replica {
   kube::Api& fenced_api() { return api_; }
 
  private:
+  kube::ReflectorOptions Reflecting(const kube::ResourceType& type, const std::string& name_space);
   void FollowCaches();
   absl::Status CheckLeading() const;
   absl::Duration LongestWrite() const;
@@ -151,6 +160,7 @@ class Replica {
   mutable Mutex mu_;
   absl::Time confirmed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
   absl::Status lost_ MUSTER_GUARDED_BY(mu_);
+  ListFailure list_failure_ MUSTER_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::control

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -54,8 +55,9 @@ absl::StatusOr<std::string> WriteKubeconfig(const TestCluster& cluster, const st
   std::stringstream text;
   text << in.rdbuf();
   const char* folder = getenv("TEST_TMPDIR");
-  const std::string path =
-      absl::StrCat(folder == nullptr ? "/tmp" : folder, "/proxy-", getpid(), ".kubeconfig");
+  static std::atomic<int> count{0};
+  const std::string path = absl::StrCat(folder == nullptr ? "/tmp" : folder, "/proxy-", getpid(),
+                                        "-", ++count, ".kubeconfig");
   std::ofstream out(path);
   out << absl::StrReplaceAll(text.str(), {{cluster.server(), server}});
   out.close();
@@ -84,8 +86,8 @@ absl::StatusOr<std::unique_ptr<ApiProxy>> ApiProxy::Start(const TestCluster& clu
   std::string word, address;
   line >> word >> address >> proxy->control_port_;
   if (word != "listening") return absl::UnavailableError("the proxy did not start");
-  MUSTER_ASSIGN_OR_RETURN(proxy->kubeconfig_,
-                          WriteKubeconfig(cluster, absl::StrCat("https://", address)));
+  proxy->server_ = absl::StrCat("https://", address);
+  MUSTER_ASSIGN_OR_RETURN(proxy->kubeconfig_, WriteKubeconfig(cluster, proxy->server_));
   return proxy;
 }
 
@@ -95,11 +97,21 @@ ApiProxy::~ApiProxy() {
   (void)process_->Poll();
 }
 
-absl::Status ApiProxy::SetRules(const Json& rules) {
+absl::Status ApiProxy::Tell(const std::string& path, const Json& body) {
   httplib::Client client("127.0.0.1", control_port_);
-  const httplib::Result result = client.Put("/rules", DumpJson(rules), "application/json");
-  if (!result || result->status != 200) return absl::UnavailableError("the proxy took no rules");
+  const httplib::Result result = client.Put(path, DumpJson(body), "application/json");
+  if (!result || result->status != 200) {
+    return absl::UnavailableError(absl::StrCat("the proxy did not take ", path));
+  }
   return absl::OkStatus();
+}
+
+absl::Status ApiProxy::SetRules(const Json& rules) { return Tell("/rules", rules); }
+
+absl::Status ApiProxy::CutAll() { return Tell("/cut", Json::object()); }
+
+absl::Status ApiProxy::ServeCertificate(const std::string& certificate, const std::string& key) {
+  return Tell("/certificate", {{"certificate", certificate}, {"key", key}});
 }
 
 absl::StatusOr<std::vector<ProxiedRequest>> ApiProxy::Log() const {
@@ -110,7 +122,8 @@ absl::StatusOr<std::vector<ProxiedRequest>> ApiProxy::Log() const {
   std::vector<ProxiedRequest> requests;
   for (const Json& entry : log) {
     requests.push_back({entry[0].get<std::string>(), entry[1].get<std::string>(),
-                        entry[2].get<int>(), entry[3].get<std::string>()});
+                        entry[2].get<std::string>(), entry[3].get<int>(),
+                        entry[4].get<std::string>(), entry[5].get<double>()});
   }
   return requests;
 }

@@ -67,5 +67,35 @@ TEST_F(Proxy, CutsInsideACharacter) {
   EXPECT_FALSE(Kubectl({"get", "configmap", "a", "-o", "json"}).ok());
 }
 
+TEST_F(Proxy, ReplacesWordsOfAnotherLengthInWholeAnswersAndInWatches) {
+  ASSERT_TRUE(Kubectl({"create", "configmap", "a", "--from-literal=k=short"}).ok());
+  ASSERT_EQ(proxy_->SetRules(Json::parse(R"([{"path": "/configmaps",
+      "replace": ["sh(o)rt", "a much longer w\\1rd"]}])")),
+            absl::OkStatus());
+  const std::vector<std::string> value = {"get", "configmap", "a", "-o", "jsonpath={.data.k}"};
+  EXPECT_EQ(Kubectl(value).out, "a much longer word");
+  const CommandResult watched =
+      Kubectl({"wait", "configmap/a", "--for=jsonpath={.data.k}=a much longer word"});
+  EXPECT_TRUE(watched.ok()) << watched.err;
+}
+
+TEST_F(Proxy, LogsARequestBeforeItIsAnswered) {
+  ASSERT_EQ(
+      proxy_->SetRules(Json::parse(R"([{"name": "late", "path": "/configmaps", "delay": 3600}])")),
+      absl::OkStatus());
+  EXPECT_FALSE(Kubectl({"get", "configmap", "a", "--request-timeout=1s"}).ok());
+  const std::vector<ProxiedRequest> log = proxy_->Log().value();
+  ASSERT_FALSE(log.empty());
+  EXPECT_EQ(log.back().rule, "late");
+  EXPECT_EQ(log.back().status, -1);
+  EXPECT_TRUE(absl::StrContains(log.back().path, "/configmaps/a"));
+}
+
+TEST_F(Proxy, TwoOfOneProcessHaveTheirOwnKubeconfigs) {
+  const auto other = ApiProxy::Start(*cluster_).value();
+  EXPECT_NE(other->kubeconfig(), proxy_->kubeconfig());
+  EXPECT_TRUE(Kubectl({"get", "configmaps"}).ok());
+}
+
 }  // namespace
 }  // namespace muster::tests

@@ -1,0 +1,37 @@
+#ifndef MUSTER_OPERATOR_QUEUE_ORDER_H_
+#define MUSTER_OPERATOR_QUEUE_ORDER_H_
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace muster::control {
+
+// What decides who comes first; all that is compared is in here.
+struct OrderKey {
+  // Of the queue.
+  bool claims = false;   // others already make room for its head
+  bool borrows = false;  // its head would take it beyond its nominal quota
+  double share = 0;      // decayed, weighted, dominant
+  absl::string_view queue;
+  // Of the job.
+  double rank = 0;  // AgedRank
+  absl::Time created = absl::UnixEpoch();
+  absl::string_view uid;
+};
+
+// The priority, plus one for each `aging` the job has waited, less what all jobs have in common:
+// the order of two jobs never changes while they wait. Larger is earlier.
+double AgedRank(int64_t priority, absl::Time created, absl::Duration aging);
+
+// Whether `a` comes before `b`:
+// (0) queues for whose head others already make room;
+// (1) queues within nominal quota before borrowers;
+// (2) the queue with the lowest decayed weighted dominant share, then by name;
+// (3) within a queue the highest priority plus aging bonus;
+// (4) the earliest creation time; (5) the UID.
+// A strict total order of jobs whose queues' keys are equal within a queue.
+bool ComesBefore(const OrderKey& a, const OrderKey& b);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_ORDER_H_

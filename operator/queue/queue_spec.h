@@ -1,0 +1,63 @@
+#ifndef MUSTER_OPERATOR_QUEUE_QUEUE_SPEC_H_
+#define MUSTER_OPERATOR_QUEUE_QUEUE_SPEC_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+// What an administrator says about a queue: plain values, no behaviour.
+namespace muster::control {
+
+// Amounts by resource. A resource is what Kubernetes calls it ("nvidia.com/gpu", "cpu" in
+// millicores, "memory" in bytes), or one kind of it after a slash ("nvidia.com/gpu/H100"). A job
+// counts against each resource that it names.
+using Amounts = std::map<std::string, int64_t>;
+
+// What a queue has of one resource. Every amount is >= 0.
+struct Quota {
+  std::string resource;
+  int64_t nominal = 0;
+  // The most it takes from its cohort beyond `nominal`; absent: no limit.
+  std::optional<int64_t> borrow_limit;
+  // The most of `nominal` that it leaves to its cohort while it does not need it; absent: all.
+  std::optional<int64_t> lend_limit;
+};
+
+// What the jobs of one namespace may take of the queue, together. "*" is each namespace that has no
+// limit of its own.
+struct NamespaceLimit {
+  std::string ns;
+  Amounts limits;
+};
+
+enum class PreemptWithinQueue {
+  kLowerPriority,
+  kNever,
+};
+
+// From whom a queue takes back its nominal quota. Only ever from queues that borrow.
+enum class ReclaimFrom {
+  kAny,
+  kLowerPriority,
+  kNever,
+};
+
+// A queue, or a cohort: a queue that others name as their parent. Jobs wait in queues without
+// children. A parent that is not there is a cohort without a quota of its own.
+struct QueueSpec {
+  std::string name;
+  std::string parent;  // empty: none
+  double weight = 1;   // > 0
+  // A resource that neither the queue nor any of its parents lists is not limited.
+  std::vector<Quota> quotas;
+  std::vector<NamespaceLimit> namespace_limits;
+  PreemptWithinQueue preempt_within_queue = PreemptWithinQueue::kLowerPriority;
+  ReclaimFrom reclaim = ReclaimFrom::kAny;
+  bool stopped = false;  // nothing new starts
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_QUEUE_SPEC_H_

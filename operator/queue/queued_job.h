@@ -1,0 +1,54 @@
+#ifndef MUSTER_OPERATOR_QUEUE_QUEUED_JOB_H_
+#define MUSTER_OPERATOR_QUEUE_QUEUED_JOB_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "operator/placement/placement.h"
+#include "operator/queue/queue_spec.h"
+
+namespace muster::control {
+
+// A job as the queue sees it, waiting or running: plain values, filled in by the shell.
+struct QueuedJob {
+  std::string uid;
+  std::string ns;
+  std::string name;
+  std::string queue;
+  int64_t priority = 0;  // of its PriorityClass
+  absl::Time created = absl::UnixEpoch();
+  // What is placed. min..max are the workers it starts with and grows back to when it was shrunk;
+  // a job with min < max is elastic.
+  GangRequest request;
+  // What each worker counts for in the quotas.
+  Amounts quota_per_worker;
+  // How long it runs once it has started, at most; absent: endless.
+  std::optional<absl::Duration> runtime;
+
+  // Of a running job: worker i is on nodes[i]. Empty: it waits.
+  std::vector<std::string> nodes;
+  absl::Time started = absl::UnixEpoch();
+  // By its ETA or deadline; absent: endless. One that is past says nothing.
+  std::optional<absl::Time> ends;
+  // The last durable checkpoint; `started` when there is none.
+  absl::Time checkpointed = absl::UnixEpoch();
+  // The last workers that have been told to go and still hold their nodes: all of them when the job
+  // is being stopped.
+  int leaving = 0;
+
+  bool running() const { return !nodes.empty(); }
+  int workers() const { return static_cast<int>(nodes.size()); }
+  bool stopping() const { return running() && leaving >= workers(); }
+};
+
+// What a job costs while it does nothing, or does again what it did: GPUs, or workers without GPUs.
+inline int64_t BillableUnits(const QueuedJob& job, int64_t workers) {
+  return workers * (job.request.per_worker.gpus > 0 ? job.request.per_worker.gpus : 1);
+}
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_QUEUED_JOB_H_

@@ -108,7 +108,7 @@ const Case kNamesAndTypes[] = {
      "job.yaml:6: spec.trainer: want an object, got the string \"x\"\n"
      "job.yaml:7: spec.other: unknown field; the fields here are workers, trainer, template, "
      "checkpoint, failurePolicy, elastic, suspend, activeDeadline, ttlSecondsAfterFinished, "
-     "successPolicy and managedBy\n"},
+     "successPolicy, managedBy, queue, priorityClassName and topology\n"},
 };
 
 const Case kRanges[] = {
@@ -335,6 +335,27 @@ const Case kFailurePolicy[] = {
      "example.com/controller\n"},
 };
 
+const Case kTopology[] = {
+    {"LevelWithBlank", "  checkpoint:", "  topology: {require: top rack}\n  checkpoint:",
+     "job.yaml:11: spec.topology.require: want text like "
+     "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$, got the string "
+     "\"top rack\"\n"},
+    {"LevelEmpty", "  checkpoint:", "  topology: {prefer: ''}\n  checkpoint:",
+     "job.yaml:11: spec.topology.prefer: must not be empty\n"},
+    {"TopologyIsString", "  checkpoint:", "  topology: leaf\n  checkpoint:",
+     "job.yaml:11: spec.topology: want an object, got the string \"leaf\"\n"},
+    {"SliceWithoutLevel", "  checkpoint:", "  topology: {slices: [{workers: 2}]}\n  checkpoint:",
+     "job.yaml:11: spec.topology.slices[0].level: is required and missing\n"},
+    {"SlicesThatDoNotDivideTheGang",
+     "  checkpoint:", "  topology: {slices: [{workers: 3, level: leaf}]}\n  checkpoint:",
+     "job.yaml:11: spec.topology.slices: workers.count must be a multiple of the first slice's "
+     "workers (here 2 and 3)\n"},
+    {"SlicesThatDoNotNest", "  checkpoint:",
+     "  topology: {slices: [{workers: 2, level: leaf}, {workers: 3, level: host}]}\n  checkpoint:",
+     "job.yaml:11: spec.topology.slices: slices nest: each one's workers must be a multiple of the "
+     "next one's (here 2 and 3)\n"},
+};
+
 const Case kSeveral[] = {
     {"AllAtOnce", "{count: 2}", "{count: 0, spot: true}\n  elastic: {rankDeadline: fast}",
      "job.yaml:5: spec.workers.count: is 0; want 1 to 5000\n"
@@ -358,6 +379,7 @@ INSTANTIATE_TEST_SUITE_P(Contradictions, BadManifest, testing::ValuesIn(kContrad
 INSTANTIATE_TEST_SUITE_P(Templates, BadManifest, testing::ValuesIn(kTemplates), Name);
 INSTANTIATE_TEST_SUITE_P(NoManifest, BadManifest, testing::ValuesIn(kNoManifest), Name);
 INSTANTIATE_TEST_SUITE_P(FailurePolicy, BadManifest, testing::ValuesIn(kFailurePolicy), Name);
+INSTANTIATE_TEST_SUITE_P(Topology, BadManifest, testing::ValuesIn(kTopology), Name);
 INSTANTIATE_TEST_SUITE_P(Several, BadManifest, testing::ValuesIn(kSeveral), Name);
 
 }  // namespace

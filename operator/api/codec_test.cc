@@ -81,7 +81,7 @@ TEST(DecodeMessage, ReportsAllErrorsWithPaths) {
                 {"status.phase",
                  "unknown field; the fields here are conditions, observedGeneration, term, round, "
                  "membership, workers, progress, checkpoint, failures, incarnations, startTime, "
-                 "completionTime, selector and state"},
+                 "completionTime, selector, state and placement"},
             }));
 }
 

@@ -24,6 +24,7 @@ using v1alpha1::FailureRule;
 using v1alpha1::ModelSpec;
 using v1alpha1::OptimizerSpec;
 using v1alpha1::TokenizerSpec;
+using v1alpha1::TopologySpec;
 using v1alpha1::TrainerSpec;
 using v1alpha1::TrainingJobSpec;
 using v1alpha1::TrainSpec;
@@ -165,6 +166,23 @@ Broken ManagedBy(const TrainingJobSpec& spec) {
   return Unless(!spec.has_managed_by() || RE2::FullMatch(spec.managed_by(), name));
 }
 
+Broken SlicesDivideCount(const TrainingJobSpec& spec) {
+  const TopologySpec& topology = spec.topology();
+  if (topology.slices_size() == 0 || topology.slices(0).workers() < 1) return {};
+  const int32_t workers = topology.slices(0).workers();
+  return Unless(spec.workers().count() % workers == 0,
+                absl::StrCat("here ", spec.workers().count(), " and ", workers));
+}
+
+Broken SlicesNest(const TopologySpec& topology) {
+  for (int i = 1; i < topology.slices_size(); ++i) {
+    const int32_t outer = topology.slices(i - 1).workers();
+    const int32_t inner = topology.slices(i).workers();
+    if (inner > 0 && outer % inner != 0) return absl::StrCat("here ", outer, " and ", inner);
+  }
+  return {};
+}
+
 Broken BackoffOrder(const FailurePolicySpec& policy) {
   absl::Duration initial;
   absl::Duration longest;
@@ -234,6 +252,8 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
       {"interval-time", Typed<CheckpointInterval, IntervalTime>},
       {"managed-by", Typed<TrainingJobSpec, ManagedBy>},
+      {"slices-divide-count", Typed<TrainingJobSpec, SlicesDivideCount>},
+      {"slices-nest", Typed<TopologySpec, SlicesNest>},
       {"backoff-order", Typed<FailurePolicySpec, BackoffOrder>},
       {"rule-has-matcher", Typed<FailureRule, RuleHasMatcher>},
       {"log-pattern-compiles", Typed<FailureRule, LogPatternCompiles>},

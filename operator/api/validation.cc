@@ -19,6 +19,7 @@
 #include "operator/api/rules.h"
 #include "operator/api/schema.h"
 #include "proto/muster/v1alpha1/schema_options.pb.h"
+#include "re2/re2.h"
 
 namespace muster::control {
 namespace {
@@ -151,6 +152,10 @@ class FieldValidator {
     if (schema.has_max_length() && size > schema.max_length()) {
       return Add(path,
                  absl::StrCat("is ", size, " characters long; want at most ", schema.max_length()));
+    }
+    if (!schema.pattern().empty() && !RE2::FullMatch(value, schema.pattern())) {
+      return Add(path,
+                 absl::StrCat("want text like ", schema.pattern(), ", got ", Describe(value)));
     }
     if (schema.duration() && !IsPositiveDuration(value)) {
       return Add(path,

@@ -60,6 +60,7 @@ void AddStringBounds(const FieldSchema& options, Json& schema) {
   if (options.has_min_length()) schema["minLength"] = options.min_length();
   if (options.has_max_length()) schema["maxLength"] = options.max_length();
   for (const std::string& value : options.values()) schema["enum"].push_back(value);
+  if (!options.pattern().empty()) schema["pattern"] = options.pattern();
   if (options.duration()) {
     schema["pattern"] = control::kDurationPattern;
     schema["maxLength"] = kMaxDurationLength;

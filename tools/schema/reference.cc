@@ -89,6 +89,7 @@ std::string Constraints(const FieldDescriptor& field) {
   if (options.has_max_length()) {
     parts.push_back(absl::StrCat("at most ", options.max_length(), " characters"));
   }
+  if (!options.pattern().empty()) parts.push_back(absl::StrCat("`", options.pattern(), "`"));
   if (options.has_max_items()) {
     parts.push_back(absl::StrCat("at most ", options.max_items(), " items"));
   }

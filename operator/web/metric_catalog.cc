@@ -137,15 +137,15 @@ void AddJobs(Catalog& all) {
   set(MetricId::kJobs, {"muster_jobs", MetricType::Gauge, {"state"}, "Jobs by state."});
   set(MetricId::kJobStep, {"muster_job_step",
                            MetricType::Gauge,
-                           {"job"},
+                           {"training_job"},
                            "Newest committed step, of at most 100 jobs that run."});
   set(MetricId::kJobLoss, {"muster_job_loss",
                            MetricType::Gauge,
-                           {"job"},
+                           {"training_job"},
                            "Loss of the newest step, of the same jobs."});
   set(MetricId::kJobTokensPerSecond, {"muster_job_tokens_per_second",
                                       MetricType::Gauge,
-                                      {"job"},
+                                      {"training_job"},
                                       "Tokens per second of late, of the same jobs."});
   set(MetricId::kJobsWithoutSeries, {"muster_jobs_without_series",
                                      MetricType::Gauge,

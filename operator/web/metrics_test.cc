@@ -17,6 +17,8 @@
 namespace muster::control {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -74,7 +76,7 @@ TEST(MetricsTest, EveryMetricOfTheCatalogueIsOnThePageOnceAndNoOther) {
       spec.labels.clear();
       for (const auto& label : metric.label) spec.labels.push_back(label.name);
     }
-    if (of_jobs) spec.labels = {"job"};
+    if (of_jobs) spec.labels = {"training_job"};
     exported.push_back(Row(spec));
   }
   EXPECT_THAT(exported, testing::UnorderedElementsAreArray(Catalog()));
@@ -91,6 +93,8 @@ TEST(MetricsTest, NamesFollowThePrometheusConventions) {
       EXPECT_THAT(spec.name, Not(HasSubstr(unit)));
     }
     EXPECT_EQ(spec.help.back(), '.') << spec.name;
+    // A scrape's own labels; Prometheus would rename ours to exported_job.
+    EXPECT_THAT(spec.labels, Not(Contains(AnyOf("job", "instance")))) << spec.name;
   }
 }
 

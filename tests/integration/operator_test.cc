@@ -222,7 +222,7 @@ TEST_F(OperatorTest, HttpApiShowsTheJobAndRefusesNonsense) {
   const std::string metrics = http.Get("/metrics")->body;
   EXPECT_THAT(metrics, HasSubstr("muster_agents_attached 2"));
   EXPECT_THAT(metrics, HasSubstr("muster_jobs{state=\"Training\"} 1"));
-  EXPECT_THAT(metrics, HasSubstr("muster_job_loss{job=\"default/gpt\"} 4.5"));
+  EXPECT_THAT(metrics, HasSubstr("muster_job_loss{training_job=\"default/gpt\"} 4.5"));
   EXPECT_THAT(http.Get("/api/v1/jobs/default/none")->body, HasSubstr("no job default/none"));
   EXPECT_EQ(http.Get("/api/v1/jobs/default/gpt?since=soon")->status, 400);
   EXPECT_EQ(http.Post("/api/v1/jobs/default/gpt/fly")->status, 404);

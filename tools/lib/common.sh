@@ -35,10 +35,14 @@ muster_output_base() {
   printf '%s/out/%s-%s' "$MUSTER_CACHE" "$(printf '%s' "$MUSTER_ROOT" | md5sum | cut -c1-8)" "$1"
 }
 
-muster_bazel() {
+muster_bazel() { (exec_bazel "$@"); }
+
+# Becomes Bazel's client: in the background its pid is then the one to signal.
+exec_bazel() {
   local config="$1"
   shift
-  (cd "$MUSTER_ROOT" && bazel --output_base="$(muster_output_base "$config")" --max_idle_secs=120 "$@")
+  cd "$MUSTER_ROOT"
+  exec bazel --output_base="$(muster_output_base "$config")" --max_idle_secs=120 "$@"
 }
 
 # Where the programs of the default configuration are once built, without asking Bazel.

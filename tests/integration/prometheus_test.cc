@@ -1,0 +1,137 @@
+// What a real Prometheus makes of the operator's /metrics.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/json.h"
+#include "base/process.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "httplib.h"
+#include "tests/integration/operator_world.h"
+#include "tests/testenv/test_cluster.h"
+
+namespace muster::control {
+namespace {
+
+std::string Program(const std::string& name) {
+  const char* cache = getenv("MUSTER_CACHE");
+  const char* home = getenv("HOME");
+  const std::string root = cache != nullptr ? cache : absl::StrCat(home, "/.cache/muster");
+  return absl::StrCat(root, "/sdk/prometheus/usr/bin/", name);
+}
+
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+// A real operator with a training job of two workers, one of which reported a step.
+class PrometheusTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    world_.AddNode("node-1", 8);
+    world_.StartOperator();
+    world_.CreateJob(R"({
+      "apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
+      "metadata": {"namespace": "default", "name": "gpt"},
+      "spec": {
+        "workers": {"count": 2},
+        "trainer": {"model": {"preset": "gpt2-nano"}, "data": {"uri": "/data/text"},
+                    "train": {"steps": 100, "globalBatch": 8, "microBatch": 4, "sequence": 64}},
+        "template": {"spec": {"containers": [{"name": "worker"}]}}
+      }})");
+    ASSERT_TRUE(world_.Until([&] { return world_.Active() == 2; }));
+    world_.Agent(0)->ReportStep(1, 4.5);
+    const std::string uid = world_.Job().uid;
+    ASSERT_TRUE(world_.Until([&] { return world_.app->progress().Snapshot(uid).steps_seen == 1; }));
+  }
+  void TearDown() override {
+    if (prometheus_ != nullptr) {
+      EXPECT_TRUE(prometheus_->Signal(SIGKILL).ok());
+    }
+  }
+
+  void StartPrometheus() {
+    const std::string folder = absl::StrCat(testing::TempDir(), "/prometheus");
+    const std::string config = absl::StrCat(testing::TempDir(), "/prometheus.yml");
+    std::ofstream(config) << "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
+                          << "scrape_configs:\n- job_name: muster\n  static_configs:\n"
+                          << "  - targets: ['" << world_.app->http_address() << "']\n";
+    const std::string address = absl::StrCat("127.0.0.1:", FreePort());
+    auto launched = ProcessLauncher::Real().Launch(
+        {.argv = {Program("prometheus"), "--config.file=" + config, "--storage.tsdb.path=" + folder,
+                  "--web.listen-address=" + address, "--log.level=warn"},
+         .env = {"HOME=" + testing::TempDir()},
+         .die_with_parent = true});
+    ASSERT_TRUE(launched.ok()) << launched.status() << "; tools/setup --test brings it";
+    prometheus_ = *std::move(launched);
+    http_ = std::make_unique<httplib::Client>("http://" + address);
+  }
+  // The "data" of an answer; null when there is none yet.
+  Json Data(const std::string& path) {
+    const auto answer = http_->Get(path);
+    if (!answer) return nullptr;
+    const auto json = ParseJson(answer->body);
+    return json.ok() && json->contains("data") ? (*json)["data"] : Json();
+  }
+
+  OperatorWorld world_;
+  std::unique_ptr<Process> prometheus_;
+  std::unique_ptr<httplib::Client> http_;
+};
+
+TEST_F(PrometheusTest, ScrapesOpenMetrics) {
+  StartPrometheus();
+  Json targets;
+  ASSERT_TRUE(world_.Until([&] {
+    targets = Data("/api/v1/targets");
+    return !targets.is_null() && targets["activeTargets"].size() == 1 &&
+           targets["activeTargets"][0]["health"] != "unknown";
+  }));
+  EXPECT_EQ(targets["activeTargets"][0]["health"], "up") << targets.dump(2);
+  EXPECT_EQ(targets["activeTargets"][0]["lastError"], "");
+  Json agents;
+  ASSERT_TRUE(world_.Until([&] {
+    agents = Data("/api/v1/query?query=muster_agents_attached");
+    return !agents.is_null() && !agents["result"].empty();
+  }));
+  EXPECT_EQ(agents["result"][0]["value"][1], "2");
+  const Json loss = Data("/api/v1/query?query=muster_job_loss");
+  EXPECT_EQ(loss["result"][0]["metric"]["training_job"], "default/gpt") << loss.dump(2);
+  const Json metadata = Data("/api/v1/metadata");
+  EXPECT_EQ(metadata["muster_reconcile"][0]["type"], "counter") << metadata.dump(2);
+  EXPECT_EQ(metadata["muster_reconcile_duration_seconds"][0]["type"], "histogram");
+}
+
+TEST_F(PrometheusTest, PromtoolHasNothingAgainstTheTextFormat) {
+  httplib::Client http("http://" + world_.app->http_address());
+  const auto text = http.Get("/metrics", {{"Accept", "text/plain"}});
+  ASSERT_TRUE(text);
+  const std::string file = absl::StrCat(testing::TempDir(), "/metrics.txt");
+  std::ofstream(file) << text->body;
+  const auto checked = tests::TestCluster::Run(
+      {"/bin/sh", "-c", absl::StrCat(Program("promtool"), " check metrics < ", file)});
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->exit.code, 0) << checked->err;
+  EXPECT_EQ(checked->err, "");
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,6 +1,8 @@
 #ifndef MUSTER_OPERATOR_QUEUE_ORDER_H_
 #define MUSTER_OPERATOR_QUEUE_ORDER_H_
 
+#include <cstdint>
+
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 

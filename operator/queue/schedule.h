@@ -35,6 +35,8 @@ struct ScheduleOptions {
   int backfill_depth = 100;
   // Heads of each cohort that get a reservation of quota.
   int reservations = 8;
+  // Of all heads, those whose reservation also holds nodes.
+  int reservations_of_nodes = 4;
   // Tries of the search for victims.
   int victim_search_budget = 4000;
   // Also move elastic jobs and those that are cheap to stop when a large job would then fit and

@@ -1,0 +1,389 @@
+#include "operator/queue/cycle.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "operator/queue/defragmentation.h"
+
+namespace muster::control {
+namespace {
+
+// Jobs that grow back in one cycle.
+constexpr int kMostGrowing = 50;
+// What a newcomer gains by defragmentation is at most so much of its wait.
+constexpr absl::Duration kLongestGain = absl::Hours(24);
+
+Resources Times(const Resources& each, int64_t times) {
+  return {each.gpus * times, each.cpu_millis * times, each.memory_bytes * times,
+          each.slots * times};
+}
+
+bool SameSlices(const std::vector<Slice>& a, const std::vector<Slice>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Slice& x, const Slice& y) {
+    return x.size == y.size && x.level == y.level;
+  });
+}
+
+// Whether what refused `refused` refuses `request` too.
+bool NoEasier(const GangRequest& request, const GangRequest& refused) {
+  return request.min >= refused.min && request.per_worker == refused.per_worker &&
+         request.required_level == refused.required_level &&
+         SameSlices(request.slices, refused.slices);
+}
+
+ScheduleReason ReasonOf(UnplaceableReason reason) {
+  switch (reason) {
+    case UnplaceableReason::kInvalidRequest:
+      return ScheduleReason::kInvalidRequest;
+    case UnplaceableReason::kNoNodeBigEnough:
+      return ScheduleReason::kNoNodeBigEnough;
+    case UnplaceableReason::kInsufficient:
+      return ScheduleReason::kInsufficient;
+    case UnplaceableReason::kTopology:
+      return ScheduleReason::kTopology;
+  }
+  return ScheduleReason::kInsufficient;
+}
+
+// Reasons that pass when others end.
+bool Passes(ScheduleReason reason) {
+  switch (reason) {
+    case ScheduleReason::kQuotaExhausted:
+    case ScheduleReason::kNoNodeBigEnough:
+    case ScheduleReason::kInsufficient:
+    case ScheduleReason::kTopology:
+    case ScheduleReason::kHeldByReservation:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Cycle::Cycle(absl::Time now, TopologyTree& tree, QueueBook::State& state,
+             const ScheduleOptions& options)
+    : now_(now),
+      tree_(tree),
+      state_(state),
+      options_(options),
+      reservations_(now, tree, state,
+                    {options.stop_grace, options.reservations, options.reservations_of_nodes}) {}
+
+VictimOptions Cycle::ForVictims() const {
+  VictimOptions options;
+  options.restart_cost = options_.restart_cost;
+  options.reshape_cost = options_.reshape_cost;
+  options.budget = options_.victim_search_budget;
+  return options;
+}
+
+std::vector<Decision> Cycle::Run() {
+  for (const JobEntry* stray : state_.strays) {
+    if (stray->job.running()) continue;
+    Decision decision;
+    decision.job = stray->job.uid;
+    decision.reason = ScheduleReason::kNoSuchQueue;
+    decision.numbers.queue = QueueBook::State::QueueOf(stray->job);
+    decisions_.push_back(std::move(decision));
+  }
+  for (int queue = 0; queue < state_.tree->queues(); ++queue) {
+    Turn turn;
+    turn.queue = queue;
+    turn.next = state_.queues[queue].waiting.begin();
+    Offer(std::move(turn));
+  }
+  while (!turns_.empty()) {
+    Turn turn = turns_.top();
+    turns_.pop();
+    Take(std::move(turn));
+  }
+  GrowShrunk();
+  return std::move(decisions_);
+}
+
+// Puts the queue where its next job and its share say.
+void Cycle::Offer(Turn turn) {
+  if (turn.next == state_.queues[turn.queue].waiting.end()) return;
+  if (turn.looked_at > options_.backfill_depth) return;
+  const JobEntry& next = **turn.next;
+  turn.key.claims = turn.head == nullptr && next.claimed_since.has_value();
+  turn.key.borrows = !state_.use->WithinQuota(turn.queue, next.Need(next.job.request.min));
+  turn.key.share = state_.ShareOf(now_, turn.queue);
+  turn.key.queue = state_.tree->queue_name(turn.queue);
+  turns_.push(std::move(turn));
+}
+
+void Cycle::Take(Turn turn) {
+  JobEntry& entry = **turn.next;
+  ++turn.next;
+  Decision decision = Try(entry, turn.head != nullptr);
+  if (decision.action == ScheduleAction::kWait) {
+    if (turn.head == nullptr && Passes(decision.reason)) {
+      turn.head = &entry;
+      HandleHead(entry, decision);
+    }
+    if (turn.head != nullptr) ++turn.looked_at;
+  }
+  decisions_.push_back(std::move(decision));
+  Offer(std::move(turn));
+}
+
+bool Cycle::MayEverStart(const JobEntry& entry, Decision& decision) const {
+  const QuotaTree& tree = *state_.tree;
+  auto never = [&decision](ScheduleReason reason) {
+    decision.reason = reason;
+    return false;
+  };
+  if (tree.is_broken(entry.queue)) return never(ScheduleReason::kNoSuchQueue);
+  if (tree.is_cohort(entry.queue)) return never(ScheduleReason::kQueueIsCohort);
+  if (state_.queues[entry.queue].spec.stopped) return never(ScheduleReason::kQueueStopped);
+  for (const auto& [resource, amount] : entry.Need(entry.job.request.min)) {
+    if (!tree.is_limited(entry.queue, resource)) continue;
+    const int64_t potential = tree.Potential(entry.queue, resource);
+    if (amount <= potential) continue;
+    decision.numbers.resource = tree.resource_name(resource);
+    decision.numbers.needed = amount;
+    decision.numbers.limit = potential;
+    return never(ScheduleReason::kExceedsQuota);
+  }
+  return true;
+}
+
+int Cycle::RoomInQuota(const JobEntry& entry, Decision& decision) const {
+  const QuotaTree& tree = *state_.tree;
+  int64_t most = entry.job.request.max;
+  int lacking = -1;
+  int64_t available = 0;
+  for (const auto& [resource, each] : entry.per_worker) {
+    if (!tree.is_limited(entry.queue, resource)) continue;
+    const int64_t left = state_.use->Available(entry.queue, resource);
+    const int64_t room = std::max<int64_t>(0, left) / each;
+    if (room >= most) continue;
+    most = room;
+    lacking = resource;
+    available = left;
+  }
+  const int64_t in_queue = most;
+  most = state_.NamespaceRoom(entry, most, lacking);
+  if (most >= entry.job.request.min) return static_cast<int>(most);
+  decision.reason = in_queue < entry.job.request.min ? ScheduleReason::kQuotaExhausted
+                                                     : ScheduleReason::kNamespaceLimit;
+  decision.numbers.resource = tree.resource_name(lacking);
+  for (const auto& [resource, each] : entry.per_worker) {
+    if (resource != lacking) continue;
+    decision.numbers.needed = each * entry.job.request.min;
+    decision.numbers.available =
+        in_queue < most || decision.reason == ScheduleReason::kNamespaceLimit
+            ? most * each
+            : std::max<int64_t>(0, available);
+  }
+  return 0;
+}
+
+bool Cycle::FindPlace(const JobEntry& entry, int most, Placement& placement, Decision& decision) {
+  GangRequest request = entry.job.request;
+  request.max = most;
+  auto refuse = [&decision](const Unplaceable& answer) {
+    decision.reason = ReasonOf(answer.reason);
+    decision.detail = answer.sentence;
+    decision.nearest_feasible_size = answer.nearest_feasible_size;
+    return false;
+  };
+  for (const Refusal& refusal : refusals_) {
+    if (NoEasier(request, refusal.request)) return refuse(refusal.answer);
+  }
+  auto answer = Place(tree_, request, options_.links);
+  if (const auto* unplaceable = std::get_if<Unplaceable>(&answer)) {
+    refuse(*unplaceable);
+    refusals_.push_back({std::move(request), *unplaceable});
+    return false;
+  }
+  placement = std::get<Placement>(std::move(answer));
+  return true;
+}
+
+std::vector<int> Cycle::NodesOf(const std::vector<std::string>& names) const {
+  std::vector<int> nodes;
+  for (const std::string& name : names) nodes.push_back(tree_.FindNode(name).value_or(0));
+  return nodes;
+}
+
+Decision Cycle::Try(JobEntry& entry, bool behind) {
+  Decision decision;
+  decision.job = entry.job.uid;
+  decision.numbers.queue = state_.tree->queue_name(entry.queue);
+  if (!MayEverStart(entry, decision)) return decision;
+  int most = RoomInQuota(entry, decision);
+  Placement placement;
+  if (most == 0 || !FindPlace(entry, most, placement, decision)) return decision;
+  const JobEntry* delayed = reservations_.WhoIsDelayed(entry, NodesOf(placement.nodes));
+  if (delayed != nullptr && static_cast<int>(placement.nodes.size()) > entry.job.request.min) {
+    // Perhaps a smaller one does not.
+    if (!FindPlace(entry, entry.job.request.min, placement, decision)) return decision;
+    delayed = reservations_.WhoIsDelayed(entry, NodesOf(placement.nodes));
+  }
+  if (delayed != nullptr) {
+    decision.reason = ScheduleReason::kHeldByReservation;
+    decision.numbers.blocked_by = delayed->job.uid;
+    return decision;
+  }
+  Start(entry, std::move(placement), behind, decision);
+  return decision;
+}
+
+void Cycle::Start(JobEntry& entry, Placement placement, bool behind, Decision& decision) {
+  const int workers = static_cast<int>(placement.nodes.size());
+  const bool borrows = !state_.use->WithinQuota(entry.queue, entry.Need(workers));
+  decision.action = ScheduleAction::kStart;
+  decision.reason = behind    ? ScheduleReason::kBackfilled
+                    : borrows ? ScheduleReason::kBorrowing
+                              : ScheduleReason::kWithinQuota;
+  decision.workers = workers;
+  const std::vector<int> nodes = NodesOf(placement.nodes);
+  for (int node : nodes) tree_.Charge(node, entry.job.request.per_worker);
+  state_.Move(now_, entry, placement.nodes);
+  entry.job.started = now_;
+  entry.job.checkpointed = now_;
+  entry.job.ends.reset();
+  if (entry.job.runtime) entry.job.ends = now_ + *entry.job.runtime;
+  entry.job.leaving = 0;
+  entry.reserved_since.reset();
+  entry.claimed_since.reset();
+  reservations_.Started(entry, nodes);
+  decision.placement = std::move(placement);
+}
+
+void Cycle::HandleHead(JobEntry& entry, Decision& decision) {
+  if (decision.reason == ScheduleReason::kHeldByReservation) return;
+  const bool by_nodes = decision.reason != ScheduleReason::kQuotaExhausted;
+  const bool waits = MakeRoom(entry, decision);
+  const std::optional<absl::Time> start = reservations_.Reserve(entry, by_nodes || waits);
+  if (start) decision.numbers.expected_start = *start;
+  if (!waits && by_nodes && options_.defragment) Defragment(entry, decision);
+}
+
+// Whether somebody makes room now, or has been told to before.
+bool Cycle::MakeRoom(JobEntry& entry, Decision& decision) {
+  const std::optional<VictimPlan> plan = FindVictims(now_, tree_, state_, entry, ForVictims());
+  if (!plan) {
+    entry.claimed_since.reset();
+    return false;
+  }
+  if (!plan->victims.empty()) entry.claimed_since = now_;
+  for (const Victim& victim : plan->victims) Evict(victim, entry, *plan);
+  decision.reason = ScheduleReason::kWaitingForVictims;
+  decision.numbers.cost = plan->cost;
+  decision.numbers.cost_bound = plan->cost_bound;
+  return true;
+}
+
+void Cycle::Evict(const Victim& victim, const JobEntry& newcomer, const VictimPlan& plan) {
+  Decision decision;
+  decision.action = victim.keep == 0 ? ScheduleAction::kStop : ScheduleAction::kShrink;
+  decision.reason = victim.reclaim ? ScheduleReason::kReclaimed : ScheduleReason::kPriority;
+  decision.job = victim.entry->job.uid;
+  decision.workers = victim.keep;
+  decision.for_job = newcomer.job.uid;
+  decision.numbers.queue = state_.tree->queue_name(victim.entry->queue);
+  decision.numbers.cost = plan.cost;
+  decision.numbers.cost_bound = plan.cost_bound;
+  victim.entry->job.leaving = victim.entry->job.workers() - victim.keep;
+  decisions_.push_back(std::move(decision));
+}
+
+void Cycle::Defragment(JobEntry& entry, Decision& decision) {
+  const std::optional<DefragmentationPlan> plan = PlanDefragmentation(
+      now_, tree_, state_, entry, decision.numbers.expected_start, kLongestGain, ForVictims());
+  if (!plan) return;
+  entry.claimed_since = now_;
+  for (JobEntry* moved : plan->moved) {
+    Decision move;
+    move.action = ScheduleAction::kStop;
+    move.reason = ScheduleReason::kDefragmented;
+    move.job = moved->job.uid;
+    move.for_job = entry.job.uid;
+    move.numbers.queue = state_.tree->queue_name(moved->queue);
+    move.numbers.cost = plan->cost;
+    move.numbers.gain = plan->gain;
+    moved->job.leaving = moved->job.workers();
+    decisions_.push_back(std::move(move));
+  }
+  decision.reason = ScheduleReason::kWaitingForVictims;
+}
+
+void Cycle::GrowShrunk() {
+  std::vector<JobEntry*> shrunk;
+  for (const QueueEntry& queue : state_.queues) {
+    for (JobEntry* entry : queue.running) {
+      const QueuedJob& job = entry->job;
+      if (job.leaving == 0 && job.workers() < job.request.max && job.started < now_) {
+        shrunk.push_back(entry);
+      }
+    }
+  }
+  std::sort(shrunk.begin(), shrunk.end(), WaitsBefore());
+  if (shrunk.size() > kMostGrowing) shrunk.resize(kMostGrowing);
+  for (JobEntry* entry : shrunk) TryToGrow(*entry);
+}
+
+// The workers that are there stay where they are.
+void Cycle::TryToGrow(JobEntry& entry) {
+  const int workers = entry.job.workers();
+  GangRequest request = entry.job.request;
+  int64_t more = request.max - workers;
+  for (const auto& [resource, each] : entry.per_worker) {
+    if (!state_.tree->is_limited(entry.queue, resource)) continue;
+    more =
+        std::min(more, std::max<int64_t>(0, state_.use->Available(entry.queue, resource)) / each);
+  }
+  int unused = 0;
+  more = state_.NamespaceRoom(entry, more, unused);
+  if (more <= 0) return;
+  for (int i = 0; i < workers; ++i) {
+    tree_.Charge(entry.NodeOf(tree_, i), Times(request.per_worker, -1));
+  }
+  request.min = workers + 1;
+  request.max = workers + static_cast<int>(more);
+  auto answer = Place(tree_, request, options_.links);
+  for (int i = 0; i < workers; ++i) {
+    tree_.Charge(entry.NodeOf(tree_, i), request.per_worker);
+  }
+  auto* placement = std::get_if<Placement>(&answer);
+  if (placement == nullptr) return;
+  std::vector<std::string> nodes = entry.job.nodes;
+  std::map<std::string, int> kept;
+  for (const std::string& node : nodes) ++kept[node];
+  for (const std::string& node : placement->nodes) {
+    if (auto at = kept.find(node); at != kept.end() && at->second > 0) {
+      --at->second;
+    } else {
+      nodes.push_back(node);
+    }
+  }
+  // Some would have to move.
+  if (nodes.size() != placement->nodes.size()) return;
+  const std::vector<int> added =
+      NodesOf(std::vector<std::string>(nodes.begin() + workers, nodes.end()));
+  if (reservations_.WhoIsDelayed(entry, added) != nullptr) return;
+  for (int node : added) tree_.Charge(node, request.per_worker);
+  reservations_.Started(entry, added);
+  state_.Move(now_, entry, nodes);
+  Decision decision;
+  decision.action = ScheduleAction::kGrow;
+  decision.reason = ScheduleReason::kRoomAgain;
+  decision.job = entry.job.uid;
+  decision.workers = static_cast<int>(nodes.size());
+  decision.numbers.queue = state_.tree->queue_name(entry.queue);
+  decision.placement = std::move(*placement);
+  decision.placement.nodes = std::move(nodes);
+  decisions_.push_back(std::move(decision));
+}
+
+}  // namespace muster::control

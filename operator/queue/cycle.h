@@ -1,0 +1,78 @@
+#ifndef MUSTER_OPERATOR_QUEUE_CYCLE_H_
+#define MUSTER_OPERATOR_QUEUE_CYCLE_H_
+
+#include <queue>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "operator/placement/topology_tree.h"
+#include "operator/queue/decision.h"
+#include "operator/queue/order.h"
+#include "operator/queue/queue_state.h"
+#include "operator/queue/reservations.h"
+#include "operator/queue/schedule.h"
+#include "operator/queue/victims.h"
+
+namespace muster::control {
+
+// One cycle of Schedule, on its arguments. For one Run().
+class Cycle {
+ public:
+  Cycle(absl::Time now, TopologyTree& tree, QueueBook::State& state,
+        const ScheduleOptions& options);
+
+  std::vector<Decision> Run();
+
+ private:
+  // A queue's turn: the next of its jobs, and whether one has been passed over.
+  struct Turn {
+    OrderKey key;
+    int queue = 0;
+    std::set<JobEntry*, WaitsBefore>::iterator next;
+    const JobEntry* head = nullptr;  // the first that cannot start
+    int looked_at = 0;               // behind the head
+  };
+  struct TurnAfter {
+    bool operator()(const Turn& a, const Turn& b) const { return ComesBefore(b.key, a.key); }
+  };
+  // What Place refused in this cycle: nothing is freed in it, so it would again.
+  struct Refusal {
+    GangRequest request;
+    Unplaceable answer;
+  };
+
+  void Offer(Turn turn);
+  void Take(Turn turn);
+  // Starts the job, or says why not.
+  Decision Try(JobEntry& entry, bool behind);
+  bool MayEverStart(const JobEntry& entry, Decision& decision) const;
+  // The most workers that quota and namespace leave room for; 0 and a reason: too few.
+  int RoomInQuota(const JobEntry& entry, Decision& decision) const;
+  bool FindPlace(const JobEntry& entry, int most, Placement& placement, Decision& decision);
+  void Start(JobEntry& entry, Placement placement, bool behind, Decision& decision);
+  // What the first job of a queue that cannot start may do about it.
+  void HandleHead(JobEntry& entry, Decision& decision);
+  bool MakeRoom(JobEntry& entry, Decision& decision);
+  void Evict(const Victim& victim, const JobEntry& newcomer, const VictimPlan& plan);
+  void Defragment(JobEntry& entry, Decision& decision);
+  void GrowShrunk();
+  void TryToGrow(JobEntry& entry);
+  std::vector<int> NodesOf(const std::vector<std::string>& names) const;
+  VictimOptions ForVictims() const;
+
+  const absl::Time now_;
+  TopologyTree& tree_;
+  QueueBook::State& state_;
+  const ScheduleOptions& options_;
+  Reservations reservations_;
+  std::priority_queue<Turn, std::vector<Turn>, TurnAfter> turns_;
+  std::vector<Refusal> refusals_;
+  std::vector<Decision> decisions_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_CYCLE_H_

@@ -1,0 +1,186 @@
+#include "operator/queue/decision.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace muster::control {
+namespace {
+
+// "12", "1.5 cores", "3.0 GiB": in the unit people think of.
+std::string Amount(const std::string& resource, int64_t amount) {
+  if (resource == "cpu") return absl::StrFormat("%g", static_cast<double>(amount) / 1000);
+  if (resource == "memory") {
+    return absl::StrFormat("%.1f GiB", static_cast<double>(amount) / (int64_t{1} << 30));
+  }
+  return absl::StrCat(amount);
+}
+
+std::string Start(const ScheduleNumbers& numbers, absl::Time now) {
+  if (numbers.expected_start == absl::InfiniteFuture()) {
+    return "; no end of the jobs ahead is known";
+  }
+  const absl::Duration wait = absl::Trunc(numbers.expected_start - now, absl::Seconds(1));
+  return absl::StrCat("; by ", absl::FormatDuration(wait),
+                      " from now, if running jobs end as they say");
+}
+
+std::string Short(const ScheduleNumbers& numbers) {
+  return absl::StrCat(Amount(numbers.resource, numbers.needed), " ", numbers.resource, " needed, ",
+                      Amount(numbers.resource, numbers.available), " available");
+}
+
+std::string WaitSentence(const Decision& decision, absl::Time now) {
+  const ScheduleNumbers& numbers = decision.numbers;
+  switch (decision.reason) {
+    case ScheduleReason::kNoSuchQueue:
+      return absl::StrCat("there is no usable queue \"", numbers.queue, "\"");
+    case ScheduleReason::kQueueIsCohort:
+      return absl::StrCat("queue \"", numbers.queue,
+                          "\" is the parent of others: jobs wait in queues without children");
+    case ScheduleReason::kQueueStopped:
+      return absl::StrCat("queue \"", numbers.queue, "\" is stopped");
+    case ScheduleReason::kExceedsQuota:
+      return absl::StrCat(Amount(numbers.resource, numbers.needed), " ", numbers.resource,
+                          " needed; queue \"", numbers.queue, "\" may never use more than ",
+                          Amount(numbers.resource, numbers.limit));
+    case ScheduleReason::kNamespaceLimit:
+      return absl::StrCat(Short(numbers), " of the namespace's limit in queue \"", numbers.queue,
+                          "\"");
+    case ScheduleReason::kQuotaExhausted:
+      return absl::StrCat(Short(numbers), " to queue \"", numbers.queue, "\"", Start(numbers, now));
+    case ScheduleReason::kHeldByReservation:
+      return absl::StrCat("fits now, but would delay ", numbers.blocked_by,
+                          ", which is ahead of it");
+    case ScheduleReason::kWaitingForVictims:
+      return absl::StrCat("jobs that make room for it have not gone yet", Start(numbers, now));
+    case ScheduleReason::kBehind:
+      return absl::StrCat("others are ahead in queue \"", numbers.queue, "\"; position ",
+                          numbers.position + 1);
+    case ScheduleReason::kInvalidRequest:
+      return decision.detail;
+    default:
+      return absl::StrCat(decision.detail, Start(numbers, now));
+  }
+}
+
+std::string GoSentence(const Decision& decision) {
+  const ScheduleNumbers& numbers = decision.numbers;
+  std::string sentence =
+      decision.action == ScheduleAction::kStop
+          ? absl::StrCat("stops for ", decision.for_job)
+          : absl::StrCat("shrinks to ", decision.workers, " workers for ", decision.for_job);
+  switch (decision.reason) {
+    case ScheduleReason::kReclaimed:
+      absl::StrAppend(&sentence, ", which takes back its queue's nominal quota");
+      break;
+    case ScheduleReason::kPriority:
+      absl::StrAppend(&sentence, ", which has a higher priority");
+      break;
+    default:
+      absl::StrAppend(&sentence, ", which then fits");
+      break;
+  }
+  absl::StrAppend(&sentence, absl::StrFormat("; all that go lose %.0f GPU-seconds", numbers.cost));
+  if (decision.reason == ScheduleReason::kDefragmented) {
+    absl::StrAppend(&sentence, absl::StrFormat(" and save it %.0f", numbers.gain));
+  } else if (numbers.cost_bound > 0) {
+    absl::StrAppend(&sentence, absl::StrFormat(", at least %.0f are lost in any case",
+                                               std::floor(numbers.cost_bound)));
+  }
+  return sentence;
+}
+
+}  // namespace
+
+absl::string_view ScheduleActionName(ScheduleAction action) {
+  switch (action) {
+    case ScheduleAction::kStart:
+      return "Start";
+    case ScheduleAction::kWait:
+      return "Wait";
+    case ScheduleAction::kShrink:
+      return "Shrink";
+    case ScheduleAction::kStop:
+      return "Stop";
+    case ScheduleAction::kGrow:
+      return "Grow";
+  }
+  return "";
+}
+
+absl::string_view ScheduleReasonName(ScheduleReason reason) {
+  switch (reason) {
+    case ScheduleReason::kWithinQuota:
+      return "WithinQuota";
+    case ScheduleReason::kBorrowing:
+      return "Borrowing";
+    case ScheduleReason::kBackfilled:
+      return "Backfilled";
+    case ScheduleReason::kNoSuchQueue:
+      return "NoSuchQueue";
+    case ScheduleReason::kQueueIsCohort:
+      return "QueueIsCohort";
+    case ScheduleReason::kQueueStopped:
+      return "QueueStopped";
+    case ScheduleReason::kInvalidRequest:
+      return "InvalidRequest";
+    case ScheduleReason::kExceedsQuota:
+      return "ExceedsQuota";
+    case ScheduleReason::kNamespaceLimit:
+      return "NamespaceLimit";
+    case ScheduleReason::kQuotaExhausted:
+      return "QuotaExhausted";
+    case ScheduleReason::kNoNodeBigEnough:
+      return "NoNodeBigEnough";
+    case ScheduleReason::kInsufficient:
+      return "Insufficient";
+    case ScheduleReason::kTopology:
+      return "Topology";
+    case ScheduleReason::kHeldByReservation:
+      return "HeldByReservation";
+    case ScheduleReason::kWaitingForVictims:
+      return "WaitingForVictims";
+    case ScheduleReason::kBehind:
+      return "Behind";
+    case ScheduleReason::kReclaimed:
+      return "Reclaimed";
+    case ScheduleReason::kPriority:
+      return "Priority";
+    case ScheduleReason::kDefragmented:
+      return "Defragmented";
+    case ScheduleReason::kRoomAgain:
+      return "RoomAgain";
+  }
+  return "";
+}
+
+std::string Sentence(const Decision& decision, absl::Time now) {
+  const ScheduleNumbers& numbers = decision.numbers;
+  switch (decision.action) {
+    case ScheduleAction::kWait:
+      return WaitSentence(decision, now);
+    case ScheduleAction::kStop:
+    case ScheduleAction::kShrink:
+      return GoSentence(decision);
+    case ScheduleAction::kGrow:
+      return absl::StrCat("grows to ", decision.workers, " workers: there is room again");
+    case ScheduleAction::kStart:
+      break;
+  }
+  std::string sentence = absl::StrCat("starts with ", decision.workers, " workers");
+  switch (decision.reason) {
+    case ScheduleReason::kBorrowing:
+      return absl::StrCat(sentence, "; queue \"", numbers.queue, "\" borrows for it");
+    case ScheduleReason::kBackfilled:
+      return absl::StrCat(sentence, " ahead of others, whom that does not delay");
+    default:
+      return absl::StrCat(sentence, " within the nominal quota of queue \"", numbers.queue, "\"");
+  }
+}
+
+}  // namespace muster::control

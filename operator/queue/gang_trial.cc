@@ -1,0 +1,124 @@
+#include "operator/queue/gang_trial.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace muster::control {
+namespace {
+
+constexpr int64_t kUnbounded = 1'000'000;
+
+}  // namespace
+
+int64_t WorkersThatFit(const Resources& have, const Resources& each) {
+  int64_t fit = kUnbounded;
+  auto bound = [&fit](int64_t amount, int64_t need) {
+    if (need > 0) fit = std::min(fit, std::max<int64_t>(0, amount) / need);
+  };
+  bound(have.gpus, each.gpus);
+  bound(have.cpu_millis, each.cpu_millis);
+  bound(have.memory_bytes, each.memory_bytes);
+  bound(have.slots, each.slots);
+  return fit;
+}
+
+GangTrial::GangTrial(const TopologyTree& tree, const GangRequest& request)
+    : tree_(tree), per_worker_(request.per_worker) {
+  const int nodes = static_cast<int>(tree.level(tree.node_level()).size());
+  if (!Resolve(request)) need_ = -1;
+  sum_.resize(tree.depth());
+  usable_.resize(tree.depth());
+  for (int level = level_; level < tree.depth(); ++level) {
+    sum_[level].resize(tree.level(level).size());
+    usable_[level].resize(tree.level(level).size());
+  }
+  free_.reserve(nodes);
+  for (int node = 0; node < nodes; ++node) {
+    free_.push_back(tree.node(node).free);
+    const bool usable = tree.node(node).schedulable && need_ > 0;
+    sum_[tree.node_level()][node] = usable ? WorkersThatFit(free_.back(), per_worker_) : 0;
+  }
+  for (int level = tree.node_level(); level >= level_; --level) {
+    for (int i = 0; i < static_cast<int>(sum_[level].size()); ++i) {
+      usable_[level][i] = Floor(level, i, sum_[level][i]);
+      if (level > level_) sum_[level - 1][tree.level(level)[i].parent] += usable_[level][i];
+    }
+  }
+  named_.resize(usable_[level_].size());
+  for (int i = 0; i < domains(); ++i) {
+    named_[i] = IsNamed(i);
+    fitting_ += need_ > 0 && FitsIn(i) ? 1 : 0;
+  }
+}
+
+bool GangTrial::Resolve(const GangRequest& request) {
+  auto find = [this](const std::string& name, int& level) {
+    if (name.empty()) return true;
+    const std::optional<int> found = tree_.FindLevel(name);
+    level = found.value_or(0);
+    return found.has_value();
+  };
+  if (!find(request.required_level, level_)) return false;
+  for (const Slice& slice : request.slices) {
+    int level = 0;
+    if (slice.size < 1 || !find(slice.level, level)) return false;
+    cuts_.push_back({slice.size, level});
+  }
+  if (!cuts_.empty()) outermost_ = cuts_.front().size;
+  need_ = (request.min + outermost_ - 1) / outermost_ * outermost_;
+  return request.min >= 1 && need_ <= request.max;
+}
+
+bool GangTrial::IsNamed(int domain) const {
+  auto named = [this](int level, int index) {
+    return level == 0 || !tree_.level(level)[index].name.empty();
+  };
+  if (!named(level_, domain)) return false;
+  for (const Cut& cut : cuts_) {
+    int index = domain;
+    for (int level = level_; level > cut.level; --level) index = tree_.level(level)[index].parent;
+    if (cut.level < level_ && !named(cut.level, index)) return false;
+  }
+  return true;
+}
+
+int64_t GangTrial::Floor(int level, int index, int64_t workers) const {
+  for (const Cut& cut : cuts_) {
+    if (cut.level != level) continue;
+    const bool nowhere = level > 0 && tree_.level(level)[index].name.empty();
+    workers = nowhere ? 0 : workers / cut.size * cut.size;
+  }
+  return workers;
+}
+
+int64_t GangTrial::Gang(int domain) const {
+  return named_[domain] ? usable_[level_][domain] / outermost_ * outermost_ : 0;
+}
+
+void GangTrial::Change(int node, const Resources& each, int64_t workers) {
+  Resources& free = free_[node];
+  free.gpus += each.gpus * workers;
+  free.cpu_millis += each.cpu_millis * workers;
+  free.memory_bytes += each.memory_bytes * workers;
+  free.slots += each.slots * workers;
+  if (need_ <= 0 || !tree_.node(node).schedulable) return;
+  int index = node;
+  int64_t delta = WorkersThatFit(free, per_worker_) - sum_[tree_.node_level()][node];
+  for (int level = tree_.node_level(); delta != 0; --level) {
+    const bool domain = level == level_;
+    const bool fitted = domain && FitsIn(index);
+    sum_[level][index] += delta;
+    const int64_t now = Floor(level, index, sum_[level][index]);
+    delta = now - usable_[level][index];
+    usable_[level][index] = now;
+    if (domain) {
+      fitting_ += static_cast<int>(FitsIn(index)) - static_cast<int>(fitted);
+      return;
+    }
+    index = tree_.level(level)[index].parent;
+  }
+}
+
+}  // namespace muster::control

@@ -1,0 +1,69 @@
+#ifndef MUSTER_OPERATOR_QUEUE_GANG_TRIAL_H_
+#define MUSTER_OPERATOR_QUEUE_GANG_TRIAL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "operator/placement/placement.h"
+#include "operator/placement/topology_tree.h"
+
+namespace muster::control {
+
+// Whether a gang's smallest size would fit if some nodes had more or less free: Place's own
+// arithmetic kept up to date change by change, O(depth) each, on a copy of what is free. Made in
+// O(nodes). The tree must outlive it and keep its shape. Not thread-safe.
+class GangTrial {
+ public:
+  GangTrial(const TopologyTree& tree, const GangRequest& request);
+
+  // `workers` of `each` leave the node, or come to it.
+  void Release(int node, const Resources& each, int64_t workers = 1) {
+    Change(node, each, workers);
+  }
+  void Take(int node, const Resources& each, int64_t workers = 1) { Change(node, each, -workers); }
+
+  bool Fits() const { return fitting_ > 0; }
+  // The workers asked for: the smallest size of whole slices.
+  int64_t need() const { return need_; }
+
+  // A domain of the required level; the whole cluster when none is required.
+  int domains() const { return static_cast<int>(named_.size()); }
+  int DomainOf(int node) const { return tree_.AncestorOf(node, level_); }
+  bool FitsIn(int domain) const { return Gang(domain) >= need_; }
+  // The largest gang there; 0 where the level has no domain.
+  int64_t Gang(int domain) const;
+  // Of one node.
+  const Resources& free(int node) const { return free_[node]; }
+  int64_t FitOn(int node) const { return usable_[tree_.node_level()][node]; }
+  const Resources& per_worker() const { return per_worker_; }
+  bool schedulable(int node) const { return tree_.node(node).schedulable; }
+
+ private:
+  bool Resolve(const GangRequest& request);
+  int64_t Floor(int level, int index, int64_t workers) const;
+  void Change(int node, const Resources& each, int64_t workers);
+  bool IsNamed(int domain) const;
+
+  const TopologyTree& tree_;
+  const Resources per_worker_;
+  int level_ = 0;      // the required one
+  int64_t need_ = -1;  // -1: no size fits, ever
+  int64_t outermost_ = 1;
+  struct Cut {
+    int64_t size;
+    int level;
+  };
+  std::vector<Cut> cuts_;  // the slices
+  std::vector<Resources> free_;
+  std::vector<std::vector<int64_t>> sum_;     // by level and index, of the children's usable
+  std::vector<std::vector<int64_t>> usable_;  // less what fills no slice
+  std::vector<bool> named_;                   // by domain: it may hold the gang
+  int fitting_ = 0;                           // domains that do
+};
+
+// How many workers of `each` fit into `have`; what asks for nothing fits a million times.
+int64_t WorkersThatFit(const Resources& have, const Resources& each);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_GANG_TRIAL_H_

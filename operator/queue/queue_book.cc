@@ -1,0 +1,328 @@
+#include "operator/queue/queue_book.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operator/queue/queue_state.h"
+
+namespace muster::control {
+namespace {
+
+constexpr char kDefaultQueue[] = "default";
+
+const NamespaceLimit* LimitOf(const QueueSpec& spec, const std::string& ns) {
+  const NamespaceLimit* others = nullptr;
+  for (const NamespaceLimit& limit : spec.namespace_limits) {
+    if (limit.ns == ns) return &limit;
+    if (limit.ns == "*") others = &limit;
+  }
+  return others;
+}
+
+}  // namespace
+
+QuotaNeed JobEntry::Need(int64_t workers) const {
+  QuotaNeed need = per_worker;
+  for (auto& [resource, amount] : need) amount *= workers;
+  return need;
+}
+
+int JobEntry::NodeOf(const TopologyTree& nodes, int worker) const {
+  const std::vector<TopologyTree::Domain>& hosts = nodes.level(nodes.node_level());
+  node_at_.resize(job.nodes.size(), -1);
+  int& at = node_at_[worker];
+  if (at < 0 || at >= static_cast<int>(hosts.size()) || hosts[at].name != job.nodes[worker]) {
+    at = nodes.FindNode(job.nodes[worker]).value_or(-1);
+  }
+  return at;
+}
+
+bool WaitsBefore::operator()(const JobEntry* a, const JobEntry* b) const {
+  OrderKey left;
+  left.rank = a->rank;
+  left.created = a->job.created;
+  left.uid = a->job.uid;
+  OrderKey right;
+  right.rank = b->rank;
+  right.created = b->job.created;
+  right.uid = b->job.uid;
+  return ComesBefore(left, right);
+}
+
+QueueBook::State::State(const BookOptions& with) : options(with) {}
+
+const std::string& QueueBook::State::QueueOf(const QueuedJob& job) {
+  static const std::string* const kDefault = new std::string(kDefaultQueue);
+  return job.queue.empty() ? *kDefault : job.queue;
+}
+
+void QueueBook::State::Settle(absl::Time now, int queue) {
+  QueueEntry& entry = queues[queue];
+  const absl::Duration passed = now - entry.past_at;
+  if (passed <= absl::ZeroDuration()) return;
+  entry.past_at = now;
+  const double halves = options.half_life <= absl::ZeroDuration()
+                            ? std::numeric_limits<double>::infinity()
+                            : absl::FDivDuration(passed, options.half_life);
+  const double left = std::exp2(-halves);
+  for (int r = 0; r < tree->resources(); ++r) {
+    const double used = static_cast<double>(use->used(queue, r));
+    entry.past[r] = used + (entry.past[r] - used) * left;
+  }
+}
+
+double QueueBook::State::ShareOf(absl::Time now, int queue) {
+  Settle(now, queue);
+  const QueueEntry& entry = queues[queue];
+  double most = 0;
+  for (int r = 0; r < tree->resources(); ++r) {
+    if (capacity_of[r] <= 0) continue;
+    const double used = static_cast<double>(use->used(queue, r));
+    most = std::max(most, (used + entry.past[r]) / 2 / capacity_of[r]);
+  }
+  return most / (entry.spec.weight > 0 ? entry.spec.weight : 1);
+}
+
+int64_t QueueBook::State::NamespaceRoom(const JobEntry& entry, int64_t most,
+                                        int& short_resource) const {
+  const QueueEntry& queue = queues[entry.queue];
+  const NamespaceLimit* limit = LimitOf(queue.spec, entry.job.ns);
+  if (limit == nullptr) return most;
+  const auto used = queue.used_by_namespace.find(entry.job.ns);
+  for (const auto& [resource, each] : entry.per_worker) {
+    const auto bound = limit->limits.find(tree->resource_name(resource));
+    if (bound == limit->limits.end() || each <= 0) continue;
+    const int64_t taken = used == queue.used_by_namespace.end() ? 0 : used->second[resource];
+    const int64_t room = std::max<int64_t>(0, bound->second - taken) / each;
+    if (room >= most) continue;
+    most = room;
+    short_resource = resource;
+  }
+  return most;
+}
+
+void QueueBook::State::Count(absl::Time now, JobEntry& entry, int sign) {
+  const QuotaNeed need = entry.Need(entry.job.workers());
+  Settle(now, entry.queue);
+  if (sign > 0) {
+    use->Add(entry.queue, need);
+  } else {
+    use->Remove(entry.queue, need);
+  }
+  std::vector<int64_t>& used = queues[entry.queue].used_by_namespace[entry.job.ns];
+  used.resize(tree->resources());
+  for (const auto& [resource, amount] : need) used[resource] += sign * amount;
+}
+
+void QueueBook::State::Insert(absl::Time now, JobEntry& entry) {
+  entry.queue = tree->FindQueue(QueueOf(entry.job));
+  entry.rank = AgedRank(entry.job.priority, entry.job.created, options.aging);
+  if (!entry.job.running()) ++waiting;
+  if (entry.queue < 0) {
+    strays.insert(&entry);
+    return;
+  }
+  entry.per_worker = tree->NeedOf(entry.job.quota_per_worker, 1);
+  if (entry.job.running()) {
+    queues[entry.queue].running.insert(&entry);
+    Count(now, entry, 1);
+  } else {
+    queues[entry.queue].waiting.insert(&entry);
+  }
+}
+
+void QueueBook::State::Erase(absl::Time now, JobEntry& entry) {
+  if (!entry.job.running()) --waiting;
+  if (entry.queue < 0) {
+    strays.erase(&entry);
+  } else if (entry.job.running()) {
+    Count(now, entry, -1);
+    queues[entry.queue].running.erase(&entry);
+  } else {
+    queues[entry.queue].waiting.erase(&entry);
+  }
+}
+
+void QueueBook::State::Move(absl::Time now, JobEntry& entry, std::vector<std::string> nodes) {
+  Erase(now, entry);
+  entry.job.nodes = std::move(nodes);
+  Insert(now, entry);
+}
+
+QueueBook::QueueBook(const BookOptions& options) : state_(std::make_unique<State>(options)) {
+  SetQueues(absl::UnixEpoch(), {});
+}
+
+QueueBook::~QueueBook() = default;
+
+void QueueBook::SetQueues(absl::Time now, const std::vector<QueueSpec>& queues) {
+  const BookMemory memory = Memory(now);
+  for (auto& [uid, entry] : state_->jobs) {
+    if (state_->tree != nullptr) state_->Erase(now, *entry);
+  }
+  state_->specs = queues;
+  const bool has_default = std::any_of(queues.begin(), queues.end(), [](const QueueSpec& spec) {
+    return spec.name == kDefaultQueue;
+  });
+  if (!has_default) {
+    state_->specs.emplace_back();
+    state_->specs.back().name = kDefaultQueue;
+  }
+  std::vector<std::string> resources;
+  for (const auto& [resource, amount] : state_->capacity) resources.push_back(resource);
+  state_->use.reset();
+  state_->tree = std::make_unique<QuotaTree>(state_->specs, resources);
+  state_->use = std::make_unique<QuotaUse>(*state_->tree);
+  const QuotaTree& tree = *state_->tree;
+  state_->capacity_of.assign(tree.resources(), 0);
+  for (int r = 0; r < tree.resources(); ++r) {
+    const auto found = state_->capacity.find(tree.resource_name(r));
+    if (found != state_->capacity.end()) state_->capacity_of[r] = found->second;
+  }
+  state_->queues.clear();
+  state_->queues.resize(tree.queues());
+  for (int i = 0; i < tree.queues(); ++i) {
+    state_->queues[i].spec.name = tree.queue_name(i);
+    state_->queues[i].past.resize(tree.resources());
+    state_->queues[i].past_at = now;
+  }
+  for (const QueueSpec& spec : state_->specs) {
+    state_->queues[tree.FindQueue(spec.name)].spec = spec;
+  }
+  std::set<JobEntry*, UidBefore> jobs;
+  for (auto& [uid, entry] : state_->jobs) jobs.insert(entry.get());
+  for (JobEntry* entry : jobs) state_->Insert(now, *entry);
+  Remember(memory);
+}
+
+void QueueBook::SetCapacity(const Amounts& capacity) {
+  if (state_->capacity == capacity) return;
+  const bool same_names =
+      std::equal(capacity.begin(), capacity.end(), state_->capacity.begin(), state_->capacity.end(),
+                 [](const auto& a, const auto& b) { return a.first == b.first; });
+  state_->capacity = capacity;
+  if (!same_names) {
+    absl::Time at = absl::UnixEpoch();
+    for (const QueueEntry& queue : state_->queues) at = std::max(at, queue.past_at);
+    SetQueues(at, std::vector<QueueSpec>(state_->specs));
+    return;
+  }
+  for (int r = 0; r < state_->tree->resources(); ++r) {
+    const auto found = capacity.find(state_->tree->resource_name(r));
+    if (found != capacity.end()) state_->capacity_of[r] = found->second;
+  }
+}
+
+void QueueBook::Upsert(absl::Time now, QueuedJob job) {
+  std::unique_ptr<JobEntry>& entry = state_->jobs[job.uid];
+  if (entry == nullptr) {
+    entry = std::make_unique<JobEntry>();
+  } else {
+    state_->Erase(now, *entry);
+  }
+  entry->job = std::move(job);
+  if (entry->job.running()) {
+    entry->claimed_since.reset();
+    entry->reserved_since.reset();
+  }
+  state_->Insert(now, *entry);
+}
+
+bool QueueBook::Remove(absl::Time now, const std::string& uid) {
+  const auto found = state_->jobs.find(uid);
+  if (found == state_->jobs.end()) return false;
+  state_->Erase(now, *found->second);
+  state_->jobs.erase(found);
+  return true;
+}
+
+const QueuedJob* QueueBook::Find(const std::string& uid) const {
+  const auto found = state_->jobs.find(uid);
+  return found == state_->jobs.end() ? nullptr : &found->second->job;
+}
+
+int64_t QueueBook::jobs() const { return static_cast<int64_t>(state_->jobs.size()); }
+
+int64_t QueueBook::waiting() const { return state_->waiting; }
+
+std::vector<QueueBook::QueueView> QueueBook::Queues(absl::Time now) const {
+  std::vector<QueueView> views;
+  const QuotaTree& tree = *state_->tree;
+  for (int i = 0; i < tree.queues(); ++i) {
+    const QueueEntry& queue = state_->queues[i];
+    QueueView view;
+    view.name = queue.spec.name;
+    view.parent = queue.spec.parent;
+    view.weight = queue.spec.weight;
+    view.share = state_->ShareOf(now, i);
+    view.running = static_cast<int64_t>(queue.running.size());
+    view.waiting = static_cast<int64_t>(queue.waiting.size());
+    for (int r = 0; r < tree.resources(); ++r) {
+      const std::string& resource = tree.resource_name(r);
+      if (state_->use->used(i, r) > 0) view.used[resource] = state_->use->used(i, r);
+      if (tree.nominal(i, r) > 0) view.nominal[resource] = tree.nominal(i, r);
+      view.borrowing = view.borrowing || state_->use->OverQuota(i, {{r, 0}});
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::vector<const QueuedJob*> QueueBook::WaitingInOrder(const std::string& queue) const {
+  std::vector<const QueuedJob*> jobs;
+  const int at = state_->tree->FindQueue(queue);
+  if (at < 0) return jobs;
+  for (const JobEntry* entry : state_->queues[at].waiting) jobs.push_back(&entry->job);
+  return jobs;
+}
+
+BookMemory QueueBook::Memory(absl::Time now) const {
+  BookMemory memory;
+  memory.options = state_->options;
+  memory.capacity = state_->capacity;
+  memory.at = now;
+  for (int i = 0; i < static_cast<int>(state_->queues.size()); ++i) {
+    state_->Settle(now, i);
+    const QueueEntry& queue = state_->queues[i];
+    for (size_t r = 0; r < queue.past.size(); ++r) {
+      if (queue.past[r] <= 0) continue;
+      memory.past_use[queue.spec.name][state_->tree->resource_name(r)] = queue.past[r];
+    }
+  }
+  for (const auto& [uid, entry] : state_->jobs) {
+    if (entry->reserved_since) memory.reserved_since[uid] = *entry->reserved_since;
+    if (entry->claimed_since) memory.claimed_since[uid] = *entry->claimed_since;
+  }
+  return memory;
+}
+
+void QueueBook::Remember(const BookMemory& memory) {
+  for (QueueEntry& queue : state_->queues) {
+    queue.past_at = memory.at;
+    const auto past = memory.past_use.find(queue.spec.name);
+    for (size_t r = 0; r < queue.past.size(); ++r) {
+      queue.past[r] = 0;
+      if (past == memory.past_use.end()) continue;
+      const auto amount = past->second.find(state_->tree->resource_name(r));
+      if (amount != past->second.end()) queue.past[r] = amount->second;
+    }
+  }
+  for (auto& [uid, entry] : state_->jobs) {
+    const auto reserved = memory.reserved_since.find(uid);
+    const auto claimed = memory.claimed_since.find(uid);
+    entry->reserved_since.reset();
+    entry->claimed_since.reset();
+    if (reserved != memory.reserved_since.end()) entry->reserved_since = reserved->second;
+    if (claimed != memory.claimed_since.end()) entry->claimed_since = claimed->second;
+  }
+}
+
+}  // namespace muster::control

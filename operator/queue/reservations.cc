@@ -1,0 +1,148 @@
+#include "operator/queue/reservations.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace muster::control {
+namespace {
+
+absl::Time EndOf(const QueuedJob& job, absl::Time now) {
+  return job.ends && *job.ends > now ? *job.ends : absl::InfiniteFuture();
+}
+
+}  // namespace
+
+Reservations::Reservations(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
+                           const ReservationLimits& limits)
+    : now_(now), tree_(tree), state_(state), limits_(limits) {}
+
+void Reservations::AddEnding(const JobEntry& entry, int from, int to, absl::Time at) {
+  if (from >= to) return;
+  const Ending ending{at, &entry, from, to};
+  auto insert = [&ending](std::vector<Ending>& list) {
+    const auto where =
+        std::upper_bound(list.begin(), list.end(), ending, [](const Ending& a, const Ending& b) {
+          return a.at != b.at ? a.at < b.at : a.entry->job.uid < b.entry->job.uid;
+        });
+    list.insert(where, ending);
+  };
+  insert(endings_);
+  insert(endings_of_[state_.tree->root(entry.queue)]);
+}
+
+void Reservations::AddJob(const JobEntry& entry) {
+  const absl::Time end = EndOf(entry.job, now_);
+  const int staying = std::max(0, entry.job.workers() - entry.job.leaving);
+  AddEnding(entry, staying, entry.job.workers(), std::min(end, now_ + limits_.stop_grace));
+  AddEnding(entry, 0, staying, end);
+}
+
+void Reservations::CollectEndings() {
+  if (collected_) return;
+  collected_ = true;
+  for (const QueueEntry& queue : state_.queues) {
+    for (const JobEntry* entry : queue.running) AddJob(*entry);
+  }
+}
+
+bool Reservations::Compute(Promise& promise, bool with_nodes) {
+  const JobEntry& head = *promise.head;
+  promise.use = *state_.use;
+  promise.nodes = with_nodes ? std::make_unique<GangTrial>(tree_, head.job.request) : nullptr;
+  auto fits = [&] {
+    return promise.use.Fits(head.queue, promise.need) && (!with_nodes || promise.nodes->Fits());
+  };
+  promise.at = now_;
+  if (fits()) return true;
+  const std::vector<Ending>& endings =
+      with_nodes ? endings_ : endings_of_[state_.tree->root(head.queue)];
+  for (const Ending& ending : endings) {
+    const QueuedJob& job = ending.entry->job;
+    const bool endless = ending.at == absl::InfiniteFuture();
+    if (endless && job.started > *head.reserved_since) continue;
+    promise.use.Remove(ending.entry->queue, ending.entry->Need(ending.to - ending.from));
+    promise.at = ending.at;
+    for (int i = ending.from; with_nodes && i < ending.to; ++i) {
+      const int node = ending.entry->NodeOf(tree_, i);
+      if (node >= 0) promise.nodes->Release(node, job.request.per_worker);
+    }
+    if (fits()) return true;
+  }
+  return false;
+}
+
+std::optional<absl::Time> Reservations::Reserve(JobEntry& head, bool by_nodes) {
+  CollectEndings();
+  int& count = count_of_[state_.tree->root(head.queue)];
+  if (count >= limits_.per_cohort) return std::nullopt;
+  if (!head.reserved_since) head.reserved_since = now_;
+  Promise promise{&head, now_, head.Need(head.job.request.min), *state_.use, nullptr, false};
+  promise.wants_nodes = holding_nodes_ < limits_.with_nodes;
+  bool possible = Compute(promise, by_nodes && promise.wants_nodes);
+  if (!possible && *head.reserved_since < now_) {
+    // Jobs without an end have come since and leave no room: from now on there is a promise again.
+    head.reserved_since = now_;
+    possible = Compute(promise, by_nodes && promise.wants_nodes);
+  }
+  if (!possible) {
+    head.reserved_since.reset();
+    return std::nullopt;
+  }
+  if (promise.wants_nodes) ++holding_nodes_;
+  ++count;
+  promises_.push_back(std::move(promise));
+  return promises_.back().at;
+}
+
+bool Reservations::Concerns(const Promise& promise, const JobEntry& job) const {
+  if (promise.head == &job) return false;
+  if (!job.job.runtime) return true;
+  return now_ + *job.job.runtime > promise.at;
+}
+
+void Reservations::Hold(Promise& promise, const JobEntry& job, const std::vector<int>& nodes,
+                        int sign) {
+  const QuotaNeed need = job.Need(static_cast<int64_t>(nodes.size()));
+  if (sign > 0) {
+    promise.use.Add(job.queue, need);
+  } else {
+    promise.use.Remove(job.queue, need);
+  }
+  if (promise.nodes == nullptr) return;
+  for (int node : nodes) promise.nodes->Release(node, job.job.request.per_worker, -sign);
+}
+
+bool Reservations::Keeps(Promise& promise, const JobEntry& job, const std::vector<int>& nodes) {
+  if (promise.wants_nodes && promise.nodes == nullptr && !Compute(promise, true)) {
+    promise.wants_nodes = false;
+    Compute(promise, false);
+  }
+  if (!Concerns(promise, job)) return true;
+  Hold(promise, job, nodes, 1);
+  const bool keeps = promise.use.Fits(promise.head->queue, promise.need) &&
+                     (promise.nodes == nullptr || promise.nodes->Fits());
+  Hold(promise, job, nodes, -1);
+  return keeps;
+}
+
+const JobEntry* Reservations::WhoIsDelayed(const JobEntry& job, const std::vector<int>& nodes) {
+  for (Promise& promise : promises_) {
+    const bool same_cohort = state_.tree->root(promise.head->queue) == state_.tree->root(job.queue);
+    if (!same_cohort && !promise.wants_nodes) continue;
+    if (!Concerns(promise, job)) continue;
+    if (!Keeps(promise, job, nodes)) return promise.head;
+  }
+  return nullptr;
+}
+
+void Reservations::Started(const JobEntry& job, const std::vector<int>& nodes) {
+  for (Promise& promise : promises_) {
+    if (Concerns(promise, job)) Hold(promise, job, nodes, 1);
+  }
+  if (collected_) AddJob(job);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,84 @@
+#ifndef MUSTER_OPERATOR_QUEUE_RESERVATIONS_H_
+#define MUSTER_OPERATOR_QUEUE_RESERVATIONS_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "operator/placement/topology_tree.h"
+#include "operator/queue/gang_trial.h"
+#include "operator/queue/queue_state.h"
+#include "operator/queue/quota_tree.h"
+
+namespace muster::control {
+
+struct ReservationLimits {
+  absl::Duration stop_grace;  // what leaves is gone after it
+  int per_cohort = 8;
+  // Reservations that also hold nodes; the others hold quota only.
+  int with_nodes = 4;
+};
+
+// Of one cycle: jobs that cannot start yet, and the time by which they do if running jobs end when
+// they say. Jobs that say no end come last, at InfiniteFuture; those of them that started after the
+// reservation was first made, never. Tree and state must outlive it.
+class Reservations {
+ public:
+  Reservations(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
+               const ReservationLimits& limits);
+
+  // Promises `head` the earliest time at which its smallest size fits; `by_nodes` when it is nodes
+  // that it lacks. Nothing if its cohort has enough promises, or it can never fit.
+  std::optional<absl::Time> Reserve(JobEntry& head, bool by_nodes);
+
+  // A job whose promise would be broken if `job` ran from now on with one worker on each of
+  // `nodes`; null: none.
+  const JobEntry* WhoIsDelayed(const JobEntry& job, const std::vector<int>& nodes);
+  // It has started: the tree and what is used include it.
+  void Started(const JobEntry& job, const std::vector<int>& nodes);
+
+ private:
+  // The workers from `from` up to `to` of a running job go at `at`.
+  struct Ending {
+    absl::Time at;
+    const JobEntry* entry;
+    int from;
+    int to;
+  };
+  struct Promise {
+    JobEntry* head = nullptr;
+    absl::Time at;
+    QuotaNeed need;
+    QuotaUse use;                      // at that time
+    std::unique_ptr<GangTrial> nodes;  // at that time; null: not looked at
+    bool wants_nodes = false;
+  };
+
+  void CollectEndings();
+  void AddEnding(const JobEntry& entry, int from, int to, absl::Time at);
+  void AddJob(const JobEntry& entry);
+  // Fills in at, use and nodes.
+  bool Compute(Promise& promise, bool with_nodes);
+  bool Keeps(Promise& promise, const JobEntry& job, const std::vector<int>& nodes);
+  void Hold(Promise& promise, const JobEntry& job, const std::vector<int>& nodes, int sign);
+  bool Concerns(const Promise& promise, const JobEntry& job) const;
+
+  const absl::Time now_;
+  const TopologyTree& tree_;
+  const QueueBook::State& state_;
+  const ReservationLimits limits_;
+  bool collected_ = false;
+  // By time, then UID; of all running jobs, and by cohort.
+  std::vector<Ending> endings_;
+  std::map<int, std::vector<Ending>> endings_of_;
+  std::vector<Promise> promises_;
+  std::map<int, int> count_of_;  // promises by cohort
+  int holding_nodes_ = 0;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_RESERVATIONS_H_

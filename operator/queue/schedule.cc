@@ -1,0 +1,25 @@
+#include "operator/queue/schedule.h"
+
+#include <vector>
+
+#include "operator/queue/cycle.h"
+#include "operator/queue/queue_state.h"
+
+namespace muster::control {
+
+std::vector<Decision> Schedule(absl::Time now, TopologyTree& tree, QueueBook& book,
+                               const ScheduleOptions& options) {
+  return Cycle(now, tree, book.state(), options).Run();
+}
+
+std::vector<Decision> Schedule(absl::Time now, const Snapshot& snapshot) {
+  TopologyTree tree(snapshot.inventory);
+  QueueBook book(snapshot.memory.options);
+  book.SetCapacity(snapshot.memory.capacity);
+  book.SetQueues(snapshot.memory.at, snapshot.queues);
+  for (const QueuedJob& job : snapshot.jobs) book.Upsert(snapshot.memory.at, job);
+  book.Remember(snapshot.memory);
+  return Schedule(now, tree, book, snapshot.options);
+}
+
+}  // namespace muster::control

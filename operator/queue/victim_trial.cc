@@ -1,0 +1,109 @@
+#include "operator/queue/victim_trial.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace muster::control {
+namespace {
+
+QuotaNeed LimitedNeed(const QuotaTree& tree, const JobEntry& job) {
+  QuotaNeed need;
+  for (const auto& [resource, amount] : job.Need(job.job.request.min)) {
+    if (tree.is_limited(job.queue, resource)) need.push_back({resource, amount});
+  }
+  return need;
+}
+
+bool MayPreempt(const QueueSpec& spec, const JobEntry& newcomer, const JobEntry& victim) {
+  return spec.preempt_within_queue == PreemptWithinQueue::kLowerPriority &&
+         victim.job.priority < newcomer.job.priority;
+}
+
+bool PolicyLetsReclaim(const QueueSpec& spec, const JobEntry& newcomer, const JobEntry& victim) {
+  if (spec.reclaim == ReclaimFrom::kNever) return false;
+  return spec.reclaim == ReclaimFrom::kAny || victim.job.priority < newcomer.job.priority;
+}
+
+}  // namespace
+
+VictimTrial::VictimTrial(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
+                         const JobEntry& newcomer, const VictimOptions& options)
+    : gang_(tree, newcomer.job.request),
+      use_(*state.use),
+      queue_(newcomer.queue),
+      need_(LimitedNeed(*state.tree, newcomer)) {
+  LetLeaversGo(state, tree);
+  Collect(now, tree, state, newcomer, options);
+}
+
+void VictimTrial::LetLeaversGo(const QueueBook::State& state, const TopologyTree& tree) {
+  for (const QueueEntry& queue : state.queues) {
+    for (const JobEntry* entry : queue.running) {
+      const int workers = entry->job.workers();
+      const int leaving = std::min(entry->job.leaving, workers);
+      if (leaving == 0) continue;
+      use_.Remove(entry->queue, entry->Need(leaving));
+      for (int i = workers - leaving; i < workers; ++i) {
+        const int node = entry->NodeOf(tree, i);
+        if (node >= 0) gang_.Release(node, entry->job.request.per_worker);
+      }
+    }
+  }
+}
+
+void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
+                          const JobEntry& newcomer, const VictimOptions& options) {
+  const QueueSpec& spec = state.queues[newcomer.queue].spec;
+  for (int q = 0; q < static_cast<int>(state.queues.size()); ++q) {
+    const bool own = q == newcomer.queue;
+    if (!own && !use_.MayReclaim(newcomer.queue, need_, q)) continue;
+    for (JobEntry* entry : state.queues[q].running) {
+      if (entry->job.leaving > 0) continue;
+      if (own ? !MayPreempt(spec, newcomer, *entry) : !PolicyLetsReclaim(spec, newcomer, *entry)) {
+        continue;
+      }
+      VictimCandidate candidate;
+      candidate.entry = entry;
+      candidate.reclaim = !own;
+      candidate.stop_cost = CostOfStopping(entry->job, now, options);
+      candidate.shrink_cost = CostOfShrinking(entry->job, options);
+      candidate.workers = candidate.keep = entry->job.workers();
+      const std::vector<Slice>& slices = entry->job.request.slices;
+      if (!slices.empty()) candidate.unit = std::max(1, slices.front().size);
+      candidate.min = std::clamp(entry->job.request.min, 1, candidate.workers);
+      candidate.min += (candidate.workers - candidate.min) % candidate.unit;
+      for (int i = 0; i < candidate.workers; ++i) {
+        candidate.nodes.push_back(entry->NodeOf(tree, i));
+      }
+      candidates_.push_back(std::move(candidate));
+    }
+  }
+  // By UID: what is decided does not depend on the order of queues.
+  std::sort(candidates_.begin(), candidates_.end(),
+            [](const auto& a, const auto& b) { return a.entry->job.uid < b.entry->job.uid; });
+}
+
+void VictimTrial::SetKeep(VictimCandidate& candidate, int keep) {
+  const int from = std::min(keep, candidate.keep);
+  const int to = std::max(keep, candidate.keep);
+  const bool goes = keep < candidate.keep;
+  const Resources& each = candidate.entry->job.request.per_worker;
+  for (int i = from; i < to; ++i) {
+    if (candidate.nodes[i] < 0) continue;
+    gang_.Release(candidate.nodes[i], each, goes ? 1 : -1);
+  }
+  const QuotaNeed amount = candidate.entry->Need(to - from);
+  if (goes) {
+    use_.Remove(candidate.entry->queue, amount);
+  } else {
+    use_.Add(candidate.entry->queue, amount);
+  }
+  candidate.keep = keep;
+}
+
+bool VictimTrial::MayTake(const VictimCandidate& candidate) const {
+  return !candidate.reclaim || use_.MayReclaim(queue_, need_, candidate.entry->queue);
+}
+
+}  // namespace muster::control

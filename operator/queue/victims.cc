@@ -1,0 +1,344 @@
+#include "operator/queue/victims.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <queue>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "operator/queue/victim_bound.h"
+#include "operator/queue/victim_trial.h"
+
+namespace muster::control {
+namespace {
+
+constexpr double kEndless = std::numeric_limits<double>::infinity();
+
+// A choice of candidates to stop, by index, and its cost.
+struct StopSet {
+  std::vector<int> stopped;
+  double cost = kEndless;
+};
+
+class VictimSearch {
+ public:
+  VictimSearch(absl::Time now, const TopologyTree& tree, QueueBook::State& state,
+               JobEntry& newcomer, const VictimOptions& options)
+      : tree_(tree), options_(options), trial_(now, tree, state, newcomer, options) {}
+
+  std::optional<VictimPlan> Run();
+
+ private:
+  VictimCandidate& At(int index) { return trial_.candidates()[index]; }
+  int Count() { return static_cast<int>(trial_.candidates().size()); }
+
+  void ShrinkAll();
+  void GiveBackShrunk();
+  bool ChooseStops(VictimPlan& plan);
+  // Stop() is false when the job may not be taken.
+  bool Stop(int index);
+  void Unstop(int index) { trial_.SetKeep(At(index), base_keep_[index]); }
+  void UnstopAll(std::vector<int>& stopped);
+  StopSet Prune(std::vector<int> stopped);
+  StopSet GreedyByJob(int domain);
+  StopSet GreedyByNode(int domain);
+  bool AddForQuota(std::vector<int>& stopped);
+  void TryAllSets(StopSet& best);
+  void TrySets(int index, double cost, std::vector<int>& stopped, StopSet& best);
+  void Exchange(int domain, StopSet& best);
+  std::vector<int> InDomain(int domain);
+  VictimPlan PlanOf(double bound, bool exact);
+
+  const TopologyTree& tree_;
+  const VictimOptions options_;
+  VictimTrial trial_;
+  std::vector<int> base_keep_;  // when nobody is stopped and all that can be are shrunk
+  std::vector<int> by_cost_;    // candidates, the cheapest to stop first
+  std::vector<std::vector<int>> on_node_;
+  std::set<int> banned_;
+  int tries_ = 0;
+};
+
+void VictimSearch::ShrinkAll() {
+  for (VictimCandidate& candidate : trial_.candidates()) {
+    while (candidate.keep > candidate.min && trial_.MayTake(candidate)) {
+      trial_.SetKeep(candidate, std::max(candidate.min, candidate.keep - candidate.unit));
+    }
+  }
+}
+
+// Each job gets back as many workers as leave the newcomer its place, the dearest first.
+void VictimSearch::GiveBackShrunk() {
+  std::vector<int> order;
+  for (int i = 0; i < Count(); ++i) {
+    if (At(i).keep > 0 && At(i).keep < At(i).workers) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [this](int a, int b) { return At(a).shrink_cost > At(b).shrink_cost; });
+  for (int i : order) {
+    VictimCandidate& candidate = At(i);
+    const int kept = candidate.keep;
+    int fits = 0;
+    int too_many = (candidate.workers - kept) / candidate.unit + 1;
+    while (too_many - fits > 1) {
+      const int middle = (fits + too_many) / 2;
+      trial_.SetKeep(candidate, kept + middle * candidate.unit);
+      (trial_.Fits() ? fits : too_many) = middle;
+    }
+    trial_.SetKeep(candidate, kept + fits * candidate.unit);
+  }
+}
+
+bool VictimSearch::Stop(int index) {
+  if (At(index).keep == 0 || banned_.contains(index) || !trial_.MayTake(At(index))) return false;
+  trial_.SetKeep(At(index), 0);
+  ++tries_;
+  return true;
+}
+
+void VictimSearch::UnstopAll(std::vector<int>& stopped) {
+  for (int index : stopped) Unstop(index);
+  stopped.clear();
+}
+
+// Leaves only those that are needed, the dearest given back first, and undoes everything.
+StopSet VictimSearch::Prune(std::vector<int> stopped) {
+  std::stable_sort(stopped.begin(), stopped.end(),
+                   [this](int a, int b) { return At(a).stop_cost > At(b).stop_cost; });
+  StopSet set{{}, 0};
+  for (int index : stopped) {
+    Unstop(index);
+    ++tries_;
+    if (trial_.Fits()) continue;
+    trial_.SetKeep(At(index), 0);
+    set.stopped.push_back(index);
+    set.cost += At(index).stop_cost;
+  }
+  std::vector<int> undo = set.stopped;
+  UnstopAll(undo);
+  return set;
+}
+
+std::vector<int> VictimSearch::InDomain(int domain) {
+  std::vector<int> inside;
+  for (int index : by_cost_) {
+    const std::vector<int>& nodes = At(index).nodes;
+    const bool touches = std::any_of(nodes.begin(), nodes.end(), [&](int node) {
+      return node >= 0 && trial_.gang().DomainOf(node) == domain;
+    });
+    if (touches) inside.push_back(index);
+  }
+  return inside;
+}
+
+bool VictimSearch::AddForQuota(std::vector<int>& stopped) {
+  for (int index : by_cost_) {
+    if (trial_.QuotaFits()) return true;
+    if (Stop(index)) stopped.push_back(index);
+  }
+  return trial_.QuotaFits();
+}
+
+// The jobs of a domain by what each worker's place costs, until the gang fits.
+StopSet VictimSearch::GreedyByJob(int domain) {
+  std::vector<int> order = InDomain(domain);
+  std::vector<double> price(Count());
+  for (int index : order) {
+    int inside = 0;
+    for (int node : At(index).nodes) {
+      inside += node >= 0 && trial_.gang().DomainOf(node) == domain ? 1 : 0;
+    }
+    price[index] =
+        At(index).stop_cost / static_cast<double>(BillableUnits(At(index).entry->job, inside));
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return price[a] < price[b]; });
+  std::vector<int> stopped;
+  for (int index : order) {
+    if (trial_.gang().FitsIn(domain)) break;
+    if (Stop(index)) stopped.push_back(index);
+  }
+  if (trial_.gang().FitsIn(domain) && AddForQuota(stopped)) return Prune(std::move(stopped));
+  UnstopAll(stopped);
+  return {};
+}
+
+// The nodes of a domain by what a further worker's place on each costs, until the gang fits.
+StopSet VictimSearch::GreedyByNode(int domain) {
+  struct Bundle {
+    double price;
+    int node;
+    bool operator<(const Bundle& other) const {
+      return price != other.price ? price > other.price : node > other.node;
+    }
+  };
+  std::vector<int> stopped;
+  // The cheapest jobs on the node that make room for one more worker there; the trial is unchanged.
+  auto bundle = [&](int node, std::vector<int>& jobs) {
+    const int64_t before = trial_.gang().FitOn(node);
+    double cost = 0;
+    for (int index : on_node_[node]) {
+      if (trial_.gang().FitOn(node) > before) break;
+      if (!Stop(index)) continue;
+      jobs.push_back(index);
+      cost += At(index).stop_cost;
+    }
+    const int64_t gained = trial_.gang().FitOn(node) - before;
+    for (int index : jobs) Unstop(index);
+    return gained > 0 ? cost / static_cast<double>(gained) : kEndless;
+  };
+  std::priority_queue<Bundle> bundles;
+  for (int node = 0; node < static_cast<int>(on_node_.size()); ++node) {
+    if (on_node_[node].empty() || trial_.gang().DomainOf(node) != domain) continue;
+    std::vector<int> jobs;
+    const double price = bundle(node, jobs);
+    if (price < kEndless) bundles.push({price, node});
+  }
+  while (!trial_.gang().FitsIn(domain) && !bundles.empty()) {
+    const Bundle next = bundles.top();
+    bundles.pop();
+    std::vector<int> jobs;
+    const double price = bundle(next.node, jobs);
+    if (price == kEndless) continue;
+    if (price > next.price) {
+      bundles.push({price, next.node});
+      continue;
+    }
+    for (int index : jobs) {
+      if (Stop(index)) stopped.push_back(index);
+    }
+    bundles.push({price, next.node});
+  }
+  if (trial_.gang().FitsIn(domain) && AddForQuota(stopped)) return Prune(std::move(stopped));
+  UnstopAll(stopped);
+  return {};
+}
+
+// Without each of the chosen in turn, is there something cheaper?
+void VictimSearch::Exchange(int domain, StopSet& best) {
+  bool better = true;
+  while (better) {
+    better = false;
+    for (int index : std::vector<int>(best.stopped)) {
+      if (tries_ > options_.budget) return;
+      banned_.insert(index);
+      StopSet other = GreedyByNode(domain);
+      banned_.clear();
+      better = other.cost < best.cost;
+      if (!better) continue;
+      best = std::move(other);
+      break;
+    }
+  }
+}
+
+void VictimSearch::TrySets(int index, double cost, std::vector<int>& stopped, StopSet& best) {
+  if (cost >= best.cost) return;
+  if (trial_.Fits()) {
+    best = {stopped, cost};
+    return;
+  }
+  if (index == Count()) return;
+  // Of a borrower's jobs the smallest go first, so that most of them may go while it borrows.
+  const int candidate = by_cost_[index];
+  if (Stop(candidate)) {
+    stopped.push_back(candidate);
+    TrySets(index + 1, cost + At(candidate).stop_cost, stopped, best);
+    stopped.pop_back();
+    Unstop(candidate);
+  }
+  TrySets(index + 1, cost, stopped, best);
+}
+
+void VictimSearch::TryAllSets(StopSet& best) {
+  std::stable_sort(by_cost_.begin(), by_cost_.end(), [this](int a, int b) {
+    return BillableUnits(At(a).entry->job, At(a).keep) <
+           BillableUnits(At(b).entry->job, At(b).keep);
+  });
+  std::vector<int> stopped;
+  TrySets(0, 0, stopped, best);
+  // A job that costs nothing to stop may be among them without need.
+  for (int index : best.stopped) trial_.SetKeep(At(index), 0);
+  if (best.cost < kEndless) best = Prune(std::move(best.stopped));
+}
+
+bool VictimSearch::ChooseStops(VictimPlan& plan) {
+  for (int i = 0; i < Count(); ++i) {
+    base_keep_.push_back(At(i).keep);
+    by_cost_.push_back(i);
+  }
+  std::stable_sort(by_cost_.begin(), by_cost_.end(),
+                   [this](int a, int b) { return At(a).stop_cost < At(b).stop_cost; });
+  on_node_.resize(tree_.level(tree_.node_level()).size());
+  for (int index : by_cost_) {
+    for (int node : At(index).nodes) {
+      if (node < 0) continue;
+      std::vector<int>& here = on_node_[node];
+      if (here.empty() || here.back() != index) here.push_back(index);
+    }
+  }
+  const std::vector<DomainBound> bounds = BoundDomains(tree_, trial_);
+  StopSet best;
+  int cheapest = -1;
+  for (const DomainBound& bound : bounds) {
+    if (bound.cost >= best.cost || (tries_ > options_.budget && best.cost < kEndless)) break;
+    for (StopSet set : {GreedyByJob(bound.domain), GreedyByNode(bound.domain)}) {
+      if (set.cost >= best.cost) continue;
+      best = std::move(set);
+      cheapest = bound.domain;
+    }
+  }
+  if (cheapest >= 0) Exchange(cheapest, best);
+  plan.exact = Count() <= options_.exhaustive_up_to;
+  if (plan.exact) TryAllSets(best);
+  if (best.cost == kEndless) return false;
+  for (int index : best.stopped) trial_.SetKeep(At(index), 0);
+  plan.cost = best.cost;
+  plan.cost_bound = plan.exact ? best.cost : std::min(best.cost, bounds.front().cost);
+  return true;
+}
+
+VictimPlan VictimSearch::PlanOf(double bound, bool exact) {
+  VictimPlan plan{{}, 0, bound, exact};
+  for (const VictimCandidate& candidate : trial_.candidates()) {
+    if (candidate.keep == candidate.workers) continue;
+    const double cost = candidate.keep == 0 ? candidate.stop_cost : candidate.shrink_cost;
+    plan.victims.push_back({candidate.entry, candidate.keep, candidate.reclaim, cost});
+    plan.cost += cost;
+  }
+  return plan;
+}
+
+std::optional<VictimPlan> VictimSearch::Run() {
+  if (trial_.gang().need() <= 0) return std::nullopt;
+  if (trial_.Fits()) return PlanOf(0, true);
+  if (Count() == 0) return std::nullopt;
+  ShrinkAll();
+  VictimPlan stops;
+  if (!trial_.Fits() && !ChooseStops(stops)) return std::nullopt;
+  GiveBackShrunk();
+  return PlanOf(stops.cost_bound, stops.exact);
+}
+
+}  // namespace
+
+double CostOfStopping(const QueuedJob& job, absl::Time now, const VictimOptions& options) {
+  const absl::Duration lost = std::max(absl::ZeroDuration(), now - job.checkpointed);
+  return static_cast<double>(BillableUnits(job, job.workers())) *
+         absl::ToDoubleSeconds(lost + options.restart_cost);
+}
+
+double CostOfShrinking(const QueuedJob& job, const VictimOptions& options) {
+  return static_cast<double>(BillableUnits(job, job.workers())) *
+         absl::ToDoubleSeconds(options.reshape_cost);
+}
+
+std::optional<VictimPlan> FindVictims(absl::Time now, const TopologyTree& tree,
+                                      QueueBook::State& state, JobEntry& newcomer,
+                                      const VictimOptions& options) {
+  return VictimSearch(now, tree, state, newcomer, options).Run();
+}
+
+}  // namespace muster::control

@@ -1,0 +1,59 @@
+#ifndef MUSTER_OPERATOR_QUEUE_VICTIMS_H_
+#define MUSTER_OPERATOR_QUEUE_VICTIMS_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "operator/placement/topology_tree.h"
+#include "operator/queue/queue_state.h"
+
+namespace muster::control {
+
+struct Victim {
+  JobEntry* entry = nullptr;
+  int keep = 0;          // workers that stay; 0: the gang is stopped
+  bool reclaim = false;  // from a borrower; otherwise by priority
+  double cost = 0;       // GPU-seconds
+};
+
+// Who makes room for a newcomer.
+struct VictimPlan {
+  // Empty: what has been told to go already is enough.
+  std::vector<Victim> victims;
+  double cost = 0;
+  // No set of victims that is enough costs less; equal to `cost` when the search was exhaustive.
+  double cost_bound = 0;
+  bool exact = false;
+};
+
+struct VictimOptions {
+  absl::Duration restart_cost = absl::Minutes(2);
+  absl::Duration reshape_cost = absl::Seconds(5);
+  // Sets that are tried beyond the first.
+  int budget = 4000;
+  // Up to this many jobs that could be stopped all sets are tried.
+  int exhaustive_up_to = 12;
+};
+
+// What stopping all of a running job loses: work since its last durable checkpoint, and the
+// restart.
+double CostOfStopping(const QueuedJob& job, absl::Time now, const VictimOptions& options);
+// What shrinking it by some workers does: those that stay wait for the next round.
+double CostOfShrinking(const QueuedJob& job, const VictimOptions& options);
+
+// Victims that make room for the smallest size of `newcomer`, in its quota and on nodes; nothing
+// when no set does. Jobs of borrowing queues of its cohort, while they borrow, if it stays within
+// its nominal quota and its queue's policy lets it; jobs of lower priority in its own queue,
+// likewise. Elastic jobs are shrunk before any job is stopped. Every victim is needed, and every
+// worker that goes: without it the newcomer does not fit. The set has the least cost that was
+// found, never above that of the cheapest domain's greedy choice; `cost_bound` says how far from
+// the least it may be. Takes O(victims log victims) on top of O(nodes) for each domain that could
+// be the cheapest.
+std::optional<VictimPlan> FindVictims(absl::Time now, const TopologyTree& tree,
+                                      QueueBook::State& state, JobEntry& newcomer,
+                                      const VictimOptions& options);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_VICTIMS_H_

@@ -1,0 +1,27 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_CLUSTER_JSON_FIELDS_H_
+#define MUSTER_OPERATOR_PLACEMENT_CLUSTER_JSON_FIELDS_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+// Reading Kubernetes objects. What is absent, or of another type than it should be, reads as empty.
+namespace muster::control {
+
+const Json* FindField(const Json& object, std::initializer_list<const char*> path);
+std::string StringField(const Json& object, const char* name);
+bool BoolField(const Json& object, const char* name);
+std::optional<int64_t> IntegerField(const Json& object, const char* name);
+const Json& ArrayField(const Json& object, const char* name);   // an array
+const Json& ObjectField(const Json& object, const char* name);  // an object
+std::vector<std::string> StringsField(const Json& object, const char* name);
+std::map<std::string, std::string> LabelField(const Json& object, const char* name);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_CLUSTER_JSON_FIELDS_H_

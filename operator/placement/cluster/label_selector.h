@@ -1,0 +1,62 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_CLUSTER_LABEL_SELECTOR_H_
+#define MUSTER_OPERATOR_PLACEMENT_CLUSTER_LABEL_SELECTOR_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace muster::control {
+
+// What Kubernetes takes for a label's key ("a.example/b") and value.
+bool IsLabelKey(std::string_view key);
+bool IsLabelValue(std::string_view value);
+
+using LabelMap = std::map<std::string, std::string>;
+
+enum class SelectorOperator { kIn, kNotIn, kExists, kDoesNotExist, kGreaterThan, kLessThan };
+
+struct LabelRequirement {
+  std::string key;
+  SelectorOperator op = SelectorOperator::kIn;
+  std::vector<std::string> values;
+
+  bool Matches(const LabelMap& labels) const;
+  // As k8s.io/apimachinery's NewRequirement judges: keys and values must be label keys and values,
+  // Gt and Lt take one integer.
+  bool IsValid() const;
+};
+
+// metav1.LabelSelector. An absent one selects nothing, an empty one everything.
+struct LabelSelector {
+  bool absent = true;
+  bool valid = true;
+  std::vector<LabelRequirement> requirements;
+
+  bool Matches(const LabelMap& labels) const;
+  bool SelectsEverything() const { return !absent && requirements.empty(); }
+};
+
+// `json` may be null: absent.
+LabelSelector ParseLabelSelector(const Json* json);
+
+// One entry of nodeSelectorTerms: all of its requirements must hold. Terms are alternatives.
+struct NodeSelectorTerm {
+  // Of no effect, as kube-scheduler has it: an operator, key or value that cannot be.
+  bool valid = true;
+  std::vector<LabelRequirement> expressions;
+  std::vector<LabelRequirement> fields;  // metadata.name
+
+  bool Matches(const LabelMap& labels, const std::string& node_name) const;
+};
+
+// v1.NodeSelector: `json` has nodeSelectorTerms. Empty terms, which match nothing, are left out.
+std::vector<NodeSelectorTerm> ParseNodeSelectorTerms(const Json& json);
+bool MatchesAnyTerm(const std::vector<NodeSelectorTerm>& terms, const LabelMap& labels,
+                    const std::string& node_name);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_CLUSTER_LABEL_SELECTOR_H_

@@ -1,0 +1,43 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_CLUSTER_QUANTITY_H_
+#define MUSTER_OPERATOR_PLACEMENT_CLUSTER_QUANTITY_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/numeric/int128.h"
+#include "absl/status/statusor.h"
+
+namespace muster::control {
+
+// A Kubernetes quantity ("500m", "1.5Gi", "2e3"), exact: a whole number of billionths, which is the
+// precision the API server keeps. Reads what k8s.io/apimachinery's ParseQuantity reads and refuses
+// what it refuses. Finer amounts are rounded away from zero; amounts beyond int64 are kept at the
+// limit, and `IsAbsurd` says so.
+class Quantity {
+ public:
+  Quantity() = default;
+  // kInvalidArgument for what is no quantity.
+  static absl::StatusOr<Quantity> Parse(std::string_view text);
+
+  // In units and in thousandths, a fraction rounded up. Saturates at int64.
+  int64_t Value() const;
+  int64_t MilliValue() const;
+  bool IsNegative() const { return nanos_ < 0; }
+  // Its value is beyond int64.
+  bool IsAbsurd() const;
+
+  Quantity& operator+=(const Quantity& other);
+  friend auto operator<=>(const Quantity& a, const Quantity& b) {
+    return a.nanos_ < b.nanos_ ? -1 : a.nanos_ > b.nanos_ ? 1 : 0;
+  }
+  friend bool operator==(const Quantity& a, const Quantity& b) = default;
+
+ private:
+  explicit Quantity(absl::int128 nanos) : nanos_(nanos) {}
+
+  absl::int128 nanos_ = 0;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_CLUSTER_QUANTITY_H_

@@ -1,0 +1,58 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_CLUSTER_SCHEDULING_NODE_H_
+#define MUSTER_OPERATOR_PLACEMENT_CLUSTER_SCHEDULING_NODE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/placement/cluster/label_selector.h"
+#include "operator/placement/cluster/resource_amounts.h"
+
+namespace muster::control {
+
+struct NodeTaint {
+  std::string key;
+  std::string value;
+  std::string effect;
+};
+
+// Why a node's own word about itself is not believed: it is set aside until that changes.
+enum class NodeFault {
+  kNegativeAmount,  // allocatable or capacity below zero
+  kAbsurdAmount,    // more than any machine has
+  kUnreadable,      // not a quantity
+  kContradiction,   // more allocatable than there is, or GPUs that its own GPU count denies
+};
+inline constexpr int kNodeFaults = 4;
+std::string_view NodeFaultName(NodeFault fault);  // "NegativeAmount", ...: a metric's label
+
+struct NodeComplaint {
+  NodeFault fault = NodeFault::kNegativeAmount;
+  std::string sentence;
+};
+
+// A node as placement sees it. A value: shared, never changed.
+struct SchedulingNode {
+  std::string name;
+  LabelMap labels;
+  std::vector<NodeTaint> taints;
+  bool unschedulable = false;  // cordoned
+  bool ready = false;          // condition Ready is True
+  ResourceAmounts allocatable;
+  int64_t allowed_pods = 0;
+  std::optional<NodeComplaint> complaint;
+};
+
+absl::StatusOr<SchedulingNode> ParseSchedulingNode(const Json& json);
+
+// The node's GPUs by kind: the resource's name, with the product where the node tells it
+// ("nvidia.com/gpu NVIDIA-H100-80GB-HBM3"). Empty: none.
+std::vector<std::string> GpuKinds(const SchedulingNode& node);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_CLUSTER_SCHEDULING_NODE_H_

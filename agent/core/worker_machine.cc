@@ -106,25 +106,22 @@ void WorkerMachine::Refuse(const RoundId& order, const std::string& reason) {
   Do(SendToOperator{std::move(message)});
 }
 
-const v1alpha1::Member* WorkerMachine::FindSelf(const v1alpha1::PrepareRound& prepare) const {
-  for (const v1alpha1::Member& member : prepare.members()) {
-    if (member.worker().index() == config_.worker.index() &&
-        member.worker().incarnation() == config_.worker.incarnation()) {
-      return &member;
-    }
-  }
-  return nullptr;
-}
-
 std::string WorkerMachine::WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const {
   if (Less(prepare.round(), seen_)) return "a later round was ordered";
   if (!settings_.has_value()) return "no welcome yet";
   if (phase_ == Phase::kStopping) return "this worker is stopping";
   if (Same(prepare.round(), seen_)) return "this round is past Prepare";
-  const v1alpha1::Member* self = FindSelf(prepare);
-  if (self == nullptr) return "this worker is not a member";
-  if (self->ranks() != config_.ranks) {
-    return absl::StrCat("this worker has ", config_.ranks, " ranks, not ", self->ranks());
+  const v1alpha1::Member& member = prepare.member();
+  if (member.worker().index() != config_.worker.index() ||
+      member.worker().incarnation() != config_.worker.incarnation()) {
+    return "the order is for another worker";
+  }
+  if (member.ranks() != config_.ranks) {
+    return absl::StrCat("this worker has ", config_.ranks, " ranks, not ", member.ranks());
+  }
+  if (member.first_rank() < 0 || member.first_rank() + member.ranks() > prepare.world_size()) {
+    return absl::StrCat("rank ", member.first_rank() + member.ranks() - 1, " is not of ",
+                        prepare.world_size());
   }
   return "";
 }
@@ -139,7 +136,7 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
     return Refuse(prepare.round(), reason);
   }
   seen_ = round_ = prepare.round();
-  AdoptMembership(prepare);
+  AdoptPlace(prepare);
   phase_ = Phase::kPreparing;
   prepare_deadline_ = now_ + settings_->prepare_deadline;
   ready_.reset();
@@ -150,15 +147,11 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
   runs_trainer() ? PrepareTrainers(prepare.fresh()) : PrepareCommand();
 }
 
-void WorkerMachine::AdoptMembership(const v1alpha1::PrepareRound& prepare) {
-  first_rank_ = FindSelf(prepare)->first_rank();
-  world_size_ = 0;
-  group_rank_ = 0;
-  group_world_size_ = prepare.members_size();
-  for (const v1alpha1::Member& member : prepare.members()) {
-    world_size_ += member.ranks();
-    if (member.first_rank() < first_rank_) ++group_rank_;
-  }
+void WorkerMachine::AdoptPlace(const v1alpha1::PrepareRound& prepare) {
+  first_rank_ = prepare.member().first_rank();
+  world_size_ = prepare.world_size();
+  group_rank_ = prepare.group_rank();
+  group_world_size_ = prepare.group_world_size();
 }
 
 void WorkerMachine::OnGo(const v1alpha1::GoRound& go) {

@@ -82,8 +82,7 @@ class WorkerMachine {
   // Reports that an order is not obeyed.
   void Refuse(const v1alpha1::RoundId& order, const std::string& reason);
   std::string WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const;
-  const v1alpha1::Member* FindSelf(const v1alpha1::PrepareRound& prepare) const;
-  void AdoptMembership(const v1alpha1::PrepareRound& prepare);
+  void AdoptPlace(const v1alpha1::PrepareRound& prepare);
   void PrepareTrainers(bool fresh);
   void PrepareCommand();
   void ReportReadyIfComplete();

@@ -82,8 +82,7 @@ void WorkerMachine::On(const PortReserved& event) {
 }
 
 void WorkerMachine::LaunchCommand(const v1alpha1::GoRound& go) {
-  const std::string master = go.endpoints_size() > 0 ? go.endpoints(0) : "";
-  for (RankSlot& slot : slots_) Launch(slot, master);
+  for (RankSlot& slot : slots_) Launch(slot, go.endpoint());
   phase_ = Phase::kRunning;
   failure_code_ = 0;
   joined_.emplace();

@@ -87,17 +87,22 @@ TEST(WorkerMachineTest, PrepareForOthersOrOfAnotherSizeIsRefused) {
   world.Welcome(1);
   v1alpha1::OperatorMessage message;
   *message.mutable_prepare()->mutable_round() = Round(1, 1);
-  auto* member = message.mutable_prepare()->add_members();
+  message.mutable_prepare()->set_world_size(4);
+  auto* member = message.mutable_prepare()->mutable_member();
   member->mutable_worker()->set_index(1);
   member->mutable_worker()->set_incarnation(1);  // our predecessor
   member->set_ranks(2);
   world.TakeSaid();
   world.Say(message);
-  EXPECT_EQ(world.TakeSaid()[0].refused().reason(), "this worker is not a member");
+  EXPECT_EQ(world.TakeSaid()[0].refused().reason(), "the order is for another worker");
   member->mutable_worker()->set_incarnation(2);
   member->set_ranks(3);
   world.Say(message);
   EXPECT_EQ(world.TakeSaid()[0].refused().reason(), "this worker has 2 ranks, not 3");
+  member->set_ranks(2);
+  member->set_first_rank(3);
+  world.Say(message);
+  EXPECT_EQ(world.TakeSaid()[0].refused().reason(), "rank 4 is not of 4");
   EXPECT_FALSE(world.alive(0));
 }
 

@@ -36,7 +36,8 @@ inline WorkerConfig TwoRanks() {
 // every action, and gathers what was said.
 class World {
  public:
-  explicit World(WorkerConfig config = TwoRanks()) : machine_(std::move(config), now_) {}
+  explicit World(WorkerConfig config = TwoRanks())
+      : worker_(config.worker), machine_(std::move(config), now_) {}
 
   void Do(const Event& event) {
     for (Action& action : machine_.Handle(event, now_)) {
@@ -62,19 +63,19 @@ class World {
     auto* prepare = message.mutable_prepare();
     prepare->set_fresh(fresh);
     *prepare->mutable_round() = Round(term, round);
-    for (int i = 0; i < 2; ++i) {
-      auto* member = prepare->add_members();
-      member->mutable_worker()->set_index(i);
-      member->mutable_worker()->set_incarnation(i == 1 ? 2 : 0);
-      member->set_first_rank(2 * i);
-      member->set_ranks(2);
-    }
+    auto* member = prepare->mutable_member();
+    *member->mutable_worker() = worker_;
+    member->set_first_rank(2 * worker_.index());
+    member->set_ranks(2);
+    prepare->set_world_size(4);
+    prepare->set_group_rank(worker_.index());
+    prepare->set_group_world_size(2);
     Say(message);
   }
   void Go(int64_t term, int64_t round) {
     v1alpha1::OperatorMessage message;
     *message.mutable_go()->mutable_round() = Round(term, round);
-    message.mutable_go()->add_endpoints("node-a:4000");
+    message.mutable_go()->set_endpoint("node-a:4000");
     Say(message);
   }
   void Stop(int64_t term, int64_t round, bool save) {
@@ -206,6 +207,7 @@ class World {
   }
 
   absl::Time now_ = absl::FromUnixSeconds(1000);
+  const v1alpha1::WorkerId worker_;
   WorkerMachine machine_;
   std::map<int, Process> processes_;
   std::map<int, std::vector<v1alpha1::ToTrainer>> told_;

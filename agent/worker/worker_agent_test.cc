@@ -117,7 +117,9 @@ class WorkerAgentTest : public testing::Test {
   void Prepare(int64_t term, int64_t round, int ranks) {
     OperatorMessage message;
     *message.mutable_prepare()->mutable_round() = Round(term, round);
-    auto* member = message.mutable_prepare()->add_members();
+    message.mutable_prepare()->set_world_size(ranks);
+    message.mutable_prepare()->set_group_world_size(1);
+    auto* member = message.mutable_prepare()->mutable_member();
     member->mutable_worker()->set_incarnation(1);
     member->set_ranks(ranks);
     ASSERT_TRUE(coordinator_->Say(message));
@@ -125,7 +127,7 @@ class WorkerAgentTest : public testing::Test {
   void Go(int64_t term, int64_t round, const std::string& endpoint = "127.0.0.1:4000") {
     OperatorMessage message;
     *message.mutable_go()->mutable_round() = Round(term, round);
-    message.mutable_go()->add_endpoints(endpoint);
+    message.mutable_go()->set_endpoint(endpoint);
     ASSERT_TRUE(coordinator_->Say(message));
   }
   void Stop(int64_t term, int64_t round) {

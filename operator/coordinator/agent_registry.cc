@@ -72,17 +72,21 @@ bool Apply(const AgentMessage& message, AgentState& state) {
   return false;
 }
 
-v1alpha1::OperatorMessage MakeWelcome(const JobRegistration& job) {
+EncodedMessage MakeWelcome(const JobRegistration& job) {
   v1alpha1::OperatorMessage message;
   v1alpha1::Welcome& welcome = *message.mutable_welcome();
   welcome.set_term(job.term);
   *welcome.mutable_spec() = job.spec;
   welcome.set_heartbeat_seconds(absl::ToDoubleSeconds(AgentRegistry::kHeartbeat));
   welcome.set_orphan_deadline_seconds(absl::ToDoubleSeconds(job.orphan_deadline));
-  return message;
+  return Encode(message);
 }
 
 }  // namespace
+
+EncodedMessage Encode(const v1alpha1::OperatorMessage& message) {
+  return std::make_shared<const std::string>(message.SerializeAsString());
+}
 
 AgentRegistry::AgentRegistry(const Clock& clock, ProgressBoard* progress, OnChange on_change)
     : clock_(clock), progress_(progress), on_change_(std::move(on_change)) {}
@@ -96,8 +100,9 @@ void AgentRegistry::SetStandby(const std::string& leader_address) {
   MutexLock lock(mu_);
   leader_address_ = leader_address;
   if (!std::exchange(leader_, false)) return;
-  v1alpha1::OperatorMessage goodbye;
-  goodbye.mutable_not_leader()->set_address(leader_address);
+  v1alpha1::OperatorMessage not_leader;
+  not_leader.mutable_not_leader()->set_address(leader_address);
+  const EncodedMessage goodbye = Encode(not_leader);
   for (auto& [uid, job] : jobs_) {
     for (auto& [index, worker] : job.workers) {
       if (worker.stream == nullptr) continue;
@@ -111,8 +116,11 @@ void AgentRegistry::SetStandby(const std::string& leader_address) {
 }
 
 void AgentRegistry::Register(const JobRegistration& job) {
+  EncodedMessage welcome = MakeWelcome(job);
   MutexLock lock(mu_);
-  jobs_[job.uid].registration = job;
+  Job& known = jobs_[job.uid];
+  known.registration = job;
+  known.welcome = std::move(welcome);
 }
 
 void AgentRegistry::Unregister(const std::string& job_uid) {
@@ -177,12 +185,12 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
     if (!leader_) {
       v1alpha1::OperatorMessage reply;
       reply.mutable_not_leader()->set_address(leader_address_);
-      stream->Send(reply).IgnoreError();
+      stream->Send(Encode(reply)).IgnoreError();
       return 0;
     }
     if (absl::Status status = CheckHello(hello); !status.ok()) return status;
     Job& job = jobs_.at(hello.worker().job_uid());
-    MUSTER_RETURN_IF_ERROR(stream->Send(MakeWelcome(job.registration)));
+    MUSTER_RETURN_IF_ERROR(stream->Send(job.welcome));
     Worker& worker = job.workers[hello.worker().index()];
     Supersede(worker, hello);
     id = next_attachment_++;
@@ -249,8 +257,7 @@ void AgentRegistry::Detach(uint64_t attachment) {
   on_change_(job_key);
 }
 
-absl::Status AgentRegistry::SendOrder(const OrderTarget& target,
-                                      const v1alpha1::OperatorMessage& order) {
+absl::Status AgentRegistry::SendOrder(const OrderTarget& target, EncodedMessage order) {
   MutexLock lock(mu_);
   const auto job = jobs_.find(target.job_uid);
   if (job != jobs_.end()) {
@@ -258,7 +265,7 @@ absl::Status AgentRegistry::SendOrder(const OrderTarget& target,
     if (worker != job->second.workers.end() && worker->second.stream != nullptr &&
         worker->second.state.worker.incarnation() == target.incarnation &&
         worker->second.state.worker.pod_uid() == target.pod_uid) {
-      return worker->second.stream->Send(order);
+      return worker->second.stream->Send(std::move(order));
     }
   }
   return absl::UnavailableError(absl::StrCat("worker ", target.index, " incarnation ",

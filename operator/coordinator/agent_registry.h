@@ -20,13 +20,18 @@
 
 namespace muster::control {
 
+// A message to agents as it goes over the wire: serialised once, shared by every stream and queue
+// that it is in. Never null.
+using EncodedMessage = std::shared_ptr<const std::string>;
+EncodedMessage Encode(const v1alpha1::OperatorMessage& message);
+
 // One agent's stream as the registry sees it. Calls come with the registry's lock held: an
 // implementation must not call back into the registry and must not block.
 class AgentStream {
  public:
   virtual ~AgentStream() = default;
   // Queues; kResourceExhausted when the peer reads too slowly.
-  virtual absl::Status Send(const v1alpha1::OperatorMessage& message) = 0;
+  virtual absl::Status Send(EncodedMessage message) = 0;
   // Ends the stream after what is queued has been sent.
   virtual void Close(const absl::Status& reason) = 0;
 };
@@ -109,7 +114,7 @@ class AgentRegistry {
   void Detach(uint64_t attachment);
 
   // kUnavailable when that pod's agent is not attached.
-  absl::Status SendOrder(const OrderTarget& target, const v1alpha1::OperatorMessage& order);
+  absl::Status SendOrder(const OrderTarget& target, EncodedMessage order);
 
   // By worker index, the newest incarnation each.
   std::vector<AgentState> Agents(const std::string& job_uid) const;
@@ -128,6 +133,7 @@ class AgentRegistry {
   };
   struct Job {
     JobRegistration registration;
+    EncodedMessage welcome;
     std::map<int32_t, Worker> workers;
   };
   struct Place {

@@ -14,8 +14,8 @@ namespace {
 using testing::HasSubstr;
 
 struct FakeStream final : AgentStream {
-  absl::Status Send(const v1alpha1::OperatorMessage& message) override {
-    sent.push_back(message);
+  absl::Status Send(EncodedMessage message) override {
+    EXPECT_TRUE(sent.emplace_back().ParseFromString(*message));
     return absl::OkStatus();
   }
   void Close(const absl::Status& reason) override { closed = reason; }
@@ -113,11 +113,11 @@ TEST_F(AgentRegistryTest, OrdersGoToThatPodOnly) {
   ASSERT_TRUE(registry_.Attach(Hello(0, 1), stream_).ok());
   v1alpha1::OperatorMessage order;
   order.mutable_stop();
-  EXPECT_TRUE(registry_.SendOrder({"uid", 0, 1, "pod"}, order).ok());
+  EXPECT_TRUE(registry_.SendOrder({"uid", 0, 1, "pod"}, Encode(order)).ok());
   EXPECT_TRUE(stream_->sent.back().has_stop());
-  EXPECT_TRUE(absl::IsUnavailable(registry_.SendOrder({"uid", 0, 2, "pod"}, order)));
-  EXPECT_TRUE(absl::IsUnavailable(registry_.SendOrder({"uid", 0, 1, "other"}, order)));
-  EXPECT_TRUE(absl::IsUnavailable(registry_.SendOrder({"uid", 1, 1, "pod"}, order)));
+  EXPECT_TRUE(absl::IsUnavailable(registry_.SendOrder({"uid", 0, 2, "pod"}, Encode(order))));
+  EXPECT_TRUE(absl::IsUnavailable(registry_.SendOrder({"uid", 0, 1, "other"}, Encode(order))));
+  EXPECT_TRUE(absl::IsUnavailable(registry_.SendOrder({"uid", 1, 1, "pod"}, Encode(order))));
 }
 
 TEST_F(AgentRegistryTest, ReportsOutliveTheStreamOfOneIncarnation) {

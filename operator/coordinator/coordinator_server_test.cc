@@ -81,7 +81,7 @@ TEST_F(CoordinatorServerTest, ServesAStreamOverAPrivateUnixSocket) {
   v1alpha1::OperatorMessage order;
   order.mutable_prepare()->set_membership("hash");
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(registry_.SendOrder({"uid", 0, 1, "pod"}, order).ok());
+    ASSERT_TRUE(registry_.SendOrder({"uid", 0, 1, "pod"}, Encode(order)).ok());
     ASSERT_TRUE(stream->Read(&message));
     EXPECT_EQ(message.prepare().membership(), "hash");
   }
@@ -161,7 +161,7 @@ TEST_F(CoordinatorServerTest, APeerThatDoesNotReadIsCutOff) {
   large.mutable_prepare()->set_membership(std::string(1 << 20, 'x'));
   absl::Status status;
   for (int i = 0; i < 1000 && status.ok(); ++i) {
-    status = registry_.SendOrder({"uid", 0, 1, "pod"}, large);
+    status = registry_.SendOrder({"uid", 0, 1, "pod"}, Encode(large));
   }
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   while (stream->Read(&message)) {

@@ -1,10 +1,10 @@
 #include "operator/coordinator/coordinator_service.h"
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
@@ -17,15 +17,32 @@ namespace muster::control {
 namespace {
 
 using v1alpha1::AgentMessage;
-using v1alpha1::OperatorMessage;
 
 grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()),
                       std::string(status.message()));
 }
 
+// Shares the message's bytes; they live until gRPC has written them.
+grpc::ByteBuffer ToBuffer(EncodedMessage message) {
+  const std::string& bytes = *message;
+  auto* held = new EncodedMessage(std::move(message));
+  const grpc::Slice slice(
+      const_cast<char*>(bytes.data()), bytes.size(),
+      [](void* held) { delete static_cast<EncodedMessage*>(held); }, held);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+absl::StatusOr<AgentMessage> Decode(grpc::ByteBuffer& bytes) {
+  AgentMessage message;
+  if (!grpc::SerializationTraits<AgentMessage>::Deserialize(&bytes, &message).ok()) {
+    return absl::InvalidArgumentError("the message cannot be read");
+  }
+  return message;
+}
+
 // One stream. Owns itself from Start until gRPC says OnDone; the registry may hold it for longer.
-class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, OperatorMessage>,
+class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                             public AgentStream,
                             public std::enable_shared_from_this<AttachReactor> {
  public:
@@ -42,7 +59,7 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
     StartRead(&incoming_);
   }
 
-  absl::Status Send(const OperatorMessage& message) override {
+  absl::Status Send(EncodedMessage message) override {
     MutexLock lock(mu_);
     if (finish_.has_value()) return absl::UnavailableError("the stream is closing");
     if (queue_.size() >= CoordinatorService::kMaxQueued) {
@@ -50,7 +67,7 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
       EndLocked(slow, /*drop_queue=*/true);
       return slow;
     }
-    queue_.push_back(message);
+    queue_.push_back(std::move(message));
     ProceedLocked();
     return absl::OkStatus();
   }
@@ -67,7 +84,7 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
   void OnWriteDone(bool ok) override {
     MutexLock lock(mu_);
     writing_ = false;
-    queue_.pop_front();
+    outgoing_.Clear();
     if (ok) return ProceedLocked();
     EndLocked(absl::UnavailableError("the stream broke"), /*drop_queue=*/true);
   }
@@ -83,16 +100,17 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
 
  private:
   absl::Status Take() {
+    MUSTER_ASSIGN_OR_RETURN(const AgentMessage message, Decode(incoming_));
     if (attachment_ != 0) {
       MUSTER_RETURN_IF_ERROR(CheckValidity());
-      registry_.Receive(attachment_, incoming_);
+      registry_.Receive(attachment_, message);
       return absl::OkStatus();
     }
-    if (!incoming_.has_hello()) {
+    if (!message.has_hello()) {
       return absl::InvalidArgumentError("the first message of a stream must be AgentHello");
     }
-    MUSTER_RETURN_IF_ERROR(CheckPeer(incoming_.hello().worker()));
-    absl::StatusOr<uint64_t> id = registry_.Attach(incoming_.hello(), shared_from_this());
+    MUSTER_RETURN_IF_ERROR(CheckPeer(message.hello().worker()));
+    absl::StatusOr<uint64_t> id = registry_.Attach(message.hello(), shared_from_this());
     if (!id.ok()) return id.status();
     if (*id == 0) return absl::UnavailableError("not the leader");
     attachment_ = *id;
@@ -129,8 +147,7 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
 
   void EndLocked(const absl::Status& status, bool drop_queue) MUSTER_REQUIRES(mu_) {
     if (!finish_.has_value()) finish_ = status;
-    // The message that is being written stays at the front until OnWriteDone.
-    if (drop_queue) queue_.resize(writing_ ? 1 : 0);
+    if (drop_queue) queue_.clear();
     ProceedLocked();
   }
 
@@ -138,7 +155,9 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
     if (writing_ || finished_) return;
     if (!queue_.empty()) {
       writing_ = true;
-      StartWrite(&queue_.front());
+      outgoing_ = ToBuffer(std::move(queue_.front()));
+      queue_.erase(queue_.begin());
+      StartWrite(&outgoing_);
     } else if (finish_.has_value()) {
       finished_ = true;
       Finish(ToGrpc(*finish_));
@@ -151,13 +170,14 @@ class AttachReactor final : public grpc::ServerBidiReactor<AgentMessage, Operato
   // Absent on a unix socket, whose peers are believed.
   std::optional<absl::StatusOr<CertifiedPeer>> certified_;
   // Only touched by the read side, which gRPC runs one call at a time, and OnDone after it.
-  AgentMessage incoming_;
+  grpc::ByteBuffer incoming_;
   uint64_t attachment_ = 0;
   std::shared_ptr<const ValidityTable::Entry> validity_;
   std::shared_ptr<AttachReactor> self_;  // gRPC keeps a raw pointer until OnDone
 
   Mutex mu_;
-  std::deque<OperatorMessage> queue_ MUSTER_GUARDED_BY(mu_);
+  std::vector<EncodedMessage> queue_ MUSTER_GUARDED_BY(mu_);  // a vector: empty, it holds nothing
+  grpc::ByteBuffer outgoing_;                                 // being written while writing_
   bool writing_ MUSTER_GUARDED_BY(mu_) = false;
   bool finished_ MUSTER_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> finish_ MUSTER_GUARDED_BY(mu_);
@@ -170,7 +190,7 @@ CoordinatorService::CoordinatorService(AgentRegistry& registry, CoordinatorIdent
   if (identity != nullptr) identify_ = std::make_unique<IdentifyQueue>();
 }
 
-grpc::ServerBidiReactor<AgentMessage, OperatorMessage>* CoordinatorService::Attach(
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* CoordinatorService::Attach(
     grpc::CallbackServerContext* context) {
   auto reactor = std::make_shared<AttachReactor>(registry_, identity_, *context);
   reactor->Start();

@@ -18,15 +18,20 @@ namespace muster::control {
 // Over a unix socket, which only this user can open, peers are believed. Over TLS a stream needs a
 // client certificate whose worker is the hello's, and ends when that worker has not renewed its
 // certificate in time. Registry and identity must outlive the server that serves this.
-class CoordinatorService final : public v1alpha1::Coordinator::CallbackService {
+//
+// Attach moves bytes: what is sent was serialised once for all streams, and no stream keeps a
+// message between two reads.
+class CoordinatorService final
+    : public v1alpha1::Coordinator::WithRawCallbackMethod_Attach<
+          v1alpha1::Coordinator::WithCallbackMethod_Identify<v1alpha1::Coordinator::Service>> {
  public:
-  // Orders waiting for one peer; Prepare of 5,000 members is the largest.
+  // Orders waiting for one peer.
   static constexpr size_t kMaxQueued = 64;
 
   // Without `identity` only unix sockets may be served.
   CoordinatorService(AgentRegistry& registry, CoordinatorIdentity* identity);
 
-  grpc::ServerBidiReactor<v1alpha1::AgentMessage, v1alpha1::OperatorMessage>* Attach(
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(
       grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* Identify(grpc::CallbackServerContext* context,
                                      const v1alpha1::IdentifyRequest* request,

@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_CORE_PLAN_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,14 +46,22 @@ struct DeletePod {
   std::string reason;
 };
 
+// One member's place in a round: all that it is told of the others.
+struct MemberPlace {
+  v1alpha1::Member member;
+  int world_size = 0;
+  int group_rank = 0;        // among the members
+  int group_world_size = 0;  // their number
+};
+
 struct PrepareOrder {
   RoundStamp round;
-  std::vector<v1alpha1::Member> members;
+  MemberPlace place;
   std::string membership;
   bool fresh = false;  // every rank's process is ended and a new one started
 };
 struct GoOrder {
-  v1alpha1::GoRound go;
+  std::shared_ptr<const v1alpha1::GoRound> go;  // one for all members; never null
 };
 struct StopOrder {
   RoundStamp round;

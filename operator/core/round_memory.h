@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -66,7 +67,7 @@ struct RoundMemory {
 
   // kPreparing and later: positions by worker index. kJoining: the order, to send again.
   std::map<int, ReadyReport> ready;
-  std::optional<v1alpha1::GoRound> go;
+  std::shared_ptr<const v1alpha1::GoRound> go;
   std::set<int> joined;
   // The session on which each member's current order was sent.
   std::map<int, int64_t> sent_session;

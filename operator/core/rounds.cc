@@ -1,6 +1,7 @@
 #include "operator/core/rounds.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -176,9 +177,16 @@ void BreakRound(Draft& draft, const Break& why) {
 
 // ---- opening
 
-void SendPrepare(Draft& draft, const Worker& worker) {
+// To `worker`, which is the member at `place`.
+void SendPrepare(Draft& draft, const Worker& worker, size_t place) {
   RoundMemory& memory = draft.memory();
-  draft.Send(worker, PrepareOrder{memory.id, memory.members, memory.membership, memory.fresh});
+  const Member& last = memory.members.back();
+  PrepareOrder order{memory.id, {}, memory.membership, memory.fresh};
+  order.place = {.member = memory.members[place],
+                 .world_size = last.first_rank() + last.ranks(),
+                 .group_rank = static_cast<int>(place),
+                 .group_world_size = static_cast<int>(memory.members.size())};
+  draft.Send(worker, std::move(order));
   memory.sent_session[worker.index] = worker.agent->session;
 }
 
@@ -194,7 +202,7 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
   status.set_round(memory.id.round);
   status.set_membership(memory.membership);
   Move(draft, RoundEvent::kOpen);
-  for (const Worker* worker : workers) SendPrepare(draft, *worker);
+  for (size_t i = 0; i < workers.size(); ++i) SendPrepare(draft, *workers[i], i);
   draft.Say(Reason::kPreparingRound, absl::StrCat("round ", memory.id.round, " is prepared with ",
                                                   workers.size(), " workers"));
 }
@@ -241,7 +249,7 @@ void CollectReady(Draft& draft) {
 }
 
 void SendGo(Draft& draft, const Worker& worker) {
-  draft.Send(worker, GoOrder{*draft.memory().go});
+  draft.Send(worker, GoOrder{draft.memory().go});
   draft.memory().sent_session[worker.index] = worker.agent->session;
 }
 
@@ -254,7 +262,7 @@ void Go(Draft& draft) {
     std::sort(ranks.begin(), ranks.end(),
               [](const auto& a, const auto& b) { return a.local_rank() < b.local_rank(); });
     for (v1alpha1::RankReady& rank : ranks) {
-      go.add_endpoints(rank.endpoint());
+      if (positions.empty()) go.set_endpoint(rank.endpoint());
       v1alpha1::RankPosition& position = *rank.mutable_position();
       // What is left of before is not to be gone on from, whoever still has it.
       if (memory.fresh) {
@@ -271,7 +279,7 @@ void Go(Draft& draft) {
   }
   *go.mutable_round() = ToProto(memory.id);
   *go.mutable_resume() = resume.point;
-  memory.go = std::move(go);
+  memory.go = std::make_shared<const v1alpha1::GoRound>(std::move(go));
   NoteDonors(memory);
   if (memory.fresh) memory.restart_all = false;
   memory.joined.clear();
@@ -299,12 +307,12 @@ void CollectJoined(Draft& draft) {
 // Orders sent on a stream that has since been replaced may be lost.
 void SendAgain(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  for (const Member& member : memory.members) {
-    const Worker* worker = WorkerOf(draft, member);
+  for (size_t i = 0; i < memory.members.size(); ++i) {
+    const Worker* worker = WorkerOf(draft, memory.members[i]);
     if (!IsAttached(worker)) continue;
     if (memory.sent_session[worker->index] == worker->agent->session) continue;
     if (memory.phase == RoundPhase::kPreparing && memory.ready.count(worker->index) == 0) {
-      SendPrepare(draft, *worker);
+      SendPrepare(draft, *worker, i);
     }
     if (memory.phase == RoundPhase::kJoining && memory.joined.count(worker->index) == 0) {
       SendGo(draft, *worker);

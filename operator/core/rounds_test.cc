@@ -35,9 +35,24 @@ TEST(RoundsTest, ARoundIsRecordedInThePlanThatOrdersIt) {
   EXPECT_EQ(plan.status.term(), prepare.round.term);
   EXPECT_EQ(plan.status.round(), prepare.round.round);
   EXPECT_EQ(plan.status.membership(), prepare.membership);
-  EXPECT_EQ(prepare.members[1].first_rank(), 1);
-  EXPECT_EQ(prepare.membership, MembershipHash(prepare.members));
+  EXPECT_EQ(prepare.membership, MembershipHash(plan.memory.members));
   EXPECT_EQ(prepare.membership, "703a9e7a71f7573c") << "it is compared after an upgrade";
+}
+
+TEST(RoundsTest, AMemberIsToldItsOwnPlaceOnly) {
+  TestWorld world(3);
+  world.AddWorkers();
+  const Plan plan = world.Decide();
+  ASSERT_EQ(plan.orders.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    const MemberPlace& place = std::get<PrepareOrder>(plan.orders[i].what).place;
+    EXPECT_EQ(place.member.worker().index(), i);
+    EXPECT_EQ(place.member.worker().pod_uid(), plan.orders[i].pod_uid);
+    EXPECT_EQ(place.member.first_rank(), i);
+    EXPECT_EQ(place.world_size, 3);
+    EXPECT_EQ(place.group_rank, i);
+    EXPECT_EQ(place.group_world_size, 3);
+  }
 }
 
 TEST(RoundsTest, GoComesWhenAllAreReadyAndNeedsNoWrite) {
@@ -53,8 +68,9 @@ TEST(RoundsTest, GoComesWhenAllAreReadyAndNeedsNoWrite) {
   const Plan plan = world.Decide();
   EXPECT_EQ(Ordered(plan), "Go:0 Go:1");
   EXPECT_FALSE(plan.write_status);
-  const v1alpha1::GoRound& go = std::get<GoOrder>(plan.orders[0].what).go;
-  EXPECT_EQ(go.endpoints(0), "host:29500");
+  const v1alpha1::GoRound& go = *std::get<GoOrder>(plan.orders[0].what).go;
+  EXPECT_EQ(std::get<GoOrder>(plan.orders[1].what).go.get(), &go) << "one for all";
+  EXPECT_EQ(go.endpoint(), "host:29500");
   EXPECT_EQ(go.resume().version().step(), 7);
   EXPECT_EQ(go.resume().receivers(0), 1);
   EXPECT_EQ(go.resume().next_attempt(), 1);

@@ -182,7 +182,7 @@ size_t NextActive(SimWorld& world, int64_t before) {
     const SimAgent* agent = world.FindAgent(0);
     if (agent != nullptr && agent->phase == SimAgent::Phase::kRunning &&
         agent->round.round > before) {
-      return agent->members.size();
+      return static_cast<size_t>(agent->place.group_world_size);
     }
     world.RunOnce();
   }

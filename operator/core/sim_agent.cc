@@ -26,7 +26,7 @@ void SimAgent::Prepare(const PrepareOrder& order, absl::Time now) {
     return;
   }
   seen = round = order.round;
-  members = order.members;
+  place = order.place;
   membership = order.membership;
   phase = Phase::kPreparing;
   phase_since = now;
@@ -45,10 +45,10 @@ void SimAgent::Obey(const Order& order, absl::Time now) {
   if (phase == Phase::kExited) return;
   if (const auto* prepare = std::get_if<PrepareOrder>(&order.what)) return Prepare(*prepare, now);
   if (const auto* go_order = std::get_if<GoOrder>(&order.what)) {
-    if (FromProto(go_order->go.round()) != round || !ready || stop_wanted) {
+    if (FromProto(go_order->go->round()) != round || !ready || stop_wanted) {
       ++refused;
     } else if (phase == Phase::kPreparing) {
-      go = go_order->go;
+      go = *go_order->go;
       phase = Phase::kJoining;
       phase_since = now;
     }

@@ -39,6 +39,8 @@ class SimAgent {
   void Lag(absl::Time until);
   void Finish(bool succeeded, int64_t step);
 
+  // Whether its first rank is rank 0 of its round.
+  bool leads() const { return place.group_world_size > 0 && place.group_rank == 0; }
   // What the coordinator knows: everything said on the current stream.
   AgentView View() const;
   void Attach(absl::Time now);
@@ -48,8 +50,8 @@ class SimAgent {
   bool attached = false;
   RoundStamp seen;
   RoundStamp round;
-  std::string membership;                 // of `round`
-  std::vector<v1alpha1::Member> members;  // of `round`
+  std::string membership;  // of `round`
+  MemberPlace place;       // in `round`
   std::vector<SimRank> ranks;
   std::optional<v1alpha1::GoRound> go;
   absl::Time phase_since;

@@ -51,17 +51,19 @@ std::vector<SimRank*> RanksOf(const std::vector<SimAgent*>& members) {
 // The members of `first`'s round when every one is in `phase` of it and alive, else none.
 std::vector<SimAgent*> SimWorld::WholeRound(const SimAgent& first, SimAgent::Phase phase) {
   std::vector<SimAgent*> whole;
-  for (const v1alpha1::Member& member : first.members) {
-    SimAgent* found = nullptr;
-    for (auto& [name, pod] : pods_) {
-      if (pod.view.uid == member.worker().pod_uid()) found = pod.agent.get();
-    }
-    if (found == nullptr || found->round != first.round || found->phase != phase) return {};
-    for (const SimRank& rank : found->ranks) {
+  for (auto& [name, pod] : pods_) {
+    SimAgent* member = pod.agent.get();
+    if (member == nullptr || member->round != first.round) continue;
+    if (member->phase != phase) return {};
+    for (const SimRank& rank : member->ranks) {
       if (!rank.alive) return {};
     }
-    whole.push_back(found);
+    whole.push_back(member);
   }
+  if (static_cast<int>(whole.size()) != first.place.group_world_size) return {};
+  std::sort(whole.begin(), whole.end(), [](const SimAgent* a, const SimAgent* b) {
+    return a->place.group_rank < b->place.group_rank;
+  });
   return whole;
 }
 
@@ -69,15 +71,13 @@ void SimWorld::AdvanceRounds() {
   for (auto& [name, pod] : pods_) {
     SimAgent* agent = pod.agent.get();
     if (agent == nullptr) continue;
-    const bool leads =
-        !agent->members.empty() && agent->members.front().worker().pod_uid() == agent->pod_uid;
     if (agent->phase == SimAgent::Phase::kJoining) {
       const auto members = WholeRound(*agent, agent->phase);
-      if (leads && !members.empty()) Join(members);
+      if (agent->leads() && !members.empty()) Join(members);
       if (members.empty() && now - agent->phase_since > absl::Seconds(1)) agent->Stall(now);
     } else if (agent->phase == SimAgent::Phase::kRunning) {
       const auto members = WholeRound(*agent, agent->phase);
-      if (leads && !members.empty()) Step(members);
+      if (agent->leads() && !members.empty()) Step(members);
       // A collective with a dead peer ends soon; a short grace lets every member begin to run.
       if (members.empty() && now - agent->phase_since > kNotice) agent->Stall(now);
     }

@@ -140,24 +140,28 @@ void SimWorld::CheckOrders(const Plan& plan, const JobView& view) {
         membership_of_round_.emplace(prepare->round.round, prepare->membership);
     rounds_opened += first;
     if (known->second != prepare->membership) Violate("one round with two memberships");
-    if (!first) continue;
-    for (const v1alpha1::Member& member : prepare->members) {
-      const bool there =
-          std::any_of(view.agents.begin(), view.agents.end(), [&](const AgentView& agent) {
-            return agent.attached && agent.pod_uid == member.worker().pod_uid();
-          });
-      if (!there)
-        Violate(absl::StrCat("Prepare with worker ", member.worker().index(), " missing"));
-    }
+    if (first) CheckOpening(plan, view, prepare->place.group_world_size);
+    if (prepare->place.member.worker().pod_uid() != order.pod_uid) Violate("another's Prepare");
+  }
+}
+
+// The orders that open a round are to all of its members, and all of them are attached.
+void SimWorld::CheckOpening(const Plan& plan, const JobView& view, int members) {
+  if (static_cast<int>(plan.orders.size()) != members) Violate("Prepare to a part of the members");
+  for (const Order& order : plan.orders) {
+    const bool there = std::any_of(
+        view.agents.begin(), view.agents.end(),
+        [&](const AgentView& agent) { return agent.attached && agent.pod_uid == order.pod_uid; });
+    if (!there) Violate(absl::StrCat("Prepare with worker ", order.index, " missing"));
   }
 }
 
 void SimWorld::CheckGo(const GoOrder& order, const JobView& view) {
-  const int64_t round = order.go.round().round();
-  const auto [known, first] = go_of_round_.emplace(round, order.go.SerializeAsString());
-  if (known->second != order.go.SerializeAsString()) Violate("one round with two resume points");
+  const int64_t round = order.go->round().round();
+  const auto [known, first] = go_of_round_.emplace(round, order.go->SerializeAsString());
+  if (known->second != order.go->SerializeAsString()) Violate("one round with two resume points");
   if (!first) return;
-  const auto& version = order.go.resume().version();
+  const auto& version = order.go->resume().version();
   bool holder_lives = false;
   int64_t saved = 0;  // the newest checkpoint that a rank reported
   for (const AgentView& agent : view.agents) {

@@ -80,6 +80,7 @@ class SimWorld {
   bool CarryOut(const Plan& plan, const JobView& view, int64_t version);
   void CheckPlan(const Plan& plan, const JobView& view);
   void CheckOrders(const Plan& plan, const JobView& view);
+  void CheckOpening(const Plan& plan, const JobView& view, int members);
   void CheckGo(const GoOrder& order, const JobView& view);
   void Create(const CreatePod& create);
   void AdvancePods();

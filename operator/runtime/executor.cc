@@ -1,6 +1,7 @@
 #include "operator/runtime/executor.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -30,14 +31,17 @@ v1alpha1::OperatorMessage ToMessage(const PrepareOrder& order) {
   v1alpha1::OperatorMessage message;
   v1alpha1::PrepareRound& prepare = *message.mutable_prepare();
   *prepare.mutable_round() = ToId(order.round);
-  for (const v1alpha1::Member& member : order.members) *prepare.add_members() = member;
   prepare.set_membership(order.membership);
   if (order.fresh) prepare.set_fresh(true);
+  *prepare.mutable_member() = order.place.member;
+  prepare.set_world_size(order.place.world_size);
+  prepare.set_group_rank(order.place.group_rank);
+  prepare.set_group_world_size(order.place.group_world_size);
   return message;
 }
 v1alpha1::OperatorMessage ToMessage(const GoOrder& order) {
   v1alpha1::OperatorMessage message;
-  *message.mutable_go() = order.go;
+  *message.mutable_go() = *order.go;
   return message;
 }
 v1alpha1::OperatorMessage ToMessage(const StopOrder& order) {
@@ -52,6 +56,24 @@ v1alpha1::OperatorMessage ToMessage(const SaveOrder& order) {
   *message.mutable_save()->mutable_round() = ToId(order.round);
   return message;
 }
+
+// Serialises orders; a Go, which is the same for all members of a round, once.
+class OrderEncoder {
+ public:
+  EncodedMessage operator()(const Order& order) {
+    const auto* go = std::get_if<GoOrder>(&order.what);
+    if (go != nullptr && go->go == go_) return encoded_go_;
+    EncodedMessage message =
+        std::visit([](const auto& what) { return Encode(ToMessage(what)); }, order.what);
+    if (go == nullptr) return message;
+    go_ = go->go;
+    return encoded_go_ = std::move(message);
+  }
+
+ private:
+  std::shared_ptr<const v1alpha1::GoRound> go_;
+  EncodedMessage encoded_go_;
+};
 
 }  // namespace
 
@@ -167,14 +189,13 @@ absl::Status Executor::Write(const TrainingJob& job, const Plan& plan, Written& 
 }
 
 absl::Status Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
+  OrderEncoder encode;
   for (const Order& order : plan.orders) {
     if (may_order_ != nullptr) {
       if (const absl::Status may = may_order_(); !may.ok()) return kube::FencedError(may);
     }
-    const v1alpha1::OperatorMessage message =
-        std::visit([](const auto& what) { return ToMessage(what); }, order.what);
-    const absl::Status status =
-        registry_.SendOrder({job.uid, order.index, order.incarnation, order.pod_uid}, message);
+    const absl::Status status = registry_.SendOrder(
+        {job.uid, order.index, order.incarnation, order.pod_uid}, encode(order));
     if (!status.ok()) {
       MUSTER_LOG(INFO, "order dropped", {"worker", order.index}, {"error", status});
     }

@@ -19,8 +19,8 @@ namespace {
 using testing::HasSubstr;
 
 struct FakeStream final : AgentStream {
-  absl::Status Send(const v1alpha1::OperatorMessage& message) override {
-    sent.push_back(message);
+  absl::Status Send(EncodedMessage message) override {
+    EXPECT_TRUE(sent.emplace_back().ParseFromString(*message));
     return absl::OkStatus();
   }
   void Close(const absl::Status&) override {}

@@ -64,7 +64,7 @@ absl::StatusOr<Json> SaveNow(const WebDeps& deps, const kube::ObjectKey& key) {
     if (!agent.attached) continue;
     const OrderTarget target{job->uid, agent.worker.index(), agent.worker.incarnation(),
                              agent.worker.pod_uid()};
-    if (deps.registry.SendOrder(target, message).ok()) ++asked;
+    if (deps.registry.SendOrder(target, Encode(message)).ok()) ++asked;
   }
   if (asked == 0) return absl::UnavailableError("no worker of the job is attached");
   return Json{{"job", kube::ToString(key)}, {"workers", asked}};

@@ -94,8 +94,10 @@ class AgentTrainerTest : public testing::Test {
     auto* prepare = message.mutable_prepare();
     prepare->mutable_round()->set_term(1);
     prepare->mutable_round()->set_round(round);
-    prepare->add_members()->mutable_worker()->set_incarnation(1);
-    prepare->mutable_members(0)->set_ranks(2);
+    prepare->mutable_member()->mutable_worker()->set_incarnation(1);
+    prepare->mutable_member()->set_ranks(2);
+    prepare->set_world_size(2);
+    prepare->set_group_world_size(1);
     if (!coordinator_->Say(message)) return std::nullopt;
     const auto ready = Wait(AgentMessage::kReady);
     if (!ready.has_value()) return std::nullopt;
@@ -105,7 +107,7 @@ class AgentTrainerTest : public testing::Test {
     OperatorMessage message;
     auto* go = message.mutable_go();
     *go->mutable_round() = ready.round();
-    for (const auto& rank : ready.ranks()) go->add_endpoints(rank.endpoint());
+    go->set_endpoint(ready.ranks(0).endpoint());
     *go->mutable_resume() = resume;
     if (!coordinator_->Say(message)) return std::nullopt;
     const auto joined = Wait(AgentMessage::kJoined);
@@ -217,8 +219,10 @@ TEST_F(AgentTrainerTest, BadInputIsReportedWithItsMessageAndCode) {
   auto* prepare = message.mutable_prepare();
   prepare->mutable_round()->set_term(1);
   prepare->mutable_round()->set_round(1);
-  prepare->add_members()->mutable_worker()->set_incarnation(1);
-  prepare->mutable_members(0)->set_ranks(2);
+  prepare->mutable_member()->mutable_worker()->set_incarnation(1);
+  prepare->mutable_member()->set_ranks(2);
+  prepare->set_world_size(2);
+  prepare->set_group_world_size(1);
   ASSERT_TRUE(coordinator_->Say(message));
   const auto finished = Wait(AgentMessage::kFinished);
   ASSERT_TRUE(finished.has_value());

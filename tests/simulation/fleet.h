@@ -32,9 +32,9 @@ class Coordinators {
 
 // What an agent's stream has taken in and the agent has not read yet. Written by the registry.
 struct SimStream final : AgentStream {
-  absl::Status Send(const v1alpha1::OperatorMessage& message) override {
+  absl::Status Send(EncodedMessage message) override {
     if (closed) return absl::UnavailableError("the stream is closed");
-    inbox.push_back(message);
+    inbox.emplace_back().ParseFromString(*message);
     return absl::OkStatus();
   }
   void Close(const absl::Status&) override { closed = true; }

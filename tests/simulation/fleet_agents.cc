@@ -1,4 +1,5 @@
 // The part of Fleet in which agents find a leader, obey it and tell it what happened.
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -23,14 +24,16 @@ void Set(v1alpha1::RoundId& id, RoundStamp stamp) {
 std::optional<Order> ToOrder(const OperatorMessage& message, const SimAgent& agent) {
   Order order{agent.index, agent.incarnation, agent.pod_uid, SaveOrder{}};
   switch (message.kind_case()) {
-    case OperatorMessage::kPrepare:
-      order.what =
-          PrepareOrder{ToStamp(message.prepare().round()),
-                       {message.prepare().members().begin(), message.prepare().members().end()},
-                       message.prepare().membership()};
+    case OperatorMessage::kPrepare: {
+      const v1alpha1::PrepareRound& prepare = message.prepare();
+      order.what = PrepareOrder{ToStamp(prepare.round()),
+                                {prepare.member(), prepare.world_size(), prepare.group_rank(),
+                                 prepare.group_world_size()},
+                                prepare.membership()};
       return order;
+    }
     case OperatorMessage::kGo:
-      order.what = GoOrder{message.go()};
+      order.what = GoOrder{std::make_shared<const v1alpha1::GoRound>(message.go())};
       return order;
     case OperatorMessage::kStop:
       order.what = StopOrder{ToStamp(message.stop().round()), message.stop().save(),
@@ -164,9 +167,7 @@ void Fleet::Report(SimWorker& worker) {
   if (now() < worker.beat_at) return;
   worker.beat_at = now() + AgentRegistry::kHeartbeat;
   const SimAgent& agent = *worker.agent;
-  const bool leads =
-      !agent.members.empty() && agent.members.front().worker().pod_uid() == agent.pod_uid;
-  if (leads && agent.phase == SimAgent::Phase::kRunning) {
+  if (agent.leads() && agent.phase == SimAgent::Phase::kRunning) {
     Set(*message.mutable_steps()->mutable_round(), agent.round);
     v1alpha1::StepReport& step = *message.mutable_steps()->add_steps();
     *step.mutable_version() = agent.ranks.front().position.applied();

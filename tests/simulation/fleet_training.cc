@@ -20,28 +20,31 @@ constexpr int64_t kSaveEvery = 20;
 // The members of the worker's round when every one is in `phase` of it, else none.
 std::vector<SimAgent*> Fleet::WholeRound(const SimWorker& first, SimAgent::Phase phase) {
   std::vector<SimAgent*> whole;
-  for (const v1alpha1::Member& member : first.agent->members) {
-    const auto found = workers_.find(member.worker().pod_uid());
-    if (found == workers_.end() || found->second.agent == nullptr) return {};
-    SimAgent* agent = found->second.agent.get();
-    if (agent->round != first.agent->round || agent->phase != phase) return {};
+  for (auto& [uid, worker] : workers_) {
+    SimAgent* agent = worker.agent.get();
+    if (agent == nullptr || worker.job_uid != first.job_uid) continue;
+    if (agent->round != first.agent->round) continue;
+    if (agent->phase != phase) return {};
     whole.push_back(agent);
   }
+  if (static_cast<int>(whole.size()) != first.agent->place.group_world_size) return {};
+  std::sort(whole.begin(), whole.end(), [](const SimAgent* a, const SimAgent* b) {
+    return a->place.group_rank < b->place.group_rank;
+  });
   return whole;
 }
 
 void Fleet::RunTraining() {
   for (auto& [uid, worker] : workers_) {
     SimAgent* agent = worker.agent.get();
-    if (agent == nullptr || agent->members.empty()) continue;
-    const bool leads = agent->members.front().worker().pod_uid() == agent->pod_uid;
+    if (agent == nullptr || agent->place.group_world_size == 0) continue;
     if (agent->phase == SimAgent::Phase::kJoining) {
       const auto members = WholeRound(worker, agent->phase);
-      if (leads && !members.empty()) Join(worker.job_uid, members);
+      if (agent->leads() && !members.empty()) Join(worker.job_uid, members);
       if (members.empty() && now() - agent->phase_since > kJoinPatience) agent->Stall(now());
     } else if (agent->phase == SimAgent::Phase::kRunning) {
       const auto members = WholeRound(worker, agent->phase);
-      if (leads && !members.empty()) Step(worker, members);
+      if (agent->leads() && !members.empty()) Step(worker, members);
       if (members.empty() && now() - agent->phase_since > kNotice) agent->Stall(now());
     }
   }

@@ -68,8 +68,8 @@ void Promises::OrderSent(const std::string& job, const Order& order, RoundStamp 
     if (known->second != prepare->membership) Break("one round with two memberships");
   }
   if (const auto* go = std::get_if<GoOrder>(&order.what)) {
-    const std::string text = go->go.SerializeAsString();
-    const auto [known, first] = resume_.try_emplace({job, go->go.round().round()}, text);
+    const std::string text = go->go->SerializeAsString();
+    const auto [known, first] = resume_.try_emplace({job, go->go->round().round()}, text);
     if (known->second != text) Break("one round with two resume points");
   }
 }

@@ -159,7 +159,7 @@ void Go(int64_t round, const Ranks& ranks, const std::vector<v1alpha1::RankReady
   resume.set_next_attempt(round);
   ToTrainer message;
   message.mutable_go()->mutable_round()->set_round(round);
-  for (const auto& one : ready) message.mutable_go()->add_endpoints(one.endpoint());
+  message.mutable_go()->set_endpoint(ready.front().endpoint());
   *message.mutable_go()->mutable_resume() = resume;
   for (RankProcess* rank : ranks) rank->Send(message);
   for (RankProcess* rank : ranks) {

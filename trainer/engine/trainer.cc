@@ -157,8 +157,8 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
 }
 
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
-  if (go.endpoints().empty()) return absl::InvalidArgumentError("the round has no endpoints");
-  const auto connector = parts_.network.MakeConnector(round_, go.endpoints(0), rank_, world_size_);
+  if (go.endpoint().empty()) return absl::InvalidArgumentError("the round has no store");
+  const auto connector = parts_.network.MakeConnector(round_, go.endpoint(), rank_, world_size_);
   parts_.inbox.SetAbort([&connector](std::string_view why) { connector->Abort(why); });
   auto connected = connector->Connect();
   parts_.inbox.SetAbort(nullptr);

@@ -176,7 +176,7 @@ class ThreadTrainer {
   void Go(int64_t round, const v1alpha1::ResumePoint& resume) {
     v1alpha1::ToTrainer message;
     message.mutable_go()->mutable_round()->set_round(round);
-    message.mutable_go()->add_endpoints("thread:1");
+    message.mutable_go()->set_endpoint("thread:1");
     *message.mutable_go()->mutable_resume() = resume;
     inbox_.Push(message);
   }

@@ -1,6 +1,5 @@
 #include "tests/e2e/e2e_world.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
+#include "tests/e2e/logged_process.h"
 
 namespace muster::tests {
 namespace {
@@ -28,10 +28,6 @@ using kube::StringAt;
 // Between two looks at something that sends no signal.
 constexpr int kLookMillis = 50;
 constexpr char kMark[] = "E2E_NODE";
-
-std::string Source(const std::string& name) {
-  return absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"), "/", name);
-}
 
 // Text of its own making, so that the test needs no corpus.
 std::string Corpus() {
@@ -70,30 +66,42 @@ std::string ConditionOf(const Json& object, const std::string& type) {
   return "";
 }
 
-absl::StatusOr<std::unique_ptr<E2eWorld>> E2eWorld::Create() {
-  auto world = std::unique_ptr<E2eWorld>(new E2eWorld);
+absl::StatusOr<std::unique_ptr<E2eWorld>> E2eWorld::Create(const E2eOptions& options) {
+  auto world = std::unique_ptr<E2eWorld>(new E2eWorld(options));
+  MUSTER_RETURN_IF_ERROR(world->Install());
+  return world;
+}
+
+absl::Status E2eWorld::Install() {
   // What kubectl remembers of a server is filed by its address, which all control planes here
   // share.
   setenv("KUBECACHEDIR", absl::StrCat(std::getenv("TEST_TMPDIR"), "/kube-cache").c_str(), 1);
-  MUSTER_ASSIGN_OR_RETURN(world->cluster_, TestCluster::Create("e2e"));
-  world->folder_ = absl::StrCat(std::getenv("TEST_TMPDIR"), "/world");
-  MUSTER_RETURN_IF_ERROR(RemoveAll(FileSystem(), world->folder_));
-  MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(world->folder_));
-  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(FileSystem(), world->folder_ + "/text.txt", Corpus()));
+  MUSTER_ASSIGN_OR_RETURN(cluster_, TestCluster::Create("e2e"));
+  folder_ = absl::StrCat(std::getenv("TEST_TMPDIR"), "/world");
+  MUSTER_RETURN_IF_ERROR(RemoveAll(FileSystem(), folder_));
+  MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(folder_));
+  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(FileSystem(), folder_ + "/text.txt", Corpus()));
   // Where the page's commands run: it has the tree's deploy/.
-  const std::string deploy = world->folder_ + "/deploy";
-  if (symlink(Source("deploy").c_str(), deploy.c_str()) != 0) {
+  const std::string deploy = folder_ + "/deploy";
+  if (symlink(SourcePath("deploy").c_str(), deploy.c_str()) != 0) {
     return absl::InternalError(absl::StrCat("cannot link ", deploy));
   }
   for (const char* block : {"install", "kubeconfig"}) {
-    MUSTER_RETURN_IF_ERROR(world->RunDocumented(block).status());
+    MUSTER_RETURN_IF_ERROR(RunDocumented(block).status());
   }
-  return world;
+  OperatorReplicasOptions replicas;
+  replicas.folder = folder_;
+  replicas.kubeconfig = folder_ + "/operator.kubeconfig";
+  replicas.count = options_.replicas;
+  if (!options_.lease_flags.empty()) replicas.lease_flags = options_.lease_flags;
+  replicas.env = options_.env;
+  operators_ = std::make_unique<OperatorReplicas>(std::move(replicas));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> E2eWorld::Documented(const std::string& block) {
   MUSTER_ASSIGN_OR_RETURN(const std::string page,
-                          ReadFile(FileSystem(), Source("docs/operations.md")));
+                          ReadFile(FileSystem(), SourcePath("docs/operations.md")));
   const size_t mark = page.find(absl::StrCat(": ", block, " -->\n```sh\n"));
   if (mark == std::string::npos) return absl::NotFoundError(block);
   const size_t start = page.find("```sh\n", mark) + 6;
@@ -113,61 +121,47 @@ absl::StatusOr<std::string> E2eWorld::RunDocumented(const std::string& block,
 }
 
 E2eWorld::~E2eWorld() {
-  if (operator_ != nullptr) (void)operator_->Signal(SIGKILL);
+  operators_.reset();
   while (!nodes_.empty()) KillNode(nodes_.begin()->first);
 }
 
-absl::StatusOr<std::unique_ptr<Process>> E2eWorld::Launch(const std::string& name,
-                                                          std::vector<std::string> argv,
-                                                          const std::vector<std::string>& env) {
-  const std::string path = absl::StrCat(folder_, "/", name, ".log");
-  const int log = open(path.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600);
-  if (log < 0) return absl::InternalError(absl::StrCat("cannot open ", path));
-  ProcessSpec spec;
-  spec.argv = std::move(argv);
-  spec.env = {"PATH=/usr/bin:/bin", absl::StrCat("HOME=", folder_), "OMP_NUM_THREADS=1",
-              "OMP_WAIT_POLICY=passive"};
-  spec.env.insert(spec.env.end(), env.begin(), env.end());
-  spec.cwd = folder_;
-  spec.fds = {{log, 1}, {log, 2}};
-  auto process = ProcessLauncher::Real().Launch(spec);
-  close(log);
-  return process;
-}
-
 absl::Status E2eWorld::StartOperator() {
-  const std::string before = OperatorLog();
-  MUSTER_ASSIGN_OR_RETURN(
-      operator_,
-      Launch("operator", {Source("operator/muster-operator"),
-                          absl::StrCat("--kubeconfig=", folder_, "/operator.kubeconfig"),
-                          "--lease-duration=4s", "--renew-deadline=3s", "--retry-period=500ms",
-                          "--coordinator=127.0.0.1:7443", "--http=127.0.0.1:8080"}));
-  return WaitFor("the operator leads", [&] {
-    return absl::StrContains(OperatorLog().substr(before.size()), " leading");
-  });
+  MUSTER_RETURN_IF_ERROR(operators_->Launch(0));
+  return WaitFor("the operator leads", [&] { return operators_->LeadingSince(0).has_value(); });
 }
 
 absl::Status E2eWorld::StopOperator() {
-  MUSTER_RETURN_IF_ERROR(operator_->Signal(SIGTERM));
-  return WaitFor("the operator ends", [this] {
-    const auto end = operator_->Poll();
-    return !end.ok() || end->has_value();
-  });
+  MUSTER_RETURN_IF_ERROR(operators_->Signal(0, SIGTERM));
+  return WaitFor("the operator ends", [this] { return operators_->End(0).has_value(); });
 }
 
-absl::Status E2eWorld::StartNode(const std::string& name) {
+absl::Status E2eWorld::StartOperators() {
+  for (int i = 0; i < operators_->count(); ++i) {
+    MUSTER_RETURN_IF_ERROR(operators_->Launch(i));
+  }
+  for (int i = 0; i < operators_->count(); ++i) {
+    MUSTER_RETURN_IF_ERROR(WaitFor(absl::StrCat("operator ", i, " has started"),
+                                   [&] { return operators_->HasStarted(i); }));
+  }
+  return WaitFor("an operator leads", [&] { return operators_->Leader().has_value(); });
+}
+
+absl::Status E2eWorld::StartNode(const std::string& name, int cpus) {
   MUSTER_ASSIGN_OR_RETURN(
       const std::string kubeconfig,
       cluster_->UserKubeconfig(absl::StrCat("system:node:", name), {"system:nodes"}));
-  MUSTER_ASSIGN_OR_RETURN(
-      nodes_[name], Launch(name,
-                           {Source("operator/local/muster-local-nodes"),
-                            "--kubeconfig=" + kubeconfig, "--node=" + name, "--cpus=1",
-                            "--renew-interval=1s", absl::StrCat("--state-dir=", folder_, "/", name),
-                            "--agent=" + Source("agent/muster-agent"),
-                            "--trainer=" + Source("trainer/muster-trainer")},
-                           {absl::StrCat(kMark, "=", name)}));
+  std::vector<std::string> env = options_.env;
+  env.push_back(absl::StrCat(kMark, "=", name));
+  std::vector<std::string> argv = {"/usr/bin/nice",  // training leaves the control plane room
+                                   SourcePath("operator/local/muster-local-nodes"),
+                                   "--kubeconfig=" + kubeconfig,
+                                   "--node=" + name,
+                                   absl::StrCat("--cpus=", cpus),
+                                   "--renew-interval=1s",
+                                   absl::StrCat("--state-dir=", folder_, "/", name),
+                                   "--agent=" + SourcePath("agent/muster-agent"),
+                                   "--trainer=" + SourcePath("trainer/muster-trainer")};
+  MUSTER_ASSIGN_OR_RETURN(nodes_[name], LaunchLogged(folder_, name, std::move(argv), env));
   return WaitFor(absl::StrCat("node ", name, " takes pods"), [&] {
     const auto node = cluster_->Get({"node", name});
     // The taint that a new node gets is taken away once it is Ready.
@@ -194,6 +188,10 @@ void E2eWorld::KillKubelet(const std::string& name) {
   });
 }
 
+void E2eWorld::SignalKubelet(const std::string& name, int signal) {
+  (void)nodes_.at(name)->Signal(signal);
+}
+
 std::string E2eWorld::Checkpoints(const std::string& job) const {
   return absl::StrCat(folder_, "/checkpoints/", job);
 }
@@ -204,8 +202,8 @@ std::string E2eWorld::Manifest(const std::string& name, int workers, int steps,
       "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: ", name,
       "}\nspec:\n"
       "  workers: {count: ",
-      workers,
-      ", min: 1, max: 3, ranks: 1}\n"
+      workers, ", min: 1, max: ", std::max(workers, 3),
+      ", ranks: 1}\n"
       "  trainer:\n"
       "    model: {preset: gpt2-nano}\n"
       "    data: {uri: ",
@@ -215,8 +213,8 @@ std::string E2eWorld::Manifest(const std::string& name, int workers, int steps,
       steps,
       ", globalBatch: 8, microBatch: 2, sequence: 64, precision: fp32, seed: 7}\n"
       "  checkpoint: {uri: ",
-      Checkpoints(name),
-      ", interval: {mode: Steps, steps: 1000}}\n"
+      Checkpoints(name), ", interval: {mode: Steps, steps: ", checkpoint_interval_,
+      "}}\n"
       "  template: {spec: {terminationGracePeriodSeconds: 5, containers: [{name: worker, "
       "resources: {requests: {cpu: 1}}}]}}\n",
       more);
@@ -244,6 +242,7 @@ absl::Status E2eWorld::WaitFor(const std::string& what, const std::function<bool
                                absl::Duration within) {
   const absl::Time deadline = Clock::Real().Monotonic() + within;
   while (!done()) {
+    if (options_.supervise) operators_->RestartEnded();
     if (Clock::Real().Monotonic() > deadline) {
       return absl::DeadlineExceededError(absl::StrCat("waited in vain until ", what, Logs()));
     }
@@ -299,27 +298,40 @@ std::map<std::string, Json> E2eWorld::Pods(const std::string& job) {
 }
 
 std::vector<pid_t> E2eWorld::TrainersOf(const Json& pod) const {
-  std::vector<pid_t> trainers;
+  return ProcessesOf(pod, "muster-trainer");
+}
+
+std::vector<pid_t> E2eWorld::ProcessesOf(const Json& pod, const std::string& program) const {
+  std::vector<pid_t> found;
   const std::string mark = absl::StrCat("MUSTER_POD_UID=", kube::UidOf(pod));
   const auto processes = FileSystem().List("/proc");
-  if (!processes.ok()) return trainers;
+  if (!processes.ok()) return found;
   for (const DirectoryEntry& entry : *processes) {
     const pid_t pid = std::atoi(entry.name.c_str());
     if (pid <= 0) continue;
     std::ifstream name(absl::StrCat("/proc/", pid, "/comm"));
     std::string comm;
     std::getline(name, comm);
-    if (comm != "muster-trainer") continue;
+    if (comm != program) continue;
     std::ifstream environment(absl::StrCat("/proc/", pid, "/environ"));
     const std::string text{std::istreambuf_iterator<char>(environment), {}};
-    if (absl::StrContains(text, mark)) trainers.push_back(pid);
+    if (absl::StrContains(text, mark)) found.push_back(pid);
   }
-  std::sort(trainers.begin(), trainers.end());
-  return trainers;
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
-std::string E2eWorld::OperatorLog() const {
-  return ReadFile(FileSystem(), folder_ + "/operator.log").value_or("");
+std::map<std::string, std::string> E2eWorld::PodLogs(const Json& pod) const {
+  std::map<std::string, std::string> logs;
+  const std::string folder =
+      absl::StrCat(folder_, "/", StringAt(pod, {"spec", "nodeName"}), "/pods/",
+                   kube::NamespaceOf(pod), "_", kube::NameOf(pod), "_", kube::UidOf(pod), "/logs");
+  const auto files = FileSystem().List(folder);
+  if (!files.ok()) return logs;
+  for (const DirectoryEntry& file : *files) {
+    logs[file.name] = ReadFile(FileSystem(), JoinPath(folder, file.name)).value_or("");
+  }
+  return logs;
 }
 
 std::string E2eWorld::Logs() const {

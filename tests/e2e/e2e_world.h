@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,16 +15,27 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "tests/e2e/operator_replicas.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::tests {
 
-// A private control plane, on which muster is installed as docs/operations.md says: the CRD, the
-// operator as a process under its own ServiceAccount, and machines: muster-local-nodes, each with a
-// node's own client certificate. What it started is gone when it is destroyed. One thread.
+struct E2eOptions {
+  int replicas = 1;
+  // Of the operators; empty: short ones.
+  std::vector<std::string> lease_flags;
+  // Further variables of the operators and machines.
+  std::vector<std::string> env;
+  // Operators that have ended are started again while something is waited for.
+  bool supervise = false;
+};
+
+// A private control plane, on which muster is installed as docs/operations.md says: the CRD,
+// operators as processes under their own ServiceAccount, and machines: muster-local-nodes, each
+// with a node's own client certificate. What it started is gone when it is destroyed. One thread.
 class E2eWorld {
  public:
-  static absl::StatusOr<std::unique_ptr<E2eWorld>> Create();
+  static absl::StatusOr<std::unique_ptr<E2eWorld>> Create(const E2eOptions& options = {});
   ~E2eWorld();
 
   // kubectl, in the namespace of the jobs.
@@ -36,19 +48,25 @@ class E2eWorld {
   absl::StatusOr<std::string> RunDocumented(const std::string& block,
                                             const std::vector<std::string>& env = {});
 
-  // What the page says, with shorter leases.
+  // What the page says, with shorter leases; it leads.
   absl::Status StartOperator();
   // SIGTERM, and its end.
   absl::Status StopOperator();
-  // A machine that takes one pod of a CPU, ready to.
-  absl::Status StartNode(const std::string& name);
+  // All of them; one leads, the others are ready to.
+  absl::Status StartOperators();
+  OperatorReplicas& operators() { return *operators_; }
+  // A machine that takes a pod of a CPU for each of its own, ready to.
+  absl::Status StartNode(const std::string& name, int cpus = 1);
   // The machine loses its power: nothing of it runs any more.
   void KillNode(const std::string& name);
-  // muster-local-nodes alone is killed; the pods' processes live on.
+  // muster-local-nodes alone is killed, or gets SIGSTOP and SIGCONT; the pods' processes live on.
   void KillKubelet(const std::string& name);
+  void SignalKubelet(const std::string& name, int signal);
 
   std::string Manifest(const std::string& name, int workers, int steps,
                        const std::string& more = "") const;
+  // Steps between two checkpoints of jobs that are applied from now on.
+  void SetCheckpointInterval(int steps) { checkpoint_interval_ = steps; }
   // kubectl apply of a training of gpt2-nano; `more` are further lines of the spec.
   absl::Status ApplyJob(const std::string& name, int workers, int steps,
                         const std::string& more = "");
@@ -69,21 +87,24 @@ class E2eWorld {
 
   // Pods of the job that have not ended, by name.
   std::map<std::string, Json> Pods(const std::string& job);
-  // Pids of the trainers of a pod, by its uid.
+  // Pids of the trainers of a pod, by its uid, or of its other processes.
   std::vector<pid_t> TrainersOf(const Json& pod) const;
+  std::vector<pid_t> ProcessesOf(const Json& pod, const std::string& program) const;
+  // What a pod's processes said, by file name.
+  std::map<std::string, std::string> PodLogs(const Json& pod) const;
   // What operator and machines said last, for a failed assertion.
   std::string Logs() const;
-  std::string OperatorLog() const;
+  std::string OperatorLog() const { return operators_->Log(0); }
 
  private:
-  E2eWorld() = default;
-  absl::StatusOr<std::unique_ptr<Process>> Launch(const std::string& name,
-                                                  std::vector<std::string> argv,
-                                                  const std::vector<std::string>& env = {});
+  explicit E2eWorld(E2eOptions options) : options_(std::move(options)) {}
+  absl::Status Install();
 
+  const E2eOptions options_;
   std::unique_ptr<TestCluster> cluster_;
   std::string folder_;
-  std::unique_ptr<Process> operator_;
+  int checkpoint_interval_ = 1000;
+  std::unique_ptr<OperatorReplicas> operators_;
   std::map<std::string, std::unique_ptr<Process>> nodes_;
 };
 

@@ -1,0 +1,77 @@
+#ifndef MUSTER_TESTS_E2E_JOB_OBSERVER_H_
+#define MUSTER_TESTS_E2E_JOB_OBSERVER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/json.h"
+#include "base/mutex.h"
+#include "operator/kube/api.h"
+
+namespace muster::tests {
+
+// Sees every change of the jobs and pods of a namespace, as the API server tells it, and collects
+// what no operator may do, whoever leads: a pod made twice, a term or round taken back, another
+// membership for a recorded round, a committed step taken back. A server that goes away is asked
+// again. Thread-safe.
+class JobObserver {
+ public:
+  struct PodHistory {
+    std::set<std::string> uids;
+    bool bound = false;
+  };
+  struct JobHistory {
+    std::map<std::string, PodHistory> pods;  // all that ever were, by name
+    int64_t term = 0;
+    int64_t round = 0;
+    int64_t step = 0;
+    int64_t checkpoint = 0;
+    std::set<int64_t> rounds;  // recorded ones
+    std::string state;
+
+    int bound() const;
+  };
+
+  // `api` must outlive it.
+  JobObserver(kube::Api& api, std::string name_space);
+  ~JobObserver();
+  JobObserver(const JobObserver&) = delete;
+  JobObserver& operator=(const JobObserver&) = delete;
+
+  JobHistory Job(const std::string& name);
+  // The job and its pods are gone, and its name is used again.
+  void Forget(const std::string& job);
+  // Returns within a millisecond of the change that makes it true; false when the time ran out.
+  bool WaitUntil(const std::string& job, const std::function<bool(const JobHistory&)>& done,
+                 absl::Duration within = absl::Seconds(60));
+  // Sentences about what must not be.
+  std::vector<std::string> broken();
+
+ private:
+  void Follow(const kube::ResourceType& type);
+  void Take(const kube::ResourceType& type, const Json& object);
+  void TakePod(const Json& pod) MUSTER_REQUIRES(mu_);
+  void TakeJob(const Json& job) MUSTER_REQUIRES(mu_);
+  void Break(const std::string& what) MUSTER_REQUIRES(mu_) { broken_.push_back(what); }
+
+  kube::Api& api_;
+  const std::string name_space_;
+  std::atomic<bool> stopping_{false};
+  Mutex mu_;
+  CondVar changed_;
+  std::map<std::string, JobHistory> jobs_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, std::string> memberships_ MUSTER_GUARDED_BY(mu_);  // by job and round
+  std::vector<std::string> broken_ MUSTER_GUARDED_BY(mu_);
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace muster::tests
+
+#endif  // MUSTER_TESTS_E2E_JOB_OBSERVER_H_

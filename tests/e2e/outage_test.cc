@@ -1,0 +1,201 @@
+// The API server or its store goes away and comes back, while operators, agents and trainers run:
+// jobs keep training in the same processes, and the status catches up. Longer with MUSTER_FULL=1.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/kubeconfig.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/rest_api.h"
+#include "operator/kube/rest_config.h"
+#include "tests/e2e/e2e_world.h"
+#include "tests/e2e/job_observer.h"
+#include "tests/e2e/operator_replicas.h"
+#include "tests/testenv/test_cluster.h"
+
+namespace muster::tests {
+namespace {
+
+using kube::Find;
+using testing::IsEmpty;
+
+constexpr char kJob[] = "through";
+constexpr char kServer[] = "kube-apiserver";
+constexpr char kStore[] = "etcd";
+
+bool Full() { return std::getenv("MUSTER_FULL") != nullptr; }
+
+class OutageTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    E2eOptions options;
+    options.replicas = 2;
+    options.supervise = true;
+    // A minute is what the flags' defaults must stand.
+    if (Full()) options.lease_flags = {"--lease-duration=15s"};
+    auto world = E2eWorld::Create(options);
+    ASSERT_TRUE(world.ok()) << world.status();
+    world_ = world->release();
+    api_ =
+        kube::RestApi::Create(*kube::LoadKubeconfig({world_->cluster().kubeconfig()}))->release();
+    observer_ = new JobObserver(*api_, world_->cluster().name_space());
+    for (const char* node : {"n1", "n2"}) {
+      const absl::Status started = world_->StartNode(node, /*cpus=*/2);
+      ASSERT_TRUE(started.ok()) << started;
+    }
+    const absl::Status started = world_->StartOperators();
+    ASSERT_TRUE(started.ok()) << started;
+    world_->SetCheckpointInterval(20);
+    ASSERT_TRUE(world_->ApplyJob(kJob, 2, 10'000'000).ok());
+    const auto running = world_->WaitForRound(kJob, 2);
+    ASSERT_TRUE(running.ok()) << running.status();
+  }
+  static void TearDownTestSuite() {
+    delete std::exchange(observer_, nullptr);
+    delete std::exchange(api_, nullptr);
+    delete std::exchange(world_, nullptr);
+  }
+  void SetUp() override {
+    ASSERT_NE(observer_, nullptr);
+    before_ = Processes();
+    ASSERT_EQ(before_.size(), 2u);
+    round_ = observer_->Job(kJob).round;
+    ASSERT_GE(round_, 1);
+  }
+  void TearDown() override {
+    if (HasFailure() && world_ != nullptr) ADD_FAILURE() << world_->Logs();
+  }
+
+  // Agents and trainers by their pod's uid.
+  static std::map<std::string, std::vector<pid_t>> Processes() {
+    std::map<std::string, std::vector<pid_t>> processes;
+    for (const auto& [name, pod] : world_->Pods(kJob)) {
+      for (const char* program : {"muster-agent", "muster-trainer"}) {
+        for (const pid_t pid : world_->ProcessesOf(pod, program)) {
+          processes[kube::UidOf(pod)].push_back(pid);
+        }
+      }
+    }
+    return processes;
+  }
+
+  // The newest complete one, as the disk has it: no server is asked.
+  static int64_t CheckpointOnDisk() {
+    int64_t newest = 0;
+    const std::string folder = world_->Checkpoints(kJob);
+    const auto entries = FileSystem().List(folder);
+    if (!entries.ok()) return 0;
+    for (const DirectoryEntry& entry : *entries) {
+      absl::string_view name = entry.name;
+      int64_t step = 0;
+      if (!absl::ConsumePrefix(&name, "step-") || !absl::SimpleAtoi(name, &step)) continue;
+      if (Exists(FileSystem(), absl::StrCat(folder, "/", entry.name, "/DONE"))) {
+        newest = std::max(newest, step);
+      }
+    }
+    return newest;
+  }
+
+  // Nobody answers for so long; training is seen to go on at its beginning and at its end.
+  static void SitOut(absl::Duration outage) {
+    const absl::Time end = Clock::Real().Monotonic() + outage;
+    const auto more = [](const char* when) {
+      const int64_t before = CheckpointOnDisk();
+      const absl::Status status =
+          world_->WaitFor(absl::StrCat("a checkpoint is written at the outage's ", when),
+                          [&] { return CheckpointOnDisk() > before; });
+      EXPECT_TRUE(status.ok()) << status;
+    };
+    more("beginning");
+    EXPECT_TRUE(world_
+                    ->WaitFor(
+                        "the outage is over", [&] { return Clock::Real().Monotonic() >= end; },
+                        outage + absl::Minutes(1))
+                    .ok());
+    more("end");
+  }
+
+  // Everything goes on as if nothing had been.
+  void ExpectUndisturbed() {
+    const absl::Time back = Clock::Real().Monotonic();
+    const int64_t on_disk = CheckpointOnDisk();
+    EXPECT_TRUE(observer_->WaitUntil(
+        kJob, [&](const auto& now) { return now.step >= on_disk && now.checkpoint >= on_disk; }))
+        << "the status does not catch up with step " << on_disk << world_->Logs();
+    std::cout << "status catches up within " << Clock::Real().Monotonic() - back << std::endl;
+    EXPECT_TRUE(world_->WaitForMoreSteps(kJob).ok());
+    const auto job = world_->WaitForJob(kJob, "the leader has the round", [](const Json& now) {
+      return absl::StartsWith(ConditionOf(now, "Running"), "True");
+    });
+    ASSERT_TRUE(job.ok()) << job.status();
+    EXPECT_EQ(RoundOf(*job), round_);
+    EXPECT_EQ(Find(*job, {"status", "failures", "counted"}), nullptr);
+    EXPECT_EQ(Processes(), before_) << "the same agents and trainers";
+    EXPECT_EQ(observer_->Job(kJob).pods.size(), 2u);
+    EXPECT_THAT(observer_->broken(), IsEmpty());
+  }
+
+  void KillAndRestart(const std::string& component, absl::Duration outage) {
+    ASSERT_TRUE(world_->cluster().Kill(component).ok());
+    SitOut(outage);
+    const absl::Status started = world_->cluster().Start(component);
+    ASSERT_TRUE(started.ok()) << started;
+    ExpectUndisturbed();
+  }
+
+  static E2eWorld* world_;
+  static kube::RestApi* api_;
+  static JobObserver* observer_;
+  std::map<std::string, std::vector<pid_t>> before_;
+  int64_t round_ = 0;
+};
+E2eWorld* OutageTest::world_ = nullptr;
+kube::RestApi* OutageTest::api_ = nullptr;
+JobObserver* OutageTest::observer_ = nullptr;
+
+TEST_F(OutageTest, TheApiServerIsKilledAndRestarted) {
+  KillAndRestart(kServer, absl::ZeroDuration());
+}
+
+TEST_F(OutageTest, TheStoreIsKilledAndRestarted) { KillAndRestart(kStore, absl::ZeroDuration()); }
+
+// Longer than a lease: nobody leads when it ends.
+TEST_F(OutageTest, NobodyAnswersForLongerThanALease) {
+  KillAndRestart(kServer, Full() ? absl::Seconds(60) : absl::Seconds(5));
+}
+
+// Connections stay open and nothing is said.
+TEST_F(OutageTest, TheApiServerIsFrozenAndThawed) {
+  ASSERT_TRUE(world_->cluster().Freeze(kServer).ok());
+  SitOut(absl::Seconds(5));
+  ASSERT_TRUE(world_->cluster().Thaw(kServer).ok());
+  ExpectUndisturbed();
+}
+
+// What comes after is served as before.
+TEST_F(OutageTest, NewJobsAreServedAfterwards) {
+  ASSERT_TRUE(world_->ApplyJob("after", 1, 20).ok());
+  const auto done = world_->WaitForJob("after", "it succeeded", [](const Json& now) {
+    return absl::StartsWith(ConditionOf(now, "Succeeded"), "True");
+  });
+  EXPECT_TRUE(done.ok()) << done.status();
+}
+
+}  // namespace
+}  // namespace muster::tests

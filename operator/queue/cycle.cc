@@ -157,32 +157,18 @@ bool Cycle::MayEverStart(const JobEntry& entry, Decision& decision) const {
 }
 
 int Cycle::RoomInQuota(const JobEntry& entry, Decision& decision) const {
-  const QuotaTree& tree = *state_.tree;
-  int64_t most = entry.job.request.max;
-  int lacking = -1;
-  int64_t available = 0;
-  for (const auto& [resource, each] : entry.per_worker) {
-    if (!tree.is_limited(entry.queue, resource)) continue;
-    const int64_t left = state_.use->Available(entry.queue, resource);
-    const int64_t room = std::max<int64_t>(0, left) / each;
-    if (room >= most) continue;
-    most = room;
-    lacking = resource;
-    available = left;
-  }
-  const int64_t in_queue = most;
-  most = state_.NamespaceRoom(entry, most, lacking);
-  if (most >= entry.job.request.min) return static_cast<int>(most);
-  decision.reason = in_queue < entry.job.request.min ? ScheduleReason::kQuotaExhausted
-                                                     : ScheduleReason::kNamespaceLimit;
-  decision.numbers.resource = tree.resource_name(lacking);
-  for (const auto& [resource, each] : entry.per_worker) {
-    if (resource != lacking) continue;
-    decision.numbers.needed = each * entry.job.request.min;
-    decision.numbers.available =
-        in_queue < most || decision.reason == ScheduleReason::kNamespaceLimit
-            ? most * each
-            : std::max<int64_t>(0, available);
+  const int min = entry.job.request.min;
+  Shortage shortage;
+  const int64_t in_queue = state_.QuotaRoom(entry, entry.job.request.max, shortage);
+  int64_t most = in_queue;
+  if (in_queue >= min) most = state_.NamespaceRoom(entry, in_queue, shortage);
+  if (most >= min) return static_cast<int>(most);
+  decision.reason =
+      in_queue < min ? ScheduleReason::kQuotaExhausted : ScheduleReason::kNamespaceLimit;
+  decision.numbers.resource = state_.tree->resource_name(shortage.resource);
+  decision.numbers.available = shortage.available;
+  for (const auto& [resource, amount] : entry.Need(min)) {
+    if (resource == shortage.resource) decision.numbers.needed = amount;
   }
   return 0;
 }
@@ -337,14 +323,9 @@ void Cycle::GrowShrunk() {
 void Cycle::TryToGrow(JobEntry& entry) {
   const int workers = entry.job.workers();
   GangRequest request = entry.job.request;
-  int64_t more = request.max - workers;
-  for (const auto& [resource, each] : entry.per_worker) {
-    if (!state_.tree->is_limited(entry.queue, resource)) continue;
-    more =
-        std::min(more, std::max<int64_t>(0, state_.use->Available(entry.queue, resource)) / each);
-  }
-  int unused = 0;
-  more = state_.NamespaceRoom(entry, more, unused);
+  Shortage unused;
+  const int64_t more =
+      state_.NamespaceRoom(entry, state_.QuotaRoom(entry, request.max - workers, unused), unused);
   if (more <= 0) return;
   for (int i = 0; i < workers; ++i) {
     tree_.Charge(entry.NodeOf(tree_, i), Times(request.per_worker, -1));

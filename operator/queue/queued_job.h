@@ -31,7 +31,7 @@ struct QueuedJob {
   // Of a running job: worker i is on nodes[i]. Empty: it waits.
   std::vector<std::string> nodes;
   absl::Time started = absl::UnixEpoch();
-  // By its ETA or deadline; absent: endless. One that is past says nothing.
+  // By its ETA or deadline; absent: endless. One that is past is moved by as long as it is late.
   std::optional<absl::Time> ends;
   // The last durable checkpoint; `started` when there is none.
   absl::Time checkpointed = absl::UnixEpoch();

@@ -9,8 +9,11 @@
 namespace muster::control {
 namespace {
 
+// What is late is expected to take as long again as it is late.
 absl::Time EndOf(const QueuedJob& job, absl::Time now) {
-  return job.ends && *job.ends > now ? *job.ends : absl::InfiniteFuture();
+  if (!job.ends) return absl::InfiniteFuture();
+  if (*job.ends > now) return *job.ends;
+  return now + std::max(now - *job.ends, absl::Seconds(1));
 }
 
 }  // namespace

@@ -1,0 +1,251 @@
+#include "operator/queue/victims.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "operator/queue/queue_fixtures.h"
+#include "operator/queue/queue_state.h"
+
+namespace muster::control {
+namespace {
+
+using fixtures::At;
+using fixtures::Job;
+using fixtures::Queue;
+using fixtures::Racks;
+using fixtures::World;
+
+// A cluster full of jobs of a borrowing queue, and of low priority in the newcomer's own.
+class RandomCase {
+ public:
+  RandomCase(int seed, int racks, int nodes, bool elastic)
+      : random_(seed),
+        world_(Racks(racks, nodes), {Queue("mine", "c", 8 * racks * nodes / 2),
+                                     Queue("theirs", "c", 8 * racks * nodes / 2)}) {
+    world_.now = At(10'000);
+    const int all = racks * nodes;
+    for (int i = 0; i < all * 3; ++i) Run(i, elastic);
+    QueuedJob job = Job("newcomer", "mine", 1 + Pick(std::max(2, all / 3)), 1 << Pick(4));
+    job.priority = 10;
+    if (Pick(2)) job.request.required_level = "rack";
+    world_.Submit(job);
+  }
+
+  int Pick(int n) { return static_cast<int>(random_() % n); }
+  World& world() { return world_; }
+  JobEntry& newcomer() { return *world_.book.state().jobs.at("newcomer"); }
+
+ private:
+  void Run(int i, bool elastic) {
+    QueuedJob job =
+        Job(absl::StrCat("v", i), Pick(3) ? "theirs" : "mine", 1 + Pick(3), 1 << Pick(4));
+    if (elastic && Pick(2)) job.request.min = 1 + Pick(job.request.max);
+    const auto answer = Place(world_.tree, job.request);
+    const auto* placement = std::get_if<Placement>(&answer);
+    if (placement == nullptr) return;
+    job.nodes = placement->nodes;
+    job.request.max = std::max(job.request.max, job.workers());
+    job.checkpointed = At(10'000 - Pick(1000));
+    job.priority = Pick(2) * 20;
+    for (const std::string& node : job.nodes) {
+      world_.tree.Charge(*world_.tree.FindNode(node), job.request.per_worker);
+    }
+    world_.Submit(job);
+  }
+
+  std::mt19937 random_;
+  World world_;
+};
+
+// Whether the newcomer fits, in quota and on nodes, when these victims have gone, and each could be
+// taken from its borrower in some order.
+bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victims) {
+  QueueBook::State& state = world.book.state();
+  const QuotaNeed need = newcomer.Need(newcomer.job.request.min);
+  TopologyTree tree = world.tree;
+  QuotaUse use = *state.use;
+  std::vector<Victim> order = victims;
+  std::stable_sort(order.begin(), order.end(), [](const Victim& a, const Victim& b) {
+    const auto freed = [](const Victim& v) {
+      return BillableUnits(v.entry->job, v.entry->job.workers() - v.keep);
+    };
+    return freed(a) < freed(b);
+  });
+  for (const Victim& victim : order) {
+    const QueuedJob& job = victim.entry->job;
+    if (victim.reclaim && !use.OverQuota(victim.entry->queue, need)) return false;
+    const Resources& each = job.request.per_worker;
+    for (int i = victim.keep; i < job.workers(); ++i) {
+      tree.Charge(*tree.FindNode(job.nodes[i]),
+                  {-each.gpus, -each.cpu_millis, -each.memory_bytes, -each.slots});
+    }
+    use.Remove(victim.entry->queue, victim.entry->Need(job.workers() - victim.keep));
+  }
+  return use.Fits(newcomer.queue, need) &&
+         std::holds_alternative<Placement>(Place(tree, newcomer.job.request));
+}
+
+// The least cost over all sets of whole jobs; infinite when none is enough.
+double LeastCost(World& world, JobEntry& newcomer, const VictimOptions& options) {
+  QueueBook::State& state = world.book.state();
+  const QuotaNeed need = newcomer.Need(newcomer.job.request.min);
+  std::vector<Victim> all;
+  for (QueueEntry& queue : state.queues) {
+    for (JobEntry* entry : queue.running) {
+      const bool own = entry->queue == newcomer.queue;
+      const bool may = own ? entry->job.priority < newcomer.job.priority
+                           : state.use->MayReclaim(newcomer.queue, need, entry->queue);
+      if (may) all.push_back({entry, 0, !own, CostOfStopping(entry->job, world.now, options)});
+    }
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (unsigned set = 0; set < (1u << all.size()); ++set) {
+    std::vector<Victim> chosen;
+    double cost = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (((set >> i) & 1) == 0) continue;
+      chosen.push_back(all[i]);
+      cost += all[i].cost;
+    }
+    if (cost < least && Suffices(world, newcomer, chosen)) least = cost;
+  }
+  return least;
+}
+
+TEST(Victims, SmallCasesAreAsCheapAsBruteForce) {
+  int preempted = 0;
+  for (int seed = 0; seed < 300; ++seed) {
+    RandomCase random(seed, 2, 1 + seed % 2, false);
+    World& world = random.world();
+    const VictimOptions options;
+    const double least = LeastCost(world, random.newcomer(), options);
+    const auto plan =
+        FindVictims(world.now, world.tree, world.book.state(), random.newcomer(), options);
+    ASSERT_EQ(plan.has_value(), least < std::numeric_limits<double>::infinity()) << seed;
+    if (!plan) continue;
+    EXPECT_NEAR(plan->cost, least, 1e-6 * least) << seed;
+    preempted += plan->victims.empty() ? 0 : 1;
+  }
+  EXPECT_GT(preempted, 100);
+}
+
+// Without the exhaustive search: never below the bound it states, never above what it states.
+TEST(Victims, TheSearchStatesItsDistanceFromTheLeast) {
+  double worst = 1;
+  int exact = 0;
+  int all = 0;
+  for (int seed = 0; seed < 300; ++seed) {
+    RandomCase random(seed, 2, 2, false);
+    World& world = random.world();
+    VictimOptions options;
+    options.exhaustive_up_to = 0;
+    const double least = LeastCost(world, random.newcomer(), options);
+    const auto plan =
+        FindVictims(world.now, world.tree, world.book.state(), random.newcomer(), options);
+    if (!plan || plan->victims.empty()) continue;
+    ++all;
+    EXPECT_GE(plan->cost, least * (1 - 1e-9)) << seed;
+    EXPECT_LE(plan->cost_bound, least * (1 + 1e-9)) << seed;
+    worst = std::max(worst, plan->cost / least);
+    exact += plan->cost <= least * (1 + 1e-9) ? 1 : 0;
+  }
+  EXPECT_GT(all, 100);
+  EXPECT_GE(exact, all * 9 / 10);
+  EXPECT_LT(worst, 2);
+}
+
+TEST(Victims, SufficeAndEachIsNeeded) {
+  int victims = 0;
+  int shrunk = 0;
+  for (int seed = 0; seed < 400; ++seed) {
+    RandomCase random(seed, 3, 4, true);
+    World& world = random.world();
+    const auto plan = FindVictims(world.now, world.tree, world.book.state(), random.newcomer(), {});
+    if (!plan) continue;
+    EXPECT_TRUE(Suffices(world, random.newcomer(), plan->victims)) << seed;
+    for (size_t i = 0; i < plan->victims.size(); ++i) {
+      ++victims;
+      std::vector<Victim> fewer = plan->victims;
+      fewer.erase(fewer.begin() + static_cast<int>(i));
+      EXPECT_FALSE(Suffices(world, random.newcomer(), fewer)) << seed << " without " << i;
+      const Victim& victim = plan->victims[i];
+      if (victim.keep == 0) continue;
+      ++shrunk;
+      std::vector<Victim> less = plan->victims;
+      ++less[i].keep;
+      EXPECT_FALSE(Suffices(world, random.newcomer(), less)) << seed << " one worker less " << i;
+      EXPECT_GE(victim.keep, victim.entry->job.request.min);
+    }
+  }
+  EXPECT_GT(victims, 200);
+  EXPECT_GT(shrunk, 50);
+}
+
+TEST(Victims, NobodyIsStoppedWhileShrinkingIsEnough) {
+  int shrunk = 0;
+  for (int seed = 0; seed < 400; ++seed) {
+    RandomCase random(seed, 3, 4, true);
+    World& world = random.world();
+    const auto plan = FindVictims(world.now, world.tree, world.book.state(), random.newcomer(), {});
+    if (!plan || plan->victims.empty()) continue;
+    const bool stops = std::any_of(plan->victims.begin(), plan->victims.end(),
+                                   [](const Victim& victim) { return victim.keep == 0; });
+    if (!stops) ++shrunk;
+    if (!stops) continue;
+    // Shrinking everybody as far as it goes would not have been enough.
+    QueueBook::State& state = world.book.state();
+    const QuotaNeed need = random.newcomer().Need(random.newcomer().job.request.min);
+    std::vector<Victim> all;
+    for (QueueEntry& queue : state.queues) {
+      for (JobEntry* entry : queue.running) {
+        const bool own = entry->queue == random.newcomer().queue;
+        const bool may = own ? entry->job.priority < random.newcomer().job.priority
+                             : state.use->MayReclaim(random.newcomer().queue, need, entry->queue);
+        const int keep = std::min(entry->job.request.min, entry->job.workers());
+        if (may && keep < entry->job.workers()) all.push_back({entry, keep, false, 0});
+      }
+    }
+    // May take more than it could while the other borrows: then this says nothing.
+    QuotaUse use = *state.use;
+    for (const Victim& victim : all) {
+      use.Remove(victim.entry->queue,
+                 victim.entry->Need(victim.entry->job.workers() - victim.keep));
+    }
+    const int theirs = state.tree->FindQueue("theirs");
+    if (use.OverQuota(theirs, need)) {
+      EXPECT_FALSE(Suffices(world, random.newcomer(), all)) << seed;
+    }
+  }
+  EXPECT_GT(shrunk, 20);
+}
+
+TEST(Victims, TheOneThatSavedLastGoes) {
+  World world(Racks(1, 3), {Queue("a", "c", 0), Queue("b", "c", 24)});
+  for (int i = 0; i < 3; ++i) world.Submit(Job(absl::StrCat("a", i), "a", 1, 8, 0, i));
+  world.Cycle();
+  world.now = At(1000);
+  for (int i = 0; i < 3; ++i) {
+    QueuedJob job = *world.book.Find(absl::StrCat("a", i));
+    job.checkpointed = At(i == 1 ? 990 : 500);
+    world.book.Upsert(world.now, job);
+  }
+  world.Submit(Job("b", "b", 1));
+  const auto plan =
+      FindVictims(world.now, world.tree, world.book.state(), *world.book.state().jobs.at("b"), {});
+  ASSERT_TRUE(plan.has_value());
+  ASSERT_EQ(plan->victims.size(), 1u);
+  EXPECT_EQ(plan->victims[0].entry->job.uid, "a1");
+  EXPECT_EQ(plan->cost, 8 * (10 + 120));
+  EXPECT_EQ(plan->cost_bound, plan->cost);
+  EXPECT_TRUE(plan->exact);
+}
+
+}  // namespace
+}  // namespace muster::control

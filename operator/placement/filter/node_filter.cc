@@ -1,0 +1,168 @@
+#include "operator/placement/filter/node_filter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operator/placement/filter/attach_limit_policy.h"
+#include "operator/placement/filter/host_port_policy.h"
+#include "operator/placement/filter/node_affinity_policy.h"
+#include "operator/placement/filter/node_health_policy.h"
+#include "operator/placement/filter/pod_affinity_policy.h"
+#include "operator/placement/filter/resource_policy.h"
+#include "operator/placement/filter/taint_policy.h"
+#include "operator/placement/filter/template_policy.h"
+#include "operator/placement/filter/topology_spread_policy.h"
+#include "operator/placement/filter/volume_binding_policy.h"
+#include "operator/placement/filter/volume_conflict_policy.h"
+#include "operator/placement/filter/volume_zone_policy.h"
+
+namespace muster::control {
+
+// Those that look at more than the node when they are made.
+struct NodeFilter::Policies {
+  Policies(const SchedulingPod& pod, const ClusterSnapshot& snapshot, bool comparison)
+      : conflicts(pod, snapshot),
+        limits(pod, snapshot),
+        binding(pod, snapshot),
+        zones(pod, snapshot),
+        spread(pod, snapshot, comparison),
+        affinity(pod, snapshot) {}
+
+  VolumeConflictPolicy conflicts;
+  AttachLimitPolicy limits;
+  VolumeBindingPolicy binding;
+  VolumeZonePolicy zones;
+  TopologySpreadPolicy spread;
+  PodAffinityPolicy affinity;
+};
+
+// The node with the pods that are nominated there, and the policies over that cluster.
+struct NodeFilter::Crowded {
+  ClusterSnapshot snapshot;
+  std::unique_ptr<Policies> policies;
+  const NodeState* node = nullptr;
+};
+
+NodeFilter::NodeFilter(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
+                       FilterOptions options)
+    : pod_(pod),
+      snapshot_(snapshot),
+      options_(std::move(options)),
+      policies_(std::make_unique<Policies>(pod, snapshot, options_.taint_comparison_operators)) {}
+
+NodeFilter::~NodeFilter() = default;
+
+// Rule after rule, in kube-scheduler's order; stops at the first refusal unless `all`. `skipped`
+// are the rules that have been left out of it.
+std::vector<Refusal> NodeFilter::Ask(const NodeState& state, const Policies& policies, bool all,
+                                     const Policies& skipped) const {
+  const SchedulingNode& node = *state.node;
+  const bool comparison = options_.taint_comparison_operators;
+  std::vector<Refusal> refusals;
+  const auto goes_on = [&](std::optional<Refusal> refusal) {
+    if (refusal) refusals.push_back(*std::move(refusal));
+    return all || refusals.empty();
+  };
+  (void)(goes_on(CheckTemplate(pod_, options_.scheduler_name)) && goes_on(CheckNodeHealth(node)) &&
+         goes_on(CheckUnschedulable(pod_, node, comparison)) &&
+         goes_on(CheckNodeName(pod_, node)) && goes_on(CheckTaints(pod_, node, comparison)) &&
+         goes_on(CheckNodeAffinity(pod_, node)) && goes_on(CheckHostPorts(pod_, state)) &&
+         goes_on(CheckResources(pod_, state)) &&
+         (skipped.conflicts.skipped() || goes_on(policies.conflicts.Check(state))) &&
+         goes_on(policies.limits.Check(state)) && goes_on(policies.binding.Check(state)) &&
+         goes_on(policies.zones.Check(state)) && goes_on(policies.spread.Check(state)) &&
+         (skipped.affinity.skipped() || goes_on(policies.affinity.Check(state))));
+  return refusals;
+}
+
+std::unique_ptr<NodeFilter::Crowded> NodeFilter::Crowd(const NodeState& node) const {
+  std::unique_ptr<Crowded> crowded;
+  for (const PodPointer& other : node.nominated) {
+    if (other->priority < pod_.priority || other->uid == pod_.uid) continue;
+    if (crowded == nullptr) {
+      crowded = std::make_unique<Crowded>();
+      crowded->snapshot = snapshot_;
+    }
+    crowded->snapshot.Assume(*other, node.node->name);
+  }
+  if (crowded == nullptr) return nullptr;
+  crowded->node = crowded->snapshot.FindNode(node.node->name);
+  crowded->policies =
+      std::make_unique<Policies>(pod_, crowded->snapshot, options_.taint_comparison_operators);
+  return crowded;
+}
+
+std::vector<Refusal> NodeFilter::CheckAll(const NodeState& node, bool all) const {
+  std::vector<Refusal> refusals = Ask(node, *policies_, all, *policies_);
+  if (node.nominated.empty() || (!all && !refusals.empty())) return refusals;
+  const std::unique_ptr<Crowded> crowded = Crowd(node);
+  if (crowded == nullptr) return refusals;
+  for (Refusal& more : Ask(*crowded->node, *crowded->policies, all, *policies_)) {
+    const bool known = std::any_of(refusals.begin(), refusals.end(),
+                                   [&](const Refusal& one) { return one.reason == more.reason; });
+    if (!known) refusals.push_back(std::move(more));
+  }
+  std::stable_sort(refusals.begin(), refusals.end(),
+                   [](const Refusal& a, const Refusal& b) { return a.reason < b.reason; });
+  return refusals;
+}
+
+std::optional<Refusal> NodeFilter::Check(const NodeState& node) const {
+  std::vector<Refusal> refusals = CheckAll(node, false);
+  if (refusals.empty()) return std::nullopt;
+  return std::move(refusals.front());
+}
+
+std::vector<Refusal> NodeFilter::Explain(const NodeState& node) const {
+  return CheckAll(node, true);
+}
+
+int64_t NodeFilter::Room(const NodeState& node) const {
+  const std::unique_ptr<Crowded> crowded = node.nominated.empty() ? nullptr : Crowd(node);
+  const NodeState& full = crowded == nullptr ? node : *crowded->node;
+  const Policies& policies = crowded == nullptr ? *policies_ : *crowded->policies;
+  int64_t most = full.free_pods();
+  if (!pod_.host_ports.empty() || policies.conflicts.excludes_itself() ||
+      policies.affinity.excludes_itself(full)) {
+    most = 1;
+  }
+  most = policies.spread.Room(full, most);
+  return TimesIn(full.Free(), pod_.requests, most);
+}
+
+int64_t NodeFilter::Copies(const NodeState& node) const { return Check(node) ? 0 : Room(node); }
+
+std::optional<Refusal> Fits(const NodeState& node, const SchedulingPod& pod,
+                            const ClusterSnapshot& snapshot, const FilterOptions& options) {
+  return NodeFilter(pod, snapshot, options).Check(node);
+}
+
+VolumeNeeds VolumeNeedsOn(const NodeState& node, const SchedulingPod& pod,
+                          const ClusterSnapshot& snapshot) {
+  VolumeNeeds needs;
+  VolumeBindingPolicy::Found found;
+  if (VolumeBindingPolicy(pod, snapshot).Find(*node.node, found)) return needs;
+  for (const VolumeClaim* claim : found.provision) needs.select_node.push_back(claim->name);
+  for (const auto& [claim, volume] : found.bind) {
+    needs.prebind.push_back({claim->name, volume->name});
+  }
+  return needs;
+}
+
+std::optional<GangRefusal> CheckGang(const std::vector<PodPointer>& pods,
+                                     const std::vector<std::string>& nodes,
+                                     const ClusterSnapshot& snapshot,
+                                     const FilterOptions& options) {
+  ClusterSnapshot next = snapshot;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const NodeState* node = next.FindNode(nodes[i]);
+    if (node == nullptr) return GangRefusal{i, {FilterReason::kNodeNotReady, nodes[i]}};
+    if (auto refusal = Fits(*node, *pods[i], next, options)) {
+      return GangRefusal{i, *std::move(refusal)};
+    }
+    next.Assume(*pods[i], nodes[i]);
+  }
+  return std::nullopt;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,46 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_POD_AFFINITY_POLICY_H_
+#define MUSTER_OPERATOR_PLACEMENT_FILTER_POD_AFFINITY_POLICY_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/scheduling_node.h"
+#include "operator/placement/cluster/scheduling_pod.h"
+#include "operator/placement/filter/refusal.h"
+
+namespace muster::control {
+
+// Required affinity and anti-affinity of the pod to others, and of others to it.
+class PodAffinityPolicy {
+ public:
+  PodAffinityPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
+
+  std::optional<Refusal> Check(const NodeState& node) const;
+  // No term says anything: kube-scheduler then leaves this rule out, nominated pods' terms as well.
+  bool skipped() const { return skipped_; }
+  // Two pods like this one cannot run on the node.
+  bool excludes_itself(const NodeState& node) const;
+
+ private:
+  using Domain = std::pair<std::string, std::string>;  // topology key and value
+
+  void CountOthers(const ClusterSnapshot& snapshot);
+  bool SatisfiesAffinity(const SchedulingNode& node) const;
+
+  const SchedulingPod& pod_;
+  // The pod's own terms, with the namespaces that their selectors select now.
+  std::vector<PodAffinityTerm> affinity_;
+  std::vector<PodAffinityTerm> anti_affinity_;
+  std::set<Domain> near_;       // a pod that matches all affinity terms is there
+  std::set<Domain> far_;        // a pod that matches an anti-affinity term
+  std::set<Domain> kept_from_;  // a pod whose anti-affinity matches this one
+  bool skipped_ = false;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_FILTER_POD_AFFINITY_POLICY_H_

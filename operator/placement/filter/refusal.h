@@ -1,0 +1,69 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_REFUSAL_H_
+#define MUSTER_OPERATOR_PLACEMENT_FILTER_REFUSAL_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace muster::control {
+
+// Why a pod cannot run on a node: the closed list. The order is that in which they are asked:
+// kube-scheduler's, after what only we look at.
+enum class FilterReason {
+  kOtherScheduler,  // the template names another scheduler
+  kResourceClaims,  // the template has resourceClaims
+  kNodeFaulty,      // what the node says of itself cannot be
+  kNodeNotReady,
+  kNodeUnschedulable,  // cordoned
+  kNodeName,           // the pod names another node
+  kTaint,
+  kNodeAffinity,  // nodeSelector or node affinity
+  kHostPorts,
+  kResources,
+  kVolumeConflict,  // a disk or a claim that only one pod may use
+  kAttachLimit,
+  kVolumeBinding,  // a claim that is missing, unbound, or bound to a volume elsewhere
+  kVolumeZone,
+  kTopologySpread,
+  kPodAffinity,  // or anti-affinity, the pod's or another pod's
+};
+inline constexpr int kFilterReasons = 16;
+std::string_view FilterReasonName(FilterReason reason);  // "Resources"
+
+struct Refusal {
+  FilterReason reason = FilterReason::kResources;
+  // What it is about: a resource, taint, label, claim, port; what `Sentence` is made from.
+  std::string subject;
+  // Numbers, where the reason has any: what is asked for, what there is, what there is in all.
+  int64_t wanted = 0;
+  int64_t available = 0;
+  int64_t total = 0;
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+// "nodes like it lack nvidia.com/gpu (8 needed, at most 3 of 8 free)".
+std::string Sentence(const Refusal& refusal);
+
+// Many nodes' refusals told in one sentence, the commonest first: "of 5,000 nodes 3,200 lack
+// nvidia.com/gpu (8 needed, at most 4 free) and 1,800 have the taint x".
+class RefusalSummary {
+ public:
+  void Add(const Refusal& refusal);
+  int64_t nodes() const { return nodes_; }
+  std::string Text() const;
+
+ private:
+  struct Group {
+    int64_t nodes = 0;
+    Refusal example;  // the most that any node of them has
+  };
+  std::map<std::pair<FilterReason, std::string>, Group> groups_;
+  int64_t nodes_ = 0;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_FILTER_REFUSAL_H_

@@ -1,0 +1,22 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_RESOURCE_POLICY_H_
+#define MUSTER_OPERATOR_PLACEMENT_FILTER_RESOURCE_POLICY_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/resource_amounts.h"
+#include "operator/placement/cluster/scheduling_pod.h"
+#include "operator/placement/filter/refusal.h"
+
+namespace muster::control {
+
+// What the pod requests against what is free, and the number of pods. The first that is short.
+std::optional<Refusal> CheckResources(const SchedulingPod& pod, const NodeState& node);
+
+// How many times the requests fit into the amounts; at most `limit`.
+int64_t TimesIn(const ResourceAmounts& amounts, const ResourceAmounts& requests, int64_t limit);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_FILTER_RESOURCE_POLICY_H_

@@ -1,0 +1,14 @@
+#include "operator/placement/filter/template_policy.h"
+
+namespace muster::control {
+
+std::optional<Refusal> CheckTemplate(const SchedulingPod& pod, const std::string& scheduler_name) {
+  if (!scheduler_name.empty() && pod.scheduler_name != scheduler_name) {
+    return Refusal{FilterReason::kOtherScheduler,
+                   pod.scheduler_name.empty() ? "default-scheduler" : pod.scheduler_name};
+  }
+  if (pod.wants().resource_claims) return Refusal{FilterReason::kResourceClaims, ""};
+  return std::nullopt;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,18 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_TEMPLATE_POLICY_H_
+#define MUSTER_OPERATOR_PLACEMENT_FILTER_TEMPLATE_POLICY_H_
+
+#include <optional>
+#include <string>
+
+#include "operator/placement/cluster/scheduling_pod.h"
+#include "operator/placement/filter/refusal.h"
+
+namespace muster::control {
+
+// What no node can make up for: a template that is another scheduler's, or asks for what muster
+// does not place yet. `scheduler_name` empty: any.
+std::optional<Refusal> CheckTemplate(const SchedulingPod& pod, const std::string& scheduler_name);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_FILTER_TEMPLATE_POLICY_H_

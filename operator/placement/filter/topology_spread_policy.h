@@ -1,0 +1,44 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_TOPOLOGY_SPREAD_POLICY_H_
+#define MUSTER_OPERATOR_PLACEMENT_FILTER_TOPOLOGY_SPREAD_POLICY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/scheduling_pod.h"
+#include "operator/placement/filter/refusal.h"
+
+namespace muster::control {
+
+// topologySpreadConstraints with DoNotSchedule: matching pods in the node's domain, the new one
+// counted, less those in the emptiest domain, must not be more than maxSkew. Domains are those of
+// nodes that have every key and, by policy, match the pod's affinity and are tolerated.
+class TopologySpreadPolicy {
+ public:
+  TopologySpreadPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot, bool comparison);
+
+  std::optional<Refusal> Check(const NodeState& node) const;
+  // How many pods like this one fit into the node's domains as the others are; at most `limit`.
+  int64_t Room(const NodeState& node, int64_t limit) const;
+
+ private:
+  struct Counts {
+    std::map<std::string, int64_t> by_domain;
+    int64_t fewest = 0;
+    bool counts_itself = false;
+  };
+  void CountNode(const NodeState& node, bool comparison);
+  // Matching pods in the node's domain less those in the emptiest.
+  int64_t Skew(size_t constraint, const std::string& domain) const;
+
+  const SchedulingPod& pod_;
+  std::vector<Counts> counts_;  // one a constraint
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_FILTER_TOPOLOGY_SPREAD_POLICY_H_

@@ -1,0 +1,48 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_VOLUME_BINDING_POLICY_H_
+#define MUSTER_OPERATOR_PLACEMENT_FILTER_VOLUME_BINDING_POLICY_H_
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/scheduling_node.h"
+#include "operator/placement/cluster/scheduling_pod.h"
+#include "operator/placement/cluster/storage.h"
+#include "operator/placement/filter/refusal.h"
+
+namespace muster::control {
+
+// The pod's claims: bound ones to volumes that the node can reach; those that wait for their first
+// consumer to a volume that exists or can be made there; others must be bound before.
+class VolumeBindingPolicy {
+ public:
+  VolumeBindingPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
+
+  std::optional<Refusal> Check(const NodeState& node) const;
+
+  // What `Check` found for the claims that wait for their first consumer.
+  struct Found {
+    std::vector<const VolumeClaim*> provision;
+    std::vector<std::pair<const VolumeClaim*, const Volume*>> bind;
+  };
+  std::optional<Refusal> Find(const SchedulingNode& node, Found& found) const;
+
+ private:
+  std::optional<Refusal> Sort(const VolumeClaim& claim);
+  std::optional<Refusal> CheckBound(const SchedulingNode& node) const;
+  const Volume* Match(const VolumeClaim& claim, const SchedulingNode& node,
+                      const Found& found) const;
+  std::optional<Refusal> CheckProvision(const VolumeClaim& claim, const SchedulingNode& node) const;
+  bool HasCapacity(const VolumeClaim& claim, const StorageClass& storage_class,
+                   const SchedulingNode& node) const;
+
+  const ClusterSnapshot& snapshot_;
+  std::optional<Refusal> refusal_;  // of every node
+  std::vector<const VolumeClaim*> bound_;
+  std::vector<const VolumeClaim*> waiting_;  // the smallest first
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_FILTER_VOLUME_BINDING_POLICY_H_

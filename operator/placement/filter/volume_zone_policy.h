@@ -1,0 +1,38 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_VOLUME_ZONE_POLICY_H_
+#define MUSTER_OPERATOR_PLACEMENT_FILTER_VOLUME_ZONE_POLICY_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/scheduling_pod.h"
+#include "operator/placement/cluster/storage.h"
+#include "operator/placement/filter/refusal.h"
+
+namespace muster::control {
+
+// Zone and region labels of bound volumes against the node's.
+class VolumeZonePolicy {
+ public:
+  VolumeZonePolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
+
+  std::optional<Refusal> Check(const NodeState& node) const;
+
+ private:
+  struct Zones {
+    std::string key;
+    std::set<std::string> values;
+  };
+  void Add(const Volume& volume);
+  std::optional<Refusal> CheckUnbound(const VolumeClaim& claim,
+                                      const ClusterSnapshot& snapshot) const;
+
+  std::optional<Refusal> refusal_;  // of every node
+  std::vector<Zones> zones_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_FILTER_VOLUME_ZONE_POLICY_H_

@@ -57,6 +57,8 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
 kube::ReflectorOptions Replica::Reflecting(const kube::ResourceType& type,
                                            const std::string& name_space) {
   kube::ReflectorOptions options;
+  if (type == kube::kPods) options.fields = &PodFields();
+  if (type == kube::kNodes) options.fields = &NodeFields();
   options.name_space = name_space;
   options.stream_list = true;
   options.jitter = options_.jitter;

@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_KUBE_API_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/json.h"
+#include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
@@ -22,6 +24,9 @@ struct CallOptions {
   // For the whole call. A call that runs out of it fails with kDeadlineExceeded (Timeout) and, if
   // it was a write, may have happened.
   absl::Duration timeout = absl::Seconds(5);
+  // What is needed of the objects in the answer (or in a watch's events). More may come, and null
+  // is all of it; less is cheaper on both sides. Must outlive the call and its watcher.
+  const FieldMask* fields = nullptr;
 };
 
 // Empty fields are not checked. A mismatch is kAborted (Conflict).
@@ -36,6 +41,9 @@ struct ListOptions {
   std::string field_selector;  // metadata.name, metadata.namespace, spec.nodeName, status.phase
   int64_t limit = 0;           // 0: everything in one page
   std::string continue_token;  // from the previous page; the other fields must be unchanged
+  // Given the items one by one as they arrive, so that nobody holds all of them; ObjectList::items
+  // stays empty then. A list that fails may have given some.
+  std::function<void(Json)> on_item;
 };
 
 struct ObjectList {

@@ -2,7 +2,11 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "operator/kube/conformance.h"
+#include "operator/kube/field_mask.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
 
 // Conformance: lists, pages and selectors.
 namespace muster::kube {
@@ -178,6 +182,51 @@ TEST_P(ConformanceTest, AnUnsupportedFieldIsABadRequest) {
   options.name_space = name_space();
   options.field_selector = "spec.containers=x";
   EXPECT_EQ(ReasonOf(api().List(kPods, options).status()), Reason::kBadRequest);
+}
+
+TEST_P(ConformanceTest, ItemsAreHandedOutInPlaceOfKept) {
+  for (const char* name : {"a", "b", "c"}) MadePod(name);
+  Strings names;
+  ListOptions options{.name_space = name_space(), .limit = 2};
+  options.on_item = [&](const Json& item) { names.push_back(NameOf(item)); };
+  const ObjectList first = MustList(api(), kPods, options);
+  EXPECT_TRUE(first.items.empty());
+  EXPECT_EQ(names, (Strings{"a", "b"}));
+  EXPECT_FALSE(first.resource_version.empty());
+  options.continue_token = first.continue_token;
+  EXPECT_EQ(MustList(api(), kPods, options).continue_token, "");
+  EXPECT_EQ(names, (Strings{"a", "b", "c"}));
+}
+
+// In JSON and, where the server has it, in protobuf.
+TEST_P(ConformanceTest, FieldsThatAreAskedForAreThere) {
+  Json pod = Pod("a");
+  pod["metadata"]["labels"] = {{"app", "x"}, {"tier", "y"}};
+  pod["spec"]["containers"][0]["resources"] = {{"requests", {{"cpu", "1500m"}}}};
+  pod["metadata"]["annotations"] = {{"note", "é😀"}};
+  Made(kPods, pod);
+  Made(kConfigMaps, ConfigMap("a"));
+  const FieldMask some({"metadata.labels[app]", "metadata.annotations[note]",
+                        "metadata.creationTimestamp", "spec.containers.name",
+                        "spec.containers.resources", "spec.schedulerName", "status.phase"});
+  const FieldMask other({"metadata.labels", "spec.volumes", "data"});  // not read of protobuf
+  for (const FieldMask* fields : {&some, &other, &IdentityFields()}) {
+    for (const ResourceType& type : {kPods, kConfigMaps}) {
+      const Json whole = Stored(type, "a");
+      const CallOptions call{.fields = fields};
+      EXPECT_EQ(fields->Select(*api().Get(type, Key("a"), call)), fields->Select(whole));
+      const auto list = api().List(type, {.name_space = name_space()}, call);
+      ASSERT_TRUE(list.ok() && !list->items.empty()) << list.status();
+      EXPECT_EQ(fields->Select(list->items[0]),
+                fields->Select(Stored(type, NameOf(list->items[0]))));
+      const auto watcher = api().Watch(type, {.name_space = name_space()}, call);
+      ASSERT_TRUE(watcher.ok()) << watcher.status();
+      const auto event = (*watcher)->Next(environment().Patience());
+      ASSERT_TRUE(event.ok() && event->has_value()) << event.status();
+      EXPECT_EQ(fields->Select((*event)->object),
+                fields->Select(Stored(type, NameOf((*event)->object))));
+    }
+  }
 }
 
 }  // namespace

@@ -47,22 +47,34 @@ absl::StatusOr<WatchFilter> FilterOf(const ResourceType& type, const std::string
   return filter;
 }
 
+// A reader that was promised some fields only is not given others by chance.
+Json Selected(const FieldMask* fields, const Json& object) {
+  return fields == nullptr ? object : fields->Select(object);
+}
+
 ObjectList PageOf(const std::map<ObjectKey, SharedJson>& objects, const WatchFilter& filter,
-                  const Page& page, int64_t limit) {
+                  const Page& page, const ListOptions& options, const FieldMask* fields) {
   ObjectList list;
   list.resource_version = absl::StrCat(page.version);
   Page next = page;
+  int64_t count = 0;
   auto it = page.after.name.empty() ? objects.begin() : objects.upper_bound(page.after);
   for (; it != objects.end(); ++it) {
     if (!filter.name_space.empty() && it->first.name_space != filter.name_space) continue;
     // As the real server, which does not look whether what follows is of the selection: a last page
     // may be empty.
-    if (limit > 0 && static_cast<int64_t>(list.items.size()) == limit) {
+    if (options.limit > 0 && count == options.limit) {
       list.continue_token = EncodeToken(next);
       break;
     }
     if (!filter.Matches(*it->second)) continue;
-    list.items.push_back(*it->second);
+    ++count;
+    Json item = Selected(fields, *it->second);
+    if (options.on_item) {
+      options.on_item(std::move(item));
+    } else {
+      list.items.push_back(std::move(item));
+    }
     next.after = it->first;
   }
   return list;
@@ -78,7 +90,7 @@ absl::StatusOr<Json> MemoryApi::Get(const ResourceType& type, const ObjectKey& k
     MUSTER_ASSIGN_OR_RETURN(StoreTable * table, TableFor(type, call));
     MUSTER_ASSIGN_OR_RETURN(object, Existing(*table, key));
   }
-  return *object;
+  return Selected(call.fields, *object);
 }
 
 absl::StatusOr<ObjectList> MemoryApi::List(const ResourceType& type, const ListOptions& options,
@@ -99,7 +111,7 @@ absl::StatusOr<ObjectList> MemoryApi::List(const ResourceType& type, const ListO
       MUSTER_ASSIGN_OR_RETURN(objects, store_.At(*table, page.version));
     }
   }
-  return PageOf(objects, filter, page, options.limit);
+  return PageOf(objects, filter, page, options, call.fields);
 }
 
 absl::StatusOr<std::unique_ptr<Watcher>> MemoryApi::Watch(const ResourceType& type,
@@ -117,7 +129,8 @@ absl::StatusOr<std::unique_ptr<Watcher>> MemoryApi::Watch(const ResourceType& ty
                                                    ", current: ", store_.version()));
   }
   const uint64_t after = *from == 0 ? store_.version() : *from;
-  auto watcher = std::make_unique<MemoryWatcher>(*this, *table, std::move(filter), after, options);
+  auto watcher = std::make_unique<MemoryWatcher>(*this, *table, std::move(filter), after, options,
+                                                 call.fields);
   if (*from == 0) {
     std::vector<SharedJson> objects;
     for (const auto& [key, object] : table->objects) objects.push_back(object);

@@ -21,10 +21,11 @@ bool WatchFilter::Matches(const Json& object) const {
 }
 
 MemoryWatcher::MemoryWatcher(MemoryApi& api, StoreTable& table, WatchFilter filter, uint64_t after,
-                             const WatchOptions& options)
+                             const WatchOptions& options, const FieldMask* fields)
     : api_(api),
       table_(table),
       filter_(std::move(filter)),
+      fields_(fields),
       bookmarks_(options.bookmarks),
       closes_at_(api.clock_.Monotonic() + options.server_timeout),
       cursor_(after),
@@ -107,6 +108,14 @@ std::optional<WatchEvent> MemoryWatcher::Bookmark() {
 }
 
 absl::StatusOr<std::optional<WatchEvent>> MemoryWatcher::Next(absl::Duration wait) {
+  absl::StatusOr<std::optional<WatchEvent>> event = NextWhole(wait);
+  if (event.ok() && event->has_value() && fields_ != nullptr) {
+    (*event)->object = fields_->Select((*event)->object);
+  }
+  return event;
+}
+
+absl::StatusOr<std::optional<WatchEvent>> MemoryWatcher::NextWhole(absl::Duration wait) {
   const absl::Time give_up = Clock::Real().Monotonic() + wait;
   while (true) {
     if (stopped_) return Ended();

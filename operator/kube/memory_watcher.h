@@ -30,7 +30,7 @@ struct WatchFilter {
 class MemoryWatcher final : public Watcher {
  public:
   MemoryWatcher(MemoryApi& api, StoreTable& table, WatchFilter filter, uint64_t after,
-                const WatchOptions& options);
+                const WatchOptions& options, const FieldMask* fields);
 
   // What exists at the start, for a watch without a version.
   void AddInitial(const std::vector<SharedJson>& objects);
@@ -41,6 +41,7 @@ class MemoryWatcher final : public Watcher {
   void Stop() override;
 
  private:
+  absl::StatusOr<std::optional<WatchEvent>> NextWhole(absl::Duration wait);
   // Takes a batch of events from history. False when there was none.
   absl::StatusOr<bool> Fetch() MUSTER_REQUIRES(api_.mu_);
   absl::Status Ended() const;
@@ -51,6 +52,7 @@ class MemoryWatcher final : public Watcher {
   MemoryApi& api_;
   StoreTable& table_;
   const WatchFilter filter_;
+  const FieldMask* const fields_;  // null: all
   const bool bookmarks_;
   const absl::Time closes_at_;
   uint64_t cursor_;  // everything up to here is in ready_ or was returned

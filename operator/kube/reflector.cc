@@ -91,10 +91,9 @@ absl::Status Reflector::ListInPages(std::string& version) {
   list.label_selector = options_.label_selector;
   list.field_selector = options_.field_selector;
   list.limit = options_.page_size;
+  list.on_item = [this](const Json& item) { sink_.Listed(item); };
   do {
-    MUSTER_ASSIGN_OR_RETURN(ObjectList page,
-                            api_.List(type_, list, {.timeout = options_.call_timeout}));
-    for (const Json& item : page.items) sink_.Listed(item);
+    MUSTER_ASSIGN_OR_RETURN(const ObjectList page, api_.List(type_, list, Call()));
     list.continue_token = page.continue_token;
     version = page.resource_version;
   } while (!list.continue_token.empty());
@@ -107,7 +106,7 @@ absl::Status Reflector::ListFromStream(std::string& version) {
   watch.send_initial_events = true;
   opened_at_ = clock_.Monotonic();
   const absl::Time deadline = opened_at_ + options_.call_timeout;
-  MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, {.timeout = options_.call_timeout}));
+  MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, Call()));
   while (true) {
     MUSTER_ASSIGN_OR_RETURN(std::optional<WatchEvent> event,
                             watcher_->Next(deadline - clock_.Monotonic()));
@@ -134,7 +133,7 @@ absl::Status Reflector::OpenWatch() {
   WatchOptions watch = Selection();
   watch.resource_version = version_;
   opened_at_ = clock_.Monotonic();
-  MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, {.timeout = options_.call_timeout}));
+  MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, Call()));
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/mutex.h"
 #include "operator/kube/api.h"
+#include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
@@ -41,6 +42,8 @@ struct ReflectorOptions {
   // Lists through the watch itself (send_initial_events), so that neither side holds the whole
   // answer as text. A server that refuses that is listed in pages.
   bool stream_list = false;
+  // What the sink reads of the objects; null: all. Must outlive the reflector.
+  const FieldMask* fields = nullptr;
   absl::Duration call_timeout = absl::Seconds(30);
   absl::Duration first_retry = absl::Milliseconds(100);
   absl::Duration longest_retry = absl::Seconds(30);
@@ -86,6 +89,7 @@ class Reflector {
   absl::Status ListFromStream(std::string& version);
   absl::Status OpenWatch();
   WatchOptions Selection() const;
+  CallOptions Call() const { return {.timeout = options_.call_timeout, .fields = options_.fields}; }
   absl::Status Drain(absl::Duration wait, int& events);
   void Apply(const WatchEvent& event, uint64_t version);
   void Failed(const absl::Status& status);

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/list_reader.h"
+#include "operator/kube/proto_object.h"
 #include "operator/kube/rest_paths.h"
 #include "operator/kube/rest_transport.h"
 #include "operator/kube/rest_watch.h"
@@ -14,13 +16,17 @@
 namespace muster::kube {
 namespace {
 
+absl::Status Unreadable(const RestRequest& request, absl::string_view why) {
+  const std::string what = absl::StrCat("the answer to ", std::string(request.verb), " of ",
+                                        std::string(request.resource), " is ", why);
+  // A write was done, or else the server would have refused it.
+  return ApiError(request.IsWrite() ? Reason::kTimeout : Reason::kInternalError, what);
+}
+
 absl::StatusOr<Json> ParseAnswer(const RestRequest& request, const std::string& body) {
   absl::StatusOr<Json> json = ParseJson(body, body.size());
   if (json.ok() && json->is_object()) return json;
-  const std::string what = absl::StrCat("the answer to ", std::string(request.verb), " of ",
-                                        std::string(request.resource), " is no JSON object");
-  // A write was done, or else the server would have refused it.
-  return ApiError(request.IsWrite() ? Reason::kTimeout : Reason::kInternalError, what);
+  return Unreadable(request, "no JSON object");
 }
 
 absl::StatusOr<Json> CallForJson(RestTransport& transport, const RestRequest& request,
@@ -29,10 +35,25 @@ absl::StatusOr<Json> CallForJson(RestTransport& transport, const RestRequest& re
   return ParseAnswer(request, body);
 }
 
+absl::StatusOr<Json> ParseProtoAnswer(const RestRequest& request, const ProtoPlan& plan,
+                                      const std::string& body) {
+  const absl::StatusOr<ProtoEnvelope> envelope = OpenEnvelope(body);
+  absl::StatusOr<Json> object =
+      envelope.ok() ? plan.Read(envelope->object) : absl::StatusOr<Json>(envelope.status());
+  if (object.ok()) return object;
+  return Unreadable(request, object.status().message());
+}
+
 absl::StatusOr<Json> CallForObject(RestTransport& transport, const ResourceType& type,
-                                   const RestRequest& request, const CallOptions& call) {
-  MUSTER_ASSIGN_OR_RETURN(Json object, CallForJson(transport, request, call));
-  Normalise(type, object);
+                                   RestRequest request, const CallOptions& call) {
+  const std::unique_ptr<ProtoPlan> plan = PlanFor(transport, type, call.fields);
+  request.protobuf = plan != nullptr;
+  MUSTER_ASSIGN_OR_RETURN(const std::string body, transport.Call(request, call.timeout));
+  // A server may answer in JSON all the same.
+  absl::StatusOr<Json> object = plan != nullptr && IsProto(body)
+                                    ? ParseProtoAnswer(request, *plan, body)
+                                    : ParseAnswer(request, body);
+  if (object.ok()) Normalise(type, *object);
   return object;
 }
 
@@ -106,24 +127,28 @@ absl::StatusOr<Json> RestApi::Get(const ResourceType& type, const ObjectKey& key
 
 absl::StatusOr<ObjectList> RestApi::List(const ResourceType& type, const ListOptions& options,
                                          const CallOptions& call) {
-  const RestRequest request{
+  RestRequest request{
       .verb = "list",
       .resource = type.plural,
       .path = WithQuery(CollectionPath(type, options.name_space), ListQuery(options))};
-  MUSTER_ASSIGN_OR_RETURN(Json json, CallForJson(*transport_, request, call));
   ObjectList list;
-  list.resource_version = ResourceVersionOf(json);
-  list.continue_token = StringAt(json, {"metadata", "continue"});
-  const auto items = json.find("items");
-  if (items == json.end() || items->is_null()) return list;
-  if (!items->is_array()) {
-    return ApiError(Reason::kInternalError, "the answer to a list has no list of items");
-  }
-  list.items.reserve(items->size());
-  for (Json& item : *items) {
+  ListReader reader(PlanFor(*transport_, type, call.fields), [&](Json item) {
     Normalise(type, item);
-    list.items.push_back(std::move(item));
-  }
+    if (options.on_item) {
+      options.on_item(std::move(item));
+    } else {
+      list.items.push_back(std::move(item));
+    }
+  });
+  request.protobuf = reader.takes_protobuf();
+  // What an answer of one piece may have.
+  const size_t limit = transport_->config().max_response_bytes;
+  request.receive = [&](std::string_view chunk) { return reader.Feed(chunk, limit); };
+  MUSTER_RETURN_IF_ERROR(transport_->Call(request, call.timeout).status());
+  const absl::StatusOr<Json> meta = reader.Finish();
+  if (!meta.ok()) return Unreadable(request, meta.status().message());
+  list.resource_version = StringAt(*meta, {"resourceVersion"});
+  list.continue_token = StringAt(*meta, {"continue"});
   return list;
 }
 
@@ -131,7 +156,7 @@ absl::StatusOr<std::unique_ptr<Watcher>> RestApi::Watch(const ResourceType& type
                                                         const WatchOptions& options,
                                                         const CallOptions& call) {
   return RestWatcher::Open(*transport_, type, CollectionPath(type, options.name_space), options,
-                           call.timeout);
+                           call);
 }
 
 absl::StatusOr<Json> RestApi::Create(const ResourceType& type, const Json& object,

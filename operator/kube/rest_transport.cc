@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/proto_object.h"
 #include "operator/kube/rest_paths.h"
 #include "operator/kube/tls_client.h"
 
@@ -52,7 +53,7 @@ bool IsUidMismatch(const Json& status) {
 }  // namespace
 
 absl::Status RefusalOf(int code, const std::string& body, const std::string& retry_after) {
-  const absl::StatusOr<Json> json = ParseJson(body);
+  const absl::StatusOr<Json> json = IsProto(body) ? ReadProtoStatus(body) : ParseJson(body);
   const bool status = json.ok() && StringAt(*json, {"kind"}) == "Status";
   std::string message = status ? StringAt(*json, {"message"}) : Quoted(body);
   if (message.empty()) message = absl::StrCat("the server answered ", code);
@@ -108,7 +109,7 @@ absl::Status RestTransport::Throttle(absl::Time deadline) {
 }
 
 void RestTransport::SetHeaders(httplib::Request& request, const Credentials& credentials) const {
-  request.set_header("Accept", "application/json");
+  if (!request.has_header("Accept")) request.set_header("Accept", "application/json");
   request.set_header("User-Agent", config_.user_agent);
   if (!credentials.token.empty()) {
     request.set_header("Authorization", "Bearer " + credentials.token);
@@ -156,6 +157,20 @@ absl::StatusOr<RestTransport::Answer> RestTransport::Attempt(const RestRequest& 
   return answer;
 }
 
+httplib::Request RestTransport::Compose(const RestRequest& request, const Credentials& credentials,
+                                        absl::Duration left) const {
+  httplib::Request sent;
+  sent.method = request.method;
+  sent.path = server_.prefix + request.path;
+  sent.path += sent.path.find('?') == std::string::npos ? '?' : '&';
+  absl::StrAppend(&sent.path, "timeout=", GoDuration(left));
+  if (request.protobuf) sent.set_header("Accept", kAcceptProtobuf);
+  SetHeaders(sent, credentials);
+  if (request.IsWrite()) sent.set_header("Content-Type", request.content_type);
+  sent.body = request.body;
+  return sent;
+}
+
 absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest& request,
                                                               const Credentials& credentials,
                                                               Connection& connection,
@@ -164,21 +179,23 @@ absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest&
       std::max(deadline - clock_.Monotonic(), absl::Duration(absl::Milliseconds(1)));
   httplib::SSLClient& client = *connection.client;
   SetTimeouts(client, std::min(config_.connect_timeout, left), left);
-  httplib::Request sent;
-  sent.method = request.method;
-  sent.path = server_.prefix + request.path;
-  sent.path += sent.path.find('?') == std::string::npos ? '?' : '&';
-  absl::StrAppend(&sent.path, "timeout=", GoDuration(left));
-  SetHeaders(sent, credentials);
-  if (request.IsWrite()) sent.set_header("Content-Type", request.content_type);
-  sent.body = request.body;
+  httplib::Request sent = Compose(request, credentials, left);
   Answer answer;
   bool too_large = false;
-  sent.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
-    too_large = answer.body.size() + size > config_.max_response_bytes;
-    if (too_large || clock_.Monotonic() > deadline) return false;
-    answer.body.append(data, size);
+  absl::Status received;
+  sent.response_handler = [&](const httplib::Response& head) {
+    answer.code = head.status;
     return true;
+  };
+  sent.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
+    if (clock_.Monotonic() > deadline) return false;
+    if (request.receive && answer.code >= 200 && answer.code < 300) {
+      received = request.receive(std::string_view(data, size));
+      return received.ok();
+    }
+    too_large = answer.body.size() + size > config_.max_response_bytes;
+    if (!too_large) answer.body.append(data, size);
+    return !too_large;
   };
   httplib::Response response;
   httplib::Error error = httplib::Error::Success;
@@ -186,6 +203,7 @@ absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest&
   answer.code = response.status;
   answer.retry_after = response.get_header_value("Retry-After");
   if (healthy) return answer;
+  MUSTER_RETURN_IF_ERROR(received);
   if (too_large) {
     return ApiError(Reason::kTooLarge, absl::StrCat("the server's answer is larger than ",
                                                     config_.max_response_bytes, " bytes"));

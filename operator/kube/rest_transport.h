@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_KUBE_REST_TRANSPORT_H_
 #define MUSTER_OPERATOR_KUBE_REST_TRANSPORT_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ struct RestRequest {
   std::string path;  // with its query
   std::string body;
   const char* content_type = "application/json";
+  bool protobuf = false;  // the answer may be protobuf
+  // Takes the body of a 2xx answer as it arrives, in place of a whole one. An error ends the call.
+  std::function<absl::Status(std::string_view)> receive;
   bool IsWrite() const { return method != std::string_view("GET"); }
 };
 
@@ -67,6 +71,8 @@ class RestTransport {
 
   absl::Status Throttle(absl::Time deadline);
   void SetHeaders(httplib::Request& request, const Credentials& credentials) const;
+  httplib::Request Compose(const RestRequest& request, const Credentials& credentials,
+                           absl::Duration left) const;
   absl::StatusOr<Answer> Attempt(const RestRequest& request, absl::Time deadline);
   absl::StatusOr<Answer> Exchange(const RestRequest& request, const Credentials& credentials,
                                   Connection& connection, absl::Time deadline, bool& healthy);
@@ -81,6 +87,8 @@ class RestTransport {
   RateLimiter limiter_;
   ConnectionPool pool_;
 };
+
+inline constexpr char kAcceptProtobuf[] = "application/vnd.kubernetes.protobuf, application/json";
 
 // The server's refusal as an ApiError: its metav1.Status, or what there is.
 absl::Status RefusalOf(int code, const std::string& body, const std::string& retry_after);

@@ -7,8 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/proto_schema.h"
+#include "operator/kube/proto_stream.h"
 #include "operator/kube/rest_paths.h"
 #include "operator/kube/tls_client.h"
+#include "operator/kube/watch_decoder.h"
 
 namespace muster::kube {
 namespace {
@@ -31,6 +34,13 @@ void Normalise(const ResourceType& type, Json& object) {
   if (meta != object.end() && meta->is_object()) meta->erase("managedFields");
 }
 
+std::unique_ptr<ProtoPlan> PlanFor(const RestTransport& transport, const ResourceType& type,
+                                   const FieldMask* fields) {
+  const ProtoMessage* message = ProtoMessageOf(type);
+  if (fields == nullptr || message == nullptr || !transport.config().protobuf) return nullptr;
+  return ProtoPlan::Make(fields->root(), *message);
+}
+
 RestWatcher::RestWatcher(RestTransport& transport, const ResourceType& type)
     : transport_(transport), type_(type), label_{.verb = "watch", .resource = type_.plural} {}
 
@@ -43,16 +53,18 @@ absl::StatusOr<std::unique_ptr<Watcher>> RestWatcher::Open(RestTransport& transp
                                                            const ResourceType& type,
                                                            const std::string& path,
                                                            const WatchOptions& options,
-                                                           absl::Duration timeout) {
+                                                           const CallOptions& call) {
   const RestConfig& config = transport.config();
   const absl::Time start = transport.clock().Monotonic();
-  const absl::Time deadline = start + std::min<absl::Duration>(timeout, absl::Hours(1));
+  const absl::Time deadline = start + std::min<absl::Duration>(call.timeout, absl::Hours(1));
   const absl::Duration lifetime =
       std::min(options.server_timeout, config.watch_lifetime * Spread());
   std::unique_ptr<RestWatcher> watcher(new RestWatcher(transport, type));
   httplib::Request request;
   request.method = "GET";
   request.path = transport.server().prefix + WithQuery(path, WatchQuery(options, lifetime));
+  watcher->plan_ = PlanFor(transport, type, call.fields);
+  if (watcher->plan_ != nullptr) request.set_header("Accept", kAcceptProtobuf);
   MUSTER_ASSIGN_OR_RETURN(watcher->client_, transport.Dial(request, deadline));
   const absl::Duration left =
       std::max(deadline - transport.clock().Monotonic(), absl::Duration(absl::Milliseconds(1)));
@@ -77,7 +89,17 @@ absl::StatusOr<std::unique_ptr<Watcher>> RestWatcher::Open(RestTransport& transp
   transport.Observe(watcher->label_, code, transport.clock().Monotonic() - start);
   if (code == 401) transport.Refused();
   if (code != 200) return end;
+  watcher->MakeDecoder();
   return std::unique_ptr<Watcher>(std::move(watcher));
+}
+
+void RestWatcher::MakeDecoder() {
+  MutexLock lock(mu_);
+  if (protobuf_ && plan_ != nullptr) {
+    decoder_ = std::make_unique<ProtoWatchDecoder>(std::move(plan_));
+  } else {
+    decoder_ = std::make_unique<WatchDecoder>();
+  }
 }
 
 void RestWatcher::Run(httplib::Request request) {
@@ -106,6 +128,7 @@ void RestWatcher::Run(httplib::Request request) {
 bool RestWatcher::Answered(const httplib::Response& response) {
   MutexLock lock(mu_);
   code_ = response.status;
+  protobuf_ = response.get_header_value("Content-Type").find("protobuf") != std::string::npos;
   retry_after_ = response.get_header_value("Retry-After");
   heard_at_ = transport_.clock().Monotonic();
   changed_.NotifyAll();
@@ -153,13 +176,13 @@ absl::StatusOr<bool> RestWatcher::Feed(absl::Time deadline) {
     }
     if (stopped_) return Cancelled();
     if (pending_.empty()) {
-      if (end_->ok() || decoder_.Finish().ok()) return *end_;
+      if (end_->ok() || decoder_->Finish().ok()) return *end_;
       return ApiError(Reason::kServiceUnavailable, "the watch was cut inside an event");
     }
     chunk.swap(pending_);
     changed_.NotifyAll();
   }
-  MUSTER_RETURN_IF_ERROR(decoder_.Feed(chunk));
+  MUSTER_RETURN_IF_ERROR(decoder_->Feed(chunk));
   return true;
 }
 
@@ -170,7 +193,7 @@ absl::StatusOr<std::optional<WatchEvent>> RestWatcher::Next(absl::Duration wait)
       MutexLock lock(mu_);
       if (stopped_) return Cancelled();
     }
-    MUSTER_ASSIGN_OR_RETURN(std::optional<WatchEvent> event, decoder_.Next());
+    MUSTER_ASSIGN_OR_RETURN(std::optional<WatchEvent> event, decoder_->Next());
     if (event.has_value()) {
       Normalise(type_, event->object);
       return event;

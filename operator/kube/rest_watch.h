@@ -12,9 +12,11 @@
 #include "base/mutex.h"
 #include "httplib.h"
 #include "operator/kube/api.h"
+#include "operator/kube/event_decoder.h"
+#include "operator/kube/field_mask.h"
+#include "operator/kube/proto_object.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest_transport.h"
-#include "operator/kube/watch_decoder.h"
 
 namespace muster::kube {
 
@@ -31,7 +33,7 @@ class RestWatcher final : public Watcher {
                                                        const ResourceType& type,
                                                        const std::string& path,
                                                        const WatchOptions& options,
-                                                       absl::Duration timeout);
+                                                       const CallOptions& call);
   ~RestWatcher() override;
 
   absl::StatusOr<std::optional<WatchEvent>> Next(absl::Duration wait) override;
@@ -42,6 +44,7 @@ class RestWatcher final : public Watcher {
 
   // The thread: one request from its start to its end.
   void Run(httplib::Request request);
+  void MakeDecoder();
   bool Answered(const httplib::Response& response);
   bool Received(const char* data, size_t size);
   absl::Status EndOf(bool whole, httplib::Error error, absl::Duration silence) const
@@ -54,17 +57,24 @@ class RestWatcher final : public Watcher {
   RestRequest label_;
   std::unique_ptr<httplib::SSLClient> client_;
   std::thread thread_;
-  WatchDecoder decoder_;  // used by Next's thread
+  std::unique_ptr<ProtoPlan> plan_;  // null: JSON is asked for
+  std::unique_ptr<EventDecoder>
+      decoder_;  // used by Next's thread; made when the server has answered
 
   mutable Mutex mu_;
   CondVar changed_;
-  int code_ MUSTER_GUARDED_BY(mu_) = 0;         // of the answer; 0: none yet
-  std::string pending_ MUSTER_GUARDED_BY(mu_);  // of the stream, or of a refusal
+  int code_ MUSTER_GUARDED_BY(mu_) = 0;           // of the answer; 0: none yet
+  bool protobuf_ MUSTER_GUARDED_BY(mu_) = false;  // what the answer is in
+  std::string pending_ MUSTER_GUARDED_BY(mu_);    // of the stream, or of a refusal
   std::string retry_after_ MUSTER_GUARDED_BY(mu_);
   absl::Time heard_at_ MUSTER_GUARDED_BY(mu_);
   bool stopped_ MUSTER_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> end_ MUSTER_GUARDED_BY(mu_);
 };
+
+// How to read `fields` of protobuf; null where JSON must do: of all fields, of types without it.
+std::unique_ptr<ProtoPlan> PlanFor(const RestTransport& transport, const ResourceType& type,
+                                   const FieldMask* fields);
 
 // What the seam's objects look like: the kind is always there, the server's own notes are not.
 void Normalise(const ResourceType& type, Json& object);

@@ -9,23 +9,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/kube/api.h"
+#include "operator/kube/event_decoder.h"
 
 namespace muster::kube {
 
-// Turns the body of a watch response, in whatever chunks it arrives, into events: newline-delimited
-// {"type", "object"} documents. A cut may fall anywhere, also inside a UTF-8 sequence. The first
-// error is final. Not thread-safe.
-class WatchDecoder {
+// The body of a watch response as JSON: newline-delimited {"type", "object"} documents. A cut may
+// fall inside a UTF-8 sequence.
+class WatchDecoder final : public EventDecoder {
  public:
-  explicit WatchDecoder(size_t max_event_bytes = size_t{16} << 20) : max_bytes_(max_event_bytes) {}
+  explicit WatchDecoder(size_t max_event_bytes = kMaxEventBytes) : max_bytes_(max_event_bytes) {}
 
-  // Takes the next bytes. kResourceExhausted when one event is longer than the limit.
-  absl::Status Feed(std::string_view chunk);
-  // The next whole event, or nothing. An ERROR event becomes its status (410: kOutOfRange,
-  // Expired); bytes that are no event are kDataLoss.
-  absl::StatusOr<std::optional<WatchEvent>> Next();
-  // At the end of the body: kDataLoss when it was cut inside an event.
-  absl::Status Finish() const;
+  absl::Status Feed(std::string_view chunk) override;
+  absl::StatusOr<std::optional<WatchEvent>> Next() override;
+  absl::Status Finish() const override;
 
  private:
   absl::StatusOr<std::optional<WatchEvent>> Decode(std::string_view line);

@@ -210,6 +210,46 @@ bool Tolerates(const std::vector<Toleration>& tolerations, const std::vector<Tai
   });
 }
 
+const kube::FieldMask& PodFields() {
+  static const auto* const fields = new kube::FieldMask({
+      "metadata.labels[muster.dev/job]",
+      "metadata.labels[muster.dev/index]",
+      "metadata.labels[muster.dev/incarnation]",
+      "metadata.ownerReferences",
+      "metadata.deletionTimestamp",
+      "spec.containers.resources",
+      "spec.initContainers.resources",
+      "spec.nodeName",
+      "spec.nodeSelector",
+      "spec.schedulerName",
+      "spec.tolerations",
+      "status.conditions.message",
+      "status.conditions.reason",
+      "status.conditions.status",
+      "status.conditions.type",
+      "status.containerStatuses.name",
+      "status.containerStatuses.state.terminated",
+      "status.containerStatuses.state.waiting",
+      "status.message",
+      "status.phase",
+      "status.reason",
+  });
+  return *fields;
+}
+
+const kube::FieldMask& NodeFields() {
+  static const auto* const fields = new kube::FieldMask({
+      "metadata.labels",
+      "spec.taints",
+      "spec.unschedulable",
+      "status.allocatable",
+      "status.conditions.reason",
+      "status.conditions.status",
+      "status.conditions.type",
+  });
+  return *fields;
+}
+
 absl::StatusOr<PodRecord> ParsePodRecord(const Json& json) {
   PodRecord pod;
   pod.key = kube::KeyOf(json);

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/json.h"
 #include "operator/core/view.h"
+#include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"
 #include "operator/placement/placement.h"
 
@@ -52,6 +53,9 @@ struct NodeRecord {
 bool Tolerates(const std::vector<Toleration>& tolerations, const std::vector<TaintView>& taints);
 
 // Parsers for kube::Cache. They fail only on what cannot be a pod or node; absent fields are empty.
+// What they read must be among these fields: nothing else is asked of the server.
+const kube::FieldMask& PodFields();
+const kube::FieldMask& NodeFields();
 absl::StatusOr<PodRecord> ParsePodRecord(const Json& json);
 absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json);
 

@@ -3,7 +3,11 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "operator/kube/proto_object.h"
+#include "operator/kube/proto_schema.h"
+#include "operator/kube/resource_type.h"
 #include "operator/runtime/quantity.h"
 
 namespace muster::control {
@@ -108,6 +112,82 @@ TEST(ObjectRecordsTest, TaintsAreToleratedAsKubernetesDoes) {
   EXPECT_FALSE(tolerates(R"([{"key": "a", "operator": "Exists", "effect": "NoExecute"}])"));
   EXPECT_TRUE(tolerates(R"([{"operator": "Exists"}])"));
   EXPECT_FALSE(tolerates(R"([{"key": "b", "operator": "Exists"}])"));
+}
+
+// As servers send them: every field that is read here and more.
+constexpr char kWholePod[] = R"({
+    "apiVersion": "v1", "kind": "Pod",
+    "metadata": {"namespace": "d", "name": "gpt-0-2", "uid": "u", "resourceVersion": "7",
+      "deletionTimestamp": "2026-01-01T00:00:00Z",
+      "labels": {"muster.dev/job": "gpt", "muster.dev/index": "0", "muster.dev/incarnation": "2",
+                 "app": "x"}, "managedFields": [{"manager": "kubelet"}],
+      "ownerReferences": [{"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
+                           "name": "gpt", "uid": "j", "controller": true}]},
+    "spec": {"nodeName": "n1", "schedulerName": "muster", "nodeSelector": {"zone": "a"},
+      "volumes": [{"name": "v"}], "tolerations": [{"key": "k", "operator": "Exists"}],
+      "initContainers": [{"resources": {"requests": {"cpu": "3"}}}],
+      "containers": [{"name": "worker", "env": [{"name": "A", "value": "B"}],
+                      "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}}]},
+    "status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory",
+      "containerStatuses": [
+        {"name": "worker", "state": {"terminated": {"exitCode": 137, "signal": 9, "reason": "OOMKilled",
+                                                    "message": "killed"}}},
+        {"name": "log", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no"}}}],
+      "conditions": [{"type": "PodScheduled", "status": "False", "reason": "r", "message": "no room"},
+                     {"type": "Ready", "status": "True"}]}})";
+
+std::string Printed(const PodRecord& pod) {
+  std::string text = absl::StrCat(kube::ToString(pod.key), " ", pod.job, " ", pod.scheduler_name,
+                                  " ", pod.requests.cpu_millis, " ", pod.requests.memory_bytes, " ",
+                                  pod.node_selector.size(), " ", pod.tolerations.size(), " ",
+                                  pod.unscheduled_message);
+  const PodView& view = pod.view;
+  absl::StrAppend(&text, " ", view.uid, " ", view.resource_version, " ", view.owner_uid, " ",
+                  view.index, view.incarnation, static_cast<int>(view.phase), " ", view.node, " ",
+                  view.deleting, view.ready, " ", view.exit_code.value_or(-1), " ", view.reason,
+                  " ", view.message);
+  for (const ContainerEnd& end : view.ended) {
+    absl::StrAppend(&text, " ", end.container, " ", end.exit_code, " ", end.signal, " ",
+                    end.reason);
+  }
+  for (const ConditionView& one : view.conditions) {
+    absl::StrAppend(&text, " ", one.type, "=", one.status, " ", one.reason);
+  }
+  return text;
+}
+
+TEST(ObjectRecordsTest, ThePodFieldsAreAllThatIsRead) {
+  const Json whole = Parse(kWholePod);
+  const auto pod = ParsePodRecord(PodFields().Select(whole));
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_EQ(Printed(*pod), Printed(*ParsePodRecord(whole)));
+  EXPECT_EQ(Printed(*pod),
+            "d/gpt-0-2 gpt muster 3000 1073741824 1 1 no room u 7 j 023 n1 11 137 Evicted low on "
+            "memory worker 137 9 OOMKilled PodScheduled=False r Ready=True ");
+}
+
+TEST(ObjectRecordsTest, TheNodeFieldsAreAllThatIsRead) {
+  const Json whole = Parse(R"({"metadata": {"name": "n", "labels": {"a": "b"}},
+      "spec": {"unschedulable": true, "podCIDR": "x",
+               "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
+      "status": {"allocatable": {"cpu": "4"}, "images": [{"names": ["i"]}],
+                 "conditions": [{"type": "Ready", "status": "True", "reason": "r"}]}})");
+  const auto node = ParseNodeRecord(NodeFields().Select(whole));
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(node->labels.size(), 1u);
+  EXPECT_EQ(node->allocatable.cpu_millis, 4000);
+  EXPECT_FALSE(node->schedulable);
+  ASSERT_EQ(node->taints.size(), 1u);
+  EXPECT_EQ(node->taints[0], (TaintView{"k", "v", "NoSchedule"}));
+  ASSERT_EQ(node->conditions.size(), 1u);
+  EXPECT_EQ(node->conditions[0].reason, "r");
+}
+
+// Else every pod and node of a cluster would come as JSON, at several times the cost.
+TEST(ObjectRecordsTest, ThePodAndNodeFieldsAreReadOfProtobuf) {
+  EXPECT_NE(kube::ProtoPlan::Make(PodFields().root(), *kube::ProtoMessageOf(kube::kPods)), nullptr);
+  EXPECT_NE(kube::ProtoPlan::Make(NodeFields().root(), *kube::ProtoMessageOf(kube::kNodes)),
+            nullptr);
 }
 
 }  // namespace

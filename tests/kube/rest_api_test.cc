@@ -4,7 +4,9 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,8 +16,10 @@
 #include "base/json.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/field_mask.h"
 #include "operator/kube/kubeconfig.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/proto_schema.h"
 #include "operator/kube/reflector.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest_config.h"
@@ -170,6 +174,104 @@ TEST_F(RestApiClusterTest, AReflectorStreamsItsList) {
   while (seen.names.size() < 2 && absl::Now() < deadline) reflector.RunOnce(absl::Seconds(1));
   EXPECT_EQ(seen.names, (std::set<std::string>{"a", "b"}));
   EXPECT_EQ(seen.replaced, 1);
+}
+
+// The path of everything that the schema says how to read.
+void AddPaths(const ProtoMessage& message, const std::string& prefix,
+              std::set<std::string>& paths) {
+  for (const ProtoField& field : message) {
+    const std::string path = absl::StrCat(prefix, std::string(field.name));
+    if (field.message != nullptr) {
+      AddPaths(*field.message, path + ".", paths);
+    } else {
+      paths.insert(path);
+    }
+  }
+}
+
+// JSON writes down some of what is not set.
+Json WithoutNothing(const Json& json) {
+  if (!json.is_structured()) return json;
+  Json kept = json.is_array() ? Json::array() : Json::object();
+  for (const auto& [name, value] : json.items()) {
+    const Json part = WithoutNothing(value);
+    if (part.is_null() || part == "" || (part.is_structured() && part.empty())) continue;
+    json.is_array() ? kept.push_back(part) : void(kept[name] = part);
+  }
+  return kept;
+}
+
+constexpr char kFullPod[] = R"({
+    "metadata": {"labels": {"app": "x"}, "annotations": {"n": "é😀"}, "finalizers": ["a.b/c"],
+                 "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u-1",
+                                      "controller": true, "blockOwnerDeletion": false}]},
+    "spec": {"schedulerName": "none", "nodeSelector": {"zone": "a"}, "hostname": "h", "subdomain": "s",
+      "terminationGracePeriodSeconds": 0, "activeDeadlineSeconds": 3600, "restartPolicy": "Never",
+      "schedulingGates": [{"name": "a.b/gate"}],
+      "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute",
+                       "tolerationSeconds": 0}, {"operator": "Exists"}],
+      "initContainers": [{"name": "i", "image": "x", "restartPolicy": "Always",
+                          "resources": {"requests": {"cpu": "3"}}}],
+      "containers": [
+        {"name": "worker", "image": "x:1", "command": ["a"], "args": ["b", "c"], "workingDir": "/w",
+         "ports": [{"name": "p", "containerPort": 80, "hostPort": 81, "protocol": "UDP"}],
+         "resources": {"requests": {"cpu": "500m", "example.com/a": "2"},
+                       "limits": {"memory": "1Gi", "example.com/a": "2"}}},
+        {"name": "side", "image": "y"}]}})";
+constexpr char kFullStatus[] = R"({
+    "phase": "Failed", "reason": "Evicted", "message": "low", "hostIP": "10.0.0.1", "podIP": "10.1.0.1",
+    "startTime": "2026-01-02T03:04:05Z", "nominatedNodeName": "n",
+    "conditions": [{"type": "Ready", "status": "False", "reason": "r", "message": "m",
+                    "observedGeneration": 1, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
+    "containerStatuses": [
+      {"name": "worker", "image": "x:1", "imageID": "", "ready": false, "restartCount": 2,
+       "started": false, "containerID": "c://1",
+       "state": {"terminated": {"exitCode": 0, "signal": 9, "reason": "OOMKilled", "message": "m",
+                                "startedAt": "2026-01-02T03:04:05Z", "finishedAt": null}},
+       "lastState": {"running": {"startedAt": "2026-01-02T03:04:05Z"}}},
+      {"name": "side", "image": "y", "imageID": "", "ready": true, "restartCount": 0,
+       "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no"}}}]})";
+
+// The schema's numbers and names, against the server that they are from: it is asked for every
+// field that the schema has, in both forms.
+TEST_F(RestApiClusterTest, ProtobufSaysWhatJsonSays) {
+  Json pod = *ParseJson(kFullPod);
+  SetName(pod, "full");
+  pod["metadata"]["namespace"] = cluster_->name_space();
+  // Else the garbage collector takes the pod.
+  const auto owner = api_->Create(kConfigMaps, ConfigMap("o"));
+  ASSERT_TRUE(owner.ok()) << owner.status();
+  pod["metadata"]["ownerReferences"][0]["uid"] = UidOf(*owner);
+  auto made = api_->Create(kPods, pod);
+  ASSERT_TRUE(made.ok()) << made.status();
+  (*made)["status"] = *ParseJson(kFullStatus);
+  made = api_->UpdateStatus(kPods, *made);
+  ASSERT_TRUE(made.ok()) << made.status();
+  Json node = NewObject(kNodes, {"", cluster_->Unique("node")});
+  node["spec"] = {{"unschedulable", true},
+                  {"providerID", "p"},
+                  {"taints", {{{"key", "k"}, {"value", "v"}, {"effect", "NoSchedule"}}}}};
+  node["status"] = {{"allocatable", {{"cpu", "4"}, {"nvidia.com/gpu", "8"}}},
+                    {"capacity", {{"cpu", "5"}}},
+                    {"addresses", {{{"type", "Hostname"}, {"address", "h"}}}},
+                    {"conditions", {{{"type", "Ready"}, {"status", "True"}, {"reason", "é"}}}}};
+  ASSERT_TRUE(api_->Create(kNodes, node).ok());
+  config_.protobuf = false;
+  const auto json_api = *RestApi::Create(config_);
+  for (const auto& [type, key] : {std::pair(kPods, Key("full")), std::pair(kNodes, KeyOf(node))}) {
+    std::set<std::string> paths;
+    AddPaths(*ProtoMessageOf(type), "", paths);
+    const FieldMask fields(std::vector<std::string_view>(paths.begin(), paths.end()));
+    const auto from_proto = api_->Get(type, key, {.fields = &fields});
+    const auto from_json = json_api->Get(type, key, {.fields = &fields});
+    ASSERT_TRUE(from_proto.ok() && from_json.ok()) << from_proto.status() << from_json.status();
+    EXPECT_EQ(WithoutNothing(*from_proto), WithoutNothing(fields.Select(*from_json)));
+    EXPECT_FALSE(from_proto->contains("managedFields"));
+  }
+  EXPECT_TRUE(api_->Delete(kNodes, KeyOf(node)).ok());
+  EXPECT_TRUE(api_->PatchMetadata(kPods, Key("full"), {{"finalizers", nullptr}}).ok());
+  EXPECT_EQ(ReasonOf(api_->Get(kPods, Key("nobody"), {.fields = &IdentityFields()}).status()),
+            Reason::kNotFound);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "operator/api/defaults.h"
 #include "planner/model_presets.h"
+#include "proto/muster/v1alpha1/training_queue.pb.h"
 #include "re2/re2.h"
 
 namespace muster::control {
@@ -45,6 +46,17 @@ Broken JobName(const v1alpha1::TrainingJob& job) {
   });
   const bool ends = name.front() >= 'a' && name.front() <= 'z' && name.back() != '-';
   return Unless(letters && ends && name.size() <= kMaxNameLength);
+}
+
+Broken QueueName(const v1alpha1::TrainingQueue& queue) {
+  static const LazyRE2 kName = {"[a-z0-9]([-a-z0-9]*[a-z0-9])?"};
+  const std::string& name = queue.metadata().name();
+  return Unless(name.empty() || (name.size() <= 63 && RE2::FullMatch(name, *kName)));
+}
+
+Broken QueueOwnParent(const v1alpha1::TrainingQueue& queue) {
+  const std::string& parent = queue.spec().parent();
+  return Unless(parent.empty() || parent != queue.metadata().name());
 }
 
 Broken HasProgram(const TrainingJobSpec& spec) {
@@ -232,6 +244,8 @@ Broken Typed(const google::protobuf::Message& message) {
 const std::map<std::string, RuleCheck>& RuleChecks() {
   static const auto& checks = *new std::map<std::string, RuleCheck>{
       {"job-name", Typed<v1alpha1::TrainingJob, JobName>},
+      {"queue-name", Typed<v1alpha1::TrainingQueue, QueueName>},
+      {"queue-own-parent", Typed<v1alpha1::TrainingQueue, QueueOwnParent>},
       {"has-program", Typed<TrainingJobSpec, HasProgram>},
       {"one-program", Typed<TrainingJobSpec, OneProgram>},
       {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},

@@ -11,6 +11,7 @@
 #include "operator/api/schema.h"
 #include "planner/model_presets.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
+#include "proto/muster/v1alpha1/training_queue.pb.h"
 
 namespace muster::control {
 namespace {
@@ -39,6 +40,7 @@ TEST(Rules, CelAndPredicatesAreTheSameSet) {
   std::multiset<std::string> in_proto;
   std::set<std::string> seen;
   CollectIds(*v1alpha1::TrainingJob::descriptor(), in_proto, seen);
+  CollectIds(*v1alpha1::TrainingQueue::descriptor(), in_proto, seen);
   std::multiset<std::string> in_code;
   for (const auto& [id, check] : RuleChecks()) in_code.insert(id);
   EXPECT_EQ(in_proto, in_code);

@@ -176,15 +176,18 @@ absl::Status TestCluster::Apply(const std::string& documents) const {
 }
 
 absl::Status TestCluster::InstallCrd() const {
-  const std::string file = absl::StrCat(Variable("TEST_SRCDIR"), "/", Variable("TEST_WORKSPACE"),
-                                        "/deploy/crd/muster.dev_trainingjobs.yaml");
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(FileSystem(), file));
-  MUSTER_RETURN_IF_ERROR(Apply(text));
+  for (const char* plural : {"trainingjobs", "trainingqueues"}) {
+    const std::string file = absl::StrCat(Variable("TEST_SRCDIR"), "/", Variable("TEST_WORKSPACE"),
+                                          "/deploy/crd/muster.dev_", plural, ".yaml");
+    MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(FileSystem(), file));
+    MUSTER_RETURN_IF_ERROR(Apply(text));
+  }
   // `kubectl wait` fails on one that has no conditions yet, and conditions come before it serves.
   const absl::Time deadline = Clock::Real().Monotonic() + kComponentDeadline;
   absl::Status served = absl::UnknownError("not asked yet");
   while (!served.ok() && Clock::Real().Monotonic() < deadline) {
-    served = Expect(Kubectl({"get", "trainingjobs"}), "wait for the CustomResourceDefinition");
+    served = Expect(Kubectl({"get", "trainingjobs,trainingqueues"}),
+                    "wait for the CustomResourceDefinitions");
   }
   return served;
 }

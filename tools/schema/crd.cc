@@ -203,11 +203,13 @@ Json MakeCrd(const Descriptor& root) {
   const Json scale = {{"specReplicasPath", ".spec.workers.count"},
                       {"statusReplicasPath", ".status.workers.ready"},
                       {"labelSelectorPath", ".status.selector"}};
+  Json subresources = {{"status", Json::object()}};
+  if (kind.scalable()) subresources["scale"] = scale;
   const Json version = {{"name", kind.version()},
                         {"served", true},
                         {"storage", true},
                         {"additionalPrinterColumns", Columns(kind)},
-                        {"subresources", {{"status", Json::object()}, {"scale", scale}}},
+                        {"subresources", subresources},
                         {"schema", {{"openAPIV3Schema", RootSchema(root)}}}};
   return {{"apiVersion", "apiextensions.k8s.io/v1"},
           {"kind", "CustomResourceDefinition"},
@@ -215,7 +217,7 @@ Json MakeCrd(const Descriptor& root) {
           {"spec",
            {{"group", kind.group()},
             {"names", names},
-            {"scope", "Namespaced"},
+            {"scope", kind.cluster_scoped() ? "Cluster" : "Namespaced"},
             {"versions", Json::array({version})}}}};
 }
 

@@ -7,10 +7,11 @@
 namespace muster::schema {
 
 // The CustomResourceDefinition (apiextensions v1) of a message whose options say `kind`: structural
-// schema, defaults, CEL rules, columns, and the status and scale subresources. Thread-safe.
+// schema, defaults, CEL rules, columns, and the status (and, of a scalable kind, scale) subresource.
+// Thread-safe.
 Json MakeCrd(const google::protobuf::Descriptor& root);
 
-// The structural schema of any message of training_job.proto.
+// The structural schema of any message of these protos.
 Json MakeSchema(const google::protobuf::Descriptor& message);
 
 }  // namespace muster::schema

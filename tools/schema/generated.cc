@@ -11,9 +11,19 @@
 namespace muster::schema {
 namespace {
 
-constexpr char kRoot[] = "muster.v1alpha1.TrainingJob";
-constexpr char kCrdHeader[] =
-    "# Generated from proto/muster/v1alpha1/training_job.proto by tools/generate.\n";
+// A kind, and what is made from it.
+struct Source {
+  const char* root;
+  const char* crd;
+  const char* reference;
+  const char* checked_by;
+};
+constexpr Source kSources[] = {
+    {"muster.v1alpha1.TrainingJob", "deploy/crd/muster.dev_trainingjobs.yaml", "docs/api.md",
+     "`muster run`"},
+    {"muster.v1alpha1.TrainingQueue", "deploy/crd/muster.dev_trainingqueues.yaml",
+     "docs/api-queue.md", "`muster simulate`"},
+};
 
 }  // namespace
 
@@ -28,13 +38,16 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateFiles(const std::string& desc
       return absl::InvalidArgumentError(absl::StrCat("cannot build ", file.name()));
     }
   }
-  const google::protobuf::Descriptor* root = pool.FindMessageTypeByName(kRoot);
-  if (root == nullptr) return absl::NotFoundError(absl::StrCat("no message ", kRoot));
-  return std::vector<GeneratedFile>{
-      {"deploy/crd/muster.dev_trainingjobs.yaml",
-       absl::StrCat(kCrdHeader, WriteYaml(MakeCrd(*root)))},
-      {"docs/api.md", MakeReference(*root)},
-  };
+  std::vector<GeneratedFile> generated;
+  for (const Source& source : kSources) {
+    const google::protobuf::Descriptor* root = pool.FindMessageTypeByName(source.root);
+    if (root == nullptr) return absl::NotFoundError(absl::StrCat("no message ", source.root));
+    generated.push_back(
+        {source.crd, absl::StrCat("# Generated from ", root->file()->name(),
+                                  " by tools/generate.\n", WriteYaml(MakeCrd(*root)))});
+    generated.push_back({source.reference, MakeReference(*root, source.checked_by)});
+  }
+  return generated;
 }
 
 }  // namespace muster::schema

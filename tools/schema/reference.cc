@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
 #include "base/json.h"
 #include "operator/api/schema.h"
 #include "proto/muster/v1alpha1/schema_options.pb.h"
@@ -21,16 +22,16 @@ using google::protobuf::FieldDescriptor;
 using v1alpha1::FieldSchema;
 
 constexpr char kPreamble[] =
-    "# TrainingJob reference\n\n"
-    "<!-- Generated from proto/muster/v1alpha1/training_job.proto by tools/generate. -->\n\n"
-    "Every field of `apiVersion: muster.dev/v1alpha1`, `kind: TrainingJob`. The same constraints "
+    "# $0 reference\n\n"
+    "<!-- Generated from $1 by tools/generate. -->\n\n"
+    "Every field of `apiVersion: muster.dev/v1alpha1`, `kind: $0`. The same constraints "
     "are in\n"
-    "the CustomResourceDefinition, and `muster run` checks them without a cluster. A default "
+    "the CustomResourceDefinition, and $2 checks them without a cluster. A default "
     "inside an\n"
     "object counts when that object is given or has a default itself.\n";
 
 bool IsDocumented(const FieldDescriptor& field) {
-  return field.full_name() != "muster.v1alpha1.TrainingJob.metadata";
+  return field.message_type() == nullptr || field.message_type()->name() != "ObjectMeta";
 }
 
 std::string Number(double value) {
@@ -145,10 +146,10 @@ void Collect(const Descriptor& message, std::vector<const Descriptor*>& out) {
 
 }  // namespace
 
-std::string MakeReference(const Descriptor& root) {
+std::string MakeReference(const Descriptor& root, absl::string_view checked_by) {
   std::vector<const Descriptor*> messages;
   Collect(root, messages);
-  std::string out = kPreamble;
+  std::string out = absl::Substitute(kPreamble, root.name(), root.file()->name(), checked_by);
   for (const Descriptor* message : messages) absl::StrAppend(&out, Section(*message));
   return out;
 }

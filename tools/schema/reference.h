@@ -3,13 +3,15 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 
 namespace muster::schema {
 
-// docs/api.md: one table for each message, from the root down, with types, defaults, constraints
-// and the comments of training_job.proto. Thread-safe.
-std::string MakeReference(const google::protobuf::Descriptor& root);
+// docs/api.md and docs/api-queue.md: one table for each message, from the root down, with types,
+// defaults, constraints and the comments of the proto. `checked_by` names the program that checks
+// them without a cluster. Thread-safe.
+std::string MakeReference(const google::protobuf::Descriptor& root, absl::string_view checked_by);
 
 }  // namespace muster::schema
 

@@ -1,0 +1,81 @@
+#include "operator/api/training_queue.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "operator/api/defaults.h"
+#include "operator/api/validation.h"
+
+namespace muster::control {
+namespace {
+
+std::string Text(const Json& metadata, const char* name) {
+  const auto found = metadata.find(name);
+  return found != metadata.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// What an API server says of a list whose items are told apart by a field.
+template <typename Items, typename Key>
+void RefuseTwice(const Items& items, const std::string& path, Key key, FieldErrors& errors) {
+  std::set<std::string> seen;
+  for (int i = 0; i < items.size(); ++i) {
+    if (seen.insert(key(items[i])).second) continue;
+    errors.push_back({ItemPath(path, i), absl::StrCat("\"", key(items[i]), "\" is there twice")});
+  }
+}
+
+void RefuseTwice(const v1alpha1::TrainingQueueSpec& spec, FieldErrors& errors) {
+  const auto resource = [](const auto& item) { return item.resource(); };
+  RefuseTwice(spec.quotas(), "spec.quotas", resource, errors);
+  RefuseTwice(
+      spec.namespace_limits(), "spec.namespaceLimits",
+      [](const auto& item) { return item.namespace_(); }, errors);
+  for (int i = 0; i < spec.namespace_limits_size(); ++i) {
+    RefuseTwice(spec.namespace_limits(i).limits(),
+                FieldPath(ItemPath("spec.namespaceLimits", i), "limits"), resource, errors);
+  }
+}
+
+}  // namespace
+
+FieldErrors DecodeTrainingQueue(const Json& json, UnknownFields unknown, TrainingQueue& queue) {
+  if (!json.is_object() || !json.contains("metadata") || !json["metadata"].is_object()) {
+    return {{"metadata", "is missing: a queue needs a name"}};
+  }
+  const Json& metadata = json["metadata"];
+  queue.name = Text(metadata, "name");
+  queue.uid = Text(metadata, "uid");
+  queue.resource_version = Text(metadata, "resourceVersion");
+  if (const auto found = metadata.find("generation");
+      found != metadata.end() && found->is_number_integer()) {
+    queue.generation = found->get<int64_t>();
+  }
+  if (queue.name.empty()) return {{"metadata.name", "is missing"}};
+  // Of metadata only the name is in the proto.
+  Json known = json;
+  known["metadata"] = {{"name", queue.name}};
+  known.erase("apiVersion");
+  known.erase("kind");
+  if (unknown == UnknownFields::kReport) known.erase("status");
+  v1alpha1::TrainingQueue message;
+  FieldErrors errors = DecodeMessage(known, "", unknown, message);
+  DefaultFromSchema(message);
+  FieldErrors wrong = Validate(message, "", errors);
+  errors.insert(errors.end(), wrong.begin(), wrong.end());
+  RefuseTwice(message.spec(), errors);
+  queue.spec = std::move(*message.mutable_spec());
+  queue.status = std::move(*message.mutable_status());
+  return errors;
+}
+
+absl::StatusOr<TrainingQueue> ParseTrainingQueue(const Json& json) {
+  TrainingQueue queue;
+  const FieldErrors errors = DecodeTrainingQueue(json, UnknownFields::kIgnore, queue);
+  if (!errors.empty()) return ToStatus(errors);
+  return queue;
+}
+
+}  // namespace muster::control

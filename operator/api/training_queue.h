@@ -1,0 +1,36 @@
+#ifndef MUSTER_OPERATOR_API_TRAINING_QUEUE_H_
+#define MUSTER_OPERATOR_API_TRAINING_QUEUE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/api/codec.h"
+#include "operator/api/field_error.h"
+#include "proto/muster/v1alpha1/training_queue.pb.h"
+
+namespace muster::control {
+
+inline constexpr char kTrainingQueueKind[] = "TrainingQueue";
+
+// A TrainingQueue, with defaults filled in. A value; no locks.
+struct TrainingQueue {
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  int64_t generation = 0;
+  v1alpha1::TrainingQueueSpec spec;
+  v1alpha1::TrainingQueueStatus status;
+};
+
+// Parses what an API server sent: unknown fields are ignored.
+absl::StatusOr<TrainingQueue> ParseTrainingQueue(const Json& json);
+
+// As above, but says each error by itself; with `unknown` kReport for what people wrote. What comes
+// out without errors is what the CustomResourceDefinition accepts.
+FieldErrors DecodeTrainingQueue(const Json& json, UnknownFields unknown, TrainingQueue& queue);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_API_TRAINING_QUEUE_H_

@@ -1,0 +1,24 @@
+#ifndef MUSTER_OPERATOR_QUEUE_QUEUE_FROM_SPEC_H_
+#define MUSTER_OPERATOR_QUEUE_QUEUE_FROM_SPEC_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "operator/queue/queue_spec.h"
+#include "proto/muster/v1alpha1/training_queue.pb.h"
+
+namespace muster::control {
+
+// A TrainingQueue as the cycle wants it: quantities in a resource's smallest counted unit,
+// millicores for "cpu". InvalidArgument, with the field, for a quantity that is none. Of a
+// defaulted spec.
+absl::StatusOr<QueueSpec> QueueFromSpec(const std::string& name,
+                                        const v1alpha1::TrainingQueueSpec& spec);
+
+// A quantity of a resource in that unit.
+absl::StatusOr<int64_t> AmountOf(const std::string& resource, const std::string& quantity);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_QUEUE_FROM_SPEC_H_

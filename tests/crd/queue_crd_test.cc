@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "base/json.h"
+#include "operator/api/codec.h"
+#include "operator/api/training_queue.h"
+#include "operator/api/yaml_adapter.h"
+#include "tests/testenv/test_cluster.h"
+
+// The TrainingQueue's CustomResourceDefinition on a real API server: what it refuses, in which
+// words, and that it says the same as the local validation.
+
+namespace muster::control {
+namespace {
+
+constexpr char kMark[] = "# refused: ";
+
+std::string Read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> Manifests(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    files.push_back(std::filesystem::absolute(entry.path()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+tests::TestCluster& Cluster() {
+  static tests::TestCluster* const cluster = [] {
+    auto made = tests::TestCluster::Create("queue-crd").value();
+    EXPECT_EQ(made->InstallCrd(), absl::OkStatus());
+    return made.release();
+  }();
+  return *cluster;
+}
+
+class RefusedQueue : public testing::TestWithParam<std::string> {};
+
+TEST_P(RefusedQueue, IsRefusedByTheServerAndLocally) {
+  const std::string text = Read(GetParam());
+  ASSERT_TRUE(absl::StartsWith(text, kMark)) << GetParam();
+  const std::string sentence =
+      text.substr(sizeof(kMark) - 1, text.find('\n') - (sizeof(kMark) - 1));
+  const tests::CommandResult created =
+      Cluster()
+          .Kubectl({"create", "--dry-run=server", "--validate=strict", "-f", GetParam()})
+          .value();
+  EXPECT_FALSE(created.ok()) << created.out;
+  EXPECT_TRUE(absl::StrContains(created.err, sentence)) << created.err;
+  TrainingQueue queue;
+  const YamlDocument document = ParseYaml(text);
+  ASSERT_TRUE(document.readable);
+  EXPECT_FALSE(DecodeTrainingQueue(document.json, UnknownFields::kReport, queue).empty());
+}
+
+std::string Stem(const testing::TestParamInfo<std::string>& info) {
+  std::string name = std::filesystem::path(info.param).stem();
+  std::replace_if(name.begin(), name.end(), [](char c) { return c == '-'; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(QueueCrd, RefusedQueue,
+                         testing::ValuesIn(Manifests("tests/crd/refused_queues")), Stem);
+
+// One source: the server fills in what the local defaulting fills in.
+TEST(QueueCrd, ExamplesGetTheSameDefaultsFromBoth) {
+  int queues = 0;
+  for (const auto text : absl::StrSplit(Read("examples/queues/queues.yaml"), "\n---\n")) {
+    const std::string manifest(text);
+    const tests::CommandResult applied =
+        Cluster()
+            .Kubectl({"create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-"},
+                     manifest)
+            .value();
+    ASSERT_TRUE(applied.ok()) << applied.err;
+    TrainingQueue queue;
+    const FieldErrors errors =
+        DecodeTrainingQueue(ParseYaml(manifest).json, UnknownFields::kReport, queue);
+    ASSERT_TRUE(errors.empty()) << ToStatus(errors);
+    const Json server = ParseJson(applied.out).value()["spec"];
+    EXPECT_TRUE(server == EncodeMessage(queue.spec)) << DumpJson(server);
+    ++queues;
+  }
+  EXPECT_EQ(queues, 3);
+}
+
+TEST(QueueCrd, IsClusterScopedAndHasAShortName) {
+  const tests::CommandResult listed = Cluster().Kubectl({"get", "tq"}).value();
+  EXPECT_TRUE(listed.ok()) << listed.err;
+  const Json crd = Cluster().Get({"crd", "trainingqueues.muster.dev"}).value();
+  EXPECT_EQ(crd["spec"]["scope"], "Cluster");
+  EXPECT_FALSE(crd["spec"]["versions"][0]["subresources"].contains("scale"));
+  for (const Json& condition : crd["status"]["conditions"]) {
+    EXPECT_NE(condition.value("type", ""), "NonStructuralSchema");
+  }
+}
+
+}  // namespace
+}  // namespace muster::control

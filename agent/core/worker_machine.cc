@@ -69,6 +69,7 @@ void WorkerMachine::On(const OperatorSaid& event) {
     case v1alpha1::OperatorMessage::kWelcome:
       return OnWelcome(message.welcome());
     case v1alpha1::OperatorMessage::kNotLeader:
+      detached_at_ = now_;  // nobody leads, but the operator is not gone
       return Do(Redial{message.not_leader().address(), "the peer is not the leader"});
     case v1alpha1::OperatorMessage::kPrepare:
       return OnPrepare(message.prepare());

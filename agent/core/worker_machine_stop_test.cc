@@ -154,6 +154,26 @@ TEST(WorkerMachineStopTest, AnOrphanSavesStopsAndExits) {
   EXPECT_EQ(world.exit_code(), kExitOrphaned);
 }
 
+// While the API server is away nobody can lead, for however long.
+TEST(WorkerMachineStopTest, WhereAStandbyAnswersNobodyIsAnOrphan) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.Do(StreamClosed{});
+  v1alpha1::OperatorMessage not_leader;
+  not_leader.mutable_not_leader();
+  for (int i = 0; i < 10; ++i) {
+    world.Pass(absl::Seconds(50), {0, 1});
+    world.Do(StreamOpened{});
+    world.Do(OperatorSaid{not_leader});
+    world.Do(StreamClosed{});
+  }
+  EXPECT_FALSE(world.exited());
+  world.TakeTold(0);
+  world.Pass(absl::Seconds(61), {0, 1});
+  ASSERT_EQ(world.TakeTold(0).size(), 1u) << "the standby is gone, too";
+}
+
 TEST(WorkerMachineStopTest, NeverAttachedIsAnOrphanToo) {
   World world;
   world.Pass(absl::Seconds(61));

@@ -33,7 +33,7 @@ Reflector::~Reflector() {
 }
 
 int Reflector::RunOnce(absl::Duration wait) {
-  if (clock_.Monotonic() < retry_at_) return 0;
+  if (clock_.Monotonic() < retry_at_ && !TakeHurry()) return 0;
   retry_at_ = absl::InfinitePast();
   TakeListWish();
   if (version_.empty()) {
@@ -50,7 +50,15 @@ int Reflector::RunOnce(absl::Duration wait) {
 
 void Reflector::ListAfter(absl::Time when) {
   MutexLock lock(mu_);
+  hurry_ = hurry_ || when > list_wish_;
   list_wish_ = std::max(list_wish_, when);
+}
+
+bool Reflector::TakeHurry() {
+  MutexLock lock(mu_);
+  if (!std::exchange(hurry_, false) || told_to_wait_) return false;
+  delay_ = options_.first_retry;
+  return true;
 }
 
 bool Reflector::HasListedAfter(absl::Time when) const {
@@ -183,7 +191,9 @@ void Reflector::Failed(const absl::Status& status) {
                             status.code() == absl::StatusCode::kResourceExhausted;
   if (!same_version) version_.clear();
   absl::Duration delay = delay_;
-  if (const auto asked = RetryAfterOf(status)) delay = std::max(delay, *asked);
+  const auto asked = RetryAfterOf(status);
+  told_to_wait_ = asked.has_value();
+  if (asked) delay = std::max(delay, *asked);
   if (options_.jitter) delay *= 1 + options_.jitter();
   if (reason != Reason::kExpired) retry_at_ = clock_.Monotonic() + delay;
   delay_ = std::min(delay_ * 2, options_.longest_retry);

@@ -69,7 +69,8 @@ class Reflector {
   int RunOnce(absl::Duration wait);
 
   // Asks for a list that begins at `when` (Monotonic) or later, however fresh the watch seems: what
-  // a new leader must have seen before it acts on absence.
+  // a new leader must have seen before it acts on absence. A later wish than the last one cuts a
+  // back-off short, unless the server asked for that time.
   void ListAfter(absl::Time when);
   // Whether such a list is in the sink.
   bool HasListedAfter(absl::Time when) const;
@@ -83,6 +84,7 @@ class Reflector {
 
  private:
   void TakeListWish();
+  bool TakeHurry();
   absl::Status ListAll();
   absl::Status ListInPages(std::string& version);
   // Leaves the watch open that it came through.
@@ -105,12 +107,14 @@ class Reflector {
   absl::Time opened_at_;  // the watch, Monotonic
   absl::Duration delay_;
   absl::Time retry_at_ = absl::InfinitePast();
+  bool told_to_wait_ = false;  // by the server, until then
   bool streams_;
   int64_t lists_ = 0;
   int64_t failures_ = 0;
 
   mutable Mutex mu_;
   absl::Time list_wish_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
+  bool hurry_ MUSTER_GUARDED_BY(mu_) = false;
   absl::Time listed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 

@@ -157,6 +157,41 @@ TEST_F(ReflectorTest, AServerThatAsksForTimeGetsIt) {
   EXPECT_EQ(reflector_.RetryAt(), clock_.Monotonic() + absl::Seconds(7));
 }
 
+// After a long outage a new leader waited half a minute for its caches.
+TEST_F(ReflectorTest, AWishForAListCutsABackOffShortOnce) {
+  const auto fail = [this] {
+    faulty_.FailNext(Verb::kList, ApiError(Reason::kServiceUnavailable, "down"));
+    Run();
+  };
+  for (int i = 0; i < 12; ++i) {
+    fail();
+    clock_.Advance(reflector_.RetryAt() - clock_.Monotonic());
+  }
+  fail();
+  ASSERT_EQ(reflector_.RetryAt() - clock_.Monotonic(), absl::Seconds(30));
+  const absl::Time wish = clock_.Monotonic();
+  reflector_.ListAfter(wish);
+  fail();
+  EXPECT_EQ(reflector_.RetryAt() - clock_.Monotonic(), absl::Milliseconds(100)) << "anew";
+  reflector_.ListAfter(wish);
+  Run();
+  EXPECT_FALSE(reflector_.HasListedAfter(wish)) << "the same wish hurries nobody twice";
+  clock_.Advance(absl::Milliseconds(100));
+  Run();
+  EXPECT_TRUE(reflector_.HasListedAfter(wish));
+}
+
+TEST_F(ReflectorTest, AWishForAListDoesNotCutTheTimeShortThatTheServerAskedFor) {
+  faulty_.FailNext(Verb::kList, TooManyRequests("busy", absl::Seconds(7)));
+  Run();
+  reflector_.ListAfter(clock_.Monotonic());
+  Run();
+  EXPECT_FALSE(cache_.HasSynced());
+  clock_.Advance(absl::Seconds(8));
+  Run();
+  EXPECT_TRUE(cache_.HasSynced());
+}
+
 TEST_F(ReflectorTest, APageThatFailsShowsNoHalfList) {
   for (const char* name : {"a", "b", "c"}) Create(name, "1");
   faulty_.FailNext(Verb::kList, absl::OkStatus());

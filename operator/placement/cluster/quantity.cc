@@ -134,6 +134,10 @@ absl::StatusOr<Quantity> Quantity::Parse(std::string_view text) {
   if (!parts) return refuse();
   const std::optional<Scale> scale = SuffixScale(parts->suffix);
   if (!scale) return refuse();
+  // A suffix alone is nothing, or refused where the API machinery takes its slow way.
+  if (parts->digits.empty() && (scale->binary > 40 || scale->decimal < -kNanoDigits)) {
+    return refuse();
+  }
   std::string_view digits = parts->digits;
   while (!digits.empty() && digits.front() == '0') digits.remove_prefix(1);
   // What more digits than fit add is below a billionth: only that there is something counts.

@@ -28,6 +28,16 @@ const char* const* FindBuiltIn(const std::string& provisioner) {
   return nullptr;
 }
 
+// Disks named in a pod itself that a CSI driver attaches by now; null: the others.
+const char* InlineDriver(const InlineDisk& disk) {
+  if (disk.kind == InlineDisk::Kind::kEbs) return "ebs.csi.aws.com";
+  if (disk.kind == InlineDisk::Kind::kGce) return "pd.csi.storage.gke.io";
+  return nullptr;
+}
+
+// "vol-1" of "aws://zone/vol-1".
+std::string HandleOf(const InlineDisk& disk) { return disk.id.substr(disk.id.rfind('/') + 1); }
+
 }  // namespace
 
 AttachLimitPolicy::AttachLimitPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot)
@@ -43,13 +53,17 @@ AttachLimitPolicy::AttachLimitPolicy(const SchedulingPod& pod, const ClusterSnap
       return;
     }
   }
-  if (pod.wants().claims.empty()) return;
+  if (!attaches()) return;
   snapshot.ForEachAttachment([&](const VolumeAttachment& attachment) {
     const Volume* volume = snapshot.FindVolume(attachment.volume);
     if (attachment.attacher.empty() || volume == nullptr || volume->csi_driver.empty()) return;
     const std::string name = attachment.attacher + "/" + volume->csi_handle;
     attachments_[attachment.node][name] = attachment.attacher;
   });
+}
+
+bool AttachLimitPolicy::attaches() const {
+  return !pod_.wants().claims.empty() || !pod_.wants().disks.empty();
 }
 
 std::optional<std::pair<std::string, std::string>> AttachLimitPolicy::DriverOf(
@@ -82,12 +96,16 @@ bool AttachLimitPolicy::Collect(const SchedulingPod& pod, bool has_csi_node,
       volumes[volume->second] = volume->first;
     }
   }
+  for (const InlineDisk& disk : pod.wants().disks) {
+    const char* driver = has_csi_node ? InlineDriver(disk) : nullptr;
+    if (driver != nullptr) volumes[std::string(driver) + "/" + HandleOf(disk)] = driver;
+  }
   return true;
 }
 
 std::optional<Refusal> AttachLimitPolicy::Check(const NodeState& node) const {
   if (refusal_) return refusal_;
-  if (pod_.wants().claims.empty()) return std::nullopt;
+  if (!attaches()) return std::nullopt;
   const AttachLimits* limits = snapshot_.FindAttachLimits(node.node->name);
   Volumes wanted;
   Collect(pod_, limits != nullptr, wanted);

@@ -25,6 +25,7 @@ class AttachLimitPolicy {
  private:
   using Volumes = std::map<std::string, std::string>;  // unique name -> driver
 
+  bool attaches() const;
   // False: the claim of a pod made from a template is not the pod's.
   bool Collect(const SchedulingPod& pod, bool has_csi_node, Volumes& volumes) const;
   std::optional<std::pair<std::string, std::string>> DriverOf(const VolumeClaim& claim,

@@ -100,6 +100,8 @@ class Rank {
     OkOrDie(store_.Save(*state_, {}));
     return Seconds(start);
   }
+  // What a trainer says when its round begins.
+  void Expect() { store_.Expect(*state_, {}); }
   bool Writes() { return !store_.WaitIdle(absl::ZeroDuration()); }
   double write_seconds() const { return reports_.seconds(); }
   double gigabytes() const {
@@ -136,6 +138,7 @@ class Rank {
 
 void RunCase(const Case& c, const std::string& directory, int writer_core) {
   Rank rank(c, directory, writer_core);
+  rank.Expect();
   for (int i = 0; i < 4; ++i) rank.Step();
   const double first_copy = rank.Save();
   while (rank.Writes()) rank.Step();

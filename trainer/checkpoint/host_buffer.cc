@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -15,11 +16,14 @@ constexpr size_t kLargePage = size_t{2} << 20;
 }  // namespace
 
 HostBuffer::HostBuffer(HostBuffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      populated_(std::exchange(other.populated_, 0)) {}
 
 HostBuffer& HostBuffer::operator=(HostBuffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(populated_, other.populated_);
   return *this;
 }
 
@@ -44,10 +48,23 @@ absl::Status HostBuffer::Reserve(size_t bytes) {
   return absl::OkStatus();
 }
 
+bool HostBuffer::Populate(size_t most) {
+  const size_t bytes = std::min(most, size_ - populated_);
+  if (bytes == 0) return false;
+  // Kernels before 5.14 do not know it: there the first copy is as slow as ever.
+  if (madvise(data_ + populated_, bytes, MADV_POPULATE_WRITE) != 0) {
+    populated_ = size_;
+    return false;
+  }
+  populated_ += bytes;
+  return true;
+}
+
 void HostBuffer::Release() {
   if (data_ != nullptr) munmap(data_, size_);
   data_ = nullptr;
   size_ = 0;
+  populated_ = 0;
 }
 
 }  // namespace muster::trainer

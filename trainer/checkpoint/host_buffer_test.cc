@@ -1,7 +1,11 @@
 #include "trainer/checkpoint/host_buffer.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
@@ -22,6 +26,21 @@ TEST(HostBufferTest, GrowsAndIsUsedAgain) {
   ASSERT_TRUE(buffer.Reserve(larger).ok());
   EXPECT_GE(buffer.size(), larger);
   std::memset(buffer.data(), 1, larger);
+}
+
+TEST(HostBufferTest, PopulatesPieceByPieceAndKeepsWhatIsThere) {
+  HostBuffer buffer;
+  EXPECT_FALSE(buffer.Populate(1 << 20));
+  ASSERT_TRUE(buffer.Reserve(size_t{5} << 20).ok());
+  buffer.data()[0] = std::byte{7};
+  int pieces = 0;
+  while (buffer.Populate(size_t{1} << 20)) ++pieces;
+  EXPECT_EQ(pieces, static_cast<int>(buffer.size() >> 20));
+  EXPECT_EQ(buffer.data()[0], std::byte{7});
+  std::vector<unsigned char> there(buffer.size() / 4096);
+  ASSERT_EQ(mincore(buffer.data(), buffer.size(), there.data()), 0);
+  EXPECT_EQ(std::count_if(there.begin(), there.end(), [](unsigned char c) { return (c & 1) == 0; }),
+            0);
 }
 
 TEST(HostBufferTest, MovesLeaveTheOtherEmpty) {

@@ -26,6 +26,8 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
+// A save that comes early waits for no more than this to be made ready.
+constexpr size_t kPopulateBytes = size_t{16} << 20;
 // Room for headers, manifest and documents on top of the tensors.
 constexpr uint64_t kSlackBytes = 1 << 20;
 
@@ -50,6 +52,8 @@ void LowerPriority(int cpu) {
 const char* GroupName(TensorGroup group) {
   return group == TensorGroup::kModel ? "model" : "optimizer";
 }
+
+size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 absl::Status CheckSnapshot(const Snapshot& snapshot) {
   if (snapshot.run.writers < 1 || snapshot.writer < 0 || snapshot.writer >= snapshot.run.writers) {
@@ -102,6 +106,12 @@ CheckpointWriter::~CheckpointWriter() {
   if (thread_.joinable()) thread_.join();
 }
 
+void CheckpointWriter::Expect(size_t bytes) {
+  MutexLock lock(mu_);
+  if (bytes > buffer_.size()) unready_ = bytes;
+  changed_.NotifyAll();
+}
+
 absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
   MUSTER_RETURN_IF_ERROR(CheckSnapshot(snapshot));
   auto job = std::make_unique<Job>();
@@ -114,6 +124,8 @@ absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
     if (job_ != nullptr || running_) {
       return absl::UnavailableError("checkpoint: the one before is still being written");
     }
+    unready_ = 0;
+    while (populating_) changed_.Wait(mu_);
     running_ = true;
     job->memory = std::move(buffer_);
   }
@@ -131,16 +143,12 @@ absl::Status CheckpointWriter::CopyTensors(const Snapshot& snapshot, Job& job) c
   job.snapshot = snapshot;
   job.partial =
       JoinPath(options_.uri, PartialCheckpointName(snapshot.run.step, snapshot.run.round));
-  size_t total = 0;
-  for (const SnapshotTensor& tensor : snapshot.tensors) {
-    total += (tensor.bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  MUSTER_RETURN_IF_ERROR(job.memory.Reserve(total));
+  MUSTER_RETURN_IF_ERROR(job.memory.Reserve(CopyBytes(snapshot.tensors)));
   size_t at = 0;
   for (SnapshotTensor& tensor : job.snapshot.tensors) {
     std::byte* const target = job.memory.data() + at;
     if (!tensor.bytes.empty()) std::memcpy(target, tensor.bytes.data(), tensor.bytes.size());
-    at += (tensor.bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
+    at += Aligned(tensor.bytes.size());
     tensor.bytes = {target, tensor.bytes.size()};
   }
   return absl::OkStatus();
@@ -185,7 +193,7 @@ bool CheckpointWriter::RunOnce() {
     }
   }
   for (const auto& old : given_up) LastLook(*old);
-  if (job == nullptr) return !given_up.empty();
+  if (job == nullptr) return PopulateSome() || !given_up.empty();
   const Progress progress = abandon ? LastLook(*job) : Advance(*job);
   MutexLock lock(mu_);
   running_ = false;
@@ -195,6 +203,25 @@ bool CheckpointWriter::RunOnce() {
   }
   changed_.NotifyAll();
   return progress != Progress::kWaiting || !given_up.empty();
+}
+
+bool CheckpointWriter::PopulateSome() {
+  HostBuffer buffer;
+  size_t wanted = 0;
+  {
+    MutexLock lock(mu_);
+    if (unready_ == 0 || job_ != nullptr || running_) return false;
+    populating_ = true;
+    wanted = unready_;
+    buffer = std::move(buffer_);
+  }
+  const bool more = buffer.Reserve(wanted).ok() && buffer.Populate(kPopulateBytes);
+  MutexLock lock(mu_);
+  populating_ = false;
+  buffer_ = std::move(buffer);
+  if (!more && unready_ == wanted) unready_ = 0;
+  changed_.NotifyAll();
+  return true;
 }
 
 // The shares may all be there although the round is over: then it is a checkpoint like any other.
@@ -359,14 +386,20 @@ void CheckpointWriter::Loop() {
   while (true) {
     {
       MutexLock lock(mu_);
-      while (!stop_ && job_ == nullptr && given_up_.empty()) changed_.Wait(mu_);
-      if (job_ == nullptr && given_up_.empty()) return;
+      while (!stop_ && job_ == nullptr && given_up_.empty() && unready_ == 0) changed_.Wait(mu_);
+      if (stop_ && job_ == nullptr && given_up_.empty()) return;
     }
     if (RunOnce()) continue;
     MutexLock lock(mu_);
     if (stop_) abandon_ = true;
     changed_.WaitFor(mu_, kPollInterval);
   }
+}
+
+size_t CopyBytes(std::span<const SnapshotTensor> tensors) {
+  size_t total = 0;
+  for (const SnapshotTensor& tensor : tensors) total += Aligned(tensor.bytes.size());
+  return total;
 }
 
 std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers) {

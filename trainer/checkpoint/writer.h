@@ -71,6 +71,9 @@ class CheckpointWriter {
   // Finishes writing what was begun, but does not wait for other writers.
   ~CheckpointWriter();
 
+  // A snapshot of `bytes` will come: the thread has the memory for its copy ready by then, unless
+  // it is short of time.
+  void Expect(size_t bytes);
   // Copies the tensors in one pass. Unavailable while an earlier snapshot is still being written; a
   // snapshot of an older round that only waits for other writers is given up instead.
   // ResourceExhausted when there is no memory for the copy.
@@ -82,8 +85,8 @@ class CheckpointWriter {
   // A round ended: what only waits for other writers is completed if they are done, else given up.
   void Abandon();
 
-  // One piece of work: write a share, or look once for the others'. False when there is none or
-  // nothing moved.
+  // One piece of work: write a share, look once for the others', or ready some memory. False when
+  // there is none or nothing moved.
   bool RunOnce();
 
  private:
@@ -101,6 +104,7 @@ class CheckpointWriter {
   void Tell(const Job& job, v1alpha1::CheckpointReport::Phase phase,
             const std::string& error) const;
   static uint64_t TotalBytes(const Job& job);
+  bool PopulateSome();
   void Loop();
 
   Files& files_;
@@ -115,9 +119,14 @@ class CheckpointWriter {
   bool running_ MUSTER_GUARDED_BY(mu_) = false;  // the job is in the thread's hands
   bool abandon_ MUSTER_GUARDED_BY(mu_) = false;
   bool stop_ MUSTER_GUARDED_BY(mu_) = false;
-  HostBuffer buffer_ MUSTER_GUARDED_BY(mu_);  // reused: the second copy faults no pages
+  HostBuffer buffer_ MUSTER_GUARDED_BY(mu_);   // reused: only a first copy may fault pages
+  size_t unready_ MUSTER_GUARDED_BY(mu_) = 0;  // bytes that buffer_ is still to be made ready for
+  bool populating_ MUSTER_GUARDED_BY(mu_) = false;  // the thread has buffer_
   std::thread thread_;
 };
+
+// What a copy of the tensors takes.
+size_t CopyBytes(std::span<const SnapshotTensor> tensors);
 
 // Which of `writers` saves each tensor whole: balanced by bytes, the same on every rank.
 std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers);

@@ -231,6 +231,32 @@ TEST_F(WriterTest, TheThreadDoesTheSame) {
   EXPECT_EQ(NewestStep(), 7);
 }
 
+TEST_F(WriterTest, MemoryIsReadyBeforeTheFirstSaveThatIsExpected) {
+  const auto writer = Make();
+  EXPECT_FALSE(writer->RunOnce());
+  writer->Expect(size_t{48} << 20);
+  EXPECT_FALSE(writer->busy());
+  int pieces = 0;
+  while (writer->RunOnce()) ++pieces;
+  EXPECT_GE(pieces, 48 / 16);
+  writer->Expect(size_t{48} << 20);
+  EXPECT_FALSE(writer->RunOnce());
+  ASSERT_TRUE(writer->Begin(Share(StateAt(7), 7, 0, 1, 1, false)).ok());
+  while (writer->RunOnce()) {
+  }
+  EXPECT_EQ(NewestStep(), 7);
+}
+
+TEST_F(WriterTest, ASaveDoesNotWaitForAllTheMemoryToBeReady) {
+  const auto writer = Make();
+  writer->Expect(size_t{48} << 20);
+  EXPECT_TRUE(writer->RunOnce());
+  ASSERT_TRUE(writer->Begin(Share(StateAt(7), 7, 0, 1, 1, false)).ok());
+  while (writer->RunOnce()) {
+  }
+  EXPECT_EQ(NewestStep(), 7);
+}
+
 TEST(AssignWritersTest, BalancesBytes) {
   const std::vector<uint64_t> bytes = {100, 10, 10, 10, 60, 40};
   const std::vector<int> owner = AssignWriters(bytes, 2);

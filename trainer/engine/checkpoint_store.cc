@@ -42,6 +42,18 @@ std::vector<SnapshotTensor> AllTensors(const TrainingState& state) {
   return out;
 }
 
+std::vector<SnapshotTensor> TensorsOf(const TrainingState& state, const SaveShare& share) {
+  std::vector<SnapshotTensor> all = AllTensors(state);
+  std::vector<uint64_t> sizes;
+  for (const SnapshotTensor& tensor : all) sizes.push_back(tensor.bytes.size());
+  const std::vector<int> writers = AssignWriters(sizes, share.world_size);
+  std::vector<SnapshotTensor> out;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (writers[i] == share.rank) out.push_back(std::move(all[i]));
+  }
+  return out;
+}
+
 std::string TokenizerChecksum(const RunIdentity& identity) {
   return identity.tokenizer_json.empty() ? "" : ToHex(Hash64(identity.tokenizer_json));
 }
@@ -117,17 +129,15 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   return record;
 }
 
+void CheckpointStore::Expect(const TrainingState& state, const SaveShare& share) {
+  writer_.Expect(CopyBytes(TensorsOf(state, share)));
+}
+
 absl::Status CheckpointStore::Save(const TrainingState& state, const SaveShare& share) {
   Snapshot snapshot;
   MUSTER_ASSIGN_OR_RETURN(snapshot.run, Record(state, share));
   snapshot.writer = share.rank;
-  std::vector<SnapshotTensor> all = AllTensors(state);
-  std::vector<uint64_t> sizes;
-  for (const SnapshotTensor& tensor : all) sizes.push_back(tensor.bytes.size());
-  const std::vector<int> writers = AssignWriters(sizes, share.world_size);
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (writers[i] == share.rank) snapshot.tensors.push_back(std::move(all[i]));
-  }
+  snapshot.tensors = TensorsOf(state, share);
   if (!identity_.tokenizer_json.empty()) {
     snapshot.documents["tokenizer.json"] = identity_.tokenizer_json;
   }

@@ -35,6 +35,7 @@ class CheckpointStore final : public Checkpoints {
                   Outbox& outbox, int cpu = -1);
 
   std::vector<v1alpha1::CheckpointRef> List() override;
+  void Expect(const TrainingState& state, const SaveShare& share) override;
   absl::Status Save(const TrainingState& state, const SaveShare& share) override;
   bool WaitIdle(absl::Duration timeout) override;
   void Abandon() override { writer_.Abandon(); }

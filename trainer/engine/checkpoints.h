@@ -26,6 +26,8 @@ class Checkpoints {
   virtual ~Checkpoints() = default;
   // Complete checkpoints this process can see, newest first, at most 16.
   virtual std::vector<v1alpha1::CheckpointRef> List() = 0;
+  // Saves of such a share will come: what they need is made ready in the background.
+  virtual void Expect(const TrainingState& state, const SaveShare& writer) = 0;
   // Copies this writer's share of the state and writes it in the background; returns after the
   // copy. Waits for an earlier one that is still being written.
   virtual absl::Status Save(const TrainingState& state, const SaveShare& writer) = 0;

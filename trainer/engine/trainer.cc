@@ -151,6 +151,10 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
   reporter_.Resume(parts_.state.applied()->step());
   reporter_.BeginRound(round_);
   state_ = State::kStepping;
+  if (parts_.checkpoints != nullptr) {
+    parts_.checkpoints->Expect(parts_.state,
+                               {.round = round_, .rank = rank_, .world_size = world_size_});
+  }
   parts_.timer.Switch(Phase::kOther);
   MUSTER_LOG(INFO, "joined", {"round", round_.round()}, {"rank", rank_},
              {"world_size", world_size_}, {"step", parts_.state.applied()->step()});

@@ -1,23 +1,25 @@
 """usage: watch.py OPERATOR PEERS SCALE -- memory and cold start of the operator's caches, against client-go informers."""
 import statistics
 import sys
-import time
 
 import control_plane as plane
 
+PAIRS = 5
+
 
 def start_operator(binary):
-    """(seconds to synced, resident MB at rest, highest MB)"""
+    """(seconds to synced, resident MB at rest, highest MB, CPU seconds)"""
     with plane.operator(binary) as run:
-        seconds = run.wait_for("http ", timeout=120)
+        seconds = run.wait_for("http ", timeout=300)
+        cpu = plane.cpu_seconds(run.pid)
         plane.settled_cpu(run.pid, quiet=1.0)
-        return (seconds, *plane.memory_mb(run.pid))
+        return (seconds, *plane.memory_mb(run.pid), cpu)
 
 
 def start_informers(peers):
-    started = time.monotonic()
+    """(seconds to synced, resident MB after a collection)"""
     answer = plane.peer(peers, "informers")
-    return answer["seconds"], answer["residentBytes"] / 1e6, time.monotonic() - started
+    return answer["seconds"], answer["residentBytes"] / 1e6
 
 
 def main():
@@ -27,24 +29,29 @@ def main():
     filled = plane.peer(peers, "populate", f"--nodes={nodes}", f"--pods={pods}", f"--jobs={jobs}")
     received = plane.peer(peers, "bytes")["total"] / 1e6
     ours, theirs = [], []
-    for i in range(6):
+    for i in range(1 + PAIRS):
         pair = start_operator(operator), start_informers(peers)
-        if i > 0:  # the first pair warms the server
+        if i > 0:  # the first pair warms the server, and the jobs' first status is written
             ours.append(pair[0])
             theirs.append(pair[1])
-    median = [statistics.median(column) for column in zip(*ours)]
-    peer_seconds, peer_memory, _ = (statistics.median(column) for column in zip(*theirs))
+    seconds, memory, _, cpu = (statistics.median(column) for column in zip(*ours))
+    peer_seconds, peer_memory = (statistics.median(column) for column in zip(*theirs))
+    ratios = [mine[0] / other[0] for mine, other in zip(ours, theirs)]
     highest = max(run[2] for run in ours)
     plane.table(
-        f"watching {nodes} nodes, {pods} pods, {jobs} jobs (filled in {filled['seconds']:.0f} s)",
-        "median of 5 interleaved cold starts each; client-go's core types in protobuf, its jobs and all of ours in JSON; ours from exec on",
+        f"watching {nodes} nodes, {pods} pods ({filled['workers']} of training jobs), {jobs} jobs: "
+        f"{received:.0f} MB of JSON (filled in {filled['seconds']:.0f} s)",
+        f"median of {PAIRS} interleaved cold starts each, of the pairs' ratios {min(ratios):.2f} to {max(ratios):.2f}; both stream their lists, "
+        "core types in protobuf, jobs in JSON;\n  ours from exec on, client-go's from the informers' start; ours keeps what "
+        "scheduling needs, client-go's whole objects",
         [
-            ("resident against JSON received, MB", f"{median[1]:.0f}", f"{received:.0f}", f"{median[1] / received:.2f}",
-             "<= 0.3, <= 300 MB", median[1] <= 0.3 * received and median[1] <= 300),
-            ("resident against client-go's, MB", f"{median[1]:.0f}", f"{peer_memory:.0f}", f"{median[1] / peer_memory:.2f}", "-", True),
+            ("resident against JSON received, MB", f"{memory:.0f}", f"{received:.0f}", f"{memory / received:.2f}",
+             "<= 0.3, <= 300 MB", memory <= 0.3 * received and memory <= 300),
+            ("resident against client-go's, MB", f"{memory:.0f}", f"{peer_memory:.0f}", f"{memory / peer_memory:.2f}", "-", True),
             ("highest resident, MB", f"{highest:.0f}", "-", "-", "-", True),
-            ("cold start to synced, s", f"{median[0]:.2f}", f"{peer_seconds:.2f}", f"{median[0] / peer_seconds:.2f}",
-             "<= 0.6", median[0] <= 0.6 * peer_seconds),
+            ("cold start to synced, s", f"{seconds:.2f}", f"{peer_seconds:.2f}", f"{statistics.median(ratios):.2f}",
+             "<= 0.6", statistics.median(ratios) <= 0.6),
+            ("CPU seconds of it", f"{cpu:.2f}", "-", "-", "-", True),
         ])
 
 

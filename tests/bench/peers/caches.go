@@ -38,8 +38,14 @@ func informers(ctx context.Context, c *clients) (any, error) {
 	jobs := custom.ForResource(trainingJobs).Informer()
 	core.Start(ctx.Done())
 	custom.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced, jobs.HasSynced) {
-		return nil, fmt.Errorf("the caches did not sync in time")
+	// WaitForCacheSync looks every 100 ms only.
+	for _, synced := range []cache.InformerSynced{nodes.HasSynced, pods.HasSynced, jobs.HasSynced} {
+		for !synced() {
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("the caches did not sync in time")
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
 	}
 	seconds := time.Since(start).Seconds()
 	return map[string]any{

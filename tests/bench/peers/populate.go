@@ -41,25 +41,6 @@ func inParallel(count, workers int, do func(int) error) error {
 	return first
 }
 
-func node(i int) *corev1.Node {
-	room := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("96"), corev1.ResourceMemory: resource.MustParse("1Ti"),
-		corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("8"),
-	}
-	labels := map[string]string{
-		"kubernetes.io/hostname": fmt.Sprintf("node-%05d", i), "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-		"topology.kubernetes.io/region": "r1", "topology.kubernetes.io/zone": fmt.Sprintf("z%d", i/1000),
-		"fabric.topograph.run/tier-0": fmt.Sprintf("leaf-%d", i/16), "fabric.topograph.run/tier-1": fmt.Sprintf("spine-%d", i/256),
-		"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8", "node.kubernetes.io/instance-type": "p5.48xlarge",
-	}
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%05d", i), Labels: labels},
-		Status: corev1.NodeStatus{Capacity: room, Allocatable: room,
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}},
-			NodeInfo:   corev1.NodeSystemInfo{KubeletVersion: "v1.35.4", ContainerRuntimeVersion: "containerd://2.1.0", OSImage: "Debian"}},
-	}
-}
-
 func pod(namespace, name, nodeName string) *corev1.Pod {
 	env := []corev1.EnvVar{}
 	for i := 0; i < 12; i++ {
@@ -91,32 +72,67 @@ func job(namespace string, i int) *unstructured.Unstructured {
 	}}
 }
 
-// populate makes nodes, pods spread over them, and suspended jobs.
+// create makes an object and says what a kubelet would have said of it.
+func create(ctx context.Context, c *clients, one *corev1.Pod) error {
+	pods := c.core.CoreV1().Pods(one.Namespace)
+	made, err := pods.Create(ctx, one, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	made.Status = one.Status
+	_, err = pods.UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: "kubelet"})
+	return err
+}
+
+// namespaces makes the teams', with the account that a controller would make: pods are refused without.
+func namespaces(ctx context.Context, c *clients) error {
+	return inParallel(teams, teams, func(i int) error {
+		meta := metav1.ObjectMeta{Name: teamNamespace(i)}
+		if _, err := c.core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: meta.Name}}
+		_, err := c.core.CoreV1().ServiceAccounts(meta.Name).Create(ctx, account, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// populate makes what population.go describes: the jobs, the pods of those that run, other pods up to --pods. Nothing
+// but what was asked for: with --nodes alone it is nodes.
 func populate(ctx context.Context, c *clients, f flags) (any, error) {
 	start := time.Now()
 	err := inParallel(f.nodes, f.clientNum, func(i int) error {
-		_, err := c.core.CoreV1().Nodes().Create(ctx, node(i), metav1.CreateOptions{})
+		_, err := c.core.CoreV1().Nodes().Create(ctx, realNode(i), metav1.CreateOptions{})
+		return err
+	})
+	if err == nil && f.pods+f.jobs > 0 {
+		err = namespaces(ctx, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made := make([]*unstructured.Unstructured, f.jobs)
+	err = inParallel(f.jobs, f.clientNum, func(i int) error {
+		one, err := c.dynamic.Resource(trainingJobs).Namespace(realJob(i).GetNamespace()).Create(ctx, realJob(i), metav1.CreateOptions{})
+		made[i] = one
 		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	var workers []*corev1.Pod
+	for i, job := range made {
+		for k := 0; runs(i) && k < podsPerJob && len(workers) < f.pods; k++ {
+			workers = append(workers, workerPod(job, i*podsPerJob+k, f.nodes))
+		}
 	}
 	err = inParallel(f.pods, f.clientNum, func(i int) error {
-		on := ""
-		if f.nodes > 0 {
-			on = fmt.Sprintf("node-%05d", i%f.nodes)
+		if i < len(workers) {
+			return create(ctx, c, workers[i])
 		}
-		_, err := c.core.CoreV1().Pods(f.namespace).Create(ctx, pod(f.namespace, fmt.Sprintf("pod-%06d", i), on), metav1.CreateOptions{})
-		return err
+		return create(ctx, c, realPod(i, f.nodes))
 	})
-	if err != nil {
-		return nil, err
-	}
-	err = inParallel(f.jobs, f.clientNum, func(i int) error {
-		_, err := c.dynamic.Resource(trainingJobs).Namespace(f.namespace).Create(ctx, job(f.namespace, i), metav1.CreateOptions{})
-		return err
-	})
-	return map[string]any{"seconds": time.Since(start).Seconds(), "nodes": f.nodes, "pods": f.pods, "jobs": f.jobs}, err
+	return map[string]any{"seconds": time.Since(start).Seconds(), "nodes": f.nodes, "pods": f.pods, "workers": len(workers), "jobs": f.jobs}, err
 }
 
 // createRate is what the server takes when nothing else is to be done.

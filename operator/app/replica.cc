@@ -20,7 +20,7 @@ namespace {
 // Between an acquired lease and the first bind there are lists to wait for.
 constexpr absl::Duration kTakeOverCheck = absl::Milliseconds(20);
 constexpr absl::Duration kUnbounded = absl::Minutes(1);
-constexpr int kConflictsToTell = 8;
+constexpr int kConflictsToTell = 5;
 
 void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
   MUSTER_LOG(WARN, "object ignored", {"object", kube::ToString(key)}, {"error", status});
@@ -63,8 +63,9 @@ kube::ReflectorOptions Replica::Reflecting(const kube::ResourceType& type,
   options.stream_list = true;
   options.jitter = options_.jitter;
   options.on_error = [this, resource = type.plural](const absl::Status& status) {
-    MUSTER_LOG_LIMITED(WARN, resource, "list or watch failed", {"resource", resource},
-                       {"error", status});
+    // By what is wrong: another error within the minute is news.
+    MUSTER_LOG_LIMITED(WARN, absl::StrCat(std::string(resource), " ", status.message()),
+                       "list or watch failed", {"resource", resource}, {"error", status});
     MutexLock lock(mu_);
     list_failure_.at = clock_.Monotonic();
     list_failure_.status =
@@ -118,7 +119,8 @@ void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordina
   elector_ = std::make_unique<kube::LeaderElector>(
       open_api_, lease_clock_, std::move(config),
       kube::LeaderElector::Callbacks{[this](int64_t) { TakeOver(); },
-                                     [this](const absl::Status& why) { Lose(why); }});
+                                     [this](const absl::Status& why) { Lose(why); },
+                                     [this](const absl::Status& why) { TellLeaseFailure(why); }});
 }
 
 bool Replica::HasSynced() const {
@@ -173,6 +175,14 @@ void Replica::StepElection() {
     confirmed_at_ = began;
   }
   TellAgents();
+}
+
+// A candidate that may not touch the lease would else wait for ever without a word.
+void Replica::TellLeaseFailure(const absl::Status& why) {
+  const std::string lease = kube::ToString(options_.election->lease);
+  MUSTER_LOG_LIMITED(WARN, absl::StrCat(lease, " ", why.message()),
+                     leading_ ? "lease not renewed" : "lease not acquired", {"lease", lease},
+                     {"error", why});
 }
 
 void Replica::TellAgents() {
@@ -263,7 +273,8 @@ void Replica::Reconcile(const std::string& key) {
   // One conflict is how two writers meet; many in a row are somebody's fault.
   const std::optional<WorkQueue::KeyState> state = queue_.Find(key);
   if (conflict && (!state || state->failures < kConflictsToTell)) return;
-  MUSTER_LOG_LIMITED(WARN, key, "reconcile failed", {"job", key}, {"error", result.status()});
+  MUSTER_LOG_LIMITED(WARN, absl::StrCat(key, " ", result.status().message()), "reconcile failed",
+                     {"job", key}, {"error", result.status()});
 }
 
 int Replica::Schedule() {

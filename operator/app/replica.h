@@ -121,6 +121,7 @@ class Replica {
   void TakeOver();
   void Lead();
   void Lose(const absl::Status& why);
+  void TellLeaseFailure(const absl::Status& why);
   void TellAgents();
 
   const Clock& clock_;

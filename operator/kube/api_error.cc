@@ -11,6 +11,7 @@ namespace muster::kube {
 namespace {
 
 constexpr char kReasonUrl[] = "muster.dev/kube-reason";
+constexpr size_t kMaxQuoted = 200;
 constexpr char kRetryAfterUrl[] = "muster.dev/kube-retry-after-ms";
 
 struct Row {
@@ -120,6 +121,14 @@ bool IsRetriable(const absl::Status& status) {
     default:
       return false;
   }
+}
+
+std::string Quoted(std::string_view body) {
+  std::string text(body.substr(0, kMaxQuoted));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = ' ';
+  }
+  return text;
 }
 
 }  // namespace muster::kube

@@ -66,6 +66,9 @@ absl::Status Annotate(const absl::Status& status, std::string_view context);
 // True when the same call may succeed later without anything being decided anew.
 bool IsRetriable(const absl::Status& status);
 
+// The beginning of an answer that is not what it should be, printable and short, for a message.
+std::string Quoted(std::string_view body);
+
 }  // namespace muster::kube
 
 #endif  // MUSTER_OPERATOR_KUBE_API_ERROR_H_

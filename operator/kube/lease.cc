@@ -32,15 +32,17 @@ absl::Time LeaderElector::Step(absl::Time now) {
     return state_ == State::kLeader && at - renewed_at_ >= config_.renew_deadline;
   };
   if (overdue(now)) {
-    Lose(absl::DeadlineExceededError("the lease was not renewed in time"));
+    Lose(failure_.ok() ? absl::DeadlineExceededError("the lease was not renewed in time")
+                       : Annotate(failure_, "the lease could not be renewed"));
     return absl::InfiniteFuture();
   }
-  const absl::Status held = TryHold(now);
+  failure_ = TryHold(now);
   if (state() == State::kLost) return absl::InfiniteFuture();
-  if (!held.ok() && overdue(clock_.Monotonic())) {
-    Lose(Annotate(held, "the lease could not be renewed"));
+  if (!failure_.ok() && overdue(clock_.Monotonic())) {
+    Lose(Annotate(failure_, "the lease could not be renewed"));
     return absl::InfiniteFuture();
   }
+  if (!failure_.ok() && callbacks_.failed) callbacks_.failed(failure_);
   return now + (state() == State::kLeader ? config_.retry_period : config_.retry_period / 2);
 }
 

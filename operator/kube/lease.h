@@ -43,6 +43,8 @@ class LeaderElector {
     std::function<void(int64_t term)> started;
     // After this the process must write nothing more.
     std::function<void(const absl::Status& why)> lost;
+    // An attempt came to nothing, and there will be others. May be empty.
+    std::function<void(const absl::Status& why)> failed;
   };
 
   LeaderElector(Api& api, const Clock& clock, LeaseConfig config, Callbacks callbacks);
@@ -91,6 +93,7 @@ class LeaderElector {
   const Clock& clock_;
   const LeaseConfig config_;
   const Callbacks callbacks_;
+  absl::Status failure_;  // of the last attempt; of Step's thread
 
   mutable Mutex mu_;
   State state_ MUSTER_GUARDED_BY(mu_) = State::kStandby;

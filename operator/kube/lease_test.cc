@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/manual_clock.h"
 #include "gtest/gtest.h"
@@ -21,6 +22,7 @@ class LeaseTest : public testing::Test {
   struct Candidate {
     int started = 0;
     absl::Status lost;
+    absl::Status failed;
     std::unique_ptr<LeaderElector> elector;
   };
 
@@ -34,7 +36,8 @@ class LeaseTest : public testing::Test {
     candidate->elector = std::make_unique<LeaderElector>(
         faulty_, clock_, config,
         LeaderElector::Callbacks{[raw](int64_t) { ++raw->started; },
-                                 [raw](const absl::Status& why) { raw->lost = why; }});
+                                 [raw](const absl::Status& why) { raw->lost = why; },
+                                 [raw](const absl::Status& why) { raw->failed = why; }});
     return candidate;
   }
   State Step(Candidate& candidate) {
@@ -125,6 +128,27 @@ TEST_F(LeaseTest, ALeaderThatCannotRenewIsLostAfterTheDeadline) {
   EXPECT_EQ(Step(*a), State::kLost);
   Disconnect(false);
   EXPECT_EQ(Step(*a), State::kLost);
+}
+
+// Found with a server that refused the lease: the standby waited for ever without a word.
+TEST_F(LeaseTest, AnAttemptThatFailsIsTold) {
+  auto a = NewCandidate("a");
+  Disconnect(true);
+  EXPECT_EQ(Step(*a), State::kStandby);
+  EXPECT_EQ(a->failed.code(), absl::StatusCode::kUnavailable);
+}
+
+// The reason is known from the attempts before the deadline, also when it passes between two.
+TEST_F(LeaseTest, ALeaderThatIsLostBetweenTwoAttemptsSaysWhyTheyFailed) {
+  auto a = NewCandidate("a");
+  ASSERT_EQ(Step(*a), State::kLeader);
+  Disconnect(true);
+  clock_.Advance(absl::Seconds(9));
+  EXPECT_EQ(Step(*a), State::kLeader);
+  clock_.Advance(absl::Seconds(2));
+  EXPECT_EQ(Step(*a), State::kLost);
+  EXPECT_EQ(a->lost.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(absl::StartsWith(a->lost.message(), "the lease could not be renewed: "));
 }
 
 TEST_F(LeaseTest, ALeaderThatWasTakenOverIsLost) {

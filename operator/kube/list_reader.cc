@@ -37,13 +37,16 @@ absl::StatusOr<Json> ListReader::Finish() { return is_proto_ ? proto_->Finish() 
 
 absl::StatusOr<Json> ListReader::FinishJson() {
   absl::StatusOr<Json> json = ParseJson(text_, text_.size());
-  text_.clear();
-  if (!json.ok() || !json->is_object()) return absl::DataLossError("no JSON object");
-  const auto items = json->find("items");
-  if (items != json->end() && !items->is_null()) {
-    if (!items->is_array()) return absl::DataLossError("a list without items");
-    for (Json& item : *items) visit_(std::move(item));
+  const std::string text = std::exchange(text_, {});
+  if (!json.ok() || !json->is_object()) {
+    return absl::DataLossError(absl::StrCat("no JSON object: ", Quoted(text)));
   }
+  const auto items = json->find("items");
+  // What is no list must not pass for a list of nothing: all would be taken for gone.
+  if (items == json->end() || !(items->is_null() || items->is_array())) {
+    return absl::DataLossError(absl::StrCat("no list of items: ", Quoted(text)));
+  }
+  for (Json& item : *items) visit_(std::move(item));
   const auto meta = json->find("metadata");
   return meta == json->end() ? Json::object() : std::move(*meta);
 }

@@ -16,32 +16,35 @@
 namespace muster::kube {
 namespace {
 
-absl::Status Unreadable(const RestRequest& request, absl::string_view why) {
-  const std::string what = absl::StrCat("the answer to ", std::string(request.verb), " of ",
-                                        std::string(request.resource), " is ", why);
+absl::Status Unreadable(const RestTransport& transport, const RestRequest& request,
+                        absl::string_view why) {
+  const std::string what =
+      absl::StrCat(transport.config().server, ": the answer to ", std::string(request.verb), " of ",
+                   std::string(request.resource), " is ", why);
   // A write was done, or else the server would have refused it.
   return ApiError(request.IsWrite() ? Reason::kTimeout : Reason::kInternalError, what);
 }
 
-absl::StatusOr<Json> ParseAnswer(const RestRequest& request, const std::string& body) {
+absl::StatusOr<Json> ParseAnswer(const RestTransport& transport, const RestRequest& request,
+                                 const std::string& body) {
   absl::StatusOr<Json> json = ParseJson(body, body.size());
   if (json.ok() && json->is_object()) return json;
-  return Unreadable(request, "no JSON object");
+  return Unreadable(transport, request, absl::StrCat("no JSON object: ", Quoted(body)));
 }
 
 absl::StatusOr<Json> CallForJson(RestTransport& transport, const RestRequest& request,
                                  const CallOptions& call) {
   MUSTER_ASSIGN_OR_RETURN(const std::string body, transport.Call(request, call.timeout));
-  return ParseAnswer(request, body);
+  return ParseAnswer(transport, request, body);
 }
 
-absl::StatusOr<Json> ParseProtoAnswer(const RestRequest& request, const ProtoPlan& plan,
-                                      const std::string& body) {
+absl::StatusOr<Json> ParseProtoAnswer(const RestTransport& transport, const RestRequest& request,
+                                      const ProtoPlan& plan, const std::string& body) {
   const absl::StatusOr<ProtoEnvelope> envelope = OpenEnvelope(body);
   absl::StatusOr<Json> object =
       envelope.ok() ? plan.Read(envelope->object) : absl::StatusOr<Json>(envelope.status());
   if (object.ok()) return object;
-  return Unreadable(request, object.status().message());
+  return Unreadable(transport, request, object.status().message());
 }
 
 absl::StatusOr<Json> CallForObject(RestTransport& transport, const ResourceType& type,
@@ -51,8 +54,8 @@ absl::StatusOr<Json> CallForObject(RestTransport& transport, const ResourceType&
   MUSTER_ASSIGN_OR_RETURN(const std::string body, transport.Call(request, call.timeout));
   // A server may answer in JSON all the same.
   absl::StatusOr<Json> object = plan != nullptr && IsProto(body)
-                                    ? ParseProtoAnswer(request, *plan, body)
-                                    : ParseAnswer(request, body);
+                                    ? ParseProtoAnswer(transport, request, *plan, body)
+                                    : ParseAnswer(transport, request, body);
   if (object.ok()) Normalise(type, *object);
   return object;
 }
@@ -146,7 +149,7 @@ absl::StatusOr<ObjectList> RestApi::List(const ResourceType& type, const ListOpt
   request.receive = [&](std::string_view chunk) { return reader.Feed(chunk, limit); };
   MUSTER_RETURN_IF_ERROR(transport_->Call(request, call.timeout).status());
   const absl::StatusOr<Json> meta = reader.Finish();
-  if (!meta.ok()) return Unreadable(request, meta.status().message());
+  if (!meta.ok()) return Unreadable(*transport_, request, meta.status().message());
   list.resource_version = StringAt(*meta, {"resourceVersion"});
   list.continue_token = StringAt(*meta, {"continue"});
   return list;

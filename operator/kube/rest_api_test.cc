@@ -104,9 +104,21 @@ TEST_F(RestApiTest, AnErrorOfAProxyIsNoJson) {
 
 TEST_F(RestApiTest, AnAnswerThatIsNoJson) {
   Start([](const std::string&, Peer& peer) { return peer.Answer(200, "hello"); });
-  EXPECT_EQ(GetStatus().message(), "the answer to get of pods is no JSON object");
+  EXPECT_EQ(GetStatus().message(),
+            server_->Url() + ": the answer to get of pods is no JSON object: hello");
   EXPECT_EQ(GetStatus().code(), absl::StatusCode::kInternal);
   EXPECT_EQ(ReasonOf(api_->Create(kPods, NewObject(kPods, kKey)).status()), Reason::kTimeout);
+}
+
+// All that is not in a list is taken for gone.
+TEST_F(RestApiTest, AnObjectWithoutItemsIsNoEmptyList) {
+  Start([](const std::string&, Peer& peer) {
+    return peer.Answer(200, R"({"metadata": {"resourceVersion": "7"}})");
+  });
+  const absl::Status status = api_->List(kPods, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_TRUE(absl::StrContains(status.message(), "the answer to list of pods is no list of items"))
+      << status;
 }
 
 TEST_F(RestApiTest, HalfAnAnswer) {

@@ -21,7 +21,6 @@
 namespace muster::kube {
 namespace {
 
-constexpr size_t kMaxQuoted = 200;
 // However soon a server says to come again.
 constexpr absl::Duration kShortestWait = absl::Milliseconds(50);
 // The server takes no time without an end, and httplib none.
@@ -31,14 +30,6 @@ absl::Duration RetryAfter(const std::string& header) {
   int64_t seconds = 0;
   if (!absl::SimpleAtoi(header, &seconds) || seconds < 0) return absl::Seconds(1);
   return std::max<absl::Duration>(absl::Seconds(std::min<int64_t>(seconds, 3600)), kShortestWait);
-}
-
-std::string Quoted(const std::string& body) {
-  std::string text = body.substr(0, kMaxQuoted);
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = ' ';
-  }
-  return text;
 }
 
 // The server names the field that a precondition failed on, in a refusal of another kind.

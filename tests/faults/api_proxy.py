@@ -29,6 +29,7 @@ The first rule that matches a request is used:
 import argparse
 import asyncio
 import json
+import os
 import re
 import socket
 import ssl
@@ -318,6 +319,7 @@ async def run(args):
     ports = [s.sockets[0].getsockname()[1] for s in (server, controller)]
     print(f"listening 127.0.0.1:{ports[0]} {ports[1]}", flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    os._exit(0)  # what still stalls or waits is nobody's business
 
 
 def main():

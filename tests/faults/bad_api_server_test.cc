@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "tests/faults/spoilt_test.h"
+
+// An API server whose answers are late, cut, or no answers at all. One operator lives through all
+// of it, says what is wrong, asks ever more seldom, and loses nothing. The lease is spared unless
+// the test is about it: a leader that cannot renew ends, which expiry_test.cc has.
+
+namespace muster::tests {
+namespace {
+
+using BadApiServer = SpoiltTest;
+
+TEST_F(BadApiServer, NothingIsWrong) {
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  ExpectServedOnceMended();
+  EXPECT_LE(world_->BusiestSecond(), kCalm);
+}
+
+TEST_F(BadApiServer, EveryAnswerIsLate) {
+  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "delay_answer": 0.4}])"), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
+  EXPECT_LE(world_->BusiestSecond(), kCalm);
+}
+
+// Later than a write may take: each one is done, and its answer never heard.
+TEST_F(BadApiServer, WritesAreDoneAndTheirAnswersComeTooLate) {
+  ASSERT_EQ(world_->Spoil(R"([
+      {"name": "spoilt", "path": "/trainingjobs/", "delay_answer": 1.5, "times": 3},
+      {"name": "spoilt", "method": "POST", "path": "/pods", "delay_answer": 1.5}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
+  ExpectLog("it did not answer in time");
+  EXPECT_LE(world_->BusiestSecond(), kCalm);
+}
+
+// The client has long gone when the server gets the request.
+TEST_F(BadApiServer, WritesThatWereGivenUpHappenLater) {
+  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "method": "POST", "path": "/pods", "delay": 1.5,
+                              "times": 4}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
+  EXPECT_LE(world_->BusiestSecond(), kCalm);
+}
+
+TEST_F(BadApiServer, AnswersAreCutInHalf) {
+  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "cut_half": true}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(8);
+  ExpectLog("cut inside an event");
+  ExpectServedOnceMended();
+}
+
+TEST_F(BadApiServer, AWatchIsCutInsideACharacter) {
+  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "path": "/trainingjobs\\?.*watch=",
+                              "cut_in_character": true}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2, "", "{who: \xe5\xbc\xa0\xe4\xbc\x9f}"), absl::OkStatus());
+  Endure(4);
+  ExpectServedOnceMended();
+}
+
+TEST_F(BadApiServer, AnswersAreNoJson) {
+  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 200,
+                              "text": "{\"kind\": \"TrainingJobList\", \"items\": [}\n"}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(8);
+  ExpectLog("is no JSON object");
+  ExpectServedOnceMended();
+}
+
+// A login page of somebody's gateway.
+TEST_F(BadApiServer, AnswersAreAPageForPeople) {
+  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 200,
+                              "text": "<html>Sign in</html>\n",
+                              "headers": {"Content-Type": "text/html"}}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(8);
+  ExpectLog("<html>Sign in</html>");
+  ExpectServedOnceMended();
+}
+
+// What is no list must not be taken for a list of nothing: all would be made anew.
+TEST_F(BadApiServer, AnEmptyObjectIsNoEmptyList) {
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
+  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"},
+      {"name": "spoilt", "method": "GET", "status": 200, "path": "watch=", "text": "{}\n"},
+      {"name": "spoilt", "method": "GET", "status": 200,
+       "body": {"metadata": {"resourceVersion": "9999999"}}}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  Endure(8);
+  ExpectLog("no list of items");
+  ExpectServedOnceMended();
+  EXPECT_FALSE(absl::StrContains(Log(), "job is gone")) << "all was taken for gone";
+}
+
+TEST_F(BadApiServer, EveryRequestFailsInsideTheServer) {
+  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 500, "body": {
+      "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "InternalError",
+      "message": "etcdserver: no leader", "code": 500}}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(8);
+  ExpectLog("etcdserver: no leader");
+  ExpectServedOnceMended();
+}
+
+TEST_F(BadApiServer, WritesFailInsideTheServerAfterTheyWereDone) {
+  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "method": "POST", "times": 5,
+      "after_server": true, "status": 500, "text": "oops"}, {"name": "spoilt", "method": "PUT",
+      "times": 3, "after_server": true, "status": 504, "text": "gateway timeout"}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
+  EXPECT_LE(world_->BusiestSecond(), kCalm);
+}
+
+TEST_F(BadApiServer, ATooBusyServerIsAskedWhenItSaidSo) {
+  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 429,
+                              "text": "too many requests", "headers": {"Retry-After": "1"}}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(8);
+  ExpectLog("too many requests");
+  ExpectServedOnceMended();
+}
+
+// Whatever Retry-After says, a server is not asked without a pause.
+TEST_F(BadApiServer, ATooBusyServerThatSaysAtOnceIsNotHammered) {
+  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 429,
+                              "text": "too many requests", "headers": {"Retry-After": "0"}}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(10);
+  ExpectServedOnceMended();
+}
+
+TEST_F(BadApiServer, EveryThirdConnectionIsReset) {
+  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "every": 3, "reset": true}])"), absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
+  EXPECT_LE(world_->BusiestSecond(), kCalm);
+}
+
+// Each stream brings an event and ends: a healthy sign that must not start the back-off anew.
+TEST_F(BadApiServer, WatchesThatEndAtTheirFirstEvent) {
+  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "path": "/nodes\\?.*watch=", "cut_after": 1}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(5);
+  ExpectServedOnceMended();
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -1,0 +1,153 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tests/faults/spoilt_test.h"
+
+// An API server that takes everything but one thing. One operator lives through all of it, and a
+// line, an event or a condition says what is refused and to whom.
+
+namespace muster::tests {
+namespace {
+
+class RefusingApiServer : public SpoiltTest {
+ protected:
+  // A 403 as the real one words it, for a method and path.
+  void Forbid(const std::string& method, const std::string& path, const std::string& verb) {
+    ASSERT_EQ(world_->Spoil(absl::StrCat(
+                  R"([{"name": "spoilt", "method": ")", method, R"(", "path": ")", path,
+                  R"(", "status": 403, "body": {"kind": "Status", "apiVersion": "v1",
+                  "status": "Failure", "reason": "Forbidden", "code": 403, "message":
+                  "is forbidden: User muster cannot )",
+                  verb, R"("}}])")),
+              absl::OkStatus());
+  }
+  void Conflict(const std::string& method, const std::string& path) {
+    ASSERT_EQ(world_->Spoil(absl::StrCat(
+                  R"([{"name": "spoilt", "method": ")", method, R"(", "path": ")", path,
+                  R"(", "status": 409, "body": {"kind": "Status", "apiVersion": "v1",
+                  "status": "Failure", "reason": "Conflict", "code": 409, "message":
+                  "the object has been modified"}}])")),
+              absl::OkStatus());
+  }
+};
+
+TEST_F(RefusingApiServer, CreatePods) {
+  Forbid("POST", "/pods[?]", "create pods");
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(4);
+  EXPECT_EQ(world_->WaitForEvent("FailedCreate", "cannot create pods"), absl::OkStatus());
+  ExpectLog("create pod createpods-0-1: is forbidden: User muster cannot create pods");
+  ExpectServedOnceMended();
+}
+
+TEST_F(RefusingApiServer, DeletePods) {
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
+  Forbid("DELETE", "/pods/", "delete pods");
+  ASSERT_EQ(world_->ApplyJob(Job(), 1), absl::OkStatus());
+  Endure(4);
+  ExpectLog("cannot delete pods");
+  ASSERT_EQ(world_->Mend(), absl::OkStatus());
+  EXPECT_EQ(world_->WaitFor("the second pod is told to go",
+                            [&] {
+                              size_t staying = 0;
+                              for (const Json& pod : world_->Pods(Job())) {
+                                staying += !pod["metadata"].contains("deletionTimestamp");
+                              }
+                              return staying == 1;
+                            }),
+            absl::OkStatus());
+}
+
+TEST_F(RefusingApiServer, BindPods) {
+  Forbid("POST", "/binding[?]", "create pods/binding");
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(6);
+  ExpectLog("cannot create pods/binding");
+  ExpectServedOnceMended();
+}
+
+TEST_F(RefusingApiServer, UpdateStatus) {
+  Forbid("PUT", "/status[?]", "update trainingjobs/status");
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(4);
+  ExpectLog("write the job's status: is forbidden: User muster cannot update trainingjobs/status");
+  ExpectServedOnceMended();
+}
+
+TEST_F(RefusingApiServer, PatchJobs) {
+  Forbid("PATCH", "/trainingjobs/", "patch trainingjobs");
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(4);
+  ExpectLog("write the job's finalizers: is forbidden: User muster cannot patch trainingjobs");
+  ExpectServedOnceMended();
+}
+
+TEST_F(RefusingApiServer, CreateEvents) {
+  Forbid("POST", "/events[?]", "create events");
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
+}
+
+TEST_F(RefusingApiServer, ListNodes) {
+  Forbid("GET", "/nodes", "list nodes");
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(4);
+  ExpectLog("cannot list nodes");
+  ExpectServedOnceMended();
+}
+
+TEST_F(RefusingApiServer, WatchJobs) {
+  Forbid("GET", "/trainingjobs[?].*watch=", "watch trainingjobs");
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(4);
+  ExpectLog("cannot watch trainingjobs");
+  ExpectServedOnceMended();
+}
+
+TEST_F(RefusingApiServer, ConflictsForEverOnTheStatus) {
+  Conflict("PUT", "/status[?]");
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(7);
+  ExpectLog("write the job's status: the object has been modified");
+  ExpectServedOnceMended();
+}
+
+TEST_F(RefusingApiServer, ConflictsForEverOnPods) {
+  Conflict("POST", "/pods[?]");
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(5);
+  EXPECT_EQ(world_->WaitForEvent("FailedCreate", "the object has been modified"), absl::OkStatus());
+  ExpectServedOnceMended();
+}
+
+TEST_F(RefusingApiServer, ConflictsForEverOnBinds) {
+  Conflict("POST", "/binding[?]");
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  Endure(6);
+  ExpectLog("the object has been modified");
+  ExpectServedOnceMended();
+}
+
+// Somebody else's pod has the name that the job's first pod is to have.
+TEST_F(RefusingApiServer, AForeignPodHasTheName) {
+  const auto made =
+      world_->cluster().Kubectl({"run", Job() + "-0-1", "--image=none", "--restart=Never",
+                                 R"(--overrides={"spec":{"schedulerName":"nobody"}})"});
+  ASSERT_TRUE(made.ok() && made->ok()) << made->err;
+  ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
+  EXPECT_EQ(world_->WaitForEvent("FailedCreate", "it exists and belongs to another owner"),
+            absl::OkStatus());
+  const auto gone =
+      world_->cluster().Kubectl({"delete", "pod", Job() + "-0-1", "--force", "--grace-period=0"});
+  ASSERT_TRUE(gone.ok() && gone->ok());
+  ExpectServedOnceMended();
+}
+
+}  // namespace
+}  // namespace muster::tests

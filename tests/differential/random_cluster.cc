@@ -125,7 +125,7 @@ Json RandomCluster::Containers(const char* prefix, int count, bool can_restart, 
     if (dice_.Chance(30)) container["resources"]["limits"] = requests;
     container["resources"]["requests"] = std::move(requests);
     if (can_restart && dice_.Chance(50)) container["restartPolicy"] = "Always";
-    if (dice_.Chance(richness)) container["ports"] = Ports();
+    if (dice_.Chance(richness + 6)) container["ports"] = Ports();
     containers.push_back(std::move(container));
   }
   return containers;
@@ -289,7 +289,7 @@ Json RandomCluster::Pod(const Text& name, int richness) {
   Json affinity = Affinity(richness);
   if (!affinity.empty()) spec["affinity"] = std::move(affinity);
   if (dice_.Chance(richness)) spec["topologySpreadConstraints"] = Spread();
-  Json volumes = Volumes(name, ns, richness);
+  Json volumes = Volumes(ns, richness);
   for (Json& volume : volumes) {
     if (volume.contains("ephemeral")) {
       AddEphemeralClaim(name + "-" + volume["name"].get<Text>(), ns, meta["uid"].get<Text>());

@@ -63,7 +63,7 @@ class RandomCluster {
   Json AffinityTerms(bool anti);
   Json Affinity(int richness);
   Json Spread();
-  Json Volumes(const std::string& pod, const std::string& ns, int richness);
+  Json Volumes(const std::string& ns, int richness);
   void AddEphemeralClaim(const std::string& name, const std::string& ns, const std::string& uid);
   void AddStatuses(Json& pod);
 

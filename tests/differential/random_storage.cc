@@ -11,6 +11,10 @@ using Text = std::string;
 
 constexpr int kClaims = 6;  // in each namespace
 
+// Of pods that are nominated kube-scheduler compares the names of claims alone, whatever their
+// namespaces: so they differ.
+Text ClaimName(const Text& ns, int index) { return "claim-" + ns + "-" + std::to_string(index); }
+
 }  // namespace
 
 void RandomCluster::AddClasses() {
@@ -93,7 +97,7 @@ void RandomCluster::AddVolume(const Text& name, const Json& claim_ref, const Tex
 }
 
 void RandomCluster::AddClaim(const Text& ns, int index) {
-  const Text name = "claim-" + std::to_string(index);
+  const Text name = ClaimName(ns, index);
   Json meta = Meta(name, ns);
   Json spec = {{"accessModes", Json::array({"ReadWriteOnce"})}};
   if (dice_.Chance(18)) spec["accessModes"] = Json::array({"ReadWriteOncePod"});
@@ -102,7 +106,7 @@ void RandomCluster::AddClaim(const Text& ns, int index) {
   }
   Text phase = "Pending";
   if (dice_.Chance(75)) {
-    const Text volume = "volume-" + ns + "-" + name;
+    const Text volume = "volume-of-" + name;
     spec["volumeName"] = volume;
     spec["storageClassName"] = "now";
     if (dice_.Chance(93)) meta["annotations"]["pv.kubernetes.io/bind-completed"] = "yes";
@@ -147,7 +151,7 @@ void RandomCluster::AddEphemeralClaim(const Text& name, const Text& ns, const Te
        {"status", {{"phase", "Pending"}}}});
 }
 
-Json RandomCluster::Volumes(const Text&, const Text&, int richness) {
+Json RandomCluster::Volumes(const Text& ns, int richness) {
   Json volumes = Json::array();
   if (!dice_.Chance(14 + richness)) return volumes;
   for (int i = dice_.Chance(30) ? 1 : 0; i >= 0; --i) {
@@ -155,8 +159,7 @@ Json RandomCluster::Volumes(const Text&, const Text&, int richness) {
     const int kind = dice_.Below(20);
     if (kind < 10) {
       const int last = dice_.Chance(4) ? kClaims : kClaims - 1;  // one more than there are
-      volume["persistentVolumeClaim"]["claimName"] =
-          "claim-" + std::to_string(dice_.Below(last + 1));
+      volume["persistentVolumeClaim"]["claimName"] = ClaimName(ns, dice_.Below(last + 1));
     } else if (kind < 11) {
       volume["ephemeral"]["volumeClaimTemplate"]["spec"]["accessModes"] = {"ReadWriteOnce"};
     } else if (kind < 16) {

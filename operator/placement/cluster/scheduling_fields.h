@@ -1,0 +1,51 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_CLUSTER_SCHEDULING_FIELDS_H_
+#define MUSTER_OPERATOR_PLACEMENT_CLUSTER_SCHEDULING_FIELDS_H_
+
+#include <string_view>
+
+// The fields that ParseSchedulingPod and ParseSchedulingNode read, as paths for a field mask. Where
+// an empty object means another thing than none at all (an empty label selector selects everything)
+// the path is that of the whole around it, which must come as it is.
+namespace muster::control {
+
+inline constexpr std::string_view kSchedulingPodFields[] = {
+    "metadata.labels",
+    "metadata.deletionTimestamp",
+    "spec.affinity",
+    "spec.containers.name",
+    "spec.containers.ports",
+    "spec.containers.resources",
+    "spec.hostNetwork",
+    "spec.initContainers.name",
+    "spec.initContainers.ports",
+    "spec.initContainers.resources",
+    "spec.initContainers.restartPolicy",
+    "spec.nodeName",
+    "spec.nodeSelector",
+    "spec.overhead",
+    "spec.priority",
+    "spec.resourceClaims",
+    "spec.resources",
+    "spec.schedulerName",
+    "spec.tolerations",
+    "spec.topologySpreadConstraints",
+    "spec.volumes",
+    "status.conditions",
+    "status.containerStatuses.allocatedResources",
+    "status.containerStatuses.name",
+    "status.containerStatuses.resources",
+    "status.initContainerStatuses.allocatedResources",
+    "status.initContainerStatuses.name",
+    "status.initContainerStatuses.resources",
+    "status.nominatedNodeName",
+    "status.phase",
+};
+
+inline constexpr std::string_view kSchedulingNodeFields[] = {
+    "metadata.labels",   "spec.taints",     "spec.unschedulable",
+    "status.conditions", "status.capacity", "status.allocatable",
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_CLUSTER_SCHEDULING_FIELDS_H_

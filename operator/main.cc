@@ -2,7 +2,7 @@
 //
 // Start order:
 //   1. block SIGTERM and SIGINT, so that every thread inherits that and only main takes them
-//   2. flags
+//   2. flags; the limit of open files is raised, for each agent takes one
 //   3. the API: a real server's, or with --state-dir the embedded one
 //   4. the operator: coordinator and HTTP addresses are bound, caches sync, loops start; with
 //      --leader-elect it is a candidate from here on
@@ -14,7 +14,9 @@
 // Exit codes: base/exit_codes.h.
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -27,6 +29,7 @@
 #include "base/clock.h"
 #include "base/exit_codes.h"
 #include "base/logging.h"
+#include "base/open_files.h"
 #include "base/status_macros.h"
 #include "operator/app/operator_app.h"
 #include "operator/app/operator_flags.h"
@@ -91,7 +94,18 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   return options;
 }
 
+// Beyond the limit no agent is let in, and none that lost its connection comes back.
+void RaiseLimits() {
+  constexpr int64_t kOwnFiles = 256;
+  constexpr int64_t kFewAgents = 5000;
+  const int64_t files = RaiseOpenFileLimit();
+  if (files - kOwnFiles >= kFewAgents) return;
+  MUSTER_LOG(WARN, "few open files are allowed: raise the hard limit (ulimit -Hn)",
+             {"limit", files}, {"agents", std::max<int64_t>(0, files - kOwnFiles)});
+}
+
 absl::Status Run(const OperatorFlags& flags, const sigset_t& signals) {
+  RaiseLimits();
   ThrottleRelay throttle;
   MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags, throttle));  // 3
   MUSTER_ASSIGN_OR_RETURN(const auto app,

@@ -70,14 +70,19 @@ void CoordinatorClient::On(v1alpha1::OperatorMessage& message, absl::Time,
   heard_ = true;
   unheard_ = 0;
   // Not after NotLeader: standbys that name each other must not be dialled without a pause.
-  if (message.has_welcome()) backoff_ = kMinBackoff;
+  if (message.has_welcome()) {
+    backoff_ = kMinBackoff;
+    spare_.reset();
+  }
   events.push_back(OperatorSaid{std::move(message)});
 }
 
 void CoordinatorClient::On(CoordinatorMailbox::StreamEnded& ended, absl::Time now,
                            std::vector<Event>& events) {
+  const bool heard = std::exchange(heard_, false);
+  KeepConnection(heard, IsRefusal(ended.why));
   if (secure()) {
-    if (!std::exchange(heard_, false)) ++unheard_;
+    if (!heard) ++unheard_;
     if (IsRefusal(ended.why)) {
       MUSTER_LOG_LIMITED(WARN, stream_->address(), "refused by the coordinator",
                          {"error", ended.why});
@@ -90,6 +95,15 @@ void CoordinatorClient::On(CoordinatorMailbox::StreamEnded& ended, absl::Time no
   stream_.reset();
   next_dial_ = BackOff(now);
   events.push_back(StreamClosed{});
+}
+
+void CoordinatorClient::KeepConnection(bool heard, bool refused) {
+  if (heard && !refused) {
+    spare_address_ = stream_->address();
+    spare_ = stream_->channel();
+  } else if (stream_->address() == spare_address_) {
+    spare_.reset();
+  }
 }
 
 void CoordinatorClient::On(CoordinatorMailbox::Identified& answer, absl::Time now,
@@ -133,13 +147,15 @@ std::shared_ptr<grpc::Channel> CoordinatorClient::NewChannel(const std::string& 
       secure() ? NewTlsChannel(address, identity_.authority_pem(), client, options_.silence)
                : NewLocalChannel(address);
   if (first_channel_ == nullptr) first_channel_ = channel;
+  ++connections_;
   return channel;
 }
 
 void CoordinatorClient::Dial() {
   const std::string address = NextAddress();
-  stream_ = std::make_shared<CoordinatorStream>(mailbox_, NewChannel(address, identity_.current()),
-                                                address);
+  const bool known = spare_ != nullptr && address == spare_address_;
+  stream_ = std::make_shared<CoordinatorStream>(
+      mailbox_, known ? spare_ : NewChannel(address, identity_.current()), address);
   mailbox_->SetCurrent(stream_.get());
   stream_->Start(stream_);
 }

@@ -34,6 +34,10 @@ struct CoordinatorClientOptions {
 // once it was reported closed. What is sent while there is no stream is dropped: the worker machine
 // keeps what matters.
 //
+// The connection to a coordinator that answered and does not lead is kept for the next dial to it:
+// while nobody leads, thousands of agents ask again every second, and a handshake costs far more
+// than a call.
+//
 // With identity sources, a certificate is asked for before the first stream, and a new one over the
 // same connection when two thirds of its life are over; the stream goes on.
 //
@@ -54,8 +58,9 @@ class CoordinatorClient {
   // Ends the stream so that everything sent arrives; waits at most `timeout` for that.
   void HangUp(absl::Duration timeout);
 
-  // Certificates received so far.
+  // Certificates received, and connections begun, so far.
   int certificates() const { return certificates_; }
+  int connections() const { return connections_; }
 
  private:
   struct Asking {
@@ -69,6 +74,7 @@ class CoordinatorClient {
   std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
                                             const KeyAndCertificate& client);
   void Dial();
+  void KeepConnection(bool heard, bool refused);
   void Ask(const std::string& address, std::shared_ptr<grpc::Channel> channel, absl::Time now);
   // What each kind of news means; events for the machine are added to `events`.
   void On(v1alpha1::OperatorMessage& message, absl::Time now, std::vector<Event>& events);
@@ -87,9 +93,13 @@ class CoordinatorClient {
   // Also owned by itself until gRPC is done with it.
   std::shared_ptr<CoordinatorStream> stream_;
   bool heard_ = false;  // anything on this stream
-  int unheard_ = 0;     // streams in a row that ended before anything was heard
+  // To a coordinator that does not lead; null: none.
+  std::string spare_address_;
+  std::shared_ptr<grpc::Channel> spare_;
+  int unheard_ = 0;  // streams in a row that ended before anything was heard
   std::optional<Asking> asking_;
   int certificates_ = 0;
+  int connections_ = 0;
   size_t next_address_ = 0;
   std::string preferred_;
   std::mt19937 random_;

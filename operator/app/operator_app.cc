@@ -87,6 +87,7 @@ class OperatorApp::Impl {
 
   absl::Status StartCoordinator();
   std::map<std::string, int64_t> Refusals() const;
+  std::map<std::string, absl::Time> Certificates() const;
 
   kube::Api& api_;
   const Clock& clock_;
@@ -175,8 +176,8 @@ absl::Status OperatorApp::Impl::StartCoordinator() {
     options.find_worker = [this](const ReviewedPod& pod) {
       return FindWorkerOfPod(replica_.jobs(), replica_.pods(), pod);
     };
-    MUSTER_ASSIGN_OR_RETURN(identity_,
-                            CoordinatorIdentity::Create(api_, clock_, std::move(options)));
+    MUSTER_ASSIGN_OR_RETURN(identity_, CoordinatorIdentity::Create(replica_.observed_api(), clock_,
+                                                                   std::move(options)));
   }
   MUSTER_ASSIGN_OR_RETURN(
       coordinator_, CoordinatorServer::Start(addresses, replica_.registry(), identity_.get()));
@@ -199,12 +200,13 @@ absl::Status OperatorApp::Impl::StartServers() {
   MUSTER_RETURN_IF_ERROR(StartCoordinator());
   if (options_.http_address.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(
-      web_, WebServer::Start(options_.http_address,
-                             {replica_.fenced_api(), replica_.jobs(), replica_.pods(),
-                              replica_.nodes(), replica_.registry(), replica_.progress(),
-                              replica_.controller(), replica_.scheduler(), replica_.queue(),
-                              replica_.metrics(), [this] { return replica_.HasSynced(); },
-                              [this] { return Leader(); }, [this] { return Refusals(); }}));
+      web_,
+      WebServer::Start(options_.http_address,
+                       {replica_.fenced_api(), replica_.jobs(), replica_.pods(), replica_.nodes(),
+                        replica_.registry(), replica_.progress(), replica_.controller(),
+                        replica_.scheduler(), replica_.queue(), replica_.metrics(),
+                        [this] { return replica_.HasSynced(); }, [this] { return Leader(); },
+                        [this] { return Refusals(); }, [this] { return Certificates(); }}));
   return absl::OkStatus();
 }
 
@@ -216,6 +218,12 @@ std::map<std::string, int64_t> OperatorApp::Impl::Refusals() const {
     by_reason[std::string(RefusalName(static_cast<Refusal>(i)))] = counters.refused[i];
   }
   return by_reason;
+}
+
+std::map<std::string, absl::Time> OperatorApp::Impl::Certificates() const {
+  if (identity_ == nullptr) return {};
+  return {{"authority", identity_->authority_not_after()},
+          {"serving", identity_->serving_not_after()}};
 }
 
 LeaderView OperatorApp::Impl::Leader() const {

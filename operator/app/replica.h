@@ -111,6 +111,8 @@ class Replica {
   int64_t lease_term() const { return elector_ == nullptr ? 0 : elector_->term(); }
   // For what people ask this replica to write.
   kube::Api& fenced_api() { return api_; }
+  // For what every replica asks and writes, leading or not; counted.
+  kube::Api& observed_api() { return open_api_; }
 
  private:
   kube::ReflectorOptions Reflecting(const kube::ResourceType& type, const std::string& name_space);

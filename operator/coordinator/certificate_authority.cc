@@ -6,14 +6,14 @@
 namespace muster::control {
 
 absl::StatusOr<CertificateAuthority> CertificateAuthority::Make(absl::Time now) {
-  MUSTER_ASSIGN_OR_RETURN(PrivateKey key, PrivateKey::Generate());
+  MUSTER_ASSIGN_OR_RETURN(const PrivateKey key, PrivateKey::Generate());
   CertificateProfile profile;
   profile.use = CertificateProfile::Use::kAuthority;
   profile.common_name = "muster coordinator authority";
   profile.not_before = now - kSkew;
   profile.not_after = now + kLifetime;
-  MUSTER_ASSIGN_OR_RETURN(std::string certificate, SelfSign(key, profile));
-  return CertificateAuthority(Issuer{std::move(certificate), std::move(key)});
+  MUSTER_ASSIGN_OR_RETURN(const std::string certificate, SelfSign(key, profile));
+  return FromPem(certificate, key.ToPem());
 }
 
 absl::StatusOr<CertificateAuthority> CertificateAuthority::FromPem(const std::string& bundle_pem,
@@ -26,7 +26,7 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::FromPem(const std::st
   if (!KeyMatches(key, bundle_pem)) {
     return absl::InvalidArgumentError("its key does not fit its first certificate");
   }
-  return CertificateAuthority(Issuer{bundle_pem, std::move(key)});
+  return CertificateAuthority(Issuer{bundle_pem, std::move(key)}, info.not_after);
 }
 
 absl::StatusOr<IssuedKey> CertificateAuthority::IssueServer(absl::Time now,

@@ -40,15 +40,19 @@ class CertificateAuthority {
   absl::StatusOr<std::string> SignWorker(const PeerIdentity& identity, std::string_view request,
                                          absl::Time now, absl::Duration lifetime) const;
 
+  // Of its own certificate, the first of the bundle.
+  absl::Time not_after() const { return not_after_; }
   // All authorities to trust.
   const std::string& bundle_pem() const { return issuer_.certificate_pem; }
   // Secret.
   std::string key_pem() const { return issuer_.key.ToPem(); }
 
  private:
-  explicit CertificateAuthority(Issuer issuer) : issuer_(std::move(issuer)) {}
+  CertificateAuthority(Issuer issuer, absl::Time not_after)
+      : issuer_(std::move(issuer)), not_after_(not_after) {}
 
   Issuer issuer_;
+  absl::Time not_after_;
 };
 
 }  // namespace muster::control

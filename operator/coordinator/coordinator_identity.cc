@@ -38,6 +38,11 @@ absl::StatusOr<CoordinatorIdentity::Serving> CoordinatorIdentity::ServingCertifi
   return serving_;
 }
 
+absl::Time CoordinatorIdentity::serving_not_after() const {
+  MutexLock lock(mu_);
+  return serving_.issued.not_after;
+}
+
 absl::StatusOr<v1alpha1::IdentifyResponse> CoordinatorIdentity::Prove(
     const v1alpha1::IdentifyRequest& request) {
   MUSTER_ASSIGN_OR_RETURN(const ReviewedPod pod, reviewer_.Review(request.token()));

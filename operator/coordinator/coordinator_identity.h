@@ -57,6 +57,9 @@ class CoordinatorIdentity {
     int64_t generation = 0;
   };
   absl::StatusOr<Serving> ServingCertificate();
+  // When the authority's certificate, and the one served with now, expire. Wall times.
+  absl::Time authority_not_after() const { return authority_.not_after(); }
+  absl::Time serving_not_after() const;
 
   // How long the streams of a worker may live; see ValidityTable.
   ValidityTable& validity() { return validity_; }
@@ -76,7 +79,7 @@ class CoordinatorIdentity {
   TokenReviewer reviewer_;
   RefusalLog refusals_;
   ValidityTable validity_;
-  Mutex mu_;
+  mutable Mutex mu_;
   Serving serving_ MUSTER_GUARDED_BY(mu_);
   absl::Time renew_serving_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // monotonic
 };

@@ -152,6 +152,10 @@ TEST_F(CoordinatorIdentityTest, TheServingCertificateIsRenewedAtTwoThirdsOfItsLi
   const auto second = *identity->ServingCertificate();
   EXPECT_EQ(second.generation, first.generation + 1);
   EXPECT_EQ(second.issued.not_after, clock_.Wall() + absl::Hours(24));
+  EXPECT_EQ(identity->serving_not_after(), second.issued.not_after);
+  const auto authority = ReadCertificate(identity->authority_pem());
+  EXPECT_EQ(identity->authority_not_after(), authority->not_after);
+  EXPECT_EQ(Make()->authority_not_after(), authority->not_after) << "read, not made";
   EXPECT_NE(second.issued.key_pem, first.issued.key_pem);
 }
 

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "operator/coordinator/coordinator_service.h"
 #include "operator/coordinator/server_credentials.h"
@@ -86,6 +87,13 @@ void Configure(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   // Agents ping to find out that we are frozen: up to twice a second with the shortest leases.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 200);
+  // Thousands of connections that say a few bytes a second each: no probing of their bandwidth, and
+  // small buffers.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.AddChannelArgument(GRPC_ARG_TSI_MAX_FRAME_SIZE, 4096);
+  // gRPC's locks are Abseil's, which by default looks for cycles among all locks of the process: with
+  // thousands of streams that costs more than their work.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
 }  // namespace

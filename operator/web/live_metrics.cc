@@ -52,6 +52,13 @@ void AddControl(const WebDeps& deps, Families& out) {
     }
   }
   out.push_back(refused.Take());
+  FamilyBuilder expiration(MetricId::kCertificateExpiration);
+  if (deps.certificates) {
+    for (const auto& [name, not_after] : deps.certificates()) {
+      expiration.Add(static_cast<double>(absl::ToUnixSeconds(not_after)), {name});
+    }
+  }
+  out.push_back(expiration.Take());
   AddOne(MetricId::kPodsBound, static_cast<double>(deps.scheduler.binds()), out);
 }
 

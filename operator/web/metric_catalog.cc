@@ -107,6 +107,11 @@ void AddControl(Catalog& all) {
                                  MetricType::Counter,
                                  {"reason"},
                                  "Agents refused by the coordinator."});
+  set(MetricId::kCertificateExpiration, {"muster_certificate_expiration_timestamp_seconds",
+                                         MetricType::Gauge,
+                                         {"certificate"},
+                                         "When a certificate of the coordinator expires, since the "
+                                         "Unix epoch: authority or serving."});
   set(MetricId::kRoundsOpened, {"muster_rounds_opened_total",
                                 MetricType::Counter,
                                 {"reason"},

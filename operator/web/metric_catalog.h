@@ -34,6 +34,7 @@ enum class MetricId {
   kLeaderTransitions,
   kAgentsAttached,
   kAgentsRefused,
+  kCertificateExpiration,
   kRoundsOpened,
   kRecoveries,
   kRecoveryDuration,

@@ -54,19 +54,21 @@ class PageWorld {
     }
   }
   WebDeps Deps() {
-    return {*api,
-            jobs,
-            pods,
-            nodes,
-            registry,
-            progress,
-            controller,
-            scheduler,
-            queue,
-            metrics,
-            [this] { return synced; },
-            [this] { return leader; },
-            [] { return std::map<std::string, int64_t>{{"Replaced", 2}}; }};
+    return {
+        *api,
+        jobs,
+        pods,
+        nodes,
+        registry,
+        progress,
+        controller,
+        scheduler,
+        queue,
+        metrics,
+        [this] { return synced; },
+        [this] { return leader; },
+        [] { return std::map<std::string, int64_t>{{"Replaced", 2}}; },
+        [] { return std::map<std::string, absl::Time>{{"serving", absl::FromUnixSeconds(1234)}}; }};
   }
 
   bool synced = true;

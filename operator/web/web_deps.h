@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "absl/time/time.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/kube/api.h"
@@ -43,6 +44,8 @@ struct WebDeps {
   std::function<LeaderView()> leader;  // null: the only replica, leading
   // Refused agents by reason, a closed list.
   std::function<std::map<std::string, int64_t>()> refusals;
+  // When the coordinator's certificates expire (wall), by name: a closed list.
+  std::function<std::map<std::string, absl::Time>()> certificates;
 };
 
 }  // namespace muster::control

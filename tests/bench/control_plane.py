@@ -30,7 +30,9 @@ def run(*command, **kwargs):
 def prepare(namespaces=()):
     """The CRD, and the accounts that a controller would make: pods are refused without them."""
     run("kubectl", "apply", "--server-side", "-f", CRD / "muster.dev_trainingjobs.yaml")
-    run("kubectl", "wait", "--for=condition=Established", "crd/trainingjobs.muster.dev")
+    # `kubectl wait` fails on a CRD that has no conditions yet.
+    while subprocess.run(["kubectl", "get", "trainingjobs"], capture_output=True).returncode != 0:
+        time.sleep(0.2)
     for name in namespaces:
         run("kubectl", "create", "namespace", name)
     for name in ("default", *namespaces):

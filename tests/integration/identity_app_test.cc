@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "agent/worker/coordinator_client.h"
@@ -16,7 +17,9 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/memory_files.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "httplib.h"
 #include "operator/app/operator_app.h"
 #include "operator/coordinator/fake_token_api.h"
 #include "operator/kube/memory_api.h"
@@ -82,6 +85,16 @@ TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
   }
   EXPECT_EQ(app->agents().attached(), 1);
   EXPECT_EQ(app->coordinator_identity()->counters().certificates_signed, 1);
+  httplib::Client http(absl::StrCat("http://", app->http_address()));
+  const httplib::Result metrics = http.Get("/metrics");
+  ASSERT_TRUE(metrics);
+  for (const char* line :
+       {"muster_api_requests_total{verb=\"create\",resource=\"tokenreviews\",code=\"201\"} 1",
+        "muster_api_requests_total{verb=\"create\",resource=\"secrets\",code=\"201\"} 1",
+        "muster_certificate_expiration_timestamp_seconds{certificate=\"authority\"} ",
+        "muster_certificate_expiration_timestamp_seconds{certificate=\"serving\"} "}) {
+    EXPECT_THAT(metrics->body, testing::HasSubstr(line));
+  }
 }
 
 }  // namespace

@@ -160,7 +160,9 @@ class IdentityTest : public testing::Test {
         const auto* said = std::get_if<agent::OperatorSaid>(&event);
         if (said == nullptr) continue;
         if (said->message.has_welcome()) terms_.push_back(said->message.welcome().term());
-        if (said->message.has_not_leader()) client.Redial(said->message.not_leader().address());
+        if (!said->message.has_not_leader()) continue;
+        ++not_leaders_;
+        client.Redial(said->message.not_leader().address());
       }
     }
     return true;
@@ -183,6 +185,7 @@ class IdentityTest : public testing::Test {
   std::unique_ptr<Replica> first_;
   std::vector<int64_t> terms_;  // of every Welcome
   int closed_ = 0;
+  int not_leaders_ = 0;
 };
 
 TEST_F(IdentityTest, AnAgentProvesItselfAndAttaches) {
@@ -341,6 +344,30 @@ TEST_F(IdentityTest, AgentsFollowTheLeader) {
   EXPECT_EQ(terms_, (std::vector<int64_t>{1, 2}));
   // Its certificate is good at every replica.
   EXPECT_EQ(client.certificates(), 1);
+}
+
+// While nobody leads, thousands of agents ask every standby again and again.
+TEST_F(IdentityTest, AStandbyIsAskedAgainOverTheSameConnection) {
+  first_->registry.SetStandby("127.0.0.1:1");  // a leader that is gone
+  agent::CoordinatorClient client(ClientOptions({first_->address()}), files_);
+  ASSERT_TRUE(RunUntil(client, [&] { return not_leaders_ >= 4; }));
+  first_->Lead();
+  ASSERT_TRUE(Welcomed(client));
+  // One for Identify, one with the certificate, and those to the leader that is gone.
+  EXPECT_LE(client.connections() - not_leaders_, 2);
+  EXPECT_GE(not_leaders_, 4);
+}
+
+TEST_F(IdentityTest, AConnectionToAStandbyThatBreaksIsMadeAnew) {
+  auto second = std::make_unique<Replica>(*api_, clock_, 2);
+  const std::string address = second->address();
+  second->registry.SetStandby("");
+  agent::CoordinatorClient client(ClientOptions({address, first_->address()}), files_);
+  first_->registry.SetStandby("");
+  ASSERT_TRUE(RunUntil(client, [&] { return not_leaders_ >= 3; }));
+  second.reset();
+  first_->Lead();
+  ASSERT_TRUE(Welcomed(client));
 }
 
 TEST_F(IdentityTest, AgentsFindTheNextLeaderWhenTheFirstIsGone) {

@@ -1,0 +1,99 @@
+#ifndef MUSTER_TESTS_BENCH_AGENT_SWARM_H_
+#define MUSTER_TESTS_BENCH_AGENT_SWARM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agent/worker/coordinator_client.h"
+#include "base/files.h"
+#include "proto/muster/v1alpha1/agent_messages.pb.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+
+namespace muster::agent {
+
+// Thousands of worker agents in one thread: the real client of the coordinator (its dials,
+// back-off, certificates and streams), and instead of ranks a script. On Prepare the ranks of a
+// worker answer after `ready_after`, on Go after `joined_after`; every second comes a heartbeat,
+// from rank 0 of an active round a step report as well. Times are monotonic. One thread.
+class AgentSwarm {
+ public:
+  struct Options {
+    absl::Duration heartbeat = absl::Seconds(1);
+    absl::Duration ready_after;
+    absl::Duration joined_after;
+  };
+
+  // What happened in the newest round of a job.
+  struct Round {
+    v1alpha1::RoundId id;
+    int members = 0;
+    int prepared = 0, told_go = 0, joined = 0;
+    absl::Time first_prepare, last_prepare, last_go, last_joined;
+  };
+
+  // `files` has the tokens and must outlive it.
+  AgentSwarm(Options options, Files& files);
+  ~AgentSwarm();
+
+  void Add(const v1alpha1::WorkerId& worker, int ranks, CoordinatorClientOptions coordinator);
+  // Takes what has come, waiting up to `wait` for the first of it, and does what is due.
+  void RunOnce(absl::Duration wait);
+  // A rank of the job's last worker ends and is started again: the operator opens another round.
+  // Returns when it was said.
+  absl::Time FailRank(const std::string& job_uid);
+
+  int size() const { return static_cast<int>(agents_.size()); }
+  // Attached, as the agents see it: welcomed on the stream they have.
+  int welcomed() const { return welcomed_; }
+  int64_t streams_lost() const { return streams_lost_; }
+  int64_t certificates() const;
+  const std::map<std::string, Round>& rounds() const { return rounds_; }
+
+ private:
+  struct Agent {
+    v1alpha1::WorkerId worker;
+    int ranks = 0;
+    std::unique_ptr<CoordinatorClient> client;
+    bool welcomed = false;
+    bool dialing = true;  // until it is attached its client is looked at often
+    bool leads = false;
+    v1alpha1::RoundId seen, active;
+    int64_t step = 0;
+  };
+  struct Due {
+    absl::Time when;
+    size_t agent;
+    std::function<void(Agent&)> what;
+    bool operator>(const Due& other) const { return when > other.when; }
+  };
+
+  void Later(absl::Duration delay, size_t agent, std::function<void(Agent&)> what);
+  void Collect(size_t index);
+  void LookWhileDialing(size_t index);
+  void Beat(size_t index);
+  void On(const Event& event, size_t index);
+  void Obey(const v1alpha1::OperatorMessage& message, size_t index);
+  void Prepare(const v1alpha1::PrepareRound& prepare, size_t index);
+  void Go(const v1alpha1::GoRound& go, size_t index);
+  void SayHello(Agent& agent);
+
+  const Options options_;
+  Files& files_;
+  const int epoll_;
+  std::vector<Agent> agents_;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  std::map<std::string, Round> rounds_;  // by job uid
+  int welcomed_ = 0;
+  int64_t streams_lost_ = 0;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_TESTS_BENCH_AGENT_SWARM_H_

@@ -1,0 +1,69 @@
+#ifndef MUSTER_TESTS_BENCH_SWARM_KUBELET_H_
+#define MUSTER_TESTS_BENCH_SWARM_KUBELET_H_
+
+#include <atomic>
+#include <deque>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/worker/coordinator_client.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/mutex.h"
+#include "operator/kube/api.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+
+namespace muster::agent {
+
+// Plays all kubelets of a namespace, for pods that are simulated agents: makes nodes, and for every
+// pod that is bound to one says that it runs and gets its token, bound to the pod, into `files`.
+// Thread-safe. Api and files must outlive it.
+class SwarmKubelet {
+ public:
+  // What a pod's agent is started with.
+  struct Started {
+    v1alpha1::WorkerId worker;
+    int ranks = 0;
+    CoordinatorClientOptions coordinator;
+  };
+
+  SwarmKubelet(kube::Api& api, std::string name_space, Files& files, int threads);
+  ~SwarmKubelet();
+
+  // `count` nodes that are ready and have room for `pods` pods each.
+  static absl::Status MakeNodes(kube::Api& api, int count, int pods);
+
+  // Pods started since the last call.
+  std::vector<Started> Take();
+  // The newest failure; OK when there was none.
+  absl::Status status() const;
+
+ private:
+  void Watch();
+  absl::Status WatchOnce();
+  void See(const Json& pod);
+  void Serve();
+  absl::StatusOr<Started> Start(Json pod);
+  absl::StatusOr<std::string> MakeToken(const Json& pod);
+
+  kube::Api& api_;
+  const std::string name_space_;
+  Files& files_;
+  std::atomic<bool> stopping_{false};
+
+  mutable Mutex mu_;
+  CondVar changed_;
+  std::set<std::string> seen_ MUSTER_GUARDED_BY(mu_);  // by uid
+  std::deque<Json> bound_ MUSTER_GUARDED_BY(mu_);
+  std::vector<Started> started_ MUSTER_GUARDED_BY(mu_);
+  absl::Status status_ MUSTER_GUARDED_BY(mu_);
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace muster::agent
+
+#endif  // MUSTER_TESTS_BENCH_SWARM_KUBELET_H_

@@ -209,6 +209,19 @@ Json ToJson(const TrainingJob& job) {
   return out;
 }
 
+Json StatusToJson(const TrainingJob& job, const v1alpha1::TrainingJobStatus& status,
+                  const std::string& version) {
+  static const auto& nothing = *new Json(Json::object());
+  const auto raw = job.raw.find("status");
+  const bool known = raw != job.raw.end() && raw->is_object();
+  return {
+      {"apiVersion", kApiVersion},
+      {"kind", kTrainingJobKind},
+      {"metadata",
+       {{"name", job.name}, {"namespace", job.ns}, {"uid", job.uid}, {"resourceVersion", version}}},
+      {"status", EncodeMessage(status, known ? *raw : nothing)}};
+}
+
 std::string FormatTimestamp(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
 }

@@ -52,6 +52,11 @@ FieldErrors DecodeTrainingJob(const Json& json, UnknownFields unknown, TrainingJ
 // The whole object, ready for Create, Update or UpdateStatus.
 Json ToJson(const TrainingJob& job);
 
+// What UpdateStatus needs of it: who it is, `version` as a precondition, and the status, with what
+// `raw` has of it and the message does not know.
+Json StatusToJson(const TrainingJob& job, const v1alpha1::TrainingJobStatus& status,
+                  const std::string& version);
+
 // RFC 3339 in UTC, whole seconds, as Kubernetes' metav1.Time.
 std::string FormatTimestamp(absl::Time time);
 absl::StatusOr<absl::Time> ParseTimestamp(absl::string_view text);

@@ -83,6 +83,18 @@ TEST(ToJson, OfANewJobHasNoStatus) {
             R"("spec":{"suspend":false}})");
 }
 
+TEST(StatusToJson, IsWhoItIsAndTheStatusWithWhatItDoesNotKnow) {
+  TrainingJob job = *ParseTrainingJob(Stored());
+  job.status.set_round(5);
+  const Json expected = {
+      {"apiVersion", "muster.dev/v1alpha1"},
+      {"kind", "TrainingJob"},
+      {"metadata",
+       {{"name", "job"}, {"namespace", "ns"}, {"uid", "u-1"}, {"resourceVersion", "18"}}},
+      {"status", {{"round", 5}, {"workers", {{"ready", 2}, {"lost", 1}}}}}};
+  EXPECT_EQ(StatusToJson(job, job.status, "18"), expected);
+}
+
 TEST(Timestamps, RoundTrip) {
   const absl::Time time = absl::FromUnixSeconds(1706702400);
   EXPECT_EQ(FormatTimestamp(time), "2024-01-31T12:00:00Z");

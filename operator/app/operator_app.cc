@@ -19,6 +19,7 @@
 #include "operator/coordinator/coordinator_server.h"
 #include "operator/coordinator/refusals.h"
 #include "operator/kube/reflector.h"
+#include "operator/runtime/fan_out.h"
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/worker_directory.h"
 #include "operator/web/web_deps.h"
@@ -33,12 +34,16 @@ constexpr absl::Duration kSchedulePeriod = absl::Milliseconds(500);
 constexpr absl::Duration kReachDeadline = absl::Seconds(30);
 constexpr absl::Duration kSyncDeadline = absl::Minutes(10);
 
+// Creates of one job's pods at a time, besides those of the other reconciles.
+constexpr int kCreateHelpers = 15;
+
 constexpr char kSystemNamespace[] = "muster-system";
 
 bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix:"); }
 
-ReplicaOptions ToReplica(const OperatorOptions& options) {
+ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out) {
   ReplicaOptions replica;
+  replica.fan_out = &fan_out;
   replica.namespace_scope = options.namespace_scope;
   replica.identity = options.identity;
   replica.election = options.election;
@@ -58,7 +63,7 @@ class OperatorApp::Impl {
         clock_(clock),
         lease_clock_(options.lease_clock == nullptr ? clock : *options.lease_clock),
         options_(std::move(options)),
-        replica_(api, clock, lease_clock_, ToReplica(options_)) {
+        replica_(api, clock, lease_clock_, ToReplica(options_, fan_out_)) {
     replica_.OnWork([this] { WakeScheduler(); });
     if (options_.throttle != nullptr) options_.throttle->ConnectTo(&replica_.metrics());
   }
@@ -93,6 +98,7 @@ class OperatorApp::Impl {
   const Clock& clock_;
   const Clock& lease_clock_;
   const OperatorOptions options_;
+  ThreadFanOut fan_out_{kCreateHelpers};
   Replica replica_;
   std::string coordinator_address_;
   std::unique_ptr<CoordinatorIdentity> identity_;

@@ -26,6 +26,26 @@ void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
   MUSTER_LOG(WARN, "object ignored", {"object", kube::ToString(key)}, {"error", status});
 }
 
+bool IsSameSpec(const JobCache::Object& before, const JobCache::Object& after) {
+  return before != nullptr && after != nullptr && before->uid == after->uid &&
+         before->generation == after->generation;
+}
+
+// For a node.
+bool Waits(const PodCache::Object& pod) {
+  return pod != nullptr && !pod->job.empty() && pod->view.node.empty() && !pod->ended();
+}
+
+bool TakesPlace(const PodCache::Object& pod) {
+  return pod != nullptr && !pod->view.node.empty() && !pod->ended();
+}
+
+bool OffersTheSame(const NodeCache::Object& before, const NodeCache::Object& after) {
+  return before != nullptr && after != nullptr && before->allocatable == after->allocatable &&
+         before->schedulable == after->schedulable && before->labels == after->labels &&
+         before->taints == after->taints;
+}
+
 }  // namespace
 
 Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
@@ -80,9 +100,10 @@ Replica::ListFailure Replica::list_failure() const {
 }
 
 void Replica::FollowCaches() {
-  jobs_.OnChange([this](const kube::ObjectKey& key, const auto&, const auto&) {
+  jobs_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
     queue_.Add(kube::ToString(key));
-    wake_();
+    // What was written to its status places nothing.
+    if (!IsSameSpec(before, after)) wake_();
   });
   pods_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
     for (const auto& pod : {before, after}) {
@@ -90,7 +111,7 @@ void Replica::FollowCaches() {
         queue_.Add(kube::ToString({key.name_space, pod->job}));
       }
     }
-    wake_();
+    if (Waits(after) || TakesPlace(before) > TakesPlace(after)) wake_();
   });
   nodes_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
     // Taints may tell workers to leave.
@@ -100,13 +121,14 @@ void Replica::FollowCaches() {
         queue_.Add(kube::ToString({pod->key.name_space, pod->job}));
       }
     }
-    wake_();
+    if (!OffersTheSame(before, after)) wake_();  // a heartbeat offers nothing new
   });
 }
 
 void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordinator) {
-  executor_ =
-      std::make_unique<Executor>(api_, registry_, events_, pods, [this] { return CheckLeading(); });
+  executor_ = std::make_unique<Executor>(
+      api_, registry_, events_, pods, [this] { return CheckLeading(); },
+      options_.fan_out == nullptr ? FanOut::InOrder() : *options_.fan_out);
   Controller::Deps deps{clock_,    jobs_,      pods_,   registry_,
                         progress_, *executor_, events_, scheduler_};
   deps.nodes = &nodes_;
@@ -256,7 +278,11 @@ void Replica::Reconcile(const std::string& key) {
   if (result.ok()) {
     metrics_.Observe("success", took);
     queue_.Forget(key);
-    if (result->requeue_after) queue_.AddAfter(key, *result->requeue_after);
+    if (result->requeue_after && result->when_idle) {
+      queue_.AddWhenIdle(key, *result->requeue_after);
+    } else if (result->requeue_after) {
+      queue_.AddAfter(key, *result->requeue_after);
+    }
     return;
   }
   if (kube::IsFenced(result.status())) return;  // the next leader's business

@@ -22,6 +22,7 @@
 #include "operator/runtime/controller.h"
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/executor.h"
+#include "operator/runtime/fan_out.h"
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/pod_sharing.h"
 #include "operator/runtime/scheduler.h"
@@ -44,6 +45,8 @@ struct ReplicaOptions {
   absl::Duration resync = absl::Minutes(10);
   // Spreads the retries of lists and watches over time, in [0, 1); thread-safe. Empty: no spread.
   std::function<double()> jitter;
+  // Makes a job's pods, several at a time; must outlive the replica. Null: one after the other.
+  FanOut* fan_out = nullptr;
 };
 
 // One operator without threads and servers: every loop is a function that does one round of it.

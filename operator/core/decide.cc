@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/util/message_differencer.h"
 #include "operator/core/checkpoint.h"
 #include "operator/core/draft.h"
 #include "operator/core/failure.h"
@@ -17,6 +16,7 @@
 #include "operator/core/spot.h"
 #include "operator/core/summary.h"
 #include "operator/core/suspend.h"
+#include "operator/core/telling.h"
 
 namespace muster::control {
 namespace {
@@ -60,8 +60,7 @@ Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions&
   }
   KeepFailures(draft);
   Summarize(draft);
-  draft.plan.write_status =
-      !google::protobuf::util::MessageDifferencer::Equals(draft.plan.status, view.status);
+  DecideWrite(draft);
   return std::move(draft.plan);
 }
 

@@ -22,6 +22,8 @@ struct DecideOptions {
   absl::Duration backoff_base = absl::Seconds(1);
   absl::Duration backoff_cap = absl::Minutes(1);
   absl::Duration progress_interval = absl::Seconds(10);
+  // How long a status that only tells how a gang comes together is held back, for more of it.
+  absl::Duration tell_delay = absl::Seconds(1);
   // Rounds of jobs without `trainer`, which report no steps, count as progress after this long.
   absl::Duration active_is_progress = absl::Seconds(30);
 };

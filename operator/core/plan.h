@@ -101,12 +101,13 @@ struct Plan {
   std::vector<std::string> add_finalizers;
   std::vector<std::string> remove_finalizers;
   v1alpha1::TrainingJobStatus status;
-  bool write_status = false;         // status differs from the view's
+  bool write_status = false;         // status differs from the view's, and is not held back
   bool writes_progress = false;      // the view's turn to write progress is used
   bool wants_progress_slot = false;  // progress is due and waits for a turn
   std::vector<Order> orders;
   RoundMemory memory;
   std::optional<absl::Duration> requeue_after;
+  bool requeue_when_idle = false;  // what is to be done then can wait for other jobs' work
   std::vector<Event> events;
   std::vector<JudgedFailure> failures;
   bool delete_job = false;  // with the job's uid as precondition

@@ -100,6 +100,9 @@ struct RoundMemory {
   std::optional<absl::Time> stopping_since;
   std::map<int, int64_t> stop_session;
 
+  // When a status that was held back is written at the latest; never, when none is. See telling.h.
+  absl::Time tell_by = absl::InfiniteFuture();
+
   std::map<int, WorkerMemory> workers;
 };
 

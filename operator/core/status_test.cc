@@ -9,8 +9,10 @@
 namespace muster::control {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 void SetStep(TestWorld& world, int64_t step) {
   world.view.progress.latest.emplace();
@@ -91,12 +93,31 @@ TEST(AdmitTest, EveryErrorIsInTheConditionAndNothingStarts) {
   EXPECT_EQ(Told(world.Decide()), "");
 }
 
-TEST(AdmitTest, TheFinalizerIsAddedOnce) {
+TEST(AdmitTest, TheFinalizerIsAddedOnceAfterThePods) {
   TestWorld world(1);
   world.view.job.finalizers.clear();
-  EXPECT_THAT(world.Decide().add_finalizers, testing::ElementsAre("muster.dev/workers"));
+  Plan plan = world.Decide();
+  EXPECT_TRUE(plan.write_status);
+  EXPECT_THAT(plan.add_finalizers, IsEmpty()) << "pods come first";
+  plan = world.Decide();
+  EXPECT_THAT(plan.creates, SizeIs(1));
+  EXPECT_THAT(plan.add_finalizers, IsEmpty());
+  world.AddPod(0, PodPhase::kPending);
+  world.Advance(world.options.tell_delay);
+  EXPECT_THAT(world.Decide().add_finalizers, ElementsAre("muster.dev/workers"));
   world.view.job.finalizers = {kFinalizer};
+  world.Advance(world.options.tell_delay);
   EXPECT_THAT(world.Decide().add_finalizers, IsEmpty());
+}
+
+TEST(AdmitTest, TheFinalizerIsThereBeforeTheFirstRound) {
+  TestWorld world(1);
+  world.view.job.finalizers.clear();
+  world.Decide();
+  world.AddWorkers();
+  const Plan plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Prepare:0");
+  EXPECT_THAT(plan.add_finalizers, ElementsAre("muster.dev/workers"));
 }
 
 TEST(DeadlineTest, ASuspendedJobHasNone) {

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "operator/kube/buffered_tls_client.h"
 
 namespace muster::kube {
 namespace {
@@ -124,9 +125,10 @@ absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(
       return absl::InvalidArgumentError("the client key does not belong to the client certificate");
     }
   }
-  auto client = chain.empty() ? std::make_unique<httplib::SSLClient>(name, server.port)
-                              : std::make_unique<httplib::SSLClient>(name, server.port,
-                                                                     chain[0].get(), key.get());
+  std::unique_ptr<httplib::SSLClient> client =
+      chain.empty()
+          ? std::make_unique<BufferedTlsClient>(name, server.port)
+          : std::make_unique<BufferedTlsClient>(name, server.port, chain[0].get(), key.get());
   if (!client->is_valid()) return absl::InternalError("OpenSSL made no context");
   for (size_t i = 1; i < chain.size(); ++i) {
     SSL_CTX_add1_chain_cert(client->ssl_context(), chain[i].get());

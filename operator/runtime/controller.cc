@@ -10,13 +10,13 @@
 #include "operator/core/conditions.h"
 #include "operator/core/decide.h"
 #include "operator/core/transition.h"
-#include "operator/runtime/view_builder.h"
 
 namespace muster::control {
 namespace {
 
-// How soon to look again when a cache has not seen our last write; its arrival wakes us too.
-constexpr absl::Duration kCacheLag = absl::Milliseconds(20);
+// How soon to look again when a cache has not seen our last write: its arrival wakes us earlier.
+constexpr absl::Duration kCacheLag = absl::Milliseconds(500);
+constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
 // How soon to look again whether the lease was renewed since a rival's term was seen.
 constexpr absl::Duration kRivalCheck = absl::Milliseconds(500);
 
@@ -116,7 +116,11 @@ void Controller::NoteNode(PodView& pod) const {
 }
 
 JobView Controller::BuildView(const TrainingJob& job, State& state) const {
-  JobView view = MakeJobView(job);
+  if (!state.judged || state.judged_generation != job.generation) {
+    state.judged = JudgeSpec(job.spec);
+    state.judged_generation = job.generation;
+  }
+  JobView view = MakeJobView(job, *state.judged);
   view.now = deps_.clock.Monotonic();
   view.wall = deps_.clock.Wall();
   std::set<std::string> still_there;
@@ -203,7 +207,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
     // Decided again at once: the refusal is one of the spec's errors from now on.
     state.refusal = state.written.refused_pod;
     state.refused_generation = job.generation;
-    return ReconcileResult{kCacheLag, ToText(Name(Reason::kInvalidSpec))};
+    return ReconcileResult{kAtOnce, ToText(Name(Reason::kInvalidSpec))};
   }
   MUSTER_RETURN_IF_ERROR(written);
   state.recorded = state.recorded || plan.write_status;
@@ -212,11 +216,12 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   // Not all before the current round: what is heard late of the one that broke still counts.
   deps_.registry.DropFailuresBefore(job.uid, state.memory.active_round);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));
-  ReconcileResult result{plan.requeue_after, plan.reason};
+  ReconcileResult result{plan.requeue_after, plan.reason, plan.requeue_when_idle};
   if (plan.wants_progress_slot) {
     state.progress_slot = progress_budget_.Reserve(view.now);
     const absl::Duration until = state.progress_slot - view.now;
     result.requeue_after = std::min(result.requeue_after.value_or(until), until);
+    result.when_idle = false;
   } else if (plan.writes_progress) {
     state.progress_slot = absl::InfiniteFuture();
   }

@@ -24,13 +24,15 @@
 #include "operator/runtime/executor.h"
 #include "operator/runtime/progress_budget.h"
 #include "operator/runtime/scheduler.h"
+#include "operator/runtime/view_builder.h"
 
 namespace muster::control {
 
 // What a reconcile came to.
 struct ReconcileResult {
   std::optional<absl::Duration> requeue_after;
-  std::string reason;  // of the plan, for logs and the debug page
+  std::string reason;      // of the plan, for logs and the debug page
+  bool when_idle = false;  // what is left can wait for other jobs' work
 };
 
 // Reconciles jobs: view from the caches and the registry -> Decide -> Executor. Keeps each job's
@@ -81,6 +83,9 @@ class Controller {
     absl::Time rival_since = absl::InfiniteFuture();
     RoundMemory memory;
     Written written;
+    // Of the generation it was made of: every decision needs it, and it seldom changes.
+    std::optional<JudgedSpec> judged;
+    int64_t judged_generation = 0;
     // What the API server refused, and the generation it was made of.
     std::string refusal;
     int64_t refused_generation = 0;

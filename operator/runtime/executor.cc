@@ -4,16 +4,29 @@
 #include <memory>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/fenced_api.h"
+#include "operator/kube/field_mask.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {
 namespace {
+
+constexpr int kBatchGrowth = 4;
+// Fewer are made sooner than threads are woken for them.
+constexpr int kWorthThreads = 4;
+
+// Of what was written only its version is new.
+kube::CallOptions VersionOnly() {
+  kube::CallOptions call;
+  call.fields = &kube::IdentityFields();
+  return call;
+}
 
 void Raise(uint64_t& version, const Json& object) {
   const auto parsed = kube::ParseResourceVersion(kube::ResourceVersionOf(object));
@@ -104,43 +117,62 @@ absl::Status Executor::DeletePods(const TrainingJob& job, const Plan& plan, Writ
   return absl::OkStatus();
 }
 
-absl::Status Executor::CreateOnePod(const TrainingJob& job, const CreatePod& create,
-                                    Written& written) {
-  const absl::StatusOr<Json> pod = BuildPod(job, create, pod_options_);
-  if (!pod.ok()) {
-    written.refused_pod = std::string(pod.status().message());
-    return pod.status();
+absl::StatusOr<Json> Executor::MakePod(const TrainingJob& job, const Json& pod) {
+  absl::StatusOr<Json> stored = api_.Create(kube::kPods, pod, VersionOnly());
+  if (!absl::IsAlreadyExists(stored.status())) return stored;
+  stored = api_.Get(kube::kPods, kube::KeyOf(pod));
+  const auto owner = stored.ok() ? kube::ControllerOf(*stored) : std::nullopt;
+  if (stored.ok() && (!owner || owner->uid != job.uid)) {
+    return absl::AlreadyExistsError("it exists and belongs to another owner");
   }
-  absl::StatusOr<Json> stored = api_.Create(kube::kPods, *pod);
-  if (absl::IsAlreadyExists(stored.status())) {
-    stored = api_.Get(kube::kPods, {job.ns, create.name});
-    const auto owner = stored.ok() ? kube::ControllerOf(*stored) : std::nullopt;
-    if (stored.ok() && (!owner || owner->uid != job.uid)) {
-      stored = absl::AlreadyExistsError("it exists and belongs to another owner");
-    }
-  }
-  if (!stored.ok()) {
-    if (IsTerminal(stored.status())) {
-      written.refused_pod = absl::StrCat("spec.template: the API server refuses its pod: ",
-                                         std::string(stored.status().message()));
-    } else if (!kube::IsFenced(stored.status())) {
-      // Retried for ever; the template's author must be able to see why.
-      events_.Record(
-          {job.ns, job.name}, job.uid,
-          {Event::Type::kWarning, "FailedCreate",
-           absl::StrCat("pod ", create.name, ": ", std::string(stored.status().message()))});
-    }
-    return kube::Annotate(stored.status(), absl::StrCat("create pod ", create.name));
-  }
-  Raise(written.pod_version, *stored);
-  MUSTER_LOG(INFO, "pod created", {"pod", create.name});
-  return absl::OkStatus();
+  return stored;
 }
 
+void Executor::TellRefusal(const TrainingJob& job, const CreatePod& create,
+                           const absl::Status& refusal, Written& written) {
+  if (IsTerminal(refusal)) {
+    written.refused_pod = absl::StrCat("spec.template: the API server refuses its pod: ",
+                                       std::string(refusal.message()));
+  } else if (!kube::IsFenced(refusal)) {
+    // Retried for ever; the template's author must be able to see why.
+    events_.Record({job.ns, job.name}, job.uid,
+                   {Event::Type::kWarning, "FailedCreate",
+                    absl::StrCat("pod ", create.name, ": ", std::string(refusal.message()))});
+  }
+}
+
+absl::Status Executor::CreateBatch(const TrainingJob& job, const CreatePod* creates, int count,
+                                   Written& written) {
+  std::vector<absl::StatusOr<Json>> pods;
+  for (int i = 0; i < count; ++i) {
+    pods.push_back(BuildPod(job, creates[i], pod_options_));
+    if (pods[i].ok()) continue;
+    written.refused_pod = std::string(pods[i].status().message());
+    return pods[i].status();
+  }
+  FanOut& how = count < kWorthThreads ? FanOut::InOrder() : fan_out_;
+  how.Run(count, [&](int i) { pods[i] = MakePod(job, *pods[i]); });
+  absl::Status failed;
+  for (int i = 0; i < count; ++i) {
+    if (pods[i].ok()) {
+      Raise(written.pod_version, *pods[i]);
+      MUSTER_LOG(INFO, "pod created", {"pod", creates[i].name});
+    } else if (failed.ok()) {
+      TellRefusal(job, creates[i], pods[i].status(), written);
+      failed = kube::Annotate(pods[i].status(), absl::StrCat("create pod ", creates[i].name));
+    }
+  }
+  return failed;
+}
+
+// In batches that grow: what is wrong with one pod, or forbidden, is so for hundreds.
 absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Written& written) {
   written.refused_pod.clear();
-  for (const CreatePod& create : plan.creates) {
-    MUSTER_RETURN_IF_ERROR(CreateOnePod(job, create, written));
+  const int count = static_cast<int>(plan.creates.size());
+  int size = 1;
+  for (int begin = 0; begin < count; begin += size, size *= kBatchGrowth) {
+    size = std::min(size, count - begin);
+    MUSTER_RETURN_IF_ERROR(CreateBatch(job, &plan.creates[begin], size, written));
   }
   return absl::OkStatus();
 }
@@ -160,7 +192,7 @@ absl::StatusOr<std::string> Executor::WriteFinalizers(const TrainingJob& job, co
   Json patch = Json::object();
   patch["finalizers"] = finalizers.empty() ? Json() : Json(finalizers);
   absl::StatusOr<Json> stored = api_.PatchMetadata(kube::kTrainingJobs, {job.ns, job.name}, patch,
-                                                   {job.uid, job.resource_version});
+                                                   {job.uid, job.resource_version}, VersionOnly());
   if (!stored.ok()) return kube::Annotate(stored.status(), "write the job's finalizers");
   Raise(written.job_version, *stored);
   gone = job.deleting() && finalizers.empty();
@@ -169,11 +201,8 @@ absl::StatusOr<std::string> Executor::WriteFinalizers(const TrainingJob& job, co
 
 absl::Status Executor::WriteStatus(const TrainingJob& job, const Plan& plan,
                                    const std::string& version, Written& written) {
-  TrainingJob next = job;
-  next.status = plan.status;
-  Json json = ToJson(next);
-  kube::SetResourceVersion(json, version);
-  absl::StatusOr<Json> stored = api_.UpdateStatus(kube::kTrainingJobs, json);
+  absl::StatusOr<Json> stored = api_.UpdateStatus(
+      kube::kTrainingJobs, StatusToJson(job, plan.status, version), VersionOnly());
   if (!stored.ok()) return kube::Annotate(stored.status(), "write the job's status");
   Raise(written.job_version, *stored);
   return absl::OkStatus();

@@ -9,11 +9,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/json.h"
 #include "operator/api/training_job.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/core/plan.h"
 #include "operator/kube/api.h"
 #include "operator/runtime/event_recorder.h"
+#include "operator/runtime/fan_out.h"
 #include "operator/runtime/pod_builder.h"
 
 namespace muster::control {
@@ -40,14 +42,16 @@ class Executor {
  public:
   using MayOrder = std::function<absl::Status()>;
 
-  // Without `may_order`, orders may always be sent.
+  // Without `may_order`, orders may always be sent. `fan_out` makes pods; it must outlive this.
   Executor(kube::Api& api, AgentRegistry& registry, EventRecorder& events,
-           PodBuilderOptions pod_options, MayOrder may_order = nullptr)
+           PodBuilderOptions pod_options, MayOrder may_order = nullptr,
+           FanOut& fan_out = FanOut::InOrder())
       : api_(api),
         registry_(registry),
         events_(events),
         pod_options_(std::move(pod_options)),
-        may_order_(std::move(may_order)) {}
+        may_order_(std::move(may_order)),
+        fan_out_(fan_out) {}
 
   // Deletes, creates, finalizers, then the status write. On an error nothing after it was done, and
   // the plan with its memory must be dropped: kAborted when the job changed meanwhile. `written` is
@@ -61,7 +65,12 @@ class Executor {
  private:
   absl::Status DeletePods(const TrainingJob& job, const Plan& plan, Written& written);
   absl::Status CreatePods(const TrainingJob& job, const Plan& plan, Written& written);
-  absl::Status CreateOnePod(const TrainingJob& job, const CreatePod& create, Written& written);
+  absl::Status CreateBatch(const TrainingJob& job, const CreatePod* creates, int count,
+                           Written& written);
+  // Thread-safe: `pod` as stored, or why there is none.
+  absl::StatusOr<Json> MakePod(const TrainingJob& job, const Json& pod);
+  void TellRefusal(const TrainingJob& job, const CreatePod& create, const absl::Status& refusal,
+                   Written& written);
   absl::StatusOr<std::string> WriteFinalizers(const TrainingJob& job, const Plan& plan,
                                               Written& written, bool& gone);
   absl::Status WriteStatus(const TrainingJob& job, const Plan& plan, const std::string& version,
@@ -73,6 +82,7 @@ class Executor {
   EventRecorder& events_;
   const PodBuilderOptions pod_options_;
   const MayOrder may_order_;
+  FanOut& fan_out_;
 };
 
 }  // namespace muster::control

@@ -1,5 +1,6 @@
 #include "operator/runtime/executor.h"
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -12,6 +13,7 @@
 #include "operator/kube/faulty_api.h"
 #include "operator/kube/memory_api.h"
 #include "operator/kube/resource_type.h"
+#include "operator/runtime/fan_out.h"
 
 namespace muster::control {
 namespace {
@@ -122,6 +124,33 @@ TEST_F(ExecutorTest, AFailedCreateWritesNoStatus) {
   EXPECT_THAT(status.message(), HasSubstr("create pod gpt-0-1"));
   EXPECT_EQ(Stored().status.round(), 0);
   EXPECT_TRUE(stream_->sent.empty());
+}
+
+TEST_F(ExecutorTest, WhatIsForbiddenIsFoundOutByOnePod) {
+  Plan plan;
+  plan.status = job_.status;
+  for (int i = 1; i <= 10; ++i) plan.creates.push_back(Pod(i));
+  api_->FailNext(kube::Verb::kCreate, kube::ApiError(kube::Reason::kForbidden, "quota"));
+  EXPECT_EQ(Execute(plan).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(memory_->List(kube::kPods, {})->items.empty());
+  ASSERT_TRUE(Execute(plan).ok());
+  EXPECT_EQ(memory_->List(kube::kPods, {})->items.size(), 10u);
+}
+
+TEST_F(ExecutorTest, PodsMadeAtOnceAreAllWaitedFor) {
+  ThreadFanOut fan_out(3);
+  Executor executor(*api_, registry_, *events_, {"unix:/c.sock", "muster-agent"}, nullptr, fan_out);
+  Plan plan;
+  plan.status = job_.status;
+  for (int i = 1; i <= 30; ++i) plan.creates.push_back(Pod(i));
+  ASSERT_TRUE(executor.Write(job_, plan, written_).ok());
+  uint64_t newest = 0;
+  const auto pods = memory_->List(kube::kPods, {})->items;
+  for (const Json& pod : pods) {
+    newest = std::max(newest, kube::ParseResourceVersion(kube::ResourceVersionOf(pod)).value());
+  }
+  EXPECT_EQ(pods.size(), 30u);
+  EXPECT_EQ(written_.pod_version, newest);
 }
 
 TEST_F(ExecutorTest, APodThatIsThereAlreadyIsSuccessOnlyWhenItIsOurs) {

@@ -68,7 +68,16 @@ CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {
   return {snapshot.last_written, snapshot.last_failed};
 }
 
-JobView MakeJobView(const TrainingJob& job) {
+JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec) {
+  JudgedSpec judged{spec, {}};
+  Default(judged.spec);
+  for (const FieldError& error : Validate(judged.spec)) {
+    judged.errors.push_back(absl::StrCat(error.path, ": ", error.message));
+  }
+  return judged;
+}
+
+JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged) {
   JobView view;
   view.job.ns = job.ns;
   view.job.name = job.name;
@@ -77,11 +86,8 @@ JobView MakeJobView(const TrainingJob& job) {
   view.job.created = job.creation_time.value_or(absl::InfinitePast());
   view.job.deleting = job.deleting();
   view.job.finalizers = job.finalizers;
-  view.spec = job.spec;
-  Default(view.spec);
-  for (const FieldError& error : Validate(view.spec)) {
-    view.spec_errors.push_back(absl::StrCat(error.path, ": ", error.message));
-  }
+  view.spec = judged.spec;
+  view.spec_errors = judged.errors;
   view.status = job.status;
   return view;
 }

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_VIEW_BUILDER_H_
 #define MUSTER_OPERATOR_RUNTIME_VIEW_BUILDER_H_
 
+#include <string>
 #include <vector>
 
 #include "operator/api/training_job.h"
@@ -15,8 +16,15 @@ AgentView ToAgentView(const AgentState& state);
 ProgressView ToProgressView(const ProgressSnapshot& snapshot);
 CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot);
 
-// Identity, defaulted spec, its errors, and the status; the rest is left for the caller.
-JobView MakeJobView(const TrainingJob& job);
+// A spec as decisions read it: defaulted, and what is wrong with it.
+struct JudgedSpec {
+  v1alpha1::TrainingJobSpec spec;
+  std::vector<std::string> errors;
+};
+JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec);
+
+// Identity, `judged` (of the same generation), and the status; the rest is left for the caller.
+JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged);
 
 }  // namespace muster::control
 

@@ -11,28 +11,33 @@ WorkQueue::WorkQueue(const Clock& clock) : WorkQueue(clock, Options()) {}
 WorkQueue::WorkQueue(const Clock& clock, Options options, WorkQueueObserver* observer)
     : clock_(clock), options_(options), observer_(observer), random_(options.seed) {}
 
-void WorkQueue::PushLocked(const std::string& key) {
-  queue_.push_back({key, clock_.Monotonic()});
+void WorkQueue::PushLocked(const std::string& key, bool can_wait) {
+  const absl::Time now = clock_.Monotonic();
+  (can_wait ? idle_ : queue_).push_back({key, now});
+  if (can_wait) idle_since_[key] = now;
   ready_.NotifyOne();
 }
 
-void WorkQueue::AddLocked(const std::string& key) {
+void WorkQueue::AddLocked(const std::string& key, bool can_wait) {
   if (shutdown_) return;
   ++adds_;
-  if (!dirty_.insert(key).second) return;
+  if (!dirty_.insert(key).second) {
+    if (!can_wait && idle_since_.erase(key) > 0) PushLocked(key, false);
+    return;
+  }
   if (processing_.count(key) > 0) return;  // Done will queue it
-  PushLocked(key);
+  PushLocked(key, can_wait);
 }
 
-void WorkQueue::AddAtLocked(const std::string& key, absl::Time due) {
+void WorkQueue::AddAtLocked(const std::string& key, Due due) {
   if (shutdown_) return;
   const auto known = due_.find(key);
   if (known != due_.end()) {
-    if (known->second <= due) return;
-    delayed_.erase({known->second, key});
+    if (known->second.when <= due.when) return;
+    delayed_.erase({known->second.when, key});
   }
   due_[key] = due;
-  delayed_.insert({due, key});
+  delayed_.insert({due.when, key});
   ready_.NotifyOne();  // a waiter may have to wake earlier than it planned
 }
 
@@ -44,7 +49,12 @@ void WorkQueue::Add(const std::string& key) {
 void WorkQueue::AddAfter(const std::string& key, absl::Duration delay) {
   MutexLock lock(mu_);
   if (delay <= absl::ZeroDuration()) return AddLocked(key);
-  AddAtLocked(key, clock_.Monotonic() + delay);
+  AddAtLocked(key, {clock_.Monotonic() + delay});
+}
+
+void WorkQueue::AddWhenIdle(const std::string& key, absl::Duration delay) {
+  MutexLock lock(mu_);
+  AddAtLocked(key, {clock_.Monotonic() + std::max(delay, absl::ZeroDuration()), true});
 }
 
 void WorkQueue::AddRateLimited(const std::string& key) {
@@ -54,7 +64,7 @@ void WorkQueue::AddRateLimited(const std::string& key) {
   const double factor = std::ldexp(1.0, std::min(failures, 30));
   const absl::Duration delay = std::min(options_.min_backoff * factor, options_.max_backoff);
   const double spread = std::uniform_real_distribution<double>(0, options_.jitter)(random_);
-  AddAtLocked(key, clock_.Monotonic() + delay * (1 + spread));
+  AddAtLocked(key, {clock_.Monotonic() + delay * (1 + spread)});
 }
 
 void WorkQueue::Forget(const std::string& key) {
@@ -62,17 +72,31 @@ void WorkQueue::Forget(const std::string& key) {
   failures_.erase(key);
 }
 
+bool WorkQueue::IsIdle(const Ready& entry) const {
+  const auto it = idle_since_.find(entry.key);
+  return it != idle_since_.end() && it->second == entry.since;
+}
+
+bool WorkQueue::IsIdleNext(absl::Time now) {
+  while (!idle_.empty() && !IsIdle(idle_.front())) idle_.pop_front();
+  if (idle_.empty()) return false;
+  return queue_.empty() || now - idle_.front().since >= options_.patience;
+}
+
 std::optional<std::string> WorkQueue::TakeLocked() {
   const absl::Time now = clock_.Monotonic();
   while (!delayed_.empty() && delayed_.begin()->first <= now) {
     const std::string key = delayed_.begin()->second;
     delayed_.erase(delayed_.begin());
+    const bool can_wait = due_[key].can_wait;
     due_.erase(key);
-    AddLocked(key);
+    AddLocked(key, can_wait);
   }
-  if (queue_.empty()) return std::nullopt;
-  Ready taken = std::move(queue_.front());
-  queue_.pop_front();
+  std::deque<Ready>& from = IsIdleNext(now) ? idle_ : queue_;
+  if (from.empty()) return std::nullopt;
+  Ready taken = std::move(from.front());
+  from.pop_front();
+  idle_since_.erase(taken.key);
   dirty_.erase(taken.key);
   processing_[taken.key] = now;
   if (observer_ != nullptr) observer_->Taken(now - taken.since);
@@ -105,13 +129,15 @@ void WorkQueue::Done(const std::string& key) {
     processing_.erase(taken);
   }
   if (dirty_.count(key) == 0 || shutdown_) return;
-  PushLocked(key);
+  PushLocked(key, false);
 }
 
 void WorkQueue::Shutdown() {
   MutexLock lock(mu_);
   shutdown_ = true;
   queue_.clear();
+  idle_.clear();
+  idle_since_.clear();
   dirty_.clear();
   delayed_.clear();
   due_.clear();
@@ -120,7 +146,8 @@ void WorkQueue::Shutdown() {
 
 WorkQueue::Stats WorkQueue::stats() const {
   MutexLock lock(mu_);
-  Stats stats{queue_.size(), delayed_.size(), processing_.size(), adds_, retries_, {}};
+  Stats stats{
+      queue_.size() + idle_since_.size(), delayed_.size(), processing_.size(), adds_, retries_, {}};
   const absl::Time now = clock_.Monotonic();
   for (const auto& [key, since] : processing_) {
     stats.longest_running = std::max(stats.longest_running, now - since);
@@ -140,6 +167,9 @@ void WorkQueue::VisitLocked(const std::function<bool(KeyState)>& visit) const {
   }
   for (const Ready& ready : queue_) {
     if (!tell(ready.key, "waiting", now - ready.since)) return;
+  }
+  for (const Ready& ready : idle_) {
+    if (IsIdle(ready) && !tell(ready.key, "waiting", now - ready.since)) return;
   }
   for (const auto& [due, key] : delayed_) {
     if (!tell(key, "delayed", std::max(due - now, absl::ZeroDuration()))) return;

@@ -46,6 +46,8 @@ class WorkQueue {
     // A back-off of d is drawn from [d, d * (1 + jitter)].
     double jitter = 0.25;
     uint64_t seed = 1;
+    // Of what can wait, while there is other work.
+    absl::Duration patience = absl::Seconds(5);
   };
   struct Stats {
     size_t waiting = 0;  // ready to be taken
@@ -71,6 +73,9 @@ class WorkQueue {
   void Add(const std::string& key);
   // Of several delayed adds of one key the earliest counts.
   void AddAfter(const std::string& key, absl::Duration delay);
+  // The same for what can wait: then it is handed out when nothing else is ready, or has waited for
+  // Options::patience.
+  void AddWhenIdle(const std::string& key, absl::Duration delay);
   // Delays by the key's back-off, which doubles each time until Forget.
   void AddRateLimited(const std::string& key);
   void Forget(const std::string& key);
@@ -93,9 +98,20 @@ class WorkQueue {
   std::optional<absl::Time> next_due() const;
 
  private:
-  void AddLocked(const std::string& key) MUSTER_REQUIRES(mu_);
-  void PushLocked(const std::string& key) MUSTER_REQUIRES(mu_);
-  void AddAtLocked(const std::string& key, absl::Time due) MUSTER_REQUIRES(mu_);
+  struct Ready {
+    std::string key;
+    absl::Time since;
+  };
+  struct Due {
+    absl::Time when;
+    bool can_wait = false;
+  };
+
+  void AddLocked(const std::string& key, bool can_wait = false) MUSTER_REQUIRES(mu_);
+  void PushLocked(const std::string& key, bool can_wait) MUSTER_REQUIRES(mu_);
+  void AddAtLocked(const std::string& key, Due due) MUSTER_REQUIRES(mu_);
+  bool IsIdle(const Ready& entry) const MUSTER_REQUIRES(mu_);
+  bool IsIdleNext(absl::Time now) MUSTER_REQUIRES(mu_);
   std::optional<std::string> TakeLocked() MUSTER_REQUIRES(mu_);
   // All keys in the order of Keys, until `visit` says false.
   void VisitLocked(const std::function<bool(KeyState)>& visit) const MUSTER_REQUIRES(mu_);
@@ -107,14 +123,13 @@ class WorkQueue {
   mutable Mutex mu_;
   CondVar ready_;
   bool shutdown_ MUSTER_GUARDED_BY(mu_) = false;
-  struct Ready {
-    std::string key;
-    absl::Time since;
-  };
   std::deque<Ready> queue_ MUSTER_GUARDED_BY(mu_);
-  std::set<std::string> dirty_ MUSTER_GUARDED_BY(mu_);  // in queue_, or to be after Done
+  // What can wait, and since when each key does: an entry of another time has left by Add.
+  std::deque<Ready> idle_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, absl::Time> idle_since_ MUSTER_GUARDED_BY(mu_);
+  std::set<std::string> dirty_ MUSTER_GUARDED_BY(mu_);  // in a queue, or to be after Done
   std::map<std::string, absl::Time> processing_ MUSTER_GUARDED_BY(mu_);  // taken when
-  std::map<std::string, absl::Time> due_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, Due> due_ MUSTER_GUARDED_BY(mu_);
   std::set<std::pair<absl::Time, std::string>> delayed_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, int> failures_ MUSTER_GUARDED_BY(mu_);
   std::mt19937_64 random_ MUSTER_GUARDED_BY(mu_);

@@ -55,6 +55,32 @@ TEST_F(WorkQueueTest, OfDelayedAddsTheEarliestCounts) {
   EXPECT_EQ(queue_.TryGet(), std::nullopt);
 }
 
+TEST_F(WorkQueueTest, WhatCanWaitComesAfterOtherWorkButNotForEver) {
+  queue_.AddWhenIdle("late", absl::Seconds(1));
+  clock_.Advance(absl::Seconds(2));
+  queue_.Add("a");
+  EXPECT_EQ(queue_.TryGet(), "a");
+  queue_.Add("b");
+  EXPECT_EQ(queue_.TryGet(), "b");
+  EXPECT_EQ(queue_.stats().waiting, 1u);
+  clock_.Advance(WorkQueue::Options().patience);
+  queue_.Add("c");
+  EXPECT_EQ(queue_.TryGet(), "late");
+  EXPECT_EQ(queue_.TryGet(), "c");
+}
+
+TEST_F(WorkQueueTest, WhatCanWaitIsHandedOutAtOnceWhenAddedOrWhenNothingElseIsReady) {
+  queue_.AddWhenIdle("a", absl::ZeroDuration());
+  queue_.AddWhenIdle("b", absl::ZeroDuration());
+  EXPECT_EQ(queue_.TryGet(), "a");
+  queue_.Add("c");
+  queue_.Add("b");
+  EXPECT_EQ(queue_.TryGet(), "c");
+  EXPECT_EQ(queue_.TryGet(), "b");
+  EXPECT_EQ(queue_.TryGet(), std::nullopt);
+  EXPECT_EQ(queue_.stats().waiting, 0u);
+}
+
 TEST_F(WorkQueueTest, BackOffDoublesUpToItsCapUntilForgotten) {
   const auto delay = [&] {
     queue_.AddRateLimited("a");

@@ -1,0 +1,85 @@
+#include "operator/core/telling.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/time/time.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "operator/core/conditions.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::Condition;
+using v1alpha1::TrainingJobStatus;
+
+bool IsComingTogether(const TrainingJobStatus& status) {
+  return status.state() == Name(JobState::kPending) || status.state() == Name(JobState::kStarting);
+}
+
+bool Same(const TrainingJobStatus& a, const TrainingJobStatus& b) {
+  // Equal bytes are equal messages, and much the quicker to find out.
+  return a.SerializeAsString() == b.SerializeAsString() ||
+         google::protobuf::util::MessageDifferencer::Equals(a, b);
+}
+
+void PutBack(const TrainingJobStatus& before, ConditionType type, TrainingJobStatus& after) {
+  const Condition* was = FindCondition(before, type);
+  if (was == nullptr) return;
+  for (Condition& condition : *after.mutable_conditions()) {
+    if (condition.type() == was->type()) condition = *was;
+  }
+}
+
+bool RaisesIncarnations(const Draft& draft) {
+  const auto& before = draft.view.status.incarnations();
+  const auto& after = draft.plan.status.incarnations();
+  return before.size() != after.size() || !std::equal(before.begin(), before.end(), after.begin());
+}
+
+// What is to be written can wait: nothing but people waits for it.
+bool CanWait(const Draft& draft, bool differs) {
+  const Plan& plan = draft.plan;
+  if (!plan.events.empty() || !plan.orders.empty()) return false;
+  if (differs) return OnlyTells(draft.view.status, plan.status);
+  return IsComingTogether(plan.status);
+}
+
+}  // namespace
+
+bool OnlyTells(const TrainingJobStatus& before, const TrainingJobStatus& after) {
+  if (!IsComingTogether(before) || !IsComingTogether(after)) return false;
+  TrainingJobStatus rest = after;
+  rest.set_state(before.state());
+  if (before.workers().has_ready()) rest.mutable_workers()->set_ready(before.workers().ready());
+  if (before.has_placement()) {
+    *rest.mutable_placement() = before.placement();
+  } else {
+    rest.clear_placement();
+  }
+  PutBack(before, ConditionType::kScheduled, rest);
+  PutBack(before, ConditionType::kRunning, rest);
+  return Same(before, rest);
+}
+
+void DecideWrite(Draft& draft) {
+  Plan& plan = draft.plan;
+  absl::Time& tell_by = draft.memory().tell_by;
+  const bool differs = !Same(draft.view.status, plan.status);
+  // Pods are made as soon as their numbers are written; the finalizer comes after them.
+  if (RaisesIncarnations(draft)) plan.add_finalizers.clear();
+  const bool wanted = differs || !plan.add_finalizers.empty();
+  if (wanted && CanWait(draft, differs)) {
+    if (tell_by == absl::InfiniteFuture()) tell_by = draft.view.now + draft.options.tell_delay;
+    if (draft.view.now < tell_by) {
+      plan.add_finalizers.clear();
+      draft.RequeueAt(tell_by);
+      plan.requeue_when_idle = *plan.requeue_after == tell_by - draft.view.now;
+      return;
+    }
+  }
+  tell_by = absl::InfiniteFuture();
+  plan.write_status = differs;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,105 @@
+#include "operator/core/telling.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/decide.h"
+#include "operator/core/test_world.h"
+
+namespace muster::control {
+namespace {
+
+// As the shell does it: what is not written is not there the next time.
+Plan Reconcile(TestWorld& world) {
+  Plan plan = Decide(world.view, world.memory, world.options);
+  world.memory = plan.memory;
+  if (plan.write_status) world.view.status = plan.status;
+  return plan;
+}
+
+// Two pods whose numbers are written and which were just made.
+TestWorld Making() {
+  TestWorld world(2);
+  EXPECT_TRUE(Reconcile(world).write_status);
+  EXPECT_EQ(Reconcile(world).creates.size(), 2u);
+  world.AddPod(0, PodPhase::kPending);
+  world.AddPod(1, PodPhase::kPending);
+  return world;
+}
+
+TEST(TellingTest, WhatAGangBecomesIsToldOnceForAllPods) {
+  TestWorld world = Making();
+  Plan plan = Reconcile(world);
+  EXPECT_EQ(plan.status.state(), "Starting");
+  EXPECT_FALSE(plan.write_status);
+  EXPECT_EQ(plan.requeue_after, world.options.tell_delay);
+  EXPECT_TRUE(plan.requeue_when_idle);
+  world.view.pods[0].node = "node";
+  world.Advance(world.options.tell_delay / 2);
+  EXPECT_FALSE(Reconcile(world).write_status);
+  world.view.pods[1].node = "node";
+  world.Advance(world.options.tell_delay / 2);
+  plan = Reconcile(world);
+  EXPECT_TRUE(plan.write_status);
+  EXPECT_FALSE(plan.requeue_when_idle);
+  EXPECT_EQ(world.Condition(ConditionType::kScheduled), "True/PodsBound");
+  EXPECT_FALSE(Reconcile(world).write_status);
+}
+
+TEST(TellingTest, WhatComesBackToWhatWasWrittenIsNotWritten) {
+  TestWorld world = Making();
+  world.Advance(world.options.tell_delay);
+  EXPECT_FALSE(Reconcile(world).write_status);
+  world.Advance(world.options.tell_delay);
+  EXPECT_TRUE(Reconcile(world).write_status);
+  world.view.pods[0].node = "node";
+  EXPECT_FALSE(Reconcile(world).write_status);
+  world.view.pods[0].node.clear();
+  EXPECT_FALSE(Reconcile(world).write_status);
+  EXPECT_EQ(world.memory.tell_by, absl::InfiniteFuture());
+}
+
+TEST(TellingTest, ARoundIsWrittenAheadAtOnce) {
+  TestWorld world = Making();
+  EXPECT_FALSE(Reconcile(world).write_status);
+  world.view.pods.clear();
+  world.AddWorkers();
+  const Plan plan = Reconcile(world);
+  EXPECT_TRUE(plan.write_status);
+  EXPECT_EQ(plan.status.round(), 1);
+  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+}
+
+TEST(TellingTest, ANewTermAndANewGenerationAreWrittenAtOnce) {
+  TestWorld world = Making();
+  world.view.leader_term = 2;
+  EXPECT_TRUE(Reconcile(world).write_status);
+  world.view.job.generation = 2;
+  EXPECT_TRUE(Reconcile(world).write_status);
+}
+
+TEST(TellingTest, AReplacementIsWrittenAheadAtOnce) {
+  TestWorld world = Making();
+  world.Advance(world.options.tell_delay);
+  Reconcile(world);
+  world.view.pods[0].phase = PodPhase::kFailed;
+  const Plan plan = Reconcile(world);
+  EXPECT_TRUE(plan.write_status);
+  EXPECT_EQ(plan.status.incarnations(0), 2);
+}
+
+TEST(TellingTest, OnlyPeopleWaitForWhatOnlyTells) {
+  TestWorld world = Making();
+  v1alpha1::TrainingJobStatus before = world.view.status;
+  v1alpha1::TrainingJobStatus after = before;
+  after.set_state("Starting");
+  after.mutable_workers()->set_ready(1);
+  EXPECT_TRUE(OnlyTells(before, after));
+  after.set_state("Training");
+  EXPECT_FALSE(OnlyTells(before, after));
+  after = before;
+  after.mutable_failures()->set_count(1);
+  EXPECT_FALSE(OnlyTells(before, after));
+}
+
+}  // namespace
+}  // namespace muster::control

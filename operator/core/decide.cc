@@ -59,6 +59,7 @@ Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions&
     if (draft.done) break;
   }
   KeepFailures(draft);
+  KeepNotices(draft);
   Summarize(draft);
   DecideWrite(draft);
   return std::move(draft.plan);

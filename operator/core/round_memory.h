@@ -16,8 +16,8 @@
 
 // What one leadership remembers of a job between two decisions. Nothing in it is durable: a new
 // leader starts from RoundMemory{} and gets what it needs from the status (term, round, membership,
-// incarnations, and failures with their back-off: see recall.h) and from the agents, who re-send
-// their state when they attach.
+// incarnations, failures with their back-off: see recall.h, and notices: see spot.h) and from the
+// agents, who re-send their state when they attach.
 namespace muster::control {
 
 enum class RoundPhase {
@@ -47,11 +47,14 @@ struct WorkerMemory {
   bool named = false;
   // Missed a phase's deadline: to be replaced.
   bool condemned = false;
-  // See spot.h: the incarnation whose node goes away (0 none), when it leaves at the latest, the
-  // newest checkpoint then, and whether it leaves now.
+  // See spot.h: the incarnation whose node goes away (0 none), when it leaves at the latest (also
+  // as the status says it), the newest checkpoint then, whether this leadership has asked for
+  // another, and whether it leaves now.
   int noticed = 0;
   absl::Time leave_at = absl::InfinitePast();
+  absl::Time leave_wall = absl::InfinitePast();
   int64_t checkpoint_at_notice = -1;
+  bool asked_to_save = false;
   bool leaving = false;
   // Since when this leadership sees the pod Running, and the last pod whose failure was counted.
   absl::Time running_since = absl::InfinitePast();
@@ -72,8 +75,9 @@ struct RoundMemory {
   // The session on which each member's current order was sent.
   std::map<int, int64_t> sent_session;
 
-  // status.failures has been read: see recall.h.
+  // status.failures has been read: see recall.h; and status.workers.leaving: see spot.h.
   bool recalled = false;
+  bool notices_recalled = false;
   // The newest round whose failure has been judged: one failure per round.
   int64_t failed_round = 0;
   // A rule said RestartJob, and why; until every rank has answered in a round that began afresh.

@@ -1,9 +1,13 @@
 #include "operator/core/spot.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/repeated_field.h"
+#include "operator/core/conditions.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
 
@@ -32,33 +36,73 @@ int Staying(const RoundMemory& memory) {
   return staying;
 }
 
-int64_t NewestCheckpoint(const JobView& view) {
-  return view.checkpoint.written ? view.checkpoint.written->version().step() : -1;
+// The last leader may have heard of it.
+int64_t NewestCheckpoint(const Draft& draft) {
+  const v1alpha1::TrainingJobStatus& status = draft.plan.status;
+  const int64_t recorded = status.has_checkpoint() ? status.checkpoint().step() : -1;
+  const auto& written = draft.view.checkpoint.written;
+  return std::max(recorded, written ? written->version().step() : -1);
 }
 
+absl::Duration SaveTime(const NoticeTaint& notice) { return notice.warning * kSaveShare; }
+
 void Notice(Draft& draft, const Worker& worker, const NoticeTaint& notice) {
-  RoundMemory& memory = draft.memory();
-  WorkerMemory& known = memory.workers[worker.index];
+  WorkerMemory& known = draft.memory().workers[worker.index];
   known.noticed = worker.incarnation;
   known.leaving = false;
-  known.leave_at = draft.view.now + notice.warning * kSaveShare;
-  known.checkpoint_at_notice = NewestCheckpoint(draft.view);
+  known.asked_to_save = false;
+  known.leave_at = draft.view.now + SaveTime(notice);
+  known.leave_wall = draft.view.wall + SaveTime(notice);
+  known.checkpoint_at_notice = NewestCheckpoint(draft);
   draft.Warning(Reason::kNodeGoesAway,
                 absl::StrCat("node ", worker.pod->node, " of worker ", worker.index, " goes away (",
                              notice.key, ", ", notice.who, "): leaving within ",
                              absl::FormatDuration(notice.warning)));
+}
+
+// What the last leader had noticed.
+void RecallNotices(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  if (memory.notices_recalled) return;
+  memory.notices_recalled = true;
+  for (const v1alpha1::LeavingWorker& kept : draft.view.status.workers().leaving()) {
+    const Worker* worker = draft.FindWorker(kept.index());
+    if (worker == nullptr || worker->incarnation != kept.incarnation()) continue;
+    WorkerMemory& known = memory.workers[kept.index()];
+    known.noticed = kept.incarnation();
+    known.leave_wall = ParseWall(kept.leave_time());
+    // A wall clock that was set back must not make the wait any longer.
+    const NoticeTaint* notice =
+        worker->pod == nullptr ? nullptr : FindNotice(worker->pod->node_taints);
+    const absl::Duration most = notice == nullptr ? absl::ZeroDuration() : SaveTime(*notice);
+    known.leave_at =
+        draft.view.now + std::clamp(known.leave_wall - draft.view.wall, absl::ZeroDuration(), most);
+    known.checkpoint_at_notice = kept.checkpoint_step();
+  }
+}
+
+// Once in a leadership: an order of the last one may never have arrived.
+void AskToSave(Draft& draft, const Worker& worker) {
+  const RoundMemory& memory = draft.memory();
   const bool member = MemberIndices(memory.members).count(worker.index) > 0;
-  if (memory.phase != RoundPhase::kActive || !member || !draft.spec().has_checkpoint()) return;
-  if (worker.presence == Presence::kPresent) draft.Send(worker, SaveOrder{memory.id});
+  WorkerMemory& known = draft.memory().workers[worker.index];
+  if (known.asked_to_save || memory.phase != RoundPhase::kActive || !member) return;
+  if (!draft.spec().has_checkpoint() || worker.presence != Presence::kPresent) return;
+  known.asked_to_save = true;
+  draft.Send(worker, SaveOrder{memory.id});
 }
 
 void DecideToLeave(Draft& draft, const Worker& worker) {
+  const RoundMemory& memory = draft.memory();
   WorkerMemory& known = draft.memory().workers[worker.index];
+  const bool taking_over = memory.id == RoundStamp{} && draft.view.status.round() > 0;
   const bool can_save =
-      draft.memory().phase == RoundPhase::kActive && draft.spec().has_checkpoint();
-  const bool saved = NewestCheckpoint(draft.view) > known.checkpoint_at_notice;
+      (memory.phase == RoundPhase::kActive || taking_over) && draft.spec().has_checkpoint();
+  const bool saved = NewestCheckpoint(draft) > known.checkpoint_at_notice;
   known.leaving = !can_save || saved || draft.view.now >= known.leave_at;
-  if (!known.leaving) draft.RequeueAt(known.leave_at);
+  if (known.leaving) return;
+  AskToSave(draft, worker);
+  draft.RequeueAt(known.leave_at);
 }
 
 }  // namespace
@@ -101,6 +145,7 @@ const NoticeTaint* FindNotice(const std::vector<TaintView>& taints) {
 
 void LeaveNodes(Draft& draft) {
   if (draft.memory().stopping_since) return;
+  RecallNotices(draft);
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr || IsLost(worker.presence)) continue;
     const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
@@ -111,6 +156,22 @@ void LeaveNodes(Draft& draft) {
     }
     if (!IsLeaving(draft.memory(), worker)) DecideToLeave(draft, worker);
   }
+}
+
+void KeepNotices(Draft& draft) {
+  RecallNotices(draft);
+  google::protobuf::RepeatedPtrField<v1alpha1::LeavingWorker> kept;
+  for (const Worker& worker : draft.workers) {
+    const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
+    if (worker.pod == nullptr || known == nullptr || known->noticed != worker.incarnation) continue;
+    v1alpha1::LeavingWorker& leaving = *kept.Add();
+    leaving.set_index(worker.index);
+    leaving.set_incarnation(worker.incarnation);
+    leaving.set_leave_time(FormatWall(known->leave_wall));
+    leaving.set_checkpoint_step(known->checkpoint_at_notice);
+  }
+  if (kept.empty() && draft.view.status.workers().leaving().empty()) return;
+  *draft.status().mutable_workers()->mutable_leaving() = std::move(kept);
 }
 
 bool IsLeaving(const RoundMemory& memory, const Worker& worker) {

@@ -33,8 +33,13 @@ const NoticeTaint* FindNotice(const std::vector<TaintView>& taints);
 // For each worker whose node goes away: a checkpoint is asked for, and once it is written, or half
 // of the warning is over, the worker leaves: the next round does without it, and its pod is made
 // anew elsewhere. Where a round without it would be smaller than workers.min, its pod is made anew
-// at once and the others hold for it.
+// at once and the others hold for it. The status keeps what a notice began, so that a new leader
+// goes on with it, and while it is not known yet whether the recorded round is still under way, a
+// worker leaves at its latest time only.
 void LeaveNodes(Draft& draft);
+
+// Policy, one of the last: status.workers.leaving is as the memory is.
+void KeepNotices(Draft& draft);
 
 // The worker has to leave, and is to be in no new round.
 bool IsLeaving(const RoundMemory& memory, const Worker& worker);

@@ -113,6 +113,87 @@ TEST(SpotTest, WithoutACheckpointInTimeItLeavesAtHalfTheWarning) {
   EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
 }
 
+// The next leader, whose agents attach at once and still step.
+void ChangeLeaders(TestWorld& world) {
+  for (AgentView& agent : world.view.agents) agent.active = world.memory.id;
+  world.memory = RoundMemory{};
+  ++world.view.leader_term;
+  world.view.leading_since = world.view.now;
+  world.view.checkpoint.written.reset();
+  for (AgentView& agent : world.view.agents) ++agent.session;
+}
+
+// A new leader started the notice over, or left at once without a checkpoint.
+TEST(SpotTest, ANewLeaderGoesOnWithTheNoticeOfTheLastOne) {
+  TestWorld world = ActiveWorld(2, 1);
+  Write(world, 10);
+  Taint(world, 0, kSpotItn);
+  EXPECT_EQ(Ordered(world.Decide()), "Save:0");
+  ASSERT_EQ(world.view.status.workers().leaving_size(), 1);
+  EXPECT_EQ(world.view.status.workers().leaving(0).checkpoint_step(), 10);
+  world.Advance(absl::Seconds(40));
+  ChangeLeaders(world);
+  Plan plan = world.Decide();
+  EXPECT_THAT(Told(plan), testing::Not(testing::HasSubstr("NodeGoesAway"))) << "it was told";
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "adopted";
+  EXPECT_EQ(Ordered(world.Decide()), "Save:0") << "the last one's may be lost";
+  world.Advance(absl::Seconds(19) - absl::Milliseconds(1));
+  EXPECT_THAT(Ordered(world.Decide()), IsEmpty());
+  world.Advance(absl::Seconds(1) + absl::Milliseconds(1));
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+}
+
+TEST(SpotTest, ACheckpointOfTheLastLeadershipLetsTheWorkerLeave) {
+  TestWorld world = ActiveWorld(2, 1);
+  Taint(world, 0, kSpotItn);
+  world.Decide();
+  Write(world, 17);
+  world.view.status.mutable_checkpoint()->set_step(17);
+  ChangeLeaders(world);
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+}
+
+// Nobody knows yet whether they still step: they may save.
+TEST(SpotTest, ANewLeaderWaitsForTheAgentsBeforeAWorkerLeaves) {
+  TestWorld world = ActiveWorld(2, 1);
+  ChangeLeaders(world);
+  for (AgentView& agent : world.view.agents) {
+    agent.attached = false;
+    agent.detached_at = world.view.now;
+  }
+  Taint(world, 0, kSpotItn);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(Told(plan), "NodeGoesAway");
+  EXPECT_EQ(plan.status.incarnations(0), 1);
+  for (AgentView& agent : world.view.agents) agent.attached = true;
+  world.Decide();
+  EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
+  EXPECT_EQ(Ordered(world.Decide()), "Save:0");
+}
+
+TEST(SpotTest, AWallClockSetBackLengthensNoNotice) {
+  TestWorld world = ActiveWorld(2, 1);
+  Taint(world, 0, kSpotItn);
+  world.Decide();
+  world.view.wall -= absl::Hours(1);
+  ChangeLeaders(world);
+  world.Decide();
+  world.Advance(absl::Seconds(60));
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+}
+
+TEST(SpotTest, TheStatusForgetsANoticeWithItsPod) {
+  TestWorld world = ActiveWorld(2, 2);
+  Taint(world, 1, kSpotItn);
+  world.Decide();
+  EXPECT_EQ(world.view.status.workers().leaving_size(), 1);
+  Write(world, 5);
+  world.Decide();
+  world.Decide();
+  EXPECT_EQ(world.view.status.incarnations(1), 2);
+  EXPECT_EQ(world.view.status.workers().leaving_size(), 0);
+}
+
 TEST(SpotTest, BelowMinItsPodIsMadeAnewAndTheOthersHold) {
   TestWorld world = ActiveWorld(2, 2);
   Taint(world, 1, kSpotItn);

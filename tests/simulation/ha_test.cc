@@ -103,6 +103,30 @@ TEST_F(HaTest, AnAgentThatDiesWhileNobodyLeadsIsReplaced) {
   EXPECT_THAT(world_.promises.broken(), IsEmpty());
 }
 
+// Half of a spot notice's two minutes are for a checkpoint, however many leaders there are.
+TEST_F(HaTest, ANoticeIsNotStartedOverByANewLeader) {
+  job_ = world_.CreateJob("gpt", {{"trainer", {{"train", {{"steps", 100000}}}}}});
+  ASSERT_TRUE(world_.RunUntil([&] { return Training(); }, absl::Seconds(30)));
+  Json node = *world_.memory->Get(kube::kNodes, {"", "node-1"});
+  node["spec"]["taints"] = {
+      {{"key", "aws-node-termination-handler/spot-itn"}, {"effect", "NoSchedule"}}};
+  ASSERT_TRUE(world_.memory->Update(kube::kNodes, node).ok());
+  world_.AddNode("node-2", 8);
+  const absl::Time noticed = world_.clock.Monotonic();
+  world_.RunFor(absl::Seconds(20));
+  EXPECT_EQ(world_.Job("gpt").status.workers().leaving_size(), 2);
+  world_.Kill(*world_.Leader(), absl::Hours(1));
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Job("gpt").status.incarnations(0) == 2; },
+                              absl::Minutes(3)));
+  EXPECT_GE(world_.clock.Monotonic() - noticed, absl::Seconds(58));
+  EXPECT_LE(world_.clock.Monotonic() - noticed, absl::Seconds(61));
+  ASSERT_TRUE(world_.RunUntil(
+      [&] { return Training() && world_.Job("gpt").status.workers().leaving_size() == 0; },
+      absl::Minutes(1)));
+  EXPECT_EQ(world_.Job("gpt").status.failures().count(), 0);
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
+}
+
 TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
   LeadAndTrain();
   ReplicaWorld::Host& leader = *world_.Leader();

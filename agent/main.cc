@@ -59,7 +59,11 @@ void Show(std::string_view line) {
 int Run(WorkerAgentOptions options) {
   WorkerAgent agent(std::move(options), Clock::Real(), ProcessLauncher::Real(), FileSystem());
   std::optional<int> code;
-  while (!code.has_value()) code = agent.RunOnce(absl::Milliseconds(100));
+  while (!code.has_value()) {
+    code = agent.RunOnce(absl::Milliseconds(100));
+    FlushLimitedLogs();
+  }
+  FlushLimitedLogs(/*all=*/true);
   return *code;
 }
 

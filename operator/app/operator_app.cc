@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "operator/app/replica.h"
+#include "operator/app/sync_patience.h"
 #include "operator/coordinator/coordinator_server.h"
 #include "operator/coordinator/refusals.h"
 #include "operator/kube/reflector.h"
@@ -30,9 +31,6 @@ namespace {
 
 constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
 constexpr absl::Duration kSchedulePeriod = absl::Milliseconds(500);
-// A server that cannot be asked is given up by the first; one whose answer is long, by the second.
-constexpr absl::Duration kReachDeadline = absl::Seconds(30);
-constexpr absl::Duration kSyncDeadline = absl::Minutes(10);
 
 // Creates of one job's pods at a time, besides those of the other reconciles.
 constexpr int kCreateHelpers = 15;
@@ -248,9 +246,7 @@ absl::Status OperatorApp::Impl::WaitSynced() {
   while (!replica_.HasSynced()) {
     const absl::Duration waited = clock_.Monotonic() - start;
     const Replica::ListFailure failure = replica_.list_failure();
-    // An early failure is no sign that what goes on since fails too.
-    const bool fails = failure.at > start + waited / 2;
-    if (waited >= (fails ? kReachDeadline : kSyncDeadline)) {
+    if (SyncTookTooLong(waited, failure.at - start)) {
       return absl::DeadlineExceededError(
           absl::StrCat("the API server's objects could not be listed: ", failure.status.message()));
     }

@@ -151,6 +151,19 @@ TEST_F(ReflectorTest, FailuresBackOffAndDouble) {
   EXPECT_TRUE(cache_.HasSynced());
 }
 
+TEST_F(ReflectorTest, RetriesAreSpread) {
+  double drawn = 0;
+  Reflector spread(faulty_, kConfigMaps, {.jitter = [&] { return drawn; }}, cache_, clock_);
+  for (const double share : {0.0, 0.5, 0.99}) {
+    drawn = share;
+    faulty_.FailNext(Verb::kList, ApiError(Reason::kInternalError, "x"));
+    clock_.Advance(absl::Seconds(2));
+    spread.RunOnce(absl::ZeroDuration());
+    const absl::Duration plain = absl::Milliseconds(100) * (1 << (spread.failures() - 1));
+    EXPECT_EQ(spread.RetryAt(), clock_.Monotonic() + plain * (1 + share));
+  }
+}
+
 TEST_F(ReflectorTest, AServerThatAsksForTimeGetsIt) {
   faulty_.FailNext(Verb::kList, TooManyRequests("busy", absl::Seconds(7)));
   Run();

@@ -117,7 +117,9 @@ absl::Status Run(const Flags& flags, const sigset_t& signals) {
       MUSTER_LOG_LIMITED(WARN, "pass", "pass failed", {"error", status});
     }
     status = nodes.RunOnce(absl::Milliseconds(200));
+    FlushLimitedLogs();
   }
+  FlushLimitedLogs(/*all=*/true);
   MUSTER_LOG(INFO, "stopped; processes go on", {"running", nodes.running().size()});
   return absl::OkStatus();
 }

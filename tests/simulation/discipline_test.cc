@@ -5,8 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/logging.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/kube/api_error.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"
 
@@ -88,6 +90,35 @@ TEST_F(DisciplineTest, FailingCallsCostNothingButTime) {
     EXPECT_THAT(world.promises.broken(), IsEmpty()) << seed;
     EXPECT_EQ(world.Job("gpt").status.failures().count(), 0) << seed;
   }
+}
+
+// Somebody else writes between each of our reads and writes, for ever.
+TEST_F(DisciplineTest, ConflictsWithoutEndAreToldAndTriedLessOften) {
+  int refused = 0;
+  world_.SetFates(
+      [&](ReplicaWorld::Host&, const ApiCall& call) {
+        if (call.verb != kube::Verb::kUpdateStatus) return absl::OkStatus();
+        ++refused;
+        return kube::ApiError(kube::Reason::kConflict, "the object has been modified");
+      },
+      nullptr);
+  const auto said_within = [this](absl::Duration length) {
+    SetLogLevel(LogLevel::kWarn);
+    testing::internal::CaptureStderr();
+    world_.RunFor(length);
+    SetLogLevel(LogLevel::kOff);
+    return testing::internal::GetCapturedStderr();
+  };
+  world_.CreateJob("gpt");
+  EXPECT_EQ(said_within(absl::Seconds(3)), "") << "a few are how two writers meet";
+  EXPECT_GE(refused, 3);
+  EXPECT_THAT(said_within(absl::Minutes(2)),
+              testing::AllOf(testing::HasSubstr("WARN reconcile failed"),
+                             testing::HasSubstr("the object has been modified")));
+  EXPECT_LE(refused, 15);
+  world_.SetFates(nullptr, nullptr);
+  EXPECT_TRUE(RunToTheEnd(world_));
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
 }
 
 TEST_F(DisciplineTest, AStaleCacheOfPodsNeverMakesASecondPod) {

@@ -1,5 +1,6 @@
 #include "operator/kube/buffered_tls_client.h"
 
+#include <fcntl.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 
@@ -10,6 +11,8 @@
 #include <cstring>
 #include <string>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace muster::kube {
 namespace {
@@ -29,8 +32,8 @@ struct WaitLimit {
 
 class BufferedTlsStream final : public httplib::Stream {
  public:
-  BufferedTlsStream(SSL* ssl, socket_t socket, WaitLimit read, WaitLimit write)
-      : ssl_(ssl), socket_(socket), read_limit_(read), write_limit_(write) {}
+  BufferedTlsStream(SSL* ssl, socket_t socket, WaitLimit read, WaitLimit write, absl::Time deadline)
+      : ssl_(ssl), socket_(socket), read_limit_(read), write_limit_(write), deadline_(deadline) {}
 
   bool is_readable() const override {
     return begin_ < end_ || SSL_pending(ssl_) > 0 || Wait(POLLIN, read_limit_);
@@ -63,15 +66,20 @@ class BufferedTlsStream final : public httplib::Stream {
     pollfd wanted{socket_, what, 0};
     int ready = 0;
     do {
-      ready = poll(&wanted, 1, limit.Milliseconds());
+      const absl::Duration left =
+          std::min(deadline_ - Clock::Real().Monotonic(), absl::Duration(absl::Hours(24)));
+      if (left <= absl::ZeroDuration()) return false;
+      const int64_t wait =
+          std::min<int64_t>(limit.Milliseconds(), absl::ToInt64Milliseconds(left) + 1);
+      ready = poll(&wanted, 1, static_cast<int>(wait));
     } while (ready < 0 && errno == EINTR);
     return ready > 0;
   }
 
   bool Fill() {
     if (!Flush()) return false;
-    while (true) {
-      if (SSL_pending(ssl_) == 0 && !Wait(POLLIN, read_limit_)) return false;
+    // The deadline holds for half a record as well, so there is a wait after each one.
+    while (SSL_pending(ssl_) > 0 || Wait(POLLIN, read_limit_)) {
       const int got = SSL_read(ssl_, in_.data(), static_cast<int>(in_.size()));
       if (got > 0) {
         begin_ = 0;
@@ -83,6 +91,7 @@ class BufferedTlsStream final : public httplib::Stream {
       ended_ = why == SSL_ERROR_ZERO_RETURN;
       return false;
     }
+    return false;
   }
 
   bool Flush() {
@@ -90,8 +99,8 @@ class BufferedTlsStream final : public httplib::Stream {
       const size_t size = std::min(out_.size() - sent, kRecord);
       broken_ = !Wait(POLLOUT, write_limit_);
       const int put = broken_ ? 0 : SSL_write(ssl_, out_.data() + sent, static_cast<int>(size));
-      broken_ = put <= 0;
-      if (!broken_) sent += static_cast<size_t>(put);
+      if (put > 0) sent += static_cast<size_t>(put);
+      broken_ = broken_ || (put <= 0 && SSL_get_error(ssl_, put) != SSL_ERROR_WANT_WRITE);
     }
     out_.clear();
     return !broken_;
@@ -101,6 +110,7 @@ class BufferedTlsStream final : public httplib::Stream {
   const socket_t socket_;
   const WaitLimit read_limit_;
   const WaitLimit write_limit_;
+  const absl::Time deadline_;
   std::array<char, kRecord> in_;
   size_t begin_ = 0;  // of what was read and not taken
   size_t end_ = 0;
@@ -109,12 +119,30 @@ class BufferedTlsStream final : public httplib::Stream {
   bool broken_ = false;  // what was written did not leave
 };
 
+// While it lives no call of OpenSSL waits: the stream does, by its own limits.
+class NonBlocking {
+ public:
+  explicit NonBlocking(socket_t socket) : socket_(socket), before_(fcntl(socket, F_GETFL)) {
+    if (before_ >= 0) fcntl(socket_, F_SETFL, before_ | O_NONBLOCK);
+  }
+  ~NonBlocking() {
+    if (before_ >= 0) fcntl(socket_, F_SETFL, before_);
+  }
+  NonBlocking(const NonBlocking&) = delete;
+  NonBlocking& operator=(const NonBlocking&) = delete;
+
+ private:
+  const socket_t socket_;
+  const int before_;
+};
+
 }  // namespace
 
 bool BufferedTlsClient::process_socket(const Socket& socket,
                                        std::function<bool(httplib::Stream& stream)> callback) {
+  const NonBlocking socket_mode(socket.sock);
   BufferedTlsStream stream(socket.ssl, socket.sock, {read_timeout_sec_, read_timeout_usec_},
-                           {write_timeout_sec_, write_timeout_usec_});
+                           {write_timeout_sec_, write_timeout_usec_}, deadline_);
   return callback(stream);
 }
 

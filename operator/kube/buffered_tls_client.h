@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "absl/time/time.h"
 #include "httplib.h"
 
 namespace muster::kube {
@@ -14,9 +15,15 @@ class BufferedTlsClient final : public httplib::SSLClient {
  public:
   using SSLClient::SSLClient;
 
+  // No wait of the next request goes on beyond it (Monotonic), however slowly bytes come in:
+  // httplib limits each wait alone. Connecting has limits of its own.
+  void set_deadline(absl::Time deadline) { deadline_ = deadline; }
+
  private:
   bool process_socket(const Socket& socket,
                       std::function<bool(httplib::Stream& stream)> callback) override;
+
+  absl::Time deadline_ = absl::InfiniteFuture();
 };
 
 }  // namespace muster::kube

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -47,6 +47,8 @@ class Cache final : public ReflectorSink {
     // Makes the object that is kept, so that equal ones may be one. Empty: each is its own. Called
     // by the reflector's thread.
     std::function<Object(T)> keep;
+    // ListByOwner finds what owners of this kind own; empty: of any kind.
+    std::string indexed_owner_kind;
   };
 
   explicit Cache(Parse parse, Options options = {})
@@ -144,10 +146,10 @@ class Cache final : public ReflectorSink {
   std::vector<Handler> handlers_;
 
   // Of the list that is under way; of the reflector's thread.
-  std::map<ObjectKey, Parsed> listed_;
+  absl::btree_map<ObjectKey, Parsed> listed_;
 
   mutable Mutex mu_;
-  std::map<ObjectKey, Object> objects_ MUSTER_GUARDED_BY(mu_);
+  absl::btree_map<ObjectKey, Object> objects_ MUSTER_GUARDED_BY(mu_);
   CacheIndex index_ MUSTER_GUARDED_BY(mu_);
   int64_t parse_errors_ MUSTER_GUARDED_BY(mu_) = 0;
   VersionProgress progress_;
@@ -159,7 +161,8 @@ typename Cache<T>::Parsed Cache<T>::ParseObject(const ObjectKey& key, const Json
   if (parsed.ok()) {
     Object object = options_.keep ? options_.keep(*std::move(parsed))
                                   : std::make_shared<const T>(*std::move(parsed));
-    return {std::move(object), IndexTerms(json, options_.indexed_labels)};
+    return {std::move(object),
+            IndexTerms(json, options_.indexed_labels, options_.indexed_owner_kind)};
   }
   {
     MutexLock lock(mu_);
@@ -202,7 +205,7 @@ void Cache<T>::Listed(const Json& json) {
 
 template <typename T>
 void Cache<T>::EndList(uint64_t version) {
-  std::map<ObjectKey, Parsed> fresh;
+  absl::btree_map<ObjectKey, Parsed> fresh;
   fresh.swap(listed_);
   std::vector<Change> changes;
   {
@@ -212,9 +215,7 @@ void Cache<T>::EndList(uint64_t version) {
       if (fresh.find(key) == fresh.end()) vanished.push_back(key);
     }
     for (const ObjectKey& key : vanished) changes.push_back(Erase(key));
-    for (auto it = fresh.begin(); it != fresh.end(); it = fresh.erase(it)) {
-      changes.push_back(Put(it->first, std::move(it->second)));
-    }
+    for (auto& [key, parsed] : fresh) changes.push_back(Put(key, std::move(parsed)));
   }
   // The version is published before the handlers run: a handler may read at that version.
   progress_.Synced(version);

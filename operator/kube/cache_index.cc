@@ -4,9 +4,12 @@
 
 namespace muster::kube {
 
-std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels) {
+std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels,
+                                  const std::string& owner_kind) {
   std::vector<IndexTerm> terms;
-  for (const OwnerReference& owner : OwnersOf(object)) terms.emplace_back("", owner.uid);
+  for (const OwnerReference& owner : OwnersOf(object)) {
+    if (owner_kind.empty() || owner.kind == owner_kind) terms.emplace_back("", owner.uid);
+  }
   for (const std::string& label : labels) {
     std::string value = LabelOf(object, label);
     if (!value.empty()) terms.emplace_back(label, std::move(value));

@@ -19,9 +19,10 @@ namespace muster::kube {
 // (label, value), or ("", owner uid): no label has an empty name.
 using IndexTerm = std::pair<std::string, std::string>;
 
-// What an object is found by: its owners, and of its labels only these: indexing all of 50,000
-// pods' labels would cost more than the pods.
-std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels);
+// What an object is found by: its owners of one kind (empty: of any), and of its labels only these:
+// indexing all of 50,000 pods' labels and owners would cost more than the pods.
+std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels,
+                                  const std::string& owner_kind);
 
 // Which keys have an owner uid or a label value. Not thread-safe.
 class CacheIndex {

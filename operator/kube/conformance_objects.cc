@@ -1,6 +1,9 @@
 #include <string>
 
 #include "operator/kube/conformance.h"
+#include "operator/kube/field_mask.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
 
 // Conformance: creating, reading and changing one object.
 namespace muster::kube {
@@ -277,6 +280,27 @@ TEST_P(ConformanceTest, ALeaseDurationMustBePositive) {
   Json lease = NewObject(kLeases, Key("leader"));
   lease["spec"] = {{"holderIdentity", "a"}, {"leaseDurationSeconds", 0}};
   EXPECT_EQ(ReasonOf(api().Create(kLeases, lease).status()), Reason::kInvalid);
+}
+
+TEST_P(ConformanceTest, WritesReturnTheFieldsThatAreAskedFor) {
+  const CallOptions call{.fields = &IdentityFields()};
+  for (const ResourceType& type : {kPods, kConfigMaps, kTrainingJobs}) {
+    const Json object = type == kPods ? Pod("a") : type == kConfigMaps ? ConfigMap("a") : Job("a");
+    const auto made = api().Create(type, object, call);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(KeyOf(*made), Key("a"));
+    EXPECT_EQ(StringAt(*made, {"kind"}), type.kind);
+    EXPECT_FALSE(UidOf(*made).empty());
+    const auto patched = api().PatchMetadata(type, Key("a"), {{"labels", {{"x", "y"}}}}, {}, call);
+    ASSERT_TRUE(patched.ok()) << patched.status();
+    EXPECT_EQ(UidOf(*patched), UidOf(*made));
+    EXPECT_GT(*ParseResourceVersion(ResourceVersionOf(*patched)),
+              *ParseResourceVersion(ResourceVersionOf(*made)));
+    const auto updated = api().Update(type, Stored(type, "a"), call);
+    ASSERT_TRUE(updated.ok()) << updated.status();
+    EXPECT_EQ(ResourceVersionOf(*updated), ResourceVersionOf(Stored(type, "a")));
+    EXPECT_EQ(ResourceVersionOf(*api().Get(type, Key("a"), call)), ResourceVersionOf(*updated));
+  }
 }
 
 }  // namespace

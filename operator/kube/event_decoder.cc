@@ -26,7 +26,16 @@ std::optional<WatchEvent::Type> TypeOf(const std::string& word) {
   return std::nullopt;
 }
 
+constexpr size_t kKeptBytes = size_t{64} << 10;
+
 }  // namespace
+
+void ReleaseHandedOut(std::string& buffer, size_t& begin) {
+  if (begin != buffer.size()) return;
+  begin = 0;
+  buffer.clear();
+  if (buffer.capacity() > kKeptBytes) buffer.shrink_to_fit();
+}
 
 absl::Status DamagedStream(std::string_view why) {
   return absl::DataLossError(absl::StrCat("the watch stream is damaged: ", std::string(why)));

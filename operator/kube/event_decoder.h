@@ -33,6 +33,10 @@ inline constexpr size_t kMaxEventBytes = size_t{16} << 20;
 absl::StatusOr<WatchEvent> MakeEvent(const std::string& word, Json object);
 absl::Status DamagedStream(std::string_view why);
 
+// Between events a decoder holds next to nothing: a first list would leave megabytes behind for as
+// long as its watch lives. `begin` is the first byte of `buffer` that was not handed out.
+void ReleaseHandedOut(std::string& buffer, size_t& begin);
+
 }  // namespace muster::kube
 
 #endif  // MUSTER_OPERATOR_KUBE_EVENT_DECODER_H_

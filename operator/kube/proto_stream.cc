@@ -50,6 +50,7 @@ absl::StatusOr<std::optional<WatchEvent>> ProtoWatchDecoder::Next() {
   if (rest.size() - kFrameHead < size) return std::optional<WatchEvent>();
   absl::StatusOr<WatchEvent> event = Decode(rest.substr(kFrameHead, size));
   begin_ += kFrameHead + size;
+  ReleaseHandedOut(buffer_, begin_);
   if (!event.ok()) return failed_ = event.status();
   return std::optional<WatchEvent>(*std::move(event));
 }
@@ -126,6 +127,7 @@ absl::StatusOr<bool> ProtoListDecoder::StepEnvelope() {
   const bool got = reader.NextHeader(field);
   if (got && field.is_bytes && field.number == 2) {
     if (listed_) return DamagedList("there are two");
+    if (!kind_.ends_with("List")) return DamagedList(absl::StrCat("it is a \"", kind_, "\""));
     listed_ = true;
     inside_ = field.integer;
     begin_ += reader.position();
@@ -133,8 +135,14 @@ absl::StatusOr<bool> ProtoListDecoder::StepEnvelope() {
     return true;
   }
   MUSTER_ASSIGN_OR_RETURN(const bool whole, Whole(reader, field, got));
-  if (whole) begin_ += reader.position();
-  return whole;
+  if (!whole) return false;
+  begin_ += reader.position();
+  if (!field.is_bytes || field.number != 1) return true;
+  WireReader type(field.bytes);
+  for (WireField part; type.Next(part);) {
+    if (part.number == 2 && part.is_bytes) kind_ = std::string(part.bytes);
+  }
+  return true;
 }
 
 absl::StatusOr<bool> ProtoListDecoder::StepList() {

@@ -70,6 +70,7 @@ class ProtoListDecoder {
   size_t begin_ = 0;
   bool opened_ = false;             // the magic was there
   std::optional<uint64_t> inside_;  // bytes of the list that are to come
+  std::string kind_;                // as the envelope says
   bool listed_ = false;             // the list has come
   Json meta_ = Json::object();
   absl::Status failed_;

@@ -167,10 +167,20 @@ TEST(ProtoListTest, DamageIsDataLoss) {
   }
 }
 
+// What is no list must not pass for a list of nothing.
+TEST(ProtoListTest, AnotherKindIsNoList) {
+  const std::string status = WireEnvelope("Status", WireBytes(1, "") + WireBytes(2, "Success"));
+  EXPECT_EQ(DecodeList(status, 5).meta.status().message(),
+            "the list is damaged: it is a \"Status\"");
+  const std::string bare = std::string("k8s\0", 4) + WireBytes(2, "");
+  EXPECT_EQ(DecodeList(bare, 5).meta.status().code(), absl::StatusCode::kDataLoss);
+}
+
 TEST(ProtoListTest, AnItemHasALimit) {
-  const std::string head = std::string("k8s\0", 4) + WireVarint(2 << 3 | 2) +
-                           WireVarint(uint64_t{1} << 40) + WireVarint(2 << 3 | 2) +
-                           WireVarint(uint64_t{1} << 39);
+  const std::string head =
+      WireEnvelope("PodList", "").substr(0, WireEnvelope("PodList", "").size() - 6) +
+      WireVarint(2 << 3 | 2) + WireVarint(uint64_t{1} << 40) + WireVarint(2 << 3 | 2) +
+      WireVarint(uint64_t{1} << 39);
   EXPECT_EQ(DecodeList(head, 100).meta.status().code(), absl::StatusCode::kResourceExhausted);
 }
 

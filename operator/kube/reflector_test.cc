@@ -272,6 +272,16 @@ TEST_F(ReflectorTest, Indexes) {
   EXPECT_TRUE(cache_.ListByOwner(UidOf(owner)).empty());
 }
 
+TEST(CacheIndexTest, OwnersOfAnotherKindAreNotIndexed) {
+  Json object = NewObject(kPods, {"ns", "a"});
+  SetOwners(object, {{"apps/v1", "ReplicaSet", "r", "u-1", true},
+                     {"muster.dev/v1alpha1", "TrainingJob", "j", "u-2"}});
+  SetLabel(object, "job", "x");
+  EXPECT_EQ(IndexTerms(object, {"job"}, "TrainingJob"),
+            (std::vector<IndexTerm>{{"", "u-2"}, {"job", "x"}}));
+  EXPECT_EQ(IndexTerms(object, {}, ""), (std::vector<IndexTerm>{{"", "u-1"}, {"", "u-2"}}));
+}
+
 // Faults of every kind, many seeds: the mirror always ends equal to the server.
 TEST_F(ReflectorTest, ConvergesUnderFaults) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/field_mask.h"
 #include "operator/kube/list_reader.h"
 #include "operator/kube/proto_object.h"
 #include "operator/kube/rest_paths.h"
@@ -47,10 +48,18 @@ absl::StatusOr<Json> ParseProtoAnswer(const RestTransport& transport, const Rest
   return Unreadable(transport, request, object.status().message());
 }
 
+bool IsOfMetadataAlone(const FieldMask& fields) {
+  const auto& parts = fields.root().children;
+  return std::all_of(parts.begin(), parts.end(), [](const auto& part) {
+    return part.first == "metadata" || part.first == "apiVersion" || part.first == "kind";
+  });
+}
+
 absl::StatusOr<Json> CallForObject(RestTransport& transport, const ResourceType& type,
                                    RestRequest request, const CallOptions& call) {
   const std::unique_ptr<ProtoPlan> plan = PlanFor(transport, type, call.fields);
   request.protobuf = plan != nullptr;
+  request.metadata_only = call.fields != nullptr && IsOfMetadataAlone(*call.fields);
   MUSTER_ASSIGN_OR_RETURN(const std::string body, transport.Call(request, call.timeout));
   // A server may answer in JSON all the same.
   absl::StatusOr<Json> object = plan != nullptr && IsProto(body)

@@ -13,6 +13,8 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
 #include "operator/kube/rest_api_fixture.h"
 #include "operator/kube/tls_test_server.h"
 
@@ -119,6 +121,18 @@ TEST_F(RestApiTest, AnObjectWithoutItemsIsNoEmptyList) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_TRUE(absl::StrContains(status.message(), "the answer to list of pods is no list of items"))
       << status;
+}
+
+// One byte of a header at a time, for as long as the client stays.
+TEST_F(RestApiTest, AHeaderThatDripsDoesNotOutlastTheCall) {
+  Start([](const std::string&, Peer& peer) {
+    peer.Write("HTTP/1.1 200 OK\r\nX-Drip: ");
+    while (peer.Write("x")) absl::SleepFor(absl::Milliseconds(20));
+    return false;
+  });
+  const absl::Status status = GetStatus({.timeout = absl::Milliseconds(300)});
+  EXPECT_EQ(ReasonOf(status), Reason::kTimeout);
+  EXPECT_EQ(status.message(), server_->Url() + ": it did not answer in time");
 }
 
 TEST_F(RestApiTest, HalfAnAnswer) {

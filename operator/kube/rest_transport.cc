@@ -59,6 +59,17 @@ absl::Status RefusalOf(int code, const std::string& body, const std::string& ret
   return ApiError(reason, message);
 }
 
+std::string AcceptHeader(bool protobuf, bool metadata_only) {
+  constexpr char kProtobuf[] = "application/vnd.kubernetes.protobuf";
+  constexpr char kJson[] = "application/json";
+  constexpr char kMetadata[] = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+  std::string accept;
+  if (protobuf && metadata_only) absl::StrAppend(&accept, kProtobuf, kMetadata, ", ");
+  if (metadata_only) absl::StrAppend(&accept, kJson, kMetadata, ", ");
+  if (protobuf && !metadata_only) absl::StrAppend(&accept, kProtobuf, ", ");
+  return absl::StrCat(accept, kJson);
+}
+
 RestTransport::RestTransport(RestConfig config, ServerUrl server, RequestObserver* observer)
     : config_(std::move(config)),
       server_(std::move(server)),
@@ -155,7 +166,7 @@ httplib::Request RestTransport::Compose(const RestRequest& request, const Creden
   sent.path = server_.prefix + request.path;
   sent.path += sent.path.find('?') == std::string::npos ? '?' : '&';
   absl::StrAppend(&sent.path, "timeout=", GoDuration(left));
-  if (request.protobuf) sent.set_header("Accept", kAcceptProtobuf);
+  sent.set_header("Accept", AcceptHeader(request.protobuf, request.metadata_only));
   SetHeaders(sent, credentials);
   if (request.IsWrite()) sent.set_header("Content-Type", request.content_type);
   sent.body = request.body;
@@ -170,6 +181,7 @@ absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest&
       std::max(deadline - clock_.Monotonic(), absl::Duration(absl::Milliseconds(1)));
   httplib::SSLClient& client = *connection.client;
   SetTimeouts(client, std::min(config_.connect_timeout, left), left);
+  SetDeadline(client, deadline);
   httplib::Request sent = Compose(request, credentials, left);
   Answer answer;
   bool too_large = false;

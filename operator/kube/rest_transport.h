@@ -28,7 +28,8 @@ struct RestRequest {
   std::string path;  // with its query
   std::string body;
   const char* content_type = "application/json";
-  bool protobuf = false;  // the answer may be protobuf
+  bool protobuf = false;       // the answer may be protobuf
+  bool metadata_only = false;  // and have nothing but metadata: PartialObjectMetadata
   // Takes the body of a 2xx answer as it arrives, in place of a whole one. An error ends the call.
   std::function<absl::Status(std::string_view)> receive;
   bool IsWrite() const { return method != std::string_view("GET"); }
@@ -88,7 +89,8 @@ class RestTransport {
   ConnectionPool pool_;
 };
 
-inline constexpr char kAcceptProtobuf[] = "application/vnd.kubernetes.protobuf, application/json";
+// What to accept of a server. It may answer with whole objects all the same.
+std::string AcceptHeader(bool protobuf, bool metadata_only);
 
 // The server's refusal as an ApiError: its metav1.Status, or what there is.
 absl::Status RefusalOf(int code, const std::string& body, const std::string& retry_after);

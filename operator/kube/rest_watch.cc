@@ -64,7 +64,8 @@ absl::StatusOr<std::unique_ptr<Watcher>> RestWatcher::Open(RestTransport& transp
   request.method = "GET";
   request.path = transport.server().prefix + WithQuery(path, WatchQuery(options, lifetime));
   watcher->plan_ = PlanFor(transport, type, call.fields);
-  if (watcher->plan_ != nullptr) request.set_header("Accept", kAcceptProtobuf);
+  if (watcher->plan_ != nullptr)
+    request.set_header("Accept", AcceptHeader(/*protobuf=*/true, /*metadata_only=*/false));
   MUSTER_ASSIGN_OR_RETURN(watcher->client_, transport.Dial(request, deadline));
   const absl::Duration left =
       std::max(deadline - transport.clock().Monotonic(), absl::Duration(absl::Milliseconds(1)));

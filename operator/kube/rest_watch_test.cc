@@ -11,8 +11,10 @@
 #include "base/mutex.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/field_mask.h"
 #include "operator/kube/rest_api_fixture.h"
 #include "operator/kube/tls_test_server.h"
+#include "operator/kube/wire_writer.h"
 
 // Watches of a server that does what a real one cannot be made to do.
 namespace muster::kube {
@@ -52,6 +54,28 @@ TEST_F(RestWatchTest, EventsThenTheServersEnd) {
   EXPECT_EQ(NameOf((*watcher->Next(absl::Seconds(10)))->object), "b");
   EXPECT_EQ(ReasonOf(watcher->Next(absl::Seconds(10)).status()), Reason::kWatchClosed);
   EXPECT_EQ(ReasonOf(watcher->Next(absl::Seconds(10)).status()), Reason::kWatchClosed);
+}
+
+TEST_F(RestWatchTest, EventsInProtobuf) {
+  const std::string stream = WireEvent("ADDED", WireEnvelope("Pod", WirePod("\xc3\xa9", "1"))) +
+                             WireEvent("DELETED", WireEnvelope("Pod", WirePod("b", "2")));
+  Start([&](const std::string& request, Peer& peer) {
+    EXPECT_NE(request.find("Accept: application/vnd.kubernetes.protobuf"), std::string::npos);
+    peer.Write(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.kubernetes.protobuf;stream=watch\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n");
+    for (const char byte : stream) peer.Chunk(std::string(1, byte));
+    peer.Write("0\r\n\r\n");
+    return false;
+  });
+  const auto watcher = api_->Watch(kPods, {}, {.fields = &IdentityFields()});
+  ASSERT_TRUE(watcher.ok()) << watcher.status();
+  const auto first = (*watcher)->Next(absl::Seconds(10));
+  ASSERT_TRUE(first.ok() && first->has_value()) << first.status();
+  EXPECT_EQ(NameOf((*first)->object), "\xc3\xa9");
+  EXPECT_EQ(StringAt((*first)->object, {"kind"}), "Pod");
+  EXPECT_EQ((*(*watcher)->Next(absl::Seconds(10)))->type, WatchEvent::Type::kDeleted);
+  EXPECT_EQ(ReasonOf((*watcher)->Next(absl::Seconds(10)).status()), Reason::kWatchClosed);
 }
 
 TEST_F(RestWatchTest, ACutInsideACharacterIsJoined) {

@@ -153,6 +153,10 @@ void SetTimeouts(httplib::SSLClient& client, absl::Duration connect, absl::Durat
   client.set_write_timeout(absl::ToChronoMicroseconds(transfer));
 }
 
+void SetDeadline(httplib::SSLClient& client, absl::Time deadline) {
+  static_cast<BufferedTlsClient&>(client).set_deadline(deadline);  // as MakeTlsClient made it
+}
+
 std::string ConnectFailure(const httplib::SSLClient& client, httplib::Error error) {
   switch (error) {
     case httplib::Error::Connection:

@@ -23,6 +23,9 @@ absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(
 // The same limit for connecting, reading and writing, each time they wait.
 void SetTimeouts(httplib::SSLClient& client, absl::Duration connect, absl::Duration transfer);
 
+// No wait of the next request goes on beyond it (Monotonic), however slowly its answer comes.
+void SetDeadline(httplib::SSLClient& client, absl::Time deadline);
+
 // Why there was no connection, for people; empty when `error` is not about connecting.
 std::string ConnectFailure(const httplib::SSLClient& client, httplib::Error error);
 

@@ -43,7 +43,9 @@ absl::StatusOr<std::optional<WatchEvent>> WatchDecoder::Next() {
     const std::string_view line = std::string_view(buffer_).substr(begin_, newline - begin_);
     absl::StatusOr<std::optional<WatchEvent>> event = std::optional<WatchEvent>();
     if (!IsBlank(line)) event = Decode(line);
-    begin_ = scanned_ = newline + 1;
+    begin_ = newline + 1;
+    ReleaseHandedOut(buffer_, begin_);
+    scanned_ = begin_;
     if (!event.ok()) failed_ = event.status();
     if (event.ok() && event->has_value()) return event;
   }

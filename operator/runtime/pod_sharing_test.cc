@@ -36,6 +36,11 @@ TEST(PodSharingTest, PodsOfOthersThatTakeTheSameAreOneRecord) {
   PodRecord ended = Pod("e", "node-1");
   ended.view.phase = PodPhase::kFailed;
   EXPECT_TRUE(sharing.Keep(ended)->ended());
+  PodRecord elsewhere = Pod("f", "node-2");
+  elsewhere.view.phase = PodPhase::kFailed;
+  elsewhere.requests.gpus = 8;
+  EXPECT_EQ(sharing.Keep(elsewhere), sharing.Keep(ended));
+  EXPECT_EQ(sharing.Keep(elsewhere)->requests, Resources());
   EXPECT_FALSE(a->ended());
 }
 

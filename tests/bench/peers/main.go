@@ -4,6 +4,11 @@
 //	peers populate --nodes=5000 --pods=50000 --jobs=1000   objects like a real cluster's
 //	peers create   --pods=2000 --clients=16                raw create rate
 //	peers submit   --jobs=500 --kind=TrainingJob|Job       jobs of 4 workers -> all of their pods seen
+//	peers nodes    --nodes=1000                            nodes that take pods at once
+//	peers pending  --pods=10000 --scheduler=NAME           pods that wait for a scheduler
+//	peers gangs    --jobs=1250 --workers=8                 the same as training jobs
+//	peers bind     --pods=10000 --nodes=1000               raw bind rate of those pods
+//	peers existing --pods=10000 [--bound]                  waits for pods: {} once it watches, then when
 //	peers bytes                                            JSON bytes of everything the operator watches
 //	peers informers                                        client-go informers: time to synced, memory
 //
@@ -60,9 +65,9 @@ func connect(protobuf bool) (*clients, error) {
 }
 
 type flags struct {
-	namespace, kind              string
-	nodes, pods, jobs, clientNum int
-	protobuf                     bool
+	namespace, kind, scheduler                  string
+	nodes, pods, jobs, workers, gpus, clientNum int
+	protobuf, bound                             bool
 }
 
 func parse(arguments []string) (flags, error) {
@@ -73,6 +78,10 @@ func parse(arguments []string) (flags, error) {
 	set.IntVar(&f.nodes, "nodes", 0, "nodes to create")
 	set.IntVar(&f.pods, "pods", 0, "pods to create")
 	set.IntVar(&f.jobs, "jobs", 0, "training jobs to create")
+	set.StringVar(&f.scheduler, "scheduler", "none", "the scheduler that pods wait for")
+	set.IntVar(&f.workers, "workers", workersPerJob, "of each job")
+	set.IntVar(&f.gpus, "gpus", 0, "that each pod asks for")
+	set.BoolVar(&f.bound, "bound", false, "wait for nodes, too")
 	set.IntVar(&f.clientNum, "clients", 16, "requests at the same time")
 	set.BoolVar(&f.protobuf, "protobuf", true, "protobuf where the server has it")
 	return f, set.Parse(arguments)
@@ -90,12 +99,22 @@ func run(ctx context.Context, command string, f flags) (any, error) {
 		return createRate(ctx, c, f)
 	case "submit":
 		return submit(ctx, c, f)
+	case "nodes":
+		return boundNodes(ctx, c, f)
+	case "pending":
+		return pending(ctx, c, f)
+	case "gangs":
+		return gangs(ctx, c, f)
+	case "bind":
+		return bindRate(ctx, c, f)
+	case "existing":
+		return existing(ctx, c, f)
 	case "bytes":
 		return jsonBytes(ctx, c)
 	case "informers":
 		return informers(ctx, c)
 	}
-	return nil, fmt.Errorf("%q is none of populate, create, submit, bytes, informers", command)
+	return nil, fmt.Errorf("%q is none of populate, create, submit, nodes, pending, gangs, bind, existing, bytes, informers", command)
 }
 
 // residentBytes is what the kernel holds for this process after a collection.
@@ -112,7 +131,7 @@ func residentBytes() int64 {
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: peers populate|create|submit|bytes|informers [--flags]")
+		fmt.Fprintln(os.Stderr, "usage: peers populate|create|submit|nodes|pending|gangs|bind|existing|bytes|informers [--flags]")
 		os.Exit(2)
 	}
 	f, err := parse(os.Args[2:])

@@ -1,0 +1,113 @@
+"""usage: bind.py OPERATOR PEERS SCALE -- how fast pods that wait are bound: the API server's own rate, kube-scheduler with
+single pods, muster with gangs of 8; and one gang of 512 from its creation to its last binding.
+
+The gang comes first, alone on as many nodes as it has workers; its figure holds the creation of its pods on both sides.
+Then all pods wait before the scheduler starts, so that no figure holds their creation. Muster comes last: it sees twice as
+many pods as it binds.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import control_plane as plane
+
+GANG = 8
+
+
+def scheduler():
+    """kube-scheduler, its default profile."""
+    binary = pathlib.Path(os.environ["MUSTER_TESTENV_BIN"]) / "kube-scheduler"
+    return plane.Program(binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false", "--secure-port=0",
+                         f"--kube-api-qps={plane.QPS}", f"--kube-api-burst={plane.BURST}")
+
+
+class Existing:
+    """A watch on a namespace that waits for pods."""
+
+    def __init__(self, peers, namespace, pods, *flags):
+        self.process = subprocess.Popen([peers, "existing", f"--namespace={namespace}", f"--pods={pods}", *flags],
+                                        stdout=subprocess.PIPE, text=True)
+        if not self.process.stdout.readline():
+            sys.exit("peers existing: no watch")
+
+    def wait(self):
+        out = self.process.stdout.read()
+        if self.process.wait() != 0:
+            sys.exit("peers existing failed")
+        return json.loads(out)
+
+
+def operator(binary):
+    return plane.operator(binary, "--workers=16")
+
+
+def make_waiting(binary, peers, pods):
+    """As many pods in each namespace, none of which has a node."""
+    plane.peer(peers, "pending", "--namespace=raw", f"--pods={pods}", "--clients=16")
+    plane.peer(peers, "pending", "--namespace=single", f"--pods={pods}", "--scheduler=default-scheduler", "--clients=16")
+    with operator(binary) as ours:  # there are no nodes yet: it makes the pods, and they wait
+        ours.wait_for("http ", timeout=60)
+        made = Existing(peers, "gangs", pods)
+        plane.peer(peers, "gangs", "--namespace=gangs", f"--jobs={pods // GANG}", f"--workers={GANG}")
+        made.wait()
+        plane.settled_cpu(ours.pid)
+
+
+def timed(program, peers, namespace, pods):
+    """Pods per second from the first binding to the last, seconds from the program's start, its CPU seconds per pod."""
+    bound = Existing(peers, namespace, pods, "--bound")
+    start = time.time()
+    with program() as running:
+        end = bound.wait()
+        cpu = plane.cpu_seconds(running.pid)
+    return {"rate": pods / max(end["last"] - end["first"], 1e-9), "total": end["last"] - start, "cpu": cpu / pods}
+
+
+def one_gang(binary, peers, size):
+    """Seconds from the creation of what is wanted to the last binding, (muster, kube-scheduler), each alone on as many nodes."""
+    seconds = []
+    for namespace, program, wanted in (
+            ("gang-theirs", scheduler, ["pending", f"--pods={size}", "--scheduler=default-scheduler", "--clients=16"]),
+            ("gang-ours", lambda: operator(binary), ["gangs", "--jobs=1", f"--workers={size}"])):
+        plane.peer(peers, "nodes", f"--nodes={size}")
+        with program() as running:
+            plane.settled_cpu(running.pid, quiet=1.0)
+            bound = Existing(peers, namespace, size, "--bound")
+            start = plane.peer(peers, *wanted, "--gpus=8", f"--namespace={namespace}")["start"]
+            seconds.append(bound.wait()["last"] - start)
+        # No kubelet ends them, and a node of the same name would have them still.
+        plane.run("kubectl", "delete", "pods", "--all", "--force", "--grace-period=0", f"--namespace={namespace}")
+        plane.run("kubectl", "delete", "nodes", "--all")
+    theirs, ours = seconds
+    return ours, theirs
+
+
+def main():
+    binary, peers, scale = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    pods, nodes, size = int(10000 * scale) // GANG * GANG, int(1000 * scale), int(512 * scale)
+    plane.prepare(("raw", "single", "gangs", "gang-ours", "gang-theirs"))
+    gang, singles = one_gang(binary, peers, size)
+    make_waiting(binary, peers, pods)
+    plane.peer(peers, "nodes", f"--nodes={nodes}")
+    raw = plane.peer(peers, "bind", "--namespace=raw", f"--pods={pods}", f"--nodes={nodes}", "--clients=16")["perSecond"]
+    theirs = timed(scheduler, peers, "single", pods)
+    ours = timed(lambda: operator(binary), peers, "gangs", pods)
+    rate = ours["rate"]
+    plane.table(
+        f"{pods} pods that wait, {nodes} nodes of 3 levels, and a gang of {size}",
+        f"limits {plane.QPS}/{plane.BURST} everywhere; ours in gangs of {GANG} with 16 reconcilers; raw with 16 clients; kube-scheduler with single pods",
+        [
+            ("pods bound/s, against raw binds", f"{rate:.0f}", f"{raw:.0f}", f"{rate / raw:.2f}", ">= 0.8", rate >= 0.8 * raw),
+            ("pods bound/s, against kube-scheduler", f"{rate:.0f}", f"{theirs['rate']:.0f}", f"{rate / theirs['rate']:.2f}", ">= 2.5",
+             rate >= 2.5 * theirs["rate"]),
+            ("start to last binding, s", f"{ours['total']:.1f}", f"{theirs['total']:.1f}", f"{ours['total'] / theirs['total']:.2f}", "-", True),
+            ("CPU per pod, ms", f"{1e3 * ours['cpu']:.2f}", f"{1e3 * theirs['cpu']:.2f}", f"{ours['cpu'] / theirs['cpu']:.2f}", "-", True),
+            (f"gang of {size}, created to last binding, s", f"{gang:.2f}", f"{singles:.2f}", f"{gang / singles:.2f}", "<= 0.5",
+             gang <= 0.5 * singles),
+        ])
+
+
+main()

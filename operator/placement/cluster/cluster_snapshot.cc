@@ -20,18 +20,17 @@ void CountPorts(const SchedulingPod& pod, int sign, std::map<HostPort, int>& por
   }
 }
 
+void UpdateFree(NodeState& state) {
+  state.free = state.node == nullptr ? ResourceAmounts() : state.node->allocatable;
+  state.free.Subtract(state.held);
+}
+
 template <typename Value>
 const Value* Get(const std::shared_ptr<const Value>& pointer) {
   return pointer.get();  // kept alive by the map
 }
 
 }  // namespace
-
-ResourceAmounts NodeState::Free() const {
-  ResourceAmounts free = node == nullptr ? ResourceAmounts() : node->allocatable;
-  free.Subtract(held);
-  return free;
-}
 
 int64_t NodeState::free_pods() const {
   return node == nullptr ? 0 : node->allowed_pods - static_cast<int64_t>(pods.size());
@@ -52,6 +51,7 @@ void ClusterSnapshot::SetNode(std::shared_ptr<const SchedulingNode> node) {
   if (state->node != nullptr) CountFault(*state->node, -1);
   CountFault(*node, 1);
   state->node = std::move(node);
+  UpdateFree(*state);
   nodes_.Set(state->node->name, state);
 }
 
@@ -96,6 +96,7 @@ void ClusterSnapshot::Count(const PodPointer& pod, int sign) {
   }
   if (!pod->node.empty()) {
     sign > 0 ? state->held.Add(pod->holds) : state->held.Subtract(pod->holds);
+    UpdateFree(*state);
     CountPorts(*pod, sign, state->ports);
     CountClaims(*pod, sign);
     if (!pod->wants().anti_affinity.empty()) {

@@ -25,10 +25,10 @@ struct NodeState {
   // Promised this node by whoever makes room for them; held against pods of no higher priority.
   std::vector<PodPointer> nominated;
   ResourceAmounts held;
+  // Allocatable less held. Negative where more is held than there is.
+  ResourceAmounts free;
   std::map<HostPort, int> ports;  // how many pods have it
 
-  // Allocatable less held. Negative where more is held than there is.
-  ResourceAmounts Free() const;
   int64_t free_pods() const;
 };
 

@@ -41,7 +41,7 @@ std::map<std::string, std::string> Describe(const ClusterSnapshot& snapshot) {
     for (const PodPointer& pod : state.pods) pods.insert(pod->uid);
     for (const PodPointer& pod : state.nominated) pods.insert("nominated " + pod->uid);
     std::string text =
-        std::to_string(state.Free().cpu_millis) + " " + std::to_string(state.free_pods());
+        std::to_string(state.free.cpu_millis) + " " + std::to_string(state.free_pods());
     for (const std::string& pod : pods) text += " " + pod;
     for (const auto& [name, amount] : state.held.scalars)
       text += amount == 0 ? "" : " " + name + std::to_string(amount);
@@ -62,14 +62,14 @@ TEST(ClusterSnapshotTest, APodIsHeldAgainstItsNodeUntilItEnds) {
   snapshot.SetPod(Pod("a", "n", 1000));  // before its node is known
   EXPECT_EQ(snapshot.FindNode("n"), nullptr);
   snapshot.SetNode(Node("n"));
-  EXPECT_EQ(snapshot.FindNode("n")->Free().cpu_millis, 7000);
+  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 7000);
   snapshot.SetPod(Pod("a", "n", 2000));
-  EXPECT_EQ(snapshot.FindNode("n")->Free().cpu_millis, 6000);
+  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 6000);
   EXPECT_EQ(snapshot.FindNode("n")->free_pods(), 9);
   auto ended = Pod("a", "n", 2000);
   ended->ended = true;
   snapshot.SetPod(ended);
-  EXPECT_EQ(snapshot.FindNode("n")->Free().cpu_millis, 8000);
+  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 8000);
   EXPECT_EQ(snapshot.FindPod("a"), nullptr);
 }
 
@@ -81,7 +81,7 @@ TEST(ClusterSnapshotTest, ANodeThatComesBackStillHasItsPods) {
   EXPECT_EQ(snapshot.FindNode("n"), nullptr);
   EXPECT_EQ(snapshot.nodes(), 0);
   snapshot.SetNode(Node("n"));
-  EXPECT_EQ(snapshot.FindNode("n")->Free().cpu_millis, 7000);
+  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 7000);
 }
 
 TEST(ClusterSnapshotTest, WhatIsAssumedIsReplacedByWhatIsSeen) {
@@ -89,10 +89,10 @@ TEST(ClusterSnapshotTest, WhatIsAssumedIsReplacedByWhatIsSeen) {
   snapshot.SetNode(Node("n"));
   snapshot.SetNode(Node("m"));
   snapshot.Assume(*Pod("a", "", 1000), "n");
-  EXPECT_EQ(snapshot.FindNode("n")->Free().cpu_millis, 7000);
+  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 7000);
   snapshot.SetPod(Pod("a", "m", 1000));
-  EXPECT_EQ(snapshot.FindNode("n")->Free().cpu_millis, 8000);
-  EXPECT_EQ(snapshot.FindNode("m")->Free().cpu_millis, 7000);
+  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 8000);
+  EXPECT_EQ(snapshot.FindNode("m")->free.cpu_millis, 7000);
 }
 
 TEST(ClusterSnapshotTest, ACopyAndItsOriginGoTheirOwnWays) {
@@ -104,13 +104,13 @@ TEST(ClusterSnapshotTest, ACopyAndItsOriginGoTheirOwnWays) {
   first.RemovePod("a");
   const ClusterSnapshot third = second;
   second.RemovePod("a");
-  EXPECT_EQ(first.FindNode("n")->Free().cpu_millis, 8000);
-  EXPECT_EQ(second.FindNode("n")->Free().cpu_millis, 7000);
-  EXPECT_EQ(third.FindNode("n")->Free().cpu_millis, 6000);
+  EXPECT_EQ(first.FindNode("n")->free.cpu_millis, 8000);
+  EXPECT_EQ(second.FindNode("n")->free.cpu_millis, 7000);
+  EXPECT_EQ(third.FindNode("n")->free.cpu_millis, 6000);
   first = third;
   first.RemovePod("b");
-  EXPECT_EQ(third.FindNode("n")->Free().cpu_millis, 6000);
-  EXPECT_EQ(first.FindNode("n")->Free().cpu_millis, 7000);
+  EXPECT_EQ(third.FindNode("n")->free.cpu_millis, 6000);
+  EXPECT_EQ(first.FindNode("n")->free.cpu_millis, 7000);
 }
 
 TEST(ClusterSnapshotTest, CountsNodesThatLieByFault) {

@@ -34,24 +34,26 @@ Inventory GangInventory(const SchedulingPod& pod, const ClusterSnapshot& snapsho
                         const FilterOptions& options, RefusalSummary* summary) {
   const NodeFilter filter(pod, snapshot, options);
   const std::string gpu = GpuResourceOf(pod);
+  std::vector<const NodeState*> states;
+  states.reserve(static_cast<size_t>(std::max<int64_t>(snapshot.nodes(), 0)));
+  snapshot.ForEachNode([&](const NodeState& state) { states.push_back(&state); });
+  std::sort(states.begin(), states.end(),
+            [](const NodeState* a, const NodeState* b) { return a->node->name < b->node->name; });
   Inventory inventory;
-  inventory.nodes.reserve(static_cast<size_t>(std::max<int64_t>(snapshot.nodes(), 0)));
-  snapshot.ForEachNode([&](const NodeState& state) {
-    NodeInventory node;
-    node.name = state.node->name;
-    const ResourceAmounts& all = state.node->allocatable;
-    node.allocatable = ToResources(all, gpu, TimesIn(all, pod.requests, state.node->allowed_pods));
-    const auto refusal = filter.Check(state);
+  inventory.nodes.reserve(states.size());
+  for (const NodeState* state : states) {
+    NodeInventory& node = inventory.nodes.emplace_back();
+    node.name = state->node->name;
+    const ResourceAmounts& all = state->node->allocatable;
+    node.allocatable = ToResources(all, gpu, TimesIn(all, pod.requests, state->node->allowed_pods));
+    const auto refusal = filter.Check(*state);
     node.schedulable = !refusal;
-    if (refusal) {
-      if (summary != nullptr) summary->Add(*refusal);
-    } else {
-      node.free = ToResources(state.Free(), gpu, filter.Room(state));
+    if (!refusal) {
+      node.free = ToResources(state->free, gpu, filter.Room(*state));
+    } else if (summary != nullptr) {
+      summary->Add(*refusal);
     }
-    inventory.nodes.push_back(std::move(node));
-  });
-  std::sort(inventory.nodes.begin(), inventory.nodes.end(),
-            [](const NodeInventory& a, const NodeInventory& b) { return a.name < b.name; });
+  }
   return inventory;
 }
 

@@ -127,7 +127,7 @@ int64_t NodeFilter::Room(const NodeState& node) const {
     most = 1;
   }
   most = policies.spread.Room(full, most);
-  return TimesIn(full.Free(), pod_.requests, most);
+  return TimesIn(full.free, pod_.requests, most);
 }
 
 int64_t NodeFilter::Copies(const NodeState& node) const { return Check(node) ? 0 : Room(node); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace muster::control {
 namespace {
@@ -24,12 +25,12 @@ std::optional<Refusal> CheckResources(const SchedulingPod& pod, const NodeState&
   }
   std::optional<Refusal> refusal;
   const ResourceAmounts& all = node.node->allocatable;
-  ForEach(pod.requests, node.Free(), [&](const std::string& name, int64_t wanted, int64_t free) {
+  ForEach(pod.requests, node.free, [&](std::string_view name, int64_t wanted, int64_t free) {
     if (refusal || wanted <= 0 || wanted <= free) return;
-    refusal = {FilterReason::kResources, name, wanted, std::max<int64_t>(free, 0), 0};
+    refusal = {FilterReason::kResources, std::string(name), wanted, std::max<int64_t>(free, 0), 0};
   });
   if (refusal) {
-    ForEach(pod.requests, all, [&](const std::string& name, int64_t, int64_t total) {
+    ForEach(pod.requests, all, [&](std::string_view name, int64_t, int64_t total) {
       if (name == refusal->subject) refusal->total = total;
     });
   }
@@ -38,7 +39,7 @@ std::optional<Refusal> CheckResources(const SchedulingPod& pod, const NodeState&
 
 int64_t TimesIn(const ResourceAmounts& amounts, const ResourceAmounts& requests, int64_t limit) {
   int64_t times = std::max<int64_t>(limit, 0);
-  ForEach(requests, amounts, [&](const std::string&, int64_t wanted, int64_t free) {
+  ForEach(requests, amounts, [&](std::string_view, int64_t wanted, int64_t free) {
     if (wanted > 0) times = std::min(times, std::max<int64_t>(free, 0) / wanted);
   });
   return times;

@@ -57,9 +57,9 @@ TEST(ResourcePolicyTest, AnOvercommittedNode) {
 TEST(ResourcePolicyTest, TimesInIsTheScarcest) {
   const SchedulingPod pod = PodOf("p", Requests("'cpu':'2','nvidia.com/gpu':'3'"));
   FilterWorld world;
-  EXPECT_EQ(TimesIn(world.AddNode("n").Free(), pod.requests, 100), 2);
-  EXPECT_EQ(TimesIn(world.node("n").Free(), pod.requests, 1), 1);
-  EXPECT_EQ(TimesIn(world.node("n").Free(), ResourceAmounts(), 7), 7);
+  EXPECT_EQ(TimesIn(world.AddNode("n").free, pod.requests, 100), 2);
+  EXPECT_EQ(TimesIn(world.node("n").free, pod.requests, 1), 1);
+  EXPECT_EQ(TimesIn(world.node("n").free, ResourceAmounts(), 7), 7);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // muster-operator: watches TrainingJobs and keeps their workers running and in step.
 //
 // Start order:
+//   0. memory of TLS connections, before shared libraries are initialised
 //   1. block SIGTERM and SIGINT, so that every thread inherits that and only main takes them
 //   2. flags; the limit of open files is raised, for each agent takes one
 //   3. the API: a real server's, or with --state-dir the embedded one
@@ -31,6 +32,7 @@
 #include "base/logging.h"
 #include "base/open_files.h"
 #include "base/status_macros.h"
+#include "base/tls_buffers.h"
 #include "operator/app/operator_app.h"
 #include "operator/app/operator_flags.h"
 #include "operator/app/throttle_relay.h"
@@ -44,6 +46,11 @@
 
 namespace muster::control {
 namespace {
+
+// Before main: one of the libraries' own initialisers starts OpenSSL.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const install_tls_buffers)() = [] {
+  InstallTlsBuffers();
+};
 
 absl::StatusOr<std::unique_ptr<kube::Api>> OpenEmbedded(const std::string& state_dir) {
   kube::MemoryApiOptions options;

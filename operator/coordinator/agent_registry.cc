@@ -205,7 +205,7 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
     state.seen = hello.seen();
     state.active = hello.active();
     worker.attachment = id;
-    attachments_[id] = {job.registration.uid, hello.worker().index()};
+    attachments_[id] = {&job, &worker};
     worker.stream = std::move(stream);
     job_key = job.registration.key;
   }
@@ -215,24 +215,20 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
   return id;
 }
 
-AgentRegistry::Worker* AgentRegistry::Find(uint64_t attachment) {
-  const auto place = attachments_.find(attachment);
-  if (place == attachments_.end()) return nullptr;
-  return &jobs_.at(place->second.job_uid).workers.at(place->second.index);
-}
-
 void AgentRegistry::Receive(uint64_t attachment, const AgentMessage& message) {
   std::string job_key;
   std::string job_uid;
   bool changed = false;
   {
     MutexLock lock(mu_);
-    Worker* worker = Find(attachment);
-    if (worker == nullptr) return;  // superseded: its words no longer count
-    worker->state.last_heard = clock_.Monotonic();
-    changed = Apply(message, worker->state);
-    job_uid = attachments_.at(attachment).job_uid;
-    job_key = jobs_.at(job_uid).registration.key;
+    const auto place = attachments_.find(attachment);
+    if (place == attachments_.end()) return;  // superseded: its words no longer count
+    AgentState& state = place->second.worker->state;
+    state.last_heard = clock_.Monotonic();
+    if (message.has_heartbeat()) return;
+    changed = Apply(message, state);
+    job_uid = place->second.job->registration.uid;
+    job_key = place->second.job->registration.key;
   }
   if (progress_ != nullptr) {
     if (message.has_steps()) progress_->RecordSteps(job_uid, message.steps());
@@ -245,13 +241,14 @@ void AgentRegistry::Detach(uint64_t attachment) {
   std::string job_key;
   {
     MutexLock lock(mu_);
-    Worker* worker = Find(attachment);
-    if (worker == nullptr) return;
-    worker->stream = nullptr;
-    worker->state.attached = false;
-    worker->state.detached_at = clock_.Monotonic();
-    job_key = jobs_.at(attachments_.at(attachment).job_uid).registration.key;
-    attachments_.erase(attachment);
+    const auto place = attachments_.find(attachment);
+    if (place == attachments_.end()) return;
+    Worker& worker = *place->second.worker;
+    worker.stream = nullptr;
+    worker.state.attached = false;
+    worker.state.detached_at = clock_.Monotonic();
+    job_key = place->second.job->registration.key;
+    attachments_.erase(place);
   }
   MUSTER_LOG(INFO, "agent detached", {"job", job_key}, {"session", attachment});
   on_change_(job_key);

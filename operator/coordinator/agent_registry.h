@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -136,14 +137,14 @@ class AgentRegistry {
     EncodedMessage welcome;
     std::map<int32_t, Worker> workers;
   };
+  // Both stay where they are until the attachment is erased.
   struct Place {
-    std::string job_uid;
-    int32_t index = 0;
+    const Job* job = nullptr;
+    Worker* worker = nullptr;
   };
 
   absl::Status CheckHello(const v1alpha1::AgentHello& hello) const MUSTER_REQUIRES(mu_);
   void Supersede(Worker& worker, const v1alpha1::AgentHello& hello) MUSTER_REQUIRES(mu_);
-  Worker* Find(uint64_t attachment) MUSTER_REQUIRES(mu_);
 
   const Clock& clock_;
   ProgressBoard* const progress_;
@@ -154,7 +155,7 @@ class AgentRegistry {
   std::string leader_address_ MUSTER_GUARDED_BY(mu_);
   uint64_t next_attachment_ MUSTER_GUARDED_BY(mu_) = 1;
   std::map<std::string, Job> jobs_ MUSTER_GUARDED_BY(mu_);
-  std::map<uint64_t, Place> attachments_ MUSTER_GUARDED_BY(mu_);
+  std::unordered_map<uint64_t, Place> attachments_ MUSTER_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::control

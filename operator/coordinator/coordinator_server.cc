@@ -90,9 +90,10 @@ void Configure(grpc::ServerBuilder& builder) {
   // Thousands of connections that say a few bytes a second each: no probing of their bandwidth, and
   // small buffers.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder.AddChannelArgument(GRPC_ARG_TSI_MAX_FRAME_SIZE, 4096);
-  // gRPC's locks are Abseil's, which by default looks for cycles among all locks of the process: with
-  // thousands of streams that costs more than their work.
+  builder.AddChannelArgument(GRPC_ARG_TSI_MAX_FRAME_SIZE, 1024);
+  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, 1024);
+  // gRPC's locks are Abseil's, which by default looks for cycles among all locks of the process:
+  // with thousands of streams that costs more than their work.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 // As a real agent, which wakes this often at least.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr int kStartsAtOnce = 2;
 
 absl::Time Now() { return Clock::Real().Monotonic(); }
 
@@ -38,13 +39,16 @@ AgentSwarm::AgentSwarm(Options options, Files& files)
 
 AgentSwarm::~AgentSwarm() { close(epoll_); }
 
-void AgentSwarm::Add(const v1alpha1::WorkerId& worker, int ranks,
-                     CoordinatorClientOptions coordinator) {
+void AgentSwarm::Add(v1alpha1::WorkerId worker, int ranks, CoordinatorClientOptions coordinator) {
+  joining_.push_back({std::move(worker), ranks, std::move(coordinator)});
+}
+
+void AgentSwarm::Start(Joining joining) {
   const size_t index = agents_.size();
   Agent& agent = agents_.emplace_back();
-  agent.worker = worker;
-  agent.ranks = ranks;
-  agent.client = std::make_unique<CoordinatorClient>(std::move(coordinator), files_);
+  agent.worker = std::move(joining.worker);
+  agent.ranks = joining.ranks;
+  agent.client = std::make_unique<CoordinatorClient>(std::move(joining.coordinator), files_);
   epoll_event interest = {};
   interest.events = EPOLLIN;
   interest.data.u64 = index;
@@ -59,6 +63,7 @@ void AgentSwarm::Later(absl::Duration delay, size_t agent, std::function<void(Ag
 }
 
 void AgentSwarm::RunOnce(absl::Duration wait) {
+  if (!joining_.empty()) wait = absl::ZeroDuration();
   if (!due_.empty()) wait = std::clamp(due_.top().when - Now(), absl::ZeroDuration(), wait);
   std::array<epoll_event, 256> ready;
   const int count = epoll_wait(epoll_, ready.data(), ready.size(),
@@ -69,6 +74,10 @@ void AgentSwarm::RunOnce(absl::Duration wait) {
     const Due due = due_.top();
     due_.pop();
     due.what(agents_[due.agent]);
+  }
+  for (int i = 0; i < kStartsAtOnce && !joining_.empty(); ++i) {
+    Start(std::move(joining_.front()));
+    joining_.pop_front();
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -42,7 +43,9 @@ class AgentSwarm {
   AgentSwarm(Options options, Files& files);
   ~AgentSwarm();
 
-  void Add(const v1alpha1::WorkerId& worker, int ranks, CoordinatorClientOptions coordinator);
+  // Starts an agent soon: a few at a time, or their dials would keep those that are attached from
+  // their heartbeats, and the operator would take them for lost.
+  void Add(v1alpha1::WorkerId worker, int ranks, CoordinatorClientOptions coordinator);
   // Takes what has come, waiting up to `wait` for the first of it, and does what is due.
   void RunOnce(absl::Duration wait);
   // A rank of the job's last worker ends and is started again: the operator opens another round.
@@ -74,6 +77,13 @@ class AgentSwarm {
     bool operator>(const Due& other) const { return when > other.when; }
   };
 
+  struct Joining {
+    v1alpha1::WorkerId worker;
+    int ranks = 0;
+    CoordinatorClientOptions coordinator;
+  };
+
+  void Start(Joining joining);
   void Later(absl::Duration delay, size_t agent, std::function<void(Agent&)> what);
   void Collect(size_t index);
   void LookWhileDialing(size_t index);
@@ -88,6 +98,7 @@ class AgentSwarm {
   Files& files_;
   const int epoll_;
   std::vector<Agent> agents_;
+  std::deque<Joining> joining_;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
   std::map<std::string, Round> rounds_;  // by job uid
   int welcomed_ = 0;

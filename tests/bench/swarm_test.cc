@@ -1,6 +1,8 @@
 // The benchmarks `agents` and `round` at a size that a test can afford: they must go on working,
 // and what they promise of threads and of a change of leader must not depend on their size.
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -25,6 +27,11 @@ int ThreadsOfThisProcess() {
   return threads;
 }
 
+int OpenFilesOfThisProcess() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return static_cast<int>(std::distance(begin(files), end(files)));
+}
+
 TEST(SwarmTest, TwoHundredAgentsNeedNoThreadEachAndFollowTheLeader) {
   constexpr int kAgents = 200;
   auto world = *SwarmWorld::Start(2, {});
@@ -40,6 +47,11 @@ TEST(SwarmTest, TwoHundredAgentsNeedNoThreadEachAndFollowTheLeader) {
   EXPECT_EQ(world->leader()->agents().attached(), kAgents);
   EXPECT_EQ(world->api().reviews(), kAgents);
   EXPECT_LT(ThreadsOfThisProcess(), kAgents / 2) << "with two operators, agents and kubelet";
+
+  // One connection each, with two ends and what wakes its agent's loop.
+  status = world->RunUntil([&] { return OpenFilesOfThisProcess() < 4 * kAgents; }, kPatience,
+                           "the connections for certificates are gone");
+  EXPECT_TRUE(status.ok()) << status;
 
   world->StopLeader();
   status = world->RunUntil(

@@ -1,7 +1,7 @@
 // muster-operator: watches TrainingJobs and keeps their workers running and in step.
 //
 // Start order:
-//   0. memory of TLS connections, before shared libraries are initialised
+//   0. before_main.cc: memory of TLS connections
 //   1. block SIGTERM and SIGINT, so that every thread inherits that and only main takes them
 //   2. flags; the limit of open files is raised, for each agent takes one
 //   3. the API: a real server's, or with --state-dir the embedded one
@@ -15,9 +15,7 @@
 // Exit codes: base/exit_codes.h.
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -30,9 +28,7 @@
 #include "base/clock.h"
 #include "base/exit_codes.h"
 #include "base/logging.h"
-#include "base/open_files.h"
 #include "base/status_macros.h"
-#include "base/tls_buffers.h"
 #include "operator/app/operator_app.h"
 #include "operator/app/operator_flags.h"
 #include "operator/app/throttle_relay.h"
@@ -43,14 +39,10 @@
 #include "operator/kube/request_observer.h"
 #include "operator/kube/rest_api.h"
 #include "operator/kube/rest_config.h"
+#include "operator/limits.h"
 
 namespace muster::control {
 namespace {
-
-// Before main: one of the libraries' own initialisers starts OpenSSL.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const install_tls_buffers)() = [] {
-  InstallTlsBuffers();
-};
 
 absl::StatusOr<std::unique_ptr<kube::Api>> OpenEmbedded(const std::string& state_dir) {
   kube::MemoryApiOptions options;
@@ -99,16 +91,6 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
     _exit(kExitRefused);
   };
   return options;
-}
-
-// Beyond the limit no agent is let in, and none that lost its connection comes back.
-void RaiseLimits() {
-  constexpr int64_t kOwnFiles = 256;
-  constexpr int64_t kFewAgents = 5000;
-  const int64_t files = RaiseOpenFileLimit();
-  if (files - kOwnFiles >= kFewAgents) return;
-  MUSTER_LOG(WARN, "few open files are allowed: raise the hard limit (ulimit -Hn)",
-             {"limit", files}, {"agents", std::max<int64_t>(0, files - kOwnFiles)});
 }
 
 absl::Status Run(const OperatorFlags& flags, const sigset_t& signals) {

@@ -1,0 +1,20 @@
+#include "operator/limits.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/logging.h"
+#include "base/open_files.h"
+
+namespace muster::control {
+
+void RaiseLimits() {
+  constexpr int64_t kOwnFiles = 256;
+  constexpr int64_t kFewAgents = 5000;
+  const int64_t files = RaiseOpenFileLimit();
+  if (files - kOwnFiles >= kFewAgents) return;
+  MUSTER_LOG(WARN, "few open files are allowed: raise the hard limit (ulimit -Hn)",
+             {"limit", files}, {"agents", std::max<int64_t>(0, files - kOwnFiles)});
+}
+
+}  // namespace muster::control

@@ -1,0 +1,12 @@
+#ifndef MUSTER_OPERATOR_LIMITS_H_
+#define MUSTER_OPERATOR_LIMITS_H_
+
+namespace muster::control {
+
+// Raises this process's limit of open files as far as it may, and warns when that is too low for
+// 5,000 agents: beyond it no agent is let in, and none that lost its connection comes back.
+void RaiseLimits();
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_LIMITS_H_

@@ -17,6 +17,8 @@ const std::vector<Command>& Commands() {
       {"resume", "resume [JOB]", "go on with a suspended job", &ResumeMain},
       {"checkpoints", "checkpoints [JOB | --dir DIR] [--json]", "list a job's checkpoints",
        &CheckpointsMain},
+      {"simulate", "simulate --trace FILE [--cluster FILE] [--svg FILE]",
+       "what the operator would do with a workload on a cluster", &SimulateMain},
   };
   return *commands;
 }

@@ -30,6 +30,7 @@ int GetMain(const std::vector<std::string>& arguments);
 int DescribeMain(const std::vector<std::string>& arguments);
 int LogsMain(const std::vector<std::string>& arguments);
 int CheckpointsMain(const std::vector<std::string>& arguments);
+int SimulateMain(const std::vector<std::string>& arguments);
 
 }  // namespace muster::cli
 

@@ -255,6 +255,14 @@ bool QueueBook::Remove(absl::Time now, const std::string& uid) {
   return true;
 }
 
+void QueueBook::Progress(const std::string& uid, absl::Time checkpointed,
+                         std::optional<absl::Time> ends) {
+  const auto found = state_->jobs.find(uid);
+  if (found == state_->jobs.end()) return;
+  found->second->job.checkpointed = checkpointed;
+  found->second->job.ends = ends;
+}
+
 const QueuedJob* QueueBook::Find(const std::string& uid) const {
   const auto found = state_->jobs.find(uid);
   return found == state_->jobs.end() ? nullptr : &found->second->job;

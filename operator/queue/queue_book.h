@@ -55,6 +55,8 @@ class QueueBook {
   // "default", which has no limits unless somebody makes it.
   void Upsert(absl::Time now, QueuedJob job);
   bool Remove(absl::Time now, const std::string& uid);
+  // A running job has saved a checkpoint, or knows better when it ends: neither changes its place.
+  void Progress(const std::string& uid, absl::Time checkpointed, std::optional<absl::Time> ends);
 
   const QueuedJob* Find(const std::string& uid) const;
   int64_t jobs() const;

@@ -1,6 +1,8 @@
 #include "operator/queue/reservations.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -82,7 +84,7 @@ std::optional<absl::Time> Reservations::Reserve(JobEntry& head, bool by_nodes) {
   int& count = count_of_[state_.tree->root(head.queue)];
   if (count >= limits_.per_cohort) return std::nullopt;
   if (!head.reserved_since) head.reserved_since = now_;
-  Promise promise{&head, now_, head.Need(head.job.request.min), *state_.use, nullptr, false};
+  Promise promise{&head, now_, head.Need(head.job.request.min), *state_.use, nullptr, false, false};
   promise.wants_nodes = holding_nodes_ < limits_.with_nodes;
   bool possible = Compute(promise, by_nodes && promise.wants_nodes);
   if (!possible && *head.reserved_since < now_) {
@@ -94,14 +96,17 @@ std::optional<absl::Time> Reservations::Reserve(JobEntry& head, bool by_nodes) {
     head.reserved_since.reset();
     return std::nullopt;
   }
+  promise.borrows = !promise.use.WithinQuota(head.queue, promise.need);
   if (promise.wants_nodes) ++holding_nodes_;
   ++count;
   promises_.push_back(std::move(promise));
   return promises_.back().at;
 }
 
-bool Reservations::Concerns(const Promise& promise, const JobEntry& job) const {
+bool Reservations::Concerns(const Promise& promise, const JobEntry& job, size_t workers) const {
   if (promise.head == &job) return false;
+  const QuotaNeed more = job.Need(static_cast<int64_t>(workers));
+  if (promise.borrows && state_.use->WithinQuota(job.queue, more)) return false;
   if (!job.job.runtime) return true;
   return now_ + *job.job.runtime > promise.at;
 }
@@ -123,7 +128,6 @@ bool Reservations::Keeps(Promise& promise, const JobEntry& job, const std::vecto
     promise.wants_nodes = false;
     Compute(promise, false);
   }
-  if (!Concerns(promise, job)) return true;
   Hold(promise, job, nodes, 1);
   const bool keeps = promise.use.Fits(promise.head->queue, promise.need) &&
                      (promise.nodes == nullptr || promise.nodes->Fits());
@@ -135,7 +139,7 @@ const JobEntry* Reservations::WhoIsDelayed(const JobEntry& job, const std::vecto
   for (Promise& promise : promises_) {
     const bool same_cohort = state_.tree->root(promise.head->queue) == state_.tree->root(job.queue);
     if (!same_cohort && !promise.wants_nodes) continue;
-    if (!Concerns(promise, job)) continue;
+    if (!Concerns(promise, job, nodes.size())) continue;
     if (!Keeps(promise, job, nodes)) return promise.head;
   }
   return nullptr;
@@ -143,7 +147,8 @@ const JobEntry* Reservations::WhoIsDelayed(const JobEntry& job, const std::vecto
 
 void Reservations::Started(const JobEntry& job, const std::vector<int>& nodes) {
   for (Promise& promise : promises_) {
-    if (Concerns(promise, job)) Hold(promise, job, nodes, 1);
+    // What is used includes it already.
+    if (Concerns(promise, job, 0)) Hold(promise, job, nodes, 1);
   }
   if (collected_) AddJob(job);
 }

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_QUEUE_RESERVATIONS_H_
 #define MUSTER_OPERATOR_QUEUE_RESERVATIONS_H_
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +25,8 @@ struct ReservationLimits {
 
 // Of one cycle: jobs that cannot start yet, and the time by which they do if running jobs end when
 // they say. Jobs that say no end come last, at InfiniteFuture; those of them that started after the
-// reservation was first made, never. Tree and state must outlive it.
+// reservation was first made, never. A promise to a job that borrows does not bind jobs within
+// their queue's nominal quota. Tree and state must outlive it.
 class Reservations {
  public:
   Reservations(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
@@ -55,6 +57,7 @@ class Reservations {
     QuotaUse use;                      // at that time
     std::unique_ptr<GangTrial> nodes;  // at that time; null: not looked at
     bool wants_nodes = false;
+    bool borrows = false;
   };
 
   void CollectEndings();
@@ -64,7 +67,7 @@ class Reservations {
   bool Compute(Promise& promise, bool with_nodes);
   bool Keeps(Promise& promise, const JobEntry& job, const std::vector<int>& nodes);
   void Hold(Promise& promise, const JobEntry& job, const std::vector<int>& nodes, int sign);
-  bool Concerns(const Promise& promise, const JobEntry& job) const;
+  bool Concerns(const Promise& promise, const JobEntry& job, size_t workers) const;
 
   const absl::Time now_;
   const TopologyTree& tree_;

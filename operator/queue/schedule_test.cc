@@ -163,6 +163,40 @@ INSTANTIATE_TEST_SUITE_P(Schedule, Starvation,
                          testing::Values(Stream{100, false}, Stream{100, true}, Stream{0, false},
                                          Stream{0, true}));
 
+// Found by the simulator: the victim, older, came first again, took its nodes back, and was stopped
+// again, for ever.
+TEST(Schedule, NobodyIsStoppedForAJobItWouldComeBefore) {
+  World world(Racks(1, 1), {Queue("a", "", 8)});
+  world.Submit(Job("old", "a", 1, 8, 0, 0));
+  world.Cycle();
+  world.now = At(7200);
+  QueuedJob young = Job("young", "a", 1, 8, 0, 7200);
+  young.priority = 10;
+  world.Submit(young);
+  world.Cycle();
+  EXPECT_EQ(world.Of("old").job, "");
+  EXPECT_EQ(world.Of("young").reason, R::kQuotaExhausted);
+  // With a priority that two hours of age do not make up for.
+  young.priority = 1000;
+  world.Submit(young);
+  world.Cycle();
+  EXPECT_EQ(world.Of("old").reason, R::kPriority);
+}
+
+// Found by the simulator: a head that borrowed all there is kept its queue's own quota idle.
+TEST(Schedule, ABorrowersReservationDoesNotBindThoseWithinTheirQuota) {
+  World world(Racks(1, 4), {Queue("a", "c", 16), Queue("b", "c", 16)});
+  world.Submit(Job("b0", "b", 1, 8, 1000));
+  world.Cycle();
+  world.Submit(Job("huge", "a", 4, 8, 100, 1));
+  world.Submit(Job("own", "a", 2, 8, 5000, 2));
+  world.Submit(Job("more", "a", 1, 8, 5000, 3));
+  world.Cycle();
+  EXPECT_EQ(world.Of("huge").numbers.expected_start, At(1000));
+  EXPECT_EQ(world.Of("own").reason, R::kBackfilled);
+  EXPECT_EQ(world.Of("more").reason, R::kHeldByReservation) << "this one borrows as well";
+}
+
 TEST(Schedule, NominalQuotaIsTakenBackFromBorrowersOnly) {
   World world(Racks(1, 4), {Queue("a", "c", 16), Queue("b", "c", 16)});
   for (int i = 0; i < 4; ++i) world.Submit(Job(absl::StrCat("a", i), "a", 1, 8, 0, i));

@@ -15,9 +15,10 @@ QuotaNeed LimitedNeed(const QuotaTree& tree, const JobEntry& job) {
   return need;
 }
 
+// Nobody is stopped for a job that it would come before when it waits again.
 bool MayPreempt(const QueueSpec& spec, const JobEntry& newcomer, const JobEntry& victim) {
   return spec.preempt_within_queue == PreemptWithinQueue::kLowerPriority &&
-         victim.job.priority < newcomer.job.priority;
+         victim.job.priority < newcomer.job.priority && victim.rank < newcomer.rank;
 }
 
 bool PolicyLetsReclaim(const QueueSpec& spec, const JobEntry& newcomer, const JobEntry& victim) {

@@ -7,8 +7,8 @@
 namespace muster::schema {
 
 // The CustomResourceDefinition (apiextensions v1) of a message whose options say `kind`: structural
-// schema, defaults, CEL rules, columns, and the status (and, of a scalable kind, scale) subresource.
-// Thread-safe.
+// schema, defaults, CEL rules, columns, and the status (and, of a scalable kind, scale)
+// subresource. Thread-safe.
 Json MakeCrd(const google::protobuf::Descriptor& root);
 
 // The structural schema of any message of these protos.

@@ -16,8 +16,8 @@ struct GeneratedFile {
 // Where the descriptor set lies, from the root of the repository or of a program's runfiles.
 inline constexpr char kDescriptorPath[] = "proto/muster/v1alpha1/training_queue.desc";
 
-// Every file that is made from training_job.proto and training_queue.proto. `descriptor_set` is protoc's, with imports and
-// source info. Thread-safe.
+// Every file that is made from training_job.proto and training_queue.proto. `descriptor_set` is
+// protoc's, with imports and source info. Thread-safe.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateFiles(const std::string& descriptor_set);
 
 }  // namespace muster::schema

@@ -1,0 +1,17 @@
+#ifndef MUSTER_CLI_SIMULATE_OCCUPANCY_SVG_H_
+#define MUSTER_CLI_SIMULATE_OCCUPANCY_SVG_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "cli/simulate/simulator.h"
+
+namespace muster::cli {
+
+// Who used how much of the cluster when, stacked by queue, with how many jobs waited below, as a
+// standalone SVG file. Pure.
+std::string OccupancySvg(const SimReport& report, absl::string_view title);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLI_SIMULATE_OCCUPANCY_SVG_H_

@@ -1,0 +1,147 @@
+#include "cli/simulate/sim_cluster.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cli/simulate/json_reader.h"
+#include "operator/api/codec.h"
+#include "operator/api/field_error.h"
+#include "operator/api/training_queue.h"
+#include "operator/api/yaml_adapter.h"
+#include "operator/queue/queue_from_spec.h"
+
+namespace muster::cli {
+namespace {
+
+using control::Inventory;
+using control::NodeInventory;
+
+constexpr int64_t kMostNodes = 100'000;
+
+// Nodes of one make, filled into the domains of each level in order.
+void ReadPool(const Json& json, const std::string& path, Inventory& inventory,
+              absl::Status& status) {
+  JsonReader reader(json, path, status);
+  const std::string name = reader.Text("name", "node");
+  const int64_t nodes = reader.Integer("nodes", 1);
+  NodeInventory node;
+  node.allocatable.gpus = reader.Integer("gpus", 0);
+  node.allocatable.cpu_millis = reader.Quantity("cpu", kCpuResource, 64'000);
+  node.allocatable.memory_bytes = reader.Quantity("memory", kMemoryResource, int64_t{1} << 40);
+  node.allocatable.slots = reader.Integer("pods", 110);
+  node.free = node.allocatable;
+  const Json& per_domain = reader.List("perDomain");
+  if (nodes < 1 || nodes > kMostNodes) reader.Fail("nodes", "must be 1 to 100000");
+  if (per_domain.size() != inventory.levels.size()) {
+    reader.Fail("perDomain", "must have one number for each of the file's levels");
+  }
+  std::vector<int64_t> sizes;
+  for (const Json& size : per_domain) {
+    if (!size.is_number_integer() || size.get<int64_t>() < 1) {
+      reader.Fail("perDomain", "must be whole numbers of nodes, broad to narrow");
+      break;
+    }
+    sizes.push_back(size.get<int64_t>());
+  }
+  reader.Finish();
+  for (int64_t i = 0; i < nodes && status.ok(); ++i) {
+    node.name = absl::StrCat(name, "-", i);
+    node.domains.clear();
+    for (size_t level = 0; level < sizes.size(); ++level) {
+      node.domains.push_back(absl::StrCat(name, "-", inventory.levels[level], i / sizes[level]));
+    }
+    inventory.nodes.push_back(node);
+  }
+}
+
+absl::Status ReadQueues(const Json& queues, SimCluster& cluster) {
+  for (size_t i = 0; i < queues.size(); ++i) {
+    Json object = queues[i];
+    const std::string path = absl::StrCat("queues[", i, "]");
+    if (!object.is_object() || !object.contains("name") || !object["name"].is_string()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ".name: is missing"));
+    }
+    const Json name = object["name"];
+    object.erase("name");
+    control::TrainingQueue queue;
+    const control::FieldErrors errors = control::DecodeTrainingQueue(
+        {{"metadata", {{"name", name}}}, {"spec", object}}, control::UnknownFields::kReport, queue);
+    if (!errors.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": ", errors[0].path, ": ", errors[0].message));
+    }
+    MUSTER_ASSIGN_OR_RETURN(control::QueueSpec spec,
+                            control::QueueFromSpec(queue.name, queue.spec));
+    cluster.queues.push_back(std::move(spec));
+  }
+  return absl::OkStatus();
+}
+
+void ReadOptions(const Json& json, SimCluster& cluster, absl::Status& status) {
+  JsonReader reader(json, "options", status);
+  cluster.book.half_life = reader.Duration("halfLife", cluster.book.half_life);
+  cluster.book.aging = reader.Duration("aging", cluster.book.aging);
+  if (cluster.book.aging == absl::ZeroDuration()) cluster.book.aging = absl::InfiniteDuration();
+  cluster.stop = reader.Duration("stop", cluster.stop);
+  cluster.restart = reader.Duration("restart", cluster.restart);
+  cluster.schedule.stop_grace = cluster.stop;
+  cluster.schedule.restart_cost = cluster.restart;
+  cluster.schedule.backfill_depth =
+      static_cast<int>(reader.Integer("backfillDepth", cluster.schedule.backfill_depth));
+  cluster.schedule.defragment = reader.Switch("defragment", false);
+  reader.Finish();
+}
+
+absl::Status ReadCluster(const Json& json, SimCluster& cluster) {
+  absl::Status status;
+  JsonReader reader(json, "", status);
+  for (const Json& level : reader.List("levels")) {
+    if (!level.is_string()) reader.Fail("levels", "must be names, broad to narrow");
+    if (level.is_string()) cluster.inventory.levels.push_back(level.get<std::string>());
+  }
+  const Json& pools = reader.List("pools");
+  if (pools.empty()) reader.Fail("pools", "is missing: a cluster needs nodes");
+  for (size_t i = 0; i < pools.size(); ++i) {
+    ReadPool(pools[i], absl::StrCat("pools[", i, "]"), cluster.inventory, status);
+  }
+  ReadOptions(reader.Object("options"), cluster, status);
+  const Json& queues = reader.List("queues");
+  reader.Finish();
+  MUSTER_RETURN_IF_ERROR(status);
+  return ReadQueues(queues, cluster);
+}
+
+}  // namespace
+
+control::Amounts CapacityOf(const Inventory& inventory) {
+  control::Amounts capacity;
+  for (const NodeInventory& node : inventory.nodes) {
+    capacity[kGpuResource] += node.allocatable.gpus;
+    capacity[kCpuResource] += node.allocatable.cpu_millis;
+    capacity[kMemoryResource] += node.allocatable.memory_bytes;
+  }
+  return capacity;
+}
+
+absl::StatusOr<SimCluster> ParseCluster(absl::string_view yaml, absl::string_view file) {
+  const control::YamlDocument document = control::ParseYaml(yaml);
+  if (!document.errors.empty()) {
+    const control::YamlError& error = document.errors[0];
+    return absl::InvalidArgumentError(absl::StrCat(file, ":", error.line, ": ", error.message));
+  }
+  SimCluster cluster;
+  const absl::Status status = ReadCluster(document.json, cluster);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": ", status.message()));
+  }
+  cluster.capacity = CapacityOf(cluster.inventory);
+  return cluster;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,45 @@
+#ifndef MUSTER_CLI_SIMULATE_SIM_CLUSTER_H_
+#define MUSTER_CLI_SIMULATE_SIM_CLUSTER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/json.h"
+#include "operator/placement/inventory.h"
+#include "operator/queue/queue_book.h"
+#include "operator/queue/queue_spec.h"
+#include "operator/queue/schedule.h"
+
+namespace muster::cli {
+
+// Resources by which quotas count, as a pod asks for them.
+inline constexpr char kGpuResource[] = "nvidia.com/gpu";
+inline constexpr char kCpuResource[] = "cpu";
+inline constexpr char kMemoryResource[] = "memory";
+
+// What a workload is run on: a cluster of the imagination.
+struct SimCluster {
+  control::Inventory inventory;
+  control::Amounts capacity;
+  std::vector<control::QueueSpec> queues;
+  control::BookOptions book;
+  control::ScheduleOptions schedule;
+  // From being told to go until the nodes are free: a checkpoint is saved.
+  absl::Duration stop = absl::Seconds(30);
+  // From getting nodes again until training goes on.
+  absl::Duration restart = absl::Minutes(1);
+};
+
+// A cluster file: nodes in pools, TrainingQueues, and options; docs/queues.md describes it.
+// InvalidArgument names the file, the field and what is wrong with it.
+absl::StatusOr<SimCluster> ParseCluster(absl::string_view yaml, absl::string_view file);
+
+// Sums up what the nodes have.
+control::Amounts CapacityOf(const control::Inventory& inventory);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLI_SIMULATE_SIM_CLUSTER_H_

@@ -1,0 +1,17 @@
+#ifndef MUSTER_CLI_SIMULATE_SIM_TEXT_H_
+#define MUSTER_CLI_SIMULATE_SIM_TEXT_H_
+
+#include <string>
+
+#include "base/json.h"
+#include "cli/simulate/simulator.h"
+
+namespace muster::cli {
+
+// A report as people read it, and as programs do. Pure.
+std::string ReportText(const SimReport& report);
+Json ReportJson(const SimReport& report);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLI_SIMULATE_SIM_TEXT_H_

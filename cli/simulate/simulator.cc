@@ -1,0 +1,285 @@
+#include "cli/simulate/simulator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "cli/simulate/sim_metrics.h"
+#include "operator/placement/topology_tree.h"
+#include "operator/queue/queue_book.h"
+#include "operator/queue/schedule.h"
+
+namespace muster::cli {
+namespace {
+
+using control::Decision;
+using control::QueuedJob;
+using control::ScheduleAction;
+using control::ScheduleReason;
+
+enum class EventKind { kLeaversGone, kFinish };
+
+// Something that happens to a running job, unless the job has changed since.
+struct Event {
+  absl::Time at;
+  EventKind kind;
+  size_t job;
+  int version;
+  bool operator>(const Event& other) const {
+    if (at != other.at) return at > other.at;
+    return kind != other.kind ? kind > other.kind : job > other.job;
+  }
+};
+
+// A job's training so far.
+struct Training {
+  double left = 0;  // seconds of training with all its workers
+  absl::Time since = absl::UnixEpoch();
+  int workers = 0;  // that train
+  int version = 0;
+  bool started = false;
+};
+
+class Simulator {
+ public:
+  Simulator(const SimCluster& cluster, const std::vector<SimJob>& jobs,
+            const DecisionObserver& observer)
+      : cluster_(cluster),
+        jobs_(jobs),
+        observer_(observer),
+        tree_(cluster.inventory),
+        book_(cluster.book),
+        metrics_(cluster, tree_, jobs),
+        trainings_(jobs.size()) {
+    book_.SetCapacity(cluster.capacity);
+    book_.SetQueues(absl::UnixEpoch(), cluster.queues);
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      index_[jobs[i].job.uid] = i;
+      trainings_[i].left = absl::ToDoubleSeconds(jobs[i].duration);
+      saves_ = saves_ || jobs[i].checkpoint_every > absl::ZeroDuration();
+    }
+  }
+
+  SimReport Run();
+
+ private:
+  absl::Time NextEvent() const;
+  void Apply(const Decision& decision);
+  void Start(size_t job, const Decision& decision);
+  void LetGo(size_t job, int staying);
+  void Grow(size_t job, const Decision& decision);
+  void Handle(const Event& event);
+  void Finish(size_t job);
+  void LeaversGone(size_t job);
+  // Counts what has been trained until now.
+  void Settle(size_t job);
+  // From now on (or `pause` later) so many workers train.
+  void Train(size_t job, int workers, absl::Duration pause);
+  std::vector<int> Free(const QueuedJob& job, int from);
+  std::vector<int> NodesOf(const std::vector<std::string>& names, size_t from) const;
+  void SaveCheckpoints();
+  std::optional<absl::Duration> Estimate(size_t job) const;
+
+  const SimCluster& cluster_;
+  const std::vector<SimJob>& jobs_;
+  const DecisionObserver& observer_;
+  control::TopologyTree tree_;
+  control::QueueBook book_;
+  SimMetrics metrics_;
+  std::vector<Training> trainings_;
+  absl::flat_hash_map<std::string, size_t> index_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
+  size_t submitted_ = 0;
+  absl::Time now_ = absl::UnixEpoch();
+  bool saves_ = false;
+  SimReport report_;
+};
+
+absl::Time Simulator::NextEvent() const {
+  absl::Time next = absl::InfiniteFuture();
+  if (submitted_ < jobs_.size()) next = jobs_[submitted_].job.created;
+  if (!events_.empty()) next = std::min(next, events_.top().at);
+  return next;
+}
+
+std::vector<int> Simulator::NodesOf(const std::vector<std::string>& names, size_t from) const {
+  std::vector<int> nodes;
+  for (size_t i = from; i < names.size(); ++i) nodes.push_back(*tree_.FindNode(names[i]));
+  return nodes;
+}
+
+std::vector<int> Simulator::Free(const QueuedJob& job, int from) {
+  const control::Resources& each = job.request.per_worker;
+  const std::vector<int> nodes = NodesOf(job.nodes, from);
+  for (int node : nodes) {
+    tree_.Charge(node, {-each.gpus, -each.cpu_millis, -each.memory_bytes, -each.slots});
+  }
+  return nodes;
+}
+
+void Simulator::Settle(size_t job) {
+  Training& training = trainings_[job];
+  if (training.workers > 0 && now_ > training.since) {
+    const double all = jobs_[job].job.request.max;
+    training.left -= absl::ToDoubleSeconds(now_ - training.since) * training.workers / all;
+    training.left = std::max(0.0, training.left);
+  }
+  training.since = std::max(training.since, now_);
+}
+
+// What the job would say of the time it still needs.
+std::optional<absl::Duration> Simulator::Estimate(size_t job) const {
+  const std::optional<absl::Duration>& whole = jobs_[job].job.runtime;
+  const double duration = absl::ToDoubleSeconds(jobs_[job].duration);
+  if (!whole || duration <= 0) return whole;
+  const Training& training = trainings_[job];
+  const int workers = training.workers > 0 ? training.workers : jobs_[job].job.request.max;
+  return *whole * (training.left / duration) * (1.0 * jobs_[job].job.request.max / workers);
+}
+
+void Simulator::Train(size_t job, int workers, absl::Duration pause) {
+  Settle(job);
+  Training& training = trainings_[job];
+  training.workers = workers;
+  training.since = std::max(training.since, now_ + pause);
+  ++training.version;
+  if (workers == 0) return;
+  const double all = jobs_[job].job.request.max;
+  // Rounded up, so that the end is not before the last of the work.
+  const absl::Duration left =
+      absl::Ceil(absl::Seconds(training.left * all / workers), absl::Nanoseconds(1));
+  events_.push({training.since + left, EventKind::kFinish, job, training.version});
+  const QueuedJob& queued = *book_.Find(jobs_[job].job.uid);
+  std::optional<absl::Time> ends;
+  if (const auto estimate = Estimate(job)) ends = training.since + *estimate;
+  book_.Progress(queued.uid, queued.checkpointed, ends);
+}
+
+void Simulator::Start(size_t job, const Decision& decision) {
+  Training& training = trainings_[job];
+  metrics_.Started(jobs_[job], now_, !training.started);
+  metrics_.Used(jobs_[job], decision.workers, NodesOf(decision.placement.nodes, 0));
+  const absl::Duration pause = training.started ? cluster_.restart : absl::ZeroDuration();
+  training.started = true;
+  training.since = now_;
+  Train(job, decision.workers, pause);
+  if (decision.reason == ScheduleReason::kBackfilled) ++report_.backfills;
+}
+
+void Simulator::LetGo(size_t job, int staying) {
+  ++(staying == 0 ? report_.stops : report_.shrinks);
+  Train(job, staying, absl::ZeroDuration());
+  events_.push({now_ + cluster_.stop, EventKind::kLeaversGone, job, trainings_[job].version});
+}
+
+void Simulator::Grow(size_t job, const Decision& decision) {
+  ++report_.grows;
+  const int before = trainings_[job].workers;
+  metrics_.Used(jobs_[job], decision.workers - before, NodesOf(decision.placement.nodes, before));
+  Train(job, decision.workers, absl::ZeroDuration());
+}
+
+void Simulator::Apply(const Decision& decision) {
+  if (observer_) observer_(now_, decision);
+  if (decision.action == ScheduleAction::kWait) return;
+  const size_t job = index_.at(decision.job);
+  switch (decision.action) {
+    case ScheduleAction::kStart:
+      return Start(job, decision);
+    case ScheduleAction::kStop:
+    case ScheduleAction::kShrink:
+      return LetGo(job, decision.workers);
+    case ScheduleAction::kGrow:
+      return Grow(job, decision);
+    case ScheduleAction::kWait:
+      return;
+  }
+}
+
+void Simulator::Finish(size_t job) {
+  const QueuedJob& queued = *book_.Find(jobs_[job].job.uid);
+  const int workers = queued.workers();
+  const std::vector<int> nodes = Free(queued, 0);
+  metrics_.Used(jobs_[job], -workers, nodes);
+  book_.Remove(now_, jobs_[job].job.uid);
+  trainings_[job].workers = 0;
+  ++trainings_[job].version;
+  ++report_.finished;
+  metrics_.Finished(now_);
+}
+
+void Simulator::LeaversGone(size_t job) {
+  QueuedJob queued = *book_.Find(jobs_[job].job.uid);
+  const int staying = queued.workers() - queued.leaving;
+  const std::vector<int> nodes = Free(queued, staying);
+  metrics_.Used(jobs_[job], -queued.leaving, nodes);
+  queued.nodes.resize(staying);
+  queued.leaving = 0;
+  if (staying == 0) {
+    metrics_.Waits(jobs_[job]);
+    queued.runtime = Estimate(job);
+    if (queued.runtime) *queued.runtime += cluster_.restart;
+  }
+  book_.Upsert(now_, std::move(queued));
+}
+
+void Simulator::Handle(const Event& event) {
+  if (event.version != trainings_[event.job].version) return;
+  if (event.kind == EventKind::kFinish) return Finish(event.job);
+  LeaversGone(event.job);
+}
+
+// The cycle counts what would be lost; so each job's last checkpoint must be known to it.
+void Simulator::SaveCheckpoints() {
+  if (!saves_ || book_.waiting() == 0) return;
+  for (size_t i = 0; i < submitted_; ++i) {
+    const absl::Duration every = jobs_[i].checkpoint_every;
+    if (every <= absl::ZeroDuration() || trainings_[i].workers == 0) continue;
+    const QueuedJob& job = *book_.Find(jobs_[i].job.uid);
+    const absl::Time saved = job.started + absl::Floor(now_ - job.started, every);
+    book_.Progress(job.uid, std::max(saved, job.checkpointed), job.ends);
+  }
+}
+
+SimReport Simulator::Run() {
+  report_.jobs = static_cast<int64_t>(jobs_.size());
+  for (absl::Time next = NextEvent(); next < absl::InfiniteFuture(); next = NextEvent()) {
+    now_ = next;
+    metrics_.Advance(now_);
+    for (; submitted_ < jobs_.size() && jobs_[submitted_].job.created <= now_; ++submitted_) {
+      metrics_.Submitted(jobs_[submitted_]);
+      book_.Upsert(now_, jobs_[submitted_].job);
+    }
+    while (!events_.empty() && events_.top().at <= now_) {
+      const Event event = events_.top();
+      events_.pop();
+      Handle(event);
+    }
+    SaveCheckpoints();
+    ++report_.cycles;
+    for (const Decision& decision : Schedule(now_, tree_, book_, cluster_.schedule)) {
+      Apply(decision);
+    }
+    metrics_.Mark(now_);
+  }
+  report_.never_started = static_cast<int64_t>(
+      std::count_if(trainings_.begin(), trainings_.end(),
+                    [](const Training& training) { return !training.started; }));
+  metrics_.Fill(report_);
+  return std::move(report_);
+}
+
+}  // namespace
+
+SimReport Simulate(const SimCluster& cluster, const std::vector<SimJob>& jobs,
+                   const DecisionObserver& observer) {
+  return Simulator(cluster, jobs, observer).Run();
+}
+
+}  // namespace muster::cli

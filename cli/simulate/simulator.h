@@ -1,0 +1,66 @@
+#ifndef MUSTER_CLI_SIMULATE_SIMULATOR_H_
+#define MUSTER_CLI_SIMULATE_SIMULATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "cli/simulate/sim_cluster.h"
+#include "cli/simulate/sim_trace.h"
+#include "operator/queue/decision.h"
+
+namespace muster::cli {
+
+// How long jobs of a class waited from submission to their first start, in seconds.
+struct WaitStats {
+  int64_t jobs = 0;
+  double mean = 0;
+  double median = 0;
+  double p95 = 0;
+  double most = 0;
+};
+
+// What was used from `at` until the next point, by queue.
+struct OccupancyPoint {
+  double at = 0;  // seconds since the first submission
+  int64_t waiting = 0;
+  std::vector<int64_t> used;
+};
+
+struct SimReport {
+  int64_t jobs = 0;
+  int64_t finished = 0;
+  int64_t never_started = 0;
+  double makespan = 0;  // seconds, from the first submission to the last end
+  // All of one resource: GPUs, or CPU where there are none.
+  std::string resource;
+  int64_t capacity = 0;
+  double utilisation = 0;  // of the capacity, over the makespan
+  // While jobs waited: of what was free, the part on nodes that others use too.
+  double fragmentation = 0;
+  // Jain's index over what each queue used by weight while it had jobs waiting: 1 is equal.
+  double fairness = 1;
+  int64_t stops = 0;
+  int64_t shrinks = 0;
+  int64_t grows = 0;
+  int64_t backfills = 0;
+  int64_t cycles = 0;
+  std::map<std::string, WaitStats> waits;  // by class
+  std::vector<std::string> queues;
+  std::vector<OccupancyPoint> occupancy;
+};
+
+using DecisionObserver = std::function<void(absl::Time, const control::Decision&)>;
+
+// Runs the trace on the cluster with the operator's own Schedule, on a virtual clock: jobs come
+// when they are submitted, train for as long as they say and end; stopped ones save, wait and go on
+// where they were. Deterministic. `observer` sees every decision.
+SimReport Simulate(const SimCluster& cluster, const std::vector<SimJob>& jobs,
+                   const DecisionObserver& observer = nullptr);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLI_SIMULATE_SIMULATOR_H_

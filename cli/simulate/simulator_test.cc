@@ -1,0 +1,153 @@
+#include "cli/simulate/simulator.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/simulate/occupancy_svg.h"
+#include "cli/simulate/sim_cluster.h"
+#include "cli/simulate/sim_text.h"
+#include "cli/simulate/sim_trace.h"
+
+namespace muster::cli {
+namespace {
+
+using control::ScheduleAction;
+using control::ScheduleReason;
+
+constexpr char kCluster[] = R"(
+levels: [rack]
+pools:
+- {name: h100, nodes: 4, gpus: 8, perDomain: [2]}
+queues:
+- {name: a, parent: all, quotas: [{resource: nvidia.com/gpu, nominal: "16"}]}
+- {name: b, parent: all, quotas: [{resource: nvidia.com/gpu, nominal: "16"}]}
+options: {stop: 10s, restart: 20s}
+)";
+
+std::string Read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+SimReport Play(const char* cluster, const std::string& trace,
+               const DecisionObserver& observer = nullptr) {
+  const auto parsed = ParseCluster(cluster, "cluster.yaml");
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  const auto jobs = ParseTrace(trace, "trace.csv");
+  EXPECT_TRUE(jobs.ok()) << jobs.status();
+  return Simulate(*parsed, jobs->jobs, observer);
+}
+
+TEST(Simulator, OneJobAfterTheOther) {
+  const SimReport report = Play(kCluster,
+                                "submit,duration,workers,gpus,queue,class\n"
+                                "0,100,4,8,a,x\n"
+                                "10,50,4,8,a,y\n");
+  EXPECT_EQ(report.finished, 2);
+  EXPECT_DOUBLE_EQ(report.makespan, 150);
+  EXPECT_DOUBLE_EQ(report.utilisation, 1);
+  EXPECT_DOUBLE_EQ(report.waits.at("y").mean, 90);
+  EXPECT_DOUBLE_EQ(report.waits.at("x").most, 0);
+  EXPECT_EQ(report.resource, kGpuResource);
+  EXPECT_EQ(report.capacity, 32);
+}
+
+TEST(Simulator, AReclaimedJobSavesAndGoesOnWhereItWas) {
+  std::map<std::string, std::vector<double>> starts;
+  const SimReport report =
+      Play(kCluster,
+           "name,submit,duration,workers,gpus,queue\n"
+           "borrower,0,100,4,8,a\n"
+           "owner,40,30,2,8,b\n",
+           [&](absl::Time now, const control::Decision& decision) {
+             if (decision.action == ScheduleAction::kStart) {
+               starts[decision.job.substr(0, decision.job.find('#'))].push_back(
+                   absl::ToDoubleSeconds(now - absl::UnixEpoch()));
+             }
+           });
+  // Told to go at 40, gone at 50; the owner runs until 80; then 20 to come back, and 60 are left.
+  EXPECT_EQ(starts["owner"], (std::vector<double>{50}));
+  EXPECT_EQ(starts["borrower"], (std::vector<double>{0, 80}));
+  EXPECT_DOUBLE_EQ(report.makespan, 160);
+  EXPECT_EQ(report.stops, 1);
+}
+
+TEST(Simulator, AnElasticJobShrinksAndGrowsBack) {
+  const SimReport report = Play(kCluster,
+                                "submit,duration,workers,min,gpus,queue\n"
+                                "0,100,4,2,8,a\n"
+                                "40,30,2,2,8,b\n");
+  EXPECT_EQ(report.stops, 0);
+  EXPECT_EQ(report.shrinks, 1);
+  EXPECT_EQ(report.grows, 1);
+  // 40 s with four, until 80 with two (worth 20), then 40 are left.
+  EXPECT_DOUBLE_EQ(report.makespan, 120);
+}
+
+TEST(Simulator, WhatNeverFitsIsTold) {
+  const SimReport report = Play(kCluster,
+                                "submit,duration,workers,gpus,queue,require\n"
+                                "0,100,3,8,a,rack\n");
+  EXPECT_EQ(report.never_started, 1);
+  EXPECT_EQ(report.finished, 0);
+}
+
+TEST(Simulator, FairnessIsJainsIndexByWeight) {
+  std::string trace = "submit,duration,workers,gpus,queue\n";
+  for (int i = 0; i < 40; ++i) absl::StrAppend(&trace, "0,100,1,8,", i % 2 ? "a" : "b", "\n");
+  const SimReport report = Play(kCluster, trace);
+  EXPECT_NEAR(report.fairness, 1, 0.02);
+  EXPECT_GT(report.utilisation, 0.99);
+}
+
+// 15,000 jobs on 640 nodes in 5 cohorts of 6 queues, as Kueue's generator makes them.
+TEST(Simulator, KueuesGenerator) {
+  const auto trace = ParseTrace(Read("examples/simulate/generator.yaml"), "generator.yaml");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->jobs.size(), 15'000u);
+  ASSERT_TRUE(trace->cluster.has_value());
+  EXPECT_EQ(trace->cluster->inventory.nodes.size(), 640u);
+  EXPECT_EQ(trace->cluster->queues.size(), 30u);
+  const SimReport report = Simulate(*trace->cluster, trace->jobs);
+  EXPECT_EQ(report.finished, 15'000);
+  // 600 CPUs of quota, and the work of the trace: 66 s are the least.
+  EXPECT_LT(report.makespan, 66 * 1.1);
+  EXPECT_GE(report.makespan, 60);
+}
+
+TEST(Simulator, TheExampleRunsAndIsDrawn) {
+  const auto cluster = ParseCluster(Read("examples/simulate/cluster.yaml"), "cluster.yaml");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  const auto trace = ParseTrace(Read("examples/simulate/trace.csv"), "trace.csv");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const SimReport report = Simulate(*cluster, trace->jobs);
+  EXPECT_EQ(report.finished, report.jobs);
+  EXPECT_GT(report.stops + report.shrinks, 0);
+  EXPECT_TRUE(absl::StrContains(ReportText(report), "utilisation"));
+  EXPECT_EQ(ReportJson(report)["finished"], report.jobs);
+  const std::string svg = OccupancySvg(report, "a <title>");
+  EXPECT_TRUE(absl::StartsWith(svg, "<svg"));
+  EXPECT_TRUE(absl::EndsWith(svg, "</svg>\n"));
+  EXPECT_TRUE(absl::StrContains(svg, "a &lt;title&gt;"));
+  EXPECT_FALSE(absl::StrContains(svg, "nan"));
+}
+
+TEST(Simulator, IsDeterministic) {
+  const auto cluster = ParseCluster(Read("examples/simulate/cluster.yaml"), "cluster.yaml");
+  const auto trace = ParseTrace(Read("examples/simulate/trace.csv"), "trace.csv");
+  ASSERT_TRUE(cluster.ok() && trace.ok());
+  const auto once = DumpJson(ReportJson(Simulate(*cluster, trace->jobs)));
+  EXPECT_EQ(DumpJson(ReportJson(Simulate(*cluster, trace->jobs))), once);
+}
+
+}  // namespace
+}  // namespace muster::cli

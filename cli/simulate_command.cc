@@ -1,0 +1,106 @@
+// `muster simulate`: a workload on a cluster of the imagination, by the operator's own decisions.
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/simulate/occupancy_svg.h"
+#include "cli/simulate/sim_cluster.h"
+#include "cli/simulate/sim_text.h"
+#include "cli/simulate/sim_trace.h"
+#include "cli/simulate/simulator.h"
+#include "operator/queue/decision.h"
+
+namespace muster::cli {
+namespace {
+
+const std::vector<FlagSpec>& SimulateFlags() {
+  static const auto* flags = new std::vector<FlagSpec>{
+      {"cluster", "nodes, queues and options, as YAML"},
+      {"trace", "the jobs: CSV, or the YAML of Kueue's performance generator"},
+      {"svg", "write a picture of who used what when to this file"},
+      {"decisions", "write what was decided, line by line, to this file"},
+      {"json", "print the report as JSON", /*is_switch=*/true},
+  };
+  return *flags;
+}
+
+// A cluster file says more than a generator's: where both have something, the cluster file counts.
+absl::StatusOr<SimCluster> ClusterFor(const Flags& flags, const SimTrace& trace) {
+  SimCluster cluster;
+  if (trace.cluster) cluster = *trace.cluster;
+  if (flags.Has("cluster")) {
+    const std::string file = flags.Get("cluster", "");
+    MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(FileSystem(), file));
+    MUSTER_ASSIGN_OR_RETURN(SimCluster given, ParseCluster(text, file));
+    if (given.queues.empty()) given.queues = cluster.queues;
+    cluster = std::move(given);
+  }
+  if (cluster.inventory.nodes.empty()) {
+    return absl::InvalidArgumentError("the trace has no topology: give --cluster FILE");
+  }
+  return cluster;
+}
+
+std::string DecisionLine(absl::Time now, const control::Decision& decision) {
+  return absl::StrFormat("%.3f %s %s %s: %s\n", absl::ToDoubleSeconds(now - absl::UnixEpoch()),
+                         std::string(control::ScheduleActionName(decision.action)), decision.job,
+                         std::string(control::ScheduleReasonName(decision.reason)),
+                         control::Sentence(decision, now));
+}
+
+absl::Status RunSimulation(const Flags& flags) {
+  const std::string file = flags.Get("trace", "");
+  if (file.empty()) return absl::InvalidArgumentError("give --trace FILE");
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(FileSystem(), file));
+  MUSTER_ASSIGN_OR_RETURN(const SimTrace trace, ParseTrace(text, file));
+  MUSTER_ASSIGN_OR_RETURN(const SimCluster cluster, ClusterFor(flags, trace));
+  std::string decisions;
+  DecisionObserver observer;
+  if (flags.Has("decisions")) {
+    observer = [&decisions](absl::Time now, const control::Decision& decision) {
+      decisions += DecisionLine(now, decision);
+    };
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const SimReport report = Simulate(cluster, trace.jobs, observer);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (flags.Has("svg")) {
+    const std::string svg = OccupancySvg(report, BaseName(file));
+    MUSTER_RETURN_IF_ERROR(WriteFileAtomically(FileSystem(), flags.Get("svg", ""), svg));
+  }
+  if (flags.Has("decisions")) {
+    MUSTER_RETURN_IF_ERROR(
+        WriteFileAtomically(FileSystem(), flags.Get("decisions", ""), decisions));
+  }
+  if (flags.Has("json")) {
+    std::printf("%s\n", DumpJson(ReportJson(report)).c_str());
+    return absl::OkStatus();
+  }
+  std::printf("%s", ReportText(report).c_str());
+  std::printf("\nsimulated in %.2f s: %.0f jobs a second, %d cycles\n", seconds,
+              static_cast<double>(report.jobs) / seconds, static_cast<int>(report.cycles));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int SimulateMain(const std::vector<std::string>& arguments) {
+  const absl::StatusOr<Flags> flags = Flags::Parse(arguments, SimulateFlags());
+  if (!flags.ok()) return Fail(flags.status());
+  const absl::Status status = RunSimulation(*flags);
+  return status.ok() ? kExitOk : Fail(status);
+}
+
+}  // namespace muster::cli

@@ -146,6 +146,40 @@ TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {
   EXPECT_TRUE(world_->DeleteJob("lost").ok());
 }
 
+// Its pods' processes live on, where nobody sees them: they must not disturb those that follow.
+TEST_F(E2eTest, AKubeletThatStopsIsALostNodeAndEndsItsOldPodsWhenItReturns) {
+  ASSERT_TRUE(world_->ApplyJob("frozen", 2, 1'000'000).ok());
+  const auto first = world_->WaitForRound("frozen", 2);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto before = world_->Pods("frozen");
+  const Json& old = before.at("frozen-1-1");
+  const std::string node = StringAt(old, {"spec", "nodeName"});
+  ASSERT_EQ(world_->TrainersOf(old).size(), 1u);
+  world_->SignalKubelet(node, SIGSTOP);
+  const auto next = world_->WaitForRound("frozen", 2, RoundOf(*first));
+  ASSERT_TRUE(next.ok()) << next.status();
+  const auto after = world_->Pods("frozen");
+  ASSERT_TRUE(after.count("frozen-1-2"));
+  EXPECT_NE(StringAt(after.at("frozen-1-2"), {"spec", "nodeName"}), node);
+  EXPECT_TRUE(world_->WaitForMoreSteps("frozen").ok());
+  world_->SignalKubelet(node, SIGCONT);
+  EXPECT_TRUE(world_
+                  ->WaitFor("the old pod and its processes are gone",
+                            [&] {
+                              return !world_->cluster().Get({"pod", "frozen-1-1"}).ok() &&
+                                     world_->TrainersOf(old).empty();
+                            })
+                  .ok());
+  EXPECT_TRUE(world_
+                  ->WaitFor("the node takes pods again",
+                            [&] {
+                              const auto now = world_->cluster().Get({"node", node});
+                              return now.ok() && Find(*now, {"spec", "taints"}) == nullptr;
+                            })
+                  .ok());
+  EXPECT_TRUE(world_->DeleteJob("frozen").ok());
+}
+
 TEST_F(E2eTest, ANodeThatGoesAwayIsLeftInTimeAndTheJobGrowsAgainElsewhere) {
   ASSERT_TRUE(world_->ApplyJob("spot", 2, 1'000'000).ok());
   const auto first = world_->WaitForRound("spot", 2);

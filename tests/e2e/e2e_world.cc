@@ -151,7 +151,7 @@ absl::Status E2eWorld::StartNode(const std::string& name, int cpus) {
       const std::string kubeconfig,
       cluster_->UserKubeconfig(absl::StrCat("system:node:", name), {"system:nodes"}));
   std::vector<std::string> env = options_.env;
-  env.push_back(absl::StrCat(kMark, "=", name));
+  env.push_back(MarkOf(name));
   std::vector<std::string> argv = {"/usr/bin/nice",  // training leaves the control plane room
                                    SourcePath("operator/local/muster-local-nodes"),
                                    "--kubeconfig=" + kubeconfig,
@@ -170,10 +170,15 @@ absl::Status E2eWorld::StartNode(const std::string& name, int cpus) {
   });
 }
 
+// Other worlds on this machine have nodes of the same names.
+std::string E2eWorld::MarkOf(const std::string& name) const {
+  return absl::StrCat(kMark, "=", folder_, "/", name);
+}
+
 void E2eWorld::KillNode(const std::string& name) {
   KillKubelet(name);
   // Again: one of them may have started another between being listed and being killed.
-  while (ProcessLauncher::Real().SignalMarked(absl::StrCat(kMark, "=", name), SIGKILL) > 0) {
+  while (ProcessLauncher::Real().SignalMarked(MarkOf(name), SIGKILL) > 0) {
     poll(nullptr, 0, 1);
   }
 }

@@ -99,6 +99,8 @@ class E2eWorld {
  private:
   explicit E2eWorld(E2eOptions options) : options_(std::move(options)) {}
   absl::Status Install();
+  // NAME=VALUE in the environment of all that runs on a node.
+  std::string MarkOf(const std::string& node) const;
 
   const E2eOptions options_;
   std::unique_ptr<TestCluster> cluster_;

@@ -1,6 +1,7 @@
 #include "operator/app/replica.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "operator/api/training_job.h"
 #include "operator/core/gang.h"
 #include "operator/core/options.h"
+#include "operator/kube/api_error.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/runtime/object_records.h"
@@ -44,6 +46,14 @@ bool OffersTheSame(const NodeCache::Object& before, const NodeCache::Object& aft
   return before != nullptr && after != nullptr && before->allocatable == after->allocatable &&
          before->schedulable == after->schedulable && before->labels == after->labels &&
          before->taints == after->taints;
+}
+
+// Of all types this one alone has to be installed.
+absl::Status ExplainListError(std::string_view resource, const absl::Status& error) {
+  if (!absl::IsNotFound(error) || resource != kube::kTrainingJobs.plural) return error;
+  return kube::Annotate(error,
+                        "the CustomResourceDefinition trainingjobs.muster.dev is not installed, "
+                        "apply deploy/crd/muster.dev_trainingjobs.yaml");
 }
 
 }  // namespace
@@ -83,7 +93,8 @@ kube::ReflectorOptions Replica::Reflecting(const kube::ResourceType& type,
   options.name_space = name_space;
   options.stream_list = true;
   options.jitter = options_.jitter;
-  options.on_error = [this, resource = type.plural](const absl::Status& status) {
+  options.on_error = [this, resource = type.plural](const absl::Status& error) {
+    const absl::Status status = ExplainListError(resource, error);
     // By what is wrong: another error within the minute is news.
     MUSTER_LOG_LIMITED(WARN, absl::StrCat(std::string(resource), " ", status.message()),
                        "list or watch failed", {"resource", resource}, {"error", status});

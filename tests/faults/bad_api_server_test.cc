@@ -65,7 +65,8 @@ TEST_F(BadApiServer, AWatchIsCutInsideACharacter) {
                               "cut_in_character": true}])"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
-  ASSERT_EQ(world_->ApplyJob(Job(), 2, "", "{who: \xe5\xbc\xa0\xe4\xbc\x9f}"), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2, "", "[{name: WHO, value: \xe5\xbc\xa0\xe4\xbc\x9f}]"),
+            absl::OkStatus());
   Endure(4);
   ExpectServedOnceMended();
 }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -23,6 +25,17 @@ class RefusingApiServer : public SpoiltTest {
                   "is forbidden: User muster cannot )",
                   verb, R"("}}])")),
               absl::OkStatus());
+  }
+  // The worker's environment of so many bytes.
+  static std::string Large(size_t size) {
+    constexpr size_t kOfOne = 32'000;  // what a variable may have
+    std::string env = "[";
+    for (int i = 0; size > 0; ++i) {
+      const size_t part = std::min(size, kOfOne);
+      absl::StrAppend(&env, "{name: L", i, ", value: ", std::string(part, 'x'), "}, ");
+      size -= part;
+    }
+    return env + "]";
   }
   void Conflict(const std::string& method, const std::string& path) {
     ASSERT_EQ(world_->Spoil(absl::StrCat(
@@ -147,6 +160,12 @@ TEST_F(RefusingApiServer, AForeignPodHasTheName) {
       world_->cluster().Kubectl({"delete", "pod", Job() + "-0-1", "--force", "--grace-period=0"});
   ASSERT_TRUE(gone.ok() && gone->ok());
   ExpectServedOnceMended();
+}
+
+TEST_F(RefusingApiServer, AJobOfMoreThanAMegabyte) {
+  ASSERT_EQ(world_->ApplyJob(Job(), 2, "", Large(1'400'000)), absl::OkStatus());
+  ExpectServedOnceMended();
+  EXPECT_LE(world_->BusiestSecond(), kCalm);
 }
 
 }  // namespace

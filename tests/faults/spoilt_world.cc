@@ -191,19 +191,19 @@ int SpoiltWorld::BusiestSecond() const {
 }
 
 absl::Status SpoiltWorld::ApplyJob(const std::string& name, int workers, const std::string& more,
-                                   const std::string& annotations) {
+                                   const std::string& env) {
   MUSTER_RETURN_IF_ERROR(MakeNode(NodeOf(name)));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ProxiedRequest> log, proxy_->Log());
   applied_at_ = log.size();
   return Check(cluster_->Kubectl(
       {"apply", "--server-side", "--filename=-"},
-      absl::StrCat("apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: ", name,
-                   "}\nspec:\n  workers: {count: ", workers,
-                   "}\n  template:\n    metadata: {annotations: ", annotations,
-                   "}\n    spec:\n      nodeSelector: {muster.dev/test: ", NodeOf(name),
-                   "}\n      tolerations: [{operator: Exists}]\n"
-                   "      containers: [{name: worker, command: [sleep]}]\n",
-                   more)));
+      absl::StrCat(
+          "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: ", name,
+          "}\nspec:\n  workers: {count: ", workers,
+          "}\n  template:\n    spec:\n      nodeSelector: {muster.dev/test: ", NodeOf(name),
+          "}\n      tolerations: [{operator: Exists}]\n"
+          "      containers: [{name: worker, command: [sleep], env: ",
+          env, "}]\n", more)));
 }
 
 absl::Status SpoiltWorld::RemoveJob(const std::string& name) {

@@ -57,9 +57,9 @@ class SpoiltWorld {
   // The most requests within any second since the last Spoil.
   int BusiestSecond() const;
 
-  // `more` are further lines of the spec; `annotations` of the pods, as YAML.
+  // `more` are further lines of the spec; `env` of the worker, as YAML.
   absl::Status ApplyJob(const std::string& name, int workers, const std::string& more = "",
-                        const std::string& annotations = "{}");
+                        const std::string& env = "[]");
   // The operator lets it go, with its pods.
   absl::Status RemoveJob(const std::string& name);
   // The newest job is served: its pods are all bound, each index has one, none was made twice or

@@ -1,0 +1,185 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "base/x509.h"
+#include "operator/kube/tls_test_server.h"
+#include "tests/faults/spoilt_world.h"
+
+// What proves who the operator and the API server are runs out while the operator works, and an API
+// server that is not there.
+
+namespace muster::tests {
+namespace {
+
+class ExpiringCredentials : public testing::Test {
+ protected:
+  void SetUp() override { world_ = SpoiltWorld::Create().value(); }
+  void TearDown() override {
+    if (HasFailure()) ADD_FAILURE() << world_->OperatorLog();
+  }
+  // The lease outlives the fault; writes are as short as with a short one.
+  const std::vector<std::string> kPatient = {"--lease-duration=31s", "--renew-deadline=30s"};
+
+  std::string Text(const std::string& path) { return ReadFile(FileSystem(), path).value(); }
+  std::string Write(const std::string& name, const std::string& text) {
+    const std::string path = absl::StrCat(world_->folder(), "/", name);
+    EXPECT_EQ(WriteFileAtomically(FileSystem(), path, text), absl::OkStatus());
+    return path;
+  }
+  std::string Pki() {
+    return std::filesystem::path(world_->cluster().ca_file()).parent_path().string();
+  }
+  // A kubeconfig for `server` whose user is given as YAML.
+  std::string Kubeconfig(const std::string& server, const std::string& user) {
+    return Write("kubeconfig",
+                 absl::StrCat("apiVersion: v1\nkind: Config\nclusters: [{name: c, "
+                              "cluster: {server: \"",
+                              server, "\", certificate-authority: ", world_->cluster().ca_file(),
+                              "}}]\nusers: [{name: u, user: {", user,
+                              "}}]\ncontexts: [{name: x, context: {cluster: c, user: "
+                              "u}}]\ncurrent-context: x\n"));
+  }
+  // A client certificate of the cluster's own authority, with its key; the user may do everything.
+  void IssueClient(absl::Duration lifetime) {
+    const std::string user = world_->cluster().Unique("expiring");
+    const Issuer issuer{Text(Pki() + "/ca.crt"),
+                        PrivateKey::FromPem(Text(Pki() + "/ca.key")).value()};
+    const PrivateKey key = PrivateKey::Generate().value();
+    CertificateProfile profile;
+    profile.common_name = user;
+    profile.not_before = absl::Now() - absl::Minutes(1);
+    profile.not_after = absl::Now() + lifetime;
+    Write("client.key", key.ToPem());
+    Write("client.crt", SignKey(issuer, key, profile).value());
+    (void)world_->cluster().Kubectl(
+        {"create", "clusterrolebinding", user, "--clusterrole=cluster-admin", "--user=" + user});
+    bindings_.push_back(user);
+  }
+  ~ExpiringCredentials() override {
+    for (const std::string& name : bindings_) {
+      (void)world_->cluster().Kubectl({"delete", "clusterrolebinding", name, "--wait=false"});
+    }
+  }
+
+  std::unique_ptr<SpoiltWorld> world_;
+  std::vector<std::string> bindings_;
+};
+
+// At the real server itself, which looks at the certificate anew at every request.
+TEST_F(ExpiringCredentials, AClientCertificateThatRunsOutIsReadAgainWhenItIsReplaced) {
+  IssueClient(absl::Seconds(6));
+  const std::string config =
+      Kubeconfig(world_->cluster().server(),
+                 absl::StrCat("client-certificate: ", world_->folder(),
+                              "/client.crt, client-key: ", world_->folder(), "/client.key"));
+  ASSERT_EQ(world_->StartOperator(kPatient, config), absl::OkStatus());
+  ASSERT_EQ(world_->WaitFor(
+                "the certificate is refused",
+                [&] {
+                  return absl::StrContains(world_->OperatorLog(), "UNAUTHENTICATED") ||
+                         world_->Metric("muster_api_requests_total", "401") > 0;
+                },
+                absl::Seconds(30)),
+            absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
+  IssueClient(absl::Hours(1));
+  ASSERT_EQ(world_->WaitUntilServed("job", 2, absl::Seconds(30)), absl::OkStatus());
+  EXPECT_TRUE(world_->OperatorIsRunning());
+}
+
+TEST_F(ExpiringCredentials, ATokenThatRunsOutIsReadAgainWhenItIsReplaced) {
+  const std::string token = Write("token", "first");
+  ASSERT_EQ(world_->StartOperator(
+                kPatient, Kubeconfig(world_->proxy().server(), absl::StrCat("tokenFile: ", token))),
+            absl::OkStatus());
+  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "unless_header": ["Authorization", "second"],
+      "status": 401, "body": {"kind": "Status", "apiVersion": "v1", "status": "Failure",
+      "reason": "Unauthorized", "message": "Unauthorized", "code": 401}}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitForLog("Unauthorized"), absl::OkStatus());
+  ASSERT_EQ(world_->WaitFor("it was tried a few times",
+                            [&] { return world_->Requests("spoilt").size() > 8; }),
+            absl::OkStatus());
+  EXPECT_LE(world_->BusiestSecond(), 40);
+  Write("token", "second");
+  ASSERT_EQ(world_->WaitUntilServed("job", 2, absl::Seconds(30)), absl::OkStatus());
+  EXPECT_TRUE(world_->OperatorIsRunning());
+}
+
+TEST_F(ExpiringCredentials, AServersCertificateThatRanOutIsRefusedUntilItIsReplaced) {
+  ASSERT_EQ(world_->StartOperator(kPatient), absl::OkStatus());
+  const kube::TestCertificate authority{Text(Pki() + "/ca.crt"), Text(Pki() + "/ca.key")};
+  const kube::TestCertificate old =
+      kube::MakeTestCertificate(&authority, "IP:127.0.0.1", -absl::Seconds(60));
+  ASSERT_EQ(world_->proxy().ServeCertificate(Write("old.crt", old.certificate),
+                                             Write("old.key", old.key)),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitForLog(absl::StrCat(world_->proxy().server(),
+                                            ": its certificate is refused: certificate has "
+                                            "expired")),
+            absl::OkStatus());
+  ASSERT_EQ(world_->proxy().ServeCertificate(Pki() + "/kube-apiserver.crt",
+                                             Pki() + "/kube-apiserver.key"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed("job", 2, absl::Seconds(30)), absl::OkStatus());
+  EXPECT_TRUE(world_->OperatorIsRunning());
+}
+
+// Its writes would no longer be its own: it ends, says why, and is to be started again.
+TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
+  ASSERT_EQ(world_->StartOperator(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
+  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "method": "PUT", "path": "/leases/",
+      "status": 409, "body": {"kind": "Status", "apiVersion": "v1", "status": "Failure",
+      "reason": "Conflict", "message": "the lease has been modified", "code": 409}}])"),
+            absl::OkStatus());
+  ASSERT_EQ(world_->WaitForLog("lease not renewed"), absl::OkStatus());
+  const auto end = world_->WaitForOperatorEnd();
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitRefused);
+  EXPECT_TRUE(absl::StrContains(
+      world_->OperatorLog(),
+      "the lease was lost: the lease could not be renewed: the lease has been modified"));
+  EXPECT_LE(world_->BusiestSecond(), 40);
+
+  // As a candidate it waits, and says for what.
+  ASSERT_EQ(world_->LaunchOperator(), absl::OkStatus());
+  ASSERT_EQ(world_->WaitForLog("lease not acquired", absl::Seconds(30)), absl::OkStatus());
+  EXPECT_TRUE(world_->OperatorIsRunning());
+  ASSERT_EQ(world_->Mend(), absl::OkStatus());
+  EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
+}
+
+TEST_F(ExpiringCredentials, AServerThatGoesAwayIsNamedAndAwaited) {
+  ASSERT_EQ(world_->StartOperator(kPatient), absl::OkStatus());
+  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "reset": true}])"), absl::OkStatus());
+  ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
+  ASSERT_EQ(world_->WaitForLog(world_->proxy().server() + ": "), absl::OkStatus());
+  ASSERT_EQ(world_->WaitFor("it was tried a few times",
+                            [&] { return world_->Requests("spoilt").size() > 8; }),
+            absl::OkStatus());
+  EXPECT_LE(world_->BusiestSecond(), 40);
+  ASSERT_EQ(world_->Mend(), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed("job", 2, absl::Seconds(30)), absl::OkStatus());
+  EXPECT_TRUE(world_->OperatorIsRunning());
+}
+
+}  // namespace
+}  // namespace muster::tests

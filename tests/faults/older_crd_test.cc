@@ -1,0 +1,58 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "tests/faults/spoilt_world.h"
+
+// A CustomResourceDefinition that is older than the operator, and none at all: on a control plane
+// of its own, for all tests of a control plane share one definition.
+
+namespace muster::tests {
+namespace {
+
+class OlderCrd : public testing::Test {
+ protected:
+  void SetUp() override { world_ = SpoiltWorld::Create().value(); }
+  void TearDown() override {
+    EXPECT_TRUE(world_->OperatorIsRunning());
+    if (HasFailure()) ADD_FAILURE() << world_->OperatorLog();
+  }
+  // As if this field of the status were not thought of yet; the server drops what it does not know.
+  void Forget(const std::string& field) {
+    Json crd = world_->cluster().Get({"crd", kName}).value();
+    Json& schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["status"]["properties"].erase(field);
+    crd["metadata"] = {{"name", kName}};
+    crd.erase("status");
+    ASSERT_EQ(world_->cluster().Apply(DumpJson(crd)), absl::OkStatus());
+  }
+
+  static constexpr char kName[] = "trainingjobs.muster.dev";
+  std::unique_ptr<SpoiltWorld> world_;
+};
+
+TEST_F(OlderCrd, WithoutAFieldThatTellsOnly) {
+  Forget("state");
+  ASSERT_EQ(world_->StartOperator(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
+  EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
+}
+
+TEST_F(OlderCrd, IsNotThereYet) {
+  const auto gone = world_->cluster().Kubectl({"delete", "crd", kName});
+  ASSERT_TRUE(gone.ok() && gone->ok());
+  ASSERT_EQ(world_->LaunchOperator(), absl::OkStatus());
+  ASSERT_EQ(world_->WaitForLog("trainingjobs.muster.dev is not installed"), absl::OkStatus());
+  EXPECT_LE(world_->BusiestSecond(), 40);
+  ASSERT_EQ(world_->cluster().InstallCrd(), absl::OkStatus());
+  ASSERT_EQ(world_->WaitForLog(" leading "), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
+  EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -33,7 +33,8 @@ Reflector::~Reflector() {
 }
 
 int Reflector::RunOnce(absl::Duration wait) {
-  if (clock_.Monotonic() < retry_at_ && !TakeHurry()) return 0;
+  const absl::Time now = clock_.Monotonic();
+  if (now < asked_until_ || (now < retry_at_ && !TakeHurry())) return 0;
   retry_at_ = absl::InfinitePast();
   TakeListWish();
   if (version_.empty()) {
@@ -56,7 +57,7 @@ void Reflector::ListAfter(absl::Time when) {
 
 bool Reflector::TakeHurry() {
   MutexLock lock(mu_);
-  if (!std::exchange(hurry_, false) || told_to_wait_) return false;
+  if (!std::exchange(hurry_, false)) return false;
   delay_ = options_.first_retry;
   return true;
 }
@@ -192,8 +193,10 @@ void Reflector::Failed(const absl::Status& status) {
   if (!same_version) version_.clear();
   absl::Duration delay = delay_;
   const auto asked = RetryAfterOf(status);
-  told_to_wait_ = asked.has_value();
-  if (asked) delay = std::max(delay, *asked);
+  if (asked) {
+    asked_until_ = clock_.Monotonic() + *asked;
+    delay = std::max(delay, *asked);
+  }
   if (options_.jitter) delay *= 1 + options_.jitter();
   if (reason != Reason::kExpired) retry_at_ = clock_.Monotonic() + delay;
   delay_ = std::min(delay_ * 2, options_.longest_retry);

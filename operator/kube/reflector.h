@@ -107,7 +107,7 @@ class Reflector {
   absl::Time opened_at_;  // the watch, Monotonic
   absl::Duration delay_;
   absl::Time retry_at_ = absl::InfinitePast();
-  bool told_to_wait_ = false;  // by the server, until then
+  absl::Time asked_until_ = absl::InfinitePast();  // by the server; no wish cuts that short
   bool streams_;
   int64_t lists_ = 0;
   int64_t failures_ = 0;

@@ -200,6 +200,13 @@ TEST_F(ReflectorTest, AWishForAListDoesNotCutTheTimeShortThatTheServerAskedFor) 
   reflector_.ListAfter(clock_.Monotonic());
   Run();
   EXPECT_FALSE(cache_.HasSynced());
+  // Of a longer back-off of our own only that time is left.
+  for (int i = 0; i < 9; ++i) {
+    clock_.Advance(absl::Minutes(1));
+    faulty_.FailNext(Verb::kList, TooManyRequests("busy", absl::Seconds(7)));
+    Run();
+  }
+  reflector_.ListAfter(clock_.Monotonic());
   clock_.Advance(absl::Seconds(8));
   Run();
   EXPECT_TRUE(cache_.HasSynced());

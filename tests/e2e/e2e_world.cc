@@ -247,7 +247,7 @@ absl::Status E2eWorld::WaitFor(const std::string& what, const std::function<bool
                                absl::Duration within) {
   const absl::Time deadline = Clock::Real().Monotonic() + within;
   while (!done()) {
-    if (options_.supervise) operators_->RestartEnded();
+    if (options_.supervise && operators_ != nullptr) operators_->RestartEnded();
     if (Clock::Real().Monotonic() > deadline) {
       return absl::DeadlineExceededError(absl::StrCat("waited in vain until ", what, Logs()));
     }

@@ -19,6 +19,12 @@ const std::vector<Command>& Commands() {
        &CheckpointsMain},
       {"simulate", "simulate --trace FILE [--cluster FILE] [--svg FILE]",
        "what the operator would do with a workload on a cluster", &SimulateMain},
+      {"explain", "explain [JOB] [--server URL] [--json]",
+       "where a job's workers are, or why they are nowhere and what would help", &ExplainMain},
+      {"whatif", "whatif -f FILE [--server URL] [--json]",
+       "where the job of a manifest would go now, or why nowhere", &WhatIfMain},
+      {"tree", "tree [--server URL] [--depth N] [--json]",
+       "the cluster's topology with what is free in each domain", &TreeMain},
   };
   return *commands;
 }

@@ -29,6 +29,9 @@ int StopMain(const std::vector<std::string>& arguments);
 int GetMain(const std::vector<std::string>& arguments);
 int DescribeMain(const std::vector<std::string>& arguments);
 int LogsMain(const std::vector<std::string>& arguments);
+int ExplainMain(const std::vector<std::string>& arguments);
+int TreeMain(const std::vector<std::string>& arguments);
+int WhatIfMain(const std::vector<std::string>& arguments);
 int CheckpointsMain(const std::vector<std::string>& arguments);
 int SimulateMain(const std::vector<std::string>& arguments);
 

@@ -63,16 +63,18 @@ absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const st
 }
 
 absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,
-                                  const std::string& path) {
+                                  const std::string& path, const std::string& body) {
   httplib::Client client("http://" + live.http);
   client.set_connection_timeout(2);
   client.set_read_timeout(10);
-  const httplib::Result result =
-      method == "POST" ? client.Post(path.c_str()) : client.Get(path.c_str());
+  const httplib::Result result = method != "POST" ? client.Get(path.c_str())
+                                 : body.empty()
+                                     ? client.Post(path.c_str())
+                                     : client.Post(path.c_str(), body, "application/json");
   if (!result) {
-    return absl::UnavailableError(
-        absl::StrCat("the operator at ", live.http, " (pid ", live.pid,
-                     ") does not answer: ", httplib::to_string(result.error())));
+    return absl::UnavailableError(absl::StrCat(
+        "the operator at ", live.http, live.pid > 0 ? absl::StrCat(" (pid ", live.pid, ")") : "",
+        " does not answer: ", httplib::to_string(result.error())));
   }
   absl::StatusOr<Json> json = ParseJson(result->body);
   if (result->status >= 200 && result->status < 300) return json;

@@ -33,7 +33,7 @@ absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const st
 
 // Calls the operator's JSON API. Unavailable when it does not answer; its own error otherwise.
 absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,
-                                  const std::string& path);
+                                  const std::string& path, const std::string& body = "");
 
 }  // namespace muster::cli
 

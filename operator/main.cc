@@ -76,6 +76,9 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   options.http_address = flags.http;
   options.worker_image = flags.worker_image;
   options.reconcile_threads = flags.workers;
+  options.bind_threads = flags.binders;
+  options.topology_levels = flags.topology_levels;
+  options.kueue_topology = flags.kueue_topology;
   options.identity = flags.identity;
   if (!flags.leader_elect) return options;
   kube::LeaseConfig& lease = options.election.emplace();

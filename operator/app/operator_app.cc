@@ -45,6 +45,9 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out) {
   replica.namespace_scope = options.namespace_scope;
   replica.identity = options.identity;
   replica.election = options.election;
+  replica.scheduler.topology_levels = options.topology_levels;
+  replica.scheduler.writes_apart = true;
+  replica.kueue_topology = options.kueue_topology;
   replica.jitter = [] {
     thread_local std::mt19937 random{std::random_device{}()};
     return std::uniform_real_distribution<>(0, 1)(random);
@@ -271,6 +274,12 @@ absl::Status OperatorApp::Impl::Start() {
     replica_.Elect();
   }
   workers_.emplace_back([this] { Schedule(); });
+  for (int i = 0; i < options_.bind_threads; ++i) {
+    workers_.emplace_back([this] {
+      while (replica_.pod_writer().WaitAndRun()) {
+      }
+    });
+  }
   for (int i = 0; i < options_.reconcile_threads; ++i) {
     workers_.emplace_back([this] { Reconcile(); });
   }
@@ -282,6 +291,7 @@ absl::Status OperatorApp::Impl::Start() {
 void OperatorApp::Impl::Stop() {
   if (stopping_.exchange(true)) return;
   replica_.queue().Shutdown();
+  replica_.pod_writer().Shutdown();
   Wake();
   for (std::thread& thread : workers_) thread.join();
   // A leader that pauses here must not let its lease run on: elections end with the last write.
@@ -306,6 +316,9 @@ absl::StatusOr<std::unique_ptr<OperatorApp>> OperatorApp::Create(kube::Api& api,
                                                                  OperatorOptions options) {
   if (options.reconcile_threads < 1) {
     return absl::InvalidArgumentError("reconcile_threads must be at least 1");
+  }
+  if (options.bind_threads < 1) {
+    return absl::InvalidArgumentError("bind_threads must be at least 1");
   }
   if (options.identity.empty()) {
     char host[256] = "localhost";

@@ -39,6 +39,12 @@ struct OperatorOptions {
   std::string worker_image = "muster-agent";
   // Jobs reconciled at the same time.
   int reconcile_threads = 2;
+  // Pods written about at the same time by the scheduler.
+  int bind_threads = 16;
+  // Label keys of the topology, broad to narrow; empty: it is found in the labels.
+  std::vector<std::string> topology_levels;
+  // Or the name of a Kueue Topology that has them.
+  std::string kueue_topology;
   // For events and leases, unique per process; empty: host name, pid and a random number.
   std::string identity;
   // Absent: this process is the only operator. Its identity and annotations are filled in.

@@ -39,6 +39,11 @@ const char kOperatorUsage[] =
     "                    empty for none\n"
     "  --worker-image    of jobs with a built-in trainer; default muster-agent\n"
     "  --workers         jobs reconciled at the same time; default 2\n"
+    "  --binders         pods bound at the same time; default 16\n"
+    "  --topology-levels KEY[,KEY]: the node labels that say where a node stands, broad to "
+    "narrow;\n"
+    "                    default: those of the cloud or tool that labels the nodes\n"
+    "  --kueue-topology  NAME: those of this Kueue Topology object\n"
     "  --log-format      text or json; default text\n";
 
 namespace {
@@ -122,6 +127,9 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"http", Text(flags.http)},
           {"worker-image", Text(flags.worker_image)},
           {"workers", Whole(flags.workers)},
+          {"binders", Whole(flags.binders)},
+          {"topology-levels", List(flags.topology_levels, ',')},
+          {"kueue-topology", Text(flags.kueue_topology)},
           {"log-format", OneOf(flags.log_json, "text", "json")}};
 }
 
@@ -162,6 +170,9 @@ void CheckTogether(const OperatorFlags& flags, const std::set<std::string>& give
     if (embedded && given.count(name) > 0) {
       problems.push_back(absl::StrCat("--", name, ": is for a real API server, not --state-dir"));
     }
+  }
+  if (given.count("topology-levels") > 0 && given.count("kueue-topology") > 0) {
+    problems.push_back("--kueue-topology: says what --topology-levels says; give one of them");
   }
   if (flags.lease_duration <= flags.renew_deadline) {
     problems.push_back("--renew-deadline: must be shorter than --lease-duration");

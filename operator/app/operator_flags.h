@@ -36,6 +36,9 @@ struct OperatorFlags {
   std::string http;
   std::string worker_image = "muster-agent";
   int workers = 2;
+  int binders = 16;
+  std::vector<std::string> topology_levels;  // label keys, broad to narrow; empty: found in labels
+  std::string kueue_topology;
   bool log_json = false;
 };
 

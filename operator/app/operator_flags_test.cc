@@ -44,6 +44,14 @@ TEST(OperatorFlagsTest, InAPodNothingNeedsToBeSaid) {
   EXPECT_EQ(flags->burst, 1000);
 }
 
+TEST(OperatorFlagsTest, TopologyLevelsAreLabelKeysFromBroadToNarrow) {
+  EXPECT_THAT(Parse({})->topology_levels, IsEmpty());
+  EXPECT_THAT(Parse({"--topology-levels=example.com/row,example.com/rack"})->topology_levels,
+              ElementsAre("example.com/row", "example.com/rack"));
+  EXPECT_EQ(Parse({})->binders, 16);
+  EXPECT_THAT(ErrorOf({"--binders=0"}), testing::HasSubstr("--binders=0: wants a whole number"));
+}
+
 TEST(OperatorFlagsTest, KubeconfigComesFromTheFlagThenTheEnvironment) {
   const std::map<std::string, std::string> environment = {{"KUBECONFIG", "/a:/b"}};
   EXPECT_THAT(Parse({}, environment)->kubeconfig, ElementsAre("/a", "/b"));

@@ -14,6 +14,7 @@
 #include "operator/kube/api_error.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/runtime/kueue_topology.h"
 #include "operator/runtime/object_records.h"
 
 namespace muster::control {
@@ -23,6 +24,7 @@ namespace {
 constexpr absl::Duration kTakeOverCheck = absl::Milliseconds(20);
 constexpr absl::Duration kUnbounded = absl::Minutes(1);
 constexpr int kConflictsToTell = 5;
+constexpr absl::Duration kTopologyPeriod = absl::Minutes(1);
 
 void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
   MUSTER_LOG(WARN, "object ignored", {"object", kube::ToString(key)}, {"error", status});
@@ -75,7 +77,9 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
       nodes_(ParseNodeRecord, {{}, LogParseError}),
       registry_(clock, &progress_, [this](const std::string& key) { queue_.Add(key); }),
       events_(api_, clock, options_.identity),
-      scheduler_(api_, jobs_, pods_, nodes_, [this](const std::string& key) { queue_.Add(key); }),
+      scheduler_(
+          api_, clock, jobs_, pods_, nodes_, [this](const std::string& key) { queue_.Add(key); },
+          options_.scheduler, [this] { wake_(); }),
       jobs_reflector_(open_api_, kube::kTrainingJobs,
                       Reflecting(kube::kTrainingJobs, options_.namespace_scope), jobs_, clock),
       // Every pod counts against a node's slots, whoever made it.
@@ -315,9 +319,24 @@ void Replica::Reconcile(const std::string& key) {
                      {"job", key}, {"error", result.status()});
 }
 
+// The last levels that could be read stay.
+void Replica::FollowTopology(absl::Time now) {
+  if (options_.kueue_topology.empty() || now < next_topology_) return;
+  next_topology_ = now + kTopologyPeriod;
+  absl::StatusOr<std::vector<std::string>> levels =
+      ReadKueueLevels(open_api_, options_.kueue_topology);
+  if (levels.ok()) return scheduler_.SetTopologyLevels(*std::move(levels));
+  MUSTER_LOG_LIMITED(WARN, options_.kueue_topology, "topology not read",
+                     {"topology", options_.kueue_topology}, {"error", levels.status()});
+}
+
 int Replica::Schedule() {
-  if (!leading_) return 0;
+  if (!leading_) {
+    scheduler_.Follow();
+    return 0;
+  }
   const absl::Time now = clock_.Monotonic();
+  FollowTopology(now);
   if (next_resync_ == absl::InfiniteFuture()) next_resync_ = now + options_.resync;
   if (now >= next_resync_) {
     next_resync_ = now + options_.resync;

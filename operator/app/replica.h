@@ -47,6 +47,9 @@ struct ReplicaOptions {
   std::function<double()> jitter;
   // Makes a job's pods, several at a time; must outlive the replica. Null: one after the other.
   FanOut* fan_out = nullptr;
+  SchedulerOptions scheduler;
+  // The Kueue Topology whose levels count; empty: none.
+  std::string kueue_topology;
 };
 
 // One operator without threads and servers: every loop is a function that does one round of it.
@@ -108,6 +111,8 @@ class Replica {
   ProgressBoard& progress() { return progress_; }
   const Controller& controller() const { return *controller_; }
   const Scheduler& scheduler() const { return scheduler_; }
+  // With scheduler.writes_apart: its owner calls WaitAndRun while it may.
+  PodWriter& pod_writer() { return scheduler_.writer(); }
   Metrics& metrics() { return metrics_; }
   // Who holds the lease as last seen, and its transitions; empty and 0 without an election.
   std::string lease_holder() const { return elector_ == nullptr ? "" : elector_->holder(); }
@@ -128,6 +133,7 @@ class Replica {
   void Lose(const absl::Status& why);
   void TellLeaseFailure(const absl::Status& why);
   void TellAgents();
+  void FollowTopology(absl::Time now);
 
   const Clock& clock_;
   const Clock& lease_clock_;
@@ -161,7 +167,9 @@ class Replica {
 
   std::atomic<bool> leading_{false};
   std::atomic<bool> may_bind_{false};
-  absl::Time next_resync_ = absl::InfiniteFuture();  // of Schedule's thread
+  // Of Schedule's thread.
+  absl::Time next_resync_ = absl::InfiniteFuture();
+  absl::Time next_topology_ = absl::InfinitePast();
 
   mutable Mutex mu_;
   absl::Time confirmed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();

@@ -10,6 +10,23 @@
 namespace muster::control {
 namespace {
 
+// What an earlier leader found stays while the pods do.
+void ShowPlacement(Draft& draft, int bound) {
+  const PlacementView& seen = draft.view.placement;
+  if (seen.reason.empty() && bound == 0) return draft.status().clear_placement();
+  if (seen.reason.empty() && seen.score == 0) return;
+  v1alpha1::PlacementStatus& shown = *draft.status().mutable_placement();
+  shown.set_reason(seen.reason.empty() ? "Placed" : seen.reason);
+  shown.clear_score();
+  shown.clear_level();
+  shown.clear_domain();
+  if (seen.score == 0 || bound == 0) return;
+  shown.set_score(seen.score);
+  if (seen.level.empty()) return;
+  shown.set_level(seen.level);
+  shown.set_domain(seen.domain);
+}
+
 void ShowScheduled(Draft& draft) {
   const int count = WorkerCount(draft.spec());
   int bound = 0;
@@ -17,6 +34,7 @@ void ShowScheduled(Draft& draft) {
     const bool has_node = worker.pod != nullptr && !worker.pod->node.empty();
     if (worker.index < count && has_node) ++bound;
   }
+  ShowPlacement(draft, bound);
   const std::string sentence = absl::StrCat(bound, " of ", count, " pods are bound to nodes");
   if (bound >= count) {
     draft.Condition(ConditionType::kScheduled, true, Reason::kPodsBound, sentence);

@@ -155,10 +155,16 @@ struct CheckpointView {
   std::optional<v1alpha1::CheckpointReport> failed;   // newest FAILED, if later than `written`
 };
 
-// What the scheduling cycle says about the job's unbound pods; empty reason: nothing wrong.
+// What the scheduling cycle says about the job's pods.
 struct PlacementView {
-  std::string reason;  // e.g. Unschedulable
+  // Why some have no node; empty: nothing wrong, or not looked at.
+  std::string reason;  // of operator/placement, e.g. Insufficient
   std::string sentence;
+  // Of those that have one.
+  double score = 0;  // 0: not known
+  std::string level;
+  std::string domain;
+  bool operator==(const PlacementView&) const = default;
 };
 
 struct JobView {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "operator/placement/gang_capacity.h"
 
 namespace muster::control {
@@ -199,16 +200,78 @@ std::string WhatIsAsked(const GangRequest& request) {
   return asked;
 }
 
+std::string Amount(const Resources& r) {
+  std::vector<std::string> parts;
+  if (r.gpus > 0) parts.push_back(absl::StrCat(r.gpus, r.gpus == 1 ? " GPU" : " GPUs"));
+  if (r.cpu_millis > 0) parts.push_back(absl::StrCat(r.cpu_millis / 1000.0, " CPUs"));
+  if (r.memory_bytes > 0) {
+    parts.push_back(absl::StrCat((r.memory_bytes >> 20) / 1024.0, " GiB of memory"));
+  }
+  return parts.empty() ? "a place for a pod" : absl::StrJoin(parts, ", ");
+}
+
+// Not one worker fits. Of each resource the most that is free on one node is told, which need not
+// be one and the same node.
+std::string NoRoomAnywhere(const TopologyTree& tree, const Resources& asked) {
+  const int nodes = static_cast<int>(tree.level(tree.node_level()).size());
+  Resources most;
+  int usable = 0;
+  for (int i = 0; i < nodes; ++i) {
+    if (!tree.node(i).schedulable) continue;
+    ++usable;
+    const Resources& free = tree.node(i).free;
+    most.gpus = std::max(most.gpus, free.gpus);
+    most.cpu_millis = std::max(most.cpu_millis, free.cpu_millis);
+    most.memory_bytes = std::max(most.memory_bytes, free.memory_bytes);
+    most.slots = std::max(most.slots, free.slots);
+  }
+  if (nodes == 0) return "the cluster has no nodes";
+  if (usable == 0) return absl::StrCat("none of the ", nodes, " nodes may be used now");
+  std::vector<std::string> shorts;
+  const auto add = [&](int64_t have, int64_t need, const Resources& what, const char* none) {
+    if (have < need) shorts.push_back(have > 0 ? Amount(what) : none);
+  };
+  add(most.gpus, asked.gpus, {most.gpus, 0, 0, 0}, "no GPU");
+  add(most.cpu_millis, asked.cpu_millis, {0, most.cpu_millis, 0, 0}, "no CPU");
+  add(most.memory_bytes, asked.memory_bytes, {0, 0, most.memory_bytes, 0}, "no memory");
+  add(most.slots, asked.slots, {}, "no place for another pod");
+  return absl::StrCat("a worker asks for ", Amount(asked), "; ",
+                      shorts.empty() ? "no node has all of it free"
+                                     : absl::StrCat("the most that is free on one node is ",
+                                                    absl::StrJoin(shorts, ", ")),
+                      " (", usable, " of ", nodes, " nodes may be used)");
+}
+
+// The gang on these nodes, one for each worker.
+Placement Judged(const TopologyTree& tree, const GangRequest& request, const Plan& plan,
+                 const std::vector<int>& nodes, const std::map<std::string, Link>& links) {
+  Placement placement;
+  if (nodes.empty()) return placement;
+  int level = tree.node_level();
+  for (int node : nodes) {
+    placement.nodes.push_back(tree.level(tree.node_level())[node].name);
+    level = std::min(level, tree.SharedLevel(nodes.front(), node));
+  }
+  placement.level = tree.level_name(level);
+  placement.domain = tree.PathOf(level, tree.AncestorOf(nodes.front(), level));
+
+  const LinkTable table = LinksOf(tree, links);
+  placement.ring_seconds = SlowestRingSeconds(tree, table, nodes, plan.slices);
+  const GangCapacity empty(tree, request.per_worker, plan.slices, Occupancy::kEmpty);
+  const std::vector<int> ideal =
+      PlaceExactly(tree, empty, plan, static_cast<int64_t>(nodes.size()));
+  const double best = SlowestRingSeconds(tree, table, ideal, plan.slices);
+  const bool comparable = placement.ring_seconds > 0 && !ideal.empty();
+  if (comparable) placement.score = std::min(1.0, best / placement.ring_seconds);
+  return placement;
+}
+
 Unplaceable Explain(const TopologyTree& tree, const GangCapacity& capacity, const Choice& best,
                     const GangRequest& request) {
   const int64_t fit = std::min<int64_t>(capacity.workers(), request.max);
   const int feasible = static_cast<int>(best.size);
   if (capacity.workers() == 0) {
-    return {UnplaceableReason::kNoNodeBigEnough,
-            absl::StrCat("no schedulable node has room for one worker (", request.per_worker.gpus,
-                         " GPUs, ", request.per_worker.cpu_millis, " millicores, ",
-                         request.per_worker.memory_bytes, " bytes)"),
-            0};
+    return {UnplaceableReason::kNoNodeBigEnough, NoRoomAnywhere(tree, request.per_worker), 0};
   }
   if (fit < request.min) {
     return {UnplaceableReason::kInsufficient,
@@ -251,20 +314,18 @@ std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangR
   const Choice largest = LargestGang(tree, now, plan, most);
   if (largest.size < request.min) return Explain(tree, now, largest, request);
 
-  const std::vector<int> nodes = PlaceExactly(tree, now, plan, largest.size);
-  Placement placement;
-  for (int node : nodes) placement.nodes.push_back(tree.level(tree.node_level())[node].name);
-  const int level = tree.SharedLevel(nodes.front(), nodes.back());
-  placement.level = tree.level_name(level);
-  placement.domain = tree.PathOf(level, tree.AncestorOf(nodes.front(), level));
+  return Judged(tree, request, plan, PlaceExactly(tree, now, plan, largest.size), links);
+}
 
-  const LinkTable table = LinksOf(tree, links);
-  placement.ring_seconds = SlowestRingSeconds(tree, table, nodes, plan.slices);
-  const GangCapacity empty(tree, request.per_worker, plan.slices, Occupancy::kEmpty);
-  const std::vector<int> ideal = PlaceExactly(tree, empty, plan, largest.size);
-  const double best = SlowestRingSeconds(tree, table, ideal, plan.slices);
-  if (placement.ring_seconds > 0) placement.score = std::min(1.0, best / placement.ring_seconds);
-  return placement;
+Placement Judge(const TopologyTree& tree, const GangRequest& request,
+                const std::vector<std::string>& nodes, const std::map<std::string, Link>& links) {
+  Plan plan;
+  if (!Resolve(tree, request, plan).empty()) plan = Plan{0, tree.node_level(), {}};
+  std::vector<int> known;
+  for (const std::string& name : nodes) {
+    if (const std::optional<int> node = tree.FindNode(name)) known.push_back(*node);
+  }
+  return Judged(tree, request, plan, known, links);
 }
 
 std::variant<Placement, Unplaceable> Place(const Inventory& inventory, const GangRequest& request) {

@@ -56,6 +56,7 @@ enum class UnplaceableReason {
   kInsufficient,     // some workers fit, fewer than min
   kTopology,         // min would fit, but not within one domain of the required level
 };
+inline constexpr int kUnplaceableReasons = 4;
 absl::string_view UnplaceableReasonName(UnplaceableReason reason);
 
 struct Unplaceable {
@@ -68,6 +69,11 @@ struct Unplaceable {
 // Links of a level, by its name, take the place of the default ones in the score.
 std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangRequest& request,
                                            const std::map<std::string, Link>& links = {});
+// What Place would say of a gang whose worker i is on nodes[i], wherever that is; the gang's sizes
+// do not count. Empty names, and nodes that the tree does not have, are left out.
+Placement Judge(const TopologyTree& tree, const GangRequest& request,
+                const std::vector<std::string>& nodes,
+                const std::map<std::string, Link>& links = {});
 // Builds the tree first.
 std::variant<Placement, Unplaceable> Place(const Inventory& inventory, const GangRequest& request);
 

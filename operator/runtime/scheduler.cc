@@ -1,187 +1,324 @@
 #include "operator/runtime/scheduler.h"
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "operator/api/defaults.h"
-#include "operator/core/spot.h"
-#include "operator/kube/resource_type.h"
+#include "operator/core/conditions.h"
+#include "operator/runtime/gang_request.h"
 
 namespace muster::control {
 namespace {
 
-bool Matches(const std::map<std::string, std::string>& selector,
-             const std::map<std::string, std::string>& labels) {
-  return std::all_of(selector.begin(), selector.end(), [&](const auto& wanted) {
-    const auto it = labels.find(wanted.first);
-    return it != labels.end() && it->second == wanted.second;
-  });
-}
+// Between two tries of a write whose outcome is unknown, and before a refused bind is decided anew.
+constexpr absl::Duration kRepeatAfter = absl::Milliseconds(250);
+// A sentence whose numbers change is not written to all pods more often than this.
+constexpr absl::Duration kTellAgain = absl::Seconds(5);
+constexpr size_t kFindingsToLog = 20;
 
-Resources Largest(const Resources& a, const Resources& b) {
-  return {std::max(a.gpus, b.gpus), std::max(a.cpu_millis, b.cpu_millis),
-          std::max(a.memory_bytes, b.memory_bytes), std::max(a.slots, b.slots)};
-}
+// The API shows four digits: a score is no more exact than that.
+double Shown(double score) { return std::round(score * 1e4) / 1e4; }
 
 }  // namespace
 
-Scheduler::Scheduler(kube::Api& api, const JobCache& jobs, const PodCache& pods,
-                     const NodeCache& nodes, std::function<void(const std::string&)> on_verdict)
-    : api_(api), jobs_(jobs), pods_(pods), nodes_(nodes), on_verdict_(std::move(on_verdict)) {}
-
-std::map<std::string, Scheduler::Gang> Scheduler::CollectGangs() const {
-  std::map<std::string, Gang> gangs;
-  for (const PodCache::Object& pod : pods_.List()) {
-    if (pod->job.empty() || pod->scheduler_name != kSchedulerName) continue;
-    if (pod->ended() || pod->view.deleting) continue;
-    Gang& gang = gangs[pod->view.owner_uid];
-    if (gang.job == nullptr) gang.job = jobs_.Get({pod->key.name_space, pod->job});
-    if (!pod->view.node.empty() || assumed_.count(pod->view.uid) > 0) {
-      ++gang.bound;
-    } else {
-      gang.unbound.push_back(pod);
-    }
-  }
-  std::erase_if(gangs, [](const auto& entry) {
-    const Gang& gang = entry.second;
-    return gang.job == nullptr || gang.job->uid != entry.first || gang.unbound.empty();
+Scheduler::Scheduler(kube::Api& api, const Clock& clock, const JobCache& jobs, PodCache& pods,
+                     NodeCache& nodes, std::function<void(const std::string&)> on_verdict,
+                     SchedulerOptions options, std::function<void()> wake)
+    : clock_(clock),
+      jobs_(jobs),
+      on_verdict_(std::move(on_verdict)),
+      options_(std::move(options)),
+      writer_(api, std::move(wake)) {
+  model_.SetLevels(options_.topology_levels);
+  pods.OnChange([this](const kube::ObjectKey& key, const auto&, const PodCache::Object& after) {
+    MutexLock lock(feed_mu_);
+    changed_pods_[key] = after;
   });
-  for (auto& [uid, gang] : gangs) {
-    std::sort(gang.unbound.begin(), gang.unbound.end(),
-              [](const auto& a, const auto& b) { return a->view.index < b->view.index; });
-  }
-  return gangs;
+  nodes.OnChange([this](const kube::ObjectKey& key, const auto&, const NodeCache::Object& after) {
+    MutexLock lock(feed_mu_);
+    changed_nodes_[key.name] = after;
+  });
 }
 
-void Scheduler::Charge(const std::string& name, const Resources& requests) {
-  const auto place = free_at_.find(name);
-  if (place == free_at_.end()) return;
-  Resources& free = free_.nodes[place->second].free;
-  free.gpus = std::max<int64_t>(free.gpus - requests.gpus, 0);
-  free.cpu_millis = std::max<int64_t>(free.cpu_millis - requests.cpu_millis, 0);
-  free.memory_bytes = std::max<int64_t>(free.memory_bytes - requests.memory_bytes, 0);
-  free.slots = std::max<int64_t>(free.slots - requests.slots, 0);
+void Scheduler::SetTopologyLevels(std::vector<std::string> keys) {
+  MutexLock lock(model_mu_);
+  model_.SetLevels(std::move(keys));
 }
 
-// Once per cycle; what is bound in the cycle is charged as it is bound.
-void Scheduler::TakeInventory() {
-  free_.nodes.clear();
-  free_at_.clear();
-  node_records_ = nodes_.List();
-  for (const NodeCache::Object& node : node_records_) {
-    free_at_[node->name] = free_.nodes.size();
-    free_.nodes.push_back({node->name, node->allocatable, node->schedulable, {}});
-  }
-  // Whoever made them, and terminating ones too: they hold what they have until they are gone.
-  for (const PodCache::Object& pod : pods_.List()) {
-    if (!pod->view.node.empty() && !pod->ended()) Charge(pod->view.node, pod->requests);
-  }
-  for (const auto& [uid, assumed] : assumed_) Charge(assumed.node, assumed.requests);
+void Scheduler::Follow() {
+  MutexLock lock(model_mu_);
+  Drain();
 }
 
-Inventory Scheduler::InventoryFor(const Gang& gang) const {
-  Inventory inventory = free_;
-  const PodRecord& pod = *gang.unbound.front();
-  for (size_t i = 0; i < inventory.nodes.size(); ++i) {
-    NodeInventory& node = inventory.nodes[i];
-    node.schedulable = node.schedulable && Matches(pod.node_selector, node_records_[i]->labels) &&
-                       Tolerates(pod.tolerations, node_records_[i]->taints) &&
-                       FindNotice(node_records_[i]->taints) == nullptr;
+void Scheduler::Drain() {
+  std::map<kube::ObjectKey, PodCache::Object> pods;
+  std::map<std::string, NodeCache::Object> nodes;
+  {
+    MutexLock lock(feed_mu_);
+    pods.swap(changed_pods_);
+    nodes.swap(changed_nodes_);
   }
-  return inventory;
+  for (const auto& [name, node] : nodes) model_.PutNode(name, node);
+  for (const auto& [key, pod] : pods) model_.PutPod(key, pod);
 }
 
-int Scheduler::BindAll(const Gang& gang, const std::vector<std::string>& nodes) {
+int Scheduler::TakeWritten() {
   int bound = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const PodRecord& pod = *gang.unbound[i];
-    kube::Binding binding;
-    binding.pod = pod.key;
-    binding.node = nodes[i];
-    binding.preconditions.uid = pod.view.uid;
-    const absl::Status status = api_.Bind(binding);
-    if (!status.ok()) {
-      // The pod changed or went: the cache will say, and the next cycle decides again.
-      MUSTER_LOG(WARN, "bind failed", {"pod", pod.key.name}, {"node", nodes[i]}, {"error", status});
-      continue;
-    }
-    assumed_[pod.view.uid] = {nodes[i], pod.key, pod.requests};
-    Charge(nodes[i], pod.requests);
-    MUSTER_LOG(INFO, "pod bound", {"pod", pod.key.name}, {"node", nodes[i]});
-    ++bound;
+  for (const PodWritten& written : writer_.Take()) {
+    Settle(written);
+    const bool bind = written.write.kind == PodWrite::Kind::kBind;
+    bound += bind && written.outcome == PodWritten::Outcome::kDone;
   }
+  MutexLock lock(mu_);
+  binds_ += bound;
   return bound;
 }
 
-void Scheduler::Refuse(const Gang& gang, const std::string& sentence) {
-  for (const PodCache::Object& pod : gang.unbound) {
-    if (pod->unscheduled_message == sentence) continue;
-    absl::StatusOr<Json> json = api_.Get(kube::kPods, pod->key);
-    if (!json.ok() || kube::UidOf(*json) != pod->view.uid) continue;
-    Json& status = (*json)["status"];
-    Json& conditions = status["conditions"];
-    if (!conditions.is_array()) conditions = Json::array();
-    Json kept = Json::array();
-    for (const Json& condition : conditions) {
-      if (kube::StringAt(condition, {"type"}) != "PodScheduled") kept.push_back(condition);
-    }
-    kept.push_back({{"type", "PodScheduled"},
-                    {"status", "False"},
-                    {"reason", "Unschedulable"},
-                    {"message", sentence}});
-    conditions = std::move(kept);
-    const absl::StatusOr<Json> stored = api_.UpdateStatus(kube::kPods, *json);
-    if (!stored.ok() && !absl::IsAborted(stored.status())) {
-      MUSTER_LOG(WARN, "pod condition not written", {"pod", pod->key.name},
-                 {"error", stored.status()});
-    }
+void Scheduler::Settle(const PodWritten& written) {
+  const PodWrite& write = written.write;
+  const PodRecord& pod = *write.pod;
+  const bool bind = write.kind == PodWrite::Kind::kBind;
+  Look& look = looks_[write.job_uid];
+  if (bind) --look.in_flight;
+  if (written.outcome == PodWritten::Outcome::kDone) {
+    if (!bind) return;
+    MUSTER_LOG(INFO, "pod bound", {"pod", pod.key.name}, {"node", written.node});
+    return model_.Confirm(pod, written.node);
   }
+  MUSTER_LOG_LIMITED(WARN, kube::ToString(pod.key), "a pod's write failed",
+                     {"pod", kube::ToString(pod.key)}, {"write", NameOf(write.kind)},
+                     {"about", write.text}, {"error", written.status});
+  if (write.kind == PodWrite::Kind::kRefuse) {
+    if (!absl::IsNotFound(written.status)) look.told.clear();
+    return;
+  }
+  if (written.outcome == PodWritten::Outcome::kUnknown) {
+    to_repeat_.push_back({clock_.Monotonic() + kRepeatAfter, write});
+  } else if (bind) {
+    // The pod changed or went, or the server does not want it: the next cycle decides again.
+    look.not_before = clock_.Monotonic() + kRepeatAfter;
+    model_.TakeBack(pod);
+  }
+}
+
+// The same pod to the same node: whatever became of the tries before, it ends up there or nowhere.
+// Where that node is no place any more, the pod is given up instead.
+void Scheduler::Repeat() {
+  for (Repeated& one : std::exchange(to_repeat_, {})) {
+    if (clock_.Monotonic() < one.not_before) {
+      to_repeat_.push_back(std::move(one));
+      continue;
+    }
+    PodWrite& write = one.write;
+    if (write.kind == PodWrite::Kind::kBind) {
+      if (!model_.IsPromised(*write.pod)) continue;  // the cache has told what became of it
+      const NodeRecord* node = model_.FindNode(write.text);
+      if (node == nullptr || !node->schedulable) {
+        write.text = absl::StrCat("whether it was bound to ", write.text,
+                                  " is not known, and that node is no longer usable");
+        write.kind = PodWrite::Kind::kDelete;
+      } else {
+        ++looks_[write.job_uid].in_flight;
+      }
+    }
+    writer_.Add(std::move(write));
+  }
+}
+
+void Scheduler::ReportFindings() {
+  if (model_.findings() == reported_) return;
+  size_t logged = 0;
+  for (const TopologyFinding& finding : model_.findings()) {
+    if (std::find(reported_.begin(), reported_.end(), finding) != reported_.end()) continue;
+    if (++logged > kFindingsToLog) break;
+    MUSTER_LOG(WARN, "topology labels contradict each other", {"node", finding.node},
+               {"finding", finding.sentence});
+  }
+  reported_ = model_.findings();
+  MutexLock lock(mu_);
+  findings_ = reported_;
+}
+
+JobCache::Object Scheduler::JobOf(const std::string& uid, const Gang& gang) const {
+  JobCache::Object job = jobs_.Get(gang.job);
+  return job != nullptr && job->uid == uid ? job : nullptr;
+}
+
+// The oldest job first.
+std::vector<std::string> Scheduler::InOrder() const {
+  std::vector<std::tuple<absl::Time, std::string>> order;
+  for (const std::string& uid : model_.waiting()) {
+    const JobCache::Object job = JobOf(uid, model_.gangs().at(uid));
+    if (job == nullptr) continue;
+    order.emplace_back(job->creation_time.value_or(absl::InfinitePast()), uid);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> uids;
+  for (auto& [created, uid] : order) uids.push_back(std::move(uid));
+  return uids;
 }
 
 void Scheduler::SetVerdict(const TrainingJob& job, PlacementView verdict) {
+  const std::string key = kube::ToString({job.ns, job.name});
   {
     MutexLock lock(mu_);
     PlacementView& known = verdicts_[job.uid];
-    if (known.reason == verdict.reason && known.sentence == verdict.sentence) return;
-    known = std::move(verdict);
+    if (known == verdict) return;
+    known = verdict;
   }
-  on_verdict_(kube::ToString({job.ns, job.name}));
+  if (verdict.reason.empty()) {
+    MUSTER_LOG(INFO, "gang placed", {"job", key}, {"level", verdict.level},
+               {"domain", verdict.domain}, {"score", verdict.score});
+  } else {
+    MUSTER_LOG(INFO, "gang not placed", {"job", key}, {"reason", verdict.reason},
+               {"sentence", verdict.sentence});
+  }
+  on_verdict_(key);
 }
 
-int Scheduler::Schedule(const Gang& gang) {
-  v1alpha1::TrainingJobSpec spec = gang.job->spec;
+void Scheduler::Bind(const std::string& uid, const Gang& gang, const Completion& completion) {
+  std::map<int, PodCache::Object> pods;
+  for (const auto& [place, pod] : gang.unbound) {
+    PodCache::Object& newest = pods[place.first];
+    if (newest == nullptr || newest->view.incarnation < pod->view.incarnation) newest = pod;
+  }
+  for (const auto& [worker, node] : completion.nodes) {
+    const PodCache::Object& pod = pods.at(worker);
+    model_.Promise(*pod, node);
+    ++looks_[uid].in_flight;
+    writer_.Add({PodWrite::Kind::kBind, uid, pod, node});
+  }
+}
+
+// All members at once, so that an autoscaler sees the whole gang.
+void Scheduler::Refuse(const std::string& uid, const Gang& gang, Look& look) {
+  if (look.refusal.empty() || (look.told == look.refusal && look.told_version == gang.version)) {
+    return;
+  }
+  const absl::Time now = clock_.Monotonic();
+  const bool only_numbers = look.told_version == gang.version && !look.told.empty();
+  if (only_numbers && now < look.told_at + kTellAgain) return;
+  look.told = look.refusal;
+  look.told_version = gang.version;
+  look.told_at = now;
+  for (const auto& [place, pod] : gang.unbound) {
+    if (pod->unscheduled_message == look.refusal) continue;
+    writer_.Add({PodWrite::Kind::kRefuse, uid, pod, look.refusal});
+  }
+}
+
+std::variant<Completion, Scheduler::Refusal> Scheduler::Place(const PartialGang& request,
+                                                              const PodRecord& pod) const {
+  TopologyTree& tree = model_.Tree();
+  NodeGate gate(tree, [this](int node) -> const NodeRecord& { return model_.NodeAt(node); }, pod);
+  auto answer = CompleteGang(tree, request);
+  auto* no = std::get_if<Unplaceable>(&answer);
+  if (no == nullptr) return std::get<Completion>(std::move(answer));
+  const auto name = UnplaceableReasonName(no->reason);
+  return Refusal{std::string(name.data(), name.size()), FullSentence(*no, request, gate)};
+}
+
+std::variant<Completion, Scheduler::Refusal> Scheduler::Ask(const PartialGang& request,
+                                                            const PodRecord& pod) {
+  if (std::exchange(refused_at_, model_.changes()) != model_.changes()) refused_.clear();
+  const std::string shape = ShapeOf(request, pod);
+  if (const auto known = refused_.find(shape); known != refused_.end()) return known->second;
+  auto answer = Place(request, pod);
+  const auto* no = std::get_if<Refusal>(&answer);
+  if (no != nullptr && !shape.empty()) refused_[shape] = *no;
+  return answer;
+}
+
+void Scheduler::Schedule(const std::string& uid) {
+  const Gang& gang = model_.gangs().at(uid);
+  const JobCache::Object job = JobOf(uid, gang);
+  Look& look = looks_[uid];
+  if (job == nullptr || clock_.Monotonic() < look.not_before) return;
+  const bool seen = look.changes == model_.changes() && look.version == gang.version &&
+                    look.generation == job->generation;
+  if (seen) return Refuse(uid, gang, look);
+  v1alpha1::TrainingJobSpec spec = job->spec;
   Default(spec);
-  const int unbound = static_cast<int>(gang.unbound.size());
+  if (spec.suspend()) return;
   // A gang starts as a whole: its pods are made one by one, so wait until all are there.
-  if (gang.bound == 0 && unbound < spec.workers().count()) return 0;
-  GangRequest request;
-  request.job = kube::ToString({gang.job->ns, gang.job->name});
-  for (const auto& pod : gang.unbound) {
-    request.per_worker = Largest(request.per_worker, pod->requests);
+  const int unbound = static_cast<int>(gang.unbound.size());
+  if (gang.bound.empty() && unbound < spec.workers().count()) return;
+  const PartialGang request = MakeGangRequest(*job, spec, gang);
+  const auto answer = Ask(request, *gang.unbound.begin()->second);
+  look.changes = model_.changes();
+  look.version = gang.version;
+  look.generation = job->generation;
+  if (const auto* no = std::get_if<Refusal>(&answer)) {
+    look.refusal = no->sentence;
+    PlacementView verdict = gang.bound.empty() ? PlacementView{} : Verdict(uid);
+    verdict.reason = no->reason;
+    verdict.sentence = no->sentence;
+    SetVerdict(*job, std::move(verdict));
+    return Refuse(uid, gang, look);
   }
-  request.max = unbound;
-  request.min = std::clamp(spec.workers().min() - gang.bound, 1, unbound);
-  const auto answer = Place(InventoryFor(gang), request);
-  if (const auto* no = std::get_if<Unplaceable>(&answer)) {
-    const auto reason = UnplaceableReasonName(no->reason);
-    Refuse(gang, no->sentence);
-    SetVerdict(*gang.job, {std::string(reason.data(), reason.size()), no->sentence});
-    return 0;
-  }
-  const int bound = BindAll(gang, std::get<Placement>(answer).nodes);
-  SetVerdict(*gang.job, {});
-  return bound;
+  const Completion& completion = std::get<Completion>(answer);
+  look.refusal.clear();
+  look.told.clear();
+  Bind(uid, gang, completion);
+  SetVerdict(*job,
+             {"", "", Shown(completion.gang.score), completion.gang.level, completion.gang.domain});
 }
 
-void Scheduler::ForgetSettled() {
-  std::erase_if(assumed_, [&](const auto& entry) {
-    const PodCache::Object pod = pods_.Get(entry.second.key);
-    return pod == nullptr || pod->view.uid != entry.first || !pod->view.node.empty();
+// Some of it is bound, it has never run as it is, and it cannot.
+bool Scheduler::IsHalf(const Gang& gang, const TrainingJob& job, int confirmed) const {
+  if (gang.bound.empty()) return false;
+  v1alpha1::TrainingJobSpec spec = job.spec;
+  Default(spec);
+  if (confirmed >= spec.workers().min()) return false;
+  const v1alpha1::Condition* running = FindCondition(job.status, ConditionType::kRunning);
+  if (running == nullptr) return true;
+  if (running->status() == "True") return false;
+  const auto waiting = Name(Reason::kWaitingForWorkers);
+  return job.status.progress().step() == 0 || running->reason() == waiting;
+}
+
+void Scheduler::UndoHalves() {
+  const absl::Time now = clock_.Monotonic();
+  for (const auto& [uid, gang] : model_.gangs()) {
+    Look& look = looks_[uid];
+    if (look.in_flight > 0 || look.whole_version == gang.version) continue;
+    const int confirmed =
+        static_cast<int>(std::count_if(gang.bound.begin(), gang.bound.end(),
+                                       [](const auto& entry) { return entry.second.confirmed; }));
+    const JobCache::Object job = JobOf(uid, gang);
+    if (job == nullptr || !IsHalf(gang, *job, confirmed)) {
+      look.half_since = absl::InfiniteFuture();
+      if (gang.unbound.empty() && confirmed == static_cast<int>(gang.bound.size())) {
+        look.whole_version = gang.version;
+      }
+      continue;
+    }
+    const bool goes_on = look.half_since == absl::InfiniteFuture() || confirmed > look.confirmed;
+    look.confirmed = confirmed;
+    if (goes_on) look.half_since = now;
+    if (now < look.half_since + options_.undo_after) continue;
+    look.half_since = now;
+    MUSTER_LOG(WARN, "a gang bound in part is undone", {"job", kube::ToString(gang.job)},
+               {"bound", confirmed}, {"reason", Verdict(uid).sentence});
+    for (const auto& [place, bound] : gang.bound) {
+      writer_.Add({PodWrite::Kind::kDelete, uid, bound.pod, "the rest of the gang has no place"});
+    }
+    MutexLock lock(mu_);
+    ++undone_;
+  }
+}
+
+void Scheduler::Forget() {
+  std::erase_if(looks_, [&](const auto& entry) {
+    return entry.second.in_flight == 0 && model_.gangs().count(entry.first) == 0;
   });
   MutexLock lock(mu_);
+  if (verdicts_.size() <= jobs_.size()) return;
   std::map<std::string, PlacementView> kept;
   for (const JobCache::Object& job : jobs_.List()) {
     const auto it = verdicts_.find(job->uid);
@@ -191,14 +328,67 @@ void Scheduler::ForgetSettled() {
 }
 
 int Scheduler::RunOnce() {
-  ForgetSettled();
   int bound = 0;
-  const std::map<std::string, Gang> gangs = CollectGangs();
-  if (!gangs.empty()) TakeInventory();
-  for (const auto& [uid, gang] : gangs) bound += Schedule(gang);
-  MutexLock lock(mu_);
-  binds_ += bound;
-  return bound;
+  {
+    MutexLock lock(model_mu_);
+    Drain();
+    bound = TakeWritten();
+    Forget();
+    Repeat();
+    model_.Tree();
+    ReportFindings();
+    for (const std::string& uid : InOrder()) Schedule(uid);
+    UndoHalves();
+  }
+  if (options_.writes_apart) return bound;
+  while (writer_.RunNext()) {
+  }
+  MutexLock lock(model_mu_);
+  return bound + TakeWritten();
+}
+
+GangReport Scheduler::Explain(const TrainingJob& job) const {
+  MutexLock lock(model_mu_);
+  const auto found = model_.gangs().find(job.uid);
+  if (found == model_.gangs().end()) {
+    GangReport report;
+    report.verdict = Verdict(job.uid);
+    report.nodes = model_.nodes();
+    return report;
+  }
+  const Gang& gang = found->second;
+  v1alpha1::TrainingJobSpec spec = job.spec;
+  Default(spec);
+  const PodRecord& pod =
+      gang.unbound.empty() ? *gang.bound.begin()->second.pod : *gang.unbound.begin()->second;
+  GangReport report = ReportGang(model_, MakeGangRequest(job, spec, gang), pod);
+  for (WorkerPlace& worker : report.workers) {
+    for (const auto& [place, bound] : gang.bound) {
+      if (place.first == worker.index) worker.pod = place.second;
+    }
+  }
+  for (const auto& [place, waiting] : gang.unbound) {
+    report.workers.push_back({place.first, place.second, "", ""});
+  }
+  report.verdict = Verdict(job.uid);
+  return report;
+}
+
+Scheduler::Forecast Scheduler::WhatIf(const TrainingJob& job, const PodRecord& pod) const {
+  v1alpha1::TrainingJobSpec spec = job.spec;
+  Default(spec);
+  Gang gang;
+  for (int i = 0; i < spec.workers().count(); ++i) {
+    gang.unbound[{i, ""}] = std::make_shared<const PodRecord>(pod);
+  }
+  MutexLock lock(model_mu_);
+  const PartialGang request = MakeGangRequest(job, spec, gang);
+  return {ReportGang(model_, request, pod), Place(request, pod)};
+}
+
+DomainReport Scheduler::Tree(int depth) const {
+  MutexLock lock(model_mu_);
+  return ReportTree(model_, depth);
 }
 
 PlacementView Scheduler::Verdict(const std::string& job_uid) const {
@@ -210,6 +400,16 @@ PlacementView Scheduler::Verdict(const std::string& job_uid) const {
 int64_t Scheduler::binds() const {
   MutexLock lock(mu_);
   return binds_;
+}
+
+int64_t Scheduler::undone() const {
+  MutexLock lock(mu_);
+  return undone_;
+}
+
+std::vector<TopologyFinding> Scheduler::TopologyFindings() const {
+  MutexLock lock(mu_);
+  return findings_;
 }
 
 }  // namespace muster::control

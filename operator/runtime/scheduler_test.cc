@@ -26,12 +26,14 @@ class SchedulerTest : public testing::Test {
     options.random = [engine = std::mt19937_64(3)]() mutable { return engine(); };
     memory_ = kube::MemoryApi::Open(clock_, std::move(options)).value();
     api_ = std::make_unique<kube::FaultyApi>(*memory_, kube::FaultPolicy{});
-    scheduler_ = std::make_unique<Scheduler>(
-        *api_, jobs_, pods_, nodes_, [this](const std::string& key) { told_.push_back(key); });
+    scheduler_ =
+        std::make_unique<Scheduler>(*api_, clock_, jobs_, pods_, nodes_,
+                                    [this](const std::string& key) { told_.push_back(key); });
   }
 
-  void AddNode(const std::string& name, int gpus) {
+  void AddNode(const std::string& name, int gpus, const std::string& leaf = "") {
     Json node = kube::NewObject(kube::kNodes, {"", name});
+    if (!leaf.empty()) kube::SetLabel(node, "network.topology.nvidia.com/leaf", leaf);
     node = memory_->Create(kube::kNodes, node).value();
     node["status"] = {
         {"allocatable",
@@ -39,17 +41,24 @@ class SchedulerTest : public testing::Test {
         {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
     ASSERT_TRUE(memory_->UpdateStatus(kube::kNodes, node).ok());
   }
-  void AddJob(const std::string& name, int count, int min) {
+  void Cordon(const std::string& name, bool cordoned = true) {
+    Json node = memory_->Get(kube::kNodes, {"", name}).value();
+    node["spec"]["unschedulable"] = cordoned;
+    ASSERT_TRUE(memory_->Update(kube::kNodes, node).ok());
+  }
+  void AddJob(const std::string& name, int count, int min, const Json& topology = Json()) {
     Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
     job["spec"] = {{"workers", {{"count", count}, {"min", min}, {"gpus", 1}}}};
+    if (!topology.is_null()) job["spec"]["topology"] = topology;
     const Json stored = memory_->Create(kube::kTrainingJobs, job).value();
     owner_ = kube::ControllerReferenceTo(kube::kTrainingJobs, stored);
   }
-  void AddPod(const std::string& job, int index) {
-    Json pod = kube::NewObject(kube::kPods, {"default", absl::StrCat(job, "-", index, "-1")});
+  void AddPod(const std::string& job, int index, int incarnation = 1) {
+    Json pod =
+        kube::NewObject(kube::kPods, {"default", absl::StrCat(job, "-", index, "-", incarnation)});
     kube::SetLabel(pod, "muster.dev/job", job);
     kube::SetLabel(pod, "muster.dev/index", absl::StrCat(index));
-    kube::SetLabel(pod, "muster.dev/incarnation", "1");
+    kube::SetLabel(pod, "muster.dev/incarnation", absl::StrCat(incarnation));
     kube::SetOwners(pod, {owner_});
     pod["spec"] = {{"schedulerName", "muster"},
                    {"containers",
@@ -174,6 +183,7 @@ TEST_F(SchedulerTest, AFailedBindIsTriedAgain) {
   AddPod("gpt", 1);
   api_->FailNext(kube::Verb::kBind, absl::UnavailableError("gone for a moment"));
   EXPECT_EQ(RunOnce(), 1);
+  clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(RunOnce(), 1);
   EXPECT_EQ(NodeOf("gpt-0-1"), "a");
   EXPECT_EQ(NodeOf("gpt-1-1"), "a");
@@ -217,6 +227,116 @@ TEST_F(SchedulerTest, NothingIsBoundToANodeThatGoesAwayWhateverIsTolerated) {
   AddJob("gpt", 1, 1);
   AddPod("gpt", 0);
   EXPECT_EQ(RunOnce(), 0);
+}
+
+TEST_F(SchedulerTest, ARequiredLevelHoldsForTheGangAndForWhoReplacesALostWorker) {
+  for (const char* rack : {"a", "b"}) {
+    for (int i = 0; i < 3; ++i) AddNode(absl::StrCat(rack, i), 1, absl::StrCat("rack-", rack));
+  }
+  AddJob("gpt", 3, 3, {{"require", "leaf"}});
+  for (int i = 0; i < 3; ++i) AddPod("gpt", i);
+  ASSERT_EQ(RunOnce(), 3);
+  EXPECT_EQ(NodeOf("gpt-0-1"), "a0");
+  EXPECT_EQ(NodeOf("gpt-1-1"), "a1");
+  EXPECT_EQ(NodeOf("gpt-2-1"), "a2");
+  const PlacementView verdict = scheduler_->Verdict(owner_.uid);
+  EXPECT_EQ(verdict.level, "leaf");
+  EXPECT_EQ(verdict.domain, "rack-a");
+  EXPECT_EQ(verdict.score, 1);
+  // Its node is taken by another while its replacement is made.
+  kube::DeleteOptions at_once;
+  at_once.grace_period_seconds = 0;
+  ASSERT_TRUE(memory_->Delete(kube::kPods, {"default", "gpt-1-1"}, at_once).ok());
+  RunOnce();
+  AddPod("gpt", 1, 2);
+  Cordon("a1");
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_THAT(scheduler_->Verdict(owner_.uid).sentence,
+              HasSubstr("1 of 3 workers have no node in rack-a, where the others are"));
+  Cordon("a1", false);
+  EXPECT_EQ(RunOnce(), 1);
+  EXPECT_EQ(NodeOf("gpt-1-2"), "a1");
+}
+
+TEST_F(SchedulerTest, ABindWhoseAnswerIsLostIsRepeatedOnTheSameNode) {
+  AddNode("a", 1);
+  AddNode("b", 1);
+  AddJob("gpt", 1, 1);
+  AddPod("gpt", 0);
+  api_->FailNext(kube::Verb::kBind, absl::DeadlineExceededError("no answer"));
+  EXPECT_EQ(RunOnce(), 0);
+  // Nothing else gets what may be taken.
+  AddJob("two", 2, 2);
+  AddPod("two", 0);
+  AddPod("two", 1);
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(NodeOf("gpt-0-1"), "");
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(RunOnce(), 1);
+  EXPECT_EQ(NodeOf("gpt-0-1"), "a");
+}
+
+TEST_F(SchedulerTest, APodWhoseBindIsUnknownIsGivenUpWhenItsNodeIsNoPlaceAnyMore) {
+  AddNode("a", 1);
+  AddJob("gpt", 1, 1);
+  AddPod("gpt", 0);
+  api_->FailNext(kube::Verb::kBind, absl::DeadlineExceededError("no answer"));
+  EXPECT_EQ(RunOnce(), 0);
+  Cordon("a");
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(memory_->Get(kube::kPods, {"default", "gpt-0-1"}).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(SchedulerTest, AGangThatStaysBoundInPartIsUndone) {
+  AddNode("a", 1);
+  AddNode("b", 1);
+  AddJob("gpt", 2, 2);
+  AddPod("gpt", 0);
+  AddPod("gpt", 1);
+  api_->FailNext(kube::Verb::kBind, absl::ResourceExhaustedError("slow down"));
+  EXPECT_EQ(RunOnce(), 1);
+  Cordon("a");
+  Cordon("b");
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(scheduler_->undone(), 0);
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(scheduler_->undone(), 1);
+  for (int i = 0; i < 2; ++i) {
+    const auto pod = memory_->Get(kube::kPods, {"default", absl::StrCat("gpt-", i, "-1")});
+    ASSERT_TRUE(pod.ok()) << pod.status();
+    EXPECT_EQ(kube::IsTerminating(*pod), !kube::StringAt(*pod, {"spec", "nodeName"}).empty());
+  }
+}
+
+TEST_F(SchedulerTest, ARefusalNamesTheNodesThatWereLeftOutAndWhatWouldFit) {
+  AddNode("a", 1);
+  AddNode("b", 1);
+  AddNode("c", 1);
+  Cordon("c");
+  AddJob("gpt", 3, 3);
+  for (int i = 0; i < 3; ++i) AddPod("gpt", i);
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(scheduler_->Verdict(owner_.uid).sentence,
+            "room for 2 of at least 3 workers; fits now with workers.count <= 2; nodes left out: 1 "
+            "not ready, cordoned or about to go");
+}
+
+TEST_F(SchedulerTest, LevelsMayBeGivenAsLabelKeys) {
+  scheduler_->SetTopologyLevels({"network.topology.nvidia.com/leaf"});
+  AddNode("a", 1, "x");
+  AddNode("b", 1, "y");
+  AddJob("gpt", 2, 2, {{"require", "network.topology.nvidia.com/leaf"}});
+  AddPod("gpt", 0);
+  AddPod("gpt", 1);
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(scheduler_->Verdict(owner_.uid).reason, "Topology");
+  AddNode("c", 1, "y");
+  EXPECT_EQ(RunOnce(), 2);
+  EXPECT_EQ(scheduler_->Verdict(owner_.uid).domain, "y");
 }
 
 }  // namespace

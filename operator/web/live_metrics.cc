@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
 #include "operator/core/conditions.h"
+#include "operator/placement/placement.h"
 #include "operator/web/process_figures.h"
 
 namespace muster::control {
@@ -60,6 +61,31 @@ void AddControl(const WebDeps& deps, Families& out) {
   }
   out.push_back(expiration.Take());
   AddOne(MetricId::kPodsBound, static_cast<double>(deps.scheduler.binds()), out);
+  AddOne(MetricId::kGangsUndone, static_cast<double>(deps.scheduler.undone()), out);
+  AddOne(MetricId::kTopologyFindings, static_cast<double>(deps.scheduler.TopologyFindings().size()),
+         out);
+}
+
+void AddPlacements(const WebDeps& deps, Families& out) {
+  FamilyBuilder score(MetricId::kPlacementScore);
+  std::map<std::string, int> unplaced;
+  for (int i = 0; i < kUnplaceableReasons; ++i) {
+    unplaced[absl::StrCat(UnplaceableReasonName(static_cast<UnplaceableReason>(i)))] = 0;
+  }
+  size_t shown = 0;
+  for (const JobCache::Object& job : deps.jobs.List()) {
+    if (IsFinished(job->status)) continue;
+    const v1alpha1::PlacementStatus& placement = job->status.placement();
+    const auto reason = unplaced.find(placement.reason());
+    if (reason != unplaced.end()) ++reason->second;
+    if (!placement.has_score() || shown == kMaxJobSeries) continue;
+    ++shown;
+    score.Add(placement.score(), {absl::StrCat(job->ns, "/", job->name)});
+  }
+  FamilyBuilder jobs(MetricId::kJobsUnplaced);
+  for (const auto& [reason, count] : unplaced) jobs.Add(count, {reason});
+  out.push_back(jobs.Take());
+  out.push_back(score.Take());
 }
 
 void AddJobs(const WebDeps& deps, Families& out) {
@@ -112,6 +138,7 @@ std::vector<prometheus::MetricFamily> CollectMetrics(const WebDeps& deps) {
   AddQueue(deps, families);
   AddCaches(deps, families);
   AddControl(deps, families);
+  AddPlacements(deps, families);
   AddJobs(deps, families);
   AddProcess(families);
   return families;

@@ -135,11 +135,31 @@ void AddControl(Catalog& all) {
                                 "Status writes of jobs: decision, or progress alone."});
   set(MetricId::kPodsBound,
       {"muster_pods_bound_total", MetricType::Counter, {}, "Pods bound to nodes."});
+  set(MetricId::kGangsUndone,
+      {"muster_gangs_undone_total",
+       MetricType::Counter,
+       {},
+       "Gangs that were bound in part, too small to run, and whose pods were replaced."});
+  set(MetricId::kTopologyFindings,
+      {"muster_topology_findings",
+       MetricType::Gauge,
+       {},
+       "Topology labels of nodes that contradict others; the log names the nodes."});
 }
 
 void AddJobs(Catalog& all) {
   const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
   set(MetricId::kJobs, {"muster_jobs", MetricType::Gauge, {"state"}, "Jobs by state."});
+  set(MetricId::kJobsUnplaced, {"muster_jobs_unplaced",
+                                MetricType::Gauge,
+                                {"reason"},
+                                "Jobs with workers that have no node, by reason of "
+                                "docs/placement.md."});
+  set(MetricId::kPlacementScore,
+      {"muster_placement_score",
+       MetricType::Gauge,
+       {"training_job"},
+       "Score of the nodes of at most 100 jobs that have some, 0 to 1."});
   set(MetricId::kJobStep, {"muster_job_step",
                            MetricType::Gauge,
                            {"training_job"},

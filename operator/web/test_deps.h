@@ -88,7 +88,7 @@ class PageWorld {
   ProgressBoard progress;
   AgentRegistry registry{clock, &progress, [](const std::string&) {}};
   EventRecorder events{observed, clock, "test"};
-  Scheduler scheduler{observed, jobs, pods, nodes, [](const std::string&) {}};
+  Scheduler scheduler{observed, clock, jobs, pods, nodes, [](const std::string&) {}};
   Executor executor{observed, registry, events, PodBuilderOptions{"unix:/nowhere", "image"}};
   Controller controller{
       {clock, jobs, pods, registry, progress, executor, events, scheduler, &metrics},

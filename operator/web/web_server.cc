@@ -19,6 +19,7 @@
 #include "operator/web/health.h"
 #include "operator/web/job_actions.h"
 #include "operator/web/pages.h"
+#include "operator/web/placement_page.h"
 
 namespace muster::control {
 namespace {
@@ -28,6 +29,7 @@ constexpr char kPlainType[] = "text/plain; charset=utf-8";
 constexpr char kJobPath[] = R"(/api/v1/jobs/([^/]+)/([^/]+))";
 constexpr size_t kMaxBody = size_t{64} << 10;
 constexpr size_t kMaxSteps = 4096;
+constexpr int64_t kMaxDepth = 32;
 // Each open connection holds a thread; ConnectionLimits says for how long at most.
 constexpr int kThreads = 8;
 
@@ -94,6 +96,12 @@ absl::StatusOr<Json> GetDebug(const WebDeps& deps, const httplib::Request& reque
   return DebugPage(deps, query);
 }
 
+absl::StatusOr<Json> GetTopology(const WebDeps& deps, const httplib::Request& request) {
+  int64_t depth = kMaxDepth;
+  if (absl::Status status = ReadNumber(request, "depth", 0, depth); !status.ok()) return status;
+  return TopologyPage(deps, static_cast<int>(std::min(depth, kMaxDepth)));
+}
+
 void AddHealth(httplib::Server& server, const std::string& path, const WebDeps& deps,
                std::vector<HealthCheck> (*checks)(const WebDeps&)) {
   server.Get(path,
@@ -138,6 +146,18 @@ void AddRoutes(httplib::Server& server, const WebDeps& deps) {
   server.Get(kJobPath, [&deps](const httplib::Request& request, httplib::Response& response) {
     Reply(GetJob(deps, request), response);
   });
+  server.Get(absl::StrCat(kJobPath, "/placement"),
+             [&deps](const httplib::Request& request, httplib::Response& response) {
+               Reply(PlacementPage(deps, KeyIn(request)), response);
+             });
+  server.Get("/api/v1/topology",
+             [&deps](const httplib::Request& request, httplib::Response& response) {
+               Reply(GetTopology(deps, request), response);
+             });
+  server.Post("/api/v1/whatif",
+              [&deps](const httplib::Request& request, httplib::Response& response) {
+                Reply(WhatIfPage(deps, request.body), response);
+              });
   const auto post = [&deps](const httplib::Request& request, httplib::Response& response) {
     Reply(PostJob(deps, request), response);
   };

@@ -59,7 +59,7 @@ struct SimWorker {
   // What was said on this stream; a stall is said once, on whatever stream there is.
   RoundStamp told_ready;
   RoundStamp told_joined;
-  bool told_finished = false;
+  RoundStamp told_finished;
   size_t told_stalls = 0;
 };
 

@@ -94,7 +94,7 @@ void Fleet::Dial(SimWorker& worker) {
   worker.heard = now();
   worker.beat_at = now();
   worker.told_ready = worker.told_joined = RoundStamp{};
-  worker.told_finished = false;
+  worker.told_finished = {};
   agent.Attach(now());
 }
 
@@ -157,8 +157,8 @@ void Fleet::Report(SimWorker& worker) {
     message.mutable_stalled()->set_error(stall.error);
     registry->Receive(worker.attachment, message);
   }
-  if (view.finished && !worker.told_finished) {
-    worker.told_finished = true;
+  if (view.finished && worker.told_finished != view.finished->round) {
+    worker.told_finished = view.finished->round;
     Set(*message.mutable_finished()->mutable_round(), view.finished->round);
     message.mutable_finished()->set_succeeded(view.finished->succeeded);
     *message.mutable_finished()->mutable_version() = view.finished->version;

@@ -1,0 +1,197 @@
+// `muster explain`, `muster whatif` and `muster tree`: placement as the operator sees it.
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/job_paths.h"
+#include "cli/local_jobs.h"
+#include "operator/api/manifest.h"
+#include "operator/api/training_job.h"
+
+namespace muster::cli {
+namespace {
+
+std::vector<FlagSpec> WithCommon(std::vector<FlagSpec> flags) {
+  flags.push_back({"server", "the operator's HTTP address, e.g. http://127.0.0.1:8080"});
+  flags.push_back({"namespace", "of the job, with --server; default: default"});
+  flags.push_back({"state-dir", "where jobs of this machine keep their state"});
+  flags.push_back({"json", "print the answer as JSON", /*is_switch=*/true});
+  return flags;
+}
+
+struct Target {
+  LiveOperator live;
+  std::string ns;
+  std::string job;
+};
+
+// The server that was named, or the one that runs the job on this machine.
+absl::StatusOr<Target> FindTarget(const Flags& flags, const std::string& job) {
+  Target target;
+  const std::string server = flags.Get("server", "");
+  if (!server.empty()) {
+    if (absl::StartsWith(server, "https://")) {
+      return absl::InvalidArgumentError("--server: the operator speaks HTTP; forward its port");
+    }
+    target.live.http = std::string(absl::StripSuffix(absl::StripPrefix(server, "http://"), "/"));
+    target.ns = flags.Get("namespace", "default");
+    target.job = job;
+    return target;
+  }
+  const auto root = StateRoot(flags.Get("state-dir", ""));
+  if (!root.ok()) return root.status();
+  const auto paths = FindJob(FileSystem(), *root, job);
+  if (!paths.ok()) return paths.status();
+  const auto live = FindLiveOperator(FileSystem(), *paths);
+  if (!live) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", paths->job, " has no operator on this machine now; of a cluster's: --server"));
+  }
+  const auto known = ReadJob(*paths);
+  if (!known.ok()) return known.status();
+  return Target{*live, known->ns, known->name};
+}
+
+std::string Text(const Json& json, const char* name) {
+  return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : "";
+}
+
+int64_t Number(const Json& json, const char* name) {
+  return json.contains(name) && json[name].is_number() ? json[name].get<int64_t>() : 0;
+}
+
+void PrintGang(const Json& page) {
+  std::printf("%s: %ld workers", Text(page, "job").c_str(), Number(page["asked"], "workers"));
+  const std::string require = Text(page["asked"], "require");
+  if (!require.empty()) std::printf(" in one %s", require.c_str());
+  std::printf("\n");
+  const std::string reason = Text(page, "reason");
+  if (!reason.empty()) {
+    std::printf("  %s: %s\n", reason.c_str(), Text(page, "sentence").c_str());
+    std::printf("  fits now as it is: %ld of %ld\n", Number(page, "fitsNow"),
+                Number(page["asked"], "workers"));
+    for (const Json& one : page["relaxations"]) {
+      std::printf("  %s: %ld\n", Text(one, "change").c_str(), Number(one, "workers"));
+    }
+  }
+  const double score = page.value("score", 0.0);
+  if (score > 0) {
+    const std::string level = Text(page, "level");
+    std::printf("  score %.4g", score);
+    if (!level.empty()) {
+      std::printf(", all within %s %s", level.c_str(), Text(page, "domain").c_str());
+    }
+    std::printf("\n");
+  }
+  for (const Json& worker : page["workers"]) {
+    const std::string path = Text(worker, "path");
+    const std::string node = Text(worker, "node");
+    std::printf("  worker %-4ld %s\n", Number(worker, "index"),
+                node.empty()   ? "-"
+                : path.empty() ? node.c_str()
+                               : path.c_str());
+  }
+}
+
+std::string Share(const Json& domain, const char* name, double unit, const char* what) {
+  const double all = static_cast<double>(Number(domain["allocatable"], name)) / unit;
+  if (all == 0) return "";
+  const double free = static_cast<double>(Number(domain["free"], name)) / unit;
+  return absl::StrFormat("  %.6g of %.6g %s free", free, all, what);
+}
+
+void PrintDomain(const Json& domain, int depth) {
+  const std::string level = Text(domain, "level");
+  const std::string name = Text(domain, "name");
+  std::printf("%*s%s%s%s", depth * 2, "", level.empty() ? "cluster" : level.c_str(),
+              name.empty() ? "" : " ", name.c_str());
+  const int64_t nodes = Number(domain, "nodes");
+  const int64_t usable = Number(domain, "usable");
+  if (level != "host") std::printf("  %ld nodes", nodes);
+  if (usable < nodes) {
+    std::printf("%s",
+                level == "host" ? "  not usable" : absl::StrCat(", ", usable, " usable").c_str());
+  }
+  std::printf("%s%s\n", Share(domain, "gpus", 1, "GPUs").c_str(),
+              Share(domain, "cpuMillis", 1000, "CPUs").c_str());
+  if (!domain.contains("children")) return;
+  for (const Json& child : domain["children"]) PrintDomain(child, depth + 1);
+}
+
+int Answer(const Flags& flags, const absl::StatusOr<Json>& page, void (*print)(const Json&)) {
+  if (!page.ok()) return Fail(page.status());
+  if (flags.Has("json")) {
+    std::printf("%s\n", DumpJson(*page, 2).c_str());
+  } else {
+    print(*page);
+  }
+  return kExitOk;
+}
+
+std::string FirstOf(const Flags& flags) {
+  return flags.positional().empty() ? "" : flags.positional()[0];
+}
+
+}  // namespace
+
+int ExplainMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(arguments, WithCommon({}));
+  if (!flags.ok()) return Fail(flags.status());
+  const auto target = FindTarget(*flags, FirstOf(*flags));
+  if (!target.ok()) return Fail(target.status());
+  if (target->job.empty()) return Fail(absl::InvalidArgumentError("which job? muster explain JOB"));
+  return Answer(
+      *flags,
+      CallOperator(target->live, "GET",
+                   absl::StrCat("/api/v1/jobs/", target->ns, "/", target->job, "/placement")),
+      PrintGang);
+}
+
+int WhatIfMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(arguments, WithCommon({}));
+  if (!flags.ok()) return Fail(flags.status());
+  std::string file;
+  for (const std::string& word : flags->positional()) {
+    if (word != "-f") file = word;
+  }
+  if (file.empty())
+    return Fail(absl::InvalidArgumentError("which manifest? muster whatif -f FILE"));
+  const auto text = ReadFile(FileSystem(), file);
+  if (!text.ok()) return Fail(text.status());
+  control::ManifestResult manifest = control::ParseManifest(*text);
+  if (!manifest.errors.empty()) {
+    std::fprintf(stderr, "%s", control::FormatErrors(file, manifest.errors).c_str());
+    return kExitBadInput;
+  }
+  const auto target = FindTarget(*flags, "");
+  if (!target.ok()) return Fail(target.status());
+  if (manifest.job.ns.empty()) manifest.job.ns = target->ns;
+  return Answer(
+      *flags,
+      CallOperator(target->live, "POST", "/api/v1/whatif", DumpJson(control::ToJson(manifest.job))),
+      PrintGang);
+}
+
+int TreeMain(const std::vector<std::string>& arguments) {
+  const auto flags =
+      Flags::Parse(arguments, WithCommon({{"depth", "levels to print; default all"}}));
+  if (!flags.ok()) return Fail(flags.status());
+  const auto depth = flags->GetInt("depth", 32);
+  if (!depth.ok()) return Fail(depth.status());
+  const auto target = FindTarget(*flags, FirstOf(*flags));
+  if (!target.ok()) return Fail(target.status());
+  return Answer(*flags,
+                CallOperator(target->live, "GET", absl::StrCat("/api/v1/topology?depth=", *depth)),
+                [](const Json& page) { PrintDomain(page, 0); });
+}
+
+}  // namespace muster::cli

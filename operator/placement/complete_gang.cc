@@ -1,0 +1,215 @@
+#include "operator/placement/complete_gang.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::control {
+namespace {
+
+// Where workers have to go because of those that have nodes: within one domain, level 0 being the
+// whole cluster.
+struct Anchor {
+  int level = 0;
+  int domain = 0;
+  size_t slices = 0;  // so many of the request's slices are broader than it, or it
+  auto operator<=>(const Anchor&) const = default;
+};
+
+// Leaves only the nodes in some domains schedulable, and puts everything back at its end.
+class Narrowed {
+ public:
+  explicit Narrowed(TopologyTree& tree) : tree_(tree) {
+    const int nodes = static_cast<int>(tree.level(tree.node_level()).size());
+    for (int node = 0; node < nodes; ++node) {
+      if (!tree.node(node).schedulable) continue;
+      closed_.push_back(node);
+      tree.SetSchedulable(node, false);
+    }
+  }
+  ~Narrowed() {
+    for (const auto& [node, amount] : charged_) tree_.Charge(node, Negative(amount));
+    for (int node : closed_) tree_.SetSchedulable(node, true);
+    for (int node : open_) tree_.SetSchedulable(node, true);
+  }
+  Narrowed(const Narrowed&) = delete;
+  Narrowed& operator=(const Narrowed&) = delete;
+
+  void Open(int level, const std::set<int>& domains) {
+    std::vector<int> still;
+    for (int node : closed_) {
+      const bool in = domains.count(tree_.AncestorOf(node, level)) > 0;
+      if (in) tree_.SetSchedulable(node, true);
+      (in ? open_ : still).push_back(node);
+    }
+    closed_ = std::move(still);
+  }
+  void Close() {
+    for (int node : open_) tree_.SetSchedulable(node, false);
+    closed_.insert(closed_.end(), open_.begin(), open_.end());
+    open_.clear();
+  }
+  // Until the end.
+  void Charge(int node, const Resources& amount) {
+    tree_.Charge(node, amount);
+    charged_.push_back({node, amount});
+  }
+
+ private:
+  static Resources Negative(const Resources& r) {
+    return {-r.gpus, -r.cpu_millis, -r.memory_bytes, -r.slots};
+  }
+
+  TopologyTree& tree_;
+  std::vector<int> closed_;
+  std::vector<int> open_;
+  std::vector<std::pair<int, Resources>> charged_;
+};
+
+class Completer {
+ public:
+  Completer(TopologyTree& tree, const PartialGang& gang) : tree_(tree), gang_(gang) {
+    for (const auto& [worker, name] : gang.placed) {
+      if (const std::optional<int> node = tree.FindNode(name)) placed_[worker] = *node;
+    }
+  }
+
+  // Empty, or why it cannot be done.
+  std::optional<Unplaceable> Run() {
+    std::map<Anchor, std::vector<int>> groups;
+    for (int worker : gang_.missing) groups[AnchorOf(worker)].push_back(worker);
+    Narrowed view(tree_);
+    // The narrowest first: they have the least choice.
+    for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+      if (auto no = PlaceGroup(view, group->first, group->second)) return no;
+    }
+    return std::nullopt;
+  }
+
+  std::map<int, std::string> TakeNodes() { return std::move(nodes_); }
+
+ private:
+  Anchor At(int level, int node, size_t slices) const {
+    return {level, tree_.AncestorOf(node, level), slices};
+  }
+
+  Anchor AnchorOf(int worker) const {
+    const std::vector<Slice>& slices = gang_.request.slices;
+    for (size_t k = slices.size(); k-- > 0;) {
+      const int size = std::max(1, slices[k].size);
+      const int first = worker / size * size;
+      const auto peer = placed_.lower_bound(first);
+      if (peer == placed_.end() || peer->first >= first + size) continue;
+      const std::optional<int> level = tree_.FindLevel(slices[k].level);
+      if (level) return At(*level, peer->second, k + 1);
+    }
+    const std::optional<int> required = tree_.FindLevel(gang_.request.required_level);
+    if (required && !placed_.empty()) return At(*required, placed_.begin()->second, 0);
+    return {};
+  }
+
+  // Of a level, those in the anchor's domain where the gang is already.
+  std::set<int> Inhabited(const Anchor& anchor, int level) const {
+    std::set<int> domains;
+    for (const auto& [worker, node] : placed_) {
+      if (tree_.AncestorOf(node, anchor.level) != anchor.domain) continue;
+      domains.insert(tree_.AncestorOf(node, level));
+    }
+    if (domains.empty() && level == anchor.level) domains.insert(anchor.domain);
+    return domains;
+  }
+
+  std::optional<Unplaceable> PlaceGroup(Narrowed& view, const Anchor& anchor,
+                                        const std::vector<int>& workers) {
+    const GangRequest& whole = gang_.request;
+    GangRequest request = whole;
+    request.max = static_cast<int>(workers.size());
+    const int needed = whole.min - static_cast<int>(gang_.placed.size() + nodes_.size());
+    // A slice that is begun is finished; beyond that an elastic gang takes what there is.
+    request.min = anchor.slices > 0 ? request.max : std::clamp(needed, 1, request.max);
+    request.required_level.clear();
+    request.slices.assign(whole.slices.begin() + static_cast<ptrdiff_t>(anchor.slices),
+                          whole.slices.end());
+    view.Close();
+    const int preferred = tree_.FindLevel(whole.preferred_level).value_or(tree_.node_level());
+    for (int level = std::max(preferred, anchor.level); level >= anchor.level; --level) {
+      view.Open(level, Inhabited(anchor, level));
+      const auto answer = Place(tree_, request);
+      if (const auto* no = std::get_if<Unplaceable>(&answer)) {
+        if (level == anchor.level) return Refusal(anchor, workers, *no);
+        continue;
+      }
+      const std::vector<std::string>& nodes = std::get<Placement>(answer).nodes;
+      if (nodes.size() < workers.size() && level > anchor.level) continue;
+      for (size_t i = 0; i < nodes.size(); ++i) {
+        nodes_[workers[i]] = nodes[i];
+        view.Charge(*tree_.FindNode(nodes[i]), whole.per_worker);
+      }
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  Unplaceable Refusal(const Anchor& anchor, const std::vector<int>& workers,
+                      const Unplaceable& no) const {
+    Unplaceable refusal = no;
+    const size_t all = gang_.placed.size() + gang_.missing.size();
+    std::string where;
+    if (anchor.level > 0) {
+      where =
+          absl::StrCat(" in ", tree_.PathOf(anchor.level, anchor.domain), ", where the others are");
+    }
+    refusal.sentence = absl::StrCat(workers.size(), " of ", all, " workers have no node", where,
+                                    ": ", no.sentence);
+    refusal.nearest_feasible_size =
+        static_cast<int>(gang_.placed.size()) + no.nearest_feasible_size;
+    return refusal;
+  }
+
+  TopologyTree& tree_;
+  const PartialGang& gang_;
+  std::map<int, int> placed_;  // worker -> the tree's node
+  std::map<int, std::string> nodes_;
+};
+
+}  // namespace
+
+std::variant<Completion, Unplaceable> CompleteGang(TopologyTree& tree, const PartialGang& gang,
+                                                   const std::map<std::string, Link>& links) {
+  Completion completion;
+  if (gang.placed.empty()) {
+    GangRequest request = gang.request;
+    request.max = std::min(request.max, static_cast<int>(gang.missing.size()));
+    auto answer = Place(tree, request, links);
+    if (auto* no = std::get_if<Unplaceable>(&answer)) return std::move(*no);
+    completion.gang = std::get<Placement>(std::move(answer));
+    for (size_t i = 0; i < completion.gang.nodes.size(); ++i) {
+      completion.nodes[gang.missing[i]] = completion.gang.nodes[i];
+    }
+    return completion;
+  }
+  bool known = gang.request.required_level.empty() || tree.FindLevel(gang.request.required_level);
+  for (const Slice& slice : gang.request.slices) {
+    known = known && tree.FindLevel(slice.level).has_value();
+  }
+  if (!known) {  // Place says which level there is not
+    if (auto answer = Place(tree, gang.request); std::holds_alternative<Unplaceable>(answer)) {
+      return std::get<Unplaceable>(std::move(answer));
+    }
+  }
+  Completer completer(tree, gang);
+  if (auto no = completer.Run()) return *std::move(no);
+  completion.nodes = completer.TakeNodes();
+  std::map<int, std::string> all = gang.placed;
+  all.insert(completion.nodes.begin(), completion.nodes.end());
+  std::vector<std::string> nodes;
+  for (const auto& [worker, node] : all) nodes.push_back(node);
+  completion.gang = Judge(tree, gang.request, nodes, links);
+  return completion;
+}
+
+}  // namespace muster::control

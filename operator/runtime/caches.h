@@ -1,0 +1,16 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_CACHES_H_
+#define MUSTER_OPERATOR_RUNTIME_CACHES_H_
+
+#include "operator/api/training_job.h"
+#include "operator/kube/cache.h"
+#include "operator/runtime/object_records.h"
+
+namespace muster::control {
+
+using JobCache = kube::Cache<TrainingJob>;
+using PodCache = kube::Cache<PodRecord>;
+using NodeCache = kube::Cache<NodeRecord>;
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_CACHES_H_

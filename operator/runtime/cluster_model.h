@@ -1,0 +1,117 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_CLUSTER_MODEL_H_
+#define MUSTER_OPERATOR_RUNTIME_CLUSTER_MODEL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "operator/kube/object_meta.h"
+#include "operator/placement/placement.h"
+#include "operator/placement/topology_labels.h"
+#include "operator/placement/topology_tree.h"
+#include "operator/runtime/caches.h"
+
+namespace muster::control {
+
+inline constexpr char kSchedulerName[] = "muster";
+
+// The pods of one job that take part: not ended, not on their way out. By worker index, then name.
+struct Gang {
+  using Place = std::pair<int, std::string>;
+  struct Bound {
+    PodCache::Object pod;
+    std::string node;
+    bool confirmed = false;  // the API server said so, or the cache shows it
+  };
+
+  kube::ObjectKey job;
+  std::map<Place, PodCache::Object> unbound;
+  std::map<Place, Bound> bound;
+  // Grows with every change of the members.
+  uint64_t version = 0;
+};
+
+// The cluster as the scheduling cycle sees it: one topology tree whose free amounts follow the
+// events of nodes and pods, O(depth) a pod, and the gangs of our jobs. Every pod counts on its
+// node, whoever made it, until it has ended or is gone; what was promised counts from the moment of
+// the promise. The tree is built anew only when nodes come, go, or change their labels or size.
+// Level-triggered: events may be merged. Not thread-safe.
+class ClusterModel {
+ public:
+  // Level keys, broad to narrow, as in a Kueue Topology; empty: levels are found in the labels.
+  void SetLevels(std::vector<std::string> keys);
+
+  // As the cache shows them now; null: gone.
+  void PutNode(const std::string& name, const NodeCache::Object& node);
+  void PutPod(const kube::ObjectKey& key, const PodCache::Object& pod);
+
+  // The pod is promised to the node, until the cache says otherwise or the promise is taken back.
+  void Promise(const PodRecord& pod, const std::string& node);
+  // The API server says that it is bound, to whatever node.
+  void Confirm(const PodRecord& pod, const std::string& node);
+  void TakeBack(const PodRecord& pod);
+  // And nothing is known about it yet.
+  bool IsPromised(const PodRecord& pod) const;
+
+  // Brings the tree up to date. The reference stays good until the next call.
+  TopologyTree& Tree();
+  // Node of the tree's index.
+  const NodeRecord& NodeAt(int index) const { return *nodes_in_tree_[index]->record; }
+  const NodeRecord* FindNode(const std::string& name) const;
+  int nodes() const { return static_cast<int>(nodes_in_tree_.size()); }
+
+  const std::map<std::string, Gang>& gangs() const { return gangs_; }  // by job UID
+  // Jobs with pods that have no node.
+  const std::set<std::string>& waiting() const { return waiting_; }
+  // Grows when something may have become placeable that was not before.
+  uint64_t changes() const { return changes_; }
+  // Labels that cannot all be true, of the tree as it stands.
+  const std::vector<TopologyFinding>& findings() const { return findings_; }
+
+ private:
+  struct Node {
+    NodeCache::Object record;  // null: pods say they are there, and no such node is known
+    Resources used;
+    int index = -1;  // in the tree
+  };
+  struct Pod {
+    PodCache::Object record;
+    std::string charged;  // the node it counts on
+  };
+  struct Held {
+    std::string uid;
+    std::string node;
+    bool confirmed = false;
+  };
+
+  void Charge(const std::string& node, const Resources& amount, int sign);
+  void Apply(Node& node);
+  void Build();
+  void Settle(const kube::ObjectKey& key, Pod& pod);
+  void Join(const kube::ObjectKey& key, const PodRecord& pod);
+  void Leave(const PodRecord& pod);
+  // A gang without members.
+  void Drop(const std::string& uid);
+
+  std::vector<std::string> levels_;
+  std::map<std::string, Node> nodes_;
+  absl::flat_hash_map<kube::ObjectKey, Pod> pods_;
+  std::map<kube::ObjectKey, Held> held_;
+  std::map<std::string, Gang> gangs_;
+  std::set<std::string> waiting_;
+  std::unique_ptr<TopologyTree> tree_;
+  std::vector<const Node*> nodes_in_tree_;
+  std::set<std::string> touched_;
+  std::vector<TopologyFinding> findings_;
+  uint64_t changes_ = 1;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_CLUSTER_MODEL_H_

@@ -1,0 +1,58 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_PLACEMENT_REPORT_H_
+#define MUSTER_OPERATOR_RUNTIME_PLACEMENT_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "operator/core/view.h"
+#include "operator/placement/complete_gang.h"
+#include "operator/runtime/caches.h"
+#include "operator/runtime/cluster_model.h"
+
+// What people are told about a gang and about the cluster it is to run on: the answers of the same
+// code that decides, asked once more. Not thread-safe, as the model; it is as before afterwards.
+namespace muster::control {
+
+struct WorkerPlace {
+  int index = 0;
+  std::string pod;   // empty: it has none yet
+  std::string node;  // empty: none
+  std::string path;  // of the node, from the broadest level down
+};
+
+// What fits now when one thing were otherwise.
+struct Relaxation {
+  std::string change;
+  int workers = 0;  // the largest gang then
+};
+
+struct GangReport {
+  PlacementView verdict;  // the cycle's last one
+  GangRequest request;
+  std::vector<WorkerPlace> workers;
+  int nodes = 0;         // of the cluster
+  std::string left_out;  // nodes that are not for it, by why
+  int fits = 0;          // workers of it that fit as it is, now; for one that waits
+  std::vector<Relaxation> relaxations;
+};
+
+// Of a gang with pods, or one that is only thought of.
+GangReport ReportGang(ClusterModel& model, const PartialGang& gang, const PodRecord& pod);
+
+// A domain of the tree with all below it, down to a level.
+struct DomainReport {
+  std::string level;  // empty: the cluster
+  std::string name;
+  int nodes = 0;
+  int usable = 0;  // ready, not cordoned, not about to go
+  Resources allocatable;
+  Resources free;
+  std::vector<DomainReport> children;
+};
+
+// `depth` levels below the cluster at most.
+DomainReport ReportTree(ClusterModel& model, int depth);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_PLACEMENT_REPORT_H_

@@ -1,0 +1,173 @@
+#include "operator/runtime/pod_writer.h"
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/kube/fenced_api.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::control {
+namespace {
+
+using Outcome = PodWritten::Outcome;
+
+// Whether a call that failed so may have reached the store, or may do so yet.
+bool MayHaveHappened(const absl::Status& status) {
+  if (kube::IsFenced(status)) return false;
+  switch (status.code()) {
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kCancelled:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Outcome OutcomeOf(const absl::Status& status) {
+  if (status.ok()) return Outcome::kDone;
+  return MayHaveHappened(status) ? Outcome::kUnknown : Outcome::kNotDone;
+}
+
+}  // namespace
+
+const char* NameOf(PodWrite::Kind kind) {
+  switch (kind) {
+    case PodWrite::Kind::kBind:
+      return "bind";
+    case PodWrite::Kind::kRefuse:
+      return "refuse";
+    case PodWrite::Kind::kDelete:
+      return "delete";
+  }
+  return "";
+}
+
+PodWriter::PodWriter(kube::Api& api, std::function<void()> on_written)
+    : api_(api), on_written_(std::move(on_written)) {}
+
+void PodWriter::Add(PodWrite write) {
+  MutexLock lock(mu_);
+  waiting_.push_back(std::move(write));
+  added_.NotifyOne();
+}
+
+bool PodWriter::RunNext() {
+  PodWrite next;
+  {
+    MutexLock lock(mu_);
+    if (waiting_.empty()) return false;
+    next = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++running_;
+  }
+  Run(std::move(next));
+  return true;
+}
+
+bool PodWriter::WaitAndRun() {
+  {
+    MutexLock lock(mu_);
+    while (waiting_.empty() && !stopped_) added_.Wait(mu_);
+    if (stopped_) return false;
+  }
+  RunNext();
+  return true;
+}
+
+void PodWriter::Shutdown() {
+  MutexLock lock(mu_);
+  stopped_ = true;
+  added_.NotifyAll();
+}
+
+std::vector<PodWritten> PodWriter::Take() {
+  MutexLock lock(mu_);
+  return std::exchange(written_, {});
+}
+
+int64_t PodWriter::pending() const {
+  MutexLock lock(mu_);
+  return static_cast<int64_t>(waiting_.size()) + running_;
+}
+
+void PodWriter::Run(PodWrite write) {
+  PodWritten written;
+  if (write.kind == PodWrite::Kind::kBind) {
+    written = Bind(write);
+  } else {
+    written.status = write.kind == PodWrite::Kind::kDelete ? Delete(write) : Refuse(write);
+    written.outcome = OutcomeOf(written.status);
+  }
+  written.write = std::move(write);
+  {
+    MutexLock lock(mu_);
+    --running_;
+    written_.push_back(std::move(written));
+  }
+  on_written_();
+}
+
+PodWritten PodWriter::Bind(const PodWrite& write) {
+  kube::Binding binding;
+  binding.pod = write.pod->key;
+  binding.node = write.text;
+  binding.preconditions.uid = write.pod->view.uid;
+  PodWritten written;
+  written.status = api_.Bind(binding);
+  if (absl::IsAborted(written.status)) return LookUp(write, std::move(written.status));
+  written.outcome = OutcomeOf(written.status);
+  written.node = write.text;
+  return written;
+}
+
+// A conflict: bound already, on its way out, or another pod of that name.
+PodWritten PodWriter::LookUp(const PodWrite& write, absl::Status conflict) {
+  PodWritten written;
+  written.outcome = Outcome::kNotDone;
+  const absl::StatusOr<Json> json = api_.Get(kube::kPods, write.pod->key);
+  if (!json.ok()) {
+    written.status = json.status();
+    if (!absl::IsNotFound(json.status())) written.outcome = Outcome::kUnknown;
+    return written;
+  }
+  written.node = kube::StringAt(*json, {"spec", "nodeName"});
+  if (kube::UidOf(*json) == write.pod->view.uid && !written.node.empty()) {
+    written.outcome = Outcome::kDone;
+    return written;
+  }
+  written.status = std::move(conflict);
+  return written;
+}
+
+absl::Status PodWriter::Refuse(const PodWrite& write) {
+  absl::StatusOr<Json> json = api_.Get(kube::kPods, write.pod->key);
+  if (!json.ok()) return json.status();
+  if (kube::UidOf(*json) != write.pod->view.uid) return absl::NotFoundError("another pod by now");
+  if (!kube::StringAt(*json, {"spec", "nodeName"}).empty()) return absl::OkStatus();  // too late
+  Json& conditions = (*json)["status"]["conditions"];
+  Json kept = Json::array();
+  if (conditions.is_array()) {
+    for (const Json& condition : conditions) {
+      if (kube::StringAt(condition, {"type"}) != "PodScheduled") kept.push_back(condition);
+    }
+  }
+  kept.push_back({{"type", "PodScheduled"},
+                  {"status", "False"},
+                  {"reason", "Unschedulable"},
+                  {"message", write.text}});
+  conditions = std::move(kept);
+  return api_.UpdateStatus(kube::kPods, *json).status();
+}
+
+absl::Status PodWriter::Delete(const PodWrite& write) {
+  kube::DeleteOptions options;
+  options.preconditions.uid = write.pod->view.uid;
+  return api_.Delete(kube::kPods, write.pod->key, options);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,82 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_POD_WRITER_H_
+#define MUSTER_OPERATOR_RUNTIME_POD_WRITER_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/mutex.h"
+#include "operator/kube/api.h"
+#include "operator/runtime/caches.h"
+
+namespace muster::control {
+
+// What the scheduling cycle wants written about one pod.
+struct PodWrite {
+  enum class Kind {
+    kBind,    // to `text`, a node
+    kRefuse,  // condition PodScheduled=False/Unschedulable with the message `text`
+    kDelete,  // because of `text`
+  };
+  Kind kind = Kind::kBind;
+  std::string job_uid;
+  PodCache::Object pod;
+  std::string text;
+};
+const char* NameOf(PodWrite::Kind kind);
+
+struct PodWritten {
+  PodWrite write;
+  enum class Outcome {
+    kDone,
+    kNotDone,  // and will never be: the call was refused, or the pod is no longer this one
+    kUnknown,  // it may have happened, or may still happen
+  };
+  Outcome outcome = Outcome::kDone;
+  // kBind, kDone: where the pod is, which may be another node than the one asked for.
+  std::string node;
+  absl::Status status;
+};
+
+// Carries out the scheduling cycle's writes, in the order they were asked for, as many at a time as
+// there are threads that call it. Every write names the pod's UID; a bind that the server refuses
+// as a conflict is looked up, for it may be our own of before, whose answer was lost. Thread-safe.
+class PodWriter {
+ public:
+  // `on_written` is called without locks held when an outcome is there to be taken.
+  PodWriter(kube::Api& api, std::function<void()> on_written);
+
+  void Add(PodWrite write);
+  // One write; false when none waits.
+  bool RunNext();
+  // Waits for a write and carries it out; false after Shutdown, which leaves what waits undone.
+  bool WaitAndRun();
+  void Shutdown();
+  // Since the last call, in the order they ended.
+  std::vector<PodWritten> Take();
+  // Waiting and under way.
+  int64_t pending() const;
+
+ private:
+  void Run(PodWrite write);
+  PodWritten Bind(const PodWrite& write);
+  PodWritten LookUp(const PodWrite& write, absl::Status conflict);
+  absl::Status Refuse(const PodWrite& write);
+  absl::Status Delete(const PodWrite& write);
+
+  kube::Api& api_;
+  const std::function<void()> on_written_;
+  mutable Mutex mu_;
+  CondVar added_;
+  bool stopped_ MUSTER_GUARDED_BY(mu_) = false;
+  int64_t running_ MUSTER_GUARDED_BY(mu_) = 0;
+  std::deque<PodWrite> waiting_ MUSTER_GUARDED_BY(mu_);
+  std::vector<PodWritten> written_ MUSTER_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_POD_WRITER_H_

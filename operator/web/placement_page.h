@@ -1,0 +1,29 @@
+#ifndef MUSTER_OPERATOR_WEB_PLACEMENT_PAGE_H_
+#define MUSTER_OPERATOR_WEB_PLACEMENT_PAGE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/kube/object_meta.h"
+#include "operator/web/web_deps.h"
+
+// Why a job is where it is or nowhere, where another would go, and the cluster as a tree: the
+// answers of the placement that runs, without HTTP. Thread-safe; each takes about as long as one
+// decision, and none changes anything.
+namespace muster::control {
+
+// {"job", "reason", "sentence", "score", "level", "domain", "asked", "workers", "fitsNow",
+//  "relaxations", "nodes", "nodesLeftOut"}; kNotFound.
+absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key);
+
+// Of a TrainingJob as JSON, which need not exist: the same, as if its pods were there now.
+// kInvalidArgument for what the API server would refuse.
+absl::StatusOr<Json> WhatIfPage(const WebDeps& deps, const std::string& manifest);
+
+// {"name", "level", "nodes", "usable", "allocatable", "free", "children"}, `depth` levels deep.
+Json TopologyPage(const WebDeps& deps, int depth);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_WEB_PLACEMENT_PAGE_H_

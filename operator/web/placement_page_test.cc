@@ -1,0 +1,106 @@
+#include "operator/web/placement_page.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/resource_type.h"
+#include "operator/web/test_deps.h"
+
+namespace muster::control {
+namespace {
+
+using testing::HasSubstr;
+
+class PlacementPageTest : public testing::Test {
+ protected:
+  void AddNode(const std::string& name, const std::string& leaf, int cpus) {
+    Json node = kube::NewObject(kube::kNodes, {"", name});
+    kube::SetLabel(node, "network.topology.nvidia.com/leaf", leaf);
+    node["status"] = {
+        {"allocatable", {{"cpu", absl::StrCat(cpus)}, {"memory", "64Gi"}, {"pods", "100"}}},
+        {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
+    world_.nodes.Upsert(node, ++version_);
+    world_.scheduler.RunOnce();
+  }
+  // Workers of a CPU each.
+  std::string Manifest(int workers, const std::string& require) {
+    return DumpJson({{"apiVersion", "muster.dev/v1alpha1"},
+                     {"kind", "TrainingJob"},
+                     {"metadata", {{"name", "next"}, {"namespace", "default"}}},
+                     {"spec",
+                      {{"workers", {{"count", workers}}},
+                       {"topology", {{"require", require}}},
+                       {"template",
+                        {{"spec",
+                          {{"containers",
+                            {{{"name", "worker"},
+                              {"image", "x"},
+                              {"command", {"true"}},
+                              {"resources", {{"requests", {{"cpu", "1"}}}}}}}}}}}}}}});
+  }
+
+  PageWorld world_;
+  uint64_t version_ = 100;
+};
+
+TEST_F(PlacementPageTest, AJobThatIsOnlyThoughtOfIsToldItsNodes) {
+  AddNode("a", "rack-1", 2);
+  AddNode("b", "rack-2", 4);
+  const auto page = WhatIfPage(world_.Deps(), Manifest(4, "leaf"));
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ((*page)["reason"], "");
+  EXPECT_EQ((*page)["domain"], "rack-2/b");
+  EXPECT_EQ((*page)["score"], 1.0);
+  ASSERT_EQ((*page)["workers"].size(), 4u);
+  EXPECT_EQ((*page)["workers"][3], (Json{{"index", 3}, {"node", "b"}}));
+}
+
+TEST_F(PlacementPageTest, ARefusalSaysHowManyFitAndWhatWouldHelp) {
+  AddNode("a", "rack-1", 2);
+  AddNode("b", "rack-2", 4);
+  const auto page = WhatIfPage(world_.Deps(), Manifest(6, "leaf"));
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ((*page)["reason"], "Topology");
+  EXPECT_EQ((*page)["sentence"],
+            "6 workers in one leaf are asked for; the best, rack-2, has room for 4, and for 6 "
+            "without that condition; fits now with workers.count <= 4 or topology.prefer in place "
+            "of require");
+  EXPECT_EQ((*page)["fitsNow"], 4);
+  EXPECT_EQ((*page)["relaxations"],
+            Json::parse(R"([{"change": "without topology.require", "workers": 6}])"));
+  // Nothing was changed by asking.
+  EXPECT_EQ(*WhatIfPage(world_.Deps(), Manifest(6, "leaf")), *page);
+}
+
+TEST_F(PlacementPageTest, AClusterWithoutNodesIsToldAsThat) {
+  const auto page = WhatIfPage(world_.Deps(), Manifest(1, "host"));
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ((*page)["reason"], "NoNodeBigEnough");
+  EXPECT_EQ((*page)["sentence"], "the cluster has no nodes");
+}
+
+TEST_F(PlacementPageTest, WhatTheServerWouldRefuseIsRefused) {
+  EXPECT_EQ(WhatIfPage(world_.Deps(), "{").status().code(), absl::StatusCode::kInvalidArgument);
+  const auto page = WhatIfPage(world_.Deps(), Manifest(0, "leaf"));
+  EXPECT_EQ(page.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(page.status().message()), HasSubstr("workers.count"));
+}
+
+TEST_F(PlacementPageTest, TheTreeSumsUpWhatIsFree) {
+  AddNode("a", "rack-1", 2);
+  AddNode("b", "rack-2", 4);
+  AddNode("c", "rack-2", 4);
+  const Json tree = TopologyPage(world_.Deps(), 1);
+  EXPECT_EQ(tree["nodes"], 3);
+  EXPECT_EQ(tree["free"]["cpuMillis"], 10000);
+  ASSERT_EQ(tree["children"].size(), 2u);
+  EXPECT_EQ(tree["children"][1]["level"], "leaf");
+  EXPECT_EQ(tree["children"][1]["name"], "rack-2");
+  EXPECT_EQ(tree["children"][1]["nodes"], 2);
+  EXPECT_FALSE(tree["children"][1].contains("children"));
+}
+
+}  // namespace
+}  // namespace muster::control

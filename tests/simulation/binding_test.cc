@@ -1,0 +1,260 @@
+// Gangs are bound while everything goes wrong: binds conflict, time out with the bind done or not,
+// pods are deleted and nodes go away at the very call, the leader dies. Whatever the moment, no GPU
+// is given twice, no gang stays bound in part, nothing starts before all of it is bound, and every
+// job ends.
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "operator/kube/resource_type.h"
+#include "tests/simulation/replica_world.h"
+
+namespace muster::control {
+namespace {
+
+constexpr int kGpusPerNode = 2;
+constexpr absl::Duration kHalfAtMost = absl::Seconds(10);
+
+enum class Fault { kConflict, kLost, kDoneUnheard, kPodGone, kNodeGone, kLeaderDies, kCount };
+constexpr const char* kFaultNames[] = {"conflict", "bind lost", "bind done unheard",
+                                       "pod gone", "node gone", "leader dies"};
+
+class BindingWorld {
+ public:
+  explicit BindingWorld(uint64_t seed)
+      : seed_(seed), world_({.seed = seed, .replicas = seed % 3 == 0 ? 2 : 1}) {
+    world_.SetFates([this](auto& host, const ApiCall& call) { return Before(host, call); },
+                    [this](auto& host, const ApiCall& call) { return After(host, call); });
+    for (int rack = 0; rack < 2; ++rack) {
+      for (int node = 0; node < 3; ++node) AddNode(rack, node);
+    }
+    rate_ = world_.Number(10, 60);
+    const int jobs = world_.Number(2, 4);
+    for (int i = 0; i < jobs; ++i) AddJob(i);
+  }
+
+  void Run() {
+    const absl::Time start = world_.clock.Monotonic();
+    while (!AllSucceeded() && world_.clock.Monotonic() < start + absl::Minutes(10)) {
+      world_.Tick();
+      Watch();
+      if (!broken_.empty() || !world_.promises.broken().empty()) break;
+      // Trouble ends, so that everything else can.
+      if (world_.clock.Monotonic() > start + absl::Minutes(2)) rate_ = 0;
+      ReturnNodes();
+    }
+    EXPECT_EQ(broken_, "") << "seed " << seed_ << ", faults: " << absl::StrJoin(log_, ", ");
+    EXPECT_EQ(absl::StrJoin(world_.promises.broken(), "\n"), "") << "seed " << seed_;
+    EXPECT_TRUE(AllSucceeded()) << "seed " << seed_ << " " << Jobs() << absl::StrJoin(log_, ", ");
+  }
+
+  const std::map<Fault, int>& faults() const { return faults_; }
+
+ private:
+  void AddNode(int rack, int number) {
+    const std::string name = absl::StrCat("r", rack, "n", number);
+    Json node = kube::NewObject(kube::kNodes, {"", name});
+    kube::SetLabel(node, "network.topology.nvidia.com/leaf", absl::StrCat("rack-", rack));
+    node = world_.memory->Create(kube::kNodes, node).value();
+    node["status"] = {{"allocatable",
+                       {{"cpu", "64"},
+                        {"memory", "640Gi"},
+                        {"pods", "20"},
+                        {"nvidia.com/gpu", absl::StrCat(kGpusPerNode)}}},
+                      {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
+    world_.memory->UpdateStatus(kube::kNodes, node).value();
+  }
+
+  void AddJob(int number) {
+    const int count = world_.Number(2, 5);
+    const int min = world_.Number(0, 1) == 0 ? count : world_.Number(2, count);
+    Json spec = {{"workers", {{"count", count}, {"min", min}, {"gpus", 1}}},
+                 {"trainer", {{"train", {{"steps", 20}, {"globalBatch", 32}}}}},
+                 {"failurePolicy", {{"maxFailures", 100}}}};
+    if (world_.Number(0, 1) == 0) spec["topology"] = {{"require", "leaf"}};
+    const std::string name = absl::StrCat("job-", number);
+    jobs_[name] = {world_.CreateJob(name, spec).uid, min};
+  }
+
+  bool Draw() { return world_.Number(1, 100) <= rate_; }
+
+  void Note(Fault fault) {
+    ++faults_[fault];
+    log_.push_back(
+        absl::StrCat(absl::ToInt64Milliseconds(world_.clock.Monotonic() - absl::UnixEpoch()),
+                     " ms ", kFaultNames[static_cast<int>(fault)]));
+  }
+
+  absl::Status Before(ReplicaWorld::Host& host, const ApiCall& call) {
+    if (call.plural != "pods" || inside_) return absl::OkStatus();
+    if (call.verb == kube::Verb::kDelete || call.verb == kube::Verb::kGet) {
+      if (world_.Number(1, 400) > rate_) return absl::OkStatus();
+      return absl::UnavailableError("the server is not there");
+    }
+    if (call.verb != kube::Verb::kBind || !Draw()) return absl::OkStatus();
+    inside_ = true;
+    const absl::Status fate = Strike(host, call);
+    inside_ = false;
+    return fate;
+  }
+
+  absl::Status Strike(ReplicaWorld::Host& host, const ApiCall& call) {
+    const auto fault = static_cast<Fault>(world_.Number(0, static_cast<int>(Fault::kCount) - 1));
+    if (fault == Fault::kLeaderDies && faults_[fault] >= 2) return absl::OkStatus();
+    if (fault == Fault::kNodeGone && !gone_.empty()) return absl::OkStatus();
+    if (fault == Fault::kDoneUnheard) {
+      unheard_ = true;  // and noted when it was done
+      return absl::OkStatus();
+    }
+    Note(fault);
+    switch (fault) {
+      case Fault::kConflict:
+        return absl::AbortedError("the object has been modified");
+      case Fault::kLost:
+        return absl::DeadlineExceededError("no answer");
+      case Fault::kPodGone:
+        world_.memory->Delete(kube::kPods, call.key, {}).IgnoreError();
+        return absl::OkStatus();
+      case Fault::kNodeGone:
+        TakeNode();
+        return absl::OkStatus();
+      case Fault::kLeaderDies:
+        world_.Kill(host, absl::Seconds(world_.Number(1, 20)));
+        return absl::OkStatus();
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  absl::Status After(ReplicaWorld::Host&, const ApiCall& call) {
+    if (call.verb != kube::Verb::kBind) return absl::OkStatus();
+    CountBound();
+    if (!unheard_) return absl::OkStatus();
+    unheard_ = false;
+    Note(Fault::kDoneUnheard);
+    return absl::DeadlineExceededError("no answer");
+  }
+
+  // Cordoned, not ready, and its pods deleted, as the node controllers do when a machine is gone.
+  void TakeNode() {
+    gone_ = absl::StrCat("r", world_.Number(0, 1), "n", world_.Number(0, 2));
+    SetReady(gone_, false);
+    for (const Json& pod : world_.Pods()) {
+      if (kube::StringAt(pod, {"spec", "nodeName"}) != gone_) continue;
+      world_.memory->Delete(kube::kPods, kube::KeyOf(pod), {}).IgnoreError();
+    }
+    back_at_ = world_.clock.Monotonic() + absl::Seconds(world_.Number(1, 30));
+  }
+  void ReturnNodes() {
+    if (gone_.empty() || world_.clock.Monotonic() < back_at_) return;
+    SetReady(gone_, true);
+    gone_.clear();
+  }
+  void SetReady(const std::string& name, bool ready) {
+    Json node = world_.memory->Get(kube::kNodes, {"", name}).value();
+    node["status"]["conditions"] = {{{"type", "Ready"}, {"status", ready ? "True" : "False"}}};
+    ASSERT_TRUE(world_.memory->UpdateStatus(kube::kNodes, node).ok());
+  }
+
+  std::map<std::string, int> CountBound() {
+    std::map<std::string, int> used;
+    std::map<std::string, int> bound;  // by job
+    for (const Json& pod : world_.Pods()) {
+      const std::string phase = kube::StringAt(pod, {"status", "phase"});
+      const std::string node = kube::StringAt(pod, {"spec", "nodeName"});
+      if (node.empty() || phase == "Succeeded" || phase == "Failed") continue;
+      if (++used[node] > kGpusPerNode) {
+        broken_ = absl::StrCat("a GPU of ", node, " is given twice: ", kube::NameOf(pod));
+      }
+      if (!kube::IsTerminating(pod)) ++bound[kube::LabelOf(pod, "muster.dev/job")];
+    }
+    for (auto& [name, job] : jobs_) job.most = std::max(job.most, bound[name]);
+    return bound;
+  }
+
+  void Watch() {
+    std::map<std::string, int> bound = CountBound();
+    const ReplicaWorld::Host* leader = world_.Leader();
+    const int64_t process = leader == nullptr ? -1 : leader->process * 10 + leader->number;
+    if (process != leader_) led_since_ = world_.clock.Monotonic();
+    leader_ = process;
+    for (auto& [name, job] : jobs_) WatchJob(name, job, bound[name]);
+  }
+
+  struct SimJob {
+    std::string uid;
+    int min = 1;
+    absl::Time half_since = absl::InfiniteFuture();
+    int64_t round = 0;
+    int most = 0;  // pods that were bound at one time
+  };
+
+  void WatchJob(const std::string& name, SimJob& job, int bound) {
+    const TrainingJob now = world_.Job(name);
+    if (now.status.round() > 0 && job.round == 0 && job.most < job.min) {
+      broken_ = absl::StrCat(name, " began its first round when ", job.most, " pods were bound");
+    }
+    job.round = now.status.round();
+    const bool half = bound > 0 && bound < job.min && now.status.round() == 0;
+    if (!half) {
+      job.half_since = absl::InfiniteFuture();
+      return;
+    }
+    job.half_since = std::min(job.half_since, world_.clock.Monotonic());
+    // A new leader waits for the last one's writes to end before its own.
+    const absl::Time from = std::max(job.half_since, led_since_ + absl::Seconds(5));
+    if (leader_ >= 0 && world_.clock.Monotonic() > from + kHalfAtMost) {
+      broken_ = absl::StrCat(name, " stays bound in part: ", bound, " of ", job.min);
+    }
+  }
+
+  bool AllSucceeded() {
+    for (const auto& [name, job] : jobs_) {
+      if (!world_.Succeeded(name)) return false;
+    }
+    return true;
+  }
+  std::string Jobs() {
+    std::string text;
+    for (const auto& [name, job] : jobs_) {
+      absl::StrAppend(&text, name, " ", world_.Job(name).status.ShortDebugString(), "\n");
+    }
+    return text;
+  }
+
+  const uint64_t seed_;
+  ReplicaWorld world_;
+  std::map<std::string, SimJob> jobs_;
+  std::map<Fault, int> faults_;
+  std::vector<std::string> log_;
+  int rate_ = 0;
+  bool inside_ = false;
+  bool unheard_ = false;
+  std::string gone_;
+  absl::Time back_at_;
+  int64_t leader_ = -1;
+  absl::Time led_since_ = absl::InfinitePast();
+  std::string broken_;
+};
+
+TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
+  const char* one = std::getenv("MUSTER_SEED");
+  const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
+  const uint64_t seeds = one != nullptr ? 1 : std::getenv("MUSTER_FULL") != nullptr ? 1000 : 200;
+  std::map<Fault, int> faults;
+  for (uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed) {
+    BindingWorld world(seed);
+    world.Run();
+    for (const auto& [fault, count] : world.faults()) faults[fault] += count;
+  }
+  // The moments must come, or the test shows nothing.
+  for (int i = 0; one == nullptr && i < static_cast<int>(Fault::kCount); ++i) {
+    EXPECT_GE(faults[static_cast<Fault>(i)], static_cast<int>(seeds) / 10) << kFaultNames[i];
+  }
+}
+
+}  // namespace
+}  // namespace muster::control

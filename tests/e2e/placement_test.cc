@@ -126,7 +126,6 @@ TEST_F(PlacementTest, AGangThatFitsInNoRackIsToldSoOnItsPodsAndItself) {
   });
   ASSERT_TRUE(told.ok()) << told;
   EXPECT_THAT(sentence, HasSubstr("fits now with workers.count <= "));
-  ASSERT_TRUE(world_->DeleteJob("wide").ok());
 }
 
 }  // namespace

@@ -55,7 +55,6 @@ constexpr int kWorkers = 3;
 
 // So many pods that the leader is in the middle of them when the first ones are seen.
 constexpr int kMany = 60;
-constexpr char kManyJob[] = "many";
 // On an idle machine a clean hand-over takes half a second, one after a crash the lease of 4 s and
 // less than one more; what is asserted holds on a machine busy with other tests, too.
 constexpr absl::Duration kLease = absl::Seconds(4);
@@ -139,23 +138,27 @@ class HaTest : public testing::TestWithParam<Case> {
     });
   }
 
-  // Of a job that no node has room for.
-  static std::string ManyPods() {
-    return absl::StrReplaceAll(world_->Manifest(kManyJob, kMany, /*steps=*/10),
+  // A job that no node has room for. Of each case its own: the one before may have pods left.
+  static std::string ManyFor(const std::string& job) { return "many-" + job; }
+  static std::string ManyPods(const std::string& job) {
+    return absl::StrReplaceAll(world_->Manifest(ManyFor(job), kMany, /*steps=*/10),
                                {{"cpu: 1}", "cpu: 64}"}, {"globalBatch: 8", "globalBatch: 128"}});
   }
 
-  static void ExpectManyPodsOnce(const std::string& before) {
+  static void ExpectManyPodsOnce(const std::string& job, const std::string& before) {
+    const std::string many = ManyFor(job);
     std::cout << "pods made before the hand-over: "
-              << std::vector<absl::string_view>(absl::StrSplit(before, " pod=many-")).size() - 1
+              << std::vector<absl::string_view>(
+                     absl::StrSplit(before, absl::StrCat(" pod=", many, "-")))
+                         .size() -
+                     1
               << std::endl;
     EXPECT_TRUE(observer_->WaitUntil(
-        kManyJob, [](const auto& now) { return now.pods.size() == size_t{kMany}; }));
-    EXPECT_EQ(world_->Pods(kManyJob).size(), static_cast<size_t>(kMany));
-    EXPECT_TRUE(world_->cluster().Kubectl({"delete", "trainingjob", kManyJob})->ok());
-    EXPECT_EQ(observer_->Job(kManyJob).pods.size(), static_cast<size_t>(kMany));
+        many, [](const auto& now) { return now.pods.size() == size_t{kMany}; }));
+    EXPECT_EQ(world_->Pods(many).size(), static_cast<size_t>(kMany));
+    EXPECT_TRUE(world_->cluster().Kubectl({"delete", "trainingjob", many})->ok());
+    EXPECT_EQ(observer_->Job(many).pods.size(), static_cast<size_t>(kMany));
     EXPECT_THAT(observer_->broken(), IsEmpty());
-    observer_->Forget(kManyJob);
   }
 
   // Returns at the moment, or a little after it.
@@ -168,8 +171,8 @@ class HaTest : public testing::TestWithParam<Case> {
     bool came = false;
     switch (moment) {
       case Moment::kCreating:
-        EXPECT_TRUE(world_->cluster().Apply(ManyPods()).ok());
-        came = observer_->WaitUntil(kManyJob, [&](const History& now) {
+        EXPECT_TRUE(world_->cluster().Apply(ManyPods(job)).ok());
+        came = observer_->WaitUntil(ManyFor(job), [&](const History& now) {
           return static_cast<int>(now.pods.size()) >= many;
         });
         break;
@@ -293,7 +296,7 @@ TEST_P(HaTest, TheJobsDoNotNoticeAndEndAsTheyShould) {
   RecordProperty("hand_over_ms", static_cast<int>(absl::ToInt64Milliseconds(took)));
   EXPECT_LT(took, (at.fault == Fault::kStopped ? absl::ZeroDuration() : kLease) + kGenerous);
 
-  if (at.moment == Moment::kCreating) ExpectManyPodsOnce(operators.LifeLog(*leader));
+  if (at.moment == Moment::kCreating) ExpectManyPodsOnce(job, operators.LifeLog(*leader));
 
   const auto done = world_->WaitForJob(job, "it succeeded", [](const Json& now) {
     return absl::StartsWith(ConditionOf(now, "Succeeded"), "True");

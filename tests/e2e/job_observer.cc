@@ -115,12 +115,6 @@ JobObserver::JobHistory JobObserver::Job(const std::string& name) {
   return jobs_[name];
 }
 
-void JobObserver::Forget(const std::string& job) {
-  MutexLock lock(mu_);
-  jobs_.erase(job);
-  memberships_.erase(memberships_.lower_bound(job + "/"), memberships_.lower_bound(job + "0"));
-}
-
 bool JobObserver::WaitUntil(const std::string& job,
                             const std::function<bool(const JobHistory&)>& done,
                             absl::Duration within) {

@@ -46,8 +46,6 @@ class JobObserver {
   JobObserver& operator=(const JobObserver&) = delete;
 
   JobHistory Job(const std::string& name);
-  // The job and its pods are gone, and its name is used again.
-  void Forget(const std::string& job);
   // Returns within a millisecond of the change that makes it true; false when the time ran out.
   bool WaitUntil(const std::string& job, const std::function<bool(const JobHistory&)>& done,
                  absl::Duration within = absl::Seconds(60));

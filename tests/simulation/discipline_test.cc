@@ -110,7 +110,7 @@ TEST_F(DisciplineTest, ConflictsWithoutEndAreToldAndTriedLessOften) {
     return testing::internal::GetCapturedStderr();
   };
   world_.CreateJob("gpt");
-  EXPECT_EQ(said_within(absl::Seconds(3)), "") << "a few are how two writers meet";
+  EXPECT_EQ(said_within(absl::Seconds(1)), "") << "a few are how two writers meet";
   EXPECT_GE(refused, 3);
   EXPECT_THAT(said_within(absl::Minutes(2)),
               testing::AllOf(testing::HasSubstr("WARN reconcile failed"),

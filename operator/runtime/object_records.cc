@@ -6,7 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "operator/core/gang.h"
-#include "operator/runtime/quantity.h"
+#include "operator/placement/cluster/quantity.h"
 
 namespace muster::control {
 namespace {
@@ -34,7 +34,8 @@ int64_t Millis(const Json& amounts, const char* name) {
   if (value == nullptr) return 0;
   if (value->is_number()) return static_cast<int64_t>(value->get<double>() * 1000);
   if (!value->is_string()) return 0;
-  return ParseQuantityMillis(value->get<std::string>()).value_or(0);
+  const absl::StatusOr<Quantity> amount = Quantity::Parse(value->get<std::string>());
+  return amount.ok() && !amount->IsNegative() ? amount->MilliValue() : 0;
 }
 
 Resources ParseAmounts(const Json* amounts) {

@@ -1,18 +1,14 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "base/json.h"
 #include "operator/api/codec.h"
 #include "operator/api/training_queue.h"
 #include "operator/api/yaml_adapter.h"
+#include "tests/crd/refused_manifests.h"
 #include "tests/testenv/test_cluster.h"
 
 // The TrainingQueue's CustomResourceDefinition on a real API server: what it refuses, in which
@@ -21,23 +17,10 @@
 namespace muster::control {
 namespace {
 
-constexpr char kMark[] = "# refused: ";
-
-std::string Read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> Manifests(const std::string& folder) {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    files.push_back(std::filesystem::absolute(entry.path()));
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
+using tests::ExpectRefused;
+using tests::Manifests;
+using tests::ReadText;
+using tests::Stem;
 
 tests::TestCluster& Cluster() {
   static tests::TestCluster* const cluster = [] {
@@ -51,26 +34,14 @@ tests::TestCluster& Cluster() {
 class RefusedQueue : public testing::TestWithParam<std::string> {};
 
 TEST_P(RefusedQueue, IsRefusedByTheServerAndLocally) {
-  const std::string text = Read(GetParam());
-  ASSERT_TRUE(absl::StartsWith(text, kMark)) << GetParam();
-  const std::string sentence =
-      text.substr(sizeof(kMark) - 1, text.find('\n') - (sizeof(kMark) - 1));
-  const tests::CommandResult created =
-      Cluster()
-          .Kubectl({"create", "--dry-run=server", "--validate=strict", "-f", GetParam()})
-          .value();
-  EXPECT_FALSE(created.ok()) << created.out;
-  EXPECT_TRUE(absl::StrContains(created.err, sentence)) << created.err;
+  ExpectRefused(Cluster()
+                    .Kubectl({"create", "--dry-run=server", "--validate=strict", "-f", GetParam()})
+                    .value(),
+                GetParam());
   TrainingQueue queue;
-  const YamlDocument document = ParseYaml(text);
+  const YamlDocument document = ParseYaml(ReadText(GetParam()));
   ASSERT_TRUE(document.readable);
   EXPECT_FALSE(DecodeTrainingQueue(document.json, UnknownFields::kReport, queue).empty());
-}
-
-std::string Stem(const testing::TestParamInfo<std::string>& info) {
-  std::string name = std::filesystem::path(info.param).stem();
-  std::replace_if(name.begin(), name.end(), [](char c) { return c == '-'; }, '_');
-  return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(QueueCrd, RefusedQueue,
@@ -79,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(QueueCrd, RefusedQueue,
 // One source: the server fills in what the local defaulting fills in.
 TEST(QueueCrd, ExamplesGetTheSameDefaultsFromBoth) {
   int queues = 0;
-  for (const auto text : absl::StrSplit(Read("examples/queues/queues.yaml"), "\n---\n")) {
+  for (const auto text : absl::StrSplit(ReadText("examples/queues/queues.yaml"), "\n---\n")) {
     const std::string manifest(text);
     const tests::CommandResult applied =
         Cluster()

@@ -51,8 +51,8 @@ TEST(QuantityTest, LargeAmountsAreExactToTheLimitAndThenAbsurd) {
 }
 
 TEST(QuantityTest, WhatIsNone) {
-  for (const char* text :
-       {"", "x", "1K", "1mi", "1e", "1m5", "1 ", "--1", "1.2.3", "0x10", "1Ki2"}) {
+  for (const char* text : {"", "x", "1K", "1mi", "1e", "1m5", "1 ", "1 Gi", "1GiB", "--1", "1.2.3",
+                           "0x10", "1Ki2", "nan", "inf"}) {
     EXPECT_EQ(Quantity::Parse(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
   EXPECT_TRUE(Quantity::Parse("-5")->IsNegative());

@@ -20,8 +20,11 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -87,34 +90,37 @@ func parse(arguments []string) (flags, error) {
 	return f, set.Parse(arguments)
 }
 
+var commands = map[string]func(context.Context, *clients, flags) (any, error){
+	"populate": populate,
+	"create":   createRate,
+	"submit":   submit,
+	"nodes":    boundNodes,
+	"pending":  pending,
+	"gangs":    gangs,
+	"bind":     bindRate,
+	"existing": existing,
+	"bytes": func(ctx context.Context, c *clients, _ flags) (any, error) {
+		return jsonBytes(ctx, c)
+	},
+	"informers": func(ctx context.Context, c *clients, _ flags) (any, error) {
+		return informers(ctx, c)
+	},
+}
+
+func commandNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(commands)), "|")
+}
+
 func run(ctx context.Context, command string, f flags) (any, error) {
+	do, is := commands[command]
+	if !is {
+		return nil, fmt.Errorf("%q is none of %s", command, commandNames())
+	}
 	c, err := connect(f.protobuf)
 	if err != nil {
 		return nil, err
 	}
-	switch command {
-	case "populate":
-		return populate(ctx, c, f)
-	case "create":
-		return createRate(ctx, c, f)
-	case "submit":
-		return submit(ctx, c, f)
-	case "nodes":
-		return boundNodes(ctx, c, f)
-	case "pending":
-		return pending(ctx, c, f)
-	case "gangs":
-		return gangs(ctx, c, f)
-	case "bind":
-		return bindRate(ctx, c, f)
-	case "existing":
-		return existing(ctx, c, f)
-	case "bytes":
-		return jsonBytes(ctx, c)
-	case "informers":
-		return informers(ctx, c)
-	}
-	return nil, fmt.Errorf("%q is none of populate, create, submit, nodes, pending, gangs, bind, existing, bytes, informers", command)
+	return do(ctx, c, f)
 }
 
 // residentBytes is what the kernel holds for this process after a collection.
@@ -131,7 +137,7 @@ func residentBytes() int64 {
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: peers populate|create|submit|nodes|pending|gangs|bind|existing|bytes|informers [--flags]")
+		fmt.Fprintf(os.Stderr, "usage: peers %s [--flags]\n", commandNames())
 		os.Exit(2)
 	}
 	f, err := parse(os.Args[2:])

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -199,14 +200,12 @@ void OperatorWorld::KillAgent(int index) {
   }
 }
 
-int OperatorWorld::Active() {
-  const TrainingJob job = Job();
-  int active = 0;
-  for (auto& [uid, container] : containers_) {
-    if (container.killed || job.status.round() == 0) continue;
-    if (container.agent->active().round() == job.status.round()) ++active;
-  }
-  return active;
+int OperatorWorld::ActiveIn(int64_t round) const {
+  return static_cast<int>(
+      std::count_if(containers_.begin(), containers_.end(), [round](const auto& entry) {
+        const Container& container = entry.second;
+        return !container.killed && container.agent->active().round() == round;
+      }));
 }
 
 }  // namespace muster::control

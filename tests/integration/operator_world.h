@@ -56,8 +56,8 @@ class OperatorWorld {
   // The agent of worker `index`'s newest pod; null when none runs.
   ScriptedAgent* Agent(int index);
   void KillAgent(int index);
-  // How many workers step in the round that the status records.
-  int Active();
+  // How many workers step in this round.
+  int ActiveIn(int64_t round) const;
 
   SteppedClock clock;  // of the API and the operator
   std::unique_ptr<kube::MemoryApi> memory;

@@ -57,7 +57,7 @@ class PrometheusTest : public testing::Test {
                     "train": {"steps": 100, "globalBatch": 8, "microBatch": 4, "sequence": 64}},
         "template": {"spec": {"containers": [{"name": "worker"}]}}
       }})");
-    ASSERT_TRUE(world_.Until([&] { return world_.Active() == 2; }));
+    ASSERT_TRUE(world_.Until([&] { return world_.ActiveIn(1) == 2; }));
     world_.Agent(0)->ReportStep(1, 4.5);
     const std::string uid = world_.Job().uid;
     ASSERT_TRUE(world_.Until([&] { return world_.app->progress().Snapshot(uid).steps_seen == 1; }));

@@ -1,4 +1,5 @@
-// Our filters against kube-scheduler's own plugins (tests/differential/peer), on random clusters.
+// Our filters and places against kube-scheduler's own plugins (tests/differential/peer), on random
+// clusters.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,8 @@
 #include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/filter/node_filter.h"
 #include "operator/placement/filter/refusal.h"
+#include "tests/bench/contest/placement_contest.h"
+#include "tests/bench/contest/scheduler_peer.h"
 #include "tests/differential/load_cluster.h"
 #include "tests/differential/random_cluster.h"
 
@@ -199,6 +202,36 @@ TEST(FilterDifferentialTest, ReadsQuantitiesAsTheApiMachineryDoes) {
     EXPECT_EQ(ours->MilliValue(), theirs.at("milli").get<int64_t>()) << texts[i];
   }
   EXPECT_GT(read, 10000);
+}
+
+// What the placement score is compared with in tools/bench placement: the default profile spreads.
+TEST(SchedulerPeerTest, TheDefaultProfileSpreadsGangsThatWeKeepTogether) {
+  const char* peer = std::getenv("MUSTER_FILTER_PEER");
+  ASSERT_NE(peer, nullptr);
+  Contest contest = SmallContest(1);
+  for (NodeInventory& node : contest.inventory.nodes) node.free = node.allocatable;
+  contest.gangs.resize(1);
+  contest.gangs[0].per_worker = WithGpus(1);
+  contest.gangs[0].min = contest.gangs[0].max = 8;
+  const auto theirs = PlaceAsKubeScheduler(contest, 1, peer, ::testing::TempDir());
+  ASSERT_TRUE(theirs.ok()) << theirs.status();
+  ASSERT_EQ(theirs->size(), 1u);
+  EXPECT_EQ(std::set<std::string>(theirs->at(0).begin(), theirs->at(0).end()).size(), 8u);
+  const Places ours = PlaceInTurn(contest);
+  EXPECT_EQ(std::set<std::string>(ours[0].begin(), ours[0].end()).size(), 1u);
+
+  double our_score = 0, their_score = 0;
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const Contest broken = SmallContest(seed);
+    const auto places = PlaceAsKubeScheduler(broken, seed, peer, ::testing::TempDir());
+    ASSERT_TRUE(places.ok()) << places.status();
+    const auto outcome = Judged(broken, *places);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_GT(outcome->placed, 0);
+    their_score += outcome->score;
+    our_score += Judged(broken, PlaceInTurn(broken)).value().score;
+  }
+  EXPECT_GT(our_score, 2 * their_score);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Answers what kube-scheduler's own filter plugins say of pods and nodes: one JSON request a line
-// in, one JSON answer a line out. The test beside it compares them with ours.
+// Answers what kube-scheduler's own filter plugins say of pods and nodes, and where its default
+// profile puts pods: one JSON request a line in, one JSON answer a line out. Tests and benchmarks
+// compare with ours.
 package main
 
 import (
@@ -31,6 +32,8 @@ type request struct {
 	Waiting     []*v1.Pod                       `json:"waiting"`
 	Comparison  bool                            `json:"taintComparison"`
 	Quantities  []string                        `json:"quantities"`
+	Gangs       []gang                          `json:"gangs"` // to place by the default profile
+	Seed        int64                           `json:"seed"`
 }
 
 type amounts struct {
@@ -46,6 +49,7 @@ type answer struct {
 	// By node: what the pods on it hold.
 	Held       map[string]amounts `json:"held,omitempty"`
 	Quantities []quantity         `json:"quantities,omitempty"`
+	Placed     [][]string         `json:"placed,omitempty"`
 }
 
 func serve(line []byte) (any, error) {
@@ -55,6 +59,10 @@ func serve(line []byte) (any, error) {
 	}
 	if asked.Quantities != nil {
 		return answer{Quantities: readQuantities(asked.Quantities)}, nil
+	}
+	if asked.Gangs != nil {
+		placed, err := placeAll(context.Background(), &asked)
+		return answer{Placed: placed}, err
 	}
 	world, err := newWorld(&asked)
 	if err != nil {

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "operator/placement/complete_gang.h"
 #include "operator/queue/defragmentation.h"
 
 namespace muster::control {
@@ -18,24 +19,6 @@ namespace {
 constexpr int kMostGrowing = 50;
 // What a newcomer gains by defragmentation is at most so much of its wait.
 constexpr absl::Duration kLongestGain = absl::Hours(24);
-
-Resources Times(const Resources& each, int64_t times) {
-  return {each.gpus * times, each.cpu_millis * times, each.memory_bytes * times,
-          each.slots * times};
-}
-
-bool SameSlices(const std::vector<Slice>& a, const std::vector<Slice>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Slice& x, const Slice& y) {
-    return x.size == y.size && x.level == y.level;
-  });
-}
-
-// Whether what refused `refused` refuses `request` too.
-bool NoEasier(const GangRequest& request, const GangRequest& refused) {
-  return request.min >= refused.min && request.per_worker == refused.per_worker &&
-         request.required_level == refused.required_level &&
-         SameSlices(request.slices, refused.slices);
-}
 
 ScheduleReason ReasonOf(UnplaceableReason reason) {
   switch (reason) {
@@ -73,14 +56,21 @@ Cycle::Cycle(absl::Time now, TopologyTree& tree, QueueBook::State& state,
       tree_(tree),
       state_(state),
       options_(options),
-      reservations_(now, tree, state,
-                    {options.stop_grace, options.reservations, options.reservations_of_nodes}) {}
+      reservations_(
+          now, tree, state,
+          {options.stop_grace, options.reservations, options.reservations_of_nodes, options.gate}),
+      refused_(options.refused == nullptr ? refused_here_ : *options.refused) {}
+
+std::shared_ptr<const GangNodes> Cycle::NodesFor(const JobEntry& entry) const {
+  return options_.gate == nullptr ? nullptr : options_.gate->NodesFor(entry.job.uid);
+}
 
 VictimOptions Cycle::ForVictims() const {
   VictimOptions options;
   options.restart_cost = options_.restart_cost;
   options.reshape_cost = options_.reshape_cost;
   options.budget = options_.victim_search_budget;
+  options.gate = options_.gate;
   return options;
 }
 
@@ -182,13 +172,13 @@ bool Cycle::FindPlace(const JobEntry& entry, int most, Placement& placement, Dec
     decision.nearest_feasible_size = answer.nearest_feasible_size;
     return false;
   };
-  for (const Refusal& refusal : refusals_) {
-    if (NoEasier(request, refusal.request)) return refuse(refusal.answer);
-  }
+  const std::shared_ptr<const GangNodes> nodes = NodesFor(entry);
+  if (const Unplaceable* known = refused_.Find(request, nodes)) return refuse(*known);
+  GatedTree gated(tree_, nodes.get(), request.per_worker);
   auto answer = Place(tree_, request, options_.links);
   if (const auto* unplaceable = std::get_if<Unplaceable>(&answer)) {
     refuse(*unplaceable);
-    refusals_.push_back({std::move(request), *unplaceable});
+    refused_.Add(request, nodes, *unplaceable);
     return false;
   }
   placement = std::get<Placement>(std::move(answer));
@@ -322,38 +312,35 @@ void Cycle::GrowShrunk() {
 // The workers that are there stay where they are.
 void Cycle::TryToGrow(JobEntry& entry) {
   const int workers = entry.job.workers();
-  GangRequest request = entry.job.request;
+  PartialGang gang;
+  gang.request = entry.job.request;
   Shortage unused;
-  const int64_t more =
-      state_.NamespaceRoom(entry, state_.QuotaRoom(entry, request.max - workers, unused), unused);
+  const int64_t more = state_.NamespaceRoom(
+      entry, state_.QuotaRoom(entry, gang.request.max - workers, unused), unused);
   if (more <= 0) return;
-  for (int i = 0; i < workers; ++i) {
-    tree_.Charge(entry.NodeOf(tree_, i), Times(request.per_worker, -1));
-  }
-  request.min = workers + 1;
-  request.max = workers + static_cast<int>(more);
-  auto answer = Place(tree_, request, options_.links);
-  for (int i = 0; i < workers; ++i) {
-    tree_.Charge(entry.NodeOf(tree_, i), request.per_worker);
-  }
-  auto* placement = std::get_if<Placement>(&answer);
-  if (placement == nullptr) return;
-  std::vector<std::string> nodes = entry.job.nodes;
-  std::map<std::string, int> kept;
-  for (const std::string& node : nodes) ++kept[node];
-  for (const std::string& node : placement->nodes) {
-    if (auto at = kept.find(node); at != kept.end() && at->second > 0) {
-      --at->second;
+  gang.request.min = workers + 1;
+  gang.request.max = workers + static_cast<int>(more);
+  for (int i = 0; i < gang.request.max; ++i) {
+    if (i >= workers) {
+      gang.missing.push_back(i);
+    } else if (entry.NodeOf(tree_, i) < 0) {
+      return;  // one is being replaced
     } else {
-      nodes.push_back(node);
+      gang.placed[i] = entry.job.nodes[i];
     }
   }
-  // Some would have to move.
-  if (nodes.size() != placement->nodes.size()) return;
+  const std::shared_ptr<const GangNodes> usable = NodesFor(entry);
+  GatedTree gated(tree_, usable.get(), gang.request.per_worker);
+  auto answer = CompleteGang(tree_, gang, options_.links);
+  gated.Open();
+  auto* completion = std::get_if<Completion>(&answer);
+  if (completion == nullptr) return;
+  std::vector<std::string> nodes = entry.job.nodes;
+  for (const auto& [worker, node] : completion->nodes) nodes.push_back(node);
   const std::vector<int> added =
       NodesOf(std::vector<std::string>(nodes.begin() + workers, nodes.end()));
   if (reservations_.WhoIsDelayed(entry, added) != nullptr) return;
-  for (int node : added) tree_.Charge(node, request.per_worker);
+  for (int node : added) tree_.Charge(node, gang.request.per_worker);
   reservations_.Started(entry, added);
   state_.Move(now_, entry, nodes);
   Decision decision;
@@ -362,7 +349,7 @@ void Cycle::TryToGrow(JobEntry& entry) {
   decision.job = entry.job.uid;
   decision.workers = static_cast<int>(nodes.size());
   decision.numbers.queue = state_.tree->queue_name(entry.queue);
-  decision.placement = std::move(*placement);
+  decision.placement = std::move(completion->gang);
   decision.placement.nodes = std::move(nodes);
   decisions_.push_back(std::move(decision));
 }

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_QUEUE_CYCLE_H_
 #define MUSTER_OPERATOR_QUEUE_CYCLE_H_
 
+#include <memory>
 #include <queue>
 #include <set>
 #include <string>
@@ -8,10 +9,12 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/order.h"
 #include "operator/queue/queue_state.h"
+#include "operator/queue/refusal_memo.h"
 #include "operator/queue/reservations.h"
 #include "operator/queue/schedule.h"
 #include "operator/queue/victims.h"
@@ -38,12 +41,6 @@ class Cycle {
   struct TurnAfter {
     bool operator()(const Turn& a, const Turn& b) const { return ComesBefore(b.key, a.key); }
   };
-  // What Place refused in this cycle: nothing is freed in it, so it would again.
-  struct Refusal {
-    GangRequest request;
-    Unplaceable answer;
-  };
-
   void Offer(Turn turn);
   void Take(Turn turn);
   // Starts the job, or says why not.
@@ -58,6 +55,7 @@ class Cycle {
   bool MakeRoom(JobEntry& entry, Decision& decision);
   void Evict(const Victim& victim, const JobEntry& newcomer, const VictimPlan& plan);
   void Defragment(JobEntry& entry, Decision& decision);
+  std::shared_ptr<const GangNodes> NodesFor(const JobEntry& entry) const;
   void GrowShrunk();
   void TryToGrow(JobEntry& entry);
   std::vector<int> NodesOf(const std::vector<std::string>& names) const;
@@ -69,7 +67,8 @@ class Cycle {
   const ScheduleOptions& options_;
   Reservations reservations_;
   std::priority_queue<Turn, std::vector<Turn>, TurnAfter> turns_;
-  std::vector<Refusal> refusals_;
+  RefusalMemo refused_here_;
+  RefusalMemo& refused_;  // nothing is freed in a cycle
   std::vector<Decision> decisions_;
 };
 

@@ -1,11 +1,13 @@
 #include "operator/queue/defragmentation.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "operator/placement/gang_nodes.h"
 #include "operator/placement/placement.h"
 #include "operator/queue/gang_trial.h"
 
@@ -35,25 +37,34 @@ void ChargeAll(TopologyTree& tree, const Resources& each, const std::vector<std:
   }
 }
 
+std::shared_ptr<const GangNodes> NodesOf(GangGate* gate, const JobEntry& entry) {
+  return gate == nullptr ? nullptr : gate->NodesFor(entry.job.uid);
+}
+
 // Whether newcomer and moved jobs all have a place once the latter have left theirs.
-bool AllFit(TopologyTree tree, const JobEntry& newcomer, const std::vector<JobEntry*>& moved) {
+bool AllFit(TopologyTree tree, GangGate* gate, const JobEntry& newcomer,
+            const std::vector<JobEntry*>& moved) {
   for (const JobEntry* entry : moved) {
     ChargeAll(tree, entry->job.request.per_worker, entry->job.nodes, -1);
   }
-  auto place = [&tree](GangRequest request, int workers) {
+  auto place = [&tree, gate](const JobEntry& entry, int workers) {
+    GangRequest request = entry.job.request;
     request.min = request.max = workers;
+    const std::shared_ptr<const GangNodes> usable = NodesOf(gate, entry);
+    GatedTree gated(tree, usable.get(), request.per_worker);
     const auto answer = Place(tree, request);
+    gated.Open();
     const auto* placement = std::get_if<Placement>(&answer);
     if (placement == nullptr) return false;
     ChargeAll(tree, request.per_worker, placement->nodes, 1);
     return true;
   };
-  if (!place(newcomer.job.request, newcomer.job.request.min)) return false;
+  if (!place(newcomer, newcomer.job.request.min)) return false;
   std::vector<JobEntry*> largest_first = moved;
   std::stable_sort(largest_first.begin(), largest_first.end(),
                    [](JobEntry* a, JobEntry* b) { return a->job.workers() > b->job.workers(); });
   return std::all_of(largest_first.begin(), largest_first.end(), [&](JobEntry* entry) {
-    return place(entry->job.request, std::min(entry->job.workers(), entry->job.request.max));
+    return place(*entry, std::min(entry->job.workers(), entry->job.request.max));
   });
 }
 
@@ -90,7 +101,8 @@ std::optional<DefragmentationPlan> PlanDefragmentation(absl::Time now, const Top
   const double gain = static_cast<double>(BillableUnits(newcomer.job, newcomer.job.request.min)) *
                       absl::ToDoubleSeconds(wait);
   std::optional<DefragmentationPlan> best;
-  GangTrial trial(tree, newcomer.job.request);
+  const std::shared_ptr<const GangNodes> usable = NodesOf(options.gate, newcomer);
+  GangTrial trial(tree, newcomer.job.request, usable.get());
   for (int domain = 0; domain < trial.domains(); ++domain) {
     std::vector<Movable> chosen;
     for (const Movable& movable : MovablesIn(now, tree, state, trial, domain, gain, options)) {
@@ -112,7 +124,7 @@ std::optional<DefragmentationPlan> PlanDefragmentation(absl::Time now, const Top
     }
     for (const JobEntry* entry : plan.moved) ChangeAll(trial, tree, *entry, -1);
     if (!fits || plan.cost >= gain || (best && plan.cost >= best->cost)) continue;
-    if (AllFit(tree, newcomer, plan.moved)) best = std::move(plan);
+    if (AllFit(tree, options.gate, newcomer, plan.moved)) best = std::move(plan);
   }
   return best;
 }

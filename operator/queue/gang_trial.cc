@@ -24,7 +24,7 @@ int64_t WorkersThatFit(const Resources& have, const Resources& each) {
   return fit;
 }
 
-GangTrial::GangTrial(const TopologyTree& tree, const GangRequest& request)
+GangTrial::GangTrial(const TopologyTree& tree, const GangRequest& request, const GangNodes* usable)
     : tree_(tree), per_worker_(request.per_worker) {
   const int nodes = static_cast<int>(tree.level(tree.node_level()).size());
   if (!Resolve(request)) need_ = -1;
@@ -35,10 +35,10 @@ GangTrial::GangTrial(const TopologyTree& tree, const GangRequest& request)
     usable_[level].resize(tree.level(level).size());
   }
   free_.reserve(nodes);
+  Bound(usable);
   for (int node = 0; node < nodes; ++node) {
     free_.push_back(tree.node(node).free);
-    const bool usable = tree.node(node).schedulable && need_ > 0;
-    sum_[tree.node_level()][node] = usable ? WorkersThatFit(free_.back(), per_worker_) : 0;
+    sum_[tree.node_level()][node] = need_ > 0 ? FitNow(node) : 0;
   }
   for (int level = tree.node_level(); level >= level_; --level) {
     for (int i = 0; i < static_cast<int>(sum_[level].size()); ++i) {
@@ -51,6 +51,23 @@ GangTrial::GangTrial(const TopologyTree& tree, const GangRequest& request)
     named_[i] = IsNamed(i);
     fitting_ += need_ > 0 && FitsIn(i) ? 1 : 0;
   }
+}
+
+void GangTrial::Bound(const GangNodes* nodes) {
+  const int count = static_cast<int>(tree_.level(tree_.node_level()).size());
+  most_.resize(count);
+  for (int node = 0; node < count; ++node) {
+    most_[node] = tree_.node(node).schedulable ? kUnbounded : 0;
+  }
+  if (nodes == nullptr) return;
+  for (int node : nodes->closed) most_[node] = 0;
+  for (const GangNodes::Bound& bound : nodes->bounds) {
+    most_[bound.node] = std::min(most_[bound.node], bound.workers);
+  }
+}
+
+int64_t GangTrial::FitNow(int node) const {
+  return most_[node] > 0 ? std::min(most_[node], WorkersThatFit(free_[node], per_worker_)) : 0;
 }
 
 bool GangTrial::Resolve(const GangRequest& request) {
@@ -103,9 +120,9 @@ void GangTrial::Change(int node, const Resources& each, int64_t workers) {
   free.cpu_millis += each.cpu_millis * workers;
   free.memory_bytes += each.memory_bytes * workers;
   free.slots += each.slots * workers;
-  if (need_ <= 0 || !tree_.node(node).schedulable) return;
+  if (need_ <= 0 || most_[node] <= 0) return;
   int index = node;
-  int64_t delta = WorkersThatFit(free, per_worker_) - sum_[tree_.node_level()][node];
+  int64_t delta = FitNow(node) - sum_[tree_.node_level()][node];
   for (int level = tree_.node_level(); delta != 0; --level) {
     const bool domain = level == level_;
     const bool fitted = domain && FitsIn(index);

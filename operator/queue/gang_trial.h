@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "operator/placement/gang_nodes.h"
 #include "operator/placement/placement.h"
 #include "operator/placement/topology_tree.h"
 
@@ -14,7 +15,8 @@ namespace muster::control {
 // O(nodes). The tree must outlive it and keep its shape. Not thread-safe.
 class GangTrial {
  public:
-  GangTrial(const TopologyTree& tree, const GangRequest& request);
+  // `nodes`: those that the gang may use; null: all. Only looked at while it is made.
+  GangTrial(const TopologyTree& tree, const GangRequest& request, const GangNodes* nodes = nullptr);
 
   // `workers` of `each` leave the node, or come to it.
   void Release(int node, const Resources& each, int64_t workers = 1) {
@@ -36,12 +38,15 @@ class GangTrial {
   const Resources& free(int node) const { return free_[node]; }
   int64_t FitOn(int node) const { return usable_[tree_.node_level()][node]; }
   const Resources& per_worker() const { return per_worker_; }
-  bool schedulable(int node) const { return tree_.node(node).schedulable; }
+  // Whether the gang may use it at all.
+  bool schedulable(int node) const { return most_[node] > 0; }
 
  private:
   bool Resolve(const GangRequest& request);
   int64_t Floor(int level, int index, int64_t workers) const;
   void Change(int node, const Resources& each, int64_t workers);
+  void Bound(const GangNodes* nodes);
+  int64_t FitNow(int node) const;
   bool IsNamed(int domain) const;
 
   const TopologyTree& tree_;
@@ -55,6 +60,7 @@ class GangTrial {
   };
   std::vector<Cut> cuts_;  // the slices
   std::vector<Resources> free_;
+  std::vector<int64_t> most_;                 // workers that a node takes, whatever is free
   std::vector<std::vector<int64_t>> sum_;     // by level and index, of the children's usable
   std::vector<std::vector<int64_t>> usable_;  // less what fills no slice
   std::vector<bool> named_;                   // by domain: it may hold the gang

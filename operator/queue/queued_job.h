@@ -19,6 +19,7 @@ struct QueuedJob {
   std::string name;
   std::string queue;
   int64_t priority = 0;  // of its PriorityClass
+  bool preempts = true;  // false: it stops nobody for its priority
   absl::Time created = absl::UnixEpoch();
   // What is placed. min..max are the workers it starts with and grows back to when it was shrunk;
   // a job with min < max is elastic.

@@ -56,7 +56,11 @@ void Reservations::CollectEndings() {
 bool Reservations::Compute(Promise& promise, bool with_nodes) {
   const JobEntry& head = *promise.head;
   promise.use = *state_.use;
-  promise.nodes = with_nodes ? std::make_unique<GangTrial>(tree_, head.job.request) : nullptr;
+  promise.nodes.reset();
+  if (with_nodes) {
+    const auto usable = limits_.gate == nullptr ? nullptr : limits_.gate->NodesFor(head.job.uid);
+    promise.nodes = std::make_unique<GangTrial>(tree_, head.job.request, usable.get());
+  }
   auto fits = [&] {
     return promise.use.Fits(head.queue, promise.need) && (!with_nodes || promise.nodes->Fits());
   };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/gang_trial.h"
 #include "operator/queue/queue_state.h"
@@ -21,6 +22,7 @@ struct ReservationLimits {
   int per_cohort = 8;
   // Reservations that also hold nodes; the others hold quota only.
   int with_nodes = 4;
+  GangGate* gate = nullptr;  // as Schedule
 };
 
 // Of one cycle: jobs that cannot start yet, and the time by which they do if running jobs end when

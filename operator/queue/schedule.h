@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/placement/gang_nodes.h"
 #include "operator/placement/inventory.h"
 #include "operator/placement/ring_model.h"
 #include "operator/placement/topology_tree.h"
@@ -13,6 +14,7 @@
 #include "operator/queue/queue_book.h"
 #include "operator/queue/queue_spec.h"
 #include "operator/queue/queued_job.h"
+#include "operator/queue/refusal_memo.h"
 
 // Which waiting jobs start now and where, who makes room for whom, and why the others wait. The one
 // entry for the operator's decision thread and the simulator. Pure and deterministic.
@@ -43,6 +45,10 @@ struct ScheduleOptions {
   // gain more than that costs.
   bool defragment = false;
   std::map<std::string, Link> links;  // as Place
+  // Which nodes are for whom; null: all for everybody.
+  GangGate* gate = nullptr;
+  // What was refused in cycles before and would be again; null: nothing is known.
+  RefusalMemo* refused = nullptr;
 };
 
 // One cycle. What it decides is done to `tree` and `book` at once: started jobs are charged to the

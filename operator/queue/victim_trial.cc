@@ -1,11 +1,16 @@
 #include "operator/queue/victim_trial.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
 namespace muster::control {
 namespace {
+
+std::shared_ptr<const GangNodes> NodesOf(GangGate* gate, const JobEntry& job) {
+  return gate == nullptr ? nullptr : gate->NodesFor(job.job.uid);
+}
 
 QuotaNeed LimitedNeed(const QuotaTree& tree, const JobEntry& job) {
   QuotaNeed need;
@@ -17,7 +22,7 @@ QuotaNeed LimitedNeed(const QuotaTree& tree, const JobEntry& job) {
 
 // Nobody is stopped for a job that it would come before when it waits again.
 bool MayPreempt(const QueueSpec& spec, const JobEntry& newcomer, const JobEntry& victim) {
-  return spec.preempt_within_queue == PreemptWithinQueue::kLowerPriority &&
+  return spec.preempt_within_queue == PreemptWithinQueue::kLowerPriority && newcomer.job.preempts &&
          victim.job.priority < newcomer.job.priority && victim.rank < newcomer.rank;
 }
 
@@ -30,7 +35,7 @@ bool PolicyLetsReclaim(const QueueSpec& spec, const JobEntry& newcomer, const Jo
 
 VictimTrial::VictimTrial(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                          const JobEntry& newcomer, const VictimOptions& options)
-    : gang_(tree, newcomer.job.request),
+    : gang_(tree, newcomer.job.request, NodesOf(options.gate, newcomer).get()),
       use_(*state.use),
       queue_(newcomer.queue),
       need_(LimitedNeed(*state.tree, newcomer)) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/queue_state.h"
 
@@ -34,6 +35,7 @@ struct VictimOptions {
   int budget = 4000;
   // Up to this many jobs that could be stopped all sets are tried.
   int exhaustive_up_to = 12;
+  GangGate* gate = nullptr;  // as Schedule
 };
 
 // What stopping all of a running job loses: work since its last durable checkpoint, and the

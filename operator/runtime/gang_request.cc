@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -62,50 +63,46 @@ std::string ShapeOf(const PartialGang& gang, const PodRecord& pod) {
   return shape;
 }
 
-NodeGate::NodeGate(TopologyTree& tree, const NodeAt& node_at, const PodRecord& pod) : tree_(tree) {
+GangNodes NodesForPod(const TopologyTree& tree, const NodeAt& node_at, const PodRecord& pod) {
+  GangNodes usable;
+  int unschedulable = 0;
+  int unselected = 0;
+  int tainted = 0;
   const int nodes = static_cast<int>(tree.level(tree.node_level()).size());
   for (int i = 0; i < nodes; ++i) {
     if (!tree.node(i).schedulable) {
-      ++unschedulable_;
+      ++unschedulable;
       continue;
     }
     const NodeRecord& node = node_at(i);
     const bool selected = pod.node_selector.empty() || Matches(pod.node_selector, node.labels);
     const bool tolerated = node.taints.empty() || Tolerates(pod.tolerations, node.taints);
     if (selected && tolerated) continue;
-    ++(selected ? tainted_ : unselected_);
-    tree.SetSchedulable(i, false);
-    closed_.push_back(i);
+    ++(selected ? tainted : unselected);
+    usable.closed.push_back(i);
   }
-}
-
-void NodeGate::Open() {
-  for (int node : closed_) tree_.SetSchedulable(node, true);
-  closed_.clear();
-}
-
-std::string NodeGate::LeftOut() const {
   std::vector<std::string> parts;
-  const auto add = [&](int nodes, const char* why) {
-    if (nodes > 0) parts.push_back(absl::StrCat(nodes, why));
+  const auto add = [&](int count, const char* why) {
+    if (count > 0) parts.push_back(absl::StrCat(count, why));
   };
-  add(unschedulable_, " not ready, cordoned or about to go");
-  add(unselected_, " not of the nodeSelector");
-  add(tainted_, " with taints that are not tolerated");
-  return absl::StrJoin(parts, ", ");
+  add(unschedulable, " not ready, cordoned or about to go");
+  add(unselected, " not of the nodeSelector");
+  add(tainted, " with taints that are not tolerated");
+  usable.left_out = absl::StrJoin(parts, ", ");
+  return usable;
 }
 
-std::string FullSentence(const Unplaceable& no, const PartialGang& gang, const NodeGate& gate) {
+std::string FullSentence(const Unplaceable& no, const GangRequest& request,
+                         const std::string& left_out) {
   std::string sentence = no.sentence;
   std::vector<std::string> helps;
   if (no.nearest_feasible_size > 0) {
     helps.push_back(absl::StrCat("workers.count <= ", no.nearest_feasible_size));
   }
-  if (no.reason == UnplaceableReason::kTopology && !gang.request.required_level.empty()) {
+  if (no.reason == UnplaceableReason::kTopology && !request.required_level.empty()) {
     helps.push_back("topology.prefer in place of require");
   }
   if (!helps.empty()) absl::StrAppend(&sentence, "; fits now with ", absl::StrJoin(helps, " or "));
-  const std::string left_out = gate.LeftOut();
   if (!left_out.empty()) absl::StrAppend(&sentence, "; nodes left out: ", left_out);
   return sentence;
 }

@@ -3,9 +3,9 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "operator/placement/complete_gang.h"
+#include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
@@ -19,30 +19,13 @@ PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobS
 // Two gangs of equal shape fit or do not fit alike; empty for one that has nodes already.
 std::string ShapeOf(const PartialGang& gang, const PodRecord& pod);
 
-// Takes the nodes that a pod may not go to out of a tree, and puts them back.
-class NodeGate {
- public:
-  using NodeAt = std::function<const NodeRecord&(int index)>;
-  NodeGate(TopologyTree& tree, const NodeAt& node_at, const PodRecord& pod);
-  ~NodeGate() { Open(); }
-  NodeGate(const NodeGate&) = delete;
-  NodeGate& operator=(const NodeGate&) = delete;
-
-  void Open();
-  // Nodes that are not for this pod, by why: "2 not ready or cordoned, 1 with taints that ...".
-  // Empty: none.
-  std::string LeftOut() const;
-
- private:
-  TopologyTree& tree_;
-  std::vector<int> closed_;
-  int unschedulable_ = 0;
-  int unselected_ = 0;
-  int tainted_ = 0;
-};
+// The nodes of a tree that a pod may go to; `node_at` gives the node of the tree's index.
+using NodeAt = std::function<const NodeRecord&(int index)>;
+GangNodes NodesForPod(const TopologyTree& tree, const NodeAt& node_at, const PodRecord& pod);
 
 // The refusal with what would help, and with the nodes that were not looked at.
-std::string FullSentence(const Unplaceable& no, const PartialGang& gang, const NodeGate& gate);
+std::string FullSentence(const Unplaceable& no, const GangRequest& request,
+                         const std::string& left_out);
 
 }  // namespace muster::control
 

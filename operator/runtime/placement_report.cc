@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "operator/placement/gang_nodes.h"
 #include "operator/runtime/gang_request.h"
 
 namespace muster::control {
@@ -70,9 +71,10 @@ GangReport ReportGang(ClusterModel& model, const PartialGang& gang, const PodRec
   }
   if (gang.missing.empty()) return report;
   {
-    NodeGate gate(
+    const GangNodes usable = NodesForPod(
         tree, [&model](int node) -> const NodeRecord& { return model.NodeAt(node); }, pod);
-    report.left_out = gate.LeftOut();
+    const GatedTree gated(tree, &usable, gang.request.per_worker);
+    report.left_out = usable.left_out;
     report.fits = Fits(tree, gang);
     if (!gang.request.required_level.empty()) {
       report.relaxations.push_back(

@@ -10,6 +10,7 @@
 #include "base/logging.h"
 #include "operator/api/defaults.h"
 #include "operator/core/conditions.h"
+#include "operator/placement/gang_nodes.h"
 #include "operator/runtime/gang_request.h"
 
 namespace muster::control {
@@ -215,12 +216,15 @@ void Scheduler::Refuse(const std::string& uid, const Gang& gang, Look& look) {
 std::variant<Completion, Scheduler::Refusal> Scheduler::Place(const PartialGang& request,
                                                               const PodRecord& pod) const {
   TopologyTree& tree = model_.Tree();
-  NodeGate gate(tree, [this](int node) -> const NodeRecord& { return model_.NodeAt(node); }, pod);
+  const GangNodes usable =
+      NodesForPod(tree, [this](int node) -> const NodeRecord& { return model_.NodeAt(node); }, pod);
+  const GatedTree gated(tree, &usable, request.request.per_worker);
   auto answer = CompleteGang(tree, request);
   auto* no = std::get_if<Unplaceable>(&answer);
   if (no == nullptr) return std::get<Completion>(std::move(answer));
   const auto name = UnplaceableReasonName(no->reason);
-  return Refusal{std::string(name.data(), name.size()), FullSentence(*no, request, gate)};
+  return Refusal{std::string(name.data(), name.size()),
+                 FullSentence(*no, request.request, usable.left_out)};
 }
 
 std::variant<Completion, Scheduler::Refusal> Scheduler::Ask(const PartialGang& request,

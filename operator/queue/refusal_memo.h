@@ -1,0 +1,39 @@
+#ifndef MUSTER_OPERATOR_QUEUE_REFUSAL_MEMO_H_
+#define MUSTER_OPERATOR_QUEUE_REFUSAL_MEMO_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "operator/placement/gang_nodes.h"
+#include "operator/placement/placement.h"
+
+namespace muster::control {
+
+// What Place refused: while nothing is freed it refuses the same, and what is no easier, again. Its
+// owner clears it when something may have become free, or the tree was built anew.
+class RefusalMemo {
+ public:
+  using Nodes = std::shared_ptr<const GangNodes>;
+
+  // Null: not known.
+  const Unplaceable* Find(const GangRequest& request, const Nodes& nodes) const;
+  void Add(const GangRequest& request, const Nodes& nodes, const Unplaceable& answer);
+  void Clear() { refused_.clear(); }
+
+ private:
+  struct Refused {
+    Nodes nodes;  // kept: no other may get its address
+    int min = 0;  // the smallest size that was refused
+    Unplaceable answer;
+  };
+  using Key = std::pair<const GangNodes*, std::string>;
+  static Key KeyOf(const GangRequest& request, const Nodes& nodes);
+
+  std::map<Key, Refused> refused_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_REFUSAL_MEMO_H_

@@ -74,14 +74,19 @@ absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& m
   if (!result) {
     return absl::UnavailableError(absl::StrCat(
         "the operator at ", live.http, live.pid > 0 ? absl::StrCat(" (pid ", live.pid, ")") : "",
-        " does not answer: ", httplib::to_string(result.error())));
+        " does not answer: ",
+        result.error() == httplib::Error::Connection ? "no connection"
+                                                     : httplib::to_string(result.error())));
   }
   absl::StatusOr<Json> json = ParseJson(result->body);
   if (result->status >= 200 && result->status < 300) return json;
   const std::string message =
       json.ok() && json->is_object() ? json->value("error", result->body) : result->body;
-  return absl::FailedPreconditionError(absl::StrCat("the operator answered ", result->status,
-                                                    " to ", method, " ", path, ": ", message));
+  const absl::StatusCode code = result->status == 404   ? absl::StatusCode::kNotFound
+                                : result->status == 400 ? absl::StatusCode::kInvalidArgument
+                                                        : absl::StatusCode::kFailedPrecondition;
+  return absl::Status(code, absl::StrCat("the operator answered ", result->status, " to ", method,
+                                         " ", path, ": ", message));
 }
 
 }  // namespace muster::cli

@@ -70,15 +70,16 @@ int64_t Number(const Json& json, const char* name) {
 }
 
 void PrintGang(const Json& page) {
-  std::printf("%s: %ld workers", Text(page, "job").c_str(), Number(page["asked"], "workers"));
+  const int64_t workers = Number(page["asked"], "workers");
+  std::printf("%s: %ld %s", Text(page, "job").c_str(), workers,
+              workers == 1 ? "worker" : "workers");
   const std::string require = Text(page["asked"], "require");
   if (!require.empty()) std::printf(" in one %s", require.c_str());
   std::printf("\n");
   const std::string reason = Text(page, "reason");
   if (!reason.empty()) {
     std::printf("  %s: %s\n", reason.c_str(), Text(page, "sentence").c_str());
-    std::printf("  fits now as it is: %ld of %ld\n", Number(page, "fitsNow"),
-                Number(page["asked"], "workers"));
+    std::printf("  fits now as it is: %ld of %ld\n", Number(page, "fitsNow"), workers);
     for (const Json& one : page["relaxations"]) {
       std::printf("  %s: %ld\n", Text(one, "change").c_str(), Number(one, "workers"));
     }

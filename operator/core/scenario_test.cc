@@ -1,8 +1,8 @@
 // Whole jobs on virtual time, with faults: seeded at random, and the ones that people ask about.
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 
+#include "base/test_effort.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/sim_world.h"
@@ -61,7 +61,7 @@ class ChaosTest : public ::testing::TestWithParam<int> {};
 
 // Ten seeds a case, so that a failure names few of them; the long run has twenty times as many.
 TEST_P(ChaosTest, ConvergesAndBreaksNoPromise) {
-  const int seeds = std::getenv("MUSTER_FULL") != nullptr ? 200 : 10;
+  const int seeds = HowMany({.sanitized = 4, .usual = 10, .full = 200});
   for (int seed = GetParam() * seeds; seed < (GetParam() + 1) * seeds; ++seed) {
     SCOPED_TRACE(seed);
     SimWorld world(seed);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/test_effort.h"
 #include "gtest/gtest.h"
 #include "operator/placement/cluster/cluster_snapshot.h"
 #include "operator/placement/cluster/quantity.h"
@@ -141,7 +142,7 @@ class Comparison {
 };
 
 TEST(FilterDifferentialTest, AgreesWithKubeSchedulersPluginsOnEveryPair) {
-  const uint64_t clusters = std::getenv("MUSTER_FULL") != nullptr ? 10000 : 1000;
+  const uint64_t clusters = HowMany({.sanitized = 1000, .usual = 1000, .full = 10000});
   constexpr uint64_t kAtOnce = 500;
   Comparison comparison;
   for (uint64_t first = 1; first <= clusters; first += kAtOnce) {

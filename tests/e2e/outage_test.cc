@@ -2,7 +2,6 @@
 // jobs keep training in the same processes, and the status catches up. Longer with MUSTER_FULL=1.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/test_effort.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/kubeconfig.h"
@@ -39,8 +39,6 @@ constexpr char kJob[] = "through";
 constexpr char kServer[] = "kube-apiserver";
 constexpr char kStore[] = "etcd";
 
-bool Full() { return std::getenv("MUSTER_FULL") != nullptr; }
-
 class OutageTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -48,7 +46,7 @@ class OutageTest : public testing::Test {
     options.replicas = 2;
     options.supervise = true;
     // A minute is what the flags' defaults must stand.
-    if (Full()) options.lease_flags = {"--lease-duration=15s"};
+    if (FullEffort()) options.lease_flags = {"--lease-duration=15s"};
     auto world = E2eWorld::Create(options);
     ASSERT_TRUE(world.ok()) << world.status();
     world_ = world->release();
@@ -177,7 +175,7 @@ TEST_F(OutageTest, TheStoreIsKilledAndRestarted) { KillAndRestart(kStore, absl::
 
 // Longer than a lease: nobody leads when it ends.
 TEST_F(OutageTest, NobodyAnswersForLongerThanALease) {
-  KillAndRestart(kServer, Full() ? absl::Seconds(60) : absl::Seconds(5));
+  KillAndRestart(kServer, FullEffort() ? absl::Seconds(60) : absl::Seconds(5));
 }
 
 // Connections stay open and nothing is said.

@@ -2,11 +2,11 @@
 // them, and asserts that the run ends with the weights of an undisturbed run, byte for byte.
 // MUSTER_FULL=1 does each place to each rank, at more steps.
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_effort.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
 
@@ -41,7 +41,7 @@ std::vector<Case> Cases() {
       {"AfterShard", Kill("checkpoint.after_shard", 1, 1)},
       {"BeforeDone", Kill("checkpoint.before_done", 1, 0)},
   };
-  if (std::getenv("MUSTER_FULL") == nullptr) return cases;
+  if (!FullEffort()) return cases;
   for (const char* place :
        {"before_vote", "after_vote_sent", "after_vote", "mid_apply", "after_apply"}) {
     for (const int rank : {0, 1}) {

@@ -4,12 +4,12 @@
 #include <poll.h>
 #include <signal.h>
 
-#include <cstdlib>
 #include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/test_effort.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
 
@@ -75,8 +75,7 @@ TEST_P(KillTest, KilledOperator) {
   ExpectUndisturbedWeights(*run, kJob);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, KillTest,
-                         ::testing::Range(1, std::getenv("MUSTER_FULL") != nullptr ? 21 : 3));
+INSTANTIATE_TEST_SUITE_P(Seeds, KillTest, ::testing::Range(1, FullEffort() ? 21 : 3));
 
 }  // namespace
 }  // namespace muster::tests

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/test_effort.h"
 #include "gtest/gtest.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"
@@ -243,7 +244,8 @@ class BindingWorld {
 TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
   const char* one = std::getenv("MUSTER_SEED");
   const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
-  const uint64_t seeds = one != nullptr ? 1 : std::getenv("MUSTER_FULL") != nullptr ? 1000 : 200;
+  const uint64_t seeds =
+      one != nullptr ? 1 : HowMany({.sanitized = 30, .usual = 200, .full = 1000});
   std::map<Fault, int> faults;
   for (uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed) {
     BindingWorld world(seed);

@@ -9,7 +9,6 @@
 //
 // Exit codes: base/exit_codes.h; a failed rank's own code when the job failed by it.
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -31,6 +30,7 @@
 #include "base/json.h"
 #include "base/logging.h"
 #include "base/process.h"
+#include "base/stop_signals.h"
 
 namespace muster::agent {
 namespace {
@@ -38,17 +38,6 @@ namespace {
 std::string Env(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;
-}
-
-int SignalDescriptor() {
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGHUP, SIG_IGN);
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 void Show(std::string_view line) {
@@ -80,13 +69,14 @@ int BadInput(const absl::Status& status) {
 }
 
 int Main(int argc, char** argv) {
-  const int signal_fd = SignalDescriptor();                               // 1
+  std::signal(SIGHUP, SIG_IGN);
+  const StopSignals signals;                                              // 1
   prctl(PR_SET_CHILD_SUBREAPER, 1);                                       // 2
   const absl::StatusOr<Flags> flags = ParseWorkerFlags(argc, argv, Env);  // 3
   if (!flags.ok()) return BadInput(flags.status());
   absl::StatusOr<WorkerAgentOptions> options = ToWorkerAgentOptions(*flags);
   if (!options.ok()) return BadInput(options.status());
-  options->signal_fd = signal_fd;
+  options->signal_fd = signals.NewDescriptor();
   options->environment = InheritedEnvironment(environ);
   options->show = Show;
   if (!options->log_directory.empty()) {

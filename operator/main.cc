@@ -15,7 +15,6 @@
 // Exit codes: base/exit_codes.h.
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -29,6 +28,7 @@
 #include "base/exit_codes.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "base/stop_signals.h"
 #include "operator/app/operator_app.h"
 #include "operator/app/operator_flags.h"
 #include "operator/app/throttle_relay.h"
@@ -96,7 +96,7 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   return options;
 }
 
-absl::Status Run(const OperatorFlags& flags, const sigset_t& signals) {
+absl::Status Run(const OperatorFlags& flags, const StopSignals& signals) {
   RaiseLimits();
   ThrottleRelay throttle;
   MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags, throttle));  // 3
@@ -106,10 +106,8 @@ absl::Status Run(const OperatorFlags& flags, const sigset_t& signals) {
   std::printf("coordinator %s\nhttp %s\n", app->coordinator_address().c_str(),
               app->http_address().c_str());
   std::fflush(stdout);
-  int signal = 0;
-  sigwait(&signals, &signal);  // 5
-  MUSTER_LOG(INFO, "stopping", {"signal", signal});
-  app->Stop();  // 6
+  MUSTER_LOG(INFO, "stopping", {"signal", signals.Wait()});  // 5
+  app->Stop();                                               // 6
   return absl::OkStatus();
 }
 
@@ -119,12 +117,7 @@ std::string EnvironmentOf(const std::string& name) {
 }
 
 int Main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // 1
+  const StopSignals signals;  // 1
   const absl::StatusOr<OperatorFlags> flags =
       ParseOperatorFlags({argv + 1, argv + argc}, EnvironmentOf);  // 2
   if (!flags.ok()) {

@@ -10,7 +10,6 @@
 // Exit codes: base/exit_codes.h.
 #include <sys/stat.h>
 
-#include <csignal>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -30,6 +29,7 @@
 #include "base/logging.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "base/stop_signals.h"
 #include "operator/kube/kubeconfig.h"
 #include "operator/kube/rest_api.h"
 #include "operator/kube/rest_config.h"
@@ -100,7 +100,7 @@ absl::StatusOr<LocalNodesOptions> ToOptions(const Flags& flags) {
   return options;
 }
 
-absl::Status Run(const Flags& flags, const sigset_t& signals) {
+absl::Status Run(const Flags& flags, const StopSignals& signals) {
   MUSTER_ASSIGN_OR_RETURN(LocalNodesOptions options, ToOptions(flags));
   const std::string state_dir = options.state_dir;
   MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(state_dir));
@@ -111,8 +111,7 @@ absl::Status Run(const Flags& flags, const sigset_t& signals) {
   MUSTER_ASSIGN_OR_RETURN(const auto api, kube::RestApi::Create(std::move(config)));
   LocalNodes nodes(std::move(options), *api, ProcessLauncher::Real(), Clock::Real());
   absl::Status status = nodes.Register();  // 4
-  const timespec none = {0, 0};
-  while (sigtimedwait(&signals, nullptr, &none) < 0) {  // 5
+  while (!signals.Take()) {                // 5
     if (!status.ok()) {
       MUSTER_LOG_LIMITED(WARN, "pass", "pass failed", {"error", status});
     }
@@ -125,12 +124,7 @@ absl::Status Run(const Flags& flags, const sigset_t& signals) {
 }
 
 int Main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);               // 1
+  const StopSignals signals;                                   // 1
   const absl::StatusOr<Flags> flags = ParseFlags(argc, argv);  // 2
   const absl::Status status = flags.ok() ? Run(*flags, signals) : flags.status();
   if (status.ok()) return kExitOk;

@@ -5,7 +5,7 @@ A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) 
   up [--scheduler] [--no-controller-manager] [--flag=COMPONENT:--FLAG=VALUE]...
                            builds what is missing, starts what is not up, waits until it is ready
   down [--all|--abandoned] ends it and removes everything it left; --all: the private ones too;
-                           --abandoned: also private ones whose test was killed
+                           --abandoned: only if no test runs in it; and private ones whose test was killed
   status                   what runs; exit code 0 when it is up
   build                    builds the programs (no namespace needed)
   clean-cache              removes what building left: Go's caches (5 GB) and programs of other versions
@@ -66,8 +66,11 @@ def _up(place, arguments):
 def _down(place, arguments):
     if arguments not in ([], ["--all"], ["--abandoned"]):
         raise places.Failure(f"'down' knows no '{' '.join(arguments)}'")
-    for one in [place, *places.all_places()] if arguments == ["--all"] else [place]:
-        environment.down(one)
+    if arguments == ["--abandoned"]:
+        environment.down_unless_used(place)
+    else:
+        for one in [place, *places.all_places()] if arguments else [place]:
+            environment.down(one)
     if arguments:
         environment.down_abandoned()
 

@@ -208,6 +208,18 @@ TEST_F(CrashTest, TheControlPlaneOfAKilledTestIsAbandoned) {
   EXPECT_THAT(LeftOvers(), IsEmpty());
 }
 
+TEST_F(CrashTest, WhereATestRunsNobodyElsesDownEndsIt) {
+  const std::string begun = absl::StrCat(testing::TempDir(), "/begun");
+  const auto with = Begin("with", {"--", "sh", "-c", "touch $0; exec sleep 1000", begun});
+  ASSERT_NE(with, nullptr);
+  ASSERT_TRUE(WaitFor([&] { return std::filesystem::exists(begun); }));
+  ASSERT_TRUE(Tool("down", {"--abandoned"}).ok());
+  EXPECT_EQ(Tool("status").exit.code, 0);
+  ASSERT_TRUE(Tool("down").ok());
+  EXPECT_EQ(Tool("status").exit.code, 1);
+  EndOf(*with);
+}
+
 TEST_F(CrashTest, AServerThatDoesNotStartIsQuoted) {
   const CommandResult up = Tool("up", {"--flag=kube-apiserver:--no-such-flag"});
   EXPECT_EQ(up.exit.code, 1);

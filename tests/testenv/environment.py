@@ -18,6 +18,8 @@ from place import RUN, SHARED, Failure, Place
 START_SECONDS = 120
 # A control plane that runs but does not answer is taken for busy this long, not for broken: tests may be using it.
 BUSY_SECONDS = 60
+# Of the names of commands that run inside one.
+RUN_PREFIX = "run-"
 _LOOK_SECONDS = 0.05
 
 
@@ -168,6 +170,13 @@ def down(place):
         _clean(place)
 
 
+def down_unless_used(place):
+    """As down(), but not while a command of run() is in it: another checkout's tests may be."""
+    with locked(place):
+        if not any(name.startswith(RUN_PREFIX) for name in processes.running(place.folder)):
+            _clean(place)
+
+
 def user_kubeconfig(place, subject, file):
     check_up(place)
     with locked(place):
@@ -187,7 +196,7 @@ def used_by_this_process(place):
 def run(place, command):
     """Runs a command inside to its end; returns its exit code. What it leaves running is ended."""
     signal.signal(signal.SIGTERM, _interrupted)
-    name = f"run-{os.getpid()}"
+    name = f"{RUN_PREFIX}{os.getpid()}"
     mark = {processes.MARK: f"{place.folder}:{name}"}
     child = subprocess.Popen(network.inside(place.namespace, command, {**user_environment(place), **mark}))
     try:

@@ -33,17 +33,6 @@ bool ChecksVersion(Verb verb) {
          verb == Verb::kBind;
 }
 
-bool IsWrite(Verb verb) {
-  return ChecksVersion(verb) || verb == Verb::kCreate || verb == Verb::kCreateSubresource ||
-         verb == Verb::kDelete;
-}
-
-absl::Status StatusOfResult(const absl::Status& status) { return status; }
-template <typename T>
-absl::Status StatusOfResult(const absl::StatusOr<T>& result) {
-  return result.status();
-}
-
 }  // namespace
 
 void FaultyApi::FailNext(Verb verb, absl::Status status, bool done) {
@@ -106,79 +95,16 @@ FaultyApi::Fault FaultyApi::Draw(Verb verb) {
   return fault;
 }
 
-template <typename Result, typename Call>
-Result FaultyApi::Through(Verb verb, Call call) {
-  const Fault fault = Draw(verb);
+absl::Status FaultyApi::Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) {
+  const Fault fault = Draw(call.verb);
   if (!fault.status.ok() && !fault.done) return fault.status;
-  Result result = call();
+  const absl::Status status = pass_on(options);
   // What fails by itself was not done: report that, as a server would.
-  if (!fault.status.ok() && StatusOfResult(result).ok()) return fault.status;
-  return result;
+  return status.ok() ? fault.status : status;
 }
 
-absl::StatusOr<Json> FaultyApi::Get(const ResourceType& type, const ObjectKey& key,
-                                    const CallOptions& call) {
-  return Through<absl::StatusOr<Json>>(Verb::kGet, [&] { return api_.Get(type, key, call); });
-}
-
-absl::StatusOr<ObjectList> FaultyApi::List(const ResourceType& type, const ListOptions& options,
-                                           const CallOptions& call) {
-  return Through<absl::StatusOr<ObjectList>>(Verb::kList,
-                                             [&] { return api_.List(type, options, call); });
-}
-
-absl::StatusOr<std::unique_ptr<Watcher>> FaultyApi::Watch(const ResourceType& type,
-                                                          const WatchOptions& options,
-                                                          const CallOptions& call) {
-  absl::StatusOr<std::unique_ptr<Watcher>> watcher =
-      Through<absl::StatusOr<std::unique_ptr<Watcher>>>(
-          Verb::kWatch, [&] { return api_.Watch(type, options, call); });
-  if (!watcher.ok()) return watcher;
-  return std::make_unique<FaultyWatcher>(*this, *std::move(watcher));
-}
-
-absl::StatusOr<Json> FaultyApi::Create(const ResourceType& type, const Json& object,
-                                       const CallOptions& call) {
-  return Through<absl::StatusOr<Json>>(Verb::kCreate,
-                                       [&] { return api_.Create(type, object, call); });
-}
-
-absl::StatusOr<Json> FaultyApi::CreateSubresource(const ResourceType& type, const ObjectKey& key,
-                                                  const std::string& subresource,
-                                                  const Json& object, const CallOptions& call) {
-  return Through<absl::StatusOr<Json>>(Verb::kCreateSubresource, [&] {
-    return api_.CreateSubresource(type, key, subresource, object, call);
-  });
-}
-
-absl::StatusOr<Json> FaultyApi::Update(const ResourceType& type, const Json& object,
-                                       const CallOptions& call) {
-  return Through<absl::StatusOr<Json>>(Verb::kUpdate,
-                                       [&] { return api_.Update(type, object, call); });
-}
-
-absl::StatusOr<Json> FaultyApi::UpdateStatus(const ResourceType& type, const Json& object,
-                                             const CallOptions& call) {
-  return Through<absl::StatusOr<Json>>(Verb::kUpdateStatus,
-                                       [&] { return api_.UpdateStatus(type, object, call); });
-}
-
-absl::StatusOr<Json> FaultyApi::PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                              const Json& patch, const Preconditions& preconditions,
-                                              const CallOptions& call) {
-  return Through<absl::StatusOr<Json>>(Verb::kPatchMetadata, [&] {
-    return api_.PatchMetadata(type, key, patch, preconditions, call);
-  });
-}
-
-absl::Status FaultyApi::Delete(const ResourceType& type, const ObjectKey& key,
-                               const DeleteOptions& options, const CallOptions& call) {
-  return Through<absl::Status>(Verb::kDelete,
-                               [&] { return api_.Delete(type, key, options, call); });
-}
-
-absl::Status FaultyApi::Bind(const Binding& binding, const CallOptions& call) {
-  return Through<absl::Status>(Verb::kBind, [&] { return api_.Bind(binding, call); });
+std::unique_ptr<Watcher> FaultyApi::Wrap(const ResourceType&, std::unique_ptr<Watcher> watcher) {
+  return std::make_unique<FaultyWatcher>(*this, std::move(watcher));
 }
 
 }  // namespace muster::kube

@@ -6,30 +6,15 @@
 #include <map>
 #include <memory>
 #include <random>
-#include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/json.h"
 #include "base/mutex.h"
 #include "operator/kube/api.h"
+#include "operator/kube/api_call.h"
+#include "operator/kube/intercepted_api.h"
 
 namespace muster::kube {
-
-enum class Verb {
-  kGet,
-  kList,
-  kWatch,
-  kWatchNext,
-  kCreate,
-  kCreateSubresource,
-  kUpdate,
-  kUpdateStatus,
-  kPatchMetadata,
-  kDelete,
-  kBind,
-};
 
 // Chances in [0, 1], drawn once per call.
 struct FaultPolicy {
@@ -47,9 +32,10 @@ struct FaultPolicy {
 
 // An Api that sometimes fails, for tests: the same seed and calls give the same faults.
 // Thread-safe.
-class FaultyApi final : public Api {
+class FaultyApi final : public InterceptedApi {
  public:
-  FaultyApi(Api& api, FaultPolicy policy) : api_(api), policy_(policy), random_(policy.seed) {}
+  FaultyApi(Api& api, FaultPolicy policy)
+      : InterceptedApi(api), policy_(policy), random_(policy.seed) {}
 
   // Scripted: the next call of `verb` fails with `status`, having been done or not. May be queued.
   void FailNext(Verb verb, absl::Status status, bool done = false);
@@ -57,28 +43,10 @@ class FaultyApi final : public Api {
   int64_t calls(Verb verb) const;
   int64_t faults(Verb verb) const;
 
-  absl::StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key,
-                           const CallOptions& call = {}) override;
-  absl::StatusOr<ObjectList> List(const ResourceType& type, const ListOptions& options,
-                                  const CallOptions& call = {}) override;
-  absl::StatusOr<std::unique_ptr<Watcher>> Watch(const ResourceType& type,
-                                                 const WatchOptions& options,
-                                                 const CallOptions& call = {}) override;
-  absl::StatusOr<Json> Create(const ResourceType& type, const Json& object,
-                              const CallOptions& call = {}) override;
-  absl::StatusOr<Json> CreateSubresource(const ResourceType& type, const ObjectKey& key,
-                                         const std::string& subresource, const Json& object,
-                                         const CallOptions& call = {}) override;
-  absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
-                              const CallOptions& call = {}) override;
-  absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
-                                    const CallOptions& call = {}) override;
-  absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                     const Json& patch, const Preconditions& preconditions = {},
-                                     const CallOptions& call = {}) override;
-  absl::Status Delete(const ResourceType& type, const ObjectKey& key,
-                      const DeleteOptions& options = {}, const CallOptions& call = {}) override;
-  absl::Status Bind(const Binding& binding, const CallOptions& call = {}) override;
+ protected:
+  absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) override;
+  std::unique_ptr<Watcher> Wrap(const ResourceType& type,
+                                std::unique_ptr<Watcher> watcher) override;
 
  private:
   friend class FaultyWatcher;
@@ -95,10 +63,6 @@ class FaultyApi final : public Api {
 
   Fault Draw(Verb verb);
   Fault Roll(Verb verb) MUSTER_REQUIRES(mu_);
-  template <typename Result, typename Call>
-  Result Through(Verb verb, Call call);
-
-  Api& api_;
   mutable Mutex mu_;
   FaultPolicy policy_ MUSTER_GUARDED_BY(mu_);
   std::mt19937_64 random_ MUSTER_GUARDED_BY(mu_);

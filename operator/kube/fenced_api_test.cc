@@ -7,7 +7,9 @@
 
 #include "base/manual_clock.h"
 #include "gtest/gtest.h"
+#include "operator/kube/api_call.h"
 #include "operator/kube/faulty_api.h"
+#include "operator/kube/intercepted_api.h"
 #include "operator/kube/memory_api.h"
 
 namespace muster::kube {
@@ -75,55 +77,20 @@ TEST_F(FencedApiTest, OtherErrorsAreNotFenced) {
 }
 
 // Remembers the timeout that it was called with.
-class TimeoutProbe final : public Api {
+class TimeoutProbe final : public InterceptedApi {
  public:
-  absl::StatusOr<Json> Get(const ResourceType&, const ObjectKey&,
-                           const CallOptions& call) override {
-    return Note(call);
-  }
-  absl::StatusOr<ObjectList> List(const ResourceType&, const ListOptions&,
-                                  const CallOptions& call) override {
-    return Note(call).status();
-  }
-  absl::StatusOr<std::unique_ptr<Watcher>> Watch(const ResourceType&, const WatchOptions&,
-                                                 const CallOptions& call) override {
-    return Note(call).status();
-  }
-  absl::StatusOr<Json> Create(const ResourceType&, const Json&, const CallOptions& call) override {
-    return Note(call);
-  }
-  absl::StatusOr<Json> CreateSubresource(const ResourceType&, const ObjectKey&, const std::string&,
-                                         const Json&, const CallOptions& call) override {
-    return Note(call);
-  }
-  absl::StatusOr<Json> Update(const ResourceType&, const Json&, const CallOptions& call) override {
-    return Note(call);
-  }
-  absl::StatusOr<Json> UpdateStatus(const ResourceType&, const Json&,
-                                    const CallOptions& call) override {
-    return Note(call);
-  }
-  absl::StatusOr<Json> PatchMetadata(const ResourceType&, const ObjectKey&, const Json&,
-                                     const Preconditions&, const CallOptions& call) override {
-    return Note(call);
-  }
-  absl::Status Delete(const ResourceType&, const ObjectKey&, const DeleteOptions&,
-                      const CallOptions& call) override {
-    return Note(call).status();
-  }
-  absl::Status Bind(const Binding&, const CallOptions& call) override {
-    return Note(call).status();
-  }
+  explicit TimeoutProbe(Api& api) : InterceptedApi(api) {}
+  absl::Duration timeout;
 
-  absl::StatusOr<Json> Note(const CallOptions& call) {
-    timeout = call.timeout;
+ protected:
+  absl::Status Around(const ApiCall&, const CallOptions& options, PassOn) override {
+    timeout = options.timeout;
     return absl::UnimplementedError("a probe");
   }
-  absl::Duration timeout;
 };
 
 TEST_F(FencedApiTest, NoCallOutlivesWhatTheLeaseAllows) {
-  TimeoutProbe probe;
+  TimeoutProbe probe(api_);
   FencedApi api(probe, [] { return absl::OkStatus(); }, absl::Seconds(1));
   const CallOptions minute{.timeout = absl::Minutes(1)};
   api.Create(kPods, Pod("a"), minute).status().IgnoreError();

@@ -10,8 +10,8 @@ namespace muster::kube {
 namespace {
 
 // As the real server would have answered.
-int HttpCode(std::string_view verb, const absl::Status& status) {
-  if (status.ok()) return verb == "create" || verb == "bind" ? 201 : 200;
+int HttpCode(Verb verb, const absl::Status& status) {
+  if (status.ok()) return NameOf(verb) == "create" || verb == Verb::kBind ? 201 : 200;
   switch (ReasonOf(status)) {
     case Reason::kBadRequest:
       return 400;
@@ -71,86 +71,29 @@ class ObservedWatcher final : public Watcher {
   bool ended_ = false;  // told already
 };
 
-const absl::Status& StatusOf(const absl::Status& status) { return status; }
-template <typename T>
-const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
-  return result.status();
-}
-
 }  // namespace
 
-template <typename Call>
-auto ObservedApi::Timed(std::string_view verb, std::string_view resource, const Call& call) const {
+absl::Status ObservedApi::Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) {
+  if (call.verb == Verb::kList && call.from_start) watches_.Listed(call.type.plural);
   const absl::Time start = clock_.Monotonic();
-  auto result = call();
+  const absl::Status status = pass_on(options);
   if (requests_ != nullptr) {
-    requests_->Finished(verb, resource, HttpCode(verb, StatusOf(result)),
+    requests_->Finished(NameOf(call.verb), call.type.plural, HttpCode(call.verb, status),
                         clock_.Monotonic() - start);
   }
-  return result;
-}
-
-absl::StatusOr<Json> ObservedApi::Get(const ResourceType& type, const ObjectKey& key,
-                                      const CallOptions& call) {
-  return Timed("get", type.plural, [&] { return api_.Get(type, key, call); });
-}
-
-absl::StatusOr<ObjectList> ObservedApi::List(const ResourceType& type, const ListOptions& options,
-                                             const CallOptions& call) {
-  if (options.continue_token.empty()) watches_.Listed(type.plural);
-  return Timed("list", type.plural, [&] { return api_.List(type, options, call); });
-}
-
-absl::StatusOr<std::unique_ptr<Watcher>> ObservedApi::Watch(const ResourceType& type,
-                                                            const WatchOptions& options,
-                                                            const CallOptions& call) {
-  auto watcher = Timed("watch", type.plural, [&] { return api_.Watch(type, options, call); });
-  if (!watcher.ok()) {
-    watches_.WatchEnded(type.plural, ReasonName(ReasonOf(watcher.status())));
-    return watcher;
+  if (call.verb != Verb::kWatch) return status;
+  if (!status.ok()) {
+    watches_.WatchEnded(call.type.plural, ReasonName(ReasonOf(status)));
+    return status;
   }
-  if (options.send_initial_events) watches_.Listed(type.plural);
-  watches_.WatchOpened(type.plural);
-  return std::make_unique<ObservedWatcher>(*std::move(watcher), type.plural, watches_);
+  if (call.from_start) watches_.Listed(call.type.plural);
+  watches_.WatchOpened(call.type.plural);
+  return status;
 }
 
-absl::StatusOr<Json> ObservedApi::Create(const ResourceType& type, const Json& object,
-                                         const CallOptions& call) {
-  return Timed("create", type.plural, [&] { return api_.Create(type, object, call); });
-}
-
-absl::StatusOr<Json> ObservedApi::CreateSubresource(const ResourceType& type, const ObjectKey& key,
-                                                    const std::string& subresource,
-                                                    const Json& object, const CallOptions& call) {
-  return Timed("create", type.plural,
-               [&] { return api_.CreateSubresource(type, key, subresource, object, call); });
-}
-
-absl::StatusOr<Json> ObservedApi::Update(const ResourceType& type, const Json& object,
-                                         const CallOptions& call) {
-  return Timed("update", type.plural, [&] { return api_.Update(type, object, call); });
-}
-
-absl::StatusOr<Json> ObservedApi::UpdateStatus(const ResourceType& type, const Json& object,
-                                               const CallOptions& call) {
-  return Timed("update_status", type.plural, [&] { return api_.UpdateStatus(type, object, call); });
-}
-
-absl::StatusOr<Json> ObservedApi::PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                                const Json& patch,
-                                                const Preconditions& preconditions,
-                                                const CallOptions& call) {
-  return Timed("patch", type.plural,
-               [&] { return api_.PatchMetadata(type, key, patch, preconditions, call); });
-}
-
-absl::Status ObservedApi::Delete(const ResourceType& type, const ObjectKey& key,
-                                 const DeleteOptions& options, const CallOptions& call) {
-  return Timed("delete", type.plural, [&] { return api_.Delete(type, key, options, call); });
-}
-
-absl::Status ObservedApi::Bind(const Binding& binding, const CallOptions& call) {
-  return Timed("bind", kPods.plural, [&] { return api_.Bind(binding, call); });
+std::unique_ptr<Watcher> ObservedApi::Wrap(const ResourceType& type,
+                                           std::unique_ptr<Watcher> watcher) {
+  return std::make_unique<ObservedWatcher>(std::move(watcher), type.plural, watches_);
 }
 
 }  // namespace muster::kube

@@ -2,15 +2,13 @@
 #define MUSTER_OPERATOR_KUBE_OBSERVED_API_H_
 
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "operator/kube/api.h"
-#include "operator/kube/object_meta.h"
+#include "operator/kube/api_call.h"
+#include "operator/kube/intercepted_api.h"
 #include "operator/kube/request_observer.h"
 #include "operator/kube/resource_type.h"
 
@@ -31,40 +29,18 @@ class WatchObserver {
 
 // An Api that tells what passes through it. Thread-safe if the observers are. Everything given must
 // outlive it and its watchers.
-class ObservedApi final : public Api {
+class ObservedApi final : public InterceptedApi {
  public:
   // `requests` may be null: where the client below reports requests itself.
   ObservedApi(Api& api, const Clock& clock, WatchObserver& watches, RequestObserver* requests)
-      : api_(api), clock_(clock), watches_(watches), requests_(requests) {}
+      : InterceptedApi(api), clock_(clock), watches_(watches), requests_(requests) {}
 
-  absl::StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key,
-                           const CallOptions& call = {}) override;
-  absl::StatusOr<ObjectList> List(const ResourceType& type, const ListOptions& options,
-                                  const CallOptions& call = {}) override;
-  absl::StatusOr<std::unique_ptr<Watcher>> Watch(const ResourceType& type,
-                                                 const WatchOptions& options,
-                                                 const CallOptions& call = {}) override;
-  absl::StatusOr<Json> Create(const ResourceType& type, const Json& object,
-                              const CallOptions& call = {}) override;
-  absl::StatusOr<Json> CreateSubresource(const ResourceType& type, const ObjectKey& key,
-                                         const std::string& subresource, const Json& object,
-                                         const CallOptions& call = {}) override;
-  absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
-                              const CallOptions& call = {}) override;
-  absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
-                                    const CallOptions& call = {}) override;
-  absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
-                                     const Json& patch, const Preconditions& preconditions = {},
-                                     const CallOptions& call = {}) override;
-  absl::Status Delete(const ResourceType& type, const ObjectKey& key,
-                      const DeleteOptions& options = {}, const CallOptions& call = {}) override;
-  absl::Status Bind(const Binding& binding, const CallOptions& call = {}) override;
+ protected:
+  absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) override;
+  std::unique_ptr<Watcher> Wrap(const ResourceType& type,
+                                std::unique_ptr<Watcher> watcher) override;
 
  private:
-  template <typename Call>
-  auto Timed(std::string_view verb, std::string_view resource, const Call& call) const;
-
-  Api& api_;
   const Clock& clock_;
   WatchObserver& watches_;
   RequestObserver* const requests_;

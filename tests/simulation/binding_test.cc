@@ -27,8 +27,8 @@ class BindingWorld {
  public:
   explicit BindingWorld(uint64_t seed)
       : seed_(seed), world_({.seed = seed, .replicas = seed % 3 == 0 ? 2 : 1}) {
-    world_.SetFates([this](auto& host, const ApiCall& call) { return Before(host, call); },
-                    [this](auto& host, const ApiCall& call) { return After(host, call); });
+    world_.SetFates([this](auto& host, const kube::ApiCall& call) { return Before(host, call); },
+                    [this](auto& host, const kube::ApiCall& call) { return After(host, call); });
     for (int rack = 0; rack < 2; ++rack) {
       for (int node = 0; node < 3; ++node) AddNode(rack, node);
     }
@@ -89,8 +89,8 @@ class BindingWorld {
                      " ms ", kFaultNames[static_cast<int>(fault)]));
   }
 
-  absl::Status Before(ReplicaWorld::Host& host, const ApiCall& call) {
-    if (call.plural != "pods" || inside_) return absl::OkStatus();
+  absl::Status Before(ReplicaWorld::Host& host, const kube::ApiCall& call) {
+    if (call.type.plural != "pods" || inside_) return absl::OkStatus();
     if (call.verb == kube::Verb::kDelete || call.verb == kube::Verb::kGet) {
       if (world_.Number(1, 400) > rate_) return absl::OkStatus();
       return absl::UnavailableError("the server is not there");
@@ -102,7 +102,7 @@ class BindingWorld {
     return fate;
   }
 
-  absl::Status Strike(ReplicaWorld::Host& host, const ApiCall& call) {
+  absl::Status Strike(ReplicaWorld::Host& host, const kube::ApiCall& call) {
     const auto fault = static_cast<Fault>(world_.Number(0, static_cast<int>(Fault::kCount) - 1));
     if (fault == Fault::kLeaderDies && faults_[fault] >= 2) return absl::OkStatus();
     if (fault == Fault::kNodeGone && !gone_.empty()) return absl::OkStatus();
@@ -117,7 +117,7 @@ class BindingWorld {
       case Fault::kLost:
         return absl::DeadlineExceededError("no answer");
       case Fault::kPodGone:
-        world_.memory->Delete(kube::kPods, call.key, {}).IgnoreError();
+        world_.memory->Delete(kube::kPods, call.Key(), {}).IgnoreError();
         return absl::OkStatus();
       case Fault::kNodeGone:
         TakeNode();
@@ -130,7 +130,7 @@ class BindingWorld {
     }
   }
 
-  absl::Status After(ReplicaWorld::Host&, const ApiCall& call) {
+  absl::Status After(ReplicaWorld::Host&, const kube::ApiCall& call) {
     if (call.verb != kube::Verb::kBind) return absl::OkStatus();
     CountBound();
     if (!unheard_) return absl::OkStatus();

@@ -96,7 +96,7 @@ TEST_F(DisciplineTest, FailingCallsCostNothingButTime) {
 TEST_F(DisciplineTest, ConflictsWithoutEndAreToldAndTriedLessOften) {
   int refused = 0;
   world_.SetFates(
-      [&](ReplicaWorld::Host&, const ApiCall& call) {
+      [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
         if (call.verb != kube::Verb::kUpdateStatus) return absl::OkStatus();
         ++refused;
         return kube::ApiError(kube::Reason::kConflict, "the object has been modified");
@@ -127,8 +127,8 @@ TEST_F(DisciplineTest, AStaleCacheOfPodsNeverMakesASecondPod) {
   world_.CreateJob("gpt");
   int creates = 0;
   world_.SetFates(
-      [&](ReplicaWorld::Host&, const ApiCall& call) {
-        creates += call.verb == kube::Verb::kCreate && call.plural == "pods";
+      [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
+        creates += call.verb == kube::Verb::kCreate && call.type.plural == "pods";
         return absl::OkStatus();
       },
       nullptr);
@@ -147,7 +147,7 @@ TEST_F(DisciplineTest, AStaleCacheOfJobsNeverDecidesTwice) {
   world_.ForgetWrites();
   world_.RunFor(absl::Minutes(1));
   // At most the write that was being decided on; nothing on top of it that nobody has read.
-  EXPECT_LE(world_.Writes("update status of trainingjobs"), 1);
+  EXPECT_LE(world_.Writes("update_status trainingjobs"), 1);
   EXPECT_EQ(world_.Writes("create pods"), 0);
   host().held = {false, false, false};
   EXPECT_TRUE(RunToTheEnd(world_));
@@ -162,8 +162,8 @@ TEST_F(DisciplineTest, AStaleCacheOfPodsNeverDeletesTwice) {
   host().held = {false, true, false};
   int deletes = 0;
   world_.SetFates(
-      [&](ReplicaWorld::Host&, const ApiCall& call) {
-        deletes += call.verb == kube::Verb::kDelete && call.plural == "pods";
+      [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
+        deletes += call.verb == kube::Verb::kDelete && call.type.plural == "pods";
         return absl::OkStatus();
       },
       nullptr);
@@ -197,8 +197,8 @@ TEST_F(DisciplineTest, ACrashAfterAnyWriteIsHealed) {
   for (int nth = 1;; ++nth) {
     ReplicaWorld world({.seed = 7, .election = false});
     int writes = 0;
-    world.SetFates(nullptr, [&](ReplicaWorld::Host& host, const ApiCall& call) {
-      if (call.IsWrite() && ++writes == nth) world.Kill(host, absl::Seconds(1));
+    world.SetFates(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+      if (IsWrite(call.verb) && ++writes == nth) world.Kill(host, absl::Seconds(1));
       return absl::OkStatus();
     });
     world.AddNode("node-1", 8);

@@ -43,16 +43,16 @@ int64_t RoundIn(const Json& job) {
   return round != nullptr && round->is_number_integer() ? round->get<int64_t>() : 0;
 }
 
-bool IsAt(const Script& script, const ReplicaWorld& world, const ApiCall& call) {
-  const bool status = call.verb == kube::Verb::kUpdateStatus && call.plural == "trainingjobs";
+bool IsAt(const Script& script, const ReplicaWorld& world, const kube::ApiCall& call) {
+  const bool status = call.verb == kube::Verb::kUpdateStatus && call.type.plural == "trainingjobs";
   switch (script.point) {
     case Point::kCreatePod:
-      return call.verb == kube::Verb::kCreate && call.plural == "pods";
+      return call.verb == kube::Verb::kCreate && call.type.plural == "pods";
     case Point::kBind:
       return call.verb == kube::Verb::kBind;
     case Point::kOpenRound:
       return status && call.object != nullptr && RoundIn(*call.object) > 0 &&
-             world.Job(call.key.name).status.round() <= RoundIn(*call.object);
+             world.Job(call.Key().name).status.round() <= RoundIn(*call.object);
     case Point::kAnyStatus:
       return status;
     case Point::kCheckpoint:
@@ -82,9 +82,9 @@ class HaSeedsTest : public testing::TestWithParam<Fault> {
     };
     absl::Time lease_is_out_of_reach = absl::InfiniteFuture();
     auto fate = [&](bool before) {
-      return [&, before](ReplicaWorld::Host& host, const ApiCall& call) -> absl::Status {
+      return [&, before](ReplicaWorld::Host& host, const kube::ApiCall& call) -> absl::Status {
         const bool cut = script.fault == Fault::kTwoBelieve && host.number == 0 &&
-                         host.process == 1 && call.plural == "leases" &&
+                         host.process == 1 && call.type.plural == "leases" &&
                          world.clock.Monotonic() >= lease_is_out_of_reach;
         if (cut) return absl::UnavailableError("the lease is out of reach");
         if (struck || before != script.before || !IsAt(script, world, call))

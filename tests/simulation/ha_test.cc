@@ -135,8 +135,8 @@ TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
   world_.Freeze(leader, absl::Seconds(25));
   ASSERT_EQ(world_.Leaders().size(), 2u);  // it has not looked yet
   world_.SetFates(
-      [&](ReplicaWorld::Host& host, const ApiCall& call) {
-        if (host.number == leader.number && call.IsWrite()) ++writes;
+      [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+        if (host.number == leader.number && IsWrite(call.verb)) ++writes;
         return absl::OkStatus();
       },
       nullptr);
@@ -150,11 +150,11 @@ TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
 TEST_F(HaTest, ALeaderStoppedBetweenTwoCallsSendsNoFurtherWrite) {
   const ReplicaWorld::Host* stopped = nullptr;
   int writes_after = 0;
-  world_.SetFates(nullptr, [&](ReplicaWorld::Host& host, const ApiCall& call) {
-    if (stopped == nullptr && call.verb == kube::Verb::kCreate && call.plural == "pods") {
+  world_.SetFates(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+    if (stopped == nullptr && call.verb == kube::Verb::kCreate && call.type.plural == "pods") {
       stopped = &host;
       world_.Freeze(host, absl::Seconds(30));
-    } else if (stopped == &host && host.process == 1 && call.IsWrite()) {
+    } else if (stopped == &host && host.process == 1 && IsWrite(call.verb)) {
       ++writes_after;
     }
     return absl::OkStatus();
@@ -224,8 +224,8 @@ class TwoBelieveTest : public HaTest {
   TwoBelieveTest() {
     world_.hosts[0].pace = 0.5;
     world_.SetFates(
-        [this](ReplicaWorld::Host& host, const ApiCall& call) {
-          const bool cut = cut_ && host.number == 0 && call.plural == "leases";
+        [this](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+          const bool cut = cut_ && host.number == 0 && call.type.plural == "leases";
           return cut ? absl::UnavailableError("the lease is out of reach") : absl::OkStatus();
         },
         nullptr);

@@ -52,9 +52,9 @@ TEST(QuietTest, ProgressOfAThousandJobsIsWrittenInTurns) {
   }
   world.RunFor(absl::Seconds(20));
   std::map<std::string, std::vector<absl::Time>> writes;
-  world.SetFates(nullptr, [&](ReplicaWorld::Host&, const ApiCall& call) {
-    if (call.verb == kube::Verb::kUpdateStatus && call.plural == "trainingjobs") {
-      writes[call.key.name].push_back(world.clock.Monotonic());
+  world.SetFates(nullptr, [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
+    if (call.verb == kube::Verb::kUpdateStatus && call.type.plural == "trainingjobs") {
+      writes[call.Key().name].push_back(world.clock.Monotonic());
     }
     return absl::OkStatus();
   });
@@ -87,9 +87,9 @@ TEST(QuietTest, AJobThatAlwaysFailsStarvesNobody) {
   world.AddNode("node-1", 100);
   int tries = 0;
   world.SetFates(
-      [&](ReplicaWorld::Host&, const ApiCall& call) {
-        const bool poisoned = call.verb == kube::Verb::kCreate && call.plural == "pods" &&
-                              absl::StartsWith(call.key.name, "poison");
+      [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
+        const bool poisoned = call.verb == kube::Verb::kCreate && call.type.plural == "pods" &&
+                              absl::StartsWith(call.Key().name, "poison");
         if (!poisoned) return absl::OkStatus();
         ++tries;
         return kube::ApiError(kube::Reason::kForbidden, "exceeded quota");
@@ -125,8 +125,8 @@ TEST(QuietTest, WhatTheServerWillNeverTakeIsSaidAndNotTriedAgain) {
   int tries = 0;
   bool refuse = true;
   world.SetFates(
-      [&](ReplicaWorld::Host&, const ApiCall& call) {
-        if (!refuse || call.verb != kube::Verb::kCreate || call.plural != "pods") {
+      [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
+        if (!refuse || call.verb != kube::Verb::kCreate || call.type.plural != "pods") {
           return absl::OkStatus();
         }
         ++tries;
@@ -158,8 +158,8 @@ TEST(QuietTest, AStatusThatTheServerWillNeverTakeIsNotWrittenForEver) {
   ReplicaWorld world({.seed = 1, .election = false, .resync = absl::Hours(1)});
   int tries = 0;
   world.SetFates(
-      [&](ReplicaWorld::Host&, const ApiCall& call) {
-        if (call.verb != kube::Verb::kUpdateStatus || call.plural != "trainingjobs") {
+      [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
+        if (call.verb != kube::Verb::kUpdateStatus || call.type.plural != "trainingjobs") {
           return absl::OkStatus();
         }
         ++tries;

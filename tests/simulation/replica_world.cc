@@ -13,25 +13,6 @@ namespace {
 
 constexpr int kMostKeys = 200;  // of one tick and process
 
-std::string NameOf(kube::Verb verb) {
-  switch (verb) {
-    case kube::Verb::kCreate:
-      return "create";
-    case kube::Verb::kUpdate:
-      return "update";
-    case kube::Verb::kUpdateStatus:
-      return "update status of";
-    case kube::Verb::kPatchMetadata:
-      return "patch";
-    case kube::Verb::kDelete:
-      return "delete";
-    case kube::Verb::kBind:
-      return "bind";
-    default:
-      return "read";
-  }
-}
-
 absl::Status Gone() { return absl::UnavailableError("this process is dead"); }
 
 }  // namespace
@@ -97,17 +78,17 @@ void ReplicaWorld::StartHost(Host& host) {
 void ReplicaWorld::SetHooks(Host& host) {
   const int number = host.number;
   host.api->SetHooks(
-      [this, number](const ApiCall& call) {
+      [this, number](const kube::ApiCall& call) {
         Host& at = hosts[number];
         if (!at.alive) return Gone();
         absl::Status fate = before_ ? before_(at, call) : absl::OkStatus();
         if (!at.alive) return Gone();
-        if (call.plural == "trainingjobs" && call.verb == kube::Verb::kUpdateStatus) {
-          job_before_ = memory->Get(kube::kTrainingJobs, call.key).value_or(Json());
+        if (call.type.plural == "trainingjobs" && call.verb == kube::Verb::kUpdateStatus) {
+          job_before_ = memory->Get(kube::kTrainingJobs, call.Key()).value_or(Json());
         }
         return fate;
       },
-      [this, number](const ApiCall& call, const absl::Status& outcome) {
+      [this, number](const kube::ApiCall& call, const absl::Status& outcome) {
         Host& at = hosts[number];
         if (outcome.ok()) Note(at, call);
         absl::Status fate = after_ && outcome.ok() ? after_(at, call) : absl::OkStatus();
@@ -115,21 +96,21 @@ void ReplicaWorld::SetHooks(Host& host) {
       });
 }
 
-void ReplicaWorld::Note(Host& host, const ApiCall& call) {
-  if (!call.IsWrite()) return;
-  if (call.plural == "events") ++host.event_writes;
-  if (call.plural == "trainingjobs" && call.verb == kube::Verb::kUpdateStatus) {
+void ReplicaWorld::Note(Host& host, const kube::ApiCall& call) {
+  if (!IsWrite(call.verb)) return;
+  if (call.type.plural == "events") ++host.event_writes;
+  if (call.type.plural == "trainingjobs" && call.verb == kube::Verb::kUpdateStatus) {
     if (++host.status_writes > 1) promises.Break("a reconcile wrote the status twice");
     if (host.event_writes > 0) promises.Break("an event was written before the status");
   }
-  ++writes_[absl::StrCat(NameOf(call.verb), " ", call.plural)];
-  if (call.plural == "trainingjobs" && call.verb == kube::Verb::kUpdateStatus) {
-    const auto after = memory->Get(kube::kTrainingJobs, call.key);
+  ++writes_[absl::StrCat(std::string(NameOf(call.verb)), " ", std::string(call.type.plural))];
+  if (call.type.plural == "trainingjobs" && call.verb == kube::Verb::kUpdateStatus) {
+    const auto after = memory->Get(kube::kTrainingJobs, call.Key());
     if (after.ok()) promises.StatusWritten(job_before_, *after);
   }
-  if (call.plural == "pods" && call.verb == kube::Verb::kCreate) {
+  if (call.type.plural == "pods" && call.verb == kube::Verb::kCreate) {
     const auto owner = kube::ControllerOf(*call.object);
-    const auto job = memory->Get(kube::kTrainingJobs, {call.key.name_space, owner->name});
+    const auto job = memory->Get(kube::kTrainingJobs, {call.Key().name_space, owner->name});
     if (job.ok() && kube::UidOf(*job) == owner->uid) promises.PodCreated(*call.object, *job);
   }
 }

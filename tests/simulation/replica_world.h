@@ -72,7 +72,7 @@ class ReplicaWorld final : public Coordinators {
     int event_writes = 0;
   };
   // What befalls a process at one of its calls: nothing, or a status to give it instead.
-  using Fate = std::function<absl::Status(Host& host, const ApiCall& call)>;
+  using Fate = std::function<absl::Status(Host& host, const kube::ApiCall& call)>;
 
   explicit ReplicaWorld(Options options);
 
@@ -125,7 +125,7 @@ class ReplicaWorld final : public Coordinators {
   void StartHost(Host& host);
   void RunHost(Host& host);
   void SetHooks(Host& host);
-  void Note(Host& host, const ApiCall& call);
+  void Note(Host& host, const kube::ApiCall& call);
 
   const Options options_;
   std::mt19937_64 random_;

@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -19,12 +17,12 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "trainer/checkpoint/layout.h"
+#include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace muster::trainer {
 namespace {
 
-constexpr size_t kAlignment = 64;
 constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
 // A save that comes early waits for no more than this to be made ready.
 constexpr size_t kPopulateBytes = size_t{16} << 20;
@@ -47,28 +45,6 @@ void LowerPriority(int cpu) {
   CPU_ZERO(&set);
   CPU_SET(static_cast<size_t>(cpu), &set);
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
-const char* GroupName(TensorGroup group) {
-  return group == TensorGroup::kModel ? "model" : "optimizer";
-}
-
-size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-absl::Status CheckSnapshot(const Snapshot& snapshot) {
-  if (snapshot.run.writers < 1 || snapshot.writer < 0 || snapshot.writer >= snapshot.run.writers) {
-    return absl::InvalidArgumentError("checkpoint: the writer is not one of the writers");
-  }
-  for (const SnapshotTensor& tensor : snapshot.tensors) {
-    const std::optional<uint64_t> whole = ElementCount(tensor.shape);
-    const uint64_t count = tensor.count == 0 ? whole.value_or(0) : tensor.count;
-    if (!whole.has_value() || tensor.begin > *whole || count > *whole - tensor.begin ||
-        tensor.bytes.size() != count * ElementBytes(tensor.type)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("checkpoint: ", tensor.name, ": its bytes are not those of its part"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -130,7 +106,7 @@ absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
     job->memory = std::move(buffer_);
   }
   job->begun = clock_.Monotonic();
-  const absl::Status copied = CopyTensors(snapshot, *job);
+  const absl::Status copied = Copy(snapshot, *job);
   MutexLock lock(mu_);
   running_ = false;
   abandon_ = false;
@@ -139,18 +115,12 @@ absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
   return copied;
 }
 
-absl::Status CheckpointWriter::CopyTensors(const Snapshot& snapshot, Job& job) const {
+absl::Status CheckpointWriter::Copy(const Snapshot& snapshot, Job& job) const {
   job.snapshot = snapshot;
   job.partial =
       JoinPath(options_.uri, PartialCheckpointName(snapshot.run.step, snapshot.run.round));
   MUSTER_RETURN_IF_ERROR(job.memory.Reserve(CopyBytes(snapshot.tensors)));
-  size_t at = 0;
-  for (SnapshotTensor& tensor : job.snapshot.tensors) {
-    std::byte* const target = job.memory.data() + at;
-    if (!tensor.bytes.empty()) std::memcpy(target, tensor.bytes.data(), tensor.bytes.size());
-    at += Aligned(tensor.bytes.size());
-    tensor.bytes = {target, tensor.bytes.size()};
-  }
+  CopyTensors(job.snapshot.tensors, job.memory.data());
   return absl::OkStatus();
 }
 
@@ -394,27 +364,6 @@ void CheckpointWriter::Loop() {
     if (stop_) abandon_ = true;
     changed_.WaitFor(mu_, kPollInterval);
   }
-}
-
-size_t CopyBytes(std::span<const SnapshotTensor> tensors) {
-  size_t total = 0;
-  for (const SnapshotTensor& tensor : tensors) total += Aligned(tensor.bytes.size());
-  return total;
-}
-
-std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers) {
-  std::vector<size_t> order(tensor_bytes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return tensor_bytes[a] > tensor_bytes[b]; });
-  std::vector<uint64_t> load(static_cast<size_t>(writers), 0);
-  std::vector<int> owner(tensor_bytes.size(), 0);
-  for (const size_t i : order) {
-    const auto least = std::min_element(load.begin(), load.end());
-    owner[i] = static_cast<int>(least - load.begin());
-    *least += tensor_bytes[i];
-  }
-  return owner;
 }
 
 }  // namespace muster::trainer

@@ -4,9 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,32 +17,9 @@
 #include "base/mutex.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/host_buffer.h"
-#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/snapshot.h"
 
 namespace muster::trainer {
-
-enum class TensorGroup { kModel, kOptimizer };
-
-// A tensor, or the part of it that this writer saves. `bytes` is read during Begin only.
-struct SnapshotTensor {
-  std::string name;
-  TensorGroup group = TensorGroup::kModel;
-  DataType type = DataType::kF32;
-  std::vector<int64_t> shape;  // of the whole tensor
-  std::span<const std::byte> bytes;
-  // Elements of the whole tensor that `bytes` is; count 0: all of it.
-  uint64_t begin = 0;
-  uint64_t count = 0;
-};
-
-struct Snapshot {
-  RunRecord run;   // the same on every writer of a round; writers is their number
-  int writer = 0;  // 0 .. run.writers-1; 0 completes the checkpoint
-  std::vector<SnapshotTensor> tensors;
-  // Written by writer 0 beside the tensors, e.g. {"tokenizer.json", text}. config.json is
-  // run.model.
-  std::map<std::string, std::string> documents;
-};
 
 struct WriterOptions {
   std::string uri;  // directory of all checkpoints
@@ -93,7 +68,7 @@ class CheckpointWriter {
   struct Job;
   enum class Progress { kMoved, kWaiting, kDone };
 
-  absl::Status CopyTensors(const Snapshot& snapshot, Job& job) const;
+  absl::Status Copy(const Snapshot& snapshot, Job& job) const;
   Progress Advance(Job& job);
   Progress LastLook(Job& job);
   absl::Status WriteShare(Job& job);
@@ -124,12 +99,6 @@ class CheckpointWriter {
   bool populating_ MUSTER_GUARDED_BY(mu_) = false;  // the thread has buffer_
   std::thread thread_;
 };
-
-// What a copy of the tensors takes.
-size_t CopyBytes(std::span<const SnapshotTensor> tensors);
-
-// Which of `writers` saves each tensor whole: balanced by bytes, the same on every rank.
-std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers);
 
 }  // namespace muster::trainer
 

@@ -19,6 +19,7 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/checkpoint/catalog.h"
 #include "trainer/checkpoint/data_type.h"
+#include "trainer/checkpoint/snapshot.h"
 #include "trainer/checkpoint/writer.h"
 
 // What the tests of writing and of damage share: a small state to save, and its writers. One

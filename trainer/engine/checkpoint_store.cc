@@ -15,6 +15,7 @@
 #include "torch/version.h"
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/reader.h"
+#include "trainer/checkpoint/snapshot.h"
 
 namespace muster::trainer {
 namespace {

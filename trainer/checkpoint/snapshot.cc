@@ -1,0 +1,69 @@
+#include "trainer/checkpoint/snapshot.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "trainer/checkpoint/safetensors.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+const char* GroupName(TensorGroup group) {
+  return group == TensorGroup::kModel ? "model" : "optimizer";
+}
+
+absl::Status CheckSnapshot(const Snapshot& snapshot) {
+  if (snapshot.run.writers < 1 || snapshot.writer < 0 || snapshot.writer >= snapshot.run.writers) {
+    return absl::InvalidArgumentError("checkpoint: the writer is not one of the writers");
+  }
+  for (const SnapshotTensor& tensor : snapshot.tensors) {
+    const std::optional<uint64_t> whole = ElementCount(tensor.shape);
+    const uint64_t count = tensor.count == 0 ? whole.value_or(0) : tensor.count;
+    if (!whole.has_value() || tensor.begin > *whole || count > *whole - tensor.begin ||
+        tensor.bytes.size() != count * ElementBytes(tensor.type)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("checkpoint: ", tensor.name, ": its bytes are not those of its part"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+size_t CopyBytes(std::span<const SnapshotTensor> tensors) {
+  size_t total = 0;
+  for (const SnapshotTensor& tensor : tensors) total += Aligned(tensor.bytes.size());
+  return total;
+}
+
+void CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory) {
+  for (SnapshotTensor& tensor : tensors) {
+    if (!tensor.bytes.empty()) std::memcpy(memory, tensor.bytes.data(), tensor.bytes.size());
+    tensor.bytes = {memory, tensor.bytes.size()};
+    memory += Aligned(tensor.bytes.size());
+  }
+}
+
+std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers) {
+  std::vector<size_t> order(tensor_bytes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return tensor_bytes[a] > tensor_bytes[b]; });
+  std::vector<uint64_t> load(static_cast<size_t>(writers), 0);
+  std::vector<int> owner(tensor_bytes.size(), 0);
+  for (const size_t i : order) {
+    const auto least = std::min_element(load.begin(), load.end());
+    owner[i] = static_cast<int>(least - load.begin());
+    *least += tensor_bytes[i];
+  }
+  return owner;
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,56 @@
+#ifndef MUSTER_TRAINER_CHECKPOINT_SNAPSHOT_H_
+#define MUSTER_TRAINER_CHECKPOINT_SNAPSHOT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "trainer/checkpoint/data_type.h"
+#include "trainer/checkpoint/manifest.h"
+
+namespace muster::trainer {
+
+enum class TensorGroup { kModel, kOptimizer };
+
+// A tensor, or the part of it that this writer saves. `bytes` is read during Begin only.
+struct SnapshotTensor {
+  std::string name;
+  TensorGroup group = TensorGroup::kModel;
+  DataType type = DataType::kF32;
+  std::vector<int64_t> shape;  // of the whole tensor
+  std::span<const std::byte> bytes;
+  // Elements of the whole tensor that `bytes` is; count 0: all of it.
+  uint64_t begin = 0;
+  uint64_t count = 0;
+};
+
+struct Snapshot {
+  RunRecord run;   // the same on every writer of a round; writers is their number
+  int writer = 0;  // 0 .. run.writers-1; 0 completes the checkpoint
+  std::vector<SnapshotTensor> tensors;
+  // Written by writer 0 beside the tensors, e.g. {"tokenizer.json", text}. config.json is
+  // run.model.
+  std::map<std::string, std::string> documents;
+};
+
+// "model" or "optimizer", as file names have it.
+const char* GroupName(TensorGroup group);
+
+// InvalidArgument: the writer is none of the writers, or bytes that are not those of their part.
+absl::Status CheckSnapshot(const Snapshot& snapshot);
+
+// What a copy of the tensors takes.
+size_t CopyBytes(std::span<const SnapshotTensor> tensors);
+// Copies them to `memory`, of CopyBytes(), one after the other; the tensors' bytes are there then.
+void CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory);
+
+// Which of `writers` saves each tensor whole: balanced by bytes, the same on every rank.
+std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers);
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_CHECKPOINT_SNAPSHOT_H_

@@ -16,8 +16,10 @@ struct Tries {
 };
 
 inline int HowMany(const Tries& tries) {
-  if (FullEffort()) return tries.full;
-  return std::getenv("MUSTER_SANITIZED") != nullptr ? tries.sanitized : tries.usual;
+  if (std::getenv("MUSTER_SANITIZED") != nullptr) {
+    return FullEffort() ? tries.usual : tries.sanitized;
+  }
+  return FullEffort() ? tries.full : tries.usual;
 }
 
 }  // namespace muster

@@ -19,6 +19,8 @@ const std::vector<Command>& Commands() {
        &CheckpointsMain},
       {"simulate", "simulate --trace FILE [--cluster FILE] [--svg FILE]",
        "what the operator would do with a workload on a cluster", &SimulateMain},
+      {"replay", "replay [DECISION] [--dir DIR] [--json]",
+       "decide again what the scheduler decided before, from what it kept", &ReplayMain},
       {"explain", "explain [JOB] [--server URL] [--json]",
        "where a job's workers are, or why they are nowhere and what would help", &ExplainMain},
       {"whatif", "whatif -f FILE [--server URL] [--json]",

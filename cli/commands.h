@@ -34,6 +34,7 @@ int TreeMain(const std::vector<std::string>& arguments);
 int WhatIfMain(const std::vector<std::string>& arguments);
 int CheckpointsMain(const std::vector<std::string>& arguments);
 int SimulateMain(const std::vector<std::string>& arguments);
+int ReplayMain(const std::vector<std::string>& arguments);
 
 }  // namespace muster::cli
 

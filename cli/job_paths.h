@@ -21,6 +21,7 @@ struct JobPaths {
   std::string history() const { return JoinPath(folder(), "steps.jsonl"); }
   std::string operator_file() const { return JoinPath(folder(), "operator.json"); }
   std::string log() const { return JoinPath(folder(), "operator.log"); }
+  std::string decisions() const { return JoinPath(folder(), "decisions"); }
   std::string checkpoints() const { return JoinPath(folder(), "checkpoints"); }
   // The coordinator's socket: short, because a unix socket's path must be under 108 bytes.
   std::string socket() const;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,9 @@
 #include "cli/simulate/sim_trace.h"
 #include "cli/simulate/simulator.h"
 #include "operator/queue/decision.h"
+#include "operator/queue/decision_input.h"
+#include "operator/runtime/decision_recorder.h"
+#include "operator/runtime/decision_ring.h"
 
 namespace muster::cli {
 namespace {
@@ -30,6 +34,7 @@ const std::vector<FlagSpec>& SimulateFlags() {
       {"trace", "the jobs: CSV, or the YAML of Kueue's performance generator"},
       {"svg", "write a picture of who used what when to this file"},
       {"decisions", "write what was decided, line by line, to this file"},
+      {"record", "keep all that went into each decision in this directory, for muster replay"},
       {"json", "print the report as JSON", /*is_switch=*/true},
   };
   return *flags;
@@ -52,6 +57,13 @@ absl::StatusOr<SimCluster> ClusterFor(const Flags& flags, const SimTrace& trace)
   return cluster;
 }
 
+// Keeps every cycle as the operator does. Null without a directory.
+std::unique_ptr<control::DecisionRecorder> RecorderFor(const Flags& flags) {
+  if (!flags.Has("record")) return nullptr;
+  return std::make_unique<control::DecisionRecorder>(
+      control::DecisionRing(FileSystem(), flags.Get("record", "")));
+}
+
 std::string DecisionLine(absl::Time now, const control::Decision& decision) {
   return absl::StrFormat("%.3f %s %s %s: %s\n", absl::ToDoubleSeconds(now - absl::UnixEpoch()),
                          std::string(control::ScheduleActionName(decision.action)), decision.job,
@@ -72,8 +84,16 @@ absl::Status RunSimulation(const Flags& flags) {
       decisions += DecisionLine(now, decision);
     };
   }
+  const std::unique_ptr<control::DecisionRecorder> recorder = RecorderFor(flags);
+  CycleObserver cycles;
+  if (recorder != nullptr) {
+    cycles = [&](control::DecisionInput input, const std::vector<control::Decision>& decided) {
+      recorder->Note(std::move(input), decided);
+      recorder->RunOnce();
+    };
+  }
   const auto start = std::chrono::steady_clock::now();
-  const SimReport report = Simulate(cluster, trace.jobs, observer);
+  const SimReport report = Simulate(cluster, trace.jobs, observer, cycles);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (flags.Has("svg")) {
@@ -83,6 +103,11 @@ absl::Status RunSimulation(const Flags& flags) {
   if (flags.Has("decisions")) {
     MUSTER_RETURN_IF_ERROR(
         WriteFileAtomically(FileSystem(), flags.Get("decisions", ""), decisions));
+  }
+  if (recorder != nullptr && recorder->dropped() > 0) {
+    return absl::UnavailableError(absl::StrCat(recorder->dropped(), " decisions of ",
+                                               recorder->dropped() + recorder->kept(),
+                                               " could not be kept"));
   }
   if (flags.Has("json")) {
     std::printf("%s\n", DumpJson(ReportJson(report)).c_str());

@@ -49,10 +49,11 @@ struct Training {
 class Simulator {
  public:
   Simulator(const SimCluster& cluster, const std::vector<SimJob>& jobs,
-            const DecisionObserver& observer)
+            const DecisionObserver& observer, const CycleObserver& cycles)
       : cluster_(cluster),
         jobs_(jobs),
         observer_(observer),
+        cycles_(cycles),
         tree_(cluster.inventory),
         book_(cluster.book),
         metrics_(cluster, tree_, jobs),
@@ -70,6 +71,7 @@ class Simulator {
 
  private:
   absl::Time NextEvent() const;
+  std::vector<Decision> Decide();
   void Apply(const Decision& decision);
   void Start(size_t job, const Decision& decision);
   void LetGo(size_t job, int staying);
@@ -89,6 +91,7 @@ class Simulator {
   const SimCluster& cluster_;
   const std::vector<SimJob>& jobs_;
   const DecisionObserver& observer_;
+  const CycleObserver& cycles_;
   control::TopologyTree tree_;
   control::QueueBook book_;
   SimMetrics metrics_;
@@ -247,6 +250,15 @@ void Simulator::SaveCheckpoints() {
   }
 }
 
+std::vector<Decision> Simulator::Decide() {
+  if (!cycles_) return Schedule(now_, tree_, book_, cluster_.schedule);
+  control::DecisionInput input;
+  std::vector<Decision> decisions =
+      control::ScheduleAndCapture(now_, tree_, book_, cluster_.schedule, input);
+  if (!decisions.empty()) cycles_(std::move(input), decisions);
+  return decisions;
+}
+
 SimReport Simulator::Run() {
   report_.jobs = static_cast<int64_t>(jobs_.size());
   for (absl::Time next = NextEvent(); next < absl::InfiniteFuture(); next = NextEvent()) {
@@ -263,9 +275,7 @@ SimReport Simulator::Run() {
     }
     SaveCheckpoints();
     ++report_.cycles;
-    for (const Decision& decision : Schedule(now_, tree_, book_, cluster_.schedule)) {
-      Apply(decision);
-    }
+    for (const Decision& decision : Decide()) Apply(decision);
     metrics_.Mark(now_);
   }
   report_.never_started = static_cast<int64_t>(
@@ -278,8 +288,8 @@ SimReport Simulator::Run() {
 }  // namespace
 
 SimReport Simulate(const SimCluster& cluster, const std::vector<SimJob>& jobs,
-                   const DecisionObserver& observer) {
-  return Simulator(cluster, jobs, observer).Run();
+                   const DecisionObserver& observer, const CycleObserver& cycles) {
+  return Simulator(cluster, jobs, observer, cycles).Run();
 }
 
 }  // namespace muster::cli

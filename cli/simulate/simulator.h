@@ -11,6 +11,7 @@
 #include "cli/simulate/sim_cluster.h"
 #include "cli/simulate/sim_trace.h"
 #include "operator/queue/decision.h"
+#include "operator/queue/decision_input.h"
 
 namespace muster::cli {
 
@@ -54,12 +55,17 @@ struct SimReport {
 };
 
 using DecisionObserver = std::function<void(absl::Time, const control::Decision&)>;
+// Gets every cycle that decided something, with all that went into it.
+using CycleObserver =
+    std::function<void(control::DecisionInput, const std::vector<control::Decision>&)>;
 
 // Runs the trace on the cluster with the operator's own Schedule, on a virtual clock: jobs come
 // when they are submitted, train for as long as they say and end; stopped ones save, wait and go on
-// where they were. Deterministic. `observer` sees every decision.
+// where they were. Deterministic. `observer` sees every decision; `cycles` costs a copy of the
+// cluster for each of them.
 SimReport Simulate(const SimCluster& cluster, const std::vector<SimJob>& jobs,
-                   const DecisionObserver& observer = nullptr);
+                   const DecisionObserver& observer = nullptr,
+                   const CycleObserver& cycles = nullptr);
 
 }  // namespace muster::cli
 

@@ -27,4 +27,16 @@ void RefusalMemo::Add(const GangRequest& request, const Nodes& nodes, const Unpl
   refused_[KeyOf(request, nodes)] = {nodes, request.min, answer};
 }
 
+std::vector<RefusalMemo::Entry> RefusalMemo::Entries() const {
+  std::vector<Entry> entries;
+  for (const auto& [key, refused] : refused_) {
+    entries.push_back({refused.nodes, key.second, refused.min, refused.answer});
+  }
+  return entries;
+}
+
+void RefusalMemo::Restore(const Entry& entry) {
+  refused_[{entry.nodes.get(), entry.shape}] = {entry.nodes, entry.min, entry.answer};
+}
+
 }  // namespace muster::control

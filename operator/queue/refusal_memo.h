@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/placement.h"
@@ -21,6 +22,16 @@ class RefusalMemo {
   const Unplaceable* Find(const GangRequest& request, const Nodes& nodes) const;
   void Add(const GangRequest& request, const Nodes& nodes, const Unplaceable& answer);
   void Clear() { refused_.clear(); }
+
+  // All of it as plain values, in no order, and one of them back: for a decision to be replayed.
+  struct Entry {
+    Nodes nodes;
+    std::string shape;
+    int min = 0;
+    Unplaceable answer;
+  };
+  std::vector<Entry> Entries() const;
+  void Restore(const Entry& entry);
 
  private:
   struct Refused {

@@ -257,6 +257,42 @@ constexpr char kTrace[] =
     "borrower,0,100,4,8,a\n"
     "owner,40,30,2,8,b\n";
 
+TEST_F(PlacementCommandsTest, ReplayDecidesAgainWhatWasDecided) {
+  const std::string cluster = Write("cluster.yaml", kCluster), trace = Write("trace.csv", kTrace);
+  const std::string ring = folder_ + "/decisions-of-replay";
+  ASSERT_TRUE(RemoveAll(FileSystem(), ring).ok());
+  ASSERT_EQ(Muster({"simulate", "--cluster", cluster, "--trace", trace, "--record", ring}).code,
+            kExitOk);
+  const Said all = Muster({"replay", "--dir", ring});
+  EXPECT_EQ(all.code, kExitOk) << all.error;
+  EXPECT_EQ(all.out,
+            "       1  1970-01-01T00:00:00.000Z    1 decided\n"
+            "       2  1970-01-01T00:00:40.000Z    2 decided\n"
+            "       3  1970-01-01T00:00:50.000Z    2 decided\n"
+            "       4  1970-01-01T00:01:20.000Z    1 decided\n"
+            "4 decisions, 0 of them replay otherwise\n");
+  const Said one = Muster({"replay", "2", "--dir", ring});
+  EXPECT_EQ(one.code, kExitOk) << one.error;
+  EXPECT_EQ(
+      one.out,
+      "decision 2 of 1970-01-01T00:00:40.000Z: 4 nodes, 2 jobs, 3 queues\n"
+      "  Stop   default/borrower  Reclaimed: stops for owner#0000001, which takes back its queue's "
+      "nominal quota; all that go lose 1920 GPU-seconds, at least 1920 are lost in any case\n"
+      "  Wait   default/owner  WaitingForVictims: jobs that make room for it have not gone yet; by "
+      "10s from now, if running jobs end as they say\n"
+      "replayed: the same, byte for byte\n");
+  const auto json = ParseJson(Muster({"replay", "3", "--json", "--dir", ring}).out);
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ((*json)["same"], true);
+  EXPECT_EQ((*json)["replayed"][0]["job"], "default/owner");
+  const Said unknown = Muster({"replay", "5", "--dir", ring});
+  EXPECT_EQ(unknown.code, kExitBadInput);
+  EXPECT_EQ(unknown.error,
+            absl::StrCat("muster: there is no decision 5 in ", ring, "; it has 1 to 4\n"));
+  EXPECT_EQ(Muster({"replay", "last", "--dir", ring}).error,
+            "muster: a decision is a number, not 'last'\n");
+}
+
 TEST_F(PlacementCommandsTest, SimulatePrintsItsReportDecisionsAndPicture) {
   const std::string cluster = Write("cluster.yaml", kCluster), trace = Write("trace.csv", kTrace);
   const Said said = Muster({"simulate", "--cluster", cluster, "--trace", trace, "--decisions",

@@ -1,0 +1,198 @@
+// `muster replay`: the scheduler's decisions of before, from the ring on disk, decided once more.
+
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/job_paths.h"
+#include "cli/local_jobs.h"
+#include "operator/queue/decision.h"
+#include "operator/queue/decision_input.h"
+#include "operator/queue/decision_record.h"
+#include "operator/runtime/decision_ring.h"
+
+namespace muster::cli {
+namespace {
+
+using control::Decision;
+using control::DecisionRecord;
+
+const std::vector<FlagSpec>& ReplayFlags() {
+  static const auto* flags = new std::vector<FlagSpec>{
+      {"dir", "where the operator keeps its decisions (its --decision-log-dir)"},
+      {"job", "or: the job of this machine whose operator keeps them"},
+      {"state-dir", "where jobs of this machine keep their state"},
+      {"json", "print the decision as JSON", /*is_switch=*/true},
+  };
+  return *flags;
+}
+
+absl::StatusOr<std::string> DirectoryOf(const Flags& flags) {
+  if (flags.Has("dir")) return flags.Get("dir", "");
+  MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
+  MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, flags.Get("job", "")));
+  return paths.decisions();
+}
+
+std::string When(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
+struct Line {
+  std::string action, job, reason, sentence;
+
+  friend bool operator==(const Line&, const Line&) = default;
+};
+
+std::vector<Line> LinesOf(const DecisionRecord& record, const std::vector<Decision>& decisions) {
+  std::map<std::string, std::string> names;
+  for (const control::QueuedJob& job : record.input.snapshot.jobs) {
+    names[job.uid] = job.ns.empty() ? job.name : absl::StrCat(job.ns, "/", job.name);
+  }
+  std::vector<Line> lines;
+  for (const Decision& decision : decisions) {
+    const std::string& name = names[decision.job];
+    lines.push_back({std::string(control::ScheduleActionName(decision.action)),
+                     name.empty() ? decision.job : name,
+                     std::string(control::ScheduleReasonName(decision.reason)),
+                     control::Sentence(decision, record.input.now)});
+  }
+  return lines;
+}
+
+// What was kept and what comes out of it now.
+struct Replayed {
+  std::vector<Line> then;
+  std::vector<Line> now;
+  bool same = false;  // byte for byte
+};
+
+absl::StatusOr<Replayed> ReplayRecord(const DecisionRecord& record) {
+  MUSTER_ASSIGN_OR_RETURN(const auto then, control::DecodeOutcome(record.outcome));
+  const std::vector<Decision> now = control::Replay(record.input);
+  return Replayed{LinesOf(record, then), LinesOf(record, now),
+                  control::EncodeOutcome(now) == record.outcome};
+}
+
+void PrintText(const DecisionRecord& record, const Replayed& replayed) {
+  const control::Snapshot& snapshot = record.input.snapshot;
+  std::printf("decision %lu of %s: %zu nodes, %zu jobs, %zu queues\n", record.id,
+              When(record.input.now).c_str(), snapshot.inventory.nodes.size(), snapshot.jobs.size(),
+              snapshot.queues.size());
+  const auto print = [](const char* mark, const Line& line) {
+    std::printf("%s%-6s %s  %s: %s\n", mark, line.action.c_str(), line.job.c_str(),
+                line.reason.c_str(), line.sentence.c_str());
+  };
+  for (size_t i = 0; i < std::max(replayed.then.size(), replayed.now.size()); ++i) {
+    const Line* then = i < replayed.then.size() ? &replayed.then[i] : nullptr;
+    const Line* now = i < replayed.now.size() ? &replayed.now[i] : nullptr;
+    const bool differ = then == nullptr || now == nullptr || !(*then == *now);
+    if (then != nullptr) print(differ ? "- " : "  ", *then);
+    if (differ && now != nullptr) print("+ ", *now);
+  }
+  std::printf("%s\n", replayed.same ? "replayed: the same, byte for byte"
+                                    : "replayed: NOT the same; - is what was decided then");
+}
+
+Json ToJson(const std::vector<Line>& lines) {
+  Json list = Json::array();
+  for (const Line& line : lines) {
+    list.push_back({{"action", line.action},
+                    {"job", line.job},
+                    {"reason", line.reason},
+                    {"sentence", line.sentence}});
+  }
+  return list;
+}
+
+Json ToJson(const DecisionRecord& record, const Replayed& replayed) {
+  const control::Snapshot& snapshot = record.input.snapshot;
+  return {{"decision", record.id},
+          {"time", When(record.input.now)},
+          {"nodes", snapshot.inventory.nodes.size()},
+          {"jobs", snapshot.jobs.size()},
+          {"queues", snapshot.queues.size()},
+          {"decided", ToJson(replayed.then)},
+          {"replayed", ToJson(replayed.now)},
+          {"same", replayed.same}};
+}
+
+absl::StatusOr<bool> ReplayOne(const Flags& flags, const std::string& directory, uint64_t id) {
+  MUSTER_ASSIGN_OR_RETURN(const DecisionRecord record,
+                          control::FindDecision(FileSystem(), directory, id));
+  MUSTER_ASSIGN_OR_RETURN(const Replayed replayed, ReplayRecord(record));
+  if (flags.Has("json")) {
+    std::printf("%s\n", DumpJson(ToJson(record, replayed), 2).c_str());
+  } else {
+    PrintText(record, replayed);
+  }
+  return replayed.same;
+}
+
+// A line for each decision that is kept; all of them are replayed.
+absl::StatusOr<bool> ReplayAll(const Flags& flags, const std::string& directory) {
+  absl::Status failed;
+  Json list = Json::array();
+  int64_t differ = 0;
+  MUSTER_RETURN_IF_ERROR(control::ReadDecisions(FileSystem(), directory, [&](const auto& record) {
+    absl::StatusOr<Replayed> replayed =
+        record.ok() ? ReplayRecord(*record) : absl::StatusOr<Replayed>(record.status());
+    if (!replayed.ok()) {
+      failed = replayed.status();
+      return true;
+    }
+    if (!replayed->same) ++differ;
+    list.push_back({{"decision", record->id},
+                    {"time", When(record->input.now)},
+                    {"decided", replayed->then.size()},
+                    {"same", replayed->same}});
+    return true;
+  }));
+  if (flags.Has("json")) {
+    std::printf("%s\n", DumpJson(list, 2).c_str());
+  } else {
+    for (const Json& one : list) {
+      std::printf("%8ld  %s  %3ld decided%s\n", one["decision"].get<int64_t>(),
+                  one["time"].get<std::string>().c_str(), one["decided"].get<int64_t>(),
+                  one["same"].get<bool>() ? "" : "  NOT the same when replayed");
+    }
+    std::printf("%zu decisions, %ld of them replay otherwise\n", list.size(), differ);
+  }
+  if (!failed.ok()) return failed;
+  return differ == 0;
+}
+
+absl::StatusOr<bool> Run(const Flags& flags) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(flags));
+  if (flags.positional().empty()) return ReplayAll(flags, directory);
+  uint64_t id = 0;
+  if (!absl::SimpleAtoi(flags.positional()[0], &id)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a decision is a number, not '", flags.positional()[0], "'"));
+  }
+  return ReplayOne(flags, directory, id);
+}
+
+}  // namespace
+
+int ReplayMain(const std::vector<std::string>& arguments) {
+  const absl::StatusOr<Flags> flags = Flags::Parse(arguments, ReplayFlags());
+  if (!flags.ok()) return Fail(flags.status());
+  const absl::StatusOr<bool> same = Run(*flags);
+  if (!same.ok()) return Fail(same.status());
+  return *same ? kExitOk : kExitFailed;
+}
+
+}  // namespace muster::cli

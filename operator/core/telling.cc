@@ -31,6 +31,11 @@ void PutBack(const TrainingJobStatus& before, ConditionType type, TrainingJobSta
   }
 }
 
+bool IsRefused(const TrainingJobStatus& status) {
+  const Condition* scheduled = FindCondition(status, ConditionType::kScheduled);
+  return scheduled != nullptr && scheduled->reason() == Name(Reason::kUnschedulable);
+}
+
 bool RaisesIncarnations(const Draft& draft) {
   const auto& before = draft.view.status.incarnations();
   const auto& after = draft.plan.status.incarnations();
@@ -49,6 +54,8 @@ bool CanWait(const Draft& draft, bool differs) {
 
 bool OnlyTells(const TrainingJobStatus& before, const TrainingJobStatus& after) {
   if (!IsComingTogether(before) || !IsComingTogether(after)) return false;
+  // That it does not come together is what people are waiting to hear.
+  if (IsRefused(after) && !IsRefused(before)) return false;
   TrainingJobStatus rest = after;
   rest.set_state(before.state());
   if (before.workers().has_ready()) rest.mutable_workers()->set_ready(before.workers().ready());

@@ -77,6 +77,17 @@ TEST(TellingTest, ANewTermAndANewGenerationAreWrittenAtOnce) {
   EXPECT_TRUE(Reconcile(world).write_status);
 }
 
+TEST(TellingTest, ThatThereIsNoRoomIsToldAtOnceAndThenNotForEveryNumber) {
+  TestWorld world = Making();
+  EXPECT_FALSE(Reconcile(world).write_status);
+  world.view.placement.reason = "Insufficient";
+  world.view.placement.sentence = "room for 1 of at least 2 workers";
+  EXPECT_TRUE(Reconcile(world).write_status);
+  EXPECT_EQ(world.Condition(ConditionType::kScheduled), "False/Unschedulable");
+  world.view.placement.sentence = "room for 0 of at least 2 workers";
+  EXPECT_FALSE(Reconcile(world).write_status);
+}
+
 TEST(TellingTest, AReplacementIsWrittenAheadAtOnce) {
   TestWorld world = Making();
   world.Advance(world.options.tell_delay);

@@ -1,0 +1,55 @@
+#ifndef MUSTER_TESTS_BENCH_STREAM_STREAM_WORLD_H_
+#define MUSTER_TESTS_BENCH_STREAM_STREAM_WORLD_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "operator/app/operator_app.h"
+#include "operator/kube/api.h"
+#include "operator/kube/memory_api.h"
+#include "operator/placement/inventory.h"
+#include "operator/queue/queue_spec.h"
+#include "operator/queue/queued_job.h"
+
+namespace muster::control {
+
+// The operator as muster-operator runs it, in this process, over an embedded API server or a real
+// one, on nodes that exist as objects only. One thread.
+class StreamWorld {
+ public:
+  static constexpr char kNamespace[] = "stream";
+
+  // `remote`: the real API server's client, or null for an embedded one; must outlive this.
+  static absl::StatusOr<std::unique_ptr<StreamWorld>> Start(kube::Api* remote,
+                                                            const Inventory& inventory,
+                                                            const std::vector<QueueSpec>& queues);
+  ~StreamWorld();
+
+  kube::Api& api() { return *api_; }
+  OperatorApp& app() { return *app_; }
+
+  // The label key that stands for a level of the inventory.
+  static std::string LabelOf(const std::string& level);
+  // A training job that runs a command, with the request, queue and topology of this one.
+  static Json JobObject(const QueuedJob& job);
+
+  // Ends the operator.
+  void Stop();
+
+ private:
+  StreamWorld() = default;
+  absl::Status MakeNodes(const Inventory& inventory);
+  absl::Status MakeQueues(const std::vector<QueueSpec>& queues);
+
+  std::unique_ptr<kube::MemoryApi> memory_;
+  kube::Api* api_ = nullptr;
+  std::string folder_;
+  std::unique_ptr<OperatorApp> app_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_TESTS_BENCH_STREAM_STREAM_WORLD_H_

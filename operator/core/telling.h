@@ -9,8 +9,9 @@ namespace muster::control {
 // The last step of a decision: whether the status is written now. While a gang comes together it
 // changes with every pod that is made, bound and attached; what of that only tells people is held
 // back for options.tell_delay, so that a job costs a few writes however many pods it has. Whatever
-// pods, orders or the next leader rest on is never held back, nor is that there is no room. The job's finalizer is told in the
-// same way: until a round opens, garbage collection does all that it is for.
+// pods, orders or the next leader rest on is never held back, nor is that there is no room. The
+// job's finalizer is told in the same way: until a round opens, garbage collection does all that it
+// is for.
 void DecideWrite(Draft& draft);
 
 // They differ in nothing but how far the gang has come together.

@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   muster::SetLogLevel(muster::LogLevel::kError);
-  const absl::Status status = muster::control::Run(argv[1], cohorts, argc > 3 ? argv[3] : "");
+  const absl::Status status = muster::control::Run(argv[1], queues, argc > 3 ? argv[3] : "");
   if (status.ok()) std::_Exit(0);  // tens of thousands of objects need not be given back one by one
   std::fprintf(stderr, "decisions_bench: %s\n", std::string(status.message()).c_str());
   return 1;

@@ -25,7 +25,7 @@ const std::vector<Command>& Commands() {
        "where a job's workers are, or why they are nowhere and what would help", &ExplainMain},
       {"whatif", "whatif -f FILE [--server URL] [--json]",
        "where the job of a manifest would go now, or why nowhere", &WhatIfMain},
-      {"tree", "tree [--server URL] [--depth N] [--json]",
+      {"tree", "tree [--server URL] [--depth N] [--svg FILE] [--json]",
        "the cluster's topology with what is free in each domain", &TreeMain},
   };
   return *commands;

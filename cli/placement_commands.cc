@@ -14,6 +14,7 @@
 #include "cli/flags.h"
 #include "cli/job_paths.h"
 #include "cli/local_jobs.h"
+#include "cli/topology_svg.h"
 #include "operator/api/manifest.h"
 #include "operator/api/training_job.h"
 
@@ -184,15 +185,21 @@ int WhatIfMain(const std::vector<std::string>& arguments) {
 
 int TreeMain(const std::vector<std::string>& arguments) {
   const auto flags =
-      Flags::Parse(arguments, WithCommon({{"depth", "levels to print; default all"}}));
+      Flags::Parse(arguments, WithCommon({{"depth", "levels to print; default all"},
+                                          {"svg", "draw it into this file instead"}}));
   if (!flags.ok()) return Fail(flags.status());
   const auto depth = flags->GetInt("depth", 32);
   if (!depth.ok()) return Fail(depth.status());
   const auto target = FindTarget(*flags, FirstOf(*flags));
   if (!target.ok()) return Fail(target.status());
-  return Answer(*flags,
-                CallOperator(target->live, "GET", absl::StrCat("/api/v1/topology?depth=", *depth)),
-                [](const Json& page) { PrintDomain(page, 0); });
+  const absl::StatusOr<Json> page =
+      CallOperator(target->live, "GET", absl::StrCat("/api/v1/topology?depth=", *depth));
+  if (page.ok() && flags->Has("svg")) {
+    const absl::Status drawn =
+        WriteFileAtomically(FileSystem(), flags->Get("svg", ""), TopologySvg(*page));
+    return drawn.ok() ? kExitOk : Fail(drawn);
+  }
+  return Answer(*flags, page, [](const Json& page) { PrintDomain(page, 0); });
 }
 
 }  // namespace muster::cli

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/simulate/jobs_svg.h"
 #include "cli/simulate/occupancy_svg.h"
 #include "cli/simulate/sim_cluster.h"
 #include "cli/simulate/sim_text.h"
@@ -33,6 +34,7 @@ const std::vector<FlagSpec>& SimulateFlags() {
       {"cluster", "nodes, queues and options, as YAML"},
       {"trace", "the jobs: CSV, or the YAML of Kueue's performance generator"},
       {"svg", "write a picture of who used what when to this file"},
+      {"jobs-svg", "write a picture of each job's wait and work, of up to 60 jobs, to this file"},
       {"decisions", "write what was decided, line by line, to this file"},
       {"record", "keep all that went into each decision in this directory, for muster replay"},
       {"json", "print the report as JSON", /*is_switch=*/true},
@@ -99,6 +101,10 @@ absl::Status RunSimulation(const Flags& flags) {
   if (flags.Has("svg")) {
     const std::string svg = OccupancySvg(report, BaseName(file));
     MUSTER_RETURN_IF_ERROR(WriteFileAtomically(FileSystem(), flags.Get("svg", ""), svg));
+  }
+  if (flags.Has("jobs-svg")) {
+    MUSTER_RETURN_IF_ERROR(WriteFileAtomically(FileSystem(), flags.Get("jobs-svg", ""),
+                                               JobsSvg(report, trace.jobs, BaseName(file))));
   }
   if (flags.Has("decisions")) {
     MUSTER_RETURN_IF_ERROR(

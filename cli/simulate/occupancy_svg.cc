@@ -1,7 +1,6 @@
 #include "cli/simulate/occupancy_svg.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -10,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "cli/simulate/svg.h"
 
 namespace muster::cli {
 namespace {
@@ -20,37 +19,7 @@ constexpr double kUse = 300, kGap = 28, kWaiting = 80, kBottom = 44;
 constexpr double kHeight = kTop + kUse + kGap + kWaiting + kBottom;
 // Columns into which time is cut: each shows the mean.
 constexpr int kColumns = 656;
-// Queues with a colour of their own; the others share the last.
-constexpr size_t kColours = 9;
-constexpr const char* kPalette[kColours + 1] = {"#2f6fb3", "#e0823d", "#3f9a6b", "#b5476b",
-                                                "#7a63b8", "#c2a633", "#3aa3b0", "#8c6d54",
-                                                "#d06ab0", "#a8a8a2"};
-
-std::string Escape(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
-}
-
-// A step of 1, 2 or 5 times a power of ten that cuts the range into about `count` parts.
-double NiceStep(double width, int count) {
-  const double raw = width / count;
-  const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= raw) return factor * power;
-  }
-  return 10 * power;
-}
-
-struct TimeUnit {
-  const char* name;
-  double seconds;
-};
-
-TimeUnit UnitFor(double seconds) {
-  if (seconds > 4 * 86'400) return {"days", 86'400};
-  if (seconds > 4 * 3'600) return {"hours", 3'600};
-  if (seconds > 4 * 60) return {"minutes", 60};
-  return {"seconds", 1};
-}
+constexpr size_t kColours = kSvgColours;
 
 // The means of each column of time: of each band, and of the jobs that waited.
 struct Columns {
@@ -102,33 +71,16 @@ std::string Line(double y, const char* style) {
                          y, y, style);
 }
 
-std::string Label(double x, double y, const char* anchor, const std::string& text) {
-  return absl::StrFormat("<text x='%.1f' y='%.1f' text-anchor='%s'>%s</text>\n", x, y, anchor,
-                         Escape(text));
-}
-
-std::string TimeAxis(double makespan) {
-  const TimeUnit unit = UnitFor(makespan);
-  std::string out;
-  const double all = makespan / unit.seconds;
-  const double step = NiceStep(all, 8);
-  for (double v = 0; v <= all * 1.0001; v += step) {
-    const double x = kLeft + (kWidth - kLeft - kRight) * v / all;
-    out += Label(x, kHeight - kBottom + 18, "middle", absl::StrFormat("%.4g", v));
-  }
-  return out + Label((kLeft + kWidth - kRight) / 2, kHeight - 8, "middle", unit.name);
-}
-
 std::string Legend(const SimReport& report, size_t bands) {
   std::string out;
   double y = kTop + 12;
   for (size_t q = 0; q < bands; ++q, y += 20) {
     const bool rest = q == kColours;
     out += absl::StrFormat("<rect x='%g' y='%.1f' width='12' height='12' fill='%s'/>",
-                           kWidth - kRight + 16, y - 10, kPalette[q]);
-    out +=
-        Label(kWidth - kRight + 34, y, "start",
-              rest ? absl::StrCat(report.queues.size() - kColours, " others") : report.queues[q]);
+                           kWidth - kRight + 16, y - 10, SvgColour(q));
+    out += SvgLabel(
+        kWidth - kRight + 34, y, "start",
+        rest ? absl::StrCat(report.queues.size() - kColours, " others") : report.queues[q]);
   }
   return out;
 }
@@ -136,12 +88,7 @@ std::string Legend(const SimReport& report, size_t bands) {
 }  // namespace
 
 std::string OccupancySvg(const SimReport& report, absl::string_view title) {
-  std::string out = absl::StrFormat(
-      "<svg xmlns='http://www.w3.org/2000/svg' width='%g' height='%g' viewBox='0 0 %g %g' "
-      "font-family='sans-serif' font-size='12' fill='#40403c'>\n"
-      "<rect width='100%%' height='100%%' fill='#fdfdfb'/>\n",
-      kWidth, kHeight, kWidth, kHeight);
-  out += absl::StrFormat("<text x='%g' y='26' font-size='15'>%s</text>\n", kLeft, Escape(title));
+  std::string out = SvgHead(kWidth, kHeight, kLeft, title);
   if (report.makespan <= 0 || report.capacity <= 0) return out + "</svg>\n";
   const size_t bands = std::min(report.queues.size(), kColours + 1);
   const Columns columns = MakeColumns(report, bands);
@@ -155,21 +102,22 @@ std::string OccupancySvg(const SimReport& report, absl::string_view title) {
   }
   const double peak = *std::max_element(total.begin(), total.end());
   const double top = std::max(std::min(capacity, peak * 1.1), 1.0);
-  const double step = NiceStep(top / unit, 5);
+  const double step = SvgStep(top / unit, 5);
   for (double v = 0; v <= top / unit * 1.0001; v += step) {
     const double y = zero - v * unit / top * kUse;
     out += Line(y, "stroke='#e4e4e0'");
-    out += Label(kLeft - 8, y + 4, "end", absl::StrFormat("%.6g", v));
+    out += SvgLabel(kLeft - 8, y + 4, "end", absl::StrFormat("%.6g", v));
   }
   std::vector<double> low(kColumns);
   for (size_t q = 0; q < bands; ++q) {
     std::vector<double> high = low;
     for (int c = 0; c < kColumns; ++c) high[c] += columns.bands[q][c];
-    out += Area(low, high, zero, kUse / top, kPalette[q]);
+    out += Area(low, high, zero, kUse / top, SvgColour(q));
     low = high;
   }
   if (capacity <= top) out += Line(zero - kUse, "stroke='#40403c' stroke-dasharray='5 4'");
-  out += Label(kLeft, kTop - 6, "start",
+  out +=
+      SvgLabel(kLeft, kTop - 6, "start",
                absl::StrFormat("%s in use, by queue; the cluster has %.6g",
                                report.resource == kCpuResource ? "CPUs" : "GPUs", capacity / unit));
   const double floor = kTop + kUse + kGap + kWaiting;
@@ -177,10 +125,11 @@ std::string OccupancySvg(const SimReport& report, absl::string_view title) {
       std::max(1.0, *std::max_element(columns.waiting.begin(), columns.waiting.end()));
   out += Area(std::vector<double>(kColumns), columns.waiting, floor, kWaiting / most, "#8a8a84");
   out += Line(floor, "stroke='#c8c8c2'");
-  out += Label(kLeft - 8, floor - kWaiting + 8, "end", absl::StrFormat("%.0f", most));
-  out += Label(kLeft - 8, floor, "end", "0");
-  out += Label(kLeft, floor - kWaiting - 6, "start", "jobs waiting");
-  out += Legend(report, bands) + TimeAxis(report.makespan);
+  out += SvgLabel(kLeft - 8, floor - kWaiting + 8, "end", absl::StrFormat("%.0f", most));
+  out += SvgLabel(kLeft - 8, floor, "end", "0");
+  out += SvgLabel(kLeft, floor - kWaiting - 6, "start", "jobs waiting");
+  out += Legend(report, bands) +
+         SvgTimeAxis(report.makespan, kLeft, kWidth - kRight, kHeight - kBottom);
   return out + "</svg>\n";
 }
 

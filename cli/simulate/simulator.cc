@@ -44,6 +44,7 @@ struct Training {
   int workers = 0;  // that train
   int version = 0;
   bool started = false;
+  absl::Time counted = absl::UnixEpoch();  // its span begins
 };
 
 class Simulator {
@@ -81,6 +82,8 @@ class Simulator {
   void LeaversGone(size_t job);
   // Counts what has been trained until now.
   void Settle(size_t job);
+  // What it trained with until now is told.
+  void EndSpan(size_t job);
   // From now on (or `pause` later) so many workers train.
   void Train(size_t job, int workers, absl::Duration pause);
   std::vector<int> Free(const QueuedJob& job, int from);
@@ -146,9 +149,20 @@ std::optional<absl::Duration> Simulator::Estimate(size_t job) const {
   return *whole * (training.left / duration) * (1.0 * jobs_[job].job.request.max / workers);
 }
 
+void Simulator::EndSpan(size_t job) {
+  Training& training = trainings_[job];
+  const absl::Time first = jobs_.front().job.created;
+  if (training.workers > 0 && now_ > training.counted) {
+    report_.spans.push_back({job, absl::ToDoubleSeconds(training.counted - first),
+                             absl::ToDoubleSeconds(now_ - first), training.workers});
+  }
+  training.counted = now_;
+}
+
 void Simulator::Train(size_t job, int workers, absl::Duration pause) {
   Settle(job);
   Training& training = trainings_[job];
+  EndSpan(job);
   training.workers = workers;
   training.since = std::max(training.since, now_ + pause);
   ++training.version;
@@ -211,6 +225,7 @@ void Simulator::Finish(size_t job) {
   const std::vector<int> nodes = Free(queued, 0);
   metrics_.Used(jobs_[job], -workers, nodes);
   book_.Remove(now_, jobs_[job].job.uid);
+  EndSpan(job);
   trainings_[job].workers = 0;
   ++trainings_[job].version;
   ++report_.finished;

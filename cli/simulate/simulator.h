@@ -1,6 +1,7 @@
 #ifndef MUSTER_CLI_SIMULATE_SIMULATOR_H_
 #define MUSTER_CLI_SIMULATE_SIMULATOR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,6 +32,14 @@ struct OccupancyPoint {
   std::vector<int64_t> used;
 };
 
+// A job that trained with so many workers for a while, in seconds since the first submission.
+struct TrainingSpan {
+  size_t job = 0;  // of the trace
+  double from = 0;
+  double to = 0;
+  int workers = 0;
+};
+
 struct SimReport {
   int64_t jobs = 0;
   int64_t finished = 0;
@@ -52,6 +61,7 @@ struct SimReport {
   std::map<std::string, WaitStats> waits;  // by class
   std::vector<std::string> queues;
   std::vector<OccupancyPoint> occupancy;
+  std::vector<TrainingSpan> spans;  // by their ends
 };
 
 using DecisionObserver = std::function<void(absl::Time, const control::Decision&)>;

@@ -139,6 +139,10 @@ TEST_F(PlacementCommandsTest, TreeDrawsWhatIsFree) {
   const auto json = ParseJson(Muster({"tree", "--json", "--server", server_}).out);
   ASSERT_TRUE(json.ok()) << json.status();
   EXPECT_EQ((*json)["children"][0]["children"][1]["free"]["gpus"], 16);
+  EXPECT_EQ(Muster({"tree", "--svg", folder_ + "/tree.svg", "--server", server_}).code, kExitOk);
+  const std::string svg = ReadFile(FileSystem(), folder_ + "/tree.svg").value_or("");
+  EXPECT_THAT(svg, StartsWith("<svg"));
+  EXPECT_THAT(svg, HasSubstr("l0</tspan> 0 of 16 GPUs free"));
   const Said wrong = Muster({"tree", "--depth=all", "--server", server_});
   EXPECT_EQ(wrong.code, kExitBadInput);
   EXPECT_EQ(wrong.error, "muster: --depth needs a whole number, not 'all'\n");

@@ -1,0 +1,20 @@
+#ifndef MUSTER_CLI_SIMULATE_JOBS_SVG_H_
+#define MUSTER_CLI_SIMULATE_JOBS_SVG_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "cli/simulate/sim_trace.h"
+#include "cli/simulate/simulator.h"
+
+namespace muster::cli {
+
+// A line for each of the first 60 jobs, as a standalone SVG file: thin while it waits, and while it
+// trains as high as it has workers of those it asked for, in its queue's colour. Pure.
+std::string JobsSvg(const SimReport& report, const std::vector<SimJob>& jobs,
+                    absl::string_view title);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLI_SIMULATE_JOBS_SVG_H_

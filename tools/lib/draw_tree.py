@@ -1,0 +1,94 @@
+"""usage: draw_tree.py OPERATOR MUSTER SVG -- 64 nodes of 8 GPUs that others use in part, four training jobs placed on them by the
+real operator on a real API server, and what `muster tree` draws of it. Runs inside a control plane of tools/testenv.
+"""
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+CRDS = pathlib.Path(__file__).resolve().parent.parent.parent / "deploy/crd"
+LABEL = "network.topology.nvidia.com/"
+# name, workers, GPUs of each, topology
+JOBS = (("llama", 16, 8, {"require": "spine"}), ("gpt", 4, 8, {"require": "leaf"}), ("bert", 6, 4, {"prefer": "leaf"}),
+        ("probe", 5, 1, {}))
+
+
+def kubectl(*words, objects=None):
+    text = None if objects is None else json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    done = subprocess.run(["kubectl", *words], input=text, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"kubectl {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def node(i):
+    has = {"cpu": "192", "memory": "2Ti", "pods": "110", "nvidia.com/gpu": "8"}
+    return {"apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": f"node-{i:02}", "labels": {LABEL + "leaf": f"leaf-{i // 8}", LABEL + "spine": f"spine-{i // 32}"}},
+            "status": {"allocatable": has, "capacity": has, "conditions": [{"type": "Ready", "status": "True"}]}}
+
+
+def other_pod(i, gpus):
+    """Of another scheduler, there before."""
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"other-{i}", "namespace": "default"},
+            "spec": {"nodeName": f"node-{i:02}", "containers": [{
+                "name": "it", "image": "none", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}]}}
+
+
+def job(name, workers, gpus, topology):
+    return {"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name, "namespace": "default"},
+            "spec": {"workers": {"count": workers, "gpus": gpus}, "topology": topology, "template": {
+                "spec": {"containers": [{"name": "worker", "image": "none", "command": ["train"]}]}}}}
+
+
+def prepare():
+    kubectl("apply", "--server-side", "-f", str(CRDS))
+    while subprocess.run(["kubectl", "get", "trainingjobs"], capture_output=True).returncode != 0:
+        time.sleep(0.2)
+    kubectl("create", "serviceaccount", "default", "--namespace=default")
+    nodes = [node(i) for i in range(64)]
+    kubectl("create", "-f", "-", objects=nodes)
+    kubectl("replace", "--subresource=status", "-f", "-", objects=nodes)
+    kubectl("taint", "nodes", "--all", "node.kubernetes.io/not-ready-")
+    dice = random.Random(5)
+    kubectl("create", "-f", "-", objects=[other_pod(i, dice.choice((1, 2, 4, 6, 8))) for i in range(64) if dice.random() < 0.4])
+    kubectl("cordon", "node-45")
+
+
+def wait_placed():
+    for _ in range(300):
+        jobs = json.loads(kubectl("get", "trainingjobs", "-o", "json"))["items"]
+        if all(one.get("status", {}).get("placement", {}).get("reason") == "Placed" for one in jobs):
+            return
+        time.sleep(0.1)
+    sys.exit("the jobs are not placed")
+
+
+def main():
+    operator, muster, svg = sys.argv[1:]
+    prepare()
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "out"
+        with open(out, "w") as log:
+            running = subprocess.Popen([operator, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false",
+                                        f"--coordinator=unix:{folder}/c.sock", "--http=127.0.0.1:0"], stdout=log, stderr=subprocess.STDOUT)
+        while "http=" not in (text := out.read_text()):
+            if running.poll() is not None:
+                sys.exit(text)
+            time.sleep(0.05)
+        server = text.split("http=", 1)[1].split()[0]
+        for one in JOBS:  # one after the other: the picture is always the same
+            kubectl("create", "-f", "-", objects=[job(*one)])
+            wait_placed()
+        for name, *_ in JOBS:
+            subprocess.run([muster, "explain", name, f"--server=http://{server}"], check=True)
+        subprocess.run([muster, "tree", f"--svg={svg}", f"--server=http://{server}"], check=True)
+        running.terminate()
+        running.wait()
+
+
+main()

@@ -70,6 +70,7 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   OperatorOptions options;
   options.throttle = &throttle;
   options.namespace_scope = flags.name_space;
+  options.operator_namespace = flags.lease_namespace;
   options.coordinator_addresses = flags.coordinator;
   options.advertised_coordinator = flags.advertise;
   options.pod_coordinator = flags.pod_coordinator;

@@ -35,8 +35,6 @@ constexpr absl::Duration kSchedulePeriod = absl::Milliseconds(500);
 // Creates of one job's pods at a time, besides those of the other reconciles.
 constexpr int kCreateHelpers = 15;
 
-constexpr char kSystemNamespace[] = "muster-system";
-
 bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix:"); }
 
 ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out) {
@@ -178,8 +176,7 @@ absl::Status OperatorApp::Impl::StartCoordinator() {
   }
   if (!std::all_of(addresses.begin(), addresses.end(), IsUnix)) {
     CoordinatorIdentityOptions options;
-    options.operator_namespace =
-        options_.election ? options_.election->lease.name_space : kSystemNamespace;
+    options.operator_namespace = options_.operator_namespace;
     options.find_worker = [this](const ReviewedPod& pod) {
       return FindWorkerOfPod(replica_.jobs(), replica_.pods(), pod);
     };

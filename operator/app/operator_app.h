@@ -25,8 +25,9 @@ struct OperatorOptions {
   std::string namespace_scope;
   // Where the coordinator listens: "unix:/path" (its folder is made 0700, the socket 0600) or
   // "host:port" with port 0 for any free one. Ports speak TLS; their certificate authority is a
-  // Secret in the lease's namespace, muster-system without an election.
+  // Secret in operator_namespace.
   std::vector<std::string> coordinator_addresses;
+  std::string operator_namespace = "muster-system";
   // This replica's own address as others reach it; empty: the first of coordinator_addresses with
   // its real port.
   std::string advertised_coordinator;

@@ -291,6 +291,17 @@ void AgentRegistry::DropFailuresBefore(const std::string& job_uid, int64_t round
   }
 }
 
+void AgentRegistry::HeardUntil(absl::Time when) {
+  MutexLock lock(mu_);
+  const bool first = heard_until_ == absl::InfiniteFuture();
+  heard_until_ = first ? when : std::max(heard_until_, when);
+}
+
+absl::Time AgentRegistry::heard_until() const {
+  MutexLock lock(mu_);
+  return heard_until_;
+}
+
 int AgentRegistry::attached() const {
   MutexLock lock(mu_);
   return static_cast<int>(attachments_.size());

@@ -122,6 +122,12 @@ class AgentRegistry {
   // Drops failure reports of rounds before `round`: a decision has taken them into account.
   void DropFailuresBefore(const std::string& job_uid, int64_t round);
 
+  // All that agents sent before `when` (monotonic) has been received; it only grows. Never said:
+  // infinite future, as where nothing comes late.
+  void HeardUntil(absl::Time when);
+  absl::Time heard_until() const;
+  const Clock& clock() const { return clock_; }
+
   int attached() const;
   // Ends every stream; agents will dial again.
   void CloseAll(const absl::Status& reason);
@@ -153,6 +159,7 @@ class AgentRegistry {
   mutable Mutex mu_;
   bool leader_ MUSTER_GUARDED_BY(mu_) = false;
   std::string leader_address_ MUSTER_GUARDED_BY(mu_);
+  absl::Time heard_until_ MUSTER_GUARDED_BY(mu_) = absl::InfiniteFuture();
   uint64_t next_attachment_ MUSTER_GUARDED_BY(mu_) = 1;
   std::map<std::string, Job> jobs_ MUSTER_GUARDED_BY(mu_);
   std::unordered_map<uint64_t, Place> attachments_ MUSTER_GUARDED_BY(mu_);

@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "operator/coordinator/coordinator_service.h"
+#include "operator/coordinator/hearing_probe.h"
 #include "operator/coordinator/server_credentials.h"
 
 namespace muster::control {
@@ -108,6 +109,7 @@ struct CoordinatorServer::Impl {
   std::optional<HandshakeFailureWatch> handshakes;
   std::shared_ptr<grpc::ServerCredentials> tls;  // outlives the server
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<HearingProbe> probe;
   std::vector<std::string> addresses;
 };
 
@@ -154,12 +156,17 @@ absl::StatusOr<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Start(
     }
     impl->addresses.push_back(std::move(address));
   }
+  MUSTER_ASSIGN_OR_RETURN(impl->probe, HearingProbe::Start(*impl->server, registry.clock(),
+                                                           [&registry](absl::Time when) {
+                                                             registry.HeardUntil(when);
+                                                           }));
   return std::unique_ptr<CoordinatorServer>(new CoordinatorServer(std::move(impl)));
 }
 
 void CoordinatorServer::Stop() {
   if (impl_->server == nullptr) return;
   impl_->registry.CloseAll(absl::UnavailableError("the operator is shutting down"));
+  impl_->probe.reset();
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
   impl_->server->Wait();
   impl_->server.reset();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grpcpp/grpcpp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -92,6 +93,20 @@ TEST_F(CoordinatorServerTest, ServesAStreamOverAPrivateUnixSocket) {
   // The peer may know of the end before the server has detached the stream: wait for the server.
   server_.reset();
   EXPECT_EQ(registry_.attached(), 0);
+}
+
+TEST_F(CoordinatorServerTest, TellsUntilWhenItHasHeardEverybody) {
+  const absl::Time start = Clock::Real().Monotonic();
+  EXPECT_EQ(registry_.heard_until(), absl::InfiniteFuture());
+  Start("unix:" + path_);
+  absl::Time heard = registry_.heard_until();
+  while (heard == absl::InfiniteFuture()) {
+    ASSERT_LT(Clock::Real().Monotonic(), start + absl::Seconds(30));
+    ::poll(nullptr, 0, 10);
+    heard = registry_.heard_until();
+  }
+  EXPECT_GE(heard, start);
+  EXPECT_LE(heard, Clock::Real().Monotonic());
 }
 
 TEST_F(CoordinatorServerTest, APortIsNeverServedWithoutCertificates) {

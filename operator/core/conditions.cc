@@ -26,9 +26,10 @@ constexpr Table<ConditionType, 8> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 40> kReasons = {{
+constexpr Table<Reason, 41> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kInvalidSpec, "InvalidSpec"},
+    {Reason::kStatusNotStored, "StatusNotStored"},
     {Reason::kPodsBound, "PodsBound"},
     {Reason::kWaitingForPods, "WaitingForPods"},
     {Reason::kUnschedulable, "Unschedulable"},

@@ -28,6 +28,7 @@ enum class Reason {
   // Admitted
   kAccepted,
   kInvalidSpec,
+  kStatusNotStored,
   // Scheduled
   kPodsBound,
   kWaitingForPods,

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/checkpoint.h"
+#include "operator/core/conditions.h"
 #include "operator/core/draft.h"
 #include "operator/core/failure.h"
 #include "operator/core/finish.h"
@@ -34,6 +35,18 @@ constexpr Policy kPolicies[] = {HandleDeletion,  ReportProgress,  ReportCheckpoi
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 
+// Pods, orders and the next leader rest on the status, so nothing is done but to say so.
+void TellStatusFault(Draft& draft) {
+  const v1alpha1::Condition* shown = FindCondition(draft.view.status, ConditionType::kAdmitted);
+  if (shown == nullptr || shown->reason() != Name(Reason::kStatusNotStored)) {
+    draft.Warning(Reason::kStatusNotStored, draft.view.status_fault);
+  }
+  draft.Condition(ConditionType::kAdmitted, false, Reason::kStatusNotStored,
+                  draft.view.status_fault);
+  draft.Say(Reason::kStatusNotStored, draft.view.status_fault);
+  DecideWrite(draft);
+}
+
 }  // namespace
 
 Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options) {
@@ -50,6 +63,10 @@ Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions&
   if (memory.id > recorded) {
     draft.Say(Reason::kNothingToDo, "the view is older than the last write");
     draft.RequeueAt(view.now + kCacheLag);
+    return std::move(draft.plan);
+  }
+  if (!view.status_fault.empty() && !view.job.deleting) {
+    TellStatusFault(draft);
     return std::move(draft.plan);
   }
   draft.status().set_term(view.leader_term);

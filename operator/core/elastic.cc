@@ -98,7 +98,8 @@ bool IsHolderLeaving(const Draft& draft) {
     const bool held = holders.empty() ? was_in : holders.count({pod.index, pod.incarnation}) > 0;
     const absl::Time heard = agent == nullptr ? draft.view.leading_since
                                               : std::max(agent->last_heard, agent->detached_at);
-    if (held && heard + draft.options.unknown_window > draft.view.now) return true;
+    const absl::Time listened = std::min(draft.view.now, draft.view.heard_until);
+    if (held && heard + draft.options.unknown_window > listened) return true;
   }
   return false;
 }

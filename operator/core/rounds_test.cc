@@ -260,6 +260,27 @@ TEST(RoundsTest, ASilentAgentIsGivenUpAfterTheWindow) {
   EXPECT_THAT(plan.orders, IsEmpty()) << "RestartRank holds for the replacement";
 }
 
+// Of an operator that was short of CPU, or frozen: agents spoke, and nobody read it.
+TEST(RoundsTest, SilenceCountsOnlyWhileTheOperatorListens) {
+  TestWorld world(2);
+  world.MakeActive();
+  const absl::Time heard = world.view.now;
+  world.Advance(3 * world.options.unknown_window);
+  for (AgentView& agent : world.view.agents) agent.last_heard = heard;
+  world.view.heard_until = heard;
+  Plan plan = world.Decide();
+  EXPECT_EQ(Told(plan), "");
+  EXPECT_EQ(plan.status.incarnations(1), 1);
+  EXPECT_GE(plan.requeue_after, absl::Milliseconds(100)) << "it must not look again and again";
+  // What the first had said is read at last; the other one had said nothing.
+  world.view.heard_until = world.view.now;
+  world.view.agents[0].last_heard = world.view.now;
+  plan = world.Decide();
+  EXPECT_EQ(Told(plan), "WorkerLost");
+  EXPECT_EQ(plan.status.incarnations(0), 1);
+  EXPECT_EQ(plan.status.incarnations(1), 2);
+}
+
 TEST(RoundsTest, SurvivorsGoOnAloneWhenNoReplacementComes) {
   TestWorld world(2);
   world.MakeActive();

@@ -182,6 +182,10 @@ struct JobView {
   absl::Time progress_slot = absl::InfinitePast();
   CheckpointView checkpoint;
   PlacementView placement;
+  // Why the API server does not keep what the status must say; empty: it does.
+  std::string status_fault;
+  // Monotonic: whatever agents sent before has been read. A silence after that proves nothing.
+  absl::Time heard_until = absl::InfiniteFuture();
   // This leadership's term, and since when (monotonic) its coordinator answers.
   int64_t leader_term = 0;
   absl::Time leading_since;

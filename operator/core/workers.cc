@@ -6,6 +6,10 @@
 namespace muster::control {
 namespace {
 
+constexpr absl::Duration kNoWait = absl::ZeroDuration();
+// While nothing can be heard, however little of a window is left.
+constexpr absl::Duration kShortestWait = absl::Milliseconds(100);
+
 void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOptions& options,
                  Worker& worker) {
   const PodView* pod = worker.pod;
@@ -15,9 +19,15 @@ void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOpt
     worker.presence = Presence::kGone;
     return;
   }
-  auto until = [&](absl::Time when, Presence before, Presence after) {
-    worker.presence = view.now < when ? before : after;
-    if (view.now < when) worker.recheck = when;
+  const auto until_at = [&](absl::Time now, absl::Time when, Presence before, Presence after) {
+    worker.presence = now < when ? before : after;
+    if (now >= when) return;
+    worker.recheck = view.now + std::max(when - now, now < view.now ? kShortestWait : kNoWait);
+  };
+  // An agent is silent when it was not heard of while we listened.
+  const absl::Time listened = std::min(view.now, view.heard_until);
+  const auto unheard = [&](absl::Time since, Presence before, Presence after) {
+    until_at(listened, since + options.unknown_window, before, after);
   };
   const AgentView* agent = worker.agent;
   if (agent != nullptr) {
@@ -25,10 +35,9 @@ void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOpt
     if (agent->attached && pod->node.empty()) {
       worker.presence = Presence::kStarting;
     } else if (agent->attached) {
-      until(heard + options.unknown_window, Presence::kPresent, Presence::kSilent);
+      unheard(heard, Presence::kPresent, Presence::kSilent);
     } else {
-      until(std::max(heard, agent->detached_at) + options.unknown_window, Presence::kUnknown,
-            Presence::kSilent);
+      unheard(std::max(heard, agent->detached_at), Presence::kUnknown, Presence::kSilent);
     }
     return;
   }
@@ -37,12 +46,12 @@ void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOpt
     return;
   }
   // After a take-over a running pod's agent is unknown first: it may be stepping in its round.
-  until(view.leading_since + options.unknown_window, Presence::kUnknown, Presence::kStarting);
+  unheard(view.leading_since, Presence::kUnknown, Presence::kStarting);
   if (worker.presence == Presence::kUnknown) return;
   const auto known = memory.workers.find(worker.index);
   if (known == memory.workers.end()) return;
-  until(known->second.running_since + options.attach_deadline, Presence::kStarting,
-        Presence::kSilent);
+  until_at(view.now, known->second.running_since + options.attach_deadline, Presence::kStarting,
+           Presence::kSilent);
 }
 
 }  // namespace

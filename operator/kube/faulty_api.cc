@@ -40,6 +40,23 @@ void FaultyApi::FailNext(Verb verb, absl::Status status, bool done) {
   verbs_[verb].scripted.push_back({std::move(status), done});
 }
 
+void FaultyApi::DropStatusFields(std::vector<std::string> fields) {
+  MutexLock lock(mu_);
+  dropped_ = std::move(fields);
+}
+
+absl::StatusOr<Json> FaultyApi::UpdateStatus(const ResourceType& type, const Json& object,
+                                             const CallOptions& call) {
+  Json kept = object;
+  {
+    MutexLock lock(mu_);
+    for (const std::string& field : dropped_) {
+      if (kept.contains("status")) kept["status"].erase(field);
+    }
+  }
+  return InterceptedApi::UpdateStatus(type, kept, call);
+}
+
 void FaultyApi::SetPolicy(FaultPolicy policy) {
   MutexLock lock(mu_);
   policy_ = policy;

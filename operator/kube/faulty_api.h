@@ -6,9 +6,13 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/json.h"
 #include "base/mutex.h"
 #include "operator/kube/api.h"
 #include "operator/kube/api_call.h"
@@ -40,8 +44,14 @@ class FaultyApi final : public InterceptedApi {
   // Scripted: the next call of `verb` fails with `status`, having been done or not. May be queued.
   void FailNext(Verb verb, absl::Status status, bool done = false);
   void SetPolicy(FaultPolicy policy);
+  // What status writes say in these fields is dropped from now on, as a server does whose
+  // definition of the type is older.
+  void DropStatusFields(std::vector<std::string> fields);
   int64_t calls(Verb verb) const;
   int64_t faults(Verb verb) const;
+
+  absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
+                                    const CallOptions& call = {}) override;
 
  protected:
   absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) override;
@@ -65,6 +75,7 @@ class FaultyApi final : public InterceptedApi {
   Fault Roll(Verb verb) MUSTER_REQUIRES(mu_);
   mutable Mutex mu_;
   FaultPolicy policy_ MUSTER_GUARDED_BY(mu_);
+  std::vector<std::string> dropped_ MUSTER_GUARDED_BY(mu_);
   std::mt19937_64 random_ MUSTER_GUARDED_BY(mu_);
   mutable std::map<Verb, Counters> verbs_ MUSTER_GUARDED_BY(mu_);
 };

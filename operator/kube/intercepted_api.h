@@ -32,7 +32,7 @@ class InterceptedApi : public Api {
   absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
                               const CallOptions& call = {}) final;
   absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
-                                    const CallOptions& call = {}) final;
+                                    const CallOptions& call = {}) override;
   absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
                                      const Json& patch, const Preconditions& preconditions = {},
                                      const CallOptions& call = {}) final;

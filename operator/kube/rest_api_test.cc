@@ -16,6 +16,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest_api_fixture.h"
+#include "operator/kube/rest_transport.h"
 #include "operator/kube/tls_test_server.h"
 
 // RestApi against a server that does what a real one cannot be made to do.
@@ -168,6 +169,16 @@ TEST_F(RestApiTest, ATrickleDoesNotStretchTheCallsTime) {
     return false;
   });
   EXPECT_EQ(ReasonOf(GetStatus({.timeout = absl::Milliseconds(200)})), Reason::kTimeout);
+}
+
+TEST(RefusalTest, WhatEtcdHasNoRoomForIsTooLarge) {
+  const absl::Status refusal =
+      RefusalOf(500,
+                R"({"kind": "Status", "reason": "InternalError", "code": 500,
+                    "message": "etcdserver: request is too large"})",
+                "");
+  EXPECT_EQ(ReasonOf(refusal), Reason::kTooLarge);
+  EXPECT_EQ(refusal.message(), "etcdserver: request is too large");
 }
 
 TEST_F(RestApiTest, AnAnswerLargerThanTheLimitIsRefused) {

@@ -41,6 +41,12 @@ bool IsUidMismatch(const Json& status) {
   });
 }
 
+// What etcd has no room for, the server passes on as an error of its own.
+bool IsTooLargeForStore(const std::string& message) {
+  return message.find("etcdserver: request is too large") != std::string::npos ||
+         message.find("trying to send message larger than max") != std::string::npos;
+}
+
 }  // namespace
 
 absl::Status RefusalOf(int code, const std::string& body, const std::string& retry_after) {
@@ -55,6 +61,7 @@ absl::Status RefusalOf(int code, const std::string& body, const std::string& ret
   }
   Reason reason = ReasonFromKubernetes(word, code);
   if (status && reason == Reason::kInvalid && IsUidMismatch(*json)) reason = Reason::kConflict;
+  if (reason == Reason::kInternalError && IsTooLargeForStore(message)) reason = Reason::kTooLarge;
   if (reason == Reason::kTooManyRequests) return TooManyRequests(message, RetryAfter(retry_after));
   return ApiError(reason, message);
 }

@@ -9,7 +9,9 @@
 #include "base/status_macros.h"
 #include "operator/core/conditions.h"
 #include "operator/core/decide.h"
+#include "operator/core/durable.h"
 #include "operator/core/transition.h"
+#include "operator/kube/object_meta.h"
 
 namespace muster::control {
 namespace {
@@ -19,6 +21,8 @@ constexpr absl::Duration kCacheLag = absl::Milliseconds(500);
 constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
 // How soon to look again whether the lease was renewed since a rival's term was seen.
 constexpr absl::Duration kRivalCheck = absl::Milliseconds(500);
+// How soon to try again whether the status is stored, when nothing else brings the job back.
+constexpr absl::Duration kFaultRetry = absl::Seconds(20);
 
 kube::ObjectKey ParseKey(const std::string& key) {
   const size_t slash = key.find('/');
@@ -85,7 +89,8 @@ void Controller::Adopt(State& state, const TrainingJob& job) {
 // unknown. Nothing when there is none, or it has been overruled.
 std::optional<ReconcileResult> Controller::FaceRival(State& state, const TrainingJob& job) {
   const int64_t recorded = job.status.term();
-  if (recorded < state.term || (recorded == state.term && state.recorded)) {
+  const bool ours = state.recorded || !state.status_fault.empty();
+  if (recorded < state.term || (recorded == state.term && ours)) {
     state.rival_since = absl::InfiniteFuture();
     return std::nullopt;
   }
@@ -101,6 +106,40 @@ std::optional<ReconcileResult> Controller::FaceRival(State& state, const Trainin
   }
   Adopt(state, job);
   return std::nullopt;
+}
+
+// Once the caches show our last write. A status that is tried again is taken over anew, with what
+// was once in it: what else this leadership remembers may rest on what is not there.
+void Controller::CheckStored(State& state, const TrainingJob& job) {
+  if (state.status_fault.empty()) {
+    if (state.durable.term() == 0) return;
+    const std::string loss = DescribeLoss(state.durable, job.status);
+    if (!loss.empty()) NoteFault(state, job, loss);
+    return;
+  }
+  const auto version = kube::ParseResourceVersion(job.resource_version);
+  const bool changed = version.ok() && *version > state.written.job_version;
+  if (!changed && deps_.clock.Monotonic() < state.fault_until) return;
+  const int64_t term = state.term;
+  v1alpha1::TrainingJobStatus durable = std::move(state.durable);
+  Adopt(state, job);
+  state.term = std::max(state.term, term + 1);
+  state.durable = std::move(durable);
+}
+
+ReconcileResult Controller::NoteFault(State& state, const TrainingJob& job,
+                                      const std::string& why) {
+  const bool known = !state.status_fault.empty();
+  state.status_fault = why;
+  state.fault_until = deps_.clock.Monotonic() + kFaultRetry;
+  const auto version = kube::ParseResourceVersion(job.resource_version);
+  if (version.ok()) state.written.job_version = std::max(state.written.job_version, *version);
+  const std::string reason = ToText(Name(Reason::kStatusNotStored));
+  if (known) return ReconcileResult{kFaultRetry, reason};
+  const std::string key = kube::ToString({job.ns, job.name});
+  MUSTER_LOG_LIMITED(ERROR, absl::StrCat(key, " ", why), "status not stored", {"job", key},
+                     {"error", why});
+  return ReconcileResult{kAtOnce, reason};
 }
 
 // A node that is gone is as good as one that nobody hears of.
@@ -143,6 +182,14 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   view.progress_slot = state.progress_slot;
   if (state.refused_generation != job.generation) state.refusal.clear();
   if (!state.refusal.empty()) view.spec_errors.push_back(state.refusal);
+  view.status_fault = state.status_fault;
+  // Rounds and incarnations only grow, whatever became of the status.
+  if (!state.recorded && state.status_fault.empty() && state.durable.term() > 0) {
+    view.status.set_round(state.durable.round());
+    view.status.set_membership(state.durable.membership());
+    *view.status.mutable_incarnations() = state.durable.incarnations();
+  }
+  view.heard_until = deps_.registry.heard_until();
   return view;
 }
 
@@ -188,6 +235,7 @@ absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
   State& state = StateOf(key);
   if (CachesAreBehind(state)) return ReconcileResult{kCacheLag, "WaitingForCache"};
   if (auto waiting = FaceRival(state, *job)) return *waiting;
+  CheckStored(state, *job);
   return CarryOut(key, *job, state);
 }
 
@@ -209,8 +257,18 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
     state.refused_generation = job.generation;
     return ReconcileResult{kAtOnce, ToText(Name(Reason::kInvalidSpec))};
   }
+  if (!state.written.status_fault.empty()) {
+    // Not even that can be said in the status.
+    if (!state.status_fault.empty() && !written.ok()) {
+      deps_.events.Record({job.ns, job.name}, job.uid,
+                          {Event::Type::kWarning, ToText(Name(Reason::kStatusNotStored)),
+                           state.written.status_fault});
+    }
+    return NoteFault(state, job, std::string(state.written.status_fault));
+  }
   MUSTER_RETURN_IF_ERROR(written);
-  state.recorded = state.recorded || plan.write_status;
+  state.recorded = state.recorded || (plan.write_status && plan.status.term() == state.term);
+  if (plan.write_status && state.status_fault.empty()) state.durable = DurablePart(plan.status);
   Remember(state, key, plan, reconcile);
   if (plan.status.term() == state.term) Register(key, view, plan);
   // Not all before the current round: what is heard late of the one that broke still counts.
@@ -224,6 +282,11 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
     result.when_idle = false;
   } else if (plan.writes_progress) {
     state.progress_slot = absl::InfiniteFuture();
+  }
+  if (!state.status_fault.empty()) {
+    const absl::Duration until = std::max(state.fault_until - view.now, kAtOnce);
+    result.requeue_after = std::min(result.requeue_after.value_or(until), until);
+    result.when_idle = false;
   }
   return result;
 }

@@ -25,6 +25,7 @@
 #include "operator/runtime/progress_budget.h"
 #include "operator/runtime/scheduler.h"
 #include "operator/runtime/view_builder.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {
 
@@ -41,8 +42,9 @@ struct ReconcileResult {
 // write. Who finds a term in the status that it did not write has a rival and does nothing until it
 // has renewed its lease once more: then the rival is the false one, and a still higher term says
 // so. Level-triggered; read-your-writes: a job is left alone until the caches show what was last
-// written for it. A write whose content is refused is told and not tried again before the job
-// changes. Thread-safe for different keys; one key at a time (the work queue's promise).
+// written for it. What was written for orders to rest on and is not stored is told, and nothing
+// more is done until it can be. A write whose content is refused is told and not tried again before
+// the job changes. Thread-safe for different keys; one key at a time (the work queue's promise).
 class Controller {
  public:
   // What this leadership rests on.
@@ -89,6 +91,11 @@ class Controller {
     // What the API server refused, and the generation it was made of.
     std::string refusal;
     int64_t refused_generation = 0;
+    // Of the status as last written, what must be found in it. Term 0: nothing was written.
+    v1alpha1::TrainingJobStatus durable;
+    // Why it is not stored; empty: it is. And until when nothing is tried.
+    std::string status_fault;
+    absl::Time fault_until = absl::InfinitePast();
     absl::Time progress_slot = absl::InfiniteFuture();
     JobDebug debug;
   };
@@ -99,6 +106,8 @@ class Controller {
   bool CachesAreBehind(const State& state) const;
   void Adopt(State& state, const TrainingJob& job);
   std::optional<ReconcileResult> FaceRival(State& state, const TrainingJob& job);
+  void CheckStored(State& state, const TrainingJob& job);
+  ReconcileResult NoteFault(State& state, const TrainingJob& job, const std::string& why);
   void NoteNode(PodView& pod) const;
   JobView BuildView(const TrainingJob& job, State& state) const;
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,

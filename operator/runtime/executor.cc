@@ -9,10 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "operator/api/codec.h"
+#include "operator/core/durable.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/fenced_api.h"
 #include "operator/kube/field_mask.h"
+#include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {
 namespace {
@@ -25,6 +29,15 @@ constexpr int kWorthThreads = 4;
 kube::CallOptions VersionOnly() {
   kube::CallOptions call;
   call.fields = &kube::IdentityFields();
+  return call;
+}
+
+// And what orders and the next leader rest on: an older definition may drop it.
+kube::CallOptions DurableOnly() {
+  static const auto& fields = *new kube::FieldMask(
+      {"status.term", "status.round", "status.membership", "status.incarnations"});
+  kube::CallOptions call;
+  call.fields = &fields;
   return call;
 }
 
@@ -201,14 +214,27 @@ absl::StatusOr<std::string> Executor::WriteFinalizers(const TrainingJob& job, co
 
 absl::Status Executor::WriteStatus(const TrainingJob& job, const Plan& plan,
                                    const std::string& version, Written& written) {
-  absl::StatusOr<Json> stored = api_.UpdateStatus(
-      kube::kTrainingJobs, StatusToJson(job, plan.status, version), VersionOnly());
-  if (!stored.ok()) return kube::Annotate(stored.status(), "write the job's status");
+  const bool check = !DescribeLoss(plan.status, job.status).empty();
+  absl::StatusOr<Json> stored =
+      api_.UpdateStatus(kube::kTrainingJobs, StatusToJson(job, plan.status, version),
+                        check ? DurableOnly() : VersionOnly());
+  if (!stored.ok()) {
+    const absl::Status refused = kube::Annotate(stored.status(), "write the job's status");
+    if (IsTerminal(refused)) written.status_fault = std::string(refused.message());
+    return refused;
+  }
   Raise(written.job_version, *stored);
-  return absl::OkStatus();
+  if (!check) return absl::OkStatus();
+  v1alpha1::TrainingJobStatus kept;
+  const Json* json = kube::Find(*stored, {"status"});
+  if (json != nullptr) DecodeMessage(*json, "status", UnknownFields::kIgnore, kept);
+  written.status_fault = DescribeLoss(plan.status, kept);
+  return written.status_fault.empty() ? absl::OkStatus()
+                                      : absl::FailedPreconditionError(written.status_fault);
 }
 
 absl::Status Executor::Write(const TrainingJob& job, const Plan& plan, Written& written) {
+  written.status_fault.clear();
   MUSTER_RETURN_IF_ERROR(DeletePods(job, plan, written));
   MUSTER_RETURN_IF_ERROR(CreatePods(job, plan, written));
   bool gone = false;

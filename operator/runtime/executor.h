@@ -29,6 +29,8 @@ struct Written {
   std::set<std::string> deleted_pods;
   // Of the last Write: why the API server will never take a pod of this template; empty: it may.
   std::string refused_pod;
+  // Of the last Write: why the status that it wrote is not in the store; empty: it is.
+  std::string status_fault;
 };
 
 // The API server refused the content of a write: sent again unchanged, it is refused again.
@@ -54,8 +56,9 @@ class Executor {
         fan_out_(fan_out) {}
 
   // Deletes, creates, finalizers, then the status write. On an error nothing after it was done, and
-  // the plan with its memory must be dropped: kAborted when the job changed meanwhile. `written` is
-  // filled as far as writes went, also on an error.
+  // the plan with its memory must be dropped: kAborted when the job changed meanwhile. A status
+  // that records what orders rest on is compared with what the API server stored of it. `written`
+  // is filled as far as writes went, also on an error.
   absl::Status Write(const TrainingJob& job, const Plan& plan, Written& written);
 
   // After Write succeeded: orders, events, and the job's own deletion. An order to an agent that is

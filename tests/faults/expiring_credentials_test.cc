@@ -166,6 +166,12 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
 }
 
+// Without an election too: there need not be another namespace, nor a right to look into it.
+TEST_F(ExpiringCredentials, TheAuthorityOfALoneOperatorIsInTheNamespaceThatItWasTold) {
+  ASSERT_EQ(world_->StartOperator({"--leader-elect=false"}), absl::OkStatus());
+  EXPECT_TRUE(world_->cluster().Get({"secret", "muster-coordinator-ca"}).ok());
+}
+
 TEST_F(ExpiringCredentials, AServerThatGoesAwayIsNamedAndAwaited) {
   ASSERT_EQ(world_->StartOperator(kPatient), absl::OkStatus());
   ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "reset": true}])"), absl::OkStatus());

@@ -42,6 +42,33 @@ TEST_F(OlderCrd, WithoutAFieldThatTellsOnly) {
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
 }
 
+TEST_F(OlderCrd, WithoutAFieldThatPodsRestOn) {
+  Forget("incarnations");
+  ASSERT_EQ(world_->StartOperator(), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
+  const std::string told =
+      "False/StatusNotStored: what was written to status.incarnations is not there: is the "
+      "CustomResourceDefinition on the server older than this operator? "
+      "apply deploy/crd/muster.dev_trainingjobs.yaml";
+  EXPECT_EQ(world_->WaitFor("the job says so",
+                            [&] { return world_->Condition("job", "Admitted") == told; }),
+            absl::OkStatus());
+  EXPECT_EQ(world_->WaitForLog("status not stored"), absl::OkStatus());
+  EXPECT_EQ(world_->WaitForEvent("StatusNotStored", "status.incarnations"), absl::OkStatus());
+  EXPECT_TRUE(world_->Pods("job").empty());
+  EXPECT_LE(world_->BusiestSecond(), 40);
+  ASSERT_EQ(world_->cluster().InstallCrd(), absl::OkStatus());
+  // It is tried again when the job changes; the server takes its time for a definition.
+  int touched = 0;
+  const auto has_pods = [&] {
+    const std::string touch = absl::StrCat("touched=", ++touched);
+    (void)world_->cluster().Kubectl({"annotate", "trainingjob", "job", "--overwrite", touch});
+    return !world_->Pods("job").empty();
+  };
+  EXPECT_EQ(world_->WaitFor("the job has pods", has_pods), absl::OkStatus());
+  EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
+}
+
 TEST_F(OlderCrd, IsNotThereYet) {
   const auto gone = world_->cluster().Kubectl({"delete", "crd", kName});
   ASSERT_TRUE(gone.ok() && gone->ok());

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "tests/faults/spoilt_test.h"
 
 // An API server that takes everything but one thing. One operator lives through all of it, and a
@@ -166,6 +167,30 @@ TEST_F(RefusingApiServer, AJobOfMoreThanAMegabyte) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2, "", Large(1'400'000)), absl::OkStatus());
   ExpectServedOnceMended();
   EXPECT_LE(world_->BusiestSecond(), kCalm);
+}
+
+// The job fits into the store, and with what the operator has to say of it it does not.
+TEST_F(RefusingApiServer, AStatusThatDoesNotFit) {
+  constexpr size_t kMost = 1'572'864;  // of a request to etcd, unless it is told otherwise
+  constexpr size_t kTried = 1'500'000;
+  const auto managed_by = [](const std::string& name) { return "  managedBy: " + name + "\n"; };
+  ASSERT_EQ(world_->ApplyJob(Job(), 2, managed_by("muster.dev/x"), Large(kTried)),
+            absl::OkStatus());
+  const auto stored = world_->cluster().Get({"trainingjob", Job(), "--show-managed-fields"});
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  const size_t around = DumpJson(*stored).size() - kTried;
+  ASSERT_EQ(world_->RemoveJob(Job()), absl::OkStatus());
+  ASSERT_EQ(world_->ApplyJob(Job(), 2, "", Large(kMost - around - 500)), absl::OkStatus());
+  EXPECT_EQ(world_->WaitForEvent("StatusNotStored", "too large"), absl::OkStatus());
+  ExpectLog("status not stored");
+  EXPECT_TRUE(world_->Pods(Job()).empty());
+  EXPECT_LE(world_->BusiestSecond(), kCalm);
+  // Its author makes room.
+  const auto made = world_->cluster().Kubectl(
+      {"patch", "trainingjob", Job(), "--type=json",
+       R"(--patch=[{"op": "remove", "path": "/spec/template/spec/containers/0/env"}])"});
+  ASSERT_TRUE(made.ok() && made->ok()) << made->err;
+  ExpectServedOnceMended();
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#include "operator/core/durable.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace muster::control {
+
+std::string DescribeLoss(const v1alpha1::TrainingJobStatus& written,
+                         const v1alpha1::TrainingJobStatus& stored) {
+  std::vector<std::string> lost;
+  if (written.term() != stored.term()) lost.push_back("status.term");
+  if (written.round() != stored.round()) lost.push_back("status.round");
+  if (written.membership() != stored.membership()) lost.push_back("status.membership");
+  if (!std::equal(written.incarnations().begin(), written.incarnations().end(),
+                  stored.incarnations().begin(), stored.incarnations().end())) {
+    lost.push_back("status.incarnations");
+  }
+  if (lost.empty()) return "";
+  return absl::StrCat("what was written to ", absl::StrJoin(lost, ", "),
+                      " is not there: is the CustomResourceDefinition on the server older than "
+                      "this operator? apply deploy/crd/muster.dev_trainingjobs.yaml");
+}
+
+v1alpha1::TrainingJobStatus DurablePart(const v1alpha1::TrainingJobStatus& status) {
+  v1alpha1::TrainingJobStatus part;
+  part.set_term(status.term());
+  part.set_round(status.round());
+  part.set_membership(status.membership());
+  *part.mutable_incarnations() = status.incarnations();
+  return part;
+}
+
+}  // namespace muster::control

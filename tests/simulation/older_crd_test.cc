@@ -1,0 +1,101 @@
+// A server that drops fields of the status, because its CustomResourceDefinition is older than the
+// operator: whatever rests on them is not done, and it is said why.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/conditions.h"
+#include "operator/kube/api_error.h"
+#include "tests/simulation/replica_world.h"
+
+namespace muster::control {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class OlderCrdTest : public testing::TestWithParam<std::string> {
+ protected:
+  OlderCrdTest() { world_.AddNode("node-1", 8); }
+
+  v1alpha1::Condition Admitted() const {
+    const v1alpha1::TrainingJobStatus status = world_.Job("gpt").status;
+    const auto* condition = FindCondition(status, ConditionType::kAdmitted);
+    return condition == nullptr ? v1alpha1::Condition() : *condition;
+  }
+  bool IsTold() const { return Admitted().reason() == "StatusNotStored"; }
+  bool HasEvent() const {
+    const auto events = world_.Events();
+    return std::any_of(events.begin(), events.end(), [](const Json& event) {
+      return kube::StringAt(event, {"reason"}) == "StatusNotStored";
+    });
+  }
+  bool RunToTheEnd() {
+    return world_.RunUntil([&] { return world_.Succeeded("gpt"); }, absl::Minutes(5));
+  }
+
+  ReplicaWorld world_{{.seed = 3, .election = false}};
+};
+
+INSTANTIATE_TEST_SUITE_P(Fields, OlderCrdTest,
+                         testing::Values("term", "round", "membership", "incarnations"));
+
+TEST_P(OlderCrdTest, NothingRestsOnWhatIsNotStored) {
+  world_.faulty->DropStatusFields({GetParam()});
+  const TrainingJob job = world_.CreateJob("gpt");
+  ASSERT_TRUE(world_.RunUntil([&] { return IsTold(); }, absl::Seconds(30)));
+  EXPECT_EQ(Admitted().status(), "False");
+  EXPECT_THAT(Admitted().message(), HasSubstr("what was written to status." + GetParam()));
+  EXPECT_TRUE(HasEvent());
+  world_.ForgetWrites();
+  world_.RunFor(absl::Minutes(5));
+  EXPECT_EQ(world_.fleet->Training(job.uid), 0) << "an order was given";
+  EXPECT_EQ(world_.fleet->steps_done(), 0);
+  EXPECT_EQ(world_.Pods().empty(), GetParam() == "incarnations" || GetParam() == "term");
+  // One try every twenty seconds: what is not kept, and that it is not.
+  EXPECT_LE(world_.Writes("update_status trainingjobs"), 2 * 16);
+
+  world_.faulty->DropStatusFields({});
+  ASSERT_TRUE(RunToTheEnd());
+  EXPECT_THAT(world_.promises.broken(), IsEmpty());
+}
+
+// The definition is replaced by an older one under a job that trains.
+TEST_P(OlderCrdTest, AJobThatTrainsGoesOn) {
+  world_.CreateJob("gpt", {{"trainer", {{"train", {{"steps", 3000}}}}}});
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Job("gpt").status.state() == "Training"; },
+                              absl::Minutes(1)));
+  world_.faulty->DropStatusFields({GetParam()});
+  const size_t pods = world_.Pods().size();
+  ASSERT_TRUE(world_.RunUntil([&] { return IsTold(); }, absl::Minutes(1)));
+  const int64_t steps = world_.fleet->steps_done();
+  world_.RunFor(absl::Seconds(5));
+  EXPECT_GT(world_.fleet->steps_done(), steps);
+  EXPECT_EQ(world_.Pods().size(), pods);
+  world_.faulty->DropStatusFields({});
+  ASSERT_TRUE(RunToTheEnd());
+  // They went back when the server dropped them.
+  auto broken = world_.promises.broken();
+  std::erase_if(broken, [](const std::string& promise) {
+    return promise == "gpt: term went back" || promise == "gpt: round went back";
+  });
+  EXPECT_THAT(broken, IsEmpty());
+}
+
+// A status that the store has no room for: the job with it would be larger than an object may be.
+TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsToldAndTriedAgain) {
+  const absl::Status refusal =
+      kube::ApiError(kube::Reason::kTooLarge, "etcdserver: request is too large");
+  world_.faulty->FailNext(kube::Verb::kUpdateStatus, refusal);
+  const TrainingJob job = world_.CreateJob("gpt");
+  ASSERT_TRUE(world_.RunUntil([&] { return IsTold(); }, absl::Seconds(30)));
+  EXPECT_THAT(Admitted().message(), HasSubstr("request is too large"));
+  EXPECT_TRUE(HasEvent());
+  EXPECT_THAT(world_.Pods(), IsEmpty());
+  ASSERT_TRUE(RunToTheEnd());
+}
+
+}  // namespace
+}  // namespace muster::control

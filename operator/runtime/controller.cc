@@ -23,6 +23,7 @@ constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
 constexpr absl::Duration kRivalCheck = absl::Milliseconds(500);
 // How soon to try again whether the status is stored, when nothing else brings the job back.
 constexpr absl::Duration kFaultRetry = absl::Seconds(20);
+constexpr absl::Duration kRefusedRetry = absl::Hours(1);
 
 kube::ObjectKey ParseKey(const std::string& key) {
   const size_t slash = key.find('/');
@@ -114,7 +115,7 @@ void Controller::CheckStored(State& state, const TrainingJob& job) {
   if (state.status_fault.empty()) {
     if (state.durable.term() == 0) return;
     const std::string loss = DescribeLoss(state.durable, job.status);
-    if (!loss.empty()) NoteFault(state, job, loss);
+    if (!loss.empty()) NoteFault(state, job, loss, kFaultRetry);
     return;
   }
   const auto version = kube::ParseResourceVersion(job.resource_version);
@@ -127,15 +128,15 @@ void Controller::CheckStored(State& state, const TrainingJob& job) {
   state.durable = std::move(durable);
 }
 
-ReconcileResult Controller::NoteFault(State& state, const TrainingJob& job,
-                                      const std::string& why) {
+ReconcileResult Controller::NoteFault(State& state, const TrainingJob& job, const std::string& why,
+                                      absl::Duration retry) {
   const bool known = !state.status_fault.empty();
   state.status_fault = why;
-  state.fault_until = deps_.clock.Monotonic() + kFaultRetry;
+  state.fault_until = deps_.clock.Monotonic() + retry;
   const auto version = kube::ParseResourceVersion(job.resource_version);
   if (version.ok()) state.written.job_version = std::max(state.written.job_version, *version);
   const std::string reason = ToText(Name(Reason::kStatusNotStored));
-  if (known) return ReconcileResult{kFaultRetry, reason};
+  if (known) return ReconcileResult{retry, reason};
   const std::string key = kube::ToString({job.ns, job.name});
   MUSTER_LOG_LIMITED(ERROR, absl::StrCat(key, " ", why), "status not stored", {"job", key},
                      {"error", why});
@@ -259,12 +260,15 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   }
   if (!state.written.status_fault.empty()) {
     // Not even that can be said in the status.
-    if (!state.status_fault.empty() && !written.ok()) {
+    const bool refused = IsTerminal(written);
+    if (!state.status_fault.empty() && refused) {
       deps_.events.Record({job.ns, job.name}, job.uid,
                           {Event::Type::kWarning, ToText(Name(Reason::kStatusNotStored)),
                            state.written.status_fault});
     }
-    return NoteFault(state, job, std::string(state.written.status_fault));
+    // What was refused is refused again; a definition is mended without a change of the job.
+    return NoteFault(state, job, std::string(state.written.status_fault),
+                     refused ? kRefusedRetry : kFaultRetry);
   }
   MUSTER_RETURN_IF_ERROR(written);
   state.recorded = state.recorded || (plan.write_status && plan.status.term() == state.term);

@@ -107,7 +107,8 @@ class Controller {
   void Adopt(State& state, const TrainingJob& job);
   std::optional<ReconcileResult> FaceRival(State& state, const TrainingJob& job);
   void CheckStored(State& state, const TrainingJob& job);
-  ReconcileResult NoteFault(State& state, const TrainingJob& job, const std::string& why);
+  ReconcileResult NoteFault(State& state, const TrainingJob& job, const std::string& why,
+                            absl::Duration retry);
   void NoteNode(PodView& pod) const;
   JobView BuildView(const TrainingJob& job, State& state) const;
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "operator/core/conditions.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"
 
 namespace muster::control {
@@ -85,7 +86,7 @@ TEST_P(OlderCrdTest, AJobThatTrainsGoesOn) {
 }
 
 // A status that the store has no room for: the job with it would be larger than an object may be.
-TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsToldAndTriedAgain) {
+TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsToldAndTriedAgainWhenTheJobChanges) {
   const absl::Status refusal =
       kube::ApiError(kube::Reason::kTooLarge, "etcdserver: request is too large");
   world_.faulty->FailNext(kube::Verb::kUpdateStatus, refusal);
@@ -93,7 +94,12 @@ TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsToldAndTriedAgain) {
   ASSERT_TRUE(world_.RunUntil([&] { return IsTold(); }, absl::Seconds(30)));
   EXPECT_THAT(Admitted().message(), HasSubstr("request is too large"));
   EXPECT_TRUE(HasEvent());
+  world_.RunFor(absl::Minutes(5));
   EXPECT_THAT(world_.Pods(), IsEmpty());
+  // Its author makes room.
+  Json smaller = *world_.memory->Get(kube::kTrainingJobs, {"default", "gpt"});
+  smaller["spec"]["trainer"]["train"]["steps"] = 20;
+  ASSERT_TRUE(world_.memory->Update(kube::kTrainingJobs, smaller).ok());
   ASSERT_TRUE(RunToTheEnd());
 }
 

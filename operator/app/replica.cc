@@ -69,6 +69,7 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
       api_(
           open_api_, [this] { return CheckLeading(); }, LongestWrite()),
       queue_(clock, WorkQueue::Options(), &metrics_),
+      urgency_(clock, [this](bool held) { HoldOthers(held); }),
       jobs_(ParseTrainingJob, {{}, LogParseError}),
       pods_(ParsePodRecord, {{kJobLabel},
                              LogParseError,
@@ -144,7 +145,7 @@ void Replica::FollowCaches() {
 void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordinator) {
   executor_ = std::make_unique<Executor>(
       api_, registry_, events_, pods, [this] { return CheckLeading(); },
-      options_.fan_out == nullptr ? FanOut::InOrder() : *options_.fan_out);
+      options_.fan_out == nullptr ? FanOut::InOrder() : *options_.fan_out, &urgency_);
   Controller::Deps deps{clock_,    jobs_,      pods_,   registry_,
                         progress_, *executor_, events_, scheduler_};
   deps.nodes = &nodes_;
@@ -330,6 +331,13 @@ void Replica::FollowTopology(absl::Time now) {
                      {"topology", options_.kueue_topology}, {"error", levels.status()});
 }
 
+// A burst of jobs gets all of its pods before any is bound or told of.
+void Replica::HoldOthers(bool held) {
+  queue_.HoldIdle(held);
+  scheduler_.writer().Hold(held);
+  if (!held) wake_();
+}
+
 int Replica::Schedule() {
   if (!leading_) {
     scheduler_.Follow();
@@ -342,7 +350,7 @@ int Replica::Schedule() {
     next_resync_ = now + options_.resync;
     Resync();
   }
-  return may_bind_ ? scheduler_.RunOnce() : 0;
+  return may_bind_ && !urgency_.held() ? scheduler_.RunOnce() : 0;
 }
 
 void Replica::Resync() {

@@ -26,6 +26,7 @@
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/pod_sharing.h"
 #include "operator/runtime/scheduler.h"
+#include "operator/runtime/urgency.h"
 #include "operator/runtime/work_queue.h"
 #include "operator/web/metrics.h"
 
@@ -134,6 +135,7 @@ class Replica {
   void TellLeaseFailure(const absl::Status& why);
   void TellAgents();
   void FollowTopology(absl::Time now);
+  void HoldOthers(bool held);
 
   const Clock& clock_;
   const Clock& lease_clock_;
@@ -143,6 +145,7 @@ class Replica {
   kube::ObservedApi open_api_;
   kube::FencedApi api_;
   WorkQueue queue_;
+  Urgency urgency_;
   JobCache jobs_;
   PodSharing pod_sharing_;  // of the thread of the pods' reflector
   PodCache pods_;

@@ -83,6 +83,14 @@ v1alpha1::OperatorMessage ToMessage(const SaveOrder& order) {
   return message;
 }
 
+// Now, or as soon as their numbers are in the status.
+bool MakesPods(const TrainingJob& job, const Plan& plan) {
+  const auto& before = job.status.incarnations();
+  const auto& after = plan.status.incarnations();
+  return !plan.creates.empty() ||
+         !std::equal(before.begin(), before.end(), after.begin(), after.end());
+}
+
 // Serialises orders; a Go, which is the same for all members of a round, once.
 class OrderEncoder {
  public:
@@ -234,6 +242,7 @@ absl::Status Executor::WriteStatus(const TrainingJob& job, const Plan& plan,
 }
 
 absl::Status Executor::Write(const TrainingJob& job, const Plan& plan, Written& written) {
+  const Urgency::Scope urgent(MakesPods(job, plan) ? urgency_ : nullptr);
   written.status_fault.clear();
   MUSTER_RETURN_IF_ERROR(DeletePods(job, plan, written));
   MUSTER_RETURN_IF_ERROR(CreatePods(job, plan, written));

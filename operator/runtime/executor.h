@@ -17,6 +17,7 @@
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/fan_out.h"
 #include "operator/runtime/pod_builder.h"
+#include "operator/runtime/urgency.h"
 
 namespace muster::control {
 
@@ -44,16 +45,18 @@ class Executor {
  public:
   using MayOrder = std::function<absl::Status()>;
 
-  // Without `may_order`, orders may always be sent. `fan_out` makes pods; it must outlive this.
+  // Without `may_order`, orders may always be sent. `fan_out` makes pods; pods that are made, and
+  // the writes they wait for, are urgent. Both must outlive this.
   Executor(kube::Api& api, AgentRegistry& registry, EventRecorder& events,
            PodBuilderOptions pod_options, MayOrder may_order = nullptr,
-           FanOut& fan_out = FanOut::InOrder())
+           FanOut& fan_out = FanOut::InOrder(), Urgency* urgency = nullptr)
       : api_(api),
         registry_(registry),
         events_(events),
         pod_options_(std::move(pod_options)),
         may_order_(std::move(may_order)),
-        fan_out_(fan_out) {}
+        fan_out_(fan_out),
+        urgency_(urgency) {}
 
   // Deletes, creates, finalizers, then the status write. On an error nothing after it was done, and
   // the plan with its memory must be dropped: kAborted when the job changed meanwhile. A status
@@ -86,6 +89,7 @@ class Executor {
   const PodBuilderOptions pod_options_;
   const MayOrder may_order_;
   FanOut& fan_out_;
+  Urgency* const urgency_;
 };
 
 }  // namespace muster::control

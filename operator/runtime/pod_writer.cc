@@ -72,11 +72,17 @@ bool PodWriter::RunNext() {
 bool PodWriter::WaitAndRun() {
   {
     MutexLock lock(mu_);
-    while (waiting_.empty() && !stopped_) added_.Wait(mu_);
+    while ((waiting_.empty() || held_) && !stopped_) added_.Wait(mu_);
     if (stopped_) return false;
   }
   RunNext();
   return true;
+}
+
+void PodWriter::Hold(bool held) {
+  MutexLock lock(mu_);
+  held_ = held;
+  if (!held) added_.NotifyAll();
 }
 
 void PodWriter::Shutdown() {

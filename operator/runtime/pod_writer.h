@@ -54,6 +54,8 @@ class PodWriter {
   bool RunNext();
   // Waits for a write and carries it out; false after Shutdown, which leaves what waits undone.
   bool WaitAndRun();
+  // While held, WaitAndRun begins nothing.
+  void Hold(bool held);
   void Shutdown();
   // Since the last call, in the order they ended.
   std::vector<PodWritten> Take();
@@ -72,6 +74,7 @@ class PodWriter {
   mutable Mutex mu_;
   CondVar added_;
   bool stopped_ MUSTER_GUARDED_BY(mu_) = false;
+  bool held_ MUSTER_GUARDED_BY(mu_) = false;
   int64_t running_ MUSTER_GUARDED_BY(mu_) = 0;
   std::deque<PodWrite> waiting_ MUSTER_GUARDED_BY(mu_);
   std::vector<PodWritten> written_ MUSTER_GUARDED_BY(mu_);

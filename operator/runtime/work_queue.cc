@@ -80,7 +80,20 @@ bool WorkQueue::IsIdle(const Ready& entry) const {
 bool WorkQueue::IsIdleNext(absl::Time now) {
   while (!idle_.empty() && !IsIdle(idle_.front())) idle_.pop_front();
   if (idle_.empty()) return false;
-  return queue_.empty() || now - idle_.front().since >= options_.patience;
+  return (queue_.empty() && !idle_held_) || now - idle_.front().since >= options_.patience;
+}
+
+absl::Time WorkQueue::NextLocked() const {
+  absl::Time next = absl::InfiniteFuture();
+  if (!delayed_.empty()) next = delayed_.begin()->first;
+  if (!idle_.empty()) next = std::min(next, idle_.front().since + options_.patience);
+  return next;
+}
+
+void WorkQueue::HoldIdle(bool held) {
+  MutexLock lock(mu_);
+  idle_held_ = held;
+  if (!held) ready_.NotifyAll();
 }
 
 std::optional<std::string> WorkQueue::TakeLocked() {
@@ -107,10 +120,11 @@ std::optional<std::string> WorkQueue::Get() {
   MutexLock lock(mu_);
   while (!shutdown_) {
     if (auto key = TakeLocked()) return key;
-    if (delayed_.empty()) {
+    const absl::Time next = NextLocked();
+    if (next == absl::InfiniteFuture()) {
       ready_.Wait(mu_);
     } else {
-      ready_.WaitFor(mu_, delayed_.begin()->first - clock_.Monotonic());
+      ready_.WaitFor(mu_, next - clock_.Monotonic());
     }
   }
   return std::nullopt;

@@ -76,6 +76,8 @@ class WorkQueue {
   // The same for what can wait: then it is handed out when nothing else is ready, or has waited for
   // Options::patience.
   void AddWhenIdle(const std::string& key, absl::Duration delay);
+  // While held, what can wait does so whether there is other work or not, for Options::patience.
+  void HoldIdle(bool held);
   // Delays by the key's back-off, which doubles each time until Forget.
   void AddRateLimited(const std::string& key);
   void Forget(const std::string& key);
@@ -113,6 +115,8 @@ class WorkQueue {
   bool IsIdle(const Ready& entry) const MUSTER_REQUIRES(mu_);
   bool IsIdleNext(absl::Time now) MUSTER_REQUIRES(mu_);
   std::optional<std::string> TakeLocked() MUSTER_REQUIRES(mu_);
+  // When there may be something to take without a call.
+  absl::Time NextLocked() const MUSTER_REQUIRES(mu_);
   // All keys in the order of Keys, until `visit` says false.
   void VisitLocked(const std::function<bool(KeyState)>& visit) const MUSTER_REQUIRES(mu_);
 
@@ -127,6 +131,7 @@ class WorkQueue {
   // What can wait, and since when each key does: an entry of another time has left by Add.
   std::deque<Ready> idle_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, absl::Time> idle_since_ MUSTER_GUARDED_BY(mu_);
+  bool idle_held_ MUSTER_GUARDED_BY(mu_) = false;
   std::set<std::string> dirty_ MUSTER_GUARDED_BY(mu_);  // in a queue, or to be after Done
   std::map<std::string, absl::Time> processing_ MUSTER_GUARDED_BY(mu_);  // taken when
   std::map<std::string, Due> due_ MUSTER_GUARDED_BY(mu_);

@@ -31,6 +31,7 @@ namespace {
 
 constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
 constexpr absl::Duration kSchedulePeriod = absl::Milliseconds(500);
+constexpr absl::Duration kLongestRest = absl::Milliseconds(50);
 
 // Creates of one job's pods at a time, besides those of the other reconciles.
 constexpr int kCreateHelpers = 15;
@@ -143,13 +144,21 @@ void OperatorApp::Impl::Reconcile() {
 }
 
 void OperatorApp::Impl::Schedule() {
+  absl::Time rest_until = clock_.Monotonic();
   while (!stopping_) {
     {
       MutexLock lock(mu_);
       if (!look_ && !stopping_) wake_.WaitFor(mu_, kSchedulePeriod);
+      // Cycles are as long as the cluster is large, and a burst wakes us for every pod.
+      while (!stopping_ && clock_.Monotonic() < rest_until) {
+        wake_.WaitFor(mu_, rest_until - clock_.Monotonic());
+      }
       look_ = false;
     }
+    const absl::Time start = clock_.Monotonic();
     if (!stopping_) replica_.Schedule();
+    const absl::Time end = clock_.Monotonic();
+    rest_until = end + std::min(end - start, kLongestRest);
     FlushLimitedLogs();
   }
 }

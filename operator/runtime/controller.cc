@@ -210,14 +210,14 @@ void Controller::Register(const std::string& key, const JobView& view, const Pla
   deps_.registry.Register(registration);
 }
 
-void Controller::Remember(State& state, const std::string& key, const Plan& plan,
-                          int64_t reconcile) {
+void Controller::Remember(State& state, const std::string& key, Plan& plan, int64_t reconcile) {
   JobDebug& debug = state.debug;
   debug.key = key;
   debug.uid = state.uid;
   debug.term = state.term;
   RecordDecision(state.memory, plan, reconcile, deps_.clock.Monotonic(), deps_.observer, debug);
-  state.memory = plan.memory;
+  // It is as large as the round.
+  state.memory = std::move(plan.memory);
   MutexLock lock(mu_);
   debug_[key] = debug;
 }
@@ -250,7 +250,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
                         {"round", state.memory.id.round},
                         {"reconcile", reconcile}});
   const JobView view = BuildView(job, state);
-  const Plan plan = Decide(view, state.memory, options_);
+  Plan plan = Decide(view, state.memory, options_);
   const absl::Status written = deps_.executor.Write(job, plan, state.written);
   if (!state.written.refused_pod.empty()) {
     // Decided again at once: the refusal is one of the spec's errors from now on.

@@ -114,7 +114,8 @@ class Controller {
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,
                                            State& state);
   void Register(const std::string& key, const JobView& view, const Plan& plan);
-  void Remember(State& state, const std::string& key, const Plan& plan, int64_t reconcile);
+  // Takes the plan's memory.
+  void Remember(State& state, const std::string& key, Plan& plan, int64_t reconcile);
 
   const Deps deps_;
   const DecideOptions options_;

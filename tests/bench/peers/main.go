@@ -4,6 +4,7 @@
 //	peers populate --nodes=5000 --pods=50000 --jobs=1000   objects like a real cluster's
 //	peers create   --pods=2000 --clients=16                raw create rate
 //	peers submit   --jobs=500 --kind=TrainingJob|Job       jobs of 4 workers -> all of their pods seen
+//	               --kind=Lean                             the peer itself makes the pods of TrainingJobs
 //	peers nodes    --nodes=1000                            nodes that take pods at once
 //	peers pending  --pods=10000 --scheduler=NAME           pods that wait for a scheduler
 //	peers gangs    --jobs=1250 --workers=8                 the same as training jobs
@@ -77,7 +78,7 @@ func parse(arguments []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("peers", flag.ContinueOnError)
 	set.StringVar(&f.namespace, "namespace", "default", "where pods and jobs are")
-	set.StringVar(&f.kind, "kind", "TrainingJob", "what is submitted: TrainingJob or Job")
+	set.StringVar(&f.kind, "kind", "TrainingJob", "what is submitted: TrainingJob, Job or Lean")
 	set.IntVar(&f.nodes, "nodes", 0, "nodes to create")
 	set.IntVar(&f.pods, "pods", 0, "pods to create")
 	set.IntVar(&f.jobs, "jobs", 0, "training jobs to create")

@@ -35,6 +35,31 @@ func trainingJob(namespace string, i int) *unstructured.Unstructured {
 	return one
 }
 
+// leanJob does what any controller that writes ahead must ask of the server for one job, and nothing else: the job is
+// created, its pods' numbers are written to its status, and then the pods are created.
+func leanJob(ctx context.Context, c *clients, namespace string, i int) error {
+	jobs := c.dynamic.Resource(trainingJobs).Namespace(namespace)
+	made, err := jobs.Create(ctx, trainingJob(namespace, i), metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	numbers := []any{}
+	for range workersPerJob {
+		numbers = append(numbers, int64(1))
+	}
+	made.Object["status"] = map[string]any{"term": int64(1), "state": "Pending", "incarnations": numbers}
+	if _, err := jobs.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	for index := range workersPerJob {
+		one := pod(namespace, fmt.Sprintf("%s-%d-1", made.GetName(), index), "")
+		if _, err := c.core.CoreV1().Pods(namespace).Create(ctx, one, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // submit creates the jobs of --kind and returns when all of their pods were seen on a watch.
 func submit(ctx context.Context, c *clients, f flags) (any, error) {
 	open := func() (watch.Interface, error) {
@@ -50,6 +75,9 @@ func submit(ctx context.Context, c *clients, f flags) (any, error) {
 	var submitted time.Duration
 	go func() {
 		err := inParallel(f.jobs, f.clientNum, func(i int) error {
+			if f.kind == "Lean" {
+				return leanJob(ctx, c, f.namespace, i)
+			}
 			if f.kind == "Job" {
 				_, err := c.core.BatchV1().Jobs(f.namespace).Create(ctx, batchJob(f.namespace, i), metav1.CreateOptions{})
 				return err

@@ -85,7 +85,13 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
                       Reflecting(kube::kTrainingJobs, options_.namespace_scope), jobs_, clock),
       // Every pod counts against a node's slots, whoever made it.
       pods_reflector_(open_api_, kube::kPods, Reflecting(kube::kPods, ""), pods_, clock),
-      nodes_reflector_(open_api_, kube::kNodes, Reflecting(kube::kNodes, ""), nodes_, clock) {
+      nodes_reflector_(open_api_, kube::kNodes, Reflecting(kube::kNodes, ""), nodes_, clock),
+      storage_(
+          open_api_, clock, [this](const kube::ResourceType& type) { return Reflecting(type, ""); },
+          [this](std::function<void(ClusterSnapshot&)> change) {
+            scheduler_.Change(std::move(change));
+            wake_();
+          }) {
   registry_.SetStandby("");
   FollowCaches();
 }
@@ -162,8 +168,14 @@ void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordina
                                      [this](const absl::Status& why) { TellLeaseFailure(why); }});
 }
 
+std::vector<kube::Reflector*> Replica::reflectors() {
+  std::vector<kube::Reflector*> all = {&jobs_reflector_, &pods_reflector_, &nodes_reflector_};
+  for (kube::Reflector* reflector : storage_.reflectors()) all.push_back(reflector);
+  return all;
+}
+
 bool Replica::HasSynced() const {
-  return jobs_.HasSynced() && pods_.HasSynced() && nodes_.HasSynced();
+  return jobs_.HasSynced() && pods_.HasSynced() && nodes_.HasSynced() && storage_.HasSynced();
 }
 
 absl::Status Replica::CheckLeading() const {

@@ -1,17 +1,18 @@
 #ifndef MUSTER_OPERATOR_APP_REPLICA_H_
 #define MUSTER_OPERATOR_APP_REPLICA_H_
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "operator/app/storage_watch.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/kube/api.h"
@@ -76,9 +77,8 @@ class Replica {
   // Told when something came that Schedule may care about.
   void OnWork(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  std::array<kube::Reflector*, 3> reflectors() {
-    return {&jobs_reflector_, &pods_reflector_, &nodes_reflector_};
-  }
+  // Of jobs, pods, nodes, and then of what else decides about nodes.
+  std::vector<kube::Reflector*> reflectors();
   bool HasSynced() const;
   // The newest failure of a list or watch, by the Replica's clock; OK when there was none.
   struct ListFailure {
@@ -157,6 +157,7 @@ class Replica {
   kube::Reflector jobs_reflector_;
   kube::Reflector pods_reflector_;
   kube::Reflector nodes_reflector_;
+  StorageWatch storage_;
   // Made by Connect.
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Controller> controller_;

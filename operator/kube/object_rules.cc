@@ -8,6 +8,7 @@
 #include "operator/kube/api_error.h"
 #include "operator/kube/meta_rules.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/storage_types.h"
 
 namespace muster::kube {
 namespace {
@@ -106,9 +107,22 @@ absl::Status Admit(const Resource& resource, Operation operation, Json& object, 
 }  // namespace
 
 std::vector<Resource> BuiltinResources() {
-  return {{kPods, AdmitPod},       {kNodes, nullptr},      {kEvents, nullptr},
-          {kSecrets, nullptr},     {kConfigMaps, nullptr}, {kLeases, AdmitLease},
-          {kTrainingJobs, nullptr}};
+  return {{kPods, AdmitPod},
+          {kNodes, nullptr},
+          {kEvents, nullptr},
+          {kSecrets, nullptr},
+          {kConfigMaps, nullptr},
+          {kLeases, AdmitLease},
+          {kTrainingJobs, nullptr},
+          // Nothing here gives or attaches volumes; they are kept as they are written.
+          {kNamespaces, nullptr},
+          {kVolumeClaims, nullptr},
+          {kVolumes, nullptr},
+          {kStorageClasses, nullptr},
+          {kCsiNodes, nullptr},
+          {kCsiDrivers, nullptr},
+          {kStorageCapacities, nullptr},
+          {kVolumeAttachments, nullptr}};
 }
 
 std::vector<Resource> ResourcesWith(const ResourceType& type, Admission admission) {

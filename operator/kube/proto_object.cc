@@ -81,13 +81,26 @@ std::unique_ptr<ProtoPlan> ProtoPlan::Make(const FieldMask::Node& fields,
   if (fields.whole) return message.complete ? Make(message) : nullptr;
   auto plan = std::make_unique<ProtoPlan>();
   for (const auto& [name, wanted] : fields.children) {
-    const auto* field = std::find_if(message.begin(), message.end(),
-                                     [&](const ProtoField& one) { return one.name == name; });
-    const bool around = field == message.end() && (name == "apiVersion" || name == "kind");
-    if (around && wanted.whole) continue;
-    if (field == message.end() || !plan->Add(*field, wanted)) return nullptr;
+    const bool around = name == "apiVersion" || name == "kind";
+    if (!plan->AddNamed(message, name, wanted) && !(around && wanted.whole)) return nullptr;
   }
   return plan;
+}
+
+// The message's field of this name, or that of a message whose fields stand among its own.
+bool ProtoPlan::AddNamed(const ProtoMessage& message, const std::string& name,
+                         const FieldMask::Node& wanted) {
+  for (const ProtoField& field : message) {
+    if (field.name == name) return Add(field, wanted);
+    if (!field.name.empty()) continue;
+    auto below = std::make_unique<ProtoPlan>();
+    if (!below->AddNamed(*field.message, name, wanted)) continue;
+    if (steps_.size() <= field.number) steps_.resize(field.number + 1);
+    Step& step = steps_[field.number];
+    if (step.field == nullptr) step = {&field, std::make_unique<ProtoPlan>(), {}};
+    return step.below->AddNamed(*field.message, name, wanted);
+  }
+  return false;
 }
 
 std::unique_ptr<ProtoPlan> ProtoPlan::Make(const ProtoMessage& whole) {
@@ -153,9 +166,10 @@ bool ProtoPlan::ReadField(const Step& step, uint64_t integer, std::string_view b
     case Kind::kQuantities:
       return ReadMap(step, bytes, object);
     case Kind::kMessage: {
+      if (name.empty()) return step.below->ReadInto(bytes, object);
       Json below = Json::object();
       if (!step.below->ReadInto(bytes, below)) return false;
-      if (!below.empty()) value = std::move(below);
+      if (!below.empty() || field.keeps_zero) value = std::move(below);
       break;
     }
   }

@@ -36,6 +36,8 @@ class ProtoPlan {
   };
 
   bool Add(const ProtoField& field, const FieldMask::Node& wanted);
+  bool AddNamed(const ProtoMessage& message, const std::string& name,
+                const FieldMask::Node& wanted);
   bool ReadInto(std::string_view message, Json& object) const;
   static bool ReadMap(const Step& step, std::string_view entry, Json& object);
   static bool ReadField(const Step& step, uint64_t integer, std::string_view bytes, Json& object);

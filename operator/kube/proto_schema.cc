@@ -32,6 +32,13 @@ constexpr ProtoField Map(uint32_t number, std::string_view name, Kind kind) {
 constexpr ProtoField One(uint32_t number, std::string_view name, const ProtoMessage& message) {
   return {number, name, Kind::kMessage, false, false, &message};
 }
+// An empty one is not the same as none.
+constexpr ProtoField Kept(uint32_t number, std::string_view name, const ProtoMessage& message) {
+  return {number, name, Kind::kMessage, false, /*keeps_zero=*/true, &message};
+}
+constexpr ProtoField Inlined(uint32_t number, const ProtoMessage& message) {
+  return One(number, "", message);
+}
 constexpr ProtoField Many(uint32_t number, std::string_view name, const ProtoMessage& message) {
   return {number, name, Kind::kMessage, true, false, &message};
 }
@@ -89,7 +96,90 @@ constexpr ProtoMessage kToleration = Whole(kTolerationFields);
 constexpr ProtoField kGateFields[] = {Text(1, "name")};
 constexpr ProtoMessage kGate = Whole(kGateFields);
 
-constexpr ProtoField kPodSpecFields[] = {Many(20, "initContainers", kContainer),
+constexpr ProtoField kLabelRequirementFields[] = {Text(1, "key"), Text(2, "operator"),
+                                                  Texts(3, "values")};
+constexpr ProtoMessage kLabelRequirement = Whole(kLabelRequirementFields);
+constexpr ProtoField kLabelSelectorFields[] = {Map(1, "matchLabels", Kind::kStrings),
+                                               Many(2, "matchExpressions", kLabelRequirement)};
+constexpr ProtoMessage kLabelSelector = Whole(kLabelSelectorFields);
+
+constexpr ProtoField kNodeTermFields[] = {Many(1, "matchExpressions", kLabelRequirement),
+                                          Many(2, "matchFields", kLabelRequirement)};
+constexpr ProtoMessage kNodeTerm = Whole(kNodeTermFields);
+constexpr ProtoField kNodeSelectorFields[] = {Many(1, "nodeSelectorTerms", kNodeTerm)};
+constexpr ProtoMessage kNodeSelector = Whole(kNodeSelectorFields);
+constexpr ProtoField kPreferredNodeFields[] = {Int(1, "weight"), One(2, "preference", kNodeTerm)};
+constexpr ProtoMessage kPreferredNode = Whole(kPreferredNodeFields);
+constexpr ProtoField kNodeAffinityFields[] = {
+    One(1, "requiredDuringSchedulingIgnoredDuringExecution", kNodeSelector),
+    Many(2, "preferredDuringSchedulingIgnoredDuringExecution", kPreferredNode)};
+constexpr ProtoMessage kNodeAffinity = Whole(kNodeAffinityFields);
+constexpr ProtoField kPodTermFields[] = {Kept(1, "labelSelector", kLabelSelector),
+                                         Texts(2, "namespaces"),
+                                         Text(3, "topologyKey"),
+                                         Kept(4, "namespaceSelector", kLabelSelector),
+                                         Texts(5, "matchLabelKeys"),
+                                         Texts(6, "mismatchLabelKeys")};
+constexpr ProtoMessage kPodTerm = Whole(kPodTermFields);
+constexpr ProtoField kPreferredPodFields[] = {Int(1, "weight"),
+                                              One(2, "podAffinityTerm", kPodTerm)};
+constexpr ProtoMessage kPreferredPod = Whole(kPreferredPodFields);
+constexpr ProtoField kPodAffinityFields[] = {
+    Many(1, "requiredDuringSchedulingIgnoredDuringExecution", kPodTerm),
+    Many(2, "preferredDuringSchedulingIgnoredDuringExecution", kPreferredPod)};
+constexpr ProtoMessage kPodAffinity = Whole(kPodAffinityFields);
+constexpr ProtoField kAffinityFields[] = {One(1, "nodeAffinity", kNodeAffinity),
+                                          One(2, "podAffinity", kPodAffinity),
+                                          One(3, "podAntiAffinity", kPodAffinity)};
+constexpr ProtoMessage kAffinity = Whole(kAffinityFields);
+constexpr ProtoField kSpreadFields[] = {Int(1, "maxSkew"),
+                                        Text(2, "topologyKey"),
+                                        Text(3, "whenUnsatisfiable"),
+                                        Kept(4, "labelSelector", kLabelSelector),
+                                        Int(5, "minDomains", true),
+                                        Text(6, "nodeAffinityPolicy"),
+                                        Text(7, "nodeTaintsPolicy"),
+                                        Texts(8, "matchLabelKeys")};
+constexpr ProtoMessage kSpread = Whole(kSpreadFields);
+
+// Of volumes, what rules nodes out.
+constexpr ProtoField kGceFields[] = {Text(1, "pdName"), Text(2, "fsType"), Int(3, "partition"),
+                                     Bool(4, "readOnly")};
+constexpr ProtoMessage kGce = Whole(kGceFields);
+constexpr ProtoField kEbsFields[] = {Text(1, "volumeID"), Text(2, "fsType"), Int(3, "partition"),
+                                     Bool(4, "readOnly")};
+constexpr ProtoMessage kEbs = Whole(kEbsFields);
+constexpr ProtoField kIscsiFields[] = {Text(1, "targetPortal"), Text(2, "iqn"), Int(3, "lun", true),
+                                       Bool(6, "readOnly")};
+constexpr ProtoMessage kIscsi = PartOf(kIscsiFields);
+constexpr ProtoField kRbdFields[] = {Texts(1, "monitors"), Text(2, "image"), Text(4, "pool"),
+                                     Bool(8, "readOnly")};
+constexpr ProtoMessage kRbd = PartOf(kRbdFields);
+constexpr ProtoField kClaimVolumeFields[] = {Text(1, "claimName"), Bool(2, "readOnly")};
+constexpr ProtoMessage kClaimVolume = Whole(kClaimVolumeFields);
+constexpr ProtoField kClaimSpecFields[] = {Texts(1, "accessModes"), Text(3, "volumeName"),
+                                           Text(5, "storageClassName"), Text(6, "volumeMode")};
+constexpr ProtoMessage kClaimSpec = PartOf(kClaimSpecFields);
+constexpr ProtoField kClaimTemplateFields[] = {One(2, "spec", kClaimSpec)};
+constexpr ProtoMessage kClaimTemplate = PartOf(kClaimTemplateFields);
+constexpr ProtoField kEphemeralFields[] = {One(1, "volumeClaimTemplate", kClaimTemplate)};
+constexpr ProtoMessage kEphemeral = PartOf(kEphemeralFields);
+constexpr ProtoField kVolumeSourceFields[] = {One(3, "gcePersistentDisk", kGce),
+                                              One(4, "awsElasticBlockStore", kEbs),
+                                              One(8, "iscsi", kIscsi),
+                                              One(10, "persistentVolumeClaim", kClaimVolume),
+                                              One(11, "rbd", kRbd),
+                                              One(29, "ephemeral", kEphemeral)};
+constexpr ProtoMessage kVolumeSource = PartOf(kVolumeSourceFields);
+constexpr ProtoField kVolumeFields[] = {Text(1, "name"), Inlined(2, kVolumeSource)};
+constexpr ProtoMessage kVolume = PartOf(kVolumeFields);
+
+constexpr ProtoField kResourceClaimFields[] = {Text(1, "name"), Text(3, "resourceClaimName"),
+                                               Text(4, "resourceClaimTemplateName")};
+constexpr ProtoMessage kResourceClaim = Whole(kResourceClaimFields);
+
+constexpr ProtoField kPodSpecFields[] = {Many(1, "volumes", kVolume),
+                                         Many(20, "initContainers", kContainer),
                                          Many(2, "containers", kContainer),
                                          Text(3, "restartPolicy"),
                                          Int(4, "terminationGracePeriodSeconds", true),
@@ -100,6 +190,7 @@ constexpr ProtoField kPodSpecFields[] = {Many(20, "initContainers", kContainer),
                                          Bool(11, "hostNetwork"),
                                          Text(16, "hostname"),
                                          Text(17, "subdomain"),
+                                         One(18, "affinity", kAffinity),
                                          Text(19, "schedulerName"),
                                          Many(22, "tolerations", kToleration),
                                          Text(24, "priorityClassName"),
@@ -107,7 +198,9 @@ constexpr ProtoField kPodSpecFields[] = {Many(20, "initContainers", kContainer),
                                          Text(29, "runtimeClassName"),
                                          Text(31, "preemptionPolicy"),
                                          Map(32, "overhead", Kind::kQuantities),
+                                         Many(33, "topologySpreadConstraints", kSpread),
                                          Many(38, "schedulingGates", kGate),
+                                         Many(39, "resourceClaims", kResourceClaim),
                                          One(40, "resources", kResources)};
 constexpr ProtoMessage kPodSpec = PartOf(kPodSpecFields);
 
@@ -128,11 +221,18 @@ constexpr ProtoMessage kTerminated = Whole(kTerminatedFields);
 constexpr ProtoField kStateFields[] = {One(1, "waiting", kWaiting), One(2, "running", kRunning),
                                        One(3, "terminated", kTerminated)};
 constexpr ProtoMessage kState = Whole(kStateFields);
-constexpr ProtoField kContainerStatusFields[] = {
-    Text(1, "name"),        One(2, "state", kState),      One(3, "lastState", kState),
-    Bool(4, "ready", true), Int(5, "restartCount", true), Text(6, "image"),
-    Text(7, "imageID"),     Text(8, "containerID"),       Bool(9, "started", true),
-    Text(15, "stopSignal")};
+constexpr ProtoField kContainerStatusFields[] = {Text(1, "name"),
+                                                 One(2, "state", kState),
+                                                 One(3, "lastState", kState),
+                                                 Bool(4, "ready", true),
+                                                 Int(5, "restartCount", true),
+                                                 Text(6, "image"),
+                                                 Text(7, "imageID"),
+                                                 Text(8, "containerID"),
+                                                 Bool(9, "started", true),
+                                                 Map(10, "allocatedResources", Kind::kQuantities),
+                                                 One(11, "resources", kResources),
+                                                 Text(15, "stopSignal")};
 constexpr ProtoMessage kContainerStatus = PartOf(kContainerStatusFields);
 
 constexpr ProtoField kPodStatusFields[] = {Int(17, "observedGeneration"),

@@ -26,11 +26,11 @@ struct ProtoField {
     kQuantities,  // map<string, Quantity>
   };
   uint32_t number = 0;
-  std::string_view name;  // in JSON
+  std::string_view name;  // in JSON; empty: a message whose fields stand where it would
   Kind kind = Kind::kString;
   bool repeated = false;
   // Zero and false stand on the wire for every field that is no pointer in Go; JSON has those of
-  // the few that are not left out when empty.
+  // the few that are not left out when empty. Of a message: it means something when it is empty.
   bool keeps_zero = false;
   const ProtoMessage* message = nullptr;
 };

@@ -4,25 +4,19 @@
 #include <utility>
 
 #include "operator/core/spot.h"
+#include "operator/placement/cluster/tree_amounts.h"
 
 namespace muster::control {
 namespace {
-
-void Add(Resources& to, const Resources& amount, int sign) {
-  to.gpus += sign * amount.gpus;
-  to.cpu_millis += sign * amount.cpu_millis;
-  to.memory_bytes += sign * amount.memory_bytes;
-  to.slots += sign * amount.slots;
-}
 
 Resources Less(const Resources& a, const Resources& b) {
   return {a.gpus - b.gpus, a.cpu_millis - b.cpu_millis, a.memory_bytes - b.memory_bytes,
           a.slots - b.slots};
 }
 
-Resources NotNegative(const Resources& r) {
-  return {std::max<int64_t>(r.gpus, 0), std::max<int64_t>(r.cpu_millis, 0),
-          std::max<int64_t>(r.memory_bytes, 0), std::max<int64_t>(r.slots, 0)};
+// What a node that lies says it has is not added up.
+Resources FreeOn(const NodeState& state) {
+  return state.node->complaint ? Resources{} : TreeAmounts(state.free, state.free_pods());
 }
 
 // Nothing new goes to a node that is about to be taken.
@@ -31,11 +25,19 @@ bool IsOpen(const NodeRecord& node) {
 }
 
 bool IsMember(const PodRecord& pod) {
-  return !pod.job.empty() && pod.scheduler_name == kSchedulerName && !pod.view.owner_uid.empty() &&
-         !pod.ended() && !pod.view.deleting;
+  return !pod.job.empty() && pod.scheduling->scheduler_name == kSchedulerName &&
+         !pod.view.owner_uid.empty() && !pod.ended() && !pod.view.deleting;
+}
+
+// Where it may run depends on where others do.
+bool IsSocial(const PodRecord& pod) {
+  const PodConstraints& wants = pod.scheduling->wants();
+  return !wants.affinity.empty() || !wants.spread.empty();
 }
 
 }  // namespace
+
+FilterOptions PlacedByMuster() { return {.scheduler_name = kSchedulerName}; }
 
 void ClusterModel::SetLevels(std::vector<std::string> keys) {
   if (keys == levels_) return;
@@ -44,46 +46,73 @@ void ClusterModel::SetLevels(std::vector<std::string> keys) {
   ++changes_;
 }
 
+ClusterSnapshot& ClusterModel::Storage() {
+  ++changes_;
+  return snapshot_;
+}
+
 void ClusterModel::PutNode(const std::string& name, const NodeCache::Object& node) {
-  if (node == nullptr && nodes_.count(name) == 0) return;
-  Node& entry = nodes_[name];
-  const NodeCache::Object before = std::exchange(entry.record, node);
-  const bool same_place = before != nullptr && node != nullptr && before->labels == node->labels &&
-                          before->allocatable == node->allocatable;
-  if (!same_place) {
+  if (node == nullptr) {
+    if (nodes_.erase(name) == 0) return;
+    snapshot_.RemoveNode(name);
     tree_.reset();
     ++changes_;
+    return;
+  }
+  Node& entry = nodes_[name];
+  const NodeCache::Object before = std::exchange(entry.record, node);
+  const bool same_place = before != nullptr && before->labels == node->labels &&
+                          before->allocatable == node->allocatable;
+  if (!same_place) tree_.reset();
+  if (before != nullptr && *before->scheduling == *node->scheduling) return;
+  snapshot_.SetNode(node->scheduling);
+  ++changes_;
+  touched_.insert(name);
+}
+
+void ClusterModel::Discount(Pod& pod) {
+  if (pod.counted == nullptr) return;
+  if (!pod.charged.empty()) {
+    snapshot_.RemovePod(pod.counted, pod.charged);
   } else {
-    const bool same = IsOpen(*before) == IsOpen(*node) && before->taints == node->taints;
-    if (!same) ++changes_;
-    touched_.insert(name);
+    snapshot_.RemoveNominated(pod.counted, pod.nominated);
   }
-  if (node == nullptr && entry.used == Resources{}) nodes_.erase(name);
+  touched_.insert(pod.charged.empty() ? pod.nominated : pod.charged);
+  pod.counted = nullptr;
+  pod.charged.clear();
+  pod.nominated.clear();
+  ++changes_;
 }
 
-void ClusterModel::Charge(const std::string& name, const Resources& amount, int sign) {
-  Node& node = nodes_[name];
-  Add(node.used, amount, sign);
-  if (sign < 0) ++changes_;
-  if (node.record != nullptr) {
-    touched_.insert(name);
-  } else if (node.used == Resources{}) {
-    nodes_.erase(name);
-  }
-}
-
-// One charge for each pod, where it counts now.
+// One place for each pod, where it counts now.
 void ClusterModel::Settle(const kube::ObjectKey& key, Pod& pod) {
   std::string node;
+  std::string nominated;
   if (pod.record != nullptr && !pod.record->ended()) {
     node = pod.record->view.node;
     const auto held = held_.find(key);
     if (node.empty() && held != held_.end()) node = held->second.node;
+    if (node.empty()) nominated = pod.record->scheduling->nominated;
   }
-  if (node == pod.charged) return;
-  if (!pod.charged.empty()) Charge(pod.charged, pod.record->requests, -1);
+  const bool somewhere = !node.empty() || !nominated.empty();
+  const bool same = node == pod.charged && nominated == pod.nominated;
+  if (same && (!somewhere || IsAlike(*pod.counted, *pod.record->scheduling))) return;
+  Discount(pod);
+  if (!somewhere) return;
+  pod.counted = pod.record->scheduling;
   pod.charged = std::move(node);
-  if (!pod.charged.empty()) Charge(pod.charged, pod.record->requests, 1);
+  pod.nominated = std::move(nominated);
+  if (!pod.charged.empty()) {
+    snapshot_.AddPod(pod.counted, pod.charged);
+  } else {
+    snapshot_.AddNominated(pod.counted, pod.nominated);
+  }
+  touched_.insert(pod.charged.empty() ? pod.nominated : pod.charged);
+  if (social_ > 0) ++changes_;
+}
+
+void ClusterModel::CountSocial(const PodRecord& pod, int sign) {
+  if (IsSocial(pod)) social_ += sign;
 }
 
 void ClusterModel::Leave(const PodRecord& pod) {
@@ -91,7 +120,9 @@ void ClusterModel::Leave(const PodRecord& pod) {
   if (found == gangs_.end()) return;
   Gang& gang = found->second;
   const Gang::Place place{pod.view.index, pod.key.name};
-  if (gang.unbound.erase(place) + gang.bound.erase(place) == 0) return;
+  const size_t waiting = gang.unbound.erase(place);
+  if (waiting > 0) CountSocial(pod, -1);
+  if (waiting + gang.bound.erase(place) == 0) return;
   ++gang.version;
   if (gang.unbound.empty()) waiting_.erase(found->first);
 }
@@ -110,6 +141,7 @@ void ClusterModel::Join(const kube::ObjectKey& key, const PodRecord& pod) {
   const Gang::Place place{pod.view.index, key.name};
   if (entry.charged.empty()) {
     gang.unbound[place] = entry.record;
+    CountSocial(pod, 1);
     waiting_.insert(pod.view.owner_uid);
     return;
   }
@@ -129,12 +161,8 @@ void ClusterModel::PutPod(const kube::ObjectKey& key, const PodCache::Object& po
         pod == nullptr || pod->view.uid != held->second.uid || !pod->view.node.empty();
     if (settled) held_.erase(held);
   }
-  const bool other = before != nullptr && (pod == nullptr || pod->view.uid != before->view.uid ||
-                                           pod->requests != before->requests);
-  if (other && !entry.charged.empty()) {
-    Charge(entry.charged, before->requests, -1);
-    entry.charged.clear();
-  }
+  const bool other = before != nullptr && (pod == nullptr || pod->view.uid != before->view.uid);
+  if (other) Discount(entry);
   if (pod == nullptr) {
     pods_.erase(key);
   } else {
@@ -181,34 +209,46 @@ void ClusterModel::Build() {
   std::vector<LabelledNode> labelled;
   for (auto& [name, node] : nodes_) {
     node.index = -1;
-    if (node.record != nullptr) labelled.push_back({name, &node.record->labels});
+    labelled.push_back({name, &node.record->labels});
   }
   Topology topology = levels_.empty() ? ReadTopology(labelled) : ReadTopology(labelled, levels_);
   Inventory inventory;
   inventory.levels = topology.levels;
   for (size_t i = 0; i < labelled.size(); ++i) {
-    const Node& node = nodes_.at(labelled[i].name);
-    inventory.nodes.push_back(
-        {labelled[i].name, NotNegative(Less(node.record->allocatable, node.used)),
-         IsOpen(*node.record), std::move(topology.paths[i]), node.record->allocatable});
+    const std::string& name = labelled[i].name;
+    const NodeRecord& record = *nodes_.at(name).record;
+    inventory.nodes.push_back({name, FreeOn(*snapshot_.FindNode(name)), IsOpen(record),
+                               std::move(topology.paths[i]), record.allocatable});
   }
   tree_ = std::make_unique<TopologyTree>(inventory);
   findings_ = std::move(topology.findings);
   const auto& hosts = tree_->level(tree_->node_level());
   nodes_in_tree_.assign(hosts.size(), nullptr);
+  states_.assign(hosts.size(), nullptr);
   for (size_t i = 0; i < hosts.size(); ++i) {
     Node& node = nodes_.at(hosts[i].name);
     node.index = static_cast<int>(i);
     nodes_in_tree_[i] = &node;
+    states_[i] = snapshot_.ShareNode(hosts[i].name);
   }
   touched_.clear();
 }
 
 void ClusterModel::Apply(Node& node) {
-  if (node.index < 0 || node.record == nullptr) return;
-  const Resources want = NotNegative(Less(node.record->allocatable, node.used));
-  tree_->Charge(node.index, Less(tree_->node(node.index).free, want));
+  if (node.index < 0) return;
+  NodePointer& state = states_[node.index];
+  state = snapshot_.ShareNode(node.record->name);
+  tree_->Charge(node.index, Less(tree_->node(node.index).free, FreeOn(*state)));
   tree_->SetSchedulable(node.index, IsOpen(*node.record));
+}
+
+FilteredNodes ClusterModel::NodesFor(const SchedulingPod& pod) {
+  return filters_.NodesFor(pod, snapshot_, Tree(), states_, PlacedByMuster());
+}
+
+FilteredNodes ClusterModel::NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
+                                     const std::vector<NodePointer>& states) {
+  return filters_.NodesFor(pod, snapshot, Tree(), states, PlacedByMuster());
 }
 
 TopologyTree& ClusterModel::Tree() {

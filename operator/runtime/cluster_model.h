@@ -12,6 +12,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "operator/kube/object_meta.h"
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/filter/filter_memo.h"
+#include "operator/placement/filter/node_filter.h"
 #include "operator/placement/placement.h"
 #include "operator/placement/topology_labels.h"
 #include "operator/placement/topology_tree.h"
@@ -20,6 +23,9 @@
 namespace muster::control {
 
 inline constexpr char kSchedulerName[] = "muster";
+
+// Who places pods here, in a filter's terms.
+FilterOptions PlacedByMuster();
 
 // The pods of one job that take part: not ended, not on their way out. By worker index, then name.
 struct Gang {
@@ -37,11 +43,11 @@ struct Gang {
   uint64_t version = 0;
 };
 
-// The cluster as the scheduling cycle sees it: one topology tree whose free amounts follow the
-// events of nodes and pods, O(depth) a pod, and the gangs of our jobs. Every pod counts on its
-// node, whoever made it, until it has ended or is gone; what was promised counts from the moment of
-// the promise. The tree is built anew only when nodes come, go, or change their labels or size.
-// Level-triggered: events may be merged. Not thread-safe.
+// The cluster as the scheduling cycle sees it: a snapshot of all that decides where a pod may run,
+// one topology tree whose free amounts follow it, O(depth) a pod, and the gangs of our jobs. Every
+// pod counts on its node, whoever made it, until it has ended or is gone; what was promised counts
+// from the moment of the promise. The tree is built anew only when nodes come, go, or change their
+// labels or size. Level-triggered: events may be merged. Not thread-safe.
 class ClusterModel {
  public:
   // Level keys, broad to narrow, as in a Kueue Topology; empty: levels are found in the labels.
@@ -51,6 +57,9 @@ class ClusterModel {
   void PutNode(const std::string& name, const NodeCache::Object& node);
   void PutPod(const kube::ObjectKey& key, const PodCache::Object& pod);
 
+  // What else decides where pods may run: namespaces and storage. To be changed only so.
+  ClusterSnapshot& Storage();
+
   // The pod is promised to the node, until the cache says otherwise or the promise is taken back.
   void Promise(const PodRecord& pod, const std::string& node);
   // The API server says that it is bound, to whatever node.
@@ -59,8 +68,16 @@ class ClusterModel {
   // And nothing is known about it yet.
   bool IsPromised(const PodRecord& pod) const;
 
-  // Brings the tree up to date. The reference stays good until the next call.
+  // Brings the tree and the states up to date. The reference stays good until the next call.
   TopologyTree& Tree();
+  // By index of the tree as it stands.
+  const std::vector<NodePointer>& states() const { return states_; }
+  const ClusterSnapshot& snapshot() const { return snapshot_; }
+  // Which nodes of the tree as it stands a pod may go to.
+  FilteredNodes NodesFor(const SchedulingPod& pod);
+  // The same in a cluster that is only thought of; `states` are its nodes.
+  FilteredNodes NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
+                         const std::vector<NodePointer>& states);
   // Node of the tree's index.
   const NodeRecord& NodeAt(int index) const { return *nodes_in_tree_[index]->record; }
   const NodeRecord* FindNode(const std::string& name) const;
@@ -76,13 +93,14 @@ class ClusterModel {
 
  private:
   struct Node {
-    NodeCache::Object record;  // null: pods say they are there, and no such node is known
-    Resources used;
+    NodeCache::Object record;
     int index = -1;  // in the tree
   };
   struct Pod {
     PodCache::Object record;
-    std::string charged;  // the node it counts on
+    PodPointer counted;     // in the snapshot; null: nowhere
+    std::string charged;    // the node it counts on
+    std::string nominated;  // or where it is awaited
   };
   struct Held {
     std::string uid;
@@ -90,16 +108,19 @@ class ClusterModel {
     bool confirmed = false;
   };
 
-  void Charge(const std::string& node, const Resources& amount, int sign);
+  void Discount(Pod& pod);
   void Apply(Node& node);
   void Build();
   void Settle(const kube::ObjectKey& key, Pod& pod);
+  void CountSocial(const PodRecord& pod, int sign);
   void Join(const kube::ObjectKey& key, const PodRecord& pod);
   void Leave(const PodRecord& pod);
   // A gang without members.
   void Drop(const std::string& uid);
 
   std::vector<std::string> levels_;
+  ClusterSnapshot snapshot_;
+  FilterMemo filters_;
   std::map<std::string, Node> nodes_;
   absl::flat_hash_map<kube::ObjectKey, Pod> pods_;
   std::map<kube::ObjectKey, Held> held_;
@@ -107,9 +128,12 @@ class ClusterModel {
   std::set<std::string> waiting_;
   std::unique_ptr<TopologyTree> tree_;
   std::vector<const Node*> nodes_in_tree_;
+  std::vector<NodePointer> states_;
   std::set<std::string> touched_;
   std::vector<TopologyFinding> findings_;
   uint64_t changes_ = 1;
+  // Members without a node for whom a pod that comes may be what they wait for.
+  int social_ = 0;
 };
 
 }  // namespace muster::control

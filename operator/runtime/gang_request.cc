@@ -7,17 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "operator/kube/object_meta.h"
+#include "operator/placement/filter/filter_memo.h"
 
 namespace muster::control {
 namespace {
-
-bool Matches(const std::map<std::string, std::string>& selector,
-             const std::map<std::string, std::string>& labels) {
-  return std::all_of(selector.begin(), selector.end(), [&](const auto& wanted) {
-    const auto it = labels.find(wanted.first);
-    return it != labels.end() && it->second == wanted.second;
-  });
-}
 
 Resources Largest(const Resources& a, const Resources& b) {
   return {std::max(a.gpus, b.gpus), std::max(a.cpu_millis, b.cpu_millis),
@@ -49,47 +42,18 @@ PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobS
   return partial;
 }
 
-std::string ShapeOf(const PartialGang& gang, const PodRecord& pod) {
-  if (!gang.placed.empty()) return "";
+std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod) {
+  const PodConstraints& wants = pod.wants();
+  const bool of_node_alone = wants.claims.empty() && wants.spread.empty() &&
+                             wants.affinity.empty() && wants.anti_affinity.empty();
+  if (!gang.placed.empty() || !of_node_alone) return "";
   const GangRequest& r = gang.request;
   std::string shape =
       absl::StrCat(r.per_worker.gpus, " ", r.per_worker.cpu_millis, " ", r.per_worker.memory_bytes,
                    " ", r.min, "..", r.max, " ", r.required_level, " ", r.preferred_level);
   for (const Slice& slice : r.slices) absl::StrAppend(&shape, "\n", slice.size, " ", slice.level);
-  for (const auto& [key, value] : pod.node_selector) absl::StrAppend(&shape, "\n", key, "=", value);
-  for (const Toleration& one : pod.tolerations) {
-    absl::StrAppend(&shape, "\n", one.key, " ", one.value, " ", one.effect, " ", one.exists);
-  }
+  absl::StrAppend(&shape, "\n", TemplateKey(pod));
   return shape;
-}
-
-GangNodes NodesForPod(const TopologyTree& tree, const NodeAt& node_at, const PodRecord& pod) {
-  GangNodes usable;
-  int unschedulable = 0;
-  int unselected = 0;
-  int tainted = 0;
-  const int nodes = static_cast<int>(tree.level(tree.node_level()).size());
-  for (int i = 0; i < nodes; ++i) {
-    if (!tree.node(i).schedulable) {
-      ++unschedulable;
-      continue;
-    }
-    const NodeRecord& node = node_at(i);
-    const bool selected = pod.node_selector.empty() || Matches(pod.node_selector, node.labels);
-    const bool tolerated = node.taints.empty() || Tolerates(pod.tolerations, node.taints);
-    if (selected && tolerated) continue;
-    ++(selected ? tainted : unselected);
-    usable.closed.push_back(i);
-  }
-  std::vector<std::string> parts;
-  const auto add = [&](int count, const char* why) {
-    if (count > 0) parts.push_back(absl::StrCat(count, why));
-  };
-  add(unschedulable, " not ready, cordoned or about to go");
-  add(unselected, " not of the nodeSelector");
-  add(tainted, " with taints that are not tolerated");
-  usable.left_out = absl::StrJoin(parts, ", ");
-  return usable;
 }
 
 std::string FullSentence(const Unplaceable& no, const GangRequest& request,

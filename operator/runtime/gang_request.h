@@ -1,13 +1,12 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_GANG_REQUEST_H_
 #define MUSTER_OPERATOR_RUNTIME_GANG_REQUEST_H_
 
-#include <functional>
 #include <string>
 
+#include "operator/api/training_job.h"
+#include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/complete_gang.h"
-#include "operator/placement/gang_nodes.h"
-#include "operator/placement/topology_tree.h"
-#include "operator/runtime/caches.h"
+#include "operator/placement/placement.h"
 #include "operator/runtime/cluster_model.h"
 
 namespace muster::control {
@@ -16,12 +15,10 @@ namespace muster::control {
 PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobSpec& spec,
                             const Gang& gang);
 
-// Two gangs of equal shape fit or do not fit alike; empty for one that has nodes already.
-std::string ShapeOf(const PartialGang& gang, const PodRecord& pod);
-
-// The nodes of a tree that a pod may go to; `node_at` gives the node of the tree's index.
-using NodeAt = std::function<const NodeRecord&(int index)>;
-GangNodes NodesForPod(const TopologyTree& tree, const NodeAt& node_at, const PodRecord& pod);
+// Two gangs of equal shape fit or do not fit alike, as far as only nodes decide about one pod of
+// each; empty for one that has nodes already, or whose pods look at more than nodes. `pod` is one
+// of its own.
+std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod);
 
 // The refusal with what would help, and with the nodes that were not looked at.
 std::string FullSentence(const Unplaceable& no, const GangRequest& request,

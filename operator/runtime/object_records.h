@@ -1,7 +1,9 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_OBJECT_RECORDS_H_
 #define MUSTER_OPERATOR_RUNTIME_OBJECT_RECORDS_H_
 
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,26 +12,20 @@
 #include "operator/core/view.h"
 #include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"
+#include "operator/placement/cluster/scheduling_node.h"
+#include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/placement.h"
 
 namespace muster::control {
-
-struct Toleration {
-  std::string key;  // empty with `exists`: every taint
-  std::string value;
-  std::string effect;  // empty: every effect
-  bool exists = false;
-};
 
 // A pod, any pod of the cluster, in the few fields that the controller and the scheduler use.
 struct PodRecord {
   kube::ObjectKey key;
   std::string job;  // label muster.dev/job; empty: not ours
-  std::string scheduler_name;
-  // By Kubernetes' rule: the containers' sum or the largest init container, whichever is more.
+  // As placement sees it; never null. Of pods that are not ours it may be one object for many.
+  std::shared_ptr<const SchedulingPod> scheduling = NoPod();
+  // What it asks for when it is placed, as topology trees count.
   Resources requests;
-  std::map<std::string, std::string> node_selector;
-  std::vector<Toleration> tolerations;
   // Condition PodScheduled, when it is False: its message.
   std::string unscheduled_message;
   PodView view;
@@ -37,20 +33,24 @@ struct PodRecord {
   bool ended() const {
     return view.phase == PodPhase::kSucceeded || view.phase == PodPhase::kFailed;
   }
+
+ private:
+  static const std::shared_ptr<const SchedulingPod>& NoPod();
 };
 
 struct NodeRecord {
   std::string name;
+  // As placement sees it; never null.
+  std::shared_ptr<const SchedulingNode> scheduling = NoNode();
   Resources allocatable;
-  bool schedulable = true;  // Ready and not cordoned
+  bool schedulable = true;  // Ready, not cordoned, and what it says of itself can be
   std::map<std::string, std::string> labels;
   std::vector<ConditionView> conditions;
   std::vector<TaintView> taints;
-};
 
-// Whether a pod with these tolerations may be bound to a node with these taints. A preference not
-// to (PreferNoSchedule) is no obstacle.
-bool Tolerates(const std::vector<Toleration>& tolerations, const std::vector<TaintView>& taints);
+ private:
+  static const std::shared_ptr<const SchedulingNode>& NoNode();
+};
 
 // Parsers for kube::Cache. They fail only on what cannot be a pod or node; absent fields are empty.
 // What they read must be among these fields: nothing else is asked of the server.

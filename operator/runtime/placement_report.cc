@@ -1,11 +1,11 @@
 #include "operator/runtime/placement_report.h"
 
+#include <memory>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "operator/placement/gang_nodes.h"
-#include "operator/runtime/gang_request.h"
 
 namespace muster::control {
 namespace {
@@ -71,10 +71,9 @@ GangReport ReportGang(ClusterModel& model, const PartialGang& gang, const PodRec
   }
   if (gang.missing.empty()) return report;
   {
-    const GangNodes usable = NodesForPod(
-        tree, [&model](int node) -> const NodeRecord& { return model.NodeAt(node); }, pod);
-    const GatedTree gated(tree, &usable, gang.request.per_worker);
-    report.left_out = usable.left_out;
+    const std::shared_ptr<const GangNodes> usable = model.NodesFor(*pod.scheduling).nodes;
+    const GatedTree gated(tree, usable.get(), gang.request.per_worker);
+    report.left_out = usable->left_out;
     report.fits = Fits(tree, gang);
     if (!gang.request.required_level.empty()) {
       report.relaxations.push_back(

@@ -136,6 +136,12 @@ absl::StatusOr<Json> BuildPod(const TrainingJob& job, const CreatePod& create,
 
   const Json* spec = kube::Find(pod_template, {"spec"});
   pod["spec"] = spec != nullptr && spec->is_object() ? *spec : Json::object();
+  const std::string scheduler = kube::StringAt(pod, {"spec", "schedulerName"});
+  if (!scheduler.empty() && scheduler != "muster") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spec.template.spec.schedulerName is \"", scheduler,
+                     "\"; muster places the pods of its jobs itself"));
+  }
   pod["spec"]["restartPolicy"] = "Never";
   pod["spec"]["schedulerName"] = "muster";
   pod["spec"].erase("nodeName");  // binding is the scheduler's

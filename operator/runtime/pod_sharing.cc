@@ -8,17 +8,37 @@
 namespace muster::control {
 namespace {
 
-bool TakeTheSame(const PodRecord& a, const PodRecord& b) {
-  return a.view.node == b.view.node && a.view.phase == b.view.phase && a.requests == b.requests;
+bool IsSame(const SchedulingPod& a, const SchedulingPod& b) {
+  return a.nominated == b.nominated && IsAlike(a, b);
 }
 
-size_t HashOf(const PodRecord& pod) {
-  const Resources& takes = pod.requests;
-  return absl::HashOf(pod.view.node, pod.view.phase, takes.gpus, takes.cpu_millis,
-                      takes.memory_bytes, takes.slots);
+bool TakeTheSame(const PodRecord& a, const PodRecord& b) {
+  return a.scheduling == b.scheduling && a.view.node == b.view.node && a.view.phase == b.view.phase;
+}
+
+size_t HashOf(const SchedulingPod& pod) {
+  return absl::HashOf(pod.ns, pod.labels, pod.uid, pod.priority, pod.terminating, pod.ended,
+                      pod.holds.cpu_millis, pod.holds.memory_bytes, pod.holds.scalars);
 }
 
 }  // namespace
+
+template <typename Value, typename Same>
+std::shared_ptr<const Value> PodSharing::Share(Known<Value>& known, size_t hash, Value value,
+                                               Same same) {
+  const auto found = known.by_hash.find(hash);
+  if (found != known.by_hash.end()) {
+    const std::shared_ptr<const Value> there = found->second.lock();
+    if (there != nullptr && same(*there, value)) return there;
+  }
+  if (known.by_hash.size() >= known.sweep_at) {
+    absl::erase_if(known.by_hash, [](const auto& entry) { return entry.second.expired(); });
+    known.sweep_at = std::max<size_t>(1024, 2 * known.by_hash.size());
+  }
+  auto kept = std::make_shared<const Value>(std::move(value));
+  known.by_hash[hash] = kept;
+  return kept;
+}
 
 std::shared_ptr<const PodRecord> PodSharing::Keep(PodRecord pod) {
   if (!pod.job.empty()) return std::make_shared<const PodRecord>(std::move(pod));
@@ -26,23 +46,12 @@ std::shared_ptr<const PodRecord> PodSharing::Keep(PodRecord pod) {
   kept.view.phase = pod.view.phase;
   if (!pod.ended()) {
     kept.view.node = std::move(pod.view.node);
-    kept.requests = pod.requests;
+    SchedulingPod footprint = Footprint(*pod.scheduling);
+    const size_t hash = HashOf(footprint);
+    kept.scheduling = Share(footprints_, hash, std::move(footprint), IsSame);
   }
-  const size_t hash = HashOf(kept);
-  const auto known = shared_.find(hash);
-  if (known != shared_.end()) {
-    const std::shared_ptr<const PodRecord> record = known->second.lock();
-    if (record != nullptr && TakeTheSame(*record, kept)) return record;
-  }
-  if (shared_.size() >= sweep_at_) Sweep();
-  auto record = std::make_shared<const PodRecord>(std::move(kept));
-  shared_[hash] = record;
-  return record;
-}
-
-void PodSharing::Sweep() {
-  absl::erase_if(shared_, [](const auto& entry) { return entry.second.expired(); });
-  sweep_at_ = std::max<size_t>(1024, 2 * shared_.size());
+  const size_t hash = absl::HashOf(kept.view.node, kept.view.phase, kept.scheduling.get());
+  return Share(records_, hash, std::move(kept), TakeTheSame);
 }
 
 }  // namespace muster::control

@@ -5,25 +5,37 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/runtime/object_records.h"
 
 namespace muster::control {
 
 // Keeps pods that are not ours small, for a cluster has many: all that matters of one is what it
-// takes from which node, and nothing of one that has ended. Those that take the same are one
-// record, without key and names. Ours are kept as they are. Not thread-safe.
+// takes from which node and whom it keeps away, and nothing of one that has ended. Those that take
+// the same are one record, without key and names; those of one template share what placement reads
+// of it wherever they are. Ours are kept as they are. Not thread-safe.
 class PodSharing {
  public:
   std::shared_ptr<const PodRecord> Keep(PodRecord pod);
   // Shared records known, some of which may be gone.
-  size_t size() const { return shared_.size(); }
+  size_t size() const { return records_.size(); }
+  size_t footprints() const { return footprints_.size(); }
 
  private:
-  void Sweep();
+  template <typename Value>
+  struct Known {
+    // By a hash. Of two that have one hash, the later is not shared.
+    absl::flat_hash_map<size_t, std::weak_ptr<const Value>> by_hash;
+    size_t sweep_at = 1024;
 
-  // By a hash of node, phase and requests. Of two that have one hash, the later is not shared.
-  absl::flat_hash_map<size_t, std::weak_ptr<const PodRecord>> shared_;
-  size_t sweep_at_ = 1024;
+    size_t size() const { return by_hash.size(); }
+  };
+  template <typename Value, typename Same>
+  static std::shared_ptr<const Value> Share(Known<Value>& known, size_t hash, Value value,
+                                            Same same);
+
+  Known<PodRecord> records_;
+  Known<SchedulingPod> footprints_;
 };
 
 }  // namespace muster::control

@@ -1,5 +1,7 @@
 #include "operator/runtime/pod_sharing.h"
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -7,12 +9,24 @@
 namespace muster::control {
 namespace {
 
-PodRecord Pod(const std::string& name, const std::string& node, const std::string& job = "") {
+SchedulingPod Holds(const std::string& name, const std::string& node, int64_t gpus = 0) {
+  SchedulingPod pod;
+  pod.ns = "default";
+  pod.name = name;
+  pod.uid = "uid-" + name;
+  pod.labels = {{"app", "x"}};
+  pod.node = node;
+  pod.holds.cpu_millis = pod.requests.cpu_millis = 4000;
+  if (gpus > 0) pod.holds.SetScalar("nvidia.com/gpu", gpus);
+  return pod;
+}
+
+PodRecord Pod(const std::string& name, const std::string& node, const std::string& job = "",
+              int64_t gpus = 0) {
   PodRecord pod;
   pod.key = {"default", name};
   pod.job = job;
-  pod.requests.cpu_millis = 4000;
-  pod.requests.slots = 1;
+  pod.scheduling = std::make_shared<const SchedulingPod>(Holds(name, node, gpus));
   pod.view.name = name;
   pod.view.uid = "uid-" + name;
   pod.view.node = node;
@@ -25,23 +39,39 @@ TEST(PodSharingTest, PodsOfOthersThatTakeTheSameAreOneRecord) {
   const auto a = sharing.Keep(Pod("a", "node-1"));
   const auto b = sharing.Keep(Pod("b", "node-1"));
   EXPECT_EQ(a, b);
-  EXPECT_EQ(a->requests, Pod("a", "node-1").requests);
+  EXPECT_EQ(a->scheduling->holds.cpu_millis, 4000);
   EXPECT_EQ(a->view.node, "node-1");
   EXPECT_EQ(a->view.phase, PodPhase::kRunning);
   EXPECT_TRUE(a->job.empty());
-  EXPECT_NE(sharing.Keep(Pod("c", "node-2")), a);
-  PodRecord larger = Pod("d", "node-1");
-  larger.requests.gpus = 8;
-  EXPECT_NE(sharing.Keep(larger), a);
+  EXPECT_NE(sharing.Keep(Pod("d", "node-1", "", 8)), a);
   PodRecord ended = Pod("e", "node-1");
   ended.view.phase = PodPhase::kFailed;
   EXPECT_TRUE(sharing.Keep(ended)->ended());
-  PodRecord elsewhere = Pod("f", "node-2");
+  PodRecord elsewhere = Pod("f", "node-2", "", 8);
   elsewhere.view.phase = PodPhase::kFailed;
-  elsewhere.requests.gpus = 8;
   EXPECT_EQ(sharing.Keep(elsewhere), sharing.Keep(ended));
-  EXPECT_EQ(sharing.Keep(elsewhere)->requests, Resources());
+  EXPECT_EQ(sharing.Keep(elsewhere)->scheduling->holds, ResourceAmounts());
   EXPECT_FALSE(a->ended());
+}
+
+TEST(PodSharingTest, PodsOfOneTemplateShareWhatPlacementReadsWhereverTheyAre) {
+  PodSharing sharing;
+  const auto a = sharing.Keep(Pod("a", "node-1"));
+  const auto b = sharing.Keep(Pod("b", "node-2"));
+  EXPECT_NE(a, b);
+  EXPECT_EQ(a->scheduling, b->scheduling);
+  EXPECT_EQ(a->scheduling->labels.at("app"), "x");
+  PodRecord other = Pod("c", "node-1");
+  SchedulingPod labelled = *other.scheduling;
+  labelled.labels["app"] = "y";
+  other.scheduling = std::make_shared<const SchedulingPod>(labelled);
+  EXPECT_EQ(sharing.Keep(other)->scheduling->labels.at("app"), "y");
+  // One that waits for a node it was promised is told from others.
+  PodRecord awaited = Pod("d", "");
+  SchedulingPod nominated = Holds("d", "");
+  nominated.nominated = "node-3";
+  awaited.scheduling = std::make_shared<const SchedulingPod>(nominated);
+  EXPECT_EQ(sharing.Keep(awaited)->scheduling->uid, "uid-d");
 }
 
 TEST(PodSharingTest, OursAreKeptWhole) {

@@ -7,6 +7,7 @@
 #include "operator/kube/fenced_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/runtime/claim_writes.h"
 
 namespace muster::control {
 namespace {
@@ -43,6 +44,12 @@ const char* NameOf(PodWrite::Kind kind) {
       return "refuse";
     case PodWrite::Kind::kDelete:
       return "delete";
+    case PodWrite::Kind::kSelectNode:
+      return "select the node of a claim";
+    case PodWrite::Kind::kForgetNode:
+      return "forget the node of a claim";
+    case PodWrite::Kind::kGiveVolume:
+      return "give a volume to a claim";
   }
   return "";
 }
@@ -105,6 +112,11 @@ void PodWriter::Run(PodWrite write) {
   PodWritten written;
   if (write.kind == PodWrite::Kind::kBind) {
     written = Bind(write);
+  } else if (write.is_of_claim()) {
+    written.status = WriteClaim(write);
+    // Each finds out by itself what was done already: a conflict is tried again, too.
+    written.outcome =
+        absl::IsAborted(written.status) ? Outcome::kUnknown : OutcomeOf(written.status);
   } else {
     written.status = write.kind == PodWrite::Kind::kDelete ? Delete(write) : Refuse(write);
     written.outcome = OutcomeOf(written.status);
@@ -168,6 +180,13 @@ absl::Status PodWriter::Refuse(const PodWrite& write) {
                   {"message", write.text}});
   conditions = std::move(kept);
   return api_.UpdateStatus(kube::kPods, *json).status();
+}
+
+absl::Status PodWriter::WriteClaim(const PodWrite& write) {
+  const kube::ObjectKey claim{write.pod->key.name_space, write.claim};
+  if (write.kind == PodWrite::Kind::kSelectNode) return SelectNode(api_, claim, write.text);
+  if (write.kind == PodWrite::Kind::kForgetNode) return ForgetNode(api_, claim, write.text);
+  return GiveVolume(api_, claim, write.text);
 }
 
 absl::Status PodWriter::Delete(const PodWrite& write) {

@@ -20,11 +20,21 @@ struct PodWrite {
     kBind,    // to `text`, a node
     kRefuse,  // condition PodScheduled=False/Unschedulable with the message `text`
     kDelete,  // because of `text`
+    // Of `claim`, of the pod's namespace: SelectNode and ForgetNode with the node `text`,
+    // GiveVolume with the volume `text` (operator/runtime/claim_writes).
+    kSelectNode,
+    kForgetNode,
+    kGiveVolume,
   };
   Kind kind = Kind::kBind;
   std::string job_uid;
   PodCache::Object pod;
   std::string text;
+  std::string claim = "";
+
+  bool is_of_claim() const {
+    return kind == Kind::kSelectNode || kind == Kind::kForgetNode || kind == Kind::kGiveVolume;
+  }
 };
 const char* NameOf(PodWrite::Kind kind);
 
@@ -67,6 +77,7 @@ class PodWriter {
   PodWritten Bind(const PodWrite& write);
   PodWritten LookUp(const PodWrite& write, absl::Status conflict);
   absl::Status Refuse(const PodWrite& write);
+  absl::Status WriteClaim(const PodWrite& write);
   absl::Status Delete(const PodWrite& write);
 
   kube::Api& api_;

@@ -10,7 +10,6 @@
 #include "base/logging.h"
 #include "operator/api/defaults.h"
 #include "operator/core/conditions.h"
-#include "operator/placement/gang_nodes.h"
 #include "operator/runtime/gang_request.h"
 
 namespace muster::control {
@@ -21,6 +20,8 @@ constexpr absl::Duration kRepeatAfter = absl::Milliseconds(250);
 // A sentence whose numbers change is not written to all pods more often than this.
 constexpr absl::Duration kTellAgain = absl::Seconds(5);
 constexpr size_t kFindingsToLog = 20;
+// After volumes could not be had.
+constexpr absl::Duration kPlaceAgain = absl::Seconds(10);
 
 // The API shows four digits: a score is no more exact than that.
 double Shown(double score) { return std::round(score * 1e4) / 1e4; }
@@ -34,7 +35,8 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, const JobCache& jobs, P
       jobs_(jobs),
       on_verdict_(std::move(on_verdict)),
       options_(std::move(options)),
-      writer_(api, std::move(wake)) {
+      writer_(api, std::move(wake)),
+      volumes_(options_.volume_deadline) {
   model_.SetLevels(options_.topology_levels);
   pods.OnChange([this](const kube::ObjectKey& key, const auto&, const PodCache::Object& after) {
     MutexLock lock(feed_mu_);
@@ -51,6 +53,11 @@ void Scheduler::SetTopologyLevels(std::vector<std::string> keys) {
   model_.SetLevels(std::move(keys));
 }
 
+void Scheduler::Change(std::function<void(ClusterSnapshot&)> change) {
+  MutexLock lock(feed_mu_);
+  changes_.push_back(std::move(change));
+}
+
 void Scheduler::Follow() {
   MutexLock lock(model_mu_);
   Drain();
@@ -59,12 +66,21 @@ void Scheduler::Follow() {
 void Scheduler::Drain() {
   std::map<kube::ObjectKey, PodCache::Object> pods;
   std::map<std::string, NodeCache::Object> nodes;
+  std::vector<std::function<void(ClusterSnapshot&)>> changes;
   {
     MutexLock lock(feed_mu_);
     pods.swap(changed_pods_);
     nodes.swap(changed_nodes_);
+    changes.swap(changes_);
   }
-  for (const auto& [name, node] : nodes) model_.PutNode(name, node);
+  for (const auto& change : changes) change(model_.Storage());
+  for (const auto& [name, node] : nodes) {
+    if (node != nullptr && node->scheduling->complaint) {
+      MUSTER_LOG_LIMITED(WARN, name, "a node is set aside for what it says of itself",
+                         {"node", name}, {"why", node->scheduling->complaint->sentence});
+    }
+    model_.PutNode(name, node);
+  }
   for (const auto& [key, pod] : pods) model_.PutPod(key, pod);
 }
 
@@ -98,6 +114,10 @@ void Scheduler::Settle(const PodWritten& written) {
     if (!absl::IsNotFound(written.status)) look.told.clear();
     return;
   }
+  if (write.is_of_claim() && written.outcome == PodWritten::Outcome::kNotDone) {
+    if (write.kind != PodWrite::Kind::kForgetNode) volumes_.Failed(written);
+    return;
+  }
   if (written.outcome == PodWritten::Outcome::kUnknown) {
     to_repeat_.push_back({clock_.Monotonic() + kRepeatAfter, write});
   } else if (bind) {
@@ -116,6 +136,9 @@ void Scheduler::Repeat() {
       continue;
     }
     PodWrite& write = one.write;
+    const bool asked =
+        write.kind == PodWrite::Kind::kSelectNode || write.kind == PodWrite::Kind::kGiveVolume;
+    if (asked && !volumes_.IsWaiting(write.job_uid)) continue;
     if (write.kind == PodWrite::Kind::kBind) {
       if (!model_.IsPromised(*write.pod)) continue;  // the cache has told what became of it
       const NodeRecord* node = model_.FindNode(write.text);
@@ -132,6 +155,10 @@ void Scheduler::Repeat() {
 }
 
 void Scheduler::ReportFindings() {
+  {
+    MutexLock lock(mu_);
+    node_faults_ = model_.snapshot().faults();
+  }
   if (model_.findings() == reported_) return;
   size_t logged = 0;
   for (const TopologyFinding& finding : model_.findings()) {
@@ -188,11 +215,39 @@ void Scheduler::Bind(const std::string& uid, const Gang& gang, const Completion&
     PodCache::Object& newest = pods[place.first];
     if (newest == nullptr || newest->view.incarnation < pod->view.incarnation) newest = pod;
   }
-  for (const auto& [worker, node] : completion.nodes) {
-    const PodCache::Object& pod = pods.at(worker);
-    model_.Promise(*pod, node);
+  std::vector<VolumeWait::Member> members;
+  for (const auto& [worker, node] : completion.nodes) members.push_back({pods.at(worker), node});
+  const bool waits = volumes_.Begin(uid, members, model_, clock_.Monotonic(), writer_);
+  for (const VolumeWait::Member& member : members) {
+    model_.Promise(*member.pod, member.node);
     ++looks_[uid].in_flight;
-    writer_.Add({PodWrite::Kind::kBind, uid, pod, node});
+    if (!waits) writer_.Add({PodWrite::Kind::kBind, uid, member.pod, member.node});
+  }
+}
+
+void Scheduler::BindThoseWithVolumes() {
+  for (const VolumeWait::Outcome& outcome : volumes_.Take(model_, clock_.Monotonic(), writer_)) {
+    const std::string& uid = outcome.job_uid;
+    Look& look = looks_[uid];
+    for (const VolumeWait::Member& member : outcome.members) {
+      if (outcome.why_not.empty()) {
+        writer_.Add({PodWrite::Kind::kBind, uid, member.pod, member.node});
+      } else {
+        --look.in_flight;
+        model_.TakeBack(*member.pod);
+      }
+    }
+    if (outcome.why_not.empty()) continue;
+    look.not_before = clock_.Monotonic() + kPlaceAgain;
+    const auto gang = model_.gangs().find(uid);
+    const JobCache::Object job = gang == model_.gangs().end() ? nullptr : JobOf(uid, gang->second);
+    if (job == nullptr) continue;
+    PlacementView verdict;
+    verdict.reason = kConstraintsReason;
+    verdict.sentence = absl::StrCat("its volumes are not there: ", outcome.why_not);
+    look.refusal = verdict.sentence;
+    SetVerdict(*job, std::move(verdict));
+    Refuse(uid, gang->second, look);
   }
 }
 
@@ -213,28 +268,15 @@ void Scheduler::Refuse(const std::string& uid, const Gang& gang, Look& look) {
   }
 }
 
-std::variant<Completion, Scheduler::Refusal> Scheduler::Place(const PartialGang& request,
-                                                              const PodRecord& pod) const {
-  TopologyTree& tree = model_.Tree();
-  const GangNodes usable =
-      NodesForPod(tree, [this](int node) -> const NodeRecord& { return model_.NodeAt(node); }, pod);
-  const GatedTree gated(tree, &usable, request.request.per_worker);
-  auto answer = CompleteGang(tree, request);
-  auto* no = std::get_if<Unplaceable>(&answer);
-  if (no == nullptr) return std::get<Completion>(std::move(answer));
-  const auto name = UnplaceableReasonName(no->reason);
-  return Refusal{std::string(name.data(), name.size()),
-                 FullSentence(*no, request.request, usable.left_out)};
-}
-
 std::variant<Completion, Scheduler::Refusal> Scheduler::Ask(const PartialGang& request,
-                                                            const PodRecord& pod) {
+                                                            const Gang& gang) {
   if (std::exchange(refused_at_, model_.changes()) != model_.changes()) refused_.clear();
-  const std::string shape = ShapeOf(request, pod);
+  const std::map<int, PodPointer> pods = MissingPods(gang);
+  const std::string shape = ShapeOf(request, *pods.begin()->second);
   if (const auto known = refused_.find(shape); known != refused_.end()) return known->second;
-  auto answer = Place(request, pod);
+  auto answer = PlaceGang(model_, request, pods);
   const auto* no = std::get_if<Refusal>(&answer);
-  if (no != nullptr && !shape.empty()) refused_[shape] = *no;
+  if (no != nullptr && no->of_shape && !shape.empty()) refused_[shape] = *no;
   return answer;
 }
 
@@ -243,6 +285,7 @@ void Scheduler::Schedule(const std::string& uid) {
   const JobCache::Object job = JobOf(uid, gang);
   Look& look = looks_[uid];
   if (job == nullptr || clock_.Monotonic() < look.not_before) return;
+  if (volumes_.IsWaiting(uid)) return;
   const bool seen = look.changes == model_.changes() && look.version == gang.version &&
                     look.generation == job->generation;
   if (seen) return Refuse(uid, gang, look);
@@ -253,7 +296,7 @@ void Scheduler::Schedule(const std::string& uid) {
   const int unbound = static_cast<int>(gang.unbound.size());
   if (gang.bound.empty() && unbound < spec.workers().count()) return;
   const PartialGang request = MakeGangRequest(*job, spec, gang);
-  const auto answer = Ask(request, *gang.unbound.begin()->second);
+  const auto answer = Ask(request, gang);
   look.changes = model_.changes();
   look.version = gang.version;
   look.generation = job->generation;
@@ -341,6 +384,7 @@ int Scheduler::RunOnce() {
     Repeat();
     model_.Tree();
     ReportFindings();
+    BindThoseWithVolumes();
     for (const std::string& uid : InOrder()) Schedule(uid);
     UndoHalves();
   }
@@ -387,7 +431,7 @@ Scheduler::Forecast Scheduler::WhatIf(const TrainingJob& job, const PodRecord& p
   }
   MutexLock lock(model_mu_);
   const PartialGang request = MakeGangRequest(job, spec, gang);
-  return {ReportGang(model_, request, pod), Place(request, pod)};
+  return {ReportGang(model_, request, pod), PlaceGang(model_, request, MissingPods(gang))};
 }
 
 DomainReport Scheduler::Tree(int depth) const {
@@ -409,6 +453,11 @@ int64_t Scheduler::binds() const {
 int64_t Scheduler::undone() const {
   MutexLock lock(mu_);
   return undone_;
+}
+
+std::map<NodeFault, int64_t> Scheduler::NodeFaults() const {
+  MutexLock lock(mu_);
+  return node_faults_;
 }
 
 std::vector<TopologyFinding> Scheduler::TopologyFindings() const {

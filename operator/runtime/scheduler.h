@@ -13,12 +13,16 @@
 #include "base/mutex.h"
 #include "operator/core/view.h"
 #include "operator/kube/api.h"
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/complete_gang.h"
 #include "operator/placement/topology_labels.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
+#include "operator/runtime/gang_placer.h"
 #include "operator/runtime/placement_report.h"
 #include "operator/runtime/pod_writer.h"
+#include "operator/runtime/volume_wait.h"
 
 namespace muster::control {
 
@@ -30,6 +34,8 @@ struct SchedulerOptions {
   // A gang that is bound in part for this long, and too small to run, is undone: the pods that are
   // bound are deleted, and their replacements wait for the whole gang. Leaves time to write.
   absl::Duration undo_after = absl::Seconds(5);
+  // For volumes that are made or given when the gang has its places.
+  absl::Duration volume_deadline = absl::Minutes(5);
 };
 
 // The scheduling cycle: groups the pods of each job into a gang, decides on one model of the
@@ -39,10 +45,7 @@ struct SchedulerOptions {
 // thread; the rest is thread-safe.
 class Scheduler {
  public:
-  struct Refusal {
-    std::string reason;  // of operator/placement
-    std::string sentence;
-  };
+  using Refusal = PlacementRefusal;
 
   // Follows the caches from now on: they must be empty yet. `on_verdict` gets the key of a job
   // whose verdict changed; `wake` is called when there is something to do for RunOnce.
@@ -53,6 +56,9 @@ class Scheduler {
 
   // In place of the options' levels, from the next cycle on.
   void SetTopologyLevels(std::vector<std::string> keys);
+
+  // A change of namespaces or storage, taken in before the next decision, in order.
+  void Change(std::function<void(ClusterSnapshot&)> change);
 
   // Takes in what the caches have shown and decides nothing: of a replica that does not lead.
   void Follow();
@@ -68,6 +74,8 @@ class Scheduler {
   int64_t undone() const;
   // Nodes whose topology labels contradict others, as last read.
   std::vector<TopologyFinding> TopologyFindings() const;
+  // Nodes that are set aside for what they say of themselves, by fault, as last read.
+  std::map<NodeFault, int64_t> NodeFaults() const;
 
   // For people: how the job's gang stands, where one that is only thought of would go, and the
   // cluster. Of a job without pods the report has no workers.
@@ -110,12 +118,11 @@ class Scheduler {
   void ReportFindings() MUSTER_REQUIRES(model_mu_);
   std::vector<std::string> InOrder() const MUSTER_REQUIRES(model_mu_);
   void Schedule(const std::string& uid) MUSTER_REQUIRES(model_mu_);
-  std::variant<Completion, Refusal> Place(const PartialGang& request, const PodRecord& pod) const
-      MUSTER_REQUIRES(model_mu_);
-  std::variant<Completion, Refusal> Ask(const PartialGang& request, const PodRecord& pod)
+  std::variant<Completion, Refusal> Ask(const PartialGang& request, const Gang& gang)
       MUSTER_REQUIRES(model_mu_);
   void Bind(const std::string& uid, const Gang& gang, const Completion& completion)
       MUSTER_REQUIRES(model_mu_);
+  void BindThoseWithVolumes() MUSTER_REQUIRES(model_mu_);
   void Refuse(const std::string& uid, const Gang& gang, Look& look);
   void UndoHalves() MUSTER_REQUIRES(model_mu_);
   bool IsHalf(const Gang& gang, const TrainingJob& job, int confirmed) const;
@@ -133,12 +140,14 @@ class Scheduler {
   mutable Mutex feed_mu_;
   std::map<kube::ObjectKey, PodCache::Object> changed_pods_ MUSTER_GUARDED_BY(feed_mu_);
   std::map<std::string, NodeCache::Object> changed_nodes_ MUSTER_GUARDED_BY(feed_mu_);
+  std::vector<std::function<void(ClusterSnapshot&)>> changes_ MUSTER_GUARDED_BY(feed_mu_);
 
   // Held while a cycle decides, not while it writes. Questions leave the model as it was.
   mutable Mutex model_mu_;
   mutable ClusterModel model_ MUSTER_GUARDED_BY(model_mu_);
   // Of RunOnce's thread.
   std::map<std::string, Look> looks_;       // by job UID
+  VolumeWait volumes_;                      // places held for gangs whose volumes are not there
   std::vector<Repeated> to_repeat_;         // writes whose outcome is unknown
   std::vector<TopologyFinding> reported_;   // as last logged
   uint64_t refused_at_ = 0;                 // the model's changes() that `refused_` is of
@@ -147,6 +156,7 @@ class Scheduler {
   mutable Mutex mu_;
   std::map<std::string, PlacementView> verdicts_ MUSTER_GUARDED_BY(mu_);  // by job UID
   std::vector<TopologyFinding> findings_ MUSTER_GUARDED_BY(mu_);
+  std::map<NodeFault, int64_t> node_faults_ MUSTER_GUARDED_BY(mu_);
   int64_t binds_ MUSTER_GUARDED_BY(mu_) = 0;
   int64_t undone_ MUSTER_GUARDED_BY(mu_) = 0;
 };

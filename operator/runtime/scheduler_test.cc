@@ -320,9 +320,10 @@ TEST_F(SchedulerTest, ARefusalNamesTheNodesThatWereLeftOutAndWhatWouldFit) {
   AddJob("gpt", 3, 3);
   for (int i = 0; i < 3; ++i) AddPod("gpt", i);
   EXPECT_EQ(RunOnce(), 0);
-  EXPECT_EQ(scheduler_->Verdict(owner_.uid).sentence,
-            "room for 2 of at least 3 workers; fits now with workers.count <= 2; nodes left out: 1 "
-            "not ready, cordoned or about to go");
+  EXPECT_EQ(
+      scheduler_->Verdict(owner_.uid).sentence,
+      "room for 2 of at least 3 workers; fits now with workers.count <= 2; nodes left out: 1 is "
+      "cordoned");
 }
 
 TEST_F(SchedulerTest, LevelsMayBeGivenAsLabelKeys) {

@@ -1,12 +1,16 @@
 #include "operator/web/live_metrics.h"
 
+#include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
 #include "operator/core/conditions.h"
+#include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/placement.h"
+#include "operator/runtime/gang_placer.h"
 #include "operator/web/process_figures.h"
 
 namespace muster::control {
@@ -64,6 +68,14 @@ void AddControl(const WebDeps& deps, Families& out) {
   AddOne(MetricId::kGangsUndone, static_cast<double>(deps.scheduler.undone()), out);
   AddOne(MetricId::kTopologyFindings, static_cast<double>(deps.scheduler.TopologyFindings().size()),
          out);
+  FamilyBuilder faulty(MetricId::kNodesFaulty);
+  const std::map<NodeFault, int64_t> faults = deps.scheduler.NodeFaults();
+  for (int i = 0; i < kNodeFaults; ++i) {
+    const auto found = faults.find(static_cast<NodeFault>(i));
+    const int64_t count = found == faults.end() ? 0 : found->second;
+    faulty.Add(static_cast<double>(count), {std::string(NodeFaultName(static_cast<NodeFault>(i)))});
+  }
+  out.push_back(faulty.Take());
 }
 
 void AddPlacements(const WebDeps& deps, Families& out) {
@@ -72,6 +84,7 @@ void AddPlacements(const WebDeps& deps, Families& out) {
   for (int i = 0; i < kUnplaceableReasons; ++i) {
     unplaced[absl::StrCat(UnplaceableReasonName(static_cast<UnplaceableReason>(i)))] = 0;
   }
+  unplaced[kConstraintsReason] = 0;
   size_t shown = 0;
   for (const JobCache::Object& job : deps.jobs.List()) {
     if (IsFinished(job->status)) continue;

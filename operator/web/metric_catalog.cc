@@ -145,6 +145,11 @@ void AddControl(Catalog& all) {
        MetricType::Gauge,
        {},
        "Topology labels of nodes that contradict others; the log names the nodes."});
+  set(MetricId::kNodesFaulty,
+      {"muster_nodes_faulty",
+       MetricType::Gauge,
+       {"fault"},
+       "Nodes that are set aside, for what they say of themselves cannot be; the log names them."});
 }
 
 void AddJobs(Catalog& all) {

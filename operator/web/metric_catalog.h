@@ -43,6 +43,7 @@ enum class MetricId {
   kPodsBound,
   kGangsUndone,
   kTopologyFindings,
+  kNodesFaulty,
   kJobs,
   kJobStep,
   kJobLoss,

@@ -2,12 +2,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "benchmark/benchmark.h"
 #include "operator/placement/cluster/cluster_snapshot.h"
 #include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/cluster/scheduling_pod.h"
-#include "operator/placement/filter/gang_inventory.h"
+#include "operator/placement/cluster/tree_amounts.h"
+#include "operator/placement/filter/filter_memo.h"
+#include "operator/placement/inventory.h"
+#include "operator/placement/topology_tree.h"
 
 namespace muster::control {
 namespace {
@@ -41,7 +45,7 @@ ClusterSnapshot Cluster(int nodes) {
     node->allowed_pods = 110;
     snapshot.SetNode(std::move(node));
     for (int j = 0; j < kPodsOfANode; ++j) {
-      snapshot.SetPod(Pod(i * kPodsOfANode + j, NodeName(i)));
+      snapshot.AddPod(Pod(i * kPodsOfANode + j, NodeName(i)));
     }
   }
   return snapshot;
@@ -69,13 +73,17 @@ SchedulingPod ApartByRack() {
   return pod;
 }
 
-void BM_SetPod(benchmark::State& state) {
+// A pod comes to a node that has eight, and goes.
+void BM_ComeAndGo(benchmark::State& state) {
   const int nodes = static_cast<int>(state.range(0));
   ClusterSnapshot snapshot = Cluster(nodes);
   int next = 0;
   for (auto _ : state) {
     const int at = next++ % (nodes * kPodsOfANode);
-    snapshot.SetPod(Pod(at, NodeName((at * 7) % nodes)));
+    const std::string node = NodeName((at * 7) % nodes);
+    const PodPointer pod = Pod(at, node);
+    snapshot.AddPod(pod, node);
+    snapshot.RemovePod(pod, node);
   }
 }
 
@@ -87,22 +95,63 @@ void BM_Copy(benchmark::State& state) {
   }
 }
 
-void BM_GangInventory(benchmark::State& state) {
-  const ClusterSnapshot snapshot = Cluster(static_cast<int>(state.range(0)));
+// A cluster with its tree, for a memo that knows nothing yet.
+struct Asked {
+  explicit Asked(int nodes) : snapshot(Cluster(nodes)) {
+    for (int i = 0; i < nodes; ++i) {
+      const NodePointer state = snapshot.ShareNode(NodeName(i));
+      inventory.nodes.push_back({NodeName(i),
+                                 TreeAmounts(state->free, state->free_pods()),
+                                 true,
+                                 {std::to_string(i / 32)}});
+    }
+    inventory.levels = {"rack"};
+    tree = std::make_unique<TopologyTree>(inventory);
+    for (const TopologyTree::Domain& node : tree->level(tree->node_level())) {
+      states.push_back(snapshot.ShareNode(node.name));
+    }
+  }
+  ClusterSnapshot snapshot;
+  Inventory inventory;
+  std::unique_ptr<TopologyTree> tree;
+  std::vector<NodePointer> states;
+};
+
+void BM_NodesFor(benchmark::State& state) {
+  const Asked cluster(static_cast<int>(state.range(0)));
   const SchedulingPod pod = Worker();
-  for (auto _ : state) benchmark::DoNotOptimize(GangInventory(pod, snapshot));
+  for (auto _ : state) {
+    FilterMemo memo;
+    benchmark::DoNotOptimize(memo.NodesFor(pod, cluster.snapshot, *cluster.tree, cluster.states));
+  }
 }
 
-void BM_GangInventoryAntiAffinity(benchmark::State& state) {
-  const ClusterSnapshot snapshot = Cluster(static_cast<int>(state.range(0)));
+// One node has changed since.
+void BM_NodesForAgain(benchmark::State& state) {
+  Asked cluster(static_cast<int>(state.range(0)));
+  const SchedulingPod pod = Worker();
+  FilterMemo memo;
+  for (auto _ : state) {
+    cluster.snapshot.AddPod(Pod(0, NodeName(7)), NodeName(7));
+    cluster.states[*cluster.tree->FindNode(NodeName(7))] = cluster.snapshot.ShareNode(NodeName(7));
+    benchmark::DoNotOptimize(memo.NodesFor(pod, cluster.snapshot, *cluster.tree, cluster.states));
+  }
+}
+
+void BM_NodesForAntiAffinity(benchmark::State& state) {
+  const Asked cluster(static_cast<int>(state.range(0)));
   const SchedulingPod pod = ApartByRack();
-  for (auto _ : state) benchmark::DoNotOptimize(GangInventory(pod, snapshot));
+  FilterMemo memo;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(memo.NodesFor(pod, cluster.snapshot, *cluster.tree, cluster.states));
+  }
 }
 
-BENCHMARK(BM_SetPod)->Arg(500)->Arg(5000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_ComeAndGo)->Arg(500)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_Copy)->Arg(500)->Arg(5000)->Unit(benchmark::kMicrosecond);
-BENCHMARK(BM_GangInventory)->Arg(500)->Arg(5000)->Unit(benchmark::kMillisecond);
-BENCHMARK(BM_GangInventoryAntiAffinity)->Arg(500)->Arg(5000)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_NodesFor)->Arg(500)->Arg(5000)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_NodesForAgain)->Arg(500)->Arg(5000)->Unit(benchmark::kMillisecond)->Iterations(50);
+BENCHMARK(BM_NodesForAntiAffinity)->Arg(500)->Arg(5000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace muster::control

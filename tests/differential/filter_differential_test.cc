@@ -116,7 +116,7 @@ class Comparison {
     ++pairs_;
     std::set<std::string> ours;
     std::string said;
-    for (const Refusal& refusal : filter.Explain(node)) {
+    for (const NodeRefusal& refusal : filter.Explain(node)) {
       ours.insert(PluginOf(refusal.reason));
       said += Sentence(refusal) + "; ";
     }

@@ -13,7 +13,7 @@ namespace muster::control {
 ClusterSnapshot LoadCluster(const Json& objects) {
   ClusterSnapshot snapshot;
   for (const Json& json : objects.at("pods")) {
-    snapshot.SetPod(std::make_shared<SchedulingPod>(ParseSchedulingPod(json).value()));
+    snapshot.AddPod(std::make_shared<SchedulingPod>(ParseSchedulingPod(json).value()));
   }
   for (const Json& json : objects.at("nodes")) {
     snapshot.SetNode(std::make_shared<SchedulingNode>(ParseSchedulingNode(json).value()));

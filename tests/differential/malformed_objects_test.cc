@@ -1,4 +1,5 @@
 // Objects that no API server would hold are read, or refused, and asked about like any others.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,7 +12,7 @@
 #include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/cluster/storage.h"
-#include "operator/placement/filter/gang_inventory.h"
+#include "operator/placement/cluster/tree_amounts.h"
 #include "operator/placement/filter/node_filter.h"
 #include "operator/placement/filter/refusal.h"
 #include "tests/differential/random_cluster.h"
@@ -72,7 +73,7 @@ ClusterSnapshot Read(const Json& objects) {
     snapshot.SetNode(std::make_shared<SchedulingNode>(std::move(node)));
   });
   ReadAll(objects.at("pods"), ParseSchedulingPod, [&](SchedulingPod pod) {
-    snapshot.SetPod(std::make_shared<SchedulingPod>(std::move(pod)));
+    snapshot.AddPod(std::make_shared<SchedulingPod>(std::move(pod)));
   });
   ReadAll(objects.at("claims"), ParseVolumeClaim,
           [&](VolumeClaim claim) { snapshot.SetClaim(std::move(claim)); });
@@ -103,20 +104,17 @@ TEST(MalformedObjectsTest, AreNoHarm) {
     }
     const ClusterSnapshot snapshot = Read(objects);
     ReadAll(objects.at("waiting"), ParseSchedulingPod, [&](const SchedulingPod& pod) {
-      const Inventory inventory = GangInventory(pod, snapshot);
       const NodeFilter filter(pod, snapshot);
       snapshot.ForEachNode([&](const NodeState& node) {
         const auto refusal = filter.Check(node);
         ++(refusal ? refused : fits);
+        const Resources free = TreeAmounts(node.free, node.free_pods());
+        EXPECT_GE(std::min({free.gpus, free.cpu_millis, free.memory_bytes, free.slots}), 0);
         EXPECT_EQ(refusal.has_value(), filter.Copies(node) == 0);
         if (refusal) {
           EXPECT_FALSE(Sentence(*refusal).empty());
         }
       });
-      for (const NodeInventory& node : inventory.nodes) {
-        EXPECT_GE(node.free.cpu_millis, 0);
-        EXPECT_GE(node.free.slots, 0);
-      }
     });
   }
   EXPECT_GT(refused, 100);

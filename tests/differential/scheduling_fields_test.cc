@@ -36,7 +36,7 @@ std::vector<std::string> Verdicts(const Json& objects) {
     for (const Json& node : objects.at("nodes")) {
       std::string said =
           std::to_string(filter.Copies(*snapshot.FindNode(node.at("metadata").at("name"))));
-      for (const Refusal& refusal :
+      for (const NodeRefusal& refusal :
            filter.Explain(*snapshot.FindNode(node.at("metadata").at("name")))) {
         said += "; " + Sentence(refusal);
       }

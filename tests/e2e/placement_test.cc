@@ -2,6 +2,7 @@
 // where pods are bound and what is said about it.
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -126,6 +127,65 @@ TEST_F(PlacementTest, AGangThatFitsInNoRackIsToldSoOnItsPodsAndItself) {
   });
   ASSERT_TRUE(told.ok()) << told;
   EXPECT_THAT(sentence, HasSubstr("fits now with workers.count <= "));
+}
+
+// By rules of kube-scheduler's: topology alone would put them on two nodes.
+TEST_F(PlacementTest, WorkersWithOneHostPortAreOnNodesOfTheirOwn) {
+  ASSERT_TRUE(world_->cluster()
+                  .Apply("apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: "
+                         "ports}\nspec:\n  workers: {count: 3}\n  template: {spec: {containers: "
+                         "[{name: worker, image: none, command: [sleep, '1'],\n    ports: "
+                         "[{containerPort: 9000, hostPort: 9000}],\n    resources: {requests: "
+                         "{cpu: '500m'}}}]}}\n")
+                  .ok());
+  const auto job = world_->WaitForJob("ports", "it is placed", [](const Json& now) {
+    return ConditionOf(now, "Scheduled") == "True/PodsBound";
+  });
+  ASSERT_TRUE(job.ok()) << job.status();
+  std::set<std::string> nodes;
+  for (const auto& [pod, node] : NodesByPod("ports")) nodes.insert(node);
+  EXPECT_EQ(nodes, (std::set<std::string>{"b0", "b1", "b2"}));
+}
+
+// A claim that waits for its first consumer, and a local disk of one node: the volume controller
+// binds them once the operator has chosen, and only then is the pod bound.
+TEST_F(PlacementTest, AWorkerGoesToTheNodeOfItsVolumeOnceItsClaimIsBound) {
+  TestCluster& cluster = world_->cluster();
+  const std::string late = cluster.Unique("late");
+  ASSERT_TRUE(cluster.Kubectl({"label", "node", "b2", absl::StrCat("disk=", late)}).ok());
+  ASSERT_TRUE(
+      cluster
+          .Apply(absl::StrCat(
+              "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: ", late,
+              "}\nprovisioner: kubernetes.io/no-provisioner\nvolumeBindingMode: "
+              "WaitForFirstConsumer\n---\napiVersion: v1\nkind: PersistentVolume\nmetadata: "
+              "{name: ",
+              late,
+              "}\nspec:\n  capacity: {storage: 1Gi}\n  accessModes: [ReadWriteOnce]\n  "
+              "storageClassName: ",
+              late,
+              "\n  local: {path: /disk}\n  nodeAffinity: {required: {nodeSelectorTerms: "
+              "[{matchExpressions: [{key: disk, operator: In, values: [",
+              late,
+              "]}]}]}}\n---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: "
+              "data}\nspec:\n  storageClassName: ",
+              late, "\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n"))
+          .ok());
+  ASSERT_TRUE(cluster
+                  .Apply("apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: "
+                         "disk}\nspec:\n  workers: {count: 1}\n  template: {spec: {volumes: "
+                         "[{name: d, persistentVolumeClaim: {claimName: data}}],\n    containers: "
+                         "[{name: worker, image: none, command: [sleep, '1'],\n      resources: "
+                         "{requests: {cpu: '100m'}}}]}}\n")
+                  .ok());
+  const auto job = world_->WaitForJob("disk", "it is placed", [](const Json& now) {
+    return ConditionOf(now, "Scheduled") == "True/PodsBound";
+  });
+  EXPECT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(NodesByPod("disk"), (std::map<std::string, std::string>{{"disk-0-1", "b2"}}));
+  const auto phase = cluster.Kubectl({"get", "pvc", "data", "-o", "jsonpath={.status.phase}"});
+  EXPECT_TRUE(phase.ok() && phase->out == "Bound") << phase.status();
+  cluster.Kubectl({"delete", "storageclass,pv", late, "--wait=false"}).status().IgnoreError();
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "operator/kube/rest_api.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -23,6 +26,7 @@
 #include "operator/kube/reflector.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest_config.h"
+#include "operator/placement/cluster/scheduling_fields.h"
 #include "tests/testenv/test_cluster.h"
 
 // What a real server does beyond the conformance suite.
@@ -181,11 +185,44 @@ void AddPaths(const ProtoMessage& message, const std::string& prefix,
               std::set<std::string>& paths) {
   for (const ProtoField& field : message) {
     const std::string path = absl::StrCat(prefix, std::string(field.name));
-    if (field.message != nullptr) {
+    if (field.name.empty()) {
+      AddPaths(*field.message, prefix, paths);
+    } else if (field.message != nullptr) {
       AddPaths(*field.message, path + ".", paths);
     } else {
       paths.insert(path);
     }
+  }
+}
+
+// Whether any object that the path leads to through lists has its field.
+bool Has(const Json& json, std::string_view path) {
+  if (path.empty()) return true;
+  if (json.is_array()) {
+    return std::any_of(json.begin(), json.end(), [&](const Json& one) { return Has(one, path); });
+  }
+  const size_t dot = path.find('.');
+  const auto field = json.find(std::string(path.substr(0, dot)));
+  return field != json.end() &&
+         Has(*field, dot == std::string_view::npos ? "" : path.substr(dot + 1));
+}
+
+// What placement reads is compared only if the server has it.
+void ExpectSchedulingFieldsThere(const std::set<std::string>& paths, const Json& pod) {
+  for (const std::string& path : paths) {
+    const bool read =
+        std::any_of(std::begin(control::kSchedulingPodFields),
+                    std::end(control::kSchedulingPodFields), [&](std::string_view field) {
+                      return path == field || path.rfind(std::string(field) + ".", 0) == 0;
+                    });
+    // Not of a pod that is about to go, has a node, or a container that has not begun.
+    const bool cannot_be = path == "metadata.deletionTimestamp" || path == "spec.nodeName" ||
+                           path == "spec.overhead" ||
+                           path.rfind("status.initContainerStatuses.", 0) == 0 ||
+                           path.find(".claims.") != std::string::npos ||
+                           path.find("Affinity.preferred") != std::string::npos ||
+                           path.find("ntiAffinity.required") != std::string::npos;
+    EXPECT_TRUE(!read || cannot_be || Has(pod, path)) << path;
   }
 }
 
@@ -211,10 +248,48 @@ constexpr char kFullPod[] = R"({
       "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute",
                        "tolerationSeconds": 0}, {"operator": "Exists"}],
       "initContainers": [{"name": "i", "image": "x", "restartPolicy": "Always",
-                          "resources": {"requests": {"cpu": "3"}}}],
+                          "ports": [{"name": "q", "containerPort": 82, "hostPort": 82, "protocol": "TCP", "hostIP": "10.0.0.9"}],
+                          "resources": {"requests": {"cpu": "3"}, "limits": {"memory": "1Gi"}}}],
+      "hostNetwork": true, "priority": 0,
+      "resourceClaims": [{"name": "g", "resourceClaimName": "gpus"},
+                         {"name": "h", "resourceClaimTemplateName": "t"}],
+      "resources": {"requests": {"cpu": "5"}, "limits": {"memory": "8Gi"}},
+      "affinity": {
+        "nodeAffinity": {
+          "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b", "c"]}],
+             "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]},
+          "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 3, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}]},
+        "podAffinity": {
+          "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "zone", "namespaces": ["n1"], "matchLabelKeys": ["app"],
+             "mismatchLabelKeys": ["tier"],
+             "labelSelector": {"matchLabels": {"x": "y"},
+                               "matchExpressions": [{"key": "z", "operator": "NotIn", "values": ["w"]}]},
+             "namespaceSelector": {"matchLabels": {"team": "a"},
+               "matchExpressions": [{"key": "v", "operator": "In", "values": ["1"]}]}}],
+          "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "podAffinityTerm": {"topologyKey": "zone", "labelSelector": {}}}]},
+        "podAntiAffinity": {
+          "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "host", "namespaceSelector": {}, "labelSelector": {}}]}},
+      "topologySpreadConstraints": [
+        {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "minDomains": 3,
+         "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor", "matchLabelKeys": ["app"],
+         "labelSelector": {"matchLabels": {"x": "y"}}}],
+      "volumes": [
+        {"name": "a", "persistentVolumeClaim": {"claimName": "c", "readOnly": true}},
+        {"name": "b", "ephemeral": {"volumeClaimTemplate": {"spec": {
+          "accessModes": ["ReadWriteOnce"], "storageClassName": "s", "volumeMode": "Block",
+          "resources": {"requests": {"storage": "1Gi"}}}}}},
+        {"name": "c", "gcePersistentDisk": {"pdName": "p", "fsType": "ext4", "partition": 1, "readOnly": true}},
+        {"name": "d", "awsElasticBlockStore": {"volumeID": "v", "fsType": "ext4", "partition": 2, "readOnly": true}},
+        {"name": "e", "iscsi": {"targetPortal": "1.2.3.4", "iqn": "iqn.2001-04.com.example:x", "lun": 0, "readOnly": true}},
+        {"name": "f", "rbd": {"monitors": ["m1", "m2"], "image": "i", "pool": "q", "readOnly": true}}],
       "containers": [
         {"name": "worker", "image": "x:1", "command": ["a"], "args": ["b", "c"], "workingDir": "/w",
-         "ports": [{"name": "p", "containerPort": 80, "hostPort": 81, "protocol": "UDP"}],
+         "ports": [{"name": "p", "containerPort": 81, "hostPort": 81, "protocol": "UDP", "hostIP": "10.0.0.9"}],
          "resources": {"requests": {"cpu": "500m", "example.com/a": "2"},
                        "limits": {"memory": "1Gi", "example.com/a": "2"}}},
         {"name": "side", "image": "y"}]}})";
@@ -225,7 +300,8 @@ constexpr char kFullStatus[] = R"({
                     "observedGeneration": 1, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
     "containerStatuses": [
       {"name": "worker", "image": "x:1", "imageID": "", "ready": false, "restartCount": 2,
-       "started": false, "containerID": "c://1",
+       "started": false, "containerID": "c://1", "allocatedResources": {"cpu": "2"},
+       "resources": {"requests": {"cpu": "3"}, "limits": {"memory": "2Gi"}},
        "state": {"terminated": {"exitCode": 0, "signal": 9, "reason": "OOMKilled", "message": "m",
                                 "startedAt": "2026-01-02T03:04:05Z", "finishedAt": null}},
        "lastState": {"running": {"startedAt": "2026-01-02T03:04:05Z"}}},
@@ -273,6 +349,16 @@ TEST_F(RestApiClusterTest, ProtobufSaysWhatJsonSays) {
     }
     EXPECT_EQ(WithoutNothing(*from_proto), WithoutNothing(fields.Select(*from_json)));
     EXPECT_FALSE(from_proto->contains("managedFields"));
+    if (type == kPods) {
+      ExpectSchedulingFieldsThere(paths, *from_json);
+      // An empty selector selects everything, none nothing.
+      const Json& kept = from_proto->at("spec")
+                             .at("affinity")
+                             .at("podAntiAffinity")
+                             .at("requiredDuringSchedulingIgnoredDuringExecution")[0];
+      EXPECT_EQ(kept.at("labelSelector"), Json::object());
+      EXPECT_EQ(kept.at("namespaceSelector"), Json::object());
+    }
   }
   EXPECT_TRUE(api_->Delete(kNodes, KeyOf(node)).ok());
   EXPECT_TRUE(api_->PatchMetadata(kPods, Key("full"), {{"finalizers", nullptr}}).ok());

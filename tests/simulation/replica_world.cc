@@ -125,7 +125,8 @@ void ReplicaWorld::RunHost(Host& host) {
   Replica& replica = *host.replica;
   const auto reflectors = replica.reflectors();
   for (size_t i = 0; i < reflectors.size(); ++i) {
-    if (host.alive && !host.held[i]) reflectors[i]->RunOnce(absl::ZeroDuration());
+    const bool held = i < host.held.size() && host.held[i];
+    if (host.alive && !held) reflectors[i]->RunOnce(absl::ZeroDuration());
   }
   if (host.alive && host.clock->Monotonic() >= host.elect_at) host.elect_at = replica.Elect();
   bool more = true;

@@ -8,10 +8,6 @@ namespace {
 
 std::string KeyOf(const std::string& ns, const std::string& name) { return ns + "/" + name; }
 
-void Remove(std::vector<PodPointer>& pods, const std::string& uid) {
-  std::erase_if(pods, [&](const PodPointer& pod) { return pod->uid == uid; });
-}
-
 void CountPorts(const SchedulingPod& pod, int sign, std::map<HostPort, int>& ports) {
   for (const HostPort& port : pod.host_ports) {
     int& count = ports[port];
@@ -59,77 +55,86 @@ void ClusterSnapshot::RemoveNode(const std::string& name) {
   const auto before = nodes_.Find(name);
   if (before == nullptr || before->node == nullptr) return;
   CountFault(*before->node, -1);
-  if (before->pods.empty() && before->nominated.empty()) {
-    nodes_.Erase(name);
-    return;
-  }
   auto state = std::make_shared<NodeState>(*before);
   state->node = nullptr;
-  nodes_.Set(name, state);
+  Set(name, std::move(state));
+}
+
+void ClusterSnapshot::CountIn(SharedMap<int>& counts, const std::string& key, int sign) {
+  const auto before = counts.Find(key);
+  const int count = (before == nullptr ? 0 : *before) + sign;
+  if (count > 0) {
+    counts.Set(key, std::make_shared<const int>(count));
+  } else {
+    counts.Erase(key);
+  }
 }
 
 void ClusterSnapshot::CountClaims(const SchedulingPod& pod, int sign) {
   for (const PodClaim& claim : pod.wants().claims) {
-    if (claim.ephemeral) continue;
-    const std::string key = KeyOf(pod.ns, claim.name);
-    const auto before = claim_users_.Find(key);
-    const int users = (before == nullptr ? 0 : *before) + sign;
-    if (users > 0) {
-      claim_users_.Set(key, std::make_shared<const int>(users));
-    } else {
-      claim_users_.Erase(key);
-    }
+    if (!claim.ephemeral) CountIn(claim_users_, KeyOf(pod.ns, claim.name), sign);
   }
 }
 
-// Puts the pod where it stands, or takes it from there.
-void ClusterSnapshot::Count(const PodPointer& pod, int sign) {
-  const std::string& name = pod->node.empty() ? pod->nominated : pod->node;
-  const auto before = nodes_.Find(name);
-  auto state =
-      before == nullptr ? std::make_shared<NodeState>() : std::make_shared<NodeState>(*before);
-  std::vector<PodPointer>& list = pod->node.empty() ? state->nominated : state->pods;
-  if (sign > 0) {
-    list.push_back(pod);
-  } else {
-    Remove(list, pod->uid);
-  }
-  if (!pod->node.empty()) {
-    sign > 0 ? state->held.Add(pod->holds) : state->held.Subtract(pod->holds);
-    UpdateFree(*state);
-    CountPorts(*pod, sign, state->ports);
-    CountClaims(*pod, sign);
-    if (!pod->wants().anti_affinity.empty()) {
-      sign > 0 ? anti_affine_.Set(pod->uid, pod) : anti_affine_.Erase(pod->uid);
-    }
-  }
+void ClusterSnapshot::Set(const std::string& name, std::shared_ptr<const NodeState> state) {
   if (state->node == nullptr && state->pods.empty() && state->nominated.empty()) {
     nodes_.Erase(name);
   } else {
-    nodes_.Set(name, state);
+    nodes_.Set(name, std::move(state));
   }
 }
 
-void ClusterSnapshot::SetPod(PodPointer pod) {
-  RemovePod(pod->uid);
-  if (pod->ended || (pod->node.empty() && pod->nominated.empty())) return;
-  Count(pod, 1);
-  const std::string uid = pod->uid;
-  pods_.Set(uid, std::move(pod));
+bool ClusterSnapshot::Move(const PodPointer& pod, const std::string& name, Pods which, int sign) {
+  const auto before = nodes_.Find(name);
+  if (before == nullptr && sign < 0) return false;
+  auto state =
+      before == nullptr ? std::make_shared<NodeState>() : std::make_shared<NodeState>(*before);
+  std::vector<PodPointer>& list = (*state).*which;
+  if (sign > 0) {
+    list.push_back(pod);
+  } else {
+    const auto found = std::find(list.begin(), list.end(), pod);
+    if (found == list.end()) return false;
+    list.erase(found);
+  }
+  if (which == &NodeState::pods) {
+    sign > 0 ? state->held.Add(pod->holds) : state->held.Subtract(pod->holds);
+    UpdateFree(*state);
+    CountPorts(*pod, sign, state->ports);
+  }
+  Set(name, std::move(state));
+  return true;
 }
 
-void ClusterSnapshot::RemovePod(const std::string& uid) {
-  const PodPointer pod = pods_.Find(uid);
-  if (pod == nullptr) return;
-  Count(pod, -1);
-  pods_.Erase(uid);
+void ClusterSnapshot::AddPod(PodPointer pod, const std::string& node) {
+  Move(pod, node, &NodeState::pods, 1);
+  CountClaims(*pod, 1);
+  if (!pod->wants().anti_affinity.empty()) CountIn(anti_affine_, node, 1);
 }
 
-void ClusterSnapshot::Assume(const SchedulingPod& pod, const std::string& node) {
-  auto bound = std::make_shared<SchedulingPod>(pod);
-  bound->node = node;
-  bound->nominated.clear();
-  SetPod(std::move(bound));
+void ClusterSnapshot::RemovePod(const PodPointer& pod, const std::string& node) {
+  if (!Move(pod, node, &NodeState::pods, -1)) return;
+  CountClaims(*pod, -1);
+  if (!pod->wants().anti_affinity.empty()) CountIn(anti_affine_, node, -1);
+}
+
+void ClusterSnapshot::AddNominated(PodPointer pod, const std::string& node) {
+  Move(pod, node, &NodeState::nominated, 1);
+}
+
+void ClusterSnapshot::RemoveNominated(const PodPointer& pod, const std::string& node) {
+  Move(pod, node, &NodeState::nominated, -1);
+}
+
+void ClusterSnapshot::AddPod(PodPointer pod) {
+  if (pod->ended) return;
+  const std::string bound = pod->node;
+  const std::string nominated = pod->nominated;
+  if (!bound.empty()) {
+    AddPod(std::move(pod), bound);
+  } else if (!nominated.empty()) {
+    AddNominated(std::move(pod), nominated);
+  }
 }
 
 void ClusterSnapshot::SetNamespace(const std::string& name, LabelMap labels) {
@@ -185,6 +190,10 @@ void ClusterSnapshot::RemoveCapacity(const std::string& ns, const std::string& n
 
 const NodeState* ClusterSnapshot::FindNode(const std::string& name) const {
   const NodeState* state = Get(nodes_.Find(name));
+  return state == nullptr || state->node == nullptr ? nullptr : state;
+}
+std::shared_ptr<const NodeState> ClusterSnapshot::ShareNode(const std::string& name) const {
+  auto state = nodes_.Find(name);
   return state == nullptr || state->node == nullptr ? nullptr : state;
 }
 const LabelMap* ClusterSnapshot::FindNamespace(const std::string& name) const {

@@ -35,18 +35,23 @@ struct NodeState {
 // Every node, pod, namespace and volume that placement asks about, kept up to date object by
 // object. A pod's change costs O(pods of its node); a copy costs a few hundred pointers, whatever
 // the cluster's size, and shares what neither changes after. Pods may come before their nodes.
-// An object is for one thread, copying it included; the copy is for any.
+// Which pods are here is its caller's to know: pods that are alike may be one object in many
+// places, which is why a place is told with each. An object is for one thread, copying it included;
+// the copy is for any.
 class ClusterSnapshot {
  public:
   void SetNode(std::shared_ptr<const SchedulingNode> node);
   void RemoveNode(const std::string& name);
 
-  // Adds a pod, or replaces the one of this UID. One that is neither bound nor nominated, or has
-  // ended, holds nothing and is forgotten.
-  void SetPod(PodPointer pod);
-  void RemovePod(const std::string& uid);
-  // As SetPod of the pod bound to `node`: for what has been decided and not been seen yet.
-  void Assume(const SchedulingPod& pod, const std::string& node);
+  // On the node, whatever it says itself: bound there, or decided and not seen yet.
+  void AddPod(PodPointer pod, const std::string& node);
+  // Of what AddPod was given. What is not there stays so.
+  void RemovePod(const PodPointer& pod, const std::string& node);
+  void AddNominated(PodPointer pod, const std::string& node);
+  void RemoveNominated(const PodPointer& pod, const std::string& node);
+  // Where the pod says that it is. One that is neither bound nor nominated, or has ended, holds
+  // nothing.
+  void AddPod(PodPointer pod);
 
   void SetNamespace(const std::string& name, LabelMap labels);
   void RemoveNamespace(const std::string& name);
@@ -67,7 +72,8 @@ class ClusterSnapshot {
 
   // Null: none. Pointers stay good until the next change of this object.
   const NodeState* FindNode(const std::string& name) const;
-  PodPointer FindPod(const std::string& uid) const { return pods_.Find(uid); }
+  // The same, kept as it is now for as long as it is held. Another object after each change.
+  std::shared_ptr<const NodeState> ShareNode(const std::string& name) const;
   const LabelMap* FindNamespace(const std::string& name) const;
   const VolumeClaim* FindClaim(const std::string& ns, const std::string& name) const;
   const Volume* FindVolume(const std::string& name) const;
@@ -98,10 +104,16 @@ class ClusterSnapshot {
   void ForEachCapacity(Visit visit) const {
     capacities_.ForEach([&](const std::string&, const StorageCapacity& one) { visit(one); });
   }
-  // Pods on nodes that have required anti-affinity: they keep others away.
+  // Pods on nodes that have required anti-affinity: they keep others away. visit(pod, state)
   template <typename Visit>
   void ForEachAntiAffinePod(Visit visit) const {
-    anti_affine_.ForEach([&](const std::string&, const SchedulingPod& pod) { visit(pod); });
+    anti_affine_.ForEach([&](const std::string& node, const int&) {
+      const NodeState* state = FindNode(node);
+      if (state == nullptr) return;
+      for (const PodPointer& pod : state->pods) {
+        if (!pod->wants().anti_affinity.empty()) visit(*pod, *state);
+      }
+    });
   }
   // Pods on nodes that use the claim.
   int ClaimUsers(const std::string& ns, const std::string& claim) const;
@@ -111,14 +123,17 @@ class ClusterSnapshot {
   const std::map<NodeFault, int64_t>& faults() const { return faults_; }
 
  private:
-  void Count(const PodPointer& pod, int sign);
+  using Pods = std::vector<PodPointer> NodeState::*;
+  // Puts the pod into a list of the node's, or takes it from there: false when it is not there.
+  bool Move(const PodPointer& pod, const std::string& node, Pods list, int sign);
+  void Set(const std::string& name, std::shared_ptr<const NodeState> state);
   void CountClaims(const SchedulingPod& pod, int sign);
+  void CountIn(SharedMap<int>& counts, const std::string& key, int sign);
   void CountFault(const SchedulingNode& node, int sign);
 
   SharedMap<NodeState, 512> nodes_;
-  SharedMap<SchedulingPod, 1024> pods_;   // by UID
-  SharedMap<SchedulingPod> anti_affine_;  // by UID
-  SharedMap<int> claim_users_;            // by ns/name
+  SharedMap<int> anti_affine_;  // by node: pods there that keep others away
+  SharedMap<int> claim_users_;  // by ns/name
   SharedMap<LabelMap> namespaces_;
   SharedMap<VolumeClaim> claims_;
   SharedMap<Volume> volumes_;

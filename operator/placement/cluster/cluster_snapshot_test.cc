@@ -49,8 +49,9 @@ std::map<std::string, std::string> Describe(const ClusterSnapshot& snapshot) {
       text += " :" + std::to_string(port.port) + "x" + std::to_string(count);
     all[state.node->name] = text;
   });
-  snapshot.ForEachAntiAffinePod(
-      [&](const SchedulingPod& pod) { all["shy"] += pod.uid.empty() ? "" : "."; });
+  snapshot.ForEachAntiAffinePod([&](const SchedulingPod&, const NodeState& state) {
+    all["shy on " + state.node->name] += ".";
+  });
   for (const char* claim : {"c0", "c1"})
     all[claim] = std::to_string(snapshot.ClaimUsers("default", claim));
   all["nodes"] = std::to_string(snapshot.nodes());
@@ -59,24 +60,26 @@ std::map<std::string, std::string> Describe(const ClusterSnapshot& snapshot) {
 
 TEST(ClusterSnapshotTest, APodIsHeldAgainstItsNodeUntilItEnds) {
   ClusterSnapshot snapshot;
-  snapshot.SetPod(Pod("a", "n", 1000));  // before its node is known
+  const PodPointer pod = Pod("a", "n", 1000);
+  snapshot.AddPod(pod);  // before its node is known
   EXPECT_EQ(snapshot.FindNode("n"), nullptr);
   snapshot.SetNode(Node("n"));
   EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 7000);
-  snapshot.SetPod(Pod("a", "n", 2000));
-  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 6000);
   EXPECT_EQ(snapshot.FindNode("n")->free_pods(), 9);
+  snapshot.RemovePod(pod, "n");
   auto ended = Pod("a", "n", 2000);
   ended->ended = true;
-  snapshot.SetPod(ended);
+  snapshot.AddPod(ended);
   EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 8000);
-  EXPECT_EQ(snapshot.FindPod("a"), nullptr);
+  snapshot.RemovePod(ended, "n");  // is not there
+  snapshot.RemovePod(ended, "m");
+  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 8000);
 }
 
 TEST(ClusterSnapshotTest, ANodeThatComesBackStillHasItsPods) {
   ClusterSnapshot snapshot;
   snapshot.SetNode(Node("n"));
-  snapshot.SetPod(Pod("a", "n", 1000));
+  snapshot.AddPod(Pod("a", "n", 1000));
   snapshot.RemoveNode("n");
   EXPECT_EQ(snapshot.FindNode("n"), nullptr);
   EXPECT_EQ(snapshot.nodes(), 0);
@@ -84,31 +87,45 @@ TEST(ClusterSnapshotTest, ANodeThatComesBackStillHasItsPods) {
   EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 7000);
 }
 
-TEST(ClusterSnapshotTest, WhatIsAssumedIsReplacedByWhatIsSeen) {
+TEST(ClusterSnapshotTest, OneObjectMayBeManyPodsInManyPlaces) {
   ClusterSnapshot snapshot;
   snapshot.SetNode(Node("n"));
   snapshot.SetNode(Node("m"));
-  snapshot.Assume(*Pod("a", "", 1000), "n");
+  const PodPointer alike = Pod("", "", 1000);
+  for (const char* node : {"n", "n", "m"}) snapshot.AddPod(alike, node);
+  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 6000);
+  snapshot.RemovePod(alike, "n");
   EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 7000);
-  snapshot.SetPod(Pod("a", "m", 1000));
-  EXPECT_EQ(snapshot.FindNode("n")->free.cpu_millis, 8000);
   EXPECT_EQ(snapshot.FindNode("m")->free.cpu_millis, 7000);
 }
 
+TEST(ClusterSnapshotTest, AStateThatIsSharedStaysAsItIs) {
+  ClusterSnapshot snapshot;
+  EXPECT_EQ(snapshot.ShareNode("n"), nullptr);
+  snapshot.SetNode(Node("n"));
+  const auto before = snapshot.ShareNode("n");
+  EXPECT_EQ(snapshot.ShareNode("n"), before);
+  snapshot.AddPod(Pod("a", "n", 1000));
+  EXPECT_NE(snapshot.ShareNode("n"), before);
+  EXPECT_EQ(before->free.cpu_millis, 8000);
+}
+
 TEST(ClusterSnapshotTest, ACopyAndItsOriginGoTheirOwnWays) {
+  const PodPointer a = Pod("a", "n", 1000);
+  const PodPointer b = Pod("b", "n", 1000);
   ClusterSnapshot first;
   first.SetNode(Node("n"));
-  first.SetPod(Pod("a", "n", 1000));
+  first.AddPod(a);
   ClusterSnapshot second = first;
-  second.SetPod(Pod("b", "n", 1000));
-  first.RemovePod("a");
+  second.AddPod(b);
+  first.RemovePod(a, "n");
   const ClusterSnapshot third = second;
-  second.RemovePod("a");
+  second.RemovePod(a, "n");
   EXPECT_EQ(first.FindNode("n")->free.cpu_millis, 8000);
   EXPECT_EQ(second.FindNode("n")->free.cpu_millis, 7000);
   EXPECT_EQ(third.FindNode("n")->free.cpu_millis, 6000);
   first = third;
-  first.RemovePod("b");
+  first.RemovePod(b, "n");
   EXPECT_EQ(third.FindNode("n")->free.cpu_millis, 6000);
   EXPECT_EQ(first.FindNode("n")->free.cpu_millis, 7000);
 }
@@ -141,13 +158,19 @@ std::shared_ptr<SchedulingPod> RandomPod(std::mt19937_64& random, int uid) {
   return pod;
 }
 
+void Remove(const PodPointer& pod, ClusterSnapshot& snapshot) {
+  if (pod == nullptr || pod->ended) return;
+  if (!pod->node.empty()) return snapshot.RemovePod(pod, pod->node);
+  snapshot.RemoveNominated(pod, pod->nominated);
+}
+
 // Whatever order objects come in, and copied in between: as if built from what is left.
 TEST(ClusterSnapshotTest, EqualsOneBuiltAnewAfterAnyHistory) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
     ClusterSnapshot snapshot;
     std::vector<ClusterSnapshot> copies;
-    std::map<std::string, std::shared_ptr<SchedulingPod>> pods;
+    std::map<std::string, PodPointer> pods;
     std::set<std::string> nodes;
     for (int step = 0; step < 120; ++step) {
       const std::string node = "n" + std::to_string(random() % 4);
@@ -162,7 +185,7 @@ TEST(ClusterSnapshotTest, EqualsOneBuiltAnewAfterAnyHistory) {
           break;
         case 2: {
           const std::string uid = "p" + std::to_string(random() % 20);
-          snapshot.RemovePod(uid);
+          Remove(pods[uid], snapshot);
           pods.erase(uid);
           break;
         }
@@ -171,14 +194,15 @@ TEST(ClusterSnapshotTest, EqualsOneBuiltAnewAfterAnyHistory) {
           break;
         default: {
           const auto pod = RandomPod(random, static_cast<int>(random() % 20));
-          snapshot.SetPod(pod);
+          Remove(pods[pod->uid], snapshot);
+          snapshot.AddPod(pod);
           pods[pod->uid] = pod;
         }
       }
     }
     ClusterSnapshot anew;
     for (const std::string& node : nodes) anew.SetNode(Node(node));
-    for (const auto& [uid, pod] : pods) anew.SetPod(pod);
+    for (const auto& [uid, pod] : pods) anew.AddPod(pod);
     ASSERT_EQ(Describe(snapshot), Describe(anew)) << "seed " << seed;
   }
 }

@@ -27,6 +27,8 @@ struct LabelRequirement {
   // As k8s.io/apimachinery's NewRequirement judges: keys and values must be label keys and values,
   // Gt and Lt take one integer.
   bool IsValid() const;
+
+  friend bool operator==(const LabelRequirement&, const LabelRequirement&) = default;
 };
 
 // metav1.LabelSelector. An absent one selects nothing, an empty one everything.
@@ -37,6 +39,8 @@ struct LabelSelector {
 
   bool Matches(const LabelMap& labels) const;
   bool SelectsEverything() const { return !absent && requirements.empty(); }
+
+  friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
 };
 
 // `json` may be null: absent.
@@ -50,6 +54,8 @@ struct NodeSelectorTerm {
   std::vector<LabelRequirement> fields;  // metadata.name
 
   bool Matches(const LabelMap& labels, const std::string& node_name) const;
+
+  friend bool operator==(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
 };
 
 // v1.NodeSelector: `json` has nodeSelectorTerms. Empty terms, which match nothing, are left out.

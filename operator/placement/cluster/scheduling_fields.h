@@ -29,8 +29,20 @@ inline constexpr std::string_view kSchedulingPodFields[] = {
     "spec.schedulerName",
     "spec.tolerations",
     "spec.topologySpreadConstraints",
-    "spec.volumes",
-    "status.conditions",
+    "spec.volumes.awsElasticBlockStore.volumeID",
+    "spec.volumes.ephemeral.volumeClaimTemplate.spec.accessModes",
+    "spec.volumes.gcePersistentDisk.pdName",
+    "spec.volumes.gcePersistentDisk.readOnly",
+    "spec.volumes.iscsi.iqn",
+    "spec.volumes.iscsi.readOnly",
+    "spec.volumes.name",
+    "spec.volumes.persistentVolumeClaim.claimName",
+    "spec.volumes.rbd.image",
+    "spec.volumes.rbd.monitors",
+    "spec.volumes.rbd.pool",
+    "spec.volumes.rbd.readOnly",
+    "status.conditions.reason",
+    "status.conditions.type",
     "status.containerStatuses.allocatedResources",
     "status.containerStatuses.name",
     "status.containerStatuses.resources",
@@ -42,8 +54,9 @@ inline constexpr std::string_view kSchedulingPodFields[] = {
 };
 
 inline constexpr std::string_view kSchedulingNodeFields[] = {
-    "metadata.labels",   "spec.taints",     "spec.unschedulable",
-    "status.conditions", "status.capacity", "status.allocatable",
+    "metadata.labels",        "spec.taints",     "spec.unschedulable",
+    "status.allocatable",     "status.capacity", "status.conditions.status",
+    "status.conditions.type",
 };
 
 }  // namespace muster::control

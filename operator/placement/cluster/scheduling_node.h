@@ -18,6 +18,8 @@ struct NodeTaint {
   std::string key;
   std::string value;
   std::string effect;
+
+  friend bool operator==(const NodeTaint&, const NodeTaint&) = default;
 };
 
 // Why a node's own word about itself is not believed: it is set aside until that changes.
@@ -33,6 +35,8 @@ std::string_view NodeFaultName(NodeFault fault);  // "NegativeAmount", ...: a me
 struct NodeComplaint {
   NodeFault fault = NodeFault::kNegativeAmount;
   std::string sentence;
+
+  friend bool operator==(const NodeComplaint&, const NodeComplaint&) = default;
 };
 
 // A node as placement sees it. A value: shared, never changed.
@@ -45,6 +49,8 @@ struct SchedulingNode {
   ResourceAmounts allocatable;
   int64_t allowed_pods = 0;
   std::optional<NodeComplaint> complaint;
+
+  friend bool operator==(const SchedulingNode&, const SchedulingNode&) = default;
 };
 
 absl::StatusOr<SchedulingNode> ParseSchedulingNode(const Json& json);

@@ -169,11 +169,49 @@ std::vector<HostPort> ParsePorts(const Json& spec) {
   return ports;
 }
 
+// Else nothing but what is asked for counts.
+bool HasResourceStatus(const Json& status) {
+  for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
+    for (const Json& one : ArrayField(status, list)) {
+      if (FindField(one, {"resources"}) != nullptr) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 const PodConstraints& SchedulingPod::wants() const {
   static const PodConstraints& none = *new PodConstraints;
   return constraints == nullptr ? none : *constraints;
+}
+
+bool IsAlike(const SchedulingPod& a, const SchedulingPod& b) {
+  return a.ns == b.ns && a.name == b.name && a.uid == b.uid && a.labels == b.labels &&
+         a.scheduler_name == b.scheduler_name && a.priority == b.priority &&
+         a.terminating == b.terminating && a.ended == b.ended && a.holds == b.holds &&
+         a.requests == b.requests && a.host_ports == b.host_ports &&
+         (a.constraints == b.constraints || a.wants() == b.wants());
+}
+
+SchedulingPod Footprint(SchedulingPod pod) {
+  const PodConstraints& all = pod.wants();
+  PodConstraints left;
+  left.anti_affinity = all.anti_affinity;
+  left.claims = all.claims;
+  left.disks = all.disks;
+  const bool named =
+      !pod.nominated.empty() || std::any_of(all.claims.begin(), all.claims.end(),
+                                            [](const PodClaim& claim) { return claim.ephemeral; });
+  pod.constraints =
+      IsEmpty(left) ? nullptr : std::make_shared<const PodConstraints>(std::move(left));
+  pod.scheduler_name.clear();
+  pod.requests = {};
+  pod.node.clear();
+  if (named) return pod;
+  pod.name.clear();
+  pod.uid.clear();
+  return pod;
 }
 
 absl::StatusOr<SchedulingPod> ParseSchedulingPod(const Json& json) {
@@ -194,7 +232,7 @@ absl::StatusOr<SchedulingPod> ParseSchedulingPod(const Json& json) {
   const std::string phase = StringField(status, "phase");
   pod.ended = phase == "Succeeded" || phase == "Failed";
   pod.requests = PodRequests(json, false);
-  pod.holds = PodRequests(json, true);
+  pod.holds = HasResourceStatus(status) ? PodRequests(json, true) : pod.requests;
   pod.host_ports = ParsePorts(spec);
   pod.constraints = ParseConstraints(spec, pod);
   return pod;

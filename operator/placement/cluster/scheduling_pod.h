@@ -38,6 +38,8 @@ struct PodAffinityTerm {
   LabelSelector namespace_selector;
   LabelSelector selector;
   std::string topology_key;
+
+  friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
 };
 
 struct SpreadConstraint {
@@ -47,6 +49,8 @@ struct SpreadConstraint {
   LabelSelector selector;  // matchLabelKeys merged in
   bool honor_affinity = true;
   bool honor_taints = false;
+
+  friend bool operator==(const SpreadConstraint&, const SpreadConstraint&) = default;
 };
 
 // Disks named in a pod itself, which two pods of a node cannot share.
@@ -55,12 +59,16 @@ struct InlineDisk {
   std::string id;  // disk, volume, IQN; pool/image
   std::vector<std::string> monitors;
   bool read_only = false;
+
+  friend bool operator==(const InlineDisk&, const InlineDisk&) = default;
 };
 
 struct PodClaim {
   std::string name;
   // Made for the pod from a template in it: must be owned by the pod.
   bool ephemeral = false;
+
+  friend bool operator==(const PodClaim&, const PodClaim&) = default;
 };
 
 // What a pod asks of the node it is to run on, beyond resources: behind a pointer, because most of
@@ -78,6 +86,8 @@ struct PodConstraints {
   std::vector<PodClaim> claims;
   std::vector<InlineDisk> disks;
   bool resource_claims = false;  // dynamic resource allocation
+
+  friend bool operator==(const PodConstraints&, const PodConstraints&) = default;
 };
 
 // A pod, any pod of the cluster, as placement sees it. A value: shared, never changed.
@@ -101,6 +111,14 @@ struct SchedulingPod {
 
   const PodConstraints& wants() const;
 };
+
+// Whether everything is equal, constraints included, but for the nodes they are on.
+bool IsAlike(const SchedulingPod& a, const SchedulingPod& b);
+
+// What matters of a pod that somebody else places: what it holds, and what keeps others away. Alike
+// for all that hold the same, wherever they are; one that is nominated, or has a claim made for it
+// alone, keeps its name.
+SchedulingPod Footprint(SchedulingPod pod);
 
 // kInvalidArgument for what cannot be a pod. Requests that an API server would have filled in from
 // limits are filled in here, for pods that have not been through one.

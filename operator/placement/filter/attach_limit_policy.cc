@@ -103,7 +103,7 @@ bool AttachLimitPolicy::Collect(const SchedulingPod& pod, bool has_csi_node,
   return true;
 }
 
-std::optional<Refusal> AttachLimitPolicy::Check(const NodeState& node) const {
+std::optional<NodeRefusal> AttachLimitPolicy::Check(const NodeState& node) const {
   if (refusal_) return refusal_;
   if (!attaches()) return std::nullopt;
   const AttachLimits* limits = snapshot_.FindAttachLimits(node.node->name);
@@ -113,7 +113,8 @@ std::optional<Refusal> AttachLimitPolicy::Check(const NodeState& node) const {
   Volumes attached;
   for (const PodPointer& other : node.pods) {
     if (!Collect(*other, true, attached)) {
-      return Refusal{FilterReason::kAttachLimit, "a claim of " + other->name + " is not the pod's"};
+      return NodeRefusal{FilterReason::kAttachLimit,
+                         "a claim of " + other->name + " is not the pod's"};
     }
   }
   std::map<std::string, int64_t> there;
@@ -131,8 +132,8 @@ std::optional<Refusal> AttachLimitPolicy::Check(const NodeState& node) const {
   for (const auto& [driver, count] : more) {
     const auto limit = limits->by_driver.find(driver);
     if (limit == limits->by_driver.end() || there[driver] + count <= limit->second) continue;
-    return Refusal{FilterReason::kAttachLimit, driver, count,
-                   std::max<int64_t>(limit->second - there[driver], 0), limit->second};
+    return NodeRefusal{FilterReason::kAttachLimit, driver, count,
+                       std::max<int64_t>(limit->second - there[driver], 0), limit->second};
   }
   return std::nullopt;
 }

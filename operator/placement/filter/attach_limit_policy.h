@@ -20,7 +20,7 @@ class AttachLimitPolicy {
  public:
   AttachLimitPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
-  std::optional<Refusal> Check(const NodeState& node) const;
+  std::optional<NodeRefusal> Check(const NodeState& node) const;
 
  private:
   using Volumes = std::map<std::string, std::string>;  // unique name -> driver
@@ -33,7 +33,7 @@ class AttachLimitPolicy {
 
   const SchedulingPod& pod_;
   const ClusterSnapshot& snapshot_;
-  std::optional<Refusal> refusal_;              // of every node
+  std::optional<NodeRefusal> refusal_;          // of every node
   std::map<std::string, Volumes> attachments_;  // by node
 };
 

@@ -39,7 +39,16 @@ const NodeState& FilterWorld::AddNode(const std::string& name, const std::string
 }
 
 void FilterWorld::Bind(const SchedulingPod& pod, const std::string& node) {
-  snapshot.Assume(pod, node);
+  if (bound.count(pod.name) > 0) Unbind(pod.name);
+  auto& [pointer, where] = bound[pod.name];
+  pointer = std::make_shared<SchedulingPod>(pod);
+  where = node;
+  snapshot.AddPod(pointer, node);
+}
+
+void FilterWorld::Unbind(const std::string& pod) {
+  const auto& [pointer, where] = bound.at(pod);
+  snapshot.RemovePod(pointer, where);
 }
 
 }  // namespace muster::control

@@ -1,7 +1,9 @@
 #ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_FILTER_FIXTURES_H_
 #define MUSTER_OPERATOR_PLACEMENT_FILTER_FILTER_FIXTURES_H_
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "base/json.h"
 #include "operator/placement/cluster/cluster_snapshot.h"
@@ -24,7 +26,10 @@ struct FilterWorld {
   const NodeState& AddNode(const std::string& name, const std::string& labels = "{}",
                            const std::string& spec = "{}");
   void Bind(const SchedulingPod& pod, const std::string& node);
+  void Unbind(const std::string& pod);  // the one of this name
   const NodeState& node(const std::string& name) const { return *snapshot.FindNode(name); }
+
+  std::map<std::string, std::pair<PodPointer, std::string>> bound;  // by the pod's name
 };
 
 }  // namespace muster::control

@@ -16,12 +16,12 @@ bool Conflicts(const HostPort& wanted, const HostPort& used) {
 
 }  // namespace
 
-std::optional<Refusal> CheckHostPorts(const SchedulingPod& pod, const NodeState& node) {
+std::optional<NodeRefusal> CheckHostPorts(const SchedulingPod& pod, const NodeState& node) {
   for (const HostPort& port : pod.host_ports) {
     const bool taken = std::any_of(node.ports.begin(), node.ports.end(),
                                    [&](const auto& entry) { return Conflicts(port, entry.first); });
     if (taken) {
-      return Refusal{FilterReason::kHostPorts, absl::StrCat(port.port, "/", port.protocol)};
+      return NodeRefusal{FilterReason::kHostPorts, absl::StrCat(port.port, "/", port.protocol)};
     }
   }
   return std::nullopt;

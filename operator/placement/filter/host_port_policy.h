@@ -10,7 +10,7 @@
 namespace muster::control {
 
 // A host port of the pod that a pod of the node has: on the same address, or on all of them.
-std::optional<Refusal> CheckHostPorts(const SchedulingPod& pod, const NodeState& node);
+std::optional<NodeRefusal> CheckHostPorts(const SchedulingPod& pod, const NodeState& node);
 
 }  // namespace muster::control
 

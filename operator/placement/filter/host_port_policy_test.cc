@@ -19,7 +19,7 @@ TEST(HostPortPolicyTest, ConflictsOnTheSameAddressOrOnAll) {
   world.Bind(PodOf("there", Port("'hostPort':80,'hostIP':'10.0.0.1'")), "n");
   const NodeState& node = world.node("n");
   EXPECT_EQ(CheckHostPorts(PodOf("p", Port("'hostPort':80")), node),
-            (Refusal{FilterReason::kHostPorts, "80/TCP"}));
+            (NodeRefusal{FilterReason::kHostPorts, "80/TCP"}));
   EXPECT_TRUE(CheckHostPorts(PodOf("p", Port("'hostPort':80,'hostIP':'10.0.0.1'")), node));
   EXPECT_FALSE(CheckHostPorts(PodOf("p", Port("'hostPort':80,'hostIP':'10.0.0.2'")), node));
   EXPECT_FALSE(CheckHostPorts(PodOf("p", Port("'hostPort':80,'protocol':'UDP'")), node));
@@ -31,7 +31,7 @@ TEST(HostPortPolicyTest, APodsPortIsFreeWhenItHasGone) {
   world.AddNode("n");
   world.Bind(PodOf("a", Port("'hostPort':80")), "n");
   world.Bind(PodOf("b", Port("'hostPort':80,'hostIP':'10.0.0.1'")), "n");
-  world.snapshot.RemovePod("uid-a");
+  world.Unbind("a");
   EXPECT_FALSE(
       CheckHostPorts(PodOf("p", Port("'hostPort':80,'hostIP':'10.0.0.2'")), world.node("n")));
   EXPECT_TRUE(

@@ -27,16 +27,16 @@ bool MatchesNodeAffinity(const SchedulingPod& pod, const SchedulingNode& node) {
   return MissingLabel(pod, node).empty() && SatisfiesAffinity(pod, node);
 }
 
-std::optional<Refusal> CheckNodeAffinity(const SchedulingPod& pod, const SchedulingNode& node) {
+std::optional<NodeRefusal> CheckNodeAffinity(const SchedulingPod& pod, const SchedulingNode& node) {
   const std::string missing = MissingLabel(pod, node);
-  if (!missing.empty()) return Refusal{FilterReason::kNodeAffinity, "label " + missing};
+  if (!missing.empty()) return NodeRefusal{FilterReason::kNodeAffinity, "label " + missing};
   if (SatisfiesAffinity(pod, node)) return std::nullopt;
-  return Refusal{FilterReason::kNodeAffinity, "node affinity"};
+  return NodeRefusal{FilterReason::kNodeAffinity, "node affinity"};
 }
 
-std::optional<Refusal> CheckNodeName(const SchedulingPod& pod, const SchedulingNode& node) {
+std::optional<NodeRefusal> CheckNodeName(const SchedulingPod& pod, const SchedulingNode& node) {
   if (pod.node.empty() || pod.node == node.name) return std::nullopt;
-  return Refusal{FilterReason::kNodeName, pod.node};
+  return NodeRefusal{FilterReason::kNodeName, pod.node};
 }
 
 }  // namespace muster::control

@@ -11,10 +11,10 @@ namespace muster::control {
 
 // nodeSelector and required node affinity together.
 bool MatchesNodeAffinity(const SchedulingPod& pod, const SchedulingNode& node);
-std::optional<Refusal> CheckNodeAffinity(const SchedulingPod& pod, const SchedulingNode& node);
+std::optional<NodeRefusal> CheckNodeAffinity(const SchedulingPod& pod, const SchedulingNode& node);
 
 // spec.nodeName of a pod that has chosen its node itself.
-std::optional<Refusal> CheckNodeName(const SchedulingPod& pod, const SchedulingNode& node);
+std::optional<NodeRefusal> CheckNodeName(const SchedulingPod& pod, const SchedulingNode& node);
 
 }  // namespace muster::control
 

@@ -24,7 +24,7 @@ TEST(NodeAffinityPolicyTest, SelectorNamesTheLabelThatIsMissing) {
   const NodeState& node = world.AddNode("n", "{'disk':'ssd'}");
   EXPECT_FALSE(CheckNodeAffinity(PodOf("p", "{'nodeSelector':{'disk':'ssd'}}"), *node.node));
   EXPECT_EQ(CheckNodeAffinity(PodOf("p", "{'nodeSelector':{'disk':'hdd'}}"), *node.node),
-            (Refusal{FilterReason::kNodeAffinity, "label disk=hdd"}));
+            (NodeRefusal{FilterReason::kNodeAffinity, "label disk=hdd"}));
 }
 
 TEST(NodeAffinityPolicyTest, EveryOperator) {
@@ -72,7 +72,7 @@ TEST(NodeAffinityPolicyTest, APodThatNamesItsNode) {
   const NodeState& node = world.AddNode("n");
   EXPECT_FALSE(CheckNodeName(PodOf("p", "{'nodeName':'n'}"), *node.node));
   EXPECT_EQ(CheckNodeName(PodOf("p", "{'nodeName':'m'}"), *node.node),
-            (Refusal{FilterReason::kNodeName, "m"}));
+            (NodeRefusal{FilterReason::kNodeName, "m"}));
 }
 
 }  // namespace

@@ -54,12 +54,12 @@ NodeFilter::~NodeFilter() = default;
 
 // Rule after rule, in kube-scheduler's order; stops at the first refusal unless `all`. `skipped`
 // are the rules that have been left out of it.
-std::vector<Refusal> NodeFilter::Ask(const NodeState& state, const Policies& policies, bool all,
-                                     const Policies& skipped) const {
+std::vector<NodeRefusal> NodeFilter::Ask(const NodeState& state, const Policies& policies, bool all,
+                                         const Policies& skipped) const {
   const SchedulingNode& node = *state.node;
   const bool comparison = options_.taint_comparison_operators;
-  std::vector<Refusal> refusals;
-  const auto goes_on = [&](std::optional<Refusal> refusal) {
+  std::vector<NodeRefusal> refusals;
+  const auto goes_on = [&](std::optional<NodeRefusal> refusal) {
     if (refusal) refusals.push_back(*std::move(refusal));
     return all || refusals.empty();
   };
@@ -83,7 +83,7 @@ std::unique_ptr<NodeFilter::Crowded> NodeFilter::Crowd(const NodeState& node) co
       crowded = std::make_unique<Crowded>();
       crowded->snapshot = snapshot_;
     }
-    crowded->snapshot.Assume(*other, node.node->name);
+    crowded->snapshot.AddPod(other, node.node->name);
   }
   if (crowded == nullptr) return nullptr;
   crowded->node = crowded->snapshot.FindNode(node.node->name);
@@ -92,28 +92,29 @@ std::unique_ptr<NodeFilter::Crowded> NodeFilter::Crowd(const NodeState& node) co
   return crowded;
 }
 
-std::vector<Refusal> NodeFilter::CheckAll(const NodeState& node, bool all) const {
-  std::vector<Refusal> refusals = Ask(node, *policies_, all, *policies_);
+std::vector<NodeRefusal> NodeFilter::CheckAll(const NodeState& node, bool all) const {
+  std::vector<NodeRefusal> refusals = Ask(node, *policies_, all, *policies_);
   if (node.nominated.empty() || (!all && !refusals.empty())) return refusals;
   const std::unique_ptr<Crowded> crowded = Crowd(node);
   if (crowded == nullptr) return refusals;
-  for (Refusal& more : Ask(*crowded->node, *crowded->policies, all, *policies_)) {
-    const bool known = std::any_of(refusals.begin(), refusals.end(),
-                                   [&](const Refusal& one) { return one.reason == more.reason; });
+  for (NodeRefusal& more : Ask(*crowded->node, *crowded->policies, all, *policies_)) {
+    const bool known = std::any_of(refusals.begin(), refusals.end(), [&](const NodeRefusal& one) {
+      return one.reason == more.reason;
+    });
     if (!known) refusals.push_back(std::move(more));
   }
   std::stable_sort(refusals.begin(), refusals.end(),
-                   [](const Refusal& a, const Refusal& b) { return a.reason < b.reason; });
+                   [](const NodeRefusal& a, const NodeRefusal& b) { return a.reason < b.reason; });
   return refusals;
 }
 
-std::optional<Refusal> NodeFilter::Check(const NodeState& node) const {
-  std::vector<Refusal> refusals = CheckAll(node, false);
+std::optional<NodeRefusal> NodeFilter::Check(const NodeState& node) const {
+  std::vector<NodeRefusal> refusals = CheckAll(node, false);
   if (refusals.empty()) return std::nullopt;
   return std::move(refusals.front());
 }
 
-std::vector<Refusal> NodeFilter::Explain(const NodeState& node) const {
+std::vector<NodeRefusal> NodeFilter::Explain(const NodeState& node) const {
   return CheckAll(node, true);
 }
 
@@ -130,10 +131,16 @@ int64_t NodeFilter::Room(const NodeState& node) const {
   return TimesIn(full.free, pod_.requests, most);
 }
 
+bool NodeFilter::of_node_alone() const {
+  const PodConstraints& wants = pod_.wants();
+  return wants.claims.empty() && wants.spread.empty() && policies_->affinity.skipped() &&
+         pod_.nominated.empty();
+}
+
 int64_t NodeFilter::Copies(const NodeState& node) const { return Check(node) ? 0 : Room(node); }
 
-std::optional<Refusal> Fits(const NodeState& node, const SchedulingPod& pod,
-                            const ClusterSnapshot& snapshot, const FilterOptions& options) {
+std::optional<NodeRefusal> Fits(const NodeState& node, const SchedulingPod& pod,
+                                const ClusterSnapshot& snapshot, const FilterOptions& options) {
   return NodeFilter(pod, snapshot, options).Check(node);
 }
 
@@ -149,6 +156,34 @@ VolumeNeeds VolumeNeedsOn(const NodeState& node, const SchedulingPod& pod,
   return needs;
 }
 
+VolumeNeeds AssumeVolumes(const NodeState& node, const SchedulingPod& pod,
+                          ClusterSnapshot& snapshot) {
+  const VolumeNeeds needs = VolumeNeedsOn(node, pod, snapshot);
+  for (const VolumeNeeds::Prebind& one : needs.prebind) {
+    VolumeClaim claim = *snapshot.FindClaim(pod.ns, one.claim);
+    Volume volume = *snapshot.FindVolume(one.volume);
+    claim.volume = one.volume;
+    claim.bind_completed = true;
+    volume.claim_ns = pod.ns;
+    volume.claim_name = one.claim;
+    volume.claim_uid = claim.uid;
+    volume.available = false;
+    snapshot.SetClaim(std::move(claim));
+    snapshot.SetVolume(std::move(volume));
+  }
+  return needs;
+}
+
+std::optional<NodeRefusal> CheckVolumes(const NodeState& node, const SchedulingPod& pod,
+                                        const ClusterSnapshot& snapshot) {
+  const VolumeBindingPolicy policy(pod, snapshot);
+  if (auto refusal = policy.Check(node)) return refusal;
+  VolumeBindingPolicy::Found found;
+  policy.Find(*node.node, found);
+  if (found.provision.empty() && found.bind.empty()) return std::nullopt;
+  return NodeRefusal{FilterReason::kVolumeBinding, "a claim is not bound"};
+}
+
 std::optional<GangRefusal> CheckGang(const std::vector<PodPointer>& pods,
                                      const std::vector<std::string>& nodes,
                                      const ClusterSnapshot& snapshot,
@@ -160,7 +195,8 @@ std::optional<GangRefusal> CheckGang(const std::vector<PodPointer>& pods,
     if (auto refusal = Fits(*node, *pods[i], next, options)) {
       return GangRefusal{i, *std::move(refusal)};
     }
-    next.Assume(*pods[i], nodes[i]);
+    if (!pods[i]->wants().claims.empty()) AssumeVolumes(*node, *pods[i], next);
+    next.AddPod(pods[i], nodes[i]);
   }
   return std::nullopt;
 }

@@ -32,21 +32,24 @@ class NodeFilter {
 
   // The first rule that refuses the node; nothing: the pod fits. A pod that is nominated there with
   // no lower priority counts as if it ran, and as if it did not: both must do.
-  std::optional<Refusal> Check(const NodeState& node) const;
+  std::optional<NodeRefusal> Check(const NodeState& node) const;
   // Every rule that refuses it, each with its first objection.
-  std::vector<Refusal> Explain(const NodeState& node) const;
+  std::vector<NodeRefusal> Explain(const NodeState& node) const;
   // How many pods like this one the node has room for at once; 0 when it is refused. What keeps
   // them apart on one node counts (host ports, anti-affinity to itself, spread over hosts).
   int64_t Copies(const NodeState& node) const;
   // The same for a node that `Check` has not refused.
   int64_t Room(const NodeState& node) const;
+  // Nothing but the node itself and what is on it decides about a node: no volumes, no affinity of
+  // pods to each other, no spread. Then equal templates get equal answers of an unchanged node.
+  bool of_node_alone() const;
 
  private:
   struct Policies;
   struct Crowded;
-  std::vector<Refusal> Ask(const NodeState& state, const Policies& policies, bool all,
-                           const Policies& skipped) const;
-  std::vector<Refusal> CheckAll(const NodeState& node, bool all) const;
+  std::vector<NodeRefusal> Ask(const NodeState& state, const Policies& policies, bool all,
+                               const Policies& skipped) const;
+  std::vector<NodeRefusal> CheckAll(const NodeState& node, bool all) const;
   // Null: nobody is nominated there whom the pod has to give way to.
   std::unique_ptr<Crowded> Crowd(const NodeState& node) const;
 
@@ -56,8 +59,8 @@ class NodeFilter {
   std::unique_ptr<Policies> policies_;
 };
 
-std::optional<Refusal> Fits(const NodeState& node, const SchedulingPod& pod,
-                            const ClusterSnapshot& snapshot, const FilterOptions& options = {});
+std::optional<NodeRefusal> Fits(const NodeState& node, const SchedulingPod& pod,
+                                const ClusterSnapshot& snapshot, const FilterOptions& options = {});
 
 // What must happen to a pod's volumes before it can be bound to the node.
 struct VolumeNeeds {
@@ -75,13 +78,20 @@ struct VolumeNeeds {
 };
 VolumeNeeds VolumeNeedsOn(const NodeState& node, const SchedulingPod& pod,
                           const ClusterSnapshot& snapshot);
+// The same, and done in the snapshot: later pods see which volume is taken, which claim has it. Of
+// a volume that is still to be made nobody knows yet which nodes can reach it.
+VolumeNeeds AssumeVolumes(const NodeState& node, const SchedulingPod& pod,
+                          ClusterSnapshot& snapshot);
+// Whether all its claims are bound, to volumes that the node can reach.
+std::optional<NodeRefusal> CheckVolumes(const NodeState& node, const SchedulingPod& pod,
+                                        const ClusterSnapshot& snapshot);
 
 // A gang's members are placed at once and may be in each other's way (anti-affinity among them,
 // spread, one claim for all). `nodes[i]` is where pods[i] is to go. The first member that does not
 // fit when those before it are there.
 struct GangRefusal {
   size_t member = 0;
-  Refusal refusal;
+  NodeRefusal refusal;
 };
 std::optional<GangRefusal> CheckGang(const std::vector<PodPointer>& pods,
                                      const std::vector<std::string>& nodes,

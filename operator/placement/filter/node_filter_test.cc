@@ -23,7 +23,7 @@ TEST(NodeFilterTest, TheFirstRuleSpeaksAndExplainTellsAll) {
   const NodeFilter filter(pod, world.snapshot);
   EXPECT_EQ(filter.Check(node)->reason, FilterReason::kNodeUnschedulable);
   std::vector<FilterReason> all;
-  for (const Refusal& refusal : filter.Explain(node)) all.push_back(refusal.reason);
+  for (const NodeRefusal& refusal : filter.Explain(node)) all.push_back(refusal.reason);
   EXPECT_EQ(all, (std::vector<FilterReason>{FilterReason::kNodeUnschedulable, FilterReason::kTaint,
                                             FilterReason::kNodeAffinity}));
   EXPECT_EQ(filter.Copies(node), 0);
@@ -58,10 +58,10 @@ TEST(NodeFilterTest, WhoeverIsNominatedWithNoLowerPriorityIsHeldAgainstThePod) {
                                             "{'priority':10,'containers':[{'name':'c','resources':{"
                                             "'requests':{'nvidia.com/gpu':'6'}}}]}"));
   nominated->nominated = "n";
-  world.snapshot.SetPod(nominated);
+  world.snapshot.AddPod(nominated);
   SchedulingPod pod = PodOf("p", kGpus);
   EXPECT_EQ(Fits(world.node("n"), pod, world.snapshot),
-            (Refusal{FilterReason::kResources, "nvidia.com/gpu", 3, 2, 8}));
+            (NodeRefusal{FilterReason::kResources, "nvidia.com/gpu", 3, 2, 8}));
   pod.priority = 10;
   EXPECT_TRUE(Fits(world.node("n"), pod, world.snapshot));
   pod.priority = 11;
@@ -80,11 +80,11 @@ TEST(NodeFilterTest, TerminatingPodsOfAnySchedulerHoldWhatTheyHave) {
   world.Bind(PodOf("here", kGpus), "n");
   const SchedulingPod pod = PodOf("p", kGpus);
   EXPECT_EQ(Fits(world.node("n"), pod, world.snapshot),
-            (Refusal{FilterReason::kResources, "nvidia.com/gpu", 3, 2, 8}));
-  auto ended = std::make_shared<SchedulingPod>(going);
-  ended->node = "n";
-  ended->ended = true;
-  world.snapshot.SetPod(ended);
+            (NodeRefusal{FilterReason::kResources, "nvidia.com/gpu", 3, 2, 8}));
+  world.Unbind("going");
+  going.node = "n";
+  going.ended = true;
+  world.snapshot.AddPod(std::make_shared<SchedulingPod>(going));
   EXPECT_FALSE(Fits(world.node("n"), pod, world.snapshot));
 }
 

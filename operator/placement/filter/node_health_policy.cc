@@ -2,9 +2,9 @@
 
 namespace muster::control {
 
-std::optional<Refusal> CheckNodeHealth(const SchedulingNode& node) {
-  if (node.complaint) return Refusal{FilterReason::kNodeFaulty, node.complaint->sentence};
-  if (!node.ready) return Refusal{FilterReason::kNodeNotReady, ""};
+std::optional<NodeRefusal> CheckNodeHealth(const SchedulingNode& node) {
+  if (node.complaint) return NodeRefusal{FilterReason::kNodeFaulty, node.complaint->sentence};
+  if (!node.ready) return NodeRefusal{FilterReason::kNodeNotReady, ""};
   return std::nullopt;
 }
 

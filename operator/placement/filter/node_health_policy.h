@@ -10,7 +10,7 @@ namespace muster::control {
 
 // A node that is not Ready, or that says of itself what cannot be. kube-scheduler knows neither: it
 // relies on the taints that the node lifecycle controller sets, a little later.
-std::optional<Refusal> CheckNodeHealth(const SchedulingNode& node);
+std::optional<NodeRefusal> CheckNodeHealth(const SchedulingNode& node);
 
 }  // namespace muster::control
 

@@ -10,11 +10,12 @@ namespace {
 TEST(NodeHealthPolicyTest, ReadyAndBelievable) {
   SchedulingNode node;
   node.name = "n";
-  EXPECT_EQ(CheckNodeHealth(node), (Refusal{FilterReason::kNodeNotReady, ""}));
+  EXPECT_EQ(CheckNodeHealth(node), (NodeRefusal{FilterReason::kNodeNotReady, ""}));
   node.ready = true;
   EXPECT_FALSE(CheckNodeHealth(node));
   node.complaint = NodeComplaint{NodeFault::kNegativeAmount, "allocatable cpu is '-1'"};
-  EXPECT_EQ(CheckNodeHealth(node), (Refusal{FilterReason::kNodeFaulty, "allocatable cpu is '-1'"}));
+  EXPECT_EQ(CheckNodeHealth(node),
+            (NodeRefusal{FilterReason::kNodeFaulty, "allocatable cpu is '-1'"}));
 }
 
 }  // namespace

@@ -55,11 +55,9 @@ PodAffinityPolicy::PodAffinityPolicy(const SchedulingPod& pod, const ClusterSnap
       anti_affinity_(WithNamespaces(pod.wants().anti_affinity, snapshot)) {
   if (pod.wants().affinity_invalid) return;
   const LabelMap* own_ns = snapshot.FindNamespace(pod.ns);
-  snapshot.ForEachAntiAffinePod([&](const SchedulingPod& other) {
-    const NodeState* node = snapshot.FindNode(other.node);
-    if (node == nullptr) return;
+  snapshot.ForEachAntiAffinePod([&](const SchedulingPod& other, const NodeState& node) {
     for (const PodAffinityTerm& term : other.wants().anti_affinity) {
-      const std::string* domain = DomainOf(*node->node, term);
+      const std::string* domain = DomainOf(*node.node, term);
       if (domain == nullptr || !Matches(term, pod, own_ns == nullptr ? NoLabels() : *own_ns)) {
         continue;
       }
@@ -98,21 +96,22 @@ bool PodAffinityPolicy::SatisfiesAffinity(const SchedulingNode& node) const {
   return all || (near_.empty() && MatchesAll(affinity_, pod_));
 }
 
-std::optional<Refusal> PodAffinityPolicy::Check(const NodeState& node) const {
+std::optional<NodeRefusal> PodAffinityPolicy::Check(const NodeState& node) const {
   if (pod_.wants().affinity_invalid) {
-    return Refusal{FilterReason::kPodAffinity, "a selector that cannot be"};
+    return NodeRefusal{FilterReason::kPodAffinity, "a selector that cannot be"};
   }
-  if (!SatisfiesAffinity(*node.node)) return Refusal{FilterReason::kPodAffinity, "affinity"};
+  if (!SatisfiesAffinity(*node.node)) return NodeRefusal{FilterReason::kPodAffinity, "affinity"};
   for (const PodAffinityTerm& term : anti_affinity_) {
     const std::string* domain = DomainOf(*node.node, term);
     if (domain != nullptr && far_.count({term.topology_key, *domain}) > 0) {
-      return Refusal{FilterReason::kPodAffinity, "anti-affinity by " + term.topology_key};
+      return NodeRefusal{FilterReason::kPodAffinity, "anti-affinity by " + term.topology_key};
     }
   }
   for (const Domain& kept : kept_from_) {
     const auto label = node.node->labels.find(kept.first);
     if (label != node.node->labels.end() && label->second == kept.second) {
-      return Refusal{FilterReason::kPodAffinity, "another pod's anti-affinity by " + kept.first};
+      return NodeRefusal{FilterReason::kPodAffinity,
+                         "another pod's anti-affinity by " + kept.first};
     }
   }
   return std::nullopt;

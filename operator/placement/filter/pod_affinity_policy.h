@@ -19,7 +19,7 @@ class PodAffinityPolicy {
  public:
   PodAffinityPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
-  std::optional<Refusal> Check(const NodeState& node) const;
+  std::optional<NodeRefusal> Check(const NodeState& node) const;
   // No term says anything: kube-scheduler then leaves this rule out, nominated pods' terms as well.
   bool skipped() const { return skipped_; }
   // Two pods like this one cannot run on the node.

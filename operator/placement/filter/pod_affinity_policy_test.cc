@@ -28,8 +28,8 @@ FilterWorld TwoRacks() {
   return world;
 }
 
-std::optional<Refusal> Ask(const FilterWorld& world, const std::string& node,
-                           const SchedulingPod& pod) {
+std::optional<NodeRefusal> Ask(const FilterWorld& world, const std::string& node,
+                               const SchedulingPod& pod) {
   return PodAffinityPolicy(pod, world.snapshot).Check(world.node(node));
 }
 
@@ -37,10 +37,11 @@ TEST(PodAffinityPolicyTest, NearAndFar) {
   const FilterWorld world = TwoRacks();
   const SchedulingPod near = PodOf("p", Term("podAffinity", "db"));
   EXPECT_FALSE(Ask(world, "n2", near));
-  EXPECT_EQ(Ask(world, "n3", near), (Refusal{FilterReason::kPodAffinity, "affinity"}));
+  EXPECT_EQ(Ask(world, "n3", near), (NodeRefusal{FilterReason::kPodAffinity, "affinity"}));
   EXPECT_TRUE(Ask(world, "n4", near));
   const SchedulingPod far = PodOf("p", Term("podAntiAffinity", "db"));
-  EXPECT_EQ(Ask(world, "n2", far), (Refusal{FilterReason::kPodAffinity, "anti-affinity by rack"}));
+  EXPECT_EQ(Ask(world, "n2", far),
+            (NodeRefusal{FilterReason::kPodAffinity, "anti-affinity by rack"}));
   EXPECT_FALSE(Ask(world, "n3", far));
   EXPECT_FALSE(Ask(world, "n4", far));
 }
@@ -56,9 +57,9 @@ TEST(PodAffinityPolicyTest, OthersKeepItAway) {
   FilterWorld world = TwoRacks();
   world.Bind(PodOf("shy", Term("podAntiAffinity", "x"), "shy"), "n3");
   EXPECT_EQ(Ask(world, "n3", PodOf("p")),
-            (Refusal{FilterReason::kPodAffinity, "another pod's anti-affinity by rack"}));
+            (NodeRefusal{FilterReason::kPodAffinity, "another pod's anti-affinity by rack"}));
   EXPECT_FALSE(Ask(world, "n3", PodOf("p", "{}", "y")));
-  world.snapshot.RemovePod("uid-shy");
+  world.Unbind("shy");
   EXPECT_FALSE(Ask(world, "n3", PodOf("p")));
 }
 

@@ -27,29 +27,34 @@ std::string WithCommas(int64_t number) {
   return text;
 }
 
-// What a node does not have or allow: "<nodes> lack ...".
-std::string Predicate(const Refusal& of) {
+// What nodes do not have or allow: "<nodes> lack ...", or "<one> lacks ...".
+std::string Predicate(const NodeRefusal& of, bool one) {
+  const char* const are = one ? "is" : "are";
+  const char* const have = one ? "has" : "have";
   switch (of.reason) {
     case FilterReason::kOtherScheduler:
-      return absl::StrCat("are for a template that names the scheduler ", of.subject);
+      return absl::StrCat(are, " for a template that names the scheduler ", of.subject);
     case FilterReason::kResourceClaims:
-      return "are for a template with resourceClaims, which muster does not place yet";
+      return absl::StrCat(are, " for a template with resourceClaims, which muster does not place");
     case FilterReason::kNodeFaulty:
-      return absl::StrCat("say of themselves what cannot be (", of.subject, ")");
+      return absl::StrCat(one ? "says of itself" : "say of themselves", " what cannot be (",
+                          of.subject, ")");
+    case FilterReason::kNodeLeaving:
+      return absl::StrCat(are, " about to go");
     case FilterReason::kNodeNotReady:
-      return "are not Ready";
+      return absl::StrCat(are, " not Ready");
     case FilterReason::kNodeUnschedulable:
-      return "are cordoned";
+      return absl::StrCat(are, " cordoned");
     case FilterReason::kNodeName:
-      return absl::StrCat("are not ", of.subject, ", which the template names");
+      return absl::StrCat(are, " not ", of.subject, ", which the template names");
     case FilterReason::kTaint:
-      return absl::StrCat("have the taint ", of.subject);
+      return absl::StrCat(have, " the taint ", of.subject);
     case FilterReason::kNodeAffinity:
-      return absl::StrCat("do not match the template's ", of.subject);
+      return absl::StrCat(one ? "does" : "do", " not match the template's ", of.subject);
     case FilterReason::kHostPorts:
-      return absl::StrCat("have the host port ", of.subject, " in use");
+      return absl::StrCat(have, " the host port ", of.subject, " in use");
     case FilterReason::kResources:
-      return absl::StrCat("lack ", of.subject, " (", Amount(of.subject, of.wanted),
+      return absl::StrCat(one ? "lacks " : "lack ", of.subject, " (", Amount(of.subject, of.wanted),
                           " needed, at most ", Amount(of.subject, of.available), " of ",
                           Amount(of.subject, of.total), " free)");
     case FilterReason::kVolumeConflict:
@@ -61,11 +66,13 @@ std::string Predicate(const Refusal& of) {
       return absl::StrCat("can attach at most ", of.available, " more of ", of.total,
                           " volumes of ", of.subject, " (", of.wanted, " needed)");
     case FilterReason::kTopologySpread:
-      if (of.wanted == 0) return absl::StrCat("do not count for the spread (", of.subject, ")");
+      if (of.wanted == 0) {
+        return absl::StrCat(one ? "does" : "do", " not count for the spread (", of.subject, ")");
+      }
       return absl::StrCat("would make the spread over ", of.subject, " uneven (skew ", of.wanted,
                           ", at most ", of.available, ")");
     case FilterReason::kPodAffinity:
-      return absl::StrCat("are ruled out by ", of.subject, " of pods");
+      return absl::StrCat(are, " ruled out by ", of.subject, " of pods");
   }
   return "refuse";
 }
@@ -80,6 +87,8 @@ std::string_view FilterReasonName(FilterReason reason) {
       return "ResourceClaims";
     case FilterReason::kNodeFaulty:
       return "NodeFaulty";
+    case FilterReason::kNodeLeaving:
+      return "NodeLeaving";
     case FilterReason::kNodeNotReady:
       return "NodeNotReady";
     case FilterReason::kNodeUnschedulable:
@@ -110,15 +119,17 @@ std::string_view FilterReasonName(FilterReason reason) {
   return "Unknown";
 }
 
-std::string Sentence(const Refusal& refusal) { return "nodes like it " + Predicate(refusal); }
+std::string Sentence(const NodeRefusal& refusal) {
+  return "nodes like it " + Predicate(refusal, false);
+}
 
-void RefusalSummary::Add(const Refusal& refusal) {
+void RefusalSummary::Add(const NodeRefusal& refusal) {
   ++nodes_;
   // What a faulty node says is its own; the sentence names the first.
   const std::string subject = refusal.reason == FilterReason::kNodeFaulty ? "" : refusal.subject;
   Group& group = groups_[{refusal.reason, subject}];
   if (++group.nodes == 1) group.example = refusal;
-  Refusal& example = group.example;
+  NodeRefusal& example = group.example;
   example.wanted = std::max(example.wanted, refusal.wanted);
   if (refusal.reason == FilterReason::kTopologySpread) return;
   example.available = std::max(example.available, refusal.available);
@@ -126,20 +137,25 @@ void RefusalSummary::Add(const Refusal& refusal) {
 }
 
 std::string RefusalSummary::Text() const {
+  if (groups_.empty()) return "there are no nodes";
+  return absl::StrCat("of ", WithCommas(nodes_), nodes_ == 1 ? " node " : " nodes ", List());
+}
+
+std::string RefusalSummary::List() const {
   std::vector<const Group*> groups;
   for (const auto& [key, group] : groups_) groups.push_back(&group);
   std::stable_sort(groups.begin(), groups.end(),
                    [](const Group* a, const Group* b) { return a->nodes > b->nodes; });
-  if (groups.empty()) return "there are no nodes";
-  std::string text = absl::StrCat("of ", WithCommas(nodes_), nodes_ == 1 ? " node " : " nodes ");
   constexpr size_t kMost = 4;
+  std::string text;
   for (size_t i = 0; i < groups.size() && i < kMost; ++i) {
     const bool last = i + 1 == std::min(groups.size(), kMost);
     absl::StrAppend(&text,
                     i == 0                           ? ""
                     : last && groups.size() <= kMost ? " and "
                                                      : ", ",
-                    WithCommas(groups[i]->nodes), " ", Predicate(groups[i]->example));
+                    WithCommas(groups[i]->nodes), " ",
+                    Predicate(groups[i]->example, groups[i]->nodes == 1));
   }
   if (groups.size() > kMost) {
     int64_t rest = 0;

@@ -15,6 +15,7 @@ enum class FilterReason {
   kOtherScheduler,  // the template names another scheduler
   kResourceClaims,  // the template has resourceClaims
   kNodeFaulty,      // what the node says of itself cannot be
+  kNodeLeaving,     // it is about to be taken away
   kNodeNotReady,
   kNodeUnschedulable,  // cordoned
   kNodeName,           // the pod names another node
@@ -29,10 +30,10 @@ enum class FilterReason {
   kTopologySpread,
   kPodAffinity,  // or anti-affinity, the pod's or another pod's
 };
-inline constexpr int kFilterReasons = 16;
+inline constexpr int kFilterReasons = 17;
 std::string_view FilterReasonName(FilterReason reason);  // "Resources"
 
-struct Refusal {
+struct NodeRefusal {
   FilterReason reason = FilterReason::kResources;
   // What it is about: a resource, taint, label, claim, port; what `Sentence` is made from.
   std::string subject;
@@ -41,24 +42,26 @@ struct Refusal {
   int64_t available = 0;
   int64_t total = 0;
 
-  friend bool operator==(const Refusal&, const Refusal&) = default;
+  friend bool operator==(const NodeRefusal&, const NodeRefusal&) = default;
 };
 
 // "nodes like it lack nvidia.com/gpu (8 needed, at most 3 of 8 free)".
-std::string Sentence(const Refusal& refusal);
+std::string Sentence(const NodeRefusal& refusal);
 
 // Many nodes' refusals told in one sentence, the commonest first: "of 5,000 nodes 3,200 lack
 // nvidia.com/gpu (8 needed, at most 4 free) and 1,800 have the taint x".
 class RefusalSummary {
  public:
-  void Add(const Refusal& refusal);
+  void Add(const NodeRefusal& refusal);
   int64_t nodes() const { return nodes_; }
   std::string Text() const;
+  // Without the number of all of them; empty: none.
+  std::string List() const;
 
  private:
   struct Group {
     int64_t nodes = 0;
-    Refusal example;  // the most that any node of them has
+    NodeRefusal example;  // the most that any node of them has
   };
   std::map<std::pair<FilterReason, std::string>, Group> groups_;
   int64_t nodes_ = 0;

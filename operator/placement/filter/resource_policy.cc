@@ -18,12 +18,12 @@ void ForEach(const ResourceAmounts& requests, const ResourceAmounts& free, Visit
 
 }  // namespace
 
-std::optional<Refusal> CheckResources(const SchedulingPod& pod, const NodeState& node) {
+std::optional<NodeRefusal> CheckResources(const SchedulingPod& pod, const NodeState& node) {
   if (node.free_pods() < 1) {
-    return Refusal{FilterReason::kResources, "pods", 1, std::max<int64_t>(node.free_pods(), 0),
-                   node.node->allowed_pods};
+    return NodeRefusal{FilterReason::kResources, "pods", 1, std::max<int64_t>(node.free_pods(), 0),
+                       node.node->allowed_pods};
   }
-  std::optional<Refusal> refusal;
+  std::optional<NodeRefusal> refusal;
   const ResourceAmounts& all = node.node->allocatable;
   ForEach(pod.requests, node.free, [&](std::string_view name, int64_t wanted, int64_t free) {
     if (refusal || wanted <= 0 || wanted <= free) return;

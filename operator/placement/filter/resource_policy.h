@@ -12,7 +12,7 @@
 namespace muster::control {
 
 // What the pod requests against what is free, and the number of pods. The first that is short.
-std::optional<Refusal> CheckResources(const SchedulingPod& pod, const NodeState& node);
+std::optional<NodeRefusal> CheckResources(const SchedulingPod& pod, const NodeState& node);
 
 // How many times the requests fit into the amounts; at most `limit`.
 int64_t TimesIn(const ResourceAmounts& amounts, const ResourceAmounts& requests, int64_t limit);

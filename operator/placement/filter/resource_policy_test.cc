@@ -18,11 +18,11 @@ TEST(ResourcePolicyTest, SaysWhatIsShortByHowMuch) {
   world.AddNode("n");
   world.Bind(PodOf("there", Requests("'nvidia.com/gpu':'5','cpu':'100m'")), "n");
   EXPECT_EQ(CheckResources(PodOf("p", Requests("'nvidia.com/gpu':'4'")), world.node("n")),
-            (Refusal{FilterReason::kResources, "nvidia.com/gpu", 4, 3, 8}));
+            (NodeRefusal{FilterReason::kResources, "nvidia.com/gpu", 4, 3, 8}));
   EXPECT_FALSE(
       CheckResources(PodOf("p", Requests("'nvidia.com/gpu':'3','cpu':'7900m'")), world.node("n")));
   EXPECT_EQ(CheckResources(PodOf("p", Requests("'cpu':'7901m'")), world.node("n")),
-            (Refusal{FilterReason::kResources, "cpu", 7901, 7900, 8000}));
+            (NodeRefusal{FilterReason::kResources, "cpu", 7901, 7900, 8000}));
 }
 
 TEST(ResourcePolicyTest, AnyResourceThatTheNodeDoesNotHave) {
@@ -31,7 +31,7 @@ TEST(ResourcePolicyTest, AnyResourceThatTheNodeDoesNotHave) {
   for (const std::string name :
        {"rdma/hca_shared", "nvidia.com/mig-1g.10gb", "vpc.amazonaws.com/efa"}) {
     EXPECT_EQ(CheckResources(PodOf("p", Requests("'" + name + "':'1'")), world.node("n")),
-              (Refusal{FilterReason::kResources, name, 1, 0, 0}));
+              (NodeRefusal{FilterReason::kResources, name, 1, 0, 0}));
     EXPECT_FALSE(CheckResources(PodOf("p", Requests("'" + name + "':'0'")), world.node("n")));
   }
 }
@@ -41,7 +41,7 @@ TEST(ResourcePolicyTest, ThePodsOfANodeAreCounted) {
   world.AddNode("n");
   for (int i = 0; i < 10; ++i) world.Bind(PodOf("p" + std::to_string(i)), "n");
   EXPECT_EQ(CheckResources(PodOf("p"), world.node("n")),
-            (Refusal{FilterReason::kResources, "pods", 1, 0, 10}));
+            (NodeRefusal{FilterReason::kResources, "pods", 1, 0, 10}));
 }
 
 // More is held than there is, as after a device has failed: who asks for none of it still fits.
@@ -50,7 +50,7 @@ TEST(ResourcePolicyTest, AnOvercommittedNode) {
   world.AddNode("n");
   world.Bind(PodOf("a", Requests("'nvidia.com/gpu':'12'")), "n");
   EXPECT_EQ(CheckResources(PodOf("p", Requests("'nvidia.com/gpu':'1'")), world.node("n")),
-            (Refusal{FilterReason::kResources, "nvidia.com/gpu", 1, 0, 8}));
+            (NodeRefusal{FilterReason::kResources, "nvidia.com/gpu", 1, 0, 8}));
   EXPECT_FALSE(CheckResources(PodOf("p", Requests("'cpu':'1'")), world.node("n")));
 }
 

@@ -46,20 +46,20 @@ bool Tolerates(const SchedulingPod& pod, const NodeTaint& taint, bool comparison
   });
 }
 
-std::optional<Refusal> CheckUnschedulable(const SchedulingPod& pod, const SchedulingNode& node,
-                                          bool comparison) {
+std::optional<NodeRefusal> CheckUnschedulable(const SchedulingPod& pod, const SchedulingNode& node,
+                                              bool comparison) {
   if (!node.unschedulable) return std::nullopt;
   if (Tolerates(pod, {"node.kubernetes.io/unschedulable", "", "NoSchedule"}, comparison)) {
     return std::nullopt;
   }
-  return Refusal{FilterReason::kNodeUnschedulable, ""};
+  return NodeRefusal{FilterReason::kNodeUnschedulable, ""};
 }
 
-std::optional<Refusal> CheckTaints(const SchedulingPod& pod, const SchedulingNode& node,
-                                   bool comparison) {
+std::optional<NodeRefusal> CheckTaints(const SchedulingPod& pod, const SchedulingNode& node,
+                                       bool comparison) {
   for (const NodeTaint& taint : node.taints) {
     if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;
-    if (!Tolerates(pod, taint, comparison)) return Refusal{FilterReason::kTaint, Show(taint)};
+    if (!Tolerates(pod, taint, comparison)) return NodeRefusal{FilterReason::kTaint, Show(taint)};
   }
   return std::nullopt;
 }

@@ -13,12 +13,12 @@ namespace muster::control {
 bool Tolerates(const SchedulingPod& pod, const NodeTaint& taint, bool comparison);
 
 // A cordoned node: only for pods that tolerate node.kubernetes.io/unschedulable.
-std::optional<Refusal> CheckUnschedulable(const SchedulingPod& pod, const SchedulingNode& node,
-                                          bool comparison);
+std::optional<NodeRefusal> CheckUnschedulable(const SchedulingPod& pod, const SchedulingNode& node,
+                                              bool comparison);
 
 // The first taint with the effect NoSchedule or NoExecute that the pod does not tolerate.
-std::optional<Refusal> CheckTaints(const SchedulingPod& pod, const SchedulingNode& node,
-                                   bool comparison);
+std::optional<NodeRefusal> CheckTaints(const SchedulingPod& pod, const SchedulingNode& node,
+                                       bool comparison);
 
 }  // namespace muster::control
 

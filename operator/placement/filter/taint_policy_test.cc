@@ -13,7 +13,7 @@ TEST(TaintPolicyTest, NamesTheFirstTaintThatIsNotTolerated) {
   FilterWorld world;
   const NodeState& node = world.AddNode("n", "{}", kGpuTaint);
   EXPECT_EQ(CheckTaints(PodOf("p"), *node.node, false),
-            (Refusal{FilterReason::kTaint, "gpu=a:NoSchedule"}));
+            (NodeRefusal{FilterReason::kTaint, "gpu=a:NoSchedule"}));
   for (const char* tolerations :
        {"{'tolerations':[{'operator':'Exists'}]}",
         "{'tolerations':[{'key':'gpu','operator':'Exists'}]}",
@@ -55,7 +55,7 @@ TEST(TaintPolicyTest, ACordonedNodeIsForWhoToleratesThat) {
   FilterWorld world;
   const NodeState& node = world.AddNode("n", "{}", "{'unschedulable':true}");
   EXPECT_EQ(CheckUnschedulable(PodOf("p"), *node.node, false),
-            (Refusal{FilterReason::kNodeUnschedulable, ""}));
+            (NodeRefusal{FilterReason::kNodeUnschedulable, ""}));
   const SchedulingPod daemon = PodOf(
       "p", "{'tolerations':[{'key':'node.kubernetes.io/unschedulable','operator':'Exists'}]}");
   EXPECT_FALSE(CheckUnschedulable(daemon, *node.node, false));

@@ -2,12 +2,13 @@
 
 namespace muster::control {
 
-std::optional<Refusal> CheckTemplate(const SchedulingPod& pod, const std::string& scheduler_name) {
+std::optional<NodeRefusal> CheckTemplate(const SchedulingPod& pod,
+                                         const std::string& scheduler_name) {
   if (!scheduler_name.empty() && pod.scheduler_name != scheduler_name) {
-    return Refusal{FilterReason::kOtherScheduler,
-                   pod.scheduler_name.empty() ? "default-scheduler" : pod.scheduler_name};
+    return NodeRefusal{FilterReason::kOtherScheduler,
+                       pod.scheduler_name.empty() ? "default-scheduler" : pod.scheduler_name};
   }
-  if (pod.wants().resource_claims) return Refusal{FilterReason::kResourceClaims, ""};
+  if (pod.wants().resource_claims) return NodeRefusal{FilterReason::kResourceClaims, ""};
   return std::nullopt;
 }
 

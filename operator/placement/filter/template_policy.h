@@ -11,7 +11,8 @@ namespace muster::control {
 
 // What no node can make up for: a template that is another scheduler's, or asks for what muster
 // does not place yet. `scheduler_name` empty: any.
-std::optional<Refusal> CheckTemplate(const SchedulingPod& pod, const std::string& scheduler_name);
+std::optional<NodeRefusal> CheckTemplate(const SchedulingPod& pod,
+                                         const std::string& scheduler_name);
 
 }  // namespace muster::control
 

@@ -9,9 +9,10 @@ namespace {
 
 TEST(TemplatePolicyTest, AnotherSchedulersPodIsRefused) {
   const SchedulingPod other = PodOf("p", "{'schedulerName':'volcano'}");
-  EXPECT_EQ(CheckTemplate(other, "muster"), (Refusal{FilterReason::kOtherScheduler, "volcano"}));
+  EXPECT_EQ(CheckTemplate(other, "muster"),
+            (NodeRefusal{FilterReason::kOtherScheduler, "volcano"}));
   EXPECT_EQ(CheckTemplate(PodOf("p"), "muster"),
-            (Refusal{FilterReason::kOtherScheduler, "default-scheduler"}));
+            (NodeRefusal{FilterReason::kOtherScheduler, "default-scheduler"}));
   EXPECT_FALSE(CheckTemplate(PodOf("p", "{'schedulerName':'muster'}"), "muster"));
   EXPECT_FALSE(CheckTemplate(other, ""));
 }
@@ -19,7 +20,7 @@ TEST(TemplatePolicyTest, AnotherSchedulersPodIsRefused) {
 TEST(TemplatePolicyTest, ResourceClaimsAreRefused) {
   const SchedulingPod pod =
       PodOf("p", "{'resourceClaims':[{'name':'gpu','resourceClaimName':'c'}]}");
-  EXPECT_EQ(CheckTemplate(pod, ""), (Refusal{FilterReason::kResourceClaims, ""}));
+  EXPECT_EQ(CheckTemplate(pod, ""), (NodeRefusal{FilterReason::kResourceClaims, ""}));
 }
 
 }  // namespace

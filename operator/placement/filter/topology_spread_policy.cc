@@ -61,20 +61,20 @@ int64_t TopologySpreadPolicy::Skew(size_t constraint, const std::string& domain)
   return (count == counts.by_domain.end() ? 0 : count->second) - counts.fewest;
 }
 
-std::optional<Refusal> TopologySpreadPolicy::Check(const NodeState& node) const {
+std::optional<NodeRefusal> TopologySpreadPolicy::Check(const NodeState& node) const {
   if (pod_.wants().spread_invalid) {
-    return Refusal{FilterReason::kTopologySpread, "a selector that cannot be"};
+    return NodeRefusal{FilterReason::kTopologySpread, "a selector that cannot be"};
   }
   for (size_t i = 0; i < counts_.size(); ++i) {
     const SpreadConstraint& constraint = pod_.wants().spread[i];
     const auto label = node.node->labels.find(constraint.topology_key);
     if (label == node.node->labels.end()) {
-      return Refusal{FilterReason::kTopologySpread, "no label " + constraint.topology_key};
+      return NodeRefusal{FilterReason::kTopologySpread, "no label " + constraint.topology_key};
     }
     const int64_t skew = Skew(i, label->second) + (counts_[i].counts_itself ? 1 : 0);
     if (skew > constraint.max_skew) {
-      return Refusal{FilterReason::kTopologySpread, constraint.topology_key, skew,
-                     constraint.max_skew};
+      return NodeRefusal{FilterReason::kTopologySpread, constraint.topology_key, skew,
+                         constraint.max_skew};
     }
   }
   return std::nullopt;

@@ -21,7 +21,7 @@ class TopologySpreadPolicy {
  public:
   TopologySpreadPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot, bool comparison);
 
-  std::optional<Refusal> Check(const NodeState& node) const;
+  std::optional<NodeRefusal> Check(const NodeState& node) const;
   // How many pods like this one fit into the node's domains as the others are; at most `limit`.
   int64_t Room(const NodeState& node, int64_t limit) const;
 

@@ -32,10 +32,11 @@ TEST(TopologySpreadPolicyTest, TheFullerDomainIsRefusedWithTheSkew) {
   const FilterWorld world = TwoRacks();
   const SchedulingPod pod = PodOf("p", Spread());
   const TopologySpreadPolicy policy(pod, world.snapshot, false);
-  EXPECT_EQ(policy.Check(world.node("n1")), (Refusal{FilterReason::kTopologySpread, "rack", 2, 1}));
+  EXPECT_EQ(policy.Check(world.node("n1")),
+            (NodeRefusal{FilterReason::kTopologySpread, "rack", 2, 1}));
   EXPECT_FALSE(policy.Check(world.node("n2")));
   EXPECT_EQ(policy.Check(world.node("n3")),
-            (Refusal{FilterReason::kTopologySpread, "no label rack"}));
+            (NodeRefusal{FilterReason::kTopologySpread, "no label rack"}));
   EXPECT_EQ(policy.Room(world.node("n2"), 10), 1);
 }
 

@@ -6,8 +6,8 @@
 namespace muster::control {
 namespace {
 
-Refusal Refuse(const std::string& sentence) {
-  return Refusal{FilterReason::kVolumeBinding, sentence};
+NodeRefusal Refuse(const std::string& sentence) {
+  return NodeRefusal{FilterReason::kVolumeBinding, sentence};
 }
 
 bool Reaches(const Volume& volume, const SchedulingNode& node) {
@@ -59,7 +59,7 @@ VolumeBindingPolicy::VolumeBindingPolicy(const SchedulingPod& pod, const Cluster
   });
 }
 
-std::optional<Refusal> VolumeBindingPolicy::Sort(const VolumeClaim& claim) {
+std::optional<NodeRefusal> VolumeBindingPolicy::Sort(const VolumeClaim& claim) {
   if (!claim.volume.empty() && claim.bind_completed) {
     bound_.push_back(&claim);
     return std::nullopt;
@@ -76,7 +76,7 @@ std::optional<Refusal> VolumeBindingPolicy::Sort(const VolumeClaim& claim) {
   return std::nullopt;
 }
 
-std::optional<Refusal> VolumeBindingPolicy::CheckBound(const SchedulingNode& node) const {
+std::optional<NodeRefusal> VolumeBindingPolicy::CheckBound(const SchedulingNode& node) const {
   for (const VolumeClaim* claim : bound_) {
     const Volume* volume = snapshot_.FindVolume(claim->volume);
     if (volume == nullptr) return Refuse("volume " + claim->volume + " does not exist");
@@ -126,8 +126,8 @@ bool VolumeBindingPolicy::HasCapacity(const VolumeClaim& claim, const StorageCla
   return found;
 }
 
-std::optional<Refusal> VolumeBindingPolicy::CheckProvision(const VolumeClaim& claim,
-                                                           const SchedulingNode& node) const {
+std::optional<NodeRefusal> VolumeBindingPolicy::CheckProvision(const VolumeClaim& claim,
+                                                               const SchedulingNode& node) const {
   const StorageClass* storage_class = snapshot_.FindStorageClass(claim.storage_class);
   if (storage_class == nullptr) {
     return Refuse("storage class " + claim.storage_class + " does not exist");
@@ -149,7 +149,8 @@ std::optional<Refusal> VolumeBindingPolicy::CheckProvision(const VolumeClaim& cl
   return Refuse("storage class " + storage_class->name + " has no room for claim " + claim.name);
 }
 
-std::optional<Refusal> VolumeBindingPolicy::Find(const SchedulingNode& node, Found& found) const {
+std::optional<NodeRefusal> VolumeBindingPolicy::Find(const SchedulingNode& node,
+                                                     Found& found) const {
   if (auto refusal = CheckBound(node)) return refusal;
   for (const VolumeClaim* claim : waiting_) {
     if (!claim->selected_node) continue;
@@ -172,7 +173,7 @@ std::optional<Refusal> VolumeBindingPolicy::Find(const SchedulingNode& node, Fou
   return std::nullopt;
 }
 
-std::optional<Refusal> VolumeBindingPolicy::Check(const NodeState& node) const {
+std::optional<NodeRefusal> VolumeBindingPolicy::Check(const NodeState& node) const {
   if (refusal_) return refusal_;
   if (bound_.empty() && waiting_.empty()) return std::nullopt;
   Found found;

@@ -19,26 +19,27 @@ class VolumeBindingPolicy {
  public:
   VolumeBindingPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
-  std::optional<Refusal> Check(const NodeState& node) const;
+  std::optional<NodeRefusal> Check(const NodeState& node) const;
 
   // What `Check` found for the claims that wait for their first consumer.
   struct Found {
     std::vector<const VolumeClaim*> provision;
     std::vector<std::pair<const VolumeClaim*, const Volume*>> bind;
   };
-  std::optional<Refusal> Find(const SchedulingNode& node, Found& found) const;
+  std::optional<NodeRefusal> Find(const SchedulingNode& node, Found& found) const;
 
  private:
-  std::optional<Refusal> Sort(const VolumeClaim& claim);
-  std::optional<Refusal> CheckBound(const SchedulingNode& node) const;
+  std::optional<NodeRefusal> Sort(const VolumeClaim& claim);
+  std::optional<NodeRefusal> CheckBound(const SchedulingNode& node) const;
   const Volume* Match(const VolumeClaim& claim, const SchedulingNode& node,
                       const Found& found) const;
-  std::optional<Refusal> CheckProvision(const VolumeClaim& claim, const SchedulingNode& node) const;
+  std::optional<NodeRefusal> CheckProvision(const VolumeClaim& claim,
+                                            const SchedulingNode& node) const;
   bool HasCapacity(const VolumeClaim& claim, const StorageClass& storage_class,
                    const SchedulingNode& node) const;
 
   const ClusterSnapshot& snapshot_;
-  std::optional<Refusal> refusal_;  // of every node
+  std::optional<NodeRefusal> refusal_;  // of every node
   std::vector<const VolumeClaim*> bound_;
   std::vector<const VolumeClaim*> waiting_;  // the smallest first
 };

@@ -46,17 +46,17 @@ VolumeConflictPolicy::VolumeConflictPolicy(const SchedulingPod& pod,
   skipped_ = pod.wants().disks.empty() && !claim_in_use_;
 }
 
-std::optional<Refusal> VolumeConflictPolicy::Check(const NodeState& node) const {
+std::optional<NodeRefusal> VolumeConflictPolicy::Check(const NodeState& node) const {
   if (refusal_) return refusal_;
   for (const InlineDisk& disk : pod_.wants().disks) {
     for (const PodPointer& other : node.pods) {
       if (AnyConflict(disk, *other)) {
-        return Refusal{FilterReason::kVolumeConflict, "disk " + disk.id + " is in use"};
+        return NodeRefusal{FilterReason::kVolumeConflict, "disk " + disk.id + " is in use"};
       }
     }
   }
   if (!claim_in_use_) return std::nullopt;
-  return Refusal{FilterReason::kVolumeConflict, "a claim for one pod only is in use"};
+  return NodeRefusal{FilterReason::kVolumeConflict, "a claim for one pod only is in use"};
 }
 
 bool VolumeConflictPolicy::excludes_itself() const {

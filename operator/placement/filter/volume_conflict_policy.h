@@ -15,7 +15,7 @@ class VolumeConflictPolicy {
  public:
   VolumeConflictPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
-  std::optional<Refusal> Check(const NodeState& node) const;
+  std::optional<NodeRefusal> Check(const NodeState& node) const;
   // kube-scheduler then leaves this rule out, nominated pods' part in it as well.
   bool skipped() const { return skipped_; }
   // Two pods like this one cannot run on one node.
@@ -23,7 +23,7 @@ class VolumeConflictPolicy {
 
  private:
   const SchedulingPod& pod_;
-  std::optional<Refusal> refusal_;  // of every node
+  std::optional<NodeRefusal> refusal_;  // of every node
   bool claim_in_use_ = false;
   bool single_pod_claim_ = false;
   bool skipped_ = false;

@@ -64,7 +64,7 @@ class VolumePoliciesTest : public ::testing::Test {
         zone + "']}]}]}");
     world_.snapshot.SetVolume(ParseVolume(json).value());
   }
-  std::optional<Refusal> Binding(const std::string& node, const SchedulingPod& pod) const {
+  std::optional<NodeRefusal> Binding(const std::string& node, const SchedulingPod& pod) const {
     return VolumeBindingPolicy(pod, world_.snapshot).Check(world_.node(node));
   }
 
@@ -75,19 +75,20 @@ TEST_F(VolumePoliciesTest, ABoundVolumeIsWhereItIs) {
   const SchedulingPod pod = PodOf("p", kUsesData);
   EXPECT_FALSE(Binding("n1", pod));
   EXPECT_EQ(Binding("n2", pod),
-            (Refusal{FilterReason::kVolumeBinding, "volume pv of claim data is elsewhere"}));
+            (NodeRefusal{FilterReason::kVolumeBinding, "volume pv of claim data is elsewhere"}));
 }
 
 TEST_F(VolumePoliciesTest, ClaimsThatCannotBeUsedYet) {
   const SchedulingPod pod = PodOf("p", kUsesData);
   SetClaim("data", "{'storageClassName':'now'}", false);
-  EXPECT_EQ(Binding("n1", pod), (Refusal{FilterReason::kVolumeBinding, "claim data is not bound"}));
+  EXPECT_EQ(Binding("n1", pod),
+            (NodeRefusal{FilterReason::kVolumeBinding, "claim data is not bound"}));
   world_.snapshot.RemoveClaim("default", "data");
   EXPECT_EQ(Binding("n1", pod),
-            (Refusal{FilterReason::kVolumeBinding, "claim data does not exist"}));
+            (NodeRefusal{FilterReason::kVolumeBinding, "claim data does not exist"}));
   const VolumeConflictPolicy conflicts(pod, world_.snapshot);
   EXPECT_EQ(conflicts.Check(world_.node("n1")),
-            (Refusal{FilterReason::kVolumeConflict, "claim data does not exist"}));
+            (NodeRefusal{FilterReason::kVolumeConflict, "claim data does not exist"}));
 }
 
 TEST_F(VolumePoliciesTest, AClaimThatWaitsTakesTheSmallestVolumeOrIsMade) {
@@ -97,7 +98,7 @@ TEST_F(VolumePoliciesTest, AClaimThatWaitsTakesTheSmallestVolumeOrIsMade) {
            false);
   const SchedulingPod pod = PodOf("p", kUsesData);
   EXPECT_EQ(Binding("n1", pod),
-            (Refusal{FilterReason::kVolumeBinding, "no volume is free for claim data"}));
+            (NodeRefusal{FilterReason::kVolumeBinding, "no volume is free for claim data"}));
   SetVolume("large", "z1", "50Gi", "local");
   SetVolume("fitting", "z1", "6Gi", "local");
   SetVolume("small", "z1", "4Gi", "local");
@@ -121,7 +122,7 @@ TEST_F(VolumePoliciesTest, AVolumeThatIsBeingMadeForANodeKeepsThePodThere) {
   const SchedulingPod pod = PodOf("p", kUsesData);
   EXPECT_FALSE(Binding("n1", pod));
   EXPECT_EQ(Binding("n2", pod),
-            (Refusal{FilterReason::kVolumeBinding, "claim data is being made for n1"}));
+            (NodeRefusal{FilterReason::kVolumeBinding, "claim data is being made for n1"}));
 }
 
 TEST_F(VolumePoliciesTest, AClaimForOnePodOnly) {
@@ -132,8 +133,8 @@ TEST_F(VolumePoliciesTest, AClaimForOnePodOnly) {
   world_.Bind(PodOf("there", kUsesData), "n2");
   const VolumeConflictPolicy taken(pod, world_.snapshot);
   EXPECT_EQ(taken.Check(world_.node("n1")),
-            (Refusal{FilterReason::kVolumeConflict, "a claim for one pod only is in use"}));
-  world_.snapshot.RemovePod("uid-there");
+            (NodeRefusal{FilterReason::kVolumeConflict, "a claim for one pod only is in use"}));
+  world_.Unbind("there");
   EXPECT_FALSE(VolumeConflictPolicy(pod, world_.snapshot).Check(world_.node("n1")));
 }
 
@@ -166,13 +167,13 @@ TEST_F(VolumePoliciesTest, AttachLimitsCountEachVolumeOnce) {
   const auto ask = [&] { return AttachLimitPolicy(pod, world_.snapshot).Check(world_.node("n1")); };
   EXPECT_FALSE(ask());
   limit(1);
-  EXPECT_EQ(ask(), (Refusal{FilterReason::kAttachLimit, "csi.a", 1, 0, 1}));
+  EXPECT_EQ(ask(), (NodeRefusal{FilterReason::kAttachLimit, "csi.a", 1, 0, 1}));
   limit(2);
   EXPECT_FALSE(ask());
   // Still attached, though no pod uses it any more.
   SetVolume("pv3", "z1");
   world_.snapshot.SetAttachment({"a", "n1", "csi.a", "pv3"});
-  EXPECT_EQ(ask(), (Refusal{FilterReason::kAttachLimit, "csi.a", 1, 0, 2}));
+  EXPECT_EQ(ask(), (NodeRefusal{FilterReason::kAttachLimit, "csi.a", 1, 0, 2}));
   // The pod's own volume is there already.
   world_.snapshot.RemoveAttachment("a");
   limit(2);
@@ -189,7 +190,7 @@ TEST_F(VolumePoliciesTest, ZonesOfAVolume) {
   const SchedulingPod pod = PodOf("p", kUsesData);
   const VolumeZonePolicy policy(pod, world_.snapshot);
   EXPECT_EQ(policy.Check(world_.node("n1")),
-            (Refusal{FilterReason::kVolumeZone, "its volumes are in z2"}));
+            (NodeRefusal{FilterReason::kVolumeZone, "its volumes are in z2"}));
   EXPECT_FALSE(policy.Check(world_.node("n2")));
   EXPECT_FALSE(policy.Check(world_.node("n3")));
 }

@@ -14,7 +14,7 @@ constexpr char kOldZone[] = "failure-domain.beta.kubernetes.io/zone";
 constexpr char kOldRegion[] = "failure-domain.beta.kubernetes.io/region";
 constexpr std::array<const char*, 4> kLabels = {kOldZone, kOldRegion, kZone, kRegion};
 
-Refusal Refuse(const std::string& sentence) { return {FilterReason::kVolumeZone, sentence}; }
+NodeRefusal Refuse(const std::string& sentence) { return {FilterReason::kVolumeZone, sentence}; }
 
 // "a__b": several zones. An empty one makes the label say nothing.
 std::set<std::string> SplitZones(std::string_view text) {
@@ -51,8 +51,8 @@ VolumeZonePolicy::VolumeZonePolicy(const SchedulingPod& pod, const ClusterSnapsh
   }
 }
 
-std::optional<Refusal> VolumeZonePolicy::CheckUnbound(const VolumeClaim& claim,
-                                                      const ClusterSnapshot& snapshot) const {
+std::optional<NodeRefusal> VolumeZonePolicy::CheckUnbound(const VolumeClaim& claim,
+                                                          const ClusterSnapshot& snapshot) const {
   const StorageClass* storage_class =
       claim.storage_class.empty() ? nullptr : snapshot.FindStorageClass(claim.storage_class);
   if (storage_class != nullptr && storage_class->binding == BindingMode::kWaitForFirstConsumer) {
@@ -70,7 +70,7 @@ void VolumeZonePolicy::Add(const Volume& volume) {
   }
 }
 
-std::optional<Refusal> VolumeZonePolicy::Check(const NodeState& node) const {
+std::optional<NodeRefusal> VolumeZonePolicy::Check(const NodeState& node) const {
   if (refusal_) return refusal_;
   const LabelMap& labels = node.node->labels;
   const bool has_zone = std::any_of(kLabels.begin(), kLabels.end(),

@@ -18,7 +18,7 @@ class VolumeZonePolicy {
  public:
   VolumeZonePolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
-  std::optional<Refusal> Check(const NodeState& node) const;
+  std::optional<NodeRefusal> Check(const NodeState& node) const;
 
  private:
   struct Zones {
@@ -26,10 +26,10 @@ class VolumeZonePolicy {
     std::set<std::string> values;
   };
   void Add(const Volume& volume);
-  std::optional<Refusal> CheckUnbound(const VolumeClaim& claim,
-                                      const ClusterSnapshot& snapshot) const;
+  std::optional<NodeRefusal> CheckUnbound(const VolumeClaim& claim,
+                                          const ClusterSnapshot& snapshot) const;
 
-  std::optional<Refusal> refusal_;  // of every node
+  std::optional<NodeRefusal> refusal_;  // of every node
   std::vector<Zones> zones_;
 };
 

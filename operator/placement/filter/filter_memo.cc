@@ -1,0 +1,159 @@
+#include "operator/placement/filter/filter_memo.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "operator/placement/cluster/label_selector.h"
+#include "operator/placement/cluster/resource_amounts.h"
+#include "operator/placement/cluster/tree_amounts.h"
+#include "operator/placement/inventory.h"
+
+namespace muster::control {
+namespace {
+
+// Lengths keep what stands side by side apart.
+void Append(std::string& key, const std::string& text) {
+  absl::StrAppend(&key, text.size(), ":", text, " ");
+}
+
+void Append(std::string& key, const LabelRequirement& one) {
+  Append(key, one.key);
+  absl::StrAppend(&key, static_cast<int>(one.op), " ", one.values.size(), " ");
+  for (const std::string& value : one.values) Append(key, value);
+}
+
+void Append(std::string& key, const std::vector<LabelRequirement>& all) {
+  absl::StrAppend(&key, all.size(), " ");
+  for (const LabelRequirement& one : all) Append(key, one);
+}
+
+void AppendSelectors(std::string& key, const PodConstraints& wants) {
+  absl::StrAppend(&key, "\nselector ", wants.node_selector.size(), " ");
+  for (const auto& [name, value] : wants.node_selector) {
+    Append(key, name);
+    Append(key, value);
+  }
+  if (!wants.node_affinity) return;
+  absl::StrAppend(&key, "\naffinity ", wants.node_affinity->size(), " ");
+  for (const NodeSelectorTerm& term : *wants.node_affinity) {
+    absl::StrAppend(&key, term.valid, " ");
+    Append(key, term.expressions);
+    Append(key, term.fields);
+  }
+}
+
+void AppendRest(std::string& key, const PodConstraints& wants) {
+  absl::StrAppend(&key, "\ntolerations ");
+  for (const PodToleration& one : wants.tolerations) {
+    for (const std::string* text : {&one.key, &one.op, &one.value, &one.effect}) {
+      Append(key, *text);
+    }
+  }
+  absl::StrAppend(&key, "\ndisks ");
+  for (const InlineDisk& disk : wants.disks) {
+    absl::StrAppend(&key, static_cast<int>(disk.kind), disk.read_only, disk.monitors.size(), " ");
+    Append(key, disk.id);
+    for (const std::string& monitor : disk.monitors) Append(key, monitor);
+  }
+  absl::StrAppend(&key, "\n", wants.affinity_invalid, wants.spread_invalid, wants.resource_claims);
+}
+
+// How often the tree would see the pod in what is free.
+int64_t TimesIn(const Resources& free, const Resources& each) {
+  int64_t times = free.slots;
+  const auto bound = [&times](int64_t amount, int64_t need) {
+    if (need > 0) times = std::min(times, amount / need);
+  };
+  bound(free.gpus, each.gpus);
+  bound(free.cpu_millis, each.cpu_millis);
+  bound(free.memory_bytes, each.memory_bytes);
+  return times;
+}
+
+}  // namespace
+
+std::string TemplateKey(const SchedulingPod& pod) {
+  const ResourceAmounts& asks = pod.requests;
+  std::string key = absl::StrCat(pod.priority, " ", asks.cpu_millis, " ", asks.memory_bytes, " ",
+                                 asks.ephemeral_bytes, " ");
+  for (const auto& [name, amount] : asks.scalars) absl::StrAppend(&key, name, "=", amount, " ");
+  Append(key, pod.scheduler_name);
+  Append(key, pod.node);
+  for (const HostPort& port : pod.host_ports) {
+    absl::StrAppend(&key, port.ip, "/", port.protocol, "/", port.port, " ");
+  }
+  AppendSelectors(key, pod.wants());
+  AppendRest(key, pod.wants());
+  return key;
+}
+
+FilterMemo::Known& FilterMemo::Remembered(const std::string& key) {
+  if (known_.size() >= most_ && known_.count(key) == 0) {
+    known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) {
+      return a.second.used < b.second.used;
+    }));
+  }
+  Known& known = known_[key];
+  known.used = ++uses_;
+  return known;
+}
+
+void FilterMemo::Ask(const NodeFilter& filter, const std::vector<NodePointer>& states,
+                     Known& known) {
+  if (known.verdicts.size() != states.size()) known.nodes = nullptr;
+  known.verdicts.resize(states.size());
+  for (size_t i = 0; i < states.size(); ++i) {
+    Verdict& verdict = known.verdicts[i];
+    if (verdict.state == states[i]) continue;
+    ++asked_;
+    known.nodes = nullptr;
+    verdict.state = states[i];
+    std::optional<NodeRefusal> refusal = filter.Check(*states[i]);
+    verdict.room = refusal ? 0 : filter.Room(*states[i]);
+    verdict.refusal = refusal ? std::make_shared<const NodeRefusal>(*std::move(refusal)) : nullptr;
+  }
+}
+
+GangNodes FilterMemo::Gather(const SchedulingPod& pod, const std::vector<Verdict>& verdicts,
+                             const TopologyTree& tree) {
+  GangNodes nodes;
+  RefusalSummary left_out;
+  const Resources each = TreeAmounts(pod.requests, 1);
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    const Verdict& verdict = verdicts[i];
+    const NodeState& state = *verdict.state;
+    const int index = static_cast<int>(i);
+    const int64_t seen = TimesIn(TreeAmounts(state.free, state.free_pods()), each);
+    const bool schedulable = tree.node(index).schedulable;
+    if (!schedulable && verdict.refusal == nullptr) {
+      left_out.Add({FilterReason::kNodeLeaving});
+    } else if (verdict.refusal != nullptr) {
+      const bool full = seen == 0 && verdict.refusal->reason == FilterReason::kResources;
+      if (schedulable && full) continue;
+      left_out.Add(*verdict.refusal);
+      nodes.closed.push_back(index);
+    } else if (verdict.room < seen) {
+      nodes.bounds.push_back({index, verdict.room});
+    }
+  }
+  nodes.left_out = left_out.List();
+  return nodes;
+}
+
+FilteredNodes FilterMemo::NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
+                                   const TopologyTree& tree, const std::vector<NodePointer>& states,
+                                   const FilterOptions& options) {
+  const NodeFilter filter(pod, snapshot, options);
+  const bool of_node_alone = filter.of_node_alone();
+  Known of_now;
+  Known& known = of_node_alone ? Remembered(TemplateKey(pod)) : of_now;
+  Ask(filter, states, known);
+  if (known.nodes == nullptr) {
+    known.nodes = std::make_shared<const GangNodes>(Gather(pod, known.verdicts, tree));
+  }
+  return {known.nodes, of_node_alone};
+}
+
+}  // namespace muster::control

@@ -1,0 +1,71 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_FILTER_MEMO_H_
+#define MUSTER_OPERATOR_PLACEMENT_FILTER_FILTER_MEMO_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/scheduling_pod.h"
+#include "operator/placement/filter/node_filter.h"
+#include "operator/placement/filter/refusal.h"
+#include "operator/placement/gang_nodes.h"
+#include "operator/placement/topology_tree.h"
+
+namespace muster::control {
+
+using NodePointer = std::shared_ptr<const NodeState>;
+
+// All of a pod that decides about a node by itself: equal for pods of one template.
+std::string TemplateKey(const SchedulingPod& pod);
+
+// Nodes for a pod, and for pods like it.
+struct FilteredNodes {
+  // Never null. The same object as before when nothing is different.
+  std::shared_ptr<const GangNodes> nodes;
+  bool of_node_alone = true;  // NodeFilter::of_node_alone
+};
+
+// Remembers what a filter said of a node for as long as the node is as it was, template by
+// template, so that of a large cluster only nodes with changes are asked again. The templates asked
+// last are kept. Not thread-safe.
+class FilterMemo {
+ public:
+  explicit FilterMemo(size_t templates = 16) : most_(templates) {}
+
+  // `states` are the nodes of the snapshot by index of the tree. What the tree sees itself, too
+  // little CPU, memory, GPUs or slots, is left to the tree.
+  FilteredNodes NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
+                         const TopologyTree& tree, const std::vector<NodePointer>& states,
+                         const FilterOptions& options = {});
+  // Nodes that a filter was asked about, ever.
+  int64_t asked() const { return asked_; }
+
+ private:
+  struct Verdict {
+    NodePointer state;                           // that it is about
+    std::shared_ptr<const NodeRefusal> refusal;  // null: it fits
+    int64_t room = 0;                            // NodeFilter::Room
+  };
+  struct Known {
+    std::vector<Verdict> verdicts;
+    std::shared_ptr<const GangNodes> nodes;  // null: to be made anew
+    uint64_t used = 0;
+  };
+  Known& Remembered(const std::string& key);
+  void Ask(const NodeFilter& filter, const std::vector<NodePointer>& states, Known& known);
+  static GangNodes Gather(const SchedulingPod& pod, const std::vector<Verdict>& verdicts,
+                          const TopologyTree& tree);
+
+  const size_t most_;
+  std::map<std::string, Known> known_;  // by TemplateKey
+  uint64_t uses_ = 0;
+  int64_t asked_ = 0;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_FILTER_FILTER_MEMO_H_

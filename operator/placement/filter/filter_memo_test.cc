@@ -1,0 +1,132 @@
+#include "operator/placement/filter/filter_memo.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/placement/cluster/tree_amounts.h"
+#include "operator/placement/filter/filter_fixtures.h"
+#include "operator/placement/gang_nodes.h"
+#include "operator/placement/placement.h"
+#include "operator/placement/topology_tree.h"
+
+namespace muster::control {
+namespace {
+
+constexpr char kGpus[] =
+    "{'containers':[{'name':'c','resources':{'requests':{'nvidia.com/gpu':'3'}}}]}";
+
+struct MemoWorld : FilterWorld {
+  MemoWorld() {
+    for (const char* name : {"n0", "n1", "n2"}) AddNode(name, "{'rack':'a'}");
+  }
+  FilteredNodes Ask(const SchedulingPod& pod) {
+    Inventory inventory;
+    std::vector<NodePointer> states;
+    for (const char* name : {"n0", "n1", "n2"}) {
+      states.push_back(snapshot.ShareNode(name));
+      const NodeState& state = *states.back();
+      inventory.nodes.push_back({name, TreeAmounts(state.free, state.free_pods())});
+      inventory.nodes.back().schedulable = state.node->ready && !state.node->unschedulable;
+    }
+    return memo.NodesFor(pod, snapshot, TopologyTree(inventory), states);
+  }
+  FilterMemo memo{2};
+};
+
+using testing::HasSubstr;
+
+TEST(FilterMemoTest, OnlyNodesThatChangedAreAskedAgain) {
+  MemoWorld world;
+  const auto first = world.Ask(PodOf("p", kGpus)).nodes;
+  EXPECT_TRUE(first->closed.empty() && first->bounds.empty() && first->left_out.empty());
+  EXPECT_EQ(world.memo.asked(), 3);
+  // Another worker of the template.
+  EXPECT_EQ(world.Ask(PodOf("q", kGpus, "other")).nodes, first);
+  EXPECT_EQ(world.memo.asked(), 3);
+  world.AddNode("n1", "{}", "{'taints':[{'key':'k','effect':'NoSchedule'}]}");
+  const auto second = world.Ask(PodOf("p", kGpus)).nodes;
+  EXPECT_EQ(second->closed, std::vector<int>{1});
+  EXPECT_EQ(second->left_out, "1 has the taint k:NoSchedule");
+  EXPECT_EQ(world.memo.asked(), 4);
+}
+
+TEST(FilterMemoTest, WhatTheTreeSeesIsLeftToItAndTheRestIsClosedOrBound) {
+  MemoWorld world;
+  for (const char* name : {"a", "b"}) world.Bind(PodOf(name, kGpus), "n1");
+  EXPECT_TRUE(world.Ask(PodOf("p", kGpus)).nodes->closed.empty());
+  // One for each node, though there is room for more.
+  const auto ports = world.Ask(PodOf(
+      "p", "{'hostNetwork':true,'containers':[{'name':'c','ports':[{'containerPort':80}]}]}"));
+  ASSERT_EQ(ports.nodes->bounds.size(), 3u);
+  EXPECT_EQ(ports.nodes->bounds[1].node, 1);
+  EXPECT_EQ(ports.nodes->bounds[1].workers, 1);
+  // Of a resource that the tree does not know.
+  const auto rdma = world.Ask(
+      PodOf("p", "{'containers':[{'name':'c','resources':{'requests':{'rdma/hca':'1'}}}]}"));
+  EXPECT_EQ(rdma.nodes->closed.size(), 3u);
+  EXPECT_THAT(rdma.nodes->left_out, HasSubstr("3 lack rdma/hca"));
+  // Of GPUs the tree knows the number alone, not the kind.
+  const auto mig = world.Ask(PodOf(
+      "p", "{'containers':[{'name':'c','resources':{'requests':{'nvidia.com/mig-1g.5gb':'1'}}}]}"));
+  EXPECT_EQ(mig.nodes->closed.size(), 3u);
+}
+
+TEST(FilterMemoTest, CordonedNodesAreNamed) {
+  MemoWorld world;
+  world.AddNode("n2", "{}", "{'unschedulable':true}");
+  EXPECT_EQ(world.Ask(PodOf("p")).nodes->left_out, "1 is cordoned");
+}
+
+TEST(FilterMemoTest, TemplatesAreToldApartAndTheLastOnesKept) {
+  MemoWorld world;
+  const std::vector<std::string> specs = {
+      "{}",
+      kGpus,
+      "{'nodeSelector':{'rack':'a'}}",
+      "{'nodeSelector':{'rack':'b'}}",
+      "{'tolerations':[{'operator':'Exists'}]}",
+      "{'priority':3}",
+      "{'nodeName':'n1'}",
+      "{'hostNetwork':true,'containers':[{'name':'c','ports':[{'containerPort':80}]}]}",
+      "{'resourceClaims':[{'name':'x'}]}",
+      "{'volumes':[{'name':'v','rbd':{'image':'i'}}]}",
+      "{'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{"
+      "'nodeSelectorTerms':[{'matchFields':[{'key':'metadata.name','operator':'In','values':["
+      "'n1']}]}]}}}}"};
+  for (size_t i = 0; i < specs.size(); ++i) {
+    for (size_t j = 0; j < specs.size(); ++j) {
+      EXPECT_EQ(TemplateKey(PodOf("p", specs[i])) == TemplateKey(PodOf("q", specs[j])), i == j)
+          << specs[i] << specs[j];
+    }
+  }
+  for (const std::string& spec : specs) world.Ask(PodOf("p", spec));
+  const int64_t asked = world.memo.asked();
+  EXPECT_EQ(asked, static_cast<int64_t>(3 * specs.size()));
+  world.Ask(PodOf("p", specs.back()));
+  EXPECT_EQ(world.memo.asked(), asked);
+  world.Ask(PodOf("p", specs.front()));
+  EXPECT_EQ(world.memo.asked(), asked + 3);
+}
+
+// A pod elsewhere decides as well.
+TEST(FilterMemoTest, WhatLooksAtOtherNodesIsNeverRemembered) {
+  MemoWorld world;
+  const SchedulingPod apart =
+      PodOf("p",
+            "{'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{"
+            "'topologyKey':'rack','labelSelector':{'matchLabels':{'app':'y'}}}]}}}");
+  EXPECT_TRUE(world.Ask(apart).nodes->closed.empty());
+  EXPECT_FALSE(world.Ask(apart).of_node_alone);
+  world.Bind(PodOf("other", "{}", "y"), "n2");
+  EXPECT_EQ(world.Ask(apart).nodes->closed.size(), 3u);
+  // And for one whom others keep away.
+  EXPECT_TRUE(world.Ask(PodOf("q", "{}", "y")).of_node_alone);
+  world.Bind(apart, "n1");
+  EXPECT_FALSE(world.Ask(PodOf("q", "{}", "y")).of_node_alone);
+  EXPECT_EQ(world.Ask(PodOf("q", "{}", "y")).nodes->closed.size(), 3u);
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,37 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_GANG_PLACER_H_
+#define MUSTER_OPERATOR_RUNTIME_GANG_PLACER_H_
+
+#include <map>
+#include <string>
+#include <variant>
+
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/complete_gang.h"
+#include "operator/runtime/cluster_model.h"
+
+namespace muster::control {
+
+// What the template's constraints leave of a place for the gang as a whole is none; beside the
+// reasons of UnplaceableReasonName.
+inline constexpr char kConstraintsReason[] = "Constraints";
+
+struct PlacementRefusal {
+  std::string reason;
+  std::string sentence;
+  // Any gang of this shape (ShapeOf) is refused alike as the cluster stands.
+  bool of_shape = false;
+};
+
+// The pods of a gang that have no node yet, by worker: of each worker the newest.
+std::map<int, PodPointer> MissingPods(const Gang& gang);
+
+// Where the missing pods of a gang go, each of them valid by every rule of kube-scheduler's when
+// they are bound one after the other. Topology decides; what the pods of the gang are to each other
+// (affinity, spread, volumes) is verified then, and where that fails the gang is tried in one
+// domain of its affinity after the other, or placed worker by worker. The model is as before.
+std::variant<Completion, PlacementRefusal> PlaceGang(ClusterModel& model, const PartialGang& gang,
+                                                     const std::map<int, PodPointer>& pods);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_GANG_PLACER_H_

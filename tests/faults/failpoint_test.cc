@@ -36,6 +36,8 @@ std::vector<Case> Cases() {
       {"DuringFirstJoin", Kill("trainer.during_join", 1, 1)},
       {"WhileRejoining",
        absl::StrCat(Kill("trainer.after_vote", 9, 1), ";", Kill("trainer.during_join", 2, 0))},
+      // The survivor's share of the last checkpoint is written, and of no use.
+      {"AfterTheLastVote", Kill("trainer.after_vote", 30, 0)},
       {"BothAtOnce",
        absl::StrCat(Kill("trainer.after_apply", 20, 0), ";", Kill("trainer.mid_apply", 20, 1))},
       {"AfterShard", Kill("checkpoint.after_shard", 1, 1)},

@@ -80,11 +80,12 @@ void Trainer::LeaveRound() {
   engine_.EndRound();
   communicator_.reset();
   reporter_.Flush(true);
-  // Shares of ranks that are gone will never come.
+  // Shares of ranks that are gone will never come. This rank's own may be written, and yet be of a
+  // checkpoint that nobody completes: all save anew what the next round ends with.
   if (parts_.checkpoints != nullptr && !parts_.checkpoints->WaitIdle(absl::ZeroDuration())) {
     parts_.checkpoints->Abandon();
-    saved_step_ = -1;
   }
+  saved_step_ = -1;
 }
 
 v1alpha1::RankPosition Trainer::Position() {

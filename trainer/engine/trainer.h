@@ -102,7 +102,7 @@ class Trainer {
   int world_size_ = 1;
   std::unique_ptr<Communicator> communicator_;
   StepWishes wishes_;
-  int64_t saved_step_ = -1;  // by this process, or loaded
+  int64_t saved_step_ = -1;  // in this round, or loaded for it; the same on all ranks
   absl::Time saved_at_;
   int exit_code_ = 0;
   v1alpha1::PhaseTimes reported_;  // up to the last report

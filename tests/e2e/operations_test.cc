@@ -42,7 +42,7 @@ TEST(OperationsTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
   ASSERT_TRUE(started.ok()) << started;
   EXPECT_THAT(run("look"), HasSubstr("muster_"));
 
-  const std::string manifest = (*world)->Manifest("first", 2, 1500);
+  const std::string manifest = (*world)->Manifest("first", 2, 700);
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), (*world)->folder() + "/job.yaml", manifest).ok());
   EXPECT_THAT(run("job"), HasSubstr("RoundActive"));
   run("taint", {"NODE=alpha"});

@@ -15,24 +15,26 @@ constexpr size_t kMaxMessage = 1024;
 template <typename Enum, size_t N>
 using Table = std::array<std::pair<Enum, const char*>, N>;
 
-constexpr Table<ConditionType, 8> kConditionTypes = {{
+constexpr Table<ConditionType, 9> kConditionTypes = {{
     {ConditionType::kAdmitted, "Admitted"},
     {ConditionType::kScheduled, "Scheduled"},
     {ConditionType::kRunning, "Running"},
     {ConditionType::kCheckpointed, "Checkpointed"},
     {ConditionType::kDegraded, "Degraded"},
     {ConditionType::kSuspended, "Suspended"},
+    {ConditionType::kPreempted, "Preempted"},
     {ConditionType::kSucceeded, "Succeeded"},
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 41> kReasons = {{
+constexpr Table<Reason, 47> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kInvalidSpec, "InvalidSpec"},
     {Reason::kStatusNotStored, "StatusNotStored"},
     {Reason::kPodsBound, "PodsBound"},
     {Reason::kWaitingForPods, "WaitingForPods"},
     {Reason::kUnschedulable, "Unschedulable"},
+    {Reason::kQueued, "Queued"},
     {Reason::kRoundActive, "RoundActive"},
     {Reason::kRoundAdopted, "RoundAdopted"},
     {Reason::kWaitingForWorkers, "WaitingForWorkers"},
@@ -54,10 +56,15 @@ constexpr Table<Reason, 41> kReasons = {{
     {Reason::kCheckpointFailed, "CheckpointFailed"},
     {Reason::kNoCheckpointYet, "NoCheckpointYet"},
     {Reason::kFewerWorkers, "FewerWorkers"},
+    {Reason::kGaveUpWorkers, "GaveUpWorkers"},
     {Reason::kAllWorkers, "AllWorkers"},
     {Reason::kSuspendRequested, "SuspendRequested"},
     {Reason::kWorkersStopped, "WorkersStopped"},
     {Reason::kResumed, "Resumed"},
+    {Reason::kReclaimed, "Reclaimed"},
+    {Reason::kPriority, "Priority"},
+    {Reason::kDefragmented, "Defragmented"},
+    {Reason::kRunsAgain, "RunsAgain"},
     {Reason::kTrainingFinished, "TrainingFinished"},
     {Reason::kTooManyFailures, "TooManyFailures"},
     {Reason::kFailedByRule, "FailedByRule"},
@@ -70,7 +77,7 @@ constexpr Table<Reason, 41> kReasons = {{
     {Reason::kManagedByAnother, "ManagedByAnother"},
 }};
 
-constexpr Table<JobState, 7> kJobStates = {{
+constexpr Table<JobState, 8> kJobStates = {{
     {JobState::kPending, "Pending"},
     {JobState::kStarting, "Starting"},
     {JobState::kTraining, "Training"},
@@ -78,6 +85,7 @@ constexpr Table<JobState, 7> kJobStates = {{
     {JobState::kSuspended, "Suspended"},
     {JobState::kSucceeded, "Succeeded"},
     {JobState::kFailed, "Failed"},
+    {JobState::kQueued, "Queued"},
 }};
 
 template <typename Enum, size_t N>

@@ -20,6 +20,7 @@ enum class ConditionType {
   kCheckpointed,
   kDegraded,
   kSuspended,
+  kPreempted,
   kSucceeded,
   kFailed,
 };
@@ -33,6 +34,7 @@ enum class Reason {
   kPodsBound,
   kWaitingForPods,
   kUnschedulable,
+  kQueued,
   // Running
   kRoundActive,
   kRoundAdopted,
@@ -57,11 +59,17 @@ enum class Reason {
   kNoCheckpointYet,
   // Degraded
   kFewerWorkers,
+  kGaveUpWorkers,
   kAllWorkers,
   // Suspended
   kSuspendRequested,
   kWorkersStopped,
   kResumed,
+  // Preempted
+  kReclaimed,
+  kPriority,
+  kDefragmented,
+  kRunsAgain,
   // Succeeded, Failed
   kTrainingFinished,
   kTooManyFailures,
@@ -83,7 +91,8 @@ enum class JobState {
   kRecovering,
   kSuspended,
   kSucceeded,
-  kFailed
+  kFailed,
+  kQueued,
 };
 
 absl::string_view Name(ConditionType type);

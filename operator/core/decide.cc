@@ -10,6 +10,7 @@
 #include "operator/core/finish.h"
 #include "operator/core/gang.h"
 #include "operator/core/lifecycle.h"
+#include "operator/core/preemption.h"
 #include "operator/core/progress.h"
 #include "operator/core/recall.h"
 #include "operator/core/rounds.h"
@@ -25,13 +26,13 @@ namespace {
 using Policy = void (*)(Draft&);
 
 // A deleted job only loses its pods, a finished one only stops and expires, an invalid one starts
-// nothing, a suspended one has neither gang nor round. Rounds come before the gang, which must not
-// delete what a round still needs. A job that has reached its end succeeds, whatever fails after
-// it.
-constexpr Policy kPolicies[] = {HandleDeletion,  ReportProgress,  ReportCheckpoint, ExpireFinished,
-                                Admit,           RecallFailures,  FinishWhenDone,   CountFailures,
-                                SuspendOrResume, EnforceDeadline, LeaveNodes,       DriveRounds,
-                                KeepGang};
+// nothing, a suspended one has neither gang nor round, nor one that is being stopped for others.
+// Rounds come before the gang, which must not delete what a round still needs. A job that has
+// reached its end succeeds, whatever fails after it.
+constexpr Policy kPolicies[] = {HandleDeletion, ReportProgress,  ReportCheckpoint, ExpireFinished,
+                                Admit,          RecallFailures,  FinishWhenDone,   CountFailures,
+                                ObeyQueue,      SuspendOrResume, EnforceDeadline,  LeaveNodes,
+                                DriveRounds,    KeepGang};
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 

@@ -13,7 +13,7 @@ namespace muster::control {
 // in plan.status (or already in view.status).
 //
 // Policies in order, each in its own file: deletion, progress, checkpoint, ttl, admission, failure,
-// finish, suspend, deadline, rounds, gang, summary.
+// finish, preemption, suspend, deadline, rounds, gang, summary.
 Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options = {});
 
 }  // namespace muster::control

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "operator/core/spec_values.h"
+
 namespace muster::control {
 
 Draft::Draft(const JobView& view_in, const RoundMemory& memory, const DecideOptions& options_in)
@@ -12,6 +14,12 @@ Draft::Draft(const JobView& view_in, const RoundMemory& memory, const DecideOpti
   plan.memory = memory;
   ObserveWorkers(view, plan.memory);
   workers = FindWorkers(view, plan.memory, options);
+}
+
+int Draft::WorkersWanted() const {
+  const int count = WorkerCount(view.spec);
+  const v1alpha1::PreemptionStatus& told = plan.status.preemption();
+  return told.workers() > 0 ? std::min(count, told.workers()) : count;
 }
 
 const Worker* Draft::FindWorker(int index) const {

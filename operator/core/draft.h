@@ -33,6 +33,8 @@ class Draft {
   v1alpha1::TrainingJobStatus& status() { return plan.status; }
   RoundMemory& memory() { return plan.memory; }
   const v1alpha1::TrainingJobSpec& spec() const { return view.spec; }
+  // workers.count, or fewer while the queue says so.
+  int WorkersWanted() const;
   // The worker of `index`, or null when it never had an incarnation.
   const Worker* FindWorker(int index) const;
 

@@ -47,7 +47,7 @@ bool HoldsNewest(const Draft& draft, const Worker& worker) {
 
 Muster Count(const Draft& draft) {
   Muster muster;
-  const int count = WorkerCount(draft.spec());
+  const int count = draft.WorkersWanted();
   for (const Worker& worker : draft.workers) {
     const bool above = worker.index >= count;
     if (above && !MayHoldState(worker) && !HoldsNewest(draft, worker)) continue;
@@ -72,7 +72,7 @@ void TakeBack(const Draft& draft, int at_least, Muster& muster) {
   if (static_cast<int>(muster.present.size()) >= at_least) return;
   std::vector<const Worker*> above;
   for (const Worker* worker : muster.others) {
-    const bool in_range = worker->index < WorkerCount(draft.spec());
+    const bool in_range = worker->index < draft.WorkersWanted();
     (in_range ? muster.present : above).push_back(worker);
   }
   muster.others = std::move(above);
@@ -122,7 +122,7 @@ bool KeepOneHolder(const Draft& draft, Muster& muster) {
     holder = std::find_if(muster.others.begin(), muster.others.end(), any);
   }
   if (holder == muster.others.end()) return true;
-  const int most = std::max(draft.spec().workers().max(), WorkerCount(draft.spec()));
+  const int most = std::max(draft.spec().workers().max(), draft.WorkersWanted());
   if (static_cast<int>(muster.present.size()) >= most) muster.present.pop_back();
   muster.present.push_back(*holder);
   SortByIndex(muster.present);
@@ -144,7 +144,7 @@ bool HasStarted(const Draft& draft) {
 
 Wanted ChooseMembers(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  const int count = WorkerCount(draft.spec());
+  const int count = draft.WorkersWanted();
   // A job being stopped forms a round once more, with whoever is there, to save their state.
   const bool stopping = memory.stopping_since.has_value();
   const int at_least = stopping ? 1 : std::min(count, MinWorkers(draft.spec()));
@@ -183,11 +183,13 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive || memory.stopping_since) return std::nullopt;
   const std::set<int> members = MemberIndices(memory.members);
-  const int count = WorkerCount(draft.spec());
+  const int count = draft.WorkersWanted();
   Break found;
   found.reason = Reason::kMembershipChanged;
   if (!members.empty() && *members.rbegin() >= count && count > 0) {
-    found.sentence = absl::StrCat("workers.count is ", count, " now");
+    found.sentence = count < WorkerCount(draft.spec())
+                         ? absl::StrCat("the job ", draft.plan.status.preemption().message())
+                         : absl::StrCat("workers.count is ", count, " now");
     return found;
   }
   if (draft.view.now < memory.phase_since + draft.options.grow_delay) return std::nullopt;

@@ -107,7 +107,7 @@ std::string PodName(absl::string_view job, int index, int incarnation) {
 }
 
 void KeepGang(Draft& draft) {
-  const int count = WorkerCount(draft.spec());
+  const int count = draft.WorkersWanted();
   while (draft.status().incarnations_size() < count) {
     draft.status().add_incarnations(0);
     Raise(draft, draft.status().incarnations_size() - 1);

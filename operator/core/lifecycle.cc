@@ -64,7 +64,7 @@ void Admit(Draft& draft) {
   if (!HasFinalizer(draft)) draft.plan.add_finalizers.push_back(kFinalizer);
   if (!status.has_start_time()) status.set_start_time(FormatWall(draft.view.wall));
   status.set_selector(absl::StrCat("muster.dev/job=", draft.view.job.name));
-  status.mutable_workers()->set_desired(WorkerCount(draft.spec()));
+  status.mutable_workers()->set_desired(draft.WorkersWanted());
 }
 
 void EnforceDeadline(Draft& draft) {

@@ -341,7 +341,7 @@ void Advance(Draft& draft) {
         for (auto& [index, worker] : memory.workers) worker.restarts = 0;
       }
       // Only while more workers are wanted does time alone change an Active round.
-      if (static_cast<int>(memory.members.size()) < WorkerCount(draft.spec()) &&
+      if (static_cast<int>(memory.members.size()) < draft.WorkersWanted() &&
           draft.view.now < memory.phase_since + draft.options.grow_delay) {
         draft.RequeueAt(memory.phase_since + draft.options.grow_delay);
       }

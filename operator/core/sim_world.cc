@@ -15,6 +15,7 @@ constexpr absl::Duration kTick = absl::Milliseconds(50);
 
 std::string Fingerprint(const JobView& view, int64_t version) {
   std::string text = absl::StrCat(version, view.spec.SerializeAsString());
+  if (view.placement.order) absl::StrAppend(&text, absl::FormatTime(view.placement.order->time));
   for (const PodView& pod : view.pods) {
     absl::StrAppend(&text, pod.uid, static_cast<int>(pod.phase), pod.deleting, pod.node, ";");
   }

@@ -1,5 +1,6 @@
 #include "operator/core/summary.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -27,19 +28,25 @@ void ShowPlacement(Draft& draft, int bound) {
   shown.set_domain(seen.domain);
 }
 
+int BoundWorkers(const Draft& draft) {
+  const int count = draft.WorkersWanted();
+  return static_cast<int>(
+      std::count_if(draft.workers.begin(), draft.workers.end(), [count](const Worker& worker) {
+        return worker.index < count && worker.pod != nullptr && !worker.pod->node.empty();
+      }));
+}
+
 void ShowScheduled(Draft& draft) {
-  const int count = WorkerCount(draft.spec());
-  int bound = 0;
-  for (const Worker& worker : draft.workers) {
-    const bool has_node = worker.pod != nullptr && !worker.pod->node.empty();
-    if (worker.index < count && has_node) ++bound;
-  }
+  const int count = draft.WorkersWanted();
+  const int bound = BoundWorkers(draft);
   ShowPlacement(draft, bound);
   const std::string sentence = absl::StrCat(bound, " of ", count, " pods are bound to nodes");
   if (bound >= count) {
     draft.Condition(ConditionType::kScheduled, true, Reason::kPodsBound, sentence);
   } else if (!draft.view.placement.reason.empty()) {
-    draft.Condition(ConditionType::kScheduled, false, Reason::kUnschedulable,
+    const bool queued = draft.view.placement.queued;
+    draft.Condition(ConditionType::kScheduled, false,
+                    queued ? Reason::kQueued : Reason::kUnschedulable,
                     draft.view.placement.sentence);
   } else {
     draft.Condition(ConditionType::kScheduled, false, Reason::kWaitingForPods, sentence);
@@ -63,7 +70,9 @@ std::optional<Shown> ShowStopped(const Draft& draft) {
     return Shown{Reason::kWorkersStopped, "the job is suspended"};
   }
   if (draft.plan.memory.stopping_since || draft.spec().suspend()) {
-    return Shown{Reason::kStopping, "the job is being suspended"};
+    const bool preempted = !draft.spec().suspend() && status.preemption().has_workers();
+    return Shown{Reason::kStopping,
+                 preempted ? "the job makes room for another" : "the job is being suspended"};
   }
   return std::nullopt;
 }
@@ -104,6 +113,11 @@ void ShowDegraded(Draft& draft) {
   const int members = static_cast<int>(memory.members.size());
   const int count = WorkerCount(draft.spec());
   const std::string sentence = absl::StrCat(members, " of ", count, " workers are training");
+  if (members < count && draft.WorkersWanted() < count) {
+    draft.Condition(ConditionType::kDegraded, true, Reason::kGaveUpWorkers,
+                    absl::StrCat(sentence, ": the job ", draft.plan.status.preemption().message()));
+    return;
+  }
   const bool fewer = members < count;
   draft.Condition(ConditionType::kDegraded, fewer,
                   fewer ? Reason::kFewerWorkers : Reason::kAllWorkers, sentence);
@@ -115,6 +129,9 @@ JobState StateOf(const Draft& draft) {
   if (IsTrue(status, ConditionType::kFailed)) return JobState::kFailed;
   if (IsTrue(status, ConditionType::kSuspended)) return JobState::kSuspended;
   if (draft.plan.memory.phase == RoundPhase::kActive) return JobState::kTraining;
+  if (IsTrue(status, ConditionType::kPreempted) && BoundWorkers(draft) == 0) {
+    return JobState::kQueued;
+  }
   const bool taking_over = draft.plan.memory.id == RoundStamp{} && draft.view.status.round() > 0;
   if (taking_over && IsTrue(status, ConditionType::kRunning)) return JobState::kTraining;
   if (HasStarted(draft)) return JobState::kRecovering;

@@ -155,6 +155,15 @@ struct CheckpointView {
   std::optional<v1alpha1::CheckpointReport> failed;   // newest FAILED, if later than `written`
 };
 
+// What the job's queue wants of it: at most so many workers, 0: all stop.
+struct QueueOrder {
+  int workers = 0;
+  std::string reason;  // of operator/queue, e.g. Reclaimed
+  std::string sentence;
+  absl::Time time;  // wall; a newer one counts, the one that the status has is known
+  bool operator==(const QueueOrder&) const = default;
+};
+
 // What the scheduling cycle says about the job's pods.
 struct PlacementView {
   // Why some have no node; empty: nothing wrong, or not looked at.
@@ -164,6 +173,9 @@ struct PlacementView {
   double score = 0;  // 0: not known
   std::string level;
   std::string domain;
+  // Of the queue, and not of the cluster, is what `reason` says.
+  bool queued = false;
+  std::optional<QueueOrder> order;  // the newest of this leadership
   bool operator==(const PlacementView&) const = default;
 };
 

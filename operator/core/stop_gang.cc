@@ -1,0 +1,73 @@
+#include "operator/core/stop_gang.h"
+
+#include <string>
+
+#include "operator/core/elastic.h"
+#include "operator/core/rounds.h"
+
+namespace muster::control {
+namespace {
+
+constexpr absl::Duration kGrace = absl::Seconds(30);
+
+void DeleteAll(Draft& draft, absl::string_view why) {
+  for (const PodView& pod : draft.view.pods) {
+    draft.Delete(pod, kGrace, std::string(why.data(), why.size()));
+  }
+}
+
+bool HasStopped(const Draft& draft, const v1alpha1::Member& member) {
+  const Worker* worker = draft.FindWorker(member.worker().index());
+  if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return true;
+  if (IsLost(worker->presence)) return true;
+  return worker->agent != nullptr && worker->agent->finished &&
+         worker->agent->finished->round == draft.plan.memory.id;
+}
+
+// Tells every member to save and stop; when all did, their pods go.
+void StopMembers(Draft& draft, absl::string_view why) {
+  RoundMemory& memory = draft.memory();
+  bool all = true;
+  for (const v1alpha1::Member& member : memory.members) {
+    if (HasStopped(draft, member)) continue;
+    all = false;
+    const Worker* worker = draft.FindWorker(member.worker().index());
+    if (worker->agent == nullptr || !worker->agent->attached) continue;
+    if (memory.stop_session[worker->index] == worker->agent->session) continue;
+    draft.Send(*worker, StopOrder{memory.id, true, std::string(why.data(), why.size())});
+    memory.stop_session[worker->index] = worker->agent->session;
+  }
+  if (all) DeleteAll(draft, why);
+}
+
+bool AnyPresent(const Draft& draft) {
+  for (const Worker& worker : draft.workers) {
+    const bool may_be =
+        worker.presence == Presence::kPresent || worker.presence == Presence::kUnknown;
+    if (may_be) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void StopGang(Draft& draft, absl::string_view why) {
+  RoundMemory& memory = draft.memory();
+  if (!memory.stopping_since) memory.stopping_since = draft.view.now;
+  const absl::Time deadline = *memory.stopping_since + draft.options.stop_deadline;
+  draft.RequeueAt(deadline);
+  if (draft.view.now >= deadline || !HasStarted(draft) || !AnyPresent(draft)) {
+    DeleteAll(draft, why);
+  } else if (memory.phase == RoundPhase::kActive) {
+    StopMembers(draft, why);
+  } else {
+    DriveRounds(draft);
+  }
+}
+
+void EndStop(Draft& draft) {
+  ForgetRound(draft);
+  draft.memory().stopping_since.reset();
+}
+
+}  // namespace muster::control

@@ -27,6 +27,8 @@ const std::vector<Command>& Commands() {
        "where the job of a manifest would go now, or why nowhere", &WhatIfMain},
       {"tree", "tree [--server URL] [--depth N] [--svg FILE] [--json]",
        "the cluster's topology with what is free in each domain", &TreeMain},
+      {"queue", "queue [QUEUE] [--server URL] [--limit N] [--json]",
+       "queues with their shares, and who waits in which order and why", &QueueMain},
   };
   return *commands;
 }

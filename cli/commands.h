@@ -31,6 +31,7 @@ int DescribeMain(const std::vector<std::string>& arguments);
 int LogsMain(const std::vector<std::string>& arguments);
 int ExplainMain(const std::vector<std::string>& arguments);
 int TreeMain(const std::vector<std::string>& arguments);
+int QueueMain(const std::vector<std::string>& arguments);
 int WhatIfMain(const std::vector<std::string>& arguments);
 int CheckpointsMain(const std::vector<std::string>& arguments);
 int SimulateMain(const std::vector<std::string>& arguments);

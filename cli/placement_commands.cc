@@ -1,4 +1,5 @@
-// `muster explain`, `muster whatif` and `muster tree`: placement as the operator sees it.
+// `muster explain`, `muster whatif`, `muster tree` and `muster queue`: placement and queues as the
+// operator sees them.
 
 #include <cstdio>
 #include <string>
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -129,6 +131,35 @@ void PrintDomain(const Json& domain, int depth) {
   for (const Json& child : domain["children"]) PrintDomain(child, depth + 1);
 }
 
+std::string Amounts(const Json& amounts) {
+  std::string text;
+  for (const auto& [resource, amount] : amounts.items()) {
+    const bool cpu = resource == "cpu";
+    const double shown = amount.get<double>() / (cpu ? 1000 : 1);
+    absl::StrAppend(&text, text.empty() ? "" : ", ", absl::StrFormat("%.10g ", shown), resource);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+void PrintQueues(const Json& page) {
+  for (const Json& queue : page["items"]) {
+    std::printf("%s%s: %ld running, %ld waiting, share %.4g%s\n", Text(queue, "name").c_str(),
+                queue.value("cohort", false) ? " (cohort)" : "", Number(queue, "running"),
+                Number(queue, "waiting"), queue.value("share", 0.0),
+                queue.value("borrowing", false) ? ", borrows" : "");
+    if (queue.value("broken", false)) std::printf("  its parents form a circle: nothing starts\n");
+    std::printf("  uses %s of %s nominal\n", Amounts(queue["used"]).c_str(),
+                Amounts(queue["nominal"]).c_str());
+    int place = 0;
+    for (const Json& job : queue["jobs"]) {
+      std::printf("  %3d. %-30s priority %-6ld waits %-9s %s: %s\n", ++place,
+                  Text(job, "job").c_str(), Number(job, "priority"),
+                  absl::FormatDuration(absl::Seconds(Number(job, "waitedSeconds"))).c_str(),
+                  Text(job, "reason").c_str(), Text(job, "sentence").c_str());
+    }
+  }
+}
+
 int Answer(const Flags& flags, const absl::StatusOr<Json>& page, void (*print)(const Json&)) {
   if (!page.ok()) return Fail(page.status());
   if (flags.Has("json")) {
@@ -200,6 +231,23 @@ int TreeMain(const std::vector<std::string>& arguments) {
     return drawn.ok() ? kExitOk : Fail(drawn);
   }
   return Answer(*flags, page, [](const Json& page) { PrintDomain(page, 0); });
+}
+
+int QueueMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(
+      arguments, WithCommon({{"limit", "waiting jobs of each queue to print; default 100"}}));
+  if (!flags.ok()) return Fail(flags.status());
+  const auto limit = flags->GetInt("limit", 100);
+  if (!limit.ok()) return Fail(limit.status());
+  // Of a job on this machine there is one queue: its operator's.
+  const auto target = FindTarget(*flags, "");
+  if (!target.ok()) return Fail(target.status());
+  const std::string name = FirstOf(*flags);
+  return Answer(*flags,
+                CallOperator(target->live, "GET",
+                             absl::StrCat("/api/v1/queues", name.empty() ? "" : "/", name,
+                                          "?limit=", *limit)),
+                PrintQueues);
 }
 
 }  // namespace muster::cli

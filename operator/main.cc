@@ -80,6 +80,9 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   options.bind_threads = flags.binders;
   options.topology_levels = flags.topology_levels;
   options.kueue_topology = flags.kueue_topology;
+  options.queue_half_life = flags.queue_half_life;
+  options.queue_aging = flags.queue_aging;
+  options.defragment = flags.defragment;
   options.identity = flags.identity;
   if (!flags.leader_elect) return options;
   kube::LeaseConfig& lease = options.election.emplace();

@@ -32,6 +32,8 @@ namespace {
 constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
 constexpr absl::Duration kSchedulePeriod = absl::Milliseconds(500);
 constexpr absl::Duration kLongestRest = absl::Milliseconds(50);
+// Between two writes of a queue's status.
+constexpr absl::Duration kQueuePeriod = absl::Seconds(2);
 
 // Creates of one job's pods at a time, besides those of the other reconciles.
 constexpr int kCreateHelpers = 15;
@@ -47,6 +49,9 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out) {
   replica.scheduler.topology_levels = options.topology_levels;
   replica.scheduler.writes_apart = true;
   replica.kueue_topology = options.kueue_topology;
+  replica.scheduler.book.half_life = options.queue_half_life;
+  replica.scheduler.book.aging = options.queue_aging;
+  replica.scheduler.queues.defragment = options.defragment;
   replica.jitter = [] {
     thread_local std::mt19937 random{std::random_device{}()};
     return std::uniform_real_distribution<>(0, 1)(random);
@@ -87,6 +92,7 @@ class OperatorApp::Impl {
   void Reconcile();
   void Schedule();
   void Elect();
+  void TellQueues();
   void WakeScheduler();
   void Wake();
 
@@ -160,6 +166,17 @@ void OperatorApp::Impl::Schedule() {
     const absl::Time end = clock_.Monotonic();
     rest_until = end + std::min(end - start, kLongestRest);
     FlushLimitedLogs();
+  }
+}
+
+void OperatorApp::Impl::TellQueues() {
+  while (!stopping_) {
+    replica_.WriteQueues();
+    const absl::Time until = clock_.Monotonic() + kQueuePeriod;
+    MutexLock lock(mu_);
+    while (!stopping_ && clock_.Monotonic() < until) {
+      wake_.WaitFor(mu_, until - clock_.Monotonic());
+    }
   }
 }
 
@@ -270,6 +287,9 @@ absl::Status OperatorApp::Impl::Start() {
   for (kube::Reflector* reflector : replica_.reflectors()) {
     watchers_.emplace_back([this, reflector] { Reflect(*reflector); });
   }
+  for (kube::Reflector* reflector : replica_.side_reflectors()) {
+    watchers_.emplace_back([this, reflector] { Reflect(*reflector); });
+  }
   if (absl::Status status = WaitSynced(); !status.ok()) {
     Stop();
     return status;
@@ -280,6 +300,7 @@ absl::Status OperatorApp::Impl::Start() {
     replica_.Elect();
   }
   workers_.emplace_back([this] { Schedule(); });
+  workers_.emplace_back([this] { TellQueues(); });
   for (int i = 0; i < options_.bind_threads; ++i) {
     workers_.emplace_back([this] {
       while (replica_.pod_writer().WaitAndRun()) {

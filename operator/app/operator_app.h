@@ -46,6 +46,11 @@ struct OperatorOptions {
   std::vector<std::string> topology_levels;
   // Or the name of a Kueue Topology that has them.
   std::string kueue_topology;
+  // Past use of a queue counts half after this; a priority one more for each such time waited; and
+  // whether jobs are moved so that a large one fits.
+  absl::Duration queue_half_life = absl::Hours(24);
+  absl::Duration queue_aging = absl::Minutes(1);
+  bool defragment = false;
   // For events and leases, unique per process; empty: host name, pid and a random number.
   std::string identity;
   // Absent: this process is the only operator. Its identity and annotations are filled in.

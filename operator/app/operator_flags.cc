@@ -44,6 +44,9 @@ const char kOperatorUsage[] =
     "narrow;\n"
     "                    default: those of the cloud or tool that labels the nodes\n"
     "  --kueue-topology  NAME: those of this Kueue Topology object\n"
+    "  --queue-half-life default 24h; what a queue has used counts half after it\n"
+    "  --queue-aging     default 1m; a waiting job's priority counts one more for each\n"
+    "  --defragment      true: jobs that are cheap to move make room for large ones; default false\n"
     "  --log-format      text or json; default text\n";
 
 namespace {
@@ -130,6 +133,9 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"binders", Whole(flags.binders)},
           {"topology-levels", List(flags.topology_levels, ',')},
           {"kueue-topology", Text(flags.kueue_topology)},
+          {"queue-half-life", Time(flags.queue_half_life)},
+          {"queue-aging", Time(flags.queue_aging)},
+          {"defragment", Bool(flags.defragment)},
           {"log-format", OneOf(flags.log_json, "text", "json")}};
 }
 

@@ -39,6 +39,9 @@ struct OperatorFlags {
   int binders = 16;
   std::vector<std::string> topology_levels;  // label keys, broad to narrow; empty: found in labels
   std::string kueue_topology;
+  absl::Duration queue_half_life = absl::Hours(24);
+  absl::Duration queue_aging = absl::Minutes(1);
+  bool defragment = false;
   bool log_json = false;
 };
 

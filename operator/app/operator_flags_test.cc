@@ -52,6 +52,14 @@ TEST(OperatorFlagsTest, TopologyLevelsAreLabelKeysFromBroadToNarrow) {
   EXPECT_THAT(ErrorOf({"--binders=0"}), testing::HasSubstr("--binders=0: wants a whole number"));
 }
 
+TEST(OperatorFlagsTest, QueuesForgetAndAge) {
+  EXPECT_EQ(Parse({})->queue_half_life, absl::Hours(24));
+  EXPECT_EQ(Parse({"--queue-half-life=1h"})->queue_half_life, absl::Hours(1));
+  EXPECT_EQ(Parse({"--queue-aging=10s"})->queue_aging, absl::Seconds(10));
+  EXPECT_FALSE(Parse({})->defragment);
+  EXPECT_TRUE(Parse({"--defragment=true"})->defragment);
+}
+
 TEST(OperatorFlagsTest, KubeconfigComesFromTheFlagThenTheEnvironment) {
   const std::map<std::string, std::string> environment = {{"KUBECONFIG", "/a:/b"}};
   EXPECT_THAT(Parse({}, environment)->kubeconfig, ElementsAre("/a", "/b"));

@@ -9,10 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "operator/api/training_job.h"
+#include "operator/api/training_queue.h"
 #include "operator/core/gang.h"
 #include "operator/core/options.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"
 #include "operator/runtime/kueue_topology.h"
 #include "operator/runtime/object_records.h"
@@ -78,9 +80,12 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
       nodes_(ParseNodeRecord, {{}, LogParseError}),
       registry_(clock, &progress_, [this](const std::string& key) { queue_.Add(key); }),
       events_(api_, clock, options_.identity),
+      queues_(ParseTrainingQueue, {{}, LogParseError}),
+      priorities_(ParsePriorityClass, {{}, LogParseError}),
       scheduler_(
           api_, clock, jobs_, pods_, nodes_, [this](const std::string& key) { queue_.Add(key); },
           options_.scheduler, [this] { wake_(); }),
+      queue_status_(api_, queues_),
       jobs_reflector_(open_api_, kube::kTrainingJobs,
                       Reflecting(kube::kTrainingJobs, options_.namespace_scope), jobs_, clock),
       // Every pod counts against a node's slots, whoever made it.
@@ -91,9 +96,16 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
           [this](std::function<void(ClusterSnapshot&)> change) {
             scheduler_.Change(std::move(change));
             wake_();
-          }) {
+          }),
+      queues_reflector_(open_api_, kube::kTrainingQueues,
+                        ReflectingSide(kube::kTrainingQueues, queues_absent_), queues_, clock),
+      priorities_reflector_(open_api_, kube::kPriorityClasses,
+                            ReflectingSide(kube::kPriorityClasses, priorities_absent_), priorities_,
+                            clock) {
   registry_.SetStandby("");
+  scheduler_.FollowQueues(queues_, priorities_);
   FollowCaches();
+  FollowQueues();
 }
 
 kube::ReflectorOptions Replica::Reflecting(const kube::ResourceType& type,
@@ -113,6 +125,18 @@ kube::ReflectorOptions Replica::Reflecting(const kube::ResourceType& type,
     list_failure_.at = clock_.Monotonic();
     list_failure_.status =
         absl::Status(status.code(), absl::StrCat(std::string(resource), ": ", status.message()));
+  };
+  return options;
+}
+
+kube::ReflectorOptions Replica::ReflectingSide(const kube::ResourceType& type,
+                                               std::atomic<bool>& absent) {
+  kube::ReflectorOptions options = Reflecting(type, "");
+  options.on_error = [told = options.on_error, &absent](const absl::Status& error) {
+    const bool refused = absl::IsNotFound(error) || absl::IsPermissionDenied(error);
+    if (!refused) return told(error);
+    if (absent.exchange(true)) return;
+    MUSTER_LOG(WARN, "not served, so there are none", {"error", error});
   };
   return options;
 }
@@ -148,6 +172,15 @@ void Replica::FollowCaches() {
   });
 }
 
+void Replica::FollowQueues() {
+  queues_.OnChange([this](const kube::ObjectKey&, const auto& before, const auto& after) {
+    const bool same = before != nullptr && after != nullptr && before->uid == after->uid &&
+                      before->generation == after->generation;
+    if (!same) wake_();
+  });
+  priorities_.OnChange([this](const kube::ObjectKey&, const auto&, const auto&) { wake_(); });
+}
+
 void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordinator) {
   executor_ = std::make_unique<Executor>(
       api_, registry_, events_, pods, [this] { return CheckLeading(); },
@@ -175,7 +208,8 @@ std::vector<kube::Reflector*> Replica::reflectors() {
 }
 
 bool Replica::HasSynced() const {
-  return jobs_.HasSynced() && pods_.HasSynced() && nodes_.HasSynced() && storage_.HasSynced();
+  return jobs_.HasSynced() && pods_.HasSynced() && nodes_.HasSynced() && storage_.HasSynced() &&
+         (queues_absent_ || queues_.HasSynced()) && (priorities_absent_ || priorities_.HasSynced());
 }
 
 absl::Status Replica::CheckLeading() const {
@@ -363,6 +397,11 @@ int Replica::Schedule() {
     Resync();
   }
   return may_bind_ && !urgency_.held() ? scheduler_.RunOnce() : 0;
+}
+
+int Replica::WriteQueues() {
+  if (!leading_ || queues_.size() == 0) return 0;
+  return queue_status_.RunOnce(clock_.Wall(), scheduler_.Queues(0));
 }
 
 void Replica::Resync() {

@@ -26,7 +26,10 @@
 #include "operator/runtime/fan_out.h"
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/pod_sharing.h"
+#include "operator/runtime/priority_class.h"
+#include "operator/runtime/queue_status.h"
 #include "operator/runtime/scheduler.h"
+#include "operator/runtime/scheduler_feed.h"
 #include "operator/runtime/urgency.h"
 #include "operator/runtime/work_queue.h"
 #include "operator/web/metrics.h"
@@ -79,6 +82,11 @@ class Replica {
 
   // Of jobs, pods, nodes, and then of what else decides about nodes.
   std::vector<kube::Reflector*> reflectors();
+  // Of queues and priority classes. A cluster that serves neither, or lets nobody read them, has
+  // none; nothing else waits for these lists.
+  std::vector<kube::Reflector*> side_reflectors() {
+    return {&queues_reflector_, &priorities_reflector_};
+  }
   bool HasSynced() const;
   // The newest failure of a list or watch, by the Replica's clock; OK when there was none.
   struct ListFailure {
@@ -101,6 +109,8 @@ class Replica {
   void Reconcile(const std::string& key);
   // One scheduling cycle, and the resync when it is due. Returns the number of pods bound.
   int Schedule();
+  // What the queues' status says; while leading, now and then. Returns the number of writes.
+  int WriteQueues();
   // Every job is looked at again.
   void Resync();
 
@@ -125,7 +135,9 @@ class Replica {
 
  private:
   kube::ReflectorOptions Reflecting(const kube::ResourceType& type, const std::string& name_space);
+  kube::ReflectorOptions ReflectingSide(const kube::ResourceType& type, std::atomic<bool>& absent);
   void FollowCaches();
+  void FollowQueues();
   absl::Status CheckLeading() const;
   absl::Duration LongestWrite() const;
   void StepElection();
@@ -153,11 +165,18 @@ class Replica {
   ProgressBoard progress_;
   AgentRegistry registry_;
   EventRecorder events_;
+  QueueCache queues_;
+  PriorityCache priorities_;
+  std::atomic<bool> queues_absent_{false};
+  std::atomic<bool> priorities_absent_{false};
   Scheduler scheduler_;
+  QueueStatusWriter queue_status_;  // of WriteQueues' thread
   kube::Reflector jobs_reflector_;
   kube::Reflector pods_reflector_;
   kube::Reflector nodes_reflector_;
   StorageWatch storage_;
+  kube::Reflector queues_reflector_;
+  kube::Reflector priorities_reflector_;
   // Made by Connect.
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Controller> controller_;

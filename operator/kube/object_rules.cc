@@ -8,12 +8,15 @@
 #include "operator/kube/api_error.h"
 #include "operator/kube/meta_rules.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/queue_resources.h"
 #include "operator/kube/storage_types.h"
 
 namespace muster::kube {
 namespace {
 
-bool HasGeneration(const ResourceType& type) { return type == kTrainingJobs || type == kPods; }
+bool HasGeneration(const ResourceType& type) {
+  return type == kTrainingJobs || type == kTrainingQueues || type == kPods;
+}
 
 absl::Status PodInvalid(const std::string& field, const std::string& why) {
   return ApiError(Reason::kInvalid, absl::StrCat("Pod: spec.", field, ": ", why));
@@ -114,6 +117,8 @@ std::vector<Resource> BuiltinResources() {
           {kConfigMaps, nullptr},
           {kLeases, AdmitLease},
           {kTrainingJobs, nullptr},
+          {kTrainingQueues, nullptr},
+          {kPriorityClasses, nullptr},
           // Nothing here gives or attaches volumes; they are kept as they are written.
           {kNamespaces, nullptr},
           {kVolumeClaims, nullptr},

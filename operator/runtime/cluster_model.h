@@ -65,6 +65,8 @@ class ClusterModel {
   // The API server says that it is bound, to whatever node.
   void Confirm(const PodRecord& pod, const std::string& node);
   void TakeBack(const PodRecord& pod);
+  // Somebody else has charged the node in the tree: what is free there is read anew.
+  void Recount(const std::string& node) { touched_.insert(node); }
   // And nothing is known about it yet.
   bool IsPromised(const PodRecord& pod) const;
 

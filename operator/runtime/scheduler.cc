@@ -2,60 +2,95 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <limits>
+#include <set>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
-#include "operator/api/defaults.h"
-#include "operator/core/conditions.h"
+#include "operator/queue/queue_from_spec.h"
 #include "operator/runtime/gang_request.h"
 
 namespace muster::control {
 namespace {
 
-// Between two tries of a write whose outcome is unknown, and before a refused bind is decided anew.
-constexpr absl::Duration kRepeatAfter = absl::Milliseconds(250);
-// A sentence whose numbers change is not written to all pods more often than this.
-constexpr absl::Duration kTellAgain = absl::Seconds(5);
+using State = JobStanding::State;
+
 constexpr size_t kFindingsToLog = 20;
-// After volumes could not be had.
-constexpr absl::Duration kPlaceAgain = absl::Seconds(10);
+// Reservations and shares move with the clock: a cycle that would decide the same by all else is
+// made again after this.
+constexpr absl::Duration kDecideAgain = absl::Seconds(5);
 
 // The API shows four digits: a score is no more exact than that.
 double Shown(double score) { return std::round(score * 1e4) / 1e4; }
 
+std::string ToText(absl::string_view view) { return std::string(view.data(), view.size()); }
+
+// The newest pod of each worker that has no node.
+std::map<int, PodCache::Object> NewestUnbound(const Gang& gang) {
+  std::map<int, PodCache::Object> pods;
+  for (const auto& [place, pod] : gang.unbound) {
+    PodCache::Object& newest = pods[place.first];
+    if (newest == nullptr || newest->view.incarnation < pod->view.incarnation) newest = pod;
+  }
+  return pods;
+}
+
+// Reasons about the cluster, as Place gives them; the others are about the queue.
+bool IsOfPlace(ScheduleReason reason) {
+  switch (reason) {
+    case ScheduleReason::kInvalidRequest:
+    case ScheduleReason::kNoNodeBigEnough:
+    case ScheduleReason::kInsufficient:
+    case ScheduleReason::kTopology:
+      return true;
+    default:
+      return false;
+  }
+}
+
+UnplaceableReason PlaceReason(ScheduleReason reason) {
+  switch (reason) {
+    case ScheduleReason::kInvalidRequest:
+      return UnplaceableReason::kInvalidRequest;
+    case ScheduleReason::kNoNodeBigEnough:
+      return UnplaceableReason::kNoNodeBigEnough;
+    case ScheduleReason::kTopology:
+      return UnplaceableReason::kTopology;
+    default:
+      return UnplaceableReason::kInsufficient;
+  }
+}
+
 }  // namespace
 
-Scheduler::Scheduler(kube::Api& api, const Clock& clock, const JobCache& jobs, PodCache& pods,
+Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCache& pods,
                      NodeCache& nodes, std::function<void(const std::string&)> on_verdict,
                      SchedulerOptions options, std::function<void()> wake)
     : clock_(clock),
       jobs_(jobs),
-      on_verdict_(std::move(on_verdict)),
       options_(std::move(options)),
       writer_(api, std::move(wake)),
-      volumes_(options_.volume_deadline) {
+      feed_(jobs, pods, nodes),
+      verdicts_(std::move(on_verdict)),
+      gate_(model_),
+      book_({jobs_, model_, holders_, verdicts_}, options_.book),
+      writes_(writer_, model_, clock_, options_.volume_deadline,
+              [this](const std::string& uid) { book_.Touch(uid); }),
+      halves_(options_.undo_after) {
   model_.SetLevels(options_.topology_levels);
-  pods.OnChange([this](const kube::ObjectKey& key, const auto&, const PodCache::Object& after) {
-    MutexLock lock(feed_mu_);
-    changed_pods_[key] = after;
-  });
-  nodes.OnChange([this](const kube::ObjectKey& key, const auto&, const NodeCache::Object& after) {
-    MutexLock lock(feed_mu_);
-    changed_nodes_[key.name] = after;
-  });
+}
+
+void Scheduler::FollowQueues(QueueCache& queues, PriorityCache& priorities) {
+  queues_ = &queues;
+  priorities_ = &priorities;
+  feed_.Follow(queues, priorities);
 }
 
 void Scheduler::SetTopologyLevels(std::vector<std::string> keys) {
   MutexLock lock(model_mu_);
   model_.SetLevels(std::move(keys));
-}
-
-void Scheduler::Change(std::function<void(ClusterSnapshot&)> change) {
-  MutexLock lock(feed_mu_);
-  changes_.push_back(std::move(change));
 }
 
 void Scheduler::Follow() {
@@ -64,94 +99,79 @@ void Scheduler::Follow() {
 }
 
 void Scheduler::Drain() {
-  std::map<kube::ObjectKey, PodCache::Object> pods;
-  std::map<std::string, NodeCache::Object> nodes;
-  std::vector<std::function<void(ClusterSnapshot&)>> changes;
-  {
-    MutexLock lock(feed_mu_);
-    pods.swap(changed_pods_);
-    nodes.swap(changed_nodes_);
-    changes.swap(changes_);
-  }
-  for (const auto& change : changes) change(model_.Storage());
-  for (const auto& [name, node] : nodes) {
+  const SchedulerFeed::Changes changes = feed_.Take();
+  for (const auto& change : changes.cluster) change(model_.Storage());
+  for (const auto& [name, node] : changes.nodes) {
     if (node != nullptr && node->scheduling->complaint) {
       MUSTER_LOG_LIMITED(WARN, name, "a node is set aside for what it says of itself",
                          {"node", name}, {"why", node->scheduling->complaint->sentence});
     }
     model_.PutNode(name, node);
   }
-  for (const auto& [key, pod] : pods) model_.PutPod(key, pod);
+  for (const auto& [key, pod] : changes.pods) {
+    model_.PutPod(key, pod);
+    holders_.Put(key, pod);
+  }
+  for (const auto& [uid, key] : changes.jobs) book_.Touch(uid, key);
+  if (changes.priorities) book_.SetPriorities(*priorities_);
+  if (changes.queues) ReadQueues();
+}
+
+void Scheduler::ReadQueues() {
+  std::vector<QueueSpec> specs;
+  for (const QueueCache::Object& queue : queues_->List()) {
+    absl::StatusOr<QueueSpec> spec = QueueFromSpec(queue->name, queue->spec);
+    if (spec.ok()) {
+      specs.push_back(*std::move(spec));
+      continue;
+    }
+    MUSTER_LOG_LIMITED(WARN, queue->name, "queue ignored", {"queue", queue->name},
+                       {"error", spec.status()});
+  }
+  book_.SetQueues(clock_.Wall(), specs);
+}
+
+void Scheduler::ReadCapacity() {
+  model_.Tree();
+  if (!book_.has_queues() || capacity_at_ == model_.changes()) return;
+  capacity_at_ = model_.changes();
+  Amounts capacity;
+  for (int i = 0; i < model_.nodes(); ++i) AddCapacity(model_.NodeAt(i), capacity);
+  book_.SetCapacity(capacity);
 }
 
 int Scheduler::TakeWritten() {
-  int bound = 0;
-  for (const PodWritten& written : writer_.Take()) {
-    Settle(written);
-    const bool bind = written.write.kind == PodWrite::Kind::kBind;
-    bound += bind && written.outcome == PodWritten::Outcome::kDone;
-  }
+  const int bound = writes_.Take();
   MutexLock lock(mu_);
   binds_ += bound;
   return bound;
 }
 
-void Scheduler::Settle(const PodWritten& written) {
-  const PodWrite& write = written.write;
-  const PodRecord& pod = *write.pod;
-  const bool bind = write.kind == PodWrite::Kind::kBind;
-  Look& look = looks_[write.job_uid];
-  if (bind) --look.in_flight;
-  if (written.outcome == PodWritten::Outcome::kDone) {
-    if (!bind) return;
-    MUSTER_LOG(INFO, "pod bound", {"pod", pod.key.name}, {"node", written.node});
-    return model_.Confirm(pod, written.node);
-  }
-  MUSTER_LOG_LIMITED(WARN, kube::ToString(pod.key), "a pod's write failed",
-                     {"pod", kube::ToString(pod.key)}, {"write", NameOf(write.kind)},
-                     {"about", write.text}, {"error", written.status});
-  if (write.kind == PodWrite::Kind::kRefuse) {
-    if (!absl::IsNotFound(written.status)) look.told.clear();
-    return;
-  }
-  if (write.is_of_claim() && written.outcome == PodWritten::Outcome::kNotDone) {
-    if (write.kind != PodWrite::Kind::kForgetNode) volumes_.Failed(written);
-    return;
-  }
-  if (written.outcome == PodWritten::Outcome::kUnknown) {
-    to_repeat_.push_back({clock_.Monotonic() + kRepeatAfter, write});
-  } else if (bind) {
-    // The pod changed or went, or the server does not want it: the next cycle decides again.
-    look.not_before = clock_.Monotonic() + kRepeatAfter;
-    model_.TakeBack(pod);
+void Scheduler::Forget() {
+  writes_.Forget();
+  verdicts_.Forget(jobs_);
+  std::erase_if(looks_, [&](const auto& entry) { return model_.gangs().count(entry.first) == 0; });
+}
+
+void Scheduler::BindThoseWithVolumes() {
+  for (const auto& [uid, why_not] : writes_.TakeVolumes()) {
+    const JobStanding* standing = book_.Find(uid);
+    if (standing == nullptr || standing->job == nullptr || model_.gangs().count(uid) == 0) continue;
+    Refuse(uid, *standing,
+           {kConstraintsReason, absl::StrCat("its volumes are not there: ", why_not), false});
   }
 }
 
-// The same pod to the same node: whatever became of the tries before, it ends up there or nowhere.
-// Where that node is no place any more, the pod is given up instead.
-void Scheduler::Repeat() {
-  for (Repeated& one : std::exchange(to_repeat_, {})) {
-    if (clock_.Monotonic() < one.not_before) {
-      to_repeat_.push_back(std::move(one));
-      continue;
-    }
-    PodWrite& write = one.write;
-    const bool asked =
-        write.kind == PodWrite::Kind::kSelectNode || write.kind == PodWrite::Kind::kGiveVolume;
-    if (asked && !volumes_.IsWaiting(write.job_uid)) continue;
-    if (write.kind == PodWrite::Kind::kBind) {
-      if (!model_.IsPromised(*write.pod)) continue;  // the cache has told what became of it
-      const NodeRecord* node = model_.FindNode(write.text);
-      if (node == nullptr || !node->schedulable) {
-        write.text = absl::StrCat("whether it was bound to ", write.text,
-                                  " is not known, and that node is no longer usable");
-        write.kind = PodWrite::Kind::kDelete;
-      } else {
-        ++looks_[write.job_uid].in_flight;
-      }
-    }
-    writer_.Add(std::move(write));
-  }
+void Scheduler::Refuse(const std::string& uid, const JobStanding& standing,
+                       const PlacementRefusal& no) {
+  const Gang& gang = model_.gangs().at(uid);
+  PlacementView verdict = gang.bound.empty() ? PlacementView{} : verdicts_.Of(uid);
+  verdict.reason = no.reason;
+  verdict.sentence = no.sentence;
+  verdict.queued = false;
+  SetVerdict(standing, std::move(verdict));
+  looks_[uid].refusal = no.sentence;
+  writes_.Refuse(uid, gang, no.sentence);
 }
 
 void Scheduler::ReportFindings() {
@@ -172,206 +192,254 @@ void Scheduler::ReportFindings() {
   findings_ = reported_;
 }
 
-JobCache::Object Scheduler::JobOf(const std::string& uid, const Gang& gang) const {
-  JobCache::Object job = jobs_.Get(gang.job);
-  return job != nullptr && job->uid == uid ? job : nullptr;
+void Scheduler::SetVerdict(const JobStanding& standing, PlacementView verdict) {
+  verdicts_.Set(clock_.Monotonic(), *standing.job, std::move(verdict));
 }
 
 // The oldest job first.
-std::vector<std::string> Scheduler::InOrder() const {
-  std::vector<std::tuple<absl::Time, std::string>> order;
+void Scheduler::ReplaceLost() {
+  std::set<std::pair<absl::Time, std::string>> order;
   for (const std::string& uid : model_.waiting()) {
-    const JobCache::Object job = JobOf(uid, model_.gangs().at(uid));
-    if (job == nullptr) continue;
-    order.emplace_back(job->creation_time.value_or(absl::InfinitePast()), uid);
+    const JobStanding* standing = book_.Find(uid);
+    if (standing == nullptr || standing->state != State::kRunning) continue;
+    const bool lost = model_.gangs().at(uid).unbound.begin()->first.first < standing->entitled;
+    if (lost) order.emplace(standing->queued.created, uid);
   }
-  std::sort(order.begin(), order.end());
-  std::vector<std::string> uids;
-  for (auto& [created, uid] : order) uids.push_back(std::move(uid));
-  return uids;
+  for (const auto& [created, uid] : order) Replace(uid, *book_.Find(uid));
 }
 
-void Scheduler::SetVerdict(const TrainingJob& job, PlacementView verdict) {
-  const std::string key = kube::ToString({job.ns, job.name});
-  {
-    MutexLock lock(mu_);
-    PlacementView& known = verdicts_[job.uid];
-    if (known == verdict) return;
-    known = verdict;
-  }
-  if (verdict.reason.empty()) {
-    MUSTER_LOG(INFO, "gang placed", {"job", key}, {"level", verdict.level},
-               {"domain", verdict.domain}, {"score", verdict.score});
-  } else {
-    MUSTER_LOG(INFO, "gang not placed", {"job", key}, {"reason", verdict.reason},
-               {"sentence", verdict.sentence});
-  }
-  on_verdict_(key);
-}
-
-void Scheduler::Bind(const std::string& uid, const Gang& gang, const Completion& completion) {
-  std::map<int, PodCache::Object> pods;
-  for (const auto& [place, pod] : gang.unbound) {
-    PodCache::Object& newest = pods[place.first];
-    if (newest == nullptr || newest->view.incarnation < pod->view.incarnation) newest = pod;
-  }
-  std::vector<VolumeWait::Member> members;
-  for (const auto& [worker, node] : completion.nodes) members.push_back({pods.at(worker), node});
-  const bool waits = volumes_.Begin(uid, members, model_, clock_.Monotonic(), writer_);
-  for (const VolumeWait::Member& member : members) {
-    model_.Promise(*member.pod, member.node);
-    ++looks_[uid].in_flight;
-    if (!waits) writer_.Add({PodWrite::Kind::kBind, uid, member.pod, member.node});
-  }
-}
-
-void Scheduler::BindThoseWithVolumes() {
-  for (const VolumeWait::Outcome& outcome : volumes_.Take(model_, clock_.Monotonic(), writer_)) {
-    const std::string& uid = outcome.job_uid;
-    Look& look = looks_[uid];
-    for (const VolumeWait::Member& member : outcome.members) {
-      if (outcome.why_not.empty()) {
-        writer_.Add({PodWrite::Kind::kBind, uid, member.pod, member.node});
-      } else {
-        --look.in_flight;
-        model_.TakeBack(*member.pod);
-      }
-    }
-    if (outcome.why_not.empty()) continue;
-    look.not_before = clock_.Monotonic() + kPlaceAgain;
-    const auto gang = model_.gangs().find(uid);
-    const JobCache::Object job = gang == model_.gangs().end() ? nullptr : JobOf(uid, gang->second);
-    if (job == nullptr) continue;
-    PlacementView verdict;
-    verdict.reason = kConstraintsReason;
-    verdict.sentence = absl::StrCat("its volumes are not there: ", outcome.why_not);
-    look.refusal = verdict.sentence;
-    SetVerdict(*job, std::move(verdict));
-    Refuse(uid, gang->second, look);
-  }
-}
-
-// All members at once, so that an autoscaler sees the whole gang.
-void Scheduler::Refuse(const std::string& uid, const Gang& gang, Look& look) {
-  if (look.refusal.empty() || (look.told == look.refusal && look.told_version == gang.version)) {
-    return;
-  }
-  const absl::Time now = clock_.Monotonic();
-  const bool only_numbers = look.told_version == gang.version && !look.told.empty();
-  if (only_numbers && now < look.told_at + kTellAgain) return;
-  look.told = look.refusal;
-  look.told_version = gang.version;
-  look.told_at = now;
-  for (const auto& [place, pod] : gang.unbound) {
-    if (pod->unscheduled_message == look.refusal) continue;
-    writer_.Add({PodWrite::Kind::kRefuse, uid, pod, look.refusal});
-  }
-}
-
-std::variant<Completion, Scheduler::Refusal> Scheduler::Ask(const PartialGang& request,
-                                                            const Gang& gang) {
-  if (std::exchange(refused_at_, model_.changes()) != model_.changes()) refused_.clear();
-  const std::map<int, PodPointer> pods = MissingPods(gang);
-  const std::string shape = ShapeOf(request, *pods.begin()->second);
-  if (const auto known = refused_.find(shape); known != refused_.end()) return known->second;
-  auto answer = PlaceGang(model_, request, pods);
-  const auto* no = std::get_if<Refusal>(&answer);
-  if (no != nullptr && no->of_shape && !shape.empty()) refused_[shape] = *no;
-  return answer;
-}
-
-void Scheduler::Schedule(const std::string& uid) {
+void Scheduler::Replace(const std::string& uid, const JobStanding& standing) {
   const Gang& gang = model_.gangs().at(uid);
-  const JobCache::Object job = JobOf(uid, gang);
+  if (writes_.MustPause(uid) || writes_.WaitsForVolumes(uid)) return;
   Look& look = looks_[uid];
-  if (job == nullptr || clock_.Monotonic() < look.not_before) return;
-  if (volumes_.IsWaiting(uid)) return;
   const bool seen = look.changes == model_.changes() && look.version == gang.version &&
-                    look.generation == job->generation;
-  if (seen) return Refuse(uid, gang, look);
-  v1alpha1::TrainingJobSpec spec = job->spec;
-  Default(spec);
-  if (spec.suspend()) return;
-  // A gang starts as a whole: its pods are made one by one, so wait until all are there.
-  const int unbound = static_cast<int>(gang.unbound.size());
-  if (gang.bound.empty() && unbound < spec.workers().count()) return;
-  const PartialGang request = MakeGangRequest(*job, spec, gang);
-  const auto answer = Ask(request, gang);
-  look.changes = model_.changes();
-  look.version = gang.version;
-  look.generation = job->generation;
-  if (const auto* no = std::get_if<Refusal>(&answer)) {
-    look.refusal = no->sentence;
-    PlacementView verdict = gang.bound.empty() ? PlacementView{} : Verdict(uid);
-    verdict.reason = no->reason;
-    verdict.sentence = no->sentence;
-    SetVerdict(*job, std::move(verdict));
-    return Refuse(uid, gang, look);
+                    look.generation == standing.generation;
+  if (seen) return writes_.Refuse(uid, gang, look.refusal);
+  // What starts anew starts as a whole.
+  if (gang.bound.empty() && static_cast<int>(gang.unbound.size()) < standing.entitled) return;
+  const Gang own = WorkersBelow(gang, standing.entitled);
+  const PartialGang request = MakeGangRequest(*standing.job, standing.spec, own);
+  const PlacementAnswer answer = PlaceGang(model_, request, MissingPods(own));
+  look = {model_.changes(), gang.version, standing.generation, ""};
+  if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
+    if (gang.bound.empty()) return book_.Demote(uid);
+    return Refuse(uid, standing, *no);
   }
   const Completion& completion = std::get<Completion>(answer);
-  look.refusal.clear();
-  look.told.clear();
-  Bind(uid, gang, completion);
-  SetVerdict(*job,
+  writes_.TakeRefusalBack(uid);
+  const std::map<int, PodCache::Object> pods = NewestUnbound(own);
+  std::vector<GangWrites::Member> members;
+  for (const auto& [worker, node] : completion.nodes) members.push_back({pods.at(worker), node});
+  writes_.Bind(uid, members);
+  SetVerdict(standing,
              {"", "", Shown(completion.gang.score), completion.gang.level, completion.gang.domain});
 }
 
-// Some of it is bound, it has never run as it is, and it cannot.
-bool Scheduler::IsHalf(const Gang& gang, const TrainingJob& job, int confirmed) const {
-  if (gang.bound.empty()) return false;
-  v1alpha1::TrainingJobSpec spec = job.spec;
-  Default(spec);
-  if (confirmed >= spec.workers().min()) return false;
-  const v1alpha1::Condition* running = FindCondition(job.status, ConditionType::kRunning);
-  if (running == nullptr) return true;
-  if (running->status() == "True") return false;
-  const auto waiting = Name(Reason::kWaitingForWorkers);
-  return job.status.progress().step() == 0 || running->reason() == waiting;
-}
-
-void Scheduler::UndoHalves() {
+bool Scheduler::MustDecide() {
+  const bool changed = book_.TakeChanged();
   const absl::Time now = clock_.Monotonic();
-  for (const auto& [uid, gang] : model_.gangs()) {
-    Look& look = looks_[uid];
-    if (look.in_flight > 0 || look.whole_version == gang.version) continue;
-    const int confirmed =
-        static_cast<int>(std::count_if(gang.bound.begin(), gang.bound.end(),
-                                       [](const auto& entry) { return entry.second.confirmed; }));
-    const JobCache::Object job = JobOf(uid, gang);
-    if (job == nullptr || !IsHalf(gang, *job, confirmed)) {
-      look.half_since = absl::InfiniteFuture();
-      if (gang.unbound.empty() && confirmed == static_cast<int>(gang.bound.size())) {
-        look.whole_version = gang.version;
-      }
-      continue;
-    }
-    const bool goes_on = look.half_since == absl::InfiniteFuture() || confirmed > look.confirmed;
-    look.confirmed = confirmed;
-    if (goes_on) look.half_since = now;
-    if (now < look.half_since + options_.undo_after) continue;
-    look.half_since = now;
-    MUSTER_LOG(WARN, "a gang bound in part is undone", {"job", kube::ToString(gang.job)},
-               {"bound", confirmed}, {"reason", Verdict(uid).sentence});
-    for (const auto& [place, bound] : gang.bound) {
-      writer_.Add({PodWrite::Kind::kDelete, uid, bound.pod, "the rest of the gang has no place"});
-    }
+  const bool again = book_.has_queues() && book_.book().waiting() > 0 && now >= decide_again_;
+  if (!changed && decided_at_ == model_.changes() && !again) return false;
+  decide_again_ = now + kDecideAgain;
+  return true;
+}
+
+void Scheduler::Decide() {
+  if (std::exchange(refused_at_, model_.changes()) != model_.changes()) refused_.Clear();
+  decided_at_ = model_.changes();
+  ScheduleOptions options = options_.queues;
+  options.gate = &gate_;
+  options.refused = &refused_;
+  if (!book_.has_queues()) {
+    options.reservations = 0;
+    options.backfill_depth = std::numeric_limits<int>::max();
+  }
+  const std::vector<Decision> decisions =
+      control::Schedule(clock_.Wall(), model_.Tree(), book_.book(), options);
+  for (const Decision& decision : decisions) CarryOut(decision);
+  if (book_.has_queues()) TellBehind(decisions);
+  // What was decided is in the book already.
+  book_.Update(clock_.Wall());
+  book_.TakeChanged();
+}
+
+void Scheduler::CarryOut(const Decision& decision) {
+  const JobStanding* standing = book_.Find(decision.job);
+  if (standing == nullptr || standing->job == nullptr) return;
+  if (decision.action != ScheduleAction::kWait) {
     MutexLock lock(mu_);
-    ++undone_;
+    ++decisions_[ToText(ScheduleActionName(decision.action))];
+  }
+  switch (decision.action) {
+    case ScheduleAction::kStart:
+      return Start(decision, *standing);
+    case ScheduleAction::kWait:
+      return Wait(decision, *standing);
+    case ScheduleAction::kShrink:
+    case ScheduleAction::kStop:
+      return Order(decision, *standing);
+    case ScheduleAction::kGrow:
+      return Grow(decision, *standing);
   }
 }
 
-void Scheduler::Forget() {
-  std::erase_if(looks_, [&](const auto& entry) {
-    return entry.second.in_flight == 0 && model_.gangs().count(entry.first) == 0;
-  });
-  MutexLock lock(mu_);
-  if (verdicts_.size() <= jobs_.size()) return;
-  std::map<std::string, PlacementView> kept;
-  for (const JobCache::Object& job : jobs_.List()) {
-    const auto it = verdicts_.find(job->uid);
-    if (it != verdicts_.end()) kept.insert(*it);
+void Scheduler::StartAsked(const Decision& decision, const JobStanding& standing) {
+  const std::string& uid = decision.job;
+  const Gang& gang = model_.gangs().at(uid);
+  for (const std::string& node : decision.placement.nodes) model_.Recount(node);
+  PartialGang request = MakeGangRequest(*standing.job, standing.spec, gang);
+  request.request.max = std::max(decision.workers, request.request.min);
+  request.missing.resize(std::min(request.missing.size(), static_cast<size_t>(decision.workers)));
+  const PlacementAnswer answer = PlaceGang(model_, request, MissingPods(gang));
+  if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
+    book_.Demote(uid);
+    return Refuse(uid, standing, *no);
   }
-  verdicts_ = std::move(kept);
+  const Completion& completion = std::get<Completion>(answer);
+  Decision found = decision;
+  found.workers = static_cast<int>(completion.nodes.size());
+  found.placement = completion.gang;
+  found.placement.nodes.clear();
+  for (const auto& [worker, node] : completion.nodes) found.placement.nodes.push_back(node);
+  Bind(found, standing);
+}
+
+void Scheduler::Start(const Decision& decision, const JobStanding& standing) {
+  if (gate_.IsOfNodeAlone(decision.job)) return Bind(decision, standing);
+  StartAsked(decision, standing);
+}
+
+void Scheduler::Bind(const Decision& decision, const JobStanding& standing) {
+  const std::string& uid = decision.job;
+  writes_.TakeRefusalBack(uid);
+  std::vector<GangWrites::Member> members;
+  for (const auto& [worker, pod] : NewestUnbound(model_.gangs().at(uid))) {
+    if (members.size() == decision.placement.nodes.size()) break;
+    members.push_back({pod, decision.placement.nodes[members.size()]});
+  }
+  writes_.Bind(uid, members);
+  book_.Entitle(uid, decision.workers, clock_.Wall());
+  SetVerdict(standing, {"", "", Shown(decision.placement.score), decision.placement.level,
+                        decision.placement.domain});
+}
+
+// Pods that are there are bound; those that its queue had it give up are made first.
+void Scheduler::Grow(const Decision& decision, const JobStanding& standing) {
+  const std::string& uid = decision.job;
+  const std::map<int, PodCache::Object> pods = NewestUnbound(model_.gangs().at(uid));
+  std::vector<GangWrites::Member> members;
+  for (int worker = standing.entitled; worker < decision.workers; ++worker) {
+    const std::string& node = decision.placement.nodes[worker];
+    model_.Recount(node);
+    const auto pod = pods.find(worker);
+    if (pod != pods.end()) members.push_back({pod->second, node});
+  }
+  const bool all = static_cast<int>(members.size()) == decision.workers - standing.entitled;
+  if (all && !gate_.IsOfNodeAlone(uid)) return GrowAsked(decision, standing);
+  if (all) {
+    writes_.Bind(uid, members);
+    book_.Entitle(uid, decision.workers, clock_.Wall());
+    SetVerdict(standing, {"", "", Shown(decision.placement.score), decision.placement.level,
+                          decision.placement.domain});
+    return;
+  }
+  book_.Entitle(uid, standing.entitled, clock_.Wall());
+  if (standing.limit) Order(decision, standing);
+}
+
+void Scheduler::GrowAsked(const Decision& decision, const JobStanding& standing) {
+  const std::string& uid = decision.job;
+  const Gang grown = WorkersBelow(model_.gangs().at(uid), decision.workers);
+  const PartialGang request = MakeGangRequest(*standing.job, standing.spec, grown);
+  const PlacementAnswer answer = PlaceGang(model_, request, MissingPods(grown));
+  const auto* completion = std::get_if<Completion>(&answer);
+  if (completion == nullptr) return book_.Entitle(uid, standing.entitled, clock_.Wall());
+  const std::map<int, PodCache::Object> pods = NewestUnbound(grown);
+  std::vector<GangWrites::Member> members;
+  for (const auto& [worker, node] : completion->nodes) members.push_back({pods.at(worker), node});
+  writes_.Bind(uid, members);
+  book_.Entitle(uid, standing.entitled, clock_.Wall());
+}
+
+std::string Scheduler::NameOf(const std::string& uid) const {
+  const QueuedJob* job = book_.book().Find(uid);
+  return job == nullptr ? uid : absl::StrCat(job->ns, "/", job->name);
+}
+
+std::string Scheduler::SentenceOf(Decision decision) const {
+  if (!decision.for_job.empty()) decision.for_job = NameOf(decision.for_job);
+  if (!decision.numbers.blocked_by.empty()) {
+    decision.numbers.blocked_by = NameOf(decision.numbers.blocked_by);
+  }
+  return Sentence(decision, clock_.Wall());
+}
+
+// Written to the job's status by the controller before anything comes of it.
+void Scheduler::Order(const Decision& decision, const JobStanding& standing) {
+  QueueOrder order;
+  order.workers = decision.workers;
+  order.reason = ToText(ScheduleReasonName(decision.reason));
+  order.sentence = SentenceOf(decision);
+  verdicts_.Give(*standing.job, std::move(order), clock_.Wall());
+  book_.Touch(decision.job);
+}
+
+void Scheduler::Wait(const Decision& decision, const JobStanding& standing) {
+  PlacementView verdict;
+  verdict.reason = ToText(ScheduleReasonName(decision.reason));
+  verdict.queued = !IsOfPlace(decision.reason);
+  if (verdict.queued) {
+    verdict.sentence = SentenceOf(decision);
+    return SetVerdict(standing, std::move(verdict));
+  }
+  const std::shared_ptr<const GangNodes> usable = gate_.NodesFor(decision.job);
+  const Unplaceable no{PlaceReason(decision.reason), decision.detail,
+                       decision.nearest_feasible_size};
+  verdict.sentence =
+      FullSentence(no, standing.queued.request, usable == nullptr ? "" : usable->left_out);
+  writes_.Refuse(decision.job, model_.gangs().at(decision.job), verdict.sentence);
+  SetVerdict(standing, std::move(verdict));
+}
+
+// Nobody looked at them.
+void Scheduler::TellBehind(const std::vector<Decision>& decisions) {
+  std::set<absl::string_view> decided;
+  for (const Decision& decision : decisions) decided.insert(decision.job);
+  for (const auto& [uid, standing] : book_.all()) {
+    if (standing.state != State::kWaiting || decided.count(uid) > 0) continue;
+    const std::string& queue = standing.queued.queue;
+    SetVerdict(standing, {.reason = ToText(ScheduleReasonName(ScheduleReason::kBehind)),
+                          .sentence = absl::StrCat("others are ahead in queue \"",
+                                                   queue.empty() ? "default" : queue, "\""),
+                          .queued = true});
+  }
+}
+
+void Scheduler::TellGrowers() {
+  for (const std::string& uid : model_.waiting()) {
+    const JobStanding* standing = book_.Find(uid);
+    if (standing == nullptr || standing->state != State::kRunning) continue;
+    const Gang& gang = model_.gangs().at(uid);
+    if (gang.unbound.begin()->first.first < standing->entitled || gang.bound.empty()) continue;
+    Look& look = looks_[uid];
+    const bool seen = look.changes == model_.changes() && look.version == gang.version &&
+                      look.generation == standing->generation;
+    if (seen) continue;
+    look = {model_.changes(), gang.version, standing->generation, ""};
+    const PartialGang request = MakeGangRequest(*standing->job, standing->spec, gang);
+    const PlacementAnswer answer = PlaceGang(model_, request, MissingPods(gang));
+    PlacementView verdict = verdicts_.Of(uid);
+    if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
+      verdict.reason = no->reason;
+      verdict.sentence = no->sentence;
+      writes_.Refuse(uid, gang, no->sentence);
+    } else {
+      verdict.reason = ToText(ScheduleReasonName(ScheduleReason::kHeldByReservation));
+      verdict.sentence = "it grows when its queue has room for more of it";
+      verdict.queued = true;
+    }
+    SetVerdict(*standing, std::move(verdict));
+  }
 }
 
 int Scheduler::RunOnce() {
@@ -381,12 +449,18 @@ int Scheduler::RunOnce() {
     Drain();
     bound = TakeWritten();
     Forget();
-    Repeat();
-    model_.Tree();
-    ReportFindings();
+    writes_.Repeat();
+    ReadCapacity();
     BindThoseWithVolumes();
-    for (const std::string& uid : InOrder()) Schedule(uid);
-    UndoHalves();
+    ReportFindings();
+    book_.Update(clock_.Wall());
+    ReplaceLost();
+    book_.Update(clock_.Wall());
+    if (MustDecide()) Decide();
+    TellGrowers();
+    const int undone = halves_.Undo(clock_.Monotonic(), model_, jobs_, verdicts_, writes_);
+    MutexLock counters(mu_);
+    undone_ += undone;
   }
   if (options_.writes_apart) return bound;
   while (writer_.RunNext()) {
@@ -397,41 +471,12 @@ int Scheduler::RunOnce() {
 
 GangReport Scheduler::Explain(const TrainingJob& job) const {
   MutexLock lock(model_mu_);
-  const auto found = model_.gangs().find(job.uid);
-  if (found == model_.gangs().end()) {
-    GangReport report;
-    report.verdict = Verdict(job.uid);
-    report.nodes = model_.nodes();
-    return report;
-  }
-  const Gang& gang = found->second;
-  v1alpha1::TrainingJobSpec spec = job.spec;
-  Default(spec);
-  const PodRecord& pod =
-      gang.unbound.empty() ? *gang.bound.begin()->second.pod : *gang.unbound.begin()->second;
-  GangReport report = ReportGang(model_, MakeGangRequest(job, spec, gang), pod);
-  for (WorkerPlace& worker : report.workers) {
-    for (const auto& [place, bound] : gang.bound) {
-      if (place.first == worker.index) worker.pod = place.second;
-    }
-  }
-  for (const auto& [place, waiting] : gang.unbound) {
-    report.workers.push_back({place.first, place.second, "", ""});
-  }
-  report.verdict = Verdict(job.uid);
-  return report;
+  return ExplainGang(model_, job, Verdict(job.uid));
 }
 
 Scheduler::Forecast Scheduler::WhatIf(const TrainingJob& job, const PodRecord& pod) const {
-  v1alpha1::TrainingJobSpec spec = job.spec;
-  Default(spec);
-  Gang gang;
-  for (int i = 0; i < spec.workers().count(); ++i) {
-    gang.unbound[{i, ""}] = std::make_shared<const PodRecord>(pod);
-  }
   MutexLock lock(model_mu_);
-  const PartialGang request = MakeGangRequest(job, spec, gang);
-  return {ReportGang(model_, request, pod), PlaceGang(model_, request, MissingPods(gang))};
+  return ForecastGang(model_, job, pod);
 }
 
 DomainReport Scheduler::Tree(int depth) const {
@@ -439,10 +484,9 @@ DomainReport Scheduler::Tree(int depth) const {
   return ReportTree(model_, depth);
 }
 
-PlacementView Scheduler::Verdict(const std::string& job_uid) const {
-  MutexLock lock(mu_);
-  const auto it = verdicts_.find(job_uid);
-  return it == verdicts_.end() ? PlacementView{} : it->second;
+std::vector<QueueReport> Scheduler::Queues(int most_jobs) const {
+  MutexLock lock(model_mu_);
+  return ReportQueues(clock_.Wall(), book_, verdicts_, most_jobs);
 }
 
 int64_t Scheduler::binds() const {
@@ -453,6 +497,11 @@ int64_t Scheduler::binds() const {
 int64_t Scheduler::undone() const {
   MutexLock lock(mu_);
   return undone_;
+}
+
+std::map<std::string, int64_t> Scheduler::decisions() const {
+  MutexLock lock(mu_);
+  return decisions_;
 }
 
 std::map<NodeFault, int64_t> Scheduler::NodeFaults() const {

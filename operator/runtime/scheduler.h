@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -15,14 +15,25 @@
 #include "operator/kube/api.h"
 #include "operator/placement/cluster/cluster_snapshot.h"
 #include "operator/placement/cluster/scheduling_node.h"
-#include "operator/placement/complete_gang.h"
 #include "operator/placement/topology_labels.h"
+#include "operator/queue/queue_book.h"
+#include "operator/queue/refusal_memo.h"
+#include "operator/queue/schedule.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
 #include "operator/runtime/gang_placer.h"
+#include "operator/runtime/gang_writes.h"
+#include "operator/runtime/half_gangs.h"
+#include "operator/runtime/job_book.h"
+#include "operator/runtime/node_holders.h"
+#include "operator/runtime/placement_questions.h"
 #include "operator/runtime/placement_report.h"
+#include "operator/runtime/pod_gate.h"
 #include "operator/runtime/pod_writer.h"
-#include "operator/runtime/volume_wait.h"
+#include "operator/runtime/priority_class.h"
+#include "operator/runtime/queue_report.h"
+#include "operator/runtime/scheduler_feed.h"
+#include "operator/runtime/verdicts.h"
 
 namespace muster::control {
 
@@ -36,29 +47,36 @@ struct SchedulerOptions {
   absl::Duration undo_after = absl::Seconds(5);
   // For volumes that are made or given when the gang has its places.
   absl::Duration volume_deadline = absl::Minutes(5);
+  BookOptions book;
+  // Without queues nobody holds a place for another, and every job is looked at.
+  ScheduleOptions queues;
 };
 
-// The scheduling cycle: groups the pods of each job into a gang, decides on one model of the
-// cluster where all of it goes, and has it bound or, when it does not fit, says why on every pod
-// and to the controller. What it has promised counts at once, so nothing is promised twice; a bind
-// whose outcome is unknown is tried again on the same node until it is known. RunOnce is for one
-// thread; the rest is thread-safe.
+// The scheduling cycle: the shell around operator/queue's Schedule(). It groups the pods of each
+// job into a gang, keeps one model of the cluster and one book of the queues by what the caches
+// show, places lost workers' replacements near the others, has Schedule decide whose turn it is and
+// who makes room, and carries that out: gangs are bound, orders given to jobs, refusals told on
+// every pod and to the controller. What it has promised counts at once, so nothing is promised
+// twice. RunOnce is for one thread; the rest is thread-safe.
 class Scheduler {
  public:
   using Refusal = PlacementRefusal;
+  using Forecast = PlacementForecast;
 
   // Follows the caches from now on: they must be empty yet. `on_verdict` gets the key of a job
   // whose verdict changed; `wake` is called when there is something to do for RunOnce.
   Scheduler(
-      kube::Api& api, const Clock& clock, const JobCache& jobs, PodCache& pods, NodeCache& nodes,
+      kube::Api& api, const Clock& clock, JobCache& jobs, PodCache& pods, NodeCache& nodes,
       std::function<void(const std::string& job_key)> on_verdict, SchedulerOptions options = {},
       std::function<void()> wake = [] {});
+  // Likewise. Before it there is one queue without a quota, and every priority is 0.
+  void FollowQueues(QueueCache& queues, PriorityCache& priorities);
 
   // In place of the options' levels, from the next cycle on.
   void SetTopologyLevels(std::vector<std::string> keys);
 
   // A change of namespaces or storage, taken in before the next decision, in order.
-  void Change(std::function<void(ClusterSnapshot&)> change);
+  void Change(std::function<void(ClusterSnapshot&)> change) { feed_.Change(std::move(change)); }
 
   // Takes in what the caches have shown and decides nothing: of a replica that does not lead.
   void Follow();
@@ -68,7 +86,7 @@ class Scheduler {
   int RunOnce();
 
   // Where the job's workers are or why they are nowhere; empty when it has not been looked at.
-  PlacementView Verdict(const std::string& job_uid) const;
+  PlacementView Verdict(const std::string& job_uid) const { return verdicts_.Of(job_uid); }
   int64_t binds() const;
   // Gangs that were bound in part and given up.
   int64_t undone() const;
@@ -77,15 +95,15 @@ class Scheduler {
   // Nodes that are set aside for what they say of themselves, by fault, as last read.
   std::map<NodeFault, int64_t> NodeFaults() const;
 
-  // For people: how the job's gang stands, where one that is only thought of would go, and the
-  // cluster. Of a job without pods the report has no workers.
+  // For people: how the job's gang stands, where one that is only thought of would go, the cluster,
+  // and the queues. Of a job without pods the report has no workers.
   GangReport Explain(const TrainingJob& job) const;
-  struct Forecast {
-    GangReport report;
-    std::variant<Completion, Refusal> answer;
-  };
   Forecast WhatIf(const TrainingJob& job, const PodRecord& pod) const;
   DomainReport Tree(int depth) const;
+  // With the jobs that wait in each, in their order, `most_jobs` of each queue at most.
+  std::vector<QueueReport> Queues(int most_jobs) const;
+  // By what was decided: "Start", "Stop", ...
+  std::map<std::string, int64_t> decisions() const;
 
   PodWriter& writer() { return writer_; }
 
@@ -96,67 +114,69 @@ class Scheduler {
     uint64_t version = 0;
     int64_t generation = 0;
     std::string refusal;
-    uint64_t told_version = 0;
-    std::string told;
-    absl::Time told_at = absl::InfinitePast();
-    absl::Time not_before = absl::InfinitePast();
-    int in_flight = 0;  // binds that the writer has
-    // Since when it is bound in part without getting on, and how far it had got.
-    absl::Time half_since = absl::InfiniteFuture();
-    int confirmed = 0;
-    uint64_t whole_version = 0;  // every member of it was seen to be bound
-  };
-  struct Repeated {
-    absl::Time not_before;
-    PodWrite write;
   };
 
   void Drain() MUSTER_REQUIRES(model_mu_);
+  void ReadQueues() MUSTER_REQUIRES(model_mu_);
+  void ReadCapacity() MUSTER_REQUIRES(model_mu_);
   int TakeWritten() MUSTER_REQUIRES(model_mu_);
-  void Settle(const PodWritten& written) MUSTER_REQUIRES(model_mu_);
-  void Repeat() MUSTER_REQUIRES(model_mu_);
-  void ReportFindings() MUSTER_REQUIRES(model_mu_);
-  std::vector<std::string> InOrder() const MUSTER_REQUIRES(model_mu_);
-  void Schedule(const std::string& uid) MUSTER_REQUIRES(model_mu_);
-  std::variant<Completion, Refusal> Ask(const PartialGang& request, const Gang& gang)
-      MUSTER_REQUIRES(model_mu_);
-  void Bind(const std::string& uid, const Gang& gang, const Completion& completion)
-      MUSTER_REQUIRES(model_mu_);
-  void BindThoseWithVolumes() MUSTER_REQUIRES(model_mu_);
-  void Refuse(const std::string& uid, const Gang& gang, Look& look);
-  void UndoHalves() MUSTER_REQUIRES(model_mu_);
-  bool IsHalf(const Gang& gang, const TrainingJob& job, int confirmed) const;
-  JobCache::Object JobOf(const std::string& uid, const Gang& gang) const;
-  void SetVerdict(const TrainingJob& job, PlacementView verdict);
   void Forget() MUSTER_REQUIRES(model_mu_);
+  void ReportFindings() MUSTER_REQUIRES(model_mu_);
+  void BindThoseWithVolumes() MUSTER_REQUIRES(model_mu_);
+  // Lost workers of jobs that run.
+  void ReplaceLost() MUSTER_REQUIRES(model_mu_);
+  void Replace(const std::string& uid, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
+  // Whose turn it is.
+  bool MustDecide() MUSTER_REQUIRES(model_mu_);
+  void Decide() MUSTER_REQUIRES(model_mu_);
+  void CarryOut(const Decision& decision) MUSTER_REQUIRES(model_mu_);
+  void Start(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
+  // Of pods that look at each other: what was decided is asked again, for the gang as a whole.
+  void StartAsked(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
+  void Refuse(const std::string& uid, const JobStanding& standing, const PlacementRefusal& no)
+      MUSTER_REQUIRES(model_mu_);
+  void Bind(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
+  void Grow(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
+  void GrowAsked(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
+  void Wait(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
+  void Order(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
+  void TellBehind(const std::vector<Decision>& decisions) MUSTER_REQUIRES(model_mu_);
+  // Of jobs that run with fewer workers than they have pods.
+  void TellGrowers() MUSTER_REQUIRES(model_mu_);
+  std::string NameOf(const std::string& uid) const MUSTER_REQUIRES(model_mu_);
+  std::string SentenceOf(Decision decision) const MUSTER_REQUIRES(model_mu_);
+  void SetVerdict(const JobStanding& standing, PlacementView verdict);
 
   const Clock& clock_;
   const JobCache& jobs_;
-  const std::function<void(const std::string&)> on_verdict_;
   const SchedulerOptions options_;
   PodWriter writer_;
-
-  // What the caches have shown since the last cycle.
-  mutable Mutex feed_mu_;
-  std::map<kube::ObjectKey, PodCache::Object> changed_pods_ MUSTER_GUARDED_BY(feed_mu_);
-  std::map<std::string, NodeCache::Object> changed_nodes_ MUSTER_GUARDED_BY(feed_mu_);
-  std::vector<std::function<void(ClusterSnapshot&)>> changes_ MUSTER_GUARDED_BY(feed_mu_);
+  SchedulerFeed feed_;
+  Verdicts verdicts_;
+  const QueueCache* queues_ = nullptr;
+  const PriorityCache* priorities_ = nullptr;
 
   // Held while a cycle decides, not while it writes. Questions leave the model as it was.
   mutable Mutex model_mu_;
   mutable ClusterModel model_ MUSTER_GUARDED_BY(model_mu_);
+  mutable PodGate gate_ MUSTER_GUARDED_BY(model_mu_);
+  NodeHolders holders_ MUSTER_GUARDED_BY(model_mu_);
+  JobBook book_ MUSTER_GUARDED_BY(model_mu_);
+  GangWrites writes_ MUSTER_GUARDED_BY(model_mu_);
+  HalfGangs halves_ MUSTER_GUARDED_BY(model_mu_);
   // Of RunOnce's thread.
-  std::map<std::string, Look> looks_;       // by job UID
-  VolumeWait volumes_;                      // places held for gangs whose volumes are not there
-  std::vector<Repeated> to_repeat_;         // writes whose outcome is unknown
-  std::vector<TopologyFinding> reported_;   // as last logged
-  uint64_t refused_at_ = 0;                 // the model's changes() that `refused_` is of
-  std::map<std::string, Refusal> refused_;  // by shape
+  std::map<std::string, Look> looks_;      // by job UID
+  std::vector<TopologyFinding> reported_;  // as last logged
+  RefusalMemo refused_;
+  uint64_t refused_at_ = 0;  // the model's changes() that `refused_` is of
+  uint64_t decided_at_ = 0;  // and that the last cycle was of
+  uint64_t capacity_at_ = 0;
+  absl::Time decide_again_ = absl::InfinitePast();
 
   mutable Mutex mu_;
-  std::map<std::string, PlacementView> verdicts_ MUSTER_GUARDED_BY(mu_);  // by job UID
   std::vector<TopologyFinding> findings_ MUSTER_GUARDED_BY(mu_);
   std::map<NodeFault, int64_t> node_faults_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, int64_t> decisions_ MUSTER_GUARDED_BY(mu_);
   int64_t binds_ MUSTER_GUARDED_BY(mu_) = 0;
   int64_t undone_ MUSTER_GUARDED_BY(mu_) = 0;
 };

@@ -10,7 +10,9 @@
 #include "operator/core/conditions.h"
 #include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/placement.h"
+#include "operator/queue/queue_book.h"
 #include "operator/runtime/gang_placer.h"
+#include "operator/runtime/queue_report.h"
 #include "operator/web/process_figures.h"
 
 namespace muster::control {
@@ -76,6 +78,29 @@ void AddControl(const WebDeps& deps, Families& out) {
     faulty.Add(static_cast<double>(count), {std::string(NodeFaultName(static_cast<NodeFault>(i)))});
   }
   out.push_back(faulty.Take());
+}
+
+void AddQueues(const WebDeps& deps, Families& out) {
+  FamilyBuilder decisions(MetricId::kQueueDecisions);
+  const std::map<std::string, int64_t> counts = deps.scheduler.decisions();
+  for (const char* action : {"Start", "Shrink", "Stop", "Grow"}) {
+    const auto found = counts.find(action);
+    decisions.Add(found == counts.end() ? 0 : static_cast<double>(found->second), {action});
+  }
+  FamilyBuilder jobs(MetricId::kQueueJobs);
+  FamilyBuilder share(MetricId::kQueueShare);
+  FamilyBuilder gpus(MetricId::kQueueUsed);
+  size_t shown = 0;
+  for (const QueueReport& report : deps.scheduler.Queues(0)) {
+    if (++shown > kMaxQueueSeries) break;
+    const QueueBook::QueueView& queue = report.queue;
+    jobs.Add(static_cast<double>(queue.waiting), {queue.name, "waiting"});
+    jobs.Add(static_cast<double>(queue.running), {queue.name, "running"});
+    share.Add(queue.share, {queue.name});
+    const auto used = queue.used.find("nvidia.com/gpu");
+    gpus.Add(used == queue.used.end() ? 0 : static_cast<double>(used->second), {queue.name});
+  }
+  for (FamilyBuilder* family : {&decisions, &jobs, &share, &gpus}) out.push_back(family->Take());
 }
 
 void AddPlacements(const WebDeps& deps, Families& out) {
@@ -151,6 +176,7 @@ std::vector<prometheus::MetricFamily> CollectMetrics(const WebDeps& deps) {
   AddQueue(deps, families);
   AddCaches(deps, families);
   AddControl(deps, families);
+  AddQueues(deps, families);
   AddPlacements(deps, families);
   AddJobs(deps, families);
   AddProcess(families);

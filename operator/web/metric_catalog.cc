@@ -150,6 +150,23 @@ void AddControl(Catalog& all) {
        MetricType::Gauge,
        {"fault"},
        "Nodes that are set aside, for what they say of themselves cannot be; the log names them."});
+  set(MetricId::kQueueDecisions, {"muster_queue_decisions_total",
+                                  MetricType::Counter,
+                                  {"action"},
+                                  "What queues decided about jobs: Start, Shrink, Stop or Grow."});
+  set(MetricId::kQueueJobs, {"muster_queue_jobs",
+                             MetricType::Gauge,
+                             {"queue", "state"},
+                             "Jobs of at most 100 queues: waiting or running."});
+  set(MetricId::kQueueShare,
+      {"muster_queue_share",
+       MetricType::Gauge,
+       {"queue"},
+       "Decayed weighted dominant share of the same queues; the lowest comes first."});
+  set(MetricId::kQueueUsed, {"muster_queue_gpus",
+                             MetricType::Gauge,
+                             {"queue"},
+                             "GPUs that the jobs of the same queues use."});
 }
 
 void AddJobs(Catalog& all) {

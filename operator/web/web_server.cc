@@ -20,6 +20,7 @@
 #include "operator/web/job_actions.h"
 #include "operator/web/pages.h"
 #include "operator/web/placement_page.h"
+#include "operator/web/queue_page.h"
 
 namespace muster::control {
 namespace {
@@ -30,6 +31,9 @@ constexpr char kJobPath[] = R"(/api/v1/jobs/([^/]+)/([^/]+))";
 constexpr size_t kMaxBody = size_t{64} << 10;
 constexpr size_t kMaxSteps = 4096;
 constexpr int64_t kMaxDepth = 32;
+// Jobs of each queue.
+constexpr int64_t kQueueJobs = 100;
+constexpr int64_t kMostQueueJobs = 10000;
 // Each open connection holds a thread; ConnectionLimits says for how long at most.
 constexpr int kThreads = 8;
 
@@ -102,6 +106,13 @@ absl::StatusOr<Json> GetTopology(const WebDeps& deps, const httplib::Request& re
   return TopologyPage(deps, static_cast<int>(std::min(depth, kMaxDepth)));
 }
 
+absl::StatusOr<Json> GetQueues(const WebDeps& deps, const httplib::Request& request) {
+  int64_t limit = kQueueJobs;
+  if (absl::Status status = ReadNumber(request, "limit", 0, limit); !status.ok()) return status;
+  return QueuePage(deps, request.matches.size() > 1 ? request.matches[1].str() : "",
+                   static_cast<int>(std::min(limit, kMostQueueJobs)));
+}
+
 void AddHealth(httplib::Server& server, const std::string& path, const WebDeps& deps,
                std::vector<HealthCheck> (*checks)(const WebDeps&)) {
   server.Get(path,
@@ -154,6 +165,11 @@ void AddRoutes(httplib::Server& server, const WebDeps& deps) {
              [&deps](const httplib::Request& request, httplib::Response& response) {
                Reply(GetTopology(deps, request), response);
              });
+  for (const char* path : {"/api/v1/queues", "/api/v1/queues/([^/]+)"}) {
+    server.Get(path, [&deps](const httplib::Request& request, httplib::Response& response) {
+      Reply(GetQueues(deps, request), response);
+    });
+  }
   server.Post("/api/v1/whatif",
               [&deps](const httplib::Request& request, httplib::Response& response) {
                 Reply(WhatIfPage(deps, request.body), response);

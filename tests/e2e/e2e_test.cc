@@ -111,6 +111,52 @@ TEST_F(E2eTest, ScaleAndEditOpenARoundInPlace) {
   EXPECT_TRUE(world_->DeleteJob("elastic").ok());
 }
 
+TEST_F(E2eTest, AQueueTakesItsQuotaBackAndTheBorrowerComesBackFromItsCheckpoint) {
+  const absl::Status made = world_->cluster().Apply(
+      "apiVersion: muster.dev/v1alpha1\nkind: TrainingQueue\nmetadata: {name: research}\n"
+      "spec: {parent: all, quotas: [{resource: cpu, nominal: '1'}]}\n---\n"
+      "apiVersion: muster.dev/v1alpha1\nkind: TrainingQueue\nmetadata: {name: product}\n"
+      "spec: {parent: all, quotas: [{resource: cpu, nominal: '2'}]}\n");
+  ASSERT_TRUE(made.ok()) << made;
+  ASSERT_TRUE(world_->ApplyJob("borrower", 3, 1'000'000, "  queue: research\n").ok());
+  const auto first = world_->WaitForRound("borrower", 3);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(world_->WaitForMoreSteps("borrower").ok());
+
+  ASSERT_TRUE(world_->ApplyJob("owner", 2, 200, "  queue: product\n").ok());
+  const auto running = world_->WaitForRound("owner", 2);
+  ASSERT_TRUE(running.ok()) << running.status();
+  const auto stopped = world_->WaitForJob("borrower", "it waits", [](const Json& job) {
+    return StringAt(job, {"status", "state"}) == "Queued";
+  });
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_EQ(ConditionOf(*stopped, "Preempted"), "True/Reclaimed");
+  const Json* saved = Find(*stopped, {"status", "checkpoint", "step"});
+  ASSERT_NE(saved, nullptr) << DumpJson(*stopped, 1);
+  EXPECT_GT(*saved, 0);
+
+  const auto again = world_->WaitForRound("borrower", 3, RoundOf(*first));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(world_->WaitForMoreSteps("borrower").ok());
+  const auto back = world_->WaitForJob("borrower", "it had its turn", [](const Json& job) {
+    return ConditionOf(job, "Preempted") == "False/RunsAgain";
+  });
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_GE(StepOf(*back), saved->get<int64_t>());
+  EXPECT_EQ(Find(*back, {"status", "failures", "count"}), nullptr);
+  EXPECT_TRUE(world_
+                  ->WaitFor("the queue's status says what it uses",
+                            [&] {
+                              const auto queue = world_->cluster().Get({"tq", "research"});
+                              return queue.ok() && Find(*queue, {"status", "running"}) != nullptr &&
+                                     *Find(*queue, {"status", "running"}) == 1;
+                            })
+                  .ok());
+  EXPECT_TRUE(world_->DeleteJob("borrower").ok());
+  EXPECT_TRUE(world_->DeleteJob("owner").ok());
+  EXPECT_TRUE(world_->cluster().Kubectl({"delete", "tq", "research", "product"}).ok());
+}
+
 TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {
   ASSERT_TRUE(world_->ApplyJob("lost", 2, 1'000'000).ok());
   const auto first = world_->WaitForRound("lost", 2);

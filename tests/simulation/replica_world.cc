@@ -128,6 +128,9 @@ void ReplicaWorld::RunHost(Host& host) {
     const bool held = i < host.held.size() && host.held[i];
     if (host.alive && !held) reflectors[i]->RunOnce(absl::ZeroDuration());
   }
+  for (kube::Reflector* reflector : replica.side_reflectors()) {
+    if (host.alive) reflector->RunOnce(absl::ZeroDuration());
+  }
   if (host.alive && host.clock->Monotonic() >= host.elect_at) host.elect_at = replica.Elect();
   bool more = true;
   for (int i = 0; i < kMostKeys && host.alive && more; ++i) {

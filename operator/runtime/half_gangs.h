@@ -1,0 +1,44 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_HALF_GANGS_H_
+#define MUSTER_OPERATOR_RUNTIME_HALF_GANGS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+#include "operator/runtime/caches.h"
+#include "operator/runtime/cluster_model.h"
+#include "operator/runtime/gang_writes.h"
+#include "operator/runtime/verdicts.h"
+
+namespace muster::control {
+
+// Gangs that are bound in part, have never run as they are, and cannot: after a while without
+// getting on, their bound pods are deleted, and the replacements wait for the whole gang. Not
+// thread-safe.
+class HalfGangs {
+ public:
+  explicit HalfGangs(absl::Duration undo_after) : undo_after_(undo_after) {}
+
+  // Returns how many were given up.
+  int Undo(absl::Time now, const ClusterModel& model, const JobCache& jobs,
+           const Verdicts& verdicts, GangWrites& writes);
+
+ private:
+  struct Look {
+    // Since when it is bound in part without getting on, and how far it had got.
+    absl::Time half_since = absl::InfiniteFuture();
+    int confirmed = 0;
+    uint64_t whole_version = 0;  // every member of it was seen to be bound
+  };
+
+  // Whether its time is up.
+  bool IsDue(absl::Time now, const Gang& gang, const JobCache::Object& job, Look& look) const;
+
+  const absl::Duration undo_after_;
+  std::map<std::string, Look> looks_;  // by job UID
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_HALF_GANGS_H_

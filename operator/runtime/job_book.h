@@ -1,0 +1,87 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_JOB_BOOK_H_
+#define MUSTER_OPERATOR_RUNTIME_JOB_BOOK_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "operator/queue/queue_book.h"
+#include "operator/queue/queue_spec.h"
+#include "operator/runtime/caches.h"
+#include "operator/runtime/cluster_model.h"
+#include "operator/runtime/job_standing.h"
+#include "operator/runtime/node_holders.h"
+#include "operator/runtime/priority_class.h"
+#include "operator/runtime/verdicts.h"
+
+namespace muster::control {
+
+// The QueueBook as the caches and the model say it is: jobs wait once all their pods are there, run
+// with the workers that have nodes, and leave when they were told to, until their pods are gone.
+// Only jobs that something happened to are looked at. What it refers to must outlive it. Not
+// thread-safe.
+class JobBook {
+ public:
+  struct World {
+    const JobCache& jobs;
+    const ClusterModel& model;
+    const NodeHolders& holders;
+    const Verdicts& verdicts;
+  };
+
+  JobBook(const World& world, const BookOptions& options);
+
+  // Take effect at the next Update, for all jobs.
+  void SetQueues(absl::Time now, const std::vector<QueueSpec>& queues);
+  void SetPriorities(const PriorityCache& classes);
+  // What the cluster has; shares are parts of it.
+  void SetCapacity(const Amounts& capacity);
+
+  // Something of the job may have changed: its object, its pods, an order.
+  void Touch(const std::string& uid, const kube::ObjectKey& job) { touched_[uid] = job; }
+  void Touch(const std::string& uid);
+  // Brings the book up to date with what was touched. `now` is the wall clock's.
+  void Update(absl::Time now);
+  // Whether a cycle might decide otherwise than the last one did, as far as the book goes.
+  bool TakeChanged() { return std::exchange(changed_, false); }
+
+  // It started with so many workers, or has as many from now on. Those it loses are its own still.
+  void Entitle(const std::string& uid, int workers, absl::Time now);
+  // It lost all of them and has no place: it waits again.
+  void Demote(const std::string& uid);
+
+  // Null: not known.
+  const JobStanding* Find(const std::string& uid) const;
+  const absl::flat_hash_map<std::string, JobStanding>& all() const { return standings_; }
+  QueueBook& book() { return book_; }
+  const QueueBook& book() const { return book_; }
+  bool has_queues() const { return has_queues_; }
+
+ private:
+  void Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key);
+  void Read(JobStanding& standing, const JobCache::Object& job) const;
+  // False when all that the standing is made of is as it was.
+  bool Refresh(const std::string& uid, const Gang* gang, JobStanding& standing) const;
+  void Judge(absl::Time now, const std::string& uid, const Gang* gang, JobStanding& standing);
+  void Leave(absl::Time now, const std::string& uid, JobStanding& standing);
+  void Put(absl::Time now, JobStanding& standing, QueuedJob job);
+
+  const World world_;
+  QueueBook book_;
+  Priorities priorities_;
+  bool has_queues_ = false;
+  bool changed_ = true;
+  std::map<std::string, kube::ObjectKey> touched_;
+  absl::flat_hash_map<std::string, JobStanding> standings_;  // by job UID
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_JOB_BOOK_H_

@@ -1,0 +1,158 @@
+#include "operator/runtime/job_standing.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/conditions.h"
+#include "operator/core/spec_values.h"
+#include "operator/runtime/gang_request.h"
+
+namespace muster::control {
+namespace {
+
+constexpr char kGpuResource[] = "nvidia.com/gpu";
+constexpr char kGpuProduct[] = "nvidia.com/gpu.product";
+
+// What a pod counts for in quotas. Its kind of GPU is known when it asks for one.
+Amounts QuotaOf(const PodRecord& pod) {
+  const Resources& r = pod.requests;
+  Amounts amounts;
+  if (r.cpu_millis > 0) amounts["cpu"] = r.cpu_millis;
+  if (r.memory_bytes > 0) amounts["memory"] = r.memory_bytes;
+  if (r.gpus == 0) return amounts;
+  amounts[kGpuResource] = r.gpus;
+  const auto& selector = pod.scheduling->node_selector;
+  const auto kind = selector.find(kGpuProduct);
+  if (kind != selector.end()) amounts[absl::StrCat(kGpuResource, "/", kind->second)] = r.gpus;
+  return amounts;
+}
+
+// What does not depend on whether it runs.
+QueuedJob Base(const JobStanding& standing, const PodRecord& pod) {
+  const TrainingJob& job = *standing.job;
+  QueuedJob queued;
+  queued.uid = job.uid;
+  queued.ns = job.ns;
+  queued.name = job.name;
+  queued.queue = standing.spec.queue();
+  queued.created = job.creation_time.value_or(absl::UnixEpoch());
+  queued.request.job = kube::ToString(standing.key);
+  queued.request.per_worker = pod.requests;
+  queued.quota_per_worker = QuotaOf(pod);
+  const absl::Duration deadline = ActiveDeadline(standing.spec);
+  if (deadline < absl::InfiniteDuration()) queued.runtime = deadline;
+  return queued;
+}
+
+QueuedJob OfGang(const JobStanding& standing, const Gang& gang) {
+  const PodRecord& pod =
+      gang.unbound.empty() ? *gang.bound.begin()->second.pod : *gang.unbound.begin()->second;
+  QueuedJob queued = Base(standing, pod);
+  queued.request = MakeGangRequest(*standing.job, standing.spec, gang).request;
+  if (gang.unbound.empty()) queued.request.per_worker = pod.requests;
+  return queued;
+}
+
+}  // namespace
+
+std::optional<int> LimitOf(const TrainingJob& job, const std::optional<QueueOrder>& pending) {
+  if (pending) return pending->workers;
+  const v1alpha1::PreemptionStatus& told = job.status.preemption();
+  return told.has_workers() ? std::optional<int>(told.workers()) : std::nullopt;
+}
+
+bool IsOut(const JobStanding& standing) {
+  return standing.job == nullptr || standing.job->deleting() || IsFinished(standing.job->status) ||
+         standing.spec.suspend() || IsManagedByAnother(standing.spec);
+}
+
+int WantedWorkers(const JobStanding& standing) {
+  const int count = WorkerCount(standing.spec);
+  return standing.limit.value_or(0) > 0 ? std::min(count, *standing.limit) : count;
+}
+
+bool IsWhole(const JobStanding& standing, const Gang& gang) {
+  return gang.bound.empty() && static_cast<int>(gang.unbound.size()) >= WantedWorkers(standing);
+}
+
+QueuedJob MakeWaiting(const JobStanding& standing, const Gang& gang) {
+  return OfGang(standing, gang);
+}
+
+QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
+                      const NodeHolders::Pods& holders) {
+  static const Gang* const kNone = new Gang;
+  QueuedJob queued = gang == nullptr ? standing.queued : OfGang(standing, *gang);
+  std::set<kube::ObjectKey> staying;
+  int workers = standing.limit ? std::min(standing.entitled, *standing.limit) : standing.entitled;
+  const auto& bound_pods = (gang == nullptr ? *kNone : *gang).bound;
+  for (const auto& [place, bound] : bound_pods) {
+    workers = std::max(workers, place.first + 1);
+    staying.insert(bound.pod->key);
+  }
+  queued.nodes.assign(std::max(workers, 1), "");
+  for (const auto& [place, bound] : bound_pods) queued.nodes[place.first] = bound.node;
+  queued.leaving = standing.limit ? std::max(0, workers - *standing.limit) : 0;
+  for (const auto& [key, pod] : holders) {
+    if (staying.count(key) > 0) continue;
+    queued.nodes.push_back(pod->view.node);
+    ++queued.leaving;
+  }
+  queued.request.max = std::max(WorkerCount(standing.spec), 1);
+  queued.request.min = std::min(MinWorkers(standing.spec), queued.request.max);
+  queued.started = standing.started;
+  queued.ends = EndOf(standing);
+  queued.checkpointed = CheckpointOf(standing);
+  return queued;
+}
+
+QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& holders) {
+  QueuedJob queued = standing.queued;
+  if (queued.uid.empty()) queued = Base(standing, *holders.begin()->second);
+  queued.nodes.clear();
+  for (const auto& [key, pod] : holders) queued.nodes.push_back(pod->view.node);
+  queued.leaving = queued.workers();
+  return queued;
+}
+
+Gang WorkersBelow(const Gang& gang, int workers) {
+  Gang below = gang;
+  std::erase_if(below.unbound,
+                [workers](const auto& entry) { return entry.first.first >= workers; });
+  return below;
+}
+
+void AddCapacity(const NodeRecord& node, Amounts& to) {
+  const Resources& r = node.allocatable;
+  to["cpu"] += r.cpu_millis;
+  to["memory"] += r.memory_bytes;
+  if (r.gpus == 0) return;
+  to[kGpuResource] += r.gpus;
+  const auto kind = node.labels.find(kGpuProduct);
+  if (kind != node.labels.end()) to[absl::StrCat(kGpuResource, "/", kind->second)] += r.gpus;
+}
+
+std::optional<absl::Time> EndOf(const JobStanding& standing) {
+  const v1alpha1::TrainingJobStatus& status = standing.job->status;
+  absl::Time end = absl::InfiniteFuture();
+  const absl::Duration deadline = ActiveDeadline(standing.spec);
+  if (deadline < absl::InfiniteDuration()) {
+    const absl::Time from = ParseWall(status.start_time());
+    end = (from == absl::InfinitePast() ? standing.started : from) + deadline;
+  }
+  const absl::Time measured = ParseWall(status.progress().time());
+  absl::Duration left;
+  const bool has_eta = !status.progress().eta().empty() && measured > absl::InfinitePast() &&
+                       absl::ParseDuration(status.progress().eta(), &left);
+  if (has_eta) end = std::min(end, measured + left);
+  if (end == absl::InfiniteFuture()) return std::nullopt;
+  return end;
+}
+
+absl::Time CheckpointOf(const JobStanding& standing) {
+  return std::max(standing.started, ParseWall(standing.job->status.checkpoint().time()));
+}
+
+}  // namespace muster::control

@@ -1,0 +1,31 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_POD_GATE_H_
+#define MUSTER_OPERATOR_RUNTIME_POD_GATE_H_
+
+#include <memory>
+#include <string>
+
+#include "operator/placement/gang_nodes.h"
+#include "operator/runtime/cluster_model.h"
+
+namespace muster::control {
+
+// Which nodes the pods of a job may go to, by the rules that their template is under. The model,
+// which remembers the answers, must outlive it. Not thread-safe.
+class PodGate final : public GangGate {
+ public:
+  explicit PodGate(ClusterModel& model) : model_(model) {}
+
+  std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override;
+  // Whether a node can be judged for one pod of the job without the others: then what the gate says
+  // of each is enough for the gang.
+  bool IsOfNodeAlone(const std::string& job_uid) const;
+
+ private:
+  const PodRecord* PodOf(const std::string& job_uid) const;
+
+  ClusterModel& model_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_POD_GATE_H_

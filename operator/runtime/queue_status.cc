@@ -1,0 +1,112 @@
+#include "operator/runtime/queue_status.h"
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "base/logging.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "operator/api/codec.h"
+#include "operator/core/conditions.h"
+#include "operator/kube/queue_resources.h"
+#include "operator/queue/queue_from_spec.h"
+
+namespace muster::control {
+namespace {
+
+constexpr char kActive[] = "Active";
+// A share moves with the clock: it is written when it has moved by this part of itself.
+constexpr double kShareNoise = 0.05;
+constexpr double kLeastShare = 0.001;
+
+struct Shown {
+  bool active = true;
+  const char* reason = "Ready";
+  std::string message = "jobs of the queue may start";
+};
+
+Shown ShownOf(const TrainingQueue& queue, const QueueReport& report) {
+  if (const auto spec = QueueFromSpec(queue.name, queue.spec); !spec.ok()) {
+    return {false, "InvalidSpec",
+            std::string(spec.status().message().data(), spec.status().message().size())};
+  }
+  if (report.broken) return {false, "ParentsInCircle", "its parents form a circle"};
+  if (queue.spec.stopped()) return {false, "Stopped", "spec.stopped: nothing new starts"};
+  if (report.cohort) {
+    return {true, "Cohort", "other queues name it as their parent: jobs wait in those"};
+  }
+  return {};
+}
+
+std::string AmountText(const std::string& resource, int64_t amount) {
+  if (resource != "cpu") return absl::StrCat(amount);
+  return amount % 1000 == 0 ? absl::StrCat(amount / 1000) : absl::StrCat(amount, "m");
+}
+
+bool IsNoise(const v1alpha1::TrainingQueueStatus& before, v1alpha1::TrainingQueueStatus after) {
+  const double moved = std::abs(after.share() - before.share());
+  if (before.has_share() && moved <= std::max(kLeastShare, kShareNoise * before.share())) {
+    after.set_share(before.share());
+  }
+  return google::protobuf::util::MessageDifferencer::Equals(before, after);
+}
+
+}  // namespace
+
+v1alpha1::TrainingQueueStatus QueueStatusOf(absl::Time now, const TrainingQueue& queue,
+                                            const QueueReport& report) {
+  v1alpha1::TrainingQueueStatus status;
+  status.set_observed_generation(queue.generation);
+  status.set_waiting(report.queue.waiting);
+  status.set_running(report.queue.running);
+  status.set_share(std::round(report.queue.share * 1e4) / 1e4);
+  status.set_borrowing(report.queue.borrowing);
+  for (const auto& [resource, amount] : report.queue.used) {
+    v1alpha1::QueueAmount& used = *status.add_used();
+    used.set_resource(resource);
+    used.set_amount(AmountText(resource, amount));
+  }
+  const Shown shown = ShownOf(queue, report);
+  v1alpha1::Condition& active = *status.add_conditions();
+  active.set_type(kActive);
+  active.set_status(shown.active ? "True" : "False");
+  active.set_reason(shown.reason);
+  active.set_message(shown.message);
+  active.set_observed_generation(queue.generation);
+  active.set_last_transition_time(FormatWall(now));
+  for (const v1alpha1::Condition& before : queue.status.conditions()) {
+    if (before.type() != kActive || before.status() != active.status()) continue;
+    active.set_last_transition_time(before.last_transition_time());
+  }
+  return status;
+}
+
+int QueueStatusWriter::RunOnce(absl::Time now, const std::vector<QueueReport>& reports) {
+  std::map<std::string, const QueueReport*> by_name;
+  for (const QueueReport& report : reports) by_name[report.queue.name] = &report;
+  int written = 0;
+  for (const QueueCache::Object& queue : queues_.List()) {
+    const auto report = by_name.find(queue->name);
+    const v1alpha1::TrainingQueueStatus status =
+        QueueStatusOf(now, *queue, report == by_name.end() ? QueueReport{} : *report->second);
+    if (IsNoise(queue->status, status)) continue;
+    const Json json = {{"apiVersion", kube::kTrainingQueues.ApiVersion()},
+                       {"kind", kTrainingQueueKind},
+                       {"metadata",
+                        {{"name", queue->name},
+                         {"uid", queue->uid},
+                         {"resourceVersion", queue->resource_version}}},
+                       {"status", EncodeMessage(status)}};
+    const absl::Status done = api_.UpdateStatus(kube::kTrainingQueues, json).status();
+    written += done.ok();
+    if (done.ok() || absl::IsAborted(done) || absl::IsNotFound(done)) continue;
+    MUSTER_LOG_LIMITED(WARN, queue->name, "status of a queue not written", {"queue", queue->name},
+                       {"error", done});
+  }
+  return written;
+}
+
+}  // namespace muster::control

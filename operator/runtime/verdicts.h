@@ -1,0 +1,48 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_VERDICTS_H_
+#define MUSTER_OPERATOR_RUNTIME_VERDICTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "operator/core/view.h"
+#include "operator/runtime/caches.h"
+
+namespace muster::control {
+
+// What the scheduling cycle has to say to the controller about each job: where its pods are or why
+// they are nowhere, and its queue's newest order. A sentence about the queue whose numbers alone
+// differ is not told anew at once: reconciles and writes would follow the clock. Thread-safe.
+class Verdicts {
+ public:
+  // Told the key of a job about which something new is known, without locks held.
+  explicit Verdicts(std::function<void(const std::string& job_key)> on_change);
+
+  void Set(absl::Time now, const TrainingJob& job, PlacementView verdict);
+  // What the queue wants. `wall` is made later than every order of this job before.
+  void Give(const TrainingJob& job, QueueOrder order, absl::Time wall);
+  // With the order; empty when nothing has been said.
+  PlacementView Of(const std::string& job_uid) const;
+  // One that the job's status does not show yet.
+  std::optional<QueueOrder> PendingOrder(const TrainingJob& job) const;
+  // Drops what is known of jobs that are gone.
+  void Forget(const JobCache& jobs);
+
+ private:
+  struct Known {
+    PlacementView verdict;
+    absl::Time told_at = absl::InfinitePast();
+  };
+
+  const std::function<void(const std::string&)> on_change_;
+  mutable Mutex mu_;
+  std::map<std::string, Known> known_ MUSTER_GUARDED_BY(mu_);  // by job UID
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_VERDICTS_H_

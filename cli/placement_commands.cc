@@ -148,8 +148,10 @@ void PrintQueues(const Json& page) {
                 Number(queue, "waiting"), queue.value("share", 0.0),
                 queue.value("borrowing", false) ? ", borrows" : "");
     if (queue.value("broken", false)) std::printf("  its parents form a circle: nothing starts\n");
-    std::printf("  uses %s of %s nominal\n", Amounts(queue["used"]).c_str(),
-                Amounts(queue["nominal"]).c_str());
+    if (!queue["nominal"].empty()) {
+      std::printf("  uses %s of %s nominal\n", Amounts(queue["used"]).c_str(),
+                  Amounts(queue["nominal"]).c_str());
+    }
     int place = 0;
     for (const Json& job : queue["jobs"]) {
       std::printf("  %3d. %-30s priority %-6ld waits %-9s %s: %s\n", ++place,

@@ -46,7 +46,8 @@ const char kOperatorUsage[] =
     "  --kueue-topology  NAME: those of this Kueue Topology object\n"
     "  --queue-half-life default 24h; what a queue has used counts half after it\n"
     "  --queue-aging     default 1m; a waiting job's priority counts one more for each\n"
-    "  --defragment      true: jobs that are cheap to move make room for large ones; default false\n"
+    "  --defragment      true: jobs that are cheap to move make room for large ones; default "
+    "false\n"
     "  --log-format      text or json; default text\n";
 
 namespace {

@@ -8,8 +8,8 @@ namespace muster::kube {
 // What says whose turn it is.
 inline constexpr ResourceType kTrainingQueues{"muster.dev",    "v1alpha1", "trainingqueues",
                                               "TrainingQueue", false,      true};
-inline constexpr ResourceType kPriorityClasses{
-    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false, false};
+inline constexpr ResourceType kPriorityClasses{"scheduling.k8s.io", "v1",  "priorityclasses",
+                                               "PriorityClass",     false, false};
 
 }  // namespace muster::kube
 

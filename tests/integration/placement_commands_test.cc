@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"
 #include "tests/integration/operator_world.h"
 
@@ -146,6 +147,30 @@ TEST_F(PlacementCommandsTest, TreeDrawsWhatIsFree) {
   const Said wrong = Muster({"tree", "--depth=all", "--server", server_});
   EXPECT_EQ(wrong.code, kExitBadInput);
   EXPECT_EQ(wrong.error, "muster: --depth needs a whole number, not 'all'\n");
+}
+
+TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
+  Json queue = kube::NewObject(kube::kTrainingQueues, {"", "default"});
+  queue["spec"] = {{"quotas", {{{"resource", "nvidia.com/gpu"}, {"nominal", "16"}}}}};
+  const auto made = world_.memory->Create(kube::kTrainingQueues, queue);
+  ASSERT_TRUE(made.ok()) << made.status();
+  Submit("gpt", 2, R"({"require": "leaf"})");
+  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  Submit("wide", 3, R"({"require": "leaf"})");
+  ASSERT_TRUE(IsTold("wide", "ExceedsQuota"));
+  const Said all = Muster({"queue", "--server", server_});
+  EXPECT_EQ(all.code, kExitOk);
+  EXPECT_THAT(all.out, testing::StartsWith("default: 1 running, 1 waiting, share 0.25\n"));
+  EXPECT_THAT(all.out, HasSubstr("16 nvidia.com/gpu of 16 nvidia.com/gpu nominal\n"));
+  EXPECT_THAT(all.out, HasSubstr("    1. default/wide"));
+  EXPECT_THAT(all.out, HasSubstr("ExceedsQuota: 24 nvidia.com/gpu needed; queue \"default\" may "
+                                 "never use more than 16\n"));
+  const auto json = ParseJson(Muster({"queue", "default", "--json", "--server", server_}).out);
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ((*json)["items"][0]["jobs"][0]["job"], "default/wide");
+  const Said unknown = Muster({"queue", "typo", "--server", server_});
+  EXPECT_EQ(unknown.code, kExitBadInput);
+  EXPECT_THAT(unknown.error, HasSubstr("no queue typo"));
 }
 
 TEST_F(PlacementCommandsTest, ExplainSaysWhereOrWhyNowhere) {

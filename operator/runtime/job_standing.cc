@@ -23,7 +23,7 @@ Amounts QuotaOf(const PodRecord& pod) {
   if (r.memory_bytes > 0) amounts["memory"] = r.memory_bytes;
   if (r.gpus == 0) return amounts;
   amounts[kGpuResource] = r.gpus;
-  const auto& selector = pod.scheduling->node_selector;
+  const auto& selector = pod.scheduling->wants().node_selector;
   const auto kind = selector.find(kGpuProduct);
   if (kind != selector.end()) amounts[absl::StrCat(kGpuResource, "/", kind->second)] = r.gpus;
   return amounts;

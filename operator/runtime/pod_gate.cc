@@ -1,5 +1,7 @@
 #include "operator/runtime/pod_gate.h"
 
+#include <utility>
+
 namespace muster::control {
 
 const PodRecord* PodGate::PodOf(const std::string& job_uid) const {
@@ -12,7 +14,17 @@ const PodRecord* PodGate::PodOf(const std::string& job_uid) const {
 
 std::shared_ptr<const GangNodes> PodGate::NodesFor(const std::string& job_uid) {
   const PodRecord* pod = PodOf(job_uid);
-  return pod == nullptr ? nullptr : model_.NodesFor(*pod->scheduling).nodes;
+  if (pod == nullptr) return nullptr;
+  const FilteredNodes filtered = model_.NodesFor(*pod->scheduling);
+  if (filtered.of_node_alone || filtered.nodes->bounds.empty()) return filtered.nodes;
+  if (std::exchange(changes_, model_.changes()) != model_.changes()) unbound_.clear();
+  Unbound& known = unbound_[filtered.nodes.get()];
+  if (known.nodes == nullptr) {
+    GangNodes nodes = *filtered.nodes;
+    nodes.bounds.clear();
+    known = {filtered.nodes, std::make_shared<const GangNodes>(std::move(nodes))};
+  }
+  return known.nodes;
 }
 
 bool PodGate::IsOfNodeAlone(const std::string& job_uid) const {

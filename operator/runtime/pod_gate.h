@@ -1,6 +1,8 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_POD_GATE_H_
 #define MUSTER_OPERATOR_RUNTIME_POD_GATE_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -9,8 +11,10 @@
 
 namespace muster::control {
 
-// Which nodes the pods of a job may go to, by the rules that their template is under. The model,
-// which remembers the answers, must outlive it. Not thread-safe.
+// Which nodes the pods of a job may go to, by the rules that their template is under. Where pods of
+// one gang are bound by each other, how many a node takes depends on where the others are: then the
+// gate does not say, and who starts the gang has to ask PlaceGang. The model, which remembers the
+// answers, must outlive it. Not thread-safe.
 class PodGate final : public GangGate {
  public:
   explicit PodGate(ClusterModel& model) : model_(model) {}
@@ -23,7 +27,14 @@ class PodGate final : public GangGate {
  private:
   const PodRecord* PodOf(const std::string& job_uid) const;
 
+  struct Unbound {
+    std::shared_ptr<const GangNodes> of;  // kept: no other may get its address
+    std::shared_ptr<const GangNodes> nodes;
+  };
+
   ClusterModel& model_;
+  uint64_t changes_ = 0;
+  std::map<const GangNodes*, Unbound> unbound_;
 };
 
 }  // namespace muster::control

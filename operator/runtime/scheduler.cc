@@ -245,7 +245,10 @@ bool Scheduler::MustDecide() {
 }
 
 void Scheduler::Decide() {
-  if (std::exchange(refused_at_, model_.changes()) != model_.changes()) refused_.Clear();
+  if (std::exchange(refused_at_, model_.changes()) != model_.changes()) {
+    refused_.Clear();
+    told_.clear();
+  }
   decided_at_ = model_.changes();
   ScheduleOptions options = options_.queues;
   options.gate = &gate_;
@@ -385,20 +388,34 @@ void Scheduler::Order(const Decision& decision, const JobStanding& standing) {
 }
 
 void Scheduler::Wait(const Decision& decision, const JobStanding& standing) {
+  if (IsOfPlace(decision.reason)) return TellNoPlace(decision, standing);
   PlacementView verdict;
   verdict.reason = ToText(ScheduleReasonName(decision.reason));
-  verdict.queued = !IsOfPlace(decision.reason);
-  if (verdict.queued) {
-    verdict.sentence = SentenceOf(decision);
-    return SetVerdict(standing, std::move(verdict));
+  verdict.sentence = SentenceOf(decision);
+  verdict.queued = true;
+  SetVerdict(standing, std::move(verdict));
+}
+
+// What the whole of a gang's rules say about it; gangs of one shape are told the same.
+void Scheduler::TellNoPlace(const Decision& decision, const JobStanding& standing) {
+  const Gang& gang = model_.gangs().at(decision.job);
+  const PartialGang request = MakeGangRequest(*standing.job, standing.spec, gang);
+  const std::map<int, PodPointer> pods = MissingPods(gang);
+  const std::string shape = ShapeOf(request, *pods.begin()->second);
+  if (const auto known = told_.find(shape); known != told_.end()) {
+    return Refuse(decision.job, standing, known->second);
   }
-  const std::shared_ptr<const GangNodes> usable = gate_.NodesFor(decision.job);
+  const PlacementAnswer answer = PlaceGang(model_, request, pods);
+  if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
+    if (no->of_shape && !shape.empty()) told_[shape] = *no;
+    return Refuse(decision.job, standing, *no);
+  }
+  // It has a place of less than its queue would let it have.
   const Unplaceable no{PlaceReason(decision.reason), decision.detail,
                        decision.nearest_feasible_size};
-  verdict.sentence =
-      FullSentence(no, standing.queued.request, usable == nullptr ? "" : usable->left_out);
-  writes_.Refuse(decision.job, model_.gangs().at(decision.job), verdict.sentence);
-  SetVerdict(standing, std::move(verdict));
+  Refuse(
+      decision.job, standing,
+      {ToText(ScheduleReasonName(decision.reason)), FullSentence(no, request.request, ""), false});
 }
 
 // Nobody looked at them.

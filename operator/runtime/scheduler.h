@@ -139,6 +139,8 @@ class Scheduler {
   void Grow(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
   void GrowAsked(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
   void Wait(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
+  void TellNoPlace(const Decision& decision, const JobStanding& standing)
+      MUSTER_REQUIRES(model_mu_);
   void Order(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
   void TellBehind(const std::vector<Decision>& decisions) MUSTER_REQUIRES(model_mu_);
   // Of jobs that run with fewer workers than they have pods.
@@ -168,8 +170,9 @@ class Scheduler {
   std::map<std::string, Look> looks_;      // by job UID
   std::vector<TopologyFinding> reported_;  // as last logged
   RefusalMemo refused_;
-  uint64_t refused_at_ = 0;  // the model's changes() that `refused_` is of
-  uint64_t decided_at_ = 0;  // and that the last cycle was of
+  std::map<std::string, PlacementRefusal> told_;  // by shape
+  uint64_t refused_at_ = 0;                       // the model's changes() that both are of
+  uint64_t decided_at_ = 0;                       // and that the last cycle was of
   uint64_t capacity_at_ = 0;
   absl::Time decide_again_ = absl::InfinitePast();
 

@@ -96,6 +96,9 @@ void PrintGang(const Json& page) {
     }
     std::printf("\n");
   }
+  if (const int64_t decision = Number(page, "decision"); decision > 0) {
+    std::printf("  decided in %ld: muster replay %ld\n", decision, decision);
+  }
   for (const Json& worker : page["workers"]) {
     const std::string path = Text(worker, "path");
     const std::string node = Text(worker, "node");

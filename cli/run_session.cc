@@ -50,6 +50,7 @@ absl::Status RunSession::Start() {
   control::OperatorOptions app;
   app.coordinator_addresses = {absl::StrCat("unix:", paths_.socket())};
   app.http_address = options_.http;
+  app.decision_log_dir = paths_.decisions();
   MUSTER_ASSIGN_OR_RETURN(app_, control::OperatorApp::Create(*api_, Clock::Real(), std::move(app)));
   MUSTER_RETURN_IF_ERROR(app_->Start());
   MUSTER_RETURN_IF_ERROR(WriteLiveOperator(FileSystem(), paths_, app_->http_address()));

@@ -83,6 +83,7 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   options.queue_half_life = flags.queue_half_life;
   options.queue_aging = flags.queue_aging;
   options.defragment = flags.defragment;
+  options.decision_log_dir = flags.decision_log_dir;
   options.identity = flags.identity;
   if (!flags.leader_elect) return options;
   kube::LeaseConfig& lease = options.election.emplace();

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/logging.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
@@ -20,6 +21,8 @@
 #include "operator/coordinator/coordinator_server.h"
 #include "operator/coordinator/refusals.h"
 #include "operator/kube/reflector.h"
+#include "operator/runtime/decision_recorder.h"
+#include "operator/runtime/decision_ring.h"
 #include "operator/runtime/fan_out.h"
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/worker_directory.h"
@@ -40,7 +43,13 @@ constexpr int kCreateHelpers = 15;
 
 bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix:"); }
 
-ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out) {
+std::unique_ptr<DecisionRecorder> RecorderFor(const OperatorOptions& options) {
+  if (options.decision_log_dir.empty()) return nullptr;
+  return std::make_unique<DecisionRecorder>(DecisionRing(FileSystem(), options.decision_log_dir));
+}
+
+ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
+                         DecisionRecorder* recorder) {
   ReplicaOptions replica;
   replica.fan_out = &fan_out;
   replica.namespace_scope = options.namespace_scope;
@@ -52,6 +61,7 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out) {
   replica.scheduler.book.half_life = options.queue_half_life;
   replica.scheduler.book.aging = options.queue_aging;
   replica.scheduler.queues.defragment = options.defragment;
+  replica.scheduler.recorder = recorder;
   replica.jitter = [] {
     thread_local std::mt19937 random{std::random_device{}()};
     return std::uniform_real_distribution<>(0, 1)(random);
@@ -68,7 +78,8 @@ class OperatorApp::Impl {
         clock_(clock),
         lease_clock_(options.lease_clock == nullptr ? clock : *options.lease_clock),
         options_(std::move(options)),
-        replica_(api, clock, lease_clock_, ToReplica(options_, fan_out_)) {
+        recorder_(RecorderFor(options_)),
+        replica_(api, clock, lease_clock_, ToReplica(options_, fan_out_, recorder_.get())) {
     replica_.OnWork([this] { WakeScheduler(); });
     if (options_.throttle != nullptr) options_.throttle->ConnectTo(&replica_.metrics());
   }
@@ -105,6 +116,7 @@ class OperatorApp::Impl {
   const Clock& lease_clock_;
   const OperatorOptions options_;
   ThreadFanOut fan_out_{kCreateHelpers};
+  const std::unique_ptr<DecisionRecorder> recorder_;  // null: decisions are not kept
   Replica replica_;
   std::string coordinator_address_;
   std::unique_ptr<CoordinatorIdentity> identity_;
@@ -301,6 +313,12 @@ absl::Status OperatorApp::Impl::Start() {
   }
   workers_.emplace_back([this] { Schedule(); });
   workers_.emplace_back([this] { TellQueues(); });
+  if (recorder_ != nullptr) {
+    workers_.emplace_back([this] {
+      while (recorder_->WaitAndRun()) {
+      }
+    });
+  }
   for (int i = 0; i < options_.bind_threads; ++i) {
     workers_.emplace_back([this] {
       while (replica_.pod_writer().WaitAndRun()) {
@@ -319,6 +337,7 @@ void OperatorApp::Impl::Stop() {
   if (stopping_.exchange(true)) return;
   replica_.queue().Shutdown();
   replica_.pod_writer().Shutdown();
+  if (recorder_ != nullptr) recorder_->Shutdown();
   Wake();
   for (std::thread& thread : workers_) thread.join();
   // A leader that pauses here must not let its lease run on: elections end with the last write.

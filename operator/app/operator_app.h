@@ -51,6 +51,9 @@ struct OperatorOptions {
   absl::Duration queue_half_life = absl::Hours(24);
   absl::Duration queue_aging = absl::Minutes(1);
   bool defragment = false;
+  // Where all that goes into each decision of the scheduler is kept, for muster replay; at most 256
+  // MiB. Empty: nowhere.
+  std::string decision_log_dir;
   // For events and leases, unique per process; empty: host name, pid and a random number.
   std::string identity;
   // Absent: this process is the only operator. Its identity and annotations are filled in.

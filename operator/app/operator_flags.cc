@@ -48,6 +48,8 @@ const char kOperatorUsage[] =
     "  --queue-aging     default 1m; a waiting job's priority counts one more for each\n"
     "  --defragment      true: jobs that are cheap to move make room for large ones; default "
     "false\n"
+    "  --decision-log-dir where all that goes into each decision is kept, at most 256 MiB, for\n"
+    "                    muster replay; default FOLDER/decisions with --state-dir, else none\n"
     "  --log-format      text or json; default text\n";
 
 namespace {
@@ -137,6 +139,7 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"queue-half-life", Time(flags.queue_half_life)},
           {"queue-aging", Time(flags.queue_aging)},
           {"defragment", Bool(flags.defragment)},
+          {"decision-log-dir", Text(flags.decision_log_dir)},
           {"log-format", OneOf(flags.log_json, "text", "json")}};
 }
 
@@ -202,6 +205,9 @@ void FillIn(const std::set<std::string>& given,
   if (flags.coordinator.empty()) {
     flags.coordinator = {embedded ? absl::StrCat("unix:", flags.state_dir, "/run/coordinator.sock")
                                   : "0.0.0.0:7443"};
+  }
+  if (embedded && given.count("decision-log-dir") == 0) {
+    flags.decision_log_dir = absl::StrCat(flags.state_dir, "/decisions");
   }
   if (!embedded && flags.kubeconfig.empty()) {
     flags.kubeconfig = absl::StrSplit(environment("KUBECONFIG"), ':', absl::SkipEmpty());

@@ -42,6 +42,7 @@ struct OperatorFlags {
   absl::Duration queue_half_life = absl::Hours(24);
   absl::Duration queue_aging = absl::Minutes(1);
   bool defragment = false;
+  std::string decision_log_dir;  // empty: none
   bool log_json = false;
 };
 

@@ -60,6 +60,13 @@ TEST(OperatorFlagsTest, QueuesForgetAndAge) {
   EXPECT_TRUE(Parse({"--defragment=true"})->defragment);
 }
 
+TEST(OperatorFlagsTest, DecisionsAreKeptInTheStateDirectoryUnlessToldOtherwise) {
+  EXPECT_EQ(Parse({})->decision_log_dir, "");
+  EXPECT_EQ(Parse({"--decision-log-dir=/d"})->decision_log_dir, "/d");
+  EXPECT_EQ(Parse({"--state-dir=/s"})->decision_log_dir, "/s/decisions");
+  EXPECT_EQ(Parse({"--state-dir=/s", "--decision-log-dir="})->decision_log_dir, "");
+}
+
 TEST(OperatorFlagsTest, KubeconfigComesFromTheFlagThenTheEnvironment) {
   const std::map<std::string, std::string> environment = {{"KUBECONFIG", "/a:/b"}};
   EXPECT_THAT(Parse({}, environment)->kubeconfig, ElementsAre("/a", "/b"));

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_PLACEMENT_REPORT_H_
 #define MUSTER_OPERATOR_RUNTIME_PLACEMENT_REPORT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct GangReport {
   std::string left_out;  // nodes that are not for it, by why
   int fits = 0;          // workers of it that fit as it is, now; for one that waits
   std::vector<Relaxation> relaxations;
+  uint64_t decision = 0;  // for muster replay; 0: it is not kept
 };
 
 // Of a gang with pods, or one that is only thought of.

@@ -78,7 +78,8 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCach
       book_({jobs_, model_, holders_, verdicts_}, options_.book),
       writes_(writer_, model_, clock_, options_.volume_deadline,
               [this](const std::string& uid) { book_.Touch(uid); }),
-      halves_(options_.undo_after) {
+      halves_(options_.undo_after),
+      notes_(options_.recorder) {
   model_.SetLevels(options_.topology_levels);
 }
 
@@ -150,6 +151,7 @@ int Scheduler::TakeWritten() {
 void Scheduler::Forget() {
   writes_.Forget();
   verdicts_.Forget(jobs_);
+  notes_.Forget([&](const std::string& uid) { return book_.Find(uid) == nullptr; });
   std::erase_if(looks_, [&](const auto& entry) { return model_.gangs().count(entry.first) == 0; });
 }
 
@@ -258,7 +260,7 @@ void Scheduler::Decide() {
     options.backfill_depth = std::numeric_limits<int>::max();
   }
   const std::vector<Decision> decisions =
-      control::Schedule(clock_.Wall(), model_.Tree(), book_.book(), options);
+      notes_.Schedule(clock_.Wall(), model_.Tree(), book_.book(), options);
   for (const Decision& decision : decisions) CarryOut(decision);
   if (book_.has_queues()) TellBehind(decisions);
   // What was decided is in the book already.
@@ -488,7 +490,9 @@ int Scheduler::RunOnce() {
 
 GangReport Scheduler::Explain(const TrainingJob& job) const {
   MutexLock lock(model_mu_);
-  return ExplainGang(model_, job, Verdict(job.uid));
+  GangReport report = ExplainGang(model_, job, Verdict(job.uid));
+  report.decision = notes_.DecisionOf(job.uid);
+  return report;
 }
 
 Scheduler::Forecast Scheduler::WhatIf(const TrainingJob& job, const PodRecord& pod) const {

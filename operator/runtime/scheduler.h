@@ -21,6 +21,8 @@
 #include "operator/queue/schedule.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
+#include "operator/runtime/decision_notes.h"
+#include "operator/runtime/decision_recorder.h"
 #include "operator/runtime/gang_placer.h"
 #include "operator/runtime/gang_writes.h"
 #include "operator/runtime/half_gangs.h"
@@ -48,6 +50,8 @@ struct SchedulerOptions {
   // For volumes that are made or given when the gang has its places.
   absl::Duration volume_deadline = absl::Minutes(5);
   BookOptions book;
+  // Gets all that goes into each decision, for muster replay; null: nothing is kept.
+  DecisionRecorder* recorder = nullptr;
   // Without queues nobody holds a place for another, and every job is looked at.
   ScheduleOptions queues;
 };
@@ -166,6 +170,7 @@ class Scheduler {
   JobBook book_ MUSTER_GUARDED_BY(model_mu_);
   GangWrites writes_ MUSTER_GUARDED_BY(model_mu_);
   HalfGangs halves_ MUSTER_GUARDED_BY(model_mu_);
+  DecisionNotes notes_ MUSTER_GUARDED_BY(model_mu_);
   // Of RunOnce's thread.
   std::map<std::string, Look> looks_;      // by job UID
   std::vector<TopologyFinding> reported_;  // as last logged

@@ -87,8 +87,10 @@ absl::StatusOr<PodRecord> PodOf(const TrainingJob& job) {
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key) {
   const JobCache::Object job = deps.jobs.Get(key);
   if (job == nullptr) return absl::NotFoundError(absl::StrCat("no job ", kube::ToString(key)));
-  Json json = ToJson(deps.scheduler.Explain(*job));
+  const GangReport report = deps.scheduler.Explain(*job);
+  Json json = ToJson(report);
   json["job"] = kube::ToString(key);
+  if (report.decision > 0) json["decision"] = report.decision;
   return json;
 }
 

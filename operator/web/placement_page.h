@@ -14,7 +14,8 @@
 namespace muster::control {
 
 // {"job", "reason", "sentence", "score", "level", "domain", "asked", "workers", "fitsNow",
-//  "relaxations", "nodes", "nodesLeftOut"}; kNotFound.
+//  "relaxations", "nodes", "nodesLeftOut"}, and "decision", its number for muster replay, where
+// decisions are kept; kNotFound.
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key);
 
 // Of a TrainingJob as JSON, which need not exist: the same, as if its pods were there now.

@@ -73,6 +73,7 @@ OperatorWorld::~OperatorWorld() {
 void OperatorWorld::StartOperator() {
   OperatorOptions options;
   options.coordinator_addresses = {socket};
+  options.decision_log_dir = decision_log_dir;
   auto created = OperatorApp::Create(*api, clock, options);
   ASSERT_TRUE(created.ok()) << created.status();
   app = *std::move(created);

@@ -64,6 +64,8 @@ class OperatorWorld {
   std::unique_ptr<kube::FaultyApi> api;
   std::unique_ptr<OperatorApp> app;
   std::string socket;
+  // Of operators that are started from now on; empty: they keep none.
+  std::string decision_log_dir;
 
  private:
   struct Container {

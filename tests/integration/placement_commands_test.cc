@@ -322,6 +322,35 @@ TEST_F(PlacementCommandsTest, ReplayDecidesAgainWhatWasDecided) {
             "muster: a decision is a number, not 'last'\n");
 }
 
+TEST_F(PlacementCommandsTest, ExplainNamesTheDecisionThatReplayDecidesAgain) {
+  world_.StopOperator();
+  world_.decision_log_dir = folder_ + "/decisions-of-operator";
+  ASSERT_TRUE(RemoveAll(FileSystem(), world_.decision_log_dir).ok());
+  world_.StartOperator();
+  server_ = "http://" + world_.app->http_address();
+  Submit("gpt", 2, R"({"require": "leaf"})");
+  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  Submit("wide", 3, R"({"require": "leaf"})");
+  ASSERT_TRUE(IsTold("wide", "Insufficient"));
+  for (const char* job : {"gpt", "wide"}) {
+    const auto json = ParseJson(Muster({"explain", job, "--json", "--server", server_}).out);
+    ASSERT_TRUE(json.ok()) << json.status();
+    ASSERT_TRUE(json->contains("decision")) << job;
+    const std::string id = absl::StrCat((*json)["decision"].get<int64_t>());
+    EXPECT_THAT(Muster({"explain", job, "--server", server_}).out,
+                HasSubstr(absl::StrCat("  decided in ", id, ": muster replay ", id, "\n")));
+    Said said;
+    const bool written = world_.Until([&] {
+      said = Muster({"replay", id, "--dir", world_.decision_log_dir});
+      return said.code == kExitOk;
+    });
+    EXPECT_TRUE(written) << said.error << said.out;
+    EXPECT_THAT(said.out, HasSubstr(absl::StrCat("default/", job)));
+    EXPECT_THAT(said.out, HasSubstr("replayed: the same, byte for byte\n"));
+  }
+  EXPECT_EQ(Muster({"replay", "--dir", world_.decision_log_dir}).code, kExitOk);
+}
+
 TEST_F(PlacementCommandsTest, SimulatePrintsItsReportDecisionsAndPicture) {
   const std::string cluster = Write("cluster.yaml", kCluster), trace = Write("trace.csv", kTrace);
   const Said said = Muster({"simulate", "--cluster", cluster, "--trace", trace, "--decisions",

@@ -81,7 +81,7 @@ TEST(DecodeMessage, ReportsAllErrorsWithPaths) {
                 {"status.phase",
                  "unknown field; the fields here are conditions, observedGeneration, term, round, "
                  "membership, workers, progress, checkpoint, failures, incarnations, startTime, "
-                 "completionTime, selector, state and placement"},
+                 "completionTime, selector, state, placement and preemption"},
             }));
 }
 

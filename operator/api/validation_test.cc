@@ -95,7 +95,8 @@ TEST(ValidateFields, ChecksStatus) {
           {"status.conditions[2].status", "is required and missing; want True, False or Unknown"},
           {"status.failures.evidence", "is 8193 characters long; want at most 8192"},
           {"status.state",
-           "want Pending, Starting, Training, Recovering, Suspended, Succeeded or Failed, got "
+           "want Pending, Starting, Training, Recovering, Suspended, Succeeded, Failed or Queued, "
+           "got "
            "the string \"Sleeping\""},
       }));
 }

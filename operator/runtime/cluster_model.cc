@@ -243,7 +243,10 @@ void ClusterModel::Apply(Node& node) {
 }
 
 FilteredNodes ClusterModel::NodesFor(const SchedulingPod& pod) {
-  return filters_.NodesFor(pod, snapshot_, Tree(), states_, PlacedByMuster());
+  if (pod.node.empty()) return filters_.NodesFor(pod, snapshot_, Tree(), states_, PlacedByMuster());
+  SchedulingPod next = pod;
+  next.node.clear();
+  return filters_.NodesFor(next, snapshot_, Tree(), states_, PlacedByMuster());
 }
 
 FilteredNodes ClusterModel::NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,

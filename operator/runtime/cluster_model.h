@@ -75,7 +75,8 @@ class ClusterModel {
   // By index of the tree as it stands.
   const std::vector<NodePointer>& states() const { return states_; }
   const ClusterSnapshot& snapshot() const { return snapshot_; }
-  // Which nodes of the tree as it stands a pod may go to.
+  // Which nodes of the tree as it stands a pod like this may go to, whether this one is bound or
+  // not.
   FilteredNodes NodesFor(const SchedulingPod& pod);
   // The same in a cluster that is only thought of; `states` are its nodes.
   FilteredNodes NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,

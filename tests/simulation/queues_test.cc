@@ -121,6 +121,21 @@ TEST_F(QueuesTest, ABorrowerShrinksAndGrowsAgainBeforeAnybodyStops) {
   ExpectUnharmed("elastic");
 }
 
+// A bound pod names its node; the job's next one may go elsewhere.
+TEST_F(QueuesTest, WhatWasShrunkGrowsAgainOnAnotherNodeThanItsOthers) {
+  for (const char* node : {"a", "b", "c"}) world_.AddNode(node, 1);
+  AddQueue("research", 1, "all");
+  AddQueue("product", 2, "all");
+  AddJob("elastic", "research", 3, 1, {}, 900);
+  ASSERT_TRUE(Until([&] { return TrainsWith("elastic", 3); }));
+  AddJob("urgent", "product", 1, 1, {}, 100);
+  ASSERT_TRUE(Until([&] { return Trains("urgent"); }));
+  EXPECT_TRUE(Until([&] { return TrainsWith("elastic", 2); }));
+  ASSERT_TRUE(Until([&] { return world_.Succeeded("urgent"); }));
+  EXPECT_TRUE(Until([&] { return TrainsWith("elastic", 3); }));
+  ExpectUnharmed("elastic");
+}
+
 TEST_F(QueuesTest, ABorrowerThatCannotShrinkSavesStopsAndComesBack) {
   world_.AddNode("node", 4);
   AddQueue("research", 2, "all");

@@ -148,8 +148,9 @@ TEST_F(E2eTest, AQueueTakesItsQuotaBackFromABorrowerThatShrinksAndGrowsAgain) {
                                      *Find(*queue, {"status", "running"}) == 1;
                             })
                   .ok());
+  const auto deleted = world_->cluster().Kubectl({"delete", "trainingjob", "owner"});
+  EXPECT_TRUE(deleted.ok() && deleted->ok()) << deleted->err;
   EXPECT_TRUE(world_->DeleteJob("borrower").ok());
-  EXPECT_TRUE(world_->DeleteJob("owner").ok());
   EXPECT_TRUE(world_->cluster().Kubectl({"delete", "tq", "research", "product"}).ok());
 }
 

@@ -244,7 +244,8 @@ class BindingWorld {
 TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
   const char* one = std::getenv("MUSTER_SEED");
   const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
-  const uint64_t seeds = one != nullptr ? 1 : HowMany({.sanitized = 20, .usual = 80, .full = 1000});
+  const uint64_t seeds =
+      one != nullptr ? 1 : HowMany({.sanitized = 20, .usual = 200, .full = 1000});
   std::map<Fault, int> faults;
   for (uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed) {
     BindingWorld world(seed);

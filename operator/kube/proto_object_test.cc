@@ -85,7 +85,7 @@ TEST(ProtoObjectTest, ReadsWhatJsonWouldHaveShown) {
 TEST(ProtoObjectTest, WhatTheSchemaDoesNotHoldIsAskedForAsJson) {
   EXPECT_EQ(PodPlan({"spec"}), nullptr);
   EXPECT_EQ(PodPlan({"spec.volumes"}), nullptr);
-  EXPECT_EQ(PodPlan({"spec.containers.env"}), nullptr);
+  EXPECT_EQ(PodPlan({"spec.containers.lifecycle"}), nullptr);
   EXPECT_EQ(PodPlan({"status.phase.x"}), nullptr);
   EXPECT_EQ(PodPlan({"metadata.labels.a.b"}), nullptr);
   EXPECT_NE(PodPlan({"metadata"}), nullptr);

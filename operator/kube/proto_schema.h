@@ -7,7 +7,7 @@
 
 #include "operator/kube/resource_type.h"
 
-// The protobuf form of Kubernetes' own types, as far as it is read here: field numbers from the
+// The protobuf form of Kubernetes' own types, as far as it is read or written here: field numbers from the
 // generated.proto files of k8s.io/api and k8s.io/apimachinery (numbers are never given anew).
 // Constants with static storage.
 namespace muster::kube {
@@ -47,6 +47,8 @@ struct ProtoMessage {
 
 // Null for types that servers have in JSON only (custom resources), or that are not read in volume.
 const ProtoMessage* ProtoMessageOf(const ResourceType& type);
+const ProtoMessage& ProtoPod();
+const ProtoMessage& ProtoBinding();
 const ProtoMessage& ProtoListMeta();
 const ProtoMessage& ProtoStatus();
 

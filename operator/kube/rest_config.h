@@ -56,8 +56,9 @@ struct RestConfig {
   // was heard for longer: so a silent one is remade within 60 s.
   absl::Duration watch_lifetime = absl::Seconds(50);
   absl::Duration watch_silence = absl::Seconds(55);
-  // Kubernetes' own types as protobuf where only some of their fields are asked for: a fraction of
-  // the bytes and of both sides' time. Off: JSON throughout.
+  // Kubernetes' own types as protobuf where only some of their fields are asked for, and pods and
+  // bindings that are made, too: a fraction of the bytes and of both sides' time. Off: JSON
+  // throughout.
   bool protobuf = true;
   // What one watch may hold for a consumer that is slow; beyond it the socket is left unread.
   size_t watch_buffer_bytes = size_t{4} << 20;

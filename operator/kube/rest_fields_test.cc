@@ -70,6 +70,35 @@ TEST_F(RestApiTest, WhereMetadataIsAllThatIsAskedForNoMoreNeedCome) {
   }
 }
 
+TEST_F(RestApiTest, PodsAndBindingsAreSentAsProtobufWhereItSaysAllOfThem) {
+  std::string seen;
+  Start([&](const std::string& request, Peer& peer) {
+    seen = request;
+    return peer.Answer(201, kPod);
+  });
+  const auto is_protobuf = [&] {
+    return absl::StrContains(seen, "Content-Type: application/vnd.kubernetes.protobuf\r\n") &&
+           absl::StrContains(seen, std::string("\r\n\r\nk8s\0", 8));
+  };
+  Json pod = NewObject(kPods, kKey);
+  pod["spec"] = {{"nodeName", "n"}};
+  ASSERT_TRUE(api_->Create(kPods, pod).ok());
+  EXPECT_TRUE(is_protobuf()) << seen;
+  const Binding binding{kKey, "n", {"u"}};
+  ASSERT_TRUE(api_->Bind(binding).ok());
+  EXPECT_TRUE(is_protobuf()) << seen;
+  // The server knows what is wrong with it, or has it and this schema does not.
+  pod["spec"]["nobodysField"] = 1;
+  ASSERT_TRUE(api_->Create(kPods, pod).ok());
+  EXPECT_TRUE(absl::StrContains(seen, "Content-Type: application/json\r\n"));
+  EXPECT_TRUE(absl::StrContains(seen, "\"nobodysField\":1"));
+  config_.protobuf = false;
+  Connect();
+  ASSERT_TRUE(api_->Bind(binding).ok());
+  EXPECT_TRUE(absl::StrContains(seen, "Content-Type: application/json\r\n"));
+  EXPECT_TRUE(absl::StrContains(seen, "\"kind\":\"Binding\""));
+}
+
 TEST_F(RestApiTest, ADamagedProtobufAnswerIsNoAnswer) {
   Start([](const std::string&, Peer& peer) {
     return peer.Answer(200, WireEnvelope("Pod", std::string("\x0a\x7f")));

@@ -162,17 +162,11 @@ void Executor::TellRefusal(const TrainingJob& job, const CreatePod& create,
   }
 }
 
-absl::Status Executor::CreateBatch(const TrainingJob& job, const CreatePod* creates, int count,
-                                   Written& written) {
-  std::vector<absl::StatusOr<Json>> pods;
-  for (int i = 0; i < count; ++i) {
-    pods.push_back(BuildPod(job, creates[i], pod_options_));
-    if (pods[i].ok()) continue;
-    written.refused_pod = std::string(pods[i].status().message());
-    return pods[i].status();
-  }
+absl::Status Executor::CreateBatch(const TrainingJob& job, const PodBuilder& builder,
+                                   const CreatePod* creates, int count, Written& written) {
+  std::vector<absl::StatusOr<Json>> pods(static_cast<size_t>(count));
   FanOut& how = count < kWorthThreads ? FanOut::InOrder() : fan_out_;
-  how.Run(count, [&](int i) { pods[i] = MakePod(job, *pods[i]); });
+  how.Run(count, [&](int i) { pods[i] = MakePod(job, builder.Build(creates[i])); });
   absl::Status failed;
   for (int i = 0; i < count; ++i) {
     if (pods[i].ok()) {
@@ -189,11 +183,17 @@ absl::Status Executor::CreateBatch(const TrainingJob& job, const CreatePod* crea
 // In batches that grow: what is wrong with one pod, or forbidden, is so for hundreds.
 absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Written& written) {
   written.refused_pod.clear();
+  if (plan.creates.empty()) return absl::OkStatus();
+  const absl::StatusOr<PodBuilder> builder = PodBuilder::Make(job, pod_options_);
+  if (!builder.ok()) {
+    written.refused_pod = std::string(builder.status().message());
+    return builder.status();
+  }
   const int count = static_cast<int>(plan.creates.size());
   int size = 1;
   for (int begin = 0; begin < count; begin += size, size *= kBatchGrowth) {
     size = std::min(size, count - begin);
-    MUSTER_RETURN_IF_ERROR(CreateBatch(job, &plan.creates[begin], size, written));
+    MUSTER_RETURN_IF_ERROR(CreateBatch(job, *builder, &plan.creates[begin], size, written));
   }
   return absl::OkStatus();
 }

@@ -71,8 +71,8 @@ class Executor {
  private:
   absl::Status DeletePods(const TrainingJob& job, const Plan& plan, Written& written);
   absl::Status CreatePods(const TrainingJob& job, const Plan& plan, Written& written);
-  absl::Status CreateBatch(const TrainingJob& job, const CreatePod* creates, int count,
-                           Written& written);
+  absl::Status CreateBatch(const TrainingJob& job, const PodBuilder& builder,
+                           const CreatePod* creates, int count, Written& written);
   // Thread-safe: `pod` as stored, or why there is none.
   absl::StatusOr<Json> MakePod(const TrainingJob& job, const Json& pod);
   void TellRefusal(const TrainingJob& job, const CreatePod& create, const absl::Status& refusal,

@@ -52,7 +52,8 @@ void GangWrites::Settle(const PodWritten& written) {
                      {"pod", kube::ToString(pod.key)}, {"write", NameOf(write.kind)},
                      {"about", write.text}, {"error", written.status});
   if (write.kind == PodWrite::Kind::kRefuse) {
-    if (!absl::IsNotFound(written.status)) state.told.clear();
+    state.telling.erase(pod.view.uid);
+    if (!absl::IsNotFound(written.status)) state.told_version = 0;  // told again
     return;
   }
   if (write.is_of_claim() && written.outcome == PodWritten::Outcome::kNotDone) {
@@ -132,13 +133,25 @@ void GangWrites::Refuse(const std::string& uid, const Gang& gang, const std::str
   const absl::Time now = clock_.Monotonic();
   const bool only_numbers = state.told_version == gang.version && !state.told.empty();
   if (only_numbers && now < state.told_at + kTellAgain) return;
+  // Each pod that shows it is a new version of the gang: the others are being told already.
+  const bool anew = state.told != sentence;
+  const std::map<std::string, std::string> before = std::exchange(state.telling, {});
   state.told = sentence;
   state.told_version = gang.version;
   state.told_at = now;
   for (const auto& [place, pod] : gang.unbound) {
     if (pod->unscheduled_message == sentence) continue;
+    const std::string& version = pod->view.resource_version;
+    state.telling[pod->view.uid] = version;
+    const auto told = before.find(pod->view.uid);
+    if (!anew && told != before.end() && told->second == version) continue;
     writer_.Add({PodWrite::Kind::kRefuse, uid, pod, sentence});
   }
+}
+
+void GangWrites::TakeRefusalBack(const std::string& uid) {
+  states_[uid].told.clear();
+  states_[uid].telling.clear();
 }
 
 void GangWrites::Undo(const std::string& uid, const Gang& gang) {
@@ -158,6 +171,7 @@ int GangWrites::in_flight(const std::string& uid) const {
 }
 
 void GangWrites::Forget() {
+  if (states_.size() <= model_.gangs().size()) return;  // not worth looking at all of them
   std::erase_if(states_, [&](const auto& entry) {
     return entry.second.in_flight == 0 && model_.gangs().count(entry.first) == 0;
   });

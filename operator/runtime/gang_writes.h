@@ -40,7 +40,7 @@ class GangWrites {
   // All members at once, so that an autoscaler sees the whole gang. A sentence of which only the
   // numbers changed is not written again at once.
   void Refuse(const std::string& uid, const Gang& gang, const std::string& sentence);
-  void TakeRefusalBack(const std::string& uid) { states_[uid].told.clear(); }
+  void TakeRefusalBack(const std::string& uid);
   // The bound members go: the rest has no place.
   void Undo(const std::string& uid, const Gang& gang);
 
@@ -57,6 +57,8 @@ class GangWrites {
     uint64_t told_version = 0;
     std::string told;
     absl::Time told_at = absl::InfinitePast();
+    // By UID, the pods that were told so and do not show it yet: their versions then.
+    std::map<std::string, std::string> telling;
   };
   struct Repeated {
     absl::Time not_before;

@@ -49,8 +49,12 @@ int HalfGangs::Undo(absl::Time now, const ClusterModel& model, const JobCache& j
                     const Verdicts& verdicts, GangWrites& writes) {
   int undone = 0;
   for (const auto& [uid, gang] : model.gangs()) {
+    if (gang.bound.empty()) {  // as all that wait, which may be thousands
+      looks_.erase(uid);
+      continue;
+    }
     Look& look = looks_[uid];
-    if (writes.in_flight(uid) > 0 || look.whole_version == gang.version) continue;
+    if (look.whole_version == gang.version || writes.in_flight(uid) > 0) continue;
     JobCache::Object job = jobs.Get(gang.job);
     if (job != nullptr && job->uid != uid) job = nullptr;
     if (!IsDue(now, gang, job, look)) continue;

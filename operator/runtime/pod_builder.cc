@@ -65,10 +65,9 @@ void AddToken(Json& spec, Json& container) {
   if (!spec.contains("automountServiceAccountToken")) spec["automountServiceAccountToken"] = false;
 }
 
-// Ours come first, so that the user's may refer to them as $(NAME).
-void SetEnvironment(Json& container, const CreatePod& create, const PodBuilderOptions& options) {
+// Of our variables those that are the same in all pods.
+Json CommonEnvironment(const PodBuilderOptions& options) {
   Json ours = Json::array();
-  for (const auto& [name, value] : create.env) ours.push_back({{"name", name}, {"value", value}});
   ours.push_back({{"name", "MUSTER_COORDINATOR"}, {"value", options.coordinator}});
   if (!options.coordinator_ca.empty()) {
     ours.push_back({{"name", "MUSTER_COORDINATOR_CA"}, {"value", options.coordinator_ca}});
@@ -81,50 +80,39 @@ void SetEnvironment(Json& container, const CreatePod& create, const PodBuilderOp
   }
   ours.push_back(FromField("MUSTER_POD_UID", "metadata.uid"));
   ours.push_back(FromField("MUSTER_POD_IP", "status.podIP"));
-  std::set<std::string> taken;
-  for (const Json& entry : ours) taken.insert(kube::StringAt(entry, {"name"}));
-  for (const Json& entry : ListIn(container, "env")) {
-    if (taken.count(kube::StringAt(entry, {"name"})) == 0) ours.push_back(entry);
-  }
-  container["env"] = std::move(ours);
+  return ours;
 }
 
-void SetWorkerContainer(Json& spec, const TrainingJob& job, const CreatePod& create,
-                        const PodBuilderOptions& options) {
+// Index of the container, made when the template has none.
+size_t SetWorkerContainer(Json& spec, const TrainingJob& job, const PodBuilderOptions& options) {
   Json& containers = ListIn(spec, "containers");
-  Json* worker = nullptr;
-  for (Json& container : containers) {
-    if (kube::StringAt(container, {"name"}) == kWorkerContainer) worker = &container;
+  size_t index = containers.size();
+  for (size_t i = 0; i < containers.size(); ++i) {
+    if (kube::StringAt(containers[i], {"name"}) == kWorkerContainer) index = i;
   }
-  if (worker == nullptr) {
-    containers.push_back({{"name", kWorkerContainer}});
-    worker = &containers.back();
-  }
-  const bool image_is_ours = job.spec.has_trainer() || kube::StringAt(*worker, {"image"}).empty();
-  if (image_is_ours) (*worker)["image"] = options.worker_image;
-  (*worker)["command"] = {"muster-agent", "worker"};
-  worker->erase("args");
-  SetEnvironment(*worker, create, options);
-  if (!options.coordinator_ca.empty()) AddToken(spec, *worker);
-  if (create.gpus > 0) {
-    Json& limits = ObjectIn(ObjectIn(*worker, "resources"), "limits");
-    if (!limits.contains(kGpuResource)) limits[kGpuResource] = absl::StrCat(create.gpus);
-    // Nodes with GPUs are commonly tainted by the resource's name, against pods that need none.
-    ListIn(spec, "tolerations").push_back({{"key", kGpuResource}, {"operator", "Exists"}});
-  }
+  if (index == containers.size()) containers.push_back({{"name", kWorkerContainer}});
+  Json& worker = containers[index];
+  const bool image_is_ours = job.spec.has_trainer() || kube::StringAt(worker, {"image"}).empty();
+  if (image_is_ours) worker["image"] = options.worker_image;
+  worker["command"] = {"muster-agent", "worker"};
+  worker.erase("args");
+  if (!options.coordinator_ca.empty()) AddToken(spec, worker);
+  return index;
 }
 
-}  // namespace
+void AddGpus(Json& spec, Json& worker, int gpus) {
+  Json& limits = ObjectIn(ObjectIn(worker, "resources"), "limits");
+  if (!limits.contains(kGpuResource)) limits[kGpuResource] = absl::StrCat(gpus);
+  // Nodes with GPUs are commonly tainted by the resource's name, against pods that need none.
+  ListIn(spec, "tolerations").push_back({{"key", kGpuResource}, {"operator", "Exists"}});
+}
 
-absl::StatusOr<Json> BuildPod(const TrainingJob& job, const CreatePod& create,
-                              const PodBuilderOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(const Json pod_template, ParseTemplate(job));
-  Json pod = kube::NewObject(kube::kPods, {job.ns, create.name});
+// The template's metadata, and whose the pod is.
+void SetMeta(Json& pod, const Json& pod_template, const TrainingJob& job) {
   for (const char* map : {"labels", "annotations"}) {
     const Json* given = kube::Find(pod_template, {"metadata", map});
     if (given != nullptr && given->is_object()) pod["metadata"][map] = *given;
   }
-  for (const auto& [key, value] : create.labels) kube::SetLabel(pod, key, value);
   kube::OwnerReference owner;
   owner.api_version = kApiVersion;
   owner.kind = kTrainingJobKind;
@@ -133,20 +121,60 @@ absl::StatusOr<Json> BuildPod(const TrainingJob& job, const CreatePod& create,
   owner.controller = true;
   owner.block_owner_deletion = true;
   kube::SetOwners(pod, {owner});
+}
 
-  const Json* spec = kube::Find(pod_template, {"spec"});
-  pod["spec"] = spec != nullptr && spec->is_object() ? *spec : Json::object();
-  const std::string scheduler = kube::StringAt(pod, {"spec", "schedulerName"});
+}  // namespace
+
+absl::StatusOr<PodBuilder> PodBuilder::Make(const TrainingJob& job,
+                                            const PodBuilderOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const Json pod_template, ParseTemplate(job));
+  PodBuilder builder;
+  Json& pod = builder.pod_;
+  pod = kube::NewObject(kube::kPods, {job.ns, ""});
+  SetMeta(pod, pod_template, job);
+  const Json* given = kube::Find(pod_template, {"spec"});
+  Json& spec = pod["spec"];
+  spec = given != nullptr && given->is_object() ? *given : Json::object();
+  const std::string scheduler = kube::StringAt(spec, {"schedulerName"});
   if (!scheduler.empty() && scheduler != "muster") {
     return absl::InvalidArgumentError(
         absl::StrCat("spec.template.spec.schedulerName is \"", scheduler,
                      "\"; muster places the pods of its jobs itself"));
   }
-  pod["spec"]["restartPolicy"] = "Never";
-  pod["spec"]["schedulerName"] = "muster";
-  pod["spec"].erase("nodeName");  // binding is the scheduler's
-  SetWorkerContainer(pod["spec"], job, create, options);
+  spec["restartPolicy"] = "Never";
+  spec["schedulerName"] = "muster";
+  spec.erase("nodeName");  // binding is the scheduler's
+  builder.worker_ = SetWorkerContainer(spec, job, options);
+  builder.env_ = CommonEnvironment(options);
+  builder.users_env_ = ListIn(spec["containers"][builder.worker_], "env");
+  spec["containers"][builder.worker_].erase("env");
+  return builder;
+}
+
+Json PodBuilder::Build(const CreatePod& create) const {
+  Json pod = pod_;
+  kube::SetName(pod, create.name);
+  for (const auto& [key, value] : create.labels) kube::SetLabel(pod, key, value);
+  Json& spec = pod["spec"];
+  Json& worker = spec["containers"][worker_];
+  // Ours come first, so that the user's may refer to them as $(NAME).
+  Json env = Json::array();
+  for (const auto& [name, value] : create.env) env.push_back({{"name", name}, {"value", value}});
+  env.insert(env.end(), env_.begin(), env_.end());
+  std::set<std::string> taken;
+  for (const Json& entry : env) taken.insert(kube::StringAt(entry, {"name"}));
+  for (const Json& entry : users_env_) {
+    if (taken.count(kube::StringAt(entry, {"name"})) == 0) env.push_back(entry);
+  }
+  worker["env"] = std::move(env);
+  if (create.gpus > 0) AddGpus(spec, worker, create.gpus);
   return pod;
+}
+
+absl::StatusOr<Json> BuildPod(const TrainingJob& job, const CreatePod& create,
+                              const PodBuilderOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const PodBuilder builder, PodBuilder::Make(job, options));
+  return builder.Build(create);
 }
 
 }  // namespace muster::control

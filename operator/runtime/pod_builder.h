@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_POD_BUILDER_H_
 #define MUSTER_OPERATOR_RUNTIME_POD_BUILDER_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,12 +21,30 @@ struct PodBuilderOptions {
   std::string coordinator_silence;
 };
 
-// The pod that Decide() asked for: the job's template with our name, labels, owner, scheduler and
-// restart policy, and with the agent as the entry point of the container `worker`. The user's
-// environment, volumes, resources and other containers are kept; where both set a variable, ours
-// wins. With a coordinator_ca, a projected token for the coordinator is mounted in that container,
-// and the API server's own is not, unless the template asks for it. The user's own command of a job
-// without `trainer` reaches the agent in the spec, not here. Pure.
+// Makes the pods that Decide() asks for of one job: the job's template with our name, labels,
+// owner, scheduler and restart policy, and with the agent as the entry point of the container
+// `worker`. The user's environment, volumes, resources and other containers are kept; where both
+// set a variable, ours wins. With a coordinator_ca, a projected token for the coordinator is
+// mounted in that container, and the API server's own is not, unless the template asks for it. The
+// user's own command of a job without `trainer` reaches the agent in the spec, not here. What all
+// pods of a job have is made once. Immutable; pure.
+class PodBuilder {
+ public:
+  // kInvalidArgument: no pod can be made of the job's template.
+  static absl::StatusOr<PodBuilder> Make(const TrainingJob& job, const PodBuilderOptions& options);
+
+  Json Build(const CreatePod& create) const;
+
+ private:
+  PodBuilder() = default;
+
+  Json pod_;
+  size_t worker_ = 0;  // among its containers
+  Json env_;           // of ours, what all pods have
+  Json users_env_;
+};
+
+// One pod of a job.
 absl::StatusOr<Json> BuildPod(const TrainingJob& job, const CreatePod& create,
                               const PodBuilderOptions& options);
 

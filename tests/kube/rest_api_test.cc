@@ -23,6 +23,7 @@
 #include "operator/kube/kubeconfig.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/proto_schema.h"
+#include "operator/kube/proto_writer.h"
 #include "operator/kube/reflector.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest_config.h"
@@ -250,7 +251,12 @@ constexpr char kFullPod[] = R"({
       "initContainers": [{"name": "i", "image": "x", "restartPolicy": "Always",
                           "ports": [{"name": "q", "containerPort": 82, "hostPort": 82, "protocol": "TCP", "hostIP": "10.0.0.9"}],
                           "resources": {"requests": {"cpu": "3"}, "limits": {"memory": "1Gi"}}}],
-      "hostNetwork": true, "priority": 0,
+      "hostNetwork": true, "priority": 0, "dnsPolicy": "Default", "hostPID": true, "hostIPC": true,
+      "shareProcessNamespace": false, "automountServiceAccountToken": false, "enableServiceLinks": false,
+      "imagePullSecrets": [{"name": "pull"}],
+      "securityContext": {"runAsUser": 1, "runAsGroup": 2, "fsGroup": 3, "runAsNonRoot": true,
+                          "fsGroupChangePolicy": "Always", "seccompProfile": {"type": "RuntimeDefault"},
+                          "appArmorProfile": {"type": "Localhost", "localhostProfile": "l"}},
       "resourceClaims": [{"name": "g", "resourceClaimName": "gpus"},
                          {"name": "h", "resourceClaimTemplateName": "t"}],
       "resources": {"requests": {"cpu": "5"}, "limits": {"memory": "8Gi"}},
@@ -286,9 +292,39 @@ constexpr char kFullPod[] = R"({
         {"name": "c", "gcePersistentDisk": {"pdName": "p", "fsType": "ext4", "partition": 1, "readOnly": true}},
         {"name": "d", "awsElasticBlockStore": {"volumeID": "v", "fsType": "ext4", "partition": 2, "readOnly": true}},
         {"name": "e", "iscsi": {"targetPortal": "1.2.3.4", "iqn": "iqn.2001-04.com.example:x", "lun": 0, "readOnly": true}},
-        {"name": "f", "rbd": {"monitors": ["m1", "m2"], "image": "i", "pool": "q", "readOnly": true}}],
+        {"name": "f", "rbd": {"monitors": ["m1", "m2"], "image": "i", "pool": "q", "readOnly": true}},
+        {"name": "g", "hostPath": {"path": "/h", "type": "Directory"}},
+        {"name": "h", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}, {"name": "i", "emptyDir": {}},
+        {"name": "j", "secret": {"secretName": "s", "optional": false, "defaultMode": 256,
+                                 "items": [{"key": "k", "path": "p", "mode": 0}]}},
+        {"name": "k", "nfs": {"server": "s", "path": "/p", "readOnly": true}},
+        {"name": "l", "configMap": {"name": "m", "optional": true, "items": [{"key": "k", "path": "p"}]}},
+        {"name": "m", "projected": {"defaultMode": 292, "sources": [
+          {"secret": {"name": "s", "items": [{"key": "k", "path": "a"}], "optional": true}},
+          {"configMap": {"name": "m", "items": [{"key": "k", "path": "b"}]}},
+          {"serviceAccountToken": {"audience": "u", "expirationSeconds": 3600, "path": "t"}},
+          {"downwardAPI": {"items": [
+            {"path": "n", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}, "mode": 256},
+            {"path": "c", "resourceFieldRef": {"containerName": "worker", "resource": "limits.cpu",
+                                               "divisor": "1m"}}]}}]}}],
       "containers": [
         {"name": "worker", "image": "x:1", "command": ["a"], "args": ["b", "c"], "workingDir": "/w",
+         "env": [{"name": "A", "value": "$(B) é"}, {"name": "E"},
+                 {"name": "B", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}},
+                 {"name": "C", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "k", "optional": true}}},
+                 {"name": "D", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+                 {"name": "F", "valueFrom": {"resourceFieldRef": {"resource": "requests.cpu", "divisor": "1m"}}}],
+         "envFrom": [{"prefix": "P_", "configMapRef": {"name": "m", "optional": false}}, {"secretRef": {"name": "s"}}],
+         "volumeMounts": [{"name": "h", "mountPath": "/m", "readOnly": true, "subPath": "s",
+                           "mountPropagation": "None", "recursiveReadOnly": "Disabled"},
+                          {"name": "i", "mountPath": "/i", "subPathExpr": "$(A)"}],
+         "imagePullPolicy": "Always", "terminationMessagePath": "/t", "terminationMessagePolicy": "FallbackToLogsOnError",
+         "stdin": true, "stdinOnce": true, "tty": true,
+         "securityContext": {"capabilities": {"add": ["SYS_PTRACE"], "drop": ["ALL"]}, "privileged": false,
+                             "runAsUser": 0, "runAsGroup": 7, "runAsNonRoot": false, "procMount": "Default",
+                             "readOnlyRootFilesystem": true, "allowPrivilegeEscalation": false,
+                             "seccompProfile": {"type": "Localhost", "localhostProfile": "x"},
+                             "appArmorProfile": {"type": "RuntimeDefault"}},
          "ports": [{"name": "p", "containerPort": 81, "hostPort": 81, "protocol": "UDP", "hostIP": "10.0.0.9"}],
          "resources": {"requests": {"cpu": "500m", "example.com/a": "2"},
                        "limits": {"memory": "1Gi", "example.com/a": "2"}}},
@@ -307,6 +343,26 @@ constexpr char kFullStatus[] = R"({
        "lastState": {"running": {"startedAt": "2026-01-02T03:04:05Z"}}},
       {"name": "side", "image": "y", "imageID": "", "ready": true, "restartCount": 0,
        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no"}}}]})";
+
+// As much as the schema has of a pod.
+TEST_F(RestApiClusterTest, APodWrittenAsProtobufIsTheOneWrittenAsJson) {
+  Json pod = *ParseJson(kFullPod);
+  pod["metadata"]["namespace"] = cluster_->name_space();
+  pod["metadata"].erase("ownerReferences");
+  pod["metadata"].erase("finalizers");
+  EXPECT_TRUE(WriteProto(pod, ProtoPod()).has_value());
+  config_.protobuf = false;
+  const auto json_api = *RestApi::Create(config_);
+  SetName(pod, "in-protobuf");
+  const auto in_protobuf = api_->Create(kPods, pod);
+  SetName(pod, "in-json");
+  const auto in_json = json_api->Create(kPods, pod);
+  ASSERT_TRUE(in_protobuf.ok() && in_json.ok()) << in_protobuf.status() << in_json.status();
+  EXPECT_EQ(in_protobuf->at("spec"), in_json->at("spec"));
+  EXPECT_EQ(in_protobuf->at("metadata").at("labels"), in_json->at("metadata").at("labels"));
+  EXPECT_EQ(in_protobuf->at("metadata").at("annotations"),
+            in_json->at("metadata").at("annotations"));
+}
 
 // The schema's numbers and names, against the server that they are from: it is asked for every
 // field that the schema has, in both forms.

@@ -1,0 +1,115 @@
+#include "operator/runtime/gang_writes.h"
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "base/manual_clock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/faulty_api.h"
+#include "operator/kube/memory_api.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+#include "operator/runtime/object_records.h"
+#include "operator/runtime/pod_writer.h"
+
+namespace muster::control {
+namespace {
+
+class GangWritesTest : public testing::Test {
+ protected:
+  GangWritesTest() {
+    kube::MemoryApiOptions options;
+    options.random = [engine = std::mt19937_64(3)]() mutable { return engine(); };
+    memory_ = kube::MemoryApi::Open(clock_, std::move(options)).value();
+    api_ = std::make_unique<kube::FaultyApi>(*memory_, kube::FaultPolicy{});
+    writer_ = std::make_unique<PodWriter>(*api_, [] {});
+    writes_ = std::make_unique<GangWrites>(*writer_, model_, clock_, absl::Minutes(1),
+                                           [](const std::string&) {});
+    Json job = kube::NewObject(kube::kTrainingJobs, {"default", "gpt"});
+    job["spec"] = Json::parse(R"({"workers": {"count": 3}})");
+    const Json stored = memory_->Create(kube::kTrainingJobs, job).value();
+    owner_ = kube::ControllerReferenceTo(kube::kTrainingJobs, stored);
+    for (int i = 0; i < 3; ++i) AddPod(i);
+  }
+
+  static kube::ObjectKey Key(int index) { return {"default", absl::StrCat("gpt-", index, "-1")}; }
+
+  void AddPod(int index) {
+    Json pod = kube::NewObject(kube::kPods, Key(index));
+    kube::SetLabel(pod, "muster.dev/job", "gpt");
+    kube::SetLabel(pod, "muster.dev/index", absl::StrCat(index));
+    kube::SetOwners(pod, {owner_});
+    pod["spec"] = Json::parse(
+        R"({"schedulerName": "muster", "containers": [{"name": "worker", "image": "x"}]})");
+    ASSERT_TRUE(memory_->Create(kube::kPods, pod).ok());
+    See(index);
+  }
+  // The cache shows the pod as it is stored.
+  void See(int index) {
+    const Json pod = memory_->Get(kube::kPods, Key(index)).value();
+    model_.PutPod(Key(index), std::make_shared<const PodRecord>(ParsePodRecord(pod).value()));
+  }
+  void Refuse(const std::string& sentence) {
+    writes_->Take();
+    writes_->Refuse(owner_.uid, model_.gangs().at(owner_.uid), sentence);
+  }
+
+  ManualClock clock_;
+  kube::OwnerReference owner_;
+  std::unique_ptr<kube::MemoryApi> memory_;
+  std::unique_ptr<kube::FaultyApi> api_;
+  ClusterModel model_;
+  std::unique_ptr<PodWriter> writer_;
+  std::unique_ptr<GangWrites> writes_;
+};
+
+// Each pod that shows the refusal changes its gang: the others must not be told again for that.
+TEST_F(GangWritesTest, EveryPodOfAGangIsToldARefusalOnce) {
+  Refuse("no room");
+  EXPECT_EQ(writer_->pending(), 3);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(writer_->RunNext());
+    See(i);
+    Refuse("no room");
+    EXPECT_EQ(writer_->pending(), 2 - i);
+  }
+  EXPECT_EQ(api_->calls(kube::Verb::kUpdateStatus), 3);
+}
+
+TEST_F(GangWritesTest, ARefusalThatDidNotArriveIsToldAgain) {
+  Refuse("no room");
+  api_->FailNext(kube::Verb::kUpdateStatus, absl::UnavailableError("gone for a moment"));
+  while (writer_->RunNext()) {
+  }
+  See(1);
+  See(2);
+  Refuse("no room");
+  EXPECT_EQ(writer_->pending(), 1);
+}
+
+TEST_F(GangWritesTest, WhoShowsAnotherRefusalThanTheGangsIsToldAgain) {
+  Refuse("no room");
+  while (writer_->RunNext()) {
+  }
+  for (int i = 0; i < 3; ++i) See(i);
+  Refuse("no room");
+  Json pod = memory_->Get(kube::kPods, Key(1)).value();
+  pod["status"]["conditions"][0]["message"] = "somebody else's";
+  ASSERT_TRUE(memory_->UpdateStatus(kube::kPods, pod).ok());
+  See(1);
+  Refuse("no room");
+  EXPECT_EQ(writer_->pending(), 1);
+}
+
+TEST_F(GangWritesTest, AnotherReasonIsToldEverybody) {
+  Refuse("no room");
+  See(0);  // another version of the gang
+  Refuse("no node");
+  EXPECT_EQ(writer_->pending(), 6);
+}
+
+}  // namespace
+}  // namespace muster::control

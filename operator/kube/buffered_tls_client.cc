@@ -143,7 +143,21 @@ bool BufferedTlsClient::process_socket(const Socket& socket,
   const NonBlocking socket_mode(socket.sock);
   BufferedTlsStream stream(socket.ssl, socket.sock, {read_timeout_sec_, read_timeout_usec_},
                            {write_timeout_sec_, write_timeout_usec_}, deadline_);
-  return callback(stream);
+  return exchange_ != nullptr ? exchange_(stream) : callback(stream);
+}
+
+bool BufferedTlsClient::Exchange(const HttpRequest& request, HttpAnswer& answer,
+                                 httplib::Error& error) {
+  exchange_ = [&](httplib::Stream& stream) {
+    const bool whole = kube::Exchange(stream, request, answer);
+    if (whole && !answer.keeps_connection) stop();  // it is closed when the call has ended
+    return whole;
+  };
+  httplib::Request unused;
+  httplib::Response nothing;
+  const bool whole = send(unused, nothing, error);
+  exchange_ = nullptr;
+  return whole;
 }
 
 }  // namespace muster::kube

@@ -5,6 +5,7 @@
 
 #include "absl/time/time.h"
 #include "httplib.h"
+#include "operator/kube/http_exchange.h"
 
 namespace muster::kube {
 
@@ -19,11 +20,16 @@ class BufferedTlsClient final : public httplib::SSLClient {
   // httplib limits each wait alone. Connecting has limits of its own.
   void set_deadline(absl::Time deadline) { deadline_ = deadline; }
 
+  // One call, connecting first where that is needed; of httplib only the connection is used. True
+  // when the answer was read to its end, and then `error` says nothing.
+  bool Exchange(const HttpRequest& request, HttpAnswer& answer, httplib::Error& error);
+
  private:
   bool process_socket(const Socket& socket,
                       std::function<bool(httplib::Stream& stream)> callback) override;
 
   absl::Time deadline_ = absl::InfiniteFuture();
+  std::function<bool(httplib::Stream&)> exchange_;  // in place of httplib's, while there is one
 };
 
 }  // namespace muster::kube

@@ -13,6 +13,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/http_exchange.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/proto_object.h"
 #include "operator/kube/rest_paths.h"
@@ -45,6 +46,19 @@ bool IsUidMismatch(const Json& status) {
 bool IsTooLargeForStore(const std::string& message) {
   return message.find("etcdserver: request is too large") != std::string::npos ||
          message.find("trying to send message larger than max") != std::string::npos;
+}
+
+// A value that could become another header is left out.
+void PutHeader(std::string& head, absl::string_view name, absl::string_view value) {
+  if (value.find_first_of("\r\n") != absl::string_view::npos) return;
+  absl::StrAppend(&head, name, ": ", value, "\r\n");
+}
+
+// As in a request's Host.
+std::string HostOf(const std::string& name, int port) {
+  const bool bare = name.find(':') == std::string::npos;
+  const std::string host = bare ? name : absl::StrCat("[", name, "]");
+  return port == 443 ? host : absl::StrCat(host, ":", port);
 }
 
 }  // namespace
@@ -80,6 +94,8 @@ std::string AcceptHeader(bool protobuf, bool metadata_only) {
 RestTransport::RestTransport(RestConfig config, ServerUrl server, RequestObserver* observer)
     : config_(std::move(config)),
       server_(std::move(server)),
+      host_(HostOf(config_.tls_server_name.empty() ? server_.host : config_.tls_server_name,
+                   server_.port)),
       observer_(observer),
       credentials_(config_, clock_, FileSystem(), ProcessLauncher::Real()),
       limiter_(config_.qps, config_.burst),
@@ -166,18 +182,23 @@ absl::StatusOr<RestTransport::Answer> RestTransport::Attempt(const RestRequest& 
   return answer;
 }
 
-httplib::Request RestTransport::Compose(const RestRequest& request, const Credentials& credentials,
-                                        absl::Duration left) const {
-  httplib::Request sent;
-  sent.method = request.method;
-  sent.path = server_.prefix + request.path;
-  sent.path += sent.path.find('?') == std::string::npos ? '?' : '&';
-  absl::StrAppend(&sent.path, "timeout=", GoDuration(left));
-  sent.set_header("Accept", AcceptHeader(request.protobuf, request.metadata_only));
-  SetHeaders(sent, credentials);
-  if (request.IsWrite()) sent.set_header("Content-Type", request.content_type);
-  sent.body = request.body;
-  return sent;
+std::string RestTransport::HeadOf(const RestRequest& request, const Credentials& credentials,
+                                  absl::Duration left) const {
+  const char query = request.path.find('?') == std::string::npos ? '?' : '&';
+  std::string head =
+      absl::StrCat(request.method, " ", server_.prefix, request.path, absl::string_view(&query, 1),
+                   "timeout=", GoDuration(left), " HTTP/1.1\r\n");
+  PutHeader(head, "Host", host_);
+  PutHeader(head, "Accept", AcceptHeader(request.protobuf, request.metadata_only));
+  PutHeader(head, "User-Agent", config_.user_agent);
+  if (!credentials.token.empty()) {
+    PutHeader(head, "Authorization", absl::StrCat("Bearer ", credentials.token));
+  }
+  if (request.IsWrite()) {
+    PutHeader(head, "Content-Type", request.content_type);
+    PutHeader(head, "Content-Length", absl::StrCat(request.body.size()));
+  }
+  return head + "\r\n";
 }
 
 absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest& request,
@@ -189,37 +210,32 @@ absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest&
   httplib::SSLClient& client = *connection.client;
   SetTimeouts(client, std::min(config_.connect_timeout, left), left);
   SetDeadline(client, deadline);
-  httplib::Request sent = Compose(request, credentials, left);
   Answer answer;
   bool too_large = false;
   absl::Status received;
-  sent.response_handler = [&](const httplib::Response& head) {
-    answer.code = head.status;
-    return true;
-  };
-  sent.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
+  HttpAnswer http;
+  http.receive = [&](std::string_view data) {
     if (clock_.Monotonic() > deadline) return false;
-    if (request.receive && answer.code >= 200 && answer.code < 300) {
-      received = request.receive(std::string_view(data, size));
+    if (request.receive && http.code < 300) {
+      received = request.receive(data);
       return received.ok();
     }
-    too_large = answer.body.size() + size > config_.max_response_bytes;
-    if (!too_large) answer.body.append(data, size);
+    too_large = answer.body.size() + data.size() > config_.max_response_bytes;
+    if (!too_large) answer.body.append(data);
     return !too_large;
   };
-  httplib::Response response;
   httplib::Error error = httplib::Error::Success;
-  healthy = client.send(sent, response, error);
-  answer.code = response.status;
-  answer.retry_after = response.get_header_value("Retry-After");
+  healthy = kube::Exchange(client, {HeadOf(request, credentials, left), request.body}, http, error);
+  answer.code = http.code;
+  answer.retry_after = std::move(http.retry_after);
   if (healthy) return answer;
   MUSTER_RETURN_IF_ERROR(received);
   if (too_large) {
     return ApiError(Reason::kTooLarge, absl::StrCat("the server's answer is larger than ",
                                                     config_.max_response_bytes, " bytes"));
   }
-  answer.stale = connection.reused && !request.IsWrite() && response.status < 0 &&
-                 clock_.Monotonic() < deadline;
+  answer.stale =
+      connection.reused && !request.IsWrite() && http.code == 0 && clock_.Monotonic() < deadline;
   if (answer.stale) return answer;
   return Broken(request, client, error, deadline);
 }

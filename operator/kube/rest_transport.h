@@ -72,8 +72,8 @@ class RestTransport {
 
   absl::Status Throttle(absl::Time deadline);
   void SetHeaders(httplib::Request& request, const Credentials& credentials) const;
-  httplib::Request Compose(const RestRequest& request, const Credentials& credentials,
-                           absl::Duration left) const;
+  std::string HeadOf(const RestRequest& request, const Credentials& credentials,
+                     absl::Duration left) const;
   absl::StatusOr<Answer> Attempt(const RestRequest& request, absl::Time deadline);
   absl::StatusOr<Answer> Exchange(const RestRequest& request, const Credentials& credentials,
                                   Connection& connection, absl::Time deadline, bool& healthy);
@@ -82,6 +82,7 @@ class RestTransport {
 
   const RestConfig config_;
   const ServerUrl server_;
+  const std::string host_;  // for the header of that name
   const Clock& clock_ = Clock::Real();
   RequestObserver* const observer_;
   CredentialSource credentials_;

@@ -157,6 +157,11 @@ void SetDeadline(httplib::SSLClient& client, absl::Time deadline) {
   static_cast<BufferedTlsClient&>(client).set_deadline(deadline);  // as MakeTlsClient made it
 }
 
+bool Exchange(httplib::SSLClient& client, const HttpRequest& request, HttpAnswer& answer,
+              httplib::Error& error) {
+  return static_cast<BufferedTlsClient&>(client).Exchange(request, answer, error);
+}
+
 std::string ConnectFailure(const httplib::SSLClient& client, httplib::Error error) {
   switch (error) {
     case httplib::Error::Connection:

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "httplib.h"
 #include "operator/kube/credentials.h"
+#include "operator/kube/http_exchange.h"
 #include "operator/kube/server_url.h"
 
 namespace muster::kube {
@@ -25,6 +26,10 @@ void SetTimeouts(httplib::SSLClient& client, absl::Duration connect, absl::Durat
 
 // No wait of the next request goes on beyond it (Monotonic), however slowly its answer comes.
 void SetDeadline(httplib::SSLClient& client, absl::Time deadline);
+
+// One call (BufferedTlsClient::Exchange).
+bool Exchange(httplib::SSLClient& client, const HttpRequest& request, HttpAnswer& answer,
+              httplib::Error& error);
 
 // Why there was no connection, for people; empty when `error` is not about connecting.
 std::string ConnectFailure(const httplib::SSLClient& client, httplib::Error error);

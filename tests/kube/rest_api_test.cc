@@ -239,7 +239,7 @@ Json WithoutNothing(const Json& json) {
   return kept;
 }
 
-constexpr char kFullPod[] = R"({
+constexpr char kFullPod[] = R"json({
     "metadata": {"labels": {"app": "x"}, "annotations": {"n": "é😀"}, "finalizers": ["a.b/c"],
                  "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u-1",
                                       "controller": true, "blockOwnerDeletion": false}]},
@@ -328,7 +328,7 @@ constexpr char kFullPod[] = R"({
          "ports": [{"name": "p", "containerPort": 81, "hostPort": 81, "protocol": "UDP", "hostIP": "10.0.0.9"}],
          "resources": {"requests": {"cpu": "500m", "example.com/a": "2"},
                        "limits": {"memory": "1Gi", "example.com/a": "2"}}},
-        {"name": "side", "image": "y"}]}})";
+        {"name": "side", "image": "y"}]}})json";
 constexpr char kFullStatus[] = R"({
     "phase": "Failed", "reason": "Evicted", "message": "low", "hostIP": "10.0.0.1", "podIP": "10.1.0.1",
     "startTime": "2026-01-02T03:04:05Z", "nominatedNodeName": "n",

@@ -7,9 +7,9 @@
 
 #include "operator/kube/resource_type.h"
 
-// The protobuf form of Kubernetes' own types, as far as it is read or written here: field numbers from the
-// generated.proto files of k8s.io/api and k8s.io/apimachinery (numbers are never given anew).
-// Constants with static storage.
+// The protobuf form of Kubernetes' own types, as far as it is read or written here: field numbers
+// from the generated.proto files of k8s.io/api and k8s.io/apimachinery (numbers are never given
+// anew). Constants with static storage.
 namespace muster::kube {
 
 struct ProtoMessage;

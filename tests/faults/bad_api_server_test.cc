@@ -18,14 +18,14 @@ using BadApiServer = SpoiltTest;
 TEST_F(BadApiServer, NothingIsWrong) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ExpectServedOnceMended();
-  EXPECT_LE(world_->BusiestSecond(), kCalm);
+  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
 TEST_F(BadApiServer, EveryAnswerIsLate) {
   ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "delay_answer": 0.4}])"), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), kCalm);
+  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
 // Later than a write may take: each one is done, and its answer never heard.
@@ -37,7 +37,7 @@ TEST_F(BadApiServer, WritesAreDoneAndTheirAnswersComeTooLate) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
   ExpectLog("it did not answer in time");
-  EXPECT_LE(world_->BusiestSecond(), kCalm);
+  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
 // The client has long gone when the server gets the request.
@@ -47,7 +47,7 @@ TEST_F(BadApiServer, WritesThatWereGivenUpHappenLater) {
             absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), kCalm);
+  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
 TEST_F(BadApiServer, AnswersAreCutInHalf) {
@@ -130,7 +130,7 @@ TEST_F(BadApiServer, WritesFailInsideTheServerAfterTheyWereDone) {
             absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), kCalm);
+  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
 TEST_F(BadApiServer, ATooBusyServerIsAskedWhenItSaidSo) {
@@ -160,7 +160,7 @@ TEST_F(BadApiServer, EveryThirdConnectionIsReset) {
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), kCalm);
+  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
 // Each stream brings an event and ends: a healthy sign that must not start the back-off anew.

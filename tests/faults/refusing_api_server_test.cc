@@ -166,7 +166,7 @@ TEST_F(RefusingApiServer, AForeignPodHasTheName) {
 TEST_F(RefusingApiServer, AJobOfMoreThanAMegabyte) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2, "", Large(1'400'000)), absl::OkStatus());
   ExpectServedOnceMended();
-  EXPECT_LE(world_->BusiestSecond(), kCalm);
+  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
 // The job fits into the store, and with what the operator has to say of it it does not.
@@ -184,7 +184,7 @@ TEST_F(RefusingApiServer, AStatusThatDoesNotFit) {
   EXPECT_EQ(world_->WaitForEvent("StatusNotStored", "too large"), absl::OkStatus());
   ExpectLog("status not stored");
   EXPECT_TRUE(world_->Pods(Job()).empty());
-  EXPECT_LE(world_->BusiestSecond(), kCalm);
+  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
   // Its author makes room.
   const auto made = world_->cluster().Kubectl(
       {"patch", "trainingjob", Job(), "--type=json",

@@ -19,10 +19,6 @@ namespace muster::tests {
 // name; what one test spoilt is mended before the next.
 class SpoiltTest : public testing::Test {
  protected:
-  // Requests of the operator within a second: three watches, the lease, and what backs off. A loop
-  // without a pause makes hundreds.
-  static constexpr int kCalm = 40;
-
   static void SetUpTestSuite() { world_ = SpoiltWorld::Create().value(); }
   static void TearDownTestSuite() { world_.reset(); }
 
@@ -48,7 +44,7 @@ class SpoiltTest : public testing::Test {
     const auto met = [&] { return world_->Requests("spoilt").size() >= requests; };
     ASSERT_EQ(world_->WaitFor(absl::StrCat(requests, " requests are spoilt"), met),
               absl::OkStatus());
-    EXPECT_LE(world_->BusiestSecond(), kCalm);
+    EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
   }
   void ExpectLog(const std::string& text) {
     const auto said = [&] { return absl::StrContains(Log(), text); };

@@ -56,6 +56,10 @@ class SpoiltWorld {
   std::vector<ProxiedRequest> Requests(const std::string& rule = "") const;
   // The most requests within any second since the last Spoil.
   int BusiestSecond() const;
+  // What it may be when everything breaks at once: a dozen watches that each end, are opened again,
+  // listed and tried once more, the lease, and what backs off. A loop without a pause makes
+  // hundreds.
+  static constexpr int kCalm = 60;
 
   // `more` are further lines of the spec; `env` of the worker, as YAML.
   absl::Status ApplyJob(const std::string& name, int workers, const std::string& more = "",

@@ -72,6 +72,29 @@ int64_t Number(const Json& json, const char* name) {
   return json.contains(name) && json[name].is_number() ? json[name].get<int64_t>() : 0;
 }
 
+// Whoever would make room, and why each is needed.
+void PrintVictims(const Json& victims) {
+  for (const Json& victim : victims) {
+    const int64_t workers = Number(victim, "workers");
+    const int64_t keeps = Number(victim, "keeps");
+    const std::string becomes = keeps == 0 ? absl::StrCat("stops with its ", workers, " workers")
+                                           : absl::StrCat("shrinks from ", workers, " to ", keeps);
+    std::printf("  %s %s, %.0f GPU-seconds lost: %s\n", Text(victim, "job").c_str(),
+                becomes.c_str(), victim.value("gpuSecondsLost", 0.0), Text(victim, "why").c_str());
+  }
+}
+
+void PrintScore(const Json& page) {
+  const double score = page.value("score", 0.0);
+  if (score <= 0) return;
+  const std::string level = Text(page, "level");
+  std::printf("  score %.4g", score);
+  if (!level.empty()) {
+    std::printf(", all within %s %s", level.c_str(), Text(page, "domain").c_str());
+  }
+  std::printf("\n");
+}
+
 void PrintGang(const Json& page) {
   const int64_t workers = Number(page["asked"], "workers");
   std::printf("%s: %ld %s", Text(page, "job").c_str(), workers,
@@ -79,23 +102,22 @@ void PrintGang(const Json& page) {
   const std::string require = Text(page["asked"], "require");
   if (!require.empty()) std::printf(" in one %s", require.c_str());
   std::printf("\n");
+  if (page.contains("warnings")) {
+    for (const Json& warning : page["warnings"]) {
+      std::printf("  warning: %s\n", warning.get<std::string>().c_str());
+    }
+  }
   const std::string reason = Text(page, "reason");
   if (!reason.empty()) {
     std::printf("  %s: %s\n", reason.c_str(), Text(page, "sentence").c_str());
+    if (page.contains("start")) std::printf("  %s\n", Text(page["start"], "sentence").c_str());
+    if (page.contains("victims")) PrintVictims(page["victims"]);
     std::printf("  fits now as it is: %ld of %ld\n", Number(page, "fitsNow"), workers);
     for (const Json& one : page["relaxations"]) {
       std::printf("  %s: %ld\n", Text(one, "change").c_str(), Number(one, "workers"));
     }
   }
-  const double score = page.value("score", 0.0);
-  if (score > 0) {
-    const std::string level = Text(page, "level");
-    std::printf("  score %.4g", score);
-    if (!level.empty()) {
-      std::printf(", all within %s %s", level.c_str(), Text(page, "domain").c_str());
-    }
-    std::printf("\n");
-  }
+  PrintScore(page);
   if (const int64_t decision = Number(page, "decision"); decision > 0) {
     std::printf("  decided in %ld: muster replay %ld\n", decision, decision);
   }

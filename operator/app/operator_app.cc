@@ -184,6 +184,7 @@ void OperatorApp::Impl::Schedule() {
 void OperatorApp::Impl::TellQueues() {
   while (!stopping_) {
     replica_.WriteQueues();
+    replica_.Warn();
     const absl::Time until = clock_.Monotonic() + kQueuePeriod;
     MutexLock lock(mu_);
     while (!stopping_ && clock_.Monotonic() < until) {

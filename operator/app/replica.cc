@@ -86,6 +86,7 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
           api_, clock, jobs_, pods_, nodes_, [this](const std::string& key) { queue_.Add(key); },
           options_.scheduler, [this] { wake_(); }),
       queue_status_(api_, queues_),
+      warnings_(events_, jobs_, nodes_, priorities_),
       jobs_reflector_(open_api_, kube::kTrainingJobs,
                       Reflecting(kube::kTrainingJobs, options_.namespace_scope), jobs_, clock),
       // Every pod counts against a node's slots, whoever made it.
@@ -402,6 +403,10 @@ int Replica::Schedule() {
 int Replica::WriteQueues() {
   if (!leading_ || queues_.size() == 0) return 0;
   return queue_status_.RunOnce(clock_.Wall(), scheduler_.Queues(0));
+}
+
+int Replica::Warn() {
+  return leading_ && may_bind_ ? warnings_.RunOnce(scheduler_.TopologyFindings()) : 0;
 }
 
 void Replica::Resync() {

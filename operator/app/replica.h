@@ -24,6 +24,7 @@
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/executor.h"
 #include "operator/runtime/fan_out.h"
+#include "operator/runtime/object_warnings.h"
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/pod_sharing.h"
 #include "operator/runtime/priority_class.h"
@@ -111,6 +112,8 @@ class Replica {
   int Schedule();
   // What the queues' status says; while leading, now and then. Returns the number of writes.
   int WriteQueues();
+  // Events about what objects say and cannot be; likewise. Returns the number of events.
+  int Warn();
   // Every job is looked at again.
   void Resync();
 
@@ -171,6 +174,7 @@ class Replica {
   std::atomic<bool> priorities_absent_{false};
   Scheduler scheduler_;
   QueueStatusWriter queue_status_;  // of WriteQueues' thread
+  ObjectWarnings warnings_;         // likewise
   kube::Reflector jobs_reflector_;
   kube::Reflector pods_reflector_;
   kube::Reflector nodes_reflector_;

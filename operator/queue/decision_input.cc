@@ -1,6 +1,7 @@
 #include "operator/queue/decision_input.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -84,6 +85,19 @@ std::vector<Decision> ScheduleAndCapture(absl::Time now, TopologyTree& tree, Que
   ScheduleOptions noting = options;
   noting.gate = &gate;
   return Schedule(now, tree, book, noting);
+}
+
+DecisionInput Capture(absl::Time now, const TopologyTree& tree, const QueueBook& book,
+                      const ScheduleOptions& options, const std::vector<std::string>& asked) {
+  DecisionInput input{now, SnapshotOf(now, tree, book, options), {}, {}};
+  if (options.gate == nullptr) return input;
+  NotingGate gate(*options.gate, input);
+  for (const std::string& uid : asked) gate.NodesFor(uid);
+  return input;
+}
+
+std::unique_ptr<GangGate> GateOf(const DecisionInput& input) {
+  return std::make_unique<KnownGate>(input);
 }
 
 std::vector<Decision> Replay(const DecisionInput& input) {

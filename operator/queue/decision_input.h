@@ -32,8 +32,15 @@ struct DecisionInput {
 std::vector<Decision> ScheduleAndCapture(absl::Time now, TopologyTree& tree, QueueBook& book,
                                          const ScheduleOptions& options, DecisionInput& input);
 
+// The same input without a decision; the gate is asked about the jobs `asked` and no others.
+DecisionInput Capture(absl::Time now, const TopologyTree& tree, const QueueBook& book,
+                      const ScheduleOptions& options, const std::vector<std::string>& asked);
+
 // The same decisions again.
 std::vector<Decision> Replay(const DecisionInput& input);
+
+// Says what the input's gate said. The input must outlive it.
+std::unique_ptr<GangGate> GateOf(const DecisionInput& input);
 
 }  // namespace muster::control
 

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_QUEUE_QUEUED_JOB_H_
 #define MUSTER_OPERATOR_QUEUE_QUEUED_JOB_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,6 +45,14 @@ struct QueuedJob {
   int workers() const { return static_cast<int>(nodes.size()); }
   bool stopping() const { return running() && leaving >= workers(); }
 };
+
+// When a running job ends, as far as is known: what is late is expected to take as long again as it
+// is late. InfiniteFuture: it says no end.
+inline absl::Time ExpectedEnd(const QueuedJob& job, absl::Time now) {
+  if (!job.ends) return absl::InfiniteFuture();
+  if (*job.ends > now) return *job.ends;
+  return now + std::max(now - *job.ends, absl::Seconds(1));
+}
 
 // What a job costs while it does nothing, or does again what it did: GPUs, or workers without GPUs.
 inline int64_t BillableUnits(const QueuedJob& job, int64_t workers) {

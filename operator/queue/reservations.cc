@@ -9,16 +9,6 @@
 #include <vector>
 
 namespace muster::control {
-namespace {
-
-// What is late is expected to take as long again as it is late.
-absl::Time EndOf(const QueuedJob& job, absl::Time now) {
-  if (!job.ends) return absl::InfiniteFuture();
-  if (*job.ends > now) return *job.ends;
-  return now + std::max(now - *job.ends, absl::Seconds(1));
-}
-
-}  // namespace
 
 Reservations::Reservations(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                            const ReservationLimits& limits)
@@ -39,7 +29,7 @@ void Reservations::AddEnding(const JobEntry& entry, int from, int to, absl::Time
 }
 
 void Reservations::AddJob(const JobEntry& entry) {
-  const absl::Time end = EndOf(entry.job, now_);
+  const absl::Time end = ExpectedEnd(entry.job, now_);
   const int staying = std::max(0, entry.job.workers() - entry.job.leaving);
   AddEnding(entry, staying, entry.job.workers(), std::min(end, now_ + limits_.stop_grace));
   AddEnding(entry, 0, staying, end);

@@ -12,13 +12,17 @@ std::vector<Decision> Schedule(absl::Time now, TopologyTree& tree, QueueBook& bo
   return Cycle(now, tree, book.state(), options).Run();
 }
 
-std::vector<Decision> Schedule(absl::Time now, const Snapshot& snapshot) {
-  TopologyTree tree(snapshot.inventory);
-  QueueBook book(snapshot.memory.options);
+void FillBook(const Snapshot& snapshot, QueueBook& book) {
   book.SetCapacity(snapshot.memory.capacity);
   book.SetQueues(snapshot.memory.at, snapshot.queues);
   for (const QueuedJob& job : snapshot.jobs) book.Upsert(snapshot.memory.at, job);
   book.Remember(snapshot.memory);
+}
+
+std::vector<Decision> Schedule(absl::Time now, const Snapshot& snapshot) {
+  TopologyTree tree(snapshot.inventory);
+  QueueBook book(snapshot.memory.options);
+  FillBook(snapshot, book);
   return Schedule(now, tree, book, snapshot.options);
 }
 

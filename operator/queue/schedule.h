@@ -67,6 +67,8 @@ struct Snapshot {
   ScheduleOptions options;
 };
 std::vector<Decision> Schedule(absl::Time now, const Snapshot& snapshot);
+// Fills an empty book, made with memory.options, with the snapshot's queues and jobs.
+void FillBook(const Snapshot& snapshot, QueueBook& book);
 
 }  // namespace muster::control
 

@@ -21,6 +21,8 @@ std::string TypeName(Event::Type type) {
 
 }  // namespace
 
+EventTarget NodeTarget(const std::string& name) { return {"v1", "Node", {"", name}, name}; }
+
 bool EventRecorder::TakeToken(Source& source) {
   const absl::Time now = clock_.Monotonic();
   if (source.refilled != absl::InfinitePast()) {
@@ -36,14 +38,17 @@ bool EventRecorder::TakeToken(Source& source) {
   return true;
 }
 
-Json EventRecorder::Build(const kube::ObjectKey& job, const std::string& job_uid,
-                          const Event& event, const Written& written) const {
-  Json json = kube::NewObject(kube::kEvents, {job.name_space, written.name});
-  json["involvedObject"] = {{"apiVersion", kApiVersion},
-                            {"kind", kTrainingJobKind},
-                            {"namespace", job.name_space},
-                            {"name", job.name},
-                            {"uid", job_uid}};
+Json EventRecorder::Build(const EventTarget& target, const Event& event,
+                          const Written& written) const {
+  // Events about what has no namespace are kept in this one.
+  const std::string& name_space = target.key.name_space;
+  Json json =
+      kube::NewObject(kube::kEvents, {name_space.empty() ? "default" : name_space, written.name});
+  Json& about = json["involvedObject"] = {{"apiVersion", target.api_version},
+                                          {"kind", target.kind},
+                                          {"name", target.key.name},
+                                          {"uid", target.uid}};
+  if (!name_space.empty()) about["namespace"] = name_space;
   json["type"] = TypeName(event.type);
   json["reason"] = event.reason;
   json["message"] = event.message.substr(0, kMaxMessage);
@@ -57,11 +62,15 @@ Json EventRecorder::Build(const kube::ObjectKey& job, const std::string& job_uid
 
 void EventRecorder::Record(const kube::ObjectKey& job, const std::string& job_uid,
                            const Event& event) {
+  Record({kApiVersion, kTrainingJobKind, job, job_uid}, event);
+}
+
+void EventRecorder::Record(const EventTarget& target, const Event& event) {
   Json json;
   bool update = false;
   {
     MutexLock lock(mu_);
-    Source& source = sources_[job_uid];
+    Source& source = sources_[target.uid];
     if (!TakeToken(source)) return;
     if (source.written.size() >= kRemembered) source.written.clear();
     Written& written =
@@ -69,23 +78,23 @@ void EventRecorder::Record(const kube::ObjectKey& job, const std::string& job_ui
     update = written.count++ > 0;
     if (!update) {
       written.first = clock_.Wall();
-      written.name = absl::StrFormat("%s.%x%04x", job.name, absl::ToUnixMicros(written.first),
-                                     ++serial_ & 0xffff);
+      written.name = absl::StrFormat("%s.%x%04x", target.key.name,
+                                     absl::ToUnixMicros(written.first), ++serial_ & 0xffff);
     }
-    json = Build(job, job_uid, event, written);
+    json = Build(target, event, written);
   }
   absl::StatusOr<Json> stored =
       update ? api_.Update(kube::kEvents, json) : api_.Create(kube::kEvents, json);
   if (update && absl::IsNotFound(stored.status())) stored = api_.Create(kube::kEvents, json);
   if (!stored.ok()) {
-    MUSTER_LOG(WARN, "event not written", {"job", kube::ToString(job)}, {"reason", event.reason},
-               {"error", stored.status()});
+    MUSTER_LOG(WARN, "event not written", {"object", kube::ToString(target.key)},
+               {"reason", event.reason}, {"error", stored.status()});
   }
 }
 
-void EventRecorder::Forget(const std::string& job_uid) {
+void EventRecorder::Forget(const std::string& uid) {
   MutexLock lock(mu_);
-  sources_.erase(job_uid);
+  sources_.erase(uid);
 }
 
 int64_t EventRecorder::dropped() const {

@@ -14,12 +14,22 @@
 
 namespace muster::control {
 
-// Writes Kubernetes Events about jobs. The same event again raises the count of the one written
-// before; an object that floods is cut off by a token bucket, as in client-go. Losing an event is
-// allowed: failures are logged and forgotten. Thread-safe.
+// Who an event is about.
+struct EventTarget {
+  std::string api_version;
+  std::string kind;
+  kube::ObjectKey key;  // without a namespace: of the cluster
+  std::string uid;
+};
+// As the kubelet names it: a node's events are found by its name.
+EventTarget NodeTarget(const std::string& name);
+
+// Writes Kubernetes Events about jobs and others. The same event again raises the count of the one
+// written before; an object that floods is cut off by a token bucket, as in client-go. Losing an
+// event is allowed: failures are logged and forgotten. Thread-safe.
 class EventRecorder {
  public:
-  // Per job: this many at once, then one per kRefill.
+  // Per object: this many at once, then one per kRefill.
   static constexpr int kBurst = 25;
   static constexpr absl::Duration kRefill = absl::Seconds(10);
 
@@ -27,7 +37,8 @@ class EventRecorder {
       : api_(api), clock_(clock), component_(std::move(component)) {}
 
   void Record(const kube::ObjectKey& job, const std::string& job_uid, const Event& event);
-  void Forget(const std::string& job_uid);
+  void Record(const EventTarget& target, const Event& event);
+  void Forget(const std::string& uid);
   int64_t dropped() const;
 
  private:
@@ -43,15 +54,14 @@ class EventRecorder {
   };
 
   bool TakeToken(Source& source) MUSTER_REQUIRES(mu_);
-  Json Build(const kube::ObjectKey& job, const std::string& job_uid, const Event& event,
-             const Written& written) const;
+  Json Build(const EventTarget& target, const Event& event, const Written& written) const;
 
   kube::Api& api_;
   const Clock& clock_;
   const std::string component_;
 
   mutable Mutex mu_;
-  std::map<std::string, Source> sources_ MUSTER_GUARDED_BY(mu_);  // by job UID
+  std::map<std::string, Source> sources_ MUSTER_GUARDED_BY(mu_);  // by UID
   int64_t serial_ MUSTER_GUARDED_BY(mu_) = 0;
   int64_t dropped_ MUSTER_GUARDED_BY(mu_) = 0;
 };

@@ -63,6 +63,9 @@ class JobBook {
   QueueBook& book() { return book_; }
   const QueueBook& book() const { return book_; }
   bool has_queues() const { return has_queues_; }
+  PriorityClass PriorityOf(const std::string& class_name) const {
+    return priorities_.Of(class_name);
+  }
 
  private:
   void Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key);

@@ -1,12 +1,75 @@
 #include "operator/runtime/placement_questions.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "operator/api/defaults.h"
+#include "operator/placement/filter/filter_memo.h"
+#include "operator/placement/gang_nodes.h"
+#include "operator/queue/queue_book.h"
+#include "operator/queue/queue_state.h"
 #include "operator/runtime/gang_request.h"
+#include "operator/runtime/job_standing.h"
 
 namespace muster::control {
+namespace {
+
+// Jobs whose nodes are asked for; templates are few, but each that is new costs a look at all
+// nodes.
+constexpr size_t kMostAsked = 256;
+// Jobs of a queue that are looked at behind one that cannot start.
+constexpr int kLeastDepth = 1000;
+// No UID of the API server's looks so.
+constexpr char kThoughtOf[] = "what-if";
+
+// The first ones of every queue, in turns.
+std::vector<std::string> FirstOfQueues(const QueueBook& book, absl::Time now, size_t most) {
+  std::vector<std::vector<const QueuedJob*>> queues;
+  size_t longest = 0;
+  for (const QueueBook::QueueView& view : book.Queues(now)) {
+    if (view.waiting == 0) continue;
+    queues.push_back(book.WaitingInOrder(view.name));
+    longest = std::max(longest, queues.back().size());
+  }
+  std::vector<std::string> uids;
+  for (size_t place = 0; place < longest; ++place) {
+    for (const auto& queue : queues) {
+      if (place >= queue.size()) continue;
+      uids.push_back(queue[place]->uid);
+      if (uids.size() >= most) return uids;
+    }
+  }
+  return uids;
+}
+
+int PositionOf(const QueueBook& book, const QueuedJob& job) {
+  const auto waiting = book.WaitingInOrder(QueueBook::State::QueueOf(job));
+  const auto found = std::find_if(waiting.begin(), waiting.end(),
+                                  [&](const QueuedJob* one) { return one->uid == job.uid; });
+  return static_cast<int>(found - waiting.begin());
+}
+
+Gang ThoughtOf(const v1alpha1::TrainingJobSpec& spec, const PodRecord& pod) {
+  Gang gang;
+  for (int i = 0; i < spec.workers().count(); ++i) {
+    gang.unbound[{i, ""}] = std::make_shared<const PodRecord>(pod);
+  }
+  return gang;
+}
+
+DecisionInput Input(const QueueWorld& world, int position) {
+  const QueueBook& book = world.book.book();
+  ScheduleOptions options = world.options;
+  options.gate = &world.gate;
+  options.backfill_depth = std::min(options.backfill_depth, std::max(position, kLeastDepth));
+  return Capture(world.now, world.model.Tree(), book, options,
+                 FirstOfQueues(book, world.now, kMostAsked));
+}
+
+}  // namespace
 
 GangReport ExplainGang(ClusterModel& model, const TrainingJob& job, PlacementView verdict) {
   const auto found = model.gangs().find(job.uid);
@@ -37,12 +100,40 @@ GangReport ExplainGang(ClusterModel& model, const TrainingJob& job, PlacementVie
 PlacementForecast ForecastGang(ClusterModel& model, const TrainingJob& job, const PodRecord& pod) {
   v1alpha1::TrainingJobSpec spec = job.spec;
   Default(spec);
-  Gang gang;
-  for (int i = 0; i < spec.workers().count(); ++i) {
-    gang.unbound[{i, ""}] = std::make_shared<const PodRecord>(pod);
-  }
+  const Gang gang = ThoughtOf(spec, pod);
   const PartialGang request = MakeGangRequest(job, spec, gang);
-  return {ReportGang(model, request, pod), PlaceGang(model, request, MissingPods(gang))};
+  return {ReportGang(model, request, pod), PlaceGang(model, request, MissingPods(gang)), {}};
+}
+
+DecisionInput InputAbout(const QueueWorld& world, const std::string& uid) {
+  const QueuedJob& job = *world.book.book().Find(uid);
+  DecisionInput input = Input(world, PositionOf(world.book.book(), job));
+  if (auto nodes = world.gate.NodesFor(uid)) input.nodes_for[uid] = std::move(nodes);
+  return input;
+}
+
+std::pair<DecisionInput, QueuedJob> InputWith(const QueueWorld& world, const TrainingJob& job,
+                                              const PodRecord& pod) {
+  JobStanding standing;
+  standing.key = {job.ns, job.name};
+  standing.spec = job.spec;
+  Default(standing.spec);
+  standing.job = std::make_shared<const TrainingJob>(job);
+  QueuedJob queued = MakeWaiting(standing, ThoughtOf(standing.spec, pod));
+  const PriorityClass priority = world.book.PriorityOf(standing.spec.priority_class_name());
+  queued.uid = kThoughtOf;
+  queued.created = world.now;
+  queued.priority = priority.value;
+  queued.preempts = priority.preempts;
+  DecisionInput input = Input(world, 0);
+  std::erase_if(input.snapshot.jobs, [&](const QueuedJob& other) {
+    return !other.running() && other.ns == job.ns && other.name == job.name;
+  });
+  const FilteredNodes filtered = world.model.NodesFor(*pod.scheduling);
+  GangNodes nodes = *filtered.nodes;
+  if (!filtered.of_node_alone) nodes.bounds.clear();  // as PodGate
+  input.nodes_for[queued.uid] = std::make_shared<const GangNodes>(std::move(nodes));
+  return {std::move(input), std::move(queued)};
 }
 
 }  // namespace muster::control

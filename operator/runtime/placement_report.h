@@ -2,11 +2,14 @@
 #define MUSTER_OPERATOR_RUNTIME_PLACEMENT_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "operator/core/view.h"
 #include "operator/placement/complete_gang.h"
+#include "operator/queue/forecast.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
 
@@ -35,7 +38,10 @@ struct GangReport {
   std::string left_out;  // nodes that are not for it, by why
   int fits = 0;          // workers of it that fit as it is, now; for one that waits
   std::vector<Relaxation> relaxations;
-  uint64_t decision = 0;  // for muster replay; 0: it is not kept
+  uint64_t decision = 0;               // for muster replay; 0: it is not kept
+  std::optional<StartForecast> start;  // of one that waits for its turn
+  absl::Time now = absl::UnixEpoch();  // when it was asked
+  std::string warning;  // what is wrong with the job without keeping it from its turn
 };
 
 // Of a gang with pods, or one that is only thought of.

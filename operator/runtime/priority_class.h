@@ -23,6 +23,10 @@ absl::StatusOr<PriorityClass> ParsePriorityClass(const Json& json);
 
 using PriorityCache = kube::Cache<PriorityClass>;
 
+// What is to be said of a priorityClassName that nobody made; empty: it is there, none is named, or
+// the classes are not known yet. Thread-safe.
+std::string MissingPriorityClass(const PriorityCache& classes, const std::string& class_name);
+
 // What a priorityClassName stands for. Not thread-safe.
 class Priorities {
  public:

@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
+#include "operator/queue/decision_input.h"
+#include "operator/queue/forecast.h"
 #include "operator/queue/queue_from_spec.h"
+#include "operator/queue/queued_job.h"
+#include "operator/queue/what_if.h"
 #include "operator/runtime/gang_request.h"
 
 namespace muster::control {
@@ -194,7 +199,15 @@ void Scheduler::ReportFindings() {
   findings_ = reported_;
 }
 
+std::string Scheduler::PriorityComplaint(const std::string& class_name) const {
+  return priorities_ == nullptr ? "" : MissingPriorityClass(*priorities_, class_name);
+}
+
 void Scheduler::SetVerdict(const JobStanding& standing, PlacementView verdict) {
+  if (!verdict.reason.empty()) {
+    const std::string complaint = PriorityComplaint(standing.spec.priority_class_name());
+    if (!complaint.empty()) absl::StrAppend(&verdict.sentence, "; ", complaint);
+  }
   verdicts_.Set(clock_.Monotonic(), *standing.job, std::move(verdict));
 }
 
@@ -246,19 +259,24 @@ bool Scheduler::MustDecide() {
   return true;
 }
 
+ScheduleOptions Scheduler::OptionsOfCycle() const {
+  ScheduleOptions options = options_.queues;
+  options.gate = &gate_;
+  if (!book_.has_queues()) {
+    options.reservations = 0;
+    options.backfill_depth = std::numeric_limits<int>::max();
+  }
+  return options;
+}
+
 void Scheduler::Decide() {
   if (std::exchange(refused_at_, model_.changes()) != model_.changes()) {
     refused_.Clear();
     told_.clear();
   }
   decided_at_ = model_.changes();
-  ScheduleOptions options = options_.queues;
-  options.gate = &gate_;
+  ScheduleOptions options = OptionsOfCycle();
   options.refused = &refused_;
-  if (!book_.has_queues()) {
-    options.reservations = 0;
-    options.backfill_depth = std::numeric_limits<int>::max();
-  }
   const std::vector<Decision> decisions =
       notes_.Schedule(clock_.Wall(), model_.Tree(), book_.book(), options);
   for (const Decision& decision : decisions) CarryOut(decision);
@@ -488,16 +506,37 @@ int Scheduler::RunOnce() {
   return bound + TakeWritten();
 }
 
+// The future is looked into without the lock: the cycle goes on meanwhile.
 GangReport Scheduler::Explain(const TrainingJob& job) const {
-  MutexLock lock(model_mu_);
-  GangReport report = ExplainGang(model_, job, Verdict(job.uid));
-  report.decision = notes_.DecisionOf(job.uid);
+  GangReport report;
+  std::optional<DecisionInput> input;
+  {
+    MutexLock lock(model_mu_);
+    report = ExplainGang(model_, job, Verdict(job.uid));
+    report.decision = notes_.DecisionOf(job.uid);
+    report.now = clock_.Wall();
+    report.warning = PriorityComplaint(job.spec.priority_class_name());
+    const QueuedJob* queued = book_.book().Find(job.uid);
+    if (queued != nullptr && !queued->running()) {
+      input = InputAbout({report.now, model_, gate_, book_, OptionsOfCycle()}, job.uid);
+    }
+  }
+  if (input) report.start = ForecastStart(*input, job.uid);
   return report;
 }
 
 Scheduler::Forecast Scheduler::WhatIf(const TrainingJob& job, const PodRecord& pod) const {
-  MutexLock lock(model_mu_);
-  return ForecastGang(model_, job, pod);
+  Forecast forecast;
+  std::pair<DecisionInput, QueuedJob> question;
+  {
+    MutexLock lock(model_mu_);
+    forecast = ForecastGang(model_, job, pod);
+    forecast.report.now = clock_.Wall();
+    forecast.report.warning = PriorityComplaint(job.spec.priority_class_name());
+    question = InputWith({forecast.report.now, model_, gate_, book_, OptionsOfCycle()}, job, pod);
+  }
+  forecast.queue = AskWhatIf(std::move(question.first), question.second);
+  return forecast;
 }
 
 DomainReport Scheduler::Tree(int depth) const {

@@ -132,6 +132,7 @@ class Scheduler {
   void Replace(const std::string& uid, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
   // Whose turn it is.
   bool MustDecide() MUSTER_REQUIRES(model_mu_);
+  ScheduleOptions OptionsOfCycle() const MUSTER_REQUIRES(model_mu_);
   void Decide() MUSTER_REQUIRES(model_mu_);
   void CarryOut(const Decision& decision) MUSTER_REQUIRES(model_mu_);
   void Start(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
@@ -152,6 +153,8 @@ class Scheduler {
   std::string NameOf(const std::string& uid) const MUSTER_REQUIRES(model_mu_);
   std::string SentenceOf(Decision decision) const MUSTER_REQUIRES(model_mu_);
   void SetVerdict(const JobStanding& standing, PlacementView verdict);
+  // Empty: nothing is wrong with it.
+  std::string PriorityComplaint(const std::string& class_name) const;
 
   const Clock& clock_;
   const JobCache& jobs_;

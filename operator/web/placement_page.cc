@@ -1,21 +1,31 @@
 #include "operator/web/placement_page.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "operator/api/defaults.h"
 #include "operator/api/training_job.h"
 #include "operator/api/validation.h"
+#include "operator/core/conditions.h"
 #include "operator/core/gang.h"
 #include "operator/core/plan.h"
+#include "operator/queue/decision.h"
+#include "operator/queue/forecast.h"
+#include "operator/queue/what_if.h"
 #include "operator/runtime/object_records.h"
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/scheduler.h"
 
 namespace muster::control {
 namespace {
+
+std::string Text(absl::string_view view) { return std::string(view.data(), view.size()); }
 
 Json ToJson(const Resources& r) {
   return {{"gpus", r.gpus},
@@ -38,6 +48,8 @@ Json ToJson(const GangRequest& request) {
 }
 
 Json ToJson(const GangReport& report) {
+  Json warnings = Json::array();
+  if (!report.warning.empty()) warnings.push_back(report.warning);
   Json workers = Json::array();
   for (const WorkerPlace& worker : report.workers) {
     workers.push_back({{"index", worker.index},
@@ -54,7 +66,39 @@ Json ToJson(const GangReport& report) {
           {"domain", report.verdict.domain},       {"asked", ToJson(report.request)},
           {"workers", std::move(workers)},         {"fitsNow", report.fits},
           {"relaxations", std::move(relaxations)}, {"nodes", report.nodes},
-          {"nodesLeftOut", report.left_out}};
+          {"nodesLeftOut", report.left_out},       {"warnings", std::move(warnings)}};
+}
+
+Json ToJson(const StartForecast& start, absl::Time now) {
+  Json awaited = Json::array();
+  for (const AwaitedJob& job : start.awaited) {
+    Json one = {{"job", kube::ToString({job.ns, job.name})},
+                {"workers", job.workers},
+                {"toldToGo", job.told}};
+    if (job.ends < absl::InfiniteFuture()) one["ends"] = FormatWall(job.ends);
+    awaited.push_back(std::move(one));
+  }
+  Json json = {{"kind", Text(StartKindName(start.kind))},
+               {"sentence", Sentence(start, now)},
+               {"awaited", std::move(awaited)},
+               {"ahead", start.ahead}};
+  if (start.at < absl::InfiniteFuture()) {
+    json["at"] = FormatWall(start.at);
+    json["inSeconds"] = absl::ToInt64Seconds(start.at - now);
+  }
+  if (start.workers > 0) json["workers"] = start.workers;
+  return json;
+}
+
+Json ToJson(const NeededVictim& victim) {
+  return {{"job", kube::ToString({victim.ns, victim.name})},
+          {"queue", victim.queue},
+          {"action", Text(ScheduleActionName(victim.action))},
+          {"reason", Text(ScheduleReasonName(victim.reason))},
+          {"workers", victim.workers},
+          {"keeps", victim.keep},
+          {"gpuSecondsLost", victim.lost},
+          {"why", victim.why}};
 }
 
 Json ToJson(const DomainReport& domain) {
@@ -82,6 +126,54 @@ absl::StatusOr<PodRecord> PodOf(const TrainingJob& job) {
   return ParsePodRecord(*pod);
 }
 
+// The cluster refuses it, not its queue.
+bool IsOfPlace(ScheduleReason reason) {
+  return reason == ScheduleReason::kInvalidRequest || reason == ScheduleReason::kNoNodeBigEnough ||
+         reason == ScheduleReason::kInsufficient || reason == ScheduleReason::kTopology;
+}
+
+void TellPlace(const Placement& placement, const std::map<int, std::string>& nodes, Json& page) {
+  page["score"] = placement.score;
+  page["level"] = placement.level;
+  page["domain"] = placement.domain;
+  for (const auto& [worker, node] : nodes) {
+    page["workers"].push_back({{"index", worker}, {"node", node}});
+  }
+}
+
+void TellPlace(const Placement& placement, Json& page) {
+  std::map<int, std::string> nodes;
+  for (const std::string& node : placement.nodes) nodes.emplace(nodes.size(), node);
+  TellPlace(placement, nodes, page);
+}
+
+// What the gang's own rules refuse (its pods' affinity to each other, say) no queue knows of.
+void TellForecast(const Scheduler::Forecast& forecast, Json& page) {
+  const Decision& decision = forecast.queue.decision;
+  const absl::Time now = forecast.report.now;
+  page["start"] = ToJson(forecast.queue.start, now);
+  Json& victims = page["victims"] = Json::array();
+  for (const NeededVictim& victim : forecast.queue.victims) victims.push_back(ToJson(victim));
+  const auto* no = std::get_if<Scheduler::Refusal>(&forecast.answer);
+  const auto* placed = std::get_if<Completion>(&forecast.answer);
+  if (decision.action == ScheduleAction::kStart) {
+    if (no != nullptr) {
+      page["reason"] = no->reason;
+      page["sentence"] = no->sentence;
+      page.erase("start");
+    } else if (static_cast<int>(placed->nodes.size()) == decision.workers) {
+      TellPlace(placed->gang, placed->nodes, page);
+    } else {
+      TellPlace(decision.placement, page);
+    }
+    return;
+  }
+  const bool by_place = no != nullptr && IsOfPlace(decision.reason);
+  page["reason"] = by_place ? no->reason : Text(ScheduleReasonName(decision.reason));
+  page["sentence"] = by_place ? no->sentence : Sentence(decision, now);
+  if (forecast.queue.start.workers > 0) TellPlace(forecast.queue.start.placement, page);
+}
+
 }  // namespace
 
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key) {
@@ -91,6 +183,7 @@ absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& k
   Json json = ToJson(report);
   json["job"] = kube::ToString(key);
   if (report.decision > 0) json["decision"] = report.decision;
+  if (report.start) json["start"] = ToJson(*report.start, report.now);
   return json;
 }
 
@@ -110,18 +203,7 @@ absl::StatusOr<Json> WhatIfPage(const WebDeps& deps, const std::string& manifest
   const Scheduler::Forecast forecast = deps.scheduler.WhatIf(*job, *pod);
   Json page = ToJson(forecast.report);
   page["job"] = kube::ToString({job->ns, job->name});
-  if (const auto* no = std::get_if<Scheduler::Refusal>(&forecast.answer)) {
-    page["reason"] = no->reason;
-    page["sentence"] = no->sentence;
-    return page;
-  }
-  const Completion& placed = std::get<Completion>(forecast.answer);
-  page["score"] = placed.gang.score;
-  page["level"] = placed.gang.level;
-  page["domain"] = placed.gang.domain;
-  for (const auto& [worker, node] : placed.nodes) {
-    page["workers"].push_back({{"index", worker}, {"node", node}});
-  }
+  TellForecast(forecast, page);
   return page;
 }
 

@@ -10,16 +10,19 @@
 
 // Why a job is where it is or nowhere, where another would go, and the cluster as a tree: the
 // answers of the placement that runs, without HTTP. Thread-safe; each takes about as long as one
-// decision, and none changes anything.
+// decision, or as the decisions until the job's start, and none changes anything.
 namespace muster::control {
 
 // {"job", "reason", "sentence", "score", "level", "domain", "asked", "workers", "fitsNow",
-//  "relaxations", "nodes", "nodesLeftOut"}, and "decision", its number for muster replay, where
-// decisions are kept; kNotFound.
+//  "relaxations", "nodes", "nodesLeftOut", "warnings"}, and "decision", its number for muster
+//  replay, where
+// decisions are kept; of one that waits "start": {"kind", "sentence", "at", "inSeconds", "workers",
+// "awaited", "ahead"}, see operator/queue/forecast.h; kNotFound.
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key);
 
-// Of a TrainingJob as JSON, which need not exist: the same, as if its pods were there now.
-// kInvalidArgument for what the API server would refuse.
+// Of a TrainingJob as JSON, which need not exist: the same, as if its pods were there now, with
+// "start" and "victims": who would make room for it. Where it has to wait, "workers" and "score"
+// are those of its start. kInvalidArgument for what the API server would refuse.
 absl::StatusOr<Json> WhatIfPage(const WebDeps& deps, const std::string& manifest);
 
 // {"name", "level", "nodes", "usable", "allocatable", "free", "children"}, `depth` levels deep.

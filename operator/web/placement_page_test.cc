@@ -68,6 +68,8 @@ TEST_F(PlacementPageTest, ARefusalSaysHowManyFitAndWhatWouldHelp) {
             "without that condition; fits now with workers.count <= 4 or topology.prefer in place "
             "of require");
   EXPECT_EQ((*page)["fitsNow"], 4);
+  EXPECT_EQ((*page)["start"]["kind"], "NoRoom");
+  EXPECT_EQ((*page)["victims"], Json::array());
   EXPECT_EQ((*page)["relaxations"],
             Json::parse(R"([{"change": "without topology.require", "workers": 6}])"));
   // Nothing was changed by asking.

@@ -10,12 +10,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/conditions.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"
@@ -33,11 +35,13 @@ struct Said {
   std::string error;
 };
 
-// Workers of 8 GPUs, as many as a node has.
-std::string Manifest(const std::string& name, int workers, const std::string& topology) {
+// Workers of 8 GPUs, as many as a node has; `more` are fields of the spec.
+std::string Manifest(const std::string& name, int workers, const std::string& topology,
+                     const std::string& more = "") {
   return absl::StrCat(R"({"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
       "metadata": {"namespace": "default", "name": ")",
-                      name, R"("}, "spec": {"workers": {"count": )", workers, R"(, "gpus": 8},
+                      name, R"("}, "spec": {)", more, R"("workers": {"count": )", workers,
+                      R"(, "gpus": 8},
       "trainer": {"model": {"preset": "gpt2-nano"}, "data": {"uri": "/data/text"},
                   "train": {"steps": 100, "globalBatch": 64, "microBatch": 1, "sequence": 64}},
       "topology": )",
@@ -71,8 +75,9 @@ class PlacementCommandsTest : public testing::Test {
     ASSERT_TRUE(stored.ok()) << stored.status();
   }
 
-  void Submit(const std::string& name, int workers, const std::string& topology) {
-    world_.CreateJob(Manifest(name, workers, topology));
+  void Submit(const std::string& name, int workers, const std::string& topology,
+              const std::string& more = "") {
+    world_.CreateJob(Manifest(name, workers, topology, more));
   }
 
   // Runs `muster` to its end.
@@ -190,6 +195,7 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhereOrWhyNowhere) {
   EXPECT_EQ(waits.out,
             "default/wide: 3 workers in one leaf\n"
             "  Insufficient: room for 2 of at least 3 workers; fits now with workers.count <= 2\n"
+            "  does not start on this cluster as it is: there would be no room if every job ended\n"
             "  fits now as it is: 2 of 3\n"
             "  without topology.require: 2\n"
             "  worker 0    -\n"
@@ -200,6 +206,83 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhereOrWhyNowhere) {
   EXPECT_EQ((*json)["job"], "default/wide");
   EXPECT_EQ((*json)["reason"], "Insufficient");
   EXPECT_EQ((*json)["fitsNow"], 2);
+}
+
+TEST_F(PlacementCommandsTest, ExplainSaysWhenAJobStarts) {
+  Submit("gpt", 2, R"({"require": "leaf"})", R"("activeDeadline": "40m", )");
+  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  Submit("bert", 2, R"({"require": "leaf"})");
+  ASSERT_TRUE(IsTold("bert", "Placed"));
+  Submit("next", 2, R"({"require": "leaf"})");
+  ASSERT_TRUE(IsTold("next", "NoNodeBigEnough"));
+  EXPECT_THAT(Muster({"explain", "next", "--server", server_}).out,
+              HasSubstr("\n  starts in about 40 min, when default/gpt ends\n"));
+  auto json = ParseJson(Muster({"explain", "next", "--json", "--server", server_}).out);
+  ASSERT_TRUE(json.ok()) << json.status();
+  const Json start = (*json)["start"];
+  EXPECT_EQ(start["kind"], "At");
+  EXPECT_NEAR(start["inSeconds"].get<double>(), 2400, 60);
+  ASSERT_EQ(start["awaited"].size(), 1u);
+  EXPECT_EQ(start["awaited"][0]["job"], "default/gpt");
+  EXPECT_EQ(start["awaited"][0]["ends"], start["at"]);
+  // The one that said no end has reported steps by now.
+  auto bert = world_.memory->Get(kube::kTrainingJobs, {"default", "bert"});
+  ASSERT_TRUE(bert.ok()) << bert.status();
+  (*bert)["status"]["progress"] = {{"step", 50}, {"eta", "10m"}, {"time", FormatWall(absl::Now())}};
+  ASSERT_TRUE(world_.memory->UpdateStatus(kube::kTrainingJobs, *bert).ok());
+  const bool told = world_.Until([&] {
+    return Muster({"explain", "next", "--server", server_})
+               .out.find("\n  starts in about 10 min, when default/bert ends\n") !=
+           std::string::npos;
+  });
+  EXPECT_TRUE(told) << Muster({"explain", "next", "--server", server_}).out;
+  EXPECT_FALSE(
+      ParseJson(Muster({"explain", "gpt", "--json", "--server", server_}).out)->contains("start"));
+}
+
+TEST_F(PlacementCommandsTest, WhatIfSaysWhoWouldMakeRoom) {
+  Json urgent = kube::NewObject(kube::kPriorityClasses, {"", "urgent"});
+  urgent["value"] = 1000;
+  ASSERT_TRUE(world_.memory->Create(kube::kPriorityClasses, urgent).ok());
+  Submit("gpt", 2, R"({"require": "leaf"})");
+  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  Submit("wide", 2, R"({"require": "leaf"})", R"("activeDeadline": "1h", )");
+  ASSERT_TRUE(IsTold("wide", "Placed"));
+  const std::string waits = Write("waits.json", Manifest("next", 1, "{}"));
+  EXPECT_THAT(Muster({"whatif", "-f", waits, "--server", server_}).out,
+              HasSubstr("\n  starts in about 60 min, when default/wide ends\n"));
+  const std::string manifest = Write("urgent.json", Manifest("next", 4, R"({"require": "spine"})",
+                                                             R"("priorityClassName": "urgent", )"));
+  Said said;
+  // The class reaches the operator's cache when it does.
+  ASSERT_TRUE(world_.Until([&] {
+    said = Muster({"whatif", "-f", manifest, "--server", server_});
+    return said.out.find("WaitingForVictims") != std::string::npos;
+  })) << said.out
+      << said.error;
+  EXPECT_THAT(said.out, HasSubstr("\n  starts in about 1 min, when default/gpt and default/wide "
+                                  "have made room\n"));
+  EXPECT_THAT(said.out,
+              HasSubstr("GPU-seconds lost: priority 0 is below 1000; without it there are nodes "
+                        "for 2 of 4 workers\n"));
+  EXPECT_THAT(said.out, HasSubstr("  score 1, all within spine s0\n"));
+  EXPECT_THAT(said.out, HasSubstr("  worker 3    n3\n"));
+  const auto json =
+      ParseJson(Muster({"whatif", "-f", manifest, "--json", "--server", server_}).out);
+  ASSERT_TRUE(json.ok()) << json.status();
+  ASSERT_EQ((*json)["victims"].size(), 2u);
+  const Json& victim = (*json)["victims"][0];
+  EXPECT_EQ(victim["action"], "Stop");
+  EXPECT_EQ(victim["reason"], "Priority");
+  EXPECT_EQ(victim["workers"], 2);
+  EXPECT_EQ(victim["keeps"], 0);
+  EXPECT_GE(victim["gpuSecondsLost"].get<double>(), 16 * 120.0);
+  // Nobody was told anything.
+  for (const char* job : {"gpt", "wide"}) {
+    const auto stored = world_.memory->Get(kube::kTrainingJobs, {"default", job});
+    ASSERT_TRUE(stored.ok());
+    EXPECT_FALSE((*stored)["status"].contains("preemption")) << job;
+  }
 }
 
 TEST_F(PlacementCommandsTest, ExplainSaysWhatIsWrongWithTheQuestion) {
@@ -248,6 +331,7 @@ TEST_F(PlacementCommandsTest, WhatIfSaysWhereAJobWouldGoAndChangesNothing) {
   EXPECT_EQ(waits.out,
             "default/next: 3 workers in one spine\n"
             "  Insufficient: room for 2 of at least 3 workers; fits now with workers.count <= 2\n"
+            "  starts at a time that nobody knows: no running job says when it ends\n"
             "  fits now as it is: 2 of 3\n"
             "  without topology.require: 2\n");
   const std::string rack = Write("rack.json", Manifest("next", 1, R"({"require": "rack"})"));

@@ -15,6 +15,8 @@ LABEL = "network.topology.nvidia.com/"
 # name, workers, GPUs of each, topology
 JOBS = (("llama", 16, 8, {"require": "spine"}), ("gpt", 4, 8, {"require": "leaf"}), ("bert", 6, 4, {"prefer": "leaf"}),
         ("probe", 5, 1, {}))
+# When these say that they end.
+DEADLINES = {"gpt": "40m", "bert": "3h"}
 
 
 def kubectl(*words, objects=None):
@@ -39,9 +41,10 @@ def other_pod(i, gpus):
                 "name": "it", "image": "none", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}]}}
 
 
-def job(name, workers, gpus, topology):
+def job(name, workers, gpus, topology, **more):
     return {"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name, "namespace": "default"},
-            "spec": {"workers": {"count": workers, "gpus": gpus}, "topology": topology, "template": {
+            "spec": {"workers": {"count": workers, "gpus": gpus}, "topology": topology,
+                     **{field: value for field, value in more.items() if value is not None}, "template": {
                 "spec": {"containers": [{"name": "worker", "image": "none", "command": ["train"]}]}}}}
 
 
@@ -68,6 +71,38 @@ def wait_placed():
     sys.exit("the jobs are not placed")
 
 
+def wait_told(name):
+    for _ in range(300):
+        told = json.loads(kubectl("get", "trainingjob", name, "-o", "json")).get("status", {}).get("placement", {})
+        if told.get("reason"):
+            return
+        time.sleep(0.1)
+    sys.exit(f"{name} is not told why it waits")
+
+
+def session(muster, server, folder):
+    """What docs/placement.md quotes: a job that waits, one that is only thought of, and what was decided."""
+    def ask(*words):
+        print("$ muster", " ".join(words), flush=True)
+        subprocess.run([muster, *words, *([] if words[0] == "replay" else [f"--server=http://{server}"])], cwd=folder)
+        print(flush=True)
+
+    kubectl("create", "-f", "-", objects=[{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                                           "metadata": {"name": "urgent"}, "value": 1000}])
+    waits = job("next", 5, 8, {"require": "leaf"}, priorityClassName="nromal")
+    kubectl("create", "-f", "-", objects=[waits])
+    wait_told("next")
+    ask("explain", "next")
+    for name, workers, more in (("small", 2, {}), ("urgent", 5, {"priorityClassName": "urgent"})):
+        (pathlib.Path(folder) / f"{name}.yaml").write_text(json.dumps(job(name, workers, 8, {"require": "leaf"}, **more)))
+        ask("whatif", "-f", f"{name}.yaml")
+    ask("tree", "--depth=2")
+    ask("queue")
+    last = json.loads(subprocess.run([muster, "explain", "next", "--json", f"--server=http://{server}"],
+                                     check=True, capture_output=True, text=True).stdout)["decision"]
+    ask("replay", str(last), "--dir=decisions")
+
+
 def main():
     operator, muster, svg = sys.argv[1:]
     prepare()
@@ -75,18 +110,20 @@ def main():
         out = pathlib.Path(folder) / "out"
         with open(out, "w") as log:
             running = subprocess.Popen([operator, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false",
-                                        f"--coordinator=unix:{folder}/c.sock", "--http=127.0.0.1:0"], stdout=log, stderr=subprocess.STDOUT)
+                                        f"--decision-log-dir={folder}/decisions", f"--coordinator=unix:{folder}/c.sock",
+                                        "--http=127.0.0.1:0"], stdout=log, stderr=subprocess.STDOUT)
         while "http=" not in (text := out.read_text()):
             if running.poll() is not None:
                 sys.exit(text)
             time.sleep(0.05)
         server = text.split("http=", 1)[1].split()[0]
         for one in JOBS:  # one after the other: the picture is always the same
-            kubectl("create", "-f", "-", objects=[job(*one)])
+            kubectl("create", "-f", "-", objects=[job(*one, activeDeadline=DEADLINES.get(one[0]))])
             wait_placed()
         for name, *_ in JOBS:
             subprocess.run([muster, "explain", name, f"--server=http://{server}"], check=True)
         subprocess.run([muster, "tree", f"--svg={svg}", f"--server=http://{server}"], check=True)
+        session(muster, server, folder)
         running.terminate()
         running.wait()
 

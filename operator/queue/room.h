@@ -1,0 +1,49 @@
+#ifndef MUSTER_OPERATOR_QUEUE_ROOM_H_
+#define MUSTER_OPERATOR_QUEUE_ROOM_H_
+
+#include <vector>
+
+#include "operator/queue/future.h"
+#include "operator/queue/gang_trial.h"
+#include "operator/queue/queue_state.h"
+#include "operator/queue/queued_job.h"
+#include "operator/queue/quota_tree.h"
+
+namespace muster::control {
+
+// Whether a job has room for its smallest size, in its quota and on nodes, as a future stands, when
+// others leave or are there again. One that has started in that future counts as if it had not.
+// The future must outlive it and stay as it is.
+class Room {
+ public:
+  Room(Future& future, const JobEntry& entry);
+
+  bool HasNodes() const { return trial_.Fits(); }
+  bool HasQuota() const { return use_.Fits(entry_.queue, need_); }
+  bool Fits() const { return HasNodes() && HasQuota(); }
+  // The largest gang that there are nodes for.
+  int64_t Workers() const;
+  // The workers asked for.
+  int64_t need() const { return trial_.need(); }
+
+  // The workers from `from` up to `to` of a job leave, or are there again.
+  void Leave(const QueuedJob& job, int from, int to) { Move(job, from, to, 1); }
+  void Return(const QueuedJob& job, int from, int to) { Move(job, from, to, -1); }
+
+  // Of those that have left, the ones without which it has none; the others are there again.
+  std::vector<Future::Gone> Needed(const std::vector<Future::Gone>& gone);
+
+ private:
+  void Move(const QueuedJob& job, int from, int to, int sign);
+
+  const TopologyTree& tree_;
+  const QuotaTree& quotas_;
+  const JobEntry& entry_;
+  QuotaUse use_;
+  GangTrial trial_;
+  QuotaNeed need_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_ROOM_H_

@@ -1,0 +1,91 @@
+#include "operator/queue/what_if.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "operator/queue/queue_state.h"
+#include "operator/queue/room.h"
+#include "operator/queue/victims.h"
+
+namespace muster::control {
+namespace {
+
+std::string MayBeAsked(const Decision& order, const QueuedJob& victim, const QueuedJob& newcomer) {
+  switch (order.reason) {
+    case ScheduleReason::kReclaimed:
+      return absl::StrCat("queue \"", QueueBook::State::QueueOf(victim), "\" borrows");
+    case ScheduleReason::kPriority:
+      return absl::StrCat("priority ", victim.priority, " is below ", newcomer.priority);
+    default:
+      return "it has a place elsewhere";
+  }
+}
+
+std::string IsNeeded(const Room& room, const QueuedJob& newcomer) {
+  if (!room.HasNodes()) {
+    return absl::StrCat("without it there are nodes for ", room.Workers(), " of ", room.need(),
+                        " workers");
+  }
+  if (!room.HasQuota()) {
+    return absl::StrCat("without it queue \"", QueueBook::State::QueueOf(newcomer),
+                        "\" has too little quota");
+  }
+  return "";
+}
+
+std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>& decisions,
+                                    const QueuedJob& newcomer, const ScheduleOptions& options) {
+  const QueueBook::State& state = future.book().state();
+  Room room(future, *state.jobs.at(newcomer.uid));
+  for (const auto& [uid, entry] : state.jobs) {
+    const QueuedJob& job = entry->job;
+    if (job.leaving > 0) room.Leave(job, job.workers() - job.leaving, job.workers());
+  }
+  VictimOptions costs;
+  costs.restart_cost = options.restart_cost;
+  costs.reshape_cost = options.reshape_cost;
+  std::vector<NeededVictim> victims;
+  for (const Decision& order : decisions) {
+    if (order.for_job != newcomer.uid) continue;
+    const QueuedJob& job = state.jobs.at(order.job)->job;
+    const bool stops = order.action == ScheduleAction::kStop;
+    NeededVictim victim{
+        job.ns,
+        job.name,
+        QueueBook::State::QueueOf(job),
+        order.action,
+        order.reason,
+        job.workers(),
+        order.workers,
+        stops ? CostOfStopping(job, future.now(), costs) : CostOfShrinking(job, costs),
+        ""};
+    room.Return(job, order.workers, job.workers());
+    const std::string needed = IsNeeded(room, newcomer);
+    room.Leave(job, order.workers, job.workers());
+    victim.why = absl::StrCat(MayBeAsked(order, job, newcomer), needed.empty() ? "" : "; ", needed);
+    victims.push_back(std::move(victim));
+  }
+  return victims;
+}
+
+}  // namespace
+
+WhatIfAnswer AskWhatIf(DecisionInput input, const QueuedJob& newcomer,
+                       const ForecastLimits& limits) {
+  WhatIfAnswer answer;
+  answer.decision.job = newcomer.uid;
+  input.snapshot.jobs.push_back(newcomer);
+  answer.start = ForecastStart(
+      input, newcomer.uid, limits, [&](Future& future, const std::vector<Decision>& decisions) {
+        for (const Decision& decision : decisions) {
+          if (decision.job == newcomer.uid) answer.decision = decision;
+        }
+        std::string& ahead = answer.decision.numbers.blocked_by;
+        const QueuedJob* job = ahead.empty() ? nullptr : future.book().Find(ahead);
+        if (job != nullptr) ahead = absl::StrCat(job->ns, "/", job->name);
+        answer.victims = VictimsOf(future, decisions, newcomer, input.snapshot.options);
+      });
+  return answer;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,112 @@
+#include "operator/queue/what_if.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "operator/queue/queue_fixtures.h"
+
+namespace muster::control {
+namespace {
+
+using fixtures::At;
+using fixtures::Job;
+using fixtures::Queue;
+using fixtures::Racks;
+using fixtures::World;
+
+WhatIfAnswer Ask(const World& world, const QueuedJob& newcomer) {
+  return AskWhatIf(Capture(world.now, world.tree, world.book, world.options, {}), newcomer);
+}
+
+TEST(WhatIf, WhatFitsStartsNow) {
+  World world(Racks(1, 2), {});
+  const WhatIfAnswer answer = Ask(world, Job("next", "", 2));
+  EXPECT_EQ(answer.decision.action, ScheduleAction::kStart);
+  EXPECT_EQ(answer.decision.placement.nodes, (std::vector<std::string>{"r0-n0", "r0-n1"}));
+  EXPECT_TRUE(answer.victims.empty());
+  EXPECT_EQ(answer.start.kind, StartKind::kNow);
+  EXPECT_EQ(Sentence(answer.start, world.now), "starts now");
+  EXPECT_EQ(world.book.Find("next"), nullptr) << "asking changes nothing";
+}
+
+TEST(WhatIf, WhoWouldBeStoppedAndWhatThatCosts) {
+  World world(Racks(1, 2), {});
+  world.Submit(Job("low", "", 2));
+  world.Cycle();
+  world.now = At(1000);
+  QueuedJob high = Job("high", "", 2, 8, 0, 1000);
+  high.priority = 1000;
+  const WhatIfAnswer answer = Ask(world, high);
+  EXPECT_EQ(answer.decision.reason, ScheduleReason::kWaitingForVictims);
+  ASSERT_EQ(answer.victims.size(), 1u);
+  const NeededVictim& low = answer.victims[0];
+  EXPECT_EQ(low.name, "low");
+  EXPECT_EQ(low.queue, "default");
+  EXPECT_EQ(low.action, ScheduleAction::kStop);
+  EXPECT_EQ(low.reason, ScheduleReason::kPriority);
+  EXPECT_EQ(low.workers, 2);
+  EXPECT_EQ(low.keep, 0);
+  EXPECT_EQ(low.lost, 16 * (1000 + 120)) << "all that it did, and two minutes to restart";
+  EXPECT_EQ(low.why, "priority 0 is below 1000; without it there are nodes for 0 of 2 workers");
+  EXPECT_EQ(answer.start.at, At(1060));
+  EXPECT_EQ(answer.start.placement.nodes, (std::vector<std::string>{"r0-n0", "r0-n1"}));
+  EXPECT_EQ(Sentence(answer.start, world.now),
+            "starts in about 1 min, when team/low has made room");
+  EXPECT_EQ(world.book.Find("low")->leaving, 0) << "asking changes nothing";
+}
+
+TEST(WhatIf, ABorrowerIsShrunkForTheNominalQuota) {
+  World world(Racks(1, 4), {Queue("a", "c", 16), Queue("b", "c", 16)});
+  QueuedJob elastic = Job("elastic", "b", 4);
+  elastic.request.min = 1;
+  world.Submit(elastic);
+  world.Cycle();
+  ASSERT_EQ(world.Workers("elastic"), 4);
+  const WhatIfAnswer answer = Ask(world, Job("owner", "a", 2, 8, 0, 1));
+  ASSERT_EQ(answer.victims.size(), 1u);
+  EXPECT_EQ(answer.victims[0].action, ScheduleAction::kShrink);
+  EXPECT_EQ(answer.victims[0].reason, ScheduleReason::kReclaimed);
+  EXPECT_EQ(answer.victims[0].workers, 4);
+  EXPECT_EQ(answer.victims[0].keep, 2);
+  EXPECT_EQ(answer.victims[0].lost, 32 * 5);
+  EXPECT_EQ(answer.victims[0].why,
+            "queue \"b\" borrows; without it there are nodes for 0 of 2 workers");
+}
+
+TEST(WhatIf, QuotaAloneMayBeWhatIsNeeded) {
+  World world(Racks(1, 8), {Queue("a", "c", 16), Queue("b", "c", 16)});
+  world.Submit(Job("borrower", "b", 4));
+  world.Cycle();
+  const WhatIfAnswer answer = Ask(world, Job("owner", "a", 2, 8, 0, 1));
+  ASSERT_EQ(answer.victims.size(), 1u);
+  EXPECT_EQ(answer.victims[0].why,
+            "queue \"b\" borrows; without it queue \"a\" has too little quota");
+}
+
+TEST(WhatIf, EachOfSeveralIsNeededForItsPart) {
+  World world(Racks(1, 4), {});
+  for (const char* name : {"p", "q", "r"}) world.Submit(Job(name, "", 1));
+  world.Cycle();
+  QueuedJob high = Job("high", "", 3, 8, 0, 1);
+  high.priority = 9;
+  const WhatIfAnswer answer = Ask(world, high);
+  ASSERT_EQ(answer.victims.size(), 2u);
+  for (const NeededVictim& victim : answer.victims) {
+    EXPECT_EQ(victim.why, "priority 0 is below 9; without it there are nodes for 2 of 3 workers");
+  }
+}
+
+TEST(WhatIf, NobodyGoesForAJobThatWaits) {
+  World world(Racks(1, 2), {});
+  world.Submit(Job("running", "", 2, 8, 500));
+  world.Cycle();
+  const WhatIfAnswer answer = Ask(world, Job("next", "", 1, 8, 0, 1));
+  EXPECT_EQ(answer.decision.action, ScheduleAction::kWait);
+  EXPECT_TRUE(answer.victims.empty());
+  EXPECT_EQ(answer.start.at, At(500));
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -106,7 +106,6 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
   registry_.SetStandby("");
   scheduler_.FollowQueues(queues_, priorities_);
   FollowCaches();
-  FollowQueues();
 }
 
 kube::ReflectorOptions Replica::Reflecting(const kube::ResourceType& type,
@@ -171,15 +170,6 @@ void Replica::FollowCaches() {
     }
     if (!OffersTheSame(before, after)) wake_();  // a heartbeat offers nothing new
   });
-}
-
-void Replica::FollowQueues() {
-  queues_.OnChange([this](const kube::ObjectKey&, const auto& before, const auto& after) {
-    const bool same = before != nullptr && after != nullptr && before->uid == after->uid &&
-                      before->generation == after->generation;
-    if (!same) wake_();
-  });
-  priorities_.OnChange([this](const kube::ObjectKey&, const auto&, const auto&) { wake_(); });
 }
 
 void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordinator) {

@@ -140,7 +140,6 @@ class Replica {
   kube::ReflectorOptions Reflecting(const kube::ResourceType& type, const std::string& name_space);
   kube::ReflectorOptions ReflectingSide(const kube::ResourceType& type, std::atomic<bool>& absent);
   void FollowCaches();
-  void FollowQueues();
   absl::Status CheckLeading() const;
   absl::Duration LongestWrite() const;
   void StepElection();

@@ -6,13 +6,9 @@
 #include <vector>
 
 namespace muster::control {
-namespace {
 
-// More workers than any gang has: what a node takes that nothing is asked of.
-constexpr int64_t kUnbounded = 1'000'000;
-
-int64_t Fit(const Resources& have, const Resources& each) {
-  int64_t fit = kUnbounded;
+int64_t WorkersThatFit(const Resources& have, const Resources& each) {
+  int64_t fit = kUnboundedWorkers;
   auto bound = [&fit](int64_t amount, int64_t need) {
     if (need > 0) fit = std::min(fit, std::max<int64_t>(0, amount) / need);
   };
@@ -22,8 +18,6 @@ int64_t Fit(const Resources& have, const Resources& each) {
   bound(have.slots, each.slots);
   return fit;
 }
-
-}  // namespace
 
 GangCapacity::GangCapacity(const TopologyTree& tree, const Resources& per_worker,
                            std::vector<SliceAt> slices, Occupancy occupancy)
@@ -41,7 +35,7 @@ int64_t GangCapacity::OnNode(int index) {
   const TopologyTree::Node& node = tree_.node(index);
   if (!node.schedulable) return 0;
   const int64_t fit =
-      Fit(occupancy_ == Occupancy::kEmpty ? node.allocatable : node.free, per_worker_);
+      WorkersThatFit(occupancy_ == Occupancy::kEmpty ? node.allocatable : node.free, per_worker_);
   workers_ += fit;
   return fit;
 }
@@ -49,7 +43,7 @@ int64_t GangCapacity::OnNode(int index) {
 int64_t GangCapacity::Fill(int level, int index) {
   const TopologyTree::Domain& domain = tree_.level(level)[index];
   // What is free below sums to less than one worker: no node of it holds one.
-  if (occupancy_ == Occupancy::kNow && Fit(domain.free, per_worker_) == 0) return 0;
+  if (occupancy_ == Occupancy::kNow && WorkersThatFit(domain.free, per_worker_) == 0) return 0;
   int64_t fit = 0;
   if (level == tree_.node_level()) {
     fit = OnNode(index);

@@ -9,6 +9,12 @@
 
 namespace muster::control {
 
+// More workers than any gang has: what a node takes that nothing is asked of.
+inline constexpr int64_t kUnboundedWorkers = 1'000'000;
+
+// How many workers of `each` fit into `have`.
+int64_t WorkersThatFit(const Resources& have, const Resources& each);
+
 // `size` workers that must share one domain of a level of the tree.
 struct SliceAt {
   int size = 1;

@@ -20,20 +20,6 @@ constexpr int kMostGrowing = 50;
 // What a newcomer gains by defragmentation is at most so much of its wait.
 constexpr absl::Duration kLongestGain = absl::Hours(24);
 
-ScheduleReason ReasonOf(UnplaceableReason reason) {
-  switch (reason) {
-    case UnplaceableReason::kInvalidRequest:
-      return ScheduleReason::kInvalidRequest;
-    case UnplaceableReason::kNoNodeBigEnough:
-      return ScheduleReason::kNoNodeBigEnough;
-    case UnplaceableReason::kInsufficient:
-      return ScheduleReason::kInsufficient;
-    case UnplaceableReason::kTopology:
-      return ScheduleReason::kTopology;
-  }
-  return ScheduleReason::kInsufficient;
-}
-
 // Reasons that pass when others end.
 bool Passes(ScheduleReason reason) {
   switch (reason) {

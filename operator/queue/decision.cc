@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,13 @@
 
 namespace muster::control {
 namespace {
+
+constexpr std::pair<UnplaceableReason, ScheduleReason> kReasonsOfPlace[] = {
+    {UnplaceableReason::kInvalidRequest, ScheduleReason::kInvalidRequest},
+    {UnplaceableReason::kNoNodeBigEnough, ScheduleReason::kNoNodeBigEnough},
+    {UnplaceableReason::kInsufficient, ScheduleReason::kInsufficient},
+    {UnplaceableReason::kTopology, ScheduleReason::kTopology},
+};
 
 // "12", "1.5 cores", "3.0 GiB": in the unit people think of.
 std::string Amount(const std::string& resource, int64_t amount) {
@@ -157,6 +165,20 @@ absl::string_view ScheduleReasonName(ScheduleReason reason) {
       return "RoomAgain";
   }
   return "";
+}
+
+ScheduleReason ReasonOf(UnplaceableReason reason) {
+  for (const auto& [of_place, of_queue] : kReasonsOfPlace) {
+    if (of_place == reason) return of_queue;
+  }
+  return ScheduleReason::kInsufficient;
+}
+
+std::optional<UnplaceableReason> PlaceReasonOf(ScheduleReason reason) {
+  for (const auto& [of_place, of_queue] : kReasonsOfPlace) {
+    if (of_queue == reason) return of_place;
+  }
+  return std::nullopt;
 }
 
 std::string Sentence(const Decision& decision, absl::Time now) {

@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_QUEUE_DECISION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,10 @@ enum class ScheduleReason {
   kRoomAgain,
 };
 absl::string_view ScheduleReasonName(ScheduleReason reason);
+
+// What Place says, among the reasons here; and back: nothing for reasons that are not Place's.
+ScheduleReason ReasonOf(UnplaceableReason reason);
+std::optional<UnplaceableReason> PlaceReasonOf(ScheduleReason reason);
 
 // The numbers of the sentence; which ones count depends on the reason.
 struct ScheduleNumbers {

@@ -5,25 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "operator/placement/gang_capacity.h"
+
 namespace muster::control {
-namespace {
-
-constexpr int64_t kUnbounded = 1'000'000;
-
-}  // namespace
-
-int64_t WorkersThatFit(const Resources& have, const Resources& each) {
-  int64_t fit = kUnbounded;
-  auto bound = [&fit](int64_t amount, int64_t need) {
-    if (need > 0) fit = std::min(fit, std::max<int64_t>(0, amount) / need);
-  };
-  bound(have.gpus, each.gpus);
-  bound(have.cpu_millis, each.cpu_millis);
-  bound(have.memory_bytes, each.memory_bytes);
-  bound(have.slots, each.slots);
-  return fit;
-}
-
 GangTrial::GangTrial(const TopologyTree& tree, const GangRequest& request, const GangNodes* usable)
     : tree_(tree), per_worker_(request.per_worker) {
   const int nodes = static_cast<int>(tree.level(tree.node_level()).size());
@@ -57,7 +41,7 @@ void GangTrial::Bound(const GangNodes* nodes) {
   const int count = static_cast<int>(tree_.level(tree_.node_level()).size());
   most_.resize(count);
   for (int node = 0; node < count; ++node) {
-    most_[node] = tree_.node(node).schedulable ? kUnbounded : 0;
+    most_[node] = tree_.node(node).schedulable ? kUnboundedWorkers : 0;
   }
   if (nodes == nullptr) return;
   for (int node : nodes->closed) most_[node] = 0;

@@ -67,9 +67,6 @@ class GangTrial {
   int fitting_ = 0;                           // domains that do
 };
 
-// How many workers of `each` fit into `have`; what asks for nothing fits a million times.
-int64_t WorkersThatFit(const Resources& have, const Resources& each);
-
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_QUEUE_GANG_TRIAL_H_

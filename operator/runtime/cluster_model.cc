@@ -254,6 +254,10 @@ FilteredNodes ClusterModel::NodesFor(const SchedulingPod& pod, const ClusterSnap
   return filters_.NodesFor(pod, snapshot, Tree(), states, PlacedByMuster());
 }
 
+bool ClusterModel::IsOfNodeAlone(const SchedulingPod& pod) const {
+  return NodeFilter(pod, snapshot_, PlacedByMuster()).of_node_alone();
+}
+
 TopologyTree& ClusterModel::Tree() {
   if (tree_ == nullptr) Build();
   for (const std::string& name : std::exchange(touched_, {})) {

@@ -81,6 +81,8 @@ class ClusterModel {
   // The same in a cluster that is only thought of; `states` are its nodes.
   FilteredNodes NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
                          const std::vector<NodePointer>& states);
+  // Whether each node can be judged for the pod by what is on that node alone.
+  bool IsOfNodeAlone(const SchedulingPod& pod) const;
   // Node of the tree's index.
   const NodeRecord& NodeAt(int index) const { return *nodes_in_tree_[index]->record; }
   const NodeRecord* FindNode(const std::string& name) const;

@@ -18,8 +18,6 @@
 namespace muster::control {
 namespace {
 
-using Answer = std::variant<Completion, PlacementRefusal>;
-
 // Domains of a gang's own affinity that are tried, and node checks spent on placing it worker by
 // worker, before it is refused.
 constexpr size_t kMostDomains = 64;
@@ -123,7 +121,7 @@ class OneByOne {
   OneByOne(const OneByOne&) = delete;
   OneByOne& operator=(const OneByOne&) = delete;
 
-  std::variant<Completion, PlacementRefusal> Run() {
+  PlacementAnswer Run() {
     PartialGang so_far = gang_;
     Completion completion;
     std::optional<PlacementRefusal> no;
@@ -207,8 +205,8 @@ std::vector<std::pair<int, int>> DomainsFor(const TopologyTree& tree, const Part
 }
 
 // After topology alone has not found a place that holds for all.
-Answer PlaceApart(ClusterModel& model, const PartialGang& gang,
-                  const std::map<int, PodPointer>& pods, PlacementRefusal no) {
+PlacementAnswer PlaceApart(ClusterModel& model, const PartialGang& gang,
+                           const std::map<int, PodPointer>& pods, PlacementRefusal no) {
   if (const std::string* label = OwnAffinity(*pods.begin()->second)) {
     if (auto completion = PlaceInOneDomain(model, gang, pods, *label)) {
       return *std::move(completion);
@@ -231,19 +229,23 @@ Answer PlaceApart(ClusterModel& model, const PartialGang& gang,
 
 }  // namespace
 
-std::map<int, PodPointer> MissingPods(const Gang& gang) {
-  std::map<int, PodCache::Object> newest;
+std::map<int, PodCache::Object> NewestUnbound(const Gang& gang) {
+  std::map<int, PodCache::Object> pods;
   for (const auto& [place, pod] : gang.unbound) {
-    PodCache::Object& of = newest[place.first];
-    if (of == nullptr || of->view.incarnation < pod->view.incarnation) of = pod;
+    PodCache::Object& newest = pods[place.first];
+    if (newest == nullptr || newest->view.incarnation < pod->view.incarnation) newest = pod;
   }
-  std::map<int, PodPointer> pods;
-  for (const auto& [worker, pod] : newest) pods[worker] = pod->scheduling;
   return pods;
 }
 
-std::variant<Completion, PlacementRefusal> PlaceGang(ClusterModel& model, const PartialGang& gang,
-                                                     const std::map<int, PodPointer>& pods) {
+std::map<int, PodPointer> MissingPods(const Gang& gang) {
+  std::map<int, PodPointer> pods;
+  for (const auto& [worker, pod] : NewestUnbound(gang)) pods[worker] = pod->scheduling;
+  return pods;
+}
+
+PlacementAnswer PlaceGang(ClusterModel& model, const PartialGang& gang,
+                          const std::map<int, PodPointer>& pods) {
   const SchedulingPod& pod = *pods.begin()->second;
   if (pod.wants().resource_claims) {
     return PlacementRefusal{kConstraintsReason,

@@ -7,6 +7,7 @@
 
 #include "operator/placement/cluster/cluster_snapshot.h"
 #include "operator/placement/complete_gang.h"
+#include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
 
 namespace muster::control {
@@ -22,15 +23,19 @@ struct PlacementRefusal {
   bool of_shape = false;
 };
 
+using PlacementAnswer = std::variant<Completion, PlacementRefusal>;
+
 // The pods of a gang that have no node yet, by worker: of each worker the newest.
+std::map<int, PodCache::Object> NewestUnbound(const Gang& gang);
+// The same, as filters see them.
 std::map<int, PodPointer> MissingPods(const Gang& gang);
 
 // Where the missing pods of a gang go, each of them valid by every rule of kube-scheduler's when
 // they are bound one after the other. Topology decides; what the pods of the gang are to each other
 // (affinity, spread, volumes) is verified then, and where that fails the gang is tried in one
 // domain of its affinity after the other, or placed worker by worker. The model is as before.
-std::variant<Completion, PlacementRefusal> PlaceGang(ClusterModel& model, const PartialGang& gang,
-                                                     const std::map<int, PodPointer>& pods);
+PlacementAnswer PlaceGang(ClusterModel& model, const PartialGang& gang,
+                          const std::map<int, PodPointer>& pods);
 
 }  // namespace muster::control
 

@@ -20,8 +20,6 @@
 
 namespace muster::control {
 
-using PlacementAnswer = std::variant<Completion, PlacementRefusal>;
-
 struct PlacementForecast {
   GangReport report;
   PlacementAnswer answer;

@@ -17,19 +17,14 @@ std::shared_ptr<const GangNodes> PodGate::NodesFor(const std::string& job_uid) {
   if (pod == nullptr) return nullptr;
   const FilteredNodes filtered = model_.NodesFor(*pod->scheduling);
   if (filtered.of_node_alone || filtered.nodes->bounds.empty()) return filtered.nodes;
-  if (std::exchange(changes_, model_.changes()) != model_.changes()) unbound_.clear();
-  Unbound& known = unbound_[filtered.nodes.get()];
-  if (known.nodes == nullptr) {
-    GangNodes nodes = *filtered.nodes;
-    nodes.bounds.clear();
-    known = {filtered.nodes, std::make_shared<const GangNodes>(std::move(nodes))};
-  }
-  return known.nodes;
+  GangNodes nodes = *filtered.nodes;
+  nodes.bounds.clear();
+  return std::make_shared<const GangNodes>(std::move(nodes));
 }
 
 bool PodGate::IsOfNodeAlone(const std::string& job_uid) const {
   const PodRecord* pod = PodOf(job_uid);
-  return pod == nullptr || model_.NodesFor(*pod->scheduling).of_node_alone;
+  return pod == nullptr || model_.IsOfNodeAlone(*pod->scheduling);
 }
 
 }  // namespace muster::control

@@ -1,8 +1,6 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_POD_GATE_H_
 #define MUSTER_OPERATOR_RUNTIME_POD_GATE_H_
 
-#include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -27,14 +25,7 @@ class PodGate final : public GangGate {
  private:
   const PodRecord* PodOf(const std::string& job_uid) const;
 
-  struct Unbound {
-    std::shared_ptr<const GangNodes> of;  // kept: no other may get its address
-    std::shared_ptr<const GangNodes> nodes;
-  };
-
   ClusterModel& model_;
-  uint64_t changes_ = 0;
-  std::map<const GangNodes*, Unbound> unbound_;
 };
 
 }  // namespace muster::control

@@ -21,12 +21,15 @@
 #include "operator/queue/schedule.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
+#include "operator/runtime/decision_carrier.h"
 #include "operator/runtime/decision_notes.h"
 #include "operator/runtime/decision_recorder.h"
+#include "operator/runtime/gang_outcomes.h"
 #include "operator/runtime/gang_placer.h"
 #include "operator/runtime/gang_writes.h"
 #include "operator/runtime/half_gangs.h"
 #include "operator/runtime/job_book.h"
+#include "operator/runtime/lost_workers.h"
 #include "operator/runtime/node_holders.h"
 #include "operator/runtime/placement_questions.h"
 #include "operator/runtime/placement_report.h"
@@ -112,14 +115,6 @@ class Scheduler {
   PodWriter& writer() { return writer_; }
 
  private:
-  // What the last look at a gang came to; the same again comes to the same.
-  struct Look {
-    uint64_t changes = 0;
-    uint64_t version = 0;
-    int64_t generation = 0;
-    std::string refusal;
-  };
-
   void Drain() MUSTER_REQUIRES(model_mu_);
   void ReadQueues() MUSTER_REQUIRES(model_mu_);
   void ReadCapacity() MUSTER_REQUIRES(model_mu_);
@@ -127,38 +122,16 @@ class Scheduler {
   void Forget() MUSTER_REQUIRES(model_mu_);
   void ReportFindings() MUSTER_REQUIRES(model_mu_);
   void BindThoseWithVolumes() MUSTER_REQUIRES(model_mu_);
-  // Lost workers of jobs that run.
-  void ReplaceLost() MUSTER_REQUIRES(model_mu_);
-  void Replace(const std::string& uid, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
-  // Whose turn it is.
   bool MustDecide() MUSTER_REQUIRES(model_mu_);
   ScheduleOptions OptionsOfCycle() const MUSTER_REQUIRES(model_mu_);
   void Decide() MUSTER_REQUIRES(model_mu_);
-  void CarryOut(const Decision& decision) MUSTER_REQUIRES(model_mu_);
-  void Start(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
-  // Of pods that look at each other: what was decided is asked again, for the gang as a whole.
-  void StartAsked(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
-  void Refuse(const std::string& uid, const JobStanding& standing, const PlacementRefusal& no)
-      MUSTER_REQUIRES(model_mu_);
-  void Bind(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
-  void Grow(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
-  void GrowAsked(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
-  void Wait(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
-  void TellNoPlace(const Decision& decision, const JobStanding& standing)
-      MUSTER_REQUIRES(model_mu_);
-  void Order(const Decision& decision, const JobStanding& standing) MUSTER_REQUIRES(model_mu_);
-  void TellBehind(const std::vector<Decision>& decisions) MUSTER_REQUIRES(model_mu_);
-  // Of jobs that run with fewer workers than they have pods.
-  void TellGrowers() MUSTER_REQUIRES(model_mu_);
-  std::string NameOf(const std::string& uid) const MUSTER_REQUIRES(model_mu_);
-  std::string SentenceOf(Decision decision) const MUSTER_REQUIRES(model_mu_);
-  void SetVerdict(const JobStanding& standing, PlacementView verdict);
   // Empty: nothing is wrong with it.
   std::string PriorityComplaint(const std::string& class_name) const;
 
   const Clock& clock_;
   const JobCache& jobs_;
   const SchedulerOptions options_;
+  const std::function<void()> wake_;
   PodWriter writer_;
   SchedulerFeed feed_;
   Verdicts verdicts_;
@@ -173,14 +146,15 @@ class Scheduler {
   JobBook book_ MUSTER_GUARDED_BY(model_mu_);
   GangWrites writes_ MUSTER_GUARDED_BY(model_mu_);
   HalfGangs halves_ MUSTER_GUARDED_BY(model_mu_);
+  GangOutcomes outcomes_ MUSTER_GUARDED_BY(model_mu_);
+  DecisionCarrier carrier_ MUSTER_GUARDED_BY(model_mu_);
+  LostWorkers lost_ MUSTER_GUARDED_BY(model_mu_);
   DecisionNotes notes_ MUSTER_GUARDED_BY(model_mu_);
   // Of RunOnce's thread.
-  std::map<std::string, Look> looks_;      // by job UID
   std::vector<TopologyFinding> reported_;  // as last logged
   RefusalMemo refused_;
-  std::map<std::string, PlacementRefusal> told_;  // by shape
-  uint64_t refused_at_ = 0;                       // the model's changes() that both are of
-  uint64_t decided_at_ = 0;                       // and that the last cycle was of
+  uint64_t refused_at_ = 0;  // the model's changes() that it and what the carrier knows are of
+  uint64_t decided_at_ = 0;  // and that the last cycle was of
   uint64_t capacity_at_ = 0;
   absl::Time decide_again_ = absl::InfinitePast();
 

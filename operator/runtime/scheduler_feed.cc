@@ -25,19 +25,26 @@ SchedulerFeed::SchedulerFeed(JobCache& jobs, PodCache& pods, NodeCache& nodes) {
   });
 }
 
-void SchedulerFeed::Follow(QueueCache& queues, PriorityCache& priorities) {
-  queues.OnChange([this](const kube::ObjectKey&, const QueueCache::Object& before,
-                         const QueueCache::Object& after) {
+void SchedulerFeed::Follow(QueueCache& queues, PriorityCache& priorities,
+                           std::function<void()> wake) {
+  queues.OnChange([this, wake](const kube::ObjectKey&, const QueueCache::Object& before,
+                               const QueueCache::Object& after) {
     // What was written to its status is no news.
     const bool same = before != nullptr && after != nullptr &&
                       before->generation == after->generation && before->uid == after->uid;
     if (same) return;
-    MutexLock lock(mu_);
-    changes_.queues = true;
+    {
+      MutexLock lock(mu_);
+      changes_.queues = true;
+    }
+    wake();
   });
-  priorities.OnChange([this](const kube::ObjectKey&, const auto&, const auto&) {
-    MutexLock lock(mu_);
-    changes_.priorities = true;
+  priorities.OnChange([this, wake](const kube::ObjectKey&, const auto&, const auto&) {
+    {
+      MutexLock lock(mu_);
+      changes_.priorities = true;
+    }
+    wake();
   });
 }
 

@@ -30,7 +30,8 @@ class SchedulerFeed {
   };
 
   SchedulerFeed(JobCache& jobs, PodCache& pods, NodeCache& nodes);
-  void Follow(QueueCache& queues, PriorityCache& priorities);
+  // `wake` is called when one of them has changed, with no lock held.
+  void Follow(QueueCache& queues, PriorityCache& priorities, std::function<void()> wake);
 
   void Change(std::function<void(ClusterSnapshot&)> change);
   Changes Take();

@@ -1,110 +1,26 @@
 #include "operator/runtime/scheduler.h"
 
-#include <memory>
-#include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/faulty_api.h"
-#include "operator/kube/memory_api.h"
-#include "operator/kube/reflector.h"
 #include "operator/kube/resource_type.h"
+#include "operator/runtime/scheduler_fixture.h"
 
 namespace muster::control {
 namespace {
 
 using testing::HasSubstr;
 
-class SchedulerTest : public testing::Test {
+class SchedulerTest : public SchedulerFixture {
  protected:
-  SchedulerTest() {
-    kube::MemoryApiOptions options;
-    options.random = [engine = std::mt19937_64(3)]() mutable { return engine(); };
-    memory_ = kube::MemoryApi::Open(clock_, std::move(options)).value();
-    api_ = std::make_unique<kube::FaultyApi>(*memory_, kube::FaultPolicy{});
-    scheduler_ =
-        std::make_unique<Scheduler>(*api_, clock_, jobs_, pods_, nodes_,
-                                    [this](const std::string& key) { told_.push_back(key); });
+  void AddNodeIn(const std::string& leaf, const std::string& name) {
+    AddNode(name, 1, {{"network.topology.nvidia.com/leaf", leaf}});
   }
-
-  void AddNode(const std::string& name, int gpus, const std::string& leaf = "") {
-    Json node = kube::NewObject(kube::kNodes, {"", name});
-    if (!leaf.empty()) kube::SetLabel(node, "network.topology.nvidia.com/leaf", leaf);
-    node = memory_->Create(kube::kNodes, node).value();
-    node["status"] = {
-        {"allocatable",
-         {{"cpu", "8"}, {"memory", "8Gi"}, {"pods", "10"}, {"nvidia.com/gpu", absl::StrCat(gpus)}}},
-        {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
-    ASSERT_TRUE(memory_->UpdateStatus(kube::kNodes, node).ok());
-  }
-  void Cordon(const std::string& name, bool cordoned = true) {
-    Json node = memory_->Get(kube::kNodes, {"", name}).value();
-    node["spec"]["unschedulable"] = cordoned;
-    ASSERT_TRUE(memory_->Update(kube::kNodes, node).ok());
-  }
-  void AddJob(const std::string& name, int count, int min, const Json& topology = Json()) {
-    Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
-    job["spec"] = {{"workers", {{"count", count}, {"min", min}, {"gpus", 1}}}};
-    if (!topology.is_null()) job["spec"]["topology"] = topology;
-    const Json stored = memory_->Create(kube::kTrainingJobs, job).value();
-    owner_ = kube::ControllerReferenceTo(kube::kTrainingJobs, stored);
-  }
-  void AddPod(const std::string& job, int index, int incarnation = 1) {
-    Json pod =
-        kube::NewObject(kube::kPods, {"default", absl::StrCat(job, "-", index, "-", incarnation)});
-    kube::SetLabel(pod, "muster.dev/job", job);
-    kube::SetLabel(pod, "muster.dev/index", absl::StrCat(index));
-    kube::SetLabel(pod, "muster.dev/incarnation", absl::StrCat(incarnation));
-    kube::SetOwners(pod, {owner_});
-    pod["spec"] = {{"schedulerName", "muster"},
-                   {"containers",
-                    {{{"name", "worker"},
-                      {"image", "x"},
-                      {"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}}}};
-    const auto stored = memory_->Create(kube::kPods, pod);
-    ASSERT_TRUE(stored.ok()) << stored.status();
-  }
-  void Sync() {
-    for (auto* reflector : {&jobs_reflector_, &pods_reflector_, &nodes_reflector_}) {
-      if (*reflector == nullptr) continue;
-      while ((*reflector)->RunOnce(absl::ZeroDuration()) > 0) {
-      }
-    }
-  }
-  int RunOnce() {
-    if (jobs_reflector_ == nullptr) {
-      jobs_reflector_ = Reflect(kube::kTrainingJobs, jobs_);
-      pods_reflector_ = Reflect(kube::kPods, pods_);
-      nodes_reflector_ = Reflect(kube::kNodes, nodes_);
-    }
-    Sync();
-    const int bound = scheduler_->RunOnce();
-    return bound;
-  }
-  std::unique_ptr<kube::Reflector> Reflect(const kube::ResourceType& type,
-                                           kube::ReflectorSink& sink) {
-    return std::make_unique<kube::Reflector>(*memory_, type, kube::ReflectorOptions{}, sink,
-                                             clock_);
-  }
-  std::string NodeOf(const std::string& pod) {
-    return kube::StringAt(memory_->Get(kube::kPods, {"default", pod}).value(),
-                          {"spec", "nodeName"});
-  }
-
-  ManualClock clock_;
-  std::unique_ptr<kube::MemoryApi> memory_;
-  std::unique_ptr<kube::FaultyApi> api_;
-  JobCache jobs_{ParseTrainingJob};
-  PodCache pods_{ParsePodRecord};
-  NodeCache nodes_{ParseNodeRecord};
-  std::unique_ptr<kube::Reflector> jobs_reflector_, pods_reflector_, nodes_reflector_;
-  std::unique_ptr<Scheduler> scheduler_;
-  kube::OwnerReference owner_;
-  std::vector<std::string> told_;
 };
 
 TEST_F(SchedulerTest, BindsTheWholeGang) {
@@ -128,7 +44,7 @@ TEST_F(SchedulerTest, BindsNothingWhenTheGangDoesNotFitAndSaysWhy) {
   EXPECT_EQ(NodeOf("gpt-0-1"), "");
   const auto record = ParsePodRecord(memory_->Get(kube::kPods, {"default", "gpt-0-1"}).value());
   EXPECT_FALSE(record->unscheduled_message.empty());
-  EXPECT_EQ(scheduler_->Verdict(owner_.uid).sentence, record->unscheduled_message);
+  EXPECT_EQ(Sentence(), record->unscheduled_message);
   EXPECT_EQ(told_, std::vector<std::string>{"default/gpt"});
   // The same verdict is neither written nor told again.
   const int64_t writes = api_->calls(kube::Verb::kUpdateStatus);
@@ -137,7 +53,7 @@ TEST_F(SchedulerTest, BindsNothingWhenTheGangDoesNotFitAndSaysWhy) {
   EXPECT_EQ(told_.size(), 1u);
   AddNode("b", 1);
   EXPECT_EQ(RunOnce(), 2);
-  EXPECT_EQ(scheduler_->Verdict(owner_.uid).reason, "");
+  EXPECT_EQ(scheduler_->Verdict(uid()).reason, "");
   EXPECT_EQ(told_.size(), 2u);
 }
 
@@ -231,7 +147,7 @@ TEST_F(SchedulerTest, NothingIsBoundToANodeThatGoesAwayWhateverIsTolerated) {
 
 TEST_F(SchedulerTest, ARequiredLevelHoldsForTheGangAndForWhoReplacesALostWorker) {
   for (const char* rack : {"a", "b"}) {
-    for (int i = 0; i < 3; ++i) AddNode(absl::StrCat(rack, i), 1, absl::StrCat("rack-", rack));
+    for (int i = 0; i < 3; ++i) AddNodeIn(absl::StrCat("rack-", rack), absl::StrCat(rack, i));
   }
   AddJob("gpt", 3, 3, {{"require", "leaf"}});
   for (int i = 0; i < 3; ++i) AddPod("gpt", i);
@@ -239,20 +155,17 @@ TEST_F(SchedulerTest, ARequiredLevelHoldsForTheGangAndForWhoReplacesALostWorker)
   EXPECT_EQ(NodeOf("gpt-0-1"), "a0");
   EXPECT_EQ(NodeOf("gpt-1-1"), "a1");
   EXPECT_EQ(NodeOf("gpt-2-1"), "a2");
-  const PlacementView verdict = scheduler_->Verdict(owner_.uid);
+  const PlacementView verdict = scheduler_->Verdict(uid());
   EXPECT_EQ(verdict.level, "leaf");
   EXPECT_EQ(verdict.domain, "rack-a");
   EXPECT_EQ(verdict.score, 1);
   // Its node is taken by another while its replacement is made.
-  kube::DeleteOptions at_once;
-  at_once.grace_period_seconds = 0;
-  ASSERT_TRUE(memory_->Delete(kube::kPods, {"default", "gpt-1-1"}, at_once).ok());
+  DeletePod("gpt-1-1");
   RunOnce();
   AddPod("gpt", 1, 2);
   Cordon("a1");
   EXPECT_EQ(RunOnce(), 0);
-  EXPECT_THAT(scheduler_->Verdict(owner_.uid).sentence,
-              HasSubstr("1 of 3 workers have no node in rack-a, where the others are"));
+  EXPECT_THAT(Sentence(), HasSubstr("1 of 3 workers have no node in rack-a, where the others are"));
   Cordon("a1", false);
   EXPECT_EQ(RunOnce(), 1);
   EXPECT_EQ(NodeOf("gpt-1-2"), "a1");
@@ -321,23 +234,23 @@ TEST_F(SchedulerTest, ARefusalNamesTheNodesThatWereLeftOutAndWhatWouldFit) {
   for (int i = 0; i < 3; ++i) AddPod("gpt", i);
   EXPECT_EQ(RunOnce(), 0);
   EXPECT_EQ(
-      scheduler_->Verdict(owner_.uid).sentence,
+      Sentence(),
       "room for 2 of at least 3 workers; fits now with workers.count <= 2; nodes left out: 1 is "
       "cordoned");
 }
 
 TEST_F(SchedulerTest, LevelsMayBeGivenAsLabelKeys) {
   scheduler_->SetTopologyLevels({"network.topology.nvidia.com/leaf"});
-  AddNode("a", 1, "x");
-  AddNode("b", 1, "y");
+  AddNodeIn("x", "a");
+  AddNodeIn("y", "b");
   AddJob("gpt", 2, 2, {{"require", "network.topology.nvidia.com/leaf"}});
   AddPod("gpt", 0);
   AddPod("gpt", 1);
   EXPECT_EQ(RunOnce(), 0);
-  EXPECT_EQ(scheduler_->Verdict(owner_.uid).reason, "Topology");
-  AddNode("c", 1, "y");
+  EXPECT_EQ(scheduler_->Verdict(uid()).reason, "Topology");
+  AddNodeIn("y", "c");
   EXPECT_EQ(RunOnce(), 2);
-  EXPECT_EQ(scheduler_->Verdict(owner_.uid).domain, "y");
+  EXPECT_EQ(scheduler_->Verdict(uid()).domain, "y");
 }
 
 }  // namespace

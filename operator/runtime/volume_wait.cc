@@ -20,6 +20,10 @@ bool IsBound(const ClusterSnapshot& snapshot, const kube::ObjectKey& key) {
 
 bool VolumeWait::Begin(const std::string& job_uid, const std::vector<Member>& members,
                        const ClusterModel& model, absl::Time now, PodWriter& writer) {
+  const bool any = std::any_of(members.begin(), members.end(), [](const Member& member) {
+    return !member.pod->scheduling->wants().claims.empty();
+  });
+  if (!any) return false;
   Gang gang{members, {}, now, ""};
   ClusterSnapshot next = model.snapshot();
   for (const Member& member : members) {

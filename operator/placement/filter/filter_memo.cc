@@ -8,6 +8,7 @@
 #include "operator/placement/cluster/label_selector.h"
 #include "operator/placement/cluster/resource_amounts.h"
 #include "operator/placement/cluster/tree_amounts.h"
+#include "operator/placement/gang_capacity.h"
 #include "operator/placement/inventory.h"
 
 namespace muster::control {
@@ -58,18 +59,6 @@ void AppendRest(std::string& key, const PodConstraints& wants) {
     for (const std::string& monitor : disk.monitors) Append(key, monitor);
   }
   absl::StrAppend(&key, "\n", wants.affinity_invalid, wants.spread_invalid, wants.resource_claims);
-}
-
-// How often the tree would see the pod in what is free.
-int64_t TimesIn(const Resources& free, const Resources& each) {
-  int64_t times = free.slots;
-  const auto bound = [&times](int64_t amount, int64_t need) {
-    if (need > 0) times = std::min(times, amount / need);
-  };
-  bound(free.gpus, each.gpus);
-  bound(free.cpu_millis, each.cpu_millis);
-  bound(free.memory_bytes, each.memory_bytes);
-  return times;
 }
 
 }  // namespace
@@ -125,7 +114,7 @@ GangNodes FilterMemo::Gather(const SchedulingPod& pod, const std::vector<Verdict
     const Verdict& verdict = verdicts[i];
     const NodeState& state = *verdict.state;
     const int index = static_cast<int>(i);
-    const int64_t seen = TimesIn(TreeAmounts(state.free, state.free_pods()), each);
+    const int64_t seen = WorkersThatFit(TreeAmounts(state.free, state.free_pods()), each);
     const bool schedulable = tree.node(index).schedulable;
     if (!schedulable && verdict.refusal == nullptr) {
       left_out.Add({FilterReason::kNodeLeaving});

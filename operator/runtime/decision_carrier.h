@@ -1,0 +1,61 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_DECISION_CARRIER_H_
+#define MUSTER_OPERATOR_RUNTIME_DECISION_CARRIER_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "operator/queue/decision.h"
+#include "operator/runtime/cluster_model.h"
+#include "operator/runtime/gang_outcomes.h"
+#include "operator/runtime/gang_placer.h"
+#include "operator/runtime/job_book.h"
+#include "operator/runtime/pod_gate.h"
+#include "operator/runtime/verdicts.h"
+
+namespace muster::control {
+
+// Carries out what Schedule() has decided: gangs are bound, orders given to jobs, refusals told.
+// The gate lets Schedule judge nodes one by one; where pods look at each other, the gang is placed
+// again here by all its rules. What it refers to must outlive it. Not thread-safe.
+class DecisionCarrier {
+ public:
+  struct World {
+    const Clock& clock;
+    ClusterModel& model;
+    const PodGate& gate;
+    JobBook& book;
+    Verdicts& verdicts;
+    GangWrites& writes;
+    GangOutcomes& outcomes;
+  };
+
+  explicit DecisionCarrier(const World& world) : world_(world) {}
+
+  // What was refused may fit now.
+  void Forget() { told_.clear(); }
+  // False: the job is gone meanwhile.
+  bool CarryOut(const Decision& decision);
+  // That nobody has looked at those who wait and are not among the decisions.
+  void TellBehind(const std::vector<Decision>& decisions);
+
+ private:
+  void Start(const Decision& decision, const JobStanding& standing);
+  void StartAsked(const Decision& decision, const JobStanding& standing);
+  void Bind(const Decision& decision, const JobStanding& standing);
+  void Grow(const Decision& decision, const JobStanding& standing);
+  void GrowAsked(const Decision& decision, const JobStanding& standing);
+  void Wait(const Decision& decision, const JobStanding& standing);
+  void TellNoPlace(const Decision& decision, const JobStanding& standing);
+  void Order(const Decision& decision, const JobStanding& standing);
+  std::string NameOf(const std::string& uid) const;
+  std::string SentenceOf(Decision decision) const;
+
+  const World world_;
+  std::map<std::string, PlacementRefusal> told_;  // by shape
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_DECISION_CARRIER_H_

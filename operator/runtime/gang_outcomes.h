@@ -1,0 +1,55 @@
+#ifndef MUSTER_OPERATOR_RUNTIME_GANG_OUTCOMES_H_
+#define MUSTER_OPERATOR_RUNTIME_GANG_OUTCOMES_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "operator/core/view.h"
+#include "operator/placement/placement.h"
+#include "operator/runtime/cluster_model.h"
+#include "operator/runtime/gang_placer.h"
+#include "operator/runtime/gang_writes.h"
+#include "operator/runtime/job_standing.h"
+#include "operator/runtime/verdicts.h"
+
+namespace muster::control {
+
+// The newest pod of each worker that is named, with the node it is to have. Each has one.
+std::vector<GangWrites::Member> MembersOf(const Gang& gang,
+                                          const std::map<int, std::string>& nodes);
+
+// What comes of a gang that was placed or was not: it is bound, or refused on all its pods, and its
+// controller is told. What it refers to must outlive it. Not thread-safe.
+class GangOutcomes {
+ public:
+  // `complaint` says what is wrong with a priority class of that name, empty: nothing.
+  using Complaint = std::function<std::string(const std::string& priority_class)>;
+  GangOutcomes(const Clock& clock, const ClusterModel& model, Verdicts& verdicts,
+               GangWrites& writes, Complaint complaint)
+      : clock_(clock),
+        model_(model),
+        verdicts_(verdicts),
+        writes_(writes),
+        complaint_(std::move(complaint)) {}
+
+  // The job of a standing must be there; the gang of one that is refused, too.
+  void Bind(const JobStanding& standing, const std::vector<GangWrites::Member>& members,
+            const Placement& placement);
+  void Refuse(const JobStanding& standing, const PlacementRefusal& no);
+  void Tell(const JobStanding& standing, PlacementView verdict);
+
+ private:
+  const Clock& clock_;
+  const ClusterModel& model_;
+  Verdicts& verdicts_;
+  GangWrites& writes_;
+  const Complaint complaint_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RUNTIME_GANG_OUTCOMES_H_

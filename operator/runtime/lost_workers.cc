@@ -1,0 +1,81 @@
+#include "operator/runtime/lost_workers.h"
+
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "operator/placement/complete_gang.h"
+#include "operator/queue/decision.h"
+#include "operator/runtime/gang_placer.h"
+#include "operator/runtime/gang_request.h"
+
+namespace muster::control {
+namespace {
+
+using State = JobStanding::State;
+
+}  // namespace
+
+void LostWorkers::Replace() {
+  std::set<std::pair<absl::Time, std::string>> order;
+  for (const std::string& uid : world_.model.waiting()) {
+    const JobStanding* standing = world_.book.Find(uid);
+    if (standing == nullptr || standing->state != State::kRunning) continue;
+    const int first = world_.model.gangs().at(uid).unbound.begin()->first.first;
+    if (first < standing->entitled) order.emplace(standing->queued.created, uid);
+  }
+  for (const auto& [created, uid] : order) ReplaceOf(uid, *world_.book.Find(uid));
+}
+
+void LostWorkers::ReplaceOf(const std::string& uid, const JobStanding& standing) {
+  const Gang& gang = world_.model.gangs().at(uid);
+  if (world_.writes.MustPause(uid) || world_.writes.WaitsForVolumes(uid)) return;
+  Look& look = looks_[uid];
+  if (look.IsOf(world_.model, gang, standing)) {
+    return world_.writes.Refuse(uid, gang, look.refusal);
+  }
+  // What starts anew starts as a whole.
+  if (gang.bound.empty() && static_cast<int>(gang.unbound.size()) < standing.entitled) return;
+  const Gang own = WorkersBelow(gang, standing.entitled);
+  const PartialGang request = MakeGangRequest(*standing.job, standing.spec, own);
+  const PlacementAnswer answer = PlaceGang(world_.model, request, MissingPods(own));
+  look = LookAt(gang, standing);
+  if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
+    if (gang.bound.empty()) return world_.book.Demote(uid);
+    look.refusal = no->sentence;
+    return world_.outcomes.Refuse(standing, *no);
+  }
+  const Completion& completion = std::get<Completion>(answer);
+  world_.outcomes.Bind(standing, MembersOf(own, completion.nodes), completion.gang);
+}
+
+void LostWorkers::TellGrowers() {
+  for (const std::string& uid : world_.model.waiting()) {
+    const JobStanding* standing = world_.book.Find(uid);
+    if (standing == nullptr || standing->state != State::kRunning) continue;
+    const Gang& gang = world_.model.gangs().at(uid);
+    if (gang.unbound.begin()->first.first < standing->entitled || gang.bound.empty()) continue;
+    Look& look = looks_[uid];
+    if (look.IsOf(world_.model, gang, *standing)) continue;
+    look = LookAt(gang, *standing);
+    const PartialGang request = MakeGangRequest(*standing->job, standing->spec, gang);
+    const PlacementAnswer answer = PlaceGang(world_.model, request, MissingPods(gang));
+    if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
+      world_.outcomes.Refuse(*standing, *no);
+      continue;
+    }
+    PlacementView verdict = world_.verdicts.Of(uid);
+    const absl::string_view reason = ScheduleReasonName(ScheduleReason::kHeldByReservation);
+    verdict.reason = std::string(reason.data(), reason.size());
+    verdict.sentence = "it grows when its queue has room for more of it";
+    verdict.queued = true;
+    world_.outcomes.Tell(*standing, std::move(verdict));
+  }
+}
+
+void LostWorkers::Forget() {
+  std::erase_if(looks_,
+                [&](const auto& entry) { return world_.model.gangs().count(entry.first) == 0; });
+}
+
+}  // namespace muster::control

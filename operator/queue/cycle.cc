@@ -11,6 +11,7 @@
 
 #include "operator/placement/complete_gang.h"
 #include "operator/queue/defragmentation.h"
+#include "operator/queue/room_plan.h"
 
 namespace muster::control {
 namespace {
@@ -28,6 +29,7 @@ bool Passes(ScheduleReason reason) {
     case ScheduleReason::kInsufficient:
     case ScheduleReason::kTopology:
     case ScheduleReason::kHeldByReservation:
+    case ScheduleReason::kWaitingForVictims:
       return true;
     default:
       return false;
@@ -185,6 +187,11 @@ Decision Cycle::Try(JobEntry& entry, bool behind) {
   int most = RoomInQuota(entry, decision);
   Placement placement;
   if (most == 0 || !FindPlace(entry, most, placement, decision)) return decision;
+  const int now = static_cast<int>(placement.nodes.size());
+  // More of it is its queue's by right than is free: it waits for those who have that.
+  if (!behind && now < NominalWorkers(state_, entry) && MakeRoom(entry, now + 1, decision)) {
+    return decision;
+  }
   const JobEntry* delayed = reservations_.WhoIsDelayed(entry, NodesOf(placement.nodes));
   if (delayed != nullptr && static_cast<int>(placement.nodes.size()) > entry.job.request.min) {
     // Perhaps a smaller one does not.
@@ -224,25 +231,32 @@ void Cycle::Start(JobEntry& entry, Placement placement, bool behind, Decision& d
 
 void Cycle::HandleHead(JobEntry& entry, Decision& decision) {
   if (decision.reason == ScheduleReason::kHeldByReservation) return;
+  const int min = entry.job.request.min;
   const bool by_nodes = decision.reason != ScheduleReason::kQuotaExhausted;
-  const bool waits = MakeRoom(entry, decision);
-  const std::optional<absl::Time> start = reservations_.Reserve(entry, by_nodes || waits);
+  const bool told = decision.reason == ScheduleReason::kWaitingForVictims;
+  const bool waits = told || MakeRoom(entry, min, decision);
+  const std::optional<absl::Time> start =
+      reservations_.Reserve(entry, std::max(decision.workers, min), by_nodes || waits);
   if (start) decision.numbers.expected_start = *start;
   if (!waits && by_nodes && options_.defragment) Defragment(entry, decision);
 }
 
-// Whether somebody makes room now, or has been told to before.
-bool Cycle::MakeRoom(JobEntry& entry, Decision& decision) {
-  const std::optional<VictimPlan> plan = FindVictims(now_, tree_, state_, entry, ForVictims());
-  if (!plan) {
+bool Cycle::MakeRoom(JobEntry& entry, int least, Decision& decision) {
+  const std::optional<RoomPlan> room = PlanRoom(now_, tree_, state_, entry, least, ForVictims());
+  const bool starts_else = least > entry.job.request.min;
+  // Who could start waits for those only who go for its sake.
+  const bool waits =
+      room && (!starts_else || !room->plan.victims.empty() || entry.claimed_since.has_value());
+  if (!waits) {
     entry.claimed_since.reset();
     return false;
   }
-  if (!plan->victims.empty()) entry.claimed_since = now_;
-  for (const Victim& victim : plan->victims) Evict(victim, entry, *plan);
+  if (!room->plan.victims.empty()) entry.claimed_since = now_;
+  for (const Victim& victim : room->plan.victims) Evict(victim, entry, room->plan);
   decision.reason = ScheduleReason::kWaitingForVictims;
-  decision.numbers.cost = plan->cost;
-  decision.numbers.cost_bound = plan->cost_bound;
+  decision.workers = room->workers;
+  decision.numbers.cost = room->plan.cost;
+  decision.numbers.cost_bound = room->plan.cost_bound;
   return true;
 }
 

@@ -52,7 +52,9 @@ class Cycle {
   void Start(JobEntry& entry, Placement placement, bool behind, Decision& decision);
   // What the first job of a queue that cannot start may do about it.
   void HandleHead(JobEntry& entry, Decision& decision);
-  bool MakeRoom(JobEntry& entry, Decision& decision);
+  // Room for at least so many workers, and for what is nominally its queue's. Whether somebody
+  // makes it now, or has been told to before.
+  bool MakeRoom(JobEntry& entry, int least, Decision& decision);
   void Evict(const Victim& victim, const JobEntry& newcomer, const VictimPlan& plan);
   void Defragment(JobEntry& entry, Decision& decision);
   std::shared_ptr<const GangNodes> NodesFor(const JobEntry& entry) const;

@@ -76,7 +76,7 @@ struct Decision {
   ScheduleAction action = ScheduleAction::kWait;
   ScheduleReason reason = ScheduleReason::kBehind;
   std::string job;  // UID
-  int workers = 0;  // afterwards
+  int workers = 0;  // afterwards; of kWaitingForVictims: those that room is made for
   Placement placement;
   std::string for_job;  // kStop, kShrink: UID of the newcomer
   ScheduleNumbers numbers;

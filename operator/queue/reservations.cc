@@ -49,7 +49,7 @@ bool Reservations::Compute(Promise& promise, bool with_nodes) {
   promise.nodes.reset();
   if (with_nodes) {
     const auto usable = limits_.gate == nullptr ? nullptr : limits_.gate->NodesFor(head.job.uid);
-    promise.nodes = std::make_unique<GangTrial>(tree_, head.job.request, usable.get());
+    promise.nodes = std::make_unique<GangTrial>(tree_, promise.request, usable.get());
   }
   auto fits = [&] {
     return promise.use.Fits(head.queue, promise.need) && (!with_nodes || promise.nodes->Fits());
@@ -73,12 +73,15 @@ bool Reservations::Compute(Promise& promise, bool with_nodes) {
   return false;
 }
 
-std::optional<absl::Time> Reservations::Reserve(JobEntry& head, bool by_nodes) {
+std::optional<absl::Time> Reservations::Reserve(JobEntry& head, int workers, bool by_nodes) {
   CollectEndings();
   int& count = count_of_[state_.tree->root(head.queue)];
   if (count >= limits_.per_cohort) return std::nullopt;
   if (!head.reserved_since) head.reserved_since = now_;
-  Promise promise{&head, now_, head.Need(head.job.request.min), *state_.use, nullptr, false, false};
+  const int min = head.job.request.min;
+  Promise promise{&head,       head.job.request, now_,  head.Need(workers),
+                  *state_.use, nullptr,          false, false};
+  promise.request.min = workers;
   promise.wants_nodes = holding_nodes_ < limits_.with_nodes;
   bool possible = Compute(promise, by_nodes && promise.wants_nodes);
   if (!possible && *head.reserved_since < now_) {
@@ -86,6 +89,7 @@ std::optional<absl::Time> Reservations::Reserve(JobEntry& head, bool by_nodes) {
     head.reserved_since = now_;
     possible = Compute(promise, by_nodes && promise.wants_nodes);
   }
+  if (!possible && workers > min) return Reserve(head, min, by_nodes);
   if (!possible) {
     head.reserved_since.reset();
     return std::nullopt;

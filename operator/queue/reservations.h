@@ -34,9 +34,10 @@ class Reservations {
   Reservations(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                const ReservationLimits& limits);
 
-  // Promises `head` the earliest time at which its smallest size fits; `by_nodes` when it is nodes
-  // that it lacks. Nothing if its cohort has enough promises, or it can never fit.
-  std::optional<absl::Time> Reserve(JobEntry& head, bool by_nodes);
+  // Promises `head` the earliest time at which it fits with so many workers, or with its smallest
+  // size if it never does with them; `by_nodes` when it is nodes that it lacks. Nothing if its
+  // cohort has enough promises, or it can never fit.
+  std::optional<absl::Time> Reserve(JobEntry& head, int workers, bool by_nodes);
 
   // A job whose promise would be broken if `job` ran from now on with one worker on each of
   // `nodes`; null: none.
@@ -54,6 +55,7 @@ class Reservations {
   };
   struct Promise {
     JobEntry* head = nullptr;
+    GangRequest request;  // its own, of the size that is promised
     absl::Time at;
     QuotaNeed need;
     QuotaUse use;                      // at that time

@@ -12,9 +12,19 @@ std::shared_ptr<const GangNodes> NodesOf(GangGate* gate, const JobEntry& job) {
   return gate == nullptr ? nullptr : gate->NodesFor(job.job.uid);
 }
 
-QuotaNeed LimitedNeed(const QuotaTree& tree, const JobEntry& job) {
+int SizeOf(const JobEntry& newcomer, const VictimOptions& options) {
+  return options.workers > 0 ? options.workers : newcomer.job.request.min;
+}
+
+GangRequest RequestOf(const JobEntry& newcomer, const VictimOptions& options) {
+  GangRequest request = newcomer.job.request;
+  request.min = SizeOf(newcomer, options);
+  return request;
+}
+
+QuotaNeed LimitedNeed(const QuotaTree& tree, const JobEntry& job, int workers) {
   QuotaNeed need;
-  for (const auto& [resource, amount] : job.Need(job.job.request.min)) {
+  for (const auto& [resource, amount] : job.Need(workers)) {
     if (tree.is_limited(job.queue, resource)) need.push_back({resource, amount});
   }
   return need;
@@ -35,10 +45,10 @@ bool PolicyLetsReclaim(const QueueSpec& spec, const JobEntry& newcomer, const Jo
 
 VictimTrial::VictimTrial(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                          const JobEntry& newcomer, const VictimOptions& options)
-    : gang_(tree, newcomer.job.request, NodesOf(options.gate, newcomer).get()),
+    : gang_(tree, RequestOf(newcomer, options), NodesOf(options.gate, newcomer).get()),
       use_(*state.use),
       queue_(newcomer.queue),
-      need_(LimitedNeed(*state.tree, newcomer)) {
+      need_(LimitedNeed(*state.tree, newcomer, SizeOf(newcomer, options))) {
   LetLeaversGo(state, tree);
   Collect(now, tree, state, newcomer, options);
 }
@@ -61,8 +71,10 @@ void VictimTrial::LetLeaversGo(const QueueBook::State& state, const TopologyTree
 void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                           const JobEntry& newcomer, const VictimOptions& options) {
   const QueueSpec& spec = state.queues[newcomer.queue].spec;
+  const bool smallest = SizeOf(newcomer, options) <= newcomer.job.request.min;
   for (int q = 0; q < static_cast<int>(state.queues.size()); ++q) {
     const bool own = q == newcomer.queue;
+    if (own && !smallest) continue;
     if (!own && !use_.MayReclaim(newcomer.queue, need_, q)) continue;
     for (JobEntry* entry : state.queues[q].running) {
       if (entry->job.leaving > 0) continue;

@@ -56,7 +56,7 @@ class VictimTrial {
   GangTrial gang_;
   QuotaUse use_;
   const int queue_;
-  QuotaNeed need_;  // of the newcomer's smallest size, where it is limited
+  QuotaNeed need_;  // of the newcomer, where it is limited
   std::vector<VictimCandidate> candidates_;
 };
 

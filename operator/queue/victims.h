@@ -36,6 +36,8 @@ struct VictimOptions {
   // Up to this many jobs that could be stopped all sets are tried.
   int exhaustive_up_to = 12;
   GangGate* gate = nullptr;  // as Schedule
+  // How large the newcomer is to be; 0: its smallest size. For more than that, only borrowers go.
+  int workers = 0;
 };
 
 // What stopping all of a running job loses: work since its last durable checkpoint, and the
@@ -44,14 +46,13 @@ double CostOfStopping(const QueuedJob& job, absl::Time now, const VictimOptions&
 // What shrinking it by some workers does: those that stay wait for the next round.
 double CostOfShrinking(const QueuedJob& job, const VictimOptions& options);
 
-// Victims that make room for the smallest size of `newcomer`, in its quota and on nodes; nothing
-// when no set does. Jobs of borrowing queues of its cohort, while they borrow, if it stays within
-// its nominal quota and its queue's policy lets it; jobs of lower priority in its own queue,
-// likewise. Elastic jobs are shrunk before any job is stopped. Every victim is needed, and every
-// worker that goes: without it the newcomer does not fit. The set has the least cost that was
-// found, never above that of the cheapest domain's greedy choice; `cost_bound` says how far from
-// the least it may be. Takes O(victims log victims) on top of O(nodes) for each domain that could
-// be the cheapest.
+// Victims that make room for `newcomer`, in its quota and on nodes; nothing when no set does. Jobs
+// of borrowing queues of its cohort, while they borrow, if it stays within its nominal quota and
+// its queue's policy lets it; jobs of lower priority in its own queue, likewise. Elastic jobs are
+// shrunk before any job is stopped. Every victim is needed, and every worker that goes: without it
+// the newcomer does not fit. The set has the least cost that was found, never above that of the
+// cheapest domain's greedy choice; `cost_bound` says how far from the least it may be. Takes
+// O(victims log victims) on top of O(nodes) for each domain that could be the cheapest.
 std::optional<VictimPlan> FindVictims(absl::Time now, const TopologyTree& tree,
                                       QueueBook::State& state, JobEntry& newcomer,
                                       const VictimOptions& options);

@@ -1,0 +1,51 @@
+#include "operator/queue/room_plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace muster::control {
+
+int NominalWorkers(const QueueBook::State& state, const JobEntry& newcomer) {
+  const QuotaTree& tree = *state.tree;
+  int64_t most = newcomer.job.request.max;
+  bool limited = false;
+  for (const auto& [resource, each] : newcomer.per_worker) {
+    if (!tree.is_limited(newcomer.queue, resource)) continue;
+    limited = true;
+    const int64_t left =
+        tree.subtree_quota(newcomer.queue, resource) - state.use->used(newcomer.queue, resource);
+    most = std::min(most, std::max<int64_t>(0, left) / each);
+  }
+  Shortage unused;
+  return limited ? static_cast<int>(state.NamespaceRoom(newcomer, most, unused)) : 0;
+}
+
+std::optional<RoomPlan> PlanRoom(absl::Time now, const TopologyTree& tree, QueueBook::State& state,
+                                 JobEntry& newcomer, int least, const VictimOptions& options) {
+  const int min = newcomer.job.request.min;
+  const int most = std::max(NominalWorkers(state, newcomer), min);
+  if (least > most) return std::nullopt;
+  auto find = [&](int workers) {
+    VictimOptions of_size = options;
+    of_size.workers = workers;
+    return FindVictims(now, tree, state, newcomer, of_size);
+  };
+  if (auto plan = find(most)) return RoomPlan{most, *std::move(plan)};
+  if (least == most) return std::nullopt;
+  auto plan = find(least);
+  if (!plan) return std::nullopt;
+  RoomPlan best{least, *std::move(plan)};
+  // What makes room for some makes room for fewer.
+  for (int too_many = most; too_many - best.workers > 1;) {
+    const int middle = (best.workers + too_many) / 2;
+    if ((plan = find(middle))) {
+      best = {middle, *std::move(plan)};
+    } else {
+      too_many = middle;
+    }
+  }
+  return best;
+}
+
+}  // namespace muster::control

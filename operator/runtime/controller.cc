@@ -224,6 +224,9 @@ void Controller::Remember(State& state, const std::string& key, Plan& plan, int6
 
 absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
   if (leading_since() == absl::InfiniteFuture()) return ReconcileResult{std::nullopt, "Standby"};
+  // The job is read after it: else what is read may be older than what the cache has by then, and
+  // looks as if our last write were lost.
+  const bool behind = CachesAreBehind(StateOf(key));
   const JobCache::Object job = deps_.jobs.Get(ParseKey(key));
   if (job == nullptr) {
     Forget(key);
@@ -232,9 +235,10 @@ absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
   if (StateOf(key).uid != job->uid) {
     Forget(key);
     Adopt(StateOf(key), *job);
+  } else if (behind) {
+    return ReconcileResult{kCacheLag, "WaitingForCache"};
   }
   State& state = StateOf(key);
-  if (CachesAreBehind(state)) return ReconcileResult{kCacheLag, "WaitingForCache"};
   if (auto waiting = FaceRival(state, *job)) return *waiting;
   CheckStored(state, *job);
   return CarryOut(key, *job, state);

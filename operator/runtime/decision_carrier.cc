@@ -159,19 +159,28 @@ void DecisionCarrier::TellNoPlace(const Decision& decision, const JobStanding& s
                                     FullSentence(no, request.request, ""), false});
 }
 
-void DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
-  std::set<absl::string_view> decided;
+int DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
+  absl::flat_hash_set<std::string> decided;
   for (const Decision& decision : decisions) decided.insert(decision.job);
-  for (const auto& [uid, standing] : world_.book.all()) {
-    if (standing.state != State::kWaiting || decided.count(uid) > 0) continue;
-    const std::string& queue = standing.queued.queue;
+  std::set<std::string> passed_over = world_.book.TakeFresh();
+  passed_over.insert(decided_.begin(), decided_.end());
+  decided_ = std::move(decided);
+  int told = 0;
+  for (const std::string& uid : passed_over) {
+    const JobStanding* standing = world_.book.Find(uid);
+    if (standing == nullptr || standing->state != State::kWaiting || decided_.contains(uid)) {
+      continue;
+    }
+    const std::string& queue = standing->queued.queue;
     PlacementView verdict;
     verdict.reason = ToText(ScheduleReasonName(ScheduleReason::kBehind));
     verdict.sentence =
         absl::StrCat("others are ahead in queue \"", queue.empty() ? "default" : queue, "\"");
     verdict.queued = true;
-    world_.outcomes.Tell(standing, std::move(verdict));
+    world_.outcomes.Tell(*standing, std::move(verdict));
+    ++told;
   }
+  return told;
 }
 
 }  // namespace muster::control

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/clock.h"
 #include "operator/queue/decision.h"
 #include "operator/runtime/cluster_model.h"
@@ -37,8 +38,9 @@ class DecisionCarrier {
   void Forget() { told_.clear(); }
   // False: the job is gone meanwhile.
   bool CarryOut(const Decision& decision);
-  // That nobody has looked at those who wait and are not among the decisions.
-  void TellBehind(const std::vector<Decision>& decisions);
+  // To jobs that came to wait since the last time, or that were looked at then, and are not among
+  // the decisions now: that others are ahead. The rest know. Returns how many were told.
+  int TellBehind(const std::vector<Decision>& decisions);
 
  private:
   void Start(const Decision& decision, const JobStanding& standing);
@@ -54,6 +56,7 @@ class DecisionCarrier {
 
   const World world_;
   std::map<std::string, PlacementRefusal> told_;  // by shape
+  absl::flat_hash_set<std::string> decided_;      // by job UID, the last time
 };
 
 }  // namespace muster::control

@@ -14,6 +14,7 @@ constexpr absl::Duration kRepeatAfter = absl::Milliseconds(250);
 constexpr absl::Duration kTellAgain = absl::Seconds(5);
 // After volumes could not be had.
 constexpr absl::Duration kPlaceAgain = absl::Seconds(10);
+constexpr size_t kForgetFrom = 64;
 
 }  // namespace
 
@@ -171,7 +172,8 @@ int GangWrites::in_flight(const std::string& uid) const {
 }
 
 void GangWrites::Forget() {
-  if (states_.size() <= model_.gangs().size()) return;  // not worth looking at all of them
+  // Seldom enough that it costs nothing for each gang that comes and goes.
+  if (states_.size() < 2 * model_.gangs().size() + kForgetFrom) return;
   std::erase_if(states_, [&](const auto& entry) {
     return entry.second.in_flight == 0 && model_.gangs().count(entry.first) == 0;
   });

@@ -48,24 +48,31 @@ bool HalfGangs::IsDue(absl::Time now, const Gang& gang, const JobCache::Object& 
 int HalfGangs::Undo(absl::Time now, const ClusterModel& model, const JobCache& jobs,
                     const Verdicts& verdicts, GangWrites& writes) {
   int undone = 0;
-  for (const auto& [uid, gang] : model.gangs()) {
-    if (gang.bound.empty()) {  // as all that wait, which may be thousands
+  std::erase_if(open_, [&](const std::string& uid) {
+    const auto found = model.gangs().find(uid);
+    if (found == model.gangs().end()) {
       looks_.erase(uid);
-      continue;
+      return true;
+    }
+    ++count_;
+    const Gang& gang = found->second;
+    if (gang.bound.empty()) {
+      looks_.erase(uid);
+      return true;
     }
     Look& look = looks_[uid];
-    if (look.whole_version == gang.version || writes.in_flight(uid) > 0) continue;
+    if (look.whole_version == gang.version) return true;
+    if (writes.in_flight(uid) > 0) return false;
     JobCache::Object job = jobs.Get(gang.job);
     if (job != nullptr && job->uid != uid) job = nullptr;
-    if (!IsDue(now, gang, job, look)) continue;
-    MUSTER_LOG(WARN, "a gang bound in part is undone", {"job", kube::ToString(gang.job)},
-               {"bound", look.confirmed}, {"reason", verdicts.Of(uid).sentence});
-    writes.Undo(uid, gang);
-    ++undone;
-  }
-  if (looks_.size() > model.gangs().size()) {
-    std::erase_if(looks_, [&](const auto& entry) { return model.gangs().count(entry.first) == 0; });
-  }
+    if (IsDue(now, gang, job, look)) {
+      MUSTER_LOG(WARN, "a gang bound in part is undone", {"job", kube::ToString(gang.job)},
+                 {"bound", look.confirmed}, {"reason", verdicts.Of(uid).sentence});
+      writes.Undo(uid, gang);
+      ++undone;
+    }
+    return look.half_since == absl::InfiniteFuture();
+  });
   return undone;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "absl/time/time.h"
@@ -14,15 +15,19 @@
 namespace muster::control {
 
 // Gangs that are bound in part, have never run as they are, and cannot: after a while without
-// getting on, their bound pods are deleted, and the replacements wait for the whole gang. Not
-// thread-safe.
+// getting on, their bound pods are deleted, and the replacements wait for the whole gang. Only
+// those are looked at that something happened to, and those that are half. Not thread-safe.
 class HalfGangs {
  public:
   explicit HalfGangs(absl::Duration undo_after) : undo_after_(undo_after) {}
 
+  // Something of the job may have changed: its object, its pods, what is being written of them.
+  void Touch(const std::string& job_uid) { open_.insert(job_uid); }
   // Returns how many were given up.
   int Undo(absl::Time now, const ClusterModel& model, const JobCache& jobs,
            const Verdicts& verdicts, GangWrites& writes);
+  // Gangs that were looked at, ever.
+  int64_t looks() const { return count_; }
 
  private:
   struct Look {
@@ -36,7 +41,9 @@ class HalfGangs {
   bool IsDue(absl::Time now, const Gang& gang, const JobCache::Object& job, Look& look) const;
 
   const absl::Duration undo_after_;
+  std::set<std::string> open_;         // to be looked at, by job UID
   std::map<std::string, Look> looks_;  // by job UID
+  int64_t count_ = 0;
 };
 
 }  // namespace muster::control

@@ -28,6 +28,9 @@ JobBook::JobBook(const World& world, const BookOptions& options) : world_(world)
 void JobBook::SetQueues(absl::Time now, const std::vector<QueueSpec>& queues) {
   has_queues_ = !queues.empty();
   book_.SetQueues(now, queues);
+  for (const auto& [uid, standing] : standings_) {
+    if (standing.state == State::kWaiting) fresh_.insert(uid);
+  }
   changed_ = true;
 }
 
@@ -140,6 +143,13 @@ void JobBook::Judge(absl::Time now, const std::string& uid, const Gang* gang,
   Put(now, standing, MakeWaiting(standing, *gang));
 }
 
+void JobBook::Index(const std::string& uid, State state) {
+  running_.erase(uid);
+  fresh_.erase(uid);
+  if (state == State::kRunning) running_.insert(uid);
+  if (state == State::kWaiting) fresh_.insert(uid);
+}
+
 void JobBook::Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key) {
   JobCache::Object job = world_.jobs.Get(key);
   if (job != nullptr && job->uid != uid) job = nullptr;
@@ -153,11 +163,13 @@ void JobBook::Look(absl::Time now, const std::string& uid, const kube::ObjectKey
   Read(standing, job);
   const auto found = world_.model.gangs().find(uid);
   const Gang* gang = found == world_.model.gangs().end() ? nullptr : &found->second;
+  const State before = standing.state;
   if (Refresh(uid, gang, standing)) {
     Judge(now, uid, gang, standing);
   } else if (standing.state == State::kRunning) {
     book_.Progress(uid, CheckpointOf(standing), EndOf(standing));
   }
+  if (standing.state != before) Index(uid, standing.state);
   if (standing.job == nullptr && standing.state == State::kOut) standings_.erase(known);
 }
 

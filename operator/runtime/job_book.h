@@ -60,6 +60,10 @@ class JobBook {
   // Null: not known.
   const JobStanding* Find(const std::string& uid) const;
   const absl::flat_hash_map<std::string, JobStanding>& all() const { return standings_; }
+  // Jobs that run, by UID.
+  const std::set<std::string>& running() const { return running_; }
+  // Jobs that wait and that have come to since the last call, or whose queues have changed.
+  std::set<std::string> TakeFresh() { return std::exchange(fresh_, {}); }
   QueueBook& book() { return book_; }
   const QueueBook& book() const { return book_; }
   bool has_queues() const { return has_queues_; }
@@ -68,6 +72,7 @@ class JobBook {
   }
 
  private:
+  void Index(const std::string& uid, JobStanding::State state);
   void Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key);
   void Read(JobStanding& standing, const JobCache::Object& job) const;
   // False when all that the standing is made of is as it was.
@@ -82,6 +87,8 @@ class JobBook {
   bool has_queues_ = false;
   bool changed_ = true;
   std::map<std::string, kube::ObjectKey> touched_;
+  std::set<std::string> running_;
+  std::set<std::string> fresh_;
   absl::flat_hash_map<std::string, JobStanding> standings_;  // by job UID
 };
 

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "operator/placement/complete_gang.h"
 #include "operator/queue/decision.h"
@@ -12,15 +13,24 @@
 namespace muster::control {
 namespace {
 
-using State = JobStanding::State;
+// Forgotten seldom enough that it costs nothing for each gang that comes and goes.
+constexpr size_t kForgetFrom = 64;
 
 }  // namespace
 
+// Far fewer than wait for their turn.
+std::vector<std::string> LostWorkers::RunningWithoutNodes() const {
+  std::vector<std::string> uids;
+  for (const std::string& uid : world_.book.running()) {
+    if (world_.model.waiting().count(uid) > 0) uids.push_back(uid);
+  }
+  return uids;
+}
+
 void LostWorkers::Replace() {
   std::set<std::pair<absl::Time, std::string>> order;
-  for (const std::string& uid : world_.model.waiting()) {
+  for (const std::string& uid : RunningWithoutNodes()) {
     const JobStanding* standing = world_.book.Find(uid);
-    if (standing == nullptr || standing->state != State::kRunning) continue;
     const int first = world_.model.gangs().at(uid).unbound.begin()->first.first;
     if (first < standing->entitled) order.emplace(standing->queued.created, uid);
   }
@@ -50,9 +60,8 @@ void LostWorkers::ReplaceOf(const std::string& uid, const JobStanding& standing)
 }
 
 void LostWorkers::TellGrowers() {
-  for (const std::string& uid : world_.model.waiting()) {
+  for (const std::string& uid : RunningWithoutNodes()) {
     const JobStanding* standing = world_.book.Find(uid);
-    if (standing == nullptr || standing->state != State::kRunning) continue;
     const Gang& gang = world_.model.gangs().at(uid);
     if (gang.unbound.begin()->first.first < standing->entitled || gang.bound.empty()) continue;
     Look& look = looks_[uid];
@@ -74,6 +83,7 @@ void LostWorkers::TellGrowers() {
 }
 
 void LostWorkers::Forget() {
+  if (looks_.size() < 2 * world_.model.gangs().size() + kForgetFrom) return;
   std::erase_if(looks_,
                 [&](const auto& entry) { return world_.model.gangs().count(entry.first) == 0; });
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "operator/runtime/cluster_model.h"
 #include "operator/runtime/gang_outcomes.h"
@@ -47,6 +48,7 @@ class LostWorkers {
     }
   };
 
+  std::vector<std::string> RunningWithoutNodes() const;
   Look LookAt(const Gang& gang, const JobStanding& standing) const {
     return {world_.model.changes(), gang.version, standing.generation, ""};
   }

@@ -36,7 +36,10 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCach
       gate_(model_),
       book_({jobs_, model_, holders_, verdicts_}, options_.book),
       writes_(writer_, model_, clock_, options_.volume_deadline,
-              [this](const std::string& uid) { book_.Touch(uid); }),
+              [this](const std::string& uid) {
+                book_.Touch(uid);
+                halves_.Touch(uid);
+              }),
       halves_(options_.undo_after),
       outcomes_(clock_, model_, verdicts_, writes_,
                 [this](const std::string& name) { return PriorityComplaint(name); }),
@@ -76,7 +79,10 @@ void Scheduler::Drain() {
     model_.PutPod(key, pod);
     holders_.Put(key, pod);
   }
-  for (const auto& [uid, key] : changes.jobs) book_.Touch(uid, key);
+  for (const auto& [uid, key] : changes.jobs) {
+    book_.Touch(uid, key);
+    halves_.Touch(uid);
+  }
   if (changes.priorities) book_.SetPriorities(*priorities_);
   if (changes.queues) ReadQueues();
 }
@@ -184,7 +190,7 @@ void Scheduler::Decide() {
     MutexLock lock(mu_);
     ++decisions_[std::string(action.data(), action.size())];
   }
-  if (book_.has_queues()) carrier_.TellBehind(decisions);
+  if (book_.has_queues()) behind_told_ += carrier_.TellBehind(decisions);
   // What was decided is in the book already.
   book_.Update(clock_.Wall());
   book_.TakeChanged();
@@ -258,6 +264,11 @@ DomainReport Scheduler::Tree(int depth) const {
 std::vector<QueueReport> Scheduler::Queues(int most_jobs) const {
   MutexLock lock(model_mu_);
   return ReportQueues(clock_.Wall(), book_, verdicts_, most_jobs);
+}
+
+SchedulerWork Scheduler::work() const {
+  MutexLock lock(model_mu_);
+  return {halves_.looks(), behind_told_};
 }
 
 int64_t Scheduler::binds() const {

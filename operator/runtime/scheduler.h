@@ -59,6 +59,12 @@ struct SchedulerOptions {
   ScheduleOptions queues;
 };
 
+// What cycles have had to look at, ever: not more than what happens, however many jobs wait.
+struct SchedulerWork {
+  int64_t half_looks = 0;   // at gangs that might be bound in part
+  int64_t behind_told = 0;  // jobs that were told that others are ahead
+};
+
 // The scheduling cycle: the shell around operator/queue's Schedule(). It groups the pods of each
 // job into a gang, keeps one model of the cluster and one book of the queues by what the caches
 // show, places lost workers' replacements near the others, has Schedule decide whose turn it is and
@@ -109,6 +115,7 @@ class Scheduler {
   DomainReport Tree(int depth) const;
   // With the jobs that wait in each, in their order, `most_jobs` of each queue at most.
   std::vector<QueueReport> Queues(int most_jobs) const;
+  SchedulerWork work() const;
   // By what was decided: "Start", "Stop", ...
   std::map<std::string, int64_t> decisions() const;
 
@@ -156,6 +163,7 @@ class Scheduler {
   uint64_t refused_at_ = 0;  // the model's changes() that it and what the carrier knows are of
   uint64_t decided_at_ = 0;  // and that the last cycle was of
   uint64_t capacity_at_ = 0;
+  int64_t behind_told_ MUSTER_GUARDED_BY(model_mu_) = 0;
   absl::Time decide_again_ = absl::InfinitePast();
 
   mutable Mutex mu_;

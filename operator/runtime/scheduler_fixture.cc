@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {
@@ -16,9 +17,11 @@ SchedulerFixture::SchedulerFixture() {
   scheduler_ =
       std::make_unique<Scheduler>(*api_, clock_, jobs_, pods_, nodes_,
                                   [this](const std::string& key) { told_.push_back(key); });
-  kube::ReflectorSink* const sinks[] = {&jobs_, &pods_, &nodes_};
-  const kube::ResourceType types[] = {kube::kTrainingJobs, kube::kPods, kube::kNodes};
-  for (int i = 0; i < 3; ++i) {
+  scheduler_->FollowQueues(queues_, priorities_);
+  kube::ReflectorSink* const sinks[] = {&jobs_, &pods_, &nodes_, &queues_};
+  const kube::ResourceType types[] = {kube::kTrainingJobs, kube::kPods, kube::kNodes,
+                                      kube::kTrainingQueues};
+  for (int i = 0; i < 4; ++i) {
     reflectors_.push_back(std::make_unique<kube::Reflector>(
         *memory_, types[i], kube::ReflectorOptions{}, *sinks[i], clock_));
   }
@@ -52,10 +55,20 @@ void SchedulerFixture::AddZones(int gpus) {
   }
 }
 
-void SchedulerFixture::AddJob(const std::string& name, int count, int min, const Json& topology) {
+void SchedulerFixture::AddQueue(const std::string& name, int gpus) {
+  Json queue = kube::NewObject(kube::kTrainingQueues, {"", name});
+  queue["spec"] = Json::parse(R"({"quotas": [{"resource": "nvidia.com/gpu"}]})");
+  queue["spec"]["quotas"][0]["nominal"] = absl::StrCat(gpus);
+  const auto made = memory_->Create(kube::kTrainingQueues, queue);
+  ASSERT_TRUE(made.ok()) << made.status();
+}
+
+void SchedulerFixture::AddJob(const std::string& name, int count, int min, const Json& topology,
+                              const std::string& queue) {
   Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
   job["spec"]["workers"] = {{"count", count}, {"min", min}, {"gpus", 1}};
   if (!topology.is_null()) job["spec"]["topology"] = topology;
+  if (!queue.empty()) job["spec"]["queue"] = queue;
   const Json stored = memory_->Create(kube::kTrainingJobs, job).value();
   owner_ = kube::ControllerReferenceTo(kube::kTrainingJobs, stored);
 }

@@ -29,8 +29,12 @@ class SchedulerFixture : public testing::Test {
   // Two nodes in each of two zones: a0, a1, b0, b1.
   void AddZones(int gpus);
 
+  // With so many GPUs.
+  void AddQueue(const std::string& name, int gpus);
+
   // A job without pods; they come with AddPod, to the job that was added last.
-  void AddJob(const std::string& name, int count, int min, const Json& topology = Json());
+  void AddJob(const std::string& name, int count, int min, const Json& topology = Json(),
+              const std::string& queue = "");
   void AddPod(const std::string& job, int index, int incarnation = 1,
               const Json& more = Json::object());
   // A job with all its pods, whose specs have `more`. No `min`: all or none.
@@ -58,6 +62,8 @@ class SchedulerFixture : public testing::Test {
   JobCache jobs_{ParseTrainingJob};
   PodCache pods_{ParsePodRecord};
   NodeCache nodes_{ParseNodeRecord};
+  QueueCache queues_{ParseTrainingQueue};
+  PriorityCache priorities_{ParsePriorityClass};
   std::vector<std::string> told_;  // keys of jobs whose verdict changed
   std::unique_ptr<Scheduler> scheduler_;
 

@@ -239,6 +239,42 @@ TEST_F(SchedulerTest, ARefusalNamesTheNodesThatWereLeftOutAndWhatWouldFit) {
       "cordoned");
 }
 
+// Each cycle would cost what all that wait cost.
+TEST_F(SchedulerTest, AGangThatNothingHappensToIsNotLookedAtForBeingHalf) {
+  AddNode("a", 1);
+  for (int i = 0; i < 20; ++i) AddJobWithPods(absl::StrCat("job", i), 1, Json::object());
+  EXPECT_EQ(RunOnce(), 1);
+  RunOnce();
+  const int64_t looks = scheduler_->work().half_looks;
+  EXPECT_GE(looks, 20);
+  for (int i = 0; i < 5; ++i) RunOnce();
+  EXPECT_EQ(scheduler_->work().half_looks, looks);
+  AddJobWithPods("late", 1, Json::object());
+  RunOnce();
+  EXPECT_EQ(scheduler_->work().half_looks, looks + 1);
+}
+
+TEST_F(SchedulerTest, WhoIsFarBehindIsToldOnce) {
+  AddNode("a", 8);
+  AddQueue("q", 1);
+  auto add = [&](int i) {
+    const std::string name = absl::StrCat("job", 100 + i);
+    AddJob(name, 1, 1, Json(), "q");
+    AddPod(name, 0);
+  };
+  // One runs, one is the queue's head, and so many are looked at behind it.
+  const int looked_at = 2 + ScheduleOptions().backfill_depth;
+  for (int i = 0; i < looked_at + 7; ++i) add(i);
+  EXPECT_EQ(RunOnce(), 1);
+  EXPECT_EQ(scheduler_->work().behind_told, 7);
+  clock_.Advance(absl::Seconds(10));
+  RunOnce();
+  EXPECT_EQ(scheduler_->work().behind_told, 7) << "they know";
+  add(looked_at + 8);
+  RunOnce();
+  EXPECT_EQ(scheduler_->work().behind_told, 8) << "it, or whoever it comes before";
+}
+
 TEST_F(SchedulerTest, LevelsMayBeGivenAsLabelKeys) {
   scheduler_->SetTopologyLevels({"network.topology.nvidia.com/leaf"});
   AddNodeIn("x", "a");

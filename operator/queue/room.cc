@@ -6,13 +6,23 @@
 
 namespace muster::control {
 
-Room::Room(Future& future, const JobEntry& entry)
+namespace {
+
+GangRequest OfSize(GangRequest request, int workers) {
+  request.min = workers;
+  return request;
+}
+
+}  // namespace
+
+Room::Room(Future& future, const JobEntry& entry, int workers)
     : tree_(future.tree()),
       quotas_(*future.book().state().tree),
       entry_(entry),
       use_(*future.book().state().use),
-      trial_(tree_, entry.job.request, future.gate().NodesFor(entry.job.uid).get()),
-      need_(entry.Need(entry.job.request.min)) {
+      trial_(tree_, OfSize(entry.job.request, workers),
+             future.gate().NodesFor(entry.job.uid).get()),
+      need_(entry.Need(workers)) {
   if (entry.job.running()) Leave(entry.job, 0, entry.job.workers());
 }
 

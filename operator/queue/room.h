@@ -11,12 +11,13 @@
 
 namespace muster::control {
 
-// Whether a job has room for its smallest size, in its quota and on nodes, as a future stands, when
-// others leave or are there again. One that has started in that future counts as if it had not.
-// The future must outlive it and stay as it is.
+// Whether a job has room for its smallest size, or for so many workers, in its quota and on nodes,
+// as a future stands, when others leave or are there again. One that has started in that future
+// counts as if it had not. The future must outlive it and stay as it is.
 class Room {
  public:
-  Room(Future& future, const JobEntry& entry);
+  Room(Future& future, const JobEntry& entry) : Room(future, entry, entry.job.request.min) {}
+  Room(Future& future, const JobEntry& entry, int workers);
 
   bool HasNodes() const { return trial_.Fits(); }
   bool HasQuota() const { return use_.Fits(entry_.queue, need_); }

@@ -36,7 +36,11 @@ std::string IsNeeded(const Room& room, const QueuedJob& newcomer) {
 std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>& decisions,
                                     const QueuedJob& newcomer, const ScheduleOptions& options) {
   const QueueBook::State& state = future.book().state();
-  Room room(future, *state.jobs.at(newcomer.uid));
+  int size = newcomer.request.min;
+  for (const Decision& decision : decisions) {
+    if (decision.job == newcomer.uid) size = std::max(size, decision.workers);
+  }
+  Room room(future, *state.jobs.at(newcomer.uid), size);
   for (const auto& [uid, entry] : state.jobs) {
     const QueuedJob& job = entry->job;
     if (job.leaving > 0) room.Leave(job, job.workers() - job.leaving, job.workers());

@@ -16,6 +16,8 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 CRD = HERE.parent.parent / "deploy/crd"
 TICKS = os.sysconf("SC_CLK_TCK")
+# Of the test environment, in its own network namespace.
+ETCD = "http://127.0.0.1:2379"
 # For every client that is compared.
 QPS, BURST = 5000, 10000
 

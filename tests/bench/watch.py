@@ -26,7 +26,7 @@ def main():
     operator, peers, scale = sys.argv[1], sys.argv[2], float(sys.argv[3])
     nodes, pods, jobs = (int(count * scale) for count in (5000, 50000, 1000))
     plane.prepare()
-    filled = plane.peer(peers, "populate", f"--nodes={nodes}", f"--pods={pods}", f"--jobs={jobs}")
+    filled = plane.peer(peers, "populate", f"--nodes={nodes}", f"--pods={pods}", f"--jobs={jobs}", f"--etcd={plane.ETCD}")
     received = plane.peer(peers, "bytes")["total"] / 1e6
     ours, theirs = [], []
     for i in range(1 + PAIRS):

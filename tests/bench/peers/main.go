@@ -69,7 +69,7 @@ func connect(protobuf bool) (*clients, error) {
 }
 
 type flags struct {
-	namespace, kind, scheduler                  string
+	namespace, kind, scheduler, etcd            string
 	nodes, pods, jobs, workers, gpus, clientNum int
 	protobuf, bound                             bool
 }
@@ -83,6 +83,7 @@ func parse(arguments []string) (flags, error) {
 	set.IntVar(&f.pods, "pods", 0, "pods to create")
 	set.IntVar(&f.jobs, "jobs", 0, "training jobs to create")
 	set.StringVar(&f.scheduler, "scheduler", "none", "the scheduler that pods wait for")
+	set.StringVar(&f.etcd, "etcd", "", "the server's etcd, to write most of the pods there; empty: all through the server")
 	set.IntVar(&f.workers, "workers", workersPerJob, "of each job")
 	set.IntVar(&f.gpus, "gpus", 0, "that each pod asks for")
 	set.BoolVar(&f.bound, "bound", false, "wait for nodes, too")

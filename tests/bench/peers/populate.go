@@ -72,16 +72,15 @@ func job(namespace string, i int) *unstructured.Unstructured {
 	}}
 }
 
-// create makes an object and says what a kubelet would have said of it.
-func create(ctx context.Context, c *clients, one *corev1.Pod) error {
+// create makes a pod and says what a kubelet would have said of it. Returns it as it is stored.
+func create(ctx context.Context, c *clients, one *corev1.Pod) (*corev1.Pod, error) {
 	pods := c.core.CoreV1().Pods(one.Namespace)
 	made, err := pods.Create(ctx, one, metav1.CreateOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	made.Status = one.Status
-	_, err = pods.UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: "kubelet"})
-	return err
+	return pods.UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: "kubelet"})
 }
 
 // namespaces makes the teams', with the account that a controller would make: pods are refused without.
@@ -98,7 +97,7 @@ func namespaces(ctx context.Context, c *clients) error {
 }
 
 // populate makes what population.go describes: the jobs, the pods of those that run, other pods up to --pods. Nothing
-// but what was asked for: with --nodes alone it is nodes.
+// but what was asked for: with --nodes alone it is nodes. With --etcd the pods go to the store.
 func populate(ctx context.Context, c *clients, f flags) (any, error) {
 	start := time.Now()
 	err := inParallel(f.nodes, f.clientNum, func(i int) error {
@@ -126,12 +125,20 @@ func populate(ctx context.Context, c *clients, f flags) (any, error) {
 			workers = append(workers, workerPod(job, i*podsPerJob+k, f.nodes))
 		}
 	}
-	err = inParallel(f.pods, f.clientNum, func(i int) error {
+	pod := func(i int) *corev1.Pod {
 		if i < len(workers) {
-			return create(ctx, c, workers[i])
+			return workers[i]
 		}
-		return create(ctx, c, realPod(i, f.nodes))
-	})
+		return realPod(i, f.nodes)
+	}
+	if f.etcd != "" {
+		err = fillStore(ctx, c, f.etcd, f.pods, pod)
+	} else {
+		err = inParallel(f.pods, f.clientNum, func(i int) error {
+			_, err := create(ctx, c, pod(i))
+			return err
+		})
+	}
 	return map[string]any{"seconds": time.Since(start).Seconds(), "nodes": f.nodes, "pods": f.pods, "workers": len(workers), "jobs": f.jobs}, err
 }
 

@@ -1,5 +1,7 @@
 #include "operator/limits.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -15,6 +17,13 @@ void RaiseLimits() {
   if (files - kOwnFiles >= kFewAgents) return;
   MUSTER_LOG(WARN, "few open files are allowed: raise the hard limit (ulimit -Hn)",
              {"limit", files}, {"agents", std::max<int64_t>(0, files - kOwnFiles)});
+}
+
+void LimitHeaps() {
+  constexpr int kLargeBuffer = 128 << 10;
+  constexpr int kHeaps = 4;
+  ::mallopt(M_MMAP_THRESHOLD, kLargeBuffer);  // which glibc would else raise by itself
+  ::mallopt(M_ARENA_MAX, kHeaps);
 }
 
 }  // namespace muster::control

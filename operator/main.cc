@@ -122,6 +122,7 @@ std::string EnvironmentOf(const std::string& name) {
 }
 
 int Main(int argc, char** argv) {
+  LimitHeaps();
   const StopSignals signals;  // 1
   const absl::StatusOr<OperatorFlags> flags =
       ParseOperatorFlags({argv + 1, argv + argc}, EnvironmentOf);  // 2

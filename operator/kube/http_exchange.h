@@ -27,9 +27,9 @@ struct HttpAnswer {
 
 // One request and its answer over a connection, HTTP/1.1 as far as API servers speak it: bodies
 // that are chunked, have a length, or end with the connection; answers of 1xx are passed over.
-// httplib's own reading of an answer's head costs more than all else that a small call does. True
-// when the answer was read to its end. What comes is untrusted: a head is bounded, and what is no
-// HTTP ends the exchange.
+// httplib's own reading of an answer's head costs more than all else that a small call does, so
+// http_parser reads it. True when the answer was read to its end. What comes is untrusted: a head
+// is bounded, and what is no HTTP ends the exchange.
 bool Exchange(httplib::Stream& stream, const HttpRequest& request, HttpAnswer& answer);
 
 }  // namespace muster::kube

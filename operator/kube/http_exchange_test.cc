@@ -1,48 +1,13 @@
 #include "operator/kube/http_exchange.h"
 
-#include <algorithm>
-#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "gtest/gtest.h"
+#include "operator/kube/scripted_stream.h"
 
 namespace muster::kube {
 namespace {
-
-// Hands out `from` in pieces, then the end of the connection.
-class Script final : public httplib::Stream {
- public:
-  Script(std::string from, size_t piece, bool cut = false)
-      : from_(std::move(from)), piece_(piece), cut_(cut) {}
-
-  bool is_readable() const override { return true; }
-  bool is_writable() const override { return true; }
-  ssize_t read(char* to, size_t size) override {
-    ++reads;
-    if (from_.empty()) return cut_ ? -1 : 0;
-    const size_t taken = std::min({size, piece_, from_.size()});
-    std::memcpy(to, from_.data(), taken);
-    from_.erase(0, taken);
-    return static_cast<ssize_t>(taken);
-  }
-  ssize_t write(const char* data, size_t size) override {
-    const size_t taken = std::min(size, piece_);
-    written.append(data, taken);
-    return static_cast<ssize_t>(taken);
-  }
-  void get_remote_ip_and_port(std::string&, int&) const override {}
-  void get_local_ip_and_port(std::string&, int&) const override {}
-  socket_t socket() const override { return -1; }
-
-  std::string written;
-  int reads = 0;
-
- private:
-  std::string from_;
-  const size_t piece_;
-  const bool cut_;
-};
 
 struct Result {
   bool whole = false;
@@ -51,7 +16,7 @@ struct Result {
 };
 
 Result Get(const std::string& from, size_t piece = 100'000, bool cut = false) {
-  Script stream(from, piece, cut);
+  ScriptedStream stream(from, piece, cut);
   Result result;
   result.answer.receive = [&](std::string_view data) {
     result.body.append(data);
@@ -70,9 +35,10 @@ constexpr char kChunks[] =
 constexpr char kToTheEnd[] = "HTTP/1.0 200 OK\r\n\r\nhello";
 constexpr char kContinued[] =
     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+constexpr char kBareLines[] = "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello";  // RFC 9112, 2.2
 
 TEST(HttpExchangeTest, ReadsBodiesHoweverTheyCome) {
-  for (const char* text : {kLength, kChunks, kToTheEnd, kContinued}) {
+  for (const char* text : {kLength, kChunks, kToTheEnd, kContinued, kBareLines}) {
     for (const size_t piece : {1, 2, 7, 100'000}) {
       const Result got = Get(text, piece);
       EXPECT_TRUE(got.whole) << text;
@@ -108,7 +74,9 @@ TEST(HttpExchangeTest, WhatIsNoHttpEndsIt) {
   for (const std::string& text :
        {std::string("\x16\x03\r\n\r\n"), std::string("HTTP/2 200 OK\r\n\r\n"),
         std::string("HTTP/1.1 2x0 OK\r\n\r\n"), std::string("HTTP/1.1 2000 OK\r\n\r\n"),
-        std::string("HTTP/1.1 099 OK\r\n\r\n"), std::string("HTTP/1.1 200 OK\n\n"),
+        std::string("HTTP/1.1 099 OK\r\n\r\n"),
+        ok + "X-Other: a\x01"
+             "b\r\n\r\n",
         ok + "no colon\r\n\r\n", ok + ": x\r\n\r\n", ok + "Content-Length: -1\r\n\r\n",
         ok + "Content-Length: \r\n\r\n", ok + "Content-Length: 99999999999999999999\r\n\r\n",
         ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
@@ -125,7 +93,7 @@ TEST(HttpExchangeTest, WhatIsNoHttpEndsIt) {
 }
 
 TEST(HttpExchangeTest, TheReceiverMayEndIt) {
-  Script stream(kChunks, 100'000);
+  ScriptedStream stream(kChunks, 100'000);
   HttpAnswer answer;
   answer.receive = [](std::string_view) { return false; };
   EXPECT_FALSE(Exchange(stream, {"GET", " all"}, answer));
@@ -135,7 +103,7 @@ TEST(HttpExchangeTest, TheReceiverMayEndIt) {
 
 // A small answer that came in one piece costs one read.
 TEST(HttpExchangeTest, ReadsNoOftenerThanNeeded) {
-  Script stream(kLength, 100'000);
+  ScriptedStream stream(kLength, 100'000);
   HttpAnswer answer;
   answer.receive = [](std::string_view) { return true; };
   EXPECT_TRUE(Exchange(stream, {"GET", ""}, answer));

@@ -1,12 +1,15 @@
 // TrainingJobs from kubectl to their end on a real control plane, with real agents and trainers.
 #include <csignal>
+#include <initializer_list>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "gmock/gmock.h"
@@ -111,13 +114,45 @@ TEST_F(E2eTest, ScaleAndEditOpenARoundInPlace) {
   EXPECT_TRUE(world_->DeleteJob("elastic").ok());
 }
 
-TEST_F(E2eTest, AQueueTakesItsQuotaBackFromABorrowerThatShrinksAndGrowsAgain) {
-  const absl::Status made = world_->cluster().Apply(
-      "apiVersion: muster.dev/v1alpha1\nkind: TrainingQueue\nmetadata: {name: research}\n"
-      "spec: {parent: all, quotas: [{resource: cpu, nominal: '1'}]}\n---\n"
-      "apiVersion: muster.dev/v1alpha1\nkind: TrainingQueue\nmetadata: {name: product}\n"
-      "spec: {parent: all, quotas: [{resource: cpu, nominal: '2'}]}\n");
-  ASSERT_TRUE(made.ok()) << made;
+// Two of the three machines are product's by right; research may borrow them.
+class QueueE2eTest : public E2eTest {
+ protected:
+  void SetUp() override {
+    E2eTest::SetUp();
+    const absl::Status made = world_->cluster().Apply(
+        "apiVersion: muster.dev/v1alpha1\nkind: TrainingQueue\nmetadata: {name: research}\n"
+        "spec: {parent: all, quotas: [{resource: cpu, nominal: '1'}]}\n---\n"
+        "apiVersion: muster.dev/v1alpha1\nkind: TrainingQueue\nmetadata: {name: product}\n"
+        "spec: {parent: all, quotas: [{resource: cpu, nominal: '2'}]}\n");
+    ASSERT_TRUE(made.ok()) << made;
+  }
+  void TearDown() override {
+    const auto deleted = world_->cluster().Kubectl({"delete", "trainingjob", "owner"});
+    EXPECT_TRUE(deleted.ok() && deleted->ok()) << deleted->err;
+    EXPECT_TRUE(world_->DeleteJob("borrower").ok());
+    EXPECT_TRUE(world_->cluster().Kubectl({"delete", "tq", "research", "product"}).ok());
+    E2eTest::TearDown();
+  }
+
+  // One or two workers of the queue that lends, until they have trained.
+  void RunOwner(int steps) {
+    ASSERT_TRUE(world_->ApplyJob("owner", 2, steps, "  queue: product\n").ok());
+  }
+  // -1: it is not there.
+  static int64_t NumberAt(const Json& object, std::initializer_list<std::string_view> path) {
+    const Json* number = Find(object, path);
+    return number == nullptr ? -1 : number->get<int64_t>();
+  }
+  static absl::Status WaitForOwner() {
+    return world_
+        ->WaitForJob(
+            "owner", "it ends",
+            [](const Json& job) { return StringAt(job, {"status", "state"}) == "Succeeded"; })
+        .status();
+  }
+};
+
+TEST_F(QueueE2eTest, AQueueTakesItsQuotaBackFromABorrowerThatShrinksAndGrowsAgain) {
   ASSERT_TRUE(world_->ApplyJob("borrower", 3, 1'000'000, "  queue: research\n").ok());
   const auto first = world_->WaitForRound("borrower", 3);
   ASSERT_TRUE(first.ok()) << first.status();
@@ -125,15 +160,14 @@ TEST_F(E2eTest, AQueueTakesItsQuotaBackFromABorrowerThatShrinksAndGrowsAgain) {
   const Json survivor = world_->Pods("borrower")["borrower-0-1"];
   const auto trainers = world_->TrainersOf(survivor);
 
-  ASSERT_TRUE(world_->ApplyJob("owner", 1, 200, "  queue: product\n").ok());
-  const auto smaller = world_->WaitForRound("borrower", 2, RoundOf(*first));
+  RunOwner(200);
+  const auto smaller = world_->WaitForRound("borrower", 1, RoundOf(*first));
   ASSERT_TRUE(smaller.ok()) << smaller.status();
   EXPECT_EQ(StringAt(*smaller, {"status", "preemption", "reason"}), "Reclaimed");
-  EXPECT_EQ((*smaller)["status"]["preemption"]["workers"], 2);
-  const auto ended = world_->WaitForJob("owner", "it ends", [](const Json& job) {
-    return StringAt(job, {"status", "state"}) == "Succeeded";
-  });
-  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_EQ(NumberAt(*smaller, {"status", "preemption", "workers"}), 1)
+      << "one would do, two are its own";
+  EXPECT_TRUE(world_->WaitForRound("owner", 2).ok());
+  ASSERT_TRUE(WaitForOwner().ok());
 
   const auto again = world_->WaitForRound("borrower", 3, RoundOf(*smaller));
   ASSERT_TRUE(again.ok()) << again.status();
@@ -148,10 +182,51 @@ TEST_F(E2eTest, AQueueTakesItsQuotaBackFromABorrowerThatShrinksAndGrowsAgain) {
                                      *Find(*queue, {"status", "running"}) == 1;
                             })
                   .ok());
-  const auto deleted = world_->cluster().Kubectl({"delete", "trainingjob", "owner"});
-  EXPECT_TRUE(deleted.ok() && deleted->ok()) << deleted->err;
-  EXPECT_TRUE(world_->DeleteJob("borrower").ok());
-  EXPECT_TRUE(world_->cluster().Kubectl({"delete", "tq", "research", "product"}).ok());
+}
+
+TEST_F(QueueE2eTest, ABorrowerThatCannotShrinkSavesWaitsAndGoesOnFromItsCheckpoint) {
+  const std::string elastic = world_->Manifest("borrower", 3, 1'000'000, "  queue: research\n");
+  const absl::Status applied =
+      world_->cluster().Apply(absl::StrReplaceAll(elastic, {{"min: 1", "min: 3"}}));
+  ASSERT_TRUE(applied.ok()) << applied;
+  ASSERT_TRUE(world_->WaitForRound("borrower", 3).ok());
+  ASSERT_TRUE(world_->WaitForMoreSteps("borrower").ok());
+
+  RunOwner(300);
+  const auto waits = world_->WaitForJob("borrower", "it waits", [](const Json& job) {
+    return StringAt(job, {"status", "state"}) == "Queued";
+  });
+  ASSERT_TRUE(waits.ok()) << waits.status();
+  EXPECT_EQ(ConditionOf(*waits, "Preempted"), "True/Reclaimed");
+  EXPECT_EQ(StringAt(*waits, {"status", "preemption", "reason"}), "Reclaimed");
+  ASSERT_TRUE(world_->WaitForRound("owner", 2).ok());
+  const auto stopped = world_->cluster().Get({"trainingjob", "borrower"});
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  const int64_t saved = NumberAt(*stopped, {"status", "checkpoint", "step"});
+  EXPECT_GT(saved, 0);
+  EXPECT_GE(saved, StepOf(*stopped)) << "all that was told to be committed is saved";
+  ASSERT_TRUE(WaitForOwner().ok());
+
+  const auto again = world_->WaitForJob("borrower", "it runs again", [](const Json& job) {
+    return ConditionOf(job, "Preempted") == "False/RunsAgain" &&
+           StringAt(job, {"status", "state"}) == "Training";
+  });
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_GE(StepOf(*again), saved);
+  EXPECT_EQ(NumberAt(*again, {"status", "preemption", "count"}), 1);
+  EXPECT_EQ(Find(*again, {"status", "failures", "count"}), nullptr);
+  const auto pods = world_->Pods("borrower");
+  ASSERT_EQ(pods.size(), 3u);
+  for (const auto& [name, pod] : pods) {
+    std::string joined;
+    for (const auto& [file, log] : world_->PodLogs(pod)) {
+      const size_t at = log.find(" joined round=");
+      const bool rank = absl::StartsWith(file, "rank-") && at != std::string::npos;
+      if (rank) joined = log.substr(at, log.find('\n', at) - at);
+    }
+    EXPECT_THAT(joined, testing::EndsWith(absl::StrCat(" step=", saved))) << name;
+  }
+  EXPECT_TRUE(world_->WaitForMoreSteps("borrower").ok());
 }
 
 TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {

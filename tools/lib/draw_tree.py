@@ -16,7 +16,7 @@ LABEL = "network.topology.nvidia.com/"
 JOBS = (("llama", 16, 8, {"require": "spine"}), ("gpt", 4, 8, {"require": "leaf"}), ("bert", 6, 4, {"prefer": "leaf"}),
         ("probe", 5, 1, {}))
 # When these say that they end.
-DEADLINES = {"gpt": "40m", "bert": "3h"}
+DEADLINES = {"llama": "40m", "gpt": "3h"}
 
 
 def kubectl(*words, objects=None):
@@ -89,11 +89,11 @@ def session(muster, server, folder):
 
     kubectl("create", "-f", "-", objects=[{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
                                            "metadata": {"name": "urgent"}, "value": 1000}])
-    waits = job("next", 5, 8, {"require": "leaf"}, priorityClassName="nromal")
+    waits = job("next", 7, 8, {"require": "leaf"}, priorityClassName="nromal")
     kubectl("create", "-f", "-", objects=[waits])
     wait_told("next")
     ask("explain", "next")
-    for name, workers, more in (("small", 2, {}), ("urgent", 5, {"priorityClassName": "urgent"})):
+    for name, workers, more in (("small", 2, {}), ("urgent", 7, {"priorityClassName": "urgent"})):
         (pathlib.Path(folder) / f"{name}.yaml").write_text(json.dumps(job(name, workers, 8, {"require": "leaf"}, **more)))
         ask("whatif", "-f", f"{name}.yaml")
     ask("tree", "--depth=2")

@@ -12,7 +12,7 @@ constexpr absl::Duration kGrace = absl::Seconds(30);
 
 void DeleteAll(Draft& draft, absl::string_view why) {
   for (const PodView& pod : draft.view.pods) {
-    draft.Delete(pod, kGrace, std::string(why.data(), why.size()));
+    draft.Delete(pod, kGrace, std::string(why));
   }
 }
 
@@ -34,7 +34,7 @@ void StopMembers(Draft& draft, absl::string_view why) {
     const Worker* worker = draft.FindWorker(member.worker().index());
     if (worker->agent == nullptr || !worker->agent->attached) continue;
     if (memory.stop_session[worker->index] == worker->agent->session) continue;
-    draft.Send(*worker, StopOrder{memory.id, true, std::string(why.data(), why.size())});
+    draft.Send(*worker, StopOrder{memory.id, true, std::string(why)});
     memory.stop_session[worker->index] = worker->agent->session;
   }
   if (all) DeleteAll(draft, why);

@@ -31,8 +31,6 @@ kube::ObjectKey ParseKey(const std::string& key) {
   return {key.substr(0, slash), key.substr(slash + 1)};
 }
 
-std::string ToText(absl::string_view view) { return std::string(view.data(), view.size()); }
-
 }  // namespace
 
 Controller::Controller(Deps deps, DecideOptions options) : deps_(deps), options_(options) {}
@@ -103,7 +101,7 @@ std::optional<ReconcileResult> Controller::FaceRival(State& state, const Trainin
   const absl::Time now = deps_.clock.Monotonic();
   if (state.rival_since == absl::InfiniteFuture()) state.rival_since = now;
   if (renewed_at != nullptr && renewed_at() <= state.rival_since) {
-    return ReconcileResult{kRivalCheck, ToText(Name(Reason::kStaleLeader))};
+    return ReconcileResult{kRivalCheck, std::string(Name(Reason::kStaleLeader))};
   }
   Adopt(state, job);
   return std::nullopt;
@@ -135,7 +133,7 @@ ReconcileResult Controller::NoteFault(State& state, const TrainingJob& job, cons
   state.fault_until = deps_.clock.Monotonic() + retry;
   const auto version = kube::ParseResourceVersion(job.resource_version);
   if (version.ok()) state.written.job_version = std::max(state.written.job_version, *version);
-  const std::string reason = ToText(Name(Reason::kStatusNotStored));
+  const std::string reason(Name(Reason::kStatusNotStored));
   if (known) return ReconcileResult{retry, reason};
   const std::string key = kube::ToString({job.ns, job.name});
   MUSTER_LOG_LIMITED(ERROR, absl::StrCat(key, " ", why), "status not stored", {"job", key},
@@ -260,14 +258,14 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
     // Decided again at once: the refusal is one of the spec's errors from now on.
     state.refusal = state.written.refused_pod;
     state.refused_generation = job.generation;
-    return ReconcileResult{kAtOnce, ToText(Name(Reason::kInvalidSpec))};
+    return ReconcileResult{kAtOnce, std::string(Name(Reason::kInvalidSpec))};
   }
   if (!state.written.status_fault.empty()) {
     // Not even that can be said in the status.
     const bool refused = IsTerminal(written);
     if (!state.status_fault.empty() && refused) {
       deps_.events.Record({job.ns, job.name}, job.uid,
-                          {Event::Type::kWarning, ToText(Name(Reason::kStatusNotStored)),
+                          {Event::Type::kWarning, std::string(Name(Reason::kStatusNotStored)),
                            state.written.status_fault});
     }
     // What was refused is refused again; a definition is mended without a change of the job.

@@ -14,8 +14,6 @@ namespace {
 
 using State = JobStanding::State;
 
-std::string ToText(absl::string_view view) { return std::string(view.data(), view.size()); }
-
 }  // namespace
 
 bool DecisionCarrier::CarryOut(const Decision& decision) {
@@ -123,7 +121,7 @@ std::string DecisionCarrier::SentenceOf(Decision decision) const {
 void DecisionCarrier::Order(const Decision& decision, const JobStanding& standing) {
   QueueOrder order;
   order.workers = decision.workers;
-  order.reason = ToText(ScheduleReasonName(decision.reason));
+  order.reason = std::string(ScheduleReasonName(decision.reason));
   order.sentence = SentenceOf(decision);
   world_.verdicts.Give(*standing.job, std::move(order), world_.clock.Wall());
   world_.book.Touch(decision.job);
@@ -132,7 +130,7 @@ void DecisionCarrier::Order(const Decision& decision, const JobStanding& standin
 void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing) {
   if (PlaceReasonOf(decision.reason)) return TellNoPlace(decision, standing);
   PlacementView verdict;
-  verdict.reason = ToText(ScheduleReasonName(decision.reason));
+  verdict.reason = std::string(ScheduleReasonName(decision.reason));
   verdict.sentence = SentenceOf(decision);
   verdict.queued = true;
   world_.outcomes.Tell(standing, std::move(verdict));
@@ -155,7 +153,7 @@ void DecisionCarrier::TellNoPlace(const Decision& decision, const JobStanding& s
   // It has a place of less than its queue would let it have.
   const Unplaceable no{*PlaceReasonOf(decision.reason), decision.detail,
                        decision.nearest_feasible_size};
-  world_.outcomes.Refuse(standing, {ToText(ScheduleReasonName(decision.reason)),
+  world_.outcomes.Refuse(standing, {std::string(ScheduleReasonName(decision.reason)),
                                     FullSentence(no, request.request, ""), false});
 }
 
@@ -173,7 +171,7 @@ int DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
     }
     const std::string& queue = standing->queued.queue;
     PlacementView verdict;
-    verdict.reason = ToText(ScheduleReasonName(ScheduleReason::kBehind));
+    verdict.reason = std::string(ScheduleReasonName(ScheduleReason::kBehind));
     verdict.sentence =
         absl::StrCat("others are ahead in queue \"", queue.empty() ? "default" : queue, "\"");
     verdict.queued = true;

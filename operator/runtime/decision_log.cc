@@ -9,18 +9,16 @@
 namespace muster::control {
 namespace {
 
-std::string ToText(absl::string_view view) { return std::string(view.data(), view.size()); }
-
 bool IsRecovery(const RoundMemory& before, const RoundMemory& after) {
   if (after.phase == before.phase && after.id == before.id) return false;
   const bool broke = before.phase == RoundPhase::kActive &&
                      (after.phase == RoundPhase::kHolding || after.id != before.id);
-  return broke && after.broken_reason != ToText(Name(Reason::kMembershipChanged));
+  return broke && after.broken_reason != std::string(Name(Reason::kMembershipChanged));
 }
 
 std::string WhyOpened(const Plan& plan) {
   if (!plan.memory.broken_reason.empty()) return plan.memory.broken_reason;
-  return plan.memory.id.round > 1 ? ToText(Name(Reason::kResumed)) : "FirstRound";
+  return plan.memory.id.round > 1 ? std::string(Name(Reason::kResumed)) : "FirstRound";
 }
 
 void CountRounds(const RoundMemory& before, const Plan& plan, absl::Time now,
@@ -56,10 +54,10 @@ void RecordDecision(const RoundMemory& before, const Plan& plan, int64_t reconci
   CountRounds(before, plan, now, observer, debug);
   for (const JudgedFailure& failure : plan.failures) {
     if (observer == nullptr) break;
-    observer->FailureJudged(ToText(Name(failure.kind)), ToText(Name(failure.action)));
+    observer->FailureJudged(std::string(Name(failure.kind)), std::string(Name(failure.action)));
   }
   if (observer != nullptr && plan.write_status) observer->StatusWritten(plan.writes_progress);
-  const std::string phase = ToText(Name(plan.memory.phase));
+  const std::string phase(Name(plan.memory.phase));
   const bool changed = debug.reconciles == 0 || debug.state != plan.status.state() ||
                        debug.phase != phase || debug.round != plan.memory.id ||
                        debug.reason != plan.reason;

@@ -26,8 +26,8 @@ constexpr size_t kMostChecks = 1'000'000;
 PlacementRefusal Refuse(const Unplaceable& no, const PartialGang& gang,
                         const FilteredNodes& filtered) {
   const auto name = UnplaceableReasonName(no.reason);
-  return {std::string(name.data(), name.size()),
-          FullSentence(no, gang.request, filtered.nodes->left_out), filtered.of_node_alone};
+  return {std::string(name), FullSentence(no, gang.request, filtered.nodes->left_out),
+          filtered.of_node_alone};
 }
 
 // All nodes but those of a domain.

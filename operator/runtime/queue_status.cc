@@ -30,8 +30,7 @@ struct Shown {
 
 Shown ShownOf(const TrainingQueue& queue, const QueueReport& report) {
   if (const auto spec = QueueFromSpec(queue.name, queue.spec); !spec.ok()) {
-    return {false, "InvalidSpec",
-            std::string(spec.status().message().data(), spec.status().message().size())};
+    return {false, "InvalidSpec", std::string(spec.status().message())};
   }
   if (report.broken) return {false, "ParentsInCircle", "its parents form a circle"};
   if (queue.spec.stopped()) return {false, "Stopped", "spec.stopped: nothing new starts"};

@@ -51,7 +51,7 @@ void VolumeWait::Failed(const PodWritten& written) {
   const auto gang = gangs_.find(written.write.job_uid);
   if (gang == gangs_.end() || !gang->second.failure.empty()) return;
   const auto message = written.status.message();
-  gang->second.failure = std::string(message.data(), message.size());
+  gang->second.failure = std::string(message);
 }
 
 // Its pods are still those that wait, and promised.

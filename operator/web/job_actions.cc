@@ -50,7 +50,7 @@ absl::StatusOr<Json> SaveNow(const WebDeps& deps, const kube::ObjectKey& key) {
   }
   const auto debug = FindDebug(deps, kube::ToString(key));
   const auto active = Name(RoundPhase::kActive);
-  if (!debug || debug->phase != std::string(active.data(), active.size())) {
+  if (!debug || debug->phase != std::string(active)) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", kube::ToString(key), " is not training now, so there is no step to ",
                      "save after"));

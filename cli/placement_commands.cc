@@ -84,6 +84,17 @@ void PrintVictims(const Json& victims) {
   }
 }
 
+// Those that the sentence does not end with already.
+void PrintWarnings(const Json& page) {
+  if (!page.contains("warnings")) return;
+  for (const Json& warning : page["warnings"]) {
+    const std::string text = warning.get<std::string>();
+    if (!absl::StrContains(Text(page, "sentence"), text)) {
+      std::printf("  warning: %s\n", text.c_str());
+    }
+  }
+}
+
 void PrintScore(const Json& page) {
   const double score = page.value("score", 0.0);
   if (score <= 0) return;
@@ -102,11 +113,7 @@ void PrintGang(const Json& page) {
   const std::string require = Text(page["asked"], "require");
   if (!require.empty()) std::printf(" in one %s", require.c_str());
   std::printf("\n");
-  if (page.contains("warnings")) {
-    for (const Json& warning : page["warnings"]) {
-      std::printf("  warning: %s\n", warning.get<std::string>().c_str());
-    }
-  }
+  PrintWarnings(page);
   const std::string reason = Text(page, "reason");
   if (!reason.empty()) {
     std::printf("  %s: %s\n", reason.c_str(), Text(page, "sentence").c_str());
@@ -138,7 +145,26 @@ std::string Share(const Json& domain, const char* name, double unit, const char*
   return absl::StrFormat("  %.6g of %.6g %s free", free, all, what);
 }
 
-void PrintDomain(const Json& domain, int depth) {
+// Hosts of a larger cluster are only counted, unless --depth asks for them.
+constexpr int64_t kMostHosts = 128;
+
+// Usable hosts below a domain of which nobody has a GPU, or where there are none a CPU.
+int64_t Unused(const Json& domain) {
+  if (Text(domain, "level") == "host") {
+    const char* what = Number(domain["allocatable"], "gpus") > 0 ? "gpus" : "cpuMillis";
+    const bool all = Number(domain["free"], what) == Number(domain["allocatable"], what);
+    return all && Number(domain, "usable") > 0 ? 1 : 0;
+  }
+  int64_t unused = 0;
+  if (!domain.contains("children")) return unused;
+  for (const Json& child : domain["children"]) unused += Unused(child);
+  return unused;
+}
+
+// Left to print below a domain: the hosts, or only how many of them nobody uses.
+enum class Hosts { kPrinted, kCounted };
+
+void PrintDomain(const Json& domain, int depth, Hosts hosts) {
   const std::string level = Text(domain, "level");
   const std::string name = Text(domain, "name");
   std::printf("%*s%s%s%s", depth * 2, "", level.empty() ? "cluster" : level.c_str(),
@@ -150,10 +176,14 @@ void PrintDomain(const Json& domain, int depth) {
     std::printf("%s",
                 level == "host" ? "  not usable" : absl::StrCat(", ", usable, " usable").c_str());
   }
+  if (hosts == Hosts::kCounted) std::printf(", %ld unused", Unused(domain));
   std::printf("%s%s\n", Share(domain, "gpus", 1, "GPUs").c_str(),
               Share(domain, "cpuMillis", 1000, "CPUs").c_str());
   if (!domain.contains("children")) return;
-  for (const Json& child : domain["children"]) PrintDomain(child, depth + 1);
+  for (const Json& child : domain["children"]) {
+    const bool counted = hosts == Hosts::kCounted && Text(child, "level") == "host";
+    if (!counted) PrintDomain(child, depth + 1, hosts);
+  }
 }
 
 std::string Amounts(const Json& amounts) {
@@ -184,6 +214,8 @@ void PrintQueues(const Json& page) {
                   absl::FormatDuration(absl::Seconds(Number(job, "waitedSeconds"))).c_str(),
                   Text(job, "reason").c_str(), Text(job, "sentence").c_str());
     }
+    const int64_t more = Number(queue, "waiting") - place;
+    if (more > 0 && place > 0) std::printf("       and %ld more: --limit\n", more);
   }
 }
 
@@ -242,9 +274,11 @@ int WhatIfMain(const std::vector<std::string>& arguments) {
 }
 
 int TreeMain(const std::vector<std::string>& arguments) {
-  const auto flags =
-      Flags::Parse(arguments, WithCommon({{"depth", "levels to print; default all"},
-                                          {"svg", "draw it into this file instead"}}));
+  const auto flags = Flags::Parse(
+      arguments, WithCommon({{"depth",
+                              "levels to print; default all, without the hosts of a large "
+                              "cluster"},
+                             {"svg", "draw it into this file instead"}}));
   if (!flags.ok()) return Fail(flags.status());
   const auto depth = flags->GetInt("depth", 32);
   if (!depth.ok()) return Fail(depth.status());
@@ -257,19 +291,27 @@ int TreeMain(const std::vector<std::string>& arguments) {
         WriteFileAtomically(FileSystem(), flags->Get("svg", ""), TopologySvg(*page));
     return drawn.ok() ? kExitOk : Fail(drawn);
   }
-  return Answer(*flags, page, [](const Json& page) { PrintDomain(page, 0); });
+  if (flags->Has("depth")) {
+    return Answer(*flags, page, [](const Json& tree) { PrintDomain(tree, 0, Hosts::kPrinted); });
+  }
+  return Answer(*flags, page, [](const Json& tree) {
+    const bool large = Number(tree, "nodes") > kMostHosts;
+    PrintDomain(tree, 0, large ? Hosts::kCounted : Hosts::kPrinted);
+  });
 }
 
 int QueueMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(
-      arguments, WithCommon({{"limit", "waiting jobs of each queue to print; default 100"}}));
+      arguments,
+      WithCommon({{"limit", "waiting jobs of each queue to print; default 10, of one queue 100"}}));
   if (!flags.ok()) return Fail(flags.status());
-  const auto limit = flags->GetInt("limit", 100);
+  const std::string name = FirstOf(*flags);
+  const bool all = name.empty() && !flags->Has("json");
+  const auto limit = flags->GetInt("limit", all ? 10 : 100);
   if (!limit.ok()) return Fail(limit.status());
   // Of a job on this machine there is one queue: its operator's.
   const auto target = FindTarget(*flags, "");
   if (!target.ok()) return Fail(target.status());
-  const std::string name = FirstOf(*flags);
   return Answer(*flags,
                 CallOperator(target->live, "GET",
                              absl::StrCat("/api/v1/queues", name.empty() ? "" : "/", name,

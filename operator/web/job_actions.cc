@@ -8,6 +8,7 @@
 #include "operator/core/conditions.h"
 #include "operator/core/transition.h"
 #include "operator/kube/resource_type.h"
+#include "operator/web/not_found.h"
 
 namespace muster::control {
 namespace {
@@ -45,9 +46,7 @@ absl::StatusOr<Json> SetSuspended(const WebDeps& deps, const kube::ObjectKey& ke
 
 absl::StatusOr<Json> SaveNow(const WebDeps& deps, const kube::ObjectKey& key) {
   const JobCache::Object job = deps.jobs.Get(key);
-  if (job == nullptr) {
-    return absl::NotFoundError(absl::StrCat("there is no job ", kube::ToString(key)));
-  }
+  if (job == nullptr) return NoSuchJob(deps.jobs, key);
   const auto debug = FindDebug(deps, kube::ToString(key));
   const auto active = Name(RoundPhase::kActive);
   if (!debug || debug->phase != std::string(active)) {

@@ -7,6 +7,7 @@
 #include "operator/web/encode.h"
 #include "operator/web/exposition.h"
 #include "operator/web/live_metrics.h"
+#include "operator/web/not_found.h"
 
 namespace muster::control {
 namespace {
@@ -46,9 +47,7 @@ Json JobList(const WebDeps& deps) {
 absl::StatusOr<Json> JobPage(const WebDeps& deps, const kube::ObjectKey& key,
                              const JobQuery& query) {
   const JobCache::Object job = deps.jobs.Get(key);
-  if (job == nullptr) {
-    return absl::NotFoundError(absl::StrCat("there is no job ", kube::ToString(key)));
-  }
+  if (job == nullptr) return NoSuchJob(deps.jobs, key);
   Json page = control::ToJson(*job);
   page["agents"] = Agents(deps, job->uid);
   page["progress"] = ToJson(deps.progress.Snapshot(job->uid));

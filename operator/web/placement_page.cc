@@ -21,6 +21,7 @@
 #include "operator/runtime/object_records.h"
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/scheduler.h"
+#include "operator/web/not_found.h"
 
 namespace muster::control {
 namespace {
@@ -178,7 +179,7 @@ void TellForecast(const Scheduler::Forecast& forecast, Json& page) {
 
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key) {
   const JobCache::Object job = deps.jobs.Get(key);
-  if (job == nullptr) return absl::NotFoundError(absl::StrCat("no job ", kube::ToString(key)));
+  if (job == nullptr) return NoSuchJob(deps.jobs, key);
   const GangReport report = deps.scheduler.Explain(*job);
   Json json = ToJson(report);
   json["job"] = kube::ToString(key);

@@ -1,9 +1,12 @@
 #include "operator/web/queue_page.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "operator/runtime/queue_report.h"
+#include "operator/web/not_found.h"
 
 namespace muster::control {
 namespace {
@@ -39,11 +42,13 @@ Json ToJson(const QueueReport& report) {
 
 absl::StatusOr<Json> QueuePage(const WebDeps& deps, const std::string& name, int limit) {
   Json items = Json::array();
+  std::vector<std::string> names;
   for (const QueueReport& report : deps.scheduler.Queues(limit)) {
     if (name.empty() || report.queue.name == name) items.push_back(ToJson(report));
+    names.push_back(report.queue.name);
   }
   if (!name.empty() && items.empty()) {
-    return absl::NotFoundError(absl::StrCat("no queue ", name));
+    return NoSuchQueue(name, names);
   }
   return Json{{"items", std::move(items)}};
 }

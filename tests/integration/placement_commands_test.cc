@@ -154,6 +154,64 @@ TEST_F(PlacementCommandsTest, TreeDrawsWhatIsFree) {
   EXPECT_EQ(wrong.error, "muster: --depth needs a whole number, not 'all'\n");
 }
 
+TEST_F(PlacementCommandsTest, TreeOnlyCountsTheHostsOfALargeCluster) {
+  for (int i = 4; i < 132; ++i) AddNode(i);
+  Submit("gpt", 1, R"({"require": "leaf"})");
+  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  Said all;
+  ASSERT_TRUE(world_.Until([&] {
+    all = Muster({"tree", "--server", server_});
+    return all.out.find("cluster  132 nodes, 131 unused  1048 of 1056 GPUs free") == 0;
+  })) << all.out;
+  EXPECT_THAT(all.out, HasSubstr("\n    leaf l65  2 nodes, 2 unused  16 of 16 GPUs free"));
+  EXPECT_THAT(all.out, HasSubstr("\n    leaf l0  2 nodes, 1 unused  8 of 16 GPUs free"));
+  EXPECT_THAT(all.out, testing::Not(HasSubstr("host ")));
+  EXPECT_THAT(Muster({"tree", "--depth=9", "--server", server_}).out,
+              HasSubstr("\n      host n131  8 of 8 GPUs free"));
+}
+
+TEST_F(PlacementCommandsTest, WhatCannotBeIsToldAsEvents) {
+  Json stray = kube::NewObject(kube::kNodes, {"", "stray"});
+  stray["metadata"]["labels"] = {{"network.topology.nvidia.com/leaf", "l0"},
+                                 {"network.topology.nvidia.com/spine", "s9"}};
+  ASSERT_TRUE(world_.memory->Create(kube::kNodes, stray).ok());
+  Json urgent = kube::NewObject(kube::kPriorityClasses, {"", "urgent"});
+  urgent["value"] = 1000;
+  ASSERT_TRUE(world_.memory->Create(kube::kPriorityClasses, urgent).ok());
+  Submit("typo", 8, "{}", R"("priorityClassName": "ugrent", )");
+  ASSERT_TRUE(IsTold("typo", "Insufficient"));
+  const auto find = [&](const std::string& reason) {
+    Json found;
+    world_.Until([&] {
+      const auto events = world_.memory->List(kube::kEvents, {});
+      for (const Json& event : events.ok() ? events->items : std::vector<Json>()) {
+        if (event["reason"] == reason) found = event;
+      }
+      return !found.is_null();
+    });
+    return found;
+  };
+  const Json node = find("TopologyContradiction");
+  ASSERT_FALSE(node.is_null());
+  EXPECT_EQ(node["involvedObject"]["name"], "stray");
+  EXPECT_EQ(node["metadata"]["namespace"], "default");
+  const Json job = find("NoSuchPriorityClass");
+  ASSERT_FALSE(job.is_null());
+  const std::string sentence =
+      "priorityClassName \"ugrent\" does not exist; the default priority 0 is used";
+  EXPECT_EQ(job["message"], sentence);
+  EXPECT_EQ(job["involvedObject"]["name"], "typo");
+  const Said said = Muster({"explain", "typo", "--server", server_});
+  EXPECT_THAT(said.out, HasSubstr("; " + sentence + "\n")) << "after why it waits";
+  const std::string thought =
+      Write("thought.json", Manifest("next", 1, "{}", R"("priorityClassName": "ugrent", )"));
+  EXPECT_THAT(Muster({"whatif", "-f", thought, "--server", server_}).out,
+              HasSubstr("\n  warning: " + sentence + "\n"));
+  const auto stored = world_.memory->Get(kube::kTrainingJobs, {"default", "typo"});
+  ASSERT_TRUE(stored.ok());
+  EXPECT_THAT(DumpJson((*stored)["status"]["conditions"]), HasSubstr("does not exist"));
+}
+
 TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
   Json queue = kube::NewObject(kube::kTrainingQueues, {"", "default"});
   queue["spec"] = {{"quotas", {{{"resource", "nvidia.com/gpu"}, {"nominal", "16"}}}}};
@@ -175,7 +233,7 @@ TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
   EXPECT_EQ((*json)["items"][0]["jobs"][0]["job"], "default/wide");
   const Said unknown = Muster({"queue", "typo", "--server", server_});
   EXPECT_EQ(unknown.code, kExitBadInput);
-  EXPECT_THAT(unknown.error, HasSubstr("no queue typo"));
+  EXPECT_THAT(unknown.error, HasSubstr("there is no queue typo\n"));
 }
 
 TEST_F(PlacementCommandsTest, ExplainSaysWhereOrWhyNowhere) {
@@ -290,10 +348,14 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhatIsWrongWithTheQuestion) {
   EXPECT_EQ(unknown.code, kExitBadInput);
   EXPECT_EQ(unknown.error,
             "muster: the operator answered 404 to GET /api/v1/jobs/default/nobody/placement: "
-            "no job default/nobody\n");
+            "there is no job default/nobody\n");
   EXPECT_EQ(Muster({"explain", "nobody", "--namespace=lab", "--server", server_}).error,
             "muster: the operator answered 404 to GET /api/v1/jobs/lab/nobody/placement: "
-            "no job lab/nobody\n");
+            "there is no job lab/nobody\n");
+  Submit("gpt-large", 2, R"({"require": "leaf"})");
+  ASSERT_TRUE(IsTold("gpt-large", "Placed"));
+  EXPECT_THAT(Muster({"explain", "gtp-large", "--server", server_}).error,
+              HasSubstr("there is no job default/gtp-large; did you mean gpt-large?\n"));
   const Said nameless = Muster({"explain", "--server", server_});
   EXPECT_EQ(nameless.code, kExitBadInput);
   EXPECT_EQ(nameless.error, "muster: which job? muster explain JOB\n");

@@ -69,6 +69,22 @@ TEST(PreemptionTest, AStoppedJobWaitsWithNewPodsAndCountsNoFailure) {
   EXPECT_FALSE(plan.status.preemption().has_workers());
 }
 
+// Its node may be dead: after the deadline nothing but the pod's going makes a difference.
+TEST(PreemptionTest, APodThatStaysDoesNotKeepTheOperatorBusy) {
+  TestWorld world(1);
+  world.MakeActive();
+  world.view.placement.order = Order(world, 0);
+  world.Decide();
+  EXPECT_EQ(world.Decide().requeue_after, DecideOptions{}.stop_deadline);
+  world.Advance(DecideOptions{}.stop_deadline);
+  EXPECT_THAT(world.Decide().deletes, SizeIs(1));
+  world.view.pods[0].deleting = true;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(world.Decide().requeue_after, std::nullopt);
+    world.Advance(absl::Minutes(1));
+  }
+}
+
 TEST(PreemptionTest, ItsTurnAgainIsTold) {
   TestWorld world(1);
   SetCondition(world.view.status, ConditionType::kPreempted, true, Reason::kReclaimed, "",

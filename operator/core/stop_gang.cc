@@ -55,8 +55,10 @@ void StopGang(Draft& draft, absl::string_view why) {
   RoundMemory& memory = draft.memory();
   if (!memory.stopping_since) memory.stopping_since = draft.view.now;
   const absl::Time deadline = *memory.stopping_since + draft.options.stop_deadline;
-  draft.RequeueAt(deadline);
-  if (draft.view.now >= deadline || !HasStarted(draft) || !AnyPresent(draft)) {
+  const bool late = draft.view.now >= deadline;
+  // Afterwards there is nothing to wait for but the pods' going, which is told.
+  if (!late) draft.RequeueAt(deadline);
+  if (late || !HasStarted(draft) || !AnyPresent(draft)) {
     DeleteAll(draft, why);
   } else if (memory.phase == RoundPhase::kActive) {
     StopMembers(draft, why);

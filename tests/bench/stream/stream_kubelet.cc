@@ -140,18 +140,26 @@ absl::Status StreamKubelet::WatchOnce() {
     MutexLock lock(mu_);
     if (stopping_) return absl::OkStatus();
     if (!event || event->type == kube::WatchEvent::Type::kBookmark) continue;
-    const Json& pod = event->object;
-    if (kube::StringAt(pod, {"spec", "nodeName"}).empty() || kube::IsTerminating(pod)) continue;
-    const std::string uid = kube::UidOf(pod);
-    if (!seen_.insert(uid).second) continue;
+    if (event->type == kube::WatchEvent::Type::kDeleted) continue;
+    Follow(event->object);
+  }
+}
+
+void StreamKubelet::Follow(const Json& pod) {
+  if (kube::StringAt(pod, {"spec", "nodeName"}).empty()) return;
+  const std::string uid = kube::UidOf(pod);
+  const bool goes = kube::IsTerminating(pod);
+  if (!(goes ? removed_ : seen_).insert(uid).second) return;
+  if (agents_.find(uid) == agents_.end()) {
     auto agent = std::make_unique<Agent>();
     agent->pod = pod;
     agent->worker = WorkerOf(pod);
     agent->stream = std::make_shared<Stream>(*this, uid);
     agents_[uid] = std::move(agent);
-    events_.push({Clock::Real().Monotonic(), ++numbers_, Kind::kStart, uid, {}});
-    changed_.NotifyOne();
   }
+  const Kind kind = goes ? Kind::kRemove : Kind::kStart;
+  events_.push({Clock::Real().Monotonic(), ++numbers_, kind, uid, {}});
+  changed_.NotifyOne();
 }
 
 void StreamKubelet::Serve() {
@@ -219,10 +227,13 @@ void StreamKubelet::Handle(const Event& event) {
                          {"containerStatuses",
                           {{{"name", "worker"}, {"state", {{"terminated", {{"exitCode", 0}}}}}}}}});
       break;
+    case Kind::kRemove:
+      Remove(*agent);
+      break;
   }
   MutexLock lock(mu_);
-  if (agent->stopped) {
-    ++ended_;
+  if (agent->stopped || agent->removed) {
+    ended_ += agent->stopped ? 1 : 0;
     agents_.erase(event.uid);
   } else {
     agents_[event.uid] = std::move(agent);
@@ -273,6 +284,18 @@ void StreamKubelet::Obey(Agent& agent, const Event& event) {
     return;
   }
   registry_.Receive(agent.attachment, answer);
+}
+
+void StreamKubelet::Remove(Agent& agent) {
+  if (agent.attachment != 0) registry_.Detach(agent.attachment);
+  kube::DeleteOptions options;
+  options.preconditions.uid = kube::UidOf(agent.pod);
+  options.grace_period_seconds = 0;
+  const absl::Status deleted = api_.Delete(kube::kPods, kube::KeyOf(agent.pod), options);
+  agent.removed = true;
+  if (deleted.ok() || absl::IsNotFound(deleted)) return;
+  MutexLock lock(mu_);
+  status_ = deleted;
 }
 
 bool StreamKubelet::Write(Agent& agent, const Json& status) {

@@ -24,8 +24,8 @@ namespace muster::control {
 
 // Plays all kubelets of a namespace and the agents in their pods, in the operator's own process: a
 // pod that is bound runs at once, its agent attaches to the registry without a stream in between,
-// obeys, works for as long as its job is said to, and ends when it is told to. Thread-safe; `api`
-// and `registry` must outlive it.
+// obeys, works for as long as its job is said to, and ends when it is told to. A pod that is
+// deleted goes at once, and its agent with it. Thread-safe; `api` and `registry` must outlive it.
 class StreamKubelet {
  public:
   using RunTime = std::function<absl::Duration(const std::string& job)>;
@@ -44,7 +44,7 @@ class StreamKubelet {
 
  private:
   class Stream;
-  enum class Kind { kStart, kObey, kHeartbeat, kFinish, kEnd };
+  enum class Kind { kStart, kObey, kHeartbeat, kFinish, kEnd, kRemove };
   struct Agent {
     Json pod;  // as last written
     v1alpha1::WorkerId worker;
@@ -52,6 +52,7 @@ class StreamKubelet {
     uint64_t attachment = 0;
     v1alpha1::RoundId round;
     bool stopped = false;
+    bool removed = false;
   };
   struct Event {
     absl::Time at;
@@ -67,12 +68,14 @@ class StreamKubelet {
 
   void Watch();
   absl::Status WatchOnce();
+  void Follow(const Json& pod) MUSTER_REQUIRES(mu_);
   void Serve();
   void Put(Kind kind, const std::string& uid, absl::Duration in = absl::ZeroDuration(),
            v1alpha1::OperatorMessage message = {});
   void Handle(const Event& event);
   void Start(Agent& agent, const std::string& uid);
   void Obey(Agent& agent, const Event& event);
+  void Remove(Agent& agent);
   // Writes the pod's status, on a newer version if need be.
   bool Write(Agent& agent, const Json& status);
   void CountCpu();
@@ -88,6 +91,7 @@ class StreamKubelet {
   std::priority_queue<Event> events_ MUSTER_GUARDED_BY(mu_);
   int64_t numbers_ MUSTER_GUARDED_BY(mu_) = 0;
   std::set<std::string> seen_ MUSTER_GUARDED_BY(mu_);  // pods by uid
+  std::set<std::string> removed_ MUSTER_GUARDED_BY(mu_);
   // An agent is taken out while an event of it is handled.
   std::unordered_map<std::string, std::unique_ptr<Agent>> agents_ MUSTER_GUARDED_BY(mu_);
   absl::Status status_ MUSTER_GUARDED_BY(mu_);

@@ -89,6 +89,10 @@ WhatIfAnswer AskWhatIf(DecisionInput input, const QueuedJob& newcomer,
         if (job != nullptr) ahead = absl::StrCat(job->ns, "/", job->name);
         answer.victims = VictimsOf(future, decisions, newcomer, input.snapshot.options);
       });
+  // A decision alone does not know when victims are gone.
+  if (answer.start.kind == StartKind::kAt) {
+    answer.decision.numbers.expected_start = answer.start.at;
+  }
   return answer;
 }
 

@@ -96,8 +96,9 @@ void Forecaster::NobodyEnds() {
             [](const auto& a, const auto& b) { return a.job.uid < b.job.uid; });
   Room room(future_, entry());
   for (const Future::Gone& one : endless) room.Leave(one.job, one.from, one.to);
-  forecast_.kind = room.Fits() ? StartKind::kUnknown : StartKind::kNoRoom;
-  if (!room.Fits()) return;
+  const bool fits = room.Fits();
+  forecast_.kind = fits ? StartKind::kUnknown : StartKind::kNoRoom;
+  if (!fits) return;
   for (const Future::Gone& one : room.Needed(endless)) forecast_.awaited.push_back(Awaited(one));
 }
 

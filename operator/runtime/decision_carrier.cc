@@ -129,11 +129,7 @@ void DecisionCarrier::Order(const Decision& decision, const JobStanding& standin
 
 void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing) {
   if (PlaceReasonOf(decision.reason)) return TellNoPlace(decision, standing);
-  PlacementView verdict;
-  verdict.reason = std::string(ScheduleReasonName(decision.reason));
-  verdict.sentence = SentenceOf(decision);
-  verdict.queued = true;
-  world_.outcomes.Tell(standing, std::move(verdict));
+  world_.outcomes.TellQueued(standing, decision.reason, SentenceOf(decision));
 }
 
 // What the whole of a gang's rules say about it; gangs of one shape are told the same.
@@ -170,12 +166,9 @@ int DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
       continue;
     }
     const std::string& queue = standing->queued.queue;
-    PlacementView verdict;
-    verdict.reason = std::string(ScheduleReasonName(ScheduleReason::kBehind));
-    verdict.sentence =
-        absl::StrCat("others are ahead in queue \"", queue.empty() ? "default" : queue, "\"");
-    verdict.queued = true;
-    world_.outcomes.Tell(*standing, std::move(verdict));
+    world_.outcomes.TellQueued(
+        *standing, ScheduleReason::kBehind,
+        absl::StrCat("others are ahead in queue \"", queue.empty() ? "default" : queue, "\""));
     ++told;
   }
   return told;

@@ -44,6 +44,14 @@ void GangOutcomes::Refuse(const JobStanding& standing, const PlacementRefusal& n
   writes_.Refuse(uid, gang, no.sentence);
 }
 
+void GangOutcomes::TellQueued(const JobStanding& standing, ScheduleReason reason,
+                              std::string sentence, PlacementView verdict) {
+  verdict.reason = std::string(ScheduleReasonName(reason));
+  verdict.sentence = std::move(sentence);
+  verdict.queued = true;
+  Tell(standing, std::move(verdict));
+}
+
 void GangOutcomes::Tell(const JobStanding& standing, PlacementView verdict) {
   if (!verdict.reason.empty()) {
     const std::string complaint = complaint_(standing.spec.priority_class_name());

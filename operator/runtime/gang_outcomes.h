@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "operator/core/view.h"
 #include "operator/placement/placement.h"
+#include "operator/queue/decision.h"
 #include "operator/runtime/cluster_model.h"
 #include "operator/runtime/gang_placer.h"
 #include "operator/runtime/gang_writes.h"
@@ -41,6 +42,9 @@ class GangOutcomes {
             const Placement& placement);
   void Refuse(const JobStanding& standing, const PlacementRefusal& no);
   void Tell(const JobStanding& standing, PlacementView verdict);
+  // It waits for its queue; the rest of the verdict stays.
+  void TellQueued(const JobStanding& standing, ScheduleReason reason, std::string sentence,
+                  PlacementView verdict = {});
 
  private:
   const Clock& clock_;

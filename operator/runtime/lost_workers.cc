@@ -73,12 +73,9 @@ void LostWorkers::TellGrowers() {
       world_.outcomes.Refuse(*standing, *no);
       continue;
     }
-    PlacementView verdict = world_.verdicts.Of(uid);
-    const absl::string_view reason = ScheduleReasonName(ScheduleReason::kHeldByReservation);
-    verdict.reason = std::string(reason.data(), reason.size());
-    verdict.sentence = "it grows when its queue has room for more of it";
-    verdict.queued = true;
-    world_.outcomes.Tell(*standing, std::move(verdict));
+    world_.outcomes.TellQueued(*standing, ScheduleReason::kHeldByReservation,
+                               "it grows when its queue has room for more of it",
+                               world_.verdicts.Of(uid));
   }
 }
 

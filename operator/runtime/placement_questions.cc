@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "operator/api/defaults.h"
-#include "operator/placement/filter/filter_memo.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/queue/queue_book.h"
 #include "operator/queue/queue_state.h"
@@ -129,10 +128,7 @@ std::pair<DecisionInput, QueuedJob> InputWith(const QueueWorld& world, const Tra
   std::erase_if(input.snapshot.jobs, [&](const QueuedJob& other) {
     return !other.running() && other.ns == job.ns && other.name == job.name;
   });
-  const FilteredNodes filtered = world.model.NodesFor(*pod.scheduling);
-  GangNodes nodes = *filtered.nodes;
-  if (!filtered.of_node_alone) nodes.bounds.clear();  // as PodGate
-  input.nodes_for[queued.uid] = std::make_shared<const GangNodes>(std::move(nodes));
+  input.nodes_for[queued.uid] = NodesForGangOf(world.model, *pod.scheduling);
   return {std::move(input), std::move(queued)};
 }
 

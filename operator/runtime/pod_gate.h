@@ -4,15 +4,19 @@
 #include <memory>
 #include <string>
 
+#include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/runtime/cluster_model.h"
 
 namespace muster::control {
 
-// Which nodes the pods of a job may go to, by the rules that their template is under. Where pods of
-// one gang are bound by each other, how many a node takes depends on where the others are: then the
-// gate does not say, and who starts the gang has to ask PlaceGang. The model, which remembers the
-// answers, must outlive it. Not thread-safe.
+// How many pods like this one each node takes. Where pods of one gang are bound by each other the
+// bounds are left out: how many a node takes then depends on where the others are.
+std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const SchedulingPod& pod);
+
+// Which nodes the pods of a job may go to, by the rules that their template is under
+// (NodesForGangOf): where the gate does not say how many a node takes, who starts the gang has to
+// ask PlaceGang. The model, which remembers the answers, must outlive it. Not thread-safe.
 class PodGate final : public GangGate {
  public:
   explicit PodGate(ClusterModel& model) : model_(model) {}

@@ -186,9 +186,8 @@ void Scheduler::Decide() {
       notes_.Schedule(clock_.Wall(), model_.Tree(), book_.book(), options);
   for (const Decision& decision : decisions) {
     if (!carrier_.CarryOut(decision) || decision.action == ScheduleAction::kWait) continue;
-    const absl::string_view action = ScheduleActionName(decision.action);
     MutexLock lock(mu_);
-    ++decisions_[std::string(action.data(), action.size())];
+    ++decisions_[std::string(ScheduleActionName(decision.action))];
   }
   if (book_.has_queues()) behind_told_ += carrier_.TellBehind(decisions);
   // What was decided is in the book already.

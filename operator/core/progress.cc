@@ -2,20 +2,45 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <tuple>
 
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
+namespace {
+
+struct Committed {
+  int64_t step = 0;
+  bool saved = false;  // known from its checkpoint alone
+};
+
+// The newest step that is known to be done. Reports of steps come seldom, so a checkpoint may be
+// ahead of them; one of a history that was left is not.
+std::optional<Committed> NewestCommitted(const JobView& view) {
+  const auto& latest = view.progress.latest;
+  const auto& saved = view.checkpoint.written;
+  if (!latest && !saved) return std::nullopt;
+  if (!saved) return Committed{latest->version().step()};
+  const v1alpha1::Version& last = saved->version();
+  const bool newer = !latest || std::tuple(latest->version().attempt(), latest->version().step()) <
+                                    std::tuple(last.attempt(), last.step());
+  return newer ? Committed{last.step(), true} : Committed{latest->version().step()};
+}
+
+}  // namespace
 
 void WriteProgress(Draft& draft) {
   const ProgressView& seen = draft.view.progress;
-  if (!seen.latest) return;
+  const auto newest = NewestCommitted(draft.view);
+  if (!newest) return;
   v1alpha1::ProgressStatus& progress = *draft.status().mutable_progress();
-  const int64_t step = seen.latest->version().step();
+  const int64_t step = newest->step;
   const int64_t steps = TotalSteps(draft.spec());
   progress.set_step(step);
   if (steps > 0) progress.set_steps(steps);
-  if (std::isfinite(seen.latest->loss())) progress.set_loss(seen.latest->loss());
+  if (seen.latest && std::isfinite(seen.latest->loss())) progress.set_loss(seen.latest->loss());
   if (seen.validation_loss) progress.set_validation_loss(*seen.validation_loss);
   const auto& train = draft.spec().trainer().train();
   const double left = static_cast<double>(std::max<int64_t>(0, steps - step)) *
@@ -30,9 +55,11 @@ void WriteProgress(Draft& draft) {
 
 void ReportProgress(Draft& draft) {
   const v1alpha1::ProgressStatus& written = draft.view.status.progress();
-  const ProgressView& seen = draft.view.progress;
-  if (!seen.latest || IsFinished(draft.view.status)) return;
-  if (written.has_step() && written.step() == seen.latest->version().step()) return;
+  const auto newest = NewestCommitted(draft.view);
+  if (!newest || (written.has_step() && written.step() == newest->step)) return;
+  // The status is written for the checkpoint anyhow, and must not say less than that.
+  if (newest->saved) return WriteProgress(draft);
+  if (IsFinished(draft.view.status)) return;
   const absl::Time last = ParseWall(written.time());
   // A wall clock that was set back must not silence progress until it has caught up.
   const absl::Duration age = std::max(draft.view.wall - last, last - draft.view.wall);

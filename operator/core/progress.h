@@ -6,7 +6,8 @@
 namespace muster::control {
 
 // Policy: the newest committed step goes into status.progress, at most once per
-// options.progress_interval; live values come from metrics and the HTTP API.
+// options.progress_interval; live values come from metrics and the HTTP API. A checkpoint is told
+// with its step: what is durable is done.
 void ReportProgress(Draft& draft);
 
 // Writes it whatever the interval: when the job ends.

@@ -53,6 +53,54 @@ TEST(ProgressTest, AWallClockSetBackDoesNotSilenceIt) {
   EXPECT_THAT(plan.orders, IsEmpty()) << "and no deadline fires";
 }
 
+void SetCheckpoint(TestWorld& world, int64_t step, int64_t attempt) {
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
+  world.view.checkpoint.written.emplace();
+  world.view.checkpoint.written->set_directory("step");
+  world.view.checkpoint.written->mutable_version()->set_step(step);
+  world.view.checkpoint.written->mutable_version()->set_attempt(attempt);
+}
+
+TEST(ProgressTest, TheToldStepIsNeverBelowTheCheckpoints) {
+  TestWorld world(1);
+  world.MakeActive();
+  SetStep(world, 20);
+  world.Decide();
+  world.Advance(absl::Seconds(1));
+  SetStep(world, 24);
+  SetCheckpoint(world, 40, 0);
+  Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.checkpoint().step(), 40);
+  EXPECT_EQ(plan.status.progress().step(), 40) << "before the interval has passed";
+  world.Advance(absl::Minutes(1));
+  EXPECT_FALSE(world.Decide().write_status) << "the last report, of step 24, is older";
+  SetStep(world, 41);
+  EXPECT_EQ(world.Decide().status.progress().step(), 41);
+}
+
+TEST(ProgressTest, ALateCheckpointOfAFailedJobTellsItsStep) {
+  TestWorld world(1);
+  world.view.spec.set_active_deadline("30s");
+  world.MakeActive();
+  SetStep(world, 24);
+  world.Advance(absl::Seconds(30));
+  EXPECT_EQ(world.Decide().status.progress().step(), 24);
+  ASSERT_EQ(world.Condition(ConditionType::kFailed), "True/DeadlineExceeded");
+  SetCheckpoint(world, 30, 0);
+  EXPECT_EQ(world.Decide().status.progress().step(), 30);
+}
+
+TEST(ProgressTest, AnUnusableCheckpointIsNoProgress) {
+  TestWorld world(1);
+  world.MakeActive();
+  SetCheckpoint(world, 40, 0);
+  EXPECT_EQ(world.Decide().status.progress().step(), 40);
+  SetStep(world, 11);
+  world.view.progress.latest->mutable_version()->set_attempt(1);
+  world.Advance(absl::Minutes(1));
+  EXPECT_EQ(world.Decide().status.progress().step(), 11) << "steps are redone from an older one";
+}
+
 TEST(CheckpointTest, IsShownAndToldOnce) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");

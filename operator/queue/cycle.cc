@@ -53,15 +53,6 @@ std::shared_ptr<const GangNodes> Cycle::NodesFor(const JobEntry& entry) const {
   return options_.gate == nullptr ? nullptr : options_.gate->NodesFor(entry.job.uid);
 }
 
-VictimOptions Cycle::ForVictims() const {
-  VictimOptions options;
-  options.restart_cost = options_.restart_cost;
-  options.reshape_cost = options_.reshape_cost;
-  options.budget = options_.victim_search_budget;
-  options.gate = options_.gate;
-  return options;
-}
-
 std::vector<Decision> Cycle::Run() {
   for (const JobEntry* stray : state_.strays) {
     if (stray->job.running()) continue;
@@ -242,7 +233,8 @@ void Cycle::HandleHead(JobEntry& entry, Decision& decision) {
 }
 
 bool Cycle::MakeRoom(JobEntry& entry, int least, Decision& decision) {
-  const std::optional<RoomPlan> room = PlanRoom(now_, tree_, state_, entry, least, ForVictims());
+  const std::optional<RoomPlan> room =
+      PlanRoom(now_, tree_, state_, entry, least, VictimOptionsOf(options_));
   const bool starts_else = least > entry.job.request.min;
   // Who could start waits for those only who go for its sake.
   const bool waits =
@@ -275,8 +267,9 @@ void Cycle::Evict(const Victim& victim, const JobEntry& newcomer, const VictimPl
 }
 
 void Cycle::Defragment(JobEntry& entry, Decision& decision) {
-  const std::optional<DefragmentationPlan> plan = PlanDefragmentation(
-      now_, tree_, state_, entry, decision.numbers.expected_start, kLongestGain, ForVictims());
+  const std::optional<DefragmentationPlan> plan =
+      PlanDefragmentation(now_, tree_, state_, entry, decision.numbers.expected_start, kLongestGain,
+                          VictimOptionsOf(options_));
   if (!plan) return;
   entry.claimed_since = now_;
   for (JobEntry* moved : plan->moved) {

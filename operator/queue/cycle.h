@@ -61,7 +61,6 @@ class Cycle {
   void GrowShrunk();
   void TryToGrow(JobEntry& entry);
   std::vector<int> NodesOf(const std::vector<std::string>& names) const;
-  VictimOptions ForVictims() const;
 
   const absl::Time now_;
   TopologyTree& tree_;

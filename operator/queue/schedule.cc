@@ -12,6 +12,15 @@ std::vector<Decision> Schedule(absl::Time now, TopologyTree& tree, QueueBook& bo
   return Cycle(now, tree, book.state(), options).Run();
 }
 
+VictimOptions VictimOptionsOf(const ScheduleOptions& options) {
+  VictimOptions victims;
+  victims.restart_cost = options.restart_cost;
+  victims.reshape_cost = options.reshape_cost;
+  victims.budget = options.victim_search_budget;
+  victims.gate = options.gate;
+  return victims;
+}
+
 void FillBook(const Snapshot& snapshot, QueueBook& book) {
   book.SetCapacity(snapshot.memory.capacity);
   book.SetQueues(snapshot.memory.at, snapshot.queues);

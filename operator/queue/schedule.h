@@ -15,6 +15,7 @@
 #include "operator/queue/queue_spec.h"
 #include "operator/queue/queued_job.h"
 #include "operator/queue/refusal_memo.h"
+#include "operator/queue/victims.h"
 
 // Which waiting jobs start now and where, who makes room for whom, and why the others wait. The one
 // entry for the operator's decision thread and the simulator. Pure and deterministic.
@@ -50,6 +51,9 @@ struct ScheduleOptions {
   // What was refused in cycles before and would be again; null: nothing is known.
   RefusalMemo* refused = nullptr;
 };
+
+// How a cycle searches for victims, and what it takes their going to cost.
+VictimOptions VictimOptionsOf(const ScheduleOptions& options);
 
 // One cycle. What it decides is done to `tree` and `book` at once: started jobs are charged to the
 // tree and run in the book, what must go is marked as leaving. The shell then does the same to the

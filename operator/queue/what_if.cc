@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/queue/queue_state.h"
 #include "operator/queue/room.h"
+#include "operator/queue/schedule.h"
 #include "operator/queue/victims.h"
 
 namespace muster::control {
@@ -45,9 +46,7 @@ std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>&
     const QueuedJob& job = entry->job;
     if (job.leaving > 0) room.Leave(job, job.workers() - job.leaving, job.workers());
   }
-  VictimOptions costs;
-  costs.restart_cost = options.restart_cost;
-  costs.reshape_cost = options.reshape_cost;
+  const VictimOptions costs = VictimOptionsOf(options);
   std::vector<NeededVictim> victims;
   for (const Decision& order : decisions) {
     if (order.for_job != newcomer.uid) continue;

@@ -12,6 +12,7 @@
 #include "operator/core/durable.h"
 #include "operator/core/transition.h"
 #include "operator/kube/object_meta.h"
+#include "operator/runtime/fresh_job.h"
 
 namespace muster::control {
 namespace {
@@ -66,11 +67,6 @@ void Controller::Forget(const std::string& key) {
   deps_.progress.Forget(gone.uid);
   deps_.events.Forget(gone.uid);
   MUSTER_LOG(INFO, "job is gone", {"job", key}, {"uid", gone.uid});
-}
-
-bool Controller::CachesAreBehind(const State& state) const {
-  return deps_.jobs.LatestVersion() < state.written.job_version ||
-         deps_.pods.LatestVersion() < state.written.pod_version;
 }
 
 void Controller::Adopt(State& state, const TrainingJob& job) {
@@ -222,10 +218,9 @@ void Controller::Remember(State& state, const std::string& key, Plan& plan, int6
 
 absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
   if (leading_since() == absl::InfiniteFuture()) return ReconcileResult{std::nullopt, "Standby"};
-  // The job is read after it: else what is read may be older than what the cache has by then, and
-  // looks as if our last write were lost.
-  const bool behind = CachesAreBehind(StateOf(key));
-  const JobCache::Object job = deps_.jobs.Get(ParseKey(key));
+  const Written& written = StateOf(key).written;
+  const auto [job, behind] =
+      ReadFresh(deps_.jobs, deps_.pods, ParseKey(key), written.job_version, written.pod_version);
   if (job == nullptr) {
     Forget(key);
     return ReconcileResult{std::nullopt, "Gone"};

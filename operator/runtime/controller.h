@@ -103,7 +103,6 @@ class Controller {
   State& StateOf(const std::string& key);
   void Forget(const std::string& key);
   absl::Time leading_since() const;
-  bool CachesAreBehind(const State& state) const;
   void Adopt(State& state, const TrainingJob& job);
   std::optional<ReconcileResult> FaceRival(State& state, const TrainingJob& job);
   void CheckStored(State& state, const TrainingJob& job);

@@ -16,6 +16,7 @@
 #include "base/logging.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "operator/app/cluster_watch.h"
 #include "operator/app/replica.h"
 #include "operator/app/sync_patience.h"
 #include "operator/coordinator/coordinator_server.h"
@@ -284,7 +285,7 @@ absl::Status OperatorApp::Impl::WaitSynced() {
   MutexLock lock(mu_);
   while (!replica_.HasSynced()) {
     const absl::Duration waited = clock_.Monotonic() - start;
-    const Replica::ListFailure failure = replica_.list_failure();
+    const ClusterWatch::ListFailure failure = replica_.list_failure();
     if (SyncTookTooLong(waited, failure.at - start)) {
       return absl::DeadlineExceededError(
           absl::StrCat("the API server's objects could not be listed: ", failure.status.message()));

@@ -1,23 +1,15 @@
 #include "operator/app/replica.h"
 
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
-#include "operator/api/training_job.h"
-#include "operator/api/training_queue.h"
-#include "operator/core/gang.h"
 #include "operator/core/options.h"
-#include "operator/kube/api_error.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/queue_resources.h"
-#include "operator/kube/resource_type.h"
 #include "operator/runtime/kueue_topology.h"
-#include "operator/runtime/object_records.h"
 
 namespace muster::control {
 namespace {
@@ -27,38 +19,6 @@ constexpr absl::Duration kTakeOverCheck = absl::Milliseconds(20);
 constexpr absl::Duration kUnbounded = absl::Minutes(1);
 constexpr int kConflictsToTell = 5;
 constexpr absl::Duration kTopologyPeriod = absl::Minutes(1);
-
-void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
-  MUSTER_LOG(WARN, "object ignored", {"object", kube::ToString(key)}, {"error", status});
-}
-
-bool IsSameSpec(const JobCache::Object& before, const JobCache::Object& after) {
-  return before != nullptr && after != nullptr && before->uid == after->uid &&
-         before->generation == after->generation;
-}
-
-// For a node.
-bool Waits(const PodCache::Object& pod) {
-  return pod != nullptr && !pod->job.empty() && pod->view.node.empty() && !pod->ended();
-}
-
-bool TakesPlace(const PodCache::Object& pod) {
-  return pod != nullptr && !pod->view.node.empty() && !pod->ended();
-}
-
-bool OffersTheSame(const NodeCache::Object& before, const NodeCache::Object& after) {
-  return before != nullptr && after != nullptr && before->allocatable == after->allocatable &&
-         before->schedulable == after->schedulable && before->labels == after->labels &&
-         before->taints == after->taints;
-}
-
-// Of all types this one alone has to be installed.
-absl::Status ExplainListError(std::string_view resource, const absl::Status& error) {
-  if (!absl::IsNotFound(error) || resource != kube::kTrainingJobs.plural) return error;
-  return kube::Annotate(error,
-                        "the CustomResourceDefinition trainingjobs.muster.dev is not installed, "
-                        "apply deploy/crd/muster.dev_trainingjobs.yaml");
-}
 
 }  // namespace
 
@@ -72,113 +32,31 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
           open_api_, [this] { return CheckLeading(); }, LongestWrite()),
       queue_(clock, WorkQueue::Options(), &metrics_),
       urgency_(clock, [this](bool held) { HoldOthers(held); }),
-      jobs_(ParseTrainingJob, {{}, LogParseError}),
-      pods_(ParsePodRecord, {{kJobLabel},
-                             LogParseError,
-                             [this](PodRecord pod) { return pod_sharing_.Keep(std::move(pod)); },
-                             std::string(kube::kTrainingJobs.kind)}),
-      nodes_(ParseNodeRecord, {{}, LogParseError}),
+      watch_(open_api_, clock, {options_.namespace_scope, options_.jitter}),
       registry_(clock, &progress_, [this](const std::string& key) { queue_.Add(key); }),
       events_(api_, clock, options_.identity),
-      queues_(ParseTrainingQueue, {{}, LogParseError}),
-      priorities_(ParsePriorityClass, {{}, LogParseError}),
       scheduler_(
-          api_, clock, jobs_, pods_, nodes_, [this](const std::string& key) { queue_.Add(key); },
-          options_.scheduler, [this] { wake_(); }),
-      queue_status_(api_, queues_),
-      warnings_(events_, jobs_, nodes_, priorities_),
-      jobs_reflector_(open_api_, kube::kTrainingJobs,
-                      Reflecting(kube::kTrainingJobs, options_.namespace_scope), jobs_, clock),
-      // Every pod counts against a node's slots, whoever made it.
-      pods_reflector_(open_api_, kube::kPods, Reflecting(kube::kPods, ""), pods_, clock),
-      nodes_reflector_(open_api_, kube::kNodes, Reflecting(kube::kNodes, ""), nodes_, clock),
-      storage_(
-          open_api_, clock, [this](const kube::ResourceType& type) { return Reflecting(type, ""); },
-          [this](std::function<void(ClusterSnapshot&)> change) {
-            scheduler_.Change(std::move(change));
-            wake_();
-          }),
-      queues_reflector_(open_api_, kube::kTrainingQueues,
-                        ReflectingSide(kube::kTrainingQueues, queues_absent_), queues_, clock),
-      priorities_reflector_(open_api_, kube::kPriorityClasses,
-                            ReflectingSide(kube::kPriorityClasses, priorities_absent_), priorities_,
-                            clock) {
+          api_, clock, watch_.jobs(), watch_.pods(), watch_.nodes(),
+          [this](const std::string& key) { queue_.Add(key); }, options_.scheduler,
+          [this] { wake_(); }),
+      queue_status_(api_, watch_.queues()),
+      warnings_(events_, watch_.jobs(), watch_.nodes(), watch_.priorities()) {
   registry_.SetStandby("");
-  scheduler_.FollowQueues(queues_, priorities_);
-  FollowCaches();
-}
-
-kube::ReflectorOptions Replica::Reflecting(const kube::ResourceType& type,
-                                           const std::string& name_space) {
-  kube::ReflectorOptions options;
-  if (type == kube::kPods) options.fields = &PodFields();
-  if (type == kube::kNodes) options.fields = &NodeFields();
-  options.name_space = name_space;
-  options.stream_list = true;
-  options.jitter = options_.jitter;
-  options.on_error = [this, resource = type.plural](const absl::Status& error) {
-    const absl::Status status = ExplainListError(resource, error);
-    // By what is wrong: another error within the minute is news.
-    MUSTER_LOG_LIMITED(WARN, absl::StrCat(std::string(resource), " ", status.message()),
-                       "list or watch failed", {"resource", resource}, {"error", status});
-    MutexLock lock(mu_);
-    list_failure_.at = clock_.Monotonic();
-    list_failure_.status =
-        absl::Status(status.code(), absl::StrCat(std::string(resource), ": ", status.message()));
-  };
-  return options;
-}
-
-kube::ReflectorOptions Replica::ReflectingSide(const kube::ResourceType& type,
-                                               std::atomic<bool>& absent) {
-  kube::ReflectorOptions options = Reflecting(type, "");
-  options.on_error = [told = options.on_error, &absent](const absl::Status& error) {
-    const bool refused = absl::IsNotFound(error) || absl::IsPermissionDenied(error);
-    if (!refused) return told(error);
-    if (absent.exchange(true)) return;
-    MUSTER_LOG(WARN, "not served, so there are none", {"error", error});
-  };
-  return options;
-}
-
-Replica::ListFailure Replica::list_failure() const {
-  MutexLock lock(mu_);
-  return list_failure_;
-}
-
-void Replica::FollowCaches() {
-  jobs_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
-    queue_.Add(kube::ToString(key));
-    // What was written to its status places nothing.
-    if (!IsSameSpec(before, after)) wake_();
-  });
-  pods_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
-    for (const auto& pod : {before, after}) {
-      if (pod != nullptr && !pod->job.empty()) {
-        queue_.Add(kube::ToString({key.name_space, pod->job}));
-      }
-    }
-    if (Waits(after) || TakesPlace(before) > TakesPlace(after)) wake_();
-  });
-  nodes_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
-    // Taints may tell workers to leave.
-    if (before != nullptr && after != nullptr && before->taints != after->taints) {
-      for (const PodCache::Object& pod : pods_.List()) {
-        if (pod->job.empty() || pod->view.node != key.name) continue;
-        queue_.Add(kube::ToString({pod->key.name_space, pod->job}));
-      }
-    }
-    if (!OffersTheSame(before, after)) wake_();  // a heartbeat offers nothing new
-  });
+  scheduler_.FollowQueues(watch_.queues(), watch_.priorities());
+  watch_.Follow({[this](const std::string& key) { queue_.Add(key); }, [this] { wake_(); },
+                 [this](std::function<void(ClusterSnapshot&)> change) {
+                   scheduler_.Change(std::move(change));
+                   wake_();
+                 }});
 }
 
 void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordinator) {
   executor_ = std::make_unique<Executor>(
       api_, registry_, events_, pods, [this] { return CheckLeading(); },
       options_.fan_out == nullptr ? FanOut::InOrder() : *options_.fan_out, &urgency_);
-  Controller::Deps deps{clock_,    jobs_,      pods_,   registry_,
-                        progress_, *executor_, events_, scheduler_};
-  deps.nodes = &nodes_;
+  Controller::Deps deps{clock_,    watch_.jobs(), watch_.pods(), registry_,
+                        progress_, *executor_,    events_,       scheduler_};
+  deps.nodes = &watch_.nodes();
   deps.observer = &metrics_;
   controller_ = std::make_unique<Controller>(deps, DecideOptions{});
   if (!options_.election) return;
@@ -190,17 +68,6 @@ void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordina
       kube::LeaderElector::Callbacks{[this](int64_t) { TakeOver(); },
                                      [this](const absl::Status& why) { Lose(why); },
                                      [this](const absl::Status& why) { TellLeaseFailure(why); }});
-}
-
-std::vector<kube::Reflector*> Replica::reflectors() {
-  std::vector<kube::Reflector*> all = {&jobs_reflector_, &pods_reflector_, &nodes_reflector_};
-  for (kube::Reflector* reflector : storage_.reflectors()) all.push_back(reflector);
-  return all;
-}
-
-bool Replica::HasSynced() const {
-  return jobs_.HasSynced() && pods_.HasSynced() && nodes_.HasSynced() && storage_.HasSynced() &&
-         (queues_absent_ || queues_.HasSynced()) && (priorities_absent_ || priorities_.HasSynced());
 }
 
 absl::Status Replica::CheckLeading() const {
@@ -225,16 +92,13 @@ absl::Time Replica::Elect() {
   StepElection();
   if (elector_->state() != kube::LeaderElector::State::kLeader) return next_step_;
   if (!leading_) {
-    bool listed = true;
-    for (kube::Reflector* reflector : reflectors()) {
-      listed = listed && reflector->HasListedAfter(acquired_at_);
-    }
-    if (!listed) return std::min(next_step_, lease_clock_.Monotonic() + kTakeOverCheck);
+    if (!watch_.HasListedAfter(acquired_at_))
+      return std::min(next_step_, lease_clock_.Monotonic() + kTakeOverCheck);
     Lead();
   }
   if (!may_bind_) {
-    pods_reflector_.ListAfter(bind_from_);
-    may_bind_ = pods_reflector_.HasListedAfter(bind_from_);
+    watch_.ListPodsAfter(bind_from_);
+    may_bind_ = watch_.HasListedPodsAfter(bind_from_);
     if (!may_bind_) return std::min(next_step_, lease_clock_.Monotonic() + kTakeOverCheck);
     wake_();
   }
@@ -271,7 +135,7 @@ void Replica::TellAgents() {
 void Replica::TakeOver() {
   acquired_at_ = clock_.Monotonic();
   bind_from_ = elector_->was_released() ? acquired_at_ : acquired_at_ + LongestWrite();
-  for (kube::Reflector* reflector : reflectors()) reflector->ListAfter(acquired_at_);
+  watch_.ListAfter(acquired_at_);
   MUSTER_LOG(INFO, "lease acquired", {"identity", options_.identity}, {"term", elector_->term()});
 }
 
@@ -290,7 +154,7 @@ void Replica::Lead() {
   metrics_.LeaderChanged();
   Resync();
   wake_();
-  MUSTER_LOG(INFO, "leading", {"identity", options_.identity}, {"jobs", jobs_.size()});
+  MUSTER_LOG(INFO, "leading", {"identity", options_.identity}, {"jobs", jobs().size()});
 }
 
 void Replica::Lose(const absl::Status& why) {
@@ -391,7 +255,7 @@ int Replica::Schedule() {
 }
 
 int Replica::WriteQueues() {
-  if (!leading_ || queues_.size() == 0) return 0;
+  if (!leading_ || watch_.queues().size() == 0) return 0;
   return queue_status_.RunOnce(clock_.Wall(), scheduler_.Queues(0));
 }
 
@@ -400,7 +264,7 @@ int Replica::Warn() {
 }
 
 void Replica::Resync() {
-  for (const JobCache::Object& job : jobs_.List()) {
+  for (const JobCache::Object& job : jobs().List()) {
     queue_.Add(kube::ToString({job->ns, job->name}));
   }
 }

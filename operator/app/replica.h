@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "operator/app/storage_watch.h"
+#include "operator/app/cluster_watch.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/kube/api.h"
@@ -20,17 +20,15 @@
 #include "operator/kube/lease.h"
 #include "operator/kube/observed_api.h"
 #include "operator/kube/reflector.h"
+#include "operator/runtime/caches.h"
 #include "operator/runtime/controller.h"
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/executor.h"
 #include "operator/runtime/fan_out.h"
 #include "operator/runtime/object_warnings.h"
 #include "operator/runtime/pod_builder.h"
-#include "operator/runtime/pod_sharing.h"
-#include "operator/runtime/priority_class.h"
 #include "operator/runtime/queue_status.h"
 #include "operator/runtime/scheduler.h"
-#include "operator/runtime/scheduler_feed.h"
 #include "operator/runtime/urgency.h"
 #include "operator/runtime/work_queue.h"
 #include "operator/web/metrics.h"
@@ -81,20 +79,11 @@ class Replica {
   // Told when something came that Schedule may care about.
   void OnWork(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  // Of jobs, pods, nodes, and then of what else decides about nodes.
-  std::vector<kube::Reflector*> reflectors();
-  // Of queues and priority classes. A cluster that serves neither, or lets nobody read them, has
-  // none; nothing else waits for these lists.
-  std::vector<kube::Reflector*> side_reflectors() {
-    return {&queues_reflector_, &priorities_reflector_};
-  }
-  bool HasSynced() const;
-  // The newest failure of a list or watch, by the Replica's clock; OK when there was none.
-  struct ListFailure {
-    absl::Time at = absl::InfinitePast();
-    absl::Status status;
-  };
-  ListFailure list_failure() const;
+  // See ClusterWatch.
+  std::vector<kube::Reflector*> reflectors() { return watch_.reflectors(); }
+  std::vector<kube::Reflector*> side_reflectors() { return watch_.side_reflectors(); }
+  bool HasSynced() const { return watch_.HasSynced(); }
+  ClusterWatch::ListFailure list_failure() const { return watch_.list_failure(); }
 
   // One step of the election and of what follows from it. Returns when to call again, by
   // `lease_clock`.
@@ -118,9 +107,9 @@ class Replica {
   void Resync();
 
   WorkQueue& queue() { return queue_; }
-  const JobCache& jobs() const { return jobs_; }
-  const PodCache& pods() const { return pods_; }
-  const NodeCache& nodes() const { return nodes_; }
+  const JobCache& jobs() const { return watch_.jobs(); }
+  const PodCache& pods() const { return watch_.pods(); }
+  const NodeCache& nodes() const { return watch_.nodes(); }
   AgentRegistry& registry() { return registry_; }
   ProgressBoard& progress() { return progress_; }
   const Controller& controller() const { return *controller_; }
@@ -137,9 +126,6 @@ class Replica {
   kube::Api& observed_api() { return open_api_; }
 
  private:
-  kube::ReflectorOptions Reflecting(const kube::ResourceType& type, const std::string& name_space);
-  kube::ReflectorOptions ReflectingSide(const kube::ResourceType& type, std::atomic<bool>& absent);
-  void FollowCaches();
   absl::Status CheckLeading() const;
   absl::Duration LongestWrite() const;
   void StepElection();
@@ -160,26 +146,13 @@ class Replica {
   kube::FencedApi api_;
   WorkQueue queue_;
   Urgency urgency_;
-  JobCache jobs_;
-  PodSharing pod_sharing_;  // of the thread of the pods' reflector
-  PodCache pods_;
-  NodeCache nodes_;
+  ClusterWatch watch_;
   ProgressBoard progress_;
   AgentRegistry registry_;
   EventRecorder events_;
-  QueueCache queues_;
-  PriorityCache priorities_;
-  std::atomic<bool> queues_absent_{false};
-  std::atomic<bool> priorities_absent_{false};
   Scheduler scheduler_;
   QueueStatusWriter queue_status_;  // of WriteQueues' thread
   ObjectWarnings warnings_;         // likewise
-  kube::Reflector jobs_reflector_;
-  kube::Reflector pods_reflector_;
-  kube::Reflector nodes_reflector_;
-  StorageWatch storage_;
-  kube::Reflector queues_reflector_;
-  kube::Reflector priorities_reflector_;
   // Made by Connect.
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Controller> controller_;
@@ -200,7 +173,6 @@ class Replica {
   mutable Mutex mu_;
   absl::Time confirmed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
   absl::Status lost_ MUSTER_GUARDED_BY(mu_);
-  ListFailure list_failure_ MUSTER_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::control

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "operator/placement/inventory.h"
+#include "operator/placement/placement.h"
 #include "operator/placement/topology_tree.h"
 
 // Nodes that are not for every gang: selectors, taints, affinity, volumes. Place and what is built
@@ -26,6 +28,34 @@ struct GangNodes {
   std::vector<Bound> bounds;
   // For people: nodes left out, by why. Empty: none.
   std::string left_out;
+  // Its pods look at others, its own among them, beyond a node: which nodes they may have together
+  // only GangGate::PlacesFor knows.
+  bool social = false;
+};
+
+// A gang without nodes, in a cluster that is not quite the one that the gate knows.
+struct GangQuestion {
+  std::string job;  // UID
+  GangRequest request;
+  // Jobs of which only the first so many workers have not gone.
+  struct Leaver {
+    std::string job;
+    int stay = 0;
+  };
+  std::vector<Leaver> leavers;
+  // Jobs that have started since: worker i is on nodes[i].
+  struct Starter {
+    std::string job;
+    std::vector<std::string> nodes;
+  };
+  std::vector<Starter> starters;
+};
+
+struct GangAnswer {
+  std::vector<std::string> nodes;  // worker i's; empty: it has no places
+  // Why not: of UnplaceableReasonName, or another; and a sentence.
+  std::string reason;
+  std::string sentence;
 };
 
 // Whoever knows the pods says it. Asked for each job that is looked at; gangs that get the same
@@ -35,6 +65,11 @@ class GangGate {
   virtual ~GangGate() = default;
   // Of a job with that UID, whose pods have no node yet. Null: all nodes are for it.
   virtual std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) = 0;
+  // Places for a social gang that hold by every rule. Nothing: it is not known, room decides.
+  virtual std::optional<GangAnswer> PlacesFor(const GangQuestion& question) {
+    static_cast<void>(question);
+    return std::nullopt;
+  }
 };
 
 // Takes what is not for a gang out of a tree, and puts it back. Nothing else may change the tree

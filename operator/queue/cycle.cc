@@ -11,6 +11,7 @@
 
 #include "operator/placement/complete_gang.h"
 #include "operator/queue/defragmentation.h"
+#include "operator/queue/gang_question.h"
 #include "operator/queue/room_plan.h"
 
 namespace muster::control {
@@ -30,6 +31,7 @@ bool Passes(ScheduleReason reason) {
     case ScheduleReason::kTopology:
     case ScheduleReason::kHeldByReservation:
     case ScheduleReason::kWaitingForVictims:
+    case ScheduleReason::kConstraints:
       return true;
     default:
       return false;
@@ -152,6 +154,9 @@ bool Cycle::FindPlace(const JobEntry& entry, int most, Placement& placement, Dec
     return false;
   };
   const std::shared_ptr<const GangNodes> nodes = NodesFor(entry);
+  if (nodes != nullptr && nodes->social) {
+    if (const auto found = AskGate(entry, request, placement, decision)) return *found;
+  }
   if (const Unplaceable* known = refused_.Find(request, nodes)) return refuse(*known);
   GatedTree gated(tree_, nodes.get(), request.per_worker);
   auto answer = Place(tree_, request, options_.links);
@@ -161,6 +166,19 @@ bool Cycle::FindPlace(const JobEntry& entry, int most, Placement& placement, Dec
     return false;
   }
   placement = std::get<Placement>(std::move(answer));
+  return true;
+}
+
+std::optional<bool> Cycle::AskGate(const JobEntry& entry, const GangRequest& request,
+                                   Placement& placement, Decision& decision) const {
+  auto answer = options_.gate->PlacesFor(QuestionAbout(now_, state_, entry, request));
+  if (!answer) return std::nullopt;
+  if (answer->nodes.empty()) {
+    decision.reason = ReasonOfName(answer->reason);
+    decision.detail = std::move(answer->sentence);
+    return false;
+  }
+  placement = Judge(tree_, request, answer->nodes, options_.links);
   return true;
 }
 

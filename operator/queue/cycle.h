@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_QUEUE_CYCLE_H_
 
 #include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <string>
@@ -49,6 +50,9 @@ class Cycle {
   // The most workers that quota and namespace leave room for; 0 and a reason: too few.
   int RoomInQuota(const JobEntry& entry, Decision& decision) const;
   bool FindPlace(const JobEntry& entry, int most, Placement& placement, Decision& decision);
+  // Of a social gang, by all its rules. Nothing: the gate does not know.
+  std::optional<bool> AskGate(const JobEntry& entry, const GangRequest& request,
+                              Placement& placement, Decision& decision) const;
   void Start(JobEntry& entry, Placement placement, bool behind, Decision& decision);
   // What the first job of a queue that cannot start may do about it.
   void HandleHead(JobEntry& entry, Decision& decision);

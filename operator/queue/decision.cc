@@ -163,6 +163,8 @@ absl::string_view ScheduleReasonName(ScheduleReason reason) {
       return "Defragmented";
     case ScheduleReason::kRoomAgain:
       return "RoomAgain";
+    case ScheduleReason::kConstraints:
+      return "Constraints";
   }
   return "";
 }
@@ -172,6 +174,13 @@ ScheduleReason ReasonOf(UnplaceableReason reason) {
     if (of_place == reason) return of_queue;
   }
   return ScheduleReason::kInsufficient;
+}
+
+ScheduleReason ReasonOfName(absl::string_view place_reason) {
+  for (const auto& [of_place, of_queue] : kReasonsOfPlace) {
+    if (UnplaceableReasonName(of_place) == place_reason) return of_queue;
+  }
+  return ScheduleReason::kConstraints;
 }
 
 std::optional<UnplaceableReason> PlaceReasonOf(ScheduleReason reason) {

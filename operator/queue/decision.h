@@ -47,11 +47,15 @@ enum class ScheduleReason {
   kDefragmented,  // moved so that a large job fits
   // kGrow
   kRoomAgain,
+  // kWait; the last, so that what was recorded before it is read as it was meant
+  kConstraints,  // the gang's pods, or others', are in each other's way
 };
 absl::string_view ScheduleReasonName(ScheduleReason reason);
 
 // What Place says, among the reasons here; and back: nothing for reasons that are not Place's.
 ScheduleReason ReasonOf(UnplaceableReason reason);
+// By its name; kConstraints for one that is not Place's.
+ScheduleReason ReasonOfName(absl::string_view place_reason);
 std::optional<UnplaceableReason> PlaceReasonOf(ScheduleReason reason);
 
 // The numbers of the sentence; which ones count depends on the reason.

@@ -1,8 +1,11 @@
 #include "operator/queue/decision_input.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "operator/placement/inventory.h"
@@ -55,6 +58,9 @@ class NotingGate final : public GangGate {
     if (nodes != nullptr) input_.nodes_for[job_uid] = nodes;
     return nodes;
   }
+  std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override {
+    return input_.places_for[question.job].emplace_back(inner_.PlacesFor(question));
+  }
 
  private:
   GangGate& inner_;
@@ -69,16 +75,24 @@ class KnownGate final : public GangGate {
     const auto found = input_.nodes_for.find(job_uid);
     return found == input_.nodes_for.end() ? nullptr : found->second;
   }
+  // The same questions come in the same order.
+  std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override {
+    const auto found = input_.places_for.find(question.job);
+    if (found == input_.places_for.end()) return std::nullopt;
+    const size_t next = asked_[question.job]++;
+    return next < found->second.size() ? found->second[next] : std::nullopt;
+  }
 
  private:
   const DecisionInput& input_;
+  std::map<std::string, size_t> asked_;
 };
 
 }  // namespace
 
 std::vector<Decision> ScheduleAndCapture(absl::Time now, TopologyTree& tree, QueueBook& book,
                                          const ScheduleOptions& options, DecisionInput& input) {
-  input = {now, SnapshotOf(now, tree, book, options), {}, {}};
+  input = {now, SnapshotOf(now, tree, book, options), {}, {}, {}};
   if (options.refused != nullptr) input.refused = options.refused->Entries();
   if (options.gate == nullptr) return Schedule(now, tree, book, options);
   NotingGate gate(*options.gate, input);
@@ -89,7 +103,7 @@ std::vector<Decision> ScheduleAndCapture(absl::Time now, TopologyTree& tree, Que
 
 DecisionInput Capture(absl::Time now, const TopologyTree& tree, const QueueBook& book,
                       const ScheduleOptions& options, const std::vector<std::string>& asked) {
-  DecisionInput input{now, SnapshotOf(now, tree, book, options), {}, {}};
+  DecisionInput input{now, SnapshotOf(now, tree, book, options), {}, {}, {}};
   if (options.gate == nullptr) return input;
   NotingGate gate(*options.gate, input);
   for (const std::string& uid : asked) gate.NodesFor(uid);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct DecisionInput {
   Snapshot snapshot;  // its options' gate and refused are null
   // What the gate said, by job UID; jobs it was not asked about are not there.
   std::map<std::string, std::shared_ptr<const GangNodes>> nodes_for;
+  // And to its questions about places, in their order.
+  std::map<std::string, std::vector<std::optional<GangAnswer>>> places_for;
   // What had been refused in cycles before.
   std::vector<RefusalMemo::Entry> refused;
 };

@@ -73,7 +73,7 @@ void Put(const Decision& decision, pb::RecordedDecision* into) {
 
 absl::StatusOr<Decision> Get(const pb::RecordedDecision& from) {
   if (from.action() > static_cast<uint32_t>(ScheduleAction::kGrow) ||
-      from.reason() > static_cast<uint32_t>(ScheduleReason::kRoomAgain)) {
+      from.reason() > static_cast<uint32_t>(ScheduleReason::kConstraints)) {
     return absl::DataLossError("a decision is of no kind that is known");
   }
   Decision decision;

@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "operator/placement/gang_nodes.h"
+#include "operator/placement/topology_tree.h"
 #include "operator/queue/decision_input.h"
 #include "operator/queue/queue_fixtures.h"
 
@@ -19,16 +23,39 @@ using fixtures::Queue;
 using fixtures::Racks;
 using fixtures::World;
 
-// Some nodes are not for some jobs.
+// Some nodes are not for some jobs, and some jobs are social: of those it does not answer as it did
+// to the same question before.
 class OddGate final : public GangGate {
  public:
   std::shared_ptr<const GangNodes> NodesFor(const std::string& uid) override {
+    if (uid.back() == '9') return social_;
     return uid.size() % 3 == 0 ? nodes_ : nullptr;
   }
+  std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override {
+    ++asked_;
+    if (asked_ % 7 == 0) return std::nullopt;
+    if (asked_ % 3 == 0) return GangAnswer{{}, "Constraints", absl::StrCat("no ", asked_)};
+    GangAnswer answer{{}, "Constraints", "too full"};
+    const auto& nodes = tree->level(tree->node_level());
+    const Resources& each = question.request.per_worker;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const size_t node = (i * 5 + asked_) % nodes.size();
+      const bool fits = tree->node(static_cast<int>(node)).free.gpus >= each.gpus;
+      if (fits) answer.nodes.push_back(nodes[node].name);
+      if (static_cast<int>(answer.nodes.size()) == question.request.min) return answer;
+    }
+    answer.nodes.clear();
+    return answer;
+  }
+
+  const TopologyTree* tree = nullptr;
 
  private:
   std::shared_ptr<const GangNodes> nodes_ = std::make_shared<GangNodes>(
       GangNodes{{0, 3}, {{4, 1}}, "2 with taints that are not tolerated"});
+  std::shared_ptr<const GangNodes> social_ =
+      std::make_shared<GangNodes>(GangNodes{{1}, {}, "1 is cordoned", true});
+  int asked_ = 0;
 };
 
 // A year of queues that lend, elastic jobs, deadlines and victims, one cycle after the other.
@@ -36,6 +63,7 @@ class Life {
  public:
   explicit Life(uint64_t seed)
       : random_(seed), world_(Racks(3, 4), {Queue("a", "all", 32), Queue("b", "all", 48)}) {
+    gate_.tree = &world_.tree;
     world_.options.gate = &gate_;
     world_.options.refused = &memo_;
     world_.options.defragment = seed % 2 == 0;
@@ -79,7 +107,7 @@ class Life {
 };
 
 TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
-  int decided = 0, kinds[5] = {};
+  int decided = 0, asked = 0, kinds[5] = {};
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Life life(seed);
     for (int cycle = 0; cycle < 60; ++cycle) {
@@ -94,11 +122,15 @@ TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
       ASSERT_EQ(EncodeOutcome(again), record->outcome) << "seed " << seed << ", cycle " << cycle;
       // And nothing was lost on the way.
       ASSERT_EQ(EncodeRecord(cycle + 1, record->input, again), bytes);
+      for (const auto& [uid, answers] : input.places_for) {
+        asked += static_cast<int>(answers.size());
+      }
       decided += static_cast<int>(decisions.size());
       for (const Decision& decision : decisions) ++kinds[static_cast<int>(decision.action)];
     }
   }
   EXPECT_GT(decided, 1000);
+  EXPECT_GT(asked, 100);
   for (int action = 0; action < 5; ++action) EXPECT_GT(kinds[action], 5) << action;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -9,6 +10,7 @@
 
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/placement.h"
+#include "operator/queue/gang_question.h"
 #include "operator/queue/gang_trial.h"
 
 namespace muster::control {
@@ -68,6 +70,20 @@ bool AllFit(TopologyTree tree, GangGate* gate, const JobEntry& newcomer,
   });
 }
 
+// Room is not all that a social newcomer needs.
+bool HoldsByRules(absl::Time now, const QueueBook::State& state, GangGate* gate,
+                  const JobEntry& newcomer, const std::vector<JobEntry*>& moved) {
+  const std::shared_ptr<const GangNodes> nodes = NodesOf(gate, newcomer);
+  if (nodes == nullptr || !nodes->social) return true;
+  GangRequest request = newcomer.job.request;
+  request.max = request.min;
+  GangQuestion question = QuestionAbout(now, state, newcomer, std::move(request));
+  AddLeavers(state, question);
+  for (const JobEntry* entry : moved) question.leavers.push_back({entry->job.uid, 0});
+  const std::optional<GangAnswer> answer = gate->PlacesFor(question);
+  return !answer || !answer->nodes.empty();
+}
+
 std::vector<Movable> MovablesIn(absl::Time now, const TopologyTree& tree,
                                 const QueueBook::State& state, const GangTrial& trial, int domain,
                                 double most, const VictimOptions& options) {
@@ -124,7 +140,8 @@ std::optional<DefragmentationPlan> PlanDefragmentation(absl::Time now, const Top
     }
     for (const JobEntry* entry : plan.moved) ChangeAll(trial, tree, *entry, -1);
     if (!fits || plan.cost >= gain || (best && plan.cost >= best->cost)) continue;
-    if (AllFit(tree, options.gate, newcomer, plan.moved)) best = std::move(plan);
+    if (!AllFit(tree, options.gate, newcomer, plan.moved)) continue;
+    if (HoldsByRules(now, state, options.gate, newcomer, plan.moved)) best = std::move(plan);
   }
   return best;
 }

@@ -230,6 +230,7 @@ class GangNodesTable {
       put->set_workers(bound.workers);
     }
     one->set_left_out(nodes->left_out);
+    one->set_social(nodes->social);
     return at->second;
   }
 
@@ -247,6 +248,7 @@ absl::StatusOr<GangNodesList> GetGangNodes(const pb::RecordedInput& recorded) {
     auto nodes = std::make_shared<GangNodes>();
     nodes->closed.assign(one.closed().begin(), one.closed().end());
     nodes->left_out = one.left_out();
+    nodes->social = one.social();
     for (const auto& bound : one.bounds()) nodes->bounds.push_back({bound.node(), bound.workers()});
     const bool sound =
         std::all_of(nodes->closed.begin(), nodes->closed.end(), known) &&
@@ -256,6 +258,27 @@ absl::StatusOr<GangNodesList> GetGangNodes(const pb::RecordedInput& recorded) {
     list.push_back(std::move(nodes));
   }
   return list;
+}
+
+void Put(const std::vector<std::optional<GangAnswer>>& answers, pb::RecordedJob* into) {
+  for (const std::optional<GangAnswer>& answer : answers) {
+    pb::RecordedAnswer* one = into->add_answers();
+    one->set_known(answer.has_value());
+    if (!answer) continue;
+    one->mutable_nodes()->Assign(answer->nodes.begin(), answer->nodes.end());
+    one->set_reason(answer->reason);
+    one->set_sentence(answer->sentence);
+  }
+}
+
+std::vector<std::optional<GangAnswer>> GetAnswers(const pb::RecordedJob& from) {
+  std::vector<std::optional<GangAnswer>> answers;
+  for (const auto& one : from.answers()) {
+    std::optional<GangAnswer>& answer = answers.emplace_back();
+    if (!one.known()) continue;
+    answer = {{one.nodes().begin(), one.nodes().end()}, one.reason(), one.sentence()};
+  }
+  return answers;
 }
 
 void PutMemory(const BookMemory& memory, pb::RecordedInput* into) {
@@ -282,6 +305,7 @@ absl::Status GetJobs(const pb::RecordedInput& recorded, const GangNodesList& nod
     if (one.has_claimed_since()) memory.claimed_since[job.uid] = TimeFromExact(one.claimed_since());
     if (one.gang_nodes() >= nodes.size()) return absl::DataLossError("a job's nodes are unknown");
     if (one.gang_nodes() > 0) input.nodes_for[job.uid] = nodes[one.gang_nodes()];
+    if (one.answers_size() > 0) input.places_for[job.uid] = GetAnswers(one);
     input.snapshot.jobs.push_back(std::move(job));
   }
   return absl::OkStatus();
@@ -327,6 +351,8 @@ v1alpha1::RecordedInput ToRecorded(const DecisionInput& input) {
     }
     const auto nodes = input.nodes_for.find(job.uid);
     if (nodes != input.nodes_for.end()) into->set_gang_nodes(table.NumberOf(nodes->second));
+    const auto places = input.places_for.find(job.uid);
+    if (places != input.places_for.end()) Put(places->second, into);
   }
   for (const RefusalMemo::Entry& entry : input.refused) {
     auto* one = recorded.add_refused();

@@ -120,6 +120,14 @@ void VictimTrial::SetKeep(VictimCandidate& candidate, int keep) {
   candidate.keep = keep;
 }
 
+void VictimTrial::ShrinkAll() {
+  for (VictimCandidate& candidate : candidates_) {
+    while (candidate.keep > candidate.min && MayTake(candidate)) {
+      SetKeep(candidate, std::max(candidate.min, candidate.keep - candidate.unit));
+    }
+  }
+}
+
 bool VictimTrial::MayTake(const VictimCandidate& candidate) const {
   return !candidate.reclaim || use_.MayReclaim(queue_, need_, candidate.entry->queue);
 }

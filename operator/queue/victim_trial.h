@@ -41,6 +41,8 @@ class VictimTrial {
 
   // Leaves the job so many workers.
   void SetKeep(VictimCandidate& candidate, int keep);
+  // Elastic jobs get as small as they may, the first ones first.
+  void ShrinkAll();
   // Whether the job may be taken from at all, as things stand.
   bool MayTake(const VictimCandidate& candidate) const;
 

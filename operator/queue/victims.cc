@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operator/queue/victim_bound.h"
+#include "operator/queue/victim_rules.h"
 #include "operator/queue/victim_trial.h"
 
 namespace muster::control {
@@ -27,15 +28,18 @@ class VictimSearch {
  public:
   VictimSearch(absl::Time now, const TopologyTree& tree, QueueBook::State& state,
                JobEntry& newcomer, const VictimOptions& options)
-      : tree_(tree), options_(options), trial_(now, tree, state, newcomer, options) {}
+      : tree_(tree),
+        options_(options),
+        trial_(now, tree, state, newcomer, options),
+        rules_(now, tree, state, newcomer, options) {}
 
   std::optional<VictimPlan> Run();
 
  private:
+  std::optional<VictimPlan> ByRoom();
   VictimCandidate& At(int index) { return trial_.candidates()[index]; }
   int Count() { return static_cast<int>(trial_.candidates().size()); }
 
-  void ShrinkAll();
   void GiveBackShrunk();
   bool ChooseStops(VictimPlan& plan);
   // Stop() is false when the job may not be taken.
@@ -55,20 +59,13 @@ class VictimSearch {
   const TopologyTree& tree_;
   const VictimOptions options_;
   VictimTrial trial_;
+  VictimRules rules_;
   std::vector<int> base_keep_;  // when nobody is stopped and all that can be are shrunk
   std::vector<int> by_cost_;    // candidates, the cheapest to stop first
   std::vector<std::vector<int>> on_node_;
   std::set<int> banned_;
   int tries_ = 0;
 };
-
-void VictimSearch::ShrinkAll() {
-  for (VictimCandidate& candidate : trial_.candidates()) {
-    while (candidate.keep > candidate.min && trial_.MayTake(candidate)) {
-      trial_.SetKeep(candidate, std::max(candidate.min, candidate.keep - candidate.unit));
-    }
-  }
-}
 
 // Each job gets back as many workers as leave the newcomer its place, the dearest first.
 void VictimSearch::GiveBackShrunk() {
@@ -313,9 +310,19 @@ VictimPlan VictimSearch::PlanOf(double bound, bool exact) {
 
 std::optional<VictimPlan> VictimSearch::Run() {
   if (trial_.gang().need() <= 0) return std::nullopt;
-  if (trial_.Fits()) return PlanOf(0, true);
+  const bool has_room = trial_.Fits();
+  if (has_room && rules_.Pass(trial_)) return PlanOf(0, true);
   if (Count() == 0) return std::nullopt;
-  ShrinkAll();
+  if (!has_room) {
+    if (auto plan = ByRoom(); plan && rules_.Pass(trial_)) return plan;
+    if (!rules_.apply()) return std::nullopt;
+  }
+  if (!ChooseByRules(trial_, rules_)) return std::nullopt;
+  return PlanOf(0, false);
+}
+
+std::optional<VictimPlan> VictimSearch::ByRoom() {
+  trial_.ShrinkAll();
   VictimPlan stops;
   if (!trial_.Fits() && !ChooseStops(stops)) return std::nullopt;
   GiveBackShrunk();

@@ -52,7 +52,8 @@ double CostOfShrinking(const QueuedJob& job, const VictimOptions& options);
 // shrunk before any job is stopped. Every victim is needed, and every worker that goes: without it
 // the newcomer does not fit. The set has the least cost that was found, never above that of the
 // cheapest domain's greedy choice; `cost_bound` says how far from the least it may be. Takes
-// O(victims log victims) on top of O(nodes) for each domain that could be the cheapest.
+// O(victims log victims) on top of O(nodes) for each domain that could be the cheapest. Of a social
+// newcomer the gate has the last word (victim_rules.h).
 std::optional<VictimPlan> FindVictims(absl::Time now, const TopologyTree& tree,
                                       QueueBook::State& state, JobEntry& newcomer,
                                       const VictimOptions& options);

@@ -4,12 +4,18 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "operator/placement/gang_capacity.h"
+#include "operator/placement/gang_nodes.h"
+#include "operator/placement/topology_tree.h"
 #include "operator/queue/queue_fixtures.h"
 #include "operator/queue/queue_state.h"
 
@@ -186,6 +192,88 @@ TEST(Victims, SufficeAndEachIsNeeded) {
   }
   EXPECT_GT(victims, 200);
   EXPECT_GT(shrunk, 50);
+}
+
+// Takes gangs that have at most two workers in each rack, wherever there is room for them.
+class ThinlySpread final : public GangGate {
+ public:
+  explicit ThinlySpread(const World& world) : world_(world) {}
+  std::shared_ptr<const GangNodes> NodesFor(const std::string&) override { return nodes_; }
+  std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override {
+    TopologyTree tree = world_.tree;
+    for (const GangQuestion::Leaver& leaver : question.leavers) {
+      const QueuedJob& job = *world_.book.Find(leaver.job);
+      const Resources& each = job.request.per_worker;
+      for (int i = leaver.stay; i < job.workers(); ++i) {
+        tree.Charge(*tree.FindNode(job.nodes[i]),
+                    {-each.gpus, -each.cpu_millis, -each.memory_bytes, -each.slots});
+      }
+    }
+    std::map<int, int> in_rack;
+    GangAnswer answer;
+    const auto& nodes = tree.level(tree.node_level());
+    for (int node = 0; node < static_cast<int>(nodes.size()); ++node) {
+      int64_t fit = WorkersThatFit(tree.node(node).free, question.request.per_worker);
+      while (fit-- > 0 && in_rack[nodes[node].parent] < 2) {
+        ++in_rack[nodes[node].parent];
+        answer.nodes.push_back(nodes[node].name);
+        if (static_cast<int>(answer.nodes.size()) == question.request.max) return answer;
+      }
+    }
+    if (static_cast<int>(answer.nodes.size()) < question.request.min)
+      return GangAnswer{{}, "no", ""};
+    return answer;
+  }
+
+ private:
+  const World& world_;
+  std::shared_ptr<const GangNodes> nodes_ =
+      std::make_shared<GangNodes>(GangNodes{{}, {}, "", true});
+};
+
+// Victims by room would often not be enough: then there are others, or none.
+TEST(Victims, OfASocialGangSufficeByTheGateAndEachIsNeeded) {
+  int plans = 0;
+  int unlike_room = 0;
+  int none = 0;
+  for (int seed = 0; seed < 400; ++seed) {
+    RandomCase random(seed, 3, 4, true);
+    World& world = random.world();
+    JobEntry& newcomer = random.newcomer();
+    ThinlySpread gate(world);
+    auto suffices = [&](const std::vector<Victim>& victims) {
+      GangQuestion question{"newcomer", newcomer.job.request, {}, {}};
+      QuotaUse use = *world.book.state().use;
+      for (const Victim& victim : victims) {
+        question.leavers.push_back({victim.entry->job.uid, victim.keep});
+        use.Remove(victim.entry->queue,
+                   victim.entry->Need(victim.entry->job.workers() - victim.keep));
+      }
+      return use.Fits(newcomer.queue, newcomer.Need(newcomer.job.request.min)) &&
+             !gate.PlacesFor(question)->nodes.empty();
+    };
+    const auto by_room = FindVictims(world.now, world.tree, world.book.state(), newcomer, {});
+    VictimOptions options;
+    options.gate = &gate;
+    const auto plan = FindVictims(world.now, world.tree, world.book.state(), newcomer, options);
+    none += by_room && !plan ? 1 : 0;
+    if (!plan) continue;
+    plans += plan->victims.empty() ? 0 : 1;
+    unlike_room += by_room && !suffices(by_room->victims) ? 1 : 0;
+    EXPECT_TRUE(suffices(plan->victims)) << seed;
+    for (size_t i = 0; i < plan->victims.size(); ++i) {
+      std::vector<Victim> fewer = plan->victims;
+      fewer.erase(fewer.begin() + static_cast<int>(i));
+      EXPECT_FALSE(suffices(fewer)) << seed << " without " << i;
+      if (plan->victims[i].keep == 0) continue;
+      fewer = plan->victims;
+      ++fewer[i].keep;
+      EXPECT_FALSE(suffices(fewer)) << seed << " one worker less " << i;
+    }
+  }
+  EXPECT_GT(plans, 100);
+  EXPECT_GT(unlike_room, 20);
+  EXPECT_GT(none, 5);
 }
 
 TEST(Victims, NobodyIsStoppedWhileShrinkingIsEnough) {

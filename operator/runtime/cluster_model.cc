@@ -14,11 +14,6 @@ Resources Less(const Resources& a, const Resources& b) {
           a.slots - b.slots};
 }
 
-// What a node that lies says it has is not added up.
-Resources FreeOn(const NodeState& state) {
-  return state.node->complaint ? Resources{} : TreeAmounts(state.free, state.free_pods());
-}
-
 // Nothing new goes to a node that is about to be taken.
 bool IsOpen(const NodeRecord& node) {
   return node.schedulable && FindNotice(node.taints) == nullptr;
@@ -36,6 +31,11 @@ bool IsSocial(const PodRecord& pod) {
 }
 
 }  // namespace
+
+// What a node that lies says it has is not added up.
+Resources FreeOn(const NodeState& state) {
+  return state.node->complaint ? Resources{} : TreeAmounts(state.free, state.free_pods());
+}
 
 FilterOptions PlacedByMuster() { return {.scheduler_name = kSchedulerName}; }
 
@@ -198,6 +198,12 @@ void ClusterModel::TakeBack(const PodRecord& pod) {
 bool ClusterModel::IsPromised(const PodRecord& pod) const {
   const auto held = held_.find(pod.key);
   return held != held_.end() && held->second.uid == pod.view.uid && !held->second.confirmed;
+}
+
+std::pair<PodPointer, std::string> ClusterModel::CountedOn(const kube::ObjectKey& pod) const {
+  const auto known = pods_.find(pod);
+  if (known == pods_.end() || known->second.charged.empty()) return {};
+  return {known->second.counted, known->second.charged};
 }
 
 const NodeRecord* ClusterModel::FindNode(const std::string& name) const {

@@ -27,6 +27,9 @@ inline constexpr char kSchedulerName[] = "muster";
 // Who places pods here, in a filter's terms.
 FilterOptions PlacedByMuster();
 
+// What is free on a node as the tree counts it; nothing on one that lies.
+Resources FreeOn(const NodeState& state);
+
 // The pods of one job that take part: not ended, not on their way out. By worker index, then name.
 struct Gang {
   using Place = std::pair<int, std::string>;
@@ -69,6 +72,9 @@ class ClusterModel {
   void Recount(const std::string& node) { touched_.insert(node); }
   // And nothing is known about it yet.
   bool IsPromised(const PodRecord& pod) const;
+
+  // The pod as it counts in the snapshot, and on which node; null: on none.
+  std::pair<PodPointer, std::string> CountedOn(const kube::ObjectKey& pod) const;
 
   // Brings the tree and the states up to date. The reference stays good until the next call.
   TopologyTree& Tree();

@@ -128,6 +128,13 @@ void DecisionCarrier::Order(const Decision& decision, const JobStanding& standin
 }
 
 void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing) {
+  // Of a social gang the decision has the whole sentence.
+  const bool asked = decision.reason == ScheduleReason::kConstraints ||
+                     (PlaceReasonOf(decision.reason) && !world_.gate.IsOfNodeAlone(decision.job));
+  if (asked) {
+    const std::string reason(ScheduleReasonName(decision.reason));
+    return world_.outcomes.Refuse(standing, {reason, decision.detail, false});
+  }
   if (PlaceReasonOf(decision.reason)) return TellNoPlace(decision, standing);
   world_.outcomes.TellQueued(standing, decision.reason, SentenceOf(decision));
 }

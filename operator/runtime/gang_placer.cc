@@ -54,7 +54,7 @@ GangNodes AllBut(const std::vector<NodePointer>& states, const std::string& labe
 }
 
 // In the order in which they are bound. Nothing: each fits when those before it are there.
-std::optional<GangRefusal> Verify(const ClusterModel& model, const Completion& completion,
+std::optional<GangRefusal> Verify(const PlacementWorld& world, const Completion& completion,
                                   const std::map<int, PodPointer>& pods) {
   std::vector<PodPointer> members;
   std::vector<std::string> nodes;
@@ -62,7 +62,7 @@ std::optional<GangRefusal> Verify(const ClusterModel& model, const Completion& c
     members.push_back(pods.at(worker));
     nodes.push_back(node);
   }
-  return CheckGang(members, nodes, model.snapshot(), PlacedByMuster());
+  return CheckGang(members, nodes, world.snapshot, PlacedByMuster());
 }
 
 // The gang must share a domain of this label, for its pods want to be near each other.
@@ -73,14 +73,14 @@ const std::string* OwnAffinity(const SchedulingPod& pod) {
   return nullptr;
 }
 
-std::optional<Completion> PlaceInOneDomain(ClusterModel& model, const PartialGang& gang,
+std::optional<Completion> PlaceInOneDomain(const PlacementWorld& world, const PartialGang& gang,
                                            const std::map<int, PodPointer>& pods,
                                            const std::string& label) {
-  TopologyTree& tree = model.Tree();
-  const FilteredNodes filtered = model.NodesFor(*pods.begin()->second);
+  TopologyTree& tree = world.tree;
+  const FilteredNodes filtered = world.NodesFor(*pods.begin()->second);
   std::set<std::string> domains;
-  for (size_t i = 0; i < model.states().size(); ++i) {
-    const LabelMap& labels = model.states()[i]->node->labels;
+  for (size_t i = 0; i < world.states.size(); ++i) {
+    const LabelMap& labels = world.states[i]->node->labels;
     const auto value = labels.find(label);
     if (value != labels.end() && tree.node(static_cast<int>(i)).schedulable) {
       domains.insert(value->second);
@@ -89,12 +89,12 @@ std::optional<Completion> PlaceInOneDomain(ClusterModel& model, const PartialGan
   size_t tries = 0;
   for (const std::string& domain : domains) {
     if (++tries > kMostDomains) break;
-    const GangNodes others = AllBut(model.states(), label, domain);
+    const GangNodes others = AllBut(world.states, label, domain);
     const GatedTree without(tree, &others, gang.request.per_worker);
     const GatedTree gated(tree, filtered.nodes.get(), gang.request.per_worker);
     auto answer = CompleteGang(tree, gang);
     auto* completion = std::get_if<Completion>(&answer);
-    if (completion != nullptr && !Verify(model, *completion, pods)) return std::move(*completion);
+    if (completion != nullptr && !Verify(world, *completion, pods)) return std::move(*completion);
   }
   return std::nullopt;
 }
@@ -103,15 +103,15 @@ std::optional<Completion> PlaceInOneDomain(ClusterModel& model, const PartialGan
 class OneByOne {
  public:
   // Within one domain of the tree: (0, 0) is the whole cluster.
-  OneByOne(ClusterModel& model, const PartialGang& gang, const std::map<int, PodPointer>& pods,
-           int level, int domain)
-      : model_(model),
-        tree_(model.Tree()),
+  OneByOne(const PlacementWorld& world, const PartialGang& gang,
+           const std::map<int, PodPointer>& pods, int level, int domain)
+      : model_(world.model),
+        tree_(world.tree),
         gang_(gang),
         pods_(pods),
         others_(AllBut(tree_, level, domain)),
-        snapshot_(model.snapshot()),
-        states_(model.states()) {}
+        snapshot_(world.snapshot),
+        states_(world.states) {}
   ~OneByOne() {
     const Resources& each = gang_.request.per_worker;
     for (int node : taken_) {
@@ -205,22 +205,22 @@ std::vector<std::pair<int, int>> DomainsFor(const TopologyTree& tree, const Part
 }
 
 // After topology alone has not found a place that holds for all.
-PlacementAnswer PlaceApart(ClusterModel& model, const PartialGang& gang,
+PlacementAnswer PlaceApart(const PlacementWorld& world, const PartialGang& gang,
                            const std::map<int, PodPointer>& pods, PlacementRefusal no) {
   if (const std::string* label = OwnAffinity(*pods.begin()->second)) {
-    if (auto completion = PlaceInOneDomain(model, gang, pods, *label)) {
+    if (auto completion = PlaceInOneDomain(world, gang, pods, *label)) {
       return *std::move(completion);
     }
   }
-  const size_t each = gang.missing.size() * model.states().size();
+  const size_t each = gang.missing.size() * world.states.size();
   size_t checks = 0;
-  for (const auto& [level, domain] : DomainsFor(model.Tree(), gang)) {
+  for (const auto& [level, domain] : DomainsFor(world.tree, gang)) {
     checks += each;
     if (checks > kMostChecks) {
       absl::StrAppend(&no.sentence, "; too many workers and nodes to try them one by one");
       return no;
     }
-    auto answer = OneByOne(model, gang, pods, level, domain).Run();
+    auto answer = OneByOne(world, gang, pods, level, domain).Run();
     if (std::holds_alternative<Completion>(answer)) return answer;
     no = std::get<PlacementRefusal>(std::move(answer));
   }
@@ -244,7 +244,7 @@ std::map<int, PodPointer> MissingPods(const Gang& gang) {
   return pods;
 }
 
-PlacementAnswer PlaceGang(ClusterModel& model, const PartialGang& gang,
+PlacementAnswer PlaceGang(const PlacementWorld& world, const PartialGang& gang,
                           const std::map<int, PodPointer>& pods) {
   const SchedulingPod& pod = *pods.begin()->second;
   if (pod.wants().resource_claims) {
@@ -253,9 +253,9 @@ PlacementAnswer PlaceGang(ClusterModel& model, const PartialGang& gang,
   }
   PlacementRefusal no;
   {
-    const FilteredNodes filtered = model.NodesFor(pod);
-    const GatedTree gated(model.Tree(), filtered.nodes.get(), gang.request.per_worker);
-    auto answer = CompleteGang(model.Tree(), gang);
+    const FilteredNodes filtered = world.NodesFor(pod);
+    const GatedTree gated(world.tree, filtered.nodes.get(), gang.request.per_worker);
+    auto answer = CompleteGang(world.tree, gang);
     auto* completion = std::get_if<Completion>(&answer);
     if (completion == nullptr) {
       no = Refuse(std::get<Unplaceable>(answer), gang, filtered);
@@ -263,14 +263,14 @@ PlacementAnswer PlaceGang(ClusterModel& model, const PartialGang& gang,
       if (pod.wants().spread.empty()) return no;
     } else if (filtered.of_node_alone) {
       return *std::move(completion);
-    } else if (const auto refused = Verify(model, *completion, pods)) {
+    } else if (const auto refused = Verify(world, *completion, pods)) {
       no.reason = kConstraintsReason;
       no.sentence = absl::StrCat("its pods are in each other's way: ", Sentence(refused->refusal));
     } else {
       return *std::move(completion);
     }
   }
-  return PlaceApart(model, gang, pods, std::move(no));
+  return PlaceApart(world, gang, pods, std::move(no));
 }
 
 }  // namespace muster::control

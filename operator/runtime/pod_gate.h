@@ -2,26 +2,30 @@
 #define MUSTER_OPERATOR_RUNTIME_POD_GATE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/runtime/cluster_model.h"
+#include "operator/runtime/node_holders.h"
 
 namespace muster::control {
 
-// How many pods like this one each node takes. Where pods of one gang are bound by each other the
-// bounds are left out: how many a node takes then depends on where the others are.
+// How many pods like this one each node takes. Of a social gang, whose pods are bound by each
+// other, the bounds are left out: how many a node takes then depends on where the others are.
 std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const SchedulingPod& pod);
 
 // Which nodes the pods of a job may go to, by the rules that their template is under
-// (NodesForGangOf): where the gate does not say how many a node takes, who starts the gang has to
-// ask PlaceGang. The model, which remembers the answers, must outlive it. Not thread-safe.
+// (NodesForGangOf), and of a social gang, where PlaceGang would put it. The model, which remembers
+// the answers, and the holders must outlive it. Not thread-safe.
 class PodGate final : public GangGate {
  public:
-  explicit PodGate(ClusterModel& model) : model_(model) {}
+  PodGate(ClusterModel& model, const NodeHolders& holders) : model_(model), holders_(holders) {}
 
   std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override;
+  // The job's pods are there, and none of them has a node.
+  std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override;
   // Whether a node can be judged for one pod of the job without the others: then what the gate says
   // of each is enough for the gang.
   bool IsOfNodeAlone(const std::string& job_uid) const;
@@ -30,6 +34,7 @@ class PodGate final : public GangGate {
   const PodRecord* PodOf(const std::string& job_uid) const;
 
   ClusterModel& model_;
+  const NodeHolders& holders_;
 };
 
 }  // namespace muster::control

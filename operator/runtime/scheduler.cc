@@ -33,7 +33,7 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCach
       writer_(api, wake_),
       feed_(jobs, pods, nodes),
       verdicts_(std::move(on_verdict)),
-      gate_(model_),
+      gate_(model_, holders_),
       book_({jobs_, model_, holders_, verdicts_}, options_.book),
       writes_(writer_, model_, clock_, options_.volume_deadline,
               [this](const std::string& uid) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +17,11 @@ namespace {
 
 constexpr char kDefaultQueue[] = "default";
 
+double PartLeft(absl::Duration passed, absl::Duration half_life) {
+  if (half_life <= absl::ZeroDuration()) return 0;
+  return std::exp2(-absl::FDivDuration(passed, half_life));
+}
+
 const NamespaceLimit* LimitOf(const QueueSpec& spec, const std::string& ns) {
   const NamespaceLimit* others = nullptr;
   for (const NamespaceLimit& limit : spec.namespace_limits) {
@@ -28,6 +32,11 @@ const NamespaceLimit* LimitOf(const QueueSpec& spec, const std::string& ns) {
 }
 
 }  // namespace
+
+double DecayedMean(double mean, double used, absl::Duration passed, absl::Duration half_life) {
+  if (passed <= absl::ZeroDuration()) return mean;
+  return used + (mean - used) * PartLeft(passed, half_life);
+}
 
 QuotaNeed JobEntry::Need(int64_t workers) const {
   QuotaNeed need = per_worker;
@@ -69,10 +78,7 @@ void QueueBook::State::Settle(absl::Time now, int queue) {
   const absl::Duration passed = now - entry.past_at;
   if (passed <= absl::ZeroDuration()) return;
   entry.past_at = now;
-  const double halves = options.half_life <= absl::ZeroDuration()
-                            ? std::numeric_limits<double>::infinity()
-                            : absl::FDivDuration(passed, options.half_life);
-  const double left = std::exp2(-halves);
+  const double left = PartLeft(passed, options.half_life);
   for (int r = 0; r < tree->resources(); ++r) {
     const double used = static_cast<double>(use->used(queue, r));
     entry.past[r] = used + (entry.past[r] - used) * left;
@@ -288,6 +294,8 @@ std::vector<QueueBook::QueueView> QueueBook::Queues(absl::Time now) const {
       const std::string& resource = tree.resource_name(r);
       if (state_->use->used(i, r) > 0) view.used[resource] = state_->use->used(i, r);
       if (tree.nominal(i, r) > 0) view.nominal[resource] = tree.nominal(i, r);
+      const double past = state_->queues[i].past[r];
+      if (past > 0) view.past[resource] = past;
       view.borrowing = view.borrowing || state_->use->OverQuota(i, {{r, 0}});
     }
     views.push_back(std::move(view));
@@ -321,6 +329,13 @@ BookMemory QueueBook::Memory(absl::Time now) const {
     if (entry->claimed_since) memory.claimed_since[uid] = *entry->claimed_since;
   }
   return memory;
+}
+
+void QueueBook::RememberPast(absl::Time now,
+                             const std::map<std::string, std::map<std::string, double>>& past_use) {
+  BookMemory memory = Memory(now);
+  memory.past_use = past_use;
+  Remember(memory);
 }
 
 void QueueBook::Remember(const BookMemory& memory) {

@@ -37,6 +37,9 @@ struct BookMemory {
   std::map<std::string, absl::Time> claimed_since;
 };
 
+// What `mean` becomes when so much is used for so long: older use counts half after a half-life.
+double DecayedMean(double mean, double used, absl::Duration passed, absl::Duration half_life);
+
 // Queues and jobs, indexed for Schedule: the jobs of each queue in order, what each queue uses and
 // has used. A change of one job costs O(log jobs + depth of the cohorts). Not thread-safe.
 class QueueBook {
@@ -73,12 +76,16 @@ class QueueBook {
     int64_t waiting = 0;
     Amounts used;
     Amounts nominal;
+    std::map<std::string, double> past;  // the decayed mean of what it used, by resource
   };
   std::vector<QueueView> Queues(absl::Time now) const;
   std::vector<const QueuedJob*> WaitingInOrder(const std::string& queue) const;
 
   BookMemory Memory(absl::Time now) const;
   void Remember(const BookMemory& memory);
+  // What queues had used by `now`, by queue and resource; of others it is forgotten.
+  void RememberPast(absl::Time now,
+                    const std::map<std::string, std::map<std::string, double>>& past_use);
 
   // For Schedule and what it is made of: queue_state.h.
   struct State;

@@ -41,6 +41,11 @@ class JobBook {
   // Take effect at the next Update, for all jobs.
   void SetQueues(absl::Time now, const std::vector<QueueSpec>& queues);
   void SetPriorities(const PriorityCache& classes);
+  // What queues used under the leader before.
+  void RememberPast(absl::Time now,
+                    const std::map<std::string, std::map<std::string, double>>& past_use) {
+    book_.RememberPast(now, past_use);
+  }
   // What the cluster has; shares are parts of it.
   void SetCapacity(const Amounts& capacity);
 

@@ -13,6 +13,7 @@
 #include "operator/core/conditions.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/queue/queue_from_spec.h"
+#include "operator/runtime/queue_past.h"
 
 namespace muster::control {
 namespace {
@@ -50,6 +51,12 @@ bool IsNoise(const v1alpha1::TrainingQueueStatus& before, v1alpha1::TrainingQueu
   if (before.has_share() && moved <= std::max(kLeastShare, kShareNoise * before.share())) {
     after.set_share(before.share());
   }
+  // It follows from what is there already.
+  if (before.has_past_time() || before.past_size() > 0 || after.past_size() == 0) {
+    *after.mutable_past() = before.past();
+    after.clear_past_time();
+    if (before.has_past_time()) after.set_past_time(before.past_time());
+  }
   return google::protobuf::util::MessageDifferencer::Equals(before, after);
 }
 
@@ -68,6 +75,7 @@ v1alpha1::TrainingQueueStatus QueueStatusOf(absl::Time now, const TrainingQueue&
     used.set_resource(resource);
     used.set_amount(AmountText(resource, amount));
   }
+  PutPast(now, report.queue, status);
   const Shown shown = ShownOf(queue, report);
   v1alpha1::Condition& active = *status.add_conditions();
   active.set_type(kActive);

@@ -12,6 +12,7 @@
 #include "operator/queue/queue_from_spec.h"
 #include "operator/queue/queued_job.h"
 #include "operator/queue/what_if.h"
+#include "operator/runtime/queue_past.h"
 
 namespace muster::control {
 namespace {
@@ -110,6 +111,17 @@ void Scheduler::ReadCapacity() {
   book_.SetCapacity(capacity);
 }
 
+void Scheduler::RecallPast() {
+  if (recalled_ || !book_.has_queues()) return;
+  recalled_ = true;
+  const absl::Time now = clock_.Wall();
+  std::map<std::string, std::map<std::string, double>> past;
+  for (const QueueCache::Object& queue : queues_->List()) {
+    past[queue->name] = PastOf(queue->status, now, options_.book.half_life);
+  }
+  book_.RememberPast(now, past);
+}
+
 int Scheduler::TakeWritten() {
   const int bound = writes_.Take();
   MutexLock lock(mu_);
@@ -204,6 +216,7 @@ int Scheduler::RunOnce() {
     Forget();
     writes_.Repeat();
     ReadCapacity();
+    RecallPast();
     BindThoseWithVolumes();
     ReportFindings();
     book_.Update(clock_.Wall());

@@ -125,6 +125,7 @@ class Scheduler {
   void Drain() MUSTER_REQUIRES(model_mu_);
   void ReadQueues() MUSTER_REQUIRES(model_mu_);
   void ReadCapacity() MUSTER_REQUIRES(model_mu_);
+  void RecallPast() MUSTER_REQUIRES(model_mu_);
   int TakeWritten() MUSTER_REQUIRES(model_mu_);
   void Forget() MUSTER_REQUIRES(model_mu_);
   void ReportFindings() MUSTER_REQUIRES(model_mu_);
@@ -163,6 +164,7 @@ class Scheduler {
   uint64_t refused_at_ = 0;  // the model's changes() that it and what the carrier knows are of
   uint64_t decided_at_ = 0;  // and that the last cycle was of
   uint64_t capacity_at_ = 0;
+  bool recalled_ = false;  // what queues used under the leader before
   int64_t behind_told_ MUSTER_GUARDED_BY(model_mu_) = 0;
   absl::Time decide_again_ = absl::InfinitePast();
 

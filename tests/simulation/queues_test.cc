@@ -244,6 +244,37 @@ TEST_P(RestartTest, InTheMiddleOfAPreemptionGoesOnWithIt) {
 
 INSTANTIATE_TEST_SUITE_P(Writes, RestartTest, testing::Range(1, 13));
 
+class TakeOverTest : public QueuesTest, public testing::WithParamInterface<bool> {};
+
+// Two queues want the same CPUs, and the first by name has used some before: under the leader that
+// saw it and under one that did not, the other's turn comes first.
+TEST_P(TakeOverTest, ANewLeaderOrdersQueuesAsTheOldOneWouldHave) {
+  world_.AddNode("node", 2);
+  for (const char* name : {"a", "b", "c"}) AddQueue(name, 2);
+  AddJob("worked", "a", 2, 2);
+  ASSERT_TRUE(Until([&] { return world_.Succeeded("worked"); }));
+  AddJob("ahead", "c", 2, 2, {}, 1'000'000);
+  ASSERT_TRUE(Until([&] { return Trains("ahead"); }));
+  AddJob("of-a", "a", 2, 2);
+  AddJob("of-b", "b", 2, 2);
+  ASSERT_TRUE(Until([&] {
+    return !world_.Job("of-a").status.placement().reason().empty() &&
+           !world_.Job("of-b").status.placement().reason().empty();
+  }));
+  world_.hosts[0].replica->WriteQueues();
+  if (GetParam()) {
+    const int64_t term = world_.Job("ahead").status.term();
+    world_.Kill(world_.hosts[0]);
+    ASSERT_TRUE(Until([&] { return world_.Job("ahead").status.term() > term; }));
+  }
+  world_.RunFor(absl::Seconds(10));
+  ASSERT_TRUE(world_.memory->Delete(kube::kTrainingJobs, {"default", "ahead"}).ok());
+  ASSERT_TRUE(Until([&] { return Trains("of-a") || Trains("of-b"); }));
+  EXPECT_TRUE(Trains("of-b"));
+}
+
+INSTANTIATE_TEST_SUITE_P(IfItIsKilled, TakeOverTest, testing::Bool());
+
 TEST_F(QueuesTest, TheStatusOfAQueueSaysWhoWaitsAndWhatIsUsed) {
   world_.AddNode("node", 10);
   AddQueue("research", 2, "all");
@@ -261,6 +292,8 @@ TEST_F(QueuesTest, TheStatusOfAQueueSaysWhoWaitsAndWhatIsUsed) {
   EXPECT_EQ(status["waiting"], 1);
   EXPECT_EQ(status["running"], 1);
   EXPECT_EQ(status["borrowing"], false);
+  EXPECT_EQ(status["past"][0]["resource"], "cpu");
+  EXPECT_GT(status["past"][0]["amount"], 0);
   EXPECT_EQ(status["conditions"][0]["reason"], "Ready");
   const Json broken = world_.memory->Get(kube::kTrainingQueues, {"", "broken-a"}).value()["status"];
   EXPECT_EQ(broken["conditions"][0]["status"], "False");

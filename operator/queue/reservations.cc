@@ -9,37 +9,49 @@
 #include <vector>
 
 namespace muster::control {
+namespace {
+
+template <typename Ending>
+bool EndsBefore(const Ending& a, const Ending& b) {
+  return a.at != b.at ? a.at < b.at : a.entry->job.uid < b.entry->job.uid;
+}
+
+}  // namespace
 
 Reservations::Reservations(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                            const ReservationLimits& limits)
     : now_(now), tree_(tree), state_(state), limits_(limits) {}
 
-void Reservations::AddEnding(const JobEntry& entry, int from, int to, absl::Time at) {
-  if (from >= to) return;
-  const Ending ending{at, &entry, from, to};
-  auto insert = [&ending](std::vector<Ending>& list) {
-    const auto where =
-        std::upper_bound(list.begin(), list.end(), ending, [](const Ending& a, const Ending& b) {
-          return a.at != b.at ? a.at < b.at : a.entry->job.uid < b.entry->job.uid;
-        });
-    list.insert(where, ending);
-  };
-  insert(endings_);
-  insert(endings_of_[state_.tree->root(entry.queue)]);
+void Reservations::AppendJob(const JobEntry& entry, std::vector<Ending>& endings) const {
+  const absl::Time end = ExpectedEnd(entry.job, now_);
+  const int workers = entry.job.workers();
+  const int staying = std::max(0, workers - entry.job.leaving);
+  if (staying < workers) {
+    endings.push_back({std::min(end, now_ + limits_.stop_grace), &entry, staying, workers});
+  }
+  if (staying > 0) endings.push_back({end, &entry, 0, staying});
 }
 
 void Reservations::AddJob(const JobEntry& entry) {
-  const absl::Time end = ExpectedEnd(entry.job, now_);
-  const int staying = std::max(0, entry.job.workers() - entry.job.leaving);
-  AddEnding(entry, staying, entry.job.workers(), std::min(end, now_ + limits_.stop_grace));
-  AddEnding(entry, 0, staying, end);
+  std::vector<Ending> added;
+  AppendJob(entry, added);
+  for (const Ending& ending : added) {
+    for (auto* list : {&endings_, &endings_of_[state_.tree->root(entry.queue)]}) {
+      list->insert(std::upper_bound(list->begin(), list->end(), ending, EndsBefore<Ending>),
+                   ending);
+    }
+  }
 }
 
 void Reservations::CollectEndings() {
   if (collected_) return;
   collected_ = true;
   for (const QueueEntry& queue : state_.queues) {
-    for (const JobEntry* entry : queue.running) AddJob(*entry);
+    for (const JobEntry* entry : queue.running) AppendJob(*entry, endings_);
+  }
+  std::stable_sort(endings_.begin(), endings_.end(), EndsBefore<Ending>);
+  for (const Ending& ending : endings_) {
+    endings_of_[state_.tree->root(ending.entry->queue)].push_back(ending);
   }
 }
 

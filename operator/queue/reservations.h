@@ -65,7 +65,8 @@ class Reservations {
   };
 
   void CollectEndings();
-  void AddEnding(const JobEntry& entry, int from, int to, absl::Time at);
+  // In any order; AddJob keeps it.
+  void AppendJob(const JobEntry& entry, std::vector<Ending>& endings) const;
   void AddJob(const JobEntry& entry);
   // Fills in at, use and nodes.
   bool Compute(Promise& promise, bool with_nodes);

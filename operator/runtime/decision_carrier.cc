@@ -163,15 +163,18 @@ void DecisionCarrier::TellNoPlace(const Decision& decision, const JobStanding& s
 int DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
   absl::flat_hash_set<std::string> decided;
   for (const Decision& decision : decisions) decided.insert(decision.job);
-  std::set<std::string> passed_over = world_.book.TakeFresh();
-  passed_over.insert(decided_.begin(), decided_.end());
+  // Most of them are decided about in cycle after cycle.
+  std::set<std::string> passed_over;
+  auto pass_over = [&](const std::string& uid) {
+    if (!decided.contains(uid)) passed_over.insert(uid);
+  };
+  for (const std::string& uid : world_.book.TakeFresh()) pass_over(uid);
+  for (const std::string& uid : decided_) pass_over(uid);
   decided_ = std::move(decided);
   int told = 0;
   for (const std::string& uid : passed_over) {
     const JobStanding* standing = world_.book.Find(uid);
-    if (standing == nullptr || standing->state != State::kWaiting || decided_.contains(uid)) {
-      continue;
-    }
+    if (standing == nullptr || standing->state != State::kWaiting) continue;
     const std::string& queue = standing->queued.queue;
     world_.outcomes.TellQueued(
         *standing, ScheduleReason::kBehind,

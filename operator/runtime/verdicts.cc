@@ -74,7 +74,7 @@ std::optional<QueueOrder> Verdicts::PendingOrder(const TrainingJob& job) const {
 void Verdicts::Forget(const JobCache& jobs) {
   MutexLock lock(mu_);
   if (known_.size() <= jobs.size()) return;
-  std::map<std::string, Known> kept;
+  absl::flat_hash_map<std::string, Known> kept;
   for (const JobCache::Object& job : jobs.List()) {
     auto node = known_.extract(job->uid);
     if (!node.empty()) kept.insert(std::move(node));

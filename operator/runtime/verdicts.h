@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "operator/core/view.h"
@@ -40,7 +40,7 @@ class Verdicts {
 
   const std::function<void(const std::string&)> on_change_;
   mutable Mutex mu_;
-  std::map<std::string, Known> known_ MUSTER_GUARDED_BY(mu_);  // by job UID
+  absl::flat_hash_map<std::string, Known> known_ MUSTER_GUARDED_BY(mu_);  // by job UID
 };
 
 }  // namespace muster::control

@@ -119,12 +119,15 @@ class QueueE2eTest : public E2eTest {
  protected:
   void SetUp() override {
     E2eTest::SetUp();
-    const absl::Status made = world_->cluster().Apply(
-        "apiVersion: muster.dev/v1alpha1\nkind: TrainingQueue\nmetadata: {name: research}\n"
-        "spec: {parent: all, quotas: [{resource: cpu, nominal: '1'}]}\n---\n"
-        "apiVersion: muster.dev/v1alpha1\nkind: TrainingQueue\nmetadata: {name: product}\n"
-        "spec: {parent: all, quotas: [{resource: cpu, nominal: '2'}]}\n");
-    ASSERT_TRUE(made.ok()) << made;
+    // kubectl as a person has it, who is in the namespace of the jobs.
+    const std::string config = world_->folder() + "/jobs.kubeconfig";
+    const auto made = TestCluster::Run(
+        {"/bin/bash", "-euc",
+         absl::StrCat(
+             "cp ", world_->cluster().kubeconfig(), " ", config, "; kubectl --kubeconfig ", config,
+             " config set-context --current --namespace=", world_->cluster().name_space())});
+    ASSERT_TRUE(made.ok() && made->ok()) << made.status();
+    Run("queues");
   }
   void TearDown() override {
     const auto deleted = world_->cluster().Kubectl({"delete", "trainingjob", "owner"});
@@ -134,6 +137,19 @@ class QueueE2eTest : public E2eTest {
     E2eTest::TearDown();
   }
 
+  // A block of docs/queues.md; what it printed.
+  static std::string Run(const std::string& block) {
+    const auto out =
+        world_->RunDocumented(block, {"KUBECONFIG=" + world_->folder() + "/jobs.kubeconfig"});
+    EXPECT_TRUE(out.ok()) << out.status();
+    return out.value_or("");
+  }
+  static void WriteManifest(const std::string& job, int workers, int steps,
+                            const std::string& more) {
+    const std::string path = absl::StrCat(world_->folder(), "/", job, ".yaml");
+    const std::string manifest = world_->Manifest(job, workers, steps, more);
+    ASSERT_TRUE(WriteFileAtomically(FileSystem(), path, manifest).ok());
+  }
   // One or two workers of the queue that lends, until they have trained.
   void RunOwner(int steps) {
     ASSERT_TRUE(world_->ApplyJob("owner", 2, steps, "  queue: product\n").ok());
@@ -153,21 +169,22 @@ class QueueE2eTest : public E2eTest {
 };
 
 TEST_F(QueueE2eTest, AQueueTakesItsQuotaBackFromABorrowerThatShrinksAndGrowsAgain) {
-  ASSERT_TRUE(world_->ApplyJob("borrower", 3, 1'000'000, "  queue: research\n").ok());
+  WriteManifest("borrower", 3, 1'000'000, "  queue: research\n");
+  WriteManifest("owner", 2, 800, "  queue: product\n");
+  EXPECT_THAT(Run("borrow"), HasSubstr("research"));
   const auto first = world_->WaitForRound("borrower", 3);
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(world_->WaitForMoreSteps("borrower").ok());
   const Json survivor = world_->Pods("borrower")["borrower-0-1"];
   const auto trainers = world_->TrainersOf(survivor);
 
-  RunOwner(200);
+  EXPECT_THAT(Run("reclaim"), HasSubstr("/owner"));
   const auto smaller = world_->WaitForRound("borrower", 1, RoundOf(*first));
   ASSERT_TRUE(smaller.ok()) << smaller.status();
   EXPECT_EQ(StringAt(*smaller, {"status", "preemption", "reason"}), "Reclaimed");
   EXPECT_EQ(NumberAt(*smaller, {"status", "preemption", "workers"}), 1)
       << "one would do, two are its own";
-  EXPECT_TRUE(world_->WaitForRound("owner", 2).ok());
-  ASSERT_TRUE(WaitForOwner().ok());
+  EXPECT_THAT(Run("ended"), HasSubstr("\"resource\":\"cpu\"")) << "what it used is remembered";
 
   const auto again = world_->WaitForRound("borrower", 3, RoundOf(*smaller));
   ASSERT_TRUE(again.ok()) << again.status();

@@ -100,12 +100,14 @@ absl::Status E2eWorld::Install() {
 }
 
 absl::StatusOr<std::string> E2eWorld::Documented(const std::string& block) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string page,
-                          ReadFile(FileSystem(), SourcePath("docs/operations.md")));
-  const size_t mark = page.find(absl::StrCat(": ", block, " -->\n```sh\n"));
-  if (mark == std::string::npos) return absl::NotFoundError(block);
-  const size_t start = page.find("```sh\n", mark) + 6;
-  return page.substr(start, page.find("```", start) - start);
+  for (const char* name : {"docs/operations.md", "docs/queues.md"}) {
+    MUSTER_ASSIGN_OR_RETURN(const std::string page, ReadFile(FileSystem(), SourcePath(name)));
+    const size_t mark = page.find(absl::StrCat(": ", block, " -->\n```sh\n"));
+    if (mark == std::string::npos) continue;
+    const size_t start = page.find("```sh\n", mark) + 6;
+    return page.substr(start, page.find("```", start) - start);
+  }
+  return absl::NotFoundError(block);
 }
 
 absl::StatusOr<std::string> E2eWorld::RunDocumented(const std::string& block,

@@ -42,7 +42,7 @@ class E2eWorld {
   TestCluster& cluster() { return *cluster_; }
   const std::string& folder() const { return folder_; }
 
-  // The block of commands that docs/operations.md marks with this name.
+  // The block of commands that docs/operations.md or docs/queues.md marks with this name.
   static absl::StatusOr<std::string> Documented(const std::string& block);
   // Runs it in folder(), as an administrator in the tree's root would; what it printed.
   absl::StatusOr<std::string> RunDocumented(const std::string& block,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 #include "base/logging.h"
 #include "base/open_files.h"
@@ -24,6 +25,8 @@ void LimitHeaps() {
   constexpr int kHeaps = 4;
   ::mallopt(M_MMAP_THRESHOLD, kLargeBuffer);  // which glibc would else raise by itself
   ::mallopt(M_ARENA_MAX, kHeaps);
+  // gRPC else reads into 8 KB a connection, whatever its channel arguments say.
+  ::setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", /*overwrite=*/0);
 }
 
 }  // namespace muster::control

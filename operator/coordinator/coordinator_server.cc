@@ -93,6 +93,10 @@ void Configure(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_TSI_MAX_FRAME_SIZE, 1024);
   builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, 1024);
+  // Each would keep something for every stream: calls here have no deadline and are not compressed.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 0);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   // gRPC's locks are Abseil's, which by default looks for cycles among all locks of the process:
   // with thousands of streams that costs more than their work.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

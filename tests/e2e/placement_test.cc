@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "gmock/gmock.h"
@@ -186,6 +187,35 @@ TEST_F(PlacementTest, AWorkerGoesToTheNodeOfItsVolumeOnceItsClaimIsBound) {
   const auto phase = cluster.Kubectl({"get", "pvc", "data", "-o", "jsonpath={.status.phase}"});
   EXPECT_TRUE(phase.ok() && phase->out == "Bound") << phase.status();
   cluster.Kubectl({"delete", "storageclass,pv", late, "--wait=false"}).status().IgnoreError();
+}
+
+// What a device plugin gone wrong does: the server takes it, the operator must not believe it.
+TEST_F(PlacementTest, ANodeThatLiesIsSetAsideAndItsDescriptionSaysWhy) {
+  AddNode("liar", "rack-c");
+  TestCluster& cluster = world_->cluster();
+  const auto lied =
+      cluster.Kubectl({"patch", "node", "liar", "--subresource=status", "--type=merge", "-p",
+                       R"({"status": {"allocatable": {"cpu": "64"}}})"});
+  ASSERT_TRUE(lied.ok()) << lied.status();
+  std::string description;
+  const absl::Status told = world_->WaitFor("its description says it", [&] {
+    const auto described = cluster.Kubectl({"describe", "node", "liar"});
+    description = described.ok() ? described->out : std::string(described.status().message());
+    return absl::StrContains(description, "NodeFaulty");
+  });
+  ASSERT_TRUE(told.ok()) << told << description;
+  EXPECT_THAT(description, HasSubstr("set aside, nothing is placed here: allocatable cpu "));
+  // More than all others have: it would go there, if it went by what the node says.
+  ASSERT_TRUE(world_->cluster()
+                  .Apply("apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: "
+                         "large}\nspec:\n  workers: {count: 1}\n  template: {spec: {containers: "
+                         "[{name: worker, image: none, command: [sleep, '1'],\n    resources: "
+                         "{requests: {cpu: '8'}}}]}}\n")
+                  .ok());
+  const auto job = world_->WaitForJob("large", "it is refused", [](const Json& now) {
+    return ConditionOf(now, "Scheduled") == "False/Unschedulable";
+  });
+  EXPECT_TRUE(job.ok()) << job.status();
 }
 
 }  // namespace

@@ -27,17 +27,17 @@ bool IsSameSpec(const JobCache::Object& before, const JobCache::Object& after) {
 
 // For a node.
 bool Waits(const PodCache::Object& pod) {
-  return pod != nullptr && !pod->job.empty() && pod->view.node.empty() && !pod->ended();
+  return pod != nullptr && !pod->job.empty() && pod->view->node.empty() && !pod->ended();
 }
 
 bool TakesPlace(const PodCache::Object& pod) {
-  return pod != nullptr && !pod->view.node.empty() && !pod->ended();
+  return pod != nullptr && !pod->view->node.empty() && !pod->ended();
 }
 
 bool OffersTheSame(const NodeCache::Object& before, const NodeCache::Object& after) {
   return before != nullptr && after != nullptr && before->allocatable == after->allocatable &&
-         before->schedulable == after->schedulable && before->labels == after->labels &&
-         before->taints == after->taints;
+         before->schedulable == after->schedulable &&
+         before->scheduling->labels == after->scheduling->labels && before->taints == after->taints;
 }
 
 // Of all types this one alone has to be installed.
@@ -141,7 +141,7 @@ void ClusterWatch::FollowNodes() {
     // Taints may tell workers to leave.
     if (before != nullptr && after != nullptr && before->taints != after->taints) {
       for (const PodCache::Object& pod : pods_.List()) {
-        if (pod->job.empty() || pod->view.node != key.name) continue;
+        if (pod->job.empty() || pod->view->node != key.name) continue;
         followers_.job(kube::ToString({pod->key.name_space, pod->job}));
       }
     }

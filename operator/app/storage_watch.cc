@@ -8,7 +8,7 @@
 #include "base/logging.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/storage_types.h"
-#include "operator/placement/cluster/label_selector.h"
+#include "operator/placement/cluster/label_map.h"
 #include "operator/placement/cluster/storage.h"
 
 namespace muster::control {
@@ -18,7 +18,7 @@ void LogParseError(const kube::ObjectKey& key, const absl::Status& status) {
   MUSTER_LOG(WARN, "object ignored", {"object", kube::ToString(key)}, {"error", status});
 }
 
-absl::StatusOr<LabelMap> ParseNamespace(const Json& json) { return kube::LabelsOf(json); }
+absl::StatusOr<LabelMap> ParseNamespace(const Json& json) { return LabelMap(kube::LabelsOf(json)); }
 
 }  // namespace
 

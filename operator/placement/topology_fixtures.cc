@@ -45,7 +45,7 @@ void Fixture::Add(const std::string& name, Labels of) {
 
 std::vector<LabelledNode> Fixture::nodes() const {
   std::vector<LabelledNode> nodes;
-  for (const std::string& name : names) nodes.push_back({name, &labels.at(name)});
+  for (const std::string& name : names) nodes.push_back({name, labels.at(name)});
   return nodes;
 }
 

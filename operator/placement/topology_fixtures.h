@@ -12,6 +12,8 @@
 namespace muster::control {
 
 // Labels by node name, in the order of the fabric.
+using Labels = std::map<std::string, std::string>;
+
 struct Fixture {
   std::vector<std::string> names;
   std::map<std::string, Labels> labels;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,8 @@ struct Position {
   std::string host;
 };
 
-const std::string& Get(const Labels& labels, const std::string& key) {
-  static const std::string kNone;
-  const auto found = labels.find(key);
-  return found == labels.end() ? kNone : found->second;
+std::string Get(const LabelMap& labels, std::string_view key) {
+  return std::string(labels.Value(key));
 }
 
 // A source of fabric tiers: label keys, tier 0 first.
@@ -73,14 +72,14 @@ bool NamesAreNumbers(const FabricSource& source) {
   return std::strncmp(source.name, "CoreWeave", 9) == 0;
 }
 
-int CountOf(const Labels& labels, const FabricSource& source) {
+int CountOf(const LabelMap& labels, const FabricSource& source) {
   return static_cast<int>(
       std::count_if(source.keys.begin(), source.keys.end(),
                     [&](const auto& key) { return !Get(labels, key).empty(); }));
 }
 
 // The source that says most; of equals the first. "spine" alone is of either older topograph.
-const FabricSource* SourceFor(const Labels& labels) {
+const FabricSource* SourceFor(const LabelMap& labels) {
   const FabricSource* best = nullptr;
   int most = 0;
   for (const FabricSource& source : FabricSources()) {
@@ -103,7 +102,7 @@ void CompareVersions(const LabelledNode& node, const FabricSource& taken, const 
     if (&source == &taken || !IsTopograph(source) || !IsTopograph(taken)) continue;
     const size_t tiers = std::min(source.keys.size(), taken.keys.size());
     for (size_t tier = 0; tier < tiers; ++tier) {
-      const std::string& value = Get(*node.labels, source.keys[tier]);
+      const std::string value = Get(node.labels, source.keys[tier]);
       const std::string& counts = position.tiers[tier];
       if (value.empty() || counts.empty() || value == counts) continue;
       findings.push_back(
@@ -115,10 +114,10 @@ void CompareVersions(const LabelledNode& node, const FabricSource& taken, const 
 
 // AWS counts layers from the top. Where some instance types have four layers and others three, the
 // lowest switch of the latter stands for its missing leaf, so that upper layers meet.
-void ReadAws(const Labels& labels, int layers, Position& position) {
+void ReadAws(const LabelMap& labels, int layers, Position& position) {
   std::string lowest;
   for (int layer = 1; layer <= layers; ++layer) {
-    const std::string& given =
+    const std::string given =
         Get(labels, absl::StrCat("topology.k8s.aws/network-node-layer-", layer));
     if (!given.empty()) lowest = given;
     const bool below = given.empty() && layer > 3;
@@ -128,7 +127,7 @@ void ReadAws(const Labels& labels, int layers, Position& position) {
 
 void ReadFabric(const LabelledNode& node, int aws_layers, Position& position,
                 std::vector<TopologyFinding>& findings) {
-  const Labels& labels = *node.labels;
+  const LabelMap& labels = node.labels;
   const FabricSource* source = SourceFor(labels);
   if (source == nullptr) {
     if (aws_layers > 0) ReadAws(labels, aws_layers, position);
@@ -156,13 +155,13 @@ void ReadClique(const std::string& value, Position& position) {
   if (dot != std::string::npos) position.partition = value;
 }
 
-void ReadNvlink(const Labels& labels, Position& position) {
+void ReadNvlink(const LabelMap& labels, Position& position) {
   ReadClique(Get(labels, "nvidia.com/gpu.clique"), position);
   if (!position.nvlink.empty()) return;
-  const std::string& domain = Get(labels, "accelerator.topograph.run/domain");
+  const std::string domain = Get(labels, "accelerator.topograph.run/domain");
   if (!domain.empty()) {
     position.nvlink = domain;
-    const std::string& partition = Get(labels, "accelerator.topograph.run/sub-domain");
+    const std::string partition = Get(labels, "accelerator.topograph.run/sub-domain");
     if (!partition.empty()) position.partition = absl::StrCat(domain, ".", partition);
     return;
   }
@@ -175,7 +174,7 @@ void ReadNvlink(const Labels& labels, Position& position) {
 
 Position ReadPosition(const LabelledNode& node, int aws_layers,
                       std::vector<TopologyFinding>& findings) {
-  const Labels& labels = *node.labels;
+  const LabelMap& labels = node.labels;
   Position position;
   position.region = Get(labels, "topology.kubernetes.io/region");
   position.zone = Get(labels, "topology.kubernetes.io/zone");
@@ -312,7 +311,7 @@ Topology ReadTopology(const std::vector<LabelledNode>& nodes) {
   for (const LabelledNode& node : nodes) {
     for (int layer = 3; layer <= 4; ++layer) {
       const std::string key = absl::StrCat("topology.k8s.aws/network-node-layer-", layer);
-      if (!Get(*node.labels, key).empty()) aws_layers = std::max(aws_layers, layer);
+      if (!Get(node.labels, key).empty()) aws_layers = std::max(aws_layers, layer);
     }
   }
   Topology topology;
@@ -339,7 +338,7 @@ Topology ReadTopology(const std::vector<LabelledNode>& nodes,
     std::vector<std::string>& path = topology.paths.emplace_back();
     size_t known = 0;
     for (size_t i = 0; i < keys.size(); ++i) {
-      path.push_back(Get(*node.labels, keys[i]));
+      path.push_back(Get(node.labels, keys[i]));
       if (!path.back().empty()) known = i + 1;
     }
     for (size_t i = 0; i < known; ++i) {

@@ -1,9 +1,10 @@
 #ifndef MUSTER_OPERATOR_PLACEMENT_TOPOLOGY_LABELS_H_
 #define MUSTER_OPERATOR_PLACEMENT_TOPOLOGY_LABELS_H_
 
-#include <map>
 #include <string>
 #include <vector>
+
+#include "operator/placement/cluster/label_map.h"
 
 // Where nodes stand in the network, from the labels that clouds and tools put on them: AWS, Google,
 // OCI, CoreWeave, topograph 1.0, 0.5 and 0.1, NVIDIA's GPU feature discovery, plain Kubernetes.
@@ -12,11 +13,9 @@
 // are left out. "host" is a machine that holds several nodes.
 namespace muster::control {
 
-using Labels = std::map<std::string, std::string>;
-
 struct LabelledNode {
   std::string name;
-  const Labels* labels = nullptr;
+  LabelMap labels;
 };
 
 // Labels of one node that cannot all be true, or from which something is missing.

@@ -142,8 +142,8 @@ TEST(ReadTopologyTest, PlainKubernetesHasZones) {
 }
 
 TEST(ReadTopologyTest, NoLabelsAreNoLevels) {
-  const Labels none;
-  const Topology topology = ReadTopology({{"a", &none}, {"b", &none}});
+  const LabelMap none;
+  const Topology topology = ReadTopology({{"a", none}, {"b", none}});
   EXPECT_THAT(topology.levels, IsEmpty());
   EXPECT_EQ(topology.paths.size(), 2u);
   EXPECT_THAT(ReadTopology({}).paths, IsEmpty());

@@ -21,7 +21,7 @@ bool IsOpen(const NodeRecord& node) {
 
 bool IsMember(const PodRecord& pod) {
   return !pod.job.empty() && pod.scheduling->scheduler_name == kSchedulerName &&
-         !pod.view.owner_uid.empty() && !pod.ended() && !pod.view.deleting;
+         !pod.view->owner_uid.empty() && !pod.ended() && !pod.view->deleting;
 }
 
 // Where it may run depends on where others do.
@@ -61,7 +61,8 @@ void ClusterModel::PutNode(const std::string& name, const NodeCache::Object& nod
   }
   Node& entry = nodes_[name];
   const NodeCache::Object before = std::exchange(entry.record, node);
-  const bool same_place = before != nullptr && before->labels == node->labels &&
+  const bool same_place = before != nullptr &&
+                          before->scheduling->labels == node->scheduling->labels &&
                           before->allocatable == node->allocatable;
   if (!same_place) tree_.reset();
   if (before != nullptr && *before->scheduling == *node->scheduling) return;
@@ -89,7 +90,7 @@ void ClusterModel::Settle(const kube::ObjectKey& key, Pod& pod) {
   std::string node;
   std::string nominated;
   if (pod.record != nullptr && !pod.record->ended()) {
-    node = pod.record->view.node;
+    node = pod.record->view->node;
     const auto held = held_.find(key);
     if (node.empty() && held != held_.end()) node = held->second.node;
     if (node.empty()) nominated = pod.record->scheduling->nominated;
@@ -116,10 +117,10 @@ void ClusterModel::CountSocial(const PodRecord& pod, int sign) {
 }
 
 void ClusterModel::Leave(const PodRecord& pod) {
-  const auto found = gangs_.find(pod.view.owner_uid);
+  const auto found = gangs_.find(pod.view->owner_uid);
   if (found == gangs_.end()) return;
   Gang& gang = found->second;
-  const Gang::Place place{pod.view.index, pod.key.name};
+  const Gang::Place place{pod.view->index, pod.key.name};
   const size_t waiting = gang.unbound.erase(place);
   if (waiting > 0) CountSocial(pod, -1);
   if (waiting + gang.bound.erase(place) == 0) return;
@@ -134,15 +135,15 @@ void ClusterModel::Drop(const std::string& uid) {
 }
 
 void ClusterModel::Join(const kube::ObjectKey& key, const PodRecord& pod) {
-  Gang& gang = gangs_[pod.view.owner_uid];
+  Gang& gang = gangs_[pod.view->owner_uid];
   gang.job = {key.name_space, pod.job};
   ++gang.version;
   const Pod& entry = pods_.at(key);
-  const Gang::Place place{pod.view.index, key.name};
+  const Gang::Place place{pod.view->index, key.name};
   if (entry.charged.empty()) {
     gang.unbound[place] = entry.record;
     CountSocial(pod, 1);
-    waiting_.insert(pod.view.owner_uid);
+    waiting_.insert(pod.view->owner_uid);
     return;
   }
   const auto held = held_.find(key);
@@ -158,10 +159,10 @@ void ClusterModel::PutPod(const kube::ObjectKey& key, const PodCache::Object& po
   if (before != nullptr && IsMember(*before)) Leave(*before);
   if (const auto held = held_.find(key); held != held_.end()) {
     const bool settled =
-        pod == nullptr || pod->view.uid != held->second.uid || !pod->view.node.empty();
+        pod == nullptr || pod->view->uid != held->second.uid || !pod->view->node.empty();
     if (settled) held_.erase(held);
   }
-  const bool other = before != nullptr && (pod == nullptr || pod->view.uid != before->view.uid);
+  const bool other = before != nullptr && (pod == nullptr || pod->view->uid != before->view->uid);
   if (other) Discount(entry);
   if (pod == nullptr) {
     pods_.erase(key);
@@ -170,34 +171,34 @@ void ClusterModel::PutPod(const kube::ObjectKey& key, const PodCache::Object& po
     Settle(key, entry);
     if (IsMember(*pod)) Join(key, *pod);
   }
-  if (before != nullptr) Drop(before->view.owner_uid);
+  if (before != nullptr) Drop(before->view->owner_uid);
 }
 
 void ClusterModel::Promise(const PodRecord& pod, const std::string& node) {
   const auto known = pods_.find(pod.key);
-  if (known == pods_.end() || known->second.record->view.uid != pod.view.uid) return;
-  held_[pod.key] = {pod.view.uid, node, false};
+  if (known == pods_.end() || known->second.record->view->uid != pod.view->uid) return;
+  held_[pod.key] = {pod.view->uid, node, false};
   PutPod(pod.key, PodCache::Object(known->second.record));
 }
 
 void ClusterModel::Confirm(const PodRecord& pod, const std::string& node) {
   const auto known = pods_.find(pod.key);
-  if (known == pods_.end() || known->second.record->view.uid != pod.view.uid) return;
-  if (!known->second.record->view.node.empty()) return;  // the cache knows already
-  held_[pod.key] = {pod.view.uid, node, true};
+  if (known == pods_.end() || known->second.record->view->uid != pod.view->uid) return;
+  if (!known->second.record->view->node.empty()) return;  // the cache knows already
+  held_[pod.key] = {pod.view->uid, node, true};
   PutPod(pod.key, PodCache::Object(known->second.record));
 }
 
 void ClusterModel::TakeBack(const PodRecord& pod) {
   const auto held = held_.find(pod.key);
-  if (held == held_.end() || held->second.uid != pod.view.uid) return;
+  if (held == held_.end() || held->second.uid != pod.view->uid) return;
   held_.erase(held);
   PutPod(pod.key, PodCache::Object(pods_.at(pod.key).record));
 }
 
 bool ClusterModel::IsPromised(const PodRecord& pod) const {
   const auto held = held_.find(pod.key);
-  return held != held_.end() && held->second.uid == pod.view.uid && !held->second.confirmed;
+  return held != held_.end() && held->second.uid == pod.view->uid && !held->second.confirmed;
 }
 
 std::pair<PodPointer, std::string> ClusterModel::CountedOn(const kube::ObjectKey& pod) const {
@@ -215,7 +216,7 @@ void ClusterModel::Build() {
   std::vector<LabelledNode> labelled;
   for (auto& [name, node] : nodes_) {
     node.index = -1;
-    labelled.push_back({name, &node.record->labels});
+    labelled.push_back({name, node.record->scheduling->labels});
   }
   Topology topology = levels_.empty() ? ReadTopology(labelled) : ReadTopology(labelled, levels_);
   Inventory inventory;

@@ -159,9 +159,9 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   view.wall = deps_.clock.Wall();
   std::set<std::string> still_there;
   for (const PodCache::Object& pod : deps_.pods.ListByOwner(job.uid)) {
-    view.pods.push_back(pod->view);
+    view.pods.push_back(*pod->view);
     NoteNode(view.pods.back());
-    if (!pod->view.deleting) still_there.insert(pod->view.uid);
+    if (!pod->view->deleting) still_there.insert(pod->view->uid);
   }
   std::erase_if(state.written.deleted_pods,
                 [&](const std::string& uid) { return still_there.count(uid) == 0; });

@@ -83,7 +83,7 @@ std::optional<Completion> PlaceInOneDomain(const PlacementWorld& world, const Pa
     const LabelMap& labels = world.states[i]->node->labels;
     const auto value = labels.find(label);
     if (value != labels.end() && tree.node(static_cast<int>(i)).schedulable) {
-      domains.insert(value->second);
+      domains.emplace(value->second);
     }
   }
   size_t tries = 0;
@@ -233,7 +233,7 @@ std::map<int, PodCache::Object> NewestUnbound(const Gang& gang) {
   std::map<int, PodCache::Object> pods;
   for (const auto& [place, pod] : gang.unbound) {
     PodCache::Object& newest = pods[place.first];
-    if (newest == nullptr || newest->view.incarnation < pod->view.incarnation) newest = pod;
+    if (newest == nullptr || newest->view->incarnation < pod->view->incarnation) newest = pod;
   }
   return pods;
 }

@@ -53,7 +53,7 @@ void GangWrites::Settle(const PodWritten& written) {
                      {"pod", kube::ToString(pod.key)}, {"write", NameOf(write.kind)},
                      {"about", write.text}, {"error", written.status});
   if (write.kind == PodWrite::Kind::kRefuse) {
-    state.telling.erase(pod.view.uid);
+    state.telling.erase(pod.view->uid);
     if (!absl::IsNotFound(written.status)) state.told_version = 0;  // told again
     return;
   }
@@ -142,9 +142,9 @@ void GangWrites::Refuse(const std::string& uid, const Gang& gang, const std::str
   state.told_at = now;
   for (const auto& [place, pod] : gang.unbound) {
     if (pod->unscheduled_message == sentence) continue;
-    const std::string& version = pod->view.resource_version;
-    state.telling[pod->view.uid] = version;
-    const auto told = before.find(pod->view.uid);
+    const std::string& version = pod->view->resource_version;
+    state.telling[pod->view->uid] = version;
+    const auto told = before.find(pod->view->uid);
     if (!anew && told != before.end() && told->second == version) continue;
     writer_.Add({PodWrite::Kind::kRefuse, uid, pod, sentence});
   }

@@ -25,7 +25,9 @@ Amounts QuotaOf(const PodRecord& pod) {
   amounts[kGpuResource] = r.gpus;
   const auto& selector = pod.scheduling->wants().node_selector;
   const auto kind = selector.find(kGpuProduct);
-  if (kind != selector.end()) amounts[absl::StrCat(kGpuResource, "/", kind->second)] = r.gpus;
+  if (kind != selector.end()) {
+    amounts[absl::StrCat(kGpuResource, "/", std::string(kind->second))] = r.gpus;
+  }
   return amounts;
 }
 
@@ -97,7 +99,7 @@ QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
   queued.leaving = standing.limit ? std::max(0, workers - *standing.limit) : 0;
   for (const auto& [key, pod] : holders) {
     if (staying.count(key) > 0) continue;
-    queued.nodes.push_back(pod->view.node);
+    queued.nodes.push_back(pod->view->node);
     ++queued.leaving;
   }
   queued.request.max = std::max(WorkerCount(standing.spec), 1);
@@ -112,7 +114,7 @@ QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& hold
   QueuedJob queued = standing.queued;
   if (queued.uid.empty()) queued = Base(standing, *holders.begin()->second);
   queued.nodes.clear();
-  for (const auto& [key, pod] : holders) queued.nodes.push_back(pod->view.node);
+  for (const auto& [key, pod] : holders) queued.nodes.push_back(pod->view->node);
   queued.leaving = queued.workers();
   return queued;
 }
@@ -130,8 +132,10 @@ void AddCapacity(const NodeRecord& node, Amounts& to) {
   to["memory"] += r.memory_bytes;
   if (r.gpus == 0) return;
   to[kGpuResource] += r.gpus;
-  const auto kind = node.labels.find(kGpuProduct);
-  if (kind != node.labels.end()) to[absl::StrCat(kGpuResource, "/", kind->second)] += r.gpus;
+  const LabelMap& labels = node.scheduling->labels;
+  const auto kind = labels.find(kGpuProduct);
+  if (kind != labels.end())
+    to[absl::StrCat(kGpuResource, "/", std::string(kind->second))] += r.gpus;
 }
 
 std::optional<absl::Time> EndOf(const JobStanding& standing) {

@@ -48,6 +48,7 @@ std::vector<ConditionView> ReadConditions(const Json& object) {
   std::vector<ConditionView> conditions;
   const Json* list = kube::Find(object, {"status", "conditions"});
   if (list == nullptr || !list->is_array()) return conditions;
+  conditions.reserve(std::min(list->size(), kMaxConditions));
   for (const Json& item : *list) {
     if (conditions.size() == kMaxConditions) break;
     conditions.push_back(
@@ -131,6 +132,11 @@ const std::shared_ptr<const SchedulingPod>& PodRecord::NoPod() {
   return none;
 }
 
+const std::shared_ptr<const PodView>& PodRecord::NoView() {
+  static const auto& none = *new std::shared_ptr<const PodView>(std::make_shared<const PodView>());
+  return none;
+}
+
 const std::shared_ptr<const SchedulingNode>& NodeRecord::NoNode() {
   static const auto& none =
       *new std::shared_ptr<const SchedulingNode>(std::make_shared<const SchedulingNode>());
@@ -175,7 +181,7 @@ absl::StatusOr<PodRecord> ParsePodRecord(const Json& json) {
   if (scheduled != nullptr && StringAt(*scheduled, {"status"}) == "False") {
     pod.unscheduled_message = StringAt(*scheduled, {"message"});
   }
-  pod.view = ParsePodView(json);
+  pod.view = std::make_shared<const PodView>(ParsePodView(json));
   return pod;
 }
 
@@ -189,7 +195,6 @@ absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json) {
   // What cannot be is not added up.
   if (!lies) node.allocatable = TreeAmounts(scheduling.allocatable, scheduling.allowed_pods);
   node.scheduling = std::make_shared<const SchedulingNode>(std::move(scheduling));
-  node.labels = kube::LabelsOf(json);
   node.conditions = ReadConditions(json);
   node.taints = ReadTaints(json);
   return node;

@@ -2,7 +2,6 @@
 #define MUSTER_OPERATOR_RUNTIME_OBJECT_RECORDS_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,14 +27,16 @@ struct PodRecord {
   Resources requests;
   // Condition PodScheduled, when it is False: its message.
   std::string unscheduled_message;
-  PodView view;
+  // Never null. Of pods that are not ours it may be one object for many.
+  std::shared_ptr<const PodView> view = NoView();
 
   bool ended() const {
-    return view.phase == PodPhase::kSucceeded || view.phase == PodPhase::kFailed;
+    return view->phase == PodPhase::kSucceeded || view->phase == PodPhase::kFailed;
   }
 
  private:
   static const std::shared_ptr<const SchedulingPod>& NoPod();
+  static const std::shared_ptr<const PodView>& NoView();
 };
 
 struct NodeRecord {
@@ -44,7 +45,6 @@ struct NodeRecord {
   std::shared_ptr<const SchedulingNode> scheduling = NoNode();
   Resources allocatable;
   bool schedulable = true;  // Ready, not cordoned, and what it says of itself can be
-  std::map<std::string, std::string> labels;
   std::vector<ConditionView> conditions;
   std::vector<TaintView> taints;
 

@@ -56,25 +56,25 @@ TEST(ObjectRecordsTest, ReadsAPod) {
                       "reason": "PreemptionByScheduler", "message": "x"}]}})"));
   ASSERT_TRUE(pod.ok()) << pod.status();
   EXPECT_EQ(pod->job, "gpt");
-  EXPECT_EQ(pod->view.index, 0);
-  EXPECT_EQ(pod->view.incarnation, 2);
-  EXPECT_EQ(pod->view.owner_uid, "j");
-  EXPECT_EQ(pod->view.node, "n1");
-  EXPECT_EQ(pod->view.phase, PodPhase::kFailed);
-  EXPECT_EQ(pod->view.exit_code, 137);
-  EXPECT_EQ(pod->view.reason, "OOMKilled");
-  ASSERT_EQ(pod->view.ended.size(), 2u);
-  EXPECT_EQ(pod->view.ended[0].container, "worker");
-  EXPECT_EQ(pod->view.ended[0].reason, "OOMKilled");
-  EXPECT_EQ(pod->view.ended[1].container, "log");
-  EXPECT_EQ(pod->view.ended[1].exit_code, 1);
-  ASSERT_EQ(pod->view.conditions.size(), 1u);
-  EXPECT_EQ(pod->view.conditions[0].type, "DisruptionTarget");
-  EXPECT_EQ(pod->view.conditions[0].status, "True");
-  EXPECT_EQ(pod->view.conditions[0].reason, "PreemptionByScheduler");
+  EXPECT_EQ(pod->view->index, 0);
+  EXPECT_EQ(pod->view->incarnation, 2);
+  EXPECT_EQ(pod->view->owner_uid, "j");
+  EXPECT_EQ(pod->view->node, "n1");
+  EXPECT_EQ(pod->view->phase, PodPhase::kFailed);
+  EXPECT_EQ(pod->view->exit_code, 137);
+  EXPECT_EQ(pod->view->reason, "OOMKilled");
+  ASSERT_EQ(pod->view->ended.size(), 2u);
+  EXPECT_EQ(pod->view->ended[0].container, "worker");
+  EXPECT_EQ(pod->view->ended[0].reason, "OOMKilled");
+  EXPECT_EQ(pod->view->ended[1].container, "log");
+  EXPECT_EQ(pod->view->ended[1].exit_code, 1);
+  ASSERT_EQ(pod->view->conditions.size(), 1u);
+  EXPECT_EQ(pod->view->conditions[0].type, "DisruptionTarget");
+  EXPECT_EQ(pod->view->conditions[0].status, "True");
+  EXPECT_EQ(pod->view->conditions[0].reason, "PreemptionByScheduler");
   EXPECT_TRUE(pod->ended());
   EXPECT_EQ(pod->requests, (Resources{2, 3000, int64_t{1} << 30, 1}));
-  EXPECT_EQ(pod->scheduling->wants().node_selector.at("zone"), "a");
+  EXPECT_EQ(pod->scheduling->wants().node_selector.Value("zone"), "a");
 }
 
 TEST(ObjectRecordsTest, SurvivesOddShapes) {
@@ -143,7 +143,7 @@ std::string Printed(const PodRecord& pod) {
                    pod.requests.cpu_millis, " ", pod.requests.memory_bytes, " ",
                    pod.scheduling->wants().node_selector.size(), " ",
                    pod.scheduling->wants().tolerations.size(), " ", pod.unscheduled_message);
-  const PodView& view = pod.view;
+  const PodView& view = *pod.view;
   absl::StrAppend(&text, " ", view.uid, " ", view.resource_version, " ", view.owner_uid, " ",
                   view.index, view.incarnation, static_cast<int>(view.phase), " ", view.node, " ",
                   view.deleting, view.ready, " ", view.exit_code.value_or(-1), " ", view.reason,
@@ -176,7 +176,7 @@ TEST(ObjectRecordsTest, TheNodeFieldsAreAllThatIsRead) {
                  "conditions": [{"type": "Ready", "status": "True", "reason": "r"}]}})");
   const auto node = ParseNodeRecord(NodeFields().Select(whole));
   ASSERT_TRUE(node.ok()) << node.status();
-  EXPECT_EQ(node->labels.size(), 1u);
+  EXPECT_EQ(node->scheduling->labels.size(), 1u);
   EXPECT_EQ(node->allocatable.cpu_millis, 4000);
   EXPECT_FALSE(node->schedulable);
   ASSERT_EQ(node->taints.size(), 1u);

@@ -12,8 +12,10 @@ bool IsSame(const SchedulingPod& a, const SchedulingPod& b) {
   return a.nominated == b.nominated && IsAlike(a, b);
 }
 
+bool AreAsFar(const PodView& a, const PodView& b) { return a.node == b.node && a.phase == b.phase; }
+
 bool TakeTheSame(const PodRecord& a, const PodRecord& b) {
-  return a.scheduling == b.scheduling && a.view.node == b.view.node && a.view.phase == b.view.phase;
+  return a.scheduling == b.scheduling && a.view == b.view;
 }
 
 size_t HashOf(const SchedulingPod& pod) {
@@ -42,15 +44,18 @@ std::shared_ptr<const Value> PodSharing::Share(Known<Value>& known, size_t hash,
 
 std::shared_ptr<const PodRecord> PodSharing::Keep(PodRecord pod) {
   if (!pod.job.empty()) return std::make_shared<const PodRecord>(std::move(pod));
+  PodView view;
+  view.phase = pod.view->phase;
   PodRecord kept;
-  kept.view.phase = pod.view.phase;
   if (!pod.ended()) {
-    kept.view.node = std::move(pod.view.node);
+    view.node = pod.view->node;
     SchedulingPod footprint = Footprint(*pod.scheduling);
     const size_t hash = HashOf(footprint);
     kept.scheduling = Share(footprints_, hash, std::move(footprint), IsSame);
   }
-  const size_t hash = absl::HashOf(kept.view.node, kept.view.phase, kept.scheduling.get());
+  const size_t place = absl::HashOf(view.node, view.phase);
+  kept.view = Share(views_, place, std::move(view), AreAsFar);
+  const size_t hash = absl::HashOf(kept.view.get(), kept.scheduling.get());
   return Share(records_, hash, std::move(kept), TakeTheSame);
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "operator/core/view.h"
 #include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/runtime/object_records.h"
 
@@ -36,6 +37,7 @@ class PodSharing {
 
   Known<PodRecord> records_;
   Known<SchedulingPod> footprints_;
+  Known<PodView> views_;
 };
 
 }  // namespace muster::control

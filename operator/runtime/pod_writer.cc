@@ -134,7 +134,7 @@ PodWritten PodWriter::Bind(const PodWrite& write) {
   kube::Binding binding;
   binding.pod = write.pod->key;
   binding.node = write.text;
-  binding.preconditions.uid = write.pod->view.uid;
+  binding.preconditions.uid = write.pod->view->uid;
   PodWritten written;
   written.status = api_.Bind(binding);
   if (absl::IsAborted(written.status)) return LookUp(write, std::move(written.status));
@@ -154,7 +154,7 @@ PodWritten PodWriter::LookUp(const PodWrite& write, absl::Status conflict) {
     return written;
   }
   written.node = kube::StringAt(*json, {"spec", "nodeName"});
-  if (kube::UidOf(*json) == write.pod->view.uid && !written.node.empty()) {
+  if (kube::UidOf(*json) == write.pod->view->uid && !written.node.empty()) {
     written.outcome = Outcome::kDone;
     return written;
   }
@@ -165,7 +165,7 @@ PodWritten PodWriter::LookUp(const PodWrite& write, absl::Status conflict) {
 absl::Status PodWriter::Refuse(const PodWrite& write) {
   absl::StatusOr<Json> json = api_.Get(kube::kPods, write.pod->key);
   if (!json.ok()) return json.status();
-  if (kube::UidOf(*json) != write.pod->view.uid) return absl::NotFoundError("another pod by now");
+  if (kube::UidOf(*json) != write.pod->view->uid) return absl::NotFoundError("another pod by now");
   if (!kube::StringAt(*json, {"spec", "nodeName"}).empty()) return absl::OkStatus();  // too late
   Json& conditions = (*json)["status"]["conditions"];
   Json kept = Json::array();
@@ -191,7 +191,7 @@ absl::Status PodWriter::WriteClaim(const PodWrite& write) {
 
 absl::Status PodWriter::Delete(const PodWrite& write) {
   kube::DeleteOptions options;
-  options.preconditions.uid = write.pod->view.uid;
+  options.preconditions.uid = write.pod->view->uid;
   return api_.Delete(kube::kPods, write.pod->key, options);
 }
 

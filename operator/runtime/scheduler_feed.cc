@@ -15,8 +15,8 @@ SchedulerFeed::SchedulerFeed(JobCache& jobs, PodCache& pods, NodeCache& nodes) {
     MutexLock lock(mu_);
     changes_.pods[key] = after;
     for (const PodCache::Object& pod : {before, after}) {
-      if (pod == nullptr || pod->job.empty() || pod->view.owner_uid.empty()) continue;
-      changes_.jobs[pod->view.owner_uid] = {key.name_space, pod->job};
+      if (pod == nullptr || pod->job.empty() || pod->view->owner_uid.empty()) continue;
+      changes_.jobs[pod->view->owner_uid] = {key.name_space, pod->job};
     }
   });
   nodes.OnChange([this](const kube::ObjectKey& key, const auto&, const NodeCache::Object& after) {

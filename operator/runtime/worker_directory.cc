@@ -26,10 +26,10 @@ absl::StatusOr<PeerIdentity> FindWorkerOfPod(const kube::Cache<TrainingJob>& job
   const std::shared_ptr<const PodRecord> record = pods.Get(key);
   if (record == nullptr) return not_yet("the state");
   if (record->job.empty()) return no_worker("it has no label muster.dev/job");
-  if (record->view.uid != pod.uid) return not_yet("the state");
+  if (record->view->uid != pod.uid) return not_yet("the state");
   const std::shared_ptr<const TrainingJob> job = jobs.Get({pod.ns, record->job});
   if (job == nullptr) return not_yet("the job");
-  const PodView& view = record->view;
+  const PodView& view = *record->view;
   if (view.owner_uid != job->uid) return no_worker("its owner is not the job it names");
   if (PodName(job->name, view.index, view.incarnation) != pod.name) {
     return no_worker("its name is not that of a worker");

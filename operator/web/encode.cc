@@ -96,11 +96,11 @@ Json ToJson(const JobDebug& debug) {
 Json ToJson(const PodRecord& pod) {
   static constexpr const char* kPhases[] = {"Pending", "Running", "Succeeded", "Failed", "Unknown"};
   Json json = {{"name", pod.key.name},
-               {"phase", kPhases[static_cast<int>(pod.view.phase)]},
-               {"node", pod.view.node},
-               {"terminating", pod.view.deleting}};
-  if (pod.view.exit_code) json["exitCode"] = *pod.view.exit_code;
-  if (!pod.view.reason.empty()) json["reason"] = pod.view.reason;
+               {"phase", kPhases[static_cast<int>(pod.view->phase)]},
+               {"node", pod.view->node},
+               {"terminating", pod.view->deleting}};
+  if (pod.view->exit_code) json["exitCode"] = *pod.view->exit_code;
+  if (!pod.view->reason.empty()) json["reason"] = pod.view->reason;
   return json;
 }
 

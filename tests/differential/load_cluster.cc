@@ -1,5 +1,6 @@
 #include "tests/differential/load_cluster.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,7 +22,8 @@ ClusterSnapshot LoadCluster(const Json& objects) {
   for (const Json& json : objects.at("namespaces")) {
     const Json& meta = json.at("metadata");
     LabelMap labels;
-    if (meta.contains("labels")) labels = meta.at("labels").get<LabelMap>();
+    if (meta.contains("labels"))
+      labels = meta.at("labels").get<std::map<std::string, std::string>>();
     snapshot.SetNamespace(meta.at("name").get<std::string>(), std::move(labels));
   }
   for (const Json& json : objects.at("claims")) snapshot.SetClaim(ParseVolumeClaim(json).value());

@@ -51,27 +51,27 @@ std::optional<int64_t> ToInteger(const std::string& text) {
   return absl::SimpleAtoi(digits, &value) ? std::optional(value) : std::nullopt;
 }
 
-bool Contains(const std::vector<std::string>& values, const std::string& value) {
+bool Contains(const std::vector<std::string>& values, std::string_view value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 // Whether the value of a label, null for none, is what the requirement wants.
-bool Holds(const LabelRequirement& requirement, const std::string* value) {
+bool Holds(const LabelRequirement& requirement, std::optional<std::string_view> value) {
   switch (requirement.op) {
     case SelectorOperator::kIn:
-      return value != nullptr && Contains(requirement.values, *value);
+      return value.has_value() && Contains(requirement.values, *value);
     case SelectorOperator::kNotIn:
-      return value == nullptr || !Contains(requirement.values, *value);
+      return !value.has_value() || !Contains(requirement.values, *value);
     case SelectorOperator::kExists:
-      return value != nullptr;
+      return value.has_value();
     case SelectorOperator::kDoesNotExist:
-      return value == nullptr;
+      return !value.has_value();
     case SelectorOperator::kGreaterThan:
     case SelectorOperator::kLessThan:
       break;
   }
-  if (value == nullptr || requirement.values.size() != 1) return false;
-  const auto have = ToInteger(*value);
+  if (!value.has_value() || requirement.values.size() != 1) return false;
+  const auto have = ToInteger(std::string(*value));
   const auto bound = ToInteger(requirement.values[0]);
   if (!have || !bound) return false;
   return requirement.op == SelectorOperator::kGreaterThan ? *have > *bound : *have < *bound;
@@ -123,7 +123,7 @@ bool IsLabelValue(std::string_view value) { return value.empty() || IsName(value
 
 bool LabelRequirement::Matches(const LabelMap& labels) const {
   const auto it = labels.find(key);
-  return Holds(*this, it == labels.end() ? nullptr : &it->second);
+  return Holds(*this, it == labels.end() ? std::nullopt : std::optional(it->second));
 }
 
 bool LabelRequirement::IsValid() const {

@@ -1,20 +1,18 @@
 #ifndef MUSTER_OPERATOR_PLACEMENT_CLUSTER_LABEL_SELECTOR_H_
 #define MUSTER_OPERATOR_PLACEMENT_CLUSTER_LABEL_SELECTOR_H_
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
+#include "operator/placement/cluster/label_map.h"
 
 namespace muster::control {
 
 // What Kubernetes takes for a label's key ("a.example/b") and value.
 bool IsLabelKey(std::string_view key);
 bool IsLabelValue(std::string_view value);
-
-using LabelMap = std::map<std::string, std::string>;
 
 enum class SelectorOperator { kIn, kNotIn, kExists, kDoesNotExist, kGreaterThan, kLessThan };
 

@@ -96,9 +96,10 @@ std::optional<NodeComplaint> CompareGpuCount(const SchedulingNode& node) {
   const auto told = Quantity::Parse(count->second);
   const int64_t gpus = node.allocatable.scalar("nvidia.com/gpu");
   if (!told.ok() || gpus <= told->Value()) return std::nullopt;
-  return NodeComplaint{NodeFault::kContradiction,
-                       absl::StrCat("allocatable nvidia.com/gpu is ", gpus,
-                                    " and its label nvidia.com/gpu.count ", count->second)};
+  return NodeComplaint{
+      NodeFault::kContradiction,
+      absl::StrCat("allocatable nvidia.com/gpu is ", gpus, " and its label nvidia.com/gpu.count ",
+                   std::string(count->second))};
 }
 
 bool IsReady(const Json& status) {
@@ -155,7 +156,7 @@ std::vector<std::string> GpuKinds(const SchedulingNode& node) {
   for (const auto& [name, amount] : node.allocatable.scalars) {
     if (amount <= 0 || !IsGpuResource(name)) continue;
     const bool told = product != node.labels.end() && name.rfind("nvidia.com/", 0) == 0;
-    kinds.push_back(told ? absl::StrCat(name, " ", product->second) : name);
+    kinds.push_back(told ? absl::StrCat(name, " ", std::string(product->second)) : name);
   }
   return kinds;
 }

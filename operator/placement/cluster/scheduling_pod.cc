@@ -24,7 +24,7 @@ void MergeLabelKeys(const Json& json, const char* field, SelectorOperator op,
   for (const std::string& key : StringsField(json, field)) {
     const auto label = labels.find(key);
     if (label == labels.end() || HasKey(selector, key)) continue;
-    selector.requirements.push_back({key, op, {label->second}});
+    selector.requirements.push_back({key, op, {std::string(label->second)}});
   }
 }
 
@@ -70,7 +70,8 @@ SpreadConstraint ParseSpread(const Json& json, const LabelMap& labels) {
   for (const std::string& key : StringsField(json, "matchLabelKeys")) {
     const auto label = labels.find(key);
     if (label == labels.end() || spread.selector.absent) continue;
-    spread.selector.requirements.push_back({key, SelectorOperator::kIn, {label->second}});
+    spread.selector.requirements.push_back(
+        {key, SelectorOperator::kIn, {std::string(label->second)}});
   }
   const std::string affinity = StringField(json, "nodeAffinityPolicy");
   spread.honor_affinity = affinity.empty() || affinity == "Honor";
@@ -128,6 +129,7 @@ bool IsEmpty(const PodConstraints& wants) {
 std::shared_ptr<const PodConstraints> ParseConstraints(const Json& spec, const SchedulingPod& pod) {
   PodConstraints wants;
   wants.node_selector = LabelField(spec, "nodeSelector");
+  wants.tolerations.reserve(ArrayField(spec, "tolerations").size());
   for (const Json& item : ArrayField(spec, "tolerations")) {
     wants.tolerations.push_back({StringField(item, "key"), StringField(item, "operator"),
                                  StringField(item, "value"), StringField(item, "effect")});

@@ -24,7 +24,8 @@ std::optional<Quantity> ReadQuantity(const Json& object, const char* name) {
 // The annotation was there first and still counts first.
 std::string ClassOf(const LabelMap& annotations, const Json& spec) {
   const auto beta = annotations.find(kBetaClass);
-  return beta != annotations.end() ? beta->second : StringField(spec, "storageClassName");
+  return beta != annotations.end() ? std::string(beta->second)
+                                   : StringField(spec, "storageClassName");
 }
 
 std::string VolumeMode(const Json& spec) {

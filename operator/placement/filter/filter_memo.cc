@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,8 +16,10 @@ namespace muster::control {
 namespace {
 
 // Lengths keep what stands side by side apart.
-void Append(std::string& key, const std::string& text) {
-  absl::StrAppend(&key, text.size(), ":", text, " ");
+void Append(std::string& key, std::string_view text) {
+  absl::StrAppend(&key, text.size(), ":");
+  key.append(text);
+  key += ' ';
 }
 
 void Append(std::string& key, const LabelRequirement& one) {

@@ -16,7 +16,8 @@ bool SatisfiesAffinity(const SchedulingPod& pod, const SchedulingNode& node) {
 std::string MissingLabel(const SchedulingPod& pod, const SchedulingNode& node) {
   for (const auto& [key, value] : pod.wants().node_selector) {
     const auto label = node.labels.find(key);
-    if (label == node.labels.end() || label->second != value) return key + "=" + value;
+    if (label != node.labels.end() && label->second == value) continue;
+    return std::string(key) + "=" + std::string(value);
   }
   return "";
 }

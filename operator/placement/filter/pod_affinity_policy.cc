@@ -41,10 +41,11 @@ std::vector<PodAffinityTerm> WithNamespaces(std::vector<PodAffinityTerm> terms,
   return terms;
 }
 
-// Where a node stands in the term's topology; null: nowhere.
-const std::string* DomainOf(const SchedulingNode& node, const PodAffinityTerm& term) {
+// Where a node stands in the term's topology; absent: nowhere.
+std::optional<std::string> DomainOf(const SchedulingNode& node, const PodAffinityTerm& term) {
   const auto label = node.labels.find(term.topology_key);
-  return label == node.labels.end() ? nullptr : &label->second;
+  if (label == node.labels.end()) return std::nullopt;
+  return std::string(label->second);
 }
 
 }  // namespace
@@ -57,8 +58,8 @@ PodAffinityPolicy::PodAffinityPolicy(const SchedulingPod& pod, const ClusterSnap
   const LabelMap* own_ns = snapshot.FindNamespace(pod.ns);
   snapshot.ForEachAntiAffinePod([&](const SchedulingPod& other, const NodeState& node) {
     for (const PodAffinityTerm& term : other.wants().anti_affinity) {
-      const std::string* domain = DomainOf(*node.node, term);
-      if (domain == nullptr || !Matches(term, pod, own_ns == nullptr ? NoLabels() : *own_ns)) {
+      const std::optional<std::string> domain = DomainOf(*node.node, term);
+      if (!domain.has_value() || !Matches(term, pod, own_ns == nullptr ? NoLabels() : *own_ns)) {
         continue;
       }
       kept_from_.emplace(term.topology_key, *domain);
@@ -73,13 +74,14 @@ void PodAffinityPolicy::CountOthers(const ClusterSnapshot& snapshot) {
     for (const PodPointer& other : node.pods) {
       if (MatchesAll(affinity_, *other)) {
         for (const PodAffinityTerm& term : affinity_) {
-          const std::string* domain = DomainOf(*node.node, term);
-          if (domain != nullptr) near_.emplace(term.topology_key, *domain);
+          const std::optional<std::string> domain = DomainOf(*node.node, term);
+          if (domain.has_value()) near_.emplace(term.topology_key, *domain);
         }
       }
       for (const PodAffinityTerm& term : anti_affinity_) {
-        const std::string* domain = DomainOf(*node.node, term);
-        if (domain != nullptr && MatchesOwn(term, *other)) far_.emplace(term.topology_key, *domain);
+        const std::optional<std::string> domain = DomainOf(*node.node, term);
+        if (domain.has_value() && MatchesOwn(term, *other))
+          far_.emplace(term.topology_key, *domain);
       }
     }
   });
@@ -88,8 +90,8 @@ void PodAffinityPolicy::CountOthers(const ClusterSnapshot& snapshot) {
 bool PodAffinityPolicy::SatisfiesAffinity(const SchedulingNode& node) const {
   bool all = true;
   for (const PodAffinityTerm& term : affinity_) {
-    const std::string* domain = DomainOf(node, term);
-    if (domain == nullptr) return false;
+    const std::optional<std::string> domain = DomainOf(node, term);
+    if (!domain.has_value()) return false;
     all = all && near_.count({term.topology_key, *domain}) > 0;
   }
   // The first of pods that want to be near each other has nobody to be near to.
@@ -102,8 +104,8 @@ std::optional<NodeRefusal> PodAffinityPolicy::Check(const NodeState& node) const
   }
   if (!SatisfiesAffinity(*node.node)) return NodeRefusal{FilterReason::kPodAffinity, "affinity"};
   for (const PodAffinityTerm& term : anti_affinity_) {
-    const std::string* domain = DomainOf(*node.node, term);
-    if (domain != nullptr && far_.count({term.topology_key, *domain}) > 0) {
+    const std::optional<std::string> domain = DomainOf(*node.node, term);
+    if (domain.has_value() && far_.count({term.topology_key, *domain}) > 0) {
       return NodeRefusal{FilterReason::kPodAffinity, "anti-affinity by " + term.topology_key};
     }
   }
@@ -119,7 +121,7 @@ std::optional<NodeRefusal> PodAffinityPolicy::Check(const NodeState& node) const
 
 bool PodAffinityPolicy::excludes_itself(const NodeState& node) const {
   return std::any_of(anti_affinity_.begin(), anti_affinity_.end(), [&](const auto& term) {
-    return DomainOf(*node.node, term) != nullptr && MatchesOwn(term, pod_);
+    return DomainOf(*node.node, term).has_value() && MatchesOwn(term, pod_);
   });
 }
 

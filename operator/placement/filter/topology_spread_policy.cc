@@ -50,12 +50,12 @@ void TopologySpreadPolicy::CountNode(const NodeState& node, bool comparison) {
     const SpreadConstraint& constraint = pod_.wants().spread[i];
     if (constraint.honor_affinity && !MatchesNodeAffinity(pod_, *node.node)) continue;
     if (constraint.honor_taints && CheckTaints(pod_, *node.node, comparison)) continue;
-    const std::string& domain = node.node->labels.at(constraint.topology_key);
+    const std::string domain(node.node->labels.Value(constraint.topology_key));
     counts_[i].by_domain[domain] += CountMatching(node, constraint, pod_.ns);
   }
 }
 
-int64_t TopologySpreadPolicy::Skew(size_t constraint, const std::string& domain) const {
+int64_t TopologySpreadPolicy::Skew(size_t constraint, std::string_view domain) const {
   const Counts& counts = counts_[constraint];
   const auto count = counts.by_domain.find(domain);
   return (count == counts.by_domain.end() ? 0 : count->second) - counts.fewest;

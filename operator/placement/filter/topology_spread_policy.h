@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operator/placement/cluster/cluster_snapshot.h"
@@ -27,13 +29,13 @@ class TopologySpreadPolicy {
 
  private:
   struct Counts {
-    std::map<std::string, int64_t> by_domain;
+    std::map<std::string, int64_t, std::less<>> by_domain;
     int64_t fewest = 0;
     bool counts_itself = false;
   };
   void CountNode(const NodeState& node, bool comparison);
   // Matching pods in the node's domain less those in the emptiest.
-  int64_t Skew(size_t constraint, const std::string& domain) const;
+  int64_t Skew(size_t constraint, std::string_view domain) const;
 
   const SchedulingPod& pod_;
   std::vector<Counts> counts_;  // one a constraint

@@ -65,7 +65,7 @@ void VolumeZonePolicy::Add(const Volume& volume) {
   for (const char* key : kLabels) {
     const auto label = volume.labels.find(key);
     if (label == volume.labels.end()) continue;
-    std::set<std::string> zones = SplitZones(label->second);
+    std::set<std::string> zones = SplitZones(std::string(label->second));
     if (!zones.empty()) zones_.push_back({key, std::move(zones)});
   }
 }
@@ -81,7 +81,7 @@ std::optional<NodeRefusal> VolumeZonePolicy::Check(const NodeState& node) const 
     auto label = labels.find(zones.key);
     if (label == labels.end() && zones.key == kOldZone) label = labels.find(kZone);
     if (label == labels.end() && zones.key == kOldRegion) label = labels.find(kRegion);
-    if (label == labels.end() || zones.values.count(label->second) == 0) {
+    if (label == labels.end() || zones.values.count(std::string(label->second)) == 0) {
       return Refuse("its volumes are in " + *zones.values.begin());
     }
   }

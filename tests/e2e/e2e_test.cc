@@ -1,5 +1,6 @@
 // TrainingJobs from kubectl to their end on a real control plane, with real agents and trainers.
 #include <csignal>
+#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <set>
@@ -134,6 +135,10 @@ class QueueE2eTest : public E2eTest {
     EXPECT_TRUE(deleted.ok() && deleted->ok()) << deleted->err;
     EXPECT_TRUE(world_->DeleteJob("borrower").ok());
     EXPECT_TRUE(world_->cluster().Kubectl({"delete", "tq", "research", "product"}).ok());
+    // The next jobs of these names begin anew.
+    for (const char* job : {"owner", "borrower"}) {
+      std::filesystem::remove_all(world_->Checkpoints(job));
+    }
     E2eTest::TearDown();
   }
 

@@ -13,7 +13,8 @@ namespace {
 
 struct Committed {
   int64_t step = 0;
-  bool saved = false;  // known from its checkpoint alone
+  int64_t durable = 0;   // of which saved
+  bool reported = true;  // or known from its checkpoint alone
 };
 
 // The newest step that is known to be done. Reports of steps come seldom, so a checkpoint may be
@@ -24,9 +25,11 @@ std::optional<Committed> NewestCommitted(const JobView& view) {
   if (!latest && !saved) return std::nullopt;
   if (!saved) return Committed{latest->version().step()};
   const v1alpha1::Version& last = saved->version();
-  const bool newer = !latest || std::tuple(latest->version().attempt(), latest->version().step()) <
-                                    std::tuple(last.attempt(), last.step());
-  return newer ? Committed{last.step(), true} : Committed{latest->version().step()};
+  if (!latest || std::tuple(latest->version().attempt(), latest->version().step()) <
+                     std::tuple(last.attempt(), last.step())) {
+    return Committed{last.step(), last.step(), false};
+  }
+  return Committed{latest->version().step(), std::min(latest->version().step(), last.step())};
 }
 
 }  // namespace
@@ -58,8 +61,8 @@ void ReportProgress(Draft& draft) {
   const auto newest = NewestCommitted(draft.view);
   if (!newest || (written.has_step() && written.step() == newest->step)) return;
   // The status is written for the checkpoint anyhow, and must not say less than that.
-  if (newest->saved) return WriteProgress(draft);
-  if (IsFinished(draft.view.status)) return;
+  if (written.step() < newest->durable) return WriteProgress(draft);
+  if (!newest->reported || IsFinished(draft.view.status)) return;
   const absl::Time last = ParseWall(written.time());
   // A wall clock that was set back must not silence progress until it has caught up.
   const absl::Duration age = std::max(draft.view.wall - last, last - draft.view.wall);

@@ -78,6 +78,35 @@ TEST(ProgressTest, TheToldStepIsNeverBelowTheCheckpoints) {
   EXPECT_EQ(world.Decide().status.progress().step(), 41);
 }
 
+TEST(ProgressTest, TheToldStepIsNotBelowACheckpointThatReportsHaveReached) {
+  TestWorld world(1);
+  world.MakeActive();
+  SetStep(world, 20);
+  world.Decide();
+  world.Advance(absl::Seconds(1));
+  SetStep(world, 40);
+  SetCheckpoint(world, 40, 0);
+  EXPECT_EQ(world.Decide().status.progress().step(), 40) << "saved is what was reported last";
+  world.Advance(absl::Seconds(1));
+  SetStep(world, 70);
+  SetCheckpoint(world, 60, 0);
+  EXPECT_EQ(world.Decide().status.progress().step(), 70) << "saved is older than the last report";
+  world.Advance(absl::Seconds(1));
+  SetStep(world, 80);
+  EXPECT_EQ(world.Decide().status.progress().step(), 70) << "the interval is kept else";
+}
+
+TEST(ProgressTest, ACheckpointAloneDoesNotTakeTheToldStepBack) {
+  TestWorld world(1);
+  world.MakeActive();
+  SetStep(world, 80);
+  world.Decide();
+  world.view.progress.latest.reset();  // another leader, which has heard of no step yet
+  SetCheckpoint(world, 60, 0);
+  world.Advance(absl::Minutes(1));
+  EXPECT_EQ(world.Decide().status.progress().step(), 80);
+}
+
 TEST(ProgressTest, ALateCheckpointOfAFailedJobTellsItsStep) {
   TestWorld world(1);
   world.view.spec.set_active_deadline("30s");

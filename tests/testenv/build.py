@@ -1,5 +1,6 @@
 """Builds the control plane's programs from the Go modules pinned in modules/, once per set of pins."""
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -119,16 +120,20 @@ def _run(title, command, **kwargs):
         raise place.Failure(f"this step failed (exit {status}): {title}\ncommand: {' '.join(map(str, command))}\n{quoted}\nfull log: {log}")
 
 
-def _build_one(go, program, module, package, flags):
-    target = bin_folder() / program
-    unfinished = target.with_name(f".{program}.{os.getpid()}")
+def _build_module(go, module, wanted):
+    """One `go build` for all of a module's programs, so that one is linked while another compiles."""
+    names = [program for program, _, _, _ in wanted]
+    unfinished = bin_folder() / f".{module}.{os.getpid()}"
+    unfinished.mkdir()
+    out = f"{unfinished}/" if len(wanted) > 1 else str(unfinished / names[0])
     try:
-        _run(f"build {program} {version_of(module)}",
-             [go, "build", "-trimpath", "-ldflags", f"-s -w {flags}".strip(), "-o", str(unfinished), package],
+        _run(f"build {', '.join(names)} {version_of(module)}",
+             [go, "build", "-trimpath", "-ldflags", f"-s -w {wanted[0][3]}".strip(), "-o", out, *(package for _, _, package, _ in wanted)],
              cwd=MODULES / module, env=go_environment())
-        unfinished.rename(target)
+        for name in names:
+            (unfinished / name).rename(bin_folder() / name)
     finally:
-        unfinished.unlink(missing_ok=True)
+        shutil.rmtree(unfinished)
 
 
 def build():
@@ -141,8 +146,8 @@ def build():
     bin_folder().mkdir(parents=True, exist_ok=True)
     go = find_go()
     start = time.monotonic()
-    for program in wanted:
-        _build_one(go, *program)
+    for module, programs_of_it in itertools.groupby(wanted, key=lambda program: program[1]):
+        _build_module(go, module, list(programs_of_it))
     _say(f"built {len(wanted)} programs in {time.monotonic() - start:.0f} s")
 
 

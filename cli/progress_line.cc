@@ -41,7 +41,8 @@ std::string ShortBytes(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return absl::StrFormat(unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
+  const int decimals = unit == 0 || bytes >= 100 ? 0 : 1;
+  return absl::StrFormat("%.*f %s", decimals, bytes, kUnits[unit]);
 }
 
 std::string ShortDuration(double seconds) {

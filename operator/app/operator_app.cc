@@ -75,8 +75,7 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
 class OperatorApp::Impl {
  public:
   Impl(kube::Api& api, const Clock& clock, OperatorOptions options)
-      : api_(api),
-        clock_(clock),
+      : clock_(clock),
         lease_clock_(options.lease_clock == nullptr ? clock : *options.lease_clock),
         options_(std::move(options)),
         recorder_(RecorderFor(options_)),
@@ -112,7 +111,6 @@ class OperatorApp::Impl {
   std::map<std::string, int64_t> Refusals() const;
   std::map<std::string, absl::Time> Certificates() const;
 
-  kube::Api& api_;
   const Clock& clock_;
   const Clock& lease_clock_;
   const OperatorOptions options_;

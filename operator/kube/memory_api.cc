@@ -60,7 +60,7 @@ absl::Status MemoryApi::Load(bool writable) {
     dropped_bytes_ = wal->dropped_bytes();
   } else if (!options_.directory.empty()) {
     Files& files = options_.wal.files == nullptr ? FileSystem() : *options_.wal.files;
-    const auto begin = [&]() {
+    const auto begin = [&]() MUSTER_REQUIRES(mu_) {
       store_ = MemoryStore(options_.resources, options_.history_limit);
       loader = std::make_unique<StoreLoader>(store_);
     };
@@ -71,9 +71,8 @@ absl::Status MemoryApi::Load(bool writable) {
   writer_ = std::make_unique<StoreWriter>(store_, std::move(wal));
   deleter_ = std::make_unique<Deleter>(store_, *writer_, clock_);
   garbage_ = std::make_unique<GarbageCollector>(store_, *deleter_);
-  writer_->SetListener([this](const SharedJson& before, const SharedJson& after) {
-    garbage_->Changed(before, after);
-  });
+  writer_->SetListener([this](const SharedJson& before, const SharedJson& after)
+                           MUSTER_REQUIRES(mu_) { garbage_->Changed(before, after); });
   if (!writable) return absl::OkStatus();
   garbage_->MarkAll();
   // A full disk must not keep the state from being read: the log is repaired by the next write.

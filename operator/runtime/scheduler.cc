@@ -37,7 +37,7 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCach
       gate_(model_, holders_),
       book_({jobs_, model_, holders_, verdicts_}, options_.book),
       writes_(writer_, model_, clock_, options_.volume_deadline,
-              [this](const std::string& uid) {
+              [this](const std::string& uid) MUSTER_REQUIRES(model_mu_) {
                 book_.Touch(uid);
                 halves_.Touch(uid);
               }),
@@ -132,7 +132,8 @@ int Scheduler::TakeWritten() {
 void Scheduler::Forget() {
   writes_.Forget();
   verdicts_.Forget(jobs_);
-  notes_.Forget([&](const std::string& uid) { return book_.Find(uid) == nullptr; });
+  notes_.Forget([&](const std::string& uid)
+                    MUSTER_REQUIRES(model_mu_) { return book_.Find(uid) == nullptr; });
   lost_.Forget();
 }
 

@@ -172,7 +172,7 @@ WorkQueue::Stats WorkQueue::stats() const {
 void WorkQueue::VisitLocked(const std::function<bool(KeyState)>& visit) const {
   const absl::Time now = clock_.Monotonic();
   const auto tell = [&](const std::string& key, const char* state, absl::Duration time,
-                        bool again = false) {
+                        bool again = false) MUSTER_REQUIRES(mu_) {
     const auto failures = failures_.find(key);
     return visit({key, state, time, failures == failures_.end() ? 0 : failures->second, again});
   };

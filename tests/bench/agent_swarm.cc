@@ -162,7 +162,7 @@ void AgentSwarm::Prepare(const v1alpha1::PrepareRound& prepare, size_t index) {
   agent.seen = prepare.round();
   agent.active.Clear();
   agent.leads = prepare.group_rank() == 0;
-  Later(options_.ready_after, index, [this](Agent& a) {
+  Later(options_.ready_after, index, [](Agent& a) {
     v1alpha1::AgentMessage message;
     *message.mutable_ready()->mutable_round() = a.seen;
     for (int rank = 0; rank < a.ranks; ++rank) {

@@ -64,14 +64,14 @@ class ScriptedAgent {
     report.set_applied(true);
     report.set_tokens(100);
     report.set_finished_at_us(step * 10'000);
-    Say(message, [&] { *steps.mutable_round() = active_; });
+    Say(message, [&]() MUSTER_REQUIRES(mu_) { *steps.mutable_round() = active_; });
   }
   void Finish(int64_t step) {
     v1alpha1::AgentMessage message;
     auto& finished = *message.mutable_finished();
     finished.set_succeeded(true);
     finished.mutable_version()->set_step(step);
-    Say(message, [&] {
+    Say(message, [&]() MUSTER_REQUIRES(mu_) {
       *finished.mutable_round() = active_;
       finished_ = message;
     });
@@ -82,7 +82,7 @@ class ScriptedAgent {
     exited.set_exit_code(exit_code);
     exited.set_restarted(true);
     exited.set_reason("Exited");
-    Say(message, [&] { *exited.mutable_round() = active_; });
+    Say(message, [&]() MUSTER_REQUIRES(mu_) { *exited.mutable_round() = active_; });
   }
 
  private:

@@ -96,17 +96,12 @@ struct Case {
   Trouble trouble;
 };
 
-// A sanitizer checks the memory of each transition, which the first worlds already go through.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int64_t kDefaultLimit = 8000;
-#else
-constexpr int64_t kDefaultLimit = 120000;
-#endif
+constexpr int64_t kDefaultLimit = 80'000;
 
 // MUSTER_EXPLORE_LIMIT: worlds per case; 0 for all there are.
 int64_t Limit() {
   const char* text = std::getenv("MUSTER_EXPLORE_LIMIT");
-  const int64_t limit = text == nullptr ? 80000 : std::atoll(text);
+  const int64_t limit = text == nullptr ? kDefaultLimit : std::atoll(text);
   return limit == 0 ? INT64_MAX : limit;
 }
 

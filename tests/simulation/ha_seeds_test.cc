@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/test_effort.h"
 #include "gtest/gtest.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"
@@ -137,19 +138,14 @@ class HaSeedsTest : public testing::TestWithParam<Fault> {
   int two_believed_ = 0;
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSeeds = 15;  // ten times as slow, and looking for something else
-#else
-constexpr int kSeeds = 50;
-#endif
-
 TEST_P(HaSeedsTest, EndsAsItShouldWhateverTheMoment) {
-  for (uint64_t seed = 1; seed <= kSeeds && !HasFailure(); ++seed) Run(seed);
+  const int seeds = HowMany({.sanitized = 15, .usual = 50, .full = 200});
+  for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds) && !HasFailure(); ++seed) Run(seed);
   // The moments must come, or the test shows nothing.
   if (GetParam() == Fault::kTwoBelieve) {
-    EXPECT_GE(two_believed_, kSeeds / 2);
+    EXPECT_GE(two_believed_, seeds / 2);
   } else {
-    EXPECT_GE(struck_, kSeeds * 3 / 4);
+    EXPECT_GE(struck_, seeds * 3 / 4);
   }
 }
 

@@ -98,6 +98,7 @@ TEST_F(TrainerTest, TwoRanksTrainToTheEndAndReportEveryStepOnce) {
   b->Kill();
   EXPECT_EQ(WeightsOf(*a), WeightsOf(*b));
   EXPECT_EQ(WeightsOf(*a), Undisturbed());
+  MutexLock lock(disk_.mu);
   EXPECT_EQ(disk_.saved.size(), 1) << "the last step is saved";
 }
 

@@ -84,7 +84,7 @@ def write_stub(name, nodes, out):
         source.write_text("#include <stdlib.h>\n" + "\n".join(bodies) + "\n")
         versions = [f"{node} {{ global: {'; '.join(sorted(symbols))}; }};" for node, symbols in nodes.items() if node]
         script.write_text("\n".join(versions) + "\n")
-        command = ["gcc", "-shared", "-fPIC", "-w", "-fno-builtin", source, "-o", out / name, f"-Wl,-soname,{name}"]
+        command = ["clang-19", "-shared", "-fPIC", "-w", "-fno-builtin", source, "-o", out / name, f"-Wl,-soname,{name}"]
         subprocess.run(command + ([f"-Wl,--version-script={script}"] if versions else []), check=True)
 
 

@@ -1,0 +1,66 @@
+"""A precompiled header for Clang."""
+
+load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+
+def _precompiled_header(ctx):
+    toolchain = find_cpp_toolchain(ctx)
+    features = cc_common.configure_features(
+        ctx = ctx,
+        cc_toolchain = toolchain,
+        requested_features = ctx.features,
+        unsupported_features = ctx.disabled_features,
+    )
+    output = ctx.actions.declare_file(ctx.label.name + ".pch")
+
+    # Without times it is the same wherever it is made; with its templates, no file makes them again.
+    own = ["-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-x", "c++-header"]
+    variables = cc_common.create_compile_variables(
+        feature_configuration = features,
+        cc_toolchain = toolchain,
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + own,
+        source_file = "-",
+        output_file = output.path,
+        use_pic = True,
+    )
+    flags = cc_common.get_memory_inefficient_command_line(
+        feature_configuration = features,
+        action_name = CPP_COMPILE_ACTION_NAME,
+        variables = variables,
+    )
+    compiler = cc_common.get_tool_for_action(
+        feature_configuration = features,
+        action_name = CPP_COMPILE_ACTION_NAME,
+    )
+
+    # Clang looks for a header that it was given by name again, and the sandbox is gone by then.
+    sources = ctx.files.includes + ctx.files.header
+    ctx.actions.run_shell(
+        mnemonic = "CppPrecompile",
+        command = "cat %s | grep -v '#include \"%s/' | %s \"$@\"" % (
+            " ".join([source.path for source in sources]),
+            ctx.label.package,
+            compiler,
+        ),
+        arguments = flags,
+        inputs = depset(sources, transitive = [toolchain.all_files]),
+        outputs = [output],
+    )
+    compilation = cc_common.create_compilation_context(headers = depset([output]))
+    return [
+        DefaultInfo(files = depset([output])),
+        CcInfo(compilation_context = compilation),
+    ]
+
+precompiled_header = rule(
+    implementation = _precompiled_header,
+    attrs = {
+        "copts": attr.string_list(doc = "flags of the files that read it: they have to be the same here"),
+        "header": attr.label(allow_single_file = [".h"], mandatory = True),
+        "includes": attr.label_list(allow_files = [".h"], doc = "the headers of this folder that it includes"),
+        "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
+    },
+    fragments = ["cpp"],
+    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+    incompatible_use_toolchain_transition = True,
+)

@@ -3,6 +3,7 @@
 The mark is there from exec on: no crash leaves one that is not found, and no other process with the
 same number is ever signalled.
 """
+import contextlib
 import os
 import select
 import signal
@@ -35,11 +36,28 @@ def running(folder):
     return found
 
 
+@contextlib.contextmanager
+def _interrupts_held():
+    """Handles interrupts afterwards: a child that is forked and has not its mark yet would not be found."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    heard = []
+    for number in handlers:
+        signal.signal(number, lambda number, frame: heard.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for number in heard[:1]:
+        handlers[number](number, None)
+
+
 def start(place, component, argv):
     """Starts a component inside the namespace, as nobody's child: sudo would stop and stay when it is frozen."""
     mark = {MARK: f"{place.folder}:{component}"}
     command = network.inside(place.namespace, ["setsid", "--fork", *argv], mark)
-    with (place.logs / f"{component}.log").open("a") as log:
+    with _interrupts_held(), (place.logs / f"{component}.log").open("a") as log:
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=place.folder,
                        env={**os.environ, **mark}, check=True)
 

@@ -89,6 +89,51 @@ TEST(RoundStoreTest, AClientThatBreaksTheProtocolIsDroppedAndOthersAreServed) {
   EXPECT_EQ(client.Get("k", Soon()).value(), std::nullopt);
 }
 
+// Answers when it is told to, one request after the other.
+class SlowStore {
+ public:
+  SlowStore() {
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(listener_, 1), 0);
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    endpoint_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~SlowStore() {
+    if (connection_ >= 0) close(connection_);
+    close(listener_);
+  }
+  const std::string& endpoint() const { return endpoint_; }
+  void Accept() { connection_ = accept(listener_, nullptr, nullptr); }
+  void Answer(const std::string& value) {
+    const std::string answer = Encode(StoreAnswer{true, value});
+    EXPECT_EQ(send(connection_, answer.data(), answer.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(answer.size()));
+  }
+
+ private:
+  int listener_ = -1;
+  int connection_ = -1;
+  std::string endpoint_;
+};
+
+TEST(RoundStoreTest, ALateAnswerIsNotTakenForTheNextOne) {
+  SlowStore store;
+  StoreClient client;
+  ASSERT_TRUE(client.Connect(store.endpoint(), Soon()).ok());
+  store.Accept();
+  const absl::Time at_once = Clock::Real().Monotonic() + absl::Milliseconds(1);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client.Get("first", at_once).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client.Get("second", at_once).status()));
+  for (const char* value : {"1", "2", "3", "4"}) store.Answer(value);
+  EXPECT_EQ(client.Get("third", Soon()).value(), "3");
+  EXPECT_EQ(client.Get("fourth", Soon()).value(), "4");
+}
+
 TEST(RoundStoreTest, AHostThatIsNotThisMachineIsRefused) {
   EXPECT_EQ(StartRoundStore("192.0.2.1").status().code(), absl::StatusCode::kUnavailable);
 }

@@ -115,23 +115,40 @@ absl::Status StoreClient::Connect(const std::string& endpoint, absl::Time until)
 absl::StatusOr<StoreAnswer> StoreClient::Ask(const StoreRequest& request, absl::Time until) {
   MutexLock lock(mu_);
   if (fd_ < 0) return Gone("not connected");
-  std::string out = Encode(request);
-  while (!out.empty()) {
-    MUSTER_RETURN_IF_ERROR(Await(fd_, POLLOUT, until));
-    const ssize_t n = send(fd_, out.data(), out.size(), MSG_NOSIGNAL);
-    if (n < 0 && errno != EAGAIN && errno != EINTR) return Gone(std::strerror(errno));
-    if (n > 0) out.erase(0, static_cast<size_t>(n));
+  out_ += Encode(request);
+  ++owed_;
+  MUSTER_RETURN_IF_ERROR(SendAll(until));
+  // Answers to what was given up come first.
+  while (true) {
+    MUSTER_ASSIGN_OR_RETURN(StoreAnswer answer, ReadAnswer(until));
+    if (--owed_ == 0) return answer;
   }
-  std::string in;
-  while (in.size() < 5 || in.size() < 4 + size_t{ReadLength(in)}) {
+}
+
+absl::Status StoreClient::SendAll(absl::Time until) {
+  while (!out_.empty()) {
+    MUSTER_RETURN_IF_ERROR(Await(fd_, POLLOUT, until));
+    const ssize_t n = send(fd_, out_.data(), out_.size(), MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return Gone(std::strerror(errno));
+    if (n > 0) out_.erase(0, static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StoreAnswer> StoreClient::ReadAnswer(absl::Time until) {
+  while (in_.size() < 5 || in_.size() < 4 + size_t{ReadLength(in_)}) {
     MUSTER_RETURN_IF_ERROR(Await(fd_, POLLIN, until));
     char buffer[16384];
     const ssize_t n = recv(fd_, buffer, sizeof(buffer), 0);
     if (n == 0) return Gone("it closed the connection");
     if (n < 0 && errno != EAGAIN && errno != EINTR) return Gone(std::strerror(errno));
-    if (n > 0) in.append(buffer, static_cast<size_t>(n));
+    if (n > 0) in_.append(buffer, static_cast<size_t>(n));
   }
-  return StoreAnswer{in[4] != 0, in.substr(5)};
+  const size_t length = ReadLength(in_);
+  if (length == 0) return Gone("its answer is malformed");
+  StoreAnswer answer{in_[4] != 0, in_.substr(5, length - 1)};
+  in_.erase(0, 4 + length);
+  return answer;
 }
 
 absl::Status StoreClient::Set(const std::string& key, const std::string& value, absl::Time until) {

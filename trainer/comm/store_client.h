@@ -16,7 +16,8 @@ namespace muster::trainer {
 
 // One connection to a RoundStore. Abort(), from any thread, ends what is under way at once with
 // Aborted, and makes all that follows fail the same way. Every call ends by `until` (monotonic)
-// with DeadlineExceeded; a store that is gone is Unavailable. Thread-safe.
+// with DeadlineExceeded, and what it asked for may be done later, before what is asked next; a
+// store that is gone is Unavailable. Thread-safe.
 class StoreClient {
  public:
   StoreClient();
@@ -40,12 +41,17 @@ class StoreClient {
  private:
   absl::StatusOr<StoreAnswer> Ask(const StoreRequest& request, absl::Time until)
       MUSTER_EXCLUDES(mu_);
+  absl::Status SendAll(absl::Time until) MUSTER_REQUIRES(mu_);
+  absl::StatusOr<StoreAnswer> ReadAnswer(absl::Time until) MUSTER_REQUIRES(mu_);
   // Waits for `events` on the socket, or for Abort.
   absl::Status Await(int fd, short events, absl::Time until);
 
   const int aborted_;  // an eventfd, readable for ever after Abort()
   Mutex mu_;           // one request at a time
   int fd_ MUSTER_GUARDED_BY(mu_) = -1;
+  std::string out_ MUSTER_GUARDED_BY(mu_);  // not sent yet
+  std::string in_ MUSTER_GUARDED_BY(mu_);   // not read yet
+  int owed_ MUSTER_GUARDED_BY(mu_) = 0;     // answers
 };
 
 }  // namespace muster::trainer

@@ -1,192 +1,27 @@
 // Agents' client and operator's coordinator over TLS, in one process: who is let in, who is refused
-// and how that is seen, renewal, and a change of leader.
+// and how that is seen, and renewal.
 #include <grpcpp/grpcpp.h>
 #include <poll.h>
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
-#include <variant>
-#include <vector>
 
 #include "absl/time/clock.h"
-#include "agent/worker/agent_identity.h"
-#include "agent/worker/coordinator_channel.h"
 #include "agent/worker/coordinator_client.h"
-#include "base/files.h"
-#include "base/manual_clock.h"
-#include "base/memory_files.h"
 #include "base/x509.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/coordinator/agent_registry.h"
-#include "operator/coordinator/authority_secret.h"
 #include "operator/coordinator/certificate_authority.h"
-#include "operator/coordinator/coordinator_identity.h"
-#include "operator/coordinator/coordinator_server.h"
-#include "operator/coordinator/fake_token_api.h"
 #include "operator/coordinator/peer_identity.h"
 #include "operator/coordinator/refusals.h"
-#include "operator/coordinator/token_reviewer.h"
-#include "operator/kube/api.h"
-#include "operator/kube/memory_api.h"
-#include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
-#include "tests/integration/freezable_relay.h"
+#include "tests/integration/identity_world.h"
 
 namespace muster {
 namespace {
 
-using control::FakeTokenApi;
 using control::PeerIdentity;
 using control::Refusal;
 using testing::HasSubstr;
-
-constexpr absl::Duration kPatience = absl::Seconds(20);
-const PeerIdentity kWorker{"team", "gpt", "uid", 1, 3, "gpt-1-3", "pod-uid"};
-
-v1alpha1::AgentMessage Hello(const PeerIdentity& worker) {
-  v1alpha1::AgentMessage message;
-  v1alpha1::WorkerId& id = *message.mutable_hello()->mutable_worker();
-  id.set_namespace_(worker.ns);
-  id.set_job(worker.job);
-  id.set_job_uid(worker.job_uid);
-  id.set_index(worker.index);
-  id.set_incarnation(worker.incarnation);
-  id.set_pod_uid(worker.pod_uid);
-  return message;
-}
-
-// One replica of the operator, as far as agents see it.
-struct Replica {
-  Replica(kube::Api& api, const Clock& clock, int64_t term)
-      : registry(clock, nullptr, [](const std::string&) {}) {
-    control::CoordinatorIdentityOptions options;
-    options.operator_namespace = "muster";
-    options.find_worker = [](const control::ReviewedPod&) { return kWorker; };
-    identity = *control::CoordinatorIdentity::Create(api, clock, std::move(options));
-    server = *control::CoordinatorServer::Start({"127.0.0.1:0"}, registry, identity.get());
-    job.key = "team/gpt";
-    job.uid = "uid";
-    job.term = term;
-    job.incarnations = {1, 3};
-  }
-  void Lead() {
-    registry.SetLeader();
-    registry.Register(job);
-  }
-  std::string address() const { return server->addresses()[0]; }
-  int64_t refused(Refusal reason) const { return identity->refusals().counters().Of(reason); }
-
-  control::JobRegistration job;
-  control::AgentRegistry registry;
-  std::unique_ptr<control::CoordinatorIdentity> identity;
-  std::unique_ptr<control::CoordinatorServer> server;
-};
-
-class IdentityTest : public testing::Test {
- protected:
-  IdentityTest() {
-    kube::MemoryApiOptions options;
-    options.random = [n = uint64_t{0}]() mutable { return ++n; };
-    memory_ = *kube::MemoryApi::Open(clock_, std::move(options));
-    api_ = std::make_unique<FakeTokenApi>(*memory_, clock_);
-    first_ = std::make_unique<Replica>(*api_, clock_, 1);
-    EXPECT_TRUE(files_.MakeDirectories("/run").ok());
-    SetToken(api_->Issue({"team", "gpt-1-3", "pod-uid"}));
-  }
-
-  void SetToken(const std::string& token) {
-    EXPECT_TRUE(WriteFileAtomically(files_, "/run/token", token).ok());
-  }
-  agent::CoordinatorClientOptions ClientOptions(std::vector<std::string> addresses) {
-    agent::CoordinatorClientOptions options;
-    options.addresses = std::move(addresses);
-    options.identity = {first_->identity->authority_pem(), "/run/token"};
-    return options;
-  }
-
-  // A certificate of the real authority, for whomever a test wants to be.
-  agent::KeyAndCertificate CertificateOf(const PeerIdentity& worker, absl::Duration age = {},
-                                         absl::Duration lifetime = absl::Hours(1)) {
-    const auto authority = *control::LoadOrCreateAuthority(*api_, "muster", clock_.Wall());
-    const PrivateKey key = *PrivateKey::Generate();
-    return {key.ToPem(), *authority.SignWorker(worker, *MakeSigningRequest(key, "x"),
-                                               clock_.Wall() - age, lifetime)};
-  }
-  // How an Attach of a bare client ends, or OK once it is welcomed.
-  grpc::Status Attach(const std::shared_ptr<grpc::Channel>& channel, const PeerIdentity& claim) {
-    const auto stub = v1alpha1::Coordinator::NewStub(channel);
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + kPatience));
-    auto stream = stub->Attach(&context);
-    stream->Write(Hello(claim));
-    v1alpha1::OperatorMessage message;
-    if (!stream->Read(&message)) return stream->Finish();
-    EXPECT_TRUE(message.has_welcome());
-    context.TryCancel();
-    stream->Finish();
-    return grpc::Status::OK;
-  }
-  std::shared_ptr<grpc::Channel> Channel(const agent::KeyAndCertificate& certificate) {
-    return agent::NewTlsChannel(first_->address(), first_->identity->authority_pem(), certificate,
-                                absl::Seconds(20));
-  }
-  // Refused with `code`, counted as `reason`; returns the sentence.
-  std::string RefusedAttach(const agent::KeyAndCertificate& certificate, const PeerIdentity& claim,
-                            Refusal reason, grpc::StatusCode code) {
-    const int64_t before = first_->refused(reason);
-    const int64_t logged = first_->identity->refusals().logged();
-    const grpc::Status status = Attach(Channel(certificate), claim);
-    EXPECT_EQ(status.error_code(), code) << status.error_message();
-    EXPECT_EQ(first_->refused(reason), before + 1);
-    EXPECT_EQ(first_->identity->refusals().logged(), logged + 1);
-    EXPECT_EQ(first_->registry.attached(), 0);
-    return status.error_message();
-  }
-
-  // Runs the client's loop at `*now` until `done`, keeping what happened.
-  bool RunUntil(agent::CoordinatorClient& client, const std::function<bool()>& done) {
-    const absl::Time deadline = absl::Now() + kPatience;
-    while (!done()) {
-      if (absl::Now() > deadline) return false;
-      pollfd fd = {client.poll_fd(), POLLIN, 0};
-      poll(&fd, 1, 10);
-      const absl::Time now = clock_.Monotonic() + (absl::Now() - started_);
-      for (const agent::Event& event : client.Collect(now)) {
-        if (std::holds_alternative<agent::StreamOpened>(event)) client.Send(Hello(kWorker));
-        if (std::holds_alternative<agent::StreamClosed>(event)) ++closed_;
-        const auto* said = std::get_if<agent::OperatorSaid>(&event);
-        if (said == nullptr) continue;
-        if (said->message.has_welcome()) terms_.push_back(said->message.welcome().term());
-        if (!said->message.has_not_leader()) continue;
-        ++not_leaders_;
-        client.Redial(said->message.not_leader().address());
-      }
-    }
-    return true;
-  }
-  bool Welcomed(agent::CoordinatorClient& client, size_t times = 1) {
-    return RunUntil(client, [&] { return terms_.size() >= times; });
-  }
-  void Heartbeat(agent::CoordinatorClient& client) {
-    v1alpha1::AgentMessage message;
-    message.mutable_heartbeat();
-    client.Send(message);
-  }
-
-  const absl::Time started_ = absl::Now();
-  // TLS libraries look at the real clock; this one starts there and moves when told to.
-  ManualClock clock_{absl::Now()};
-  MemoryFiles files_;
-  std::unique_ptr<kube::MemoryApi> memory_;
-  std::unique_ptr<FakeTokenApi> api_;
-  std::unique_ptr<Replica> first_;
-  std::vector<int64_t> terms_;  // of every Welcome
-  int closed_ = 0;
-  int not_leaders_ = 0;
-};
 
 TEST_F(IdentityTest, AnAgentProvesItselfAndAttaches) {
   first_->Lead();
@@ -326,74 +161,6 @@ TEST_F(IdentityTest, AnAgentWithABadTokenAsksAgainAndIsLoggedOnce) {
   EXPECT_EQ(first_->identity->refusals().logged(), 1);
   SetToken(api_->Issue({"team", "gpt-1-3", "pod-uid"}));
   ASSERT_TRUE(Welcomed(client));
-}
-
-TEST_F(IdentityTest, AgentsFollowTheLeader) {
-  Replica second(*api_, clock_, 2);
-  second.registry.SetStandby(first_->address());
-  first_->Lead();
-  // The standby is asked first and says who leads.
-  agent::CoordinatorClient client(ClientOptions({second.address(), first_->address()}), files_);
-  ASSERT_TRUE(Welcomed(client));
-  EXPECT_EQ(first_->registry.attached(), 1);
-  // A planned hand-over: the first says who follows.
-  second.Lead();
-  first_->registry.SetStandby(second.address());
-  ASSERT_TRUE(Welcomed(client, 2));
-  EXPECT_EQ(second.registry.attached(), 1);
-  EXPECT_EQ(terms_, (std::vector<int64_t>{1, 2}));
-  // Its certificate is good at every replica.
-  EXPECT_EQ(client.certificates(), 1);
-}
-
-// While nobody leads, thousands of agents ask every standby again and again.
-TEST_F(IdentityTest, AStandbyIsAskedAgainOverTheSameConnection) {
-  first_->registry.SetStandby("127.0.0.1:1");  // a leader that is gone
-  agent::CoordinatorClient client(ClientOptions({first_->address()}), files_);
-  ASSERT_TRUE(RunUntil(client, [&] { return not_leaders_ >= 4; }));
-  first_->Lead();
-  ASSERT_TRUE(Welcomed(client));
-  // One for Identify, one with the certificate, and those to the leader that is gone.
-  EXPECT_LE(client.connections() - not_leaders_, 2);
-  EXPECT_GE(not_leaders_, 4);
-}
-
-TEST_F(IdentityTest, AConnectionToAStandbyThatBreaksIsMadeAnew) {
-  auto second = std::make_unique<Replica>(*api_, clock_, 2);
-  const std::string address = second->address();
-  second->registry.SetStandby("");
-  agent::CoordinatorClient client(ClientOptions({address, first_->address()}), files_);
-  first_->registry.SetStandby("");
-  ASSERT_TRUE(RunUntil(client, [&] { return not_leaders_ >= 3; }));
-  second.reset();
-  first_->Lead();
-  ASSERT_TRUE(Welcomed(client));
-}
-
-TEST_F(IdentityTest, AgentsFindTheNextLeaderWhenTheFirstIsGone) {
-  auto second = std::make_unique<Replica>(*api_, clock_, 2);
-  second->registry.SetStandby(first_->address());
-  first_->Lead();
-  agent::CoordinatorClient client(ClientOptions({first_->address(), second->address()}), files_);
-  ASSERT_TRUE(Welcomed(client));
-  first_->server.reset();
-  second->Lead();
-  ASSERT_TRUE(Welcomed(client, 2));
-  EXPECT_EQ(client.certificates(), 1);
-}
-
-TEST_F(IdentityTest, AgentsLeaveALeaderThatHasGoneSilent) {
-  auto second = std::make_unique<Replica>(*api_, clock_, 2);
-  second->Lead();
-  first_->Lead();
-  tests::FreezableRelay relay(first_->address());
-  agent::CoordinatorClientOptions options = ClientOptions({relay.address(), second->address()});
-  options.silence = absl::Milliseconds(800);
-  agent::CoordinatorClient client(std::move(options), files_);
-  ASSERT_TRUE(Welcomed(client));
-  relay.Freeze();
-  ASSERT_TRUE(Welcomed(client, 2));
-  EXPECT_EQ(terms_, (std::vector<int64_t>{1, 2}));
 }
 
 // The serving certificate changes under an open connection, and for the next one.

@@ -1,0 +1,87 @@
+// Agents find the replica that leads, and the next one: those that do not lead say who does.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agent/worker/coordinator_client.h"
+#include "gtest/gtest.h"
+#include "tests/integration/freezable_relay.h"
+#include "tests/integration/identity_world.h"
+
+namespace muster {
+namespace {
+
+using LeaderDiscoveryTest = IdentityTest;
+
+TEST_F(LeaderDiscoveryTest, AgentsFollowTheLeader) {
+  Replica second(*api_, clock_, 2);
+  second.registry.SetStandby(first_->address());
+  first_->Lead();
+  // The standby is asked first and says who leads.
+  agent::CoordinatorClient client(ClientOptions({second.address(), first_->address()}), files_);
+  ASSERT_TRUE(Welcomed(client));
+  EXPECT_EQ(first_->registry.attached(), 1);
+  // A planned hand-over: the first says who follows.
+  second.Lead();
+  first_->registry.SetStandby(second.address());
+  ASSERT_TRUE(Welcomed(client, 2));
+  EXPECT_EQ(second.registry.attached(), 1);
+  EXPECT_EQ(terms_, (std::vector<int64_t>{1, 2}));
+  // Its certificate is good at every replica.
+  EXPECT_EQ(client.certificates(), 1);
+}
+
+// While nobody leads, thousands of agents ask every standby again and again.
+TEST_F(LeaderDiscoveryTest, AStandbyIsAskedAgainOverTheSameConnection) {
+  first_->registry.SetStandby("127.0.0.1:1");  // a leader that is gone
+  agent::CoordinatorClient client(ClientOptions({first_->address()}), files_);
+  ASSERT_TRUE(RunUntil(client, [&] { return not_leaders_ >= 4; }));
+  first_->Lead();
+  ASSERT_TRUE(Welcomed(client));
+  // One for Identify, one with the certificate, and those to the leader that is gone.
+  EXPECT_LE(client.connections() - not_leaders_, 2);
+  EXPECT_GE(not_leaders_, 4);
+}
+
+TEST_F(LeaderDiscoveryTest, AConnectionToAStandbyThatBreaksIsMadeAnew) {
+  auto second = std::make_unique<Replica>(*api_, clock_, 2);
+  const std::string address = second->address();
+  second->registry.SetStandby("");
+  agent::CoordinatorClient client(ClientOptions({address, first_->address()}), files_);
+  first_->registry.SetStandby("");
+  ASSERT_TRUE(RunUntil(client, [&] { return not_leaders_ >= 3; }));
+  second.reset();
+  first_->Lead();
+  ASSERT_TRUE(Welcomed(client));
+}
+
+TEST_F(LeaderDiscoveryTest, AgentsFindTheNextLeaderWhenTheFirstIsGone) {
+  auto second = std::make_unique<Replica>(*api_, clock_, 2);
+  second->registry.SetStandby(first_->address());
+  first_->Lead();
+  agent::CoordinatorClient client(ClientOptions({first_->address(), second->address()}), files_);
+  ASSERT_TRUE(Welcomed(client));
+  first_->server.reset();
+  second->Lead();
+  ASSERT_TRUE(Welcomed(client, 2));
+  EXPECT_EQ(client.certificates(), 1);
+}
+
+TEST_F(LeaderDiscoveryTest, AgentsLeaveALeaderThatHasGoneSilent) {
+  auto second = std::make_unique<Replica>(*api_, clock_, 2);
+  second->Lead();
+  first_->Lead();
+  tests::FreezableRelay relay(first_->address());
+  agent::CoordinatorClientOptions options = ClientOptions({relay.address(), second->address()});
+  options.silence = absl::Milliseconds(800);
+  agent::CoordinatorClient client(std::move(options), files_);
+  ASSERT_TRUE(Welcomed(client));
+  relay.Freeze();
+  ASSERT_TRUE(Welcomed(client, 2));
+  EXPECT_EQ(terms_, (std::vector<int64_t>{1, 2}));
+}
+
+}  // namespace
+}  // namespace muster

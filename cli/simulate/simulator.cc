@@ -121,11 +121,8 @@ std::vector<int> Simulator::NodesOf(const std::vector<std::string>& names, size_
 }
 
 std::vector<int> Simulator::Free(const QueuedJob& job, int from) {
-  const control::Resources& each = job.request.per_worker;
   const std::vector<int> nodes = NodesOf(job.nodes, from);
-  for (int node : nodes) {
-    tree_.Charge(node, {-each.gpus, -each.cpu_millis, -each.memory_bytes, -each.slots});
-  }
+  for (int node : nodes) tree_.Charge(node, -job.request.per_worker);
   return nodes;
 }
 

@@ -140,7 +140,7 @@ absl::Status LocalNodes::SyncAll() {
       wanted.insert(kube::UidOf(pod));
       const auto known = pods_.find(kube::UidOf(pod));
       if (known != pods_.end() && known->second.process->running()) {
-        node.used = Sum(node.used, RequestsOf(pod));
+        node.used += RequestsOf(pod);
       }
     }
     for (const Json& pod : pods->items) note(Sync(node, pod));
@@ -270,7 +270,7 @@ absl::Status LocalNodes::StartPod(Node& node, const Json& pod) {
     // Not NotFound, which would be taken for a pod that is gone.
     return absl::UnavailableError(waits.waiting);
   }
-  node.used = Sum(node.used, RequestsOf(pod));
+  node.used += RequestsOf(pod);
   pods_[uid] = std::move(started);
   return absl::OkStatus();
 }

@@ -33,11 +33,6 @@ Resources RequestsOf(const Json& pod) {
   return record.ok() ? record->requests : Resources{};
 }
 
-Resources Sum(const Resources& a, const Resources& b) {
-  return {a.gpus + b.gpus, a.cpu_millis + b.cpu_millis, a.memory_bytes + b.memory_bytes,
-          a.slots + b.slots};
-}
-
 std::optional<Refusal> RefuseUnfit(const Json& pod, const LocalNode& node, const Resources& used) {
   const Resources wants = RequestsOf(pod);
   if (auto no = Check("pods", 1, used.slots, node.pods)) return no;

@@ -19,7 +19,6 @@ struct Refusal {
 
 // What the containers of `pod` ask for, as the scheduler counts it.
 Resources RequestsOf(const Json& pod);
-Resources Sum(const Resources& a, const Resources& b);
 
 // Nothing when the pod fits on `node`, where `used` is taken. Pure.
 std::optional<Refusal> RefuseUnfit(const Json& pod, const LocalNode& node, const Resources& used);

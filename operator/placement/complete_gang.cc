@@ -32,7 +32,7 @@ class Narrowed {
     }
   }
   ~Narrowed() {
-    for (const auto& [node, amount] : charged_) tree_.Charge(node, Negative(amount));
+    for (const auto& [node, amount] : charged_) tree_.Charge(node, -amount);
     for (int node : closed_) tree_.SetSchedulable(node, true);
     for (int node : open_) tree_.SetSchedulable(node, true);
   }
@@ -60,10 +60,6 @@ class Narrowed {
   }
 
  private:
-  static Resources Negative(const Resources& r) {
-    return {-r.gpus, -r.cpu_millis, -r.memory_bytes, -r.slots};
-  }
-
   TopologyTree& tree_;
   std::vector<int> closed_;
   std::vector<int> open_;

@@ -8,7 +8,8 @@
 // What placement knows about a cluster: plain values, no behaviour.
 namespace muster::control {
 
-// What a worker asks of a node, and what a node has. Every component is >= 0.
+// What a worker asks of a node, and what a node has: every component is >= 0. A difference of two,
+// which `TopologyTree::Charge` takes, may be negative.
 struct Resources {
   int64_t gpus = 0;
   int64_t cpu_millis = 0;
@@ -16,6 +17,17 @@ struct Resources {
   int64_t slots = 0;  // pods
 
   friend bool operator==(const Resources&, const Resources&) = default;
+  friend Resources operator*(const Resources& r, int64_t times) {
+    return {r.gpus * times, r.cpu_millis * times, r.memory_bytes * times, r.slots * times};
+  }
+  friend Resources operator+(const Resources& a, const Resources& b) {
+    return {a.gpus + b.gpus, a.cpu_millis + b.cpu_millis, a.memory_bytes + b.memory_bytes,
+            a.slots + b.slots};
+  }
+  friend Resources operator-(const Resources& r) { return r * -1; }
+  friend Resources operator-(const Resources& a, const Resources& b) { return a + -b; }
+  friend Resources& operator+=(Resources& a, const Resources& b) { return a = a + b; }
+  friend Resources& operator-=(Resources& a, const Resources& b) { return a = a - b; }
 };
 
 struct NodeInventory {

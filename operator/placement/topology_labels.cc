@@ -27,10 +27,6 @@ struct Position {
   std::string host;
 };
 
-std::string Get(const LabelMap& labels, std::string_view key) {
-  return std::string(labels.Value(key));
-}
-
 // A source of fabric tiers: label keys, tier 0 first.
 struct FabricSource {
   const char* name;
@@ -75,7 +71,7 @@ bool NamesAreNumbers(const FabricSource& source) {
 int CountOf(const LabelMap& labels, const FabricSource& source) {
   return static_cast<int>(
       std::count_if(source.keys.begin(), source.keys.end(),
-                    [&](const auto& key) { return !Get(labels, key).empty(); }));
+                    [&](const auto& key) { return !labels.Value(key).empty(); }));
 }
 
 // The source that says most; of equals the first. "spine" alone is of either older topograph.
@@ -102,7 +98,7 @@ void CompareVersions(const LabelledNode& node, const FabricSource& taken, const 
     if (&source == &taken || !IsTopograph(source) || !IsTopograph(taken)) continue;
     const size_t tiers = std::min(source.keys.size(), taken.keys.size());
     for (size_t tier = 0; tier < tiers; ++tier) {
-      const std::string value = Get(node.labels, source.keys[tier]);
+      const std::string value(node.labels.Value(source.keys[tier]));
       const std::string& counts = position.tiers[tier];
       if (value.empty() || counts.empty() || value == counts) continue;
       findings.push_back(
@@ -115,10 +111,10 @@ void CompareVersions(const LabelledNode& node, const FabricSource& taken, const 
 // AWS counts layers from the top. Where some instance types have four layers and others three, the
 // lowest switch of the latter stands for its missing leaf, so that upper layers meet.
 void ReadAws(const LabelMap& labels, int layers, Position& position) {
-  std::string lowest;
+  std::string_view lowest;
   for (int layer = 1; layer <= layers; ++layer) {
-    const std::string given =
-        Get(labels, absl::StrCat("topology.k8s.aws/network-node-layer-", layer));
+    const std::string_view given =
+        labels.Value(absl::StrCat("topology.k8s.aws/network-node-layer-", layer));
     if (!given.empty()) lowest = given;
     const bool below = given.empty() && layer > 3;
     position.tiers[layers - layer] = below ? lowest : given;
@@ -134,7 +130,7 @@ void ReadFabric(const LabelledNode& node, int aws_layers, Position& position,
     return;
   }
   for (size_t tier = 0; tier < source->keys.size(); ++tier) {
-    position.tiers[tier] = Get(labels, source->keys[tier]);
+    position.tiers[tier] = labels.Value(source->keys[tier]);
   }
   CompareVersions(node, *source, position, findings);
   if (!NamesAreNumbers(*source)) return;
@@ -147,28 +143,28 @@ void ReadFabric(const LabelledNode& node, int aws_layers, Position& position,
 
 // "<cluster UUID>.<clique>": the UUID is of the NVLink domain (a rack), all of it the partition
 // that GPUs can talk in. All zeros: NVLink ends at the host.
-void ReadClique(const std::string& value, Position& position) {
+void ReadClique(std::string_view value, Position& position) {
   const size_t dot = value.find('.');
-  const std::string domain = value.substr(0, dot);
+  const std::string_view domain = value.substr(0, dot);
   if (domain.find_first_not_of("0-") == std::string::npos) return;
   position.nvlink = domain;
   if (dot != std::string::npos) position.partition = value;
 }
 
 void ReadNvlink(const LabelMap& labels, Position& position) {
-  ReadClique(Get(labels, "nvidia.com/gpu.clique"), position);
+  ReadClique(labels.Value("nvidia.com/gpu.clique"), position);
   if (!position.nvlink.empty()) return;
-  const std::string domain = Get(labels, "accelerator.topograph.run/domain");
+  const std::string domain(labels.Value("accelerator.topograph.run/domain"));
   if (!domain.empty()) {
     position.nvlink = domain;
-    const std::string partition = Get(labels, "accelerator.topograph.run/sub-domain");
+    const std::string partition(labels.Value("accelerator.topograph.run/sub-domain"));
     if (!partition.empty()) position.partition = absl::StrCat(domain, ".", partition);
     return;
   }
-  ReadClique(Get(labels, "network.topology.nvidia.com/accelerator"), position);
+  ReadClique(labels.Value("network.topology.nvidia.com/accelerator"), position);
   for (const char* key : {"ds.coreweave.com/nvlink.domain", "topology.k8s.aws/ultraserver-id",
                           "topology.k8s.aws/capacity-block-id"}) {
-    if (position.nvlink.empty()) position.nvlink = Get(labels, key);
+    if (position.nvlink.empty()) position.nvlink = labels.Value(key);
   }
 }
 
@@ -176,12 +172,12 @@ Position ReadPosition(const LabelledNode& node, int aws_layers,
                       std::vector<TopologyFinding>& findings) {
   const LabelMap& labels = node.labels;
   Position position;
-  position.region = Get(labels, "topology.kubernetes.io/region");
-  position.zone = Get(labels, "topology.kubernetes.io/zone");
-  if (position.zone.empty()) position.zone = Get(labels, "topology.k8s.aws/zone-id");
+  position.region = labels.Value("topology.kubernetes.io/region");
+  position.zone = labels.Value("topology.kubernetes.io/zone");
+  if (position.zone.empty()) position.zone = labels.Value("topology.k8s.aws/zone-id");
   ReadFabric(node, aws_layers, position, findings);
   ReadNvlink(labels, position);
-  position.host = Get(labels, "cloud.google.com/gce-topology-host");
+  position.host = labels.Value("cloud.google.com/gce-topology-host");
   return position;
 }
 
@@ -311,7 +307,7 @@ Topology ReadTopology(const std::vector<LabelledNode>& nodes) {
   for (const LabelledNode& node : nodes) {
     for (int layer = 3; layer <= 4; ++layer) {
       const std::string key = absl::StrCat("topology.k8s.aws/network-node-layer-", layer);
-      if (!Get(node.labels, key).empty()) aws_layers = std::max(aws_layers, layer);
+      if (!node.labels.Value(key).empty()) aws_layers = std::max(aws_layers, layer);
     }
   }
   Topology topology;
@@ -338,7 +334,7 @@ Topology ReadTopology(const std::vector<LabelledNode>& nodes,
     std::vector<std::string>& path = topology.paths.emplace_back();
     size_t known = 0;
     for (size_t i = 0; i < keys.size(); ++i) {
-      path.push_back(Get(node.labels, keys[i]));
+      path.emplace_back(node.labels.Value(keys[i]));
       if (!path.back().empty()) known = i + 1;
     }
     for (size_t i = 0; i < known; ++i) {

@@ -25,18 +25,6 @@ Resources Largest(const Resources& a, const Resources& b) {
           std::max(a.memory_bytes, b.memory_bytes), std::max(a.slots, b.slots)};
 }
 
-Resources Minus(const Resources& a, const Resources& b) {
-  return {a.gpus - b.gpus, a.cpu_millis - b.cpu_millis, a.memory_bytes - b.memory_bytes,
-          a.slots - b.slots};
-}
-
-void Add(Resources& to, const Resources& amount, int sign) {
-  to.gpus += sign * amount.gpus;
-  to.cpu_millis += sign * amount.cpu_millis;
-  to.memory_bytes += sign * amount.memory_bytes;
-  to.slots += sign * amount.slots;
-}
-
 const std::string& NameAt(const NodeInventory& node, size_t level, size_t levels) {
   static const std::string* const kNowhere = new std::string;
   if (level == levels) return node.name;
@@ -114,15 +102,15 @@ std::optional<int> TopologyTree::FindNode(const std::string& name) const {
 void TopologyTree::AddUp(int node, const Resources& amount, int sign) {
   int index = node;
   for (int level = node_level(); level >= 0; --level) {
-    Add(levels_[level][index].free, amount, sign);
+    levels_[level][index].free += amount * sign;
     index = levels_[level][index].parent;
   }
 }
 
 void TopologyTree::Charge(int node, const Resources& amount) {
   const Resources before = nodes_[node].free;
-  nodes_[node].free = Sane(Minus(before, amount));
-  if (nodes_[node].schedulable) AddUp(node, Minus(before, nodes_[node].free), -1);
+  nodes_[node].free = Sane(before - amount);
+  if (nodes_[node].schedulable) AddUp(node, before - nodes_[node].free, -1);
 }
 
 void TopologyTree::SetSchedulable(int node, bool schedulable) {

@@ -32,10 +32,8 @@ void ChangeAll(GangTrial& trial, const TopologyTree& tree, const JobEntry& entry
 
 void ChargeAll(TopologyTree& tree, const Resources& each, const std::vector<std::string>& nodes,
                int sign) {
-  const Resources amount{each.gpus * sign, each.cpu_millis * sign, each.memory_bytes * sign,
-                         each.slots * sign};
   for (const std::string& name : nodes) {
-    if (const auto node = tree.FindNode(name)) tree.Charge(*node, amount);
+    if (const auto node = tree.FindNode(name)) tree.Charge(*node, each * sign);
   }
 }
 

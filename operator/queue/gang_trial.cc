@@ -99,11 +99,7 @@ int64_t GangTrial::Gang(int domain) const {
 }
 
 void GangTrial::Change(int node, const Resources& each, int64_t workers) {
-  Resources& free = free_[node];
-  free.gpus += each.gpus * workers;
-  free.cpu_millis += each.cpu_millis * workers;
-  free.memory_bytes += each.memory_bytes * workers;
-  free.slots += each.slots * workers;
+  free_[node] += each * workers;
   if (need_ <= 0 || most_[node] <= 0) return;
   int index = node;
   int64_t delta = FitNow(node) - sum_[tree_.node_level()][node];

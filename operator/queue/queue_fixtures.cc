@@ -58,10 +58,8 @@ World::World(const Inventory& inventory, const std::vector<QueueSpec>& queues,
 }
 
 void World::Free(const QueuedJob& job, int from) {
-  const Resources& each = job.request.per_worker;
   for (int i = from; i < job.workers(); ++i) {
-    tree.Charge(*tree.FindNode(job.nodes[i]),
-                {-each.gpus, -each.cpu_millis, -each.memory_bytes, -each.slots});
+    tree.Charge(*tree.FindNode(job.nodes[i]), -job.request.per_worker);
   }
 }
 

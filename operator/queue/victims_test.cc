@@ -90,10 +90,8 @@ bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victi
   for (const Victim& victim : order) {
     const QueuedJob& job = victim.entry->job;
     if (victim.reclaim && !use.OverQuota(victim.entry->queue, need)) return false;
-    const Resources& each = job.request.per_worker;
     for (int i = victim.keep; i < job.workers(); ++i) {
-      tree.Charge(*tree.FindNode(job.nodes[i]),
-                  {-each.gpus, -each.cpu_millis, -each.memory_bytes, -each.slots});
+      tree.Charge(*tree.FindNode(job.nodes[i]), -job.request.per_worker);
     }
     use.Remove(victim.entry->queue, victim.entry->Need(job.workers() - victim.keep));
   }
@@ -207,10 +205,8 @@ class ThinlySpread final : public GangGate {
     TopologyTree tree = world_.tree;
     for (const GangQuestion::Leaver& leaver : question.leavers) {
       const QueuedJob& job = *world_.book.Find(leaver.job);
-      const Resources& each = job.request.per_worker;
       for (int i = leaver.stay; i < job.workers(); ++i) {
-        tree.Charge(*tree.FindNode(job.nodes[i]),
-                    {-each.gpus, -each.cpu_millis, -each.memory_bytes, -each.slots});
+        tree.Charge(*tree.FindNode(job.nodes[i]), -job.request.per_worker);
       }
     }
     std::map<int, int> in_rack;

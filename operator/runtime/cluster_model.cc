@@ -9,11 +9,6 @@
 namespace muster::control {
 namespace {
 
-Resources Less(const Resources& a, const Resources& b) {
-  return {a.gpus - b.gpus, a.cpu_millis - b.cpu_millis, a.memory_bytes - b.memory_bytes,
-          a.slots - b.slots};
-}
-
 // Nothing new goes to a node that is about to be taken.
 bool IsOpen(const NodeRecord& node) {
   return node.schedulable && FindNotice(node.taints) == nullptr;
@@ -245,7 +240,7 @@ void ClusterModel::Apply(Node& node) {
   if (node.index < 0) return;
   NodePointer& state = states_[node.index];
   state = snapshot_.ShareNode(node.record->name);
-  tree_->Charge(node.index, Less(tree_->node(node.index).free, FreeOn(*state)));
+  tree_->Charge(node.index, tree_->node(node.index).free - FreeOn(*state));
   tree_->SetSchedulable(node.index, IsOpen(*node.record));
 }
 

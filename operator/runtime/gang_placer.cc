@@ -113,10 +113,7 @@ class OneByOne {
         snapshot_(world.snapshot),
         states_(world.states) {}
   ~OneByOne() {
-    const Resources& each = gang_.request.per_worker;
-    for (int node : taken_) {
-      tree_.Charge(node, {-each.gpus, -each.cpu_millis, -each.memory_bytes, -each.slots});
-    }
+    for (int node : taken_) tree_.Charge(node, -gang_.request.per_worker);
   }
   OneByOne(const OneByOne&) = delete;
   OneByOne& operator=(const OneByOne&) = delete;

@@ -30,13 +30,6 @@ Relaxation Without(TopologyTree& tree, const PartialGang& gang, const char* chan
   return {change, Fits(tree, std::move(relaxed))};
 }
 
-void AddUp(Resources& to, const Resources& r) {
-  to.gpus += r.gpus;
-  to.cpu_millis += r.cpu_millis;
-  to.memory_bytes += r.memory_bytes;
-  to.slots += r.slots;
-}
-
 DomainReport Report(const TopologyTree& tree, int level, int index, int depth) {
   const TopologyTree::Domain& domain = tree.level(level)[index];
   DomainReport report;
@@ -53,7 +46,7 @@ DomainReport Report(const TopologyTree& tree, int level, int index, int depth) {
     DomainReport below = Report(tree, level + 1, child, depth - 1);
     report.nodes += below.nodes;
     report.usable += below.usable;
-    AddUp(report.allocatable, below.allocatable);
+    report.allocatable += below.allocatable;
     if (depth > 0) report.children.push_back(std::move(below));
   }
   return report;

@@ -3,15 +3,6 @@
 #include <cstddef>
 
 namespace muster::control {
-namespace {
-
-Resources Less(const Resources& a, const Resources& b) {
-  return {a.gpus - b.gpus, a.cpu_millis - b.cpu_millis, a.memory_bytes - b.memory_bytes,
-          a.slots - b.slots};
-}
-
-}  // namespace
-
 ThoughtCluster::ThoughtCluster(ClusterModel& model)
     : model_(model), tree_(model.Tree()), snapshot_(model.snapshot()), states_(model.states()) {}
 
@@ -27,8 +18,8 @@ void ThoughtCluster::Remove(const kube::ObjectKey& pod) {
   const Resources before = FreeOn(*state);
   snapshot_.RemovePod(counted, node);
   state = snapshot_.ShareNode(node);
-  const Resources freed = Less(FreeOn(*state), before);
-  tree_.Charge(*index, Less({}, freed));
+  const Resources freed = FreeOn(*state) - before;
+  tree_.Charge(*index, -freed);
   freed_.push_back({*index, freed});
 }
 

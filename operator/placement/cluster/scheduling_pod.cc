@@ -129,8 +129,9 @@ bool IsEmpty(const PodConstraints& wants) {
 std::shared_ptr<const PodConstraints> ParseConstraints(const Json& spec, const SchedulingPod& pod) {
   PodConstraints wants;
   wants.node_selector = LabelField(spec, "nodeSelector");
-  wants.tolerations.reserve(ArrayField(spec, "tolerations").size());
-  for (const Json& item : ArrayField(spec, "tolerations")) {
+  const Json& tolerations = ArrayField(spec, "tolerations");
+  wants.tolerations.reserve(tolerations.size());
+  for (const Json& item : tolerations) {
     wants.tolerations.push_back({StringField(item, "key"), StringField(item, "operator"),
                                  StringField(item, "value"), StringField(item, "effect")});
   }

@@ -1,6 +1,7 @@
 #include "operator/placement/filter/pod_affinity_policy.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace muster::control {
 namespace {
@@ -42,10 +43,10 @@ std::vector<PodAffinityTerm> WithNamespaces(std::vector<PodAffinityTerm> terms,
 }
 
 // Where a node stands in the term's topology; absent: nowhere.
-std::optional<std::string> DomainOf(const SchedulingNode& node, const PodAffinityTerm& term) {
+std::optional<std::string_view> DomainOf(const SchedulingNode& node, const PodAffinityTerm& term) {
   const auto label = node.labels.find(term.topology_key);
   if (label == node.labels.end()) return std::nullopt;
-  return std::string(label->second);
+  return label->second;
 }
 
 }  // namespace
@@ -58,11 +59,9 @@ PodAffinityPolicy::PodAffinityPolicy(const SchedulingPod& pod, const ClusterSnap
   const LabelMap* own_ns = snapshot.FindNamespace(pod.ns);
   snapshot.ForEachAntiAffinePod([&](const SchedulingPod& other, const NodeState& node) {
     for (const PodAffinityTerm& term : other.wants().anti_affinity) {
-      const std::optional<std::string> domain = DomainOf(*node.node, term);
-      if (!domain.has_value() || !Matches(term, pod, own_ns == nullptr ? NoLabels() : *own_ns)) {
-        continue;
-      }
-      kept_from_.emplace(term.topology_key, *domain);
+      const auto domain = DomainOf(*node.node, term);
+      if (!domain || !Matches(term, pod, own_ns == nullptr ? NoLabels() : *own_ns)) continue;
+      kept_from_[term.topology_key].emplace(*domain);
     }
   });
   if (!affinity_.empty() || !anti_affinity_.empty()) CountOthers(snapshot);
@@ -74,14 +73,14 @@ void PodAffinityPolicy::CountOthers(const ClusterSnapshot& snapshot) {
     for (const PodPointer& other : node.pods) {
       if (MatchesAll(affinity_, *other)) {
         for (const PodAffinityTerm& term : affinity_) {
-          const std::optional<std::string> domain = DomainOf(*node.node, term);
-          if (domain.has_value()) near_.emplace(term.topology_key, *domain);
+          if (const auto domain = DomainOf(*node.node, term)) {
+            near_[term.topology_key].emplace(*domain);
+          }
         }
       }
       for (const PodAffinityTerm& term : anti_affinity_) {
-        const std::optional<std::string> domain = DomainOf(*node.node, term);
-        if (domain.has_value() && MatchesOwn(term, *other))
-          far_.emplace(term.topology_key, *domain);
+        const auto domain = DomainOf(*node.node, term);
+        if (domain && MatchesOwn(term, *other)) far_[term.topology_key].emplace(*domain);
       }
     }
   });
@@ -90,9 +89,10 @@ void PodAffinityPolicy::CountOthers(const ClusterSnapshot& snapshot) {
 bool PodAffinityPolicy::SatisfiesAffinity(const SchedulingNode& node) const {
   bool all = true;
   for (const PodAffinityTerm& term : affinity_) {
-    const std::optional<std::string> domain = DomainOf(node, term);
-    if (!domain.has_value()) return false;
-    all = all && near_.count({term.topology_key, *domain}) > 0;
+    const auto domain = DomainOf(node, term);
+    if (!domain) return false;
+    const auto near = near_.find(term.topology_key);
+    all = all && near != near_.end() && near->second.contains(*domain);
   }
   // The first of pods that want to be near each other has nobody to be near to.
   return all || (near_.empty() && MatchesAll(affinity_, pod_));
@@ -104,16 +104,16 @@ std::optional<NodeRefusal> PodAffinityPolicy::Check(const NodeState& node) const
   }
   if (!SatisfiesAffinity(*node.node)) return NodeRefusal{FilterReason::kPodAffinity, "affinity"};
   for (const PodAffinityTerm& term : anti_affinity_) {
-    const std::optional<std::string> domain = DomainOf(*node.node, term);
-    if (domain.has_value() && far_.count({term.topology_key, *domain}) > 0) {
+    const auto domain = DomainOf(*node.node, term);
+    const auto far = far_.find(term.topology_key);
+    if (domain && far != far_.end() && far->second.contains(*domain)) {
       return NodeRefusal{FilterReason::kPodAffinity, "anti-affinity by " + term.topology_key};
     }
   }
-  for (const Domain& kept : kept_from_) {
-    const auto label = node.node->labels.find(kept.first);
-    if (label != node.node->labels.end() && label->second == kept.second) {
-      return NodeRefusal{FilterReason::kPodAffinity,
-                         "another pod's anti-affinity by " + kept.first};
+  for (const auto& [key, domains] : kept_from_) {
+    const auto label = node.node->labels.find(key);
+    if (label != node.node->labels.end() && domains.contains(label->second)) {
+      return NodeRefusal{FilterReason::kPodAffinity, "another pod's anti-affinity by " + key};
     }
   }
   return std::nullopt;

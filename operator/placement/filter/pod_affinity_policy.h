@@ -1,10 +1,11 @@
 #ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_POD_AFFINITY_POLICY_H_
 #define MUSTER_OPERATOR_PLACEMENT_FILTER_POD_AFFINITY_POLICY_H_
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "operator/placement/cluster/cluster_snapshot.h"
@@ -26,7 +27,7 @@ class PodAffinityPolicy {
   bool excludes_itself(const NodeState& node) const;
 
  private:
-  using Domain = std::pair<std::string, std::string>;  // topology key and value
+  using Domains = std::map<std::string, std::set<std::string, std::less<>>>;  // by topology key
 
   void CountOthers(const ClusterSnapshot& snapshot);
   bool SatisfiesAffinity(const SchedulingNode& node) const;
@@ -35,9 +36,9 @@ class PodAffinityPolicy {
   // The pod's own terms, with the namespaces that their selectors select now.
   std::vector<PodAffinityTerm> affinity_;
   std::vector<PodAffinityTerm> anti_affinity_;
-  std::set<Domain> near_;       // a pod that matches all affinity terms is there
-  std::set<Domain> far_;        // a pod that matches an anti-affinity term
-  std::set<Domain> kept_from_;  // a pod whose anti-affinity matches this one
+  Domains near_;       // a pod that matches all affinity terms is there
+  Domains far_;        // a pod that matches an anti-affinity term
+  Domains kept_from_;  // a pod whose anti-affinity matches this one
   bool skipped_ = false;
 };
 

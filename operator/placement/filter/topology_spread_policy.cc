@@ -50,8 +50,11 @@ void TopologySpreadPolicy::CountNode(const NodeState& node, bool comparison) {
     const SpreadConstraint& constraint = pod_.wants().spread[i];
     if (constraint.honor_affinity && !MatchesNodeAffinity(pod_, *node.node)) continue;
     if (constraint.honor_taints && CheckTaints(pod_, *node.node, comparison)) continue;
-    const std::string domain(node.node->labels.Value(constraint.topology_key));
-    counts_[i].by_domain[domain] += CountMatching(node, constraint, pod_.ns);
+    const std::string_view domain = node.node->labels.Value(constraint.topology_key);
+    auto& by_domain = counts_[i].by_domain;
+    const auto count = by_domain.find(domain);
+    (count == by_domain.end() ? by_domain.emplace(domain, 0).first : count)->second +=
+        CountMatching(node, constraint, pod_.ns);
   }
 }
 

@@ -17,9 +17,9 @@ constexpr std::array<const char*, 4> kLabels = {kOldZone, kOldRegion, kZone, kRe
 NodeRefusal Refuse(const std::string& sentence) { return {FilterReason::kVolumeZone, sentence}; }
 
 // "a__b": several zones. An empty one makes the label say nothing.
-std::set<std::string> SplitZones(std::string_view text) {
+std::set<std::string, std::less<>> SplitZones(std::string_view text) {
   constexpr std::string_view kDelimiter = "__";
-  std::set<std::string> zones;
+  std::set<std::string, std::less<>> zones;
   while (true) {
     const size_t end = text.find(kDelimiter);
     std::string_view zone = text.substr(0, end);
@@ -65,7 +65,7 @@ void VolumeZonePolicy::Add(const Volume& volume) {
   for (const char* key : kLabels) {
     const auto label = volume.labels.find(key);
     if (label == volume.labels.end()) continue;
-    std::set<std::string> zones = SplitZones(std::string(label->second));
+    std::set<std::string, std::less<>> zones = SplitZones(label->second);
     if (!zones.empty()) zones_.push_back({key, std::move(zones)});
   }
 }
@@ -81,7 +81,7 @@ std::optional<NodeRefusal> VolumeZonePolicy::Check(const NodeState& node) const 
     auto label = labels.find(zones.key);
     if (label == labels.end() && zones.key == kOldZone) label = labels.find(kZone);
     if (label == labels.end() && zones.key == kOldRegion) label = labels.find(kRegion);
-    if (label == labels.end() || zones.values.count(std::string(label->second)) == 0) {
+    if (label == labels.end() || !zones.values.contains(label->second)) {
       return Refuse("its volumes are in " + *zones.values.begin());
     }
   }

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_VOLUME_ZONE_POLICY_H_
 #define MUSTER_OPERATOR_PLACEMENT_FILTER_VOLUME_ZONE_POLICY_H_
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,7 +24,7 @@ class VolumeZonePolicy {
  private:
   struct Zones {
     std::string key;
-    std::set<std::string> values;
+    std::set<std::string, std::less<>> values;
   };
   void Add(const Volume& volume);
   std::optional<NodeRefusal> CheckUnbound(const VolumeClaim& claim,

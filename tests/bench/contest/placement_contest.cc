@@ -36,11 +36,7 @@ Inventory Cluster(const Shape& shape, std::mt19937_64& random) {
     node.allocatable = {kGpus, 192'000, int64_t{2} << 40, 110};
     node.free = node.allocatable;
     if (Pick(random, 0, 99) < shape.broken_percent) {
-      const Resources taken = WithGpus(Pick(random, 1, kGpus));
-      node.free.gpus -= taken.gpus;
-      node.free.cpu_millis -= taken.cpu_millis;
-      node.free.memory_bytes -= taken.memory_bytes;
-      node.free.slots -= 1;
+      node.free -= WithGpus(Pick(random, 1, kGpus));
     }
     node.domains = {"c", absl::StrCat("s", leaf / shape.leaves), absl::StrCat("l", leaf)};
     inventory.nodes.push_back(std::move(node));

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "operator/queue/gang_question.h"
 #include "operator/queue/queue_state.h"
 #include "operator/queue/room.h"
 
@@ -35,7 +39,8 @@ AwaitedJob Awaited(const Future::Gone& gone) {
 
 class Forecaster {
  public:
-  Forecaster(const DecisionInput& input, const std::string& uid) : uid_(uid), future_(input) {}
+  Forecaster(const DecisionInput& input, const std::string& uid, const Future::Asked& asked)
+      : uid_(uid), future_(input, asked) {}
 
   StartForecast Run(const ForecastLimits& limits, const FirstCycle& first);
 
@@ -44,7 +49,11 @@ class Forecaster {
   void CountRunning();
   // False: more of the future has to be looked at.
   bool Read(const std::vector<Decision>& decisions);
+  void NameAwaited();
+  StartForecast NotBefore();
   void NobodyEnds();
+  bool IsSocial();
+  bool HasPlacesAlone();
 
   const std::string uid_;
   Future future_;
@@ -71,9 +80,7 @@ bool Forecaster::Read(const std::vector<Decision>& decisions) {
       forecast_.at = future_.now();
       forecast_.workers = decision.workers;
       forecast_.placement = decision.placement;
-      for (const Future::Gone& gone : Room(future_, entry()).Needed(future_.gone())) {
-        forecast_.awaited.push_back(Awaited(gone));
-      }
+      NameAwaited();
       return true;
     }
     if (IsForever(decision.reason)) {
@@ -83,6 +90,23 @@ bool Forecaster::Read(const std::vector<Decision>& decisions) {
     }
   }
   return false;
+}
+
+// A social gang may have had room all the while: those that went last were in its way.
+void Forecaster::NameAwaited() {
+  std::vector<Future::Gone> needed = Room(future_, entry()).Needed(future_.gone());
+  const auto went_now = [this](const Future::Gone& gone) { return gone.at == future_.now(); };
+  if (IsSocial() && std::none_of(needed.begin(), needed.end(), went_now)) {
+    std::copy_if(future_.gone().begin(), future_.gone().end(), std::back_inserter(needed),
+                 went_now);
+  }
+  for (const Future::Gone& gone : needed) forecast_.awaited.push_back(Awaited(gone));
+}
+
+StartForecast Forecaster::NotBefore() {
+  forecast_.kind = StartKind::kNotBefore;
+  forecast_.at = future_.now();
+  return std::move(forecast_);
 }
 
 // All that say when they end have ended, and it has no room still.
@@ -96,10 +120,28 @@ void Forecaster::NobodyEnds() {
             [](const auto& a, const auto& b) { return a.job.uid < b.job.uid; });
   Room room(future_, entry());
   for (const Future::Gone& one : endless) room.Leave(one.job, one.from, one.to);
-  const bool fits = room.Fits();
+  const bool has_quota = room.HasQuota();
+  bool fits = room.Fits();
+  if (fits) {
+    for (const Future::Gone& one : room.Needed(endless)) forecast_.awaited.push_back(Awaited(one));
+  }
+  if (IsSocial()) fits = has_quota && HasPlacesAlone();
   forecast_.kind = fits ? StartKind::kUnknown : StartKind::kNoRoom;
-  if (!fits) return;
-  for (const Future::Gone& one : room.Needed(endless)) forecast_.awaited.push_back(Awaited(one));
+  if (!fits) forecast_.awaited.clear();
+}
+
+bool Forecaster::IsSocial() {
+  const std::shared_ptr<const GangNodes> nodes = future_.gate().NodesFor(uid_);
+  return nodes != nullptr && nodes->social;
+}
+
+bool Forecaster::HasPlacesAlone() {
+  future_.EndAll();
+  GangRequest request = entry().job.request;
+  request.max = request.min;
+  const std::optional<GangAnswer> answer = future_.gate().PlacesFor(
+      QuestionAbout(future_.now(), future_.book().state(), entry(), std::move(request)));
+  return !answer || !answer->nodes.empty();
 }
 
 StartForecast Forecaster::Run(const ForecastLimits& limits, const FirstCycle& first) {
@@ -108,17 +150,14 @@ StartForecast Forecaster::Run(const ForecastLimits& limits, const FirstCycle& fi
   for (int cycle = 0;; ++cycle) {
     const std::vector<Decision> decisions = future_.Decide();
     if (cycle == 0 && first) first(future_, decisions);
+    if (future_.exhausted()) return NotBefore();
     if (Read(decisions)) {
       const bool starts = forecast_.workers > 0;
       if (starts) forecast_.kind = cycle == 0 ? StartKind::kNow : StartKind::kAt;
       return std::move(forecast_);
     }
     looks += static_cast<int64_t>(decisions.size());
-    if (cycle >= limits.cycles || looks >= limits.looks) {
-      forecast_.kind = StartKind::kNotBefore;
-      forecast_.at = future_.now();
-      return std::move(forecast_);
-    }
+    if (cycle >= limits.cycles || looks >= limits.looks) return NotBefore();
     if (!future_.Advance()) break;
   }
   NobodyEnds();
@@ -191,8 +230,8 @@ absl::string_view StartKindName(StartKind kind) {
 }
 
 StartForecast ForecastStart(const DecisionInput& input, const std::string& uid,
-                            const ForecastLimits& limits, const FirstCycle& first) {
-  return Forecaster(input, uid).Run(limits, first);
+                            const ForecastLimits& limits, GangGate* gate, const FirstCycle& first) {
+  return Forecaster(input, uid, {gate, uid, limits.questions}).Run(limits, first);
 }
 
 std::string About(absl::Duration duration) {

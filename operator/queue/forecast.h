@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "operator/placement/gang_nodes.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/decision_input.h"
 #include "operator/queue/future.h"
@@ -54,14 +55,18 @@ struct ForecastLimits {
   int cycles = 1000;
   // Jobs looked at, over all cycles.
   int64_t looks = 20'000;
+  // About places for a social gang, over all cycles.
+  int questions = 100;
 };
 
 // Sees the first cycle, done.
 using FirstCycle = std::function<void(Future& future, const std::vector<Decision>& decisions)>;
 
-// `uid` is a job of the input that waits.
+// `uid` is a job of the input that waits. If it is a social gang, `gate`, which knows the input's
+// cluster, says where it may go; without one room alone decides.
 StartForecast ForecastStart(const DecisionInput& input, const std::string& uid,
-                            const ForecastLimits& limits = {}, const FirstCycle& first = nullptr);
+                            const ForecastLimits& limits = {}, GangGate* gate = nullptr,
+                            const FirstCycle& first = nullptr);
 
 // "starts in about 40 min, when default/x ends".
 std::string Sentence(const StartForecast& forecast, absl::Time now);

@@ -2,15 +2,38 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "operator/queue/queue_state.h"
 #include "operator/queue/schedule.h"
 
 namespace muster::control {
 
-Future::Future(const DecisionInput& input)
-    : gate_(GateOf(input)),
+// Asks about one gang as the future stands, and knows of the others what the input knows.
+class Future::Gate final : public GangGate {
+ public:
+  Gate(Future& future, const DecisionInput& input) : future_(future), known_(GateOf(input)) {}
+
+  std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override {
+    return known_->NodesFor(job_uid);
+  }
+  std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override {
+    if (question.job == future_.asked_.job) return future_.Ask(question);
+    return known_->PlacesFor(question);
+  }
+
+ private:
+  Future& future_;
+  const std::unique_ptr<GangGate> known_;
+};
+
+Future::~Future() = default;
+
+Future::Future(const DecisionInput& input, Asked asked)
+    : asked_(std::move(asked)),
+      gate_(asked_.gate == nullptr ? GateOf(input) : std::make_unique<Gate>(*this, input)),
       options_(input.snapshot.options),
       tree_(input.snapshot.inventory),
       book_(input.snapshot.memory.options),
@@ -24,6 +47,23 @@ Future::Future(const DecisionInput& input)
     // A late one must not be later each time it is looked at.
     if (job.ends) book_.Progress(job.uid, job.checkpointed, ExpectedEnd(job, now_));
   }
+}
+
+// The question is about this cycle; what cycles before it have changed is added. That jobs which
+// ran at the beginning have grown since is left out.
+std::optional<GangAnswer> Future::Ask(GangQuestion question) {
+  if (++questions_ > asked_.most) {
+    return GangAnswer{{},
+                      std::string(ScheduleReasonName(ScheduleReason::kConstraints)),
+                      absl::StrCat("no places were found with ", asked_.most, " questions")};
+  }
+  for (const Gone& gone : gone_) question.leavers.push_back({gone.job.uid, gone.from});
+  for (const auto& [uid, entry] : book_.state().jobs) {
+    const QueuedJob& job = entry->job;
+    if (!job.running() || job.started == now_ || ran_.contains(uid)) continue;
+    question.starters.push_back({uid, job.nodes});
+  }
+  return asked_.gate->PlacesFor(question);
 }
 
 std::vector<Decision> Future::Decide() { return Schedule(now_, tree_, book_, options_); }
@@ -55,12 +95,19 @@ bool Future::Advance() {
   return true;
 }
 
+void Future::EndAll() {
+  std::vector<std::string> running;
+  for (const auto& [uid, entry] : book_.state().jobs) {
+    if (entry->job.running()) running.push_back(uid);
+  }
+  for (const std::string& uid : running) End(uid);
+}
+
 void Future::Release(const QueuedJob& job, int from, bool told) {
-  const Resources& each = job.request.per_worker;
   for (int i = from; i < job.workers(); ++i) {
     const std::optional<int> node = tree_.FindNode(job.nodes[i]);
     if (!node) continue;
-    tree_.Charge(*node, {-each.gpus, -each.cpu_millis, -each.memory_bytes, -each.slots});
+    tree_.Charge(*node, -job.request.per_worker);
   }
   if (ran_.contains(job.uid)) gone_.push_back({job, from, job.workers(), now_, told});
   leaving_.erase(job.uid);

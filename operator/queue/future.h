@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,7 +23,15 @@ namespace muster::control {
 // after options.stop_grace. Pure; the input must outlive it.
 class Future {
  public:
-  explicit Future(const DecisionInput& input);
+  // Whom to ask about places for a social gang. What the gate knows is the beginning; it must
+  // outlive the future.
+  struct Asked {
+    GangGate* gate = nullptr;  // null: room decides
+    std::string job;           // the one that is asked about
+    int most = 0;              // questions
+  };
+  Future(const DecisionInput& input, Asked asked);
+  ~Future();
   Future(const Future&) = delete;
   Future& operator=(const Future&) = delete;
 
@@ -31,6 +40,8 @@ class Future {
   std::vector<Decision> Decide();
   // To the next time at which somebody ends or goes; false: nobody says so.
   bool Advance();
+  // Of all who run, at once.
+  void EndAll();
 
   // The workers from `from` up to `to` of a job that ran at the beginning have gone.
   struct Gone {
@@ -45,14 +56,22 @@ class Future {
   const TopologyTree& tree() const { return tree_; }
   QueueBook& book() { return book_; }
   GangGate& gate() { return *gate_; }
+  // There were more questions than may be asked: they got a no.
+  bool exhausted() const { return questions_ > asked_.most; }
 
  private:
+  class Gate;
+  friend class Gate;
+
+  std::optional<GangAnswer> Ask(GangQuestion question);
   // When something happens to a running job next.
   absl::Time NextOf(const QueuedJob& job);
   void Release(const QueuedJob& job, int from, bool told);
   void End(const std::string& uid);
   void LetGo(const std::string& uid);
 
+  const Asked asked_;
+  int questions_ = 0;
   const std::unique_ptr<GangGate> gate_;
   ScheduleOptions options_;
   TopologyTree tree_;

@@ -15,14 +15,15 @@ GangRequest OfSize(GangRequest request, int workers) {
 
 }  // namespace
 
-Room::Room(Future& future, const JobEntry& entry, int workers)
+Room::Room(Future& future, const JobEntry& entry, int workers,
+           const std::shared_ptr<const GangNodes>& nodes)
     : tree_(future.tree()),
       quotas_(*future.book().state().tree),
       entry_(entry),
       use_(*future.book().state().use),
-      trial_(tree_, OfSize(entry.job.request, workers),
-             future.gate().NodesFor(entry.job.uid).get()),
-      need_(entry.Need(workers)) {
+      trial_(tree_, OfSize(entry.job.request, workers), nodes.get()),
+      need_(entry.Need(workers)),
+      is_all_(nodes == nullptr || !nodes->social) {
   if (entry.job.running()) Leave(entry.job, 0, entry.job.workers());
 }
 

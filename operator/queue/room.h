@@ -1,8 +1,10 @@
 #ifndef MUSTER_OPERATOR_QUEUE_ROOM_H_
 #define MUSTER_OPERATOR_QUEUE_ROOM_H_
 
+#include <memory>
 #include <vector>
 
+#include "operator/placement/gang_nodes.h"
 #include "operator/queue/future.h"
 #include "operator/queue/gang_trial.h"
 #include "operator/queue/queue_state.h"
@@ -17,13 +19,16 @@ namespace muster::control {
 class Room {
  public:
   Room(Future& future, const JobEntry& entry) : Room(future, entry, entry.job.request.min) {}
-  Room(Future& future, const JobEntry& entry, int workers);
+  Room(Future& future, const JobEntry& entry, int workers)
+      : Room(future, entry, workers, future.gate().NodesFor(entry.job.uid)) {}
 
   bool HasNodes() const { return trial_.Fits(); }
   bool HasQuota() const { return use_.Fits(entry_.queue, need_); }
   bool Fits() const { return HasNodes() && HasQuota(); }
   // The largest gang that there are nodes for.
   int64_t Workers() const;
+  // False of a social gang: rules about other pods, which are not looked at here, may keep it out.
+  bool is_all() const { return is_all_; }
   // The workers asked for.
   int64_t need() const { return trial_.need(); }
 
@@ -35,6 +40,8 @@ class Room {
   std::vector<Future::Gone> Needed(const std::vector<Future::Gone>& gone);
 
  private:
+  Room(Future& future, const JobEntry& entry, int workers,
+       const std::shared_ptr<const GangNodes>& nodes);
   void Move(const QueuedJob& job, int from, int to, int sign);
 
   const TopologyTree& tree_;
@@ -43,6 +50,7 @@ class Room {
   QuotaUse use_;
   GangTrial trial_;
   QuotaNeed need_;
+  bool is_all_;
 };
 
 }  // namespace muster::control

@@ -31,7 +31,7 @@ std::string IsNeeded(const Room& room, const QueuedJob& newcomer) {
     return absl::StrCat("without it queue \"", QueueBook::State::QueueOf(newcomer),
                         "\" has too little quota");
   }
-  return "";
+  return room.is_all() ? "" : "without it the rules of its template keep it out";
 }
 
 std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>& decisions,
@@ -73,13 +73,14 @@ std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>&
 
 }  // namespace
 
-WhatIfAnswer AskWhatIf(DecisionInput input, const QueuedJob& newcomer,
-                       const ForecastLimits& limits) {
+WhatIfAnswer AskWhatIf(DecisionInput input, const QueuedJob& newcomer, const ForecastLimits& limits,
+                       GangGate* gate) {
   WhatIfAnswer answer;
   answer.decision.job = newcomer.uid;
   input.snapshot.jobs.push_back(newcomer);
   answer.start = ForecastStart(
-      input, newcomer.uid, limits, [&](Future& future, const std::vector<Decision>& decisions) {
+      input, newcomer.uid, limits, gate,
+      [&](Future& future, const std::vector<Decision>& decisions) {
         for (const Decision& decision : decisions) {
           if (decision.job == newcomer.uid) answer.decision = decision;
         }

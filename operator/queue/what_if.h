@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "operator/placement/gang_nodes.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/decision_input.h"
 #include "operator/queue/forecast.h"
@@ -31,9 +32,9 @@ struct WhatIfAnswer {
   StartForecast start;
 };
 
-// `newcomer` waits; its UID is nobody else's.
+// `newcomer` waits; its UID is nobody else's. `gate` as in ForecastStart.
 WhatIfAnswer AskWhatIf(DecisionInput input, const QueuedJob& newcomer,
-                       const ForecastLimits& limits = {});
+                       const ForecastLimits& limits = {}, GangGate* gate = nullptr);
 
 }  // namespace muster::control
 

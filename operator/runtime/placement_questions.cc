@@ -68,6 +68,13 @@ DecisionInput Input(const QueueWorld& world, int position) {
                  FirstOfQueues(book, world.now, kMostAsked));
 }
 
+void Ask(PodGate gate, QueueQuestion& question) {
+  const std::shared_ptr<const GangNodes> nodes = gate.NodesFor(question.job.uid);
+  if (nodes == nullptr) return;
+  question.input.nodes_for[question.job.uid] = nodes;
+  if (nodes->social) question.gate.emplace(std::move(gate));
+}
+
 }  // namespace
 
 GangReport ExplainGang(ClusterModel& model, const TrainingJob& job, PlacementView verdict) {
@@ -104,32 +111,32 @@ PlacementForecast ForecastGang(ClusterModel& model, const TrainingJob& job, cons
   return {ReportGang(model, request, pod), PlaceGang(model, request, MissingPods(gang)), {}};
 }
 
-DecisionInput InputAbout(const QueueWorld& world, const std::string& uid) {
+QueueQuestion QuestionAbout(const QueueWorld& world, const std::string& uid) {
   const QueuedJob& job = *world.book.book().Find(uid);
-  DecisionInput input = Input(world, PositionOf(world.book.book(), job));
-  if (auto nodes = world.gate.NodesFor(uid)) input.nodes_for[uid] = std::move(nodes);
-  return input;
+  QueueQuestion question{Input(world, PositionOf(world.book.book(), job)), job, {}};
+  Ask(world.gate, question);
+  return question;
 }
 
-std::pair<DecisionInput, QueuedJob> InputWith(const QueueWorld& world, const TrainingJob& job,
-                                              const PodRecord& pod) {
+QueueQuestion QuestionWith(const QueueWorld& world, const TrainingJob& job, const PodRecord& pod) {
   JobStanding standing;
   standing.key = {job.ns, job.name};
   standing.spec = job.spec;
   Default(standing.spec);
   standing.job = std::make_shared<const TrainingJob>(job);
-  QueuedJob queued = MakeWaiting(standing, ThoughtOf(standing.spec, pod));
+  Gang gang = ThoughtOf(standing.spec, pod);
+  QueuedJob queued = MakeWaiting(standing, gang);
   const PriorityClass priority = world.book.PriorityOf(standing.spec.priority_class_name());
   queued.uid = kThoughtOf;
   queued.created = world.now;
   queued.priority = priority.value;
   queued.preempts = priority.preempts;
-  DecisionInput input = Input(world, 0);
-  std::erase_if(input.snapshot.jobs, [&](const QueuedJob& other) {
+  QueueQuestion question{Input(world, 0), std::move(queued), {}};
+  std::erase_if(question.input.snapshot.jobs, [&](const QueuedJob& other) {
     return !other.running() && other.ns == job.ns && other.name == job.name;
   });
-  input.nodes_for[queued.uid] = NodesForGangOf(world.model, *pod.scheduling);
-  return {std::move(input), std::move(queued)};
+  Ask(world.gate.With(kThoughtOf, std::move(gang)), question);
+  return question;
 }
 
 }  // namespace muster::control

@@ -1,9 +1,8 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_PLACEMENT_QUESTIONS_H_
 #define MUSTER_OPERATOR_RUNTIME_PLACEMENT_QUESTIONS_H_
 
+#include <optional>
 #include <string>
-#include <utility>
-#include <variant>
 
 #include "absl/time/time.h"
 #include "operator/placement/complete_gang.h"
@@ -42,13 +41,20 @@ GangReport ExplainGang(ClusterModel& model, const TrainingJob& job, PlacementVie
 // Where a job with such pods would go; its queue is not asked.
 PlacementForecast ForecastGang(ClusterModel& model, const TrainingJob& job, const PodRecord& pod);
 
-// The next decision's input, for ForecastStart about a job that waits. Jobs far behind it, and more
-// than a few hundred, are taken to be able to run on every node.
-DecisionInput InputAbout(const QueueWorld& world, const std::string& uid);
-// The same for AskWhatIf, and what would wait: a job that is only thought of. One of its name that
-// waits already is left out.
-std::pair<DecisionInput, QueuedJob> InputWith(const QueueWorld& world, const TrainingJob& job,
-                                              const PodRecord& pod);
+// A question about the future of a waiting job: the next decision's input. Jobs far behind it, and
+// more than a few hundred, are taken to be able to run on every node.
+struct QueueQuestion {
+  DecisionInput input;
+  QueuedJob job;
+  // Of a social gang, whose future must be looked into before the world changes. Else nothing.
+  std::optional<PodGate> gate;
+};
+
+// For ForecastStart, about a job that waits.
+QueueQuestion QuestionAbout(const QueueWorld& world, const std::string& uid);
+// For AskWhatIf, about one that is only thought of and not in the input. One of its name that waits
+// already is left out.
+QueueQuestion QuestionWith(const QueueWorld& world, const TrainingJob& job, const PodRecord& pod);
 
 }  // namespace muster::control
 

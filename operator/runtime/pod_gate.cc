@@ -55,12 +55,24 @@ std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const Sched
   return std::make_shared<const GangNodes>(std::move(nodes));
 }
 
-const PodRecord* PodGate::PodOf(const std::string& job_uid) const {
+PodGate PodGate::With(std::string job_uid, Gang gang) const {
+  PodGate more = *this;
+  more.thought_of_ = std::move(job_uid);
+  more.thought_ = std::move(gang);
+  return more;
+}
+
+const Gang* PodGate::FindGang(const std::string& job_uid) const {
+  if (job_uid == thought_of_) return &thought_;
   const auto found = model_.gangs().find(job_uid);
-  if (found == model_.gangs().end()) return nullptr;
-  const Gang& gang = found->second;
-  if (!gang.unbound.empty()) return gang.unbound.begin()->second.get();
-  return gang.bound.empty() ? nullptr : gang.bound.begin()->second.pod.get();
+  return found == model_.gangs().end() ? nullptr : &found->second;
+}
+
+const PodRecord* PodGate::PodOf(const std::string& job_uid) const {
+  const Gang* gang = FindGang(job_uid);
+  if (gang == nullptr) return nullptr;
+  if (!gang->unbound.empty()) return gang->unbound.begin()->second.get();
+  return gang->bound.empty() ? nullptr : gang->bound.begin()->second.pod.get();
 }
 
 std::shared_ptr<const GangNodes> PodGate::NodesFor(const std::string& job_uid) {
@@ -69,14 +81,14 @@ std::shared_ptr<const GangNodes> PodGate::NodesFor(const std::string& job_uid) {
 }
 
 std::optional<GangAnswer> PodGate::PlacesFor(const GangQuestion& question) {
-  const auto found = model_.gangs().find(question.job);
-  if (found == model_.gangs().end()) return std::nullopt;
+  const Gang* asked = FindGang(question.job);
+  if (asked == nullptr) return std::nullopt;
   ThoughtCluster cluster(model_);
   for (const GangQuestion::Leaver& one : question.leavers) {
     TakeAway(one, model_, holders_, cluster);
   }
   for (const GangQuestion::Starter& one : question.starters) Add(one, model_, cluster);
-  const std::map<int, PodPointer> pods = MissingPods(found->second);
+  const std::map<int, PodPointer> pods = MissingPods(*asked);
   PartialGang gang;
   gang.request = question.request;
   for (const auto& [worker, pod] : pods) gang.missing.push_back(worker);

@@ -22,6 +22,8 @@ std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const Sched
 class PodGate final : public GangGate {
  public:
   PodGate(ClusterModel& model, const NodeHolders& holders) : model_(model), holders_(holders) {}
+  // The same, with a gang besides that is only thought of.
+  PodGate With(std::string job_uid, Gang gang) const;
 
   std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override;
   // The job's pods are there, and none of them has a node.
@@ -31,10 +33,13 @@ class PodGate final : public GangGate {
   bool IsOfNodeAlone(const std::string& job_uid) const;
 
  private:
+  const Gang* FindGang(const std::string& job_uid) const;
   const PodRecord* PodOf(const std::string& job_uid) const;
 
   ClusterModel& model_;
   const NodeHolders& holders_;
+  std::string thought_of_;
+  Gang thought_;
 };
 
 }  // namespace muster::control

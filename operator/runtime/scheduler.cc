@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
-#include "operator/queue/decision_input.h"
 #include "operator/queue/forecast.h"
 #include "operator/queue/queue_from_spec.h"
 #include "operator/queue/queued_job.h"
@@ -236,10 +235,11 @@ int Scheduler::RunOnce() {
   return bound + TakeWritten();
 }
 
-// The future is looked into without the lock: the cycle goes on meanwhile.
+// The future is looked into without the lock: the cycle goes on meanwhile. That of a social gang
+// asks the model.
 GangReport Scheduler::Explain(const TrainingJob& job) const {
   GangReport report;
-  std::optional<DecisionInput> input;
+  std::optional<QueueQuestion> question;
   {
     MutexLock lock(model_mu_);
     report = ExplainGang(model_, job, Verdict(job.uid));
@@ -248,24 +248,34 @@ GangReport Scheduler::Explain(const TrainingJob& job) const {
     report.warning = PriorityComplaint(job.spec.priority_class_name());
     const QueuedJob* queued = book_.book().Find(job.uid);
     if (queued != nullptr && !queued->running()) {
-      input = InputAbout({report.now, model_, gate_, book_, OptionsOfCycle()}, job.uid);
+      question.emplace(
+          QuestionAbout({report.now, model_, gate_, book_, OptionsOfCycle()}, job.uid));
+    }
+    if (question && question->gate) {
+      report.start = ForecastStart(question->input, job.uid, {}, &*question->gate);
+      return report;
     }
   }
-  if (input) report.start = ForecastStart(*input, job.uid);
+  if (question) report.start = ForecastStart(question->input, job.uid);
   return report;
 }
 
 Scheduler::Forecast Scheduler::WhatIf(const TrainingJob& job, const PodRecord& pod) const {
   Forecast forecast;
-  std::pair<DecisionInput, QueuedJob> question;
+  std::optional<QueueQuestion> question;
   {
     MutexLock lock(model_mu_);
     forecast = ForecastGang(model_, job, pod);
     forecast.report.now = clock_.Wall();
     forecast.report.warning = PriorityComplaint(job.spec.priority_class_name());
-    question = InputWith({forecast.report.now, model_, gate_, book_, OptionsOfCycle()}, job, pod);
+    question.emplace(
+        QuestionWith({forecast.report.now, model_, gate_, book_, OptionsOfCycle()}, job, pod));
+    if (question->gate) {
+      forecast.queue = AskWhatIf(std::move(question->input), question->job, {}, &*question->gate);
+      return forecast;
+    }
   }
-  forecast.queue = AskWhatIf(std::move(question.first), question.second);
+  forecast.queue = AskWhatIf(std::move(question->input), question->job);
   return forecast;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "operator/placement/filter/gang_filter.h"
 #include "operator/placement/filter/node_filter.h"
 #include "operator/placement/filter/refusal.h"
 #include "operator/placement/gang_nodes.h"
@@ -105,13 +106,11 @@ class OneByOne {
   // Within one domain of the tree: (0, 0) is the whole cluster.
   OneByOne(const PlacementWorld& world, const PartialGang& gang,
            const std::map<int, PodPointer>& pods, int level, int domain)
-      : model_(world.model),
-        tree_(world.tree),
+      : tree_(world.tree),
         gang_(gang),
         pods_(pods),
         others_(AllBut(tree_, level, domain)),
-        snapshot_(world.snapshot),
-        states_(world.states) {}
+        filter_(world.snapshot, world.states, PlacedByMuster()) {}
   ~OneByOne() {
     for (int node : taken_) tree_.Charge(node, -gang_.request.per_worker);
   }
@@ -146,12 +145,12 @@ class OneByOne {
     const PodPointer& pod = pods_.at(worker);
     std::string node;
     {
-      const auto nodes = model_.NodesFor(*pod, snapshot_, states_).nodes;
+      const GangNodes nodes = filter_.NodesFor(pod, tree_);
       const GatedTree without(tree_, &others_, gang_.request.per_worker);
-      const GatedTree gated(tree_, nodes.get(), gang_.request.per_worker);
+      const GatedTree gated(tree_, &nodes, gang_.request.per_worker);
       auto answer = CompleteGang(tree_, so_far);
       if (const auto* no = std::get_if<Unplaceable>(&answer)) {
-        const std::string& left_out = nodes->left_out;
+        const std::string& left_out = nodes.left_out;
         return PlacementRefusal{kConstraintsReason,
                                 left_out.empty()
                                     ? absl::StrCat("there is no place for another: ", no->sentence)
@@ -160,25 +159,18 @@ class OneByOne {
       node = std::get<Completion>(answer).nodes.at(worker);
     }
     so_far.placed[worker] = node;
-    if (!pod->wants().claims.empty()) {
-      const NodePointer state = snapshot_.ShareNode(node);
-      AssumeVolumes(*state, *pod, snapshot_);
-    }
-    snapshot_.AddPod(pod, node);
     const int index = *tree_.FindNode(node);
-    states_[static_cast<size_t>(index)] = snapshot_.ShareNode(node);
+    filter_.Place(pod, index);
     tree_.Charge(index, gang_.request.per_worker);
     taken_.push_back(index);
     return std::nullopt;
   }
 
-  ClusterModel& model_;
   TopologyTree& tree_;
   const PartialGang& gang_;
   const std::map<int, PodPointer>& pods_;
   const GangNodes others_;
-  ClusterSnapshot snapshot_;
-  std::vector<NodePointer> states_;
+  GangFilter filter_;
   std::vector<int> taken_;
 };
 

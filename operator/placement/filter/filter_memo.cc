@@ -8,9 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "operator/placement/cluster/label_selector.h"
 #include "operator/placement/cluster/resource_amounts.h"
-#include "operator/placement/cluster/tree_amounts.h"
-#include "operator/placement/gang_capacity.h"
-#include "operator/placement/inventory.h"
 
 namespace muster::control {
 namespace {
@@ -97,7 +94,7 @@ void FilterMemo::Ask(const NodeFilter& filter, const std::vector<NodePointer>& s
   if (known.verdicts.size() != states.size()) known.nodes = nullptr;
   known.verdicts.resize(states.size());
   for (size_t i = 0; i < states.size(); ++i) {
-    Verdict& verdict = known.verdicts[i];
+    NodeVerdict& verdict = known.verdicts[i];
     if (verdict.state == states[i]) continue;
     ++asked_;
     known.nodes = nullptr;
@@ -106,32 +103,6 @@ void FilterMemo::Ask(const NodeFilter& filter, const std::vector<NodePointer>& s
     verdict.room = refusal ? 0 : filter.Room(*states[i]);
     verdict.refusal = refusal ? std::make_shared<const NodeRefusal>(*std::move(refusal)) : nullptr;
   }
-}
-
-GangNodes FilterMemo::Gather(const SchedulingPod& pod, const std::vector<Verdict>& verdicts,
-                             const TopologyTree& tree) {
-  GangNodes nodes;
-  RefusalSummary left_out;
-  const Resources each = TreeAmounts(pod.requests, 1);
-  for (size_t i = 0; i < verdicts.size(); ++i) {
-    const Verdict& verdict = verdicts[i];
-    const NodeState& state = *verdict.state;
-    const int index = static_cast<int>(i);
-    const int64_t seen = WorkersThatFit(TreeAmounts(state.free, state.free_pods()), each);
-    const bool schedulable = tree.node(index).schedulable;
-    if (!schedulable && verdict.refusal == nullptr) {
-      left_out.Add({FilterReason::kNodeLeaving});
-    } else if (verdict.refusal != nullptr) {
-      const bool full = seen == 0 && verdict.refusal->reason == FilterReason::kResources;
-      if (schedulable && full) continue;
-      left_out.Add(*verdict.refusal);
-      nodes.closed.push_back(index);
-    } else if (verdict.room < seen) {
-      nodes.bounds.push_back({index, verdict.room});
-    }
-  }
-  nodes.left_out = left_out.List();
-  return nodes;
 }
 
 FilteredNodes FilterMemo::NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
@@ -143,7 +114,7 @@ FilteredNodes FilterMemo::NodesFor(const SchedulingPod& pod, const ClusterSnapsh
   Known& known = of_node_alone ? Remembered(TemplateKey(pod)) : of_now;
   Ask(filter, states, known);
   if (known.nodes == nullptr) {
-    known.nodes = std::make_shared<const GangNodes>(Gather(pod, known.verdicts, tree));
+    known.nodes = std::make_shared<const GangNodes>(GatherNodes(pod, known.verdicts, tree));
   }
   return {known.nodes, of_node_alone};
 }

@@ -11,13 +11,11 @@
 #include "operator/placement/cluster/cluster_snapshot.h"
 #include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/filter/node_filter.h"
-#include "operator/placement/filter/refusal.h"
+#include "operator/placement/filter/node_verdicts.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
 
 namespace muster::control {
-
-using NodePointer = std::shared_ptr<const NodeState>;
 
 // All of a pod that decides about a node by itself: equal for pods of one template.
 std::string TemplateKey(const SchedulingPod& pod);
@@ -45,20 +43,13 @@ class FilterMemo {
   int64_t asked() const { return asked_; }
 
  private:
-  struct Verdict {
-    NodePointer state;                           // that it is about
-    std::shared_ptr<const NodeRefusal> refusal;  // null: it fits
-    int64_t room = 0;                            // NodeFilter::Room
-  };
   struct Known {
-    std::vector<Verdict> verdicts;
+    std::vector<NodeVerdict> verdicts;
     std::shared_ptr<const GangNodes> nodes;  // null: to be made anew
     uint64_t used = 0;
   };
   Known& Remembered(const std::string& key);
   void Ask(const NodeFilter& filter, const std::vector<NodePointer>& states, Known& known);
-  static GangNodes Gather(const SchedulingPod& pod, const std::vector<Verdict>& verdicts,
-                          const TopologyTree& tree);
 
   const size_t most_;
   std::map<std::string, Known> known_;  // by TemplateKey

@@ -45,40 +45,95 @@ struct NodeFilter::Crowded {
 
 NodeFilter::NodeFilter(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
                        FilterOptions options)
-    : pod_(pod),
+    : pod_(&pod),
       snapshot_(snapshot),
       options_(std::move(options)),
       policies_(std::make_unique<Policies>(pod, snapshot, options_.taint_comparison_operators)) {}
 
 NodeFilter::~NodeFilter() = default;
 
-// Rule after rule, in kube-scheduler's order; stops at the first refusal unless `all`. `skipped`
-// are the rules that have been left out of it.
-std::vector<NodeRefusal> NodeFilter::Ask(const NodeState& state, const Policies& policies, bool all,
-                                         const Policies& skipped) const {
-  const SchedulingNode& node = *state.node;
-  const bool comparison = options_.taint_comparison_operators;
+// Rule after rule, in kube-scheduler's order; stops at the first refusal unless all are wanted.
+struct NodeFilter::Answers {
+  bool all = false;
   std::vector<NodeRefusal> refusals;
-  const auto goes_on = [&](std::optional<NodeRefusal> refusal) {
+
+  bool GoOn(std::optional<NodeRefusal> refusal) {
     if (refusal) refusals.push_back(*std::move(refusal));
     return all || refusals.empty();
-  };
-  (void)(goes_on(CheckTemplate(pod_, options_.scheduler_name)) && goes_on(CheckNodeHealth(node)) &&
-         goes_on(CheckUnschedulable(pod_, node, comparison)) &&
-         goes_on(CheckNodeName(pod_, node)) && goes_on(CheckTaints(pod_, node, comparison)) &&
-         goes_on(CheckNodeAffinity(pod_, node)) && goes_on(CheckHostPorts(pod_, state)) &&
-         goes_on(CheckResources(pod_, state)) &&
-         (skipped.conflicts.skipped() || goes_on(policies.conflicts.Check(state))) &&
-         goes_on(policies.limits.Check(state)) && goes_on(policies.binding.Check(state)) &&
-         goes_on(policies.zones.Check(state)) && goes_on(policies.spread.Check(state)) &&
-         (skipped.affinity.skipped() || goes_on(policies.affinity.Check(state))));
-  return refusals;
+  }
+  std::optional<NodeRefusal> First() {
+    if (refusals.empty()) return std::nullopt;
+    return std::move(refusals.front());
+  }
+};
+
+// `skipped` are the rules that have been left out of it.
+bool NodeFilter::AskAlone(const NodeState& state, const Policies& policies, const Policies& skipped,
+                          Answers& answers) const {
+  const SchedulingNode& node = *state.node;
+  const SchedulingPod& pod = *pod_;
+  const bool comparison = options_.taint_comparison_operators;
+  return answers.GoOn(CheckTemplate(pod, options_.scheduler_name)) &&
+         answers.GoOn(CheckNodeHealth(node)) &&
+         answers.GoOn(CheckUnschedulable(pod, node, comparison)) &&
+         answers.GoOn(CheckNodeName(pod, node)) &&
+         answers.GoOn(CheckTaints(pod, node, comparison)) &&
+         answers.GoOn(CheckNodeAffinity(pod, node)) && answers.GoOn(CheckHostPorts(pod, state)) &&
+         answers.GoOn(CheckResources(pod, state)) &&
+         (skipped.conflicts.skipped() || answers.GoOn(policies.conflicts.Check(state))) &&
+         answers.GoOn(policies.limits.Check(state)) &&
+         answers.GoOn(policies.binding.Check(state)) && answers.GoOn(policies.zones.Check(state));
+}
+
+bool NodeFilter::AskAmongOthers(const NodeState& state, const Policies& policies,
+                                const Policies& skipped, Answers& answers) const {
+  return answers.GoOn(policies.spread.Check(state)) &&
+         (skipped.affinity.skipped() || answers.GoOn(policies.affinity.Check(state)));
+}
+
+std::vector<NodeRefusal> NodeFilter::Ask(const NodeState& state, const Policies& policies, bool all,
+                                         const Policies& skipped) const {
+  Answers answers{all, {}};
+  (void)(AskAlone(state, policies, skipped, answers) &&
+         AskAmongOthers(state, policies, skipped, answers));
+  return std::move(answers.refusals);
+}
+
+std::optional<NodeRefusal> NodeFilter::CheckAlone(const NodeState& node) const {
+  Answers answers;
+  AskAlone(node, *policies_, *policies_, answers);
+  return answers.First();
+}
+
+std::optional<NodeRefusal> NodeFilter::CheckAmongOthers(const NodeState& node) const {
+  Answers answers;
+  AskAmongOthers(node, *policies_, *policies_, answers);
+  return answers.First();
+}
+
+namespace {
+
+bool AreOfOneTemplate(const SchedulingPod& a, const SchedulingPod& b) {
+  return a.ns == b.ns && a.scheduler_name == b.scheduler_name && a.node == b.node &&
+         a.nominated == b.nominated && a.priority == b.priority && a.requests == b.requests &&
+         a.host_ports == b.host_ports && a.wants() == b.wants();
+}
+
+}  // namespace
+
+bool NodeFilter::GoOn(const SchedulingPod& next, const NodeState& node) {
+  const PodConstraints& wants = next.wants();
+  if (!wants.claims.empty() || !wants.disks.empty() || !AreOfOneTemplate(*pod_, next)) return false;
+  pod_ = &next;
+  policies_->spread.GoOn(next, node);
+  policies_->affinity.GoOn(next, node, snapshot_);
+  return true;
 }
 
 std::unique_ptr<NodeFilter::Crowded> NodeFilter::Crowd(const NodeState& node) const {
   std::unique_ptr<Crowded> crowded;
   for (const PodPointer& other : node.nominated) {
-    if (other->priority < pod_.priority || other->uid == pod_.uid) continue;
+    if (other->priority < pod_->priority || other->uid == pod_->uid) continue;
     if (crowded == nullptr) {
       crowded = std::make_unique<Crowded>();
       crowded->snapshot = snapshot_;
@@ -88,7 +143,7 @@ std::unique_ptr<NodeFilter::Crowded> NodeFilter::Crowd(const NodeState& node) co
   if (crowded == nullptr) return nullptr;
   crowded->node = crowded->snapshot.FindNode(node.node->name);
   crowded->policies =
-      std::make_unique<Policies>(pod_, crowded->snapshot, options_.taint_comparison_operators);
+      std::make_unique<Policies>(*pod_, crowded->snapshot, options_.taint_comparison_operators);
   return crowded;
 }
 
@@ -123,18 +178,18 @@ int64_t NodeFilter::Room(const NodeState& node) const {
   const NodeState& full = crowded == nullptr ? node : *crowded->node;
   const Policies& policies = crowded == nullptr ? *policies_ : *crowded->policies;
   int64_t most = full.free_pods();
-  if (!pod_.host_ports.empty() || policies.conflicts.excludes_itself() ||
+  if (!pod_->host_ports.empty() || policies.conflicts.excludes_itself() ||
       policies.affinity.excludes_itself(full)) {
     most = 1;
   }
   most = policies.spread.Room(full, most);
-  return TimesIn(full.free, pod_.requests, most);
+  return TimesIn(full.free, pod_->requests, most);
 }
 
 bool NodeFilter::of_node_alone() const {
-  const PodConstraints& wants = pod_.wants();
+  const PodConstraints& wants = pod_->wants();
   return wants.claims.empty() && wants.spread.empty() && policies_->affinity.skipped() &&
-         pod_.nominated.empty();
+         pod_->nominated.empty();
 }
 
 int64_t NodeFilter::Copies(const NodeState& node) const { return Check(node) ? 0 : Room(node); }
@@ -189,12 +244,14 @@ std::optional<GangRefusal> CheckGang(const std::vector<PodPointer>& pods,
                                      const ClusterSnapshot& snapshot,
                                      const FilterOptions& options) {
   ClusterSnapshot next = snapshot;
+  std::optional<NodeFilter> filter;
   for (size_t i = 0; i < pods.size(); ++i) {
     const NodeState* node = next.FindNode(nodes[i]);
     if (node == nullptr) return GangRefusal{i, {FilterReason::kNodeNotReady, nodes[i]}};
-    if (auto refusal = Fits(*node, *pods[i], next, options)) {
-      return GangRefusal{i, *std::move(refusal)};
+    if (!filter || !filter->GoOn(*pods[i], *next.FindNode(nodes[i - 1]))) {
+      filter.emplace(*pods[i], next, options);
     }
+    if (auto refusal = filter->Check(*node)) return GangRefusal{i, *std::move(refusal)};
     if (!pods[i]->wants().claims.empty()) AssumeVolumes(*node, *pods[i], next);
     next.AddPod(pods[i], nodes[i]);
   }

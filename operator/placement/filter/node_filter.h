@@ -22,7 +22,8 @@ struct FilterOptions {
 };
 
 // One pod's filter over one snapshot. Made once for a pod, asked for every node: what does not
-// depend on the node is computed when it is made. The snapshot must outlive it and stay as it is.
+// depend on the node is computed when it is made. Pod and snapshot must outlive it and stay as they
+// are.
 class NodeFilter {
  public:
   NodeFilter(const SchedulingPod& pod, const ClusterSnapshot& snapshot, FilterOptions options = {});
@@ -33,6 +34,14 @@ class NodeFilter {
   // The first rule that refuses the node; nothing: the pod fits. A pod that is nominated there with
   // no lower priority counts as if it ran, and as if it did not: both must do.
   std::optional<NodeRefusal> Check(const NodeState& node) const;
+  // The same in two parts, where nobody is nominated: what of an unchanged node stays the same
+  // wherever other pods are, and then what does not.
+  std::optional<NodeRefusal> CheckAlone(const NodeState& node) const;
+  std::optional<NodeRefusal> CheckAmongOthers(const NodeState& node) const;
+  // The filter of another pod of the gang, for when this one's has been added to the snapshot, on
+  // `node`, and nothing else. False: the two differ in more than names and labels, or have volumes,
+  // so `next` needs a filter of its own; this one is of no use any more.
+  bool GoOn(const SchedulingPod& next, const NodeState& node);
   // Every rule that refuses it, each with its first objection.
   std::vector<NodeRefusal> Explain(const NodeState& node) const;
   // How many pods like this one the node has room for at once; 0 when it is refused. What keeps
@@ -47,13 +56,18 @@ class NodeFilter {
  private:
   struct Policies;
   struct Crowded;
+  struct Answers;
+  bool AskAlone(const NodeState& state, const Policies& policies, const Policies& skipped,
+                Answers& answers) const;
+  bool AskAmongOthers(const NodeState& state, const Policies& policies, const Policies& skipped,
+                      Answers& answers) const;
   std::vector<NodeRefusal> Ask(const NodeState& state, const Policies& policies, bool all,
                                const Policies& skipped) const;
   std::vector<NodeRefusal> CheckAll(const NodeState& node, bool all) const;
   // Null: nobody is nominated there whom the pod has to give way to.
   std::unique_ptr<Crowded> Crowd(const NodeState& node) const;
 
-  const SchedulingPod& pod_;
+  const SchedulingPod* pod_;
   const ClusterSnapshot& snapshot_;
   const FilterOptions options_;
   std::unique_ptr<Policies> policies_;

@@ -52,38 +52,49 @@ std::optional<std::string_view> DomainOf(const SchedulingNode& node, const PodAf
 }  // namespace
 
 PodAffinityPolicy::PodAffinityPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot)
-    : pod_(pod),
+    : pod_(&pod),
       affinity_(WithNamespaces(pod.wants().affinity, snapshot)),
       anti_affinity_(WithNamespaces(pod.wants().anti_affinity, snapshot)) {
   if (pod.wants().affinity_invalid) return;
-  const LabelMap* own_ns = snapshot.FindNamespace(pod.ns);
+  FindKeptFrom(snapshot);
+  if (affinity_.empty() && anti_affinity_.empty()) return;
+  snapshot.ForEachNode([&](const NodeState& node) {
+    for (const PodPointer& other : node.pods) Count(*other, *node.node);
+  });
+}
+
+void PodAffinityPolicy::FindKeptFrom(const ClusterSnapshot& snapshot) {
+  kept_from_.clear();
+  const LabelMap* known = snapshot.FindNamespace(pod_->ns);
+  const LabelMap& own_ns = known == nullptr ? NoLabels() : *known;
   snapshot.ForEachAntiAffinePod([&](const SchedulingPod& other, const NodeState& node) {
     for (const PodAffinityTerm& term : other.wants().anti_affinity) {
       const auto domain = DomainOf(*node.node, term);
-      if (!domain || !Matches(term, pod, own_ns == nullptr ? NoLabels() : *own_ns)) continue;
+      if (!domain || !Matches(term, *pod_, own_ns)) continue;
       kept_from_[term.topology_key].emplace(*domain);
     }
   });
-  if (!affinity_.empty() || !anti_affinity_.empty()) CountOthers(snapshot);
   skipped_ = kept_from_.empty() && affinity_.empty() && anti_affinity_.empty();
 }
 
-void PodAffinityPolicy::CountOthers(const ClusterSnapshot& snapshot) {
-  snapshot.ForEachNode([&](const NodeState& node) {
-    for (const PodPointer& other : node.pods) {
-      if (MatchesAll(affinity_, *other)) {
-        for (const PodAffinityTerm& term : affinity_) {
-          if (const auto domain = DomainOf(*node.node, term)) {
-            near_[term.topology_key].emplace(*domain);
-          }
-        }
-      }
-      for (const PodAffinityTerm& term : anti_affinity_) {
-        const auto domain = DomainOf(*node.node, term);
-        if (domain && MatchesOwn(term, *other)) far_[term.topology_key].emplace(*domain);
-      }
+void PodAffinityPolicy::Count(const SchedulingPod& other, const SchedulingNode& node) {
+  if (MatchesAll(affinity_, other)) {
+    for (const PodAffinityTerm& term : affinity_) {
+      if (const auto domain = DomainOf(node, term)) near_[term.topology_key].emplace(*domain);
     }
-  });
+  }
+  for (const PodAffinityTerm& term : anti_affinity_) {
+    const auto domain = DomainOf(node, term);
+    if (domain && MatchesOwn(term, other)) far_[term.topology_key].emplace(*domain);
+  }
+}
+
+void PodAffinityPolicy::GoOn(const SchedulingPod& next, const NodeState& node,
+                             const ClusterSnapshot& snapshot) {
+  if (next.wants().affinity_invalid) return;
+  Count(*pod_, *node.node);
+  pod_ = &next;
+  FindKeptFrom(snapshot);
 }
 
 bool PodAffinityPolicy::SatisfiesAffinity(const SchedulingNode& node) const {
@@ -95,11 +106,11 @@ bool PodAffinityPolicy::SatisfiesAffinity(const SchedulingNode& node) const {
     all = all && near != near_.end() && near->second.contains(*domain);
   }
   // The first of pods that want to be near each other has nobody to be near to.
-  return all || (near_.empty() && MatchesAll(affinity_, pod_));
+  return all || (near_.empty() && MatchesAll(affinity_, *pod_));
 }
 
 std::optional<NodeRefusal> PodAffinityPolicy::Check(const NodeState& node) const {
-  if (pod_.wants().affinity_invalid) {
+  if (pod_->wants().affinity_invalid) {
     return NodeRefusal{FilterReason::kPodAffinity, "a selector that cannot be"};
   }
   if (!SatisfiesAffinity(*node.node)) return NodeRefusal{FilterReason::kPodAffinity, "affinity"};
@@ -121,7 +132,7 @@ std::optional<NodeRefusal> PodAffinityPolicy::Check(const NodeState& node) const
 
 bool PodAffinityPolicy::excludes_itself(const NodeState& node) const {
   return std::any_of(anti_affinity_.begin(), anti_affinity_.end(), [&](const auto& term) {
-    return DomainOf(*node.node, term).has_value() && MatchesOwn(term, pod_);
+    return DomainOf(*node.node, term).has_value() && MatchesOwn(term, *pod_);
   });
 }
 

@@ -20,6 +20,10 @@ class PodAffinityPolicy {
  public:
   PodAffinityPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
+  // The pod is on the node, in the snapshot, from now on, and `next`, which has the same terms, is
+  // to go somewhere.
+  void GoOn(const SchedulingPod& next, const NodeState& node, const ClusterSnapshot& snapshot);
+
   std::optional<NodeRefusal> Check(const NodeState& node) const;
   // No term says anything: kube-scheduler then leaves this rule out, nominated pods' terms as well.
   bool skipped() const { return skipped_; }
@@ -29,10 +33,11 @@ class PodAffinityPolicy {
  private:
   using Domains = std::map<std::string, std::set<std::string, std::less<>>>;  // by topology key
 
-  void CountOthers(const ClusterSnapshot& snapshot);
+  void FindKeptFrom(const ClusterSnapshot& snapshot);
+  void Count(const SchedulingPod& other, const SchedulingNode& node);
   bool SatisfiesAffinity(const SchedulingNode& node) const;
 
-  const SchedulingPod& pod_;
+  const SchedulingPod* pod_;
   // The pod's own terms, with the namespaces that their selectors select now.
   std::vector<PodAffinityTerm> affinity_;
   std::vector<PodAffinityTerm> anti_affinity_;

@@ -16,26 +16,28 @@ bool HasEveryKey(const SchedulingPod& pod, const SchedulingNode& node) {
   });
 }
 
-int64_t CountMatching(const NodeState& node, const SpreadConstraint& constraint,
-                      const std::string& ns) {
-  // As kube-scheduler has it: a selector of everything counts nothing.
-  if (constraint.selector.SelectsEverything()) return 0;
-  return std::count_if(node.pods.begin(), node.pods.end(), [&](const PodPointer& pod) {
-    return !pod->terminating && pod->ns == ns && constraint.selector.Matches(pod->labels);
-  });
+// As kube-scheduler has it: a selector of everything counts nothing.
+bool Counts(const SpreadConstraint& constraint, const SchedulingPod& pod, const std::string& ns) {
+  return !constraint.selector.SelectsEverything() && !pod.terminating && pod.ns == ns &&
+         constraint.selector.Matches(pod.labels);
 }
 
 }  // namespace
 
 TopologySpreadPolicy::TopologySpreadPolicy(const SchedulingPod& pod,
                                            const ClusterSnapshot& snapshot, bool comparison)
-    : pod_(pod), counts_(pod.wants().spread.size()) {
+    : pod_(&pod), comparison_(comparison), counts_(pod.wants().spread.size()) {
   if (counts_.empty() || pod.wants().spread_invalid) return;
-  snapshot.ForEachNode([&](const NodeState& node) { CountNode(node, comparison); });
+  snapshot.ForEachNode([&](const NodeState& node) { CountNode(node); });
+  FindFewest();
+}
+
+// Of what the constraints select in the domains.
+void TopologySpreadPolicy::FindFewest() {
   for (size_t i = 0; i < counts_.size(); ++i) {
-    const SpreadConstraint& constraint = pod.wants().spread[i];
-    Counts& counts = counts_[i];
-    counts.counts_itself = constraint.selector.Matches(pod.labels);
+    const SpreadConstraint& constraint = pod_->wants().spread[i];
+    DomainCounts& counts = counts_[i];
+    counts.counts_itself = constraint.selector.Matches(pod_->labels);
     if (static_cast<int64_t>(counts.by_domain.size()) < constraint.min_domains) continue;
     counts.fewest = std::numeric_limits<int32_t>::max();
     for (const auto& [domain, count] : counts.by_domain) {
@@ -44,32 +46,50 @@ TopologySpreadPolicy::TopologySpreadPolicy(const SchedulingPod& pod,
   }
 }
 
-void TopologySpreadPolicy::CountNode(const NodeState& node, bool comparison) {
-  if (!HasEveryKey(pod_, *node.node)) return;
+bool TopologySpreadPolicy::IsCounted(const NodeState& node,
+                                     const SpreadConstraint& constraint) const {
+  return (!constraint.honor_affinity || MatchesNodeAffinity(*pod_, *node.node)) &&
+         (!constraint.honor_taints || !CheckTaints(*pod_, *node.node, comparison_));
+}
+
+void TopologySpreadPolicy::CountNode(const NodeState& node) {
+  if (!HasEveryKey(*pod_, *node.node)) return;
   for (size_t i = 0; i < counts_.size(); ++i) {
-    const SpreadConstraint& constraint = pod_.wants().spread[i];
-    if (constraint.honor_affinity && !MatchesNodeAffinity(pod_, *node.node)) continue;
-    if (constraint.honor_taints && CheckTaints(pod_, *node.node, comparison)) continue;
+    const SpreadConstraint& constraint = pod_->wants().spread[i];
+    if (!IsCounted(node, constraint)) continue;
     const std::string_view domain = node.node->labels.Value(constraint.topology_key);
     auto& by_domain = counts_[i].by_domain;
     const auto count = by_domain.find(domain);
     (count == by_domain.end() ? by_domain.emplace(domain, 0).first : count)->second +=
-        CountMatching(node, constraint, pod_.ns);
+        std::count_if(node.pods.begin(), node.pods.end(),
+                      [&](const PodPointer& pod) { return Counts(constraint, *pod, pod_->ns); });
   }
 }
 
+void TopologySpreadPolicy::GoOn(const SchedulingPod& next, const NodeState& node) {
+  if (counts_.empty() || next.wants().spread_invalid) return;
+  const bool has_keys = HasEveryKey(*pod_, *node.node);
+  for (size_t i = 0; i < counts_.size() && has_keys; ++i) {
+    const SpreadConstraint& constraint = pod_->wants().spread[i];
+    if (!IsCounted(node, constraint) || !Counts(constraint, *pod_, pod_->ns)) continue;
+    ++counts_[i].by_domain.find(node.node->labels.Value(constraint.topology_key))->second;
+  }
+  pod_ = &next;
+  FindFewest();
+}
+
 int64_t TopologySpreadPolicy::Skew(size_t constraint, std::string_view domain) const {
-  const Counts& counts = counts_[constraint];
+  const DomainCounts& counts = counts_[constraint];
   const auto count = counts.by_domain.find(domain);
   return (count == counts.by_domain.end() ? 0 : count->second) - counts.fewest;
 }
 
 std::optional<NodeRefusal> TopologySpreadPolicy::Check(const NodeState& node) const {
-  if (pod_.wants().spread_invalid) {
+  if (pod_->wants().spread_invalid) {
     return NodeRefusal{FilterReason::kTopologySpread, "a selector that cannot be"};
   }
   for (size_t i = 0; i < counts_.size(); ++i) {
-    const SpreadConstraint& constraint = pod_.wants().spread[i];
+    const SpreadConstraint& constraint = pod_->wants().spread[i];
     const auto label = node.node->labels.find(constraint.topology_key);
     if (label == node.node->labels.end()) {
       return NodeRefusal{FilterReason::kTopologySpread, "no label " + constraint.topology_key};
@@ -86,7 +106,7 @@ std::optional<NodeRefusal> TopologySpreadPolicy::Check(const NodeState& node) co
 int64_t TopologySpreadPolicy::Room(const NodeState& node, int64_t limit) const {
   int64_t room = limit;
   for (size_t i = 0; i < counts_.size(); ++i) {
-    const SpreadConstraint& constraint = pod_.wants().spread[i];
+    const SpreadConstraint& constraint = pod_->wants().spread[i];
     const auto label = node.node->labels.find(constraint.topology_key);
     if (label == node.node->labels.end()) return 0;
     if (!counts_[i].counts_itself || constraint.selector.SelectsEverything()) continue;

@@ -23,22 +23,29 @@ class TopologySpreadPolicy {
  public:
   TopologySpreadPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot, bool comparison);
 
+  // The pod is on the node from now on, and `next`, which has the same constraints, is to go
+  // somewhere.
+  void GoOn(const SchedulingPod& next, const NodeState& node);
+
   std::optional<NodeRefusal> Check(const NodeState& node) const;
   // How many pods like this one fit into the node's domains as the others are; at most `limit`.
   int64_t Room(const NodeState& node, int64_t limit) const;
 
  private:
-  struct Counts {
+  struct DomainCounts {
     std::map<std::string, int64_t, std::less<>> by_domain;
     int64_t fewest = 0;
     bool counts_itself = false;
   };
-  void CountNode(const NodeState& node, bool comparison);
+  void CountNode(const NodeState& node);
+  bool IsCounted(const NodeState& node, const SpreadConstraint& constraint) const;
+  void FindFewest();
   // Matching pods in the node's domain less those in the emptiest.
   int64_t Skew(size_t constraint, std::string_view domain) const;
 
-  const SchedulingPod& pod_;
-  std::vector<Counts> counts_;  // one a constraint
+  const SchedulingPod* pod_;
+  const bool comparison_;
+  std::vector<DomainCounts> counts_;  // one a constraint
 };
 
 }  // namespace muster::control

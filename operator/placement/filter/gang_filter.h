@@ -1,0 +1,46 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_FILTER_GANG_FILTER_H_
+#define MUSTER_OPERATOR_PLACEMENT_FILTER_GANG_FILTER_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/scheduling_pod.h"
+#include "operator/placement/filter/node_filter.h"
+#include "operator/placement/filter/node_verdicts.h"
+#include "operator/placement/gang_nodes.h"
+#include "operator/placement/topology_tree.h"
+
+namespace muster::control {
+
+// Nodes for one pod of a gang after the other, those before it being where they have been placed.
+// What is known of a node by itself, and what is counted over all nodes, is kept from pod to pod,
+// so that the next one costs a look at each node and not a filter of its own. Not thread-safe.
+class GangFilter {
+ public:
+  // `states` are the nodes of the snapshot by index of the tree.
+  GangFilter(ClusterSnapshot snapshot, std::vector<NodePointer> states, FilterOptions options);
+
+  // As FilterMemo has it.
+  GangNodes NodesFor(const PodPointer& pod, const TopologyTree& tree);
+  // The pod is on the node from now on; its volumes are taken.
+  void Place(const PodPointer& pod, int node);
+
+ private:
+  void TurnTo(const PodPointer& pod);
+  void Judge(NodeVerdict& alone, NodeVerdict& verdict, const NodePointer& state);
+
+  ClusterSnapshot snapshot_;
+  std::vector<NodePointer> states_;
+  const FilterOptions options_;
+  std::optional<NodeFilter> filter_;
+  PodPointer pod_;           // that the filter is for
+  std::optional<int> went_;  // to which node, since it was asked about
+  std::vector<NodeVerdict> alone_;
+  std::vector<NodeVerdict> verdicts_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_FILTER_GANG_FILTER_H_

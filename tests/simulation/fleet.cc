@@ -29,6 +29,7 @@ int ToInt(const std::string& text) {
 
 void Fleet::RunOnce() {
   RunKubelet();
+  EndStreams();
   for (auto& [uid, worker] : workers_) RunAgent(worker);
   RunTraining();
 }

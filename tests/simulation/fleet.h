@@ -94,6 +94,7 @@ class Fleet {
   void RunAgent(SimWorker& worker);
   void Dial(SimWorker& worker);
   void Leave(SimWorker& worker);
+  void EndStreams();
   void Read(SimWorker& worker);
   void Report(SimWorker& worker);
   void RunTraining();
@@ -116,6 +117,13 @@ class Fleet {
   std::map<std::string, std::vector<v1alpha1::CheckpointRef>> checkpoints_;  // by job UID
   std::map<std::string, int64_t> total_steps_;
   int64_t steps_done_ = 0;
+  // Streams that agents have left, which their process has not seen yet.
+  struct LeftStream {
+    int host;
+    int64_t process;
+    uint64_t attachment;
+  };
+  std::vector<LeftStream> left_;
 };
 
 }  // namespace muster::control

@@ -100,17 +100,24 @@ void Fleet::Dial(SimWorker& worker) {
 
 void Fleet::Leave(SimWorker& worker) {
   if (worker.host < 0) return;
-  // A process that is stopped finds the end of the stream when it goes on: the registry takes it
-  // from the next look at it.
   worker.stream->closed = true;
-  AgentRegistry* registry = coordinators_.Reach(worker.host);
-  if (registry != nullptr && coordinators_.process(worker.host) == worker.process) {
-    registry->Detach(worker.attachment);
-  }
+  left_.push_back({worker.host, worker.process, worker.attachment});
+  EndStreams();
   worker.host = -1;
   worker.stream.reset();
   worker.dial_at = now() + absl::Milliseconds(Number(50, 1000));
   if (worker.agent != nullptr) worker.agent->Detach(now());
+}
+
+// A process that is stopped finds the end of a stream when it goes on.
+void Fleet::EndStreams() {
+  std::erase_if(left_, [this](const LeftStream& left) {
+    if (coordinators_.process(left.host) != left.process) return true;
+    AgentRegistry* registry = coordinators_.Reach(left.host);
+    if (registry == nullptr) return false;
+    registry->Detach(left.attachment);
+    return true;
+  });
 }
 
 void Fleet::Read(SimWorker& worker) {

@@ -123,6 +123,8 @@ void ReplicaWorld::RunHost(Host& host) {
   }
   host.running = true;
   Replica& replica = *host.replica;
+  // The agents' turn was before. One that is frozen from here on has heard no more than that.
+  replica.registry().HeardUntil(replica.registry().clock().Monotonic());
   const auto reflectors = replica.reflectors();
   for (size_t i = 0; i < reflectors.size(); ++i) {
     const bool held = i < host.held.size() && host.held[i];

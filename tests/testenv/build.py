@@ -128,7 +128,7 @@ def _build_module(go, module, wanted):
     out = f"{unfinished}/" if len(wanted) > 1 else str(unfinished / names[0])
     try:
         _run(f"build {', '.join(names)} {version_of(module)}",
-             [go, "build", "-trimpath", "-ldflags", f"-s -w {wanted[0][3]}".strip(), "-o", out, *(package for _, _, package, _ in wanted)],
+             [go, "build", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", f"-s -w {wanted[0][3]}".strip(), "-o", out, *(package for _, _, package, _ in wanted)],
              cwd=MODULES / module, env=go_environment())
         for name in names:
             (unfinished / name).rename(bin_folder() / name)

@@ -222,15 +222,12 @@ void ClusterModel::Build() {
     inventory.nodes.push_back({name, FreeOn(*snapshot_.FindNode(name)), IsOpen(record),
                                std::move(topology.paths[i]), record.allocatable});
   }
-  tree_ = std::make_unique<TopologyTree>(inventory);
+  tree_.emplace(inventory);
   findings_ = std::move(topology.findings);
   const auto& hosts = tree_->level(tree_->node_level());
-  nodes_in_tree_.assign(hosts.size(), nullptr);
   states_.assign(hosts.size(), nullptr);
   for (size_t i = 0; i < hosts.size(); ++i) {
-    Node& node = nodes_.at(hosts[i].name);
-    node.index = static_cast<int>(i);
-    nodes_in_tree_[i] = &node;
+    nodes_.at(hosts[i].name).index = static_cast<int>(i);
     states_[i] = snapshot_.ShareNode(hosts[i].name);
   }
   touched_.clear();
@@ -261,7 +258,7 @@ bool ClusterModel::IsOfNodeAlone(const SchedulingPod& pod) const {
 }
 
 TopologyTree& ClusterModel::Tree() {
-  if (tree_ == nullptr) Build();
+  if (!tree_) Build();
   for (const std::string& name : std::exchange(touched_, {})) {
     const auto node = nodes_.find(name);
     if (node != nodes_.end()) Apply(node->second);

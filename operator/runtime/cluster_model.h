@@ -50,7 +50,8 @@ struct Gang {
 // one topology tree whose free amounts follow it, O(depth) a pod, and the gangs of our jobs. Every
 // pod counts on its node, whoever made it, until it has ended or is gone; what was promised counts
 // from the moment of the promise. The tree is built anew only when nodes come, go, or change their
-// labels or size. Level-triggered: events may be merged. Not thread-safe.
+// labels or size. Level-triggered: events may be merged. A copy, tens of milliseconds at 50,000
+// pods, is a model of its own. Not thread-safe.
 class ClusterModel {
  public:
   // Level keys, broad to narrow, as in a Kueue Topology; empty: levels are found in the labels.
@@ -90,9 +91,12 @@ class ClusterModel {
   // Whether each node can be judged for the pod by what is on that node alone.
   bool IsOfNodeAlone(const SchedulingPod& pod) const;
   // Node of the tree's index.
-  const NodeRecord& NodeAt(int index) const { return *nodes_in_tree_[index]->record; }
   const NodeRecord* FindNode(const std::string& name) const;
-  int nodes() const { return static_cast<int>(nodes_in_tree_.size()); }
+  template <typename Take>
+  void ForEachNode(Take take) const {
+    for (const auto& [name, node] : nodes_) take(*node.record);
+  }
+  int nodes() const { return static_cast<int>(states_.size()); }
 
   const std::map<std::string, Gang>& gangs() const { return gangs_; }  // by job UID
   // Jobs with pods that have no node.
@@ -137,8 +141,7 @@ class ClusterModel {
   std::map<kube::ObjectKey, Held> held_;
   std::map<std::string, Gang> gangs_;
   std::set<std::string> waiting_;
-  std::unique_ptr<TopologyTree> tree_;
-  std::vector<const Node*> nodes_in_tree_;
+  std::optional<TopologyTree> tree_;
   std::vector<NodePointer> states_;
   std::set<std::string> touched_;
   std::vector<TopologyFinding> findings_;

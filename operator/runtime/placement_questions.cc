@@ -68,11 +68,33 @@ DecisionInput Input(const QueueWorld& world, int position) {
                  FirstOfQueues(book, world.now, kMostAsked));
 }
 
-void Ask(PodGate gate, QueueQuestion& question) {
-  const std::shared_ptr<const GangNodes> nodes = gate.NodesFor(question.job.uid);
+// The cluster as it was, whatever becomes of the other one.
+class CopiedGate final : public GangGate {
+ public:
+  CopiedGate(const QueueWorld& world, const std::string& job_uid, const Gang* thought)
+      : model_(world.model), holders_(world.holders) {
+    if (thought != nullptr) gate_.Think(job_uid, *thought);
+  }
+  std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override {
+    return gate_.NodesFor(job_uid);
+  }
+  std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override {
+    return gate_.PlacesFor(question);
+  }
+
+ private:
+  ClusterModel model_;
+  const NodeHolders holders_;
+  PodGate gate_{model_, holders_};
+};
+
+void Ask(const QueueWorld& world, std::shared_ptr<const GangNodes> nodes, const Gang* thought,
+         QueueQuestion& question) {
   if (nodes == nullptr) return;
-  question.input.nodes_for[question.job.uid] = nodes;
-  if (nodes->social) question.gate.emplace(std::move(gate));
+  if (nodes->social) {
+    question.gate = std::make_unique<CopiedGate>(world, question.job.uid, thought);
+  }
+  question.input.nodes_for[question.job.uid] = std::move(nodes);
 }
 
 }  // namespace
@@ -114,7 +136,7 @@ PlacementForecast ForecastGang(ClusterModel& model, const TrainingJob& job, cons
 QueueQuestion QuestionAbout(const QueueWorld& world, const std::string& uid) {
   const QueuedJob& job = *world.book.book().Find(uid);
   QueueQuestion question{Input(world, PositionOf(world.book.book(), job)), job, {}};
-  Ask(world.gate, question);
+  Ask(world, world.gate.NodesFor(uid), nullptr, question);
   return question;
 }
 
@@ -124,7 +146,7 @@ QueueQuestion QuestionWith(const QueueWorld& world, const TrainingJob& job, cons
   standing.spec = job.spec;
   Default(standing.spec);
   standing.job = std::make_shared<const TrainingJob>(job);
-  Gang gang = ThoughtOf(standing.spec, pod);
+  const Gang gang = ThoughtOf(standing.spec, pod);
   QueuedJob queued = MakeWaiting(standing, gang);
   const PriorityClass priority = world.book.PriorityOf(standing.spec.priority_class_name());
   queued.uid = kThoughtOf;
@@ -135,7 +157,7 @@ QueueQuestion QuestionWith(const QueueWorld& world, const TrainingJob& job, cons
   std::erase_if(question.input.snapshot.jobs, [&](const QueuedJob& other) {
     return !other.running() && other.ns == job.ns && other.name == job.name;
   });
-  Ask(world.gate.With(kThoughtOf, std::move(gang)), question);
+  Ask(world, NodesForGangOf(world.model, *pod.scheduling), &gang, question);
   return question;
 }
 

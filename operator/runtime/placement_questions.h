@@ -1,11 +1,12 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_PLACEMENT_QUESTIONS_H_
 #define MUSTER_OPERATOR_RUNTIME_PLACEMENT_QUESTIONS_H_
 
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "absl/time/time.h"
 #include "operator/placement/complete_gang.h"
+#include "operator/placement/gang_nodes.h"
 #include "operator/queue/decision_input.h"
 #include "operator/queue/queued_job.h"
 #include "operator/queue/schedule.h"
@@ -14,6 +15,7 @@
 #include "operator/runtime/cluster_model.h"
 #include "operator/runtime/gang_placer.h"
 #include "operator/runtime/job_book.h"
+#include "operator/runtime/node_holders.h"
 #include "operator/runtime/placement_report.h"
 #include "operator/runtime/pod_gate.h"
 
@@ -30,6 +32,7 @@ struct PlacementForecast {
 struct QueueWorld {
   absl::Time now;  // the wall clock's
   ClusterModel& model;
+  const NodeHolders& holders;
   PodGate& gate;
   const JobBook& book;
   ScheduleOptions options;  // of the next cycle
@@ -46,8 +49,8 @@ PlacementForecast ForecastGang(ClusterModel& model, const TrainingJob& job, cons
 struct QueueQuestion {
   DecisionInput input;
   QueuedJob job;
-  // Of a social gang, whose future must be looked into before the world changes. Else nothing.
-  std::optional<PodGate> gate;
+  // Of a social gang: asks a copy of the cluster. Else null.
+  std::unique_ptr<GangGate> gate;
 };
 
 // For ForecastStart, about a job that waits.

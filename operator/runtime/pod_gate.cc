@@ -55,11 +55,9 @@ std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const Sched
   return std::make_shared<const GangNodes>(std::move(nodes));
 }
 
-PodGate PodGate::With(std::string job_uid, Gang gang) const {
-  PodGate more = *this;
-  more.thought_of_ = std::move(job_uid);
-  more.thought_ = std::move(gang);
-  return more;
+void PodGate::Think(std::string job_uid, Gang gang) {
+  thought_of_ = std::move(job_uid);
+  thought_ = std::move(gang);
 }
 
 const Gang* PodGate::FindGang(const std::string& job_uid) const {

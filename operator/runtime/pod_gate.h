@@ -22,8 +22,8 @@ std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const Sched
 class PodGate final : public GangGate {
  public:
   PodGate(ClusterModel& model, const NodeHolders& holders) : model_(model), holders_(holders) {}
-  // The same, with a gang besides that is only thought of.
-  PodGate With(std::string job_uid, Gang gang) const;
+  // A gang besides that nobody has submitted.
+  void Think(std::string job_uid, Gang gang);
 
   std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override;
   // The job's pods are there, and none of them has a node.

@@ -106,7 +106,7 @@ void Scheduler::ReadCapacity() {
   if (!book_.has_queues() || capacity_at_ == model_.changes()) return;
   capacity_at_ = model_.changes();
   Amounts capacity;
-  for (int i = 0; i < model_.nodes(); ++i) AddCapacity(model_.NodeAt(i), capacity);
+  model_.ForEachNode([&](const NodeRecord& node) { AddCapacity(node, capacity); });
   book_.SetCapacity(capacity);
 }
 
@@ -235,8 +235,7 @@ int Scheduler::RunOnce() {
   return bound + TakeWritten();
 }
 
-// The future is looked into without the lock: the cycle goes on meanwhile. That of a social gang
-// asks the model.
+// The future is looked into without the lock: the cycle goes on meanwhile.
 GangReport Scheduler::Explain(const TrainingJob& job) const {
   GangReport report;
   std::optional<QueueQuestion> question;
@@ -248,34 +247,28 @@ GangReport Scheduler::Explain(const TrainingJob& job) const {
     report.warning = PriorityComplaint(job.spec.priority_class_name());
     const QueuedJob* queued = book_.book().Find(job.uid);
     if (queued != nullptr && !queued->running()) {
-      question.emplace(
-          QuestionAbout({report.now, model_, gate_, book_, OptionsOfCycle()}, job.uid));
-    }
-    if (question && question->gate) {
-      report.start = ForecastStart(question->input, job.uid, {}, &*question->gate);
-      return report;
+      question =
+          QuestionAbout({report.now, model_, holders_, gate_, book_, OptionsOfCycle()}, job.uid);
     }
   }
-  if (question) report.start = ForecastStart(question->input, job.uid);
+  if (question) {
+    report.start = ForecastStart(question->input, job.uid, {}, question->gate.get());
+  }
   return report;
 }
 
 Scheduler::Forecast Scheduler::WhatIf(const TrainingJob& job, const PodRecord& pod) const {
   Forecast forecast;
-  std::optional<QueueQuestion> question;
+  QueueQuestion question;
   {
     MutexLock lock(model_mu_);
     forecast = ForecastGang(model_, job, pod);
     forecast.report.now = clock_.Wall();
     forecast.report.warning = PriorityComplaint(job.spec.priority_class_name());
-    question.emplace(
-        QuestionWith({forecast.report.now, model_, gate_, book_, OptionsOfCycle()}, job, pod));
-    if (question->gate) {
-      forecast.queue = AskWhatIf(std::move(question->input), question->job, {}, &*question->gate);
-      return forecast;
-    }
+    question = QuestionWith({forecast.report.now, model_, holders_, gate_, book_, OptionsOfCycle()},
+                            job, pod);
   }
-  forecast.queue = AskWhatIf(std::move(question->input), question->job);
+  forecast.queue = AskWhatIf(std::move(question.input), question.job, {}, question.gate.get());
   return forecast;
 }
 

@@ -33,6 +33,9 @@ struct GangNodes {
   bool social = false;
 };
 
+// Null: all nodes are for it, whoever else is there.
+inline bool IsSocial(const GangNodes* nodes) { return nodes != nullptr && nodes->social; }
+
 // A gang without nodes, in a cluster that is not quite the one that the gate knows.
 struct GangQuestion {
   std::string job;  // UID

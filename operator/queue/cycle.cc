@@ -154,7 +154,7 @@ bool Cycle::FindPlace(const JobEntry& entry, int most, Placement& placement, Dec
     return false;
   };
   const std::shared_ptr<const GangNodes> nodes = NodesFor(entry);
-  if (nodes != nullptr && nodes->social) {
+  if (IsSocial(nodes.get())) {
     if (const auto found = AskGate(entry, request, placement, decision)) return *found;
   }
   if (const Unplaceable* known = refused_.Find(request, nodes)) return refuse(*known);

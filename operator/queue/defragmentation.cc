@@ -72,7 +72,7 @@ bool AllFit(TopologyTree tree, GangGate* gate, const JobEntry& newcomer,
 bool HoldsByRules(absl::Time now, const QueueBook::State& state, GangGate* gate,
                   const JobEntry& newcomer, const std::vector<JobEntry*>& moved) {
   const std::shared_ptr<const GangNodes> nodes = NodesOf(gate, newcomer);
-  if (nodes == nullptr || !nodes->social) return true;
+  if (!IsSocial(nodes.get())) return true;
   GangRequest request = newcomer.job.request;
   request.max = request.min;
   GangQuestion question = QuestionAbout(now, state, newcomer, std::move(request));

@@ -52,7 +52,7 @@ class Forecaster {
   void NameAwaited();
   StartForecast NotBefore();
   void NobodyEnds();
-  bool IsSocial();
+  bool JobIsSocial();
   bool HasPlacesAlone();
 
   const std::string uid_;
@@ -96,7 +96,7 @@ bool Forecaster::Read(const std::vector<Decision>& decisions) {
 void Forecaster::NameAwaited() {
   std::vector<Future::Gone> needed = Room(future_, entry()).Needed(future_.gone());
   const auto went_now = [this](const Future::Gone& gone) { return gone.at == future_.now(); };
-  if (IsSocial() && std::none_of(needed.begin(), needed.end(), went_now)) {
+  if (JobIsSocial() && std::none_of(needed.begin(), needed.end(), went_now)) {
     std::copy_if(future_.gone().begin(), future_.gone().end(), std::back_inserter(needed),
                  went_now);
   }
@@ -125,15 +125,12 @@ void Forecaster::NobodyEnds() {
   if (fits) {
     for (const Future::Gone& one : room.Needed(endless)) forecast_.awaited.push_back(Awaited(one));
   }
-  if (IsSocial()) fits = has_quota && HasPlacesAlone();
+  if (JobIsSocial()) fits = has_quota && HasPlacesAlone();
   forecast_.kind = fits ? StartKind::kUnknown : StartKind::kNoRoom;
   if (!fits) forecast_.awaited.clear();
 }
 
-bool Forecaster::IsSocial() {
-  const std::shared_ptr<const GangNodes> nodes = future_.gate().NodesFor(uid_);
-  return nodes != nullptr && nodes->social;
-}
+bool Forecaster::JobIsSocial() { return IsSocial(future_.gate().NodesFor(uid_).get()); }
 
 bool Forecaster::HasPlacesAlone() {
   future_.EndAll();

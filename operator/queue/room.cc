@@ -23,7 +23,7 @@ Room::Room(Future& future, const JobEntry& entry, int workers,
       use_(*future.book().state().use),
       trial_(tree_, OfSize(entry.job.request, workers), nodes.get()),
       need_(entry.Need(workers)),
-      is_all_(nodes == nullptr || !nodes->social) {
+      is_all_(!IsSocial(nodes.get())) {
   if (entry.job.running()) Leave(entry.job, 0, entry.job.workers());
 }
 

@@ -46,6 +46,15 @@ class SocialVictimsTest : public SchedulerFixture {
     ASSERT_EQ(RunOnce(), 1) << name;
     clock_.Advance(absl::Minutes(10));
   }
+  void FillTwoZones() {
+    AddCohort();
+    AddZone("a");
+    Run("old-0");
+    Run("old-1");
+    AddZone("b");
+    Run("new-0");
+    Run("new-1");
+  }
   void Ask(const std::string& name, int workers, const std::string& pod_spec) {
     AddJob(name, workers, workers, Json(), "mine");
     for (int i = 0; i < workers; ++i) AddPod(name, i, 1, Json::parse(pod_spec));
@@ -90,13 +99,7 @@ class SocialVictimsTest : public SchedulerFixture {
 
 // The two that have lost least work are in one zone, where the gang may not be alone.
 TEST_F(SocialVictimsTest, ASpreadGangGetsVictimsInEveryZone) {
-  AddCohort();
-  AddZone("a");
-  Run("old-0");
-  Run("old-1");
-  AddZone("b");
-  Run("new-0");
-  Run("new-1");
+  FillTwoZones();
   Ask("gpt", 2, kSpread);
   EXPECT_THAT(Told(), ElementsAre(std::pair("a0", 1), std::pair("b0", 1)));
   EXPECT_EQ(scheduler_->Verdict(uid()).reason, "WaitingForVictims");
@@ -123,13 +126,7 @@ TEST_F(SocialVictimsTest, NobodyIsStoppedForAGangThatWouldNotFitWithoutThem) {
 }
 
 TEST_F(SocialVictimsTest, WhatIfNamesVictimsByTheRules) {
-  AddCohort();
-  AddZone("a");
-  Run("old-0");
-  Run("old-1");
-  AddZone("b");
-  Run("new-0");
-  Run("new-1");
+  FillTwoZones();
   const Scheduler::Forecast spread = WhatIf("gpt", 2, kSpread);
   std::map<std::string, int> nodes;
   for (const NeededVictim& victim : spread.queue.victims) ++nodes[NodeOf(victim.name + "-0-1")];

@@ -99,9 +99,8 @@ void FilterMemo::Ask(const NodeFilter& filter, const std::vector<NodePointer>& s
     ++asked_;
     known.nodes = nullptr;
     verdict.state = states[i];
-    std::optional<NodeRefusal> refusal = filter.Check(*states[i]);
-    verdict.room = refusal ? 0 : filter.Room(*states[i]);
-    verdict.refusal = refusal ? std::make_shared<const NodeRefusal>(*std::move(refusal)) : nullptr;
+    verdict.refusal = Share(filter.Check(*states[i]));
+    verdict.room = verdict.refusal != nullptr ? 0 : filter.Room(*states[i]);
   }
 }
 

@@ -1,17 +1,9 @@
 #include "operator/placement/filter/gang_filter.h"
 
 #include <cstddef>
-#include <memory>
 #include <utility>
 
 namespace muster::control {
-namespace {
-
-std::shared_ptr<const NodeRefusal> Share(std::optional<NodeRefusal> refusal) {
-  return refusal ? std::make_shared<const NodeRefusal>(*std::move(refusal)) : nullptr;
-}
-
-}  // namespace
 
 GangFilter::GangFilter(ClusterSnapshot snapshot, std::vector<NodePointer> states,
                        FilterOptions options)

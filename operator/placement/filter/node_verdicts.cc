@@ -1,12 +1,17 @@
 #include "operator/placement/filter/node_verdicts.h"
 
 #include <cstddef>
+#include <utility>
 
 #include "operator/placement/cluster/tree_amounts.h"
 #include "operator/placement/gang_capacity.h"
 #include "operator/placement/inventory.h"
 
 namespace muster::control {
+
+std::shared_ptr<const NodeRefusal> Share(std::optional<NodeRefusal> refusal) {
+  return refusal ? std::make_shared<const NodeRefusal>(*std::move(refusal)) : nullptr;
+}
 
 GangNodes GatherNodes(const SchedulingPod& pod, const std::vector<NodeVerdict>& verdicts,
                       const TopologyTree& tree) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "operator/placement/cluster/cluster_snapshot.h"
@@ -21,6 +22,8 @@ struct NodeVerdict {
   std::shared_ptr<const NodeRefusal> refusal;  // null: it fits
   int64_t room = 0;                            // NodeFilter::Room
 };
+
+std::shared_ptr<const NodeRefusal> Share(std::optional<NodeRefusal> refusal);
 
 // The same for Place, `verdicts[i]` being about the tree's node i. What the tree sees itself, too
 // little CPU, memory, GPUs or slots, is left to the tree.

@@ -43,7 +43,7 @@ class ClockTest : public testing::Test {
     const absl::Status started = world_->StartOperators();
     ASSERT_TRUE(started.ok()) << started;
     world_->SetCheckpointInterval(20);
-    ASSERT_TRUE(world_->ApplyJob(kJob, 2, 10'000'000).ok());
+    ASSERT_TRUE(world_->ApplyJob(kJob, 2, E2eWorld::kEndless).ok());
     const auto running = world_->WaitForRound(kJob, 2);
     ASSERT_TRUE(running.ok()) << running.status();
   }

@@ -90,7 +90,7 @@ TEST_F(E2eTest, AJobTrainsToItsEndAndItsPodsTellTheWholeStory) {
 }
 
 TEST_F(E2eTest, ScaleAndEditOpenARoundInPlace) {
-  ASSERT_TRUE(world_->ApplyJob("elastic", 2, 1'000'000).ok());
+  ASSERT_TRUE(world_->ApplyJob("elastic", 2, E2eWorld::kEndless).ok());
   const auto first = world_->WaitForRound("elastic", 2);
   ASSERT_TRUE(first.ok()) << first.status();
   const Json survivor = world_->Pods("elastic")["elastic-0-1"];
@@ -174,7 +174,7 @@ class QueueE2eTest : public E2eTest {
 };
 
 TEST_F(QueueE2eTest, AQueueTakesItsQuotaBackFromABorrowerThatShrinksAndGrowsAgain) {
-  WriteManifest("borrower", 3, 1'000'000, "  queue: research\n");
+  WriteManifest("borrower", 3, E2eWorld::kEndless, "  queue: research\n");
   WriteManifest("owner", 2, 800, "  queue: product\n");
   EXPECT_THAT(Run("borrow"), HasSubstr("research"));
   const auto first = world_->WaitForRound("borrower", 3);
@@ -207,7 +207,8 @@ TEST_F(QueueE2eTest, AQueueTakesItsQuotaBackFromABorrowerThatShrinksAndGrowsAgai
 }
 
 TEST_F(QueueE2eTest, ABorrowerThatCannotShrinkSavesWaitsAndGoesOnFromItsCheckpoint) {
-  const std::string elastic = world_->Manifest("borrower", 3, 1'000'000, "  queue: research\n");
+  const std::string elastic =
+      world_->Manifest("borrower", 3, E2eWorld::kEndless, "  queue: research\n");
   const absl::Status applied =
       world_->cluster().Apply(absl::StrReplaceAll(elastic, {{"min: 1", "min: 3"}}));
   ASSERT_TRUE(applied.ok()) << applied;
@@ -252,7 +253,7 @@ TEST_F(QueueE2eTest, ABorrowerThatCannotShrinkSavesWaitsAndGoesOnFromItsCheckpoi
 }
 
 TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {
-  ASSERT_TRUE(world_->ApplyJob("lost", 2, 1'000'000).ok());
+  ASSERT_TRUE(world_->ApplyJob("lost", 2, E2eWorld::kEndless).ok());
   const auto first = world_->WaitForRound("lost", 2);
   ASSERT_TRUE(first.ok()) << first.status();
   const auto before = world_->Pods("lost");
@@ -288,7 +289,7 @@ TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {
 
 // Its pods' processes live on, where nobody sees them: they must not disturb those that follow.
 TEST_F(E2eTest, AKubeletThatStopsIsALostNodeAndEndsItsOldPodsWhenItReturns) {
-  ASSERT_TRUE(world_->ApplyJob("frozen", 2, 1'000'000).ok());
+  ASSERT_TRUE(world_->ApplyJob("frozen", 2, E2eWorld::kEndless).ok());
   const auto first = world_->WaitForRound("frozen", 2);
   ASSERT_TRUE(first.ok()) << first.status();
   const auto before = world_->Pods("frozen");
@@ -321,7 +322,7 @@ TEST_F(E2eTest, AKubeletThatStopsIsALostNodeAndEndsItsOldPodsWhenItReturns) {
 }
 
 TEST_F(E2eTest, ANodeThatGoesAwayIsLeftInTimeAndTheJobGrowsAgainElsewhere) {
-  ASSERT_TRUE(world_->ApplyJob("spot", 2, 1'000'000).ok());
+  ASSERT_TRUE(world_->ApplyJob("spot", 2, E2eWorld::kEndless).ok());
   const auto first = world_->WaitForRound("spot", 2);
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(world_->WaitForMoreSteps("spot").ok());
@@ -352,7 +353,7 @@ TEST_F(E2eTest, ANodeThatGoesAwayIsLeftInTimeAndTheJobGrowsAgainElsewhere) {
 
 // An update of the operator, and of what runs on a node, disturbs no training.
 TEST_F(E2eTest, OperatorAndNodeAgentsAreReplacedUnderARunningJob) {
-  ASSERT_TRUE(world_->ApplyJob("steady", 2, 1'000'000).ok());
+  ASSERT_TRUE(world_->ApplyJob("steady", 2, E2eWorld::kEndless).ok());
   const auto first = world_->WaitForRound("steady", 2);
   ASSERT_TRUE(first.ok()) << first.status();
   const auto pods = world_->Pods("steady");

@@ -205,6 +205,10 @@ std::string E2eWorld::Checkpoints(const std::string& job) const {
 
 std::string E2eWorld::Manifest(const std::string& name, int workers, int steps,
                                const std::string& more) const {
+  const std::string pace =
+      steps < kEndless
+          ? ""
+          : ", env: [{name: MUSTER_FAILPOINTS, value: \"trainer.before_vote=sleep:40\"}]";
   return absl::StrCat(
       "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: ", name,
       "}\nspec:\n"
@@ -223,8 +227,8 @@ std::string E2eWorld::Manifest(const std::string& name, int workers, int steps,
       Checkpoints(name), ", interval: {mode: Steps, steps: ", checkpoint_interval_,
       "}}\n"
       "  template: {spec: {terminationGracePeriodSeconds: 5, containers: [{name: worker, "
-      "resources: {requests: {cpu: 1}}}]}}\n",
-      more);
+      "resources: {requests: {cpu: 1}}",
+      pace, "}]}}\n", more);
 }
 
 absl::Status E2eWorld::ApplyJob(const std::string& name, int workers, int steps,

@@ -63,6 +63,9 @@ class E2eWorld {
   void KillKubelet(const std::string& name);
   void SignalKubelet(const std::string& name, int signal);
 
+  // Steps of a job that is watched and does not end. They keep a pace, so that the job leaves the
+  // machine to what is watched.
+  static constexpr int kEndless = 10'000'000;
   std::string Manifest(const std::string& name, int workers, int steps,
                        const std::string& more = "") const;
   // Steps between two checkpoints of jobs that are applied from now on.

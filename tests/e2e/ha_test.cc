@@ -103,7 +103,7 @@ class HaTest : public testing::TestWithParam<Case> {
     ASSERT_TRUE(started.ok()) << started;
     // It trains through everything.
     world_->SetCheckpointInterval(1'000'000);
-    ASSERT_TRUE(world_->ApplyJob("steady", 1, 10'000'000).ok());
+    ASSERT_TRUE(world_->ApplyJob("steady", 1, E2eWorld::kEndless).ok());
     const auto running = world_->WaitForRound("steady", 1);
     ASSERT_TRUE(running.ok()) << running.status();
     world_->SetCheckpointInterval(20);

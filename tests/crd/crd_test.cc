@@ -9,6 +9,7 @@
 #include "operator/api/codec.h"
 #include "operator/api/defaults.h"
 #include "operator/api/manifest.h"
+#include "operator/kube/resource_type.h"
 #include "tests/crd/refused_manifests.h"
 #include "tests/testenv/test_cluster.h"
 
@@ -37,7 +38,8 @@ tests::CommandResult Kubectl(const std::vector<std::string>& arguments) {
 }
 
 TEST(Crd, IsEstablishedAndStructural) {
-  const Json crd = Cluster().Get({"crd", "trainingjobs.muster.dev"}).value();
+  const Json crd =
+      Cluster().Get(kube::kCustomResourceDefinitions, "trainingjobs.muster.dev").value();
   const Json& conditions = crd["status"]["conditions"];
   for (const Json& condition : conditions) {
     const std::string type = condition.value("type", "");

@@ -8,6 +8,7 @@
 #include "operator/api/codec.h"
 #include "operator/api/training_queue.h"
 #include "operator/api/yaml_adapter.h"
+#include "operator/kube/resource_type.h"
 #include "tests/crd/refused_manifests.h"
 #include "tests/testenv/test_cluster.h"
 
@@ -72,7 +73,8 @@ TEST(QueueCrd, ExamplesGetTheSameDefaultsFromBoth) {
 TEST(QueueCrd, IsClusterScopedAndHasAShortName) {
   const tests::CommandResult listed = Cluster().Kubectl({"get", "tq"}).value();
   EXPECT_TRUE(listed.ok()) << listed.err;
-  const Json crd = Cluster().Get({"crd", "trainingqueues.muster.dev"}).value();
+  const Json crd =
+      Cluster().Get(kube::kCustomResourceDefinitions, "trainingqueues.muster.dev").value();
   EXPECT_EQ(crd["spec"]["scope"], "Cluster");
   EXPECT_FALSE(crd["spec"]["versions"][0]["subresources"].contains("scale"));
   for (const Json& condition : crd["status"]["conditions"]) {

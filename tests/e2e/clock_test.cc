@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
 #include "tests/e2e/e2e_world.h"
 #include "tests/e2e/logged_process.h"
 #include "tests/e2e/operator_replicas.h"
@@ -77,7 +78,7 @@ class ClockTest : public testing::Test {
       const absl::Status status = world_->WaitForMoreSteps(kJob);
       ASSERT_TRUE(status.ok()) << status;
     }
-    const auto job = world_->cluster().Get({"trainingjob", kJob});
+    const auto job = world_->cluster().Get(kube::kTrainingJobs, kJob);
     ASSERT_TRUE(job.ok()) << job.status();
     EXPECT_EQ(RoundOf(*job), 1);
     EXPECT_EQ((*job)["status"]["term"], 1);
@@ -86,7 +87,7 @@ class ClockTest : public testing::Test {
     EXPECT_EQ(Processes(), before);
     EXPECT_EQ(world_->operators().Leader(), leader);
     EXPECT_FALSE(world_->operators().End(leader).has_value());
-    const auto node = world_->cluster().Get({"node", "n1"});
+    const auto node = world_->cluster().Get(kube::kNodes, "n1");
     ASSERT_TRUE(node.ok()) << node.status();
     EXPECT_TRUE(absl::StartsWith(ConditionOf(*node, "Ready"), "True"));
   }
@@ -103,7 +104,8 @@ TEST_F(ClockTest, AClockSteppedThereAndBackDisturbsNothing) {
   ExpectUndisturbed(before, leader);
   // It is the clock they read.
   absl::Time written;
-  const auto lease = world_->cluster().Get({"lease", "muster-operator", "-n", "muster-system"});
+  const auto lease =
+      world_->cluster().api().Get(kube::kLeases, {"muster-system", "muster-operator"});
   ASSERT_TRUE(lease.ok()) << lease.status();
   ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, kube::StringAt(*lease, {"spec", "renewTime"}),
                               &written, nullptr));

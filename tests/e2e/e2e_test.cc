@@ -16,6 +16,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/queue_resources.h"
+#include "operator/kube/resource_type.h"
 #include "tests/e2e/e2e_world.h"
 #include "tests/testenv/test_cluster.h"
 
@@ -78,9 +80,9 @@ TEST_F(E2eTest, AJobTrainsToItsEndAndItsPodsTellTheWholeStory) {
   EXPECT_TRUE(Exists(FileSystem(), world_->Checkpoints("whole") + "/step-000000300/DONE"));
   ASSERT_TRUE(
       world_->WaitFor("the pods have ended", [&] { return world_->Pods("whole").empty(); }).ok());
-  const auto ended = world_->cluster().Get({"pods"});
+  const auto ended = world_->cluster().List(kube::kPods);
   ASSERT_TRUE(ended.ok()) << ended.status();
-  for (const Json& pod : (*ended)["items"]) {
+  for (const Json& pod : *ended) {
     EXPECT_EQ(StringAt(pod, {"status", "phase"}), "Succeeded");
     const Json& terminated = pod["status"]["containerStatuses"][0]["state"]["terminated"];
     EXPECT_EQ(StringAt(terminated, {"reason"}), "Completed");
@@ -199,7 +201,8 @@ TEST_F(QueueE2eTest, AQueueTakesItsQuotaBackFromABorrowerThatShrinksAndGrowsAgai
   EXPECT_TRUE(world_
                   ->WaitFor("the queue's status says what it uses",
                             [&] {
-                              const auto queue = world_->cluster().Get({"tq", "research"});
+                              const auto queue =
+                                  world_->cluster().Get(kube::kTrainingQueues, "research");
                               return queue.ok() && Find(*queue, {"status", "running"}) != nullptr &&
                                      *Find(*queue, {"status", "running"}) == 1;
                             })
@@ -223,7 +226,7 @@ TEST_F(QueueE2eTest, ABorrowerThatCannotShrinkSavesWaitsAndGoesOnFromItsCheckpoi
   EXPECT_EQ(ConditionOf(*waits, "Preempted"), "True/Reclaimed");
   EXPECT_EQ(StringAt(*waits, {"status", "preemption", "reason"}), "Reclaimed");
   ASSERT_TRUE(world_->WaitForRound("owner", 2).ok());
-  const auto stopped = world_->cluster().Get({"trainingjob", "borrower"});
+  const auto stopped = world_->cluster().Get(kube::kTrainingJobs, "borrower");
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   const int64_t saved = NumberAt(*stopped, {"status", "checkpoint", "step"});
   EXPECT_GT(saved, 0);
@@ -263,7 +266,7 @@ TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {
   ASSERT_TRUE(world_
                   ->WaitFor("the node is not ready",
                             [&] {
-                              const auto now = world_->cluster().Get({"node", node});
+                              const auto now = world_->cluster().Get(kube::kNodes, node);
                               return now.ok() &&
                                      absl::StartsWith(ConditionOf(*now, "Ready"), "Unknown");
                             })
@@ -278,7 +281,7 @@ TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {
   ASSERT_TRUE(world_
                   ->WaitFor("the old pod is evicted",
                             [&] {
-                              const auto pod = world_->cluster().Get({"pod", "lost-1-1"});
+                              const auto pod = world_->cluster().Get(kube::kPods, "lost-1-1");
                               return !pod.ok() || kube::IsTerminating(*pod);
                             })
                   .ok());
@@ -307,14 +310,14 @@ TEST_F(E2eTest, AKubeletThatStopsIsALostNodeAndEndsItsOldPodsWhenItReturns) {
   EXPECT_TRUE(world_
                   ->WaitFor("the old pod and its processes are gone",
                             [&] {
-                              return !world_->cluster().Get({"pod", "frozen-1-1"}).ok() &&
+                              return !world_->cluster().Get(kube::kPods, "frozen-1-1").ok() &&
                                      world_->TrainersOf(old).empty();
                             })
                   .ok());
   EXPECT_TRUE(world_
                   ->WaitFor("the node takes pods again",
                             [&] {
-                              const auto now = world_->cluster().Get({"node", node});
+                              const auto now = world_->cluster().Get(kube::kNodes, node);
                               return now.ok() && Find(*now, {"spec", "taints"}) == nullptr;
                             })
                   .ok());

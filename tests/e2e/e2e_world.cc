@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
 #include "tests/e2e/logged_process.h"
 
 namespace muster::tests {
@@ -165,7 +166,7 @@ absl::Status E2eWorld::StartNode(const std::string& name, int cpus) {
                                    "--trainer=" + SourcePath("trainer/muster-trainer")};
   MUSTER_ASSIGN_OR_RETURN(nodes_[name], LaunchLogged(folder_, name, std::move(argv), env));
   return WaitFor(absl::StrCat("node ", name, " takes pods"), [&] {
-    const auto node = cluster_->Get({"node", name});
+    const auto node = cluster_->Get(kube::kNodes, name);
     // The taint that a new node gets is taken away once it is Ready.
     return node.ok() && absl::StartsWith(ConditionOf(*node, "Ready"), "True") &&
            Find(*node, {"spec", "taints"}) == nullptr;
@@ -244,8 +245,9 @@ absl::Status E2eWorld::DeleteJob(const std::string& name) {
   if (!result.ok()) return result.status();
   if (!result->ok()) return absl::InternalError(result->err);
   return WaitFor("the job and its pods are gone", [&] {
-    const auto all = cluster_->Get({"trainingjobs,pods"});
-    return all.ok() && (*all)["items"].empty();
+    const auto jobs = cluster_->List(kube::kTrainingJobs);
+    const auto pods = cluster_->List(kube::kPods);
+    return jobs.ok() && jobs->empty() && pods.ok() && pods->empty();
   });
 }
 
@@ -269,7 +271,7 @@ absl::StatusOr<Json> E2eWorld::WaitForJob(const std::string& name, const std::st
   const absl::Status status = WaitFor(
       what,
       [&] {
-        job = cluster_->Get({"trainingjob", name});
+        job = cluster_->Get(kube::kTrainingJobs, name);
         return job.ok() && done(*job);
       },
       within);
@@ -291,7 +293,7 @@ absl::StatusOr<Json> E2eWorld::WaitForRound(const std::string& name, int workers
 }
 
 absl::Status E2eWorld::WaitForMoreSteps(const std::string& name) {
-  MUSTER_ASSIGN_OR_RETURN(const Json before, cluster_->Get({"trainingjob", name}));
+  MUSTER_ASSIGN_OR_RETURN(const Json before, cluster_->Get(kube::kTrainingJobs, name));
   return WaitForJob(name, "more steps are reported",
                     [&](const Json& job) { return StepOf(job) > StepOf(before); })
       .status();
@@ -299,9 +301,9 @@ absl::Status E2eWorld::WaitForMoreSteps(const std::string& name) {
 
 std::map<std::string, Json> E2eWorld::Pods(const std::string& job) {
   std::map<std::string, Json> pods;
-  const auto list = cluster_->Get({"pods", "--selector=muster.dev/job=" + job});
+  const auto list = cluster_->List(kube::kPods, "muster.dev/job=" + job);
   if (!list.ok()) return pods;
-  for (const Json& pod : (*list)["items"]) {
+  for (const Json& pod : *list) {
     const std::string phase = StringAt(pod, {"status", "phase"});
     if (phase != "Succeeded" && phase != "Failed") pods[kube::NameOf(pod)] = pod;
   }

@@ -28,10 +28,8 @@
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/kubeconfig.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/rest_api.h"
-#include "operator/kube/rest_config.h"
+#include "operator/kube/resource_type.h"
 #include "tests/e2e/e2e_world.h"
 #include "tests/e2e/job_observer.h"
 #include "tests/e2e/operator_replicas.h"
@@ -92,9 +90,7 @@ class HaTest : public testing::TestWithParam<Case> {
     auto world = E2eWorld::Create({.replicas = 3});
     ASSERT_TRUE(world.ok()) << world.status();
     world_ = world->release();
-    api_ =
-        kube::RestApi::Create(*kube::LoadKubeconfig({world_->cluster().kubeconfig()}))->release();
-    observer_ = new JobObserver(*api_, world_->cluster().name_space());
+    observer_ = new JobObserver(world_->cluster().api(), world_->cluster().name_space());
     for (const char* node : {"n1", "n2"}) {
       const absl::Status started = world_->StartNode(node, /*cpus=*/2);
       ASSERT_TRUE(started.ok()) << started;
@@ -110,7 +106,6 @@ class HaTest : public testing::TestWithParam<Case> {
   }
   static void TearDownTestSuite() {
     delete std::exchange(observer_, nullptr);
-    delete std::exchange(api_, nullptr);
     delete std::exchange(world_, nullptr);
   }
   void SetUp() override { ASSERT_NE(observer_, nullptr); }
@@ -269,11 +264,9 @@ class HaTest : public testing::TestWithParam<Case> {
   }
 
   static E2eWorld* world_;
-  static kube::RestApi* api_;
   static JobObserver* observer_;
 };
 E2eWorld* HaTest::world_ = nullptr;
-kube::RestApi* HaTest::api_ = nullptr;
 JobObserver* HaTest::observer_ = nullptr;
 
 TEST_P(HaTest, TheJobsDoNotNoticeAndEndAsTheyShould) {
@@ -317,9 +310,9 @@ TEST_P(HaTest, TheJobsDoNotNoticeAndEndAsTheyShould) {
   EXPECT_THAT(made, ElementsAre(job + "-0-1", job + "-1-1", job + "-2-1")) << "no pod for nothing";
   EXPECT_THAT(observer_->broken(), IsEmpty());
   std::map<std::string, Json> pods;
-  const auto list = world_->cluster().Get({"pods", "--selector=muster.dev/job=" + job});
+  const auto list = world_->cluster().List(kube::kPods, "muster.dev/job=" + job);
   ASSERT_TRUE(list.ok()) << list.status();
-  for (const Json& pod : (*list)["items"]) pods[kube::NameOf(pod)] = pod;
+  for (const Json& pod : *list) pods[kube::NameOf(pod)] = pod;
   EXPECT_EQ(pods.size(), static_cast<size_t>(kWorkers));
   ExpectOrdersOfRecord(job, pods);
 

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/kube/resource_type.h"
 #include "tests/e2e/e2e_world.h"
 #include "tests/testenv/test_cluster.h"
 
@@ -48,8 +49,8 @@ TEST(OperationsTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
   run("taint", {"NODE=alpha"});
   run("upgrade");
   run("remove");
-  EXPECT_FALSE((*world)->cluster().Get({"namespace", "muster-system"}).ok());
-  EXPECT_FALSE((*world)->cluster().Get({"trainingjobs.muster.dev"}).ok());
+  EXPECT_FALSE((*world)->cluster().Get(kube::kNamespaces, "muster-system").ok());
+  EXPECT_FALSE((*world)->cluster().List(kube::kTrainingJobs).ok());
 
   size_t marked = 0;
   const std::string page = Page();

@@ -20,10 +20,7 @@
 #include "base/test_effort.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/kubeconfig.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/rest_api.h"
-#include "operator/kube/rest_config.h"
 #include "tests/e2e/e2e_world.h"
 #include "tests/e2e/job_observer.h"
 #include "tests/e2e/operator_replicas.h"
@@ -50,9 +47,7 @@ class OutageTest : public testing::Test {
     auto world = E2eWorld::Create(options);
     ASSERT_TRUE(world.ok()) << world.status();
     world_ = world->release();
-    api_ =
-        kube::RestApi::Create(*kube::LoadKubeconfig({world_->cluster().kubeconfig()}))->release();
-    observer_ = new JobObserver(*api_, world_->cluster().name_space());
+    observer_ = new JobObserver(world_->cluster().api(), world_->cluster().name_space());
     for (const char* node : {"n1", "n2"}) {
       const absl::Status started = world_->StartNode(node, /*cpus=*/2);
       ASSERT_TRUE(started.ok()) << started;
@@ -66,7 +61,6 @@ class OutageTest : public testing::Test {
   }
   static void TearDownTestSuite() {
     delete std::exchange(observer_, nullptr);
-    delete std::exchange(api_, nullptr);
     delete std::exchange(world_, nullptr);
   }
   void SetUp() override {
@@ -158,13 +152,11 @@ class OutageTest : public testing::Test {
   }
 
   static E2eWorld* world_;
-  static kube::RestApi* api_;
   static JobObserver* observer_;
   std::map<std::string, std::vector<pid_t>> before_;
   int64_t round_ = 0;
 };
 E2eWorld* OutageTest::world_ = nullptr;
-kube::RestApi* OutageTest::api_ = nullptr;
 JobObserver* OutageTest::observer_ = nullptr;
 
 TEST_F(OutageTest, TheApiServerIsKilledAndRestarted) {

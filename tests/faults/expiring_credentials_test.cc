@@ -13,6 +13,7 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/x509.h"
+#include "operator/kube/resource_type.h"
 #include "operator/kube/tls_test_server.h"
 #include "tests/faults/spoilt_world.h"
 
@@ -169,7 +170,7 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
 // Without an election too: there need not be another namespace, nor a right to look into it.
 TEST_F(ExpiringCredentials, TheAuthorityOfALoneOperatorIsInTheNamespaceThatItWasTold) {
   ASSERT_EQ(world_->StartOperator({"--leader-elect=false"}), absl::OkStatus());
-  EXPECT_TRUE(world_->cluster().Get({"secret", "muster-coordinator-ca"}).ok());
+  EXPECT_TRUE(world_->cluster().Get(kube::kSecrets, "muster-coordinator-ca").ok());
 }
 
 TEST_F(ExpiringCredentials, AServerThatGoesAwayIsNamedAndAwaited) {

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
+#include "operator/kube/resource_type.h"
 #include "tests/faults/spoilt_world.h"
 
 // A CustomResourceDefinition that is older than the operator, and none at all: on a control plane
@@ -23,7 +24,7 @@ class OlderCrd : public testing::Test {
   }
   // As if this field of the status were not thought of yet; the server drops what it does not know.
   void Forget(const std::string& field) {
-    Json crd = world_->cluster().Get({"crd", kName}).value();
+    Json crd = world_->cluster().Get(kube::kCustomResourceDefinitions, kName).value();
     Json& schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     schema["properties"]["status"]["properties"].erase(field);
     crd["metadata"] = {{"name", kName}};

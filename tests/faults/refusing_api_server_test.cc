@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
+#include "operator/kube/resource_type.h"
 #include "tests/faults/spoilt_test.h"
 
 // An API server that takes everything but one thing. One operator lives through all of it, and a
@@ -176,7 +177,7 @@ TEST_F(RefusingApiServer, AStatusThatDoesNotFit) {
   const auto managed_by = [](const std::string& name) { return "  managedBy: " + name + "\n"; };
   ASSERT_EQ(world_->ApplyJob(Job(), 2, managed_by("muster.dev/x"), Large(kTried)),
             absl::OkStatus());
-  const auto stored = world_->cluster().Get({"trainingjob", Job(), "--show-managed-fields"});
+  const auto stored = world_->cluster().Get(kube::kTrainingJobs, Job());
   ASSERT_TRUE(stored.ok()) << stored.status();
   const size_t around = DumpJson(*stored).size() - kTried;
   ASSERT_EQ(world_->RemoveJob(Job()), absl::OkStatus());

@@ -21,6 +21,7 @@
 #include "base/status_macros.h"
 #include "httplib.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
 
 namespace muster::tests {
 namespace {
@@ -79,8 +80,8 @@ SpoiltWorld::~SpoiltWorld() {
   }
   if (cluster_ == nullptr) return;
   // Nobody is left who would release the jobs, or say of the pods that they ended.
-  const auto jobs = cluster_->Get({"trainingjobs"});
-  for (const Json& job : jobs.ok() ? (*jobs)["items"] : Json::array()) {
+  const auto jobs = cluster_->List(kube::kTrainingJobs);
+  for (const Json& job : jobs.value_or(std::vector<Json>())) {
     (void)cluster_->Kubectl({"patch", "trainingjob", kube::NameOf(job), "--type=merge",
                              R"(--patch={"metadata":{"finalizers":null}})"});
   }
@@ -214,19 +215,16 @@ absl::Status SpoiltWorld::RemoveJob(const std::string& name) {
       if (!kube::IsTerminating(pod)) continue;
       (void)cluster_->Kubectl({"delete", "pod", kube::NameOf(pod), "--force", "--grace-period=0"});
     }
-    return absl::IsNotFound(cluster_->Get({"trainingjob", name}).status());
+    return absl::IsNotFound(cluster_->Get(kube::kTrainingJobs, name).status());
   });
 }
 
 std::vector<Json> SpoiltWorld::Pods(const std::string& job) {
-  const auto list = cluster_->Get({"pods", "--selector=muster.dev/job=" + job});
-  std::vector<Json> pods;
-  for (const Json& pod : list.ok() ? (*list)["items"] : Json::array()) pods.push_back(pod);
-  return pods;
+  return cluster_->List(kube::kPods, "muster.dev/job=" + job).value_or(std::vector<Json>());
 }
 
 std::string SpoiltWorld::Condition(const std::string& job, const std::string& type) {
-  const auto json = cluster_->Get({"trainingjob", job});
+  const auto json = cluster_->Get(kube::kTrainingJobs, job);
   const Json* conditions = json.ok() ? Find(*json, {"status", "conditions"}) : nullptr;
   if (conditions == nullptr) return "";
   for (const Json& condition : *conditions) {
@@ -280,10 +278,11 @@ absl::Status SpoiltWorld::WaitForLog(const std::string& text, absl::Duration wit
 
 absl::Status SpoiltWorld::WaitForEvent(const std::string& reason, const std::string& text) {
   return WaitFor(absl::StrCat("an event says ", reason, ": ", text), [&] {
-    const auto events = cluster_->Get({"events", "--field-selector=reason=" + reason});
+    const auto events = cluster_->List(kube::kEvents);
     if (!events.ok()) return false;
-    return std::any_of((*events)["items"].begin(), (*events)["items"].end(), [&](const Json& one) {
-      return absl::StrContains(StringAt(one, {"message"}), text);
+    return std::any_of(events->begin(), events->end(), [&](const Json& one) {
+      return StringAt(one, {"reason"}) == reason &&
+             absl::StrContains(StringAt(one, {"message"}), text);
     });
   });
 }

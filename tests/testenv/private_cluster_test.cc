@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
+#include "operator/kube/resource_type.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::tests {
@@ -38,7 +39,7 @@ TEST_F(PrivateClusterTest, AKilledServerComesBackWithItsData) {
     EXPECT_FALSE(Answers()) << component;
     const absl::Status started = cluster_->Start(component);
     ASSERT_TRUE(started.ok()) << started;
-    const auto kept = cluster_->Get({"configmap", "kept"});
+    const auto kept = cluster_->Get(kube::kConfigMaps, "kept");
     ASSERT_TRUE(kept.ok()) << component << ": " << kept.status();
     EXPECT_EQ((*kept)["data"]["a"], "b");
   }
@@ -55,7 +56,7 @@ TEST_F(PrivateClusterTest, AComponentThatWasLeftOutCanBeStarted) {
   EXPECT_FALSE(cluster_->Freeze("kube-controller-manager").ok());
   const absl::Status started = cluster_->Start("kube-controller-manager");
   ASSERT_TRUE(started.ok()) << started;
-  EXPECT_TRUE(cluster_->Get({"serviceaccount", "default", "--namespace=default"}).ok());
+  EXPECT_TRUE(cluster_->api().Get(kube::kServiceAccounts, {"default", "default"}).ok());
   EXPECT_EQ(cluster_->Start("kubelet").code(), absl::StatusCode::kInternal);
 }
 

@@ -16,6 +16,8 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "operator/kube/kubeconfig.h"
+#include "operator/kube/rest_config.h"
 
 namespace muster::tests {
 namespace {
@@ -127,6 +129,8 @@ absl::StatusOr<std::unique_ptr<TestCluster>> TestCluster::Create(const std::stri
         "no control plane in the environment: make the target with cluster_test, or start it with "
         "tools/testenv exec");
   }
+  MUSTER_ASSIGN_OR_RETURN(kube::RestConfig config, kube::LoadKubeconfig({cluster->kubeconfig_}));
+  MUSTER_ASSIGN_OR_RETURN(cluster->api_, kube::RestApi::Create(std::move(config)));
   static std::atomic<int> count{0};
   MUSTER_ASSIGN_OR_RETURN(const uint64_t started, ProcessStartTime(getpid()));
   cluster->unique_ = absl::StrCat(absl::Hex(started), "-", getpid(), "-", ++count);
@@ -161,13 +165,18 @@ absl::StatusOr<CommandResult> TestCluster::Kubectl(const std::vector<std::string
   return Run(argv, input, within);
 }
 
-absl::StatusOr<Json> TestCluster::Get(const std::vector<std::string>& arguments) const {
-  std::vector<std::string> all = {"get", "--output=json"};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  MUSTER_ASSIGN_OR_RETURN(const CommandResult result, Kubectl(all));
-  if (result.ok()) return ParseJson(result.out);
-  if (result.err.find("(NotFound)") != std::string::npos) return absl::NotFoundError(result.err);
-  return absl::InternalError(result.err);
+absl::StatusOr<Json> TestCluster::Get(const kube::ResourceType& type,
+                                      const std::string& name) const {
+  return api_->Get(type, {type.namespaced ? name_space_ : "", name});
+}
+
+absl::StatusOr<std::vector<Json>> TestCluster::List(const kube::ResourceType& type,
+                                                    const std::string& label_selector) const {
+  kube::ListOptions options;
+  if (type.namespaced) options.name_space = name_space_;
+  options.label_selector = label_selector;
+  MUSTER_ASSIGN_OR_RETURN(kube::ObjectList list, api_->List(type, options));
+  return std::move(list.items);
 }
 
 absl::Status TestCluster::Apply(const std::string& documents) const {
@@ -193,7 +202,7 @@ absl::Status TestCluster::InstallCrd() const {
 }
 
 absl::StatusOr<std::string> TestCluster::ServiceAccountToken(const std::string& name) const {
-  if (!Get({"serviceaccount", name}).ok()) {
+  if (!Get(kube::kServiceAccounts, name).ok()) {
     MUSTER_RETURN_IF_ERROR(
         Expect(Kubectl({"create", "serviceaccount", name}), "create a ServiceAccount"));
   }

@@ -11,6 +11,8 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "operator/kube/resource_type.h"
+#include "operator/kube/rest_api.h"
 
 namespace muster::tests {
 
@@ -51,8 +53,13 @@ class TestCluster {
   absl::StatusOr<CommandResult> Kubectl(const std::vector<std::string>& arguments,
                                         std::string_view input = "",
                                         absl::Duration within = absl::Seconds(60)) const;
-  // `kubectl get ARGUMENTS -o json`; NotFound and other refusals with kubectl's words.
-  absl::StatusOr<Json> Get(const std::vector<std::string>& arguments) const;
+  // The administrator's client. A kubectl costs a quarter of a second of a core: what is looked at
+  // again and again is read with this.
+  kube::RestApi& api() const { return *api_; }
+  // Of the test's namespace, where the type has namespaces.
+  absl::StatusOr<Json> Get(const kube::ResourceType& type, const std::string& name) const;
+  absl::StatusOr<std::vector<Json>> List(const kube::ResourceType& type,
+                                         const std::string& label_selector = "") const;
   // Server-side apply of YAML or JSON documents.
   absl::Status Apply(const std::string& documents) const;
   // Applies the tree's CustomResourceDefinition, the same for all tests, and waits until it serves.
@@ -95,6 +102,7 @@ class TestCluster {
   std::string tool_;
   std::string name_space_;
   std::string unique_;
+  std::unique_ptr<kube::RestApi> api_;
 };
 
 }  // namespace muster::tests

@@ -1,6 +1,7 @@
 // The shared control plane: what the other tests rely on.
 
 #include "tests/testenv/test_cluster.h"
+#include "operator/kube/resource_type.h"
 
 #include <memory>
 #include <string>
@@ -108,14 +109,14 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: non
 TEST_F(TestClusterTest, ServesTrainingJobs) {
   const absl::Status installed = cluster_->InstallCrd();
   ASSERT_TRUE(installed.ok()) << installed;
-  const auto jobs = cluster_->Get({"trainingjobs.muster.dev"});
+  const auto jobs = cluster_->List(kube::kTrainingJobs);
   ASSERT_TRUE(jobs.ok()) << jobs.status();
-  EXPECT_TRUE((*jobs)["items"].empty());
+  EXPECT_TRUE(jobs->empty());
 }
 
 TEST_F(TestClusterTest, ANamespaceIsDeletedWithItsTest) {
   const std::string name = cluster_->name_space();
-  ASSERT_TRUE(cluster_->Get({"namespace", name}).ok());
+  ASSERT_TRUE(cluster_->Get(kube::kNamespaces, name).ok());
   cluster_.reset();
   auto other = TestCluster::Create("testenv");
   ASSERT_TRUE(other.ok()) << other.status();
@@ -124,7 +125,7 @@ TEST_F(TestClusterTest, ANamespaceIsDeletedWithItsTest) {
       {"wait", "--for=delete", "namespace/" + name, "--timeout=60s"}, "", absl::Seconds(90));
   ASSERT_TRUE(gone.ok()) << gone.status();
   EXPECT_EQ(gone->exit.code, 0) << gone->err;
-  EXPECT_EQ((*other)->Get({"namespace", name}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ((*other)->Get(kube::kNamespaces, name).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(TestClusterTest, TheSharedControlPlaneMayNotBeBroken) {

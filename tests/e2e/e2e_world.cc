@@ -209,7 +209,7 @@ std::string E2eWorld::Manifest(const std::string& name, int workers, int steps,
   const std::string pace =
       steps < kEndless
           ? ""
-          : ", env: [{name: MUSTER_FAILPOINTS, value: \"trainer.before_vote=sleep:40\"}]";
+          : ", env: [{name: MUSTER_FAILPOINTS, value: \"trainer.before_vote=sleep:150\"}]";
   return absl::StrCat(
       "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: ", name,
       "}\nspec:\n"

@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
-#include "operator/kube/resource_type.h"
 #include "tests/faults/spoilt_test.h"
 
 // An API server that takes everything but one thing. One operator lives through all of it, and a
@@ -177,9 +176,12 @@ TEST_F(RefusingApiServer, AStatusThatDoesNotFit) {
   const auto managed_by = [](const std::string& name) { return "  managedBy: " + name + "\n"; };
   ASSERT_EQ(world_->ApplyJob(Job(), 2, managed_by("muster.dev/x"), Large(kTried)),
             absl::OkStatus());
-  const auto stored = world_->cluster().Get(kube::kTrainingJobs, Job());
+  const auto stored = world_->cluster().Kubectl(
+      {"get", "trainingjob", Job(), "--show-managed-fields", "--output=json"});
   ASSERT_TRUE(stored.ok()) << stored.status();
-  const size_t around = DumpJson(*stored).size() - kTried;
+  const auto object = ParseJson(stored->out);
+  ASSERT_TRUE(object.ok()) << stored->err;
+  const size_t around = DumpJson(*object).size() - kTried;
   ASSERT_EQ(world_->RemoveJob(Job()), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2, "", Large(kMost - around - 500)), absl::OkStatus());
   EXPECT_EQ(world_->WaitForEvent("StatusNotStored", "too large"), absl::OkStatus());

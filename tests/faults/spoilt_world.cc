@@ -36,10 +36,10 @@ constexpr size_t kLogShown = 6000;
 constexpr char kNode[] = R"({"apiVersion": "v1", "kind": "Node",
   "metadata": {"name": "NAME", "labels": {"muster.dev/test": "NAME"}},
   "spec": {"taints": [{"key": "muster.dev/test", "value": "NAME", "effect": "NoSchedule"}]}})";
-constexpr char kNodeStatus[] = R"({"status": {
+constexpr char kNodeStatus[] = R"({
   "allocatable": {"cpu": "64", "memory": "64Gi", "pods": "100"},
   "capacity": {"cpu": "64", "memory": "64Gi", "pods": "100"},
-  "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}})";
+  "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]})";
 
 absl::Status Check(const absl::StatusOr<CommandResult>& result) {
   if (!result.ok()) return result.status();
@@ -62,10 +62,13 @@ absl::StatusOr<std::unique_ptr<SpoiltWorld>> SpoiltWorld::Create() {
 
 absl::Status SpoiltWorld::MakeNode(const std::string& name) {
   if (!nodes_.insert(name).second) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(Check(cluster_->Kubectl(
-      {"create", "--filename=-"}, absl::StrReplaceAll(kNode, {{"NAME", name.c_str()}}))));
-  return Check(cluster_->Kubectl({"patch", "node", name, "--subresource=status", "--type=merge",
-                                  absl::StrCat("--patch=", kNodeStatus)}));
+  MUSTER_ASSIGN_OR_RETURN(const Json wanted,
+                          ParseJson(absl::StrReplaceAll(kNode, {{"NAME", name.c_str()}})));
+  MUSTER_RETURN_IF_ERROR(cluster_->api().Create(kube::kNodes, wanted).status());
+  // Nobody else may write to it in between: its version is not given.
+  Json ready = wanted;
+  MUSTER_ASSIGN_OR_RETURN(ready["status"], ParseJson(kNodeStatus));
+  return cluster_->api().UpdateStatus(kube::kNodes, ready).status();
 }
 
 // A label's value is short.
@@ -82,13 +85,15 @@ SpoiltWorld::~SpoiltWorld() {
   // Nobody is left who would release the jobs, or say of the pods that they ended.
   const auto jobs = cluster_->List(kube::kTrainingJobs);
   for (const Json& job : jobs.value_or(std::vector<Json>())) {
-    (void)cluster_->Kubectl({"patch", "trainingjob", kube::NameOf(job), "--type=merge",
-                             R"(--patch={"metadata":{"finalizers":null}})"});
+    (void)cluster_->api().PatchMetadata(kube::kTrainingJobs, kube::KeyOf(job),
+                                        {{"finalizers", nullptr}});
   }
-  (void)cluster_->Kubectl({"delete", "pods", "--all", "--force", "--grace-period=0"});
-  std::vector<std::string> nodes = {"delete", "node", "--wait=false"};
-  nodes.insert(nodes.end(), nodes_.begin(), nodes_.end());
-  if (!nodes_.empty()) (void)cluster_->Kubectl(nodes);
+  for (const Json& pod : cluster_->List(kube::kPods).value_or(std::vector<Json>())) EndPod(pod);
+  for (const std::string& node : nodes_) (void)cluster_->api().Delete(kube::kNodes, {"", node});
+}
+
+void SpoiltWorld::EndPod(const Json& pod) {
+  (void)cluster_->api().Delete(kube::kPods, kube::KeyOf(pod), {.grace_period_seconds = 0});
 }
 
 absl::Status SpoiltWorld::LaunchOperator(const std::vector<std::string>& more_flags,
@@ -208,12 +213,12 @@ absl::Status SpoiltWorld::ApplyJob(const std::string& name, int workers, const s
 }
 
 absl::Status SpoiltWorld::RemoveJob(const std::string& name) {
-  MUSTER_RETURN_IF_ERROR(Check(cluster_->Kubectl({"delete", "trainingjob", name, "--wait=false"})));
+  MUSTER_RETURN_IF_ERROR(
+      cluster_->api().Delete(kube::kTrainingJobs, {cluster_->name_space(), name}));
   return WaitFor(name + " is gone", [&] {
     // There is no kubelet that would say they have ended.
     for (const Json& pod : Pods(name)) {
-      if (!kube::IsTerminating(pod)) continue;
-      (void)cluster_->Kubectl({"delete", "pod", kube::NameOf(pod), "--force", "--grace-period=0"});
+      if (kube::IsTerminating(pod)) EndPod(pod);
     }
     return absl::IsNotFound(cluster_->Get(kube::kTrainingJobs, name).status());
   });

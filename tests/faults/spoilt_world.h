@@ -81,6 +81,7 @@ class SpoiltWorld {
  private:
   SpoiltWorld() = default;
   absl::Status MakeNode(const std::string& name);
+  void EndPod(const Json& pod);  // there is no kubelet that would
   std::string NodeOf(const std::string& job) const;
   bool IsServed(const std::string& name, int workers, std::string& why);
 

@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "operator/kube/kubeconfig.h"
+#include "operator/kube/object_meta.h"
 #include "operator/kube/rest_config.h"
 
 namespace muster::tests {
@@ -135,8 +136,8 @@ absl::StatusOr<std::unique_ptr<TestCluster>> TestCluster::Create(const std::stri
   MUSTER_ASSIGN_OR_RETURN(const uint64_t started, ProcessStartTime(getpid()));
   cluster->unique_ = absl::StrCat(absl::Hex(started), "-", getpid(), "-", ++count);
   const std::string name = cluster->Unique(prefix);
-  const auto made = cluster->Kubectl({"create", "namespace", name});
-  MUSTER_RETURN_IF_ERROR(Expect(made, "create the test's namespace"));
+  const Json wanted = kube::NewObject(kube::kNamespaces, {"", name});
+  MUSTER_RETURN_IF_ERROR(cluster->api_->Create(kube::kNamespaces, wanted).status());
   cluster->name_space_ = name;
   return cluster;
 }
@@ -144,8 +145,7 @@ absl::StatusOr<std::unique_ptr<TestCluster>> TestCluster::Create(const std::stri
 TestCluster::~TestCluster() {
   if (name_space_.empty()) return;
   // The contents go with it, which takes the control plane a while.
-  (void)Kubectl({"delete", "namespace", name_space_, "--wait=false", "--ignore-not-found",
-                 "--request-timeout=5s"});
+  (void)api_->Delete(kube::kNamespaces, {"", name_space_});
 }
 
 std::string TestCluster::Program(const std::string& name) const {

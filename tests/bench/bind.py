@@ -56,14 +56,16 @@ def make_waiting(binary, peers, pods):
         plane.settled_cpu(ours.pid)
 
 
-def timed(program, peers, namespace, pods):
-    """Pods per second from the first binding to the last, seconds from the program's start, its CPU seconds per pod."""
+def timed(program, peers, namespace, pods, count=False):
+    """Pods per second from the first binding to the last, seconds from the program's start, its CPU seconds per pod, and
+    what a muster-operator has asked the server for."""
     bound = Existing(peers, namespace, pods, "--bound")
     start = time.time()
     with program() as running:
         end = bound.wait()
         cpu = plane.cpu_seconds(running.pid)
-    return {"rate": pods / max(end["last"] - end["first"], 1e-9), "total": end["last"] - start, "cpu": cpu / pods}
+        asked = plane.requests(running) if count else None
+    return {"rate": pods / max(end["last"] - end["first"], 1e-9), "total": end["last"] - start, "cpu": cpu / pods, "asked": asked}
 
 
 def one_gang(binary, peers, size):
@@ -94,7 +96,7 @@ def main():
     plane.peer(peers, "nodes", f"--nodes={nodes}")
     raw = plane.peer(peers, "bind", "--namespace=raw", f"--pods={pods}", f"--nodes={nodes}", "--clients=16")["perSecond"]
     theirs = timed(scheduler, peers, "single", pods)
-    ours = timed(lambda: operator(binary), peers, "gangs", pods)
+    ours = timed(lambda: operator(binary), peers, "gangs", pods, count=True)
     rate = ours["rate"]
     plane.table(
         f"{pods} pods that wait, {nodes} nodes of 3 levels, and a gang of {size}",
@@ -108,6 +110,7 @@ def main():
             (f"gang of {size}, created to last binding, s", f"{gang:.2f}", f"{singles:.2f}", f"{gang / singles:.2f}", "<= 0.5",
              gang <= 0.5 * singles),
         ])
+    plane.print_requests(ours["asked"], pods)
 
 
 main()

@@ -110,6 +110,10 @@ def requests(program):
     return counts
 
 
+def print_requests(counts, pods):
+    print("  our requests per pod: " + ", ".join(f"{what} {count / pods:.2f}" for what, count in counts.most_common(8)))
+
+
 def peer(binary, *arguments):
     return json.loads(run(binary, *arguments))
 

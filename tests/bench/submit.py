@@ -66,7 +66,7 @@ def main():
                       lambda ratio: ratio <= 0.4),
             ratio_row("CPU ms per pod, all in", run_ours.cpu, run_theirs.cpu, 1000, 2),
         ])
-    print("  our requests per pod: " + ", ".join(f"{what} {count / pods:.2f}" for what, count in made.most_common(8)))
+    plane.print_requests(made, pods)
 
 
 main()

@@ -137,7 +137,7 @@ TEST(ProcessTest, AZombieDoesNotRun) {
 TEST(ProcessTest, FindsDescendantsByTheirEnvironmentWhereverTheyWent) {
   int out[2];
   ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
-  ProcessSpec spec = Shell("setsid sh -c 'echo started; exec sleep 100' & wait");
+  ProcessSpec spec = Shell("setsid sh -c 'echo started; kill -STOP $$' & wait");
   spec.env.push_back("MUSTER_TEST_MARK=17");
   spec.fds = {{out[1], 1}};
   auto process = Start(spec);

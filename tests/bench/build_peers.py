@@ -10,5 +10,5 @@ import place  # noqa: E402
 
 goal = place.CACHE / "bench/peers"
 goal.parent.mkdir(parents=True, exist_ok=True)
-subprocess.run([build.find_go(), "build", "-p", "2", "-trimpath", "-o", str(goal), "."], cwd=HERE / "peers",
+subprocess.run([build.find_go(), "build", "-p", "2", *build.COMPILE, "-o", str(goal), "."], cwd=HERE / "peers",
                env=build.go_environment(), check=True)

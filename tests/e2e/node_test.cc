@@ -78,8 +78,9 @@ TEST_F(NodeTest, TheNodeAndItsLeaseAreThereAndRenewed) {
   EXPECT_EQ(ConditionOf(*node, "Ready"), "True/LocalNodeReady");
   EXPECT_EQ(StringAt(*node, {"status", "allocatable", "cpu"}), "1");
   const auto lease = [&] {
-    return *world_->cluster().api().Get(kube::kLeases, {"kube-node-lease", "solo"});
+    return world_->cluster().api().Get(kube::kLeases, {"kube-node-lease", "solo"}).value_or(Json());
   };
+  ASSERT_TRUE(world_->WaitFor("it has a lease", [&] { return lease().is_object(); }).ok());
   Json before = lease();
   EXPECT_EQ(StringAt(before, {"spec", "holderIdentity"}), "solo");
   EXPECT_EQ(before["metadata"]["ownerReferences"][0]["uid"], kube::UidOf(*node));

@@ -36,7 +36,7 @@ def _build(peer):
             return
         for old in FOLDER.glob("peer-*"):
             old.unlink()
-        subprocess.run([build.find_go(), "build", "-p", "1", *build.COMPILE, "-ldflags", "-s -w", "-o", f"{peer}.tmp", "."],
+        subprocess.run([build.find_go(), "build", "-p", "2", *build.COMPILE, "-ldflags", "-s -w", "-o", f"{peer}.tmp", "."],
                        cwd=SOURCES, env=build.go_environment(), check=True)
         pathlib.Path(f"{peer}.tmp").rename(peer)
 

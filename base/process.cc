@@ -94,16 +94,48 @@ absl::StatusOr<uint64_t> StartTimeIn(const std::vector<std::string>& fields, pid
   return ticks;
 }
 
-// False for zombies, which have none, and for processes of other users.
-bool HasInEnvironment(pid_t pid, const std::string& entry) {
+// As it was when its program was executed, each entry with a zero byte behind it; nullopt when it
+// is not ours to read. Read at once: an execve in between would cut it off.
+std::optional<std::string> ReadEnvironment(pid_t pid) {
+  constexpr size_t kAtOnce = size_t{1} << 16;
   const std::string path = absl::StrCat("/proc/", pid, "/environ");
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text(1, '\0');  // entries end in a zero byte; now each begins with one too
-  char bytes[4096];
-  for (ssize_t n; fd.get() >= 0 && (n = read(fd.get(), bytes, sizeof(bytes))) > 0;) {
-    text.append(bytes, static_cast<size_t>(n));
+  if (fd.get() < 0) return std::nullopt;
+  std::string text;
+  ssize_t n = 0;
+  do {
+    const size_t size = text.size();
+    text.resize(size + kAtOnce);
+    n = read(fd.get(), text.data() + size, kAtOnce);
+    text.resize(size + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  } while (n > 0);
+  return text;
+}
+
+// For a moment of execve the kernel shows neither the old nor the new environment. What ends, and
+// the kernel's own threads, never show one.
+bool IsExecuting(pid_t pid) {
+  constexpr uint64_t kNever = 0x00200000 | 0x00000004;  // PF_KTHREAD, PF_EXITING
+  const auto fields = StatFields(pid);
+  if (!fields.ok() || fields->size() < 49 || (*fields)[0] == "Z" || (*fields)[0] == "X")
+    return false;
+  uint64_t flags = 0, begin = 0, end = 0;  // fields 9, 50, 51
+  if (!absl::SimpleAtoi((*fields)[6], &flags) || !absl::SimpleAtoi((*fields)[47], &begin) ||
+      !absl::SimpleAtoi((*fields)[48], &end)) {
+    return false;
   }
-  return text.find('\0' + entry + '\0') != std::string::npos;
+  return (flags & kNever) == 0 && (end == 0 || begin < end);
+}
+
+// False for zombies, which have none, and for processes of other users.
+bool HasInEnvironment(pid_t pid, const std::string& entry) {
+  constexpr int kTries = 1000;
+  std::optional<std::string> text = ReadEnvironment(pid);
+  for (int i = 0; i < kTries && text && text->empty() && IsExecuting(pid); ++i) {
+    if (i > 0) usleep(1000);
+    text = ReadEnvironment(pid);
+  }
+  return text && ('\0' + *text).find('\0' + entry + '\0') != std::string::npos;
 }
 
 // Everything the child needs, made before the fork: after it only system calls are safe.

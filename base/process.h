@@ -85,7 +85,8 @@ class ProcessLauncher {
   virtual absl::StatusOr<std::unique_ptr<Process>> Adopt(pid_t pid, uint64_t start_time) = 0;
   // Sends `signal` to every process that was started with `entry` (NAME=VALUE) in its environment,
   // and so to the descendants of one that was, wherever they went; how many it found. Zombies and
-  // this process do not count.
+  // this process do not count; one that executes another program just then is waited for, 1 s at
+  // most.
   virtual int SignalMarked(const std::string& entry, int signal) = 0;
 
   // The operating system. Lives for ever; thread-safe.

@@ -152,6 +152,21 @@ TEST(ProcessTest, FindsDescendantsByTheirEnvironmentWhereverTheyWent) {
   close(out[0]);
 }
 
+// For a moment of execve a process shows no environment.
+TEST(ProcessTest, AProcessThatKeepsExecutingIsFoundEveryTime) {
+  ProcessSpec spec = Shell("eval \"$AGAIN\"");
+  spec.env.push_back("AGAIN=exec sh -c \"$AGAIN\"");
+  spec.env.push_back("MUSTER_TEST_MARK=again");
+  auto process = Start(spec);
+  int missed = 0;
+  for (int i = 0; i < 300; ++i) {
+    missed += ProcessLauncher::Real().SignalMarked("MUSTER_TEST_MARK=again", 0) == 1 ? 0 : 1;
+  }
+  EXPECT_EQ(missed, 0);
+  EXPECT_EQ(ProcessLauncher::Real().SignalMarked("MUSTER_TEST_MARK=again", SIGKILL), 1);
+  EXPECT_EQ(WaitFor(*process).signal, SIGKILL);
+}
+
 TEST(FakeProcessTest, Behaves) {
   FakeProcessLauncher launcher;
   auto process = launcher.Launch(Shell("x"));

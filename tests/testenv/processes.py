@@ -15,11 +15,29 @@ import network
 MARK = "MUSTER_TESTENV_PROCESS"
 
 
+def _executes(pid):
+    """Whether the process is in the middle of execve, where it shows no environment, neither the old nor the new one."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    state, flags, begin, end = fields[0], int(fields[6]), int(fields[47]), int(fields[48])
+    never = 0x00200000 | 0x00000004  # PF_KTHREAD, PF_EXITING
+    return state not in (b"Z", b"X") and not flags & never and (end == 0 or begin < end)
+
+
+def _environment(pid):
+    for _ in range(1000):
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            text = file.read()
+        if text or not _executes(pid):
+            break
+        time.sleep(0.001)
+    return text
+
+
 def _component(pid, folder):
     """Which component of `folder` the process is; None when it is none."""
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            variables = file.read().split(b"\0")
+        variables = _environment(pid).split(b"\0")
     except OSError:  # ended, or another user's
         return None
     prefix = f"{MARK}={folder}:".encode()

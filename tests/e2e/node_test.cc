@@ -81,11 +81,11 @@ TEST_F(NodeTest, TheNodeAndItsLeaseAreThereAndRenewed) {
     return world_->cluster().api().Get(kube::kLeases, {"kube-node-lease", "solo"}).value_or(Json());
   };
   ASSERT_TRUE(world_->WaitFor("it has a lease", [&] { return lease().is_object(); }).ok());
-  Json before = lease();
-  EXPECT_EQ(StringAt(before, {"spec", "holderIdentity"}), "solo");
-  EXPECT_EQ(before["metadata"]["ownerReferences"][0]["uid"], kube::UidOf(*node));
+  const Json first = lease();
+  EXPECT_EQ(StringAt(first, {"spec", "holderIdentity"}), "solo");
+  EXPECT_EQ(first["metadata"]["ownerReferences"][0]["uid"], kube::UidOf(*node));
   const auto renewed = [&] {
-    before = lease();
+    const Json before = lease();
     return world_->WaitFor("the lease is renewed", [&] {
       return lease()["spec"]["renewTime"] != before["spec"]["renewTime"];
     });

@@ -21,7 +21,6 @@
 #include "base/status_macros.h"
 #include "httplib.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/resource_type.h"
 
 namespace muster::tests {
 namespace {
@@ -83,13 +82,16 @@ SpoiltWorld::~SpoiltWorld() {
   }
   if (cluster_ == nullptr) return;
   // Nobody is left who would release the jobs, or say of the pods that they ended.
-  const auto jobs = cluster_->List(kube::kTrainingJobs);
-  for (const Json& job : jobs.value_or(std::vector<Json>())) {
+  for (const Json& job : Listed(kube::kTrainingJobs)) {
     (void)cluster_->api().PatchMetadata(kube::kTrainingJobs, kube::KeyOf(job),
                                         {{"finalizers", nullptr}});
   }
-  for (const Json& pod : cluster_->List(kube::kPods).value_or(std::vector<Json>())) EndPod(pod);
+  for (const Json& pod : Listed(kube::kPods)) EndPod(pod);
   for (const std::string& node : nodes_) (void)cluster_->api().Delete(kube::kNodes, {"", node});
+}
+
+std::vector<Json> SpoiltWorld::Listed(const kube::ResourceType& type, const std::string& selector) {
+  return cluster_->List(type, selector).value_or(std::vector<Json>());
 }
 
 void SpoiltWorld::EndPod(const Json& pod) {
@@ -225,7 +227,7 @@ absl::Status SpoiltWorld::RemoveJob(const std::string& name) {
 }
 
 std::vector<Json> SpoiltWorld::Pods(const std::string& job) {
-  return cluster_->List(kube::kPods, "muster.dev/job=" + job).value_or(std::vector<Json>());
+  return Listed(kube::kPods, "muster.dev/job=" + job);
 }
 
 std::string SpoiltWorld::Condition(const std::string& job, const std::string& type) {

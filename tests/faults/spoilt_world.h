@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "operator/kube/resource_type.h"
 #include "tests/faults/api_proxy.h"
 #include "tests/testenv/test_cluster.h"
 
@@ -81,6 +82,8 @@ class SpoiltWorld {
  private:
   SpoiltWorld() = default;
   absl::Status MakeNode(const std::string& name);
+  // None when the server does not answer.
+  std::vector<Json> Listed(const kube::ResourceType& type, const std::string& selector = "");
   void EndPod(const Json& pod);  // there is no kubelet that would
   std::string NodeOf(const std::string& job) const;
   bool IsServed(const std::string& name, int workers, std::string& why);

@@ -1,7 +1,6 @@
 // The shared control plane: what the other tests rely on.
 
 #include "tests/testenv/test_cluster.h"
-#include "operator/kube/resource_type.h"
 
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/kube/resource_type.h"
 
 namespace muster::tests {
 namespace {

@@ -22,6 +22,14 @@ int Draft::WorkersWanted() const {
   return told.workers() > 0 ? std::min(count, told.workers()) : count;
 }
 
+int Draft::WorkersBound() const {
+  const int count = WorkersWanted();
+  const auto bound = [count](const Worker& worker) {
+    return worker.index < count && worker.pod != nullptr && !worker.pod->node.empty();
+  };
+  return static_cast<int>(std::count_if(workers.begin(), workers.end(), bound));
+}
+
 const Worker* Draft::FindWorker(int index) const {
   const bool known = index >= 0 && index < static_cast<int>(workers.size());
   return known ? &workers[index] : nullptr;

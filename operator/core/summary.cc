@@ -28,17 +28,9 @@ void ShowPlacement(Draft& draft, int bound) {
   shown.set_domain(seen.domain);
 }
 
-int BoundWorkers(const Draft& draft) {
-  const int count = draft.WorkersWanted();
-  return static_cast<int>(
-      std::count_if(draft.workers.begin(), draft.workers.end(), [count](const Worker& worker) {
-        return worker.index < count && worker.pod != nullptr && !worker.pod->node.empty();
-      }));
-}
-
 void ShowScheduled(Draft& draft) {
   const int count = draft.WorkersWanted();
-  const int bound = BoundWorkers(draft);
+  const int bound = draft.WorkersBound();
   ShowPlacement(draft, bound);
   const std::string sentence = absl::StrCat(bound, " of ", count, " pods are bound to nodes");
   if (bound >= count) {
@@ -129,7 +121,7 @@ JobState StateOf(const Draft& draft) {
   if (IsTrue(status, ConditionType::kFailed)) return JobState::kFailed;
   if (IsTrue(status, ConditionType::kSuspended)) return JobState::kSuspended;
   if (draft.plan.memory.phase == RoundPhase::kActive) return JobState::kTraining;
-  if (IsTrue(status, ConditionType::kPreempted) && BoundWorkers(draft) == 0) {
+  if (IsTrue(status, ConditionType::kPreempted) && draft.WorkersBound() == 0) {
     return JobState::kQueued;
   }
   const bool taking_over = draft.plan.memory.id == RoundStamp{} && draft.view.status.round() > 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -42,12 +43,20 @@ bool RaisesIncarnations(const Draft& draft) {
   return before.size() != after.size() || !std::equal(before.begin(), before.end(), after.begin());
 }
 
+// Agents are led by the term in the status: there are none before a pod runs, and no round before
+// the gang is on nodes.
+bool NeedsTerm(const Draft& draft) {
+  const std::vector<PodView>& pods = draft.view.pods;
+  return !draft.view.agents.empty() || draft.WorkersBound() >= draft.WorkersWanted() ||
+         std::any_of(pods.begin(), pods.end(),
+                     [](const PodView& pod) { return pod.phase != PodPhase::kPending; });
+}
+
 // What is to be written can wait: nothing but people waits for it.
-bool CanWait(const Draft& draft, bool differs) {
+bool CanWait(const Draft& draft, bool differs, const TrainingJobStatus& news) {
   const Plan& plan = draft.plan;
   if (!plan.events.empty() || !plan.orders.empty()) return false;
-  if (differs) return OnlyTells(draft.view.status, plan.status);
-  return IsComingTogether(plan.status);
+  return differs ? OnlyTells(draft.view.status, news) : IsComingTogether(news);
 }
 
 }  // namespace
@@ -72,11 +81,13 @@ bool OnlyTells(const TrainingJobStatus& before, const TrainingJobStatus& after) 
 void DecideWrite(Draft& draft) {
   Plan& plan = draft.plan;
   absl::Time& tell_by = draft.memory().tell_by;
-  const bool differs = !Same(draft.view.status, plan.status);
+  TrainingJobStatus news = plan.status;
+  if (!NeedsTerm(draft)) news.set_term(draft.view.status.term());
+  const bool differs = !Same(draft.view.status, news);
   // Pods are made as soon as their numbers are written; the finalizer comes after them.
   if (RaisesIncarnations(draft)) plan.add_finalizers.clear();
   const bool wanted = differs || !plan.add_finalizers.empty();
-  if (wanted && CanWait(draft, differs)) {
+  if (wanted && CanWait(draft, differs, news)) {
     if (tell_by == absl::InfiniteFuture()) tell_by = draft.view.now + draft.options.tell_delay;
     if (draft.view.now < tell_by) {
       plan.add_finalizers.clear();

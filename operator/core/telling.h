@@ -11,7 +11,8 @@ namespace muster::control {
 // back for options.tell_delay, so that a job costs a few writes however many pods it has. Whatever
 // pods, orders or the next leader rest on is never held back, nor is that there is no room. The
 // job's finalizer is told in the same way: until a round opens, garbage collection does all that it
-// is for.
+// is for. A new leader's term is no reason to write before agents can come: to take over any number
+// of jobs that wait costs no write.
 void DecideWrite(Draft& draft);
 
 // They differ in nothing but how far the gang has come together.

@@ -71,10 +71,32 @@ TEST(TellingTest, ARoundIsWrittenAheadAtOnce) {
 
 TEST(TellingTest, ANewTermAndANewGenerationAreWrittenAtOnce) {
   TestWorld world = Making();
+  world.view.pods[0].phase = PodPhase::kRunning;
   world.view.leader_term = 2;
   EXPECT_TRUE(Reconcile(world).write_status);
   world.view.job.generation = 2;
   EXPECT_TRUE(Reconcile(world).write_status);
+}
+
+// A new leader of ten thousand waiting jobs would begin with as many writes.
+TEST(TellingTest, ANewTermIsNotWrittenBeforeThereCanBeAgents) {
+  TestWorld world = Making();
+  world.Advance(world.options.tell_delay);
+  EXPECT_FALSE(Reconcile(world).write_status);
+  world.Advance(world.options.tell_delay);
+  EXPECT_TRUE(Reconcile(world).write_status);
+  world.view.leader_term = 2;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(Reconcile(world).write_status);
+    world.Advance(world.options.tell_delay);
+  }
+  world.view.pods[0].node = "node";
+  EXPECT_FALSE(Reconcile(world).write_status);
+  world.view.pods[1].node = "node";
+  const Plan plan = Reconcile(world);
+  EXPECT_TRUE(plan.write_status);
+  EXPECT_EQ(plan.status.term(), 2);
+  EXPECT_EQ(world.Condition(ConditionType::kScheduled), "True/PodsBound");
 }
 
 TEST(TellingTest, ThatThereIsNoRoomIsToldAtOnceAndThenNotForEveryNumber) {

@@ -271,7 +271,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   state.recorded = state.recorded || (plan.write_status && plan.status.term() == state.term);
   if (plan.write_status && state.status_fault.empty()) state.durable = DurablePart(plan.status);
   Remember(state, key, plan, reconcile);
-  if (plan.status.term() == state.term) Register(key, view, plan);
+  if (state.recorded && plan.status.term() == state.term) Register(key, view, plan);
   // Not all before the current round: what is heard late of the one that broke still counts.
   deps_.registry.DropFailuresBefore(job.uid, state.memory.active_round);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));

@@ -249,6 +249,9 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   const JobView view = BuildView(job, state);
   Plan plan = Decide(view, state.memory, options_);
   const absl::Status written = deps_.executor.Write(job, plan, state.written);
+  // A write that was not answered may be in the store: neither it nor the one before has to be.
+  const bool unknown = plan.write_status && !written.ok() && state.written.status_fault.empty();
+  if (unknown) state.durable.Clear();
   if (!state.written.refused_pod.empty()) {
     // Decided again at once: the refusal is one of the spec's errors from now on.
     state.refusal = state.written.refused_pod;

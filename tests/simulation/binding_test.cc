@@ -1,5 +1,6 @@
 // Gangs are bound while everything goes wrong: binds conflict, time out with the bind done or not,
-// pods are deleted and nodes go away at the very call, the leader dies. Whatever the moment, no GPU
+// pods are deleted and nodes go away at the very call, the leader dies, and any other read or write
+// of a pod or a job fails or is not answered. Whatever the moment, no GPU
 // is given twice, no gang stays bound in part, nothing starts before all of it is bound, and every
 // job ends.
 #include <cstdlib>
@@ -53,6 +54,15 @@ class BindingWorld {
   }
 
   const std::map<Fault, int>& faults() const { return faults_; }
+  const std::map<std::string, int>& hiccups() const { return hiccups_; }  // "pods create"
+  // Gangs that were given up for being bound in part, as far as their leaders live.
+  int64_t undone() const {
+    int64_t all = 0;
+    for (const ReplicaWorld::Host& host : world_.hosts) {
+      if (host.replica != nullptr) all += host.replica->scheduler().undone();
+    }
+    return all;
+  }
 
  private:
   void AddNode(int rack, int number) {
@@ -80,6 +90,18 @@ class BindingWorld {
     jobs_[name] = {world_.CreateJob(name, spec).uid, min};
   }
 
+  // Of a pod or a job, any call but those that show them all.
+  bool Hiccups(const kube::ApiCall& call) {
+    if (call.type != kube::kPods && call.type != kube::kTrainingJobs) return false;
+    if (call.verb == kube::Verb::kList || call.verb == kube::Verb::kWatch ||
+        call.verb == kube::Verb::kWatchNext) {
+      return false;
+    }
+    if (world_.Number(1, 400) > rate_) return false;
+    ++hiccups_[std::string(call.type.plural) + " " + std::string(kube::NameOf(call.verb))];
+    return true;
+  }
+
   bool Draw() { return world_.Number(1, 100) <= rate_; }
 
   void Note(Fault fault) {
@@ -90,12 +112,11 @@ class BindingWorld {
   }
 
   absl::Status Before(ReplicaWorld::Host& host, const kube::ApiCall& call) {
-    if (call.type.plural != "pods" || inside_) return absl::OkStatus();
-    if (call.verb == kube::Verb::kDelete || call.verb == kube::Verb::kGet) {
-      if (world_.Number(1, 400) > rate_) return absl::OkStatus();
-      return absl::UnavailableError("the server is not there");
+    if (inside_) return absl::OkStatus();
+    if (call.verb != kube::Verb::kBind) {
+      return Hiccups(call) ? absl::UnavailableError("the server is not there") : absl::OkStatus();
     }
-    if (call.verb != kube::Verb::kBind || !Draw()) return absl::OkStatus();
+    if (!Draw()) return absl::OkStatus();
     inside_ = true;
     const absl::Status fate = Strike(host, call);
     inside_ = false;
@@ -131,7 +152,10 @@ class BindingWorld {
   }
 
   absl::Status After(ReplicaWorld::Host&, const kube::ApiCall& call) {
-    if (call.verb != kube::Verb::kBind) return absl::OkStatus();
+    if (inside_) return absl::OkStatus();
+    if (call.verb != kube::Verb::kBind) {
+      return Hiccups(call) ? absl::DeadlineExceededError("no answer") : absl::OkStatus();
+    }
     CountBound();
     if (!unheard_) return absl::OkStatus();
     unheard_ = false;
@@ -230,6 +254,7 @@ class BindingWorld {
   ReplicaWorld world_;
   std::map<std::string, SimJob> jobs_;
   std::map<Fault, int> faults_;
+  std::map<std::string, int> hiccups_;
   std::vector<std::string> log_;
   int rate_ = 0;
   bool inside_ = false;
@@ -247,15 +272,25 @@ TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
   const uint64_t seeds =
       one != nullptr ? 1 : HowMany({.sanitized = 20, .usual = 200, .full = 1000});
   std::map<Fault, int> faults;
+  std::map<std::string, int> hiccups;
+  int64_t undone = 0;
   for (uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed) {
     BindingWorld world(seed);
     world.Run();
     for (const auto& [fault, count] : world.faults()) faults[fault] += count;
+    for (const auto& [call, count] : world.hiccups()) hiccups[call] += count;
+    undone += world.undone();
   }
   // The moments must come, or the test shows nothing.
-  for (int i = 0; one == nullptr && i < static_cast<int>(Fault::kCount); ++i) {
+  if (one != nullptr) return;
+  for (int i = 0; i < static_cast<int>(Fault::kCount); ++i) {
     EXPECT_GE(faults[static_cast<Fault>(i)], static_cast<int>(seeds) / 10) << kFaultNames[i];
   }
+  for (const char* call : {"pods create", "pods update_status", "pods delete",
+                           "trainingjobs update_status", "trainingjobs patch"}) {
+    EXPECT_GT(hiccups[call], 0) << call;
+  }
+  EXPECT_GT(undone, 0);
 }
 
 }  // namespace

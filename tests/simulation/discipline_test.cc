@@ -92,6 +92,28 @@ TEST_F(DisciplineTest, FailingCallsCostNothingButTime) {
   }
 }
 
+// What is in the store is then newer than what is remembered of it, and was taken for a status that
+// an older definition had cut: the job stood still, and its rounds began anew.
+TEST_F(DisciplineTest, AStatusWriteThatIsDoneAndNotAnsweredIsNoLoss) {
+  for (int unheard = 1; unheard <= 8; ++unheard) {
+    ReplicaWorld world({.seed = 5, .election = false});
+    int writes = 0;
+    world.SetFates(nullptr, [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
+      const bool status =
+          call.verb == kube::Verb::kUpdateStatus && call.type == kube::kTrainingJobs;
+      return status && ++writes == unheard ? absl::DeadlineExceededError("no answer")
+                                           : absl::OkStatus();
+    });
+    world.AddNode("node-1", 8);
+    world.CreateJob("gpt");
+    EXPECT_TRUE(RunToTheEnd(world)) << unheard;
+    EXPECT_THAT(world.promises.broken(), IsEmpty()) << unheard;
+    for (const Json& event : world.Events()) {
+      EXPECT_NE(kube::StringAt(event, {"reason"}), "StatusNotStored") << unheard;
+    }
+  }
+}
+
 // Somebody else writes between each of our reads and writes, for ever.
 TEST_F(DisciplineTest, ConflictsWithoutEndAreToldAndTriedLessOften) {
   int refused = 0;

@@ -52,6 +52,11 @@ bool NeedsTerm(const Draft& draft) {
                      [](const PodView& pod) { return pod.phase != PodPhase::kPending; });
 }
 
+void CopyTerm(const TrainingJobStatus& from, TrainingJobStatus& to) {
+  to.clear_term();
+  if (from.has_term()) to.set_term(from.term());
+}
+
 // What is to be written can wait: nothing but people waits for it.
 bool CanWait(const Draft& draft, bool differs, const TrainingJobStatus& news) {
   const Plan& plan = draft.plan;
@@ -82,7 +87,7 @@ void DecideWrite(Draft& draft) {
   Plan& plan = draft.plan;
   absl::Time& tell_by = draft.memory().tell_by;
   TrainingJobStatus news = plan.status;
-  if (!NeedsTerm(draft)) news.set_term(draft.view.status.term());
+  if (!NeedsTerm(draft)) CopyTerm(draft.view.status, news);
   const bool differs = !Same(draft.view.status, news);
   // Pods are made as soon as their numbers are written; the finalizer comes after them.
   if (RaisesIncarnations(draft)) plan.add_finalizers.clear();

@@ -79,11 +79,14 @@ class Completer {
     std::map<Anchor, std::vector<int>> groups;
     for (int worker : gang_.missing) groups[AnchorOf(worker)].push_back(worker);
     Narrowed view(tree_);
+    std::optional<Unplaceable> refusal;
     // The narrowest first: they have the least choice.
     for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-      if (auto no = PlaceGroup(view, group->first, group->second)) return no;
+      auto no = PlaceGroup(view, group->first, group->second);
+      if (no && !refusal) refusal = std::move(no);
     }
-    return std::nullopt;
+    const bool enough = !nodes_.empty() && Having() >= gang_.request.min;
+    return enough ? std::nullopt : refusal;
   }
 
   std::map<int, std::string> TakeNodes() { return std::move(nodes_); }
@@ -93,17 +96,21 @@ class Completer {
     return {level, tree_.AncestorOf(node, level), slices};
   }
 
+  // Workers that have nodes by now.
+  int Having() const { return static_cast<int>(gang_.placed.size() + nodes_.size()); }
+
+  // The gang's own domain, where it is narrower than the slice's.
   Anchor AnchorOf(int worker) const {
     const std::vector<Slice>& slices = gang_.request.slices;
+    const std::optional<int> required = tree_.FindLevel(gang_.request.required_level);
     for (size_t k = slices.size(); k-- > 0;) {
       const int size = std::max(1, slices[k].size);
       const int first = worker / size * size;
       const auto peer = placed_.lower_bound(first);
       if (peer == placed_.end() || peer->first >= first + size) continue;
       const std::optional<int> level = tree_.FindLevel(slices[k].level);
-      if (level) return At(*level, peer->second, k + 1);
+      if (level) return At(std::max(*level, required.value_or(0)), peer->second, k + 1);
     }
-    const std::optional<int> required = tree_.FindLevel(gang_.request.required_level);
     if (required && !placed_.empty()) return At(*required, placed_.begin()->second, 0);
     return {};
   }
@@ -124,7 +131,7 @@ class Completer {
     const GangRequest& whole = gang_.request;
     GangRequest request = whole;
     request.max = static_cast<int>(workers.size());
-    const int needed = whole.min - static_cast<int>(gang_.placed.size() + nodes_.size());
+    const int needed = whole.min - Having();
     // A slice that is begun is finished; beyond that an elastic gang takes what there is.
     request.min = anchor.slices > 0 ? request.max : std::clamp(needed, 1, request.max);
     request.required_level.clear();

@@ -115,6 +115,39 @@ TEST(CompleteGang, FinishesASliceWhereItWasBegunAndPlacesWholeOnesAnywhere) {
   EXPECT_EQ(nodes.at(2).substr(0, 2), "r1");
 }
 
+// A slice may be broader than what is required of all.
+TEST(CompleteGang, ASliceBroaderThanTheRequiredLevelTakesNobodyOutOfIt) {
+  Inventory racks;
+  racks.levels = {"spine", "leaf"};
+  for (int leaf = 0; leaf < 2; ++leaf) {
+    for (int node = 0; node < 2; ++node) {
+      racks.nodes.push_back({absl::StrCat("l", leaf, "n", node),
+                             {leaf, 0, 0, 0},  // nothing is free in the first leaf
+                             true,
+                             {"s0", absl::StrCat("l", leaf)},
+                             {1, 0, 0, 0}});
+    }
+  }
+  TopologyTree tree(racks);
+  PartialGang gang = Gang(2, {{0, "l0n0"}}, {1});
+  gang.request.required_level = "leaf";
+  gang.request.slices = {{2, "spine"}};
+  EXPECT_TRUE(std::holds_alternative<Unplaceable>(CompleteGang(tree, gang)));
+  tree.Charge(*tree.FindNode("l0n1"), {-1, 0, 0, 0});
+  EXPECT_EQ(Nodes(tree, gang), (std::map<int, std::string>{{1, "l0n1"}}));
+}
+
+TEST(CompleteGang, ASliceThatCannotBeFinishedDoesNotKeepAnElasticGangFromAnother) {
+  TopologyTree tree(Racks(2, 2, 1));
+  tree.Charge(*tree.FindNode("r0n0"), {2, 0, 0, 0});
+  tree.Charge(*tree.FindNode("r0n1"), {1, 0, 0, 0});
+  PartialGang gang = Gang(2, {{0, "r0n0"}, {2, "r0n1"}}, {1, 3});
+  gang.request.slices = {{2, kHostLevel}};
+  EXPECT_EQ(Nodes(tree, gang), (std::map<int, std::string>{{3, "r0n1"}}));
+  gang.request.min = 4;
+  EXPECT_TRUE(std::holds_alternative<Unplaceable>(CompleteGang(tree, gang)));
+}
+
 TEST(CompleteGang, AnElasticGangGrowsByWhatFits) {
   TopologyTree tree(Racks(2, 1, 1));
   EXPECT_EQ(Nodes(tree, Gang(1, {{0, "elsewhere"}}, {1, 2, 3})).size(), 2u);

@@ -9,6 +9,7 @@
 #include "operator/placement/filter/node_health_policy.h"
 #include "operator/placement/filter/pod_affinity_policy.h"
 #include "operator/placement/filter/resource_policy.h"
+#include "operator/placement/filter/single_node_claim_policy.h"
 #include "operator/placement/filter/taint_policy.h"
 #include "operator/placement/filter/template_policy.h"
 #include "operator/placement/filter/topology_spread_policy.h"
@@ -22,6 +23,7 @@ namespace muster::control {
 struct NodeFilter::Policies {
   Policies(const SchedulingPod& pod, const ClusterSnapshot& snapshot, bool comparison)
       : conflicts(pod, snapshot),
+        sharing(pod, snapshot),
         limits(pod, snapshot),
         binding(pod, snapshot),
         zones(pod, snapshot),
@@ -29,6 +31,7 @@ struct NodeFilter::Policies {
         affinity(pod, snapshot) {}
 
   VolumeConflictPolicy conflicts;
+  SingleNodeClaimPolicy sharing;
   AttachLimitPolicy limits;
   VolumeBindingPolicy binding;
   VolumeZonePolicy zones;
@@ -81,6 +84,7 @@ bool NodeFilter::AskAlone(const NodeState& state, const Policies& policies, cons
          answers.GoOn(CheckNodeAffinity(pod, node)) && answers.GoOn(CheckHostPorts(pod, state)) &&
          answers.GoOn(CheckResources(pod, state)) &&
          (skipped.conflicts.skipped() || answers.GoOn(policies.conflicts.Check(state))) &&
+         (!options_.single_node_claims || answers.GoOn(policies.sharing.Check(state))) &&
          answers.GoOn(policies.limits.Check(state)) &&
          answers.GoOn(policies.binding.Check(state)) && answers.GoOn(policies.zones.Check(state));
 }

@@ -19,6 +19,8 @@ struct FilterOptions {
   std::string scheduler_name;
   // Alpha in Kubernetes 1.35: tolerations with the operators Gt and Lt.
   bool taint_comparison_operators = false;
+  // A rule that kube-scheduler has not: SingleNodeClaimPolicy.
+  bool single_node_claims = false;
 };
 
 // One pod's filter over one snapshot. Made once for a pod, asked for every node: what does not

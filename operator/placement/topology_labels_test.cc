@@ -135,6 +135,35 @@ TEST(ReadTopologyTest, WhatANodeDoesNotSayIsTakenFromItsNeighbours) {
   EXPECT_THAT(topology.findings, IsEmpty());
 }
 
+// Two nodes that differ in one label alone.
+Topology OfTwo(const std::string& key, const std::string& first, const std::string& second,
+               Labels common = {}) {
+  Fixture fixture;
+  for (const std::string& value : {first, second}) {
+    common[key] = value;
+    fixture.Add("node-" + std::to_string(fixture.names.size()), common);
+  }
+  return ReadTopology(fixture.nodes());
+}
+
+TEST(ReadTopologyTest, EveryLabelThatIsKnownPlacesNodesByItself) {
+  Labels fabric;
+  for (const char* tier : {"0", "1", "2"})
+    fabric[std::string("fabric.topograph.run/tier-") + tier] = tier;
+  const Topology tier = OfTwo("fabric.topograph.run/tier-3", "north", "north", fabric);
+  EXPECT_EQ(PathOf(tier, 0), "north/2/1/0");
+  const Topology ultra = OfTwo("topology.k8s.aws/ultraserver-id", "u-1", "u-2");
+  EXPECT_THAT(ultra.levels, ElementsAre("nvlink"));
+  EXPECT_EQ(PathOf(ultra, 1), "u-2");
+  const Topology zone = OfTwo("topology.k8s.aws/zone-id", "usw2-az1", "usw2-az4");
+  EXPECT_THAT(zone.levels, ElementsAre("zone"));
+  EXPECT_EQ(PathOf(zone, 1), "usw2-az4");
+  const Topology partition = OfTwo("accelerator.topograph.run/sub-domain", "p-1", "p-2",
+                                   {{"accelerator.topograph.run/domain", "nvl-1"}});
+  EXPECT_THAT(partition.levels, ElementsAre("nvlink", "nvlink-partition"));
+  EXPECT_EQ(PathOf(partition, 1), "nvl-1/nvl-1.p-2");
+}
+
 TEST(ReadTopologyTest, PlainKubernetesHasZones) {
   const Topology topology = ReadTopology(PlainKubernetes().nodes());
   EXPECT_THAT(topology.levels, ElementsAre("region", "zone"));

@@ -10,7 +10,7 @@ namespace {
 
 // Between two tries of a write whose outcome is unknown, and before a refused bind is decided anew.
 constexpr absl::Duration kRepeatAfter = absl::Milliseconds(250);
-// A sentence whose numbers change is not written to all pods more often than this.
+// What changes about the same members, or did not arrive, is not written more often than this.
 constexpr absl::Duration kTellAgain = absl::Seconds(5);
 // After volumes could not be had.
 constexpr absl::Duration kPlaceAgain = absl::Seconds(10);
@@ -54,7 +54,9 @@ void GangWrites::Settle(const PodWritten& written) {
                      {"about", write.text}, {"error", written.status});
   if (write.kind == PodWrite::Kind::kRefuse) {
     state.telling.erase(pod.view->uid);
-    if (!absl::IsNotFound(written.status)) state.told_version = 0;  // told again
+    if (absl::IsNotFound(written.status) || state.told.empty()) return;
+    state.told_version = 0;
+    owed_.try_emplace(write.job_uid, Owed{clock_.Monotonic() + kTellAgain, state.told});
     return;
   }
   if (write.is_of_claim() && written.outcome == PodWritten::Outcome::kNotDone) {
@@ -71,9 +73,27 @@ void GangWrites::Settle(const PodWritten& written) {
   }
 }
 
+void GangWrites::Repeat() {
+  RepeatUnknown();
+  TellOwed();
+}
+
+void GangWrites::TellOwed() {
+  const absl::Time now = clock_.Monotonic();
+  for (auto it = owed_.begin(); it != owed_.end();) {
+    const auto gang = model_.gangs().find(it->first);
+    if (gang != model_.gangs().end() && now < it->second.not_before) {
+      ++it;
+      continue;
+    }
+    const auto owed = owed_.extract(it++);
+    if (gang != model_.gangs().end()) Tell(owed.key(), gang->second, owed.mapped().sentence);
+  }
+}
+
 // The same pod to the same node: whatever became of the tries before, it ends up there or nowhere.
 // Where that node is no place any more, the pod is given up instead.
-void GangWrites::Repeat() {
+void GangWrites::RepeatUnknown() {
   for (Repeated& one : std::exchange(to_repeat_, {})) {
     if (clock_.Monotonic() < one.not_before) {
       to_repeat_.push_back(std::move(one));
@@ -98,12 +118,16 @@ void GangWrites::Repeat() {
   }
 }
 
+void GangWrites::Write(const std::string& uid, const Member& member) {
+  ++states_[uid].in_flight;
+  writer_.Add({PodWrite::Kind::kBind, uid, member.pod, member.node});
+}
+
 void GangWrites::Bind(const std::string& uid, const std::vector<Member>& members) {
   const bool waits = volumes_.Begin(uid, members, model_, clock_.Monotonic(), writer_);
   for (const Member& member : members) {
     model_.Promise(*member.pod, member.node);
-    ++states_[uid].in_flight;
-    if (!waits) writer_.Add({PodWrite::Kind::kBind, uid, member.pod, member.node});
+    if (!waits) Write(uid, member);
   }
   on_change_(uid);
 }
@@ -114,9 +138,8 @@ std::map<std::string, std::string> GangWrites::TakeVolumes() {
     const std::string& uid = outcome.job_uid;
     for (const Member& member : outcome.members) {
       if (outcome.why_not.empty()) {
-        writer_.Add({PodWrite::Kind::kBind, uid, member.pod, member.node});
+        Write(uid, member);
       } else {
-        --states_[uid].in_flight;
         model_.TakeBack(*member.pod);
       }
     }
@@ -129,17 +152,28 @@ std::map<std::string, std::string> GangWrites::TakeVolumes() {
 }
 
 void GangWrites::Refuse(const std::string& uid, const Gang& gang, const std::string& sentence) {
+  const State& state = states_[uid];
+  if (sentence.empty()) return;
+  const bool same_members = state.told_version == gang.version && !state.told.empty();
+  const absl::Time not_before = state.told_at + kTellAgain;
+  if (same_members && state.told == sentence) {
+    owed_.erase(uid);
+  } else if (same_members && clock_.Monotonic() < not_before) {
+    owed_[uid] = {not_before, sentence};
+  } else {
+    Tell(uid, gang, sentence);
+  }
+}
+
+void GangWrites::Tell(const std::string& uid, const Gang& gang, const std::string& sentence) {
   State& state = states_[uid];
-  if (sentence.empty() || (state.told == sentence && state.told_version == gang.version)) return;
-  const absl::Time now = clock_.Monotonic();
-  const bool only_numbers = state.told_version == gang.version && !state.told.empty();
-  if (only_numbers && now < state.told_at + kTellAgain) return;
+  owed_.erase(uid);
   // Each pod that shows it is a new version of the gang: the others are being told already.
   const bool anew = state.told != sentence;
   const std::map<std::string, std::string> before = std::exchange(state.telling, {});
   state.told = sentence;
   state.told_version = gang.version;
-  state.told_at = now;
+  state.told_at = clock_.Monotonic();
   for (const auto& [place, pod] : gang.unbound) {
     if (pod->unscheduled_message == sentence) continue;
     const std::string& version = pod->view->resource_version;
@@ -153,9 +187,11 @@ void GangWrites::Refuse(const std::string& uid, const Gang& gang, const std::str
 void GangWrites::TakeRefusalBack(const std::string& uid) {
   states_[uid].told.clear();
   states_[uid].telling.clear();
+  owed_.erase(uid);
 }
 
 void GangWrites::Undo(const std::string& uid, const Gang& gang) {
+  volumes_.GiveUp(uid, "the gang was bound in part for too long");
   for (const auto& [place, bound] : gang.bound) {
     writer_.Add({PodWrite::Kind::kDelete, uid, bound.pod, "the rest of the gang has no place"});
   }

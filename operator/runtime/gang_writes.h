@@ -27,7 +27,7 @@ class GangWrites {
 
   // What was written since the last call; returns the number of pods that were found bound.
   int Take();
-  // Tries again what is unknown.
+  // Tries again what is unknown, and tells what it still owes to pods. Needs no news of the gangs.
   void Repeat();
 
   // Promises the pods to their nodes and has them bound, once the claims that wait for them are.
@@ -37,22 +37,23 @@ class GangWrites {
   // the job's UID, with the reason: their promises are taken back, and they pause.
   std::map<std::string, std::string> TakeVolumes();
   bool WaitsForVolumes(const std::string& uid) const { return volumes_.IsWaiting(uid); }
-  // All members at once, so that an autoscaler sees the whole gang. A sentence of which only the
-  // numbers changed is not written again at once.
+  // All members at once, so that an autoscaler sees the whole gang. Another sentence about the same
+  // members is not written at once, but by and by.
   void Refuse(const std::string& uid, const Gang& gang, const std::string& sentence);
   void TakeRefusalBack(const std::string& uid);
-  // The bound members go: the rest has no place.
+  // The bound members go, and nothing is held for the rest, which has no place.
   void Undo(const std::string& uid, const Gang& gang);
 
   // A bind was refused just now: the next is not tried at once.
   bool MustPause(const std::string& uid) const;
+  // Binds that the writer has; pods that wait for their volumes have none yet.
   int in_flight(const std::string& uid) const;
   // Drops what is known of gangs that are gone.
   void Forget();
 
  private:
   struct State {
-    int in_flight = 0;  // binds that the writer has
+    int in_flight = 0;
     absl::Time not_before = absl::InfinitePast();
     uint64_t told_version = 0;
     std::string told;
@@ -65,7 +66,16 @@ class GangWrites {
     PodWrite write;
   };
 
+  struct Owed {
+    absl::Time not_before;
+    std::string sentence;
+  };
+
   void Settle(const PodWritten& written);
+  void Write(const std::string& uid, const Member& member);
+  void RepeatUnknown();
+  void TellOwed();
+  void Tell(const std::string& uid, const Gang& gang, const std::string& sentence);
 
   PodWriter& writer_;
   ClusterModel& model_;
@@ -74,6 +84,7 @@ class GangWrites {
   VolumeWait volumes_;
   std::map<std::string, State> states_;  // by job UID
   std::vector<Repeated> to_repeat_;      // writes whose outcome is unknown
+  std::map<std::string, Owed> owed_;     // refusals, by job UID
 };
 
 }  // namespace muster::control

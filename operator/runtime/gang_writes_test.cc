@@ -90,6 +90,50 @@ TEST_F(GangWritesTest, ARefusalThatDidNotArriveIsToldAgain) {
   EXPECT_EQ(writer_->pending(), 1);
 }
 
+// In a quiet cluster nothing else would bring the gang back.
+TEST_F(GangWritesTest, ARefusalThatDidNotArriveIsToldAgainThoughNobodyAsks) {
+  Refuse("no room");
+  api_->FailNext(kube::Verb::kUpdateStatus, absl::UnavailableError("gone for a moment"));
+  while (writer_->RunNext()) {
+  }
+  for (int i = 0; i < 3; ++i) See(i);
+  writes_->Take();
+  writes_->Repeat();
+  EXPECT_EQ(writer_->pending(), 0) << "at once it would be refused again";
+  clock_.Advance(absl::Seconds(5));
+  writes_->Repeat();
+  EXPECT_EQ(writer_->pending(), 1);
+  ASSERT_TRUE(writer_->RunNext());
+  clock_.Advance(absl::Seconds(5));
+  writes_->Take();
+  writes_->Repeat();
+  EXPECT_EQ(writer_->pending(), 0);
+}
+
+TEST_F(GangWritesTest, AnotherSentenceSoonAfterIsToldByAndBy) {
+  Refuse("room for 1 of 3");
+  Refuse("room for 2 of 3");
+  EXPECT_EQ(writer_->pending(), 3);
+  clock_.Advance(absl::Seconds(5));
+  writes_->Repeat();
+  EXPECT_EQ(writer_->pending(), 6);
+  clock_.Advance(absl::Seconds(1));
+  Refuse("room for 1 of 3");
+  Refuse("room for 2 of 3");  // what they show
+  clock_.Advance(absl::Seconds(5));
+  writes_->Repeat();
+  EXPECT_EQ(writer_->pending(), 6);
+}
+
+TEST_F(GangWritesTest, WhatIsOwedToAGangThatGetsItsPlaceIsForgotten) {
+  Refuse("room for 1 of 3");
+  Refuse("room for 2 of 3");
+  writes_->TakeRefusalBack(owner_.uid);
+  clock_.Advance(absl::Seconds(5));
+  writes_->Repeat();
+  EXPECT_EQ(writer_->pending(), 3);
+}
+
 TEST_F(GangWritesTest, WhoShowsAnotherRefusalThanTheGangsIsToldAgain) {
   Refuse("no room");
   while (writer_->RunNext()) {

@@ -73,6 +73,52 @@ TEST_F(VolumesTest, ANodeAttachesNoMoreVolumesThanItCan) {
   EXPECT_EQ(PodsOn("gpt", 2, "b"), 2);
 }
 
+// kube-scheduler would spread them, and all but one node's would wait for the volume for ever.
+TEST_F(VolumesTest, WorkersThatShareAVolumeOfOneNodeGoToOneNode) {
+  AddNode("a", 1);
+  AddNode("b", 1);
+  VolumeClaim claim;
+  claim.name = "data";
+  claim.volume = "pv";
+  claim.bind_completed = true;
+  claim.access_modes = {"ReadWriteOnce"};
+  SetClaim(claim);
+  Volume volume;
+  volume.name = "pv";
+  volume.csi_driver = "csi";
+  volume.csi_handle = "one";
+  scheduler_->Change([volume](ClusterSnapshot& to) {
+    to.SetVolume(volume);
+    for (const char* node : {"a", "b", "c"}) to.SetAttachLimits({node, {{"csi", 8}}});
+  });
+  AddJobWithPods("gpt", 2, Claim("data"));
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_THAT(Sentence(), HasSubstr("claim data is in use on another node"));
+  AddNode("c", 2);
+  EXPECT_EQ(RunOnce(), 2);
+  EXPECT_EQ(PodsOn("gpt", 2, "c"), 2);
+}
+
+TEST_F(VolumesTest, AVolumeThatIsNotAttachedIsSharedByNodes) {
+  AddNode("a", 1);
+  AddNode("b", 1);
+  VolumeClaim claim;
+  claim.name = "data";
+  claim.volume = "pv";
+  claim.bind_completed = true;
+  claim.access_modes = {"ReadWriteOnce"};
+  SetClaim(claim);
+  Volume volume;
+  volume.name = "pv";
+  volume.csi_driver = "nfs.csi.k8s.io";
+  scheduler_->Change([volume](ClusterSnapshot& to) {
+    to.SetVolume(volume);
+    for (const char* node : {"a", "b"}) to.SetAttachLimits({node, {}});
+  });
+  AddJobWithPods("gpt", 2, Claim("data"));
+  EXPECT_EQ(RunOnce(), 2);
+}
+
 // Claims of a class that waits for its first consumer: in the API and as the cluster shows them.
 class VolumeWaitTest : public VolumesTest {
  protected:
@@ -207,6 +253,27 @@ TEST_F(VolumeWaitTest, AVolumeThatExistsIsGivenAndOnlyOnce) {
   AddJobWithPods("two", 1, Claim("more"));
   EXPECT_EQ(RunOnce(), 0);
   EXPECT_THAT(Sentence(), HasSubstr("no volume is free for claim more"));
+}
+
+// The claim of a replacement may take minutes, and the others hold their nodes.
+TEST_F(VolumeWaitTest, AGangBoundInPartIsUndoneWhileTheRestWaitsForAVolume) {
+  AddClaim("data");
+  AddJob("gpt", 2, 2);
+  AddPod("gpt", 0);
+  AddPod("gpt", 1);
+  api_->FailNext(kube::Verb::kBind, absl::ResourceExhaustedError("slow down"));
+  EXPECT_EQ(RunOnce(), 1);
+  const int left = NodeOf("gpt-0-1").empty() ? 0 : 1;
+  DeletePod(absl::StrCat("gpt-", left, "-1"));
+  AddPod("gpt", left, 2, Claim("data"));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_NE(SelectedNode("data"), "");
+  clock_.Advance(absl::Seconds(6));
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(scheduler_->undone(), 1);
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(SelectedNode("data"), "") << "nothing is held for it either";
 }
 
 TEST_F(VolumeWaitTest, AGangThatGoesLeavesNothingHeld) {

@@ -48,10 +48,12 @@ bool VolumeWait::Begin(const std::string& job_uid, const std::vector<Member>& me
 }
 
 void VolumeWait::Failed(const PodWritten& written) {
-  const auto gang = gangs_.find(written.write.job_uid);
-  if (gang == gangs_.end() || !gang->second.failure.empty()) return;
-  const auto message = written.status.message();
-  gang->second.failure = std::string(message);
+  GiveUp(written.write.job_uid, std::string(written.status.message()));
+}
+
+void VolumeWait::GiveUp(const std::string& job_uid, const std::string& why) {
+  const auto gang = gangs_.find(job_uid);
+  if (gang != gangs_.end() && gang->second.failure.empty()) gang->second.failure = why;
 }
 
 // Its pods are still those that wait, and promised.

@@ -37,6 +37,8 @@ class VolumeWait {
              const ClusterModel& model, absl::Time now, PodWriter& writer);
   // Of a write that Begin asked for and that will never be done.
   void Failed(const PodWritten& written);
+  // The job's gang is not to be bound: Take tells why.
+  void GiveUp(const std::string& job_uid, const std::string& why);
   // Those that need wait no longer.
   std::vector<Outcome> Take(const ClusterModel& model, absl::Time now, PodWriter& writer);
   bool IsWaiting(const std::string& job_uid) const { return gangs_.count(job_uid) > 0; }

@@ -123,6 +123,14 @@ void SetMeta(Json& pod, const Json& pod_template, const TrainingJob& job) {
   kube::SetOwners(pod, {owner});
 }
 
+// So that kubelets and other schedulers know whose pods may have to go for whose.
+void SetPriorityClass(Json& spec, const TrainingJob& job, const PodBuilderOptions& options) {
+  const std::string& name = job.spec.priority_class_name();
+  if (name.empty() || spec.contains("priorityClassName") || spec.contains("priority")) return;
+  if (options.has_priority_class == nullptr || !options.has_priority_class(name)) return;
+  spec["priorityClassName"] = name;
+}
+
 }  // namespace
 
 absl::StatusOr<PodBuilder> PodBuilder::Make(const TrainingJob& job,
@@ -144,6 +152,7 @@ absl::StatusOr<PodBuilder> PodBuilder::Make(const TrainingJob& job,
   spec["restartPolicy"] = "Never";
   spec["schedulerName"] = "muster";
   spec.erase("nodeName");  // binding is the scheduler's
+  SetPriorityClass(spec, job, options);
   builder.worker_ = SetWorkerContainer(spec, job, options);
   builder.env_ = CommonEnvironment(options);
   builder.users_env_ = ListIn(spec["containers"][builder.worker_], "env");

@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_RUNTIME_POD_BUILDER_H_
 
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -19,6 +20,9 @@ struct PodBuilderOptions {
   std::string coordinator_ca;
   // How long agents bear with a silent coordinator: half a lease. Empty: their own default.
   std::string coordinator_silence;
+  // Whether a PriorityClass of this name is there: a pod of another one would be refused. Null:
+  // none is. Thread-safe.
+  std::function<bool(const std::string& name)> has_priority_class;
 };
 
 // Makes the pods that Decide() asks for of one job: the job's template with our name, labels,
@@ -26,8 +30,9 @@ struct PodBuilderOptions {
 // `worker`. The user's environment, volumes, resources and other containers are kept; where both
 // set a variable, ours wins. With a coordinator_ca, a projected token for the coordinator is
 // mounted in that container, and the API server's own is not, unless the template asks for it. The
-// user's own command of a job without `trainer` reaches the agent in the spec, not here. What all
-// pods of a job have is made once. Immutable; pure.
+// job's PriorityClass is the pods' too, unless the template names one. The user's own command of a
+// job without `trainer` reaches the agent in the spec, not here. What all pods of a job have is
+// made once. Immutable; pure.
 class PodBuilder {
  public:
   // kInvalidArgument: no pod can be made of the job's template.

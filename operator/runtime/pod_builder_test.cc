@@ -97,6 +97,21 @@ TEST(PodBuilderTest, AJobOfItsOwnProgramKeepsItsImage) {
   EXPECT_EQ(worker["command"], (Json{"muster-agent", "worker"}));
 }
 
+// Else another scheduler may evict an urgent job's workers for any pod of its own.
+TEST(PodBuilderTest, TheJobsPriorityClassIsItsPodsWhereItExists) {
+  TrainingJob job = Job("", true);
+  job.spec.set_priority_class_name("urgent");
+  PodBuilderOptions options = kOptions;
+  EXPECT_FALSE((*BuildPod(job, Create(), options))["spec"].contains("priorityClassName"));
+  options.has_priority_class = [](const std::string& name) { return name == "urgent"; };
+  EXPECT_EQ((*BuildPod(job, Create(), options))["spec"]["priorityClassName"], "urgent");
+  job.spec.set_priority_class_name("no-such");
+  EXPECT_FALSE((*BuildPod(job, Create(), options))["spec"].contains("priorityClassName"));
+  job = Job(R"({"spec": {"priorityClassName": "own"}})", true);
+  job.spec.set_priority_class_name("urgent");
+  EXPECT_EQ((*BuildPod(job, Create(), options))["spec"]["priorityClassName"], "own");
+}
+
 TEST(PodBuilderTest, OnAClusterThePodGetsWhatItProvesItselfWith) {
   PodBuilderOptions options = kOptions;
   options.coordinator = "10.0.0.1:7443,10.0.0.2:7443";

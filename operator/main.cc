@@ -80,6 +80,7 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   options.bind_threads = flags.binders;
   options.topology_levels = flags.topology_levels;
   options.kueue_topology = flags.kueue_topology;
+  options.topology_links = flags.topology_links;
   options.queue_half_life = flags.queue_half_life;
   options.queue_aging = flags.queue_aging;
   options.defragment = flags.defragment;

@@ -59,6 +59,7 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
   replica.scheduler.topology_levels = options.topology_levels;
   replica.scheduler.writes_apart = true;
   replica.kueue_topology = options.kueue_topology;
+  replica.scheduler.queues.links = options.topology_links;
   replica.scheduler.book.half_life = options.queue_half_life;
   replica.scheduler.book.aging = options.queue_aging;
   replica.scheduler.queues.defragment = options.defragment;
@@ -182,6 +183,7 @@ void OperatorApp::Impl::Schedule() {
 
 void OperatorApp::Impl::TellQueues() {
   while (!stopping_) {
+    replica_.FollowTopology();
     replica_.WriteQueues();
     replica_.Warn();
     const absl::Time until = clock_.Monotonic() + kQueuePeriod;

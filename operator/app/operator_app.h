@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_APP_OPERATOR_APP_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "operator/coordinator/progress_board.h"
 #include "operator/kube/api.h"
 #include "operator/kube/lease.h"
+#include "operator/placement/ring_model.h"
 
 namespace muster::control {
 
@@ -46,6 +48,8 @@ struct OperatorOptions {
   std::vector<std::string> topology_levels;
   // Or the name of a Kueue Topology that has them.
   std::string kueue_topology;
+  // In place of the model's, by level.
+  std::map<std::string, Link> topology_links;
   // Past use of a queue counts half after this; a priority one more for each such time waited; and
   // whether jobs are moved so that a large one fits.
   absl::Duration queue_half_life = absl::Hours(24);

@@ -1,5 +1,6 @@
 #include "operator/app/operator_flags.h"
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,6 +45,10 @@ const char kOperatorUsage[] =
     "narrow;\n"
     "                    default: those of the cloud or tool that labels the nodes\n"
     "  --kueue-topology  NAME: those of this Kueue Topology object\n"
+    "  --topology-links  LEVEL:GB_PER_S[:MICROSECONDS],...: bandwidth in one direction and "
+    "latency\n"
+    "                    (0 unless given) of levels, for the score; default those of "
+    "docs/placement.md\n"
     "  --queue-half-life default 24h; what a queue has used counts half after it\n"
     "  --queue-aging     default 1m; a waiting job's priority counts one more for each\n"
     "  --defragment      true: jobs that are cheap to move make room for large ones; default "
@@ -106,6 +111,29 @@ Setter Bool(bool& to) {
   };
 }
 
+std::optional<std::pair<std::string, Link>> ParseLink(absl::string_view text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
+  Link link;
+  if (parts.size() < 2 || parts.size() > 3 || parts[0].empty()) return std::nullopt;
+  if (!absl::SimpleAtod(parts[1], &link.gigabytes_per_second)) return std::nullopt;
+  if (parts.size() == 3 && !absl::SimpleAtod(parts[2], &link.latency_us)) return std::nullopt;
+  const bool sound = std::isfinite(link.gigabytes_per_second) && link.gigabytes_per_second > 0 &&
+                     std::isfinite(link.latency_us) && link.latency_us >= 0;
+  if (!sound) return std::nullopt;
+  return std::pair(parts[0], link);
+}
+
+Setter Links(std::map<std::string, Link>& to) {
+  return [&to](const std::string& value) -> Problem {
+    for (const absl::string_view text : absl::StrSplit(value, ',')) {
+      const auto link = ParseLink(text);
+      if (!link) return "wants LEVEL:GB_PER_S[:MICROSECONDS], as leaf:50:5,spine:25";
+      if (!to.insert(*link).second) return absl::StrCat("names ", link->first, " twice");
+    }
+    return std::nullopt;
+  };
+}
+
 Setter OneOf(bool& second, const std::string& a, const std::string& b) {
   return [&second, a, b](const std::string& value) -> Problem {
     if (value != a && value != b) return absl::StrCat("wants ", a, " or ", b);
@@ -136,6 +164,7 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"binders", Whole(flags.binders)},
           {"topology-levels", List(flags.topology_levels, ',')},
           {"kueue-topology", Text(flags.kueue_topology)},
+          {"topology-links", Links(flags.topology_links)},
           {"queue-half-life", Time(flags.queue_half_life)},
           {"queue-aging", Time(flags.queue_aging)},
           {"defragment", Bool(flags.defragment)},

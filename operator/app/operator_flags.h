@@ -2,11 +2,13 @@
 #define MUSTER_OPERATOR_APP_OPERATOR_FLAGS_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "operator/placement/ring_model.h"
 
 namespace muster::control {
 
@@ -39,6 +41,7 @@ struct OperatorFlags {
   int binders = 16;
   std::vector<std::string> topology_levels;  // label keys, broad to narrow; empty: found in labels
   std::string kueue_topology;
+  std::map<std::string, Link> topology_links;  // by level, for the score
   absl::Duration queue_half_life = absl::Hours(24);
   absl::Duration queue_aging = absl::Minutes(1);
   bool defragment = false;

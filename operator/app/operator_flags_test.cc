@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -50,6 +51,18 @@ TEST(OperatorFlagsTest, TopologyLevelsAreLabelKeysFromBroadToNarrow) {
               ElementsAre("example.com/row", "example.com/rack"));
   EXPECT_EQ(Parse({})->binders, 16);
   EXPECT_THAT(ErrorOf({"--binders=0"}), testing::HasSubstr("--binders=0: wants a whole number"));
+}
+
+TEST(OperatorFlagsTest, LinksAreBandwidthAndLatencyByLevel) {
+  const auto flags = Parse({"--topology-links=leaf:50:5,example.com/rack:12.5"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->topology_links.at("leaf").gigabytes_per_second, 50);
+  EXPECT_EQ(flags->topology_links.at("leaf").latency_us, 5);
+  EXPECT_EQ(flags->topology_links.at("example.com/rack").gigabytes_per_second, 12.5);
+  for (const char* bad : {"", "leaf", "leaf:0", "leaf:-1", "leaf:nan", "leaf:inf", ":5",
+                          "leaf:5:-1", "leaf:5:5:5", "leaf:5,leaf:6"}) {
+    EXPECT_FALSE(Parse({absl::StrCat("--topology-links=", bad)}).ok()) << bad;
+  }
 }
 
 TEST(OperatorFlagsTest, QueuesForgetAndAge) {

@@ -40,7 +40,8 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
           [this](const std::string& key) { queue_.Add(key); }, options_.scheduler,
           [this] { wake_(); }),
       queue_status_(api_, watch_.queues()),
-      warnings_(events_, watch_.jobs(), watch_.nodes(), watch_.priorities()) {
+      warnings_(events_, watch_.jobs(), watch_.nodes(), watch_.priorities()),
+      topology_asked_(options_.kueue_topology.empty()) {
   registry_.SetStandby("");
   scheduler_.FollowQueues(watch_.queues(), watch_.priorities());
   watch_.Follow({[this](const std::string& key) { queue_.Add(key); }, [this] { wake_(); },
@@ -50,9 +51,12 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
                  }});
 }
 
-void Replica::Connect(const PodBuilderOptions& pods, const std::string& coordinator) {
+void Replica::Connect(PodBuilderOptions pods, const std::string& coordinator) {
+  pods.has_priority_class = [this](const std::string& name) {
+    return watch_.priorities().Get({"", name}) != nullptr;
+  };
   executor_ = std::make_unique<Executor>(
-      api_, registry_, events_, pods, [this] { return CheckLeading(); },
+      api_, registry_, events_, std::move(pods), [this] { return CheckLeading(); },
       options_.fan_out == nullptr ? FanOut::InOrder() : *options_.fan_out, &urgency_);
   Controller::Deps deps{clock_,    watch_.jobs(), watch_.pods(), registry_,
                         progress_, *executor_,    events_,       scheduler_};
@@ -222,12 +226,15 @@ void Replica::Reconcile(const std::string& key) {
 }
 
 // The last levels that could be read stay.
-void Replica::FollowTopology(absl::Time now) {
+void Replica::FollowTopology() {
+  const absl::Time now = clock_.Monotonic();
   if (options_.kueue_topology.empty() || now < next_topology_) return;
   next_topology_ = now + kTopologyPeriod;
   absl::StatusOr<std::vector<std::string>> levels =
       ReadKueueLevels(open_api_, options_.kueue_topology);
-  if (levels.ok()) return scheduler_.SetTopologyLevels(*std::move(levels));
+  if (levels.ok()) scheduler_.SetTopologyLevels(*std::move(levels));
+  if (!topology_asked_.exchange(true)) wake_();
+  if (levels.ok()) return;
   MUSTER_LOG_LIMITED(WARN, options_.kueue_topology, "topology not read",
                      {"topology", options_.kueue_topology}, {"error", levels.status()});
 }
@@ -245,13 +252,12 @@ int Replica::Schedule() {
     return 0;
   }
   const absl::Time now = clock_.Monotonic();
-  FollowTopology(now);
   if (next_resync_ == absl::InfiniteFuture()) next_resync_ = now + options_.resync;
   if (now >= next_resync_) {
     next_resync_ = now + options_.resync;
     Resync();
   }
-  return may_bind_ && !urgency_.held() ? scheduler_.RunOnce() : 0;
+  return may_bind_ && topology_asked_ && !urgency_.held() ? scheduler_.RunOnce() : 0;
 }
 
 int Replica::WriteQueues() {

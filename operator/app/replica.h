@@ -75,7 +75,7 @@ class Replica {
   Replica& operator=(const Replica&) = delete;
 
   // Before any loop: what pods are told, and the address that the lease advertises.
-  void Connect(const PodBuilderOptions& pods, const std::string& coordinator);
+  void Connect(PodBuilderOptions pods, const std::string& coordinator);
   // Told when something came that Schedule may care about.
   void OnWork(std::function<void()> wake) { wake_ = std::move(wake); }
 
@@ -99,6 +99,9 @@ class Replica {
   void Reconcile(const std::string& key);
   // One scheduling cycle, and the resync when it is due. Returns the number of pods bound.
   int Schedule();
+  // Reads the Kueue Topology when it is due; leading or not, now and then. Nothing is decided
+  // before it was asked for.
+  void FollowTopology();
   // What the queues' status says; while leading, now and then. Returns the number of writes.
   int WriteQueues();
   // Events about what objects say and cannot be; likewise. Returns the number of events.
@@ -134,7 +137,6 @@ class Replica {
   void Lose(const absl::Status& why);
   void TellLeaseFailure(const absl::Status& why);
   void TellAgents();
-  void FollowTopology(absl::Time now);
   void HoldOthers(bool held);
 
   const Clock& clock_;
@@ -166,9 +168,9 @@ class Replica {
 
   std::atomic<bool> leading_{false};
   std::atomic<bool> may_bind_{false};
-  // Of Schedule's thread.
-  absl::Time next_resync_ = absl::InfiniteFuture();
-  absl::Time next_topology_ = absl::InfinitePast();
+  std::atomic<bool> topology_asked_;
+  absl::Time next_topology_ = absl::InfinitePast();  // of FollowTopology's thread
+  absl::Time next_resync_ = absl::InfiniteFuture();  // of Schedule's thread
 
   mutable Mutex mu_;
   absl::Time confirmed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();

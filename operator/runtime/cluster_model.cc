@@ -32,9 +32,11 @@ Resources FreeOn(const NodeState& state) {
   return state.node->complaint ? Resources{} : TreeAmounts(state.free, state.free_pods());
 }
 
-FilterOptions PlacedByMuster() { return {.scheduler_name = kSchedulerName}; }
+FilterOptions PlacedByMuster() {
+  return {.scheduler_name = kSchedulerName, .single_node_claims = true};
+}
 
-void ClusterModel::SetLevels(std::vector<std::string> keys) {
+void ClusterModel::SetLevels(std::optional<std::vector<std::string>> keys) {
   if (keys == levels_) return;
   levels_ = std::move(keys);
   tree_.reset();
@@ -213,7 +215,7 @@ void ClusterModel::Build() {
     node.index = -1;
     labelled.push_back({name, node.record->scheduling->labels});
   }
-  Topology topology = levels_.empty() ? ReadTopology(labelled) : ReadTopology(labelled, levels_);
+  Topology topology = levels_ ? ReadTopology(labelled, *levels_) : ReadTopology(labelled);
   Inventory inventory;
   inventory.levels = topology.levels;
   for (size_t i = 0; i < labelled.size(); ++i) {

@@ -54,8 +54,9 @@ struct Gang {
 // pods, is a model of its own. Not thread-safe.
 class ClusterModel {
  public:
-  // Level keys, broad to narrow, as in a Kueue Topology; empty: levels are found in the labels.
-  void SetLevels(std::vector<std::string> keys);
+  // Level keys, broad to narrow, as in a Kueue Topology; none of them: every node is for itself.
+  // Nullopt, as at first: levels are found in the labels.
+  void SetLevels(std::optional<std::vector<std::string>> keys);
 
   // As the cache shows them now; null: gone.
   void PutNode(const std::string& name, const NodeCache::Object& node);
@@ -133,7 +134,7 @@ class ClusterModel {
   // A gang without members.
   void Drop(const std::string& uid);
 
-  std::vector<std::string> levels_;
+  std::optional<std::vector<std::string>> levels_;
   ClusterSnapshot snapshot_;
   FilterMemo filters_;
   std::map<std::string, Node> nodes_;

@@ -1,5 +1,6 @@
 #include "operator/runtime/kueue_topology.h"
 
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -43,6 +44,16 @@ TEST_F(KueueTopologyTest, LevelsAreReadFromBroadToNarrowWithoutTheHost) {
   const auto levels = ReadKueueLevels(*api_, "default");
   ASSERT_TRUE(levels.ok()) << levels.status();
   EXPECT_THAT(*levels, ElementsAre("cloud.example/block", "cloud.example/rack"));
+}
+
+TEST_F(KueueTopologyTest, AnOlderVersionIsReadWhereItIsTheOneThatIsServed) {
+  for (size_t version = 1; version < std::size(kKueueTopologies); ++version) {
+    Serve(version);
+    Create(R"([{"nodeLabel": "cloud.example/rack"}])");
+    const auto levels = ReadKueueLevels(*api_, "default");
+    ASSERT_TRUE(levels.ok()) << levels.status();
+    EXPECT_THAT(*levels, ElementsAre("cloud.example/rack"));
+  }
 }
 
 TEST_F(KueueTopologyTest, WhatIsNotThereIsNotFound) {

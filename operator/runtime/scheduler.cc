@@ -46,7 +46,7 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCach
       carrier_({clock_, model_, gate_, book_, verdicts_, writes_, outcomes_}),
       lost_({model_, book_, verdicts_, writes_, outcomes_}),
       notes_(options_.recorder) {
-  model_.SetLevels(options_.topology_levels);
+  if (!options_.topology_levels.empty()) model_.SetLevels(options_.topology_levels);
 }
 
 void Scheduler::FollowQueues(QueueCache& queues, PriorityCache& priorities) {

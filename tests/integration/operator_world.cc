@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/runtime/kueue_topology.h"
 
 namespace muster::control {
 namespace {
@@ -56,6 +57,7 @@ OperatorWorld::OperatorWorld() {
   socket = absl::StrCat("unix:", folder_, "/run/c.sock");
   kube::MemoryApiOptions options;
   options.random = [engine = std::mt19937_64(7)]() mutable { return engine(); };
+  options.resources.push_back({kKueueTopologies[0]});
   auto opened = kube::MemoryApi::Open(clock, std::move(options));
   EXPECT_TRUE(opened.ok()) << opened.status();
   memory = *std::move(opened);
@@ -74,6 +76,7 @@ void OperatorWorld::StartOperator() {
   OperatorOptions options;
   options.coordinator_addresses = {socket};
   options.decision_log_dir = decision_log_dir;
+  options.kueue_topology = kueue_topology;
   auto created = OperatorApp::Create(*api, clock, options);
   ASSERT_TRUE(created.ok()) << created.status();
   app = *std::move(created);
@@ -90,8 +93,9 @@ void OperatorWorld::CreateJob(const std::string& manifest_json) {
   ASSERT_TRUE(stored.ok()) << stored.status();
 }
 
-void OperatorWorld::AddNode(const std::string& name, int pods) {
+void OperatorWorld::AddNode(const std::string& name, int pods, const kube::Labels& labels) {
   Json node = kube::NewObject(kube::kNodes, {"", name});
+  for (const auto& [key, value] : labels) kube::SetLabel(node, key, value);
   const auto made = memory->Create(kube::kNodes, node);
   ASSERT_TRUE(made.ok()) << made.status();
   node = *made;

@@ -44,7 +44,7 @@ class OperatorWorld {
   void StartOperator();
   void StopOperator();
   void CreateJob(const std::string& manifest_json);
-  void AddNode(const std::string& name, int pods);
+  void AddNode(const std::string& name, int pods, const kube::Labels& labels = {});
 
   // Plays the kubelet until `done`, for at most 20 s. False: it ran out.
   bool Until(const std::function<bool()>& done);
@@ -66,6 +66,8 @@ class OperatorWorld {
   std::string socket;
   // Of operators that are started from now on; empty: they keep none.
   std::string decision_log_dir;
+  // Likewise; empty: the levels are found in the nodes' labels.
+  std::string kueue_topology;
 
  private:
   struct Container {

@@ -1,4 +1,4 @@
-"""usage: bind.py OPERATOR PEERS SCALE -- how fast pods that wait are bound: the API server's own rate, kube-scheduler with
+"""usage: bind.py OPERATOR PEERS SCALE NODES -- how fast pods that wait are bound: the API server's own rate, kube-scheduler with
 single pods, muster with gangs of 8; and one gang of 512 from its creation to its last binding.
 
 The gang comes first, alone on as many nodes as it has workers; its figure holds the creation of its pods on both sides.
@@ -89,7 +89,7 @@ def one_gang(binary, peers, size):
 
 def main():
     binary, peers, scale = sys.argv[1], sys.argv[2], float(sys.argv[3])
-    pods, nodes, size = int(10000 * scale) // GANG * GANG, int(1000 * scale), int(512 * scale)
+    pods, nodes, size = int(10000 * scale) // GANG * GANG, int(int(sys.argv[4]) * scale), int(512 * scale)
     plane.prepare(("raw", "single", "gangs", "gang-ours", "gang-theirs"))
     gang, singles = one_gang(binary, peers, size)
     make_waiting(binary, peers, pods)

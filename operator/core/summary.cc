@@ -11,6 +11,16 @@
 namespace muster::control {
 namespace {
 
+// Why an earlier leader found no place for it; this one has not looked yet.
+bool KeepsItsReason(const Draft& draft, int bound) {
+  const PlacementView& seen = draft.view.placement;
+  const bool looked = !seen.reason.empty() || seen.score != 0;
+  if (looked || bound > 0 || draft.view.pods.empty()) return false;
+  const v1alpha1::Condition* told = FindCondition(draft.view.status, ConditionType::kScheduled);
+  return told != nullptr && (told->reason() == Name(Reason::kUnschedulable) ||
+                             told->reason() == Name(Reason::kQueued));
+}
+
 // What an earlier leader found stays while the pods do.
 void ShowPlacement(Draft& draft, int bound) {
   const PlacementView& seen = draft.view.placement;
@@ -31,6 +41,7 @@ void ShowPlacement(Draft& draft, int bound) {
 void ShowScheduled(Draft& draft) {
   const int count = draft.WorkersWanted();
   const int bound = draft.WorkersBound();
+  if (KeepsItsReason(draft, bound)) return;
   ShowPlacement(draft, bound);
   const std::string sentence = absl::StrCat(bound, " of ", count, " pods are bound to nodes");
   if (bound >= count) {

@@ -99,6 +99,25 @@ TEST(TellingTest, ANewTermIsNotWrittenBeforeThereCanBeAgents) {
   EXPECT_EQ(world.Condition(ConditionType::kScheduled), "True/PodsBound");
 }
 
+TEST(TellingTest, WhyAJobWaitsStaysUntilTheNextLeaderHasLookedAtIt) {
+  TestWorld world = Making();
+  world.view.placement.reason = "Insufficient";
+  world.view.placement.sentence = "room for 1 of at least 2 workers";
+  EXPECT_TRUE(Reconcile(world).write_status);
+  world.view.placement = {};
+  world.view.leader_term = 2;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(Reconcile(world).write_status);
+    world.Advance(world.options.tell_delay);
+  }
+  EXPECT_EQ(world.Condition(ConditionType::kScheduled), "False/Unschedulable");
+  world.view.placement.score = 1;  // it has a place by now, and no pod is bound yet
+  EXPECT_FALSE(Reconcile(world).write_status);
+  world.Advance(world.options.tell_delay);
+  EXPECT_TRUE(Reconcile(world).write_status);
+  EXPECT_EQ(world.Condition(ConditionType::kScheduled), "False/WaitingForPods");
+}
+
 TEST(TellingTest, ThatThereIsNoRoomIsToldAtOnceAndThenNotForEveryNumber) {
   TestWorld world = Making();
   EXPECT_FALSE(Reconcile(world).write_status);

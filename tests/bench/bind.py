@@ -80,8 +80,10 @@ def one_gang(binary, peers, size):
             bound = Existing(peers, namespace, size, "--bound")
             start = plane.peer(peers, *wanted, "--gpus=8", f"--namespace={namespace}")["start"]
             seconds.append(bound.wait()["last"] - start)
-        # No kubelet ends them, and a node of the same name would have them still.
-        plane.run("kubectl", "delete", "pods", "--all", "--force", "--grace-period=0", f"--namespace={namespace}")
+            # Else the next operator would make its pods anew. No kubelet ends them, and a node of the same name would have them still.
+            plane.run("kubectl", "delete", "trainingjobs", "--all", "--wait=false", f"--namespace={namespace}")
+            plane.run("kubectl", "delete", "pods", "--all", "--force", "--grace-period=0", f"--namespace={namespace}")
+            plane.run("kubectl", "delete", "trainingjobs", "--all", "--timeout=60s", f"--namespace={namespace}")
         plane.run("kubectl", "delete", "nodes", "--all")
     theirs, ours = seconds
     return ours, theirs

@@ -11,11 +11,10 @@
 namespace muster::control {
 namespace {
 
-// Why an earlier leader found no place for it; this one has not looked yet.
+// Why it had no place stays until it has one, or there is another reason: what is told in between,
+// that no pod is bound yet, would be a write for each of those that wait.
 bool KeepsItsReason(const Draft& draft, int bound) {
-  const PlacementView& seen = draft.view.placement;
-  const bool looked = !seen.reason.empty() || seen.score != 0;
-  if (looked || bound > 0 || draft.view.pods.empty()) return false;
+  if (!draft.view.placement.reason.empty() || bound > 0 || draft.view.pods.empty()) return false;
   const v1alpha1::Condition* told = FindCondition(draft.view.status, ConditionType::kScheduled);
   return told != nullptr && (told->reason() == Name(Reason::kUnschedulable) ||
                              told->reason() == Name(Reason::kQueued));

@@ -99,7 +99,7 @@ TEST(TellingTest, ANewTermIsNotWrittenBeforeThereCanBeAgents) {
   EXPECT_EQ(world.Condition(ConditionType::kScheduled), "True/PodsBound");
 }
 
-TEST(TellingTest, WhyAJobWaitsStaysUntilTheNextLeaderHasLookedAtIt) {
+TEST(TellingTest, WhyAJobHadNoPlaceStaysUntilItHasOne) {
   TestWorld world = Making();
   world.view.placement.reason = "Insufficient";
   world.view.placement.sentence = "room for 1 of at least 2 workers";
@@ -111,11 +111,13 @@ TEST(TellingTest, WhyAJobWaitsStaysUntilTheNextLeaderHasLookedAtIt) {
     world.Advance(world.options.tell_delay);
   }
   EXPECT_EQ(world.Condition(ConditionType::kScheduled), "False/Unschedulable");
-  world.view.placement.score = 1;  // it has a place by now, and no pod is bound yet
+  world.view.placement.score = 1;  // it was placed, and its binds wait for others'
   EXPECT_FALSE(Reconcile(world).write_status);
   world.Advance(world.options.tell_delay);
+  EXPECT_FALSE(Reconcile(world).write_status);
+  for (PodView& pod : world.view.pods) pod.node = "node";
   EXPECT_TRUE(Reconcile(world).write_status);
-  EXPECT_EQ(world.Condition(ConditionType::kScheduled), "False/WaitingForPods");
+  EXPECT_EQ(world.Condition(ConditionType::kScheduled), "True/PodsBound");
 }
 
 TEST(TellingTest, ThatThereIsNoRoomIsToldAtOnceAndThenNotForEveryNumber) {

@@ -116,7 +116,9 @@ std::optional<absl::Time> Reservations::Reserve(JobEntry& head, int workers, boo
 bool Reservations::Concerns(const Promise& promise, const JobEntry& job, size_t workers) const {
   if (promise.head == &job) return false;
   const QuotaNeed more = job.Need(static_cast<int64_t>(workers));
-  if (promise.borrows && state_.use->WithinQuota(job.queue, more)) return false;
+  // Its own queue's jobs come after the head, or they would starve it on its own quota.
+  const bool other_queue = job.queue != promise.head->queue;
+  if (promise.borrows && other_queue && state_.use->WithinQuota(job.queue, more)) return false;
   if (!job.job.runtime) return true;
   return now_ + *job.job.runtime > promise.at;
 }

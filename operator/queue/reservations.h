@@ -27,8 +27,8 @@ struct ReservationLimits {
 
 // Of one cycle: jobs that cannot start yet, and the time by which they do if running jobs end when
 // they say. Jobs that say no end come last, at InfiniteFuture; those of them that started after the
-// reservation was first made, never. A promise to a job that borrows does not bind jobs within
-// their queue's nominal quota. Tree and state must outlive it.
+// reservation was first made, never. A promise to a job that borrows does not bind jobs of other
+// queues within their nominal quota. Tree and state must outlive it.
 class Reservations {
  public:
   Reservations(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,

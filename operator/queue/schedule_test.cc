@@ -183,18 +183,48 @@ TEST(Schedule, NobodyIsStoppedForAJobItWouldComeBefore) {
   EXPECT_EQ(world.Of("old").reason, R::kPriority);
 }
 
-// Found by the simulator: a head that borrowed all there is kept its queue's own quota idle.
-TEST(Schedule, ABorrowersReservationDoesNotBindThoseWithinTheirQuota) {
-  World world(Racks(1, 4), {Queue("a", "c", 16), Queue("b", "c", 16)});
-  world.Submit(Job("b0", "b", 1, 8, 1000));
+// Found by the simulator: a head that borrowed all there is kept others' own quota idle.
+TEST(Schedule, ABorrowersReservationDoesNotBindOtherQueuesWithinTheirQuota) {
+  std::vector<QueueSpec> queues = {Queue("a", "c", 16), Queue("b", "c", 16)};
+  queues[1].reclaim = ReclaimFrom::kNever;
+  World world(Racks(1, 4), queues);
+  world.Submit(Job("before", "a", 3));
   world.Cycle();
+  QueuedJob others = Job("others", "b", 2, 8, 1000);
+  others.request.min = 1;
+  world.Submit(others);
+  world.Cycle();
+  ASSERT_EQ(world.Workers("others"), 1);
+  world.Finish("before");
+  world.now = At(10);
   world.Submit(Job("huge", "a", 4, 8, 100, 1));
   world.Submit(Job("own", "a", 2, 8, 5000, 2));
-  world.Submit(Job("more", "a", 1, 8, 5000, 3));
   world.Cycle();
   EXPECT_EQ(world.Of("huge").numbers.expected_start, At(1000));
-  EXPECT_EQ(world.Of("own").reason, R::kBackfilled);
-  EXPECT_EQ(world.Of("more").reason, R::kHeldByReservation) << "this one borrows as well";
+  EXPECT_EQ(world.Of("others").action, A::kGrow) << "on its queue's own quota";
+  EXPECT_EQ(world.Of("own").reason, R::kHeldByReservation) << "it comes after its queue's head";
+  EXPECT_EQ(world.Of("own").numbers.blocked_by, "huge");
+}
+
+TEST(Schedule, AHeadThatBorrowsIsNotStarvedByItsOwnQueuesSmallJobs) {
+  World world(Racks(1, 2), {Queue("a", "c", 8), Queue("b", "c", 8)});
+  int made = 0;
+  auto submit = [&] {
+    const double created = absl::ToDoubleSeconds(world.now - At(0));
+    world.Submit(Job(absl::StrCat("s", made++), "a", 1, 1, 100, created));
+  };
+  submit();
+  world.Cycle();
+  world.Submit(Job("large", "a", 2, 8, 100, 1));
+  // One more small job every fifty seconds, of a hundred each: some always run.
+  for (int step = 1; step <= 20 && !world.Runs("large"); ++step) {
+    world.now = At(50 * step);
+    if (step >= 2) world.Finish(absl::StrCat("s", step - 2));
+    submit();
+    world.Cycle();
+  }
+  EXPECT_TRUE(world.Runs("large"));
+  EXPECT_EQ(world.now, At(100)) << "when what ran before it has ended";
 }
 
 TEST(Schedule, NominalQuotaIsTakenBackFromBorrowersOnly) {

@@ -12,7 +12,9 @@
 #include "operator/placement/complete_gang.h"
 #include "operator/queue/defragmentation.h"
 #include "operator/queue/gang_question.h"
+#include "operator/queue/queue_room.h"
 #include "operator/queue/room_plan.h"
+#include "operator/queue/victim_trial.h"
 
 namespace muster::control {
 namespace {
@@ -96,7 +98,12 @@ void Cycle::Take(Turn turn) {
   ++turn.next;
   Decision decision = Try(entry, turn.head != nullptr);
   if (decision.action == ScheduleAction::kWait) {
-    if (turn.head == nullptr && Passes(decision.reason)) {
+    const bool first = turn.head == nullptr;
+    if (first && decision.reason == ScheduleReason::kNamespaceLimit) AskNamespace(entry, decision);
+    if (!Passes(decision.reason)) {
+      entry.claimed_since.reset();
+      entry.reserved_since.reset();
+    } else if (first) {
       turn.head = &entry;
       HandleHead(entry, decision);
     }
@@ -104,6 +111,14 @@ void Cycle::Take(Turn turn) {
   }
   decisions_.push_back(std::move(decision));
   Offer(std::move(turn));
+}
+
+void Cycle::AskNamespace(JobEntry& entry, Decision& decision) {
+  // As the head of a queue, the first of the namespace.
+  const bool first = full_.insert({entry.queue, entry.job.ns}).second;
+  if (first && NamespaceMayMakeRoom(state_, entry)) {
+    MakeRoom(entry, entry.job.request.min, decision);
+  }
 }
 
 bool Cycle::MayEverStart(const JobEntry& entry, Decision& decision) const {
@@ -130,12 +145,10 @@ bool Cycle::MayEverStart(const JobEntry& entry, Decision& decision) const {
 int Cycle::RoomInQuota(const JobEntry& entry, Decision& decision) const {
   const int min = entry.job.request.min;
   Shortage shortage;
-  const int64_t in_queue = state_.QuotaRoom(entry, entry.job.request.max, shortage);
-  int64_t most = in_queue;
-  if (in_queue >= min) most = state_.NamespaceRoom(entry, in_queue, shortage);
+  const int64_t most = RoomInQueue(state_, entry, entry.job.request.max, shortage);
   if (most >= min) return static_cast<int>(most);
   decision.reason =
-      in_queue < min ? ScheduleReason::kQuotaExhausted : ScheduleReason::kNamespaceLimit;
+      shortage.of_namespace ? ScheduleReason::kNamespaceLimit : ScheduleReason::kQuotaExhausted;
   decision.numbers.resource = state_.tree->resource_name(shortage.resource);
   decision.numbers.available = shortage.available;
   for (const auto& [resource, amount] : entry.Need(min)) {
@@ -326,8 +339,7 @@ void Cycle::TryToGrow(JobEntry& entry) {
   PartialGang gang;
   gang.request = entry.job.request;
   Shortage unused;
-  const int64_t more = state_.NamespaceRoom(
-      entry, state_.QuotaRoom(entry, gang.request.max - workers, unused), unused);
+  const int64_t more = RoomInQueue(state_, entry, gang.request.max - workers, unused);
   if (more <= 0) return;
   gang.request.min = workers + 1;
   gang.request.max = workers + static_cast<int>(more);

@@ -44,6 +44,8 @@ class Cycle {
   };
   void Offer(Turn turn);
   void Take(Turn turn);
+  // Whom its namespace's limit keeps out may take the place of others of the namespace only.
+  void AskNamespace(JobEntry& entry, Decision& decision);
   // Starts the job, or says why not.
   Decision Try(JobEntry& entry, bool behind);
   bool MayEverStart(const JobEntry& entry, Decision& decision) const;
@@ -72,6 +74,7 @@ class Cycle {
   const ScheduleOptions& options_;
   Reservations reservations_;
   std::priority_queue<Turn, std::vector<Turn>, TurnAfter> turns_;
+  std::set<std::pair<int, std::string>> full_;  // namespaces of queues that are at their limit
   RefusalMemo refused_here_;
   RefusalMemo& refused_;  // nothing is freed in a cycle
   std::vector<Decision> decisions_;

@@ -22,15 +22,6 @@ double PartLeft(absl::Duration passed, absl::Duration half_life) {
   return std::exp2(-absl::FDivDuration(passed, half_life));
 }
 
-const NamespaceLimit* LimitOf(const QueueSpec& spec, const std::string& ns) {
-  const NamespaceLimit* others = nullptr;
-  for (const NamespaceLimit& limit : spec.namespace_limits) {
-    if (limit.ns == ns) return &limit;
-    if (limit.ns == "*") others = &limit;
-  }
-  return others;
-}
-
 }  // namespace
 
 double DecayedMean(double mean, double used, absl::Duration passed, absl::Duration half_life) {
@@ -95,35 +86,6 @@ double QueueBook::State::ShareOf(absl::Time now, int queue) {
     most = std::max(most, (used + entry.past[r]) / 2 / capacity_of[r]);
   }
   return most / (entry.spec.weight > 0 ? entry.spec.weight : 1);
-}
-
-int64_t QueueBook::State::QuotaRoom(const JobEntry& entry, int64_t most, Shortage& shortage) const {
-  for (const auto& [resource, each] : entry.per_worker) {
-    if (!tree->is_limited(entry.queue, resource)) continue;
-    const int64_t left = std::max<int64_t>(0, use->Available(entry.queue, resource));
-    if (left / each >= most) continue;
-    most = left / each;
-    shortage = {resource, left};
-  }
-  return most;
-}
-
-int64_t QueueBook::State::NamespaceRoom(const JobEntry& entry, int64_t most,
-                                        Shortage& shortage) const {
-  const QueueEntry& queue = queues[entry.queue];
-  const NamespaceLimit* limit = LimitOf(queue.spec, entry.job.ns);
-  if (limit == nullptr) return most;
-  const auto used = queue.used_by_namespace.find(entry.job.ns);
-  for (const auto& [resource, each] : entry.per_worker) {
-    const auto bound = limit->limits.find(tree->resource_name(resource));
-    if (bound == limit->limits.end()) continue;
-    const int64_t taken = used == queue.used_by_namespace.end() ? 0 : used->second[resource];
-    const int64_t left = std::max<int64_t>(0, bound->second - taken);
-    if (left / each >= most) continue;
-    most = left / each;
-    shortage = {resource, left};
-  }
-  return most;
 }
 
 void QueueBook::State::Count(absl::Time now, JobEntry& entry, int sign) {

@@ -57,12 +57,6 @@ struct QueueEntry {
   absl::Time past_at = absl::UnixEpoch();
 };
 
-// The resource that bounds a size, and how much of it there is.
-struct Shortage {
-  int resource = -1;
-  int64_t available = 0;
-};
-
 struct QueueBook::State {
   explicit State(const BookOptions& options);
 
@@ -78,10 +72,6 @@ struct QueueBook::State {
   // The decayed weighted dominant share: the mean of what the queue uses now and what it used,
   // as a part of the cluster, of the resource of which that is most, by weight.
   double ShareOf(absl::Time now, int queue);
-  // The most workers up to `most` that the queue's quota leaves room for, or the limit of the job's
-  // namespace there; when that is fewer, says what is short.
-  int64_t QuotaRoom(const JobEntry& entry, int64_t most, Shortage& shortage) const;
-  int64_t NamespaceRoom(const JobEntry& entry, int64_t most, Shortage& shortage) const;
 
   BookOptions options;
   Amounts capacity;

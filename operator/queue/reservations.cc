@@ -57,14 +57,14 @@ void Reservations::CollectEndings() {
 
 bool Reservations::Compute(Promise& promise, bool with_nodes) {
   const JobEntry& head = *promise.head;
-  promise.use = *state_.use;
+  promise.room = QueueRoom(state_, head);
   promise.nodes.reset();
   if (with_nodes) {
     const auto usable = limits_.gate == nullptr ? nullptr : limits_.gate->NodesFor(head.job.uid);
     promise.nodes = std::make_unique<GangTrial>(tree_, promise.request, usable.get());
   }
   auto fits = [&] {
-    return promise.use.Fits(head.queue, promise.need) && (!with_nodes || promise.nodes->Fits());
+    return promise.room.Fits(promise.request.min) && (!with_nodes || promise.nodes->Fits());
   };
   promise.at = now_;
   if (fits()) return true;
@@ -74,7 +74,7 @@ bool Reservations::Compute(Promise& promise, bool with_nodes) {
     const QueuedJob& job = ending.entry->job;
     const bool endless = ending.at == absl::InfiniteFuture();
     if (endless && job.started > *head.reserved_since) continue;
-    promise.use.Remove(ending.entry->queue, ending.entry->Need(ending.to - ending.from));
+    promise.room.Leave(*ending.entry, ending.to - ending.from);
     promise.at = ending.at;
     for (int i = ending.from; with_nodes && i < ending.to; ++i) {
       const int node = ending.entry->NodeOf(tree_, i);
@@ -91,8 +91,9 @@ std::optional<absl::Time> Reservations::Reserve(JobEntry& head, int workers, boo
   if (count >= limits_.per_cohort) return std::nullopt;
   if (!head.reserved_since) head.reserved_since = now_;
   const int min = head.job.request.min;
-  Promise promise{&head,       head.job.request, now_,  head.Need(workers),
-                  *state_.use, nullptr,          false, false};
+  Promise promise{
+      &head, head.job.request, now_, head.Need(workers), QueueRoom(state_, head), nullptr, false,
+      false};
   promise.request.min = workers;
   promise.wants_nodes = holding_nodes_ < limits_.with_nodes;
   bool possible = Compute(promise, by_nodes && promise.wants_nodes);
@@ -106,7 +107,7 @@ std::optional<absl::Time> Reservations::Reserve(JobEntry& head, int workers, boo
     head.reserved_since.reset();
     return std::nullopt;
   }
-  promise.borrows = !promise.use.WithinQuota(head.queue, promise.need);
+  promise.borrows = !promise.room.use().WithinQuota(head.queue, promise.need);
   if (promise.wants_nodes) ++holding_nodes_;
   ++count;
   promises_.push_back(std::move(promise));
@@ -125,11 +126,11 @@ bool Reservations::Concerns(const Promise& promise, const JobEntry& job, size_t 
 
 void Reservations::Hold(Promise& promise, const JobEntry& job, const std::vector<int>& nodes,
                         int sign) {
-  const QuotaNeed need = job.Need(static_cast<int64_t>(nodes.size()));
+  const auto workers = static_cast<int64_t>(nodes.size());
   if (sign > 0) {
-    promise.use.Add(job.queue, need);
+    promise.room.Come(job, workers);
   } else {
-    promise.use.Remove(job.queue, need);
+    promise.room.Leave(job, workers);
   }
   if (promise.nodes == nullptr) return;
   for (int node : nodes) promise.nodes->Release(node, job.job.request.per_worker, -sign);
@@ -141,8 +142,8 @@ bool Reservations::Keeps(Promise& promise, const JobEntry& job, const std::vecto
     Compute(promise, false);
   }
   Hold(promise, job, nodes, 1);
-  const bool keeps = promise.use.Fits(promise.head->queue, promise.need) &&
-                     (promise.nodes == nullptr || promise.nodes->Fits());
+  const bool keeps =
+      promise.room.Fits(promise.request.min) && (promise.nodes == nullptr || promise.nodes->Fits());
   Hold(promise, job, nodes, -1);
   return keeps;
 }

@@ -12,6 +12,7 @@
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/gang_trial.h"
+#include "operator/queue/queue_room.h"
 #include "operator/queue/queue_state.h"
 #include "operator/queue/quota_tree.h"
 
@@ -58,7 +59,7 @@ class Reservations {
     GangRequest request;  // its own, of the size that is promised
     absl::Time at;
     QuotaNeed need;
-    QuotaUse use;                      // at that time
+    QueueRoom room;                    // at that time
     std::unique_ptr<GangTrial> nodes;  // at that time; null: not looked at
     bool wants_nodes = false;
     bool borrows = false;
@@ -68,7 +69,7 @@ class Reservations {
   // In any order; AddJob keeps it.
   void AppendJob(const JobEntry& entry, std::vector<Ending>& endings) const;
   void AddJob(const JobEntry& entry);
-  // Fills in at, use and nodes.
+  // Fills in at, room and nodes.
   bool Compute(Promise& promise, bool with_nodes);
   bool Keeps(Promise& promise, const JobEntry& job, const std::vector<int>& nodes);
   void Hold(Promise& promise, const JobEntry& job, const std::vector<int>& nodes, int sign);

@@ -19,10 +19,9 @@ Room::Room(Future& future, const JobEntry& entry, int workers,
            const std::shared_ptr<const GangNodes>& nodes)
     : tree_(future.tree()),
       quotas_(*future.book().state().tree),
-      entry_(entry),
-      use_(*future.book().state().use),
+      in_queue_(future.book().state(), entry),
       trial_(tree_, OfSize(entry.job.request, workers), nodes.get()),
-      need_(entry.Need(workers)),
+      workers_(workers),
       is_all_(!IsSocial(nodes.get())) {
   if (entry.job.running()) Leave(entry.job, 0, entry.job.workers());
 }
@@ -55,9 +54,9 @@ void Room::Move(const QueuedJob& job, int from, int to, int sign) {
   if (queue < 0) return;
   const QuotaNeed amount = quotas_.NeedOf(job.quota_per_worker, to - from);
   if (sign > 0) {
-    use_.Remove(queue, amount);
+    in_queue_.Leave(queue, job.ns, amount);
   } else {
-    use_.Add(queue, amount);
+    in_queue_.Come(queue, job.ns, amount);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "operator/placement/gang_nodes.h"
 #include "operator/queue/future.h"
 #include "operator/queue/gang_trial.h"
+#include "operator/queue/queue_room.h"
 #include "operator/queue/queue_state.h"
 #include "operator/queue/queued_job.h"
 #include "operator/queue/quota_tree.h"
@@ -23,7 +24,9 @@ class Room {
       : Room(future, entry, workers, future.gate().NodesFor(entry.job.uid)) {}
 
   bool HasNodes() const { return trial_.Fits(); }
-  bool HasQuota() const { return use_.Fits(entry_.queue, need_); }
+  // Of its queue, and of its namespace there.
+  bool HasQuota() const { return in_queue_.Fits(workers_); }
+  bool IsKeptOutByNamespace() const { return in_queue_.ShortOf(workers_).of_namespace; }
   bool Fits() const { return HasNodes() && HasQuota(); }
   // The largest gang that there are nodes for.
   int64_t Workers() const;
@@ -46,10 +49,9 @@ class Room {
 
   const TopologyTree& tree_;
   const QuotaTree& quotas_;
-  const JobEntry& entry_;
-  QuotaUse use_;
+  QueueRoom in_queue_;
   GangTrial trial_;
-  QuotaNeed need_;
+  const int workers_;
   bool is_all_;
 };
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "operator/queue/queue_room.h"
+
 namespace muster::control {
 
 int NominalWorkers(const QueueBook::State& state, const JobEntry& newcomer) {
@@ -17,8 +19,7 @@ int NominalWorkers(const QueueBook::State& state, const JobEntry& newcomer) {
         tree.subtree_quota(newcomer.queue, resource) - state.use->used(newcomer.queue, resource);
     most = std::min(most, std::max<int64_t>(0, left) / each);
   }
-  Shortage unused;
-  return limited ? static_cast<int>(state.NamespaceRoom(newcomer, most, unused)) : 0;
+  return limited ? static_cast<int>(RoomInNamespace(state, newcomer, most)) : 0;
 }
 
 std::optional<RoomPlan> PlanRoom(absl::Time now, const TopologyTree& tree, QueueBook::State& state,

@@ -17,7 +17,8 @@ struct RoomPlan {
 };
 
 // The most workers with which the newcomer's queue stays within its nominal quota, up to its
-// largest size; 0 where no quota bounds any of what it asks for.
+// largest size and what its namespace's limit leaves; 0 where no quota bounds any of what it asks
+// for.
 int NominalWorkers(const QueueBook::State& state, const JobEntry& newcomer);
 
 // Room for at least `least` workers, and for as many as it can take back from those who borrow what

@@ -46,8 +46,9 @@ bool PolicyLetsReclaim(const QueueSpec& spec, const JobEntry& newcomer, const Jo
 VictimTrial::VictimTrial(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                          const JobEntry& newcomer, const VictimOptions& options)
     : gang_(tree, RequestOf(newcomer, options), NodesOf(options.gate, newcomer).get()),
-      use_(*state.use),
+      room_(state, newcomer),
       queue_(newcomer.queue),
+      workers_(SizeOf(newcomer, options)),
       need_(LimitedNeed(*state.tree, newcomer, SizeOf(newcomer, options))) {
   LetLeaversGo(state, tree);
   Collect(now, tree, state, newcomer, options);
@@ -59,7 +60,7 @@ void VictimTrial::LetLeaversGo(const QueueBook::State& state, const TopologyTree
       const int workers = entry->job.workers();
       const int leaving = std::min(entry->job.leaving, workers);
       if (leaving == 0) continue;
-      use_.Remove(entry->queue, entry->Need(leaving));
+      room_.Leave(*entry, leaving);
       for (int i = workers - leaving; i < workers; ++i) {
         const int node = entry->NodeOf(tree, i);
         if (node >= 0) gang_.Release(node, entry->job.request.per_worker);
@@ -75,7 +76,7 @@ void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueB
   for (int q = 0; q < static_cast<int>(state.queues.size()); ++q) {
     const bool own = q == newcomer.queue;
     if (own && !smallest) continue;
-    if (!own && !use_.MayReclaim(newcomer.queue, need_, q)) continue;
+    if (!own && !use().MayReclaim(newcomer.queue, need_, q)) continue;
     for (JobEntry* entry : state.queues[q].running) {
       if (entry->job.leaving > 0) continue;
       if (own ? !MayPreempt(spec, newcomer, *entry) : !PolicyLetsReclaim(spec, newcomer, *entry)) {
@@ -111,11 +112,10 @@ void VictimTrial::SetKeep(VictimCandidate& candidate, int keep) {
     if (candidate.nodes[i] < 0) continue;
     gang_.Release(candidate.nodes[i], each, goes ? 1 : -1);
   }
-  const QuotaNeed amount = candidate.entry->Need(to - from);
   if (goes) {
-    use_.Remove(candidate.entry->queue, amount);
+    room_.Leave(*candidate.entry, to - from);
   } else {
-    use_.Add(candidate.entry->queue, amount);
+    room_.Come(*candidate.entry, to - from);
   }
   candidate.keep = keep;
 }
@@ -129,7 +129,18 @@ void VictimTrial::ShrinkAll() {
 }
 
 bool VictimTrial::MayTake(const VictimCandidate& candidate) const {
-  return !candidate.reclaim || use_.MayReclaim(queue_, need_, candidate.entry->queue);
+  return !candidate.reclaim || use().MayReclaim(queue_, need_, candidate.entry->queue);
+}
+
+bool NamespaceMayMakeRoom(const QueueBook::State& state, const JobEntry& newcomer) {
+  const QueueEntry& queue = state.queues[newcomer.queue];
+  QueueRoom room(state, newcomer);
+  for (const JobEntry* entry : queue.running) {
+    if (entry->job.ns != newcomer.job.ns) continue;
+    const bool may = MayPreempt(queue.spec, newcomer, *entry);
+    room.Leave(*entry, may ? entry->job.workers() : entry->job.leaving);
+  }
+  return !room.ShortOf(newcomer.job.request.min).of_namespace;
 }
 
 }  // namespace muster::control

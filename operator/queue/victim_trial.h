@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/gang_trial.h"
+#include "operator/queue/queue_room.h"
 #include "operator/queue/queue_state.h"
 #include "operator/queue/quota_tree.h"
 #include "operator/queue/victims.h"
@@ -35,7 +36,7 @@ class VictimTrial {
 
   std::vector<VictimCandidate>& candidates() { return candidates_; }
   const GangTrial& gang() const { return gang_; }
-  const QuotaUse& use() const { return use_; }
+  const QuotaUse& use() const { return room_.use(); }
   const QuotaNeed& need() const { return need_; }
   int queue() const { return queue_; }
 
@@ -46,7 +47,8 @@ class VictimTrial {
   // Whether the job may be taken from at all, as things stand.
   bool MayTake(const VictimCandidate& candidate) const;
 
-  bool QuotaFits() const { return use_.Fits(queue_, need_); }
+  // By quota and by the limit of the newcomer's namespace.
+  bool QuotaFits() const { return room_.Fits(workers_); }
   bool Fits() const { return gang_.Fits() && QuotaFits(); }
   bool FitsIn(int domain) const { return gang_.FitsIn(domain) && QuotaFits(); }
 
@@ -56,11 +58,16 @@ class VictimTrial {
                const JobEntry& newcomer, const VictimOptions& options);
 
   GangTrial gang_;
-  QuotaUse use_;
+  QueueRoom room_;
   const int queue_;
+  const int workers_;
   QuotaNeed need_;  // of the newcomer, where it is limited
   std::vector<VictimCandidate> candidates_;
 };
+
+// Whether the limit of the newcomer's namespace would let its smallest size in if those of the
+// namespace went that it may take the place of. Looks at the queue's running jobs only.
+bool NamespaceMayMakeRoom(const QueueBook::State& state, const JobEntry& newcomer);
 
 }  // namespace muster::control
 

@@ -27,6 +27,10 @@ std::string IsNeeded(const Room& room, const QueuedJob& newcomer) {
     return absl::StrCat("without it there are nodes for ", room.Workers(), " of ", room.need(),
                         " workers");
   }
+  if (room.IsKeptOutByNamespace()) {
+    return absl::StrCat("without it namespace \"", newcomer.ns, "\" is at its limit in queue \"",
+                        QueueBook::State::QueueOf(newcomer), "\"");
+  }
   if (!room.HasQuota()) {
     return absl::StrCat("without it queue \"", QueueBook::State::QueueOf(newcomer),
                         "\" has too little quota");

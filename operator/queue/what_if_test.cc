@@ -88,6 +88,21 @@ TEST(WhatIf, QuotaAloneMayBeWhatIsNeeded) {
             "queue \"b\" borrows; without it queue \"a\" has too little quota");
 }
 
+TEST(WhatIf, TheLimitOfItsNamespaceMayBeWhatIsNeeded) {
+  QueueSpec queue = Queue("a", "", 32);
+  queue.namespace_limits = {{"team", {{fixtures::kGpu, 8}}}};
+  World world(Racks(1, 4), {queue});
+  world.Submit(Job("low", "a", 1));
+  world.Cycle();
+  QueuedJob high = Job("high", "a", 1, 8, 0, 1);
+  high.priority = 10;
+  const WhatIfAnswer answer = Ask(world, high);
+  ASSERT_EQ(answer.victims.size(), 1u);
+  EXPECT_EQ(answer.victims[0].why,
+            "priority 0 is below 10; without it namespace \"team\" is at its limit in queue "
+            "\"a\"");
+}
+
 TEST(WhatIf, EachOfSeveralIsNeededForItsPart) {
   World world(Racks(1, 4), {});
   for (const char* name : {"p", "q", "r"}) world.Submit(Job(name, "", 1));

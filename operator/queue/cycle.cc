@@ -116,7 +116,7 @@ void Cycle::Take(Turn turn) {
 void Cycle::AskNamespace(JobEntry& entry, Decision& decision) {
   // As the head of a queue, the first of the namespace.
   const bool first = full_.insert({entry.queue, entry.job.ns}).second;
-  if (first && NamespaceMayMakeRoom(state_, entry)) {
+  if (first && NamespaceMayMakeRoom(now_, state_, entry)) {
     MakeRoom(entry, entry.job.request.min, decision);
   }
 }
@@ -239,8 +239,8 @@ void Cycle::Start(JobEntry& entry, Placement placement, bool behind, Decision& d
   decision.workers = workers;
   const std::vector<int> nodes = NodesOf(placement.nodes);
   for (int node : nodes) tree_.Charge(node, entry.job.request.per_worker);
-  state_.Move(now_, entry, placement.nodes);
   entry.job.started = now_;
+  state_.Move(now_, entry, placement.nodes);
   entry.job.checkpointed = now_;
   entry.job.ends.reset();
   if (entry.job.runtime) entry.job.ends = now_ + *entry.job.runtime;
@@ -324,6 +324,7 @@ void Cycle::GrowShrunk() {
     for (JobEntry* entry : queue.running) {
       const QueuedJob& job = entry->job;
       if (job.leaving == 0 && job.workers() < job.request.max && job.started < now_) {
+        entry->rank = state_.RankOf(*entry, now_);
         shrunk.push_back(entry);
       }
     }

@@ -2,10 +2,10 @@
 
 namespace muster::control {
 
-double AgedRank(int64_t priority, absl::Time created, absl::Duration aging) {
+double AgedRank(int64_t priority, absl::Time since, absl::Duration aging) {
   if (aging == absl::InfiniteDuration()) return static_cast<double>(priority);
   // The part of the bonus that grows with the clock is the same for all jobs.
-  const double bonus = absl::FDivDuration(created - absl::UnixEpoch(), aging);
+  const double bonus = absl::FDivDuration(since - absl::UnixEpoch(), aging);
   return static_cast<double>(priority) - bonus;
 }
 

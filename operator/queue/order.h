@@ -21,9 +21,10 @@ struct OrderKey {
   absl::string_view uid;
 };
 
-// The priority, plus one for each `aging` the job has waited, less what all jobs have in common:
-// the order of two jobs never changes while they wait. Larger is earlier.
-double AgedRank(int64_t priority, absl::Time created, absl::Duration aging);
+// The priority, plus one for each `aging` that the job has waited, less what all jobs have in
+// common: the order of two jobs never changes while they wait. It has waited as if it had come at
+// `since` and never run. Larger is earlier.
+double AgedRank(int64_t priority, absl::Time since, absl::Duration aging);
 
 // Whether `a` comes before `b`:
 // (0) queues for whose head others already make room;

@@ -101,9 +101,14 @@ void QueueBook::State::Count(absl::Time now, JobEntry& entry, int sign) {
   for (const auto& [resource, amount] : need) used[resource] += sign * amount;
 }
 
+double QueueBook::State::RankOf(const JobEntry& entry, absl::Time now) const {
+  const absl::Time since = entry.job.created + RanBy(entry.job, now);
+  return AgedRank(entry.job.priority, since, options.aging);
+}
+
 void QueueBook::State::Insert(absl::Time now, JobEntry& entry) {
   entry.queue = tree->FindQueue(QueueOf(entry.job));
-  entry.rank = AgedRank(entry.job.priority, entry.job.created, options.aging);
+  entry.rank = RankOf(entry, now);
   if (!entry.job.running()) ++waiting;
   if (entry.queue < 0) {
     strays.insert(&entry);
@@ -207,6 +212,8 @@ void QueueBook::Upsert(absl::Time now, QueuedJob job) {
   } else {
     state_->Erase(now, *entry);
   }
+  // What waits again goes on aging from what it had waited when it started.
+  if (!job.running()) job.ran = std::max(job.ran, RanBy(entry->job, now));
   entry->job = std::move(job);
   if (entry->job.running()) {
     entry->claimed_since.reset();

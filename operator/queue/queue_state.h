@@ -26,6 +26,7 @@ struct JobEntry {
   QueuedJob job;
   int queue = -1;  // of the quota tree; -1: there is none of its name
   QuotaNeed per_worker;
+  // RankOf: it is the same while it waits. Of one that runs, when it was last asked for.
   double rank = 0;
   // Since when it has a reservation, and since when others make room for it.
   std::optional<absl::Time> reserved_since;
@@ -67,6 +68,8 @@ struct QueueBook::State {
   void Erase(absl::Time now, JobEntry& entry);
   // The job starts, ends or changes its size: its place in the queue and what is used follow.
   void Move(absl::Time now, JobEntry& entry, std::vector<std::string> nodes);
+  // AgedRank of a job that waits, or that would wait from now on: what it runs does not age it.
+  double RankOf(const JobEntry& entry, absl::Time now) const;
   // Brings the queue's past use up to now.
   void Settle(absl::Time now, int queue);
   // The decayed weighted dominant share: the mean of what the queue uses now and what it used,

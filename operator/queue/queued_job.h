@@ -22,6 +22,8 @@ struct QueuedJob {
   int64_t priority = 0;  // of its PriorityClass
   bool preempts = true;  // false: it stops nobody for its priority
   absl::Time created = absl::UnixEpoch();
+  // How long it had run before it came to wait, or before this start.
+  absl::Duration ran;
   // What is placed. min..max are the workers it starts with and grows back to when it was shrunk;
   // a job with min < max is elastic.
   GangRequest request;
@@ -45,6 +47,12 @@ struct QueuedJob {
   int workers() const { return static_cast<int>(nodes.size()); }
   bool stopping() const { return running() && leaving >= workers(); }
 };
+
+// How long it has run by now.
+inline absl::Duration RanBy(const QueuedJob& job, absl::Time now) {
+  if (!job.running()) return job.ran;
+  return job.ran + std::max(absl::ZeroDuration(), now - job.started);
+}
 
 // When a running job ends, as far as is known: what is late is expected to take as long again as it
 // is late. InfiniteFuture: it says no end.

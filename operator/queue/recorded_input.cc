@@ -152,6 +152,7 @@ void Put(const QueuedJob& job, pb::RecordedJob* into) {
   if (job.ends) *into->mutable_ends() = ToExact(*job.ends);
   *into->mutable_checkpointed() = ToExact(job.checkpointed);
   into->set_leaving(job.leaving);
+  if (job.ran != absl::ZeroDuration()) *into->mutable_ran() = ToExact(job.ran);
 }
 
 absl::StatusOr<QueuedJob> Get(const pb::RecordedJob& from) {
@@ -171,6 +172,7 @@ absl::StatusOr<QueuedJob> Get(const pb::RecordedJob& from) {
   if (from.has_ends()) job.ends = TimeFromExact(from.ends());
   job.checkpointed = TimeFromExact(from.checkpointed());
   job.leaving = from.leaving();
+  if (from.has_ran()) job.ran = FromExact(from.ran());
   if (job.leaving < 0 || job.leaving > job.workers()) {
     return absl::DataLossError(absl::StrCat("of job ", job.uid, " more workers go than it has"));
   }

@@ -163,24 +163,54 @@ INSTANTIATE_TEST_SUITE_P(Schedule, Starvation,
                          testing::Values(Stream{100, false}, Stream{100, true}, Stream{0, false},
                                          Stream{0, true}));
 
-// Found by the simulator: the victim, older, came first again, took its nodes back, and was stopped
-// again, for ever.
+// Found by the simulator: the victim, which had waited longer, came first again, took its nodes
+// back, and was stopped again, for ever.
 TEST(Schedule, NobodyIsStoppedForAJobItWouldComeBefore) {
   World world(Racks(1, 1), {Queue("a", "", 8)});
-  world.Submit(Job("old", "a", 1, 8, 0, 0));
+  world.Submit(Job("first", "a", 1, 8, 0, 0));
   world.Cycle();
+  world.Submit(Job("old", "a", 1, 8, 0, 0));
   world.now = At(7200);
-  QueuedJob young = Job("young", "a", 1, 8, 0, 7200);
+  world.Finish("first");
+  world.Cycle();
+  ASSERT_TRUE(world.Runs("old"));
+  world.now = At(7300);
+  QueuedJob young = Job("young", "a", 1, 8, 0, 7300);
   young.priority = 10;
   world.Submit(young);
   world.Cycle();
   EXPECT_EQ(world.Of("old").job, "");
   EXPECT_EQ(world.Of("young").reason, R::kQuotaExhausted);
-  // With a priority that two hours of age do not make up for.
+  // With a priority that two hours of waiting do not make up for.
   young.priority = 1000;
   world.Submit(young);
   world.Cycle();
   EXPECT_EQ(world.Of("old").reason, R::kPriority);
+}
+
+TEST(Schedule, WhatAJobRunsDoesNotAgeIt) {
+  World world(Racks(1, 1), {Queue("a", "", 8)});
+  auto submit = [&world](const std::string& uid, int priority) {
+    QueuedJob job = Job(uid, "a", 1, 8, 0, absl::ToDoubleSeconds(world.now - At(0)));
+    job.priority = priority;
+    world.Submit(job);
+  };
+  submit("long", 0);
+  world.Cycle();
+  world.now = At(17 * 3600);
+  submit("high", 10);
+  world.Cycle();
+  EXPECT_EQ(world.Of("long").reason, R::kPriority);
+  world.LetLeaversGo();
+  world.Cycle();
+  EXPECT_TRUE(world.Runs("high"));
+  // It waits again, as one that has just come.
+  world.now += absl::Minutes(15);
+  submit("higher", 20);
+  submit("lower", 10);
+  std::vector<std::string> order;
+  for (const QueuedJob* job : world.book.WaitingInOrder("a")) order.push_back(job->uid);
+  EXPECT_EQ(order, (std::vector<std::string>{"higher", "long", "lower"}));
 }
 
 // Found by the simulator: a head that borrowed all there is kept others' own quota idle.

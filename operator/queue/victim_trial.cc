@@ -31,9 +31,11 @@ QuotaNeed LimitedNeed(const QuotaTree& tree, const JobEntry& job, int workers) {
 }
 
 // Nobody is stopped for a job that it would come before when it waits again.
-bool MayPreempt(const QueueSpec& spec, const JobEntry& newcomer, const JobEntry& victim) {
+bool MayPreempt(absl::Time now, const QueueBook::State& state, const JobEntry& newcomer,
+                const JobEntry& victim) {
+  const QueueSpec& spec = state.queues[newcomer.queue].spec;
   return spec.preempt_within_queue == PreemptWithinQueue::kLowerPriority && newcomer.job.preempts &&
-         victim.job.priority < newcomer.job.priority && victim.rank < newcomer.rank;
+         victim.job.priority < newcomer.job.priority && state.RankOf(victim, now) < newcomer.rank;
 }
 
 bool PolicyLetsReclaim(const QueueSpec& spec, const JobEntry& newcomer, const JobEntry& victim) {
@@ -79,9 +81,9 @@ void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueB
     if (!own && !use().MayReclaim(newcomer.queue, need_, q)) continue;
     for (JobEntry* entry : state.queues[q].running) {
       if (entry->job.leaving > 0) continue;
-      if (own ? !MayPreempt(spec, newcomer, *entry) : !PolicyLetsReclaim(spec, newcomer, *entry)) {
-        continue;
-      }
+      const bool may = own ? MayPreempt(now, state, newcomer, *entry)
+                           : PolicyLetsReclaim(spec, newcomer, *entry);
+      if (!may) continue;
       VictimCandidate candidate;
       candidate.entry = entry;
       candidate.reclaim = !own;
@@ -132,12 +134,11 @@ bool VictimTrial::MayTake(const VictimCandidate& candidate) const {
   return !candidate.reclaim || use().MayReclaim(queue_, need_, candidate.entry->queue);
 }
 
-bool NamespaceMayMakeRoom(const QueueBook::State& state, const JobEntry& newcomer) {
-  const QueueEntry& queue = state.queues[newcomer.queue];
+bool NamespaceMayMakeRoom(absl::Time now, const QueueBook::State& state, const JobEntry& newcomer) {
   QueueRoom room(state, newcomer);
-  for (const JobEntry* entry : queue.running) {
+  for (const JobEntry* entry : state.queues[newcomer.queue].running) {
     if (entry->job.ns != newcomer.job.ns) continue;
-    const bool may = MayPreempt(queue.spec, newcomer, *entry);
+    const bool may = MayPreempt(now, state, newcomer, *entry);
     room.Leave(*entry, may ? entry->job.workers() : entry->job.leaving);
   }
   return !room.ShortOf(newcomer.job.request.min).of_namespace;

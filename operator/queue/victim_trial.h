@@ -67,7 +67,7 @@ class VictimTrial {
 
 // Whether the limit of the newcomer's namespace would let its smallest size in if those of the
 // namespace went that it may take the place of. Looks at the queue's running jobs only.
-bool NamespaceMayMakeRoom(const QueueBook::State& state, const JobEntry& newcomer);
+bool NamespaceMayMakeRoom(absl::Time now, const QueueBook::State& state, const JobEntry& newcomer);
 
 }  // namespace muster::control
 

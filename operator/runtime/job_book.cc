@@ -21,6 +21,16 @@ absl::Time StartOf(const TrainingJob& job, absl::Time now) {
   return since == absl::InfinitePast() ? now : since;
 }
 
+// How long a job that a leader finds had run before it came to wait or started again, as far as its
+// status tells: all the time since it first trained counts.
+absl::Duration RanOf(const TrainingJob& job) {
+  const v1alpha1::Condition* scheduled = FindCondition(job.status, ConditionType::kScheduled);
+  const absl::Time first = ParseWall(job.status.start_time());
+  if (scheduled == nullptr || first == absl::InfinitePast()) return absl::ZeroDuration();
+  const absl::Time since = ParseWall(scheduled->last_transition_time());
+  return std::max(absl::ZeroDuration(), since - first);
+}
+
 }  // namespace
 
 JobBook::JobBook(const World& world, const BookOptions& options) : world_(world), book_(options) {}
@@ -78,6 +88,8 @@ void JobBook::Put(absl::Time now, JobStanding& standing, QueuedJob job) {
     job.priority = priority.value;
     job.preempts = priority.preempts;
   }
+  if (!job.running()) NoteRan(now, job.uid, standing);
+  job.ran = standing.ran;
   standing.queued = job;
   const QueuedJob* known = book_.Find(job.uid);
   const bool same = known != nullptr && job.running() && known->nodes == job.nodes &&
@@ -93,14 +105,23 @@ void JobBook::Put(absl::Time now, JobStanding& standing, QueuedJob job) {
   changed_ = true;
 }
 
+void JobBook::NoteRan(absl::Time now, const std::string& uid, JobStanding& standing) const {
+  const QueuedJob* known = book_.Find(uid);
+  if (known != nullptr) standing.ran = RanBy(*known, now);
+}
+
 void JobBook::Leave(absl::Time now, const std::string& uid, JobStanding& standing) {
   standing.entitled = 0;
   const NodeHolders::Pods& holders = world_.holders.Of(uid);
   if (!holders.empty() && (standing.job != nullptr || !standing.queued.uid.empty())) {
     standing.state = State::kLeaving;
-    return Put(now, standing, MakeLeaving(standing, holders));
+    QueuedJob leaving = MakeLeaving(standing, holders);
+    // Found on its way out: nobody saw it run.
+    if (leaving.started == absl::UnixEpoch()) leaving.started = now;
+    return Put(now, standing, std::move(leaving));
   }
   standing.state = State::kOut;
+  NoteRan(now, uid, standing);
   if (book_.Remove(now, uid)) changed_ = true;
 }
 
@@ -157,6 +178,7 @@ void JobBook::Look(absl::Time now, const std::string& uid, const kube::ObjectKey
   if (known == standings_.end()) {
     if (job == nullptr) return;
     known = standings_.emplace(uid, JobStanding{}).first;
+    known->second.ran = RanOf(*job);
   }
   JobStanding& standing = known->second;
   standing.key = key;

@@ -84,6 +84,8 @@ class JobBook {
   bool Refresh(const std::string& uid, const Gang* gang, JobStanding& standing) const;
   void Judge(absl::Time now, const std::string& uid, const Gang* gang, JobStanding& standing);
   void Leave(absl::Time now, const std::string& uid, JobStanding& standing);
+  // It runs no more, or not for now.
+  void NoteRan(absl::Time now, const std::string& uid, JobStanding& standing) const;
   void Put(absl::Time now, JobStanding& standing, QueuedJob job);
 
   const World world_;

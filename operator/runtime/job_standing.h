@@ -33,7 +33,8 @@ struct JobStanding {
   // Workers that are its own, whether they have nodes or are being replaced: 0 to entitled - 1.
   int entitled = 0;
   absl::Time started = absl::UnixEpoch();
-  QueuedJob queued;  // as the book has it, less what cycles change
+  absl::Duration ran;  // before, as QueuedJob::ran
+  QueuedJob queued;    // as the book has it, less what cycles change
   // The members, the job and the order that it was made of.
   uint64_t gang_version = 0;
   int64_t generation = -1;

@@ -273,6 +273,33 @@ TEST_P(TakeOverTest, ANewLeaderOrdersQueuesAsTheOldOneWouldHave) {
   EXPECT_TRUE(Trains("of-b"));
 }
 
+TEST_P(TakeOverTest, WhatAJobHasRunDoesNotAgeIt) {
+  world_.AddNode("node", 2);
+  AddQueue("research", 2);
+  AddPriority("high", 10);
+  const Json high = {{"priorityClassName", "high"}};
+  AddJob("long", "research", 2, 2, {}, 1'000'000);
+  ASSERT_TRUE(Until([&] { return Trains("long"); }));
+  world_.RunFor(absl::Minutes(20));
+  AddJob("first", "research", 2, 2, high, 1'000'000);
+  ASSERT_TRUE(Until([&] { return Trains("first"); }));
+  AddJob("second", "research", 2, 2, high);
+  ASSERT_TRUE(Until([&] {
+    return Condition("long", ConditionType::kScheduled) == "False/Queued" &&
+           Condition("second", ConditionType::kScheduled) == "False/Queued";
+  })) << Condition("long", ConditionType::kScheduled)
+      << Condition("second", ConditionType::kScheduled);
+  if (GetParam()) {
+    const int64_t term = world_.Job("first").status.term();
+    world_.Kill(world_.hosts[0]);
+    ASSERT_TRUE(Until([&] { return world_.Job("first").status.term() > term; }));
+  }
+  world_.RunFor(absl::Seconds(10));
+  ASSERT_TRUE(world_.memory->Delete(kube::kTrainingJobs, {"default", "first"}).ok());
+  ASSERT_TRUE(Until([&] { return Trains("second") || Trains("long"); }));
+  EXPECT_TRUE(Trains("second")) << "it waited less, but not by ten minutes";
+}
+
 INSTANTIATE_TEST_SUITE_P(IfItIsKilled, TakeOverTest, testing::Bool());
 
 TEST_F(QueuesTest, TheStatusOfAQueueSaysWhoWaitsAndWhatIsUsed) {

@@ -67,8 +67,9 @@ std::string WaitSentence(const Decision& decision, absl::Time now) {
     case ScheduleReason::kWaitingForVictims:
       return absl::StrCat("jobs that make room for it have not gone yet", Start(numbers, now));
     case ScheduleReason::kBehind:
-      return absl::StrCat("others are ahead in queue \"", numbers.queue, "\"; position ",
-                          numbers.position + 1);
+      return absl::StrCat(
+          "others are ahead in queue \"", numbers.queue, "\"",
+          numbers.position > 0 ? absl::StrCat("; position ", numbers.position) : "");
     case ScheduleReason::kInvalidRequest:
       return decision.detail;
     default:

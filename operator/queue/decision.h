@@ -65,7 +65,7 @@ struct ScheduleNumbers {
   int64_t needed = 0;     // of it
   int64_t available = 0;  // of it, now
   int64_t limit = 0;      // the most there could be
-  int64_t position = 0;   // in its queue, from 0
+  int64_t position = 0;   // of kBehind: in its queue, from 1; 0: not counted
   // When it starts at the latest, given that others end when they say; InfiniteFuture: unknown.
   absl::Time expected_start = absl::InfiniteFuture();
   std::string blocked_by;  // UID of the job that is ahead

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -278,6 +279,15 @@ std::vector<const QueuedJob*> QueueBook::WaitingInOrder(const std::string& queue
   if (at < 0) return jobs;
   for (const JobEntry* entry : state_->queues[at].waiting) jobs.push_back(&entry->job);
   return jobs;
+}
+
+int64_t QueueBook::PositionOf(const std::string& uid) const {
+  const auto found = state_->jobs.find(uid);
+  if (found == state_->jobs.end()) return 0;
+  JobEntry* entry = found->second.get();
+  if (entry->queue < 0 || entry->job.running()) return 0;
+  const auto& waiting = state_->queues[entry->queue].waiting;
+  return 1 + std::distance(waiting.begin(), waiting.find(entry));
 }
 
 BookMemory QueueBook::Memory(absl::Time now) const {

@@ -80,6 +80,9 @@ class QueueBook {
   };
   std::vector<QueueView> Queues(absl::Time now) const;
   std::vector<const QueuedJob*> WaitingInOrder(const std::string& queue) const;
+  // Of a waiting job in its queue's order, from 1; 0: it does not wait in a queue that is there.
+  // O(jobs ahead).
+  int64_t PositionOf(const std::string& uid) const;
 
   BookMemory Memory(absl::Time now) const;
   void Remember(const BookMemory& memory);

@@ -75,19 +75,29 @@ std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>&
   return victims;
 }
 
+// Of one that the cycle did not come to: where it stands behind the others.
+Decision DecisionOn(const QueuedJob& newcomer, const std::vector<Decision>& decisions,
+                    const QueueBook& book) {
+  for (const Decision& decision : decisions) {
+    if (decision.job == newcomer.uid) return decision;
+  }
+  Decision behind;
+  behind.job = newcomer.uid;
+  behind.numbers.queue = QueueBook::State::QueueOf(newcomer);
+  behind.numbers.position = book.PositionOf(newcomer.uid);
+  return behind;
+}
+
 }  // namespace
 
 WhatIfAnswer AskWhatIf(DecisionInput input, const QueuedJob& newcomer, const ForecastLimits& limits,
                        GangGate* gate) {
   WhatIfAnswer answer;
-  answer.decision.job = newcomer.uid;
   input.snapshot.jobs.push_back(newcomer);
   answer.start = ForecastStart(
       input, newcomer.uid, limits, gate,
       [&](Future& future, const std::vector<Decision>& decisions) {
-        for (const Decision& decision : decisions) {
-          if (decision.job == newcomer.uid) answer.decision = decision;
-        }
+        answer.decision = DecisionOn(newcomer, decisions, future.book());
         std::string& ahead = answer.decision.numbers.blocked_by;
         const QueuedJob* job = ahead.empty() ? nullptr : future.book().Find(ahead);
         if (job != nullptr) ahead = absl::StrCat(job->ns, "/", job->name);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "operator/queue/queue_fixtures.h"
 
 namespace muster::control {
@@ -114,6 +115,23 @@ TEST(WhatIf, EachOfSeveralIsNeededForItsPart) {
   for (const NeededVictim& victim : answer.victims) {
     EXPECT_EQ(victim.why, "priority 0 is below 9; without it there are nodes for 2 of 3 workers");
   }
+}
+
+TEST(WhatIf, BehindMoreThanAreLookedAtItsPositionIsSaid) {
+  World world(Racks(1, 1), {Queue("a", "", 8)});
+  world.Submit(Job("running", "a", 1, 8, 500));
+  world.Cycle();
+  for (int i = 0; i < 150; ++i) world.Submit(Job(absl::StrCat("w", i), "a", 1, 8, 500, 1 + i));
+  WhatIfAnswer answer = Ask(world, Job("next", "a", 1, 8, 0, 200));
+  EXPECT_EQ(answer.decision.job, "next");
+  EXPECT_EQ(answer.decision.reason, ScheduleReason::kBehind);
+  EXPECT_EQ(Sentence(answer.decision, world.now), "others are ahead in queue \"a\"; position 151");
+  EXPECT_EQ(answer.start.ahead, 150);
+  EXPECT_EQ(answer.start.at, At(151 * 500));
+  QueuedJob urgent = Job("next", "a", 1, 8, 0, 200);
+  urgent.priority = 9;
+  answer = Ask(world, urgent);
+  EXPECT_EQ(answer.decision.reason, ScheduleReason::kWaitingForVictims) << "the first of them";
 }
 
 TEST(WhatIf, NobodyGoesForAJobThatWaits) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/placement/complete_gang.h"
+#include "operator/queue/queue_state.h"
 #include "operator/runtime/gang_request.h"
 
 namespace muster::control {
@@ -175,10 +176,10 @@ int DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
   for (const std::string& uid : passed_over) {
     const JobStanding* standing = world_.book.Find(uid);
     if (standing == nullptr || standing->state != State::kWaiting) continue;
-    const std::string& queue = standing->queued.queue;
-    world_.outcomes.TellQueued(
-        *standing, ScheduleReason::kBehind,
-        absl::StrCat("others are ahead in queue \"", queue.empty() ? "default" : queue, "\""));
+    // Told once, so without its position, which changes.
+    Decision behind;
+    behind.numbers.queue = QueueBook::State::QueueOf(standing->queued);
+    world_.outcomes.TellQueued(*standing, behind.reason, Sentence(behind, absl::UnixEpoch()));
     ++told;
   }
   return told;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -44,13 +45,6 @@ std::vector<std::string> FirstOfQueues(const QueueBook& book, absl::Time now, si
   return uids;
 }
 
-int PositionOf(const QueueBook& book, const QueuedJob& job) {
-  const auto waiting = book.WaitingInOrder(QueueBook::State::QueueOf(job));
-  const auto found = std::find_if(waiting.begin(), waiting.end(),
-                                  [&](const QueuedJob* one) { return one->uid == job.uid; });
-  return static_cast<int>(found - waiting.begin());
-}
-
 Gang ThoughtOf(const v1alpha1::TrainingJobSpec& spec, const PodRecord& pod) {
   Gang gang;
   for (int i = 0; i < spec.workers().count(); ++i) {
@@ -59,11 +53,12 @@ Gang ThoughtOf(const v1alpha1::TrainingJobSpec& spec, const PodRecord& pod) {
   return gang;
 }
 
-DecisionInput Input(const QueueWorld& world, int position) {
+DecisionInput Input(const QueueWorld& world, int64_t position) {
   const QueueBook& book = world.book.book();
   ScheduleOptions options = world.options;
   options.gate = &world.gate;
-  options.backfill_depth = std::min(options.backfill_depth, std::max(position, kLeastDepth));
+  const int64_t depth = std::max<int64_t>(position, kLeastDepth);
+  options.backfill_depth = static_cast<int>(std::min<int64_t>(options.backfill_depth, depth));
   return Capture(world.now, world.model.Tree(), book, options,
                  FirstOfQueues(book, world.now, kMostAsked));
 }
@@ -135,7 +130,7 @@ PlacementForecast ForecastGang(ClusterModel& model, const TrainingJob& job, cons
 
 QueueQuestion QuestionAbout(const QueueWorld& world, const std::string& uid) {
   const QueuedJob& job = *world.book.book().Find(uid);
-  QueueQuestion question{Input(world, PositionOf(world.book.book(), job)), job, {}};
+  QueueQuestion question{Input(world, world.book.book().PositionOf(uid)), job, {}};
   Ask(world, world.gate.NodesFor(uid), nullptr, question);
   return question;
 }

@@ -321,7 +321,6 @@ absl::Status GetRefused(const pb::RecordedInput& recorded, const GangNodesList& 
     }
     input.refused.push_back({nodes[one.gang_nodes()],
                              one.shape(),
-                             one.min(),
                              {static_cast<UnplaceableReason>(one.reason()), one.sentence(),
                               one.nearest_feasible_size()}});
   }
@@ -360,7 +359,6 @@ v1alpha1::RecordedInput ToRecorded(const DecisionInput& input) {
     auto* one = recorded.add_refused();
     one->set_gang_nodes(table.NumberOf(entry.nodes));
     one->set_shape(entry.shape);
-    one->set_min(entry.min);
     one->set_reason(static_cast<uint32_t>(entry.answer.reason));
     one->set_sentence(entry.answer.sentence);
     one->set_nearest_feasible_size(entry.answer.nearest_feasible_size);

@@ -6,8 +6,9 @@ namespace muster::control {
 
 RefusalMemo::Key RefusalMemo::KeyOf(const GangRequest& request, const Nodes& nodes) {
   const Resources& each = request.per_worker;
-  std::string shape = absl::StrCat(each.gpus, " ", each.cpu_millis, " ", each.memory_bytes, " ",
-                                   each.slots, " ", request.required_level);
+  std::string shape =
+      absl::StrCat(each.gpus, " ", each.cpu_millis, " ", each.memory_bytes, " ", each.slots, " ",
+                   request.min, " ", request.max, " ", request.required_level);
   for (const Slice& slice : request.slices) {
     absl::StrAppend(&shape, "\n", slice.size, " ", slice.level);
   }
@@ -17,26 +18,23 @@ RefusalMemo::Key RefusalMemo::KeyOf(const GangRequest& request, const Nodes& nod
 const Unplaceable* RefusalMemo::Find(const GangRequest& request, const Nodes& nodes) const {
   if (refused_.empty()) return nullptr;
   const auto found = refused_.find(KeyOf(request, nodes));
-  if (found == refused_.end() || request.min < found->second.min) return nullptr;
-  // Of an invalid request nothing is said about another size.
-  const bool invalid = found->second.answer.reason == UnplaceableReason::kInvalidRequest;
-  return invalid && request.min != found->second.min ? nullptr : &found->second.answer;
+  return found == refused_.end() ? nullptr : &found->second.answer;
 }
 
 void RefusalMemo::Add(const GangRequest& request, const Nodes& nodes, const Unplaceable& answer) {
-  refused_[KeyOf(request, nodes)] = {nodes, request.min, answer};
+  refused_[KeyOf(request, nodes)] = {nodes, answer};
 }
 
 std::vector<RefusalMemo::Entry> RefusalMemo::Entries() const {
   std::vector<Entry> entries;
   for (const auto& [key, refused] : refused_) {
-    entries.push_back({refused.nodes, key.second, refused.min, refused.answer});
+    entries.push_back({refused.nodes, key.second, refused.answer});
   }
   return entries;
 }
 
 void RefusalMemo::Restore(const Entry& entry) {
-  refused_[{entry.nodes.get(), entry.shape}] = {entry.nodes, entry.min, entry.answer};
+  refused_[{entry.nodes.get(), entry.shape}] = {entry.nodes, entry.answer};
 }
 
 }  // namespace muster::control

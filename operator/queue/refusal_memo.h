@@ -12,8 +12,9 @@
 
 namespace muster::control {
 
-// What Place refused: while nothing is freed it refuses the same, and what is no easier, again. Its
-// owner clears it when something may have become free, or the tree was built anew.
+// What Place refused: while nothing is freed it refuses the same again. Larger gangs of that shape
+// have no place either, but their own reason and numbers, so each size is a question of its own.
+// Its owner clears it when something may have become free, or the tree was built anew.
 class RefusalMemo {
  public:
   using Nodes = std::shared_ptr<const GangNodes>;
@@ -26,8 +27,7 @@ class RefusalMemo {
   // All of it as plain values, in no order, and one of them back: for a decision to be replayed.
   struct Entry {
     Nodes nodes;
-    std::string shape;
-    int min = 0;
+    std::string shape;  // with its size
     Unplaceable answer;
   };
   std::vector<Entry> Entries() const;
@@ -36,7 +36,6 @@ class RefusalMemo {
  private:
   struct Refused {
     Nodes nodes;  // kept: no other may get its address
-    int min = 0;  // the smallest size that was refused
     Unplaceable answer;
   };
   using Key = std::pair<const GangNodes*, std::string>;

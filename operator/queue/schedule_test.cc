@@ -371,35 +371,6 @@ TEST(Schedule, EveryReasonToWaitHasItsNumbers) {
   EXPECT_TRUE(absl::StrContains(Sentence(world.Of("wrong"), world.now), "moon"));
 }
 
-TEST(Schedule, DefragmentationIsOffByDefaultAndMustGain) {
-  for (const bool on : {false, true}) {
-    World world(Racks(2, 2), {});
-    world.options.defragment = on;
-    // One small job in each rack, and half a rack free.
-    for (const char* rack : {"r0", "r1"}) {
-      QueuedJob job = Job(absl::StrCat("small-", rack), "", 1);
-      job.nodes = {absl::StrCat(rack, "-n0")};
-      world.tree.Charge(*world.tree.FindNode(job.nodes[0]), job.request.per_worker);
-      world.Submit(job);
-    }
-    QueuedJob large = Job("large", "", 2, 8, 0, 1);
-    large.request.required_level = "rack";
-    world.Submit(large);
-    world.Cycle();
-    if (!on) {
-      EXPECT_EQ(world.Of("large").reason, R::kTopology);
-      continue;
-    }
-    EXPECT_EQ(world.Of("large").reason, R::kWaitingForVictims);
-    EXPECT_EQ(world.Of("small-r0").reason, R::kDefragmented);
-    EXPECT_GT(world.Of("small-r0").numbers.gain, world.Of("small-r0").numbers.cost);
-    world.LetLeaversGo();
-    world.Cycle();
-    EXPECT_TRUE(world.Runs("large"));
-    EXPECT_TRUE(world.Runs("small-r0")) << "moved";
-  }
-}
-
 TEST(Schedule, ASnapshotGivesTheSameDecisions) {
   const Inventory inventory = Racks(2, 4);
   Snapshot snapshot;

@@ -187,9 +187,18 @@ bool QuotaUse::OverQuota(int queue, const QuotaNeed& resources) const {
   return false;
 }
 
-bool QuotaUse::MayReclaim(int queue, const QuotaNeed& need, int victim) const {
+QuotaNeed QuotaUse::Lacking(int queue, const QuotaNeed& need) const {
+  QuotaNeed lacking;
+  for (const auto& one : need) {
+    if (!Fits(queue, {one})) lacking.push_back(one);
+  }
+  return lacking.empty() ? need : lacking;
+}
+
+bool QuotaUse::MayReclaim(int queue, const QuotaNeed& need, const QuotaNeed& lacking,
+                          int victim) const {
   if (queue == victim || tree_->root(queue) != tree_->root(victim)) return false;
-  if (!OverQuota(victim, need)) return false;
+  if (!OverQuota(victim, lacking)) return false;
   // The parts of the innermost cohort that both are in.
   auto is_above = [this](int upper, int lower) {
     for (int at = lower; at >= 0; at = tree_->parent(at)) {
@@ -205,7 +214,7 @@ bool QuotaUse::MayReclaim(int queue, const QuotaNeed& need, int victim) const {
   while (tree_->parent(theirs) >= 0 && !is_above(tree_->parent(theirs), queue)) {
     theirs = tree_->parent(theirs);
   }
-  return WithinQuota(mine, need) && OverQuota(theirs, need);
+  return WithinQuota(mine, need) && OverQuota(theirs, lacking);
 }
 
 }  // namespace muster::control

@@ -101,10 +101,13 @@ class QuotaUse {
   bool WithinQuota(int queue, const QuotaNeed& more) const;
   // Whether it uses more than its own quota of one of these resources.
   bool OverQuota(int queue, const QuotaNeed& resources) const;
-  // Whether a queue that needs so much may take quota back from `victim`: both are in one cohort,
-  // and of the two parts of it that they are in, the first stays within its quota and the second,
-  // and `victim` itself, uses more than its own of something that is needed.
-  bool MayReclaim(int queue, const QuotaNeed& need, int victim) const;
+  // Of what a queue needs, what is not available; all of it when everything is: then it is
+  // something else, nodes, that is short.
+  QuotaNeed Lacking(int queue, const QuotaNeed& need) const;
+  // Whether a queue that needs so much and lacks some of it may take quota back from `victim`: both
+  // are in one cohort, and of the two parts of it that they are in, the first stays within its
+  // quota and the second, and `victim` itself, uses more than its own of something that is lacking.
+  bool MayReclaim(int queue, const QuotaNeed& need, const QuotaNeed& lacking, int victim) const;
 
  private:
   void Change(int queue, const QuotaNeed& amount, int sign);

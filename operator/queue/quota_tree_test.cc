@@ -38,9 +38,9 @@ TEST(QuotaTree, QueuesOfACohortBorrowWhatOthersLeave) {
   EXPECT_EQ(use.Available(a, 0), 0);
   EXPECT_FALSE(use.Fits(b, Gpus(1)));
   EXPECT_TRUE(use.OverQuota(a, Gpus(0)));
-  EXPECT_TRUE(use.MayReclaim(b, Gpus(6), a));
-  EXPECT_FALSE(use.MayReclaim(b, Gpus(7), a)) << "7 more would be borrowed";
-  EXPECT_FALSE(use.MayReclaim(a, Gpus(1), b)) << "b is within its own";
+  EXPECT_TRUE(use.MayReclaim(b, Gpus(6), Gpus(6), a));
+  EXPECT_FALSE(use.MayReclaim(b, Gpus(7), Gpus(7), a)) << "7 more would be borrowed";
+  EXPECT_FALSE(use.MayReclaim(a, Gpus(1), Gpus(1), b)) << "b is within its own";
 }
 
 TEST(QuotaTree, LimitsOfBorrowingAndLending) {
@@ -68,13 +68,13 @@ TEST(QuotaTree, ACohortOfCohorts) {
   QuotaUse use(tree);
   EXPECT_EQ(use.Available(tree.FindQueue("a"), 0), 28);
   use.Add(tree.FindQueue("a"), Gpus(10));
-  EXPECT_FALSE(use.MayReclaim(tree.FindQueue("c"), Gpus(1), tree.FindQueue("a")))
+  EXPECT_FALSE(use.MayReclaim(tree.FindQueue("c"), Gpus(1), Gpus(1), tree.FindQueue("a")))
       << "research as a whole is within its quota";
-  EXPECT_TRUE(use.MayReclaim(tree.FindQueue("b"), Gpus(1), tree.FindQueue("a")));
+  EXPECT_TRUE(use.MayReclaim(tree.FindQueue("b"), Gpus(1), Gpus(1), tree.FindQueue("a")));
   use.Add(tree.FindQueue("a"), Gpus(8));
-  EXPECT_TRUE(use.MayReclaim(tree.FindQueue("c"), Gpus(12), tree.FindQueue("a")))
+  EXPECT_TRUE(use.MayReclaim(tree.FindQueue("c"), Gpus(12), Gpus(12), tree.FindQueue("a")))
       << "serving has 4 of its own besides c's 8";
-  EXPECT_FALSE(use.MayReclaim(tree.FindQueue("c"), Gpus(13), tree.FindQueue("a")));
+  EXPECT_FALSE(use.MayReclaim(tree.FindQueue("c"), Gpus(13), Gpus(13), tree.FindQueue("a")));
 }
 
 TEST(QuotaTree, WhatNobodyListsIsNotLimited) {

@@ -53,6 +53,7 @@ VictimTrial::VictimTrial(absl::Time now, const TopologyTree& tree, const QueueBo
       workers_(SizeOf(newcomer, options)),
       need_(LimitedNeed(*state.tree, newcomer, SizeOf(newcomer, options))) {
   LetLeaversGo(state, tree);
+  lacking_ = use().Lacking(queue_, need_);
   Collect(now, tree, state, newcomer, options);
 }
 
@@ -78,7 +79,7 @@ void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueB
   for (int q = 0; q < static_cast<int>(state.queues.size()); ++q) {
     const bool own = q == newcomer.queue;
     if (own && !smallest) continue;
-    if (!own && !use().MayReclaim(newcomer.queue, need_, q)) continue;
+    if (!own && !use().MayReclaim(queue_, need_, lacking_, q)) continue;
     for (JobEntry* entry : state.queues[q].running) {
       if (entry->job.leaving > 0) continue;
       const bool may = own ? MayPreempt(now, state, newcomer, *entry)
@@ -131,7 +132,7 @@ void VictimTrial::ShrinkAll() {
 }
 
 bool VictimTrial::MayTake(const VictimCandidate& candidate) const {
-  return !candidate.reclaim || use().MayReclaim(queue_, need_, candidate.entry->queue);
+  return !candidate.reclaim || use().MayReclaim(queue_, need_, lacking_, candidate.entry->queue);
 }
 
 bool NamespaceMayMakeRoom(absl::Time now, const QueueBook::State& state, const JobEntry& newcomer) {

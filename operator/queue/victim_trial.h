@@ -61,7 +61,8 @@ class VictimTrial {
   QueueRoom room_;
   const int queue_;
   const int workers_;
-  QuotaNeed need_;  // of the newcomer, where it is limited
+  QuotaNeed need_;     // of the newcomer, where it is limited
+  QuotaNeed lacking_;  // of that, when nobody has gone that was not told to before
   std::vector<VictimCandidate> candidates_;
 };
 

@@ -78,6 +78,7 @@ class RandomCase {
 bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victims) {
   QueueBook::State& state = world.book.state();
   const QuotaNeed need = newcomer.Need(newcomer.job.request.min);
+  const QuotaNeed lacking = state.use->Lacking(newcomer.queue, need);
   TopologyTree tree = world.tree;
   QuotaUse use = *state.use;
   std::vector<Victim> order = victims;
@@ -89,7 +90,7 @@ bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victi
   });
   for (const Victim& victim : order) {
     const QueuedJob& job = victim.entry->job;
-    if (victim.reclaim && !use.OverQuota(victim.entry->queue, need)) return false;
+    if (victim.reclaim && !use.OverQuota(victim.entry->queue, lacking)) return false;
     for (int i = victim.keep; i < job.workers(); ++i) {
       tree.Charge(*tree.FindNode(job.nodes[i]), -job.request.per_worker);
     }
@@ -103,12 +104,13 @@ bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victi
 double LeastCost(World& world, JobEntry& newcomer, const VictimOptions& options) {
   QueueBook::State& state = world.book.state();
   const QuotaNeed need = newcomer.Need(newcomer.job.request.min);
+  const QuotaNeed lacking = state.use->Lacking(newcomer.queue, need);
   std::vector<Victim> all;
   for (QueueEntry& queue : state.queues) {
     for (JobEntry* entry : queue.running) {
       const bool own = entry->queue == newcomer.queue;
       const bool may = own ? entry->job.priority < newcomer.job.priority
-                           : state.use->MayReclaim(newcomer.queue, need, entry->queue);
+                           : state.use->MayReclaim(newcomer.queue, need, lacking, entry->queue);
       if (may) all.push_back({entry, 0, !own, CostOfStopping(entry->job, world.now, options)});
     }
   }
@@ -294,13 +296,15 @@ TEST(Victims, NobodyIsStoppedWhileShrinkingIsEnough) {
     if (!stops) continue;
     // Shrinking everybody as far as it goes would not have been enough.
     QueueBook::State& state = world.book.state();
+    const int mine = random.newcomer().queue;
     const QuotaNeed need = random.newcomer().Need(random.newcomer().job.request.min);
+    const QuotaNeed lacking = state.use->Lacking(mine, need);
     std::vector<Victim> all;
     for (QueueEntry& queue : state.queues) {
       for (JobEntry* entry : queue.running) {
-        const bool own = entry->queue == random.newcomer().queue;
+        const bool own = entry->queue == mine;
         const bool may = own ? entry->job.priority < random.newcomer().job.priority
-                             : state.use->MayReclaim(random.newcomer().queue, need, entry->queue);
+                             : state.use->MayReclaim(mine, need, lacking, entry->queue);
         const int keep = std::min(entry->job.request.min, entry->job.workers());
         if (may && keep < entry->job.workers()) all.push_back({entry, keep, false, 0});
       }
@@ -312,11 +316,38 @@ TEST(Victims, NobodyIsStoppedWhileShrinkingIsEnough) {
                  victim.entry->Need(victim.entry->job.workers() - victim.keep));
     }
     const int theirs = state.tree->FindQueue("theirs");
-    if (use.OverQuota(theirs, need)) {
+    if (use.OverQuota(theirs, lacking)) {
       EXPECT_FALSE(Suffices(world, random.newcomer(), all)) << seed;
     }
   }
   EXPECT_GT(shrunk, 20);
+}
+
+// A queue that borrows CPUs gives those back, not the GPUs that it has within its quota.
+TEST(Victims, WhoBorrowsWhatIsLackingGivesItBack) {
+  std::vector<QueueSpec> queues = {Queue("a", "c", 16), Queue("b", "c", 8), Queue("d", "c", 8)};
+  for (QueueSpec& queue : queues) queue.quotas.push_back({"cpu", 8, {}, {}});
+  for (const bool of_gpus : {false, true}) {
+    World world(Racks(1, 4), queues);
+    auto with_cpus = [](QueuedJob job, int64_t cpus) {
+      job.quota_per_worker["cpu"] = cpus;
+      return job;
+    };
+    world.Submit(with_cpus(Job("cpus", "b", 1), of_gpus ? 10 : 18));
+    world.Submit(with_cpus(Job("own", "d", 1), 1));
+    world.Submit(with_cpus(Job("gpus", "d", 1, 8, 0, 1), 1));
+    world.Cycle();
+    ASSERT_TRUE(world.Runs("cpus") && world.Runs("own") && world.Runs("gpus"));
+    world.now = At(1000);
+    // What would be taken if nothing but the cost counted.
+    world.book.Progress(of_gpus ? "cpus" : "gpus", world.now, std::nullopt);
+    world.Submit(with_cpus(Job("newcomer", "a", of_gpus ? 2 : 1, 8, 0, 2), of_gpus ? 2 : 5));
+    const auto plan = FindVictims(world.now, world.tree, world.book.state(),
+                                  *world.book.state().jobs.at("newcomer"), {});
+    ASSERT_TRUE(plan.has_value());
+    ASSERT_EQ(plan->victims.size(), 1u);
+    EXPECT_EQ(plan->victims[0].entry->job.queue, of_gpus ? "d" : "b");
+  }
 }
 
 TEST(Victims, TheOneThatSavedLastGoes) {

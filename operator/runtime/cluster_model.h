@@ -16,6 +16,7 @@
 #include "operator/placement/filter/filter_memo.h"
 #include "operator/placement/filter/node_filter.h"
 #include "operator/placement/placement.h"
+#include "operator/placement/ring_model.h"
 #include "operator/placement/topology_labels.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/runtime/caches.h"
@@ -57,6 +58,9 @@ class ClusterModel {
   // Level keys, broad to narrow, as in a Kueue Topology; none of them: every node is for itself.
   // Nullopt, as at first: levels are found in the labels.
   void SetLevels(std::optional<std::vector<std::string>> keys);
+  // Of levels, by name, in place of the default ones of the score.
+  void SetLinks(std::map<std::string, Link> links) { links_ = std::move(links); }
+  const std::map<std::string, Link>& links() const { return links_; }
 
   // As the cache shows them now; null: gone.
   void PutNode(const std::string& name, const NodeCache::Object& node);
@@ -135,6 +139,7 @@ class ClusterModel {
   void Drop(const std::string& uid);
 
   std::optional<std::vector<std::string>> levels_;
+  std::map<std::string, Link> links_;
   ClusterSnapshot snapshot_;
   FilterMemo filters_;
   std::map<std::string, Node> nodes_;

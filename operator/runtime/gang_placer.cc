@@ -4,23 +4,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "operator/placement/filter/gang_filter.h"
+#include "absl/strings/str_join.h"
 #include "operator/placement/filter/node_filter.h"
 #include "operator/placement/filter/refusal.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/placement.h"
+#include "operator/runtime/gang_domains.h"
 #include "operator/runtime/gang_request.h"
+#include "operator/runtime/one_by_one.h"
 
 namespace muster::control {
 namespace {
 
-// Domains of a gang's own affinity that are tried, and node checks spent on placing it worker by
-// worker, before it is refused.
+// Domains with room that are tried, and node checks spent on placing it worker by worker, before a
+// gang is refused.
 constexpr size_t kMostDomains = 64;
 constexpr size_t kMostChecks = 1'000'000;
 
@@ -31,27 +32,18 @@ PlacementRefusal Refuse(const Unplaceable& no, const PartialGang& gang,
           filtered.of_node_alone};
 }
 
-// All nodes but those of a domain.
-GangNodes AllBut(const TopologyTree& tree, int level, int domain) {
-  GangNodes nodes;
-  const int count = static_cast<int>(tree.level(tree.node_level()).size());
-  for (int node = 0; level > 0 && node < count; ++node) {
-    if (tree.AncestorOf(node, level) != domain) nodes.closed.push_back(node);
+// All nodes but these.
+GangNodes AllBut(const std::vector<int>& nodes, int count) {
+  GangNodes others;
+  auto next = nodes.begin();
+  for (int node = 0; node < count; ++node) {
+    if (next != nodes.end() && *next == node) {
+      ++next;
+    } else {
+      others.closed.push_back(node);
+    }
   }
-  return nodes;
-}
-
-// All nodes but those with a label's value.
-GangNodes AllBut(const std::vector<NodePointer>& states, const std::string& label,
-                 const std::string& value) {
-  GangNodes nodes;
-  for (size_t i = 0; i < states.size(); ++i) {
-    const LabelMap& labels = states[i]->node->labels;
-    const auto found = labels.find(label);
-    const bool in = found != labels.end() && found->second == value;
-    if (!in) nodes.closed.push_back(static_cast<int>(i));
-  }
-  return nodes;
+  return others;
 }
 
 // In the order in which they are bound. Nothing: each fits when those before it are there.
@@ -66,155 +58,143 @@ std::optional<GangRefusal> Verify(const PlacementWorld& world, const Completion&
   return CheckGang(members, nodes, world.snapshot, PlacedByMuster());
 }
 
-// The gang must share a domain of this label, for its pods want to be near each other.
-const std::string* OwnAffinity(const SchedulingPod& pod) {
-  for (const PodAffinityTerm& term : pod.wants().affinity) {
-    if (term.selector.Matches(pod.labels)) return &term.topology_key;
-  }
-  return nullptr;
-}
-
-std::optional<Completion> PlaceInOneDomain(const PlacementWorld& world, const PartialGang& gang,
-                                           const std::map<int, PodPointer>& pods,
-                                           const std::string& label) {
-  TopologyTree& tree = world.tree;
-  const FilteredNodes filtered = world.NodesFor(*pods.begin()->second);
-  std::set<std::string> domains;
-  for (size_t i = 0; i < world.states.size(); ++i) {
-    const LabelMap& labels = world.states[i]->node->labels;
-    const auto value = labels.find(label);
-    if (value != labels.end() && tree.node(static_cast<int>(i)).schedulable) {
-      domains.emplace(value->second);
-    }
-  }
-  size_t tries = 0;
-  for (const std::string& domain : domains) {
-    if (++tries > kMostDomains) break;
-    const GangNodes others = AllBut(world.states, label, domain);
-    const GatedTree without(tree, &others, gang.request.per_worker);
-    const GatedTree gated(tree, filtered.nodes.get(), gang.request.per_worker);
-    auto answer = CompleteGang(tree, gang);
-    auto* completion = std::get_if<Completion>(&answer);
-    if (completion != nullptr && !Verify(world, *completion, pods)) return std::move(*completion);
-  }
-  return std::nullopt;
-}
-
-// Worker by worker, each where the rules allow it beside those before it.
-class OneByOne {
+class GangSearch {
  public:
-  // Within one domain of the tree: (0, 0) is the whole cluster.
-  OneByOne(const PlacementWorld& world, const PartialGang& gang,
-           const std::map<int, PodPointer>& pods, int level, int domain)
-      : tree_(world.tree),
+  GangSearch(const PlacementWorld& world, const PartialGang& gang,
+             const std::map<int, PodPointer>& pods)
+      : world_(world),
         gang_(gang),
         pods_(pods),
-        others_(AllBut(tree_, level, domain)),
-        filter_(world.snapshot, world.states, PlacedByMuster()) {}
-  ~OneByOne() {
-    for (int node : taken_) tree_.Charge(node, -gang_.request.per_worker);
-  }
-  OneByOne(const OneByOne&) = delete;
-  OneByOne& operator=(const OneByOne&) = delete;
+        pod_(*pods.begin()->second),
+        spreads_(!pod_.wants().spread.empty()),
+        filtered_(world.NodesFor(pod_)),
+        most_(static_cast<int64_t>(gang.missing.size())),
+        least_(gang.request.min - static_cast<int64_t>(gang.placed.size())) {}
 
   PlacementAnswer Run() {
-    PartialGang so_far = gang_;
-    Completion completion;
-    std::optional<PlacementRefusal> no;
-    for (const int worker : gang_.missing) {
-      so_far.missing = {worker};
-      so_far.request.max = static_cast<int>(so_far.placed.size()) + 1;
-      so_far.request.min = so_far.request.max;
-      if ((no = PlaceOne(so_far, worker))) break;
-      completion.nodes[worker] = so_far.placed.at(worker);
+    if (AskTopology()) return Answer();
+    const auto [labels, domains] = DomainsFor(world_, gang_, pod_, filtered_);
+    const int64_t room = domains.empty() ? 0 : domains.front().room;
+    if (!labels.empty() && room < least_) return NoDomainFor(labels, room);
+    size_t tries = 0;
+    for (const GangDomain& domain : domains) {
+      if (!MayBeBetter(domain)) break;
+      if (++tries > kMostDomains) {
+        absl::StrAppend(&cut_, "; only the ", kMostDomains, " domains with most room were tried");
+        break;
+      }
+      Try(domain, domains.size() > 1);
     }
-    const int placed = static_cast<int>(so_far.placed.size());
-    if (placed < gang_.request.min || completion.nodes.empty()) {
-      no->sentence = absl::StrCat("its pods are in each other's way: after ", placed, " of ",
-                                  gang_.request.min, " workers ", no->sentence);
-      return *std::move(no);
-    }
-    std::vector<std::string> nodes;
-    for (const auto& [worker, node] : so_far.placed) nodes.push_back(node);
-    completion.gang = Judge(tree_, gang_.request, nodes);
-    return completion;
+    // For the sentence: which workers still had places, and what keeps the next one out.
+    if (tries == 0 && !best_) TryOneByOne(GangNodes(), 0);
+    return Answer();
   }
 
  private:
-  std::optional<PlacementRefusal> PlaceOne(PartialGang& so_far, int worker) {
-    const PodPointer& pod = pods_.at(worker);
-    std::string node;
-    {
-      const GangNodes nodes = filter_.NodesFor(pod, tree_);
-      const GatedTree without(tree_, &others_, gang_.request.per_worker);
-      const GatedTree gated(tree_, &nodes, gang_.request.per_worker);
-      auto answer = CompleteGang(tree_, so_far);
-      if (const auto* no = std::get_if<Unplaceable>(&answer)) {
-        const std::string& left_out = nodes.left_out;
-        return PlacementRefusal{kConstraintsReason,
-                                left_out.empty()
-                                    ? absl::StrCat("there is no place for another: ", no->sentence)
-                                    : absl::StrCat("of the nodes ", left_out)};
-      }
-      node = std::get<Completion>(answer).nodes.at(worker);
-    }
-    so_far.placed[worker] = node;
-    const int index = *tree_.FindNode(node);
-    filter_.Place(pod, index);
-    tree_.Charge(index, gang_.request.per_worker);
-    taken_.push_back(index);
-    return std::nullopt;
+  PlacementAnswer Answer() {
+    if (best_) return *std::move(best_);
+    no_.sentence += cut_;
+    return std::move(no_);
   }
 
-  TopologyTree& tree_;
+  // Where the whole gang would go by topology alone. True: there is nothing better to be found.
+  bool AskTopology() {
+    const GatedTree gated(world_.tree, filtered_.nodes.get(), gang_.request.per_worker);
+    auto answer = CompleteGang(world_.tree, gang_, world_.model.links());
+    auto* completion = std::get_if<Completion>(&answer);
+    if (completion == nullptr) {
+      const Unplaceable& no = std::get<Unplaceable>(answer);
+      no_ = Refuse(no, gang_, filtered_);
+      return !spreads_ || no.reason == UnplaceableReason::kInvalidRequest;
+    }
+    if (!filtered_.of_node_alone) {
+      if (const auto refused = Verify(world_, *completion, pods_)) {
+        const std::string why = Sentence(refused->refusal);
+        no_ = {kConstraintsReason, absl::StrCat("its pods are in each other's way: ", why)};
+        return false;
+      }
+    }
+    const auto size = static_cast<int64_t>(completion->nodes.size());
+    Offer(*std::move(completion), 0);
+    return !spreads_ || size == most_;
+  }
+
+  int64_t BestSize() const { return best_ ? static_cast<int64_t>(best_->nodes.size()) : 0; }
+
+  bool MayBeBetter(const GangDomain& domain) const {
+    if (domain.room < least_) return false;
+    const int64_t size = std::min(domain.room, most_);
+    return size > BestSize() || (size == BestSize() && domain.room < room_);
+  }
+
+  void Offer(Completion completion, int64_t room) {
+    const auto size = static_cast<int64_t>(completion.nodes.size());
+    if (size < BestSize() || (size == BestSize() && room >= room_)) return;
+    best_ = std::move(completion);
+    room_ = room;
+  }
+
+  void Try(const GangDomain& domain, bool one_of_several) {
+    const int nodes = static_cast<int>(world_.states.size());
+    const GangNodes others = AllBut(domain.nodes, nodes);
+    // Of the whole cluster topology has been asked.
+    if (one_of_several && TryTogether(domain, others)) return;
+    TryOneByOne(others, domain.room);
+  }
+
+  void TryOneByOne(const GangNodes& others, int64_t room) {
+    checks_ += gang_.missing.size() * world_.states.size();
+    if (checks_ > kMostChecks) {
+      cut_ = "; too many workers and nodes to try them one by one";
+      return;
+    }
+    auto answer = PlaceOneByOne(world_, gang_, pods_, others);
+    if (auto* completion = std::get_if<Completion>(&answer)) {
+      return Offer(*std::move(completion), room);
+    }
+    const NoNextPlace& no = std::get<NoNextPlace>(answer);
+    if (no.placed <= furthest_) return;
+    furthest_ = no.placed;
+    no_ = {kConstraintsReason, absl::StrCat("its pods are in each other's way: after ", no.placed,
+                                            " of ", gang_.request.min, " workers ", no.sentence)};
+  }
+
+  // As topology has it. True: no more of them fit there.
+  bool TryTogether(const GangDomain& domain, const GangNodes& others) {
+    const Resources& each = gang_.request.per_worker;
+    const GatedTree without(world_.tree, &others, each);
+    const GatedTree gated(world_.tree, filtered_.nodes.get(), each);
+    auto answer = CompleteGang(world_.tree, gang_, world_.model.links());
+    auto* completion = std::get_if<Completion>(&answer);
+    if (completion == nullptr || Verify(world_, *completion, pods_)) return false;
+    const auto size = static_cast<int64_t>(completion->nodes.size());
+    Offer(*std::move(completion), domain.room);
+    return !spreads_ || size == std::min(domain.room, most_);
+  }
+
+  PlacementRefusal NoDomainFor(const std::vector<std::string>& labels, int64_t room) const {
+    return {
+        kConstraintsReason,
+        absl::StrCat("its pods want to be in one domain of ", absl::StrJoin(labels, " and "),
+                     ", and the best has room for ", room, " of at least ", least_, " workers")};
+  }
+
+  const PlacementWorld& world_;
   const PartialGang& gang_;
   const std::map<int, PodPointer>& pods_;
-  const GangNodes others_;
-  GangFilter filter_;
-  std::vector<int> taken_;
+  const SchedulingPod& pod_;
+  // A node that may have one of them now may have more once others are elsewhere.
+  const bool spreads_;
+  const FilteredNodes filtered_;
+  const int64_t most_;
+  const int64_t least_;
+  std::optional<Completion> best_;
+  int64_t room_ = 0;  // of the domain that it is in
+  PlacementRefusal no_;
+  int furthest_ = -1;  // workers that had places when it was said
+  size_t checks_ = 0;
+  std::string cut_;  // why the search has ended before its time
 };
-
-// Domains of the required level with what the smallest gang asks for; the whole cluster when there
-// is no such level, or when those who have nodes have settled it.
-std::vector<std::pair<int, int>> DomainsFor(const TopologyTree& tree, const PartialGang& gang) {
-  const std::optional<int> level = tree.FindLevel(gang.request.required_level);
-  if (!level || !gang.placed.empty()) return {{0, 0}};
-  std::vector<std::pair<int, int>> domains;
-  const Resources& each = gang.request.per_worker;
-  for (size_t i = 0; i < tree.level(*level).size(); ++i) {
-    const TopologyTree::Domain& domain = tree.level(*level)[i];
-    const Resources& free = domain.free;
-    const int64_t least = std::max(gang.request.min, 1);
-    const bool may = !domain.name.empty() && free.gpus / least >= each.gpus &&
-                     free.cpu_millis / least >= each.cpu_millis &&
-                     free.memory_bytes / least >= each.memory_bytes;
-    if (may) domains.emplace_back(*level, static_cast<int>(i));
-  }
-  return domains;
-}
-
-// After topology alone has not found a place that holds for all.
-PlacementAnswer PlaceApart(const PlacementWorld& world, const PartialGang& gang,
-                           const std::map<int, PodPointer>& pods, PlacementRefusal no) {
-  if (const std::string* label = OwnAffinity(*pods.begin()->second)) {
-    if (auto completion = PlaceInOneDomain(world, gang, pods, *label)) {
-      return *std::move(completion);
-    }
-  }
-  const size_t each = gang.missing.size() * world.states.size();
-  size_t checks = 0;
-  for (const auto& [level, domain] : DomainsFor(world.tree, gang)) {
-    checks += each;
-    if (checks > kMostChecks) {
-      absl::StrAppend(&no.sentence, "; too many workers and nodes to try them one by one");
-      return no;
-    }
-    auto answer = OneByOne(world, gang, pods, level, domain).Run();
-    if (std::holds_alternative<Completion>(answer)) return answer;
-    no = std::get<PlacementRefusal>(std::move(answer));
-  }
-  return no;
-}
 
 }  // namespace
 
@@ -240,26 +220,7 @@ PlacementAnswer PlaceGang(const PlacementWorld& world, const PartialGang& gang,
     return PlacementRefusal{kConstraintsReason,
                             "the template has resourceClaims, which muster does not place yet"};
   }
-  PlacementRefusal no;
-  {
-    const FilteredNodes filtered = world.NodesFor(pod);
-    const GatedTree gated(world.tree, filtered.nodes.get(), gang.request.per_worker);
-    auto answer = CompleteGang(world.tree, gang);
-    auto* completion = std::get_if<Completion>(&answer);
-    if (completion == nullptr) {
-      no = Refuse(std::get<Unplaceable>(answer), gang, filtered);
-      // A node that may have one of them now may have more once others are elsewhere.
-      if (pod.wants().spread.empty()) return no;
-    } else if (filtered.of_node_alone) {
-      return *std::move(completion);
-    } else if (const auto refused = Verify(world, *completion, pods)) {
-      no.reason = kConstraintsReason;
-      no.sentence = absl::StrCat("its pods are in each other's way: ", Sentence(refused->refusal));
-    } else {
-      return *std::move(completion);
-    }
-  }
-  return PlaceApart(world, gang, pods, std::move(no));
+  return GangSearch(world, gang, pods).Run();
 }
 
 }  // namespace muster::control

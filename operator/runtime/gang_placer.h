@@ -4,15 +4,12 @@
 #include <map>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "operator/placement/cluster/cluster_snapshot.h"
-#include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/complete_gang.h"
-#include "operator/placement/filter/filter_memo.h"
-#include "operator/placement/topology_tree.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
+#include "operator/runtime/placement_world.h"
 
 namespace muster::control {
 
@@ -34,29 +31,11 @@ std::map<int, PodCache::Object> NewestUnbound(const Gang& gang);
 // The same, as filters see them.
 std::map<int, PodPointer> MissingPods(const Gang& gang);
 
-// A cluster to place gangs in: the model's own, or one that is only thought of.
-struct PlacementWorld {
-  // Of the model as it is.
-  explicit PlacementWorld(ClusterModel& of)
-      : model(of), tree(of.Tree()), snapshot(of.snapshot()), states(of.states()) {}
-  PlacementWorld(ClusterModel& of, TopologyTree& with, const ClusterSnapshot& all,
-                 const std::vector<NodePointer>& nodes)
-      : model(of), tree(with), snapshot(all), states(nodes) {}
-
-  FilteredNodes NodesFor(const SchedulingPod& pod) const {
-    return model.NodesFor(pod, snapshot, states);
-  }
-
-  ClusterModel& model;  // what filters said is remembered there
-  TopologyTree& tree;
-  const ClusterSnapshot& snapshot;
-  const std::vector<NodePointer>& states;  // by index of the tree
-};
-
 // Where the missing pods of a gang go, each of them valid by every rule of kube-scheduler's when
 // they are bound one after the other. Topology decides; what the pods of the gang are to each other
-// (affinity, spread, volumes) is verified then, and where that fails the gang is tried in one
-// domain of its affinity after the other, or placed worker by worker. The world is as before.
+// (affinity, spread, volumes) is verified then. Where that fails, or a spread leaves room for more,
+// the best is taken of the domains that the gang may be in: the most workers, then the tightest.
+// The world is as before.
 PlacementAnswer PlaceGang(const PlacementWorld& world, const PartialGang& gang,
                           const std::map<int, PodPointer>& pods);
 inline PlacementAnswer PlaceGang(ClusterModel& model, const PartialGang& gang,

@@ -47,6 +47,7 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCach
       lost_({model_, book_, verdicts_, writes_, outcomes_}),
       notes_(options_.recorder) {
   if (!options_.topology_levels.empty()) model_.SetLevels(options_.topology_levels);
+  model_.SetLinks(options_.queues.links);
 }
 
 void Scheduler::FollowQueues(QueueCache& queues, PriorityCache& priorities) {

@@ -196,6 +196,10 @@ bool NodeFilter::of_node_alone() const {
          pod_->nominated.empty();
 }
 
+std::vector<std::string> NodeFilter::together_by() const {
+  return policies_->affinity.together_by();
+}
+
 int64_t NodeFilter::Copies(const NodeState& node) const { return Check(node) ? 0 : Room(node); }
 
 std::optional<NodeRefusal> Fits(const NodeState& node, const SchedulingPod& pod,

@@ -54,6 +54,9 @@ class NodeFilter {
   // Nothing but the node itself and what is on it decides about a node: no volumes, no affinity of
   // pods to each other, no spread. Then equal templates get equal answers of an unchanged node.
   bool of_node_alone() const;
+  // Labels by whose values pods like this one have to be together: they want to be near each other,
+  // and none is there yet that they could be near to. Empty: none.
+  std::vector<std::string> together_by() const;
 
  private:
   struct Policies;

@@ -136,4 +136,11 @@ bool PodAffinityPolicy::excludes_itself(const NodeState& node) const {
   });
 }
 
+std::vector<std::string> PodAffinityPolicy::together_by() const {
+  std::vector<std::string> labels;
+  if (!near_.empty() || !MatchesAll(affinity_, *pod_)) return labels;
+  for (const PodAffinityTerm& term : affinity_) labels.push_back(term.topology_key);
+  return labels;
+}
+
 }  // namespace muster::control

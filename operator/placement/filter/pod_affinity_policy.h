@@ -29,6 +29,8 @@ class PodAffinityPolicy {
   bool skipped() const { return skipped_; }
   // Two pods like this one cannot run on the node.
   bool excludes_itself(const NodeState& node) const;
+  // As NodeFilter has it.
+  std::vector<std::string> together_by() const;
 
  private:
   using Domains = std::map<std::string, std::set<std::string, std::less<>>>;  // by topology key

@@ -62,6 +62,14 @@ AttachLimitPolicy::AttachLimitPolicy(const SchedulingPod& pod, const ClusterSnap
   });
 }
 
+// What is attached, and how much may be, is told by other objects than the node and its pods.
+bool AttachLimitPolicy::of_node_alone() const {
+  const auto& disks = pod_.wants().disks;
+  return pod_.wants().claims.empty() &&
+         std::all_of(disks.begin(), disks.end(),
+                     [](const InlineDisk& disk) { return InlineDriver(disk) == nullptr; });
+}
+
 bool AttachLimitPolicy::attaches() const {
   return !pod_.wants().claims.empty() || !pod_.wants().disks.empty();
 }

@@ -21,6 +21,8 @@ class AttachLimitPolicy {
   AttachLimitPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
+  // As NodeFilter has it.
+  bool of_node_alone() const;
 
  private:
   using Volumes = std::map<std::string, std::string>;  // unique name -> driver

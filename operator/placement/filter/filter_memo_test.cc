@@ -1,10 +1,18 @@
 #include "operator/placement/filter/filter_memo.h"
 
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/placement/cluster/storage.h"
 #include "operator/placement/cluster/tree_amounts.h"
 #include "operator/placement/filter/filter_fixtures.h"
 #include "operator/placement/gang_nodes.h"
@@ -21,7 +29,8 @@ struct MemoWorld : FilterWorld {
   MemoWorld() {
     for (const char* name : {"n0", "n1", "n2"}) AddNode(name, "{'rack':'a'}");
   }
-  FilteredNodes Ask(const SchedulingPod& pod) {
+  FilteredNodes Ask(const SchedulingPod& pod) { return Ask(pod, memo); }
+  FilteredNodes Ask(const SchedulingPod& pod, FilterMemo& asked) {
     Inventory inventory;
     std::vector<NodePointer> states;
     for (const char* name : {"n0", "n1", "n2"}) {
@@ -30,7 +39,11 @@ struct MemoWorld : FilterWorld {
       inventory.nodes.push_back({name, TreeAmounts(state.free, state.free_pods())});
       inventory.nodes.back().schedulable = state.node->ready && !state.node->unschedulable;
     }
-    return memo.NodesFor(pod, snapshot, TopologyTree(inventory), states);
+    return asked.NodesFor(pod, snapshot, TopologyTree(inventory), states);
+  }
+  void Nominate(SchedulingPod pod, const std::string& node) {
+    pod.nominated = node;
+    snapshot.AddPod(std::make_shared<SchedulingPod>(std::move(pod)));
   }
   FilterMemo memo{2};
 };
@@ -126,6 +139,95 @@ TEST(FilterMemoTest, WhatLooksAtOtherNodesIsNeverRemembered) {
   world.Bind(apart, "n1");
   EXPECT_FALSE(world.Ask(PodOf("q", "{}", "y")).of_node_alone);
   EXPECT_EQ(world.Ask(PodOf("q", "{}", "y")).nodes->closed.size(), 3u);
+}
+
+constexpr char kEbsDisk[] = "{'volumes':[{'name':'v','awsElasticBlockStore':{'volumeID':'v1'}}]}";
+constexpr char kApartFromX[] =
+    "{'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{"
+    "'topologyKey':'kubernetes.io/hostname','labelSelector':{'matchLabels':{'app':'x'}}}]}}}";
+
+// How many disks a node can attach is told by another object than the node.
+TEST(FilterMemoTest, ADiskThatIsAttachedIsJudgedByTheLimitOfNow) {
+  MemoWorld world;
+  const SchedulingPod pod = PodOf("p", kEbsDisk);
+  EXPECT_TRUE(world.Ask(pod).nodes->closed.empty());
+  world.snapshot.SetAttachLimits({"n1", {{"ebs.csi.aws.com", 0}}});
+  EXPECT_EQ(world.Ask(pod).nodes->closed, std::vector<int>{1});
+  EXPECT_FALSE(world.Ask(pod).of_node_alone);
+  // Of one that no limit counts the node alone decides.
+  EXPECT_TRUE(
+      world.Ask(PodOf("q", "{'volumes':[{'name':'v','rbd':{'image':'i'}}]}")).of_node_alone);
+}
+
+std::string TextOf(const GangNodes& nodes) {
+  std::string text = absl::StrCat(absl::StrJoin(nodes.closed, ","), "; ", nodes.left_out, ";");
+  for (const auto& bound : nodes.bounds)
+    absl::StrAppend(&text, " ", bound.node, ":", bound.workers);
+  return text;
+}
+
+SchedulingPod RandomPod(const std::string& name, std::mt19937& random) {
+  static const std::string specs[] = {
+      "{}",
+      kGpus,
+      kEbsDisk,
+      kApartFromX,
+      "{'volumes':[{'name':'v','gcePersistentDisk':{'pdName':'g'}}]}",
+      "{'volumes':[{'name':'v','rbd':{'image':'i','monitors':['m']}}]}",
+      "{'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'data'}}]}",
+      "{'hostNetwork':true,'containers':[{'name':'c','ports':[{'containerPort':80}]}]}",
+      "{'topologySpreadConstraints':[{'maxSkew':1,'topologyKey':'kubernetes.io/hostname',"
+      "'whenUnsatisfiable':'DoNotSchedule','labelSelector':{'matchLabels':{'app':'x'}}}]}"};
+  SchedulingPod pod =
+      PodOf(name, specs[random() % std::size(specs)], random() % 2 == 0 ? "x" : "y");
+  pod.priority = static_cast<int>(random() % 3);
+  if (random() % 4 == 0) pod.ns = "other";
+  return pod;
+}
+
+// Pods come and go and are nominated, claims, limits and attachments change.
+void Change(MemoWorld& world, std::mt19937& random) {
+  const std::string node = absl::StrCat("n", random() % 3);
+  const std::string name = absl::StrCat("there-", random() % 6);
+  switch (random() % 6) {
+    case 0:
+      return world.Bind(RandomPod(name, random), node);
+    case 1:
+      if (world.bound.count(name) == 0) return;
+      world.Unbind(name);
+      world.bound.erase(name);
+      return;
+    case 2:
+      return world.Nominate(RandomPod(absl::StrCat("awaited-", random()), random), node);
+    case 3: {
+      const auto most = static_cast<int64_t>(random() % 3);
+      return world.snapshot.SetAttachLimits(
+          {node, {{"ebs.csi.aws.com", most}, {"pd.csi.storage.gke.io", most}}});
+    }
+    case 4: {
+      VolumeClaim claim;
+      claim.ns = "default";
+      claim.name = "data";
+      claim.lost = random() % 2 == 0;
+      return world.snapshot.SetClaim(std::move(claim));
+    }
+    default:
+      world.AddNode(node, "{}", random() % 2 == 0 ? "{}" : "{'unschedulable':true}");
+  }
+}
+
+TEST(FilterMemoTest, WhatIsRememberedIsWhatAFilterWouldSayNow) {
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    std::mt19937 random(seed);
+    MemoWorld world;
+    for (int step = 0; step < 30; ++step) {
+      Change(world, random);
+      const SchedulingPod pod = RandomPod("p", random);
+      FilterMemo anew;
+      ASSERT_EQ(TextOf(*world.Ask(pod).nodes), TextOf(*world.Ask(pod, anew).nodes))
+          << "seed " << seed << " step " << step;
+    }
+  }
 }
 
 }  // namespace

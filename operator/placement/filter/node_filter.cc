@@ -30,6 +30,12 @@ struct NodeFilter::Policies {
         spread(pod, snapshot, comparison),
         affinity(pod, snapshot) {}
 
+  bool of_node_alone() const {
+    return conflicts.of_node_alone() && sharing.of_node_alone() && limits.of_node_alone() &&
+           binding.of_node_alone() && zones.of_node_alone() && spread.of_node_alone() &&
+           affinity.of_node_alone();
+  }
+
   VolumeConflictPolicy conflicts;
   SingleNodeClaimPolicy sharing;
   AttachLimitPolicy limits;
@@ -191,9 +197,7 @@ int64_t NodeFilter::Room(const NodeState& node) const {
 }
 
 bool NodeFilter::of_node_alone() const {
-  const PodConstraints& wants = pod_->wants();
-  return wants.claims.empty() && wants.spread.empty() && policies_->affinity.skipped() &&
-         pod_->nominated.empty();
+  return policies_->of_node_alone() && pod_->nominated.empty();
 }
 
 std::vector<std::string> NodeFilter::together_by() const {

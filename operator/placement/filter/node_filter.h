@@ -51,8 +51,9 @@ class NodeFilter {
   int64_t Copies(const NodeState& node) const;
   // The same for a node that `Check` has not refused.
   int64_t Room(const NodeState& node) const;
-  // Nothing but the node itself and what is on it decides about a node: no volumes, no affinity of
-  // pods to each other, no spread. Then equal templates get equal answers of an unchanged node.
+  // Nothing but the node itself, the pods on it and those nominated there decide about a node, as
+  // each policy says of itself: no claims, no disks that count against an attach limit, no affinity
+  // of pods to each other, no spread. Then equal templates get equal answers of an unchanged node.
   bool of_node_alone() const;
   // Labels by whose values pods like this one have to be together: they want to be near each other,
   // and none is there yet that they could be near to. Empty: none.

@@ -27,6 +27,8 @@ class PodAffinityPolicy {
   std::optional<NodeRefusal> Check(const NodeState& node) const;
   // No term says anything: kube-scheduler then leaves this rule out, nominated pods' terms as well.
   bool skipped() const { return skipped_; }
+  // As NodeFilter has it.
+  bool of_node_alone() const { return skipped_; }
   // Two pods like this one cannot run on the node.
   bool excludes_itself(const NodeState& node) const;
   // As NodeFilter has it.

@@ -20,6 +20,8 @@ class SingleNodeClaimPolicy {
   SingleNodeClaimPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
+  // As NodeFilter has it.
+  bool of_node_alone() const { return pod_.wants().claims.empty(); }
 
  private:
   struct Shared {

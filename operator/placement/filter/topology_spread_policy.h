@@ -30,6 +30,8 @@ class TopologySpreadPolicy {
   std::optional<NodeRefusal> Check(const NodeState& node) const;
   // How many pods like this one fit into the node's domains as the others are; at most `limit`.
   int64_t Room(const NodeState& node, int64_t limit) const;
+  // As NodeFilter has it.
+  bool of_node_alone() const { return counts_.empty(); }
 
  private:
   struct DomainCounts {

@@ -20,6 +20,8 @@ class VolumeBindingPolicy {
   VolumeBindingPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
+  // As NodeFilter has it.
+  bool of_node_alone() const { return !refusal_ && bound_.empty() && waiting_.empty(); }
 
   // What `Check` found for the claims that wait for their first consumer.
   struct Found {

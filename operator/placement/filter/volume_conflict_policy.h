@@ -20,6 +20,8 @@ class VolumeConflictPolicy {
   bool skipped() const { return skipped_; }
   // Two pods like this one cannot run on one node.
   bool excludes_itself() const;
+  // As NodeFilter has it.
+  bool of_node_alone() const { return pod_.wants().claims.empty(); }
 
  private:
   const SchedulingPod& pod_;

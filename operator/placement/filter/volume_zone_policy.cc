@@ -34,7 +34,8 @@ std::set<std::string, std::less<>> SplitZones(std::string_view text) {
 
 }  // namespace
 
-VolumeZonePolicy::VolumeZonePolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot) {
+VolumeZonePolicy::VolumeZonePolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot)
+    : of_node_alone_(pod.wants().claims.empty()) {
   for (const PodClaim& wanted : pod.wants().claims) {
     if (wanted.ephemeral) continue;
     const VolumeClaim* claim = snapshot.FindClaim(pod.ns, wanted.name);

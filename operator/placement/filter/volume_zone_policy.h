@@ -20,6 +20,8 @@ class VolumeZonePolicy {
   VolumeZonePolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
+  // As NodeFilter has it.
+  bool of_node_alone() const { return of_node_alone_; }
 
  private:
   struct Zones {
@@ -30,6 +32,7 @@ class VolumeZonePolicy {
   std::optional<NodeRefusal> CheckUnbound(const VolumeClaim& claim,
                                           const ClusterSnapshot& snapshot) const;
 
+  bool of_node_alone_;
   std::optional<NodeRefusal> refusal_;  // of every node
   std::vector<Zones> zones_;
 };

@@ -17,7 +17,8 @@
 
 namespace muster::control {
 
-// All of a pod that decides about a node by itself: equal for pods of one template.
+// All of a pod that decides about a node by itself: equal for pods of one template. Labels and
+// namespace are not in it: only what looks beyond a node reads them, and that is not remembered.
 std::string TemplateKey(const SchedulingPod& pod);
 
 // Nodes for a pod, and for pods like it.

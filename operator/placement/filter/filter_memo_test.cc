@@ -159,6 +159,25 @@ TEST(FilterMemoTest, ADiskThatIsAttachedIsJudgedByTheLimitOfNow) {
       world.Ask(PodOf("q", "{'volumes':[{'name':'v','rbd':{'image':'i'}}]}")).of_node_alone);
 }
 
+// kube-scheduler leaves anti-affinity out for a pod that none of those on nodes is under, and with
+// it that of nominated pods: jobs that differ in labels alone get one answer.
+TEST(FilterMemoTest, AntiAffinityOfNominatedPodsTellsNoJobsApart) {
+  MemoWorld world;
+  SchedulingPod vip = PodOf("vip", kApartFromX, "vip");
+  vip.priority = 10;
+  world.Nominate(vip, "n1");
+  for (const char* app : {"y", "x"}) {
+    const SchedulingPod pod = PodOf("p", kGpus, app);
+    FilterMemo anew;
+    EXPECT_EQ(world.Ask(pod).nodes->closed, world.Ask(pod, anew).nodes->closed) << app;
+    EXPECT_TRUE(world.Ask(pod).nodes->closed.empty()) << app;
+  }
+  // Once it is there it does.
+  world.Bind(vip, "n1");
+  EXPECT_TRUE(world.Ask(PodOf("p", kGpus, "y")).nodes->closed.empty());
+  EXPECT_EQ(world.Ask(PodOf("p", kGpus, "x")).nodes->closed, std::vector<int>{1});
+}
+
 std::string TextOf(const GangNodes& nodes) {
   std::string text = absl::StrCat(absl::StrJoin(nodes.closed, ","), "; ", nodes.left_out, ";");
   for (const auto& bound : nodes.bounds)

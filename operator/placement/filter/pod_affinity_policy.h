@@ -27,7 +27,7 @@ class PodAffinityPolicy {
   std::optional<NodeRefusal> Check(const NodeState& node) const;
   // No term says anything: kube-scheduler then leaves this rule out, nominated pods' terms as well.
   bool skipped() const { return skipped_; }
-  // As NodeFilter has it.
+  // As NodeFilter has it: it is then asked about no node, whoever is nominated there.
   bool of_node_alone() const { return skipped_; }
   // Two pods like this one cannot run on the node.
   bool excludes_itself(const NodeState& node) const;

@@ -48,11 +48,12 @@ struct Gang {
 };
 
 // The cluster as the scheduling cycle sees it: a snapshot of all that decides where a pod may run,
-// one topology tree whose free amounts follow it, O(depth) a pod, and the gangs of our jobs. Every
-// pod counts on its node, whoever made it, until it has ended or is gone; what was promised counts
-// from the moment of the promise. The tree is built anew only when nodes come, go, or change their
-// labels or size. Level-triggered: events may be merged. A copy, tens of milliseconds at 50,000
-// pods, is a model of its own. Not thread-safe.
+// one topology tree whose free amounts follow it, and the gangs of our jobs. A pod's change costs
+// O(pods of its node) in the snapshot and O(depth) in the tree. Every pod counts on its node,
+// whoever made it, until it has ended or is gone; what was promised counts from the moment of the
+// promise. The tree is built anew only when nodes come, go, or change their labels or size.
+// Level-triggered: events may be merged. A copy, tens of milliseconds at 50,000 pods, is a model of
+// its own. Not thread-safe.
 class ClusterModel {
  public:
   // Level keys, broad to narrow, as in a Kueue Topology; none of them: every node is for itself.

@@ -33,9 +33,9 @@ struct NodeState {
 };
 
 // Every node, pod, namespace and volume that placement asks about, kept up to date object by
-// object. A pod's change costs O(pods of its node); a copy costs a few hundred pointers, whatever
-// the cluster's size, and shares what neither changes after. Pods may come before their nodes.
-// Which pods are here is its caller's to know: pods that are alike may be one object in many
+// object. A pod's change costs O(pods of its node); a copy costs about a thousand pointers,
+// whatever the cluster's size, and shares what neither changes after. Pods may come before their
+// nodes. Which pods are here is its caller's to know: pods that are alike may be one object in many
 // places, which is why a place is told with each. An object is for one thread, copying it included;
 // the copy is for any.
 class ClusterSnapshot {

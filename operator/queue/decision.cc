@@ -22,7 +22,9 @@ constexpr std::pair<UnplaceableReason, ScheduleReason> kReasonsOfPlace[] = {
 // "12", "1.5 cores", "3.0 GiB": in the unit people think of.
 std::string Amount(const std::string& resource, int64_t amount) {
   if (resource == "cpu") return absl::StrFormat("%g", static_cast<double>(amount) / 1000);
-  if (resource == "memory") {
+  const bool bytes = resource == "memory" || resource == "ephemeral-storage" ||
+                     absl::StartsWith(resource, "hugepages-");
+  if (bytes) {
     return absl::StrFormat("%.1f GiB", static_cast<double>(amount) / (int64_t{1} << 30));
   }
   return absl::StrCat(amount);
@@ -42,6 +44,12 @@ std::string Short(const ScheduleNumbers& numbers) {
                       Amount(numbers.resource, numbers.available), " available");
 }
 
+// Who names no kind of GPU would not know why one is held against it.
+std::string WhyThisKind(const std::string& resource) {
+  if (!absl::StartsWith(resource, "nvidia.com/gpu/")) return "";
+  return "; a job counts for each kind of GPU that its node selector lets in";
+}
+
 std::string WaitSentence(const Decision& decision, absl::Time now) {
   const ScheduleNumbers& numbers = decision.numbers;
   switch (decision.reason) {
@@ -55,12 +63,13 @@ std::string WaitSentence(const Decision& decision, absl::Time now) {
     case ScheduleReason::kExceedsQuota:
       return absl::StrCat(Amount(numbers.resource, numbers.needed), " ", numbers.resource,
                           " needed; queue \"", numbers.queue, "\" may never use more than ",
-                          Amount(numbers.resource, numbers.limit));
+                          Amount(numbers.resource, numbers.limit), WhyThisKind(numbers.resource));
     case ScheduleReason::kNamespaceLimit:
       return absl::StrCat(Short(numbers), " of the namespace's limit in queue \"", numbers.queue,
-                          "\"");
+                          "\"", WhyThisKind(numbers.resource));
     case ScheduleReason::kQuotaExhausted:
-      return absl::StrCat(Short(numbers), " to queue \"", numbers.queue, "\"", Start(numbers, now));
+      return absl::StrCat(Short(numbers), " to queue \"", numbers.queue, "\"",
+                          WhyThisKind(numbers.resource), Start(numbers, now));
     case ScheduleReason::kHeldByReservation:
       return absl::StrCat("fits now, but would delay ", numbers.blocked_by,
                           ", which is ahead of it");

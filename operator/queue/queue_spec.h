@@ -12,7 +12,7 @@ namespace muster::control {
 
 // Amounts by resource. A resource is what Kubernetes calls it ("nvidia.com/gpu", "cpu" in
 // millicores, "memory" in bytes), or one kind of it after a slash ("nvidia.com/gpu/H100"). A job
-// counts against each resource that it names.
+// counts against each resource that it requests, and each kind that it may get or has.
 using Amounts = std::map<std::string, int64_t>;
 
 // What a queue has of one resource. Every amount is >= 0.

@@ -48,9 +48,22 @@ ClusterSnapshot& ClusterModel::Storage() {
   return snapshot_;
 }
 
+void ClusterModel::CountKind(const NodeRecord* before, const NodeRecord* after) {
+  const std::string was = before == nullptr ? "" : GpuKindOf(*before->scheduling);
+  const std::string is = after == nullptr ? "" : GpuKindOf(*after->scheduling);
+  ++node_changes_;
+  if (was == is) return;
+  ++gpu_kind_changes_;
+  if (!was.empty() && --nodes_of_kind_[was] == 0) gpu_kinds_.erase(was);
+  if (!is.empty() && ++nodes_of_kind_[is] == 1) gpu_kinds_.insert(is);
+}
+
 void ClusterModel::PutNode(const std::string& name, const NodeCache::Object& node) {
   if (node == nullptr) {
-    if (nodes_.erase(name) == 0) return;
+    const auto known = nodes_.find(name);
+    if (known == nodes_.end()) return;
+    CountKind(known->second.record.get(), nullptr);
+    nodes_.erase(known);
     snapshot_.RemoveNode(name);
     tree_.reset();
     ++changes_;
@@ -63,6 +76,7 @@ void ClusterModel::PutNode(const std::string& name, const NodeCache::Object& nod
                           before->allocatable == node->allocatable;
   if (!same_place) tree_.reset();
   if (before != nullptr && *before->scheduling == *node->scheduling) return;
+  CountKind(before.get(), node.get());
   snapshot_.SetNode(node->scheduling);
   ++changes_;
   touched_.insert(name);

@@ -19,6 +19,7 @@
 #include "operator/placement/ring_model.h"
 #include "operator/placement/topology_labels.h"
 #include "operator/placement/topology_tree.h"
+#include "operator/queue/quota_amounts.h"
 #include "operator/runtime/caches.h"
 
 namespace muster::control {
@@ -103,6 +104,11 @@ class ClusterModel {
     for (const auto& [name, node] : nodes_) take(*node.record);
   }
   int nodes() const { return static_cast<int>(states_.size()); }
+  // Grows when a node comes, goes, or says something else of itself.
+  uint64_t node_changes() const { return node_changes_; }
+  // The kinds of GPUs that nodes have, and a number that grows when a node's kind changes.
+  const GpuKindSet& gpu_kinds() const { return gpu_kinds_; }
+  uint64_t gpu_kind_changes() const { return gpu_kind_changes_; }
 
   const std::map<std::string, Gang>& gangs() const { return gangs_; }  // by job UID
   // Jobs with pods that have no node.
@@ -129,6 +135,8 @@ class ClusterModel {
     bool confirmed = false;
   };
 
+  // null: it has none.
+  void CountKind(const NodeRecord* before, const NodeRecord* after);
   void Discount(Pod& pod);
   void Apply(Node& node);
   void Build();
@@ -153,6 +161,10 @@ class ClusterModel {
   std::set<std::string> touched_;
   std::vector<TopologyFinding> findings_;
   uint64_t changes_ = 1;
+  uint64_t node_changes_ = 1;
+  std::map<std::string, int> nodes_of_kind_;
+  GpuKindSet gpu_kinds_;
+  uint64_t gpu_kind_changes_ = 0;
   // Members without a node for whom a pod that comes may be what they wait for.
   int social_ = 0;
 };

@@ -44,11 +44,26 @@ void JobBook::SetQueues(absl::Time now, const std::vector<QueueSpec>& queues) {
   changed_ = true;
 }
 
+void JobBook::LookAgain(const std::string& uid) {
+  JobStanding& standing = standings_.at(uid);
+  standing.stale = true;
+  Touch(uid, standing.key);
+}
+
 void JobBook::SetPriorities(const PriorityCache& classes) {
   priorities_.Set(classes);
-  for (auto& [uid, standing] : standings_) {
-    standing.stale = true;
-    Touch(uid, standing.key);
+  for (const auto& [uid, standing] : standings_) LookAgain(uid);
+}
+
+// Which kinds those that run have, and which those that wait may get.
+void JobBook::FollowKinds() {
+  const uint64_t changes = world_.model.gpu_kind_changes();
+  if (std::exchange(kind_changes_, changes) == changes) return;
+  const bool same_kinds = kinds_ == world_.model.gpu_kinds();
+  kinds_ = world_.model.gpu_kinds();
+  for (const auto& [uid, standing] : standings_) {
+    const bool waits = standing.state == State::kWaiting;
+    if (standing.state != State::kOut && !(waits && same_kinds)) LookAgain(uid);
   }
 }
 
@@ -60,6 +75,7 @@ void JobBook::Touch(const std::string& uid) {
 }
 
 void JobBook::Update(absl::Time now) {
+  FollowKinds();
   for (const auto& [uid, key] : std::exchange(touched_, {})) Look(now, uid, key);
 }
 
@@ -92,7 +108,10 @@ void JobBook::Put(absl::Time now, JobStanding& standing, QueuedJob job) {
   job.ran = standing.ran;
   standing.queued = job;
   const QueuedJob* known = book_.Find(job.uid);
-  const bool same = known != nullptr && job.running() && known->nodes == job.nodes &&
+  const bool recounted = known != nullptr && known->running() && job.running() &&
+                         known->quota_per_worker != job.quota_per_worker;
+  recounted_ = recounted_ || (recounted && has_queues_);
+  const bool same = known != nullptr && job.running() && !recounted && known->nodes == job.nodes &&
                     known->leaving == job.leaving && known->queue == job.queue &&
                     known->priority == job.priority && known->request.max == job.request.max &&
                     known->request.min == job.request.min;
@@ -115,7 +134,7 @@ void JobBook::Leave(absl::Time now, const std::string& uid, JobStanding& standin
   const NodeHolders::Pods& holders = world_.holders.Of(uid);
   if (!holders.empty() && (standing.job != nullptr || !standing.queued.uid.empty())) {
     standing.state = State::kLeaving;
-    QueuedJob leaving = MakeLeaving(standing, holders);
+    QueuedJob leaving = MakeLeaving(standing, holders, world_.model);
     // Found on its way out: nobody saw it run.
     if (leaving.started == absl::UnixEpoch()) leaving.started = now;
     return Put(now, standing, std::move(leaving));
@@ -157,11 +176,11 @@ void JobBook::Judge(absl::Time now, const std::string& uid, const Gang* gang,
       }
     }
     standing.state = State::kRunning;
-    return Put(now, standing, MakeRunning(standing, gang, world_.holders.Of(uid)));
+    return Put(now, standing, MakeRunning(standing, gang, world_.holders.Of(uid), world_.model));
   }
   if (gang == nullptr || !IsWhole(standing, *gang)) return Leave(now, uid, standing);
   standing.state = State::kWaiting;
-  Put(now, standing, MakeWaiting(standing, *gang));
+  Put(now, standing, MakeWaiting(standing, *gang, world_.model));
 }
 
 void JobBook::Index(const std::string& uid, State state) {
@@ -199,15 +218,12 @@ void JobBook::Entitle(const std::string& uid, int workers, absl::Time now) {
   JobStanding& standing = standings_.at(uid);
   if (standing.entitled == 0) standing.started = now;
   standing.entitled = workers;
-  standing.stale = true;
-  Touch(uid, standing.key);
+  LookAgain(uid);
 }
 
 void JobBook::Demote(const std::string& uid) {
-  JobStanding& standing = standings_.at(uid);
-  standing.entitled = 0;
-  standing.stale = true;
-  Touch(uid, standing.key);
+  standings_.at(uid).entitled = 0;
+  LookAgain(uid);
 }
 
 const JobStanding* JobBook::Find(const std::string& uid) const {

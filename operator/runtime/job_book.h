@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "operator/queue/queue_book.h"
 #include "operator/queue/queue_spec.h"
+#include "operator/queue/quota_amounts.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
 #include "operator/runtime/job_standing.h"
@@ -56,6 +57,8 @@ class JobBook {
   void Update(absl::Time now);
   // Whether a cycle might decide otherwise than the last one did, as far as the book goes.
   bool TakeChanged() { return std::exchange(changed_, false); }
+  // Whether jobs that run have come to count for other resources since the last call.
+  bool TakeRecounted() { return std::exchange(recounted_, false); }
 
   // It started with so many workers, or has as many from now on. Those it loses are its own still.
   void Entitle(const std::string& uid, int workers, absl::Time now);
@@ -77,6 +80,8 @@ class JobBook {
   }
 
  private:
+  void LookAgain(const std::string& uid);
+  void FollowKinds();
   void Index(const std::string& uid, JobStanding::State state);
   void Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key);
   void Read(JobStanding& standing, const JobCache::Object& job) const;
@@ -93,6 +98,9 @@ class JobBook {
   Priorities priorities_;
   bool has_queues_ = false;
   bool changed_ = true;
+  bool recounted_ = false;
+  GpuKindSet kinds_;  // that those that wait may get
+  uint64_t kind_changes_ = 0;
   std::map<std::string, kube::ObjectKey> touched_;
   std::set<std::string> running_;
   std::set<std::string> fresh_;

@@ -2,33 +2,32 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "operator/core/conditions.h"
 #include "operator/core/spec_values.h"
+#include "operator/queue/quota_amounts.h"
 #include "operator/runtime/gang_request.h"
 
 namespace muster::control {
 namespace {
 
-constexpr char kGpuResource[] = "nvidia.com/gpu";
-constexpr char kGpuProduct[] = "nvidia.com/gpu.product";
-
-// What a pod counts for in quotas. Its kind of GPU is known when it asks for one.
-Amounts QuotaOf(const PodRecord& pod) {
-  const Resources& r = pod.requests;
-  Amounts amounts;
-  if (r.cpu_millis > 0) amounts["cpu"] = r.cpu_millis;
-  if (r.memory_bytes > 0) amounts["memory"] = r.memory_bytes;
-  if (r.gpus == 0) return amounts;
-  amounts[kGpuResource] = r.gpus;
-  const auto& selector = pod.scheduling->wants().node_selector;
-  const auto kind = selector.find(kGpuProduct);
-  if (kind != selector.end()) {
-    amounts[absl::StrCat(kGpuResource, "/", std::string(kind->second))] = r.gpus;
+// What a worker counts for: in each kind of GPU that its job's nodes have, or, as long as none of
+// them is known, in each that it may get.
+Amounts CountedOn(const std::vector<std::string>& nodes, const SchedulingPod& pod,
+                  const ClusterModel& model) {
+  bool known = false;
+  GpuKindSet kinds;
+  for (const std::string& name : nodes) {
+    const NodeRecord* node = model.FindNode(name);
+    if (node == nullptr) continue;
+    known = true;
+    const std::string kind = GpuKindOf(*node->scheduling);
+    if (!kind.empty()) kinds.insert(kind);
   }
-  return amounts;
+  return QuotaOf(pod, known ? kinds : GpuKindsFor(pod.wants(), model.gpu_kinds()));
 }
 
 // What does not depend on whether it runs.
@@ -42,15 +41,17 @@ QueuedJob Base(const JobStanding& standing, const PodRecord& pod) {
   queued.created = job.creation_time.value_or(absl::UnixEpoch());
   queued.request.job = kube::ToString(standing.key);
   queued.request.per_worker = pod.requests;
-  queued.quota_per_worker = QuotaOf(pod);
   const absl::Duration deadline = ActiveDeadline(standing.spec);
   if (deadline < absl::InfiniteDuration()) queued.runtime = deadline;
   return queued;
 }
 
+const PodRecord& PodOf(const Gang& gang) {
+  return gang.unbound.empty() ? *gang.bound.begin()->second.pod : *gang.unbound.begin()->second;
+}
+
 QueuedJob OfGang(const JobStanding& standing, const Gang& gang) {
-  const PodRecord& pod =
-      gang.unbound.empty() ? *gang.bound.begin()->second.pod : *gang.unbound.begin()->second;
+  const PodRecord& pod = PodOf(gang);
   QueuedJob queued = Base(standing, pod);
   queued.request = MakeGangRequest(*standing.job, standing.spec, gang).request;
   if (gang.unbound.empty()) queued.request.per_worker = pod.requests;
@@ -79,12 +80,14 @@ bool IsWhole(const JobStanding& standing, const Gang& gang) {
   return gang.bound.empty() && static_cast<int>(gang.unbound.size()) >= WantedWorkers(standing);
 }
 
-QueuedJob MakeWaiting(const JobStanding& standing, const Gang& gang) {
-  return OfGang(standing, gang);
+QueuedJob MakeWaiting(const JobStanding& standing, const Gang& gang, const ClusterModel& model) {
+  QueuedJob queued = OfGang(standing, gang);
+  queued.quota_per_worker = CountedOn({}, *PodOf(gang).scheduling, model);
+  return queued;
 }
 
 QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
-                      const NodeHolders::Pods& holders) {
+                      const NodeHolders::Pods& holders, const ClusterModel& model) {
   static const Gang* const kNone = new Gang;
   QueuedJob queued = gang == nullptr ? standing.queued : OfGang(standing, *gang);
   std::set<kube::ObjectKey> staying;
@@ -102,6 +105,9 @@ QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
     queued.nodes.push_back(pod->view->node);
     ++queued.leaving;
   }
+  if (gang != nullptr) {
+    queued.quota_per_worker = CountedOn(queued.nodes, *PodOf(*gang).scheduling, model);
+  }
   queued.request.max = std::max(WorkerCount(standing.spec), 1);
   queued.request.min = std::min(MinWorkers(standing.spec), queued.request.max);
   queued.started = standing.started;
@@ -110,11 +116,14 @@ QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
   return queued;
 }
 
-QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& holders) {
+QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& holders,
+                      const ClusterModel& model) {
+  const PodRecord& pod = *holders.begin()->second;
   QueuedJob queued = standing.queued;
-  if (queued.uid.empty()) queued = Base(standing, *holders.begin()->second);
+  if (queued.uid.empty()) queued = Base(standing, pod);
   queued.nodes.clear();
-  for (const auto& [key, pod] : holders) queued.nodes.push_back(pod->view->node);
+  for (const auto& [key, holder] : holders) queued.nodes.push_back(holder->view->node);
+  queued.quota_per_worker = CountedOn(queued.nodes, *pod.scheduling, model);
   queued.leaving = queued.workers();
   return queued;
 }
@@ -124,18 +133,6 @@ Gang WorkersBelow(const Gang& gang, int workers) {
   std::erase_if(below.unbound,
                 [workers](const auto& entry) { return entry.first.first >= workers; });
   return below;
-}
-
-void AddCapacity(const NodeRecord& node, Amounts& to) {
-  const Resources& r = node.allocatable;
-  to["cpu"] += r.cpu_millis;
-  to["memory"] += r.memory_bytes;
-  if (r.gpus == 0) return;
-  to[kGpuResource] += r.gpus;
-  const LabelMap& labels = node.scheduling->labels;
-  const auto kind = labels.find(kGpuProduct);
-  if (kind != labels.end())
-    to[absl::StrCat(kGpuResource, "/", std::string(kind->second))] += r.gpus;
 }
 
 std::optional<absl::Time> EndOf(const JobStanding& standing) {

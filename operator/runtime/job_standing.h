@@ -55,22 +55,22 @@ int WantedWorkers(const JobStanding& standing);
 // The gang has all its pods and none has a node.
 bool IsWhole(const JobStanding& standing, const Gang& gang);
 
-// A job that waits, with the pods that it would start with.
-QueuedJob MakeWaiting(const JobStanding& standing, const Gang& gang);
+// A job that waits, with the pods that it would start with. It counts for each kind of GPU that the
+// cluster may give it.
+QueuedJob MakeWaiting(const JobStanding& standing, const Gang& gang, const ClusterModel& model);
 
 // One that runs: worker i on nodes[i], "" where it is being replaced; then what is on its way out.
 // `gang` may be null while all of it is being replaced: `standing.queued` tells what it was.
+// All of it counts for each kind of GPU that its nodes have.
 QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
-                      const NodeHolders::Pods& holders);
+                      const NodeHolders::Pods& holders, const ClusterModel& model);
 
 // All that is left of it is on its way out; at least one pod is.
-QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& holders);
+QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& holders,
+                      const ClusterModel& model);
 
 // Only the workers whose index is below `workers`, of those without a node.
 Gang WorkersBelow(const Gang& gang, int workers);
-
-// Adds what a node has, as quotas count.
-void AddCapacity(const NodeRecord& node, Amounts& to);
 
 // When it ends, by its ETA or its deadline, whichever is earlier; absent: endless.
 std::optional<absl::Time> EndOf(const JobStanding& standing);

@@ -142,7 +142,7 @@ QueueQuestion QuestionWith(const QueueWorld& world, const TrainingJob& job, cons
   Default(standing.spec);
   standing.job = std::make_shared<const TrainingJob>(job);
   const Gang gang = ThoughtOf(standing.spec, pod);
-  QueuedJob queued = MakeWaiting(standing, gang);
+  QueuedJob queued = MakeWaiting(standing, gang, world.model);
   const PriorityClass priority = world.book.PriorityOf(standing.spec.priority_class_name());
   queued.uid = kThoughtOf;
   queued.created = world.now;

@@ -10,6 +10,7 @@
 #include "operator/queue/forecast.h"
 #include "operator/queue/queue_from_spec.h"
 #include "operator/queue/queued_job.h"
+#include "operator/queue/quota_amounts.h"
 #include "operator/queue/what_if.h"
 #include "operator/runtime/queue_past.h"
 
@@ -104,10 +105,10 @@ void Scheduler::ReadQueues() {
 
 void Scheduler::ReadCapacity() {
   model_.Tree();
-  if (!book_.has_queues() || capacity_at_ == model_.changes()) return;
-  capacity_at_ = model_.changes();
+  if (!book_.has_queues() || capacity_at_ == model_.node_changes()) return;
+  capacity_at_ = model_.node_changes();
   Amounts capacity;
-  model_.ForEachNode([&](const NodeRecord& node) { AddCapacity(node, capacity); });
+  model_.ForEachNode([&](const NodeRecord& node) { AddCapacity(*node.scheduling, capacity); });
   book_.SetCapacity(capacity);
 }
 
@@ -203,8 +204,11 @@ void Scheduler::Decide() {
     ++decisions_[std::string(ScheduleActionName(decision.action))];
   }
   if (book_.has_queues()) behind_told_ += carrier_.TellBehind(decisions);
-  // What was decided is in the book already.
+  // What was decided is in the book already, but for the kinds of GPUs that came of it: who counted
+  // for several may leave room to others now.
+  book_.TakeRecounted();
   book_.Update(clock_.Wall());
+  if (book_.TakeRecounted()) return wake_();
   book_.TakeChanged();
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
 #include "operator/core/conditions.h"
+#include "operator/placement/cluster/resource_amounts.h"
 #include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/placement.h"
 #include "operator/queue/queue_book.h"
@@ -97,8 +98,9 @@ void AddQueues(const WebDeps& deps, Families& out) {
     jobs.Add(static_cast<double>(queue.waiting), {queue.name, "waiting"});
     jobs.Add(static_cast<double>(queue.running), {queue.name, "running"});
     share.Add(queue.share, {queue.name});
-    const auto used = queue.used.find("nvidia.com/gpu");
-    gpus.Add(used == queue.used.end() ? 0 : static_cast<double>(used->second), {queue.name});
+    int64_t used = 0;
+    for (const auto& [resource, amount] : queue.used) used += IsGpuResource(resource) ? amount : 0;
+    gpus.Add(static_cast<double>(used), {queue.name});
   }
   for (FamilyBuilder* family : {&decisions, &jobs, &share, &gpus}) out.push_back(family->Take());
 }

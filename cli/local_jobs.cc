@@ -4,8 +4,10 @@
 
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/status_macros.h"
@@ -60,6 +62,15 @@ absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const st
     if (job == name) return JobPaths{root, job};
   }
   return absl::NotFoundError(absl::StrCat("there is no job '", name, "'; ", known));
+}
+
+absl::StatusOr<LiveOperator> ServerAt(const std::string& address) {
+  if (absl::StartsWith(address, "https://")) {
+    return absl::InvalidArgumentError("--server: the operator speaks HTTP; forward its port");
+  }
+  LiveOperator live;
+  live.http = std::string(absl::StripSuffix(absl::StripPrefix(address, "http://"), "/"));
+  return live;
 }
 
 absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,

@@ -31,6 +31,9 @@ absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths);
 // The job named, or the only one there is when `name` is empty. NotFound lists those there are.
 absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name);
 
+// The operator at an address as --server has it. InvalidArgument for https.
+absl::StatusOr<LiveOperator> ServerAt(const std::string& address);
+
 // Calls the operator's JSON API. Unavailable when it does not answer; otherwise its own error:
 // NotFound or InvalidArgument where it says so, FailedPrecondition for the rest.
 absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,

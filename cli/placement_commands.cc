@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
@@ -42,10 +41,9 @@ absl::StatusOr<Target> FindTarget(const Flags& flags, const std::string& job) {
   Target target;
   const std::string server = flags.Get("server", "");
   if (!server.empty()) {
-    if (absl::StartsWith(server, "https://")) {
-      return absl::InvalidArgumentError("--server: the operator speaks HTTP; forward its port");
-    }
-    target.live.http = std::string(absl::StripSuffix(absl::StripPrefix(server, "http://"), "/"));
+    const absl::StatusOr<LiveOperator> live = ServerAt(server);
+    if (!live.ok()) return live.status();
+    target.live = *live;
     target.ns = flags.Get("namespace", "default");
     target.job = job;
     return target;

@@ -1,4 +1,5 @@
-// `muster replay`: the scheduler's decisions of before, from the ring on disk, decided once more.
+// `muster replay`: the scheduler's decisions of before, from the ring on disk or the operator that
+// keeps it, decided once more.
 
 #include <cstdint>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include "cli/local_jobs.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/decision_input.h"
+#include "operator/queue/decision_json.h"
 #include "operator/queue/decision_record.h"
 #include "operator/runtime/decision_ring.h"
 
@@ -27,12 +29,16 @@ namespace muster::cli {
 namespace {
 
 using control::Decision;
+using control::DecisionLine;
 using control::DecisionRecord;
+using control::DecisionTime;
+using control::LinesOf;
 
 const std::vector<FlagSpec>& ReplayFlags() {
   static const auto* flags = new std::vector<FlagSpec>{
       {"dir", "where the operator keeps its decisions (its --decision-log-dir)"},
       {"job", "or: the job of this machine whose operator keeps them"},
+      {"server", "or: the HTTP address of an operator that keeps its decisions"},
       {"state-dir", "where jobs of this machine keep their state"},
       {"json", "print the decision as JSON", /*is_switch=*/true},
   };
@@ -46,36 +52,10 @@ absl::StatusOr<std::string> DirectoryOf(const Flags& flags) {
   return paths.decisions();
 }
 
-std::string When(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
-}
-
-struct Line {
-  std::string action, job, reason, sentence;
-
-  friend bool operator==(const Line&, const Line&) = default;
-};
-
-std::vector<Line> LinesOf(const DecisionRecord& record, const std::vector<Decision>& decisions) {
-  std::map<std::string, std::string> names;
-  for (const control::QueuedJob& job : record.input.snapshot.jobs) {
-    names[job.uid] = job.ns.empty() ? job.name : absl::StrCat(job.ns, "/", job.name);
-  }
-  std::vector<Line> lines;
-  for (const Decision& decision : decisions) {
-    const std::string& name = names[decision.job];
-    lines.push_back({std::string(control::ScheduleActionName(decision.action)),
-                     name.empty() ? decision.job : name,
-                     std::string(control::ScheduleReasonName(decision.reason)),
-                     control::Sentence(decision, record.input.now)});
-  }
-  return lines;
-}
-
 // What was kept and what comes out of it now.
 struct Replayed {
-  std::vector<Line> then;
-  std::vector<Line> now;
+  std::vector<DecisionLine> then;
+  std::vector<DecisionLine> now;
   bool same = false;  // byte for byte
 };
 
@@ -89,15 +69,15 @@ absl::StatusOr<Replayed> ReplayRecord(const DecisionRecord& record) {
 void PrintText(const DecisionRecord& record, const Replayed& replayed) {
   const control::Snapshot& snapshot = record.input.snapshot;
   std::printf("decision %lu of %s: %zu nodes, %zu jobs, %zu queues\n", record.id,
-              When(record.input.now).c_str(), snapshot.inventory.nodes.size(), snapshot.jobs.size(),
-              snapshot.queues.size());
-  const auto print = [](const char* mark, const Line& line) {
+              DecisionTime(record.input.now).c_str(), snapshot.inventory.nodes.size(),
+              snapshot.jobs.size(), snapshot.queues.size());
+  const auto print = [](const char* mark, const DecisionLine& line) {
     std::printf("%s%-6s %s  %s: %s\n", mark, line.action.c_str(), line.job.c_str(),
                 line.reason.c_str(), line.sentence.c_str());
   };
   for (size_t i = 0; i < std::max(replayed.then.size(), replayed.now.size()); ++i) {
-    const Line* then = i < replayed.then.size() ? &replayed.then[i] : nullptr;
-    const Line* now = i < replayed.now.size() ? &replayed.now[i] : nullptr;
+    const DecisionLine* then = i < replayed.then.size() ? &replayed.then[i] : nullptr;
+    const DecisionLine* now = i < replayed.now.size() ? &replayed.now[i] : nullptr;
     const bool differ = then == nullptr || now == nullptr || !(*then == *now);
     if (then != nullptr) print(differ ? "- " : "  ", *then);
     if (differ && now != nullptr) print("+ ", *now);
@@ -106,32 +86,31 @@ void PrintText(const DecisionRecord& record, const Replayed& replayed) {
                                     : "replayed: NOT the same; - is what was decided then");
 }
 
-Json ToJson(const std::vector<Line>& lines) {
-  Json list = Json::array();
-  for (const Line& line : lines) {
-    list.push_back({{"action", line.action},
-                    {"job", line.job},
-                    {"reason", line.reason},
-                    {"sentence", line.sentence}});
-  }
-  return list;
-}
-
 Json ToJson(const DecisionRecord& record, const Replayed& replayed) {
   const control::Snapshot& snapshot = record.input.snapshot;
   return {{"decision", record.id},
-          {"time", When(record.input.now)},
+          {"time", DecisionTime(record.input.now)},
           {"nodes", snapshot.inventory.nodes.size()},
           {"jobs", snapshot.jobs.size()},
           {"queues", snapshot.queues.size()},
-          {"decided", ToJson(replayed.then)},
-          {"replayed", ToJson(replayed.now)},
+          {"decided", control::ToJson(replayed.then)},
+          {"replayed", control::ToJson(replayed.now)},
           {"same", replayed.same}};
 }
 
-absl::StatusOr<bool> ReplayOne(const Flags& flags, const std::string& directory, uint64_t id) {
-  MUSTER_ASSIGN_OR_RETURN(const DecisionRecord record,
-                          control::FindDecision(FileSystem(), directory, id));
+absl::StatusOr<DecisionRecord> Find(const Flags& flags, uint64_t id) {
+  if (flags.Has("server")) {
+    MUSTER_ASSIGN_OR_RETURN(const LiveOperator live, ServerAt(flags.Get("server", "")));
+    MUSTER_ASSIGN_OR_RETURN(const Json page,
+                            CallOperator(live, "GET", absl::StrCat("/api/v1/decisions/", id)));
+    return control::RecordFromJson(page);
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(flags));
+  return control::FindDecision(FileSystem(), directory, id);
+}
+
+absl::StatusOr<bool> ReplayOne(const Flags& flags, uint64_t id) {
+  MUSTER_ASSIGN_OR_RETURN(const DecisionRecord record, Find(flags, id));
   MUSTER_ASSIGN_OR_RETURN(const Replayed replayed, ReplayRecord(record));
   if (flags.Has("json")) {
     std::printf("%s\n", DumpJson(ToJson(record, replayed), 2).c_str());
@@ -142,7 +121,11 @@ absl::StatusOr<bool> ReplayOne(const Flags& flags, const std::string& directory,
 }
 
 // A line for each decision that is kept; all of them are replayed.
-absl::StatusOr<bool> ReplayAll(const Flags& flags, const std::string& directory) {
+absl::StatusOr<bool> ReplayAll(const Flags& flags) {
+  if (flags.Has("server")) {
+    return absl::InvalidArgumentError("which decision? muster replay DECISION --server ADDRESS");
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(flags));
   absl::Status failed;
   Json list = Json::array();
   int64_t differ = 0;
@@ -155,7 +138,7 @@ absl::StatusOr<bool> ReplayAll(const Flags& flags, const std::string& directory)
     }
     if (!replayed->same) ++differ;
     list.push_back({{"decision", record->id},
-                    {"time", When(record->input.now)},
+                    {"time", DecisionTime(record->input.now)},
                     {"decided", replayed->then.size()},
                     {"same", replayed->same}});
     return true;
@@ -175,14 +158,13 @@ absl::StatusOr<bool> ReplayAll(const Flags& flags, const std::string& directory)
 }
 
 absl::StatusOr<bool> Run(const Flags& flags) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(flags));
-  if (flags.positional().empty()) return ReplayAll(flags, directory);
+  if (flags.positional().empty()) return ReplayAll(flags);
   uint64_t id = 0;
   if (!absl::SimpleAtoi(flags.positional()[0], &id)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a decision is a number, not '", flags.positional()[0], "'"));
   }
-  return ReplayOne(flags, directory, id);
+  return ReplayOne(flags, id);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <random>
 #include <thread>
@@ -47,6 +48,14 @@ bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix
 std::unique_ptr<DecisionRecorder> RecorderFor(const OperatorOptions& options) {
   if (options.decision_log_dir.empty()) return nullptr;
   return std::make_unique<DecisionRecorder>(DecisionRing(FileSystem(), options.decision_log_dir));
+}
+
+std::function<absl::StatusOr<DecisionRecord>(uint64_t)> DecisionsOf(
+    const OperatorOptions& options) {
+  if (options.decision_log_dir.empty()) return nullptr;
+  return [directory = options.decision_log_dir](uint64_t id) {
+    return FindDecision(FileSystem(), directory, id);
+  };
 }
 
 ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
@@ -244,13 +253,13 @@ absl::Status OperatorApp::Impl::StartServers() {
   MUSTER_RETURN_IF_ERROR(StartCoordinator());
   if (options_.http_address.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(
-      web_,
-      WebServer::Start(options_.http_address,
-                       {replica_.fenced_api(), replica_.jobs(), replica_.pods(), replica_.nodes(),
-                        replica_.registry(), replica_.progress(), replica_.controller(),
-                        replica_.scheduler(), replica_.queue(), replica_.metrics(),
-                        [this] { return replica_.HasSynced(); }, [this] { return Leader(); },
-                        [this] { return Refusals(); }, [this] { return Certificates(); }}));
+      web_, WebServer::Start(options_.http_address,
+                             {replica_.fenced_api(), replica_.jobs(), replica_.pods(),
+                              replica_.nodes(), replica_.registry(), replica_.progress(),
+                              replica_.controller(), replica_.scheduler(), replica_.queue(),
+                              replica_.metrics(), [this] { return replica_.HasSynced(); },
+                              [this] { return Leader(); }, [this] { return Refusals(); },
+                              [this] { return Certificates(); }, DecisionsOf(options_)}));
   return absl::OkStatus();
 }
 

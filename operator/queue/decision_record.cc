@@ -7,6 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/wire_format_lite.h"
 #include "operator/queue/exact_time.h"
 #include "operator/queue/recorded_input.h"
 #include "proto/muster/v1alpha1/decision_record.pb.h"
@@ -136,6 +138,20 @@ std::string EncodeRecord(uint64_t id, const DecisionInput& input,
   record.set_input(Deflate(bytes));
   record.set_outcome(EncodeOutcome(decisions));
   return record.SerializeAsString();
+}
+
+// Fields are written in the order of their numbers.
+absl::StatusOr<uint64_t> RecordId(std::string_view bytes) {
+  using google::protobuf::internal::WireFormatLite;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
+  uint64_t value = 0;
+  while (const uint32_t tag = in.ReadTag()) {
+    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_VARINT) break;
+    if (!in.ReadVarint64(&value)) break;
+    if (WireFormatLite::GetTagFieldNumber(tag) == pb::DecisionRecord::kIdFieldNumber) return value;
+  }
+  return absl::DataLossError("this is no record of a decision");
 }
 
 absl::StatusOr<DecisionRecord> DecodeRecord(std::string_view bytes) {

@@ -26,6 +26,9 @@ std::string EncodeRecord(uint64_t id, const DecisionInput& input,
 // kDataLoss for what is no record, kUnimplemented for one of another version.
 absl::StatusOr<DecisionRecord> DecodeRecord(std::string_view bytes);
 
+// The id alone, without what is deflated. kDataLoss for what has none.
+absl::StatusOr<uint64_t> RecordId(std::string_view bytes);
+
 // Equal decisions give equal bytes, and only those.
 std::string EncodeOutcome(const std::vector<Decision>& decisions);
 absl::StatusOr<std::vector<Decision>> DecodeOutcome(std::string_view bytes);

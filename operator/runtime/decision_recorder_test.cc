@@ -16,7 +16,6 @@ namespace muster::control {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr char kFolder[] = "/state/decisions";
 
@@ -139,16 +138,6 @@ TEST(DecisionRecorderTest, WhoeverIsTooFastLosesRecords) {
   size_t written = 0;
   while (recorder.WaitAndRun()) ++written;
   EXPECT_EQ(written, DecisionRecorder::kMaxWaiting);
-}
-
-TEST(DecisionRingTest, AnotherVersionIsSaidToBeOne) {
-  MemoryFiles files;
-  DecisionRing ring(files, kFolder);
-  ASSERT_TRUE(ring.Add(1, std::string("\x08\x63\x10\x01", 4)).ok());  // version 99, id 1
-  EXPECT_EQ(FindDecision(files, kFolder, 1).status().message(),
-            "the record is of version 99; this muster reads version 1");
-  EXPECT_THAT(std::string(ring.Add(2, std::string(64 << 20, 'x')).message()),
-              HasSubstr("is too large to keep"));
 }
 
 }  // namespace

@@ -1,13 +1,15 @@
 #include "operator/runtime/decision_ring.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "operator/kube/wal_format.h"
 
@@ -17,17 +19,26 @@ namespace {
 constexpr char kPrefix[] = "decisions-";
 constexpr size_t kMaxFile = size_t{1} << 30;
 
-// Files of decisions, oldest first: the names are as long as each other.
-absl::StatusOr<std::vector<std::string>> ListFiles(Files& files, const std::string& directory) {
+struct RingFile {
+  std::string path;
+  uint64_t first = 0;  // the id of its first record, as it is named
+};
+
+// Oldest first. What is named otherwise is somebody else's.
+absl::StatusOr<std::vector<RingFile>> ListFiles(Files& files, const std::string& directory) {
   MUSTER_ASSIGN_OR_RETURN(const auto entries, files.List(directory));
-  std::vector<std::string> paths;
+  std::vector<RingFile> found;
   for (const DirectoryEntry& entry : entries) {
-    if (entry.kind == FileKind::kFile && absl::StartsWith(entry.name, kPrefix)) {
-      paths.push_back(JoinPath(directory, entry.name));
+    absl::string_view id = entry.name;
+    uint64_t first = 0;
+    if (entry.kind == FileKind::kFile && absl::ConsumePrefix(&id, kPrefix) &&
+        absl::SimpleHexAtoi(id, &first)) {
+      found.push_back({JoinPath(directory, entry.name), first});
     }
   }
-  std::sort(paths.begin(), paths.end());
-  return paths;
+  std::sort(found.begin(), found.end(),
+            [](const RingFile& a, const RingFile& b) { return a.first < b.first; });
+  return found;
 }
 
 // Until `see` says false; whether it never did.
@@ -40,21 +51,74 @@ bool ReadRecords(std::string_view bytes,
   return true;
 }
 
+// Of the file's whole records, in their order; none of one that cannot be read.
+std::vector<uint64_t> IdsIn(Files& files, const RingFile& file) {
+  std::vector<uint64_t> ids;
+  const absl::StatusOr<std::string> bytes = ReadFile(files, file.path, kMaxFile);
+  if (!bytes.ok()) return ids;
+  kube::WalReader reader(*bytes);
+  while (const std::optional<std::string_view> record = reader.Next()) {
+    if (const auto id = RecordId(*record); id.ok()) ids.push_back(*id);
+  }
+  return ids;
+}
+
+// 0: there is none.
+uint64_t LastId(Files& files, const std::vector<RingFile>& list) {
+  for (auto file = list.rbegin(); file != list.rend(); ++file) {
+    if (const auto ids = IdsIn(files, *file); !ids.empty()) return ids.back();
+  }
+  return 0;
+}
+
+uint64_t FirstId(Files& files, const std::vector<RingFile>& list) {
+  for (const RingFile& file : list) {
+    if (const auto ids = IdsIn(files, file); !ids.empty()) return ids.front();
+  }
+  return 0;
+}
+
+// The ids before and after one that is missing between others.
+std::pair<uint64_t, uint64_t> Around(Files& files, const std::vector<RingFile>& list, uint64_t id) {
+  std::pair<uint64_t, uint64_t> around;
+  for (auto file = list.rbegin(); file != list.rend(); ++file) {
+    const std::vector<uint64_t> ids = IdsIn(files, *file);
+    const auto after = std::upper_bound(ids.begin(), ids.end(), id);
+    if (after != ids.end()) around.second = *after;
+    if (after == ids.begin()) continue;
+    around.first = *std::prev(after);
+    break;
+  }
+  return around;
+}
+
+absl::Status NotThere(Files& files, const std::string& directory, const std::vector<RingFile>& list,
+                      uint64_t id) {
+  const uint64_t last = LastId(files, list);
+  if (last == 0) return absl::NotFoundError(absl::StrCat("there are no decisions in ", directory));
+  const uint64_t first = FirstId(files, list);
+  std::string nearest;
+  if (id > first && id < last) {
+    const auto [before, after] = Around(files, list, id);
+    nearest = absl::StrCat(", the nearest are ", before, " and ", after);
+  }
+  return absl::NotFoundError(absl::StrCat("there is no decision ", id, " in ", directory,
+                                          "; it has ", first, " to ", last, nearest));
+}
+
 }  // namespace
 
 DecisionRing::DecisionRing(Files& files, std::string directory, DecisionRingOptions options)
     : files_(files), directory_(std::move(directory)), options_(options) {
-  const auto paths = ListFiles(files_, directory_);
-  if (!paths.ok()) return;
-  for (const std::string& path : *paths) {
-    const auto info = files_.Stat(path);
-    segments_.push_back({path, info.ok() ? info->size : 0});
+  const auto list = ListFiles(files_, directory_);
+  if (!list.ok()) return;
+  for (const RingFile& file : *list) {
+    const auto info = files_.Stat(file.path);
+    segments_.push_back({file.path, info.ok() ? info->size : 0});
   }
   // Damaged files are passed over: ids must go up, and nothing else rests on them.
-  ReadDecisions(files_, directory_, [this](const absl::StatusOr<DecisionRecord>& record) {
-    if (record.ok()) next_id_ = std::max(next_id_, record->id + 1);
-    return true;
-  }).IgnoreError();
+  next_id_ = LastId(files_, *list) + 1;
+  if (!list->empty()) next_id_ = std::max(next_id_, list->back().first + 1);
 }
 
 absl::Status DecisionRing::Begin(uint64_t id) {
@@ -98,9 +162,9 @@ absl::Status DecisionRing::Add(uint64_t id, std::string_view record) {
 
 absl::Status ReadDecisions(Files& files, const std::string& directory,
                            const std::function<bool(const absl::StatusOr<DecisionRecord>&)>& see) {
-  MUSTER_ASSIGN_OR_RETURN(const auto paths, ListFiles(files, directory));
-  for (const std::string& path : paths) {
-    const absl::StatusOr<std::string> bytes = ReadFile(files, path, kMaxFile);
+  MUSTER_ASSIGN_OR_RETURN(const auto list, ListFiles(files, directory));
+  for (const RingFile& file : list) {
+    const absl::StatusOr<std::string> bytes = ReadFile(files, file.path, kMaxFile);
     if (absl::IsNotFound(bytes.status())) continue;  // it made room meanwhile
     if (!bytes.ok()) return bytes.status();
     if (!ReadRecords(*bytes, see)) break;
@@ -110,25 +174,25 @@ absl::Status ReadDecisions(Files& files, const std::string& directory,
 
 absl::StatusOr<DecisionRecord> FindDecision(Files& files, const std::string& directory,
                                             uint64_t id) {
-  absl::StatusOr<DecisionRecord> found = absl::NotFoundError("");
-  uint64_t first = 0, last = 0;
-  absl::Status unreadable;
-  MUSTER_RETURN_IF_ERROR(ReadDecisions(files, directory, [&](const auto& record) {
-    if (!record.ok()) {
-      unreadable = record.status();
-      return true;
+  MUSTER_ASSIGN_OR_RETURN(const auto list, ListFiles(files, directory));
+  // Ids go up from file to file: the last that begins at or before it has it, or, where a crash
+  // left nothing whole in that one, the one before.
+  auto file =
+      std::upper_bound(list.begin(), list.end(), id,
+                       [](uint64_t wanted, const RingFile& later) { return wanted < later.first; });
+  for (bool empty = true; empty && file != list.begin();) {
+    const absl::StatusOr<std::string> bytes = ReadFile(files, (--file)->path, kMaxFile);
+    if (absl::IsNotFound(bytes.status())) break;  // it made room meanwhile
+    if (!bytes.ok()) return bytes.status();
+    kube::WalReader reader(*bytes);
+    while (const std::optional<std::string_view> record = reader.Next()) {
+      const absl::StatusOr<uint64_t> its = RecordId(*record);
+      if (!its.ok()) return its.status();
+      if (*its == id) return DecodeRecord(*record);
+      empty = false;
     }
-    if (first == 0) first = record->id;
-    last = record->id;
-    if (record->id != id) return true;
-    found = record;
-    return false;
-  }));
-  if (found.ok()) return found;
-  if (!unreadable.ok()) return unreadable;
-  if (last == 0) return absl::NotFoundError(absl::StrCat("there are no decisions in ", directory));
-  return absl::NotFoundError(absl::StrCat("there is no decision ", id, " in ", directory,
-                                          "; it has ", first, " to ", last));
+  }
+  return NotThere(files, directory, list, id);
 }
 
 }  // namespace muster::control

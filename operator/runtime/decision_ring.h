@@ -55,7 +55,7 @@ class DecisionRing {
 // Every whole record of the directory, oldest first, until `see` says false.
 absl::Status ReadDecisions(Files& files, const std::string& directory,
                            const std::function<bool(const absl::StatusOr<DecisionRecord>&)>& see);
-// kNotFound names the ids that are there.
+// Of one file alone. kNotFound names the ids that are there, and the nearest.
 absl::StatusOr<DecisionRecord> FindDecision(Files& files, const std::string& directory,
                                             uint64_t id);
 

@@ -31,9 +31,10 @@ std::vector<Documented> ReadDocument() {
     std::smatch match;
     if (!std::regex_match(line, match, kRow)) continue;
     Documented row{match[1],
-                   absl::StrReplaceAll(
-                       match[2].str(),
-                       {{"{namespace}", "default"}, {"{name}", "gpt"}, {"{queue}", "default"}}),
+                   absl::StrReplaceAll(match[2].str(), {{"{namespace}", "default"},
+                                                        {"{name}", "gpt"},
+                                                        {"{queue}", "default"},
+                                                        {"{decision}", "1"}}),
                    {}};
     const std::string bare = absl::StrReplaceAll(match[3].str(), {{"`", ""}, {" ", ""}});
     row.parameters = absl::StrSplit(bare, ',', absl::SkipEmpty());
@@ -47,6 +48,8 @@ class HttpApiTest : public ::testing::Test {
   HttpApiTest() {
     world_.AddJob("gpt");
     world_.Settle();
+    DecisionRing ring(world_.files, "/decisions");
+    EXPECT_TRUE(ring.Add(1, EncodeRecord(1, {}, {})).ok());
     auto server = WebServer::Start("127.0.0.1:0", world_.Deps());
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -66,7 +69,7 @@ class HttpApiTest : public ::testing::Test {
 
 TEST_F(HttpApiTest, EveryDocumentedRequestIsAnswered) {
   const std::vector<Documented> rows = ReadDocument();
-  ASSERT_EQ(rows.size(), 16u);
+  ASSERT_EQ(rows.size(), 17u);
   for (const Documented& row : rows) {
     // The job does not train, so there is nothing to save.
     const bool saves = row.path.find("/save") != std::string::npos;
@@ -84,9 +87,17 @@ TEST_F(HttpApiTest, EveryDocumentedRequestIsAnswered) {
 TEST_F(HttpApiTest, NumbersThatAreNoneAreRefused) {
   for (const char* path :
        {"/debug/state?limit=x", "/debug/state?limit=0", "/api/v1/jobs/default/gpt?since=x",
-        "/api/v1/jobs/default/gpt?limit=-1"}) {
+        "/api/v1/jobs/default/gpt?limit=-1", "/api/v1/decisions/last"}) {
     EXPECT_EQ(Ask("GET", path), 400) << path;
   }
+}
+
+TEST_F(HttpApiTest, ADecisionThatIsNotKeptIsNotThereAndThoseThatAreAreNamed) {
+  const httplib::Result result = client_->Get("/api/v1/decisions/7");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 404);
+  EXPECT_EQ(result->body,
+            "{\"code\":404,\"error\":\"there is no decision 7 in /decisions; it has 1 to 1\"}\n");
 }
 
 TEST_F(HttpApiTest, WhatIsNotDocumentedIsNotThere) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/manual_clock.h"
+#include "base/memory_files.h"
 #include "operator/api/training_job.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
@@ -14,6 +15,7 @@
 #include "operator/kube/reflector.h"
 #include "operator/kube/resource_type.h"
 #include "operator/runtime/controller.h"
+#include "operator/runtime/decision_ring.h"
 #include "operator/runtime/event_recorder.h"
 #include "operator/runtime/executor.h"
 #include "operator/runtime/object_records.h"
@@ -68,9 +70,11 @@ class PageWorld {
         [this] { return synced; },
         [this] { return leader; },
         [] { return std::map<std::string, int64_t>{{"Replaced", 2}}; },
-        [] { return std::map<std::string, absl::Time>{{"serving", absl::FromUnixSeconds(1234)}}; }};
+        [] { return std::map<std::string, absl::Time>{{"serving", absl::FromUnixSeconds(1234)}}; },
+        [this](uint64_t id) { return FindDecision(files, "/decisions", id); }};
   }
 
+  MemoryFiles files;  // decisions are kept in
   bool synced = true;
   LeaderView leader;
   absl::Status trouble;

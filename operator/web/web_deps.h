@@ -6,10 +6,12 @@
 #include <map>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/kube/api.h"
+#include "operator/queue/decision_record.h"
 #include "operator/runtime/controller.h"
 #include "operator/runtime/object_records.h"
 #include "operator/runtime/scheduler.h"
@@ -46,6 +48,8 @@ struct WebDeps {
   std::function<std::map<std::string, int64_t>()> refusals;
   // When the coordinator's certificates expire (wall), by name: a closed list.
   std::function<std::map<std::string, absl::Time>()> certificates;
+  // One of those that the scheduler has made, with all that went into it; null: none are kept.
+  std::function<absl::StatusOr<DecisionRecord>(uint64_t id)> decision;
 };
 
 }  // namespace muster::control

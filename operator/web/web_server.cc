@@ -15,6 +15,7 @@
 #include "httplib.h"
 #include "operator/web/bounded_server.h"
 #include "operator/web/debug_page.h"
+#include "operator/web/decision_page.h"
 #include "operator/web/exposition.h"
 #include "operator/web/health.h"
 #include "operator/web/job_actions.h"
@@ -140,6 +141,27 @@ absl::StatusOr<Json> PostJob(const WebDeps& deps, const httplib::Request& reques
       absl::StrCat("a job has no action '", verb, "'; there are stop, resume and save"));
 }
 
+// What the scheduler sees, decides and has decided.
+void AddScheduler(httplib::Server& server, const WebDeps& deps) {
+  server.Get("/api/v1/topology",
+             [&deps](const httplib::Request& request, httplib::Response& response) {
+               Reply(GetTopology(deps, request), response);
+             });
+  for (const char* path : {"/api/v1/queues", "/api/v1/queues/([^/]+)"}) {
+    server.Get(path, [&deps](const httplib::Request& request, httplib::Response& response) {
+      Reply(GetQueues(deps, request), response);
+    });
+  }
+  server.Get("/api/v1/decisions/([^/]+)",
+             [&deps](const httplib::Request& request, httplib::Response& response) {
+               Reply(DecisionPage(deps, request.matches[1].str()), response);
+             });
+  server.Post("/api/v1/whatif",
+              [&deps](const httplib::Request& request, httplib::Response& response) {
+                Reply(WhatIfPage(deps, request.body), response);
+              });
+}
+
 void AddRoutes(httplib::Server& server, const WebDeps& deps) {
   AddHealth(server, "/healthz", deps, LivenessChecks);
   AddHealth(server, "/livez", deps, LivenessChecks);
@@ -161,19 +183,7 @@ void AddRoutes(httplib::Server& server, const WebDeps& deps) {
              [&deps](const httplib::Request& request, httplib::Response& response) {
                Reply(PlacementPage(deps, KeyIn(request)), response);
              });
-  server.Get("/api/v1/topology",
-             [&deps](const httplib::Request& request, httplib::Response& response) {
-               Reply(GetTopology(deps, request), response);
-             });
-  for (const char* path : {"/api/v1/queues", "/api/v1/queues/([^/]+)"}) {
-    server.Get(path, [&deps](const httplib::Request& request, httplib::Response& response) {
-      Reply(GetQueues(deps, request), response);
-    });
-  }
-  server.Post("/api/v1/whatif",
-              [&deps](const httplib::Request& request, httplib::Response& response) {
-                Reply(WhatIfPage(deps, request.body), response);
-              });
+  AddScheduler(server, deps);
   const auto post = [&deps](const httplib::Request& request, httplib::Response& response) {
     Reply(PostJob(deps, request), response);
   };

@@ -92,7 +92,11 @@ TEST_F(ReplayCommandTest, ExplainNamesTheDecisionThatReplayDecidesAgain) {
     EXPECT_TRUE(written) << said.error << said.out;
     EXPECT_THAT(said.out, HasSubstr(absl::StrCat("default/", job)));
     EXPECT_THAT(said.out, HasSubstr("replayed: the same, byte for byte\n"));
+    EXPECT_EQ(Muster({"replay", id, "--server", server_}).out, said.out);
   }
+  const Said unknown = Muster({"replay", "1000", "--server", server_});
+  EXPECT_EQ(unknown.code, kExitBadInput);
+  EXPECT_THAT(unknown.error, HasSubstr("there is no decision 1000 in "));
   EXPECT_EQ(Muster({"replay", "--dir", world_.decision_log_dir}).code, kExitOk);
 }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cli/simulate/sim_trace.h"
 #include "operator/queue/queue_from_spec.h"
 
@@ -152,12 +153,16 @@ absl::StatusOr<SimTrace> ParseCsvTrace(absl::string_view text, absl::string_view
   return trace;
 }
 
+// A generator's file is a map: after what YAML has before a document, its first line has a key. A
+// table's first line is names of columns.
 absl::StatusOr<SimTrace> ParseTrace(absl::string_view text, absl::string_view file) {
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // a byte order mark
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    const bool marker = absl::ConsumePrefix(&line, "---");
     line = absl::StripAsciiWhitespace(line);
-    if (line.empty() || line[0] == '#') continue;
-    // The first line of a generator's file is a key.
-    return absl::StrContains(line, ':') ? ParseGenerator(text, file) : ParseCsvTrace(text, file);
+    if (line.empty() || line[0] == '#' || line[0] == '%') continue;
+    const bool is_map = marker || line[0] == '{' || absl::StrContains(line, ':');
+    return is_map ? ParseGenerator(text, file) : ParseCsvTrace(text, file);
   }
   return absl::InvalidArgumentError(absl::StrCat(file, ": is empty"));
 }

@@ -47,6 +47,25 @@ TEST(Trace, ReadsEveryColumn) {
   EXPECT_EQ(late.job.quota_per_worker.at(kGpuResource), 8);
 }
 
+TEST(Trace, AGeneratorsFileIsKnownWhateverYamlBeginsItWith) {
+  const std::string generator = "cohorts:\n- {clasName: x}";
+  const std::string misread = TraceError(generator);
+  EXPECT_EQ(misread.substr(0, 45), "t: cohorts[0].clasName: is not known here; kn");
+  for (const char* start : {"---\n", "--- # the first\n", "# comment\n---\n", "%YAML 1.2\n---\n",
+                            "\n\n# a: b\n", "\xEF\xBB\xBF", "\xEF\xBB\xBF---\r\n"}) {
+    EXPECT_EQ(TraceError(start + generator), misread) << start;
+  }
+  EXPECT_EQ(TraceError("{\n\"cohorts\": [{\"clasName\": 1}]}"), misread);
+}
+
+TEST(Trace, ATableIsKnownWhateverStandsInItsRows) {
+  for (const char* start : {"", "\xEF\xBB\xBF", "# k: v\n"}) {
+    const auto trace = ParseTrace(start + std::string("name,submit\n--- a: {b},1\n"), "t");
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_EQ(trace->jobs[0].job.name, "--- a: {b}");
+  }
+}
+
 TEST(Trace, ErrorsNameTheLine) {
   EXPECT_EQ(TraceError(""), "t: is empty");
   EXPECT_EQ(TraceError("submit,duration\n"), "t: has no jobs");

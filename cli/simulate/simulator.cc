@@ -37,6 +37,14 @@ struct Event {
   }
 };
 
+// When a job that trains has its next checkpoint, unless its training has changed since.
+struct Save {
+  absl::Time at;
+  size_t job;
+  int version;
+  bool operator>(const Save& other) const { return at > other.at; }
+};
+
 // A job's training so far.
 struct Training {
   double left = 0;  // seconds of training with all its workers
@@ -64,7 +72,6 @@ class Simulator {
     for (size_t i = 0; i < jobs.size(); ++i) {
       index_[jobs[i].job.uid] = i;
       trainings_[i].left = absl::ToDoubleSeconds(jobs[i].duration);
-      saves_ = saves_ || jobs[i].checkpoint_every > absl::ZeroDuration();
     }
   }
 
@@ -101,9 +108,9 @@ class Simulator {
   std::vector<Training> trainings_;
   absl::flat_hash_map<std::string, size_t> index_;
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
+  std::priority_queue<Save, std::vector<Save>, std::greater<Save>> saves_;
   size_t submitted_ = 0;
   absl::Time now_ = absl::UnixEpoch();
-  bool saves_ = false;
   SimReport report_;
 };
 
@@ -169,6 +176,9 @@ void Simulator::Train(size_t job, int workers, absl::Duration pause) {
   const absl::Duration left =
       absl::Ceil(absl::Seconds(training.left * all / workers), absl::Nanoseconds(1));
   events_.push({training.since + left, EventKind::kFinish, job, training.version});
+  if (jobs_[job].checkpoint_every > absl::ZeroDuration()) {
+    saves_.push({now_, job, training.version});
+  }
   const QueuedJob& queued = *book_.Find(jobs_[job].job.uid);
   std::optional<absl::Time> ends;
   if (const auto estimate = Estimate(job)) ends = training.since + *estimate;
@@ -252,13 +262,16 @@ void Simulator::Handle(const Event& event) {
 
 // The cycle counts what would be lost; so each job's last checkpoint must be known to it.
 void Simulator::SaveCheckpoints() {
-  if (!saves_ || book_.waiting() == 0) return;
-  for (size_t i = 0; i < submitted_; ++i) {
-    const absl::Duration every = jobs_[i].checkpoint_every;
-    if (every <= absl::ZeroDuration() || trainings_[i].workers == 0) continue;
-    const QueuedJob& job = *book_.Find(jobs_[i].job.uid);
+  if (book_.waiting() == 0) return;
+  while (!saves_.empty() && saves_.top().at <= now_) {
+    const Save due = saves_.top();
+    saves_.pop();
+    if (due.version != trainings_[due.job].version) continue;
+    const absl::Duration every = jobs_[due.job].checkpoint_every;
+    const QueuedJob& job = *book_.Find(jobs_[due.job].job.uid);
     const absl::Time saved = job.started + absl::Floor(now_ - job.started, every);
     book_.Progress(job.uid, std::max(saved, job.checkpointed), job.ends);
+    saves_.push({saved + every, due.job, due.version});
   }
 }
 

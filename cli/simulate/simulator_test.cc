@@ -61,6 +61,20 @@ TEST(Simulator, OneJobAfterTheOther) {
   EXPECT_EQ(report.capacity, 32);
 }
 
+TEST(Simulator, AVictimLosesWhatItDidSinceItsLastCheckpoint) {
+  std::vector<double> costs;
+  Play(kCluster,
+       "name,submit,duration,workers,gpus,queue,checkpoint\n"
+       "borrower,0,1000,4,8,a,7\n"
+       "owner,40,30,2,8,b,\n"
+       "owner-again,103,30,2,8,b,\n",
+       [&](absl::Time, const control::Decision& decision) {
+         if (decision.action == ScheduleAction::kStop) costs.push_back(decision.numbers.cost);
+       });
+  // On 32 GPUs: since 35, and, started again at 80, since 101; and each time 20 seconds to start.
+  EXPECT_EQ(costs, (std::vector<double>{32 * (5 + 20), 32 * (2 + 20)}));
+}
+
 TEST(Simulator, AReclaimedJobSavesAndGoesOnWhereItWas) {
   std::map<std::string, std::vector<double>> starts;
   const SimReport report =

@@ -3,10 +3,12 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
@@ -159,6 +161,36 @@ int64_t Unused(const Json& domain) {
   return unused;
 }
 
+std::string WordOf(const std::string& reason) {
+  if (reason == "NodeFaulty") return "faulty";
+  if (reason == "NodeLeaving") return "about to go";
+  if (reason == "NodeNotReady") return "not Ready";
+  return reason == "NodeUnschedulable" ? "cordoned" : reason;
+}
+
+// ", 30 usable (1 cordoned, 1 not Ready)".
+std::string UsableOf(const Json& domain) {
+  std::vector<std::string> causes;
+  if (domain.contains("notUsable")) {
+    for (const auto& [reason, nodes] : domain["notUsable"].items()) {
+      causes.push_back(absl::StrCat(nodes.get<int64_t>(), " ", WordOf(reason)));
+    }
+  }
+  return absl::StrCat(", ", Number(domain, "usable"), " usable",
+                      causes.empty() ? "" : absl::StrCat(" (", absl::StrJoin(causes, ", "), ")"));
+}
+
+// "  not usable: cordoned", or only what is not tolerated by all: "  taint team=a:NoSchedule".
+std::string HealthOf(const Json& host) {
+  std::vector<std::string> causes;
+  if (host.contains("health")) {
+    for (const Json& trouble : host["health"]) causes.push_back(Text(trouble, "sentence"));
+  }
+  const std::string why = absl::StrJoin(causes, "; ");
+  if (Number(host, "usable") > 0) return why.empty() ? "" : absl::StrCat("  ", why);
+  return absl::StrCat("  not usable", why.empty() ? "" : ": ", why);
+}
+
 // Left to print below a domain: the hosts, or only how many of them nobody uses.
 enum class Hosts { kPrinted, kCounted };
 
@@ -169,10 +201,10 @@ void PrintDomain(const Json& domain, int depth, Hosts hosts) {
               name.empty() ? "" : " ", name.c_str());
   const int64_t nodes = Number(domain, "nodes");
   const int64_t usable = Number(domain, "usable");
-  if (level != "host") std::printf("  %ld nodes", nodes);
-  if (usable < nodes) {
-    std::printf("%s",
-                level == "host" ? "  not usable" : absl::StrCat(", ", usable, " usable").c_str());
+  if (level == "host") {
+    std::printf("%s", HealthOf(domain).c_str());
+  } else {
+    std::printf("  %ld nodes%s", nodes, usable < nodes ? UsableOf(domain).c_str() : "");
   }
   if (hosts == Hosts::kCounted) std::printf(", %ld unused", Unused(domain));
   std::printf("%s%s\n", Share(domain, "gpus", 1, "GPUs").c_str(),

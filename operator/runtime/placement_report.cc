@@ -30,7 +30,15 @@ Relaxation Without(TopologyTree& tree, const PartialGang& gang, const char* chan
   return {change, Fits(tree, std::move(relaxed))};
 }
 
-DomainReport Report(const TopologyTree& tree, int level, int index, int depth) {
+void TellHealth(const NodeRecord* node, DomainReport& report) {
+  if (node == nullptr) return;
+  report.troubles = TroublesOf(*node);
+  const bool closed = !report.troubles.empty() && report.troubles.front().closes();
+  if (closed) report.closed[report.troubles.front().reason] = 1;
+}
+
+DomainReport Report(const ClusterModel& model, const TopologyTree& tree, int level, int index,
+                    int depth) {
   const TopologyTree::Domain& domain = tree.level(level)[index];
   DomainReport report;
   report.level = tree.level_name(level);
@@ -40,13 +48,15 @@ DomainReport Report(const TopologyTree& tree, int level, int index, int depth) {
     report.nodes = 1;
     report.usable = tree.node(index).schedulable ? 1 : 0;
     report.allocatable = tree.node(index).allocatable;
+    TellHealth(model.FindNode(domain.name), report);
     return report;
   }
   for (int child = domain.first_child; child < domain.end_child; ++child) {
-    DomainReport below = Report(tree, level + 1, child, depth - 1);
+    DomainReport below = Report(model, tree, level + 1, child, depth - 1);
     report.nodes += below.nodes;
     report.usable += below.usable;
     report.allocatable += below.allocatable;
+    for (const auto& [reason, nodes] : below.closed) report.closed[reason] += nodes;
     if (depth > 0) report.children.push_back(std::move(below));
   }
   return report;
@@ -92,7 +102,7 @@ GangReport ReportGang(ClusterModel& model, const PartialGang& gang, const PodRec
 }
 
 DomainReport ReportTree(ClusterModel& model, int depth) {
-  return Report(model.Tree(), 0, 0, depth);
+  return Report(model, model.Tree(), 0, 0, depth);
 }
 
 }  // namespace muster::control

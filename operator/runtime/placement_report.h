@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_RUNTIME_PLACEMENT_REPORT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,9 +10,11 @@
 #include "absl/time/time.h"
 #include "operator/core/view.h"
 #include "operator/placement/complete_gang.h"
+#include "operator/placement/filter/refusal.h"
 #include "operator/queue/forecast.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/cluster_model.h"
+#include "operator/runtime/node_health.h"
 
 // What people are told about a gang and about the cluster it is to run on: the answers of the same
 // code that decides, asked once more. Not thread-safe, as the model; it is as before afterwards.
@@ -52,7 +55,10 @@ struct DomainReport {
   std::string level;  // empty: the cluster
   std::string name;
   int nodes = 0;
-  int usable = 0;  // ready, not cordoned, not about to go
+  int usable = 0;  // ready, not cordoned, not about to go, not faulty
+  // Of those that are not usable, how many there are for each first cause.
+  std::map<FilterReason, int> closed;
+  std::vector<NodeTrouble> troubles;  // of a host
   Resources allocatable;
   Resources free;
   std::vector<DomainReport> children;

@@ -15,9 +15,11 @@
 #include "operator/core/conditions.h"
 #include "operator/core/gang.h"
 #include "operator/core/plan.h"
+#include "operator/placement/filter/refusal.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/forecast.h"
 #include "operator/queue/what_if.h"
+#include "operator/runtime/node_health.h"
 #include "operator/runtime/object_records.h"
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/scheduler.h"
@@ -109,6 +111,13 @@ Json ToJson(const DomainReport& domain) {
                {"usable", domain.usable},
                {"allocatable", ToJson(domain.allocatable)},
                {"free", ToJson(domain.free)}};
+  for (const auto& [reason, nodes] : domain.closed) {
+    json["notUsable"][std::string(FilterReasonName(reason))] = nodes;
+  }
+  for (const NodeTrouble& trouble : domain.troubles) {
+    json["health"].push_back({{"reason", std::string(FilterReasonName(trouble.reason))},
+                              {"sentence", trouble.sentence}});
+  }
   if (domain.children.empty()) return json;
   Json& children = json["children"] = Json::array();
   for (const DomainReport& child : domain.children) children.push_back(ToJson(child));

@@ -25,7 +25,9 @@ absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& k
 // are those of its start. kInvalidArgument for what the API server would refuse.
 absl::StatusOr<Json> WhatIfPage(const WebDeps& deps, const std::string& manifest);
 
-// {"name", "level", "nodes", "usable", "allocatable", "free", "children"}, `depth` levels deep.
+// {"name", "level", "nodes", "usable", "allocatable", "free", "children"}, `depth` levels deep;
+// where nodes are not usable "notUsable": how many by their first reason, and of a host in trouble
+// "health": [{"reason", "sentence"}].
 Json TopologyPage(const WebDeps& deps, int depth);
 
 }  // namespace muster::control

@@ -104,5 +104,27 @@ TEST_F(PlacementPageTest, TheTreeSumsUpWhatIsFree) {
   EXPECT_FALSE(tree["children"][1].contains("children"));
 }
 
+TEST_F(PlacementPageTest, TheTreeSaysWhyNodesAreNotUsable) {
+  AddNode("a", "rack-1", 2);
+  Json node = kube::NewObject(kube::kNodes, {"", "b"});
+  kube::SetLabel(node, "network.topology.nvidia.com/leaf", "rack-1");
+  node["spec"] = Json::parse(R"({"unschedulable": true, "taints": [
+      {"key": "team", "value": "a", "effect": "NoSchedule"}]})");
+  node["status"] = Json::parse(R"({"conditions": [
+      {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]})");
+  world_.nodes.Upsert(node, ++version_);
+  world_.scheduler.RunOnce();
+  const Json tree = TopologyPage(world_.Deps(), 9);
+  EXPECT_EQ(tree["usable"], 1);
+  EXPECT_EQ(tree["notUsable"], Json::parse(R"({"NodeNotReady": 1})"));
+  const Json& leaf = tree["children"][0];
+  EXPECT_EQ(leaf["notUsable"], tree["notUsable"]);
+  EXPECT_FALSE(leaf["children"][0].contains("health"));
+  EXPECT_EQ(leaf["children"][1]["health"], Json::parse(R"json([
+      {"reason": "NodeNotReady", "sentence": "not Ready (NodeStatusUnknown)"},
+      {"reason": "NodeUnschedulable", "sentence": "cordoned"},
+      {"reason": "Taint", "sentence": "taint team=a:NoSchedule"}])json"));
+}
+
 }  // namespace
 }  // namespace muster::control

@@ -50,6 +50,27 @@ TEST_F(PlacementCommandsTest, TreeDrawsWhatIsFree) {
   EXPECT_EQ(wrong.error, "muster: --depth needs a whole number, not 'all'\n");
 }
 
+TEST_F(PlacementCommandsTest, TreeSaysWhyHostsAreNotUsable) {
+  Json node = world_.memory->Get(kube::kNodes, {"", "n1"}).value();
+  node["spec"] = Json::parse(R"({"unschedulable": true})");
+  ASSERT_TRUE(world_.memory->Update(kube::kNodes, node).ok());
+  node = world_.memory->Get(kube::kNodes, {"", "n2"}).value();
+  node["spec"] =
+      Json::parse(R"({"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]})");
+  ASSERT_TRUE(world_.memory->Update(kube::kNodes, node).ok());
+  Said all;
+  EXPECT_TRUE(world_.Until([&] {
+    all = Muster({"tree", "--server", server_});
+    return all.out.find("taint") != std::string::npos &&
+           all.out.find("cordoned") != std::string::npos;
+  })) << all.out;
+  EXPECT_THAT(all.out, HasSubstr("cluster  4 nodes, 3 usable (1 cordoned)  "));
+  EXPECT_THAT(all.out, HasSubstr("leaf l0  2 nodes, 1 usable (1 cordoned)  "));
+  EXPECT_THAT(all.out, HasSubstr("host n1  not usable: cordoned  "));
+  EXPECT_THAT(all.out, HasSubstr("leaf l1  2 nodes  16 of 16 GPUs free"));
+  EXPECT_THAT(all.out, HasSubstr("host n2  taint team=a:NoSchedule  8 of 8 GPUs free"));
+}
+
 TEST_F(PlacementCommandsTest, TreeOnlyCountsTheHostsOfALargeCluster) {
   for (int i = 4; i < 132; ++i) AddNode(i);
   Said all;

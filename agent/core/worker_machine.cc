@@ -142,10 +142,11 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
   prepare_deadline_ = now_ + settings_->prepare_deadline;
   ready_.reset();
   joined_.reset();
+  const bool knows_end = finished_.has_value();
   finished_.reset();
   port_ = 0;
   port_asked_ = false;
-  runs_trainer() ? PrepareTrainers(prepare.fresh()) : PrepareCommand();
+  runs_trainer() ? PrepareTrainers(prepare.fresh(), knows_end) : PrepareCommand();
 }
 
 void WorkerMachine::AdoptPlace(const v1alpha1::PrepareRound& prepare) {

@@ -83,7 +83,8 @@ class WorkerMachine {
   void Refuse(const v1alpha1::RoundId& order, const std::string& reason);
   std::string WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const;
   void AdoptPlace(const v1alpha1::PrepareRound& prepare);
-  void PrepareTrainers(bool fresh);
+  // `knows_end`: the operator has heard that ranks cannot go on, and wants to try again.
+  void PrepareTrainers(bool fresh, bool knows_end);
   void PrepareCommand();
   void ReportReadyIfComplete();
   void LaunchCommand(const v1alpha1::GoRound& go);

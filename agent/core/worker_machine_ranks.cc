@@ -38,9 +38,12 @@ std::string Evidence(std::string text) {
 
 }  // namespace
 
-void WorkerMachine::PrepareTrainers(bool fresh) {
+void WorkerMachine::PrepareTrainers(bool fresh, bool knows_end) {
   for (RankSlot& slot : slots_) {
-    const bool ending = fresh || (slot.finished && !slot.succeeded);
+    const bool failed = slot.finished && !slot.succeeded;
+    // The order and the rank's end have crossed: why it cannot go on is told as soon as it is gone.
+    if (failed && slot.alive && !fresh && !knows_end) continue;
+    const bool ending = fresh || failed;
     slot.ResetRound();
     if (!slot.alive) {
       WantProcess(slot, absl::ZeroDuration());  // the operator has decided to try again

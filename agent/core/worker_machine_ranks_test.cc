@@ -51,6 +51,25 @@ TEST(WorkerMachineRanksTest, WithShrinkARankComesBackOnlyWithTheNextRoundThatWan
   EXPECT_TRUE(world.alive(0));
 }
 
+// The operator heard only its exit code then, with the last line of its log for a reason.
+TEST(WorkerMachineRanksTest, WhyARankCannotGoOnIsToldThoughTheNextRoundCameFirst) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  world.TakeSaid();
+  world.Finished(1, /*succeeded=*/false);
+  world.Do(RankLinkClosed{1, 1});
+  world.Prepare(1, 2);
+  EXPECT_TRUE(world.TakeSignals(1).empty()) << "it ends by itself";
+  world.TakeSaid();
+  world.End(1, kExitBadInput);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].finished().exit_code(), kExitBadInput);
+  EXPECT_EQ(said[0].finished().message(), "the data are no text");
+  EXPECT_EQ(said[0].finished().round().round(), 2);
+}
+
 TEST(WorkerMachineRanksTest, AProgramThatCannotStartIsTriedEverMoreSlowly) {
   World world;
   world.Welcome(1);

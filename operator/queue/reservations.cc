@@ -117,9 +117,10 @@ std::optional<absl::Time> Reservations::Reserve(JobEntry& head, int workers, boo
 bool Reservations::Concerns(const Promise& promise, const JobEntry& job, size_t workers) const {
   if (promise.head == &job) return false;
   const QuotaNeed more = job.Need(static_cast<int64_t>(workers));
-  // Its own queue's jobs come after the head, or they would starve it on its own quota.
-  const bool other_queue = job.queue != promise.head->queue;
-  if (promise.borrows && other_queue && state_.use->WithinQuota(job.queue, more)) return false;
+  // Its own queue's jobs come after the head, or they would starve it on its own quota. When nobody
+  // knows for how long, they are not to leave that quota unused.
+  const bool after = job.queue == promise.head->queue && promise.at < absl::InfiniteFuture();
+  if (promise.borrows && !after && state_.use->WithinQuota(job.queue, more)) return false;
   if (!job.job.runtime) return true;
   return now_ + *job.job.runtime > promise.at;
 }

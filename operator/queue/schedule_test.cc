@@ -257,6 +257,19 @@ TEST(Schedule, AHeadThatBorrowsIsNotStarvedByItsOwnQueuesSmallJobs) {
   EXPECT_EQ(world.now, At(100)) << "when what ran before it has ended";
 }
 
+// A queue would stand still otherwise, for as long as its first job has no place.
+TEST(Schedule, BehindEndlessJobsAHeadThatBorrowsLeavesItsQueuesQuotaToOthers) {
+  World world(Racks(1, 2), {Queue("a", "c", 8), Queue("b", "c", 8)});
+  world.Submit(Job("first", "a", 1, 1, 0, 0));
+  world.Cycle();
+  world.Submit(Job("large", "a", 2, 8, 0, 1));
+  world.Submit(Job("small", "a", 1, 1, 0, 2));
+  world.now = At(10);
+  world.Cycle();
+  EXPECT_FALSE(world.Runs("large"));
+  EXPECT_TRUE(world.Runs("small"));
+}
+
 TEST(Schedule, NominalQuotaIsTakenBackFromBorrowersOnly) {
   World world(Racks(1, 4), {Queue("a", "c", 16), Queue("b", "c", 16)});
   for (int i = 0; i < 4; ++i) world.Submit(Job(absl::StrCat("a", i), "a", 1, 8, 0, i));

@@ -121,6 +121,7 @@ def peer(binary, *arguments):
 def table(title, conditions, rows):
     """rows: (figure, ours, peer, ratio or value, reach, whether it holds)"""
     print(f"{title}\n  {conditions}")
-    print(f"  {'figure':<40}{'muster':>16}{'peer':>16}{'ratio':>8}  reach")
+    width = max(40, *(len(row[0]) + 1 for row in rows))
+    print(f"  {'figure':<{width}}{'muster':>18}{'peer':>16}{'ratio':>8}  reach")
     for figure, ours, theirs, ratio, reach, holds in rows:
-        print(f"  {figure:<40}{ours:>16}{theirs:>16}{ratio:>8}  {reach}{'' if holds else '  MISSED'}")
+        print(f"  {figure:<{width}}{ours:>18}{theirs:>16}{ratio:>8}  {reach}{'' if holds else '  MISSED'}")

@@ -52,9 +52,10 @@ bool NeedsTerm(const Draft& draft) {
                      [](const PodView& pod) { return pod.phase != PodPhase::kPending; });
 }
 
-void CopyTerm(const TrainingJobStatus& from, TrainingJobStatus& to) {
-  to.clear_term();
-  if (from.has_term()) to.set_term(from.term());
+TrainingJobStatus WithTermOf(const TrainingJobStatus& before, TrainingJobStatus status) {
+  status.clear_term();
+  if (before.has_term()) status.set_term(before.term());
+  return status;
 }
 
 // What is to be written can wait: nothing but people waits for it.
@@ -86,8 +87,10 @@ bool OnlyTells(const TrainingJobStatus& before, const TrainingJobStatus& after) 
 void DecideWrite(Draft& draft) {
   Plan& plan = draft.plan;
   absl::Time& tell_by = draft.memory().tell_by;
-  TrainingJobStatus news = plan.status;
-  if (!NeedsTerm(draft)) CopyTerm(draft.view.status, news);
+  TrainingJobStatus as_before;
+  const bool needs_term = NeedsTerm(draft);
+  if (!needs_term) as_before = WithTermOf(draft.view.status, plan.status);
+  const TrainingJobStatus& news = needs_term ? plan.status : as_before;
   const bool differs = !Same(draft.view.status, news);
   // Pods are made as soon as their numbers are written; the finalizer comes after them.
   if (RaisesIncarnations(draft)) plan.add_finalizers.clear();

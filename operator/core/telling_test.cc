@@ -26,6 +26,16 @@ TestWorld Making() {
   return world;
 }
 
+// And it is told that they are there.
+TestWorld MadeAndTold() {
+  TestWorld world = Making();
+  world.Advance(world.options.tell_delay);
+  EXPECT_FALSE(Reconcile(world).write_status);
+  world.Advance(world.options.tell_delay);
+  EXPECT_TRUE(Reconcile(world).write_status);
+  return world;
+}
+
 TEST(TellingTest, WhatAGangBecomesIsToldOnceForAllPods) {
   TestWorld world = Making();
   Plan plan = Reconcile(world);
@@ -46,11 +56,7 @@ TEST(TellingTest, WhatAGangBecomesIsToldOnceForAllPods) {
 }
 
 TEST(TellingTest, WhatComesBackToWhatWasWrittenIsNotWritten) {
-  TestWorld world = Making();
-  world.Advance(world.options.tell_delay);
-  EXPECT_FALSE(Reconcile(world).write_status);
-  world.Advance(world.options.tell_delay);
-  EXPECT_TRUE(Reconcile(world).write_status);
+  TestWorld world = MadeAndTold();
   world.view.pods[0].node = "node";
   EXPECT_FALSE(Reconcile(world).write_status);
   world.view.pods[0].node.clear();
@@ -80,11 +86,7 @@ TEST(TellingTest, ANewTermAndANewGenerationAreWrittenAtOnce) {
 
 // A new leader of ten thousand waiting jobs would begin with as many writes.
 TEST(TellingTest, ANewTermIsNotWrittenBeforeThereCanBeAgents) {
-  TestWorld world = Making();
-  world.Advance(world.options.tell_delay);
-  EXPECT_FALSE(Reconcile(world).write_status);
-  world.Advance(world.options.tell_delay);
-  EXPECT_TRUE(Reconcile(world).write_status);
+  TestWorld world = MadeAndTold();
   world.view.leader_term = 2;
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(Reconcile(world).write_status);

@@ -95,74 +95,6 @@ TEST(Schedule, PriorityThenAgeWithinAQueue) {
   EXPECT_TRUE(world.Runs("old"));
 }
 
-TEST(Schedule, BackfillMayNotMoveTheReservation) {
-  World world(Racks(1, 4), {});
-  world.Submit(Job("running", "", 2, 8, 1000));
-  world.Cycle();
-  world.Submit(Job("large", "", 4, 8, 1000, 1));
-  world.Submit(Job("short", "", 1, 8, 900, 2));
-  world.Submit(Job("long", "", 1, 8, 1100, 3));
-  world.Submit(Job("endless", "", 1, 8, 0, 4));
-  world.Cycle();
-  EXPECT_EQ(world.Of("large").reason, R::kInsufficient);
-  EXPECT_EQ(world.Of("large").numbers.expected_start, At(1000));
-  EXPECT_EQ(world.Of("short").reason, R::kBackfilled);
-  EXPECT_EQ(world.Of("long").reason, R::kHeldByReservation);
-  EXPECT_EQ(world.Of("long").numbers.blocked_by, "large");
-  EXPECT_EQ(world.Of("endless").reason, R::kHeldByReservation);
-}
-
-TEST(Schedule, BackfillMayRunBesideTheReservation) {
-  World world(Racks(1, 4), {});
-  world.Submit(Job("running", "", 3, 8, 1000));
-  world.Cycle();
-  world.Submit(Job("large", "", 3, 8, 1000, 1));
-  world.Submit(Job("endless", "", 1, 8, 0, 2));
-  world.Cycle();
-  EXPECT_EQ(world.Of("large").numbers.expected_start, At(1000));
-  EXPECT_EQ(world.Of("endless").reason, R::kBackfilled);
-}
-
-// Whether or not jobs say when they end, in one queue or in two.
-struct Stream {
-  double runtime;
-  bool one_queue;
-};
-class Starvation : public testing::TestWithParam<Stream> {};
-
-TEST_P(Starvation, AVeryLargeJobAgainstAStreamOfSmallOnes) {
-  World world(Racks(2, 8), {Queue("large", "", 128), Queue("small", "", 128)});
-  int made = 0;
-  auto submit = [&] {
-    const double created = absl::ToDoubleSeconds(world.now - At(0));
-    world.Submit(Job(absl::StrCat("s", made++), "small", 1, 8, GetParam().runtime, created));
-  };
-  for (int i = 0; i < 40; ++i) submit();
-  world.Cycle();
-  QueuedJob large = Job("large", GetParam().one_queue ? "small" : "large", 8, 8, 100, 1);
-  large.request.required_level = "rack";
-  world.Submit(large);
-  // Every ten seconds a small job ends, later than it had said, and two more come.
-  int cycles = 0;
-  for (; !world.Runs("large") && cycles < 400; ++cycles) {
-    world.now += absl::Seconds(10);
-    for (int i = 0; i < made; ++i) {
-      if (!world.Runs(absl::StrCat("s", i))) continue;
-      world.Finish(absl::StrCat("s", i));
-      break;
-    }
-    submit();
-    submit();
-    world.Cycle();
-  }
-  EXPECT_TRUE(world.Runs("large"));
-  EXPECT_LT(cycles, 50) << "sixteen ran when it came, forty waited before it";
-}
-
-INSTANTIATE_TEST_SUITE_P(Schedule, Starvation,
-                         testing::Values(Stream{100, false}, Stream{100, true}, Stream{0, false},
-                                         Stream{0, true}));
-
 // Found by the simulator: the victim, which had waited longer, came first again, took its nodes
 // back, and was stopped again, for ever.
 TEST(Schedule, NobodyIsStoppedForAJobItWouldComeBefore) {
@@ -211,63 +143,6 @@ TEST(Schedule, WhatAJobRunsDoesNotAgeIt) {
   std::vector<std::string> order;
   for (const QueuedJob* job : world.book.WaitingInOrder("a")) order.push_back(job->uid);
   EXPECT_EQ(order, (std::vector<std::string>{"higher", "long", "lower"}));
-}
-
-// Found by the simulator: a head that borrowed all there is kept others' own quota idle.
-TEST(Schedule, ABorrowersReservationDoesNotBindOtherQueuesWithinTheirQuota) {
-  std::vector<QueueSpec> queues = {Queue("a", "c", 16), Queue("b", "c", 16)};
-  queues[1].reclaim = ReclaimFrom::kNever;
-  World world(Racks(1, 4), queues);
-  world.Submit(Job("before", "a", 3));
-  world.Cycle();
-  QueuedJob others = Job("others", "b", 2, 8, 1000);
-  others.request.min = 1;
-  world.Submit(others);
-  world.Cycle();
-  ASSERT_EQ(world.Workers("others"), 1);
-  world.Finish("before");
-  world.now = At(10);
-  world.Submit(Job("huge", "a", 4, 8, 100, 1));
-  world.Submit(Job("own", "a", 2, 8, 5000, 2));
-  world.Cycle();
-  EXPECT_EQ(world.Of("huge").numbers.expected_start, At(1000));
-  EXPECT_EQ(world.Of("others").action, A::kGrow) << "on its queue's own quota";
-  EXPECT_EQ(world.Of("own").reason, R::kHeldByReservation) << "it comes after its queue's head";
-  EXPECT_EQ(world.Of("own").numbers.blocked_by, "huge");
-}
-
-TEST(Schedule, AHeadThatBorrowsIsNotStarvedByItsOwnQueuesSmallJobs) {
-  World world(Racks(1, 2), {Queue("a", "c", 8), Queue("b", "c", 8)});
-  int made = 0;
-  auto submit = [&] {
-    const double created = absl::ToDoubleSeconds(world.now - At(0));
-    world.Submit(Job(absl::StrCat("s", made++), "a", 1, 1, 100, created));
-  };
-  submit();
-  world.Cycle();
-  world.Submit(Job("large", "a", 2, 8, 100, 1));
-  // One more small job every fifty seconds, of a hundred each: some always run.
-  for (int step = 1; step <= 20 && !world.Runs("large"); ++step) {
-    world.now = At(50 * step);
-    if (step >= 2) world.Finish(absl::StrCat("s", step - 2));
-    submit();
-    world.Cycle();
-  }
-  EXPECT_TRUE(world.Runs("large"));
-  EXPECT_EQ(world.now, At(100)) << "when what ran before it has ended";
-}
-
-// A queue would stand still otherwise, for as long as its first job has no place.
-TEST(Schedule, BehindEndlessJobsAHeadThatBorrowsLeavesItsQueuesQuotaToOthers) {
-  World world(Racks(1, 2), {Queue("a", "c", 8), Queue("b", "c", 8)});
-  world.Submit(Job("first", "a", 1, 1, 0, 0));
-  world.Cycle();
-  world.Submit(Job("large", "a", 2, 8, 0, 1));
-  world.Submit(Job("small", "a", 1, 1, 0, 2));
-  world.now = At(10);
-  world.Cycle();
-  EXPECT_FALSE(world.Runs("large"));
-  EXPECT_TRUE(world.Runs("small"));
 }
 
 TEST(Schedule, NominalQuotaIsTakenBackFromBorrowersOnly) {

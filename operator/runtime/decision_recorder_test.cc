@@ -4,41 +4,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/files.h"
 #include "base/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/queue/decision_record.h"
 #include "operator/runtime/decision_ring.h"
+#include "operator/runtime/decision_ring_fixture.h"
 
 namespace muster::control {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr char kFolder[] = "/state/decisions";
-
-// One job that waits for a node; its name makes the input as large as wanted.
-DecisionInput InputOf(const std::string& uid) {
-  DecisionInput input;
-  input.now = absl::FromUnixSeconds(1'000);
-  QueuedJob job;
-  job.uid = uid;
-  job.request.per_worker = {8, 0, 0, 1};
-  input.snapshot.jobs = {job};
-  return input;
-}
-
-std::vector<uint64_t> IdsIn(Files& files) {
-  std::vector<uint64_t> ids;
-  EXPECT_TRUE(ReadDecisions(files, kFolder, [&](const auto& record) {
-                EXPECT_TRUE(record.ok()) << record.status();
-                if (record.ok()) ids.push_back(record->id);
-                return true;
-              }).ok());
-  return ids;
-}
 
 uint64_t Note(DecisionRecorder& recorder, const std::string& uid) {
   DecisionInput input = InputOf(uid);

@@ -8,21 +8,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/time.h"
 #include "base/files.h"
 #include "base/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/wal_format.h"
 #include "operator/queue/decision_record.h"
+#include "operator/runtime/decision_ring_fixture.h"
 
 namespace muster::control {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr char kFolder[] = "/state/decisions";
 
 // Says which files were opened.
 class WatchedFiles final : public Files {
@@ -69,14 +67,8 @@ std::string Uninflatable(char id) {
   return std::string("\x08\x01\x10", 3) + id + std::string("\x20\x05\x2a\x03xyz", 7);
 }
 
-// One job that waits for a node.
 std::string RecordOf(uint64_t id) {
-  DecisionInput input;
-  input.now = absl::FromUnixSeconds(1'000);
-  QueuedJob job;
-  job.uid = absl::StrCat("job-", id);
-  job.request.per_worker = {8, 0, 0, 1};
-  input.snapshot.jobs = {job};
+  const DecisionInput input = InputOf(absl::StrCat("job-", id));
   return EncodeRecord(id, input, Replay(input));
 }
 
@@ -84,16 +76,6 @@ std::string RecordOf(uint64_t id) {
 DecisionRing TwoEach(Files& files) {
   const uint64_t each = RecordOf(1).size() + kube::kWalHeaderBytes;
   return DecisionRing(files, kFolder, {.max_bytes = 8 * (2 * each + each / 2), .files = 8});
-}
-
-std::vector<uint64_t> IdsIn(Files& files) {
-  std::vector<uint64_t> ids;
-  EXPECT_TRUE(ReadDecisions(files, kFolder, [&](const auto& record) {
-                EXPECT_TRUE(record.ok()) << record.status();
-                if (record.ok()) ids.push_back(record->id);
-                return true;
-              }).ok());
-  return ids;
 }
 
 TEST(DecisionRingTest, FindingOneReadsItsFileAlone) {

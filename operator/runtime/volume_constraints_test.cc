@@ -23,6 +23,20 @@ class VolumesTest : public SchedulerFixture {
     claim.volume_mode = "Filesystem";
     scheduler_->Change([claim](ClusterSnapshot& to) { to.SetClaim(claim); });
   }
+  // The claim "data", bound to a ReadWriteOnce volume of this driver.
+  void SetSharedClaim(const std::string& driver) {
+    VolumeClaim claim;
+    claim.name = "data";
+    claim.volume = "pv";
+    claim.bind_completed = true;
+    claim.access_modes = {"ReadWriteOnce"};
+    SetClaim(claim);
+    Volume volume;
+    volume.name = "pv";
+    volume.csi_driver = driver;
+    volume.csi_handle = "one";
+    scheduler_->Change([volume](ClusterSnapshot& to) { to.SetVolume(volume); });
+  }
   static Json Claim(const std::string& name) {
     return {{"volumes", {{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", name}}}}}}};
   }
@@ -77,18 +91,8 @@ TEST_F(VolumesTest, ANodeAttachesNoMoreVolumesThanItCan) {
 TEST_F(VolumesTest, WorkersThatShareAVolumeOfOneNodeGoToOneNode) {
   AddNode("a", 1);
   AddNode("b", 1);
-  VolumeClaim claim;
-  claim.name = "data";
-  claim.volume = "pv";
-  claim.bind_completed = true;
-  claim.access_modes = {"ReadWriteOnce"};
-  SetClaim(claim);
-  Volume volume;
-  volume.name = "pv";
-  volume.csi_driver = "csi";
-  volume.csi_handle = "one";
-  scheduler_->Change([volume](ClusterSnapshot& to) {
-    to.SetVolume(volume);
+  SetSharedClaim("csi");
+  scheduler_->Change([](ClusterSnapshot& to) {
     for (const char* node : {"a", "b", "c"}) to.SetAttachLimits({node, {{"csi", 8}}});
   });
   AddJobWithPods("gpt", 2, Claim("data"));
@@ -102,17 +106,8 @@ TEST_F(VolumesTest, WorkersThatShareAVolumeOfOneNodeGoToOneNode) {
 TEST_F(VolumesTest, AVolumeThatIsNotAttachedIsSharedByNodes) {
   AddNode("a", 1);
   AddNode("b", 1);
-  VolumeClaim claim;
-  claim.name = "data";
-  claim.volume = "pv";
-  claim.bind_completed = true;
-  claim.access_modes = {"ReadWriteOnce"};
-  SetClaim(claim);
-  Volume volume;
-  volume.name = "pv";
-  volume.csi_driver = "nfs.csi.k8s.io";
-  scheduler_->Change([volume](ClusterSnapshot& to) {
-    to.SetVolume(volume);
+  SetSharedClaim("nfs.csi.k8s.io");
+  scheduler_->Change([](ClusterSnapshot& to) {
     for (const char* node : {"a", "b"}) to.SetAttachLimits({node, {}});
   });
   AddJobWithPods("gpt", 2, Claim("data"));

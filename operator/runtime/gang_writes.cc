@@ -65,6 +65,7 @@ void GangWrites::Settle(const PodWritten& written) {
   }
   if (written.outcome == PodWritten::Outcome::kUnknown) {
     to_repeat_.push_back({clock_.Monotonic() + kRepeatAfter, write});
+    if (bind) on_change_(write.job_uid);
   } else if (bind) {
     // The pod changed or went, or the server does not want it: the next cycle decides again.
     state.not_before = clock_.Monotonic() + kRepeatAfter;

@@ -21,7 +21,8 @@ namespace muster::control {
 // once on all members. The model holds what is promised meanwhile. Not thread-safe.
 class GangWrites {
  public:
-  // `on_change` gets the UID of a job whose members in the model changed.
+  // `on_change` gets the UID of a job whose members in the model changed, or one of whose binds has
+  // come to an end, whether its outcome is known or not.
   GangWrites(PodWriter& writer, ClusterModel& model, const Clock& clock,
              absl::Duration volume_deadline, std::function<void(const std::string& uid)> on_change);
 

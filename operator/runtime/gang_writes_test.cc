@@ -3,6 +3,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
@@ -12,8 +13,11 @@
 #include "operator/kube/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/runtime/caches.h"
+#include "operator/runtime/half_gangs.h"
 #include "operator/runtime/object_records.h"
 #include "operator/runtime/pod_writer.h"
+#include "operator/runtime/verdicts.h"
 
 namespace muster::control {
 namespace {
@@ -27,7 +31,7 @@ class GangWritesTest : public testing::Test {
     api_ = std::make_unique<kube::FaultyApi>(*memory_, kube::FaultPolicy{});
     writer_ = std::make_unique<PodWriter>(*api_, [] {});
     writes_ = std::make_unique<GangWrites>(*writer_, model_, clock_, absl::Minutes(1),
-                                           [](const std::string&) {});
+                                           [this](const std::string&) { ++changes_; });
     Json job = kube::NewObject(kube::kTrainingJobs, {"default", "gpt"});
     job["spec"] = Json::parse(R"({"workers": {"count": 3}})");
     const Json stored = memory_->Create(kube::kTrainingJobs, job).value();
@@ -56,6 +60,13 @@ class GangWritesTest : public testing::Test {
     writes_->Take();
     writes_->Refuse(owner_.uid, model_.gangs().at(owner_.uid), sentence);
   }
+  void BindAll() {
+    std::vector<GangWrites::Member> members;
+    for (const auto& [place, pod] : model_.gangs().at(owner_.uid).unbound) {
+      members.push_back({pod, "a"});
+    }
+    writes_->Bind(owner_.uid, members);
+  }
 
   ManualClock clock_;
   kube::OwnerReference owner_;
@@ -64,6 +75,7 @@ class GangWritesTest : public testing::Test {
   ClusterModel model_;
   std::unique_ptr<PodWriter> writer_;
   std::unique_ptr<GangWrites> writes_;
+  int changes_ = 0;  // told of the gang
 };
 
 // Each pod that shows the refusal changes its gang: the others must not be told again for that.
@@ -153,6 +165,33 @@ TEST_F(GangWritesTest, AnotherReasonIsToldEverybody) {
   See(0);  // another version of the gang
   Refuse("no node");
   EXPECT_EQ(writer_->pending(), 6);
+}
+
+// Who waits for the end of a gang's binds hears of nothing else.
+TEST_F(GangWritesTest, TheEndOfEachBindIsToldWhateverItsOutcome) {
+  BindAll();
+  api_->FailNext(kube::Verb::kBind, absl::DeadlineExceededError("not answered"));
+  api_->FailNext(kube::Verb::kBind, absl::AbortedError("the pod has changed"));
+  for (int left = 3; left > 0; --left) {
+    EXPECT_EQ(writes_->in_flight(owner_.uid), left);
+    changes_ = 0;
+    ASSERT_TRUE(writer_->RunNext());
+    writes_->Take();
+    EXPECT_EQ(changes_, 1) << "with " << left << " under way";
+  }
+  EXPECT_EQ(writes_->in_flight(owner_.uid), 0);
+}
+
+// In a burst of jobs nearly all gangs are being bound: each cycle would look at all of them.
+TEST_F(GangWritesTest, AGangThatIsBeingBoundIsNotLookedAtForBeingHalf) {
+  JobCache jobs{ParseTrainingJob};
+  Verdicts verdicts([](const std::string&) {});
+  HalfGangs halves(absl::Seconds(5));
+  auto look = [&] { halves.Undo(clock_.Monotonic(), model_, jobs, verdicts, *writes_); };
+  BindAll();
+  halves.Touch(owner_.uid);
+  for (int i = 0; i < 5; ++i) look();
+  EXPECT_EQ(halves.looks(), 1);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ int HalfGangs::Undo(absl::Time now, const ClusterModel& model, const JobCache& j
     }
     Look& look = looks_[uid];
     if (look.whole_version == gang.version) return true;
-    if (writes.in_flight(uid) > 0) return false;
+    if (writes.in_flight(uid) > 0) return true;  // their outcomes touch it
     JobCache::Object job = jobs.Get(gang.job);
     if (job != nullptr && job->uid != uid) job = nullptr;
     if (IsDue(now, gang, job, look)) {

@@ -183,10 +183,14 @@ void JobBook::Judge(absl::Time now, const std::string& uid, const Gang* gang,
   Put(now, standing, MakeWaiting(standing, *gang, world_.model));
 }
 
-void JobBook::Index(const std::string& uid, State state) {
-  running_.erase(uid);
+void JobBook::Index(const std::string& uid, State before, State state) {
+  if (state == State::kRunning && world_.model.waiting().count(uid) > 0) {
+    incomplete_.insert(uid);
+  } else {
+    incomplete_.erase(uid);
+  }
+  if (state == before) return;
   fresh_.erase(uid);
-  if (state == State::kRunning) running_.insert(uid);
   if (state == State::kWaiting) fresh_.insert(uid);
 }
 
@@ -210,7 +214,7 @@ void JobBook::Look(absl::Time now, const std::string& uid, const kube::ObjectKey
   } else if (standing.state == State::kRunning) {
     book_.Progress(uid, CheckpointOf(standing), EndOf(standing));
   }
-  if (standing.state != before) Index(uid, standing.state);
+  Index(uid, before, standing.state);
   if (standing.job == nullptr && standing.state == State::kOut) standings_.erase(known);
 }
 

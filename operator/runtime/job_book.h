@@ -68,8 +68,8 @@ class JobBook {
   // Null: not known.
   const JobStanding* Find(const std::string& uid) const;
   const absl::flat_hash_map<std::string, JobStanding>& all() const { return standings_; }
-  // Jobs that run, by UID.
-  const std::set<std::string>& running() const { return running_; }
+  // Jobs that run and had pods without a node at the last Update, by UID.
+  const std::set<std::string>& incomplete() const { return incomplete_; }
   // Jobs that wait and that have come to since the last call, or whose queues have changed.
   std::set<std::string> TakeFresh() { return std::exchange(fresh_, {}); }
   QueueBook& book() { return book_; }
@@ -82,7 +82,7 @@ class JobBook {
  private:
   void LookAgain(const std::string& uid);
   void FollowKinds();
-  void Index(const std::string& uid, JobStanding::State state);
+  void Index(const std::string& uid, JobStanding::State before, JobStanding::State state);
   void Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key);
   void Read(JobStanding& standing, const JobCache::Object& job) const;
   // False when all that the standing is made of is as it was.
@@ -102,7 +102,7 @@ class JobBook {
   GpuKindSet kinds_;  // that those that wait may get
   uint64_t kind_changes_ = 0;
   std::map<std::string, kube::ObjectKey> touched_;
-  std::set<std::string> running_;
+  std::set<std::string> incomplete_;
   std::set<std::string> fresh_;
   absl::flat_hash_map<std::string, JobStanding> standings_;  // by job UID
 };

@@ -18,10 +18,9 @@ constexpr size_t kForgetFrom = 64;
 
 }  // namespace
 
-// Far fewer than wait for their turn.
 std::vector<std::string> LostWorkers::RunningWithoutNodes() const {
   std::vector<std::string> uids;
-  for (const std::string& uid : world_.book.running()) {
+  for (const std::string& uid : world_.book.incomplete()) {
     if (world_.model.waiting().count(uid) > 0) uids.push_back(uid);
   }
   return uids;

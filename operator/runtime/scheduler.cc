@@ -229,6 +229,7 @@ int Scheduler::RunOnce() {
     book_.Update(clock_.Wall());
     if (MustDecide()) Decide();
     lost_.TellGrowers();
+    verdicts_.TellKeptBack(clock_.Monotonic());
     const int undone = halves_.Undo(clock_.Monotonic(), model_, jobs_, verdicts_, writes_);
     MutexLock counters(mu_);
     undone_ += undone;

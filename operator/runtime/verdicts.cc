@@ -9,7 +9,9 @@
 namespace muster::control {
 namespace {
 
+// Between two sentences that differ in their numbers, and between two reasons.
 constexpr absl::Duration kTellAgain = absl::Seconds(30);
+constexpr absl::Duration kTellReason = absl::Seconds(5);
 // Times in a status have milliseconds.
 constexpr absl::Duration kTick = absl::Milliseconds(1);
 
@@ -20,18 +22,19 @@ absl::Time ToTick(absl::Time time) { return absl::FromUnixMillis(absl::ToUnixMil
 Verdicts::Verdicts(std::function<void(const std::string&)> on_change)
     : on_change_(std::move(on_change)) {}
 
-void Verdicts::Set(absl::Time now, const TrainingJob& job, PlacementView verdict) {
-  const std::string key = kube::ToString({job.ns, job.name});
-  {
-    MutexLock lock(mu_);
-    Known& known = known_[job.uid];
-    verdict.order = known.verdict.order;
-    if (known.verdict == verdict) return;
-    const bool only_numbers = verdict.queued && known.verdict.reason == verdict.reason;
-    if (only_numbers && now < known.told_at + kTellAgain) return;
-    known.verdict = verdict;
-    known.told_at = now;
-  }
+bool Verdicts::IsNews(absl::Time now, const std::string& uid, Known& known,
+                      const PlacementView& verdict) {
+  known.next.reset();
+  kept_back_.erase(uid);
+  if (known.verdict == verdict) return false;
+  if (!verdict.queued || !known.verdict.queued) return true;
+  if (known.verdict.reason == verdict.reason) return now >= known.told_at + kTellAgain;
+  if (now >= known.told_at + kTellReason) return true;
+  known.next = verdict;
+  return false;
+}
+
+void Verdicts::Tell(const std::string& key, const PlacementView& verdict) const {
   if (verdict.reason.empty()) {
     MUSTER_LOG(INFO, "gang placed", {"job", key}, {"level", verdict.level},
                {"domain", verdict.domain}, {"score", verdict.score});
@@ -40,6 +43,41 @@ void Verdicts::Set(absl::Time now, const TrainingJob& job, PlacementView verdict
                {"sentence", verdict.sentence});
   }
   on_change_(key);
+}
+
+void Verdicts::Set(absl::Time now, const TrainingJob& job, PlacementView verdict) {
+  const std::string key = kube::ToString({job.ns, job.name});
+  {
+    MutexLock lock(mu_);
+    Known& known = known_[job.uid];
+    verdict.order = known.verdict.order;
+    if (!IsNews(now, job.uid, known, verdict)) {
+      if (known.next) kept_back_[job.uid] = key;
+      return;
+    }
+    known.verdict = verdict;
+    known.told_at = now;
+  }
+  Tell(key, verdict);
+}
+
+void Verdicts::TellKeptBack(absl::Time now) {
+  std::map<std::string, PlacementView> due;  // by key
+  {
+    MutexLock lock(mu_);
+    std::erase_if(kept_back_, [&](const auto& entry) MUSTER_REQUIRES(mu_) {
+      const auto found = known_.find(entry.first);
+      if (found == known_.end() || !found->second.next) return true;
+      Known& known = found->second;
+      if (now < known.told_at + kTellReason) return false;
+      known.next->order = known.verdict.order;
+      known.verdict = *std::exchange(known.next, std::nullopt);
+      known.told_at = now;
+      due.emplace(entry.second, known.verdict);
+      return true;
+    });
+  }
+  for (const auto& [key, verdict] : due) Tell(key, verdict);
 }
 
 void Verdicts::Give(const TrainingJob& job, QueueOrder order, absl::Time wall) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -15,14 +16,17 @@
 namespace muster::control {
 
 // What the scheduling cycle has to say to the controller about each job: where its pods are or why
-// they are nowhere, and its queue's newest order. A sentence about the queue whose numbers alone
-// differ is not told anew at once: reconciles and writes would follow the clock. Thread-safe.
+// they are nowhere, and its queue's newest order. What changes about why a job waits in its queue is
+// not told anew at once: reconciles and writes would follow the clock and every other job of the
+// queue. Thread-safe.
 class Verdicts {
  public:
   // Told the key of a job about which something new is known, without locks held.
   explicit Verdicts(std::function<void(const std::string& job_key)> on_change);
 
   void Set(absl::Time now, const TrainingJob& job, PlacementView verdict);
+  // Other reasons to wait that were kept back, those whose time has come.
+  void TellKeptBack(absl::Time now);
   // What the queue wants. `wall` is made later than every order of this job before.
   void Give(const TrainingJob& job, QueueOrder order, absl::Time wall);
   // With the order; empty when nothing has been said.
@@ -36,11 +40,19 @@ class Verdicts {
   struct Known {
     PlacementView verdict;
     absl::Time told_at = absl::InfinitePast();
+    std::optional<PlacementView> next;  // kept back
   };
+
+  // Whether it is news that cannot wait. Else it is kept back, or left out.
+  bool IsNews(absl::Time now, const std::string& uid, Known& known, const PlacementView& verdict)
+      MUSTER_REQUIRES(mu_);
+  void Tell(const std::string& key, const PlacementView& verdict) const;
 
   const std::function<void(const std::string&)> on_change_;
   mutable Mutex mu_;
   absl::flat_hash_map<std::string, Known> known_ MUSTER_GUARDED_BY(mu_);  // by job UID
+  // Those of which something is kept back: their keys, by UID.
+  std::map<std::string, std::string> kept_back_ MUSTER_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::control

@@ -19,9 +19,9 @@ class VerdictsTest : public testing::Test {
     job_.name = "gpt";
     job_.uid = "uid";
   }
-  PlacementView Queued(const std::string& sentence) {
+  PlacementView Queued(const std::string& sentence, const std::string& reason = "QuotaExhausted") {
     PlacementView verdict;
-    verdict.reason = "QuotaExhausted";
+    verdict.reason = reason;
     verdict.sentence = sentence;
     verdict.queued = true;
     return verdict;
@@ -40,10 +40,50 @@ TEST_F(VerdictsTest, NumbersThatFollowTheClockAreNotToldAtOnce) {
   EXPECT_EQ(verdicts_.Of("uid").sentence, "by 9m from now");
   verdicts_.Set(start_ + absl::Minutes(1), job_, Queued("by 7m from now"));
   EXPECT_THAT(told_, SizeIs(2));
-  PlacementView other = Queued("no");
-  other.reason = "NoSuchQueue";
-  verdicts_.Set(start_ + absl::Minutes(1), job_, other);
-  EXPECT_THAT(told_, SizeIs(3)) << "another reason is news";
+}
+
+// In a busy queue the reason changes whenever anything starts or ends.
+TEST_F(VerdictsTest, AnotherReasonToWaitIsToldWhenItHasLasted) {
+  verdicts_.Set(start_, job_, Queued("no quota"));
+  for (int i = 1; i < 9; ++i) {
+    const absl::Time now = start_ + i * absl::Milliseconds(100);
+    verdicts_.Set(now, job_, i % 2 == 1 ? Queued("held", "HeldByReservation") : Queued("no quota"));
+    verdicts_.TellKeptBack(now);
+  }
+  verdicts_.TellKeptBack(start_ + absl::Seconds(30));
+  EXPECT_THAT(told_, SizeIs(1)) << "it is as it was";
+  verdicts_.Set(start_ + absl::Seconds(31), job_, Queued("held", "HeldByReservation"));
+  EXPECT_THAT(told_, SizeIs(2)) << "the first for long";
+  verdicts_.Set(start_ + absl::Seconds(32), job_, Queued("no", "NoSuchQueue"));
+  verdicts_.TellKeptBack(start_ + absl::Seconds(33));
+  EXPECT_THAT(told_, SizeIs(2));
+  EXPECT_EQ(verdicts_.Of("uid").sentence, "held");
+  verdicts_.TellKeptBack(start_ + absl::Seconds(36));
+  EXPECT_THAT(told_, SizeIs(3)) << "though nobody says it again";
+  EXPECT_EQ(verdicts_.Of("uid").sentence, "no");
+  verdicts_.TellKeptBack(start_ + absl::Minutes(1));
+  EXPECT_THAT(told_, SizeIs(3));
+}
+
+TEST_F(VerdictsTest, AReasonThatWasKeptBackDoesNotComeAfterAPlace) {
+  verdicts_.Set(start_, job_, Queued("no quota"));
+  verdicts_.Set(start_, job_, Queued("held", "HeldByReservation"));
+  PlacementView placed;
+  placed.domain = "rack-7";
+  verdicts_.Set(start_, job_, placed);
+  EXPECT_THAT(told_, SizeIs(2)) << "a place is news";
+  verdicts_.TellKeptBack(start_ + absl::Minutes(1));
+  EXPECT_THAT(told_, SizeIs(2));
+  EXPECT_EQ(verdicts_.Of("uid").domain, "rack-7");
+}
+
+TEST_F(VerdictsTest, AnOrderGivenMeanwhileIsNotLostWithAKeptBackReason) {
+  verdicts_.Set(start_, job_, Queued("no quota"));
+  verdicts_.Set(start_, job_, Queued("held", "HeldByReservation"));
+  verdicts_.Give(job_, {0, "Reclaimed", "stops for team/large", {}}, start_);
+  verdicts_.TellKeptBack(start_ + absl::Minutes(1));
+  EXPECT_EQ(verdicts_.Of("uid").sentence, "held");
+  ASSERT_TRUE(verdicts_.PendingOrder(job_).has_value());
 }
 
 TEST_F(VerdictsTest, AnOrderIsPendingUntilTheStatusShowsIt) {

@@ -1,7 +1,11 @@
 """cc_library, cc_binary and cc_test of every BUILD file: Bazel's own with a precompiled header (prelude.bzl)."""
 
-# What only tests are made of is compiled for an edit, what is shipped for speed.
+# What only tests are made of is compiled for an edit, what is shipped and what measures it for speed: in a program that
+# is linked statically, one unoptimised copy of an inline function takes the place of everybody's.
 _TEST_COPTS = ["-O0"]
+
+def _measures():
+    return native.package_name().startswith("tests/bench")
 
 def _with_prelude(rule, plain, kwargs):
     prelude = "tests_prelude" if plain else "prelude"
@@ -13,13 +17,13 @@ def _with_prelude(rule, plain, kwargs):
     kwargs["deps"] = kwargs.pop("deps", []) + ["//third_party/prelude:" + prelude]
     rule(**kwargs)
 
-# `optimized`: of a test that computes for long; compiled as what is shipped.
+# `optimized`: of a test that computes for long, or what benchmarks are made of too; compiled as what is shipped.
 
 def cc_library(optimized = False, **kwargs):
-    _with_prelude(native.cc_library, kwargs.get("testonly", False) and not optimized, kwargs)
+    _with_prelude(native.cc_library, kwargs.get("testonly", False) and not optimized and not _measures(), kwargs)
 
 def cc_binary(optimized = False, **kwargs):
-    _with_prelude(native.cc_binary, kwargs.get("testonly", False) and not optimized, kwargs)
+    _with_prelude(native.cc_binary, kwargs.get("testonly", False) and not optimized and not _measures(), kwargs)
 
 def cc_test(optimized = False, **kwargs):
     _with_prelude(native.cc_test, not optimized, kwargs)

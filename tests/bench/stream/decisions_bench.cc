@@ -39,6 +39,8 @@ namespace muster::control {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(540);
+// Nobody waits on when no job has ended for so long; the last is submitted far sooner.
+constexpr absl::Duration kStall = absl::Seconds(90);
 constexpr int kKubeletThreads = 4;
 constexpr int kSubmitters = 4;
 
@@ -128,15 +130,35 @@ double Submit(kube::Api& api, const Load& load, absl::Time start, int share, std
   return CpuSeconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
-// Until all jobs have succeeded, or patience is at its end; how many have.
-int64_t WaitForAll(kube::Api& api, const Load& load, absl::Time start, absl::Time& last) {
+// What of a job that has not come to its end tells why.
+Json Unfinished(kube::Api& api, const std::string& name) {
+  const auto job = api.Get(kube::kTrainingJobs, {StreamWorld::kNamespace, name});
+  if (!job.ok()) return job.status().ToString();
+  Json told = {{"job", name}, {"status", (*job)["status"]}, {"pods", Json::array()}};
+  kube::ListOptions options;
+  options.name_space = StreamWorld::kNamespace;
+  const auto pods = api.List(kube::kPods, options);
+  if (!pods.ok()) return told;
+  for (const Json& pod : pods->items) {
+    if (kube::NameOf(pod).rfind(absl::StrCat(name, "-"), 0) == 0) told["pods"].push_back(pod);
+  }
+  return told;
+}
+
+// Until all jobs have succeeded, or patience is at its end; those that have.
+std::set<std::string> WaitForAll(kube::Api& api, const Load& load, absl::Time start,
+                                 absl::Time& last) {
   std::set<std::string> done;
-  while (Clock::Real().Monotonic() < start + kPatience && done.size() < load.jobs.size()) {
+  auto waits = [&] {
+    const absl::Time now = Clock::Real().Monotonic();
+    return now < std::min(start + kPatience, last + kStall) && done.size() < load.jobs.size();
+  };
+  while (waits()) {
     kube::WatchOptions options;
     options.name_space = StreamWorld::kNamespace;
     auto watcher = api.Watch(kube::kTrainingJobs, options);
     if (!watcher.ok()) continue;
-    while (Clock::Real().Monotonic() < start + kPatience && done.size() < load.jobs.size()) {
+    while (waits()) {
       const auto event = (*watcher)->Next(absl::Milliseconds(200));
       if (!event.ok()) break;
       if (!*event || (*event)->type == kube::WatchEvent::Type::kBookmark) continue;
@@ -145,7 +167,7 @@ int64_t WaitForAll(kube::Api& api, const Load& load, absl::Time start, absl::Tim
       if (done.insert(kube::NameOf(job)).second) last = Clock::Real().Monotonic();
     }
   }
-  return static_cast<int64_t>(done.size());
+  return done;
 }
 
 Json WaitsJson(const std::map<std::string, std::vector<double>>& waits) {
@@ -186,7 +208,13 @@ absl::Status Run(const std::string& path, int queues, const std::string& kubecon
         [&, i] { submit_cpu[i] = Submit(world->api(), load, start, i, errors[i]); });
   }
   absl::Time last = start;
-  const int64_t finished = WaitForAll(world->api(), load, start, last);
+  const std::set<std::string> finished = WaitForAll(world->api(), load, start, last);
+  Json unfinished = Json::array();
+  for (const auto& [name, index] : load.index) {
+    if (!finished.contains(name) && unfinished.size() < 3) {
+      unfinished.push_back(Unfinished(world->api(), name));
+    }
+  }
   for (std::thread& submitter : submitters) submitter.join();
   kubelet.Stop();
   double others = absl::ToDoubleSeconds(kubelet.cpu());
@@ -198,7 +226,8 @@ absl::Status Run(const std::string& path, int queues, const std::string& kubecon
       {"pods", load.pods},
       {"queues", load.queues.size()},
       {"nodes", trace.cluster->inventory.nodes.size()},
-      {"finished", finished},
+      {"finished", finished.size()},
+      {"unfinished", unfinished},
       {"wallSeconds", wall},
       {"lastSubmittedSeconds", load.Last()},
       {"quotaSeconds", load.quota_seconds},

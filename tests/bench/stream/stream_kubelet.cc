@@ -190,13 +190,14 @@ void StreamKubelet::Handle(const Event& event) {
   {
     MutexLock lock(mu_);
     const auto found = agents_.find(event.uid);
-    if (found == agents_.end()) return;  // it has ended
+    if (found == agents_.end()) return;  // its pod is gone
     if (found->second == nullptr) {      // another thread has it
       Event again = event;
       again.at = Clock::Real().Monotonic() + kAgain;
       events_.push(std::move(again));
       return;
     }
+    if (found->second->stopped && event.kind != Kind::kRemove) return;
     agent = std::move(found->second);
   }
   switch (event.kind) {
@@ -232,12 +233,16 @@ void StreamKubelet::Handle(const Event& event) {
       break;
   }
   MutexLock lock(mu_);
-  if (agent->stopped || agent->removed) {
-    ended_ += agent->stopped ? 1 : 0;
+  if (agent->removed) {
     agents_.erase(event.uid);
-  } else {
-    agents_[event.uid] = std::move(agent);
+    return;
   }
+  // Its pod may be deleted from now on, or be so already: the agent stays until then.
+  if (agent->stopped) {
+    ++ended_;
+    agent->pod = {{"metadata", agent->pod["metadata"]}};
+  }
+  agents_[event.uid] = std::move(agent);
 }
 
 void StreamKubelet::Start(Agent& agent, const std::string& uid) {

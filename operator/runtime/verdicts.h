@@ -16,8 +16,8 @@
 namespace muster::control {
 
 // What the scheduling cycle has to say to the controller about each job: where its pods are or why
-// they are nowhere, and its queue's newest order. What changes about why a job waits in its queue is
-// not told anew at once: reconciles and writes would follow the clock and every other job of the
+// they are nowhere, and its queue's newest order. What changes about why a job waits in its queue
+// is not told anew at once: reconciles and writes would follow the clock and every other job of the
 // queue. Thread-safe.
 class Verdicts {
  public:

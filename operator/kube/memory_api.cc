@@ -106,7 +106,6 @@ absl::StatusOr<SharedJson> MemoryApi::Existing(StoreTable& table, const ObjectKe
 void MemoryApi::Settle() {
   // What cannot be written now stays marked and is tried again after the next write.
   garbage_->Settle().IgnoreError();
-  changed_.NotifyAll();
 }
 
 std::string MemoryApi::NewUid() {
@@ -278,7 +277,6 @@ absl::Status MemoryApi::Bind(const Binding& binding, const CallOptions& call) {
 void MemoryApi::CompactHistory() {
   MutexLock lock(mu_);
   store_.ForgetHistory();
-  changed_.NotifyAll();
 }
 
 absl::Status MemoryApi::Checkpoint() {

@@ -102,7 +102,7 @@ class MemoryApi final : public Api {
   absl::StatusOr<Json> Replace(StoreTable& table, const Json& object, Operation operation)
       MUSTER_REQUIRES(mu_);
   absl::StatusOr<Json> BoundPod(const Json& pod, const Binding& binding) const;
-  // Ends a write: collects garbage and wakes watchers.
+  // Ends a write: collects garbage.
   void Settle() MUSTER_REQUIRES(mu_);
   std::string NewUid() MUSTER_REQUIRES(mu_);
   std::string NameSuffix() MUSTER_REQUIRES(mu_);
@@ -113,7 +113,6 @@ class MemoryApi final : public Api {
   bool read_only_ = false;
 
   Mutex mu_;
-  CondVar changed_;
   MemoryStore store_ MUSTER_GUARDED_BY(mu_);
   std::unique_ptr<StoreWriter> writer_ MUSTER_GUARDED_BY(mu_);
   std::unique_ptr<Deleter> deleter_ MUSTER_GUARDED_BY(mu_);

@@ -32,6 +32,7 @@ void MemoryStore::ForgetHistory() {
   for (auto& [name, table] : tables_) {
     table.history.clear();
     table.floor = version_;
+    table.changed.NotifyAll();
   }
 }
 
@@ -77,6 +78,7 @@ void MemoryStore::Erase(StoreTable& table, uint64_t version, SharedJson last_sta
 
 void MemoryStore::Remember(StoreTable& table, StoredEvent event) {
   table.history.push_back(std::move(event));
+  table.changed.NotifyAll();
   while (table.history.size() > history_limit_) {
     table.floor = table.history.front().version;
     table.history.pop_front();

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/json.h"
+#include "base/mutex.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/object_rules.h"
 #include "operator/kube/resource_type.h"
@@ -37,6 +38,7 @@ struct StoreTable {
   std::map<ObjectKey, SharedJson> objects;
   std::deque<StoredEvent> history;  // by version
   uint64_t floor = 0;               // events up to here are forgotten
+  CondVar changed;                  // notified of every event, and of a new floor
 };
 
 // The state of an API server: objects by type, one growing version for all, a window of history per

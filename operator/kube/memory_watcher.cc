@@ -32,9 +32,13 @@ MemoryWatcher::MemoryWatcher(MemoryApi& api, StoreTable& table, WatchFilter filt
       last_bookmark_(api.clock_.Monotonic()),
       last_sent_(after) {}
 
+Json MemoryWatcher::Shown(const Json& object) const {
+  return fields_ == nullptr ? object : fields_->Select(object);
+}
+
 void MemoryWatcher::AddInitial(const std::vector<SharedJson>& objects) {
   for (const SharedJson& object : objects) {
-    if (filter_.Matches(*object)) initial_.push_back({WatchEvent::Type::kAdded, *object});
+    if (filter_.Matches(*object)) initial_.push_back({WatchEvent::Type::kAdded, Shown(*object)});
   }
 }
 
@@ -55,7 +59,7 @@ void MemoryWatcher::Stop() {
   // The lock makes sure that Next is either before its check or already waiting.
   MutexLock lock(api_.mu_);
   stopped_ = true;
-  api_.changed_.NotifyAll();
+  table_.changed.NotifyAll();
 }
 
 absl::Status MemoryWatcher::Ended() const {
@@ -89,11 +93,12 @@ std::optional<WatchEvent> MemoryWatcher::Translate(const StoredEvent& event) con
   const bool after = !event.deleted && filter_.Matches(*event.after);
   if (after) {
     return WatchEvent{before ? WatchEvent::Type::kModified : WatchEvent::Type::kAdded,
-                      *event.after};
+                      Shown(*event.after)};
   }
   if (!before) return std::nullopt;
   // Gone, or gone from the selector: then the last state that matched, at this change's version.
-  WatchEvent gone{WatchEvent::Type::kDeleted, event.deleted ? *event.after : *event.before};
+  const Json& last = event.deleted ? *event.after : *event.before;
+  WatchEvent gone{WatchEvent::Type::kDeleted, Shown(last)};
   SetResourceVersion(gone.object, absl::StrCat(event.version));
   return gone;
 }
@@ -108,14 +113,6 @@ std::optional<WatchEvent> MemoryWatcher::Bookmark() {
 }
 
 absl::StatusOr<std::optional<WatchEvent>> MemoryWatcher::Next(absl::Duration wait) {
-  absl::StatusOr<std::optional<WatchEvent>> event = NextWhole(wait);
-  if (event.ok() && event->has_value() && fields_ != nullptr) {
-    (*event)->object = fields_->Select((*event)->object);
-  }
-  return event;
-}
-
-absl::StatusOr<std::optional<WatchEvent>> MemoryWatcher::NextWhole(absl::Duration wait) {
   const absl::Time give_up = Clock::Real().Monotonic() + wait;
   while (true) {
     if (stopped_) return Ended();
@@ -140,7 +137,7 @@ absl::StatusOr<std::optional<WatchEvent>> MemoryWatcher::NextWhole(absl::Duratio
     if (std::optional<WatchEvent> bookmark = Bookmark()) return bookmark;
     const absl::Duration left = give_up - Clock::Real().Monotonic();
     if (left <= absl::ZeroDuration()) return std::optional<WatchEvent>();
-    api_.changed_.WaitFor(api_.mu_, std::min(left, absl::Seconds(3600)));
+    table_.changed.WaitFor(api_.mu_, std::min(left, absl::Seconds(3600)));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
@@ -158,7 +159,9 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   view.now = deps_.clock.Monotonic();
   view.wall = deps_.clock.Wall();
   std::set<std::string> still_there;
-  for (const PodCache::Object& pod : deps_.pods.ListByOwner(job.uid)) {
+  const std::vector<PodCache::Object> pods = deps_.pods.ListByOwner(job.uid);
+  view.pods.reserve(pods.size());
+  for (const PodCache::Object& pod : pods) {
     view.pods.push_back(*pod->view);
     NoteNode(view.pods.back());
     if (!pod->view->deleting) still_there.insert(pod->view->uid);

@@ -25,7 +25,7 @@ class StoreClient {
   StoreClient(const StoreClient&) = delete;
   StoreClient& operator=(const StoreClient&) = delete;
 
-  // Tries until somebody accepts.
+  // Tries until somebody accepts; Unavailable when nobody has by `until`.
   absl::Status Connect(const std::string& endpoint, absl::Time until);
 
   absl::Status Set(const std::string& key, const std::string& value, absl::Time until);

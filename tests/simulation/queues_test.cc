@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_effort.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/conditions.h"
@@ -242,7 +243,9 @@ TEST_P(RestartTest, InTheMiddleOfAPreemptionGoesOnWithIt) {
   ExpectUnharmed("rigid");
 }
 
-INSTANTIATE_TEST_SUITE_P(Writes, RestartTest, testing::Range(1, 13));
+// Each takes a sanitizer seconds; the writes are alike to it.
+INSTANTIATE_TEST_SUITE_P(Writes, RestartTest,
+                         testing::Range(1, 13, HowMany({.sanitized = 4, .usual = 1, .full = 1})));
 
 class TakeOverTest : public QueuesTest, public testing::WithParamInterface<bool> {};
 

@@ -63,6 +63,10 @@ Json FieldMask::Select(const Json& object) const {
   return Selected(root_, object).value_or(Json::object());
 }
 
+Json SelectFields(const FieldMask* fields, const Json& object) {
+  return fields == nullptr ? object : fields->Select(object);
+}
+
 const FieldMask& IdentityFields() {
   static const FieldMask* const mask = new FieldMask({});
   return *mask;

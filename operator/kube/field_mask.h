@@ -39,6 +39,10 @@ class FieldMask {
   Node root_;
 };
 
+// All of it when `fields` is null. A reader that was promised some fields only is not given others
+// by chance.
+Json SelectFields(const FieldMask* fields, const Json& object);
+
 // The fields that every object has, for callers that want to know which object and version it is.
 const FieldMask& IdentityFields();
 

@@ -47,11 +47,6 @@ absl::StatusOr<WatchFilter> FilterOf(const ResourceType& type, const std::string
   return filter;
 }
 
-// A reader that was promised some fields only is not given others by chance.
-Json Selected(const FieldMask* fields, const Json& object) {
-  return fields == nullptr ? object : fields->Select(object);
-}
-
 ObjectList PageOf(const std::map<ObjectKey, SharedJson>& objects, const WatchFilter& filter,
                   const Page& page, const ListOptions& options, const FieldMask* fields) {
   ObjectList list;
@@ -69,7 +64,7 @@ ObjectList PageOf(const std::map<ObjectKey, SharedJson>& objects, const WatchFil
     }
     if (!filter.Matches(*it->second)) continue;
     ++count;
-    Json item = Selected(fields, *it->second);
+    Json item = SelectFields(fields, *it->second);
     if (options.on_item) {
       options.on_item(std::move(item));
     } else {
@@ -90,7 +85,7 @@ absl::StatusOr<Json> MemoryApi::Get(const ResourceType& type, const ObjectKey& k
     MUSTER_ASSIGN_OR_RETURN(StoreTable * table, TableFor(type, call));
     MUSTER_ASSIGN_OR_RETURN(object, Existing(*table, key));
   }
-  return Selected(call.fields, *object);
+  return SelectFields(call.fields, *object);
 }
 
 absl::StatusOr<ObjectList> MemoryApi::List(const ResourceType& type, const ListOptions& options,

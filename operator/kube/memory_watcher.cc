@@ -32,13 +32,10 @@ MemoryWatcher::MemoryWatcher(MemoryApi& api, StoreTable& table, WatchFilter filt
       last_bookmark_(api.clock_.Monotonic()),
       last_sent_(after) {}
 
-Json MemoryWatcher::Shown(const Json& object) const {
-  return fields_ == nullptr ? object : fields_->Select(object);
-}
-
 void MemoryWatcher::AddInitial(const std::vector<SharedJson>& objects) {
   for (const SharedJson& object : objects) {
-    if (filter_.Matches(*object)) initial_.push_back({WatchEvent::Type::kAdded, Shown(*object)});
+    if (filter_.Matches(*object))
+      initial_.push_back({WatchEvent::Type::kAdded, SelectFields(fields_, *object)});
   }
 }
 
@@ -93,12 +90,12 @@ std::optional<WatchEvent> MemoryWatcher::Translate(const StoredEvent& event) con
   const bool after = !event.deleted && filter_.Matches(*event.after);
   if (after) {
     return WatchEvent{before ? WatchEvent::Type::kModified : WatchEvent::Type::kAdded,
-                      Shown(*event.after)};
+                      SelectFields(fields_, *event.after)};
   }
   if (!before) return std::nullopt;
   // Gone, or gone from the selector: then the last state that matched, at this change's version.
   const Json& last = event.deleted ? *event.after : *event.before;
-  WatchEvent gone{WatchEvent::Type::kDeleted, Shown(last)};
+  WatchEvent gone{WatchEvent::Type::kDeleted, SelectFields(fields_, last)};
   SetResourceVersion(gone.object, absl::StrCat(event.version));
   return gone;
 }

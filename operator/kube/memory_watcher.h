@@ -41,8 +41,6 @@ class MemoryWatcher final : public Watcher {
   void Stop() override;
 
  private:
-  // Of an object, what the watcher asked for; every bookmark is of that.
-  Json Shown(const Json& object) const;
   // Takes a batch of events from history. False when there was none.
   absl::StatusOr<bool> Fetch() MUSTER_REQUIRES(api_.mu_);
   absl::Status Ended() const;

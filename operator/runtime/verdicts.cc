@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/logging.h"
 #include "operator/core/conditions.h"
@@ -22,16 +23,12 @@ absl::Time ToTick(absl::Time time) { return absl::FromUnixMillis(absl::ToUnixMil
 Verdicts::Verdicts(std::function<void(const std::string&)> on_change)
     : on_change_(std::move(on_change)) {}
 
-bool Verdicts::IsNews(absl::Time now, const std::string& uid, Known& known,
-                      const PlacementView& verdict) {
-  known.next.reset();
-  kept_back_.erase(uid);
-  if (known.verdict == verdict) return false;
-  if (!verdict.queued || !known.verdict.queued) return true;
-  if (known.verdict.reason == verdict.reason) return now >= known.told_at + kTellAgain;
-  if (now >= known.told_at + kTellReason) return true;
-  known.next = verdict;
-  return false;
+Verdicts::News Verdicts::Judge(absl::Time now, const Known& known, const PlacementView& verdict) {
+  if (known.verdict == verdict) return News::kNone;
+  if (!verdict.queued || !known.verdict.queued) return News::kNow;
+  const bool only_numbers = known.verdict.reason == verdict.reason;
+  if (now >= known.told_at + (only_numbers ? kTellAgain : kTellReason)) return News::kNow;
+  return only_numbers ? News::kNone : News::kLater;
 }
 
 void Verdicts::Tell(const std::string& key, const PlacementView& verdict) const {
@@ -51,33 +48,33 @@ void Verdicts::Set(absl::Time now, const TrainingJob& job, PlacementView verdict
     MutexLock lock(mu_);
     Known& known = known_[job.uid];
     verdict.order = known.verdict.order;
-    if (!IsNews(now, job.uid, known, verdict)) {
-      if (known.next) kept_back_[job.uid] = key;
-      return;
-    }
-    known.verdict = verdict;
-    known.told_at = now;
+    kept_back_.erase(job.uid);
+    const News news = Judge(now, known, verdict);
+    if (news == News::kLater) kept_back_[job.uid] = {key, std::move(verdict)};
+    if (news != News::kNow) return;
+    known = {verdict, now};
   }
   Tell(key, verdict);
 }
 
 void Verdicts::TellKeptBack(absl::Time now) {
-  std::map<std::string, PlacementView> due;  // by key
+  std::vector<KeptBack> due;
   {
     MutexLock lock(mu_);
-    std::erase_if(kept_back_, [&](const auto& entry) MUSTER_REQUIRES(mu_) {
-      const auto found = known_.find(entry.first);
-      if (found == known_.end() || !found->second.next) return true;
-      Known& known = found->second;
-      if (now < known.told_at + kTellReason) return false;
-      known.next->order = known.verdict.order;
-      known.verdict = *std::exchange(known.next, std::nullopt);
-      known.told_at = now;
-      due.emplace(entry.second, known.verdict);
-      return true;
-    });
+    for (auto it = kept_back_.begin(); it != kept_back_.end();) {
+      const auto found = known_.find(it->first);
+      if (found != known_.end() && now < found->second.told_at + kTellReason) {
+        ++it;
+        continue;
+      }
+      KeptBack one = std::move(kept_back_.extract(it++).mapped());
+      if (found == known_.end()) continue;  // gone
+      one.verdict.order = found->second.verdict.order;
+      found->second = {one.verdict, now};
+      due.push_back(std::move(one));
+    }
   }
-  for (const auto& [key, verdict] : due) Tell(key, verdict);
+  for (const KeptBack& one : due) Tell(one.key, one.verdict);
 }
 
 void Verdicts::Give(const TrainingJob& job, QueueOrder order, absl::Time wall) {

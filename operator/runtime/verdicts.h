@@ -40,19 +40,20 @@ class Verdicts {
   struct Known {
     PlacementView verdict;
     absl::Time told_at = absl::InfinitePast();
-    std::optional<PlacementView> next;  // kept back
   };
+  struct KeptBack {
+    std::string key;
+    PlacementView verdict;
+  };
+  enum class News { kNow, kLater, kNone };
 
-  // Whether it is news that cannot wait. Else it is kept back, or left out.
-  bool IsNews(absl::Time now, const std::string& uid, Known& known, const PlacementView& verdict)
-      MUSTER_REQUIRES(mu_);
+  static News Judge(absl::Time now, const Known& known, const PlacementView& verdict);
   void Tell(const std::string& key, const PlacementView& verdict) const;
 
   const std::function<void(const std::string&)> on_change_;
   mutable Mutex mu_;
   absl::flat_hash_map<std::string, Known> known_ MUSTER_GUARDED_BY(mu_);  // by job UID
-  // Those of which something is kept back: their keys, by UID.
-  std::map<std::string, std::string> kept_back_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, KeptBack> kept_back_ MUSTER_GUARDED_BY(mu_);      // by job UID
 };
 
 }  // namespace muster::control

@@ -28,6 +28,7 @@ class Existing:
     """A watch on a namespace that waits for pods."""
 
     def __init__(self, peers, namespace, pods, *flags):
+        self.pods = pods
         self.process = subprocess.Popen([peers, "existing", f"--namespace={namespace}", f"--pods={pods}", *flags],
                                         stdout=subprocess.PIPE, text=True)
         if not self.process.stdout.readline():
@@ -37,7 +38,9 @@ class Existing:
         out = self.process.stdout.read()
         if self.process.wait() != 0:
             sys.exit("peers existing failed")
-        return json.loads(out)
+        seen = json.loads(out)
+        seen["rate"] = self.pods / max(seen["last"] - seen["first"], 1e-9)  # pods per second
+        return seen
 
 
 def operator(binary):
@@ -65,15 +68,14 @@ def timed(program, peers, namespace, pods, count=False):
         end = bound.wait()
         cpu = plane.cpu_seconds(running.pid)
         asked = plane.requests(running) if count else None
-    return {"rate": pods / max(end["last"] - end["first"], 1e-9), "total": end["last"] - start, "cpu": cpu / pods, "asked": asked}
+    return {"rate": end["rate"], "total": end["last"] - start, "cpu": cpu / pods, "asked": asked}
 
 
 def raw_binds(peers, pods, nodes):
     """Pods per second, from the first binding to the last, as the same watch sees them."""
     bound = Existing(peers, "raw", pods, "--bound")
     plane.peer(peers, "bind", "--namespace=raw", f"--pods={pods}", f"--nodes={nodes}", "--clients=16")
-    end = bound.wait()
-    return pods / max(end["last"] - end["first"], 1e-9)
+    return bound.wait()["rate"]
 
 
 def one_gang(binary, peers, size):

@@ -4,8 +4,9 @@
 # is linked statically, one unoptimised copy of an inline function takes the place of everybody's.
 _TEST_COPTS = ["-O0"]
 
-def _measures():
-    return native.package_name().startswith("tests/bench")
+def _plain(kwargs, optimized):
+    measures = native.package_name().startswith("tests/bench")
+    return kwargs.get("testonly", False) and not optimized and not measures
 
 def _with_prelude(rule, plain, kwargs):
     prelude = "tests_prelude" if plain else "prelude"
@@ -20,10 +21,10 @@ def _with_prelude(rule, plain, kwargs):
 # `optimized`: of a test that computes for long, or what benchmarks are made of too; compiled as what is shipped.
 
 def cc_library(optimized = False, **kwargs):
-    _with_prelude(native.cc_library, kwargs.get("testonly", False) and not optimized and not _measures(), kwargs)
+    _with_prelude(native.cc_library, _plain(kwargs, optimized), kwargs)
 
 def cc_binary(optimized = False, **kwargs):
-    _with_prelude(native.cc_binary, kwargs.get("testonly", False) and not optimized and not _measures(), kwargs)
+    _with_prelude(native.cc_binary, _plain(kwargs, optimized), kwargs)
 
 def cc_test(optimized = False, **kwargs):
     _with_prelude(native.cc_test, not optimized, kwargs)

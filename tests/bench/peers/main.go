@@ -99,7 +99,7 @@ var commands = map[string]func(context.Context, *clients, flags) (any, error){
 	"nodes":    boundNodes,
 	"pending":  pending,
 	"gangs":    gangs,
-	"bind":     bindRate,
+	"bind":     bindRaw,
 	"existing": existing,
 	"bytes": func(ctx context.Context, c *clients, _ flags) (any, error) {
 		return jsonBytes(ctx, c)

@@ -134,15 +134,13 @@ double Submit(kube::Api& api, const Load& load, absl::Time start, int share, std
 Json Unfinished(kube::Api& api, const std::string& name) {
   const auto job = api.Get(kube::kTrainingJobs, {StreamWorld::kNamespace, name});
   if (!job.ok()) return job.status().ToString();
-  Json told = {{"job", name}, {"status", (*job)["status"]}, {"pods", Json::array()}};
   kube::ListOptions options;
   options.name_space = StreamWorld::kNamespace;
+  options.label_selector = absl::StrCat("muster.dev/job=", name);
   const auto pods = api.List(kube::kPods, options);
-  if (!pods.ok()) return told;
-  for (const Json& pod : pods->items) {
-    if (kube::NameOf(pod).rfind(absl::StrCat(name, "-"), 0) == 0) told["pods"].push_back(pod);
-  }
-  return told;
+  return {{"job", name},
+          {"status", (*job)["status"]},
+          {"pods", pods.ok() ? Json(pods->items) : Json(pods.status().ToString())}};
 }
 
 // Until all jobs have succeeded, or patience is at its end; those that have.

@@ -32,6 +32,18 @@ void PutBack(const TrainingJobStatus& before, ConditionType type, TrainingJobSta
   }
 }
 
+// How far the gang has come.
+void PutBackGang(const TrainingJobStatus& before, TrainingJobStatus& after) {
+  after.set_state(before.state());
+  if (before.has_placement()) {
+    *after.mutable_placement() = before.placement();
+  } else {
+    after.clear_placement();
+  }
+  PutBack(before, ConditionType::kScheduled, after);
+  PutBack(before, ConditionType::kRunning, after);
+}
+
 bool IsRefused(const TrainingJobStatus& status) {
   const Condition* scheduled = FindCondition(status, ConditionType::kScheduled);
   return scheduled != nullptr && scheduled->reason() == Name(Reason::kUnschedulable);
@@ -68,19 +80,11 @@ bool CanWait(const Draft& draft, bool differs, const TrainingJobStatus& news) {
 }  // namespace
 
 bool OnlyTells(const TrainingJobStatus& before, const TrainingJobStatus& after) {
-  if (!IsComingTogether(before) || !IsComingTogether(after)) return false;
   // That it does not come together is what people are waiting to hear.
   if (IsRefused(after) && !IsRefused(before)) return false;
   TrainingJobStatus rest = after;
-  rest.set_state(before.state());
   if (before.workers().has_ready()) rest.mutable_workers()->set_ready(before.workers().ready());
-  if (before.has_placement()) {
-    *rest.mutable_placement() = before.placement();
-  } else {
-    rest.clear_placement();
-  }
-  PutBack(before, ConditionType::kScheduled, rest);
-  PutBack(before, ConditionType::kRunning, rest);
+  if (IsComingTogether(before) && IsComingTogether(after)) PutBackGang(before, rest);
   return Same(before, rest);
 }
 

@@ -1,5 +1,8 @@
 #include "operator/core/telling.h"
 
+#include <utility>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/decide.h"
@@ -143,6 +146,26 @@ TEST(TellingTest, AReplacementIsWrittenAheadAtOnce) {
   EXPECT_EQ(plan.status.incarnations(0), 2);
 }
 
+// Hundreds of them come back to a new leader: a write for each kept it from hearing the others.
+TEST(TellingTest, AgentsThatComeBackAreToldTogether) {
+  TestWorld world(4);
+  world.MakeActive();
+  world.memory = {};
+  world.view.leader_term = 2;
+  world.view.leading_since = world.view.now;
+  std::vector<AgentView> agents = std::exchange(world.view.agents, {});
+  for (AgentView& agent : agents) agent.active = agent.seen = {1, 1};
+  EXPECT_TRUE(Reconcile(world).write_status) << "the new term";
+  for (size_t i = 0; i + 1 < agents.size(); ++i) {
+    world.view.agents.push_back(agents[i]);
+    EXPECT_FALSE(Reconcile(world).write_status) << i;
+  }
+  world.Advance(world.options.tell_delay);
+  const Plan plan = Reconcile(world);
+  EXPECT_TRUE(plan.write_status);
+  EXPECT_EQ(plan.status.workers().ready(), 3);
+}
+
 TEST(TellingTest, OnlyPeopleWaitForWhatOnlyTells) {
   TestWorld world = Making();
   v1alpha1::TrainingJobStatus before = world.view.status;
@@ -152,6 +175,9 @@ TEST(TellingTest, OnlyPeopleWaitForWhatOnlyTells) {
   EXPECT_TRUE(OnlyTells(before, after));
   after.set_state("Training");
   EXPECT_FALSE(OnlyTells(before, after));
+  before = after;
+  after.mutable_workers()->set_ready(2);
+  EXPECT_TRUE(OnlyTells(before, after)) << "of a job that trains";
   after = before;
   after.mutable_failures()->set_count(1);
   EXPECT_FALSE(OnlyTells(before, after));

@@ -17,7 +17,7 @@ namespace {
 
 // As a real agent, which wakes this often at least.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-constexpr int kStartsAtOnce = 2;
+constexpr int kDialsAtOnce = 2;
 
 absl::Time Now() { return Clock::Real().Monotonic(); }
 
@@ -63,7 +63,7 @@ void AgentSwarm::Later(absl::Duration delay, size_t agent, std::function<void(Ag
 }
 
 void AgentSwarm::RunOnce(absl::Duration wait) {
-  if (!joining_.empty()) wait = absl::ZeroDuration();
+  if (!joining_.empty() || !dialing_.empty()) wait = absl::ZeroDuration();
   if (!due_.empty()) wait = std::clamp(due_.top().when - Now(), absl::ZeroDuration(), wait);
   std::array<epoll_event, 256> ready;
   const int count = epoll_wait(epoll_, ready.data(), ready.size(),
@@ -75,9 +75,16 @@ void AgentSwarm::RunOnce(absl::Duration wait) {
     due_.pop();
     due.what(agents_[due.agent]);
   }
-  for (int i = 0; i < kStartsAtOnce && !joining_.empty(); ++i) {
+  for (int i = 0; i < kDialsAtOnce && !joining_.empty(); ++i) {
     Start(std::move(joining_.front()));
     joining_.pop_front();
+  }
+  for (int i = 0; i < kDialsAtOnce && !dialing_.empty(); ++i) {
+    const size_t index = dialing_.front();
+    dialing_.pop_front();
+    Collect(index);
+    agents_[index].dialing = !agents_[index].welcomed;
+    if (agents_[index].dialing) LookWhileDialing(index);
   }
 }
 
@@ -86,18 +93,15 @@ void AgentSwarm::Collect(size_t index) {
 }
 
 void AgentSwarm::LookWhileDialing(size_t index) {
-  Later(kTick * (0.5 + Spread(index) / 2), index, [this, index](Agent& agent) {
-    Collect(index);
-    agent.dialing = !agent.welcomed;
-    if (agent.dialing) LookWhileDialing(index);
-  });
+  Later(kTick * (0.5 + Spread(index) / 2), index,
+        [this, index](Agent&) { dialing_.push_back(index); });
 }
 
 void AgentSwarm::Beat(size_t index) {
   Agent& agent = agents_[index];
   Later(options_.heartbeat, index, [this, index](Agent&) { Beat(index); });
-  Collect(index);  // a certificate may be due
   if (!agent.welcomed) return;
+  Collect(index);  // a certificate may be due
   v1alpha1::AgentMessage beat;
   *beat.mutable_heartbeat()->mutable_round() = agent.seen;
   agent.client->Send(beat);

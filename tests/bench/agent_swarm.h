@@ -43,7 +43,7 @@ class AgentSwarm {
   AgentSwarm(Options options, Files& files);
   ~AgentSwarm();
 
-  // Starts an agent soon: a few at a time, or their dials would keep those that are attached from
+  // Starts an agent soon: a few dial at a time, or they would keep those that are attached from
   // their heartbeats, and the operator would take them for lost.
   void Add(v1alpha1::WorkerId worker, int ranks, CoordinatorClientOptions coordinator);
   // Takes what has come, waiting up to `wait` for the first of it, and does what is due.
@@ -99,6 +99,7 @@ class AgentSwarm {
   const int epoll_;
   std::vector<Agent> agents_;
   std::deque<Joining> joining_;
+  std::deque<size_t> dialing_;  // to be looked at
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
   std::map<std::string, Round> rounds_;  // by job uid
   int welcomed_ = 0;

@@ -93,7 +93,8 @@ def change_leader(swarm, agents, old, new, kill):
             sys.exit("nobody leads")
         time.sleep(0.01)
     leads = time.monotonic() - start
-    swarm.wait_until("all agents back", lambda now: now["attached"] == agents and now["streamsLost"] >= lost + agents, timeout=120)
+    swarm.wait_until("all agents back", lambda now: now["attached"] == agents and now["streamsLost"] >= lost + agents,
+                     timeout=max(120, agents // 20))
     total = time.monotonic() - start
     return total, total - leads
 

@@ -76,7 +76,7 @@ EncodedMessage MakeWelcome(const JobRegistration& job) {
   v1alpha1::OperatorMessage message;
   v1alpha1::Welcome& welcome = *message.mutable_welcome();
   welcome.set_term(job.term);
-  *welcome.mutable_spec() = job.spec;
+  if (job.spec != nullptr) *welcome.mutable_spec() = *job.spec;
   welcome.set_heartbeat_seconds(absl::ToDoubleSeconds(AgentRegistry::kHeartbeat));
   welcome.set_orphan_deadline_seconds(absl::ToDoubleSeconds(job.orphan_deadline));
   return Encode(message);
@@ -116,6 +116,11 @@ void AgentRegistry::SetStandby(const std::string& leader_address) {
 }
 
 void AgentRegistry::Register(const JobRegistration& job) {
+  {
+    MutexLock lock(mu_);
+    const auto known = jobs_.find(job.uid);
+    if (known != jobs_.end() && known->second.registration == job) return;
+  }
   EncodedMessage welcome = MakeWelcome(job);
   MutexLock lock(mu_);
   Job& known = jobs_[job.uid];
@@ -271,12 +276,17 @@ absl::Status AgentRegistry::SendOrder(const OrderTarget& target, EncodedMessage 
 }
 
 std::vector<AgentState> AgentRegistry::Agents(const std::string& job_uid) const {
-  MutexLock lock(mu_);
   std::vector<AgentState> states;
-  const auto job = jobs_.find(job_uid);
-  if (job == jobs_.end()) return states;
-  for (const auto& [index, worker] : job->second.workers) states.push_back(worker.state);
+  VisitAgents(job_uid, [&](const AgentState& state) { states.push_back(state); });
   return states;
+}
+
+void AgentRegistry::VisitAgents(const std::string& job_uid,
+                                absl::FunctionRef<void(const AgentState&)> visit) const {
+  MutexLock lock(mu_);
+  const auto job = jobs_.find(job_uid);
+  if (job == jobs_.end()) return;
+  for (const auto& [index, worker] : job->second.workers) visit(worker.state);
 }
 
 void AgentRegistry::DropFailuresBefore(const std::string& job_uid, int64_t round) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -77,9 +78,11 @@ struct JobRegistration {
   std::string key;  // namespace/name, the work queue's
   std::string uid;
   int64_t term = 0;
-  v1alpha1::TrainingJobSpec spec;
+  // As agents are told it; null: an empty one. Another spec is another pointer.
+  std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;
   std::vector<int32_t> incarnations;  // by worker index, as recorded in status
   absl::Duration orphan_deadline = absl::Seconds(60);
+  bool operator==(const JobRegistration&) const = default;
 };
 
 // Who is attached to which job and what each worker last said. The controller registers a job once
@@ -99,7 +102,8 @@ class AgentRegistry {
   void SetLeader();
   void SetStandby(const std::string& leader_address);
 
-  // Adds or refreshes a job. A raised term is what later Welcomes carry.
+  // Adds or refreshes a job; costs next to nothing when it is known so. A raised term is what later
+  // Welcomes carry.
   void Register(const JobRegistration& job);
   // Closes the job's streams and forgets it.
   void Unregister(const std::string& job_uid);
@@ -119,6 +123,9 @@ class AgentRegistry {
 
   // By worker index, the newest incarnation each.
   std::vector<AgentState> Agents(const std::string& job_uid) const;
+  // The same without copies: `visit` is called with the registry's lock held.
+  void VisitAgents(const std::string& job_uid,
+                   absl::FunctionRef<void(const AgentState&)> visit) const;
   // Drops failure reports of rounds before `round`: a decision has taken them into account.
   void DropFailuresBefore(const std::string& job_uid, int64_t round);
 

@@ -32,7 +32,9 @@ class AgentRegistryTest : public testing::Test {
     job.key = "default/gpt";
     job.uid = "uid";
     job.term = 3;
-    job.spec.mutable_workers()->set_count(2);
+    v1alpha1::TrainingJobSpec spec;
+    spec.mutable_workers()->set_count(2);
+    job.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(spec);
     job.incarnations = {1, 2};
     registry_.Register(job);
   }
@@ -69,6 +71,19 @@ TEST_F(AgentRegistryTest, WelcomesWithTermAndSpecBeforeAnyOrder) {
   EXPECT_EQ(changes_, std::vector<std::string>{"default/gpt"});
   ASSERT_EQ(registry_.Agents("uid").size(), 1u);
   EXPECT_TRUE(registry_.Agents("uid")[0].attached);
+}
+
+TEST_F(AgentRegistryTest, ALaterAgentIsToldWhatTheJobIsBy) {
+  JobRegistration job;
+  job.key = "default/gpt";
+  job.uid = "uid";
+  for (const int64_t term : {4, 5, 5}) {
+    job.term = term;
+    registry_.Register(job);
+    ASSERT_TRUE(registry_.Attach(Hello(0, 1), stream_).ok());
+    EXPECT_EQ(stream_->sent.back().welcome().term(), term);
+    EXPECT_EQ(stream_->sent.back().welcome().spec().workers().count(), 0) << "another spec";
+  }
 }
 
 TEST_F(AgentRegistryTest, AStandbyNamesTheLeader) {

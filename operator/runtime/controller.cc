@@ -168,9 +168,8 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   }
   std::erase_if(state.written.deleted_pods,
                 [&](const std::string& uid) { return still_there.count(uid) == 0; });
-  for (const AgentState& agent : deps_.registry.Agents(job.uid)) {
-    view.agents.push_back(ToAgentView(agent));
-  }
+  deps_.registry.VisitAgents(
+      job.uid, [&](const AgentState& agent) { view.agents.push_back(ToAgentView(agent)); });
   const ProgressSnapshot progress = deps_.progress.Snapshot(job.uid);
   view.progress = ToProgressView(progress);
   view.checkpoint = ToCheckpointView(progress);
@@ -192,16 +191,16 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
 }
 
 // Agents may attach once the term they are told is in the job's status.
-void Controller::Register(const std::string& key, const JobView& view, const Plan& plan) {
+void Controller::Register(const std::string& key, const State& state, const Plan& plan) {
   JobRegistration registration;
   registration.key = key;
-  registration.uid = view.job.uid;
-  registration.term = view.leader_term;
-  registration.spec = view.spec;
+  registration.uid = state.uid;
+  registration.term = state.term;
+  registration.spec = state.judged->spec;
   registration.incarnations = {plan.status.incarnations().begin(),
                                plan.status.incarnations().end()};
   absl::Duration orphan;
-  if (absl::ParseDuration(view.spec.elastic().orphan_deadline(), &orphan)) {
+  if (absl::ParseDuration(registration.spec->elastic().orphan_deadline(), &orphan)) {
     registration.orphan_deadline = orphan;
   }
   deps_.registry.Register(registration);
@@ -277,7 +276,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   state.recorded = state.recorded || (plan.write_status && plan.status.term() == state.term);
   if (plan.write_status && state.status_fault.empty()) state.durable = DurablePart(plan.status);
   Remember(state, key, plan, reconcile);
-  if (state.recorded && plan.status.term() == state.term) Register(key, view, plan);
+  if (state.recorded && plan.status.term() == state.term) Register(key, state, plan);
   // Not all before the current round: what is heard late of the one that broke still counts.
   deps_.registry.DropFailuresBefore(job.uid, state.memory.active_round);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));

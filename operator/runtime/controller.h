@@ -112,7 +112,7 @@ class Controller {
   JobView BuildView(const TrainingJob& job, State& state) const;
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,
                                            State& state);
-  void Register(const std::string& key, const JobView& view, const Plan& plan);
+  void Register(const std::string& key, const State& state, const Plan& plan);
   // Takes the plan's memory.
   void Remember(State& state, const std::string& key, Plan& plan, int64_t reconcile);
 

@@ -44,7 +44,7 @@ class ExecutorTest : public testing::Test {
     job_ = ParseTrainingJob(memory_->Create(kube::kTrainingJobs, job).value()).value();
 
     registry_.SetLeader();
-    registry_.Register({"default/gpt", job_.uid, 1, job_.spec, {1}});
+    registry_.Register({"default/gpt", job_.uid, 1, nullptr, {1}});
     v1alpha1::AgentHello hello;
     hello.mutable_worker()->set_job("gpt");
     hello.mutable_worker()->set_job_uid(job_.uid);

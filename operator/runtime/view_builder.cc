@@ -1,5 +1,7 @@
 #include "operator/runtime/view_builder.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "operator/api/defaults.h"
 #include "operator/api/validation.h"
@@ -69,11 +71,13 @@ CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {
 }
 
 JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec) {
-  JudgedSpec judged{spec, {}};
-  Default(judged.spec);
-  for (const FieldError& error : Validate(judged.spec)) {
+  auto defaulted = std::make_shared<v1alpha1::TrainingJobSpec>(spec);
+  Default(*defaulted);
+  JudgedSpec judged;
+  for (const FieldError& error : Validate(*defaulted)) {
     judged.errors.push_back(absl::StrCat(error.path, ": ", error.message));
   }
+  judged.spec = std::move(defaulted);
   return judged;
 }
 
@@ -86,7 +90,7 @@ JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged) {
   view.job.created = job.creation_time.value_or(absl::InfinitePast());
   view.job.deleting = job.deleting();
   view.job.finalizers = job.finalizers;
-  view.spec = judged.spec;
+  view.spec = *judged.spec;
   view.spec_errors = judged.errors;
   view.status = job.status;
   return view;

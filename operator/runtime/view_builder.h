@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_RUNTIME_VIEW_BUILDER_H_
 #define MUSTER_OPERATOR_RUNTIME_VIEW_BUILDER_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot);
 
 // A spec as decisions read it: defaulted, and what is wrong with it.
 struct JudgedSpec {
-  v1alpha1::TrainingJobSpec spec;
+  std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // never null
   std::vector<std::string> errors;
 };
 JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec);

@@ -199,6 +199,11 @@ Json EncodeList(const Message& message, const FieldDescriptor& field) {
   return list;
 }
 
+const Json& Nothing() {
+  static const auto& nothing = *new Json();
+  return nothing;
+}
+
 // `original` as it would be encoded if it were decoded first.
 Json Canonical(const Json& original, const FieldDescriptor& field, const Message& message) {
   const std::unique_ptr<Message> fresh(message.New());
@@ -211,7 +216,7 @@ void OverlayField(const Message& message, const FieldDescriptor& field, Json& ou
   const Reflection& reflection = *message.GetReflection();
   const std::string& name = field.json_name();
   const auto found = out.find(name);
-  const Json before = found == out.end() ? Json() : *found;
+  const Json& before = found == out.end() ? Nothing() : *found;
   if (field.is_repeated()) {
     Json list = EncodeList(message, field);
     if (before.is_array() && Canonical(before, field, message) == list) return;

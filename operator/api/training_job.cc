@@ -1,6 +1,7 @@
 #include "operator/api/training_job.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -151,10 +152,8 @@ Json MetadataToJson(const TrainingJob& job, Json metadata) {
   return metadata;
 }
 
-}  // namespace
-
-FieldErrors DecodeTrainingJob(const Json& json, UnknownFields unknown, TrainingJob& job) {
-  job = TrainingJob();
+// All but `raw`.
+FieldErrors DecodeFields(const Json& json, UnknownFields unknown, TrainingJob& job) {
   if (!json.is_object()) {
     return {{"", absl::StrCat("want a TrainingJob, got ", Describe(json))}};
   }
@@ -183,14 +182,23 @@ FieldErrors DecodeTrainingJob(const Json& json, UnknownFields unknown, TrainingJ
   if (const Json* status = part("status")) {
     Append(DecodeMessage(*status, "status", UnknownFields::kIgnore, job.status), errors);
   }
-  job.raw = json;
   return errors;
 }
 
-absl::StatusOr<TrainingJob> ParseTrainingJob(const Json& json) {
+}  // namespace
+
+FieldErrors DecodeTrainingJob(const Json& json, UnknownFields unknown, TrainingJob& job) {
+  job = TrainingJob();
+  FieldErrors errors = DecodeFields(json, unknown, job);
+  if (json.is_object()) job.raw = json;
+  return errors;
+}
+
+absl::StatusOr<TrainingJob> ParseTrainingJob(Json json) {
   TrainingJob job;
-  const FieldErrors errors = DecodeTrainingJob(json, UnknownFields::kIgnore, job);
+  const FieldErrors errors = DecodeFields(json, UnknownFields::kIgnore, job);
   if (!errors.empty()) return ToStatus(errors);
+  job.raw = std::move(json);
   return job;
 }
 

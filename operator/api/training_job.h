@@ -44,7 +44,7 @@ struct TrainingJob {
 
 // Parses what an API server sent: unknown fields are kept in `raw`, anything of a wrong type fails
 // with every field named.
-absl::StatusOr<TrainingJob> ParseTrainingJob(const Json& json);
+absl::StatusOr<TrainingJob> ParseTrainingJob(Json json);
 
 // As above, but says each error by itself and decodes what it can; used by manifests.
 FieldErrors DecodeTrainingJob(const Json& json, UnknownFields unknown, TrainingJob& job);

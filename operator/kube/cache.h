@@ -35,7 +35,7 @@ template <typename T>
 class Cache final : public ReflectorSink {
  public:
   using Object = std::shared_ptr<const T>;
-  using Parse = std::function<absl::StatusOr<T>(const Json&)>;
+  using Parse = std::function<absl::StatusOr<T>(Json)>;
   // `before` is null for a new object, `after` for one that is gone. Both are only for finding out
   // which keys to look at (an owner, a label), never a change to act on.
   using Handler =
@@ -105,9 +105,9 @@ class Cache final : public ReflectorSink {
   }
 
   void BeginList() override { listed_.clear(); }
-  void Listed(const Json& object) override;
+  void Listed(Json object) override;
   void EndList(uint64_t version) override;
-  void Upsert(const Json& object, uint64_t version) override;
+  void Upsert(Json object, uint64_t version) override;
   void Remove(const ObjectKey& key, uint64_t version) override;
   void Advance(uint64_t version) override { progress_.Advance(version); }
 
@@ -135,7 +135,7 @@ class Cache final : public ReflectorSink {
     return picked;
   }
   // A refusal is counted.
-  Parsed ParseObject(const ObjectKey& key, const Json& json);
+  Parsed ParseObject(const ObjectKey& key, Json json);
   Change Put(const ObjectKey& key, Parsed parsed) MUSTER_REQUIRES(mu_);
   Change Erase(const ObjectKey& key) MUSTER_REQUIRES(mu_);
   void Tell(const std::vector<Change>& changes) const;
@@ -156,13 +156,14 @@ class Cache final : public ReflectorSink {
 };
 
 template <typename T>
-typename Cache<T>::Parsed Cache<T>::ParseObject(const ObjectKey& key, const Json& json) {
-  absl::StatusOr<T> parsed = parse_(json);
+typename Cache<T>::Parsed Cache<T>::ParseObject(const ObjectKey& key, Json json) {
+  std::vector<IndexTerm> terms =
+      IndexTerms(json, options_.indexed_labels, options_.indexed_owner_kind);
+  absl::StatusOr<T> parsed = parse_(std::move(json));
   if (parsed.ok()) {
     Object object = options_.keep ? options_.keep(*std::move(parsed))
                                   : std::make_shared<const T>(*std::move(parsed));
-    return {std::move(object),
-            IndexTerms(json, options_.indexed_labels, options_.indexed_owner_kind)};
+    return {std::move(object), std::move(terms)};
   }
   {
     MutexLock lock(mu_);
@@ -198,9 +199,9 @@ void Cache<T>::Tell(const std::vector<Change>& changes) const {
 }
 
 template <typename T>
-void Cache<T>::Listed(const Json& json) {
+void Cache<T>::Listed(Json json) {
   const ObjectKey key = KeyOf(json);
-  listed_[key] = ParseObject(key, json);
+  listed_[key] = ParseObject(key, std::move(json));
 }
 
 template <typename T>
@@ -223,9 +224,9 @@ void Cache<T>::EndList(uint64_t version) {
 }
 
 template <typename T>
-void Cache<T>::Upsert(const Json& json, uint64_t version) {
+void Cache<T>::Upsert(Json json, uint64_t version) {
   const ObjectKey key = KeyOf(json);
-  Parsed parsed = ParseObject(key, json);
+  Parsed parsed = ParseObject(key, std::move(json));
   std::vector<Change> changes;
   {
     MutexLock lock(mu_);

@@ -187,8 +187,10 @@ absl::StatusOr<Json> PrepareStatusUpdate(const Resource& resource, const Json& o
                     absl::StrCat("Precondition failed: UID in precondition: ", uid,
                                  ", UID in object meta: ", UidOf(old_object)));
   }
-  Json updated = old_object;
-  updated.erase("status");
+  Json updated = Json::object();
+  for (const auto& [field, value] : old_object.items()) {
+    if (field != "status") updated[field] = value;
+  }
   if (const Json* status = Find(object, {"status"})) updated["status"] = *status;
   SetResourceVersion(updated, ResourceVersionOf(object));
   MUSTER_RETURN_IF_ERROR(Admit(resource, Operation::kUpdateStatus, updated, &old_object));

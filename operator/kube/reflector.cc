@@ -100,7 +100,7 @@ absl::Status Reflector::ListInPages(std::string& version) {
   list.label_selector = options_.label_selector;
   list.field_selector = options_.field_selector;
   list.limit = options_.page_size;
-  list.on_item = [this](const Json& item) { sink_.Listed(item); };
+  list.on_item = [this](Json item) { sink_.Listed(std::move(item)); };
   do {
     MUSTER_ASSIGN_OR_RETURN(const ObjectList page, api_.List(type_, list, Call()));
     list.continue_token = page.continue_token;
@@ -122,7 +122,7 @@ absl::Status Reflector::ListFromStream(std::string& version) {
     if (!event.has_value()) {
       return ApiError(Reason::kTimeout, "the server did not end its streamed list in time");
     }
-    if (event->type == WatchEvent::Type::kAdded) sink_.Listed(event->object);
+    if (event->type == WatchEvent::Type::kAdded) sink_.Listed(std::move(event->object));
     if (event->type != WatchEvent::Type::kBookmark) continue;
     if (AnnotationOf(event->object, kInitialEventsEnd).empty()) continue;
     version = ResourceVersionOf(event->object);
@@ -148,12 +148,12 @@ absl::Status Reflector::OpenWatch() {
 
 absl::Status Reflector::Drain(absl::Duration wait, int& events) {
   while (events < kMaxEvents) {
-    MUSTER_ASSIGN_OR_RETURN(const std::optional<WatchEvent> event,
+    MUSTER_ASSIGN_OR_RETURN(std::optional<WatchEvent> event,
                             watcher_->Next(events == 0 ? wait : absl::ZeroDuration()));
     if (!event.has_value()) break;
     const std::string version = ResourceVersionOf(event->object);
     MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
-    Apply(*event, number);
+    Apply(*std::move(event), number);
     version_ = version;
     delay_ = options_.first_retry;
     ++events;
@@ -161,11 +161,11 @@ absl::Status Reflector::Drain(absl::Duration wait, int& events) {
   return absl::OkStatus();
 }
 
-void Reflector::Apply(const WatchEvent& event, uint64_t version) {
+void Reflector::Apply(WatchEvent event, uint64_t version) {
   switch (event.type) {
     case WatchEvent::Type::kAdded:
     case WatchEvent::Type::kModified:
-      return sink_.Upsert(event.object, version);
+      return sink_.Upsert(std::move(event.object), version);
     case WatchEvent::Type::kDeleted:
       return sink_.Remove(KeyOf(event.object), version);
     case WatchEvent::Type::kBookmark:

@@ -25,10 +25,10 @@ class ReflectorSink {
   // A list, object by object, so that nobody holds all of it as JSON. BeginList again when the one
   // before broke off.
   virtual void BeginList() = 0;
-  virtual void Listed(const Json& object) = 0;
+  virtual void Listed(Json object) = 0;
   // The list was complete: what is not in it no longer exists.
   virtual void EndList(uint64_t version) = 0;
-  virtual void Upsert(const Json& object, uint64_t version) = 0;
+  virtual void Upsert(Json object, uint64_t version) = 0;
   virtual void Remove(const ObjectKey& key, uint64_t version) = 0;
   // Nothing of this type changed up to `version`.
   virtual void Advance(uint64_t version) = 0;
@@ -93,7 +93,7 @@ class Reflector {
   WatchOptions Selection() const;
   CallOptions Call() const { return {.timeout = options_.call_timeout, .fields = options_.fields}; }
   absl::Status Drain(absl::Duration wait, int& events);
-  void Apply(const WatchEvent& event, uint64_t version);
+  void Apply(WatchEvent event, uint64_t version);
   void Failed(const absl::Status& status);
 
   Api& api_;

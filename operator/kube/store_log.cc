@@ -38,7 +38,9 @@ bool IsStorable(const Json& object) {
 }  // namespace
 
 std::string EncodePut(const ResourceType& type, uint64_t version, const Json& object) {
-  return DumpJson({{"v", version}, {"t", TypeName(type)}, {"o", object}});
+  // Put together as text: an object inside another one would be a copy of it.
+  return absl::StrCat(R"({"o":)", DumpJson(object), R"(,"t":)", DumpJson(TypeName(type)),
+                      R"(,"v":)", version, "}");
 }
 
 std::string EncodeErase(const ResourceType& type, uint64_t version, const ObjectKey& key) {

@@ -15,7 +15,7 @@ absl::Status StoreWriter::Compact() {
   return wal_->Compact([this](const Wal::Emit& emit) { return WriteSnapshotOf(store_, emit); });
 }
 
-absl::Status StoreWriter::Log(const std::string& record) {
+absl::Status StoreWriter::Log(absl::FunctionRef<std::string()> record) {
   if (wal_ == nullptr) return absl::OkStatus();
   if (wal_->WantsCompaction()) {
     // A compaction that fails matters only when the log cannot be appended to either.
@@ -25,7 +25,7 @@ absl::Status StoreWriter::Log(const std::string& record) {
                       absl::StrCat("cannot write the state: ", compacted.message()));
     }
   }
-  const absl::Status appended = wal_->Append(record);
+  const absl::Status appended = wal_->Append(record());
   if (appended.ok()) return appended;
   return ApiError(Reason::kServiceUnavailable,
                   absl::StrCat("cannot write the state: ", appended.message()));
@@ -34,7 +34,7 @@ absl::Status StoreWriter::Log(const std::string& record) {
 absl::StatusOr<SharedJson> StoreWriter::Put(StoreTable& table, Json object) {
   const uint64_t version = store_.version() + 1;
   SetResourceVersion(object, absl::StrCat(version));
-  MUSTER_RETURN_IF_ERROR(Log(EncodePut(table.resource.type, version, object)));
+  MUSTER_RETURN_IF_ERROR(Log([&] { return EncodePut(table.resource.type, version, object); }));
   const SharedJson before = store_.Get(table, KeyOf(object));
   SharedJson after = std::make_shared<const Json>(std::move(object));
   store_.Put(table, version, after);
@@ -45,7 +45,8 @@ absl::StatusOr<SharedJson> StoreWriter::Put(StoreTable& table, Json object) {
 absl::Status StoreWriter::Erase(StoreTable& table, Json last_state) {
   const uint64_t version = store_.version() + 1;
   SetResourceVersion(last_state, absl::StrCat(version));
-  MUSTER_RETURN_IF_ERROR(Log(EncodeErase(table.resource.type, version, KeyOf(last_state))));
+  MUSTER_RETURN_IF_ERROR(
+      Log([&] { return EncodeErase(table.resource.type, version, KeyOf(last_state)); }));
   const SharedJson before = store_.Get(table, KeyOf(last_state));
   store_.Erase(table, version, std::make_shared<const Json>(std::move(last_state)));
   if (listener_) listener_(before, nullptr);

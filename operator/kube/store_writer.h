@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/json.h"
@@ -29,7 +31,7 @@ class StoreWriter {
   absl::Status Compact();
 
  private:
-  absl::Status Log(const std::string& record);
+  absl::Status Log(absl::FunctionRef<std::string()> record);
 
   MemoryStore& store_;
   const std::unique_ptr<Wal> wal_;  // null: nothing is persisted

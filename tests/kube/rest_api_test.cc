@@ -131,9 +131,9 @@ TEST_F(RestApiClusterTest, SixteenWritersSideBySide) {
 class Seen final : public ReflectorSink {
  public:
   void BeginList() override { names.clear(); }
-  void Listed(const Json& object) override { names.insert(NameOf(object)); }
+  void Listed(Json object) override { names.insert(NameOf(object)); }
   void EndList(uint64_t) override { ++replaced; }
-  void Upsert(const Json& object, uint64_t) override { names.insert(NameOf(object)); }
+  void Upsert(Json object, uint64_t) override { names.insert(NameOf(object)); }
   void Remove(const ObjectKey& key, uint64_t) override { names.erase(key.name); }
   void Advance(uint64_t) override {}
 

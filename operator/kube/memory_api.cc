@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/field_mask.h"
 #include "operator/kube/meta_rules.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/store_log.h"
@@ -133,9 +134,18 @@ absl::StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& obj
                     absl::StrCat("the embedded API server does not answer a ",
                                  std::string(type.kind), ": it knows no users"));
   }
-  MutexLock lock(mu_);
-  MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
   Json fresh = object;
+  SharedJson stored;
+  {
+    MutexLock lock(mu_);
+    MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
+    MUSTER_ASSIGN_OR_RETURN(stored, Add(*table, std::move(fresh)));
+  }
+  return SelectFields(call.fields, *stored);
+}
+
+absl::StatusOr<SharedJson> MemoryApi::Add(StoreTable& table, Json fresh) {
+  const ResourceType& type = table.resource.type;
   MUSTER_RETURN_IF_ERROR(CheckEnvelope(type, fresh));
   const std::string prefix = StringAt(fresh, {"metadata", "generateName"});
   if (NameOf(fresh).empty() && !prefix.empty()) {
@@ -145,15 +155,15 @@ absl::StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& obj
     return ApiError(Reason::kInvalid,
                     "metadata.name: Required value: name or generateName is required");
   }
-  MUSTER_ASSIGN_OR_RETURN(
-      fresh, PrepareCreate(table->resource, std::move(fresh), NewUid(), clock_.Wall()));
-  if (store_.Get(*table, KeyOf(fresh)) != nullptr) {
+  MUSTER_ASSIGN_OR_RETURN(fresh,
+                          PrepareCreate(table.resource, std::move(fresh), NewUid(), clock_.Wall()));
+  if (store_.Get(table, KeyOf(fresh)) != nullptr) {
     return ApiError(Reason::kAlreadyExists, absl::StrCat(std::string(type.plural), " \"",
                                                          NameOf(fresh), "\" already exists"));
   }
-  MUSTER_ASSIGN_OR_RETURN(const SharedJson stored, writer_->Put(*table, std::move(fresh)));
+  MUSTER_ASSIGN_OR_RETURN(SharedJson stored, writer_->Put(table, std::move(fresh)));
   Settle();
-  return *stored;
+  return stored;
 }
 
 absl::StatusOr<Json> MemoryApi::CreateSubresource(const ResourceType& type, const ObjectKey& key,
@@ -164,9 +174,9 @@ absl::StatusOr<Json> MemoryApi::CreateSubresource(const ResourceType& type, cons
                                std::string(type.plural), " \"", key.name, "\""));
 }
 
-absl::StatusOr<Json> MemoryApi::Replace(StoreTable& table, const Json& object,
-                                        Operation operation) {
+absl::StatusOr<SharedJson> MemoryApi::Replace(StoreTable& table, Json object, Operation operation) {
   const ResourceType& type = table.resource.type;
+  MUSTER_RETURN_IF_ERROR(CheckEnvelope(type, object));
   MUSTER_ASSIGN_OR_RETURN(const SharedJson stored, Existing(table, KeyOf(object)));
   const std::string sent = ResourceVersionOf(object);
   if (sent.empty() && !AllowsUnconditionalUpdate(type)) {
@@ -175,53 +185,61 @@ absl::StatusOr<Json> MemoryApi::Replace(StoreTable& table, const Json& object,
   }
   absl::StatusOr<Json> updated = operation == Operation::kUpdateStatus
                                      ? PrepareStatusUpdate(table.resource, *stored, object)
-                                     : PrepareUpdate(table.resource, *stored, object);
+                                     : PrepareUpdate(table.resource, *stored, std::move(object));
   // A uid that differs is reported before a version that differs, as the server does.
   if (!updated.ok() && ReasonOf(updated.status()) == Reason::kConflict) return updated.status();
-  if (!sent.empty() && sent != ResourceVersionOf(*stored)) return Modified(type, NameOf(object));
+  if (!sent.empty() && sent != ResourceVersionOf(*stored)) return Modified(type, NameOf(*stored));
   if (!updated.ok()) return updated.status();
-  MUSTER_ASSIGN_OR_RETURN(const SharedJson after,
-                          deleter_->StoreUpdate(table, *std::move(updated)));
+  MUSTER_ASSIGN_OR_RETURN(SharedJson after, deleter_->StoreUpdate(table, *std::move(updated)));
   Settle();
-  return *after;
+  return after;
 }
 
 absl::StatusOr<Json> MemoryApi::Update(const ResourceType& type, const Json& object,
                                        const CallOptions& call) {
-  MutexLock lock(mu_);
-  MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
   Json sent = object;
-  MUSTER_RETURN_IF_ERROR(CheckEnvelope(type, sent));
-  return Replace(*table, sent, Operation::kUpdate);
+  SharedJson after;
+  {
+    MutexLock lock(mu_);
+    MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
+    MUSTER_ASSIGN_OR_RETURN(after, Replace(*table, std::move(sent), Operation::kUpdate));
+  }
+  return SelectFields(call.fields, *after);
 }
 
 absl::StatusOr<Json> MemoryApi::UpdateStatus(const ResourceType& type, const Json& object,
                                              const CallOptions& call) {
-  MutexLock lock(mu_);
-  MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
-  if (!type.status_subresource) {
-    return ApiError(Reason::kNotFound, "the server could not find the requested resource");
-  }
   Json sent = object;
-  MUSTER_RETURN_IF_ERROR(CheckEnvelope(type, sent));
-  return Replace(*table, sent, Operation::kUpdateStatus);
+  SharedJson after;
+  {
+    MutexLock lock(mu_);
+    MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
+    if (!type.status_subresource) {
+      return ApiError(Reason::kNotFound, "the server could not find the requested resource");
+    }
+    MUSTER_ASSIGN_OR_RETURN(after, Replace(*table, std::move(sent), Operation::kUpdateStatus));
+  }
+  return SelectFields(call.fields, *after);
 }
 
 absl::StatusOr<Json> MemoryApi::PatchMetadata(const ResourceType& type, const ObjectKey& key,
                                               const Json& patch, const Preconditions& preconditions,
                                               const CallOptions& call) {
-  MutexLock lock(mu_);
-  MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
-  if (!patch.is_object()) return ApiError(Reason::kBadRequest, "a patch must be a JSON object");
-  MUSTER_ASSIGN_OR_RETURN(const SharedJson stored, Existing(*table, key));
-  MUSTER_RETURN_IF_ERROR(CheckPreconditions(type, *stored, preconditions));
-  Json patched = *stored;
-  patched["metadata"].merge_patch(patch);
-  MUSTER_RETURN_IF_ERROR(CheckEnvelope(type, patched));
-  if (KeyOf(patched) != key) {
-    return ApiError(Reason::kBadRequest, "the name or namespace of an object cannot be changed");
+  SharedJson after;
+  {
+    MutexLock lock(mu_);
+    MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
+    if (!patch.is_object()) return ApiError(Reason::kBadRequest, "a patch must be a JSON object");
+    MUSTER_ASSIGN_OR_RETURN(const SharedJson stored, Existing(*table, key));
+    MUSTER_RETURN_IF_ERROR(CheckPreconditions(type, *stored, preconditions));
+    Json patched = *stored;
+    patched["metadata"].merge_patch(patch);
+    if (KeyOf(patched) != key) {
+      return ApiError(Reason::kBadRequest, "the name or namespace of an object cannot be changed");
+    }
+    MUSTER_ASSIGN_OR_RETURN(after, Replace(*table, std::move(patched), Operation::kUpdate));
   }
-  return Replace(*table, patched, Operation::kUpdate);
+  return SelectFields(call.fields, *after);
 }
 
 absl::Status MemoryApi::Delete(const ResourceType& type, const ObjectKey& key,

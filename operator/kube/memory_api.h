@@ -99,7 +99,8 @@ class MemoryApi final : public Api {
   absl::StatusOr<StoreTable*> WritableTable(const ResourceType& type, const CallOptions& call)
       MUSTER_REQUIRES(mu_);
   absl::StatusOr<SharedJson> Existing(StoreTable& table, const ObjectKey& key) MUSTER_REQUIRES(mu_);
-  absl::StatusOr<Json> Replace(StoreTable& table, const Json& object, Operation operation)
+  absl::StatusOr<SharedJson> Add(StoreTable& table, Json fresh) MUSTER_REQUIRES(mu_);
+  absl::StatusOr<SharedJson> Replace(StoreTable& table, Json object, Operation operation)
       MUSTER_REQUIRES(mu_);
   absl::StatusOr<Json> BoundPod(const Json& pod, const Binding& binding) const;
   // Ends a write: collects garbage.

@@ -73,7 +73,7 @@ TEST_F(AgentRegistryTest, WelcomesWithTermAndSpecBeforeAnyOrder) {
   EXPECT_TRUE(registry_.Agents("uid")[0].attached);
 }
 
-TEST_F(AgentRegistryTest, ALaterAgentIsToldWhatTheJobIsBy) {
+TEST_F(AgentRegistryTest, ALaterAgentIsToldTheNewTermAndSpec) {
   JobRegistration job;
   job.key = "default/gpt";
   job.uid = "uid";

@@ -34,8 +34,8 @@ MemoryWatcher::MemoryWatcher(MemoryApi& api, StoreTable& table, WatchFilter filt
 
 void MemoryWatcher::AddInitial(const std::vector<SharedJson>& objects) {
   for (const SharedJson& object : objects) {
-    if (filter_.Matches(*object))
-      initial_.push_back({WatchEvent::Type::kAdded, SelectFields(fields_, *object)});
+    if (!filter_.Matches(*object)) continue;
+    initial_.push_back({WatchEvent::Type::kAdded, SelectFields(fields_, *object)});
   }
 }
 

@@ -18,7 +18,7 @@ namespace muster::control {
 namespace {
 
 constexpr int kGpusPerNode = 2;
-constexpr uint64_t kManySeeds = 60;
+constexpr uint64_t kManySeeds = 100;
 constexpr absl::Duration kHalfAtMost = absl::Seconds(10);
 
 enum class Fault { kConflict, kLost, kDoneUnheard, kPodGone, kNodeGone, kLeaderDies, kCount };
@@ -270,7 +270,8 @@ class BindingWorld {
 TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
   const char* one = std::getenv("MUSTER_SEED");
   const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
-  const uint64_t seeds = one != nullptr ? 1 : HowMany({.sanitized = 6, .usual = 60, .full = 1000});
+  const uint64_t seeds =
+      one != nullptr ? 1 : HowMany({.sanitized = 10, .usual = 120, .full = 1000});
   std::map<Fault, int> faults;
   std::map<std::string, int> hiccups;
   int64_t undone = 0;

@@ -219,7 +219,6 @@ Json ToJson(const TrainingJob& job) {
 
 Json StatusToJson(const TrainingJob& job, const v1alpha1::TrainingJobStatus& status,
                   const std::string& version) {
-  static const auto& nothing = *new Json(Json::object());
   const auto raw = job.raw.find("status");
   const bool known = raw != job.raw.end() && raw->is_object();
   return {
@@ -227,7 +226,7 @@ Json StatusToJson(const TrainingJob& job, const v1alpha1::TrainingJobStatus& sta
       {"kind", kTrainingJobKind},
       {"metadata",
        {{"name", job.name}, {"namespace", job.ns}, {"uid", job.uid}, {"resourceVersion", version}}},
-      {"status", EncodeMessage(status, known ? *raw : nothing)}};
+      {"status", known ? EncodeMessage(status, *raw) : EncodeMessage(status)}};
 }
 
 std::string FormatTimestamp(absl::Time time) {

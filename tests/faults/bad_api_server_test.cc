@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tests/faults/spoilt_test.h"
 
 // An API server whose answers are late, cut, or no answers at all. One operator lives through all
@@ -108,7 +109,9 @@ TEST_F(BadApiServer, AnEmptyObjectIsNoEmptyList) {
   Endure(8);
   ExpectLog("no list of items");
   ExpectServedOnceMended();
-  EXPECT_FALSE(absl::StrContains(Log(), "job is gone")) << "all was taken for gone";
+  const std::string gone =
+      absl::StrCat("job is gone job=", world_->cluster().name_space(), "/", Job());
+  EXPECT_FALSE(absl::StrContains(Log(), gone)) << "all was taken for gone";
 }
 
 TEST_F(BadApiServer, EveryRequestFailsInsideTheServer) {

@@ -233,6 +233,9 @@ void PrintQueues(const Json& page) {
                 Number(queue, "waiting"), queue.value("share", 0.0),
                 queue.value("borrowing", false) ? ", borrows" : "");
     if (queue.value("broken", false)) std::printf("  its parents form a circle: nothing starts\n");
+    if (const std::string complaint = Text(queue, "complaint"); !complaint.empty()) {
+      std::printf("  %s\n", complaint.c_str());
+    }
     if (!queue["nominal"].empty()) {
       std::printf("  uses %s of %s nominal\n", Amounts(queue["used"]).c_str(),
                   Amounts(queue["nominal"]).c_str());

@@ -1,23 +1,56 @@
 #include "operator/runtime/queue_report.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "operator/queue/queue_state.h"
 
 namespace muster::control {
+namespace {
 
-std::vector<QueueReport> ReportQueues(absl::Time now, const JobBook& book, const Verdicts& verdicts,
-                                      int most_jobs) {
+constexpr size_t kMostNames = 8;
+
+std::string Few(const std::vector<std::string>& names) {
+  if (names.size() <= kMostNames) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMostNames, ", "), " and ",
+                      names.size() - kMostNames, " more");
+}
+
+// Most likely a slip of the pen, and then nothing is limited.
+void NoteUnknown(const QueueSpec& spec, const Amounts& capacity, QueueReport& report) {
+  if (capacity.empty()) return;
+  std::set<std::string> unknown;
+  for (const Quota& quota : spec.quotas) unknown.insert(quota.resource);
+  for (const NamespaceLimit& limit : spec.namespace_limits) {
+    for (const auto& [resource, amount] : limit.limits) unknown.insert(resource);
+  }
+  std::erase_if(unknown, [&](const std::string& name) { return capacity.count(name) > 0; });
+  if (unknown.empty()) return;
+  std::vector<std::string> known;
+  for (const auto& [resource, amount] : capacity) known.push_back(resource);
+  report.unknown = {unknown.begin(), unknown.end()};
+  report.complaint = absl::StrCat("no node has ", Few(report.unknown),
+                                  ", so that limits nothing; nodes have ", Few(known));
+}
+
+}  // namespace
+
+std::vector<QueueReport> ReportQueues(absl::Time now, const QueueBook& book,
+                                      const Verdicts& verdicts, int most_jobs) {
   std::vector<QueueReport> reports;
-  const QuotaTree& tree = *book.book().state().tree;
-  for (QueueBook::QueueView& view : book.book().Queues(now)) {
+  const QueueBook::State& state = book.state();
+  const QuotaTree& tree = *state.tree;
+  for (QueueBook::QueueView& view : book.Queues(now)) {
     QueueReport report;
     const int index = tree.FindQueue(view.name);
     report.broken = tree.is_broken(index);
     report.cohort = tree.is_cohort(index);
+    NoteUnknown(state.queues[index].spec, state.capacity, report);
     std::vector<const QueuedJob*> waiting_jobs;
-    if (most_jobs > 0) waiting_jobs = book.book().WaitingInOrder(view.name);
+    if (most_jobs > 0) waiting_jobs = book.WaitingInOrder(view.name);
     for (const QueuedJob* job : waiting_jobs) {
       if (static_cast<int>(report.waiting.size()) >= most_jobs) break;
       WaitingJobReport& waiting = report.waiting.emplace_back();

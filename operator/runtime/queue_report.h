@@ -7,7 +7,6 @@
 
 #include "absl/time/time.h"
 #include "operator/queue/queue_book.h"
-#include "operator/runtime/job_book.h"
 #include "operator/runtime/verdicts.h"
 
 namespace muster::control {
@@ -29,12 +28,16 @@ struct QueueReport {
   QueueBook::QueueView queue;
   bool broken = false;  // its parents form a circle
   bool cohort = false;  // others name it as their parent
+  // Resources that it limits and that no node has; empty while no node is known. Then a sentence
+  // about them.
+  std::vector<std::string> unknown;
+  std::string complaint;
   std::vector<WaitingJobReport> waiting;
 };
 
 // In the order of their names; `most_jobs` of each at most.
-std::vector<QueueReport> ReportQueues(absl::Time now, const JobBook& book, const Verdicts& verdicts,
-                                      int most_jobs);
+std::vector<QueueReport> ReportQueues(absl::Time now, const QueueBook& book,
+                                      const Verdicts& verdicts, int most_jobs);
 
 }  // namespace muster::control
 

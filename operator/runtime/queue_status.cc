@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -35,10 +36,30 @@ Shown ShownOf(const TrainingQueue& queue, const QueueReport& report) {
   }
   if (report.broken) return {false, "ParentsInCircle", "its parents form a circle"};
   if (queue.spec.stopped()) return {false, "Stopped", "spec.stopped: nothing new starts"};
+  Shown shown;
   if (report.cohort) {
-    return {true, "Cohort", "other queues name it as their parent: jobs wait in those"};
+    shown = {true, "Cohort", "other queues name it as their parent: jobs wait in those"};
   }
-  return {};
+  if (report.complaint.empty()) return shown;
+  return {true, "NoSuchResource", absl::StrCat(shown.message, "; ", report.complaint)};
+}
+
+// The definition has room for so many: those that the queue limits, then the first by name.
+QueueBook::QueueView MostOf(const TrainingQueue& queue, QueueBook::QueueView view) {
+  constexpr size_t kRoom = 64;
+  std::set<std::string> all;
+  for (const auto& [resource, amount] : view.used) all.insert(resource);
+  for (const auto& [resource, amount] : view.past) all.insert(resource);
+  if (all.size() <= kRoom) return view;
+  std::set<std::string> told;
+  for (const v1alpha1::QueueQuota& quota : queue.spec.quotas()) {
+    if (all.count(quota.resource()) > 0) told.insert(quota.resource());
+  }
+  for (auto it = all.begin(); told.size() < kRoom; ++it) told.insert(*it);
+  const auto untold = [&](const auto& entry) { return told.count(entry.first) == 0; };
+  std::erase_if(view.used, untold);
+  std::erase_if(view.past, untold);
+  return view;
 }
 
 std::string AmountText(const std::string& resource, int64_t amount) {
@@ -70,12 +91,13 @@ v1alpha1::TrainingQueueStatus QueueStatusOf(absl::Time now, const TrainingQueue&
   status.set_running(report.queue.running);
   status.set_share(std::round(report.queue.share * 1e4) / 1e4);
   status.set_borrowing(report.queue.borrowing);
-  for (const auto& [resource, amount] : report.queue.used) {
+  const QueueBook::QueueView told = MostOf(queue, report.queue);
+  for (const auto& [resource, amount] : told.used) {
     v1alpha1::QueueAmount& used = *status.add_used();
     used.set_resource(resource);
     used.set_amount(AmountText(resource, amount));
   }
-  PutPast(now, report.queue, status);
+  PutPast(now, told, status);
   const Shown shown = ShownOf(queue, report);
   v1alpha1::Condition& active = *status.add_conditions();
   active.set_type(kActive);

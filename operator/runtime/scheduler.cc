@@ -285,7 +285,7 @@ DomainReport Scheduler::Tree(int depth) const {
 
 std::vector<QueueReport> Scheduler::Queues(int most_jobs) const {
   MutexLock lock(model_mu_);
-  return ReportQueues(clock_.Wall(), book_, verdicts_, most_jobs);
+  return ReportQueues(clock_.Wall(), book_.book(), verdicts_, most_jobs);
 }
 
 SchedulerWork Scheduler::work() const {

@@ -33,6 +33,8 @@ Json ToJson(const QueueReport& report) {
           {"broken", report.broken},
           {"used", Json(report.queue.used)},
           {"nominal", Json(report.queue.nominal)},
+          {"unknownResources", report.unknown},
+          {"complaint", report.complaint},
           {"running", report.queue.running},
           {"waiting", report.queue.waiting},
           {"jobs", std::move(jobs)}};

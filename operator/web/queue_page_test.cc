@@ -101,6 +101,16 @@ TEST_F(QueuePageTest, WhatRunsIsUsedAndTheListIsBounded) {
   EXPECT_EQ(queue["jobs"], Json::array());
 }
 
+TEST_F(QueuePageTest, ALimitOnWhatNoNodeHasIsTold) {
+  AddQueue("research", {{"quotas", {{{"resource", "nvidia.com/gpuu"}, {"nominal", "1"}}}}});
+  world_.scheduler.RunOnce();
+  const auto page = QueuePage(world_.Deps(), "research", 10);
+  ASSERT_TRUE(page.ok()) << page.status();
+  const Json& queue = (*page)["items"][0];
+  EXPECT_EQ(queue["unknownResources"], (Json{"nvidia.com/gpuu"}));
+  EXPECT_THAT(queue["complaint"].get<std::string>(), HasSubstr("nodes have cpu, memory"));
+}
+
 TEST_F(QueuePageTest, AQueueThatIsNotThereIsNotFound) {
   EXPECT_EQ(QueuePage(world_.Deps(), "typo", 10).status().code(), absl::StatusCode::kNotFound);
 }

@@ -25,6 +25,10 @@ absl::Status Modified(const ResourceType& type, const std::string& name) {
                    "the latest version and try again"));
 }
 
+absl::Status NoSuchResource() {
+  return ApiError(Reason::kNotFound, "the server could not find the requested resource");
+}
+
 }  // namespace
 
 MemoryApi::MemoryApi(const Clock& clock, MemoryApiOptions options)
@@ -88,13 +92,25 @@ absl::StatusOr<StoreTable*> MemoryApi::TableFor(const ResourceType& type, const 
   }
   StoreTable* table = store_.Table(type);
   if (table != nullptr) return table;
-  return ApiError(Reason::kNotFound, "the server could not find the requested resource");
+  return NoSuchResource();
 }
 
 absl::StatusOr<StoreTable*> MemoryApi::WritableTable(const ResourceType& type,
                                                      const CallOptions& call) {
   if (read_only_) return ApiError(Reason::kForbidden, "the state was opened for reading only");
   return TableFor(type, call);
+}
+
+absl::StatusOr<Json> MemoryApi::Answer(
+    const ResourceType& type, const CallOptions& call,
+    absl::FunctionRef<absl::StatusOr<SharedJson>(StoreTable&)> write) {
+  SharedJson written;
+  {
+    MutexLock lock(mu_);
+    MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
+    MUSTER_ASSIGN_OR_RETURN(written, write(*table));
+  }
+  return SelectFields(call.fields, *written);
 }
 
 absl::StatusOr<SharedJson> MemoryApi::Existing(StoreTable& table, const ObjectKey& key) {
@@ -134,14 +150,10 @@ absl::StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& obj
                     absl::StrCat("the embedded API server does not answer a ",
                                  std::string(type.kind), ": it knows no users"));
   }
-  Json fresh = object;
-  SharedJson stored;
-  {
-    MutexLock lock(mu_);
-    MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
-    MUSTER_ASSIGN_OR_RETURN(stored, Add(*table, std::move(fresh)));
-  }
-  return SelectFields(call.fields, *stored);
+  Json fresh = object;  // without the lock
+  return Answer(type, call, [&](StoreTable& table) MUSTER_REQUIRES(mu_) {
+    return Add(table, std::move(fresh));
+  });
 }
 
 absl::StatusOr<SharedJson> MemoryApi::Add(StoreTable& table, Json fresh) {
@@ -198,48 +210,40 @@ absl::StatusOr<SharedJson> MemoryApi::Replace(StoreTable& table, Json object, Op
 absl::StatusOr<Json> MemoryApi::Update(const ResourceType& type, const Json& object,
                                        const CallOptions& call) {
   Json sent = object;
-  SharedJson after;
-  {
-    MutexLock lock(mu_);
-    MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
-    MUSTER_ASSIGN_OR_RETURN(after, Replace(*table, std::move(sent), Operation::kUpdate));
-  }
-  return SelectFields(call.fields, *after);
+  return Answer(type, call, [&](StoreTable& table) MUSTER_REQUIRES(mu_) {
+    return Replace(table, std::move(sent), Operation::kUpdate);
+  });
 }
 
 absl::StatusOr<Json> MemoryApi::UpdateStatus(const ResourceType& type, const Json& object,
                                              const CallOptions& call) {
   Json sent = object;
-  SharedJson after;
-  {
-    MutexLock lock(mu_);
-    MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
-    if (!type.status_subresource) {
-      return ApiError(Reason::kNotFound, "the server could not find the requested resource");
-    }
-    MUSTER_ASSIGN_OR_RETURN(after, Replace(*table, std::move(sent), Operation::kUpdateStatus));
-  }
-  return SelectFields(call.fields, *after);
+  return Answer(type, call,
+                [&](StoreTable& table) MUSTER_REQUIRES(mu_) -> absl::StatusOr<SharedJson> {
+                  if (!type.status_subresource) return NoSuchResource();
+                  return Replace(table, std::move(sent), Operation::kUpdateStatus);
+                });
 }
 
 absl::StatusOr<Json> MemoryApi::PatchMetadata(const ResourceType& type, const ObjectKey& key,
                                               const Json& patch, const Preconditions& preconditions,
                                               const CallOptions& call) {
-  SharedJson after;
-  {
-    MutexLock lock(mu_);
-    MUSTER_ASSIGN_OR_RETURN(StoreTable * table, WritableTable(type, call));
-    if (!patch.is_object()) return ApiError(Reason::kBadRequest, "a patch must be a JSON object");
-    MUSTER_ASSIGN_OR_RETURN(const SharedJson stored, Existing(*table, key));
-    MUSTER_RETURN_IF_ERROR(CheckPreconditions(type, *stored, preconditions));
-    Json patched = *stored;
-    patched["metadata"].merge_patch(patch);
-    if (KeyOf(patched) != key) {
-      return ApiError(Reason::kBadRequest, "the name or namespace of an object cannot be changed");
-    }
-    MUSTER_ASSIGN_OR_RETURN(after, Replace(*table, std::move(patched), Operation::kUpdate));
+  return Answer(type, call, [&](StoreTable& table) MUSTER_REQUIRES(mu_) {
+    return Patch(table, key, patch, preconditions);
+  });
+}
+
+absl::StatusOr<SharedJson> MemoryApi::Patch(StoreTable& table, const ObjectKey& key,
+                                            const Json& patch, const Preconditions& preconditions) {
+  if (!patch.is_object()) return ApiError(Reason::kBadRequest, "a patch must be a JSON object");
+  MUSTER_ASSIGN_OR_RETURN(const SharedJson stored, Existing(table, key));
+  MUSTER_RETURN_IF_ERROR(CheckPreconditions(table.resource.type, *stored, preconditions));
+  Json patched = *stored;
+  patched["metadata"].merge_patch(patch);
+  if (KeyOf(patched) != key) {
+    return ApiError(Reason::kBadRequest, "the name or namespace of an object cannot be changed");
   }
-  return SelectFields(call.fields, *after);
+  return Replace(table, std::move(patched), Operation::kUpdate);
 }
 
 absl::Status MemoryApi::Delete(const ResourceType& type, const ObjectKey& key,

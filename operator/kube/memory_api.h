@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -98,10 +99,16 @@ class MemoryApi final : public Api {
   // TableFor, refused on a read-only server.
   absl::StatusOr<StoreTable*> WritableTable(const ResourceType& type, const CallOptions& call)
       MUSTER_REQUIRES(mu_);
+  // What `write` stored, cut to the fields that the call asks for once the lock is let go.
+  absl::StatusOr<Json> Answer(const ResourceType& type, const CallOptions& call,
+                              absl::FunctionRef<absl::StatusOr<SharedJson>(StoreTable&)> write)
+      MUSTER_EXCLUDES(mu_);
   absl::StatusOr<SharedJson> Existing(StoreTable& table, const ObjectKey& key) MUSTER_REQUIRES(mu_);
   absl::StatusOr<SharedJson> Add(StoreTable& table, Json fresh) MUSTER_REQUIRES(mu_);
   absl::StatusOr<SharedJson> Replace(StoreTable& table, Json object, Operation operation)
       MUSTER_REQUIRES(mu_);
+  absl::StatusOr<SharedJson> Patch(StoreTable& table, const ObjectKey& key, const Json& patch,
+                                   const Preconditions& preconditions) MUSTER_REQUIRES(mu_);
   absl::StatusOr<Json> BoundPod(const Json& pod, const Binding& binding) const;
   // Ends a write: collects garbage.
   void Settle() MUSTER_REQUIRES(mu_);

@@ -239,6 +239,44 @@ absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
   return CarryOut(key, *job, state);
 }
 
+// What the API server would not take. Nothing when there was no such thing.
+std::optional<ReconcileResult> Controller::FaceRefusal(State& state, const TrainingJob& job,
+                                                       const absl::Status& written) {
+  if (!state.written.refused_pod.empty()) {
+    // Decided again at once: the refusal is one of the spec's errors from now on.
+    state.refusal = state.written.refused_pod;
+    state.refused_generation = job.generation;
+    return ReconcileResult{kAtOnce, std::string(Name(Reason::kInvalidSpec))};
+  }
+  if (state.written.status_fault.empty()) return std::nullopt;
+  // Not even that can be said in the status.
+  const bool refused = IsTerminal(written);
+  if (!state.status_fault.empty() && refused) {
+    deps_.events.Record({job.ns, job.name}, job.uid,
+                        {Event::Type::kWarning, std::string(Name(Reason::kStatusNotStored)),
+                         state.written.status_fault});
+  }
+  // What was refused is refused again; a definition is mended without a change of the job.
+  return NoteFault(state, job, std::string(state.written.status_fault),
+                   refused ? kRefusedRetry : kFaultRetry);
+}
+
+ReconcileResult Controller::NextLook(State& state, absl::Time now, const Plan& plan) {
+  ReconcileResult result{plan.requeue_after, plan.reason, plan.requeue_when_idle};
+  const auto not_after = [&](absl::Duration until) {
+    result.requeue_after = std::min(result.requeue_after.value_or(until), until);
+    result.when_idle = false;
+  };
+  if (plan.wants_progress_slot) {
+    state.progress_slot = progress_budget_.Reserve(now);
+    not_after(state.progress_slot - now);
+  } else if (plan.writes_progress) {
+    state.progress_slot = absl::InfiniteFuture();
+  }
+  if (!state.status_fault.empty()) not_after(std::max(state.fault_until - now, kAtOnce));
+  return result;
+}
+
 absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, const TrainingJob& job,
                                                      State& state) {
   const int64_t reconcile = ++reconciles_;
@@ -254,24 +292,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   // A write that was not answered may be in the store: neither it nor the one before has to be.
   const bool unknown = plan.write_status && !written.ok() && state.written.status_fault.empty();
   if (unknown) state.durable.Clear();
-  if (!state.written.refused_pod.empty()) {
-    // Decided again at once: the refusal is one of the spec's errors from now on.
-    state.refusal = state.written.refused_pod;
-    state.refused_generation = job.generation;
-    return ReconcileResult{kAtOnce, std::string(Name(Reason::kInvalidSpec))};
-  }
-  if (!state.written.status_fault.empty()) {
-    // Not even that can be said in the status.
-    const bool refused = IsTerminal(written);
-    if (!state.status_fault.empty() && refused) {
-      deps_.events.Record({job.ns, job.name}, job.uid,
-                          {Event::Type::kWarning, std::string(Name(Reason::kStatusNotStored)),
-                           state.written.status_fault});
-    }
-    // What was refused is refused again; a definition is mended without a change of the job.
-    return NoteFault(state, job, std::string(state.written.status_fault),
-                     refused ? kRefusedRetry : kFaultRetry);
-  }
+  if (auto refused = FaceRefusal(state, job, written)) return *refused;
   MUSTER_RETURN_IF_ERROR(written);
   state.recorded = state.recorded || (plan.write_status && plan.status.term() == state.term);
   if (plan.write_status && state.status_fault.empty()) state.durable = DurablePart(plan.status);
@@ -280,21 +301,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   // Not all before the current round: what is heard late of the one that broke still counts.
   deps_.registry.DropFailuresBefore(job.uid, state.memory.active_round);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));
-  ReconcileResult result{plan.requeue_after, plan.reason, plan.requeue_when_idle};
-  if (plan.wants_progress_slot) {
-    state.progress_slot = progress_budget_.Reserve(view.now);
-    const absl::Duration until = state.progress_slot - view.now;
-    result.requeue_after = std::min(result.requeue_after.value_or(until), until);
-    result.when_idle = false;
-  } else if (plan.writes_progress) {
-    state.progress_slot = absl::InfiniteFuture();
-  }
-  if (!state.status_fault.empty()) {
-    const absl::Duration until = std::max(state.fault_until - view.now, kAtOnce);
-    result.requeue_after = std::min(result.requeue_after.value_or(until), until);
-    result.when_idle = false;
-  }
-  return result;
+  return NextLook(state, view.now, plan);
 }
 
 std::vector<JobDebug> Controller::Debug() const {

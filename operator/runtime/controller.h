@@ -112,6 +112,10 @@ class Controller {
   JobView BuildView(const TrainingJob& job, State& state) const;
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,
                                            State& state);
+  std::optional<ReconcileResult> FaceRefusal(State& state, const TrainingJob& job,
+                                             const absl::Status& written);
+  // When to look at the job again after the plan was carried out.
+  ReconcileResult NextLook(State& state, absl::Time now, const Plan& plan);
   void Register(const std::string& key, const State& state, const Plan& plan);
   // Takes the plan's memory.
   void Remember(State& state, const std::string& key, Plan& plan, int64_t reconcile);

@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "operator/placement/complete_gang.h"
 #include "operator/queue/defragmentation.h"
 #include "operator/queue/gang_question.h"
 #include "operator/queue/queue_room.h"
@@ -334,28 +333,32 @@ void Cycle::GrowShrunk() {
   for (JobEntry* entry : shrunk) TryToGrow(*entry);
 }
 
-// The workers that are there stay where they are.
-void Cycle::TryToGrow(JobEntry& entry) {
+// The workers that are there stay where they are. Nothing when its queue has no room, or one of
+// them is being replaced.
+std::optional<PartialGang> Cycle::LargerGang(const JobEntry& entry) const {
   const int workers = entry.job.workers();
   PartialGang gang;
   gang.request = entry.job.request;
   Shortage unused;
   const int64_t more = RoomInQueue(state_, entry, gang.request.max - workers, unused);
-  if (more <= 0) return;
+  if (more <= 0) return std::nullopt;
   gang.request.min = workers + 1;
   gang.request.max = workers + static_cast<int>(more);
-  for (int i = 0; i < gang.request.max; ++i) {
-    if (i >= workers) {
-      gang.missing.push_back(i);
-    } else if (entry.NodeOf(tree_, i) < 0) {
-      return;  // one is being replaced
-    } else {
-      gang.placed[i] = entry.job.nodes[i];
-    }
+  for (int i = 0; i < workers; ++i) {
+    if (entry.NodeOf(tree_, i) < 0) return std::nullopt;
+    gang.placed[i] = entry.job.nodes[i];
   }
+  for (int i = workers; i < gang.request.max; ++i) gang.missing.push_back(i);
+  return gang;
+}
+
+void Cycle::TryToGrow(JobEntry& entry) {
+  const std::optional<PartialGang> gang = LargerGang(entry);
+  if (!gang) return;
+  const int workers = entry.job.workers();
   const std::shared_ptr<const GangNodes> usable = NodesFor(entry);
-  GatedTree gated(tree_, usable.get(), gang.request.per_worker);
-  auto answer = CompleteGang(tree_, gang, options_.links);
+  GatedTree gated(tree_, usable.get(), gang->request.per_worker);
+  auto answer = CompleteGang(tree_, *gang, options_.links);
   gated.Open();
   auto* completion = std::get_if<Completion>(&answer);
   if (completion == nullptr) return;
@@ -364,7 +367,7 @@ void Cycle::TryToGrow(JobEntry& entry) {
   const std::vector<int> added =
       NodesOf(std::vector<std::string>(nodes.begin() + workers, nodes.end()));
   if (reservations_.WhoIsDelayed(entry, added) != nullptr) return;
-  for (int node : added) tree_.Charge(node, gang.request.per_worker);
+  for (int node : added) tree_.Charge(node, gang->request.per_worker);
   reservations_.Started(entry, added);
   state_.Move(now_, entry, nodes);
   Decision decision;

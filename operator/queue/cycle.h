@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/placement/complete_gang.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/decision.h"
@@ -65,6 +66,7 @@ class Cycle {
   void Defragment(JobEntry& entry, Decision& decision);
   std::shared_ptr<const GangNodes> NodesFor(const JobEntry& entry) const;
   void GrowShrunk();
+  std::optional<PartialGang> LargerGang(const JobEntry& entry) const;
   void TryToGrow(JobEntry& entry);
   std::vector<int> NodesOf(const std::vector<std::string>& names) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <queue>
 #include <set>
@@ -48,6 +49,14 @@ class VictimSearch {
   void UnstopAll(std::vector<int>& stopped);
   StopSet Prune(std::vector<int> stopped);
   StopSet GreedyByJob(int domain);
+  // The cheapest jobs on a node that make room for one more worker there, and what a place costs
+  // so.
+  struct Bundle {
+    double price = kEndless;
+    std::vector<int> jobs;
+  };
+  // Leaves the trial as it is.
+  Bundle CheapestOn(int node);
   StopSet GreedyByNode(int domain);
   bool AddForQuota(std::vector<int>& stopped);
   void TryAllSets(StopSet& best);
@@ -162,51 +171,42 @@ StopSet VictimSearch::GreedyByJob(int domain) {
   return {};
 }
 
+VictimSearch::Bundle VictimSearch::CheapestOn(int node) {
+  Bundle bundle;
+  const int64_t before = trial_.gang().FitOn(node);
+  double cost = 0;
+  for (int index : on_node_[node]) {
+    if (trial_.gang().FitOn(node) > before) break;
+    if (!Stop(index)) continue;
+    bundle.jobs.push_back(index);
+    cost += At(index).stop_cost;
+  }
+  const int64_t gained = trial_.gang().FitOn(node) - before;
+  for (int index : bundle.jobs) Unstop(index);
+  if (gained > 0) bundle.price = cost / static_cast<double>(gained);
+  return bundle;
+}
+
 // The nodes of a domain by what a further worker's place on each costs, until the gang fits.
 StopSet VictimSearch::GreedyByNode(int domain) {
-  struct Bundle {
-    double price;
-    int node;
-    bool operator<(const Bundle& other) const {
-      return price != other.price ? price > other.price : node > other.node;
-    }
-  };
   std::vector<int> stopped;
-  // The cheapest jobs on the node that make room for one more worker there; the trial is unchanged.
-  auto bundle = [&](int node, std::vector<int>& jobs) {
-    const int64_t before = trial_.gang().FitOn(node);
-    double cost = 0;
-    for (int index : on_node_[node]) {
-      if (trial_.gang().FitOn(node) > before) break;
-      if (!Stop(index)) continue;
-      jobs.push_back(index);
-      cost += At(index).stop_cost;
-    }
-    const int64_t gained = trial_.gang().FitOn(node) - before;
-    for (int index : jobs) Unstop(index);
-    return gained > 0 ? cost / static_cast<double>(gained) : kEndless;
-  };
-  std::priority_queue<Bundle> bundles;
+  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>>
+      cheapest;  // price, node
   for (int node = 0; node < static_cast<int>(on_node_.size()); ++node) {
     if (on_node_[node].empty() || trial_.gang().DomainOf(node) != domain) continue;
-    std::vector<int> jobs;
-    const double price = bundle(node, jobs);
-    if (price < kEndless) bundles.push({price, node});
+    const double price = CheapestOn(node).price;
+    if (price < kEndless) cheapest.push({price, node});
   }
-  while (!trial_.gang().FitsIn(domain) && !bundles.empty()) {
-    const Bundle next = bundles.top();
-    bundles.pop();
-    std::vector<int> jobs;
-    const double price = bundle(next.node, jobs);
-    if (price == kEndless) continue;
-    if (price > next.price) {
-      bundles.push({price, next.node});
-      continue;
-    }
-    for (int index : jobs) {
+  while (!trial_.gang().FitsIn(domain) && !cheapest.empty()) {
+    const auto [price, node] = cheapest.top();
+    cheapest.pop();
+    const Bundle bundle = CheapestOn(node);
+    if (bundle.price == kEndless) continue;
+    cheapest.push({bundle.price, node});
+    if (bundle.price > price) continue;  // others come first by now
+    for (int index : bundle.jobs) {
       if (Stop(index)) stopped.push_back(index);
     }
-    bundles.push({price, next.node});
   }
   if (trial_.gang().FitsIn(domain) && AddForQuota(stopped)) return Prune(std::move(stopped));
   UnstopAll(stopped);

@@ -85,17 +85,14 @@ TEST_F(ExpiringCredentials, AClientCertificateThatRunsOutIsReadAgainWhenItIsRepl
                  absl::StrCat("client-certificate: ", world_->folder(),
                               "/client.crt, client-key: ", world_->folder(), "/client.key"));
   ASSERT_EQ(world_->StartOperator(kPatient, config), absl::OkStatus());
-  ASSERT_EQ(world_->WaitFor(
-                "the certificate is refused",
-                [&] {
-                  return absl::StrContains(world_->OperatorLog(), "UNAUTHENTICATED") ||
-                         world_->Metric("muster_api_requests_total", "401") > 0;
-                },
-                absl::Seconds(30)),
-            absl::OkStatus());
+  const auto refused = [&] {
+    return absl::StrContains(world_->OperatorLog(), "UNAUTHENTICATED") ||
+           world_->Metric("muster_api_requests_total", "401") > 0;
+  };
+  ASSERT_EQ(world_->WaitFor("the certificate is refused", refused), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   IssueClient(absl::Hours(1));
-  ASSERT_EQ(world_->WaitUntilServed("job", 2, absl::Seconds(30)), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
 }
 
@@ -116,7 +113,7 @@ TEST_F(ExpiringCredentials, ATokenThatRunsOutIsReadAgainWhenItIsReplaced) {
             absl::OkStatus());
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
   Write("token", "second");
-  ASSERT_EQ(world_->WaitUntilServed("job", 2, absl::Seconds(30)), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
 }
 
@@ -137,7 +134,7 @@ TEST_F(ExpiringCredentials, AServersCertificateThatRanOutIsRefusedUntilItIsRepla
   ASSERT_EQ(world_->proxy().ServeCertificate(Pki() + "/kube-apiserver.crt",
                                              Pki() + "/kube-apiserver.key"),
             absl::OkStatus());
-  ASSERT_EQ(world_->WaitUntilServed("job", 2, absl::Seconds(30)), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
 }
 
@@ -161,7 +158,7 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
 
   // As a candidate it waits, and says for what.
   ASSERT_EQ(world_->LaunchOperator(), absl::OkStatus());
-  ASSERT_EQ(world_->WaitForLog("lease not acquired", absl::Seconds(30)), absl::OkStatus());
+  ASSERT_EQ(world_->WaitForLog("lease not acquired"), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
   ASSERT_EQ(world_->Mend(), absl::OkStatus());
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
@@ -184,7 +181,7 @@ TEST_F(ExpiringCredentials, AServerThatGoesAwayIsNamedAndAwaited) {
             absl::OkStatus());
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
   ASSERT_EQ(world_->Mend(), absl::OkStatus());
-  ASSERT_EQ(world_->WaitUntilServed("job", 2, absl::Seconds(30)), absl::OkStatus());
+  ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
 }
 

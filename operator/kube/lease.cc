@@ -36,13 +36,15 @@ absl::Time LeaderElector::Step(absl::Time now) {
                        : Annotate(failure_, "the lease could not be renewed"));
     return absl::InfiniteFuture();
   }
-  failure_ = TryHold(now);
+  const absl::Status attempt = TryHold(now);
+  // One near the deadline has little time: that it ran out says less than what failed before.
+  if (failure_.ok() || !absl::IsDeadlineExceeded(attempt)) failure_ = attempt;
   if (state() == State::kLost) return absl::InfiniteFuture();
-  if (!failure_.ok() && overdue(clock_.Monotonic())) {
+  if (!attempt.ok() && overdue(clock_.Monotonic())) {
     Lose(Annotate(failure_, "the lease could not be renewed"));
     return absl::InfiniteFuture();
   }
-  if (!failure_.ok() && callbacks_.failed) callbacks_.failed(failure_);
+  if (!attempt.ok() && callbacks_.failed) callbacks_.failed(attempt);
   return now + (state() == State::kLeader ? config_.retry_period : config_.retry_period / 2);
 }
 

@@ -93,7 +93,7 @@ class LeaderElector {
   const Clock& clock_;
   const LeaseConfig config_;
   const Callbacks callbacks_;
-  absl::Status failure_;  // of the last attempt; of Step's thread
+  absl::Status failure_;  // why attempts fail since the last success; of Step's thread
 
   mutable Mutex mu_;
   State state_ MUSTER_GUARDED_BY(mu_) = State::kStandby;

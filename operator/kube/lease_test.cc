@@ -151,6 +151,23 @@ TEST_F(LeaseTest, ALeaderThatIsLostBetweenTwoAttemptsSaysWhyTheyFailed) {
   EXPECT_TRUE(absl::StartsWith(a->lost.message(), "the lease could not be renewed: "));
 }
 
+// Found on a busy machine: the last attempt had a tenth of a second, and all that was said is that
+// it had not been enough.
+TEST_F(LeaseTest, AnAttemptThatRanOutOfTimeDoesNotHideWhyThoseBeforeFailed) {
+  auto a = NewCandidate("a");
+  ASSERT_EQ(Step(*a), State::kLeader);
+  faulty_.FailNext(Verb::kUpdate, ApiError(Reason::kForbidden, "leases are not yours"));
+  clock_.Advance(absl::Seconds(8));
+  EXPECT_EQ(Step(*a), State::kLeader);
+  faulty_.FailNext(Verb::kUpdate, ApiError(Reason::kTimeout, "it did not answer in time"));
+  clock_.Advance(absl::Milliseconds(1900));
+  EXPECT_EQ(Step(*a), State::kLeader);
+  EXPECT_EQ(a->failed.message(), "it did not answer in time");
+  clock_.Advance(absl::Milliseconds(200));
+  EXPECT_EQ(Step(*a), State::kLost);
+  EXPECT_EQ(a->lost.message(), "the lease could not be renewed: leases are not yours");
+}
+
 TEST_F(LeaseTest, ALeaderThatWasTakenOverIsLost) {
   auto a = NewCandidate("a");
   Step(*a);

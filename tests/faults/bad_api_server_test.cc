@@ -23,7 +23,8 @@ TEST_F(BadApiServer, NothingIsWrong) {
 }
 
 TEST_F(BadApiServer, EveryAnswerIsLate) {
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "delay_answer": 0.4}])"), absl::OkStatus());
+  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "delay_answer": 0.4}])"),
+            absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
@@ -159,7 +160,9 @@ TEST_F(BadApiServer, ATooBusyServerThatSaysAtOnceIsNotHammered) {
 }
 
 TEST_F(BadApiServer, EveryThirdConnectionIsReset) {
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "every": 3, "reset": true}])"), absl::OkStatus());
+  ASSERT_EQ(
+      world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "every": 3, "reset": true}])"),
+      absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());

@@ -21,8 +21,7 @@ def _private_name():
     """The same at every try of a target in a checkout, so that one finds what a killed one left, and another for each
     of runs that Bazel makes side by side (--runs_per_test)."""
     target = re.sub(r"[^a-z0-9]+", "-", os.environ.get("TEST_TARGET", "test").rpartition(":")[2])
-    of_run = os.environ.get("TEST_SRCDIR", "") + os.environ.get("TEST_RUN_NUMBER", "")
-    return f"{target[:28].strip('-')}-{hashlib.sha256(of_run.encode()).hexdigest()[:6]}"
+    return f"{target[:28].strip('-')}-{hashlib.sha256(os.environ.get('TEST_TMPDIR', '').encode()).hexdigest()[:6]}"
 
 
 def main(arguments):

@@ -117,7 +117,8 @@ absl::StatusOr<std::string> E2eWorld::RunDocumented(const std::string& block,
   std::vector<std::string> argv = {"/usr/bin/env", "--chdir=" + folder_};
   argv.insert(argv.end(), env.begin(), env.end());
   argv.insert(argv.end(), {"bash", "-euxo", "pipefail", "-c", commands});
-  MUSTER_ASSIGN_OR_RETURN(const CommandResult result, TestCluster::Run(argv, "", absl::Minutes(12)));
+  MUSTER_ASSIGN_OR_RETURN(const CommandResult result,
+                          TestCluster::Run(argv, "", absl::Minutes(12)));
   if (result.ok()) return result.out;
   return absl::InternalError(
       absl::StrCat(block, ": ", DescribeExit(result.exit), "\n", result.out, result.err, Logs()));

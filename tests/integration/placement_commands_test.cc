@@ -136,7 +136,9 @@ TEST_F(PlacementCommandsTest, WhatCannotBeIsToldAsEvents) {
 
 TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
   Json queue = kube::NewObject(kube::kTrainingQueues, {"", "default"});
-  queue["spec"] = {{"quotas", {{{"resource", "nvidia.com/gpu"}, {"nominal", "16"}}}}};
+  queue["spec"] = {
+      {"quotas",
+       {{{"resource", "nvidia.com/gpu"}, {"nominal", "16"}}, {{"resource", "nvidia.com/gpuu"}}}}};
   const auto made = world_.memory->Create(kube::kTrainingQueues, queue);
   ASSERT_TRUE(made.ok()) << made.status();
   Submit("gpt", 2, R"({"require": "leaf"})");
@@ -146,6 +148,7 @@ TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
   const Said all = Muster({"queue", "--server", server_});
   EXPECT_EQ(all.code, kExitOk);
   EXPECT_THAT(all.out, testing::StartsWith("default: 1 running, 1 waiting, share 0.25\n"));
+  EXPECT_THAT(all.out, HasSubstr("\n  no node has nvidia.com/gpuu, so that limits nothing; "));
   EXPECT_THAT(all.out, HasSubstr("16 nvidia.com/gpu of 16 nvidia.com/gpu nominal\n"));
   EXPECT_THAT(all.out, HasSubstr("    1. default/wide"));
   EXPECT_THAT(all.out, HasSubstr("ExceedsQuota: 24 nvidia.com/gpu needed; queue \"default\" may "

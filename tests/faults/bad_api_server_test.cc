@@ -14,7 +14,13 @@
 namespace muster::tests {
 namespace {
 
-using BadApiServer = SpoiltTest;
+class BadApiServer : public SpoiltTest {
+ protected:
+  // `rules` without the brackets of their list.
+  static absl::Status SpoilAllButTheLease(const std::string& rules) {
+    return world_->Spoil(absl::StrCat(R"([{"path": "/leases/"}, )", rules, "]"));
+  }
+};
 
 TEST_F(BadApiServer, NothingIsWrong) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
@@ -23,8 +29,7 @@ TEST_F(BadApiServer, NothingIsWrong) {
 }
 
 TEST_F(BadApiServer, EveryAnswerIsLate) {
-  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "delay_answer": 0.4}])"),
-            absl::OkStatus());
+  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "delay_answer": 0.4})"), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
@@ -53,8 +58,7 @@ TEST_F(BadApiServer, WritesThatWereGivenUpHappenLater) {
 }
 
 TEST_F(BadApiServer, AnswersAreCutInHalf) {
-  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "cut_half": true}])"),
-            absl::OkStatus());
+  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "cut_half": true})"), absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   Endure(8);
@@ -74,8 +78,8 @@ TEST_F(BadApiServer, AWatchIsCutInsideACharacter) {
 }
 
 TEST_F(BadApiServer, AnswersAreNoJson) {
-  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 200,
-                              "text": "{\"kind\": \"TrainingJobList\", \"items\": [}\n"}])"),
+  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 200,
+                              "text": "{\"kind\": \"TrainingJobList\", \"items\": [}\n"})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
@@ -86,9 +90,9 @@ TEST_F(BadApiServer, AnswersAreNoJson) {
 
 // A login page of somebody's gateway.
 TEST_F(BadApiServer, AnswersAreAPageForPeople) {
-  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 200,
+  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 200,
                               "text": "<html>Sign in</html>\n",
-                              "headers": {"Content-Type": "text/html"}}])"),
+                              "headers": {"Content-Type": "text/html"}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
@@ -101,10 +105,10 @@ TEST_F(BadApiServer, AnswersAreAPageForPeople) {
 TEST_F(BadApiServer, AnEmptyObjectIsNoEmptyList) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"},
+  ASSERT_EQ(SpoilAllButTheLease(R"(
       {"name": "spoilt", "method": "GET", "status": 200, "path": "watch=", "text": "{}\n"},
       {"name": "spoilt", "method": "GET", "status": 200,
-       "body": {"metadata": {"resourceVersion": "9999999"}}}])"),
+       "body": {"metadata": {"resourceVersion": "9999999"}}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   Endure(8);
@@ -116,9 +120,9 @@ TEST_F(BadApiServer, AnEmptyObjectIsNoEmptyList) {
 }
 
 TEST_F(BadApiServer, EveryRequestFailsInsideTheServer) {
-  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 500, "body": {
+  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 500, "body": {
       "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "InternalError",
-      "message": "etcdserver: no leader", "code": 500}}])"),
+      "message": "etcdserver: no leader", "code": 500}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
@@ -128,9 +132,9 @@ TEST_F(BadApiServer, EveryRequestFailsInsideTheServer) {
 }
 
 TEST_F(BadApiServer, WritesFailInsideTheServerAfterTheyWereDone) {
-  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "method": "POST", "times": 5,
+  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "method": "POST", "times": 5,
       "after_server": true, "status": 500, "text": "oops"}, {"name": "spoilt", "method": "PUT",
-      "times": 3, "after_server": true, "status": 504, "text": "gateway timeout"}])"),
+      "times": 3, "after_server": true, "status": 504, "text": "gateway timeout"})"),
             absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
@@ -138,8 +142,8 @@ TEST_F(BadApiServer, WritesFailInsideTheServerAfterTheyWereDone) {
 }
 
 TEST_F(BadApiServer, ATooBusyServerIsAskedWhenItSaidSo) {
-  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 429,
-                              "text": "too many requests", "headers": {"Retry-After": "1"}}])"),
+  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 429,
+                              "text": "too many requests", "headers": {"Retry-After": "1"}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
@@ -150,8 +154,8 @@ TEST_F(BadApiServer, ATooBusyServerIsAskedWhenItSaidSo) {
 
 // Whatever Retry-After says, a server is not asked without a pause.
 TEST_F(BadApiServer, ATooBusyServerThatSaysAtOnceIsNotHammered) {
-  ASSERT_EQ(world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "status": 429,
-                              "text": "too many requests", "headers": {"Retry-After": "0"}}])"),
+  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 429,
+                              "text": "too many requests", "headers": {"Retry-After": "0"}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
@@ -160,9 +164,8 @@ TEST_F(BadApiServer, ATooBusyServerThatSaysAtOnceIsNotHammered) {
 }
 
 TEST_F(BadApiServer, EveryThirdConnectionIsReset) {
-  ASSERT_EQ(
-      world_->Spoil(R"([{"path": "/leases/"}, {"name": "spoilt", "every": 3, "reset": true}])"),
-      absl::OkStatus());
+  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "every": 3, "reset": true})"),
+            absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());

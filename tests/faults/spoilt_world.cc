@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -28,6 +29,8 @@ namespace {
 using kube::Find;
 using kube::StringAt;
 
+// Whoever waits longer waits in vain, on however slow a machine.
+constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr int kLookMillis = 30;
 constexpr size_t kLogShown = 6000;
 
@@ -144,10 +147,10 @@ std::optional<ExitStatus> SpoiltWorld::OperatorEnd() {
   return end.ok() ? *end : std::nullopt;
 }
 
-absl::StatusOr<ExitStatus> SpoiltWorld::WaitForOperatorEnd(absl::Duration within) {
+absl::StatusOr<ExitStatus> SpoiltWorld::WaitForOperatorEnd() {
   std::optional<ExitStatus> end;
   const auto ended = [&] { return (end = OperatorEnd()).has_value(); };
-  MUSTER_RETURN_IF_ERROR(WaitFor("the operator ends", ended, within));
+  MUSTER_RETURN_IF_ERROR(WaitFor("the operator ends", ended));
   return *end;
 }
 
@@ -261,11 +264,10 @@ bool SpoiltWorld::IsServed(const std::string& name, int workers, std::string& wh
   return absl::StartsWith(scheduled, "True/PodsBound");
 }
 
-absl::Status SpoiltWorld::WaitUntilServed(const std::string& name, int workers,
-                                          absl::Duration within) {
+absl::Status SpoiltWorld::WaitUntilServed(const std::string& name, int workers) {
   std::string why;
   const absl::Status status =
-      WaitFor(name + " is served", [&] { return IsServed(name, workers, why); }, within);
+      WaitFor(name + " is served", [&] { return IsServed(name, workers, why); });
   if (!status.ok()) return absl::Status(status.code(), absl::StrCat(status.message(), "\n", why));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ProxiedRequest> log, proxy_->Log());
   const int made = static_cast<int>(std::count_if(
@@ -277,10 +279,9 @@ absl::Status SpoiltWorld::WaitUntilServed(const std::string& name, int workers,
   return absl::InternalError(absl::StrCat(made, " pods were made"));
 }
 
-absl::Status SpoiltWorld::WaitForLog(const std::string& text, absl::Duration within) {
-  return WaitFor(
-      absl::StrCat("the log says ", text), [&] { return absl::StrContains(OperatorLog(), text); },
-      within);
+absl::Status SpoiltWorld::WaitForLog(const std::string& text) {
+  return WaitFor(absl::StrCat("the log says ", text),
+                 [&] { return absl::StrContains(OperatorLog(), text); });
 }
 
 absl::Status SpoiltWorld::WaitForEvent(const std::string& reason, const std::string& text) {
@@ -294,9 +295,8 @@ absl::Status SpoiltWorld::WaitForEvent(const std::string& reason, const std::str
   });
 }
 
-absl::Status SpoiltWorld::WaitFor(const std::string& what, const std::function<bool()>& done,
-                                  absl::Duration within) {
-  const absl::Time deadline = Clock::Real().Monotonic() + within;
+absl::Status SpoiltWorld::WaitFor(const std::string& what, const std::function<bool()>& done) {
+  const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
   while (!done()) {
     if (Clock::Real().Monotonic() > deadline) {
       const std::string log = OperatorLog();

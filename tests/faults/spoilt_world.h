@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/json.h"
 #include "base/process.h"
 #include "operator/kube/resource_type.h"
@@ -35,9 +34,6 @@ class SpoiltWorld {
   ApiProxy& proxy() { return *proxy_; }
   const std::string& folder() const { return folder_; }
 
-  // Whoever waits longer waits in vain, on however slow a machine.
-  static constexpr absl::Duration kPatience = absl::Seconds(60);
-
   // Returns at once. `kubeconfig` empty: the proxy's.
   absl::Status LaunchOperator(const std::vector<std::string>& more_flags = {},
                               const std::string& kubeconfig = "");
@@ -47,7 +43,7 @@ class SpoiltWorld {
   bool OperatorIsRunning() { return operator_ != nullptr && !OperatorEnd().has_value(); }
   // Its exit when it has ended.
   std::optional<ExitStatus> OperatorEnd();
-  absl::StatusOr<ExitStatus> WaitForOperatorEnd(absl::Duration within = kPatience);
+  absl::StatusOr<ExitStatus> WaitForOperatorEnd();
   // All that the operators of this world wrote.
   std::string OperatorLog() const;
   // The sum of a metric's series whose line contains `labels`; 0 when there is none.
@@ -72,12 +68,10 @@ class SpoiltWorld {
   absl::Status RemoveJob(const std::string& name);
   // The newest job is served: its pods are all bound, each index has one, none was made twice or
   // lost, and the status says so.
-  absl::Status WaitUntilServed(const std::string& name, int workers,
-                               absl::Duration within = kPatience);
-  absl::Status WaitForLog(const std::string& text, absl::Duration within = kPatience);
+  absl::Status WaitUntilServed(const std::string& name, int workers);
+  absl::Status WaitForLog(const std::string& text);
   absl::Status WaitForEvent(const std::string& reason, const std::string& text);
-  absl::Status WaitFor(const std::string& what, const std::function<bool()>& done,
-                       absl::Duration within = kPatience);
+  absl::Status WaitFor(const std::string& what, const std::function<bool()>& done);
   std::vector<Json> Pods(const std::string& job);
   // "Status/Reason: message" of a job's condition.
   std::string Condition(const std::string& job, const std::string& type);

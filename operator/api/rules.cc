@@ -78,6 +78,57 @@ Broken RanksFitBatch(const TrainingJobSpec& spec) {
                              train.micro_batch(), " = ", micro_batches, " micro-batches"));
 }
 
+Broken TrainerHasNoGpus(const TrainingJobSpec& spec) {
+  return Unless(!spec.has_trainer() || spec.workers().gpus() == 0);
+}
+
+Broken CommandCheckpoint(const TrainingJobSpec& spec) {
+  if (spec.has_trainer() || !spec.has_checkpoint()) return {};
+  const v1alpha1::CheckpointSpec& checkpoint = spec.checkpoint();
+  return Unless(checkpoint.interval().mode() == "Steps" && checkpoint.interval().steps() == 1000 &&
+                checkpoint.keep() == 3 && checkpoint.on_damage() == "UseOlder" &&
+                !checkpoint.has_give_up());
+}
+
+Broken CommandDeadlines(const TrainingJobSpec& spec) {
+  if (spec.has_trainer()) return {};
+  absl::Duration step;
+  absl::Duration rank;
+  const bool known = absl::ParseDuration(spec.elastic().step_deadline(), &step) &&
+                     absl::ParseDuration(spec.elastic().rank_deadline(), &rank);
+  return Unless(!known || (step == absl::Minutes(5) && rank == absl::Seconds(10)));
+}
+
+// Null unless `json` is an object that has the field.
+const Json* Find(const Json* json, const char* name) {
+  if (json == nullptr || !json->is_object()) return nullptr;
+  const auto found = json->find(name);
+  return found == json->end() ? nullptr : &*found;
+}
+
+Broken WorkerIsOurs(const TrainingJobSpec& spec) {
+  const absl::StatusOr<Json> raw = ParseJson(spec.template_().raw());
+  if (!spec.has_trainer() || !raw.ok()) return {};
+  const Json* containers = Find(Find(&*raw, "spec"), "containers");
+  if (containers == nullptr || !containers->is_array()) return {};
+  for (const Json& container : *containers) {
+    const Json* name = Find(&container, "name");
+    if (name == nullptr || *name != "worker") continue;
+    const Json* args = Find(&container, "args");
+    if (Find(&container, "image") != nullptr || (args != nullptr && !args->empty())) return "";
+  }
+  return {};
+}
+
+Broken PodIsPlacedByMuster(const TrainingJobSpec& spec) {
+  const absl::StatusOr<Json> raw = ParseJson(spec.template_().raw());
+  if (!raw.ok()) return {};
+  const Json* pod = Find(&*raw, "spec");
+  const Json* node = Find(pod, "nodeName");
+  const Json* policy = Find(pod, "restartPolicy");
+  return Unless((node == nullptr || *node == "") && (policy == nullptr || *policy == "Never"));
+}
+
 Broken MinWorkers(const WorkersSpec& workers) {
   return Unless(!workers.has_min() || workers.min() <= workers.count(),
                 absl::StrCat("here ", workers.min(), " and ", workers.count()));
@@ -163,6 +214,16 @@ Broken MomentumOfSgd(const OptimizerSpec& optimizer) {
   return Unless(optimizer.name() == "sgd" || optimizer.momentum() == 0);
 }
 
+Broken BetasOfAdamw(const OptimizerSpec& optimizer) {
+  return Unless(optimizer.name() == "adamw" || (optimizer.beta1() == 0.9 &&
+                                                optimizer.beta2() == 0.95 &&
+                                                optimizer.epsilon() == 1e-8));
+}
+
+Broken FinalFractionOfDecay(const OptimizerSpec& optimizer) {
+  return Unless(optimizer.schedule() != "constant" || optimizer.final_fraction() == 0.1);
+}
+
 Broken IntervalSteps(const CheckpointInterval& interval) {
   return Unless((interval.mode() == "Steps") == interval.has_steps());
 }
@@ -226,13 +287,6 @@ Broken RangeOrder(const ExitCodeRange& range) {
                 absl::StrCat("here ", range.first(), " and ", range.last()));
 }
 
-// Null unless `json` is an object that has the field.
-const Json* Find(const Json* json, const char* name) {
-  if (json == nullptr || !json->is_object()) return nullptr;
-  const auto found = json->find(name);
-  return found == json->end() ? nullptr : &*found;
-}
-
 template <class M, Broken (*check)(const M&)>
 Broken Typed(const google::protobuf::Message& message) {
   const M* typed = google::protobuf::DynamicCastToGenerated<M>(&message);
@@ -249,6 +303,11 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"has-program", Typed<TrainingJobSpec, HasProgram>},
       {"one-program", Typed<TrainingJobSpec, OneProgram>},
       {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},
+      {"trainer-has-no-gpus", Typed<TrainingJobSpec, TrainerHasNoGpus>},
+      {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},
+      {"command-deadlines", Typed<TrainingJobSpec, CommandDeadlines>},
+      {"worker-is-ours", Typed<TrainingJobSpec, WorkerIsOurs>},
+      {"pod-is-placed-by-muster", Typed<TrainingJobSpec, PodIsPlacedByMuster>},
       {"min-workers", Typed<WorkersSpec, MinWorkers>},
       {"max-workers", Typed<WorkersSpec, MaxWorkers>},
       {"ranks-without-gpus", Typed<WorkersSpec, RanksWithoutGpus>},
@@ -263,6 +322,8 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"bpe-has-source", Typed<TokenizerSpec, BpeHasSource>},
       {"micro-divides-global", Typed<TrainSpec, MicroDividesGlobal>},
       {"momentum-of-sgd", Typed<OptimizerSpec, MomentumOfSgd>},
+      {"betas-of-adamw", Typed<OptimizerSpec, BetasOfAdamw>},
+      {"final-fraction-of-decay", Typed<OptimizerSpec, FinalFractionOfDecay>},
       {"interval-steps", Typed<CheckpointInterval, IntervalSteps>},
       {"interval-time", Typed<CheckpointInterval, IntervalTime>},
       {"managed-by", Typed<TrainingJobSpec, ManagedBy>},

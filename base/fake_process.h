@@ -1,7 +1,6 @@
 #ifndef MUSTER_BASE_FAKE_PROCESS_H_
 #define MUSTER_BASE_FAKE_PROCESS_H_
 
-#include <algorithm>
 #include <csignal>
 #include <map>
 #include <memory>
@@ -46,15 +45,19 @@ class FakeProcessLauncher final : public ProcessLauncher {
     return std::make_unique<FakeProcess>(it->second, /*child=*/false);
   }
 
-  int SignalMarked(const std::string& entry, int signal) override {
+  int SignalMarked(const std::string& mark, int signal) override {
     int found = 0;
     for (auto& [pid, state] : processes_) {
-      const auto& env = state->spec.env;
-      if (state->exit || std::find(env.begin(), env.end(), entry) == env.end()) continue;
+      if (state->exit || state->spec.mark != mark) continue;
       FakeProcess(state, /*child=*/false).Signal(signal).IgnoreError();
       ++found;
     }
     return found;
+  }
+
+  absl::Status EndMarked(const std::string& mark, absl::Duration) override {
+    SignalMarked(mark, SIGKILL);
+    return absl::OkStatus();
   }
 
   void FailNextLaunch(absl::Status status) { next_launch_ = std::move(status); }

@@ -19,6 +19,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/clock.h"
+#include "base/process_mark.h"
 #include "base/status_macros.h"
 
 namespace muster {
@@ -67,6 +69,11 @@ int PidfdOpen(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 
 int PidfdSignal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }
+// True for a zombie, too.
+bool HasEnded(int pidfd) {
+  pollfd fd = {pidfd, POLLIN, 0};
+  return poll(&fd, 1, 0) > 0;
+}
 
 // The fields of /proc/PID/stat after the name, which may itself hold spaces and parentheses; the
 // first is field 3, the state.
@@ -94,50 +101,6 @@ absl::StatusOr<uint64_t> StartTimeIn(const std::vector<std::string>& fields, pid
   return ticks;
 }
 
-// As it was when its program was executed, each entry with a zero byte behind it; nullopt when it
-// is not ours to read. Read at once: an execve in between would cut it off.
-std::optional<std::string> ReadEnvironment(pid_t pid) {
-  constexpr size_t kAtOnce = size_t{1} << 16;
-  const std::string path = absl::StrCat("/proc/", pid, "/environ");
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return std::nullopt;
-  std::string text;
-  ssize_t n = 0;
-  do {
-    const size_t size = text.size();
-    text.resize(size + kAtOnce);
-    n = read(fd.get(), text.data() + size, kAtOnce);
-    text.resize(size + static_cast<size_t>(std::max<ssize_t>(n, 0)));
-  } while (n > 0);
-  return text;
-}
-
-// For a moment of execve the kernel shows neither the old nor the new environment. What ends, and
-// the kernel's own threads, never show one.
-bool IsExecuting(pid_t pid) {
-  constexpr uint64_t kNever = 0x00200000 | 0x00000004;  // PF_KTHREAD, PF_EXITING
-  const auto fields = StatFields(pid);
-  if (!fields.ok() || fields->size() < 49 || (*fields)[0] == "Z" || (*fields)[0] == "X")
-    return false;
-  uint64_t flags = 0, begin = 0, end = 0;  // fields 9, 50, 51
-  if (!absl::SimpleAtoi((*fields)[6], &flags) || !absl::SimpleAtoi((*fields)[47], &begin) ||
-      !absl::SimpleAtoi((*fields)[48], &end)) {
-    return false;
-  }
-  return (flags & kNever) == 0 && (end == 0 || begin < end);
-}
-
-// False for zombies, which have none, and for processes of other users.
-bool HasInEnvironment(pid_t pid, const std::string& entry) {
-  constexpr int kTries = 1000;
-  std::optional<std::string> text = ReadEnvironment(pid);
-  for (int i = 0; i < kTries && text && text->empty() && IsExecuting(pid); ++i) {
-    if (i > 0) usleep(1000);
-    text = ReadEnvironment(pid);
-  }
-  return text && ('\0' + *text).find('\0' + entry + '\0') != std::string::npos;
-}
-
 // Everything the child needs, made before the fork: after it only system calls are safe.
 struct ChildPlan {
   std::vector<std::string> paths;
@@ -147,6 +110,7 @@ struct ChildPlan {
   const char* cwd = nullptr;
   ProcessSpec::Group group = ProcessSpec::Group::kInherit;
   bool die_with_parent = false;
+  std::optional<uint64_t> mark;
   pid_t parent = 0;
   int error_fd = -1;
 };
@@ -164,6 +128,7 @@ int BecomeProgram(const ChildPlan& plan) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return errno;
     if (getppid() != plan.parent) raise(SIGKILL);  // it died before the line above
   }
+  if (plan.mark.has_value()) TakeMark(*plan.mark);
   if (plan.cwd != nullptr && chdir(plan.cwd) < 0) return errno;
   CloseOnExecFrom(3);
   for (const auto& [from, to] : plan.fds) {
@@ -285,8 +250,7 @@ class RealProcess final : public Process {
   }
 
   absl::StatusOr<std::optional<ExitStatus>> PollAdopted() {
-    pollfd poll_fd = {pidfd_.get(), POLLIN, 0};
-    if (poll(&poll_fd, 1, 0) > 0) exit_ = ExitStatus{.known = false};
+    if (HasEnded(pidfd_.get())) exit_ = ExitStatus{.known = false};
     return exit_;
   }
 
@@ -301,7 +265,8 @@ class RealLauncher final : public ProcessLauncher {
  public:
   absl::StatusOr<std::unique_ptr<Process>> Launch(const ProcessSpec& spec) override;
   absl::StatusOr<std::unique_ptr<Process>> Adopt(pid_t pid, uint64_t start_time) override;
-  int SignalMarked(const std::string& entry, int signal) override;
+  int SignalMarked(const std::string& mark, int signal) override;
+  absl::Status EndMarked(const std::string& mark, absl::Duration patience) override;
 };
 
 absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Launch(const ProcessSpec& spec) {
@@ -313,6 +278,7 @@ absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Launch(const ProcessSpec&
   plan.cwd = spec.cwd.empty() ? nullptr : spec.cwd.c_str();
   plan.group = spec.group;
   plan.die_with_parent = spec.die_with_parent;
+  if (!spec.mark.empty()) plan.mark = MarkNumber(spec.mark);
   std::vector<UniqueFd> moved;
   const auto move_up = [&](int from, int to) {
     moved.emplace_back(fcntl(from, F_DUPFD_CLOEXEC, kHighFd));
@@ -347,21 +313,46 @@ absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Adopt(pid_t pid, uint64_t
   return std::make_unique<RealProcess>(pid, start_time, std::move(pidfd), /*child=*/false);
 }
 
-int RealLauncher::SignalMarked(const std::string& entry, int signal) {
+// What ran with `mark` when it was looked at, and was signalled at once.
+std::vector<UniqueFd> SignalAll(const std::string& mark, int signal) {
+  std::vector<UniqueFd> signalled;
   DIR* proc = opendir("/proc");
-  if (proc == nullptr) return 0;
-  int found = 0;
+  if (proc == nullptr) return signalled;
   while (const dirent* file = readdir(proc)) {
     pid_t pid = 0;
     if (!absl::SimpleAtoi(file->d_name, &pid) || pid == getpid()) continue;
-    // Opened before its environment is read: the signal goes to the process that was read, or
-    // nowhere.
-    const UniqueFd pidfd(PidfdOpen(pid));
-    if (pidfd.get() < 0 || !HasInEnvironment(pid, entry)) continue;
-    if (PidfdSignal(pidfd.get(), signal) == 0) ++found;
+    // Opened before its mark is read: the signal goes to the process that was read, or nowhere.
+    UniqueFd pidfd(PidfdOpen(pid));
+    if (pidfd.get() < 0 || !HasMark(pid, mark) || HasEnded(pidfd.get())) continue;
+    if (PidfdSignal(pidfd.get(), signal) == 0) signalled.push_back(std::move(pidfd));
   }
   closedir(proc);
-  return found;
+  return signalled;
+}
+
+int RealLauncher::SignalMarked(const std::string& mark, int signal) {
+  return static_cast<int>(SignalAll(mark, signal).size());
+}
+
+absl::Status RealLauncher::EndMarked(const std::string& mark, absl::Duration patience) {
+  const absl::Time deadline = Clock::Real().Monotonic() + patience;
+  // Numbers are listed upwards and given upwards, so a child comes after its parent, unless the
+  // numbers began anew in between: hence two passes that find nothing. What is told to end starts
+  // no other process.
+  for (int empty = 0; empty < 2;) {
+    const std::vector<UniqueFd> told = SignalAll(mark, SIGKILL);
+    empty = told.empty() ? empty + 1 : 0;
+    for (const UniqueFd& pidfd : told) {
+      const absl::Duration left = deadline - Clock::Real().Monotonic();
+      pollfd fd = {pidfd.get(), POLLIN, 0};
+      poll(&fd, 1, static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(left))));
+    }
+    if (told.empty() || Clock::Real().Monotonic() < deadline) continue;
+    return absl::DeadlineExceededError(
+        absl::StrCat("processes with ", mark, " still run ", absl::FormatDuration(patience),
+                     " after the first SIGKILL, ", told.size(), " at last"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

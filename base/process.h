@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 // The seam to the operating system's processes: start, watch and end them without ever addressing a
 // process that merely got the same number. FakeProcessLauncher (fake_process.h) behaves in tests.
@@ -53,6 +54,9 @@ struct ProcessSpec {
   // The kernel kills it (SIGKILL) when the *thread* that launched it ends: launch from a thread
   // that lives as long as the process.
   bool die_with_parent = false;
+  // NAME=VALUE, best an entry of `env`, too: how it and its descendants are found again when it is
+  // gone (process_mark.h).
+  std::string mark;
 };
 
 // One process. Not thread-safe. Destroying it neither ends nor reaps the process.
@@ -83,11 +87,13 @@ class ProcessLauncher {
   // A running process that somebody else started. NotFound when it is gone or `pid` is another's
   // now.
   virtual absl::StatusOr<std::unique_ptr<Process>> Adopt(pid_t pid, uint64_t start_time) = 0;
-  // Sends `signal` to every process that was started with `entry` (NAME=VALUE) in its environment,
-  // and so to the descendants of one that was, wherever they went; how many it found. Zombies and
-  // this process do not count; one that executes another program just then is waited for, 1 s at
-  // most.
-  virtual int SignalMarked(const std::string& entry, int signal) = 0;
+  // Sends `signal` to every process that was started with `mark`, and to the descendants of one
+  // that was, wherever they went; how many it found. Zombies and this process do not count.
+  virtual int SignalMarked(const std::string& mark, int signal) = 0;
+  // Kills all of them, and what they start meanwhile, and returns when they have ended.
+  // DeadlineExceeded when one of them, in a system call that cannot be interrupted, has not within
+  // `patience`.
+  virtual absl::Status EndMarked(const std::string& mark, absl::Duration patience) = 0;
 
   // The operating system. Lives for ever; thread-safe.
   static ProcessLauncher& Real();

@@ -9,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/fake_process.h"
 #include "gtest/gtest.h"
 
@@ -134,37 +136,127 @@ TEST(ProcessTest, AZombieDoesNotRun) {
   EXPECT_EQ(WaitFor(*process).signal, 9);
 }
 
-TEST(ProcessTest, FindsDescendantsByTheirEnvironmentWhereverTheyWent) {
-  int out[2];
-  ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
-  ProcessSpec spec = Shell("setsid sh -c 'echo started; kill -STOP $$' & wait");
-  spec.env.push_back("MUSTER_TEST_MARK=17");
-  spec.fds = {{out[1], 1}};
-  auto process = Start(spec);
-  close(out[1]);
-  char started[8];
-  ASSERT_EQ(read(out[0], started, sizeof(started)), 8);
-  ASSERT_TRUE(process->Signal(SIGKILL).ok());
-  EXPECT_EQ(WaitFor(*process).signal, SIGKILL);
-  EXPECT_EQ(ProcessLauncher::Real().SignalMarked("MUSTER_TEST_MARK=1", SIGKILL), 0);
-  EXPECT_EQ(ProcessLauncher::Real().SignalMarked("MUSTER_TEST_MARK=17", SIGKILL), 1);
-  EXPECT_EQ(ReadAll(out[0]), "");  // ends only when the last writer has ended
-  close(out[0]);
+// A process with a mark of its own, and what it leaves behind: one line of output for each process
+// that is ready, and the end of the output when the last one has ended.
+class Family {
+ public:
+  explicit Family(const std::string& script)
+      : mark_(absl::StrCat("MUSTER_TEST_MARK=", getpid(), "-", ++families_)) {
+    int out[2];
+    EXPECT_EQ(pipe2(out, O_CLOEXEC), 0);
+    out_ = out[0];
+    ProcessSpec spec = Shell(script);
+    spec.env.push_back(mark_);
+    spec.env.push_back("AGAIN=exec sh -c \"$AGAIN\"");
+    spec.mark = mark_;
+    spec.fds = {{out[1], 1}};
+    process_ = Start(spec);
+    close(out[1]);
+  }
+  ~Family() {
+    EXPECT_TRUE(ProcessLauncher::Real().EndMarked(mark_, absl::Seconds(60)).ok());
+    close(out_);
+  }
+
+  Process& process() { return *process_; }
+  const std::string& mark() const { return mark_; }
+  int Signal(int signal) { return ProcessLauncher::Real().SignalMarked(mark_, signal); }
+  std::string ReadLine() {
+    std::string line;
+    for (char c = 0; read(out_, &c, 1) == 1 && c != '\n';) line.push_back(c);
+    return line;
+  }
+  std::string ReadRest() { return ReadAll(out_); }
+
+ private:
+  static inline int families_ = 0;
+  const std::string mark_;
+  int out_ = -1;
+  std::unique_ptr<Process> process_;
+};
+
+// Its first process is gone, as LocalNodes finds it; the others are found, and end.
+void ExpectFoundAndEnded(Family& family) {
+  ASSERT_TRUE(family.process().Signal(SIGKILL).ok());
+  EXPECT_EQ(WaitFor(family.process()).signal, SIGKILL);
+  EXPECT_GE(family.Signal(0), 1);
+  const absl::Status ended = ProcessLauncher::Real().EndMarked(family.mark(), absl::Seconds(60));
+  EXPECT_TRUE(ended.ok()) << ended;
+  EXPECT_EQ(family.Signal(0), 0);
+  EXPECT_EQ(family.ReadRest(), "");  // ends only when the last writer has ended
+}
+
+TEST(ProcessTest, ADescendantInASessionOfItsOwnIsFound) {
+  Family family("setsid sh -c 'echo ready; kill -STOP $$' & wait");
+  EXPECT_EQ(family.ReadLine(), "ready");
+  EXPECT_EQ(ProcessLauncher::Real().SignalMarked(family.mark() + "0", SIGKILL), 0);
+  ExpectFoundAndEnded(family);
+}
+
+TEST(ProcessTest, ADescendantThatClearedItsEnvironmentIsFound) {
+  Family family("env -i /bin/sh -c 'echo ready; kill -STOP $$' & wait");
+  EXPECT_EQ(family.ReadLine(), "ready");
+  ExpectFoundAndEnded(family);
+}
+
+// Its parents have ended, its session and its environment are others; the last shell waits, so that
+// the first process lives until it is killed.
+TEST(ProcessTest, ADescendantThatForkedTwiceIsFound) {
+  Family family(
+      "(setsid env -i /bin/sh -c '(trap \"\" HUP; echo ready; exec sleep 1000) &' &); "
+      "exec sleep 1000");
+  EXPECT_EQ(family.ReadLine(), "ready");
+  ExpectFoundAndEnded(family);
 }
 
 // For a moment of execve a process shows no environment.
 TEST(ProcessTest, AProcessThatKeepsExecutingIsFoundEveryTime) {
-  ProcessSpec spec = Shell("eval \"$AGAIN\"");
-  spec.env.push_back("AGAIN=exec sh -c \"$AGAIN\"");
-  spec.env.push_back("MUSTER_TEST_MARK=again");
-  auto process = Start(spec);
+  Family family("eval \"$AGAIN\"");
   int missed = 0;
-  for (int i = 0; i < 300; ++i) {
-    missed += ProcessLauncher::Real().SignalMarked("MUSTER_TEST_MARK=again", 0) == 1 ? 0 : 1;
-  }
+  for (int i = 0; i < 300; ++i) missed += family.Signal(0) == 1 ? 0 : 1;
   EXPECT_EQ(missed, 0);
-  EXPECT_EQ(ProcessLauncher::Real().SignalMarked("MUSTER_TEST_MARK=again", SIGKILL), 1);
+  EXPECT_EQ(family.Signal(SIGKILL), 1);
+  EXPECT_EQ(WaitFor(family.process()).signal, SIGKILL);
+}
+
+// All it was known by at once: executing without an end, in a session of its own, and an
+// environment without its mark.
+TEST(ProcessTest, ADaemonThatKeepsExecutingIsFoundEveryTime) {
+  Family family(
+      "(setsid env -i AGAIN=\"$AGAIN\" /bin/sh -c 'echo ready; eval \"$AGAIN\"' &); "
+      "exec sleep 1000");
+  EXPECT_EQ(family.ReadLine(), "ready");
+  int missed = 0;
+  for (int i = 0; i < 300; ++i) missed += family.Signal(0) >= 2 ? 0 : 1;
+  EXPECT_EQ(missed, 0);
+  ExpectFoundAndEnded(family);
+}
+
+// Whoever is found has started the next one and ended by the time it is killed.
+TEST(ProcessTest, AChainOfProcessesThatNeverRestsIsEnded) {
+  Family family("AGAIN='sh -c \"$AGAIN\" &'; export AGAIN; echo ready; eval \"$AGAIN\"");
+  EXPECT_EQ(family.ReadLine(), "ready");
+  EXPECT_EQ(WaitFor(family.process()).code, 0);
+  const absl::Status ended = ProcessLauncher::Real().EndMarked(family.mark(), absl::Seconds(60));
+  EXPECT_TRUE(ended.ok()) << ended;
+  EXPECT_EQ(family.ReadRest(), "");
+}
+
+// What another program started, as tools/testenv does, has the mark in its environment alone.
+TEST(ProcessTest, AProcessWithNothingButTheEnvironmentIsFound) {
+  int out[2];
+  ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
+  ProcessSpec spec = Shell("echo ready; kill -STOP $$");
+  const std::string mark = absl::StrCat("MUSTER_TEST_MARK=", getpid(), "-environment");
+  spec.env.push_back(mark);
+  spec.fds = {{out[1], 1}};
+  auto process = Start(spec);
+  close(out[1]);
+  char ready[6];
+  ASSERT_EQ(read(out[0], ready, sizeof(ready)), 6);
+  EXPECT_EQ(ProcessLauncher::Real().SignalMarked(mark, SIGKILL), 1);
   EXPECT_EQ(WaitFor(*process).signal, SIGKILL);
+  close(out[0]);
 }
 
 TEST(FakeProcessTest, Behaves) {

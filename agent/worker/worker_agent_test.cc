@@ -61,7 +61,7 @@ class WorkerAgentTest : public testing::Test {
                     << (exit.ok() && exit->has_value() ? DescribeExit(**exit) : "still runs");
     }
     if (agent_ != nullptr) agent_->Signal(SIGKILL).IgnoreError();
-    ProcessLauncher::Real().SignalMarked(Mark(), SIGKILL);
+    EXPECT_TRUE(ProcessLauncher::Real().EndMarked(Mark(), absl::Seconds(60)).ok());
     if (!HasFailure()) std::system(absl::StrCat("rm -rf ", folder_).c_str());
   }
 
@@ -87,6 +87,7 @@ class WorkerAgentTest : public testing::Test {
     spec.argv.insert(spec.argv.end(), flags.begin(), flags.end());
     spec.env = {"PATH=/usr/bin:/bin", Mark(), "MUSTER_LOG_LEVEL=WARN"};
     spec.env.insert(spec.env.end(), env.begin(), env.end());
+    spec.mark = Mark();
     spec.group = ProcessSpec::Group::kSession;
     auto agent = ProcessLauncher::Real().Launch(spec);
     ASSERT_TRUE(agent.ok()) << agent.status();

@@ -3,13 +3,14 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/files.h"
@@ -20,14 +21,6 @@
 
 namespace muster::control {
 namespace {
-
-// Ended but not reaped: whoever adopted it takes its time.
-bool IsZombie(pid_t pid) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  std::string stat;
-  std::getline(file, stat);
-  return stat.empty() || stat.find(") Z") != std::string::npos;
-}
 
 class LocalNodesTest : public testing::Test {
  protected:
@@ -200,19 +193,63 @@ TEST_F(LocalNodesTest, ARestartReportsTheExitCodeThatWasLeftBehind) {
   EXPECT_EQ(Terminated("p")["exitCode"], 5);
 }
 
-TEST_F(LocalNodesTest, NothingOfAPodOutlivesIt) {
-  // A grandchild in a session of its own, whose parent does not wait for it.
-  CreatePod("p", "setsid sh -c 'echo $$$$ > " + folder_ + "/pid; exec sleep 100' & exec sleep 100");
-  ASSERT_TRUE(RunUntil([&] {
-    return ReadFile(FileSystem(), folder_ + "/pid").value_or("").find('\n') != std::string::npos;
-  }));
-  const pid_t grandchild = std::atoi(ReadFile(FileSystem(), folder_ + "/pid")->c_str());
-  const auto start_time = ProcessStartTime(grandchild);
-  ASSERT_TRUE(start_time.ok());
+// What a pod may leave behind.
+struct LeftBehind {
+  std::string name;
+  std::string script;  // of the process itself
+  std::string start;   // of it, with SCRIPT for its script
+};
+
+void PrintTo(const LeftBehind& left, std::ostream* out) { *out << left.name; }
+
+class NothingOfAPodOutlivesItTest : public LocalNodesTest,
+                                    public testing::WithParamInterface<LeftBehind> {
+ protected:
+  void StartPod() {
+    const std::string script = absl::StrCat("echo $$$$ > ", folder_, "/pid; ", GetParam().script);
+    CreatePod("p", absl::StrCat(absl::StrReplaceAll(GetParam().start, {{"SCRIPT", script}}),
+                                "\nexec sleep 1000"));
+    ASSERT_TRUE(RunUntil([&] { return Number().find('\n') != std::string::npos; }));
+    left_ = std::atoi(Number().c_str());
+    ASSERT_TRUE(ProcessStartTime(left_).ok());
+    ASSERT_TRUE(RunUntilPhase("p", "Running"));
+  }
+  std::string Number() { return ReadFile(FileSystem(), folder_ + "/pid").value_or(""); }
+  // Asked as soon as the pod is told to have ended, not a moment later.
+  void ExpectNothingLeft() {
+    ASSERT_TRUE(RunUntilPhase("p", "Failed"));
+    EXPECT_EQ(ProcessStartTime(left_).status().code(), absl::StatusCode::kNotFound);
+  }
+
+  pid_t left_ = 0;
+};
+
+TEST_P(NothingOfAPodOutlivesItTest, WhenItIsKilled) {
+  ASSERT_NO_FATAL_FAILURE(StartPod());
   ASSERT_EQ(kill(nodes_->running().at("default/p"), SIGKILL), 0);
-  ASSERT_TRUE(RunUntilPhase("p", "Failed"));
-  ASSERT_TRUE(RunUntil([&] { return kill(grandchild, 0) != 0 || IsZombie(grandchild); }));
+  ExpectNothingLeft();
 }
+
+TEST_P(NothingOfAPodOutlivesItTest, WhenItEndsWhileNobodyLooks) {
+  ASSERT_NO_FATAL_FAILURE(StartPod());
+  const pid_t pod = nodes_->running().at("default/p");
+  nodes_.reset();
+  ASSERT_EQ(kill(pod, SIGKILL), 0);
+  NewNodes();
+  ExpectNothingLeft();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    LocalNodesTest, NothingOfAPodOutlivesItTest,
+    testing::Values(
+        LeftBehind{"ASessionOfItsOwn", "exec sleep 1000", "setsid sh -c 'SCRIPT' &"},
+        LeftBehind{"ADaemon", "exec sleep 1000", "(setsid sh -c 'SCRIPT' &)"},
+        LeftBehind{"AnEmptiedEnvironment", "exec sleep 1000", "env -i /bin/sh -c 'SCRIPT' &"},
+        LeftBehind{"AProcessThatKeepsExecuting", "eval \"$AGAIN\"",
+                   "AGAIN='exec sh -c \"$AGAIN\"' setsid sh -c 'SCRIPT' &"},
+        LeftBehind{"ADaemonThatKeepsExecutingWithoutEnvironment", "eval \"$AGAIN\"",
+                   "(setsid env -i AGAIN='exec /bin/sh -c \"$AGAIN\"' /bin/sh -c 'SCRIPT' &)"}),
+    [](const auto& info) { return info.param.name; });
 
 TEST_F(LocalNodesTest, APodRemovedByForceIsEnded) {
   CreatePod("p", "sleep 100");

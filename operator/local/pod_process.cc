@@ -22,7 +22,11 @@ namespace {
 constexpr char kProcessFile[] = "process.json";
 constexpr char kExitFile[] = "exit.json";
 constexpr char kLogFile[] = "logs/agent.log";
+// An end after SIGKILL takes as long as a system call that cannot be interrupted.
+constexpr absl::Duration kEndPatience = absl::Seconds(10);
 constexpr uint64_t kMaxLogBytes = uint64_t{16} << 20;
+
+std::string MarkOf(const std::string& uid) { return absl::StrCat("MUSTER_POD_UID=", uid); }
 
 int64_t IntegerAt(const Json& object, const char* key) {
   const Json* value = kube::Find(object, {key});
@@ -80,6 +84,7 @@ absl::Status PodProcess::Launch(PodCommand command) {
   spec.argv = std::move(command.argv);
   for (const auto& [key, value] : command.env) spec.env.push_back(absl::StrCat(key, "=", value));
   spec.cwd = std::move(command.cwd);
+  spec.mark = MarkOf(uid_);
   spec.fds = {{log, STDOUT_FILENO}, {log, STDERR_FILENO}};
   // It must outlive this process: no death signal, a session of its own.
   spec.group = ProcessSpec::Group::kSession;
@@ -179,10 +184,8 @@ void PodProcess::SetEnded(ExitStatus exit) {
 }
 
 void PodProcess::KillAll() {
-  const std::string mark = absl::StrCat("MUSTER_POD_UID=", uid_);
-  // Twice at least: one of them may have started another between being listed and being killed.
-  for (int i = 0; i < 100 && context_.launcher.SignalMarked(mark, SIGKILL) > 0; ++i) {
-  }
+  const absl::Status ended = context_.launcher.EndMarked(MarkOf(uid_), kEndPatience);
+  if (!ended.ok()) MUSTER_LOG(ERROR, "pod leaves processes", {"pod", name_}, {"error", ended});
 }
 
 }  // namespace muster::control

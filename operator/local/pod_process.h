@@ -22,7 +22,8 @@ namespace muster::control {
 //   <folder>/process.json  who it is, written before it starts and completed after
 //   <folder>/exit.json     how it ended, written by the process itself if it could
 //   <folder>/logs/         its output (agent.log, rotated at 16 MiB) and its ranks' logs
-// All its descendants carry MUSTER_POD_UID in their environment and are killed when it has ended.
+// All its descendants have its mark (base/process_mark.h), made of the pod's UID and so known to a
+// LocalNodes that is started anew; when it has ended they are killed, and only then it is told.
 //
 // Not thread-safe.
 class PodProcess {

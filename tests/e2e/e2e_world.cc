@@ -181,10 +181,7 @@ std::string E2eWorld::MarkOf(const std::string& name) const {
 
 void E2eWorld::KillNode(const std::string& name) {
   KillKubelet(name);
-  // Again: one of them may have started another between being listed and being killed.
-  while (ProcessLauncher::Real().SignalMarked(MarkOf(name), SIGKILL) > 0) {
-    poll(nullptr, 0, 1);
-  }
+  (void)ProcessLauncher::Real().EndMarked(MarkOf(name), absl::Minutes(1));
 }
 
 void E2eWorld::KillKubelet(const std::string& name) {

@@ -44,7 +44,7 @@ class AgentTrainerTest : public testing::Test {
   }
   void TearDown() override {
     if (agent_ != nullptr) agent_->Signal(SIGKILL).IgnoreError();
-    ProcessLauncher::Real().SignalMarked(Mark(), SIGKILL);
+    EXPECT_TRUE(ProcessLauncher::Real().EndMarked(Mark(), absl::Seconds(60)).ok());
     if (!HasFailure()) RemoveAll(FileSystem(), folder_).IgnoreError();
   }
 
@@ -62,6 +62,7 @@ class AgentTrainerTest : public testing::Test {
                  "--ranks=2",
                  absl::StrCat("--log-dir=", folder_, "/logs")};
     spec.env = {"PATH=/usr/bin:/bin", Mark(), "HOME=" + folder_, "MUSTER_LOG_LEVEL=INFO"};
+    spec.mark = Mark();
     spec.group = ProcessSpec::Group::kSession;
     auto agent = ProcessLauncher::Real().Launch(spec);
     ASSERT_TRUE(agent.ok()) << agent.status();

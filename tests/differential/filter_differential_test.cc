@@ -1,5 +1,5 @@
-// Our filters and places against kube-scheduler's own plugins (tests/differential/peer), on random
-// clusters.
+// Our filters and places against kube-scheduler's own plugins, which are in
+// tests/testenv/modules/controlplane/filters, on random clusters.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -38,7 +38,7 @@ class RandomCluster {
  public:
   explicit RandomCluster(uint64_t seed);
 
-  // With the fields that tests/differential/peer reads.
+  // With the fields that tests/testenv/modules/controlplane/filters reads.
   const Json& objects() const { return objects_; }
 
  private:

@@ -1,6 +1,6 @@
-"""Builds the control plane's programs from the Go modules pinned in modules/, once per set of pins."""
+"""Builds the control plane's programs from the Go modules in modules/, once per state of them."""
+import fcntl
 import hashlib
-import itertools
 import os
 import re
 import shutil
@@ -20,16 +20,19 @@ GO_FOLDER = place.CACHE / "go/toolchain-1.26.6"
 # Who builds with these finds the packages of the control plane compiled; without DWARF that takes a seventh less.
 COMPILE = ("-trimpath", "-gcflags=all=-dwarf=false")
 
-KUBERNETES_PROGRAMS = ("kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet")
+# One program is all of these, by the name that it is called by (modules/controlplane/main.go).
+CONTROL_PLANE = "controlplane"
+LINKS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "scheduler-filters")
 
 
-def version_of(module):
-    """The version of the one module that modules/MODULE/go.mod requires, e.g. 'v1.35.4'."""
-    return re.search(r"^require \S+ (v\S+)$", (MODULES / module / "go.mod").read_text(), re.M).group(1)
+def version_of(required):
+    """The version of a module that one of modules/ requires, e.g. 'v1.35.4' of 'k8s.io/kubernetes'."""
+    found = (re.search(rf"^(?:require |\t){re.escape(required)} (v\S+)", file.read_text(), re.M) for file in MODULES.glob("*/go.mod"))
+    return next(match.group(1) for match in found if match)
 
 
 def _kubernetes_flags():
-    version = version_of("kubernetes")
+    version = version_of("k8s.io/kubernetes")
     values = {"gitVersion": version, "gitMajor": "1", "gitMinor": version.split(".")[1], "gitTreeState": "clean",
               "gitCommit": "0" * 40, "buildDate": "2026-01-01T00:00:00Z"}
     flags = [f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items()]
@@ -37,25 +40,24 @@ def _kubernetes_flags():
 
 
 def _helm_flags():
-    helm, minor = "helm.sh/helm/v3", version_of("kubernetes").split(".")[1]
-    flags = [f"-X {helm}/internal/version.version={version_of('helm')}"]
+    helm, minor = "helm.sh/helm/v3", version_of("k8s.io/kubernetes").split(".")[1]
+    flags = [f"-X {helm}/internal/version.version={version_of(helm)}"]
     for package in (f"{helm}/pkg/lint/rules.k8sVersion", f"{helm}/pkg/chartutil.k8sVersion"):
         flags += [f"-X {package}Major=1", f"-X {package}Minor={minor}"]
     return " ".join(flags)
 
 
 def programs():
-    """(program, module folder, package, linker flags) of everything that is built, in the order built."""
-    kubernetes = [(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", _kubernetes_flags()) for name in KUBERNETES_PROGRAMS]
-    return [("etcd", "etcd", "go.etcd.io/etcd/server/v3", ""), *kubernetes, ("helm", "helm", "helm.sh/helm/v3/cmd/helm", _helm_flags())]
+    """(program and its module folder, package, linker flags) of everything that is built, in the order built."""
+    return [(CONTROL_PLANE, ".", _kubernetes_flags()), ("helm", "helm.sh/helm/v3/cmd/helm", _helm_flags())]
 
 
 def release():
-    """Names the set of pins: other versions or flags give another folder."""
-    digest = hashlib.sha256(repr(programs()).encode())
-    for file in sorted(MODULES.glob("*/go.mod")):
-        digest.update(file.read_bytes())
-    return f"{version_of('kubernetes')[1:]}-{digest.hexdigest()[:8]}"
+    """Names what is built: other sources, versions or flags give another folder."""
+    digest = hashlib.sha256(repr((programs(), LINKS, COMPILE)).encode())
+    for file in sorted(path for path in MODULES.rglob("*") if path.is_file()):
+        digest.update(str(file.relative_to(MODULES)).encode() + b"\0" + file.read_bytes())
+    return f"{version_of('k8s.io/kubernetes')[1:]}-{digest.hexdigest()[:8]}"
 
 
 def bin_folder():
@@ -63,7 +65,8 @@ def bin_folder():
 
 
 def missing():
-    return [program for program in programs() if not (bin_folder() / program[0]).exists()]
+    names = [*(program for program, _, _ in programs()), *LINKS]
+    return [name for name in names if not (bin_folder() / name).exists()]
 
 
 def _say(text):
@@ -123,35 +126,34 @@ def _run(title, command, **kwargs):
         raise place.Failure(f"this step failed (exit {status}): {title}\ncommand: {' '.join(map(str, command))}\n{quoted}\nfull log: {log}")
 
 
-def _build_module(go, module, wanted):
-    """One `go build` for all of a module's programs, so that one is linked while another compiles."""
-    names = [program for program, _, _, _ in wanted]
-    unfinished = bin_folder() / f".{module}.{os.getpid()}"
-    unfinished.mkdir()
-    out = f"{unfinished}/" if len(wanted) > 1 else str(unfinished / names[0])
-    try:
-        _run(f"build {', '.join(names)} {version_of(module)}",
-             [go, "build", *COMPILE, "-ldflags", f"-s -w {wanted[0][3]}".strip(), "-o", out, *(package for _, _, package, _ in wanted)],
-             cwd=MODULES / module, env=go_environment())
-        for name in names:
-            (unfinished / name).rename(bin_folder() / name)
-    finally:
-        shutil.rmtree(unfinished)
+def _build_into(folder):
+    go = find_go()
+    for program, package, flags in programs():
+        _run(f"build {program} {release()}", [go, "build", *COMPILE, "-ldflags", f"-s -w {flags}", "-o", str(folder / program), package],
+             cwd=MODULES / program, env=go_environment())
+    for name in LINKS:
+        (folder / name).symlink_to(CONTROL_PLANE)
 
 
 def build():
-    """Builds what is missing. Cheap when nothing is. Safe beside another build: each file is renamed into place."""
-    wanted = missing()
-    if not wanted:
+    """Builds what is missing. Cheap when nothing is. Waits for another build."""
+    if not missing():
         return
-    _say(f"the test control plane lacks {', '.join(p[0] for p in wanted)} in {bin_folder()}:")
-    _say("cluster tests run the operator against them; the first build takes 5 to 10 minutes on two cores and 5 GB of cache")
-    bin_folder().mkdir(parents=True, exist_ok=True)
-    go = find_go()
-    start = time.monotonic()
-    for module, programs_of_it in itertools.groupby(wanted, key=lambda program: program[1]):
-        _build_module(go, module, list(programs_of_it))
-    _say(f"built {len(wanted)} programs in {time.monotonic() - start:.0f} s")
+    bin_folder().parent.mkdir(parents=True, exist_ok=True)
+    with (bin_folder().parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted = missing()
+        if not wanted:
+            return
+        _say(f"the test control plane lacks {', '.join(wanted)} in {bin_folder()}:")
+        _say("cluster tests run the operator against them; the first build takes 5 to 10 minutes on two cores and 5 GB of cache")
+        start, unfinished = time.monotonic(), bin_folder().with_suffix(".tmp")
+        for folder in (unfinished, bin_folder()):
+            shutil.rmtree(folder, ignore_errors=True)
+        unfinished.mkdir()
+        _build_into(unfinished)
+        unfinished.rename(bin_folder())
+        _say(f"built in {time.monotonic() - start:.0f} s")
 
 
 def clean_cache():

@@ -9,7 +9,7 @@ A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) 
   status                   what runs; exit code 0 when it is up
   build                    builds the programs (no namespace needed)
   clean-cache              removes what building left: Go's caches (5 GB) and programs of other versions
-  pin KUBERNETES ETCD HELM rewrites modules/ for other versions, e.g. pin v1.35.4 v3.6.16 v3.20.2
+  pin KUBERNETES HELM      rewrites modules/ for other versions, e.g. pin v1.35.4 v3.20.2
   shell                    a shell inside, with KUBECONFIG and the programs in PATH
   exec -- COMMAND...       runs a command inside likewise
   with [flags of up] -- COMMAND...
@@ -81,7 +81,7 @@ def _status(place, arguments):
     for component, pids in sorted(processes.running(place.folder).items()):
         print(f"  {component:24} pid {' '.join(map(str, pids))}")
     for program in build.missing():
-        print(f"  {program[0]:24} not built")
+        print(f"  {program:24} not built")
     sys.exit(0 if up else 1)
 
 
@@ -140,8 +140,8 @@ def _one_component(action):
 
 
 def _pin(place, arguments):
-    if len(arguments) != 3:
-        raise places.Failure("'pin' needs the versions of Kubernetes, etcd and Helm")
+    if len(arguments) != 2:
+        raise places.Failure("'pin' needs the versions of Kubernetes and Helm")
     pins.pin(*arguments)
 
 

@@ -6,36 +6,43 @@ import subprocess
 
 import build
 
+ETCD = "go.etcd.io/etcd/server/v3"
+
 
 def _go(arguments, cwd):
     environment = {**build.go_environment(), "GOFLAGS": "-buildvcs=false -mod=mod"}
     return subprocess.run([build.find_go(), *arguments], cwd=cwd, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def _write(name, go, required, rest=""):
-    """A module that only requires: a package of ours in it would change what is selected, and so built."""
+def _write(name, go, rest):
     folder = build.MODULES / name
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "go.mod").write_text(f"module muster.dev/testenv/{name}\n\ngo {go}\n\n{rest}require {required}\n")
+    (folder / "go.mod").write_text(f"module muster.dev/testenv/{name}\n\ngo {go}\n\n{rest}\n")
+    (folder / "go.sum").unlink(missing_ok=True)
 
 
-def _kubernetes_module(version):
-    """Kubernetes' staging modules are replaced in its own go.mod, which does not count for who requires it."""
+def _pin_control_plane(version):
+    """Everything at the versions of Kubernetes' own go.mod, etcd too: a newer one wants other versions of what both use,
+    and a module has one of each. Kubernetes' staging modules are replaced there, which does not count for who requires
+    it; that they name each other by their published versions is excluded, so that they stay at v0.0.0 as there."""
     found = json.loads(_go(["mod", "download", "-json", f"k8s.io/kubernetes@{version}"], os.path.expanduser("~")))
     with open(found["GoMod"]) as file:
         text = file.read()
     godebug = re.search(r"^godebug .*$", text, re.M)
-    staging = re.findall(r"^\s*(k8s\.io/[a-z0-9-]+) => \./staging/", text, re.M)
-    replaced = "".join(f"\t{name} => {name} v0.{version[len('v1.'):]}\n" for name in staging)
-    go = re.search(r"^go (\S+)$", text, re.M).group(1)
-    _write("kubernetes", go, f"k8s.io/kubernetes {version}\n\nreplace (\n{replaced})", f"{godebug.group(0)}\n\n" if godebug else "")
+    staged = [f"{name} v0.{version[len('v1.'):]}" for name in re.findall(r"^\s*(k8s\.io/[a-z0-9-]+) => \./staging/", text, re.M)]
+    blocks = [godebug.group(0)] if godebug else []
+    etcd = re.search(rf"^\s*({ETCD} v\S+)", text, re.M).group(1)
+    blocks += [_block("require", [etcd, f"k8s.io/kubernetes {version}"]), _block("exclude", staged),
+               _block("replace", [f"{module.split()[0]} => {module}" for module in staged])]
+    _write(build.CONTROL_PLANE, re.search(r"^go (\S+)$", text, re.M).group(1), "\n\n".join(blocks))
+    _go(["mod", "tidy"], build.MODULES / build.CONTROL_PLANE)
 
 
-def pin(kubernetes, etcd, helm):
-    _kubernetes_module(kubernetes)
-    _write("etcd", "1.26.0", f"go.etcd.io/etcd/server/v3 {etcd}")
-    _write("helm", "1.25.0", f"helm.sh/helm/v3 {helm}")
-    for module in ("kubernetes", "etcd", "helm"):
-        (build.MODULES / module / "go.sum").unlink(missing_ok=True)
-        packages = [package for _, owner, package, _ in build.programs() if owner == module]
-        _go(["list", "-deps", *packages], build.MODULES / module)  # fills go.sum
+def _block(keyword, lines):
+    return "\n".join([f"{keyword} (", *(f"\t{line}" for line in lines), ")"])
+
+
+def pin(kubernetes, helm):
+    _pin_control_plane(kubernetes)
+    # Only a requirement: a package of ours would change what is selected. It wants other versions than Kubernetes.
+    _write("helm", "1.25.0", f"require helm.sh/helm/v3 {helm}")
+    _go(["list", "-deps", "helm.sh/helm/v3/cmd/helm"], build.MODULES / "helm")  # fills go.sum

@@ -2,6 +2,7 @@
 
 #include "tests/testenv/test_cluster.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -38,6 +39,25 @@ TEST_F(TestClusterTest, ServerAndToolsHaveThePinnedVersion) {
   const auto helm = TestCluster::Run({cluster_->Program("helm"), "version", "--short"});
   ASSERT_TRUE(helm.ok()) << helm.status();
   EXPECT_THAT(helm->out, HasSubstr("v3.20.2"));
+}
+
+TEST_F(TestClusterTest, OneProgramIsEveryComponentByTheNameItIsCalledBy) {
+  const auto says = [&](const std::string& name) {
+    EXPECT_TRUE(
+        std::filesystem::equivalent(cluster_->Program(name), cluster_->Program("controlplane")));
+    const auto version = TestCluster::Run({cluster_->Program(name), "--version"});
+    EXPECT_TRUE(version.ok()) << version.status();
+    return version.ok() ? version->out + version->err : "";
+  };
+  EXPECT_THAT(says("etcd"), HasSubstr("etcd Version: 3.6.5"));
+  for (const char* name :
+       {"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"}) {
+    EXPECT_THAT(says(name), HasSubstr("Kubernetes v1.35.4")) << name;
+  }
+  const auto nameless = TestCluster::Run({cluster_->Program("controlplane"), "--version"});
+  ASSERT_TRUE(nameless.ok()) << nameless.status();
+  EXPECT_EQ(nameless->exit.code, 2);
+  EXPECT_THAT(nameless->err, HasSubstr("controlplane is no program of the control plane"));
 }
 
 TEST_F(TestClusterTest, WhoHasNoRoleIsRefused) {

@@ -10,9 +10,9 @@
 namespace muster::control {
 
 // Where kube-scheduler's default profile puts the gangs, pod by pod: the real plugins with their
-// default weights, in the program of tests/differential/peer. It knows no gangs: one of which a pod
-// finds no node counts as not placed and keeps what its other pods got. `peer` is the program,
-// `folder` takes what it is asked and answers.
+// default weights, in the program of tests/testenv/modules/controlplane/filters. It knows no gangs:
+// one of which a pod finds no node counts as not placed and keeps what its other pods got. `peer`
+// is the program, `folder` takes what it is asked and answers.
 absl::StatusOr<Places> PlaceAsKubeScheduler(const Contest& contest, uint64_t seed,
                                             const std::string& peer, const std::string& folder);
 

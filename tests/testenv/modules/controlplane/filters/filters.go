@@ -1,7 +1,7 @@
 // Answers what kube-scheduler's own filter plugins say of pods and nodes, and where its default
 // profile puts pods: one JSON request a line in, one JSON answer a line out. Tests and benchmarks
 // compare with ours.
-package main
+package filters
 
 import (
 	"bufio"
@@ -76,7 +76,8 @@ func serve(line []byte) (any, error) {
 	return said, nil
 }
 
-func main() {
+// Main answers until stdin ends.
+func Main() {
 	var logs flag.FlagSet
 	klog.InitFlags(&logs)
 	_ = logs.Set("logtostderr", "false")

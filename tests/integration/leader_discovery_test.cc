@@ -75,12 +75,13 @@ TEST_F(LeaderDiscoveryTest, AgentsLeaveALeaderThatHasGoneSilent) {
   first_->Lead();
   tests::FreezableRelay relay(first_->address());
   agent::CoordinatorClientOptions options = ClientOptions({relay.address(), second->address()});
-  options.silence = absl::Milliseconds(800);
+  options.silence = absl::Seconds(2);  // by the connection's own pings, so of real time
   agent::CoordinatorClient client(std::move(options), files_);
   ASSERT_TRUE(Welcomed(client));
+  EXPECT_EQ(terms_.front(), 1);
   relay.Freeze();
-  ASSERT_TRUE(Welcomed(client, 2));
-  EXPECT_EQ(terms_, (std::vector<int64_t>{1, 2}));
+  // On a busy machine it may have left the first for a moment before.
+  EXPECT_TRUE(RunUntil(client, [&] { return terms_.back() == 2; }));
 }
 
 }  // namespace

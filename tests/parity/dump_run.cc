@@ -1,23 +1,27 @@
-// usage: dump_run DIR PRECISION OPTIMIZER
+// usage: dump_run DIR PRECISION OPTIMIZER RANKS
 //
-// Trains a small GPT-2 without dropout for 50 steps and writes what parity.py needs to repeat it:
-// run.json, initial weights, every token, and the gradients of the first and last step before
-// clipping.
+// Trains a small GPT-2 without dropout for 50 steps on ranks that are threads, and writes what
+// parity.py needs to repeat it: run.json, initial weights, every token, the gradients of the first
+// and last step before clipping, and final weights.
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "ATen/Parallel.h"
 #include "ATen/core/Tensor.h"
 #include "ATen/ops/empty.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/comm/communicator.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/phase_timer.h"
@@ -29,14 +33,17 @@ namespace {
 
 constexpr int64_t kSteps = 50, kVocabulary = 96, kBatch = 4, kSequence = 32;
 
-// Sentences of a small seeded grammar: there is something to learn, and no two steps are alike.
+// Sentences of a small seeded grammar: there is something to learn, and no two steps are alike. A
+// step has the same kBatch sentences however many micro-batches they are cut into.
 class GrammarFeed final : public BatchFeed {
  public:
+  explicit GrammarFeed(int64_t rows) : rows_(rows) {}
+
   absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) override {
-    MicroBatch batch{.tokens = at::empty({kBatch, kSequence}, at::kLong),
-                     .labels = at::empty({kBatch, kSequence}, at::kLong)};
-    for (int64_t row = 0; row < kBatch; ++row) {
-      batch.samples.push_back((step - 1) * kBatch + row);
+    MicroBatch batch{.tokens = at::empty({rows_, kSequence}, at::kLong),
+                     .labels = at::empty({rows_, kSequence}, at::kLong)};
+    for (int64_t row = 0; row < rows_; ++row) {
+      batch.samples.push_back((step - 1) * kBatch + micro_batch * rows_ + row);
       uint64_t state = static_cast<uint64_t>(batch.samples.back()) * 0x9E3779B97F4A7C15u + 1;
       int64_t token = static_cast<int64_t>(state % kVocabulary);
       for (int64_t i = 0; i < kSequence; ++i) {
@@ -50,6 +57,9 @@ class GrammarFeed final : public BatchFeed {
     return batch;
   }
   absl::StatusOr<MicroBatch> Validation(int64_t index) override { return Training(index + 1, 0); }
+
+ private:
+  const int64_t rows_;
 };
 
 template <typename T>
@@ -85,14 +95,15 @@ std::string Named(const std::string& folder, const std::string& file) {
   return JoinPath(folder, file + ".safetensors");
 }
 
-TrainingOptions Options(const std::string& precision, const std::string& optimizer) {
+// Several ranks share as many micro-batches as there are sentences.
+TrainingOptions Options(const std::string& precision, const std::string& optimizer, int ranks) {
   TrainingOptions options;
   const auto type = precision == "fp64" ? at::kDouble : at::kFloat;
-  options.types = {type, type};
+  options.types = {type, precision == "bf16" ? at::kBFloat16 : type};
   options.seed = 3;
   options.sequence = kSequence;
-  options.micro_batch = kBatch;
-  options.micro_batches = 1;
+  options.micro_batches = ranks == 1 ? 1 : kBatch;
+  options.micro_batch = kBatch / options.micro_batches;
   options.schedule = {.kind = Schedule::Kind::kCosine,
                       .peak = optimizer == "sgd" ? 0.1 : 3e-4,
                       .warmup_steps = 5,
@@ -106,13 +117,67 @@ TrainingOptions Options(const std::string& precision, const std::string& optimiz
   return options;
 }
 
+struct Curve {
+  std::vector<double> losses, norms;
+};
+
+// One rank's training. With a folder it writes its weights and gradients there as it goes.
+Curve TrainRank(const Gpt2Config& model, const TrainingOptions& options, Communicator& communicator,
+                const std::string& folder) {
+  const auto state = OrDie(TrainingState::Create(OrDie(MakeGpt2(model)), options));
+  state->InitializeFresh();
+  if (!folder.empty()) Write(Named(folder, "initial"), state->Parameters());
+  GrammarFeed feed(options.micro_batch);
+  PhaseTimer timer(Clock::Real(), Phase::kOther);
+  const std::atomic<bool> interrupt = false;
+  Engine engine(*state, feed, timer, interrupt);
+  OkOrDie(engine.BeginAlone(communicator));
+  Curve curve;
+  for (int64_t step = 1; step <= kSteps; ++step) {
+    if (step == 1 || step == kSteps) {
+      OkOrDie(engine.ComputeGradients());
+      const std::string name = absl::StrCat("gradients-", step);
+      if (!folder.empty()) Write(Named(folder, name), state->Gradients());
+    }
+    const StepOutcome outcome = OrDie(engine.Step({}));
+    curve.losses.push_back(outcome.decision.loss());
+    curve.norms.push_back(outcome.decision.gradient_norm());
+  }
+  if (!folder.empty()) Write(Named(folder, "final"), state->Parameters());
+  return curve;
+}
+
+// What the first of them saw.
+Curve Train(const Gpt2Config& model, const TrainingOptions& options, int ranks,
+            const std::string& folder) {
+  const auto communicators = MakeLocalCommunicators({.size = ranks});
+  std::vector<std::thread> others;
+  for (int rank = 1; rank < ranks; ++rank) {
+    others.emplace_back([&, rank] { TrainRank(model, options, *communicators[rank], ""); });
+  }
+  Curve curve = TrainRank(model, options, *communicators[0], folder);
+  for (std::thread& other : others) other.join();
+  return curve;
+}
+
+void WriteTokens(const std::string& folder) {
+  GrammarFeed feed(kBatch);
+  at::Tensor tokens = at::empty({kSteps, kBatch, kSequence}, at::kLong);
+  at::Tensor labels = at::empty({kSteps, kBatch, kSequence}, at::kLong);
+  for (int64_t step = 1; step <= kSteps; ++step) {
+    const MicroBatch batch = OrDie(feed.Training(step, 0));
+    tokens.select(0, step - 1).copy_(batch.tokens);
+    labels.select(0, step - 1).copy_(batch.labels);
+  }
+  Write(Named(folder, "tokens"), {{"tokens", tokens}, {"labels", labels}});
+}
+
 void WriteRun(const std::string& folder, const std::string& precision, const std::string& optimizer,
-              const Gpt2Config& model, const TrainingOptions& o, const std::vector<double>& losses,
-              const std::vector<double>& norms) {
+              const Gpt2Config& model, const TrainingOptions& o, const Curve& curve) {
   const Json run = {{"precision", precision},
                     {"steps", kSteps},
-                    {"losses", losses},
-                    {"gradientNorms", norms},
+                    {"losses", curve.losses},
+                    {"gradientNorms", curve.norms},
                     {"shape",
                      {{"layers", model.layers},
                       {"heads", model.heads},
@@ -134,7 +199,8 @@ void WriteRun(const std::string& folder, const std::string& precision, const std
   OkOrDie(WriteFileAtomically(FileSystem(), JoinPath(folder, "run.json"), run.dump()));
 }
 
-void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer) {
+void Dump(const std::string& folder, const std::string& precision, const std::string& optimizer,
+          int ranks) {
   Gpt2Config model;
   model.layers = 3;
   model.heads = 4;
@@ -142,46 +208,23 @@ void Dump(const std::string& folder, const std::string& precision, const std::st
   model.positions = 64;
   model.vocabulary = kVocabulary;
   model.dropout = 0;
-  const TrainingOptions options = Options(precision, optimizer);
+  const TrainingOptions options = Options(precision, optimizer, ranks);
   OkOrDie(FileSystem().MakeDirectories(folder));
-  const auto state = OrDie(TrainingState::Create(OrDie(MakeGpt2(model)), options));
-  state->InitializeFresh();
-  Write(Named(folder, "initial"), state->Parameters());
-  GrammarFeed feed;
-  PhaseTimer timer(Clock::Real(), Phase::kOther);
-  std::atomic<bool> interrupt = false;
-  Engine engine(*state, feed, timer, interrupt);
-  const auto communicator = std::move(MakeLocalCommunicators({})[0]);
-  OkOrDie(engine.BeginAlone(*communicator));
-  at::Tensor tokens = at::empty({kSteps, kBatch, kSequence}, at::kLong);
-  at::Tensor labels = at::empty({kSteps, kBatch, kSequence}, at::kLong);
-  std::vector<double> losses, norms;
-  for (int64_t step = 1; step <= kSteps; ++step) {
-    const MicroBatch batch = OrDie(feed.Training(step, 0));
-    tokens.select(0, step - 1).copy_(batch.tokens);
-    labels.select(0, step - 1).copy_(batch.labels);
-    if (step == 1 || step == kSteps) {
-      OkOrDie(engine.ComputeGradients());
-      Write(Named(folder, absl::StrCat("gradients-", step)), state->Gradients());
-    }
-    const StepOutcome outcome = OrDie(engine.Step({}));
-    losses.push_back(outcome.decision.loss());
-    norms.push_back(outcome.decision.gradient_norm());
-  }
-  Write(Named(folder, "final"), state->Parameters());
-  Write(Named(folder, "tokens"), {{"tokens", tokens}, {"labels", labels}});
-  WriteRun(folder, precision, optimizer, model, options, losses, norms);
+  const Curve curve = Train(model, options, ranks, folder);
+  WriteTokens(folder);
+  WriteRun(folder, precision, optimizer, model, options, curve);
 }
 
 }  // namespace
 }  // namespace muster::trainer
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: dump_run DIR fp64|fp32 adamw|sgd\n");
+  int ranks = 0;
+  if (argc != 5 || !absl::SimpleAtoi(argv[4], &ranks) || ranks < 1) {
+    std::fprintf(stderr, "usage: dump_run DIR fp64|fp32|bf16 adamw|sgd RANKS\n");
     return 2;
   }
   at::set_num_threads(1);
-  muster::trainer::Dump(argv[1], argv[2], argv[3]);
+  muster::trainer::Dump(argv[1], argv[2], argv[3], ranks);
   return 0;
 }

@@ -95,7 +95,9 @@ class Gpt2(torch.nn.Module):
         for layer in t["h"]:
             x = layer(x)
         logits = t["ln_f"](x) @ t["wte"].weight.T
-        return F.cross_entropy(logits.view(-1, logits.size(-1)), labels.view(-1))
+        # Never in bfloat16, which autocast makes of the product.
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return F.cross_entropy(wide.view(-1, wide.size(-1)), labels.view(-1))
 
 
 def parameter_groups(model, weight_decay):

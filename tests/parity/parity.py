@@ -4,35 +4,25 @@ Repeats in PyTorch a run that muster's trainer dumped, from the same initial wei
 tokens, and compares losses, every gradient tensor, the global norm and the final weights.
 
 DUMP_DIR holds run.json {shape, precision, optimizer, steps, losses, gradientNorms}, initial.safetensors,
-tokens.safetensors (tokens and labels, [step, sequence, position]), gradients-<step>.safetensors before
-clipping, final.safetensors.
+tokens.safetensors (tokens and labels, [step, sequence, position]), gradients-<step>.safetensors of the
+first and the last step, before clipping, and final.safetensors. bf16 means matrix products in bfloat16, as
+autocast has it.
 """
+import contextlib
 import json
 import pathlib
 import sys
 
 import torch
 
+import comparison
 import gpt2_reference as reference
 
-# Relative: FP64 everywhere; FP32 at the first step and at the last, where rounding has grown.
-LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4)}
-GRADIENT_LIMITS = {"fp64": (1e-8, 1e-7), "fp32": (1e-4, 2e-2)}
-
-
-def relative(ours, theirs):
-    scale = theirs.norm().item()
-    return (ours.double() - theirs.double()).norm().item() / max(scale, 1e-30)
-
-
-class Check:
-    def __init__(self):
-        self.failed = False
-
-    def __call__(self, what, error, limit):
-        verdict = "ok  " if error <= limit else "FAIL"
-        self.failed |= not error <= limit
-        print(f"{verdict} {what}: {error:.3g} (limit {limit:g})")
+# Relative: at the first step, and at the last, where rounding has grown.
+LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4), "bf16": (1e-3, 2e-3)}
+GRADIENT_LIMITS = {"fp64": (1e-8, 1e-7), "fp32": (1e-4, 2e-2), "bf16": (2e-2, 5e-2)}
+# Of the way that each tensor went.
+MOVEMENT_LIMITS = {"fp64": 1e-7, "fp32": 1e-3, "bf16": 1e-1}
 
 
 def make_optimizer(model, o):
@@ -42,53 +32,86 @@ def make_optimizer(model, o):
     return torch.optim.AdamW(groups, lr=o["learningRate"], betas=(o["beta1"], o["beta2"]), eps=o["epsilon"])
 
 
-def compare_gradients(check, model, dump, step, limit):
-    worst, name_of_worst = 0.0, ""
-    for name, theirs in model.named_parameters():
-        error = relative(dump[name], theirs.grad)
-        if error > worst:
-            worst, name_of_worst = error, name
-    check(f"gradients of step {step}, the worst of {len(dump)} is {name_of_worst}", worst, limit)
+def read_dump(verdicts, folder, name):
+    """The tensors of a file that has to be there, or None."""
+    path = folder / f"{name}.safetensors"
+    return verdicts.there(path.name, reference.read_safetensors(path) if path.exists() else None)
 
 
-def main():
-    torch.set_num_threads(1)
-    folder = pathlib.Path(sys.argv[1])
-    run = json.loads((folder / "run.json").read_text())
-    precision, o, check = run["precision"], run["optimizer"], Check()
-    torch.set_default_dtype(torch.float64 if precision == "fp64" else torch.float32)
-    model = reference.Gpt2(**run["shape"])
-    initial = reference.read_safetensors(folder / "initial.safetensors")
-    missing = model.load_state_dict(initial, strict=True)
-    assert not missing.missing_keys
-    data = reference.read_safetensors(folder / "tokens.safetensors")
+def compare_gradients(verdicts, folder, model, step, limit):
+    dump = read_dump(verdicts, folder, f"gradients-{step}")
+    if dump is not None:
+        theirs = {name: parameter.grad for name, parameter in model.named_parameters()}
+        verdicts.equal_tensors(f"gradients of step {step}", dump, theirs, limit)
+
+
+def without_key_bias(name, tensor):
+    """Softmax takes no notice of the keys' bias: it moves by rounding alone, of which AdamW makes whole steps."""
+    if not name.endswith("attn.c_attn.bias"):
+        return tensor
+    query, _, value = tensor.chunk(3)
+    return torch.cat((query, value))
+
+
+def compare_movement(verdicts, initial, ours, theirs, limit):
+    """Final weights less the initial ones: most of a weight is what it began as."""
+    moved = lambda final: {name: without_key_bias(name, final[name] - initial[name]) for name in final.keys() & initial.keys()}
+    verdicts.equal_tensors("final weights less initial ones", moved(ours), moved(theirs), limit)
+
+
+def train(run, model, data, at_step):
+    """(losses, norms before clipping); at_step(step) is called while a step's gradients are there."""
+    o, losses, norms = run["optimizer"], [], []
     optimizer = make_optimizer(model, o)
-    losses = []
+    bf16 = run["precision"] == "bf16"
     for step in range(1, run["steps"] + 1):
         optimizer.zero_grad(set_to_none=True)
-        loss = model(data["tokens"][step - 1].long(), data["labels"][step - 1].long())
+        with torch.autocast("cpu", torch.bfloat16) if bf16 else contextlib.nullcontext():
+            loss = model(data["tokens"][step - 1].long(), data["labels"][step - 1].long())
         loss.backward()
         losses.append(loss.item())
-        dumped = folder / f"gradients-{step}.safetensors"
-        first = step == 1
-        if dumped.exists():
-            limit = GRADIENT_LIMITS[precision][0 if first else 1]
-            compare_gradients(check, model, reference.read_safetensors(dumped), step, limit)
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), o["clipNorm"] or float("inf")).item()
-        if dumped.exists():
-            ours = run["gradientNorms"][step - 1]
-            check(f"gradient norm of step {step}", abs(ours - norm) / norm, GRADIENT_LIMITS[precision][0 if first else 1])
+        at_step(step)
+        norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), o["clipNorm"] or float("inf")).item())
         for group in optimizer.param_groups:
             group["lr"] = reference.learning_rate(
                 step, o["learningRate"], o["warmupSteps"], run["steps"], o["finalFraction"], o["schedule"]
             )
         optimizer.step()
-    errors = [abs(a - b) / abs(b) for a, b in zip(run["losses"], losses)]
-    check("loss of step 1", errors[0], LOSS_LIMITS[precision][0])
-    check(f"loss of every step to {run['steps']}", max(errors), LOSS_LIMITS[precision][1])
+    return losses, norms
+
+
+def compare(verdicts, folder):
+    run = json.loads((folder / "run.json").read_text())
+    precision, steps = run["precision"], run["steps"]
+    torch.set_default_dtype(torch.float64 if precision == "fp64" else torch.float32)
+    model = reference.Gpt2(**run["shape"])
+    initial = reference.read_safetensors(folder / "initial.safetensors")
+    model.load_state_dict(initial, strict=True)
+    limits = {1: GRADIENT_LIMITS[precision][0], steps: GRADIENT_LIMITS[precision][1]}
+
+    def at_step(step):
+        if step in limits:
+            compare_gradients(verdicts, folder, model, step, limits[step])
+
+    data = reference.read_safetensors(folder / "tokens.safetensors")
+    losses, norms = train(run, model, data, at_step)
+    verdicts.equal_curves("loss of step 1", run["losses"][:1], losses[:1], LOSS_LIMITS[precision][0])
+    verdicts.equal_curves(f"loss of every step to {steps}", run["losses"], losses, LOSS_LIMITS[precision][1])
+    verdicts.equal_curves("gradient norm of step 1", run["gradientNorms"][:1], norms[:1], limits[1])
+    verdicts.equal_curves(f"gradient norm of every step to {steps}", run["gradientNorms"], norms, limits[steps])
+    final = read_dump(verdicts, folder, "final")
+    if final is not None:
+        compare_movement(verdicts, initial, final, model.state_dict(), MOVEMENT_LIMITS[precision])
     fall = 1 - losses[-1] / losses[0]
-    check(f"the loss falls from {losses[0]:.4f} to {losses[-1]:.4f}: 10 % less the fall", 0.10 - fall, 0.0)
-    sys.exit(1 if check.failed else 0)
+    verdicts.within(f"the loss falls from {losses[0]:.4f} to {losses[-1]:.4f}: 10 % less the fall", 0.10 - fall, 0.0)
 
 
-main()
+def main():
+    torch.set_num_threads(1)
+    verdicts = comparison.Verdicts()
+    compare(verdicts, pathlib.Path(sys.argv[1]))
+    sys.exit(1 if verdicts.failed else 0)
+
+
+if __name__ == "__main__":
+    main()

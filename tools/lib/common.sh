@@ -39,11 +39,13 @@ muster_bazel() { (exec_bazel "$@"); }
 
 # Becomes Bazel's client: in the background its pid is then the one to signal.
 exec_bazel() {
-  local config="$1"
-  shift
   cd "$MUSTER_ROOT"
-  exec bazel --output_base="$(muster_output_base "$config")" --max_idle_secs=120 "$@"
+  bazel_command "$@"
+  exec "${BAZEL[@]}"
 }
+
+# bazel_command CONFIG ARGUMENT...: in BAZEL, to be run in the checkout.
+bazel_command() { BAZEL=(bazel --output_base="$(muster_output_base "$1")" --max_idle_secs=120 "${@:2}"); }
 
 # Where the programs of the default configuration are once built, without asking Bazel.
 muster_bin() { printf '%s/execroot/muster/bazel-out/k8-fastbuild/bin' "$(muster_output_base default)"; }

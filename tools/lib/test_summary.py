@@ -1,102 +1,147 @@
 #!/usr/bin/python3
-"""usage: test_summary.py --results DIR --lint 0|1 [--budgets]
+"""usage: test_summary.py --results DIR --lint 0|1 --minutes N
+       test_summary.py --failed EVENTS     the targets to run once more
+       test_summary.py --runs EVENTS       how many runs of each target failed
 
-Reads Bazel's build event files in DIR, prints seconds per target, checks the budgets of the plain
-run, and ends with `N passed, N failed`: test cases, plus lint, the budgets, each fuzz target and each step of
-steps.txt (word, seconds and title, by tabs).
+DIR holds, for each suite of tests, SUITE.targets (the labels that it has), SUITE.json (Bazel's build events) and
+again/SUITE.json (those of its failed targets, run once more); steps.txt (word, seconds and title of every other
+step, by tabs), fuzz.txt, and left_out.txt: titles of suites and steps for which the N minutes were not enough.
+
+Prints minutes per target, and ends with `N passed, N failed`: test cases, plus lint, each step and each fuzz
+target. A target counts as it did when it was run again. One over its budget is named, and nothing fails for it.
 """
 import argparse
-import json
 import pathlib
-import subprocess
 import sys
-import urllib.parse
-import xml.etree.ElementTree as ElementTree
+import tomllib
+
+import test_results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-OK = ("PASSED", "FLAKY")
 
 
-def cases(event):
-    """(passed, failed) cases of a test result, from the XML GoogleTest wrote, else the target as one."""
-    ok = event["status"] in OK
-    for output in event.get("testActionOutput", []):
-        if output["name"] != "test.xml":
-            continue
-        try:
-            root = ElementTree.parse(urllib.parse.unquote(urllib.parse.urlparse(output["uri"]).path)).getroot()
-        except (OSError, ElementTree.ParseError):
-            break
-        total, bad = int(root.get("tests", 0)), int(root.get("failures", 0)) + int(root.get("errors", 0))
-        if total:
-            return (total - bad, bad) if ok or bad else (0, total)
-    return (1, 0) if ok else (0, 1)
+def lines_of(path):
+    return path.read_text().splitlines() if path.exists() else []
 
 
-def read_events(path):
-    """{target: (seconds, status, passed, failed)} and the targets that did not build."""
-    results, unbuilt = {}, set()
-    for line in path.read_text().splitlines():
-        event = json.loads(line)
-        if "testResult" in event:
-            label, result = event["id"]["testResult"]["label"], event["testResult"]
-            passed, failed = cases(result)
-            before = results.get(label, (0.0, "PASSED", 0, 0))
-            seconds = int(result.get("testAttemptDurationMillis", 0)) / 1000
-            status = before[1] if result["status"] in OK else result["status"]
-            results[label] = (before[0] + seconds, status, before[2] + passed, before[3] + failed)
-        elif "completed" in event and not event["completed"].get("success", False) and "targetCompleted" in event["id"]:
-            unbuilt.add(event["id"]["targetCompleted"]["label"])
-        elif "aborted" in event and "targetCompleted" in event["id"]:
-            unbuilt.add(event["id"]["targetCompleted"]["label"])
-    return results, unbuilt - set(results)
+class Summary:
+    def __init__(self, folder):
+        self.folder = folder
+        self.left_out = set(lines_of(folder / "left_out.txt"))
+        self.passed = self.failed = self.ran = 0
+        self.only_again, self.not_run, self.slow = [], [], []
+
+    def count(self, ok):
+        self.passed, self.failed = self.passed + ok, self.failed + (not ok)
+
+    def steps(self):
+        for line in lines_of(self.folder / "steps.txt"):
+            word, seconds, title = line.split("\t")
+            print(f"  {int(seconds) / 60:6.2f} min  {word:8} {title}")
+            if word != "ENDED":
+                self.count(word == "ok")
+
+    def suite(self, title):
+        wanted = set(lines_of(self.folder / f"{title}.targets"))
+        suite = test_results.read(self.folder / f"{title}.json")
+        again = test_results.read(self.folder / "again" / f"{title}.json").targets
+        print_targets(title, suite)
+        for label, target in suite.targets.items():
+            second = again.get(label)
+            if not target.ok and second and second.ok:
+                self.only_again.append((label, title))
+                target = second
+            self.passed, self.failed = self.passed + target.passed, self.failed + target.failed
+        self.ran += len(suite.targets)
+        self.failed += len(suite.unbuilt)
+        unrun = wanted - set(suite.targets) - suite.unbuilt
+        if title in self.left_out:
+            self.not_run += [(title, len(unrun))] if unrun else []
+        else:
+            for label in sorted(unrun):
+                print(f"        did not run  {label}")
+            self.failed += len(unrun)
+        if title.startswith("tests"):
+            law = tomllib.loads((ROOT / "tools/law.toml").read_text())
+            self.slow += test_results.over_budget(suite, law["budget"]["default_seconds"])
+
+    def fuzz(self):
+        lines = lines_of(self.folder / "fuzz.txt")
+        print("\nfuzz targets:" if lines else "", end="\n" if lines else "")
+        for line in lines:
+            print("  " + line)
+            self.count(line.startswith("ok"))
+
+    def tell(self, minutes):
+        if self.slow:
+            print("\nover their budgets (a warning):")
+        for label, seconds, budget in self.slow:
+            print(f"  {label} took {seconds:.0f} s, its budget is {budget} s")
+        if self.only_again:
+            print("\npassed only when run again:")
+        for label, title in self.only_again:
+            print(f"  {label} ({title})")
+        steps = sorted(self.left_out - {title for title, _ in self.not_run} - {p.stem for p in self.folder.glob("*.targets")})
+        if self.not_run or steps:
+            print(f"\nnot run, for {minutes} min were over:")
+            for title, count in self.not_run:
+                print(f"  {title}: {count} test targets")
+            for title in steps:
+                print(f"  {title}")
+            print(f"{sum(count for _, count in self.not_run)} test targets and {len(steps)} other steps were not run")
+        print(f"\n{self.passed} passed, {self.failed} failed")
 
 
-def print_targets(title, results, unbuilt):
-    print(f"\n{title}: {sum(r[0] for r in results.values()) / 60:.1f} min in {len(results)} targets")
-    for label, (seconds, status, passed, failed) in sorted(results.items(), key=lambda item: -item[1][0]):
-        if seconds >= 1 or status not in OK:
-            print(f"  {seconds / 60:6.2f} min  {status:8} {passed:5} passed {failed:3} failed  {label}")
-    for label in sorted(unbuilt):
+def print_targets(title, suite):
+    print(f"\n{title}: {sum(t.seconds for t in suite.targets.values()) / 60:.1f} min in {len(suite.targets)} targets")
+    for label, t in sorted(suite.targets.items(), key=lambda item: -item[1].seconds):
+        if t.seconds >= 1 or not t.ok:
+            print(f"  {t.seconds / 60:6.2f} min  {t.status:8} {t.passed:5} passed {t.failed:3} failed  {label}")
+    for label in sorted(suite.unbuilt):
         print(f"     did not build  {label}")
 
 
+def print_failed(path):
+    for label, target in sorted(test_results.read(path).targets.items()):
+        if not target.ok:
+            print(label)
+
+
+def print_runs(path):
+    suite = test_results.read(path)
+    for label, t in sorted(suite.targets.items()):
+        print(f"  {t.failed_runs} of {t.runs} failed  {label}")
+    for label in sorted(suite.unbuilt):
+        print(f"  did not build  {label}")
+    passed = sum(t.runs - t.failed_runs for t in suite.targets.values())
+    failed = sum(t.failed_runs for t in suite.targets.values()) + len(suite.unbuilt) + (not suite.targets)
+    print(f"\n{passed} passed, {failed} failed")
+    return failed
+
+
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[0].removeprefix("usage: "))
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--lint", type=int)
-    parser.add_argument("--budgets", action="store_true")
+    parser.add_argument("--minutes", type=int)
+    parser.add_argument("--failed", type=pathlib.Path)
+    parser.add_argument("--runs", type=pathlib.Path)
     arguments = parser.parse_args()
-    passed, failed = (0, 1) if arguments.lint else (1, 0)
-    steps = arguments.results / "steps.txt"
-    for line in steps.read_text().splitlines() if steps.exists() else []:
-        word, seconds, title = line.split("\t")
-        print(f"  {int(seconds) / 60:6.2f} min  {word:8} {title}")
-        passed, failed = passed + (word == "ok"), failed + (word != "ok")
-    plain = {}
-    for path in sorted(arguments.results.glob("*.json")):
-        results, unbuilt = read_events(path)
-        print_targets(path.stem, results, unbuilt)
-        passed += sum(r[2] for r in results.values())
-        failed += sum(r[3] for r in results.values()) + len(unbuilt)
-        if not results:
-            print(f"{path.stem}: no test ran")
-            failed += 1
-        if path.stem.startswith("tests"):
-            plain.update({label: r[0] for label, r in results.items()})
-    if arguments.budgets:
-        times = arguments.results / "times.txt"
-        times.write_text(json.dumps(plain))
-        in_budget = subprocess.run([str(ROOT / "tools/lint"), "--times", str(times)]).returncode == 0
-        passed, failed = passed + in_budget, failed + (not in_budget)
-    fuzz = arguments.results / "fuzz.txt"
-    if fuzz.exists():
-        print("\nfuzz targets:")
-        for line in fuzz.read_text().splitlines():
-            print("  " + line)
-            passed, failed = passed + line.startswith("ok"), failed + (not line.startswith("ok"))
-    print(f"\n{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    if arguments.failed:
+        return print_failed(arguments.failed)
+    if arguments.runs:
+        sys.exit(1 if print_runs(arguments.runs) else 0)
+    summary = Summary(arguments.results)
+    summary.count(not arguments.lint)
+    summary.steps()
+    for path in sorted(arguments.results.glob("*.targets")):
+        summary.suite(path.stem)
+    summary.fuzz()
+    if not summary.ran:
+        print("\nno test ran")
+        summary.failed += 1
+    summary.tell(arguments.minutes)
+    sys.exit(1 if summary.failed else 0)
 
 
 main()

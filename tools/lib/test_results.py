@@ -1,0 +1,91 @@
+"""What Bazel's build event files say of tests."""
+import dataclasses
+import json
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+
+OK = ("PASSED", "FLAKY")
+# Of a test that Bazel ended with itself, and of a target that it never came to.
+UNFINISHED = ("NO_STATUS", "INCOMPLETE")
+INTERRUPTED = ("USER_INTERRUPTED", "INCOMPLETE", "SKIPPED", "UNKNOWN")
+
+
+@dataclasses.dataclass
+class Target:
+    """One test target's runs together: cases, and seconds that all of them took."""
+    seconds: float = 0.0
+    status: str = "PASSED"
+    passed: int = 0
+    failed: int = 0
+    runs: int = 0
+    failed_runs: int = 0
+
+    @property
+    def ok(self):
+        return self.status in OK
+
+
+@dataclasses.dataclass
+class Suite:
+    targets: dict  # label -> Target
+    unbuilt: set  # labels
+    budgets: dict  # label -> seconds, of those that declare them
+
+
+def cases(event):
+    """(passed, failed) cases of a test result, from the XML GoogleTest wrote, else the target as one."""
+    ok = event["status"] in OK
+    for output in event.get("testActionOutput", []):
+        if output["name"] != "test.xml":
+            continue
+        try:
+            root = ElementTree.parse(urllib.parse.unquote(urllib.parse.urlparse(output["uri"]).path)).getroot()
+        except (OSError, ElementTree.ParseError):
+            break
+        total, bad = int(root.get("tests", 0)), int(root.get("failures", 0)) + int(root.get("errors", 0))
+        if total:
+            return (total - bad, bad) if ok or bad else (0, total)
+    return (1, 0) if ok else (0, 1)
+
+
+def _add(target, result):
+    passed, failed = cases(result)
+    ok = result["status"] in OK
+    target.seconds += int(result.get("testAttemptDurationMillis", 0)) / 1000
+    target.status = target.status if ok else result["status"]
+    target.passed, target.failed = target.passed + passed, target.failed + failed
+    target.runs, target.failed_runs = target.runs + 1, target.failed_runs + (not ok)
+
+
+def _events(path):
+    """A Bazel that was killed leaves half a line behind, and none after it."""
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            return
+
+
+def read(path):
+    """The Suite of an event file; an empty one where there is none."""
+    suite = Suite({}, set(), {})
+    for event in _events(path):
+        kind = event["id"]
+        if "testResult" in event:
+            if event["testResult"]["status"] not in UNFINISHED:
+                _add(suite.targets.setdefault(kind["testResult"]["label"], Target()), event["testResult"])
+        elif "configured" in event:
+            declared = [int(tag.split(":")[1]) for tag in event["configured"].get("tag", []) if tag.startswith("seconds:")]
+            if declared:
+                suite.budgets[kind["targetConfigured"]["label"]] = declared[0]
+        elif "targetCompleted" in kind and not event.get("completed", {}).get("success", False):
+            if event.get("aborted", {"reason": ""}).get("reason", "UNKNOWN") not in INTERRUPTED:
+                suite.unbuilt.add(kind["targetCompleted"]["label"])
+    suite.unbuilt -= set(suite.targets)
+    return suite
+
+
+def over_budget(suite, default_seconds):
+    """[(label, seconds, budget)] of the targets that took longer than they declare, or the default."""
+    took = [(label, t.seconds, suite.budgets.get(label, default_seconds)) for label, t in sorted(suite.targets.items())]
+    return [entry for entry in took if entry[1] > entry[2]]

@@ -78,6 +78,18 @@ class GangWritesTest : public testing::Test {
   int changes_ = 0;  // told of the gang
 };
 
+TEST_F(GangWritesTest, ABindDoesNotQueueBehindRefusals) {
+  Refuse("no room");
+  ASSERT_EQ(writer_->pending(), 3);
+  BindAll();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer_->RunNext());
+  EXPECT_EQ(api_->calls(kube::Verb::kBind), 3);
+  EXPECT_EQ(api_->calls(kube::Verb::kUpdateStatus), 0);
+  while (writer_->RunNext()) {
+  }
+  EXPECT_EQ(api_->calls(kube::Verb::kUpdateStatus), 0) << "a pod that has its node is told nothing";
+}
+
 // Each pod that shows the refusal changes its gang: the others must not be told again for that.
 TEST_F(GangWritesTest, EveryPodOfAGangIsToldARefusalOnce) {
   Refuse("no room");

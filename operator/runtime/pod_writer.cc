@@ -59,7 +59,8 @@ PodWriter::PodWriter(kube::Api& api, std::function<void()> on_written)
 
 void PodWriter::Add(PodWrite write) {
   MutexLock lock(mu_);
-  waiting_.push_back(std::move(write));
+  auto& lane = write.kind == PodWrite::Kind::kRefuse ? refusals_ : moves_;
+  lane.push_back(std::move(write));
   added_.NotifyOne();
 }
 
@@ -67,9 +68,10 @@ bool PodWriter::RunNext() {
   PodWrite next;
   {
     MutexLock lock(mu_);
-    if (waiting_.empty()) return false;
-    next = std::move(waiting_.front());
-    waiting_.pop_front();
+    if (IsIdle()) return false;
+    auto& lane = moves_.empty() ? refusals_ : moves_;
+    next = std::move(lane.front());
+    lane.pop_front();
     ++running_;
   }
   Run(std::move(next));
@@ -79,7 +81,7 @@ bool PodWriter::RunNext() {
 bool PodWriter::WaitAndRun() {
   {
     MutexLock lock(mu_);
-    while ((waiting_.empty() || held_) && !stopped_) added_.Wait(mu_);
+    while ((IsIdle() || held_) && !stopped_) added_.Wait(mu_);
     if (stopped_) return false;
   }
   RunNext();
@@ -105,7 +107,7 @@ std::vector<PodWritten> PodWriter::Take() {
 
 int64_t PodWriter::pending() const {
   MutexLock lock(mu_);
-  return static_cast<int64_t>(waiting_.size()) + running_;
+  return static_cast<int64_t>(moves_.size() + refusals_.size()) + running_;
 }
 
 void PodWriter::Run(PodWrite write) {

@@ -51,9 +51,12 @@ struct PodWritten {
   absl::Status status;
 };
 
-// Carries out the scheduling cycle's writes, in the order they were asked for, as many at a time as
-// there are threads that call it. Every write names the pod's UID; a bind that the server refuses
-// as a conflict is looked up, for it may be our own of before, whose answer was lost. Thread-safe.
+// Carries out the scheduling cycle's writes, as many at a time as there are threads that call it.
+// There are two lanes, each in the order it was asked for: what moves pods, and what only tells
+// them why they wait, which goes when nothing of the other is left; a job that is refused with
+// thousands of pods keeps no other from its nodes. Every write names the pod's UID; a bind that the
+// server refuses as a conflict is looked up, for it may be our own of before, whose answer was
+// lost. Thread-safe.
 class PodWriter {
  public:
   // `on_written` is called without locks held when an outcome is there to be taken.
@@ -73,6 +76,7 @@ class PodWriter {
   int64_t pending() const;
 
  private:
+  bool IsIdle() const MUSTER_REQUIRES(mu_) { return moves_.empty() && refusals_.empty(); }
   void Run(PodWrite write);
   PodWritten Bind(const PodWrite& write);
   PodWritten LookUp(const PodWrite& write, absl::Status conflict);
@@ -87,7 +91,8 @@ class PodWriter {
   bool stopped_ MUSTER_GUARDED_BY(mu_) = false;
   bool held_ MUSTER_GUARDED_BY(mu_) = false;
   int64_t running_ MUSTER_GUARDED_BY(mu_) = 0;
-  std::deque<PodWrite> waiting_ MUSTER_GUARDED_BY(mu_);
+  std::deque<PodWrite> moves_ MUSTER_GUARDED_BY(mu_);
+  std::deque<PodWrite> refusals_ MUSTER_GUARDED_BY(mu_);
   std::vector<PodWritten> written_ MUSTER_GUARDED_BY(mu_);
 };
 

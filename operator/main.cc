@@ -78,6 +78,8 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   options.worker_image = flags.worker_image;
   options.reconcile_threads = flags.workers;
   options.bind_threads = flags.binders;
+  options.prepare_deadline = flags.prepare_deadline;
+  options.join_deadline = flags.join_deadline;
   options.topology_levels = flags.topology_levels;
   options.kueue_topology = flags.kueue_topology;
   options.topology_links = flags.topology_links;

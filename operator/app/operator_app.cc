@@ -67,6 +67,9 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
   replica.election = options.election;
   replica.scheduler.topology_levels = options.topology_levels;
   replica.scheduler.writes_apart = true;
+  replica.events_apart = true;
+  replica.decide.prepare_deadline = options.prepare_deadline;
+  replica.decide.join_deadline = options.join_deadline;
   replica.kueue_topology = options.kueue_topology;
   replica.scheduler.queues.links = options.topology_links;
   replica.scheduler.book.half_life = options.queue_half_life;
@@ -136,6 +139,7 @@ class OperatorApp::Impl {
   std::atomic<bool> ended_{false};     // nor reads and elections
   std::vector<std::thread> workers_;
   std::vector<std::thread> watchers_;
+  std::thread event_sender_;
   std::thread elector_;
   Mutex mu_;
   CondVar wake_;
@@ -322,6 +326,10 @@ absl::Status OperatorApp::Impl::Start() {
   } else {
     replica_.Elect();
   }
+  event_sender_ = std::thread([this] {
+    while (replica_.events().WaitAndRun()) {
+    }
+  });
   workers_.emplace_back([this] { Schedule(); });
   workers_.emplace_back([this] { TellQueues(); });
   if (recorder_ != nullptr) {
@@ -351,6 +359,9 @@ void OperatorApp::Impl::Stop() {
   if (recorder_ != nullptr) recorder_->Shutdown();
   Wake();
   for (std::thread& thread : workers_) thread.join();
+  // Nobody records any more.
+  replica_.events().Shutdown();
+  if (event_sender_.joinable()) event_sender_.join();
   // A leader that pauses here must not let its lease run on: elections end with the last write.
   ended_ = true;
   Wake();

@@ -16,6 +16,7 @@
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/coordinator_identity.h"
 #include "operator/coordinator/progress_board.h"
+#include "operator/core/options.h"
 #include "operator/kube/api.h"
 #include "operator/kube/lease.h"
 #include "operator/placement/ring_model.h"
@@ -44,6 +45,9 @@ struct OperatorOptions {
   int reconcile_threads = 2;
   // Pods written about at the same time by the scheduler.
   int bind_threads = 16;
+  // Of a round: how long its members may take to say where they stand, and then to be in it.
+  absl::Duration prepare_deadline = DecideOptions().prepare_deadline;
+  absl::Duration join_deadline = DecideOptions().join_deadline;
   // Label keys of the topology, broad to narrow; empty: it is found in the labels.
   std::vector<std::string> topology_levels;
   // Or the name of a Kueue Topology that has them.

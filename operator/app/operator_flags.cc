@@ -41,6 +41,9 @@ const char kOperatorUsage[] =
     "  --worker-image    of jobs with a built-in trainer; default muster-agent\n"
     "  --workers         jobs reconciled at the same time; default 2\n"
     "  --binders         pods bound at the same time; default 16\n"
+    "  --prepare-deadline default 60s; workers that have not answered a new round by then are\n"
+    "                    replaced\n"
+    "  --join-deadline   default 10m; and those that are not in it this long after it began\n"
     "  --topology-levels KEY[,KEY]: the node labels that say where a node stands, broad to "
     "narrow;\n"
     "                    default: those of the cloud or tool that labels the nodes\n"
@@ -162,6 +165,8 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"worker-image", Text(flags.worker_image)},
           {"workers", Whole(flags.workers)},
           {"binders", Whole(flags.binders)},
+          {"prepare-deadline", Time(flags.prepare_deadline)},
+          {"join-deadline", Time(flags.join_deadline)},
           {"topology-levels", List(flags.topology_levels, ',')},
           {"kueue-topology", Text(flags.kueue_topology)},
           {"topology-links", Links(flags.topology_links)},

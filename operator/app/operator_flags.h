@@ -39,6 +39,8 @@ struct OperatorFlags {
   std::string worker_image = "muster-agent";
   int workers = 2;
   int binders = 16;
+  absl::Duration prepare_deadline = absl::Seconds(60);
+  absl::Duration join_deadline = absl::Minutes(10);
   std::vector<std::string> topology_levels;  // label keys, broad to narrow; empty: found in labels
   std::string kueue_topology;
   std::map<std::string, Link> topology_links;  // by level, for the score

@@ -53,6 +53,16 @@ TEST(OperatorFlagsTest, TopologyLevelsAreLabelKeysFromBroadToNarrow) {
   EXPECT_THAT(ErrorOf({"--binders=0"}), testing::HasSubstr("--binders=0: wants a whole number"));
 }
 
+TEST(OperatorFlagsTest, HowLongARoundMayTakeToComeAboutCanBeSaid) {
+  EXPECT_EQ(Parse({})->prepare_deadline, absl::Seconds(60));
+  EXPECT_EQ(Parse({})->join_deadline, absl::Minutes(10));
+  const auto flags = Parse({"--prepare-deadline=3m", "--join-deadline=1h"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->prepare_deadline, absl::Minutes(3));
+  EXPECT_EQ(flags->join_deadline, absl::Hours(1));
+  EXPECT_THAT(ErrorOf({"--join-deadline=0s"}), testing::HasSubstr("wants a duration above zero"));
+}
+
 TEST(OperatorFlagsTest, LinksAreBandwidthAndLatencyByLevel) {
   const auto flags = Parse({"--topology-links=leaf:50:5,example.com/rack:12.5"});
   ASSERT_TRUE(flags.ok()) << flags.status();

@@ -7,7 +7,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
-#include "operator/core/options.h"
 #include "operator/kube/object_meta.h"
 #include "operator/runtime/kueue_topology.h"
 
@@ -34,7 +33,9 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
       urgency_(clock, [this](bool held) { HoldOthers(held); }),
       watch_(open_api_, clock, {options_.namespace_scope, options_.jitter}),
       registry_(clock, &progress_, [this](const std::string& key) { queue_.Add(key); }),
-      events_(api_, clock, options_.identity),
+      events_(
+          api_, clock, options_.identity,
+          options_.events_apart ? EventRecorder::Sending::kApart : EventRecorder::Sending::kAtOnce),
       scheduler_(
           api_, clock, watch_.jobs(), watch_.pods(), watch_.nodes(),
           [this](const std::string& key) { queue_.Add(key); }, options_.scheduler,
@@ -62,7 +63,7 @@ void Replica::Connect(PodBuilderOptions pods, const std::string& coordinator) {
                         progress_, *executor_,    events_,       scheduler_};
   deps.nodes = &watch_.nodes();
   deps.observer = &metrics_;
-  controller_ = std::make_unique<Controller>(deps, DecideOptions{});
+  controller_ = std::make_unique<Controller>(deps, options_.decide);
   if (!options_.election) return;
   kube::LeaseConfig config = *options_.election;
   config.identity = options_.identity;

@@ -15,6 +15,7 @@
 #include "operator/app/cluster_watch.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
+#include "operator/core/options.h"
 #include "operator/kube/api.h"
 #include "operator/kube/fenced_api.h"
 #include "operator/kube/lease.h"
@@ -51,7 +52,10 @@ struct ReplicaOptions {
   std::function<double()> jitter;
   // Makes a job's pods, several at a time; must outlive the replica. Null: one after the other.
   FanOut* fan_out = nullptr;
+  DecideOptions decide;
   SchedulerOptions scheduler;
+  // Events are sent by whoever calls events().WaitAndRun(); else by whoever records them.
+  bool events_apart = false;
   // The Kueue Topology whose levels count; empty: none.
   std::string kueue_topology;
 };
@@ -119,6 +123,7 @@ class Replica {
   const Scheduler& scheduler() const { return scheduler_; }
   // With scheduler.writes_apart: its owner calls WaitAndRun while it may.
   PodWriter& pod_writer() { return scheduler_.writer(); }
+  EventRecorder& events() { return events_; }
   Metrics& metrics() { return metrics_; }
   // Who holds the lease as last seen, and its transitions; empty and 0 without an election.
   std::string lease_holder() const { return elector_ == nullptr ? "" : elector_->holder(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/logging.h"
@@ -66,8 +67,6 @@ void EventRecorder::Record(const kube::ObjectKey& job, const std::string& job_ui
 }
 
 void EventRecorder::Record(const EventTarget& target, const Event& event) {
-  Json json;
-  bool update = false;
   {
     MutexLock lock(mu_);
     Source& source = sources_[target.uid];
@@ -75,21 +74,79 @@ void EventRecorder::Record(const EventTarget& target, const Event& event) {
     if (source.written.size() >= kRemembered) source.written.clear();
     Written& written =
         source.written[absl::StrCat(TypeName(event.type), "/", event.reason, "/", event.message)];
-    update = written.count++ > 0;
+    const bool update = written.count++ > 0;
     if (!update) {
       written.first = clock_.Wall();
       written.name = absl::StrFormat("%s.%x%04x", target.key.name,
                                      absl::ToUnixMicros(written.first), ++serial_ & 0xffff);
     }
-    json = Build(target, event, written);
+    Add({written.name, target.key, Build(target, event, written), update});
   }
-  absl::StatusOr<Json> stored =
-      update ? api_.Update(kube::kEvents, json) : api_.Create(kube::kEvents, json);
-  if (update && absl::IsNotFound(stored.status())) stored = api_.Create(kube::kEvents, json);
+  while (sending_ == Sending::kAtOnce && RunOnce()) {
+  }
+}
+
+void EventRecorder::Add(Waiting waiting) {
+  if (waiting.update) {
+    const auto before = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) {
+      return one.name == waiting.name && one.about == waiting.about;
+    });
+    if (before != waiting_.end()) {
+      before->json = std::move(waiting.json);
+      return;
+    }
+  }
+  if (waiting_.size() >= kMaxWaiting || stopped_) {
+    ++dropped_;
+    MUSTER_LOG_LIMITED(WARN, component_, "events are dropped: too many wait to be sent",
+                       {"waiting", waiting_.size()});
+    return;
+  }
+  waiting_.push_back(std::move(waiting));
+  added_.NotifyOne();
+}
+
+bool EventRecorder::RunOnce() {
+  Waiting next;
+  {
+    MutexLock lock(mu_);
+    if (waiting_.empty()) return false;
+    next = std::move(waiting_.front());
+    waiting_.pop_front();
+  }
+  const absl::Status sent = Send(next);
+  MutexLock lock(mu_);
+  failed_ = !sent.ok();
+  return true;
+}
+
+bool EventRecorder::WaitAndRun() {
+  {
+    MutexLock lock(mu_);
+    while (waiting_.empty() && !stopped_) added_.Wait(mu_);
+    if (stopped_ && (waiting_.empty() || failed_)) return false;
+  }
+  return RunOnce();
+}
+
+void EventRecorder::Shutdown() {
+  MutexLock lock(mu_);
+  stopped_ = true;
+  failed_ = false;
+  added_.NotifyAll();
+}
+
+absl::Status EventRecorder::Send(const Waiting& waiting) {
+  absl::StatusOr<Json> stored = waiting.update ? api_.Update(kube::kEvents, waiting.json)
+                                               : api_.Create(kube::kEvents, waiting.json);
+  if (waiting.update && absl::IsNotFound(stored.status())) {
+    stored = api_.Create(kube::kEvents, waiting.json);
+  }
   if (!stored.ok()) {
-    MUSTER_LOG(WARN, "event not written", {"object", kube::ToString(target.key)},
-               {"reason", event.reason}, {"error", stored.status()});
+    MUSTER_LOG(WARN, "event not written", {"object", kube::ToString(waiting.about)},
+               {"reason", kube::StringAt(waiting.json, {"reason"})}, {"error", stored.status()});
   }
+  return stored.status();
 }
 
 void EventRecorder::Forget(const std::string& uid) {

@@ -1,5 +1,9 @@
 #include "operator/kube/credentials.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -38,23 +42,39 @@ absl::Status Reread(Files& files, const PemSource& source, std::string& text) {
 
 CredentialSource::CredentialSource(RestConfig config, const Clock& clock, Files& files,
                                    ProcessLauncher& launcher)
-    : config_(std::move(config)), clock_(clock), files_(files), launcher_(launcher) {}
+    : config_(std::move(config)),
+      clock_(clock),
+      files_(files),
+      launcher_(launcher),
+      stop_(config_.exec.has_value() ? eventfd(0, EFD_CLOEXEC) : -1) {}
+
+CredentialSource::~CredentialSource() {
+  std::thread runner;
+  {
+    MutexLock lock(mu_);
+    runner.swap(runner_);
+  }
+  if (runner.joinable()) {
+    eventfd_write(stop_, 1);
+    runner.join();
+  }
+  if (stop_ >= 0) close(stop_);
+}
 
 bool CredentialSource::CanChange() const {
   return config_.exec.has_value() || !config_.token_file.empty() || !config_.ca.file.empty() ||
          !config_.client_certificate.file.empty() || !config_.client_key.file.empty();
 }
 
-absl::StatusOr<Credentials> CredentialSource::Get() {
+absl::StatusOr<Credentials> CredentialSource::Get(absl::Time deadline) {
   MutexLock lock(mu_);
-  const bool expired = config_.exec.has_value() && clock_.Wall() + kExpiryMargin >= plugin_.expires;
+  if (config_.exec.has_value()) MUSTER_RETURN_IF_ERROR(FollowPlugin(deadline));
   const bool due = CanChange() && clock_.Monotonic() - read_at_ >= kReadAgain;
-  if (!read_ || expired || due) MUSTER_RETURN_IF_ERROR(Refresh());
+  if (!read_ || due) MUSTER_RETURN_IF_ERROR(Refresh());
   return current_;
 }
 
 absl::Status CredentialSource::Refresh() {
-  if (config_.exec.has_value()) MUSTER_RETURN_IF_ERROR(RefreshPlugin());
   Credentials fresh = current_;
   MUSTER_RETURN_IF_ERROR(RefreshFiles(fresh));
   if (!plugin_.token.empty()) fresh.token = plugin_.token;
@@ -71,11 +91,44 @@ absl::Status CredentialSource::Refresh() {
   return absl::OkStatus();
 }
 
-absl::Status CredentialSource::RefreshPlugin() {
-  if (plugin_ran_ && clock_.Wall() + kExpiryMargin < plugin_.expires) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(plugin_, RunExecPlugin(config_, kPluginTime, launcher_));
-  plugin_ran_ = true;
-  return absl::OkStatus();
+absl::Status CredentialSource::FollowPlugin(absl::Time deadline) {
+  const auto holds_for = [this](absl::Duration more) MUSTER_REQUIRES(mu_) {
+    return plugin_ran_ && clock_.Wall() + more < plugin_.expires;
+  };
+  if (holds_for(kExpiryMargin)) return absl::OkStatus();
+  const bool failed_just_now =
+      !plugin_end_.ok() && clock_.Monotonic() - plugin_ended_at_ < kRefusedAgain;
+  if (!running_ && !failed_just_now) StartPlugin();
+  if (holds_for(absl::ZeroDuration())) return absl::OkStatus();
+  while (running_) {
+    const absl::Duration left = deadline - clock_.Monotonic();
+    if (left <= absl::ZeroDuration()) {
+      return absl::UnavailableError(absl::StrCat("credential plugin ", config_.exec->argv.front(),
+                                                 ": it did not answer within the call's time"));
+    }
+    ended_.WaitFor(mu_, std::min(left, absl::Duration(absl::Hours(1))));
+  }
+  return plugin_end_;
+}
+
+void CredentialSource::StartPlugin() {
+  if (runner_.joinable()) runner_.join();  // it has nothing left to do
+  running_ = true;
+  runner_ = std::thread([this] { RunPlugin(); });
+}
+
+void CredentialSource::RunPlugin() {
+  absl::StatusOr<ExecCredential> ran = RunExecPlugin(config_, kPluginTime, launcher_, stop_);
+  MutexLock lock(mu_);
+  running_ = false;
+  plugin_end_ = ran.status();
+  plugin_ended_at_ = clock_.Monotonic();
+  if (ran.ok()) {
+    plugin_ = *std::move(ran);
+    plugin_ran_ = true;
+    read_ = false;
+  }
+  ended_.NotifyAll();
 }
 
 absl::Status CredentialSource::RefreshFiles(Credentials& fresh) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,14 +29,19 @@ struct Credentials {
 
 // Keeps a RestConfig's credentials fresh: files are looked at again every ten seconds (a file that
 // is being rotated and cannot be read leaves what was there), a plugin is run again when what it
-// gave expires. Thread-safe; while a plugin runs, other callers wait for it.
+// gave expires. A plugin runs on a thread of its own, for longer than a call lasts if it must: what
+// it gives is then the next call's. Thread-safe.
 class CredentialSource {
  public:
   // `clock` and `files` must outlive it.
   CredentialSource(RestConfig config, const Clock& clock, Files& files, ProcessLauncher& launcher);
+  // Ends a plugin that runs.
+  ~CredentialSource();
 
-  // An error only when something needed was never there, or the plugin fails.
-  absl::StatusOr<Credentials> Get();
+  // An error only when something needed was never there, the plugin fails, or has nothing by
+  // `deadline` (Monotonic). What a plugin gave is handed out for as long as it holds, though
+  // another be on its way.
+  absl::StatusOr<Credentials> Get(absl::Time deadline = absl::InfiniteFuture());
   // The server did not take them: look everywhere again at the next Get, unless that was done a
   // moment ago. False when nothing here can change.
   bool Refuse();
@@ -43,7 +49,9 @@ class CredentialSource {
  private:
   absl::Status Refresh() MUSTER_REQUIRES(mu_);
   absl::Status RefreshFiles(Credentials& fresh) MUSTER_REQUIRES(mu_);
-  absl::Status RefreshPlugin() MUSTER_REQUIRES(mu_);
+  absl::Status FollowPlugin(absl::Time deadline) MUSTER_REQUIRES(mu_);
+  void StartPlugin() MUSTER_REQUIRES(mu_);
+  void RunPlugin();
   bool CanChange() const;
 
   const RestConfig config_;
@@ -56,7 +64,13 @@ class CredentialSource {
   ExecCredential plugin_ MUSTER_GUARDED_BY(mu_);
   bool read_ MUSTER_GUARDED_BY(mu_) = false;
   absl::Time read_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // Monotonic
-  bool plugin_ran_ MUSTER_GUARDED_BY(mu_) = false;
+  bool plugin_ran_ MUSTER_GUARDED_BY(mu_) = false;  // and what it gave was not refused
+  bool running_ MUSTER_GUARDED_BY(mu_) = false;
+  absl::Status plugin_end_ MUSTER_GUARDED_BY(mu_);                            // of the last run
+  absl::Time plugin_ended_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // Monotonic
+  CondVar ended_;
+  int stop_ = -1;  // readable when a plugin that runs must end
+  std::thread runner_ MUSTER_GUARDED_BY(mu_);
 };
 
 }  // namespace muster::kube

@@ -1,6 +1,8 @@
 #include "operator/kube/credentials.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -152,6 +154,79 @@ TEST_F(CredentialsTest, APluginThatHangsIsKilled) {
   const auto ran = RunExecPlugin(config, absl::Milliseconds(200), ProcessLauncher::Real());
   EXPECT_EQ(ran.status().message(),
             "credential plugin " + config.exec->argv[0] + ": it did not end in time");
+}
+
+// The plugin waits until somebody writes to a pipe: so long nothing may wait for it.
+class SlowPluginTest : public CredentialsTest {
+ protected:
+  SlowPluginTest() : gate_(testing::TempDir() + "/gate") {
+    unlink(gate_.c_str());
+    EXPECT_EQ(mkfifo(gate_.c_str(), 0600), 0);
+  }
+  RestConfig Slow() {
+    return Plugin(absl::StrCat("read x < ", gate_, "; printf '%s' '",
+                               Credential(R"({"token":"'$x'"})"), "'\n"));
+  }
+  void Answer(const std::string& token) {
+    const int gate = open(gate_.c_str(), O_WRONLY | O_CLOEXEC);
+    const std::string line = token + "\n";
+    EXPECT_EQ(write(gate, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    close(gate);
+  }
+  const std::string gate_;
+};
+
+TEST_F(SlowPluginTest, ACallDoesNotOutlastItsTimeAndTheNextHasWhatThePluginGave) {
+  const RestConfig config = Slow();
+  CredentialSource source = Source(config);
+  const absl::Status status = source.Get(clock_.Monotonic()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << "it was never sent";
+  EXPECT_EQ(status.message(), "credential plugin " + config.exec->argv[0] +
+                                  ": it did not answer within the call's time");
+  Answer("t1");
+  const auto credentials = source.Get();
+  ASSERT_TRUE(credentials.ok()) << credentials.status();
+  EXPECT_EQ(credentials->token, "t1");
+}
+
+TEST_F(SlowPluginTest, OthersDoNotWaitForALockWhileItRuns) {
+  CredentialSource source = Source(Slow());
+  EXPECT_FALSE(source.Get(clock_.Monotonic()).ok());
+  // It runs now. Both of these used to wait for it.
+  EXPECT_FALSE(source.Get(clock_.Monotonic()).ok());
+  source.Refuse();
+  Answer("t1");
+  EXPECT_EQ(source.Get()->token, "t1");
+}
+
+TEST_F(SlowPluginTest, ACredentialIsHandedOutForAsLongAsItHolds) {
+  const std::string expires =
+      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", clock_.Wall() + absl::Minutes(5), absl::UTCTimeZone());
+  CredentialSource source = Source(Plugin(absl::StrCat(
+      "read x < ", gate_, "; printf '%s' '",
+      Credential(R"({"token":"'$x'","expirationTimestamp":")" + expires + R"("})"), "'\n")));
+  EXPECT_FALSE(source.Get(clock_.Monotonic()).ok());
+  Answer("t1");
+  EXPECT_EQ(source.Get()->token, "t1");
+  clock_.Advance(absl::Minutes(5) - absl::Seconds(5));
+  EXPECT_EQ(source.Get(clock_.Monotonic())->token, "t1") << "while the next is on its way";
+}
+
+TEST_F(SlowPluginTest, APluginEndsWithWhoAskedForIt) {
+  CredentialSource source = Source(Slow());
+  EXPECT_FALSE(source.Get(clock_.Monotonic()).ok());
+  // And its end is waited for, which would else take half a minute.
+}
+
+TEST_F(CredentialsTest, APluginThatFailsIsNotRunForEachCall) {
+  const std::string count = testing::TempDir() + "/failures";
+  RemoveAll(FileSystem(), count).IgnoreError();
+  CredentialSource source = Source(Plugin(absl::StrCat("echo x >> ", count, "; exit 3\n")));
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(source.Get().ok());
+  EXPECT_EQ(*ReadFile(FileSystem(), count), "x\n");
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_FALSE(source.Get().ok());
+  EXPECT_EQ(*ReadFile(FileSystem(), count), "x\nx\n");
 }
 
 TEST_F(CredentialsTest, AMissingPluginComesWithItsHint) {

@@ -60,22 +60,29 @@ ProcessSpec SpecOf(const RestConfig& config, int out) {
   return spec;
 }
 
-// Waits until `fd` is readable or `deadline` (Monotonic) is over.
-bool Readable(int fd, absl::Time deadline) {
+// For how long the plugin may run.
+struct Limit {
+  absl::Time deadline;  // Monotonic
+  int stop = -1;        // likewise once this can be read
+};
+
+// Waits until `fd` is readable; false when the limit was reached first.
+bool Readable(int fd, Limit limit) {
   while (true) {
-    const absl::Duration left = deadline - Clock::Real().Monotonic();
+    const absl::Duration left = limit.deadline - Clock::Real().Monotonic();
     if (left <= absl::ZeroDuration()) return false;
-    pollfd entry{fd, POLLIN, 0};
-    const int ready = poll(&entry, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+    pollfd entries[] = {{fd, POLLIN, 0}, {limit.stop, POLLIN, 0}};
+    const int ready = poll(entries, 2, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+    if (entries[1].revents != 0) return false;
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return false;
   }
 }
 
-absl::StatusOr<std::string> ReadAll(int fd, absl::Time deadline) {
+absl::StatusOr<std::string> ReadAll(int fd, Limit limit) {
   std::string text;
   char chunk[4096];
-  while (Readable(fd, deadline)) {
+  while (Readable(fd, limit)) {
     const ssize_t got = read(fd, chunk, sizeof(chunk));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return absl::InternalError("its output could not be read");
@@ -86,12 +93,12 @@ absl::StatusOr<std::string> ReadAll(int fd, absl::Time deadline) {
   return absl::DeadlineExceededError("it did not end in time");
 }
 
-absl::StatusOr<std::string> OutputOf(Process& process, int fd, absl::Time deadline) {
-  MUSTER_ASSIGN_OR_RETURN(std::string text, ReadAll(fd, deadline));
+absl::StatusOr<std::string> OutputOf(Process& process, int fd, Limit limit) {
+  MUSTER_ASSIGN_OR_RETURN(std::string text, ReadAll(fd, limit));
   std::optional<ExitStatus> exit;
   while (!exit.has_value()) {
     MUSTER_ASSIGN_OR_RETURN(exit, process.Poll());
-    if (!exit.has_value() && !Readable(process.poll_fd(), deadline)) {
+    if (!exit.has_value() && !Readable(process.poll_fd(), limit)) {
       return absl::DeadlineExceededError("it did not end in time");
     }
   }
@@ -133,11 +140,11 @@ absl::StatusOr<ExecCredential> ParseExecCredential(const std::string& text,
 }
 
 absl::StatusOr<ExecCredential> RunExecPlugin(const RestConfig& config, absl::Duration within,
-                                             ProcessLauncher& launcher) {
+                                             ProcessLauncher& launcher, int stop) {
   const std::string& program = config.exec->argv.front();
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Failed(program, "no pipe could be made");
-  const absl::Time deadline = Clock::Real().Monotonic() + within;
+  const Limit limit{Clock::Real().Monotonic() + within, stop};
   absl::StatusOr<std::unique_ptr<Process>> process = launcher.Launch(SpecOf(config, ends[1]));
   close(ends[1]);
   if (!process.ok()) {
@@ -146,11 +153,11 @@ absl::StatusOr<ExecCredential> RunExecPlugin(const RestConfig& config, absl::Dur
     return Failed(program,
                   absl::StrCat(process.status().message(), hint.empty() ? "" : "; ", hint));
   }
-  const absl::StatusOr<std::string> text = OutputOf(**process, ends[0], deadline);
+  const absl::StatusOr<std::string> text = OutputOf(**process, ends[0], limit);
   close(ends[0]);
   if (!text.ok()) {
     (*process)->SignalGroup(SIGKILL).IgnoreError();
-    if (Readable((*process)->poll_fd(), Clock::Real().Monotonic() + absl::Seconds(5))) {
+    if (Readable((*process)->poll_fd(), {Clock::Real().Monotonic() + absl::Seconds(5)})) {
       (*process)->Poll().status().IgnoreError();
     }
     return Failed(program, std::string(text.status().message()));

@@ -18,10 +18,11 @@ struct ExecCredential {
   absl::Time expires = absl::InfiniteFuture();  // Wall
 };
 
-// Runs the plugin of `config` to its end and reads what it printed; it is killed after `within`.
-// Errors name the program and, when it is missing, its install hint; never what it printed.
+// Runs the plugin of `config` to its end and reads what it printed; it is killed after `within`, or
+// when `stop` can be read. Errors name the program and, when it is missing, its install hint; never
+// what it printed.
 absl::StatusOr<ExecCredential> RunExecPlugin(const RestConfig& config, absl::Duration within,
-                                             ProcessLauncher& launcher);
+                                             ProcessLauncher& launcher, int stop = -1);
 
 // Reads an ExecCredential document.
 absl::StatusOr<ExecCredential> ParseExecCredential(const std::string& text,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -85,8 +86,6 @@ absl::Status Reflector::ListAll() {
     streams_ = streams_ && IsRetriable(streamed);
     MUSTER_RETURN_IF_ERROR(ListInPages(version));
   }
-  MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
-  sink_.EndList(number);
   version_ = version;
   MutexLock lock(mu_);
   listed_at_ = began;
@@ -106,27 +105,43 @@ absl::Status Reflector::ListInPages(std::string& version) {
     list.continue_token = page.continue_token;
     version = page.resource_version;
   } while (!list.continue_token.empty());
+  MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
+  sink_.EndList(number);
   return absl::OkStatus();
 }
 
 absl::Status Reflector::ListFromStream(std::string& version) {
+  std::set<ObjectKey> deleted;
   sink_.BeginList();
   WatchOptions watch = Selection();
   watch.send_initial_events = true;
   opened_at_ = clock_.Monotonic();
   const absl::Time deadline = opened_at_ + options_.call_timeout;
   MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, Call()));
+  // A server goes on while it sends what there was: changes may stand before the list's end.
   while (true) {
     MUSTER_ASSIGN_OR_RETURN(std::optional<WatchEvent> event,
                             watcher_->Next(deadline - clock_.Monotonic()));
     if (!event.has_value()) {
       return ApiError(Reason::kTimeout, "the server did not end its streamed list in time");
     }
-    if (event->type == WatchEvent::Type::kAdded) sink_.Listed(std::move(event->object));
-    if (event->type != WatchEvent::Type::kBookmark) continue;
-    if (AnnotationOf(event->object, kInitialEventsEnd).empty()) continue;
-    version = ResourceVersionOf(event->object);
-    return absl::OkStatus();
+    switch (event->type) {
+      case WatchEvent::Type::kAdded:
+      case WatchEvent::Type::kModified:
+        deleted.erase(KeyOf(event->object));
+        sink_.Listed(std::move(event->object));
+        break;
+      case WatchEvent::Type::kDeleted:
+        deleted.insert(KeyOf(event->object));
+        break;
+      case WatchEvent::Type::kBookmark:
+        if (AnnotationOf(event->object, kInitialEventsEnd).empty()) break;
+        version = ResourceVersionOf(event->object);
+        MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
+        sink_.EndList(number);
+        for (const ObjectKey& key : deleted) sink_.Remove(key, number);
+        return absl::OkStatus();
+    }
   }
 }
 
@@ -198,7 +213,7 @@ void Reflector::Failed(const absl::Status& status) {
     delay = std::max(delay, *asked);
   }
   if (options_.jitter) delay *= 1 + options_.jitter();
-  if (reason != Reason::kExpired) retry_at_ = clock_.Monotonic() + delay;
+  retry_at_ = clock_.Monotonic() + delay;
   delay_ = std::min(delay_ * 2, options_.longest_retry);
 }
 

@@ -1,9 +1,12 @@
 #include "operator/kube/reflector.h"
 
+#include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +15,7 @@
 #include "operator/kube/api_error.h"
 #include "operator/kube/cache.h"
 #include "operator/kube/faulty_api.h"
+#include "operator/kube/intercepted_api.h"
 #include "operator/kube/memory_api.h"
 
 namespace muster::kube {
@@ -101,10 +105,25 @@ TEST_F(ReflectorTest, ExpiredMeansListAgainAndDropsWhatVanished) {
   ASSERT_TRUE(api_->Delete(kConfigMaps, {"ns", "a"}).ok());
   api_->CompactHistory();
   Run();
+  clock_.Advance(absl::Milliseconds(100));
   Run();
   EXPECT_EQ(reflector_.lists(), 2);
   EXPECT_EQ(cache_.Get({"ns", "a"}), nullptr);
   EXPECT_EQ(changes_[0], "1>a>-");
+}
+
+// A server that has what is listed no longer when it is watched was listed without a pause.
+TEST_F(ReflectorTest, ExpiredAgainAndAgainBacksOff) {
+  Create("a", "1");
+  Run();
+  for (int i = 0; i < 5; ++i) {
+    faulty_.FailNext(Verb::kWatchNext, ApiError(Reason::kExpired, "too old"));
+    Run();
+    EXPECT_EQ(reflector_.RetryAt(), clock_.Monotonic() + absl::Milliseconds(100) * (1 << i));
+    Run();
+    EXPECT_EQ(reflector_.lists(), 1 + i);
+    clock_.Advance(reflector_.RetryAt() - clock_.Monotonic());
+  }
 }
 
 TEST_F(ReflectorTest, AClosedWatchGoesOnFromTheLastVersion) {
@@ -219,6 +238,7 @@ TEST_F(ReflectorTest, APageThatFailsShowsNoHalfList) {
   Run();
   EXPECT_FALSE(cache_.HasSynced());
   EXPECT_EQ(cache_.size(), 0u);
+  clock_.Advance(absl::Milliseconds(100));
   Run();
   EXPECT_EQ(cache_.size(), 3u);
 }
@@ -357,6 +377,7 @@ TEST_F(StreamListTest, WhatVanishedIsDroppedByTheNextOne) {
   ASSERT_TRUE(api_->Delete(kConfigMaps, {"ns", "a"}).ok());
   api_->CompactHistory();
   RunStream();
+  clock_.Advance(absl::Milliseconds(100));
   RunStream();
   EXPECT_EQ(cache_.Get({"ns", "a"}), nullptr);
   EXPECT_EQ(cache_.size(), 1u);
@@ -372,8 +393,73 @@ TEST_F(StreamListTest, AServerThatRefusesItIsListedInPagesFromThenOn) {
   Create("b", "1");
   api_->CompactHistory();
   RunStream();
+  clock_.Advance(absl::Milliseconds(100));
   RunStream();
   EXPECT_EQ(faulty_.calls(Verb::kList), 2);
+}
+
+// Says what it was given, and is quiet then.
+class ScriptedWatcher final : public Watcher {
+ public:
+  explicit ScriptedWatcher(std::deque<WatchEvent> events) : events_(std::move(events)) {}
+  absl::StatusOr<std::optional<WatchEvent>> Next(absl::Duration) override {
+    if (events_.empty()) return std::optional<WatchEvent>();
+    WatchEvent event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+  void Stop() override {}
+
+ private:
+  std::deque<WatchEvent> events_;
+};
+
+class ScriptedWatches final : public InterceptedApi {
+ public:
+  explicit ScriptedWatches(Api& api) : InterceptedApi(api) {}
+  std::deque<WatchEvent> events;
+
+ protected:
+  absl::Status Around(const ApiCall&, const CallOptions& options, PassOn pass_on) override {
+    return pass_on(options);
+  }
+  std::unique_ptr<Watcher> Wrap(const ResourceType&, std::unique_ptr<Watcher>) override {
+    return std::make_unique<ScriptedWatcher>(events);
+  }
+};
+
+WatchEvent Event(WatchEvent::Type type, const std::string& name, const std::string& data,
+                 int version) {
+  Json object = NewObject(kConfigMaps, {"ns", name});
+  object["data"] = {{"key", data}};
+  SetResourceVersion(object, absl::StrCat(version));
+  return {type, std::move(object)};
+}
+
+// Changes that happen while a server sends what there was stand among it.
+TEST_F(StreamListTest, WhatChangesWhileTheListIsStreamedCounts) {
+  using Type = WatchEvent::Type;
+  WatchEvent end = Event(Type::kBookmark, "", "", 20);
+  end.object["metadata"]["annotations"] = {{kInitialEventsEnd, "true"}};
+  ScriptedWatches scripted(*api_);
+  scripted.events = {Event(Type::kAdded, "changed", "1", 1),
+                     Event(Type::kAdded, "deleted", "1", 2),
+                     Event(Type::kAdded, "again", "1", 3),
+                     Event(Type::kModified, "changed", "2", 11),
+                     Event(Type::kDeleted, "deleted", "1", 12),
+                     Event(Type::kDeleted, "again", "1", 13),
+                     Event(Type::kBookmark, "", "", 13),
+                     Event(Type::kAdded, "again", "2", 14),
+                     end};
+  Reflector stream(scripted, kConfigMaps, {.stream_list = true}, cache_, clock_);
+  stream.RunOnce(absl::ZeroDuration());
+  EXPECT_TRUE(cache_.HasSynced());
+  EXPECT_EQ(Data("changed"), "2");
+  EXPECT_EQ(cache_.Get({"ns", "deleted"}), nullptr);
+  EXPECT_EQ(Data("again"), "2");
+  EXPECT_EQ(cache_.LatestVersion(), 20u);
+  EXPECT_EQ(stream.lists(), 1);
+  EXPECT_EQ(stream.failures(), 0);
 }
 
 TEST_F(StreamListTest, AStreamThatBreaksIsListedInPagesThisTime) {

@@ -1,5 +1,7 @@
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "operator/kube/conformance.h"
 
 // Conformance: pods: defaults, binding, graceful deletion.
@@ -22,6 +24,46 @@ TEST_P(ConformanceTest, APodNeedsAContainerWithAnImage) {
   pod = Pod("a");
   pod["spec"]["containers"][0].erase("name");
   EXPECT_EQ(ReasonOf(api().Create(kPods, pod).status()), Reason::kInvalid);
+}
+
+TEST_P(ConformanceTest, APodWithAFieldThatPodsHaveNotIsRefusedAndTheFieldIsNamed) {
+  Json mount = Pod("a");
+  mount["spec"]["containers"][0]["volumeMount"] = Json::parse(R"([{"name": "data"}])");
+  Json probe = Pod("a");
+  probe["spec"]["containers"][0]["livenessProbe"] =
+      Json::parse(R"({"httpGet": {"port": 80, "pth": "/"}})");
+  Json toleration = Pod("a");
+  toleration["spec"]["tolerations"] = Json::parse(R"([{"operator": "Exists"}, {"keys": "x"}])");
+  const std::pair<Json, std::string> cases[] = {
+      {mount, "spec.containers[0].volumeMount"},
+      {probe, "spec.containers[0].livenessProbe.httpGet.pth"},
+      {toleration, "spec.tolerations[1].keys"}};
+  for (const auto& [pod, field] : cases) {
+    const absl::Status status = api().Create(kPods, pod).status();
+    EXPECT_EQ(ReasonOf(status), Reason::kBadRequest) << status;
+    EXPECT_NE(status.message().find(absl::StrCat("unknown field \"", field, "\"")),
+              absl::string_view::npos)
+        << status;
+    EXPECT_FALSE(Exists(kPods, "a"));
+  }
+}
+
+TEST_P(ConformanceTest, APodWithFieldsOfEveryKindIsTaken) {
+  Json pod = Pod("a");
+  SetLabel(pod, "any.thing/goes", "here");
+  Json& spec = pod["spec"];
+  spec["nodeSelector"] = Json::parse(R"({"any.thing/goes": "here"})");
+  spec["volumes"] = Json::parse(R"([
+      {"name": "memory", "emptyDir": {"medium": "Memory"}},
+      {"name": "several",
+       "projected": {"sources": [{"configMap": {"name": "x", "optional": true}}]}}])");
+  Json& container = spec["containers"][0];
+  container["resources"] = Json::parse(R"({"limits": {"memory": "1Gi"}})");
+  container["livenessProbe"] =
+      Json::parse(R"({"exec": {"command": ["true"]}, "periodSeconds": 5})");
+  container["env"] = Json::parse(R"([{"name": "X", "valueFrom": {
+      "secretKeyRef": {"name": "s", "key": "k", "optional": true}}}])");
+  Made(kPods, pod);
 }
 
 TEST_P(ConformanceTest, APodsSpecIsImmutable) {

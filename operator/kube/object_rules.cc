@@ -8,6 +8,7 @@
 #include "operator/kube/api_error.h"
 #include "operator/kube/meta_rules.h"
 #include "operator/kube/object_meta.h"
+#include "operator/kube/pod_fields.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/kube/storage_types.h"
 
@@ -67,6 +68,12 @@ absl::Status AdmitPod(Operation operation, Json& pod, const Json* old_pod) {
     return PodInvalid("",
                       "Forbidden: pod updates may not change fields other than "
                       "containers[*].image, activeDeadlineSeconds, tolerations");
+  }
+  if (const std::string unknown = UnknownPodField(pod); !unknown.empty()) {
+    return ApiError(Reason::kBadRequest,
+                    absl::StrCat("Pod in version \"v1\" cannot be handled as a Pod: strict "
+                                 "decoding error: unknown field \"",
+                                 unknown, "\""));
   }
   const Json* spec = Find(pod, {"spec"});
   if (spec == nullptr || !spec->is_object()) return PodInvalid("containers", "Required value");

@@ -194,8 +194,11 @@ absl::StatusOr<std::unique_ptr<Watcher>> RestApi::Watch(const ResourceType& type
 absl::StatusOr<Json> RestApi::Create(const ResourceType& type, const Json& object,
                                      const CallOptions& call) {
   MUSTER_ASSIGN_OR_RETURN(std::string path, CreatePath(type, NamespaceOf(object)));
-  RestRequest request{
-      .verb = "create", .resource = type.plural, .method = "POST", .path = std::move(path)};
+  // What the server would drop in silence, a typo most likely, is refused.
+  RestRequest request{.verb = "create",
+                      .resource = type.plural,
+                      .method = "POST",
+                      .path = WithQuery(path, {{"fieldValidation", "Strict"}})};
   SetBody(*transport_, type, ProtoMessageOf(type), object, request);
   return CallForObject(*transport_, type, std::move(request), call);
 }

@@ -137,6 +137,21 @@ TEST_F(ExecutorTest, WhatIsForbiddenIsFoundOutByOnePod) {
   EXPECT_EQ(memory_->List(kube::kPods, {})->items.size(), 10u);
 }
 
+TEST_F(ExecutorTest, ATypoInsideThePodTemplateIsARefusalThatNamesIt) {
+  Json job = memory_->Get(kube::kTrainingJobs, {"default", "gpt"}).value();
+  job["spec"]["template"]["spec"]["containers"] =
+      Json::parse(R"([{"name": "worker", "image": "x", "command": ["true"],
+                       "volumeMount": [{"name": "data", "mountPath": "/data"}]}])");
+  job_ = ParseTrainingJob(memory_->Update(kube::kTrainingJobs, job).value()).value();
+  Plan plan;
+  plan.status = job_.status;
+  plan.creates.push_back(Pod(1));
+  EXPECT_FALSE(Execute(plan).ok());
+  EXPECT_THAT(written_.refused_pod, HasSubstr("spec.template: the API server refuses its pod: "));
+  EXPECT_THAT(written_.refused_pod, HasSubstr("unknown field \"spec.containers[0].volumeMount\""));
+  EXPECT_TRUE(memory_->List(kube::kPods, {})->items.empty());
+}
+
 TEST_F(ExecutorTest, PodsMadeAtOnceAreAllWaitedFor) {
   ThreadFanOut fan_out(3);
   Executor executor(*api_, registry_, *events_, {"unix:/c.sock", "muster-agent"}, nullptr, fan_out);

@@ -19,6 +19,8 @@ namespace {
 
 // As much as one TLS record holds.
 constexpr size_t kRecord = 16 << 10;
+// Of httplib, which takes zero for no wait at all.
+constexpr absl::Duration kShortestWait = absl::Milliseconds(1);
 
 struct WaitLimit {
   time_t seconds;
@@ -146,10 +148,28 @@ bool BufferedTlsClient::process_socket(const Socket& socket,
   return exchange_ != nullptr ? exchange_(stream) : callback(stream);
 }
 
-bool BufferedTlsClient::Exchange(const HttpRequest& request, HttpAnswer& answer,
+bool BufferedTlsClient::create_and_connect_socket(Socket& socket, httplib::Error& error) {
+  const absl::Duration limit =
+      absl::Seconds(connection_timeout_sec_) + absl::Microseconds(connection_timeout_usec_);
+  const absl::Time deadline = std::min(deadline_, Clock::Real().Monotonic() + limit);
+  const absl::StatusOr<int> dialled = dial_(deadline);
+  dialled_ = dialled.status();
+  if (!dialled.ok()) {
+    const bool late = absl::IsDeadlineExceeded(dialled_);
+    error = late ? httplib::Error::ConnectionTimeout : httplib::Error::Connection;
+    return false;
+  }
+  socket.sock = *dialled;
+  // TLS has what is left.
+  const absl::Duration left = std::max(deadline - Clock::Real().Monotonic(), kShortestWait);
+  set_connection_timeout(absl::ToChronoMicroseconds(left));
+  return true;
+}
+
+bool BufferedTlsClient::Exchange(const std::function<HttpRequest()>& request, HttpAnswer& answer,
                                  httplib::Error& error) {
   exchange_ = [&](httplib::Stream& stream) {
-    const bool whole = kube::Exchange(stream, request, answer);
+    const bool whole = kube::Exchange(stream, request(), answer);
     if (whole && !answer.keeps_connection) stop();  // it is closed when the call has ended
     return whole;
   };

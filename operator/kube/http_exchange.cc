@@ -5,15 +5,19 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "operator/kube/gunzip.h"
 
 namespace muster::kube {
 namespace {
 
 constexpr size_t kRead = 16 << 10;
+constexpr size_t kMaxWarnings = 16;
 
 bool IsControl(char c) { return c != '\t' && absl::ascii_iscntrl(static_cast<unsigned char>(c)); }
 
@@ -57,7 +61,7 @@ class AnswerReader {
       };
       made.on_headers_complete = [](http_parser* parser) { return Of(parser).EndHead(); };
       made.on_body = [](http_parser* parser, const char* data, size_t size) {
-        return Of(parser).answer_.receive({data, size}) ? 0 : 1;
+        return Of(parser).Body({data, size}) ? 0 : 1;
       };
       made.on_message_complete = [](http_parser* parser) { return Of(parser).End(); };
       return made;
@@ -67,15 +71,18 @@ class AnswerReader {
 
   int Begin() {
     name_.clear();
+    value_.clear();
     in_value_ = false;
     retry_after_.clear();
+    encoding_.clear();
+    warnings_.clear();
+    gunzip_.reset();
     return 0;
   }
 
   // Names and values come in pieces.
   int Name(std::string_view piece) {
-    if (in_value_) name_.clear();
-    in_value_ = false;
+    if (in_value_) EndHeader();
     name_.append(piece);
     return 0;
   }
@@ -84,22 +91,47 @@ class AnswerReader {
     in_value_ = true;
     // The parser refuses these only where a piece begins.
     if (std::any_of(piece.begin(), piece.end(), IsControl)) return 1;
-    if (absl::EqualsIgnoreCase(name_, "Retry-After")) retry_after_.append(piece);
+    value_.append(piece);
     return 0;
   }
 
+  void EndHeader() {
+    absl::StripAsciiWhitespace(&value_);
+    if (absl::EqualsIgnoreCase(name_, "Retry-After")) retry_after_ = value_;
+    if (absl::EqualsIgnoreCase(name_, "Content-Encoding")) encoding_ = value_;
+    if (absl::EqualsIgnoreCase(name_, "Warning") && warnings_.size() < kMaxWarnings) {
+      warnings_.push_back(value_);
+    }
+    name_.clear();
+    value_.clear();
+    in_value_ = false;
+  }
+
   int EndHead() {
+    EndHeader();
     const bool chunked = (parser_.flags & F_CHUNKED) != 0;
     if (parser_.status_code < 100) return -1;
     if (parser_.uses_transfer_encoding != 0 && !chunked) return -1;  // an encoding we do not know
+    if (absl::EqualsIgnoreCase(encoding_, "gzip")) {
+      gunzip_.emplace();
+    } else if (!encoding_.empty() && !absl::EqualsIgnoreCase(encoding_, "identity")) {
+      return -1;  // likewise
+    }
     answer_.code = static_cast<int>(parser_.status_code);
-    absl::StripAsciiWhitespace(&retry_after_);
     answer_.retry_after = retry_after_;
+    answer_.warnings = std::move(warnings_);
     return 0;
+  }
+
+  bool Body(std::string_view data) {
+    in_body_ = true;
+    if (gunzip_.has_value()) return gunzip_->Feed(data, answer_.receive);
+    return answer_.receive(data);
   }
 
   int End() {
     if (parser_.status_code < 200) return 0;  // the answer is still to come
+    if (gunzip_.has_value() && in_body_ && !gunzip_->ended()) return 1;
     whole_ = true;
     answer_.keeps_connection = http_should_keep_alive(&parser_) != 0;
     http_parser_pause(&parser_, 1);
@@ -108,9 +140,14 @@ class AnswerReader {
 
   HttpAnswer& answer_;
   http_parser parser_;
-  std::string name_;
-  std::string retry_after_;
+  std::string name_;  // of the header that is being read
+  std::string value_;
   bool in_value_ = false;
+  std::string retry_after_;
+  std::string encoding_;
+  std::vector<std::string> warnings_;
+  std::optional<Gunzip> gunzip_;
+  bool in_body_ = false;
   bool whole_ = false;
 };
 

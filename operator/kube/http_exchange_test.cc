@@ -1,9 +1,13 @@
 #include "operator/kube/http_exchange.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "operator/kube/gzip_text.h"
 #include "operator/kube/scripted_stream.h"
 
 namespace muster::kube {
@@ -48,6 +52,73 @@ TEST(HttpExchangeTest, ReadsBodiesHoweverTheyCome) {
       EXPECT_EQ(got.answer.retry_after, text == kLength ? "7" : "");
     }
   }
+}
+
+std::string GzipAnswer(std::string_view body) {
+  return absl::StrCat("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ", body.size(),
+                      "\r\n\r\n", std::string(body));
+}
+
+TEST(HttpExchangeTest, AGzipAnswerIsDecodedAsItArrives) {
+  const std::string text = std::string(100'000, 'a') + "the end";
+  const std::string zipped = Gzip(text);
+  for (const size_t piece : {1, 7, 100'000}) {
+    const Result got = Get(GzipAnswer(zipped), piece);
+    EXPECT_TRUE(got.whole);
+    EXPECT_EQ(got.body, text);
+    EXPECT_TRUE(got.answer.keeps_connection);
+  }
+  EXPECT_EQ(Get(GzipAnswer(Gzip(""))).body, "");
+  EXPECT_TRUE(Get("HTTP/1.1 204 No\r\nContent-Encoding: gzip\r\n\r\n").whole);
+}
+
+TEST(HttpExchangeTest, AGzipAnswerThatIsDamagedIsNotWhole) {
+  const std::string zipped = Gzip("hello, hello, hello");
+  for (size_t size = 1; size < zipped.size(); ++size) {
+    EXPECT_FALSE(Get(GzipAnswer(zipped.substr(0, size))).whole) << size;
+  }
+  std::string wrong = zipped;
+  wrong[wrong.size() - 5] ^= 1;  // of the checksum
+  EXPECT_FALSE(Get(GzipAnswer(wrong)).whole);
+  EXPECT_FALSE(Get(GzipAnswer(zipped + "more")).whole);
+  EXPECT_FALSE(Get(GzipAnswer("plain text")).whole);
+}
+
+// A thousandth of its length on the wire: the receiver says when it is enough.
+TEST(HttpExchangeTest, AGzipAnswerIsBoundedByWhatItDecodesTo) {
+  const std::string zipped = Gzip(std::string(50'000'000, 'a'));
+  ASSERT_LT(zipped.size(), 100'000u);
+  ScriptedStream stream(GzipAnswer(zipped), 100'000);
+  size_t taken = 0;
+  size_t largest = 0;
+  HttpAnswer answer;
+  answer.receive = [&](std::string_view data) {
+    taken += data.size();
+    largest = std::max(largest, data.size());
+    return taken < 1'000'000;
+  };
+  EXPECT_FALSE(Exchange(stream, {"GET", ""}, answer));
+  EXPECT_LT(taken, 1'100'000u);
+  EXPECT_LE(largest, 64u << 10);
+}
+
+TEST(HttpExchangeTest, AnotherEncodingIsNotTakenForText) {
+  EXPECT_FALSE(Get("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx").whole);
+  EXPECT_TRUE(
+      Get("HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\nContent-Length: 1\r\n\r\nx").whole);
+}
+
+TEST(HttpExchangeTest, WarningsAreKept) {
+  const std::string text =
+      "HTTP/1.1 200 OK\r\nWarning: 299 - \"one\"\r\nwarning:\t299 - \"two\" \r\n"
+      "Content-Length: 0\r\n\r\n";
+  for (const size_t piece : {1, 100'000}) {
+    EXPECT_EQ(Get(text, piece).answer.warnings,
+              (std::vector<std::string>{"299 - \"one\"", "299 - \"two\""}));
+  }
+  std::string many = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n";
+  for (int i = 0; i < 100; ++i) many += "Warning: 299 - \"x\"\r\n";
+  EXPECT_EQ(Get(many + "\r\n").answer.warnings.size(), 16u);
 }
 
 TEST(HttpExchangeTest, AnAnswerThatIsCutIsNotWhole) {

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "operator/api/yaml_adapter.h"
+#include "operator/kube/proxy.h"
 #include "operator/kube/server_url.h"
 
 namespace muster::kube {
@@ -148,12 +149,18 @@ absl::Status ReadCluster(const Place& cluster, RestConfig& config) {
                        "is refused: the server's certificate is always verified; name its "
                        "authority in certificate-authority");
   }
-  MUSTER_RETURN_IF_ERROR(cluster.Refuse({"proxy-url"}, "proxies are not supported"));
   MUSTER_ASSIGN_OR_RETURN(config.server, cluster.Text("server"));
   if (config.server.empty()) return cluster.Bad("server", "is missing");
   if (absl::Status url = ParseServerUrl(config.server).status(); !url.ok()) {
     return cluster.Bad("server", std::string(url.message()));
   }
+  MUSTER_ASSIGN_OR_RETURN(config.proxy, cluster.Text("proxy-url"));
+  if (!config.proxy.empty()) {
+    const absl::Status proxy = ParseProxyUrl(config.proxy).status();
+    if (!proxy.ok()) return cluster.Bad("proxy-url", std::string(proxy.message()));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const bool plain, cluster.Flag("disable-compression"));
+  config.gzip = !plain;
   MUSTER_ASSIGN_OR_RETURN(config.tls_server_name, cluster.Text("tls-server-name"));
   MUSTER_ASSIGN_OR_RETURN(config.ca, cluster.Pem("certificate-authority"));
   return absl::OkStatus();
@@ -225,6 +232,19 @@ absl::Status ReadUser(const Place& user, RestConfig& config) {
   return ReadExec(user, config);
 }
 
+absl::Status ReadEnvironment(RestConfig& config) {
+  if (!config.proxy.empty()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const ServerUrl server, ParseServerUrl(config.server));
+  config.proxy = ProxyFromEnvironment(server, [](const std::string& name) -> std::string {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? "" : value;
+  });
+  if (config.proxy.empty()) return absl::OkStatus();
+  const absl::Status proxy = ParseProxyUrl(config.proxy).status();
+  if (proxy.ok()) return proxy;
+  return absl::InvalidArgumentError(absl::StrCat("HTTPS_PROXY: ", proxy.message()));
+}
+
 // The entry that a context refers to.
 absl::StatusOr<Place> Referred(const Place& context, const char* field, const Entries& entries) {
   MUSTER_ASSIGN_OR_RETURN(const std::string name, context.Text(field));
@@ -255,6 +275,7 @@ absl::StatusOr<RestConfig> LoadKubeconfig(const std::vector<std::string>& paths,
   RestConfig config;
   MUSTER_ASSIGN_OR_RETURN(const Place cluster, Referred(found->second, "cluster", merged.clusters));
   MUSTER_RETURN_IF_ERROR(ReadCluster(cluster, config));
+  MUSTER_RETURN_IF_ERROR(ReadEnvironment(config));
   MUSTER_ASSIGN_OR_RETURN(const Place user, Referred(found->second, "user", merged.users));
   MUSTER_RETURN_IF_ERROR(ReadUser(user, config));
   MUSTER_ASSIGN_OR_RETURN(config.name_space, found->second.Text("namespace"));
@@ -281,7 +302,7 @@ absl::StatusOr<RestConfig> InClusterConfig(const std::string& directory, Files& 
   RestConfig config;
   const bool ipv6 = std::string(host).find(':') != std::string::npos;
   config.server = absl::StrCat("https://", ipv6 ? "[" : "", host, ipv6 ? "]" : "", ":", port);
-  MUSTER_RETURN_IF_ERROR(ParseServerUrl(config.server).status());
+  MUSTER_RETURN_IF_ERROR(ReadEnvironment(config));
   config.token_file = JoinPath(directory, "token");
   config.ca.file = JoinPath(directory, "ca.crt");
   for (const std::string& file : {config.token_file, config.ca.file}) {

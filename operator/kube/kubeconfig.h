@@ -10,7 +10,9 @@
 
 // Where the API server is, from the files that kubectl reads or from inside a pod. Errors name
 // "file: field: what is wrong" and never hold a secret. Refused, in a sentence: certificates that
-// are not verified, http, proxies, passwords, auth providers, impersonation.
+// are not verified, http, proxies other than over http, passwords, auth providers, impersonation.
+//
+// Where no proxy-url is given, HTTPS_PROXY and NO_PROXY name the proxy (proxy.h).
 namespace muster::kube {
 
 // Merges `paths` as kubectl does: the first file to name a cluster, user or context counts, and so

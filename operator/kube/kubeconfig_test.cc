@@ -52,6 +52,37 @@ class KubeconfigTest : public testing::Test {
   MemoryFiles files_;
 };
 
+TEST_F(KubeconfigTest, AProxyIsTheClustersOrElseTheEnvironments) {
+  const auto proxy = [this](const std::string& cluster) {
+    Write("/k/config",
+          absl::StrReplaceAll(kConfig, {{"certificate-authority: pki/ca.crt", cluster}}));
+    const auto config = LoadKubeconfig({"/k/config"}, "", files_);
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.ok() ? config->proxy : "";
+  };
+  EXPECT_EQ(proxy("tls-server-name: x"), "");
+  setenv("HTTPS_PROXY", "http://env:3128", 1);
+  EXPECT_EQ(proxy("tls-server-name: x"), "http://env:3128");
+  EXPECT_EQ(proxy("proxy-url: \"http://own:3128\""), "http://own:3128");
+  setenv("NO_PROXY", "example.test", 1);
+  EXPECT_EQ(proxy("tls-server-name: x"), "");
+  EXPECT_EQ(proxy("proxy-url: \"http://own:3128\""), "http://own:3128");
+  unsetenv("NO_PROXY");
+  setenv("HTTPS_PROXY", "socks5://u:secret@p", 1);
+  EXPECT_EQ(LoadKubeconfig({"/k/config"}, "y", files_).status().message(),
+            "HTTPS_PROXY: a proxy is spoken to over http:// alone; it is "
+            "http://[user:password@]host:port");
+  unsetenv("HTTPS_PROXY");
+}
+
+TEST_F(KubeconfigTest, AnswersAreAskedForAsGzipUnlessItSaysOtherwise) {
+  Write("/k/config", kConfig);
+  EXPECT_TRUE(LoadKubeconfig({"/k/config"}, "", files_)->gzip);
+  Write("/k/config", absl::StrReplaceAll(kConfig, {{"certificate-authority: pki/ca.crt",
+                                                    "disable-compression: true"}}));
+  EXPECT_FALSE(LoadKubeconfig({"/k/config"}, "", files_)->gzip);
+}
+
 TEST_F(KubeconfigTest, TheCurrentContextWithPathsRelativeToTheFile) {
   Write("/k/config", kConfig);
   const auto config = LoadKubeconfig({"/k/config"}, "", files_);
@@ -107,8 +138,10 @@ TEST_F(KubeconfigTest, WhatIsNotSafeOrNotSupportedIsRefused) {
   EXPECT_EQ(ErrorWith("certificate-authority: pki/ca.crt", "insecure-skip-tls-verify: true"),
             "/k/config: clusters[0].cluster.insecure-skip-tls-verify: is refused: the server's "
             "certificate is always verified; name its authority in certificate-authority");
-  EXPECT_EQ(ErrorWith("certificate-authority: pki/ca.crt", "proxy-url: \"http://p\""),
-            "/k/config: clusters[0].cluster.proxy-url: proxies are not supported");
+  EXPECT_EQ(
+      ErrorWith("certificate-authority: pki/ca.crt", "proxy-url: \"socks5://u:secret@p\""),
+      "/k/config: clusters[0].cluster.proxy-url: a proxy is spoken to over http:// alone; it is "
+      "http://[user:password@]host:port");
   EXPECT_EQ(ErrorWith("https://example.test:6443/k8s", "http://example.test"),
             "/k/config: clusters[0].cluster.server: \"http://example.test\" must start with "
             "https://: connections are always encrypted and verified");

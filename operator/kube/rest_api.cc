@@ -84,16 +84,18 @@ std::string BodyOf(const ResourceType& type, const Json& object) {
   return DumpJson(whole);
 }
 
-// As protobuf where the schema has all that is in `object`: a fraction of the server's time.
+// As protobuf where the schema has all that is in `object`: a fraction of the server's time. Both
+// must outlive the call.
 void SetBody(const RestTransport& transport, const ResourceType& type, const ProtoMessage* message,
              const Json& object, RestRequest& request) {
   const std::string kind = StringAt(object, {"kind"});
   const bool named = kind.empty() || kind == type.kind;  // else the server must see it
-  if (message != nullptr && named && transport.config().protobuf) {
+  if (message != nullptr && named && transport.WritesProtobuf(request.resource)) {
     auto body = WriteProtoEnvelope(type.ApiVersion(), type.kind, object, *message);
     if (body.has_value()) {
       request.body = *std::move(body);
       request.content_type = "application/vnd.kubernetes.protobuf";
+      request.as_json = [&type, &object] { return BodyOf(type, object); };
       return;
     }
   }

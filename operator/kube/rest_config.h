@@ -42,6 +42,12 @@ struct RestConfig {
   std::string token_file;
   std::optional<ExecPlugin> exec;
 
+  // "http://[user:password@]host:port", which connections go through (CONNECT); empty: none.
+  std::string proxy;
+  // Asks for answers as gzip, which servers then give for large ones: of use where the network is
+  // slower than both sides' zlib. What comes so is read in any case.
+  bool gzip = false;
+
   std::string name_space;  // the context's; "default" when it names none
   std::string user_agent = "muster";
 

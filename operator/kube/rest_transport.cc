@@ -110,9 +110,10 @@ absl::StatusOr<std::unique_ptr<RestTransport>> RestTransport::Create(RestConfig 
   std::unique_ptr<RestTransport> transport(
       new RestTransport(std::move(config), std::move(server), observer));
   if (transport->config_.exec.has_value()) return transport;
-  MUSTER_ASSIGN_OR_RETURN(const Credentials credentials, transport->credentials_.Get());
+  MUSTER_ASSIGN_OR_RETURN(const Credentials credentials,
+                          transport->credentials_.Get(absl::InfiniteFuture()));
   MUSTER_RETURN_IF_ERROR(
-      MakeTlsClient(transport->server_, transport->config_.tls_server_name, credentials).status());
+      MakeTlsClient(transport->config_, transport->server_, credentials).status());
   return transport;
 }
 
@@ -141,8 +142,21 @@ void RestTransport::SetHeaders(httplib::Request& request, const Credentials& cre
   }
 }
 
-absl::StatusOr<std::string> RestTransport::Call(const RestRequest& request,
-                                                absl::Duration timeout) {
+bool RestTransport::WritesProtobuf(std::string_view resource) const {
+  MutexLock lock(mu_);
+  return config_.protobuf && json_only_.find(resource) == json_only_.end();
+}
+
+bool RestTransport::TurnToJson(RestRequest& request) {
+  if (request.as_json == nullptr) return false;
+  request.body = std::exchange(request.as_json, nullptr)();
+  request.content_type = "application/json";
+  MutexLock lock(mu_);
+  json_only_.emplace(request.resource);
+  return true;
+}
+
+absl::StatusOr<std::string> RestTransport::Call(RestRequest request, absl::Duration timeout) {
   const absl::Time deadline = clock_.Monotonic() + std::min(timeout, kLongestCall);
   bool refreshed = false;
   bool redialled = false;
@@ -156,7 +170,9 @@ absl::StatusOr<std::string> RestTransport::Call(const RestRequest& request,
       redialled = true;
       continue;
     }
+    warnings_.Tell(answer.warnings);
     if (answer.code >= 200 && answer.code < 300) return std::move(answer.body);
+    if (answer.code == 415 && TurnToJson(request)) continue;
     absl::Status refusal = RefusalOf(answer.code, answer.body, answer.retry_after);
     if (answer.code == 401 && !refreshed && credentials_.Refuse()) {
       refreshed = true;
@@ -170,8 +186,8 @@ absl::StatusOr<std::string> RestTransport::Call(const RestRequest& request,
 
 absl::StatusOr<RestTransport::Answer> RestTransport::Attempt(const RestRequest& request,
                                                              absl::Time deadline) {
-  MUSTER_ASSIGN_OR_RETURN(const Credentials credentials, credentials_.Get());
-  const auto make = [&] { return MakeTlsClient(server_, config_.tls_server_name, credentials); };
+  MUSTER_ASSIGN_OR_RETURN(const Credentials credentials, credentials_.Get(deadline));
+  const auto make = [&] { return MakeTlsClient(config_, server_, credentials); };
   MUSTER_ASSIGN_OR_RETURN(Connection connection,
                           pool_.Take(credentials.tls_generation, deadline, make));
   bool healthy = false;
@@ -191,6 +207,7 @@ std::string RestTransport::HeadOf(const RestRequest& request, const Credentials&
   PutHeader(head, "Host", host_);
   PutHeader(head, "Accept", AcceptHeader(request.protobuf, request.metadata_only));
   PutHeader(head, "User-Agent", config_.user_agent);
+  if (config_.gzip) PutHeader(head, "Accept-Encoding", "gzip");
   if (!credentials.token.empty()) {
     PutHeader(head, "Authorization", absl::StrCat("Bearer ", credentials.token));
   }
@@ -205,10 +222,9 @@ absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest&
                                                               const Credentials& credentials,
                                                               Connection& connection,
                                                               absl::Time deadline, bool& healthy) {
-  const absl::Duration left =
-      std::max(deadline - clock_.Monotonic(), absl::Duration(absl::Milliseconds(1)));
+  const auto left = [&] { return deadline - clock_.Monotonic(); };
   httplib::SSLClient& client = *connection.client;
-  SetTimeouts(client, std::min(config_.connect_timeout, left), left);
+  SetTimeouts(client, config_.connect_timeout, left());
   SetDeadline(client, deadline);
   Answer answer;
   bool too_large = false;
@@ -225,9 +241,14 @@ absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest&
     return !too_large;
   };
   httplib::Error error = httplib::Error::Success;
-  healthy = kube::Exchange(client, {HeadOf(request, credentials, left), request.body}, http, error);
+  // What connecting took is the server's to know: it must not go on for longer than we wait.
+  const auto wanted = [&] {
+    return HttpRequest{HeadOf(request, credentials, left()), request.body};
+  };
+  healthy = kube::Exchange(client, wanted, http, error);
   answer.code = http.code;
   answer.retry_after = std::move(http.retry_after);
+  answer.warnings = std::move(http.warnings);
   if (healthy) return answer;
   MUSTER_RETURN_IF_ERROR(received);
   if (too_large) {
@@ -261,9 +282,9 @@ absl::Status RestTransport::Broken(const RestRequest& request, const httplib::SS
 absl::StatusOr<std::unique_ptr<httplib::SSLClient>> RestTransport::Dial(httplib::Request& request,
                                                                         absl::Time deadline) {
   MUSTER_RETURN_IF_ERROR(Throttle(deadline));
-  MUSTER_ASSIGN_OR_RETURN(const Credentials credentials, credentials_.Get());
+  MUSTER_ASSIGN_OR_RETURN(const Credentials credentials, credentials_.Get(deadline));
   SetHeaders(request, credentials);
-  return MakeTlsClient(server_, config_.tls_server_name, credentials);
+  return MakeTlsClient(config_, server_, credentials);
 }
 
 }  // namespace muster::kube

@@ -4,13 +4,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "httplib.h"
 #include "operator/kube/connection_pool.h"
 #include "operator/kube/credentials.h"
@@ -18,6 +21,7 @@
 #include "operator/kube/request_observer.h"
 #include "operator/kube/rest_config.h"
 #include "operator/kube/server_url.h"
+#include "operator/kube/server_warnings.h"
 
 namespace muster::kube {
 
@@ -28,6 +32,9 @@ struct RestRequest {
   std::string path;  // with its query
   std::string body;
   const char* content_type = "application/json";
+  // The body as JSON, where `body` is protobuf: sent in its place when the server does not take
+  // that, and so for every later one of this resource.
+  std::function<std::string()> as_json;
   bool protobuf = false;       // the answer may be protobuf
   bool metadata_only = false;  // and have nothing but metadata: PartialObjectMetadata
   // Takes the body of a 2xx answer as it arrives, in place of a whole one. An error ends the call.
@@ -44,7 +51,7 @@ class RestTransport {
                                                                RequestObserver* observer);
 
   // The body of the answer when it is a 2xx, the server's refusal as an ApiError otherwise.
-  absl::StatusOr<std::string> Call(const RestRequest& request, absl::Duration timeout);
+  absl::StatusOr<std::string> Call(RestRequest request, absl::Duration timeout);
 
   // For a watch: waits for the rate limit, and gives a connection outside of the pool with the
   // request's headers set.
@@ -54,6 +61,8 @@ class RestTransport {
   // Told that an answer was 401.
   void Refused() { credentials_.Refuse(); }
   absl::Status ConnectError(const httplib::SSLClient& client, httplib::Error error) const;
+  // Whether bodies of this resource may be protobuf.
+  bool WritesProtobuf(std::string_view resource) const;
 
   const RestConfig& config() const { return config_; }
   const ServerUrl& server() const { return server_; }
@@ -65,6 +74,7 @@ class RestTransport {
     int code = 0;
     std::string body;
     std::string retry_after;
+    std::vector<std::string> warnings;
     bool stale = false;  // nothing came on a connection that had been kept
   };
 
@@ -77,6 +87,8 @@ class RestTransport {
   absl::StatusOr<Answer> Attempt(const RestRequest& request, absl::Time deadline);
   absl::StatusOr<Answer> Exchange(const RestRequest& request, const Credentials& credentials,
                                   Connection& connection, absl::Time deadline, bool& healthy);
+  // Makes `request` one of JSON. False: it is already.
+  bool TurnToJson(RestRequest& request);
   absl::Status Broken(const RestRequest& request, const httplib::SSLClient& client,
                       httplib::Error error, absl::Time deadline) const;
 
@@ -88,6 +100,9 @@ class RestTransport {
   CredentialSource credentials_;
   RateLimiter limiter_;
   ConnectionPool pool_;
+  ServerWarnings warnings_;
+  mutable Mutex mu_;
+  std::set<std::string, std::less<>> json_only_ MUSTER_GUARDED_BY(mu_);  // resources
 };
 
 // What to accept of a server. It may answer with whole objects all the same.

@@ -1,22 +1,23 @@
 #include "operator/kube/tls_client.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "operator/kube/buffered_tls_client.h"
+#include "operator/kube/dialer.h"
+#include "operator/kube/proxy.h"
 
 namespace muster::kube {
 namespace {
@@ -60,31 +61,28 @@ bool IsAddress(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), &scratch) == 1;
 }
 
-// httplib takes one name for dialling and checking. With another one to check, the address to dial
-// is looked up here.
-absl::StatusOr<std::string> Resolve(const std::string& host) {
-  if (IsAddress(host)) return host;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int failed = getaddrinfo(host.c_str(), nullptr, &hints, &found); failed != 0) {
-    return absl::UnavailableError(absl::StrCat(host, ": ", gai_strerror(failed)));
-  }
-  char text[NI_MAXHOST] = "";
-  getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof(text), nullptr, 0, NI_NUMERICHOST);
-  freeaddrinfo(found);
-  return std::string(text);
-}
+// What the dialler of a connection has to know.
+struct Route {
+  ServerUrl server;
+  std::optional<ProxyServer> proxy;
+};
 
-void SetSocketOptions(socket_t socket) {
-  const auto set = [socket](int level, int name, int value) {
-    setsockopt(socket, level, name, &value, sizeof(value));
-  };
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 15);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
+absl::StatusOr<int> DialServer(const Route& route, absl::Time deadline) {
+  const std::string& host = route.proxy.has_value() ? route.proxy->host : route.server.host;
+  const int port = route.proxy.has_value() ? route.proxy->port : route.server.port;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<SocketAddress> addresses, ResolveHost(host, port));
+  const absl::StatusOr<int> socket = DialAny(addresses, deadline);
+  if (!route.proxy.has_value()) return socket;
+  if (!socket.ok()) {
+    return absl::Status(socket.status().code(), absl::StrCat("the proxy ", host, ":", port, ": ",
+                                                             socket.status().message()));
+  }
+  if (absl::Status opened = OpenTunnel(*socket, *route.proxy, route.server, deadline);
+      !opened.ok()) {
+    close(*socket);
+    return opened;
+  }
+  return socket;
 }
 
 absl::Status Trust(httplib::SSLClient& client, const std::string& ca) {
@@ -111,9 +109,14 @@ absl::Status Identify(SSL_CTX* context, const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(
-    const ServerUrl& server, const std::string& tls_server_name, const Credentials& credentials) {
-  const std::string& name = tls_server_name.empty() ? server.host : tls_server_name;
+absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(const RestConfig& config,
+                                                                  const ServerUrl& server,
+                                                                  const Credentials& credentials) {
+  const std::string& name = config.tls_server_name.empty() ? server.host : config.tls_server_name;
+  Route route{server, std::nullopt};
+  if (!config.proxy.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(route.proxy, ParseProxyUrl(config.proxy));
+  }
   std::vector<CertificatePtr> chain;
   KeyPtr key;
   if (!credentials.client_certificate.empty()) {
@@ -125,7 +128,7 @@ absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(
       return absl::InvalidArgumentError("the client key does not belong to the client certificate");
     }
   }
-  std::unique_ptr<httplib::SSLClient> client =
+  std::unique_ptr<BufferedTlsClient> client =
       chain.empty()
           ? std::make_unique<BufferedTlsClient>(name, server.port)
           : std::make_unique<BufferedTlsClient>(name, server.port, chain[0].get(), key.get());
@@ -135,15 +138,11 @@ absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(
   }
   MUSTER_RETURN_IF_ERROR(Trust(*client, credentials.ca));
   MUSTER_RETURN_IF_ERROR(Identify(client->ssl_context(), name));
-  if (name != server.host) {
-    MUSTER_ASSIGN_OR_RETURN(const std::string address, Resolve(server.host));
-    client->set_hostname_addr_map({{name, address}});
-  }
+  client->set_dial(
+      [route = std::move(route)](absl::Time deadline) { return DialServer(route, deadline); });
   client->enable_server_certificate_verification(true);
   client->set_keep_alive(true);
   client->set_url_encode(false);  // targets are escaped where they are made
-  client->set_tcp_nodelay(true);
-  client->set_socket_options(SetSocketOptions);
   return client;
 }
 
@@ -157,17 +156,16 @@ void SetDeadline(httplib::SSLClient& client, absl::Time deadline) {
   static_cast<BufferedTlsClient&>(client).set_deadline(deadline);  // as MakeTlsClient made it
 }
 
-bool Exchange(httplib::SSLClient& client, const HttpRequest& request, HttpAnswer& answer,
-              httplib::Error& error) {
+bool Exchange(httplib::SSLClient& client, const std::function<HttpRequest()>& request,
+              HttpAnswer& answer, httplib::Error& error) {
   return static_cast<BufferedTlsClient&>(client).Exchange(request, answer, error);
 }
 
 std::string ConnectFailure(const httplib::SSLClient& client, httplib::Error error) {
   switch (error) {
     case httplib::Error::Connection:
-      return "it cannot be reached";
     case httplib::Error::ConnectionTimeout:
-      return "it did not take a connection in time";
+      return std::string(static_cast<const BufferedTlsClient&>(client).dialled().message());
     case httplib::Error::SSLConnection:
       return "no TLS connection came about (TLS 1.2 or later is needed)";
     case httplib::Error::SSLServerVerification: {

@@ -1,11 +1,11 @@
 #ifndef MUSTER_AGENT_CORE_RANK_SLOT_H_
 #define MUSTER_AGENT_CORE_RANK_SLOT_H_
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
 #include "absl/time/time.h"
+#include "base/backoff.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 
@@ -32,7 +32,7 @@ struct RankSlot {
   // A launch that is due at launch_at, after a back-off.
   bool wanted = false;
   absl::Time launch_at;
-  absl::Duration backoff;
+  int short_lives = 0;  // in a row, of its processes
 
   // The round.
   std::optional<v1alpha1::RankReady> ready;
@@ -49,13 +49,11 @@ struct RankSlot {
     joined = finished = succeeded = false;
   }
 
-  // How long to wait before the next process: nothing after a decent life, else doubling to 10 s,
+  // How long to wait before the next process: nothing after a decent life or for the first time,
   // so that a program that cannot start does not spin.
-  absl::Duration NextBackoff(absl::Time now) {
-    if (now - launched_at > absl::Seconds(10)) backoff = absl::ZeroDuration();
-    const absl::Duration delay = backoff;
-    backoff = std::min(std::max(2 * backoff, absl::Milliseconds(100)), absl::Seconds(10));
-    return delay;
+  absl::Duration NextBackoff(absl::Time now, const BackoffBounds& bounds) {
+    if (now - launched_at > absl::Seconds(10)) short_lives = 0;
+    return BackoffAfter(short_lives++, bounds);
   }
 };
 

@@ -69,7 +69,9 @@ void WorkerMachine::On(const OperatorSaid& event) {
     case v1alpha1::OperatorMessage::kWelcome:
       return OnWelcome(message.welcome());
     case v1alpha1::OperatorMessage::kNotLeader:
-      detached_at_ = now_;  // nobody leads, but the operator is not gone
+      // Nobody leads, but the operator is not gone. A leader that this agent cannot reach is: it
+      // counts the orphanDeadline of a command from its own last word.
+      if (!RunsCommand() || message.not_leader().address().empty()) detached_at_ = now_;
       return Do(Redial{message.not_leader().address(), "the peer is not the leader"});
     case v1alpha1::OperatorMessage::kPrepare:
       return OnPrepare(message.prepare());
@@ -112,6 +114,7 @@ std::string WorkerMachine::WhyNotPrepare(const v1alpha1::PrepareRound& prepare) 
   if (!settings_.has_value()) return "no welcome yet";
   if (phase_ == Phase::kStopping) return "this worker is stopping";
   if (Same(prepare.round(), seen_)) return "this round is past Prepare";
+  if (RunsCommand() && HasSucceeded()) return "this worker's command has ended";
   const v1alpha1::Member& member = prepare.member();
   if (member.worker().index() != config_.worker.index() ||
       member.worker().incarnation() != config_.worker.incarnation()) {
@@ -134,6 +137,7 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
     return;
   }
   if (const std::string reason = WhyNotPrepare(prepare); !reason.empty()) {
+    if (RunsCommand() && HasSucceeded()) ReportIfAttached(*finished_);
     return Refuse(prepare.round(), reason);
   }
   seen_ = round_ = prepare.round();
@@ -210,8 +214,7 @@ void WorkerMachine::On(const Tick&) {
   const absl::Duration deadline =
       settings_.has_value() ? settings_->orphan_deadline : config_.orphan_deadline;
   if (!attached_ && phase_ != Phase::kStopping && now_ - detached_at_ > deadline) {
-    const bool done = finished_.has_value() && finished_->succeeded();
-    BeginStop(StopCause::kOrphaned, /*save=*/true, done ? 0 : kExitOrphaned,
+    BeginStop(StopCause::kOrphaned, /*save=*/true, HasSucceeded() ? kExitOk : kExitOrphaned,
               absl::StrCat("no operator for ", absl::FormatDuration(deadline)));
   }
 }

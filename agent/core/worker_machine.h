@@ -79,6 +79,9 @@ class WorkerMachine {
   void OnCommandEnded(RankSlot& slot, const RankEnded& event);
   void OnRankFailed(RankSlot& slot, const RankEnded& event);
 
+  // Its work is done, and it is known to be.
+  bool HasSucceeded() const { return finished_.has_value() && finished_->succeeded(); }
+  bool RunsCommand() const { return settings_.has_value() && !runs_trainer(); }
   // Reports that an order is not obeyed.
   void Refuse(const v1alpha1::RoundId& order, const std::string& reason);
   std::string WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const;

@@ -332,7 +332,7 @@ void WorkerMachine::OnRankFailed(RankSlot& slot, const RankEnded& event) {
   // Before its answer this round can still be met by the next process.
   const bool still_preparing = phase_ == Phase::kPreparing && !ready_.has_value();
   if (phase_ != Phase::kFinished && !still_preparing) phase_ = Phase::kWaiting;
-  if (restart) WantProcess(slot, slot.NextBackoff(now_));
+  if (restart) WantProcess(slot, slot.NextBackoff(now_, settings_->restart_backoff));
 }
 
 }  // namespace muster::agent

@@ -89,6 +89,36 @@ TEST(WorkerMachineRanksTest, AProgramThatCannotStartIsTriedEverMoreSlowly) {
   EXPECT_LE(world.generation(0), 20) << "100 seconds at 10 s between tries";
 }
 
+// How long rank 0's process takes to come back, when each ends at once.
+absl::Duration NextStart(World& world) {
+  const int before = world.generation(0);
+  world.End(0, 127);
+  const absl::Time from = world.now();
+  while (world.generation(0) == before && world.now() < from + absl::Minutes(10)) {
+    world.Pass(absl::Milliseconds(100), {1});
+  }
+  return world.now() - from;
+}
+
+TEST(WorkerMachineRanksTest, ARankThatEndsAtOnceWaitsAsTheFailurePolicySays) {
+  World world;
+  world.Do(StreamOpened{});
+  v1alpha1::OperatorMessage message;
+  message.mutable_welcome()->set_term(1);
+  v1alpha1::TrainingJobSpec& spec = *message.mutable_welcome()->mutable_spec();
+  spec.mutable_trainer();
+  spec.mutable_failure_policy()->set_initial_backoff("4s");
+  spec.mutable_failure_policy()->set_max_backoff("10s");
+  world.Say(message);
+  world.Prepare(1, 1);
+  world.Hello(1);
+  EXPECT_LE(NextStart(world), absl::Milliseconds(100)) << "the first time at once";
+  EXPECT_EQ(NextStart(world), absl::Seconds(4));
+  EXPECT_EQ(NextStart(world), absl::Seconds(8));
+  EXPECT_EQ(NextStart(world), absl::Seconds(10));
+  EXPECT_EQ(NextStart(world), absl::Seconds(10));
+}
+
 TEST(WorkerMachineRanksTest, ASilentRankIsKilledAfterItsDeadline) {
   World world;
   world.Welcome(1);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/core/worker_machine.h"
+#include "base/exit_codes.h"
 
 namespace muster::agent {
 
@@ -13,7 +14,9 @@ using v1alpha1::ToTrainer;
 void WorkerMachine::On(const Terminate& event) {
   ++signals_;
   if (phase_ != Phase::kStopping) {
-    return BeginStop(StopCause::kSignal, /*save=*/true, 128 + event.signal, "terminated");
+    // The pod's exit code is all that is left to say that the work is done.
+    const int code = HasSucceeded() ? +kExitOk : 128 + event.signal;
+    return BeginStop(StopCause::kSignal, /*save=*/true, code, "terminated");
   }
   if (signals_ == 1) {
     // A stop by order goes on, within the time that a terminated pod has.

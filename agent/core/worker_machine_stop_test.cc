@@ -180,5 +180,85 @@ TEST(WorkerMachineStopTest, NeverAttachedIsAnOrphanToo) {
   EXPECT_EQ(world.exit_code(), kExitOrphaned);
 }
 
+// A command of two ranks that runs in round 1 of term 1.
+void RunCommand(World& world) {
+  world.Welcome(1, "RestartRank", /*trainer=*/false);
+  world.Prepare(1, 1);
+  world.Go(1, 1);
+}
+
+TEST(WorkerMachineStopTest, ACommandThatEndedIsNotStartedAgainByALaterRound) {
+  World world;
+  RunCommand(world);
+  world.End(0, 0);
+  world.End(1, 0);
+  world.TakeSaid();
+  world.Prepare(1, 2);
+  const auto said = world.TakeSaid();
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_TRUE(said[0].finished().succeeded()) << "said again: the operator may have missed it";
+  EXPECT_EQ(said[0].finished().round().round(), 1);
+  EXPECT_EQ(said[1].refused().reason(), "this worker's command has ended");
+  world.Go(1, 2);
+  EXPECT_EQ(world.generation(0), 1);
+  EXPECT_EQ(world.generation(1), 1);
+}
+
+// kubelet tells the next operator, which never heard the agent.
+TEST(WorkerMachineStopTest, TerminatedAfterItsWorkWasDoneItEndsWithZero) {
+  World world;
+  RunCommand(world);
+  world.Do(StreamClosed{});
+  world.End(0, 0);
+  world.End(1, 0);
+  world.Do(Terminate{SIGTERM});
+  EXPECT_EQ(world.exit_code(), kExitOk);
+}
+
+TEST(WorkerMachineStopTest, AnOrphanWhoseWorkIsDoneEndsWithZero) {
+  World world;
+  RunCommand(world);
+  world.Do(StreamClosed{});
+  world.End(0, 0);
+  world.End(1, 0);
+  world.Pass(absl::Seconds(61));
+  EXPECT_EQ(world.exit_code(), kExitOk);
+}
+
+void WelcomeForEver(World& world) {
+  world.Do(StreamOpened{});
+  v1alpha1::OperatorMessage message;
+  message.mutable_welcome()->set_term(1);
+  message.mutable_welcome()->set_orphan_deadline_seconds(
+      absl::ToDoubleSeconds(absl::InfiniteDuration()));
+  world.Say(message);
+}
+
+TEST(WorkerMachineStopTest, ACommandIsNotEndedForAMissingOperatorThatSetNoDeadline) {
+  World world;
+  WelcomeForEver(world);
+  world.Prepare(1, 1);
+  world.Go(1, 1);
+  world.Do(StreamClosed{});
+  world.Pass(absl::Minutes(30));
+  EXPECT_TRUE(world.alive(0) && world.alive(1));
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+}
+
+// The leader counts the deadline from when it last heard of the worker, whatever standbys say.
+TEST(WorkerMachineStopTest, AStandbyThatKnowsALeaderDoesNotKeepACommandAlive) {
+  World world;
+  RunCommand(world);
+  world.Do(StreamClosed{});
+  v1alpha1::OperatorMessage not_leader;
+  not_leader.mutable_not_leader()->set_address("leader:1");
+  world.Pass(absl::Seconds(50));
+  world.Do(StreamOpened{});
+  world.Do(OperatorSaid{not_leader});
+  world.Do(StreamClosed{});
+  world.Pass(absl::Seconds(11));
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+}
+
 }  // namespace
 }  // namespace muster::agent

@@ -31,6 +31,9 @@ WorkerSettings ReadWelcome(const v1alpha1::Welcome& welcome, const WorkerConfig&
   settings.prepare_deadline =
       std::max(absl::Seconds(60), 2 * ParseOr(elastic.step_deadline(), absl::Seconds(30)));
   settings.restart_rank = welcome.spec().failure_policy().on_rank_failure() != "Shrink";
+  const v1alpha1::FailurePolicySpec& policy = welcome.spec().failure_policy();
+  settings.restart_backoff = {ParseOr(policy.initial_backoff(), absl::Seconds(1)),
+                              ParseOr(policy.max_backoff(), absl::Minutes(1))};
   return settings;
 }
 

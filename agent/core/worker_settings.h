@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "base/backoff.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
@@ -40,6 +41,8 @@ struct WorkerSettings {
   // A rank that has not answered Prepare by then is stuck.
   absl::Duration prepare_deadline;
   bool restart_rank = true;
+  // Between the processes of a rank that ends soon after it was started.
+  BackoffBounds restart_backoff;
 };
 
 // Durations that are absent or malformed get their defaults: the API has validated them.

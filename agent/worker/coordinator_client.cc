@@ -7,13 +7,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "agent/worker/coordinator_channel.h"
+#include "base/backoff.h"
 #include "base/logging.h"
 
 namespace muster::agent {
 namespace {
 
-constexpr absl::Duration kMinBackoff = absl::Milliseconds(50);
-constexpr absl::Duration kMaxBackoff = absl::Seconds(1);
+constexpr BackoffBounds kRedial = {absl::Milliseconds(50), absl::Seconds(1)};
 constexpr absl::Duration kIdentifyTimeout = absl::Seconds(10);
 // A renewal that failed is tried again after this; a third of the certificate's life is left then.
 constexpr absl::Duration kRenewalRetry = absl::Seconds(5);
@@ -31,8 +31,7 @@ CoordinatorClient::CoordinatorClient(CoordinatorClientOptions options, Files& fi
     : options_(std::move(options)),
       identity_(options_.identity, files),
       mailbox_(std::make_shared<CoordinatorMailbox>()),
-      random_(std::random_device{}()),
-      backoff_(kMinBackoff) {}
+      random_(std::random_device{}()) {}
 
 CoordinatorClient::~CoordinatorClient() {
   mailbox_->SetCurrent(nullptr);
@@ -71,7 +70,7 @@ void CoordinatorClient::On(v1alpha1::OperatorMessage& message, absl::Time,
   unheard_ = 0;
   // Not after NotLeader: standbys that name each other must not be dialled without a pause.
   if (message.has_welcome()) {
-    backoff_ = kMinBackoff;
+    failures_ = 0;
     spare_.reset();
   }
   events.push_back(OperatorSaid{std::move(message)});
@@ -130,9 +129,7 @@ void CoordinatorClient::NotIdentified(const absl::Status& why, absl::Time now) {
 
 absl::Time CoordinatorClient::BackOff(absl::Time now) {
   const double share = std::uniform_real_distribution<double>(0.5, 1.0)(random_);
-  const absl::Time until = now + share * backoff_;
-  backoff_ = std::min(2 * backoff_, kMaxBackoff);
-  return until;
+  return now + share * BackoffAfter(++failures_, kRedial);
 }
 
 std::string CoordinatorClient::NextAddress() {

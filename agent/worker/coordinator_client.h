@@ -103,7 +103,7 @@ class CoordinatorClient {
   size_t next_address_ = 0;
   std::string preferred_;
   std::mt19937 random_;
-  absl::Duration backoff_;
+  int failures_ = 0;  // in a row, for the back-off
   absl::Time next_dial_ = absl::InfinitePast();
   absl::Time next_renewal_ = absl::InfinitePast();
 };

@@ -71,6 +71,7 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
   replica.decide.prepare_deadline = options.prepare_deadline;
   replica.decide.join_deadline = options.join_deadline;
   replica.kueue_topology = options.kueue_topology;
+  replica.decide.orphan_deadline = options.orphan_deadline;
   replica.scheduler.queues.links = options.topology_links;
   replica.scheduler.book.half_life = options.queue_half_life;
   replica.scheduler.book.aging = options.queue_aging;

@@ -59,6 +59,9 @@ struct OperatorOptions {
   absl::Duration queue_half_life = absl::Hours(24);
   absl::Duration queue_aging = absl::Minutes(1);
   bool defragment = false;
+  // How long workers without an operator go on when their job does not say; absent: 6 hours with a
+  // trainer, else for ever.
+  std::optional<absl::Duration> orphan_deadline;
   // Where all that goes into each decision of the scheduler is kept, for muster replay; at most 256
   // MiB. Empty: nowhere.
   std::string decision_log_dir;

@@ -139,6 +139,23 @@ std::vector<CurvePoint> ProgressBoard::Curve(const std::string& job_uid) const {
   return it == jobs_.end() ? std::vector<CurvePoint>{} : it->second.curve;
 }
 
+void ProgressBoard::Settle(const std::string& job_uid) {
+  MutexLock lock(mu_);
+  const auto it = jobs_.find(job_uid);
+  if (it == jobs_.end()) return;
+  Job& job = it->second;
+  std::deque<v1alpha1::StepReport>().swap(job.recent);
+  const size_t stride = (job.curve.size() + kSettledPoints - 1) / kSettledPoints;
+  std::vector<CurvePoint> thinned;
+  thinned.reserve(std::min(job.curve.size(), kSettledPoints));
+  // From the end, so that the last point stays.
+  for (size_t i = 0; i < job.curve.size(); i += stride) {
+    thinned.push_back(job.curve[job.curve.size() - 1 - i]);
+  }
+  std::reverse(thinned.begin(), thinned.end());
+  job.curve = std::move(thinned);
+}
+
 void ProgressBoard::Forget(const std::string& job_uid) {
   MutexLock lock(mu_);
   jobs_.erase(job_uid);

@@ -43,6 +43,7 @@ class ProgressBoard {
  public:
   static constexpr size_t kRecentSteps = 2048;
   static constexpr size_t kCurvePoints = 2048;
+  static constexpr size_t kSettledPoints = 256;
 
   void RecordSteps(const std::string& job_uid, const v1alpha1::StepReports& reports);
   void RecordCheckpoint(const std::string& job_uid, const v1alpha1::CheckpointReport& report);
@@ -54,6 +55,9 @@ class ProgressBoard {
   // The whole run, thinned to at most kCurvePoints points.
   std::vector<CurvePoint> Curve(const std::string& job_uid) const;
 
+  // The job has ended, and nobody has more to say of it: its newest figures are kept, and at most
+  // kSettledPoints points of its curve.
+  void Settle(const std::string& job_uid);
   void Forget(const std::string& job_uid);
 
  private:

@@ -70,6 +70,23 @@ TEST(ProgressBoardTest, StaysBoundedAndKeepsTheWholeRunsShape) {
   EXPECT_GT(curve.back().step, 19'900);
 }
 
+TEST(ProgressBoardTest, OfAJobThatHasEndedLittleIsKept) {
+  ProgressBoard board;
+  for (int64_t step = 1; step <= 20'000; step += 100) {
+    board.RecordSteps("uid", Steps(1, step, step + 99));
+  }
+  const int64_t last = board.Curve("uid").back().step;
+  board.Settle("uid");
+  EXPECT_TRUE(board.StepsSince("uid", 0, 1 << 20).empty());
+  const auto curve = board.Curve("uid");
+  EXPECT_LE(curve.size(), ProgressBoard::kSettledPoints);
+  EXPECT_GE(curve.size(), ProgressBoard::kSettledPoints / 2);
+  EXPECT_LT(curve.front().step, 200);
+  EXPECT_EQ(curve.back().step, last);
+  EXPECT_EQ(board.Snapshot("uid").last_step->version().step(), 20'000);
+  board.Settle("other");
+}
+
 TEST(ProgressBoardTest, AWrittenCheckpointClearsTheFailureBeforeIt) {
   ProgressBoard board;
   v1alpha1::CheckpointReport report;

@@ -1,9 +1,9 @@
 #include "operator/core/backoff.h"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "base/backoff.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -22,8 +22,7 @@ double Fraction(absl::string_view text) {
 absl::Duration Backoff(int streak, absl::Duration base, absl::Duration cap,
                        absl::string_view seed) {
   if (streak <= 0) return absl::ZeroDuration();
-  const int doublings = std::min(streak - 1, 30);
-  const absl::Duration wait = std::min(cap, base * (int64_t{1} << doublings));
+  const absl::Duration wait = BackoffAfter(streak, {base, cap});
   return wait + wait * (Fraction(absl::StrCat(seed, "/", streak)) / 4);
 }
 

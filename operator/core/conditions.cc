@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 9> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 47> kReasons = {{
+constexpr Table<Reason, 49> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kInvalidSpec, "InvalidSpec"},
     {Reason::kStatusNotStored, "StatusNotStored"},
@@ -47,6 +47,7 @@ constexpr Table<Reason, 47> kReasons = {{
     {Reason::kJoinFailed, "JoinFailed"},
     {Reason::kMembershipChanged, "MembershipChanged"},
     {Reason::kNodeGoesAway, "NodeGoesAway"},
+    {Reason::kEndUnconfirmed, "EndUnconfirmed"},
     {Reason::kJobRestarting, "JobRestarting"},
     {Reason::kCheckpointHidden, "CheckpointHidden"},
     {Reason::kBackingOff, "BackingOff"},
@@ -67,6 +68,7 @@ constexpr Table<Reason, 47> kReasons = {{
     {Reason::kRunsAgain, "RunsAgain"},
     {Reason::kTrainingFinished, "TrainingFinished"},
     {Reason::kTooManyFailures, "TooManyFailures"},
+    {Reason::kIdenticalFailures, "IdenticalFailures"},
     {Reason::kFailedByRule, "FailedByRule"},
     {Reason::kBadInput, "BadInput"},
     {Reason::kDeadlineExceeded, "DeadlineExceeded"},
@@ -129,6 +131,11 @@ const v1alpha1::Condition* FindCondition(const v1alpha1::TrainingJobStatus& stat
     if (condition.type() == Name(type)) return &condition;
   }
   return nullptr;
+}
+
+bool IsBeingSuspended(const v1alpha1::TrainingJobStatus& status) {
+  const v1alpha1::Condition* suspended = FindCondition(status, ConditionType::kSuspended);
+  return suspended != nullptr && suspended->reason() == Name(Reason::kSuspendRequested);
 }
 
 bool IsTrue(const v1alpha1::TrainingJobStatus& status, ConditionType type) {

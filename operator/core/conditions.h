@@ -48,6 +48,7 @@ enum class Reason {
   kJoinFailed,
   kMembershipChanged,
   kNodeGoesAway,
+  kEndUnconfirmed,
   kJobRestarting,
   kCheckpointHidden,
   kBackingOff,
@@ -73,6 +74,7 @@ enum class Reason {
   // Succeeded, Failed
   kTrainingFinished,
   kTooManyFailures,
+  kIdenticalFailures,
   kFailedByRule,
   kBadInput,
   kDeadlineExceeded,
@@ -110,6 +112,9 @@ absl::Time ParseWall(absl::string_view text);  // InfinitePast when it is none
 const v1alpha1::Condition* FindCondition(const v1alpha1::TrainingJobStatus& status,
                                          ConditionType type);
 bool IsTrue(const v1alpha1::TrainingJobStatus& status, ConditionType type);
+
+// The workers are being stopped for a suspension, whether it is still wanted or not.
+bool IsBeingSuspended(const v1alpha1::TrainingJobStatus& status);
 
 // Sets or adds; last_transition_time moves only when the condition's status does. `message` is cut
 // to 1 KiB. Equal arguments twice leave the status byte for byte as after once.

@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "operator/core/active_time.h"
 #include "operator/core/checkpoint.h"
 #include "operator/core/conditions.h"
 #include "operator/core/draft.h"
+#include "operator/core/ended.h"
 #include "operator/core/failure.h"
 #include "operator/core/finish.h"
 #include "operator/core/gang.h"
@@ -29,10 +31,10 @@ using Policy = void (*)(Draft&);
 // nothing, a suspended one has neither gang nor round, nor one that is being stopped for others.
 // Rounds come before the gang, which must not delete what a round still needs. A job that has
 // reached its end succeeds, whatever fails after it.
-constexpr Policy kPolicies[] = {HandleDeletion, ReportProgress,  ReportCheckpoint, ExpireFinished,
-                                Admit,          RecallFailures,  FinishWhenDone,   CountFailures,
-                                ObeyQueue,      SuspendOrResume, EnforceDeadline,  LeaveNodes,
-                                DriveRounds,    KeepGang};
+constexpr Policy kPolicies[] = {HandleDeletion, ReportProgress, ReportCheckpoint, ExpireFinished,
+                                Admit,          RecallFailures, NoteEnded,        FinishWhenDone,
+                                CountFailures,  ObeyQueue,      SuspendOrResume,  EnforceDeadline,
+                                LeaveNodes,     DriveRounds,    KeepGang};
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 
@@ -78,6 +80,7 @@ Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions&
   }
   KeepFailures(draft);
   KeepNotices(draft);
+  KeepActiveTime(draft);
   Summarize(draft);
   DecideWrite(draft);
   return std::move(draft.plan);

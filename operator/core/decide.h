@@ -12,8 +12,8 @@ namespace muster::control {
 // on a world that has not changed plans nothing new. Never asks for an order of a round that is not
 // in plan.status (or already in view.status).
 //
-// Policies in order, each in its own file: deletion, progress, checkpoint, ttl, admission, failure,
-// finish, preemption, suspend, deadline, rounds, gang, summary.
+// Policies in order, each in its own file: deletion, progress, checkpoint, ttl, admission, ended,
+// finish, failure, preemption, suspend, deadline, rounds, gang, summary.
 Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options = {});
 
 }  // namespace muster::control

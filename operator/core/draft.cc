@@ -25,7 +25,8 @@ int Draft::WorkersWanted() const {
 int Draft::WorkersBound() const {
   const int count = WorkersWanted();
   const auto bound = [count](const Worker& worker) {
-    return worker.index < count && worker.pod != nullptr && !worker.pod->node.empty();
+    const bool on_node = worker.pod != nullptr && !worker.pod->node.empty();
+    return worker.index < count && (on_node || worker.ended);
   };
   return static_cast<int>(std::count_if(workers.begin(), workers.end(), bound));
 }

@@ -35,7 +35,7 @@ class Draft {
   const v1alpha1::TrainingJobSpec& spec() const { return view.spec; }
   // workers.count, or fewer while the queue says so.
   int WorkersWanted() const;
-  // How many of those have a pod on a node.
+  // How many of those have a pod on a node, or need none any more.
   int WorkersBound() const;
   // The worker of `index`, or null when it never had an incarnation.
   const Worker* FindWorker(int index) const;

@@ -18,6 +18,7 @@ std::string DescribeLoss(const v1alpha1::TrainingJobStatus& written,
                   stored.incarnations().begin(), stored.incarnations().end())) {
     lost.push_back("status.incarnations");
   }
+  if (written.workers().ended() != stored.workers().ended()) lost.push_back("status.workers.ended");
   if (lost.empty()) return "";
   return absl::StrCat("what was written to ", absl::StrJoin(lost, ", "),
                       " is not there: is the CustomResourceDefinition on the server older than "
@@ -30,6 +31,7 @@ v1alpha1::TrainingJobStatus DurablePart(const v1alpha1::TrainingJobStatus& statu
   part.set_round(status.round());
   part.set_membership(status.membership());
   *part.mutable_incarnations() = status.incarnations();
+  if (status.workers().has_ended()) part.mutable_workers()->set_ended(status.workers().ended());
   return part;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "operator/core/fence.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
@@ -30,6 +31,7 @@ struct Muster {
   std::vector<const Worker*> present;  // that would be members
   std::vector<const Worker*> others;   // present, but Shrink leaves them out, or above the count
   int unknown = 0;                     // may hold live state, may come back
+  int ended = 0;                       // came to their end, of those that are wanted
   int left_out = 0;                    // by Shrink, or because they leave their nodes
   absl::Time recheck = absl::InfiniteFuture();
 };
@@ -50,6 +52,8 @@ Muster Count(const Draft& draft) {
   const int count = draft.WorkersWanted();
   for (const Worker& worker : draft.workers) {
     const bool above = worker.index >= count;
+    muster.ended += worker.ended && !above;
+    if (worker.ended) continue;
     if (above && !MayHoldState(worker) && !HoldsNewest(draft, worker)) continue;
     muster.recheck = std::min(muster.recheck, worker.recheck);
     if (worker.presence == Presence::kUnknown) ++muster.unknown;
@@ -108,7 +112,8 @@ bool IsHolderLeaving(const Draft& draft) {
 // round might even step on beside it: so one holder comes along until the others have its state.
 // Returns false when the only holders are on their way out and worth waiting for.
 bool KeepOneHolder(const Draft& draft, Muster& muster) {
-  if (draft.plan.memory.restart_all) return true;  // nobody's state is wanted
+  // Nobody's state is wanted, or there is none.
+  if (draft.plan.memory.restart_all || !draft.spec().has_trainer()) return true;
   auto newest = [&](const Worker* worker) { return HoldsNewest(draft, *worker); };
   auto any = [&](const Worker* worker) { return MayHoldState(*worker); };
   auto has = [](const std::vector<const Worker*>& workers, const auto& holds) {
@@ -147,17 +152,24 @@ Wanted ChooseMembers(const Draft& draft) {
   const int count = draft.WorkersWanted();
   // A job being stopped forms a round once more, with whoever is there, to save their state.
   const bool stopping = memory.stopping_since.has_value();
-  const int at_least = stopping ? 1 : std::min(count, MinWorkers(draft.spec()));
   Muster muster = Count(draft);
+  const int open = count - muster.ended;
+  const int at_least = stopping ? 1 : std::min(open, MinWorkers(draft.spec()));
   TakeBack(draft, at_least, muster);
   const int here = static_cast<int>(muster.present.size());
-  const int missing = count - here - muster.left_out;
+  const int missing = open - here - muster.left_out;
   Wanted wanted;
-  wanted.wait_sentence = absl::StrCat(here, " of ", count, " workers are bound and attached");
+  wanted.wait_sentence = absl::StrCat(here, " of ", open, " workers are bound and attached");
   wanted.recheck = muster.recheck;
   if (!KeepOneHolder(draft, muster)) {
     wanted.wait_sentence = "a worker that is being deleted still saves what only it holds";
     wanted.recheck = std::min(wanted.recheck, draft.view.now + absl::Seconds(1));
+    return wanted;
+  }
+  if (const PodView* pod = FindUnconfirmed(draft)) {
+    wanted.wait_reason = Reason::kEndUnconfirmed;
+    wanted.wait_sentence = DescribeUnconfirmed(*pod);
+    wanted.recheck = std::min(wanted.recheck, EndIsConfirmedAt(draft, *pod));
     return wanted;
   }
   if (count > 0 && here > 0 && missing <= 0 && muster.unknown == 0) {
@@ -194,7 +206,7 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
   }
   if (draft.view.now < memory.phase_since + draft.options.grow_delay) return std::nullopt;
   for (const Worker& worker : draft.workers) {
-    if (worker.index >= count || members.count(worker.index) > 0) continue;
+    if (worker.index >= count || worker.ended || members.count(worker.index) > 0) continue;
     if (worker.presence != Presence::kPresent || IsLeaving(memory, worker)) continue;
     found.sentence = absl::StrCat("worker ", worker.index, " is there and joins");
     return found;

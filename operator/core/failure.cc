@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "operator/core/failure_policy.h"
+#include "operator/core/failure_words.h"
 #include "operator/core/finish.h"
+#include "operator/core/repeat.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -23,7 +24,6 @@ using Program = FailureFacts::Program;
 constexpr size_t kMaxEvidence = 8 << 10;
 constexpr size_t kMaxLog = 2 << 10;
 constexpr size_t kMaxReason = 128;
-constexpr size_t kMaxLastLine = 512;
 constexpr int kMaxTimes = 101;
 constexpr int kMaxPods = 32;
 // How long after a rank's failure the loss of its node or pod still explains it. A node whose
@@ -165,13 +165,11 @@ void Keep(Draft& draft, const Failure& failure) {
   status.mutable_times()->Assign(times.begin(), times.end());
 }
 
-// What a program said last is usually why it ended.
-std::string LastLine(const std::string& log) {
-  const absl::string_view text = absl::StripAsciiWhitespace(log);
-  const size_t newline = text.rfind('\n');
-  const absl::string_view line =
-      newline == absl::string_view::npos ? text : text.substr(newline + 1);
-  return std::string(line.substr(0, kMaxLastLine));
+// The evidence is a sentence and, on lines of its own, the log.
+absl::string_view LogOf(const v1alpha1::FailureStatus& status) {
+  const absl::string_view evidence = status.evidence();
+  const size_t newline = evidence.find('\n');
+  return newline == absl::string_view::npos ? "" : evidence.substr(newline + 1);
 }
 
 // The failure that the status names is not counted after all.
@@ -184,6 +182,7 @@ void Withdraw(Draft& draft, const FailureVerdict& verdict) {
   const auto time = std::find(times.rbegin(), times.rend(), latest.time());
   if (time != times.rend()) times.erase(std::next(time).base());
   status.mutable_times()->Assign(times.begin(), times.end());
+  WithdrawRepeat(draft, latest);
   if (status.count() == 0) {
     status.clear_first();
     status.clear_evidence();
@@ -206,6 +205,15 @@ void FailNow(Draft& draft, const Failure& failure) {
   }
 }
 
+void FailForRepeats(Draft& draft) {
+  const FailureRecord& latest = draft.status().failures().latest();
+  Fail(draft, Reason::kIdenticalFailures,
+       absl::StrCat(draft.status().failures().repeat().count(),
+                    " rounds in a row broke in the same way, without a step in between "
+                    "(failurePolicy.maxIdenticalFailures): ",
+                    DescribeFailure(latest, latest.log())));
+}
+
 void Act(Draft& draft, const Failure& failure) {
   Keep(draft, failure);
   if (failure.verdict.action == FailureAction::kFailJob) return FailNow(draft, failure);
@@ -214,13 +222,18 @@ void Act(Draft& draft, const Failure& failure) {
     draft.memory().restart_sentence = absl::StrCat(failure.sentence, "; failurePolicy rule ",
                                                    failure.verdict.rule, " says RestartJob");
   }
-  const int recent = draft.status().failures().times_size();
+  if (MayRepeat(failure.verdict, failure.record)) {
+    CountRepeat(draft, failure.record, failure.facts.log);
+    if (RepeatsTooOften(draft)) return FailForRepeats(draft);
+  }
+  const v1alpha1::FailureStatus& kept = draft.status().failures();
+  const int recent = kept.times_size();
   const int most = std::min(MaxFailures(draft.spec()), kMaxTimes - 1);
   if (failure.verdict.counted() && recent > most) {
     const absl::Duration window = FailureWindow(draft.spec());
     Fail(draft, Reason::kTooManyFailures,
          absl::StrCat(recent, " failures within ", absl::FormatDuration(window), ", ", most,
-                      " are allowed; the last: ", failure.sentence));
+                      " are allowed; the first: ", DescribeFailure(kept.first(), LogOf(kept))));
   }
 }
 
@@ -248,6 +261,14 @@ class RoundFinder {
   std::optional<Failure> found_;
 };
 
+// What a worker says at its end after it was told to stop is no failure; nor is exit code 0.
+bool WasStopped(const Draft& draft, const AgentView& agent) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (memory.stopping_since || agent.finished->exit_code == 0) return true;
+  const auto known = memory.workers.find(agent.index);
+  return known != memory.workers.end() && known->second.told_to_stop == agent.incarnation;
+}
+
 void JudgeRound(Draft& draft) {
   RoundFinder finder(draft);
   const bool built_in = draft.spec().has_trainer();
@@ -258,7 +279,7 @@ void JudgeRound(Draft& draft) {
       finder.Offer(OfRank(draft, agent, exit));
     }
     const auto& finished = agent.finished;
-    if (!finished || finished->succeeded || draft.memory().stopping_since) continue;
+    if (!finished || finished->succeeded || WasStopped(draft, agent)) continue;
     if (finished->round.round < draft.memory().failed_round) continue;
     finder.Offer(OfWorker(draft, agent, *finished));
   }
@@ -303,7 +324,7 @@ void JudgePods(Draft& draft) {
   if (memory.stopping_since) return;
   for (const Worker& worker : draft.workers) {
     if (draft.done) return;
-    if (worker.pod == nullptr || !HasFailed(*worker.pod)) continue;
+    if (worker.pod == nullptr || worker.ended || !HasFailed(*worker.pod)) continue;
     WorkerMemory& known = memory.workers[worker.index];
     if (known.counted_pod == worker.pod->uid) continue;
     known.counted_pod = worker.pod->uid;
@@ -353,8 +374,11 @@ void Reconsider(Draft& draft) {
 
 void CountFailures(Draft& draft) {
   Reconsider(draft);
+  ForgetRepeats(draft);
   JudgeRound(draft);
   if (!draft.done) JudgePods(draft);
+  NoteWhereElse(draft);
+  if (!draft.done && RepeatsTooOften(draft)) FailForRepeats(draft);
 }
 
 }  // namespace muster::control

@@ -227,9 +227,27 @@ TEST(FailureScenarioTest, ANewLeaderKeepsTheCount) {
 }
 
 // The back-off of a job whose ranks die at every start goes on over leaders.
+TEST(FailureScenarioTest, ARankThatFailsAlikeAtEveryStartIsNotTriedAFourthTime) {
+  SimWorld world(113);
+  world.job.spec.mutable_failure_policy()->set_max_failures(100);
+  const absl::Time start = world.now;
+  while (!IsFinished(world.job.status) && world.now < start + absl::Minutes(10)) {
+    world.RunOnce();
+    SimAgent* agent = world.FindAgent(2);
+    const bool joins = agent != nullptr && agent->phase == SimAgent::Phase::kJoining;
+    if (joins) agent->KillRank(0, 1, world.now, true, "No module named 'torch'");
+    if (joins && world.rounds_opened == 2) world.ChangeLeader(false);
+  }
+  EXPECT_EQ(world.ConditionReason(ConditionType::kFailed), "True/IdenticalFailures");
+  EXPECT_THAT(WhyFailed(world), HasSubstr("it said: No module named 'torch'"));
+  EXPECT_EQ(Failures(world).count(), 3);
+  EXPECT_THAT(world.violations, IsEmpty());
+}
+
 TEST(FailureScenarioTest, ANewLeaderKeepsTheBackOff) {
   SimWorld world(110);
   world.job.spec.mutable_failure_policy()->set_max_failures(100);
+  world.job.spec.mutable_failure_policy()->set_max_identical_failures(0);
   const absl::Time start = world.now;
   int rounds = 0;
   while (world.now < start + absl::Minutes(4)) {

@@ -62,6 +62,21 @@ std::optional<Break> FindUnnamedExit(const Draft& draft) {
   return found;
 }
 
+// A command that came to its end late in the round before must not be started in this one.
+std::optional<Break> FindEndedMember(const Draft& draft) {
+  if (draft.plan.memory.phase != RoundPhase::kPreparing) return std::nullopt;
+  for (const Member& member : draft.plan.memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || !worker->ended) continue;
+    Break found;
+    found.reason = Reason::kMembershipChanged;
+    found.sentence = absl::StrCat("the command of worker ", worker->index,
+                                  " has ended: the next round is without it");
+    return found;
+  }
+  return std::nullopt;
+}
+
 std::optional<Break> FindFinishedBadly(const Draft& draft, RoundStamp id) {
   for (const Worker& worker : draft.workers) {
     const AgentView* agent = worker.agent;
@@ -183,6 +198,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
   }
   if (auto found = FindExit(draft, memory.id)) return found;
   if (auto found = FindUnnamedExit(draft)) return found;
+  if (auto found = FindEndedMember(draft)) return found;
   if (auto found = FindFinishedBadly(draft, memory.id)) return found;
   if (auto found = FindLeaving(draft)) return found;
   if (auto found = FindLost(draft, memory)) return found;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "operator/core/ended.h"
 #include "operator/core/membership.h"
 #include "operator/core/progress.h"
 #include "operator/core/spec_values.h"
@@ -27,9 +28,16 @@ void End(Draft& draft, ConditionType type, Reason reason, std::string sentence) 
   draft.done = true;
 }
 
+void SucceedAsCommand(Draft& draft) {
+  Succeed(draft, LeaderDecidesSuccess(draft.spec())
+                     ? "the command of worker 0 ended with exit code 0"
+                     : "every worker's command ended with exit code 0");
+}
+
 }  // namespace
 
 bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id) {
+  if (worker.ended) return true;
   if (worker.agent == nullptr || !worker.agent->finished) return false;
   const FinishedReport& finished = *worker.agent->finished;
   if (finished.round.round != id.round || !finished.succeeded) return false;
@@ -41,8 +49,9 @@ bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id) {
 
 void FinishWhenDone(Draft& draft) {
   const RoundMemory& memory = draft.memory();
-  if (memory.phase != RoundPhase::kActive || memory.members.empty()) return;
   const bool leader_decides = LeaderDecidesSuccess(draft.spec());
+  if (!draft.spec().has_trainer() && AllHaveEnded(draft)) return SucceedAsCommand(draft);
+  if (memory.phase != RoundPhase::kActive || memory.members.empty()) return;
   for (const v1alpha1::Member& member : memory.members) {
     if (leader_decides && member.worker().index() != 0) continue;
     const Worker* worker = draft.FindWorker(member.worker().index());
@@ -53,8 +62,7 @@ void FinishWhenDone(Draft& draft) {
   if (leader_decides && memory.members.front().worker().index() != 0) return;
   const int64_t steps = TotalSteps(draft.spec());
   if (steps > 0) return Succeed(draft, absl::StrCat("all ", steps, " steps are trained"));
-  Succeed(draft, leader_decides ? "the command of worker 0 ended with exit code 0"
-                                : "every worker's command ended with exit code 0");
+  SucceedAsCommand(draft);
 }
 
 void Succeed(Draft& draft, std::string sentence) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/backoff.h"
+#include "operator/core/fence.h"
 #include "operator/core/finish.h"
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
@@ -62,10 +63,22 @@ void Create(Draft& draft, const Worker& worker) {
   draft.RequeueAt(memory.visible_by);
 }
 
+// A command that may still run is not replaced: its pod is deleted, and waited for.
+bool AwaitItsEnd(Draft& draft, const Worker& worker) {
+  if (worker.pod == nullptr || EndIsConfirmed(draft, *worker.pod)) return false;
+  draft.Delete(*worker.pod, kGrace, "its command must have ended before another one starts");
+  draft.RequeueAt(std::min(EndIsConfirmedAt(draft, *worker.pod), draft.view.now + absl::Hours(1)));
+  return true;
+}
+
 void KeepWorker(Draft& draft, const Worker& worker) {
   const WorkerMemory& memory = draft.memory().workers[worker.index];
+  if (worker.ended) return;
   if (worker.incarnation == 0) return Raise(draft, worker.index);
-  if (MayMoveAway(draft, worker)) return Raise(draft, worker.index);
+  if (MayMoveAway(draft, worker)) {
+    if (AwaitItsEnd(draft, worker)) return;
+    return Raise(draft, worker.index);
+  }
   if (worker.presence == Presence::kMissing) {
     const bool ours = memory.raised == worker.incarnation;
     if (ours && memory.created != worker.incarnation && memory.seen != worker.incarnation) {
@@ -82,19 +95,23 @@ void KeepWorker(Draft& draft, const Worker& worker) {
   }
   const RoundMemory& round = draft.memory();
   const bool ended = round.phase == RoundPhase::kActive && HasReachedEnd(draft, worker, round.id);
-  if (!ended && (IsLost(worker.presence) || memory.condemned)) Replace(draft, worker);
+  if (ended || (!IsLost(worker.presence) && !memory.condemned)) return;
+  if (!AwaitItsEnd(draft, worker)) Replace(draft, worker);
 }
 
 void DeleteOthers(Draft& draft, int count) {
   const std::set<int> members = MemberIndices(draft.memory().members);
   const RoundPhase phase = draft.memory().phase;
-  // Until the smaller round is Active, what the others hold may still be needed.
-  const bool settled = phase == RoundPhase::kActive || phase == RoundPhase::kIdle;
+  const bool command = !draft.spec().has_trainer();
+  // Until the smaller round is Active, what the others hold may still be needed. Commands hold
+  // nothing, and the next round waits for their end.
+  const bool settled = phase == RoundPhase::kActive || phase == RoundPhase::kIdle || command;
+  const bool broken = command && phase == RoundPhase::kHolding;
   for (const PodView& pod : draft.view.pods) {
     const bool known = pod.index >= 0 && pod.index < draft.view.status.incarnations_size();
     if (known && pod.incarnation < draft.view.status.incarnations(pod.index)) {
       draft.Delete(pod, kGrace, "a newer incarnation takes its place");
-    } else if (settled && pod.index >= count && members.count(pod.index) == 0) {
+    } else if (settled && pod.index >= count && (broken || members.count(pod.index) == 0)) {
       draft.Delete(pod, kGrace, "workers.count is lower now");
     }
   }

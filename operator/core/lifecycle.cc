@@ -67,16 +67,4 @@ void Admit(Draft& draft) {
   status.mutable_workers()->set_desired(draft.WorkersWanted());
 }
 
-void EnforceDeadline(Draft& draft) {
-  const absl::Duration limit = ActiveDeadline(draft.spec());
-  if (limit == absl::InfiniteDuration() || draft.spec().suspend()) return;
-  const absl::Time start = ParseWall(draft.status().start_time());
-  if (draft.view.wall >= start + limit) {
-    Fail(draft, Reason::kDeadlineExceeded,
-         absl::StrCat("the job was active for longer than ", draft.spec().active_deadline()));
-  } else {
-    draft.RequeueAt(draft.view.now + (start + limit - draft.view.wall));
-  }
-}
-
 }  // namespace muster::control

@@ -18,9 +18,6 @@ void ExpireFinished(Draft& draft);
 // A spec with errors starts nothing; a valid one gets its finalizer and first status.
 void Admit(Draft& draft);
 
-// activeDeadline, counted from status.startTime; being suspended does not count.
-void EnforceDeadline(Draft& draft);
-
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_CORE_LIFECYCLE_H_

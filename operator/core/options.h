@@ -1,6 +1,8 @@
 #ifndef MUSTER_OPERATOR_CORE_OPTIONS_H_
 #define MUSTER_OPERATOR_CORE_OPTIONS_H_
 
+#include <optional>
+
 #include "absl/time/time.h"
 
 namespace muster::control {
@@ -24,8 +26,13 @@ struct DecideOptions {
   absl::Duration progress_interval = absl::Seconds(10);
   // How long a status that only tells how a gang comes together is held back, for more of it.
   absl::Duration tell_delay = absl::Seconds(1);
+  // Of jobs whose elastic.orphanDeadline is left out; absent: 6 hours with `trainer`, else never.
+  std::optional<absl::Duration> orphan_deadline;
   // Rounds of jobs without `trainer`, which report no steps, count as progress after this long.
   absl::Duration active_is_progress = absl::Seconds(30);
+  // And this long before their next failure is no repetition of the last: a program may take its
+  // time to find out that it cannot run.
+  absl::Duration command_is_well = absl::Minutes(10);
 };
 
 }  // namespace muster::control

@@ -34,6 +34,13 @@ std::optional<Committed> NewestCommitted(const JobView& view) {
 
 }  // namespace
 
+bool HasNewStep(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  const auto& latest = draft.view.progress.latest;
+  return memory.phase == RoundPhase::kActive && draft.spec().has_trainer() && latest &&
+         latest->version().step() != memory.active_from_step;
+}
+
 void WriteProgress(Draft& draft) {
   const ProgressView& seen = draft.view.progress;
   const auto newest = NewestCommitted(draft.view);

@@ -13,6 +13,10 @@ void ReportProgress(Draft& draft);
 // Writes it whatever the interval: when the job ends.
 void WriteProgress(Draft& draft);
 
+// A step was committed since the round became Active; never without trainer, whose steps nobody
+// sees.
+bool HasNewStep(const Draft& draft);
+
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_CORE_PROGRESS_H_

@@ -56,6 +56,8 @@ struct WorkerMemory {
   int64_t checkpoint_at_notice = -1;
   bool asked_to_save = false;
   bool leaving = false;
+  // The incarnation that was told to stop: its end after that says nothing.
+  int told_to_stop = 0;
   // Since when this leadership sees the pod Running, and the last pod whose failure was counted.
   absl::Time running_since = absl::InfinitePast();
   std::string counted_pod;

@@ -15,6 +15,7 @@
 #include "operator/core/find_break.h"
 #include "operator/core/finish.h"
 #include "operator/core/membership.h"
+#include "operator/core/progress.h"
 #include "operator/core/resume.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/transition.h"
@@ -51,8 +52,7 @@ bool MadeProgress(const Draft& draft) {
   if (!draft.spec().has_trainer()) {
     return draft.view.now >= memory.phase_since + draft.options.active_is_progress;
   }
-  const auto& latest = draft.view.progress.latest;
-  return latest && latest->version().step() != memory.active_from_step;
+  return HasNewStep(draft);
 }
 
 void NoteHolders(RoundMemory& memory) {
@@ -96,6 +96,22 @@ bool IsSettling(const Draft& draft, const Worker& worker) {
          draft.view.now < worker.agent->attached_at + kSettling;
 }
 
+// Whether all of the recorded round is `in`, but for commands that have ended since.
+bool IsWhole(const Draft& draft, const std::vector<const Worker*>& in) {
+  const std::string& recorded = draft.view.status.membership();
+  if (in.empty()) return false;
+  if (MembershipHash(MakeMembers(draft.view, in)) == recorded) return true;
+  std::vector<const Worker*> with_ended;
+  size_t open = 0;
+  for (const Worker& worker : draft.workers) {
+    const bool is_in = std::count(in.begin(), in.end(), &worker) > 0;
+    if (is_in || (worker.ended && worker.pod != nullptr)) with_ended.push_back(&worker);
+    open += !worker.ended;
+  }
+  if (open == draft.workers.size()) return false;
+  return open == in.size() || MembershipHash(MakeMembers(draft.view, with_ended)) == recorded;
+}
+
 // Whether opening rounds must still wait.
 bool AdoptOrWait(Draft& draft) {
   RoundMemory& memory = draft.memory();
@@ -105,6 +121,7 @@ bool AdoptOrWait(Draft& draft) {
   RoundStamp their_id = recorded;
   bool unknown = false;
   for (const Worker& worker : draft.workers) {
+    if (worker.ended) continue;
     if (const auto id = FindIn(draft, worker, recorded)) {
       in.push_back(&worker);
       their_id = *id;
@@ -112,7 +129,7 @@ bool AdoptOrWait(Draft& draft) {
     unknown = unknown || worker.presence == Presence::kUnknown || IsSettling(draft, worker);
   }
   std::vector<Member> members = MakeMembers(draft.view, in);
-  const bool whole = !in.empty() && MembershipHash(members) == draft.view.status.membership();
+  const bool whole = IsWhole(draft, in);
   if (!whole && unknown) {
     draft.Say(Reason::kUnknownAfterTakeOver,
               "waiting for agents that may still be stepping in the recorded round");

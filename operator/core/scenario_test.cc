@@ -286,6 +286,7 @@ TEST(ScenarioTest, BadInputEndsTheJobAtOnce) {
 TEST(ScenarioTest, ARankThatDiesAtEveryStartBacksOffAndFails) {
   SimWorld world(13);
   world.job.spec.mutable_failure_policy()->set_max_failures(5);
+  world.job.spec.mutable_failure_policy()->set_max_identical_failures(0);
   const absl::Time start = world.now;
   while (!IsFinished(world.job.status) && world.now < start + absl::Minutes(10)) {
     world.RunOnce();

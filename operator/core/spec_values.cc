@@ -25,6 +25,11 @@ int MaxFailures(const TrainingJobSpec& spec) {
   return spec.failure_policy().has_max_failures() ? spec.failure_policy().max_failures() : 10;
 }
 
+int MaxIdenticalFailures(const TrainingJobSpec& spec) {
+  const v1alpha1::FailurePolicySpec& policy = spec.failure_policy();
+  return policy.has_max_identical_failures() ? policy.max_identical_failures() : 3;
+}
+
 absl::Duration FailureWindow(const TrainingJobSpec& spec) {
   return ParseDurationOr(spec.failure_policy().window(), absl::Hours(1));
 }
@@ -51,6 +56,12 @@ int64_t TotalSteps(const TrainingJobSpec& spec) { return spec.trainer().train().
 
 absl::Duration ActiveDeadline(const TrainingJobSpec& spec) {
   return ParseDurationOr(spec.active_deadline(), absl::InfiniteDuration());
+}
+
+absl::Duration OrphanDeadline(const TrainingJobSpec& spec,
+                              std::optional<absl::Duration> otherwise) {
+  const absl::Duration by_kind = spec.has_trainer() ? absl::Hours(6) : absl::InfiniteDuration();
+  return ParseDurationOr(spec.elastic().orphan_deadline(), otherwise.value_or(by_kind));
 }
 
 absl::Duration ParseDurationOr(absl::string_view text, absl::Duration otherwise) {

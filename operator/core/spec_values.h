@@ -2,6 +2,7 @@
 #define MUSTER_OPERATOR_CORE_SPEC_VALUES_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -18,6 +19,7 @@ int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
 int MinWorkers(const v1alpha1::TrainingJobSpec& spec);  // 1..WorkerCount
 int RanksOfWorker(const v1alpha1::TrainingJobSpec& spec);
 int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
+int MaxIdenticalFailures(const v1alpha1::TrainingJobSpec& spec);  // 0: any number
 absl::Duration FailureWindow(const v1alpha1::TrainingJobSpec& spec);
 absl::Duration InitialBackoff(const v1alpha1::TrainingJobSpec& spec, absl::Duration otherwise);
 absl::Duration MaxBackoff(const v1alpha1::TrainingJobSpec& spec, absl::Duration otherwise);
@@ -27,6 +29,10 @@ bool IsManagedByAnother(const v1alpha1::TrainingJobSpec& spec);
 int64_t TotalSteps(const v1alpha1::TrainingJobSpec& spec);  // 0: no built-in trainer
 // InfiniteDuration when there is none.
 absl::Duration ActiveDeadline(const v1alpha1::TrainingJobSpec& spec);
+// How long agents without an operator go on, when the spec does not say `otherwise`: then a trainer
+// 6 hours, a command for ever.
+absl::Duration OrphanDeadline(const v1alpha1::TrainingJobSpec& spec,
+                              std::optional<absl::Duration> otherwise);
 absl::Duration ParseDurationOr(absl::string_view text, absl::Duration otherwise);
 
 }  // namespace muster::control

@@ -16,6 +16,8 @@ namespace {
 
 // Leaving takes a round (seconds), so the checkpoint may take half of what is left.
 constexpr double kSaveShare = 0.5;
+// In the status: thousands of workers may leave at once.
+constexpr int kMostKept = 256;
 
 const WorkerMemory* MemoryOf(const RoundMemory& memory, int index) {
   const auto known = memory.workers.find(index);
@@ -60,6 +62,39 @@ void Notice(Draft& draft, const Worker& worker, const NoticeTaint& notice) {
                              absl::FormatDuration(notice.warning)));
 }
 
+void Recall(Draft& draft, const Worker& worker, absl::Time leave_wall, int64_t step) {
+  WorkerMemory& known = draft.memory().workers[worker.index];
+  known.noticed = worker.incarnation;
+  known.leave_wall = leave_wall;
+  // A wall clock that was set back must not make the wait any longer.
+  const NoticeTaint* notice = worker.pod == nullptr ? nullptr : FindNotice(worker.pod->node_taints);
+  const absl::Duration most = notice == nullptr ? absl::ZeroDuration() : SaveTime(*notice);
+  known.leave_at =
+      draft.view.now + std::clamp(leave_wall - draft.view.wall, absl::ZeroDuration(), most);
+  known.checkpoint_at_notice = step;
+}
+
+// Those that the status had no room for leave no earlier than those it names.
+void RecallUnnamed(Draft& draft) {
+  const auto& kept = draft.view.status.workers().leaving();
+  if (kept.size() < kMostKept) return;
+  absl::Time latest = absl::InfinitePast();
+  int64_t step = -1;
+  for (const v1alpha1::LeavingWorker& worker : kept) {
+    latest = std::max(latest, ParseWall(worker.leave_time()));
+    step = std::max(step, worker.checkpoint_step());
+  }
+  for (const Worker& worker : draft.workers) {
+    const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
+    if (worker.pod == nullptr || (known != nullptr && known->noticed == worker.incarnation)) {
+      continue;
+    }
+    const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
+    if (notice == nullptr) continue;
+    Recall(draft, worker, std::min(latest, draft.view.wall + SaveTime(*notice)), step);
+  }
+}
+
 // What the last leader had noticed.
 void RecallNotices(Draft& draft) {
   RoundMemory& memory = draft.memory();
@@ -68,17 +103,9 @@ void RecallNotices(Draft& draft) {
   for (const v1alpha1::LeavingWorker& kept : draft.view.status.workers().leaving()) {
     const Worker* worker = draft.FindWorker(kept.index());
     if (worker == nullptr || worker->incarnation != kept.incarnation()) continue;
-    WorkerMemory& known = memory.workers[kept.index()];
-    known.noticed = kept.incarnation();
-    known.leave_wall = ParseWall(kept.leave_time());
-    // A wall clock that was set back must not make the wait any longer.
-    const NoticeTaint* notice =
-        worker->pod == nullptr ? nullptr : FindNotice(worker->pod->node_taints);
-    const absl::Duration most = notice == nullptr ? absl::ZeroDuration() : SaveTime(*notice);
-    known.leave_at =
-        draft.view.now + std::clamp(known.leave_wall - draft.view.wall, absl::ZeroDuration(), most);
-    known.checkpoint_at_notice = kept.checkpoint_step();
+    Recall(draft, *worker, ParseWall(kept.leave_time()), kept.checkpoint_step());
   }
+  RecallUnnamed(draft);
 }
 
 // Once in a leadership: an order of the last one may never have arrived.
@@ -90,6 +117,22 @@ void AskToSave(Draft& draft, const Worker& worker) {
   if (!draft.spec().has_checkpoint() || worker.presence != Presence::kPresent) return;
   known.asked_to_save = true;
   draft.Send(worker, SaveOrder{memory.id});
+}
+
+// By index, at most kMostKept of those whose nodes go away.
+std::set<int> FirstToLeave(const Draft& draft) {
+  std::vector<std::pair<absl::Time, int>> leaving;
+  for (const Worker& worker : draft.workers) {
+    const WorkerMemory* known = MemoryOf(draft.plan.memory, worker.index);
+    if (worker.pod == nullptr || known == nullptr || known->noticed != worker.incarnation) continue;
+    leaving.emplace_back(known->leave_wall, worker.index);
+  }
+  std::sort(leaving.begin(), leaving.end());
+  std::set<int> first;
+  for (const auto& [when, index] : leaving) {
+    if (static_cast<int>(first.size()) < kMostKept) first.insert(index);
+  }
+  return first;
 }
 
 void DecideToLeave(Draft& draft, const Worker& worker) {
@@ -126,7 +169,7 @@ const std::vector<NoticeTaint>& NoticeTaints() {
        "the cluster autoscaler removes the node"},
       {"DeletionCandidateOfClusterAutoscaler", "", absl::Minutes(10),
        "the cluster autoscaler wants to remove the node"},
-      {"node.kubernetes.io/out-of-service", "", absl::ZeroDuration(), "the node is shut down"},
+      {kOutOfService, "", absl::ZeroDuration(), "the node is shut down"},
   };
   return *taints;
 }
@@ -147,7 +190,7 @@ void LeaveNodes(Draft& draft) {
   if (draft.memory().stopping_since) return;
   RecallNotices(draft);
   for (const Worker& worker : draft.workers) {
-    if (worker.pod == nullptr || IsLost(worker.presence)) continue;
+    if (worker.pod == nullptr || IsLost(worker.presence) || worker.ended) continue;
     const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
     if (known == nullptr || known->noticed != worker.incarnation) {
       const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
@@ -161,14 +204,13 @@ void LeaveNodes(Draft& draft) {
 void KeepNotices(Draft& draft) {
   RecallNotices(draft);
   google::protobuf::RepeatedPtrField<v1alpha1::LeavingWorker> kept;
-  for (const Worker& worker : draft.workers) {
-    const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
-    if (worker.pod == nullptr || known == nullptr || known->noticed != worker.incarnation) continue;
+  for (const int index : FirstToLeave(draft)) {
+    const WorkerMemory& known = draft.memory().workers.at(index);
     v1alpha1::LeavingWorker& leaving = *kept.Add();
-    leaving.set_index(worker.index);
-    leaving.set_incarnation(worker.incarnation);
-    leaving.set_leave_time(FormatWall(known->leave_wall));
-    leaving.set_checkpoint_step(known->checkpoint_at_notice);
+    leaving.set_index(index);
+    leaving.set_incarnation(known.noticed);
+    leaving.set_leave_time(FormatWall(known.leave_wall));
+    leaving.set_checkpoint_step(known.checkpoint_at_notice);
   }
   if (kept.empty() && draft.view.status.workers().leaving().empty()) return;
   *draft.status().mutable_workers()->mutable_leaving() = std::move(kept);
@@ -182,6 +224,8 @@ bool MayMoveAway(const Draft& draft, const Worker& worker) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.stopping_since || !IsLeaving(memory, worker)) return false;
   if (memory.phase == RoundPhase::kIdle) return true;
+  // A command holds nothing that the next round could need.
+  if (memory.phase == RoundPhase::kHolding && !draft.spec().has_trainer()) return true;
   if (Staying(memory) < MinWorkers(draft.spec())) return true;
   return memory.phase == RoundPhase::kActive &&
          MemberIndices(memory.members).count(worker.index) == 0;
@@ -195,6 +239,7 @@ std::optional<Break> FindLeaving(const Draft& draft) {
     const int index = member.worker().index();
     if (!Leaves(memory, index, member.worker().incarnation())) continue;
     const Worker* worker = draft.FindWorker(index);
+    if (worker != nullptr && worker->ended) continue;
     const bool moved = worker == nullptr || worker->incarnation != member.worker().incarnation();
     if (!moved && !may_shrink) continue;
     Break found;

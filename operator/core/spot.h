@@ -38,7 +38,8 @@ const NoticeTaint* FindNotice(const std::vector<TaintView>& taints);
 // worker leaves at its latest time only.
 void LeaveNodes(Draft& draft);
 
-// Policy, one of the last: status.workers.leaving is as the memory is.
+// Policy, one of the last: status.workers.leaving names those in the memory that leave first, at
+// most 256. The next leader takes the latest of their times for all others.
 void KeepNotices(Draft& draft);
 
 // The worker has to leave, and is to be in no new round.

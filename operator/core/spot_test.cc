@@ -232,5 +232,36 @@ TEST(SpotTest, TheEventNamesNodeTaintAndTime) {
             "spot node): leaving within 2m");
 }
 
+// The status of a job of which thousands leave at once must not grow with them.
+TEST(SpotTest, TheStatusNamesThose256ThatLeaveFirst) {
+  constexpr int kWorkers = 300;
+  TestWorld world = ActiveWorld(kWorkers, 1);
+  for (int i = 0; i < kWorkers; ++i) {
+    Taint(world, i, i < 290 ? "DeletionCandidateOfClusterAutoscaler" : kSpotItn);
+  }
+  const Plan plan = world.Decide();
+  const auto& leaving = plan.status.workers().leaving();
+  ASSERT_EQ(leaving.size(), 256);
+  EXPECT_EQ(leaving[0].index(), 0);
+  EXPECT_EQ(leaving[255].index(), 299) << "ten have less time";
+  EXPECT_TRUE(world.memory.workers[289].noticed == 1) << "they are remembered all the same";
+}
+
+TEST(SpotTest, ANewLeaderGrantsNoNewWarningToThoseThatTheStatusCouldNotName) {
+  constexpr int kWorkers = 300;
+  TestWorld world = ActiveWorld(kWorkers, 1);
+  for (int i = 0; i < kWorkers; ++i) Taint(world, i, kSpotItn);
+  world.Decide();
+  const absl::Time leave = world.view.now + absl::Seconds(60);
+  world.Advance(absl::Seconds(50));
+  ChangeLeaders(world);
+  const Plan plan = world.Decide();
+  for (int i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(world.memory.workers[i].noticed, 1) << i;
+    EXPECT_EQ(world.memory.workers[i].leave_at, leave) << i;
+  }
+  EXPECT_EQ(plan.status.workers().leaving_size(), 256);
+}
+
 }  // namespace
 }  // namespace muster::control

@@ -36,6 +36,7 @@ void StopMembers(Draft& draft, absl::string_view why) {
     if (memory.stop_session[worker->index] == worker->agent->session) continue;
     draft.Send(*worker, StopOrder{memory.id, true, std::string(why)});
     memory.stop_session[worker->index] = worker->agent->session;
+    memory.workers[worker->index].told_to_stop = worker->incarnation;
   }
   if (all) DeleteAll(draft, why);
 }

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/elastic.h"
+#include "operator/core/ended.h"
+#include "operator/core/fence.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -88,6 +90,12 @@ std::optional<Shown> ShowRound(const Draft& draft) {
                               " workers"),
                  true};
   }
+  // Pods usually end soon after they were lost; only what takes longer is worth telling.
+  if (draft.view.now >= memory.phase_since + draft.options.stop_deadline) {
+    if (const PodView* pod = FindUnconfirmed(draft)) {
+      return Shown{Reason::kEndUnconfirmed, DescribeUnconfirmed(*pod)};
+    }
+  }
   for (Reason reason : AllReasons()) {
     if (!memory.broken_reason.empty() && memory.broken_reason == Name(reason)) {
       return Shown{reason, memory.broken_sentence};
@@ -113,7 +121,7 @@ void ShowDegraded(Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive) return;
   const int members = static_cast<int>(memory.members.size());
-  const int count = WorkerCount(draft.spec());
+  const int count = WorkerCount(draft.spec()) - EndedWorkers(draft);
   const std::string sentence = absl::StrCat(members, " of ", count, " workers are training");
   if (members < count && draft.WorkersWanted() < count) {
     draft.Condition(ConditionType::kDegraded, true, Reason::kGaveUpWorkers,

@@ -18,7 +18,9 @@ void Stop(Draft& draft) {
 void SuspendOrResume(Draft& draft) {
   RoundMemory& memory = draft.memory();
   const bool wanted = draft.spec().suspend();
-  if (!wanted && !memory.stopping_since) {
+  // A new leader finishes what the last one began: who ended for it has not come to its end.
+  const bool begun = memory.stopping_since || IsBeingSuspended(draft.view.status);
+  if (!wanted && !begun) {
     if (!IsTrue(draft.view.status, ConditionType::kSuspended)) return;
     draft.Condition(ConditionType::kSuspended, false, Reason::kResumed, "the job goes on");
     draft.status().set_start_time(FormatWall(draft.view.wall));

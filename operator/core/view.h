@@ -48,6 +48,11 @@ struct ConditionView {
   std::string reason;
 };
 
+// Why a node whose object is gone is not Ready.
+inline constexpr char kNodeDeleted[] = "NodeDeleted";
+// The taint by which people say that a machine is off, so that nothing runs on it any more.
+inline constexpr char kOutOfService[] = "node.kubernetes.io/out-of-service";
+
 // Of a node.
 struct TaintView {
   std::string key;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "operator/core/index_ranges.h"
+
 namespace muster::control {
 namespace {
 
@@ -91,6 +93,8 @@ std::vector<Worker> FindWorkers(const JobView& view, const RoundMemory& memory,
     if (worker == nullptr || worker->pod == nullptr) continue;
     if (agent.pod_uid == worker->pod->uid) worker->agent = &agent;
   }
+  const int count = static_cast<int>(workers.size());
+  for (int index : ParseIndices(view.status.workers().ended(), count)) workers[index].ended = true;
   for (Worker& worker : workers) SetPresence(view, memory, options, worker);
   return workers;
 }

@@ -26,6 +26,8 @@ struct Worker {
   const PodView* pod = nullptr;
   const AgentView* agent = nullptr;
   Presence presence = Presence::kMissing;
+  // Its command came to its end: see ended.h.
+  bool ended = false;
   // When the presence may change by time alone; InfiniteFuture when it cannot.
   absl::Time recheck = absl::InfiniteFuture();
 };

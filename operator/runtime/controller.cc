@@ -11,6 +11,7 @@
 #include "operator/core/conditions.h"
 #include "operator/core/decide.h"
 #include "operator/core/durable.h"
+#include "operator/core/spec_values.h"
 #include "operator/core/transition.h"
 #include "operator/kube/object_meta.h"
 #include "operator/runtime/fresh_job.h"
@@ -26,6 +27,8 @@ constexpr absl::Duration kRivalCheck = absl::Milliseconds(500);
 // How soon to try again whether the status is stored, when nothing else brings the job back.
 constexpr absl::Duration kFaultRetry = absl::Seconds(20);
 constexpr absl::Duration kRefusedRetry = absl::Hours(1);
+// For how long whoever watches a job may still read its last steps.
+constexpr absl::Duration kKeptAfterEnd = absl::Minutes(1);
 
 kube::ObjectKey ParseKey(const std::string& key) {
   const size_t slash = key.find('/');
@@ -146,7 +149,7 @@ void Controller::NoteNode(PodView& pod) const {
     pod.node_conditions = node->conditions;
     pod.node_taints = node->taints;
   } else {
-    pod.node_conditions = {{"Ready", "Unknown", "NodeDeleted"}};
+    pod.node_conditions = {{"Ready", "Unknown", kNodeDeleted}};
   }
 }
 
@@ -199,10 +202,7 @@ void Controller::Register(const std::string& key, const State& state, const Plan
   registration.spec = state.judged->spec;
   registration.incarnations = {plan.status.incarnations().begin(),
                                plan.status.incarnations().end()};
-  absl::Duration orphan;
-  if (absl::ParseDuration(registration.spec->elastic().orphan_deadline(), &orphan)) {
-    registration.orphan_deadline = orphan;
-  }
+  registration.orphan_deadline = OrphanDeadline(*registration.spec, options_.orphan_deadline);
   deps_.registry.Register(registration);
 }
 
@@ -277,6 +277,23 @@ ReconcileResult Controller::NextLook(State& state, absl::Time now, const Plan& p
   return result;
 }
 
+void Controller::Settle(State& state, const JobView& view, ReconcileResult& next) {
+  if (state.settled || !IsFinished(view.status)) return;
+  const bool at_work = std::any_of(view.pods.begin(), view.pods.end(), [](const PodView& pod) {
+    return pod.phase != PodPhase::kSucceeded && pod.phase != PodPhase::kFailed;
+  });
+  if (at_work) return;  // its end brings the job back
+  const absl::Duration left = ParseWall(view.status.completion_time()) + kKeptAfterEnd - view.wall;
+  if (left > absl::ZeroDuration()) {
+    next.requeue_after = std::min(next.requeue_after.value_or(left), left);
+    return;
+  }
+  state.settled = true;
+  state.memory = RoundMemory{};
+  deps_.registry.Unregister(state.uid);
+  deps_.progress.Settle(state.uid);
+}
+
 absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, const TrainingJob& job,
                                                      State& state) {
   const int64_t reconcile = ++reconciles_;
@@ -297,11 +314,14 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   state.recorded = state.recorded || (plan.write_status && plan.status.term() == state.term);
   if (plan.write_status && state.status_fault.empty()) state.durable = DurablePart(plan.status);
   Remember(state, key, plan, reconcile);
-  if (state.recorded && plan.status.term() == state.term) Register(key, state, plan);
+  const bool known = state.recorded && plan.status.term() == state.term;
+  if (known && !state.settled) Register(key, state, plan);
   // Not all before the current round: what is heard late of the one that broke still counts.
   deps_.registry.DropFailuresBefore(job.uid, state.memory.active_round);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));
-  return NextLook(state, view.now, plan);
+  ReconcileResult next = NextLook(state, view.now, plan);
+  Settle(state, view, next);
+  return next;
 }
 
 std::vector<JobDebug> Controller::Debug() const {

@@ -97,6 +97,7 @@ class Controller {
     std::string status_fault;
     absl::Time fault_until = absl::InfinitePast();
     absl::Time progress_slot = absl::InfiniteFuture();
+    bool settled = false;  // it has ended, and what its end cost was given back
     JobDebug debug;
   };
 
@@ -116,6 +117,8 @@ class Controller {
                                              const absl::Status& written);
   // When to look at the job again after the plan was carried out.
   ReconcileResult NextLook(State& state, absl::Time now, const Plan& plan);
+  // Gives back what a job that has ended holds of memory, once nobody asks for it any more.
+  void Settle(State& state, const JobView& view, ReconcileResult& next);
   void Register(const std::string& key, const State& state, const Plan& plan);
   // Takes the plan's memory.
   void Remember(State& state, const std::string& key, Plan& plan, int64_t reconcile);

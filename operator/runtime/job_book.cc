@@ -6,6 +6,7 @@
 
 #include "operator/api/defaults.h"
 #include "operator/core/conditions.h"
+#include "operator/core/index_ranges.h"
 
 namespace muster::control {
 namespace {
@@ -21,15 +22,8 @@ absl::Time StartOf(const TrainingJob& job, absl::Time now) {
   return since == absl::InfinitePast() ? now : since;
 }
 
-// How long a job that a leader finds had run before it came to wait or started again, as far as its
-// status tells: all the time since it first trained counts.
-absl::Duration RanOf(const TrainingJob& job) {
-  const v1alpha1::Condition* scheduled = FindCondition(job.status, ConditionType::kScheduled);
-  const absl::Time first = ParseWall(job.status.start_time());
-  if (scheduled == nullptr || first == absl::InfinitePast()) return absl::ZeroDuration();
-  const absl::Time since = ParseWall(scheduled->last_transition_time());
-  return std::max(absl::ZeroDuration(), since - first);
-}
+// How long a job that a leader finds had run before it came to wait.
+absl::Duration RanOf(const TrainingJob& job) { return absl::Seconds(job.status.active_seconds()); }
 
 }  // namespace
 
@@ -151,9 +145,17 @@ bool JobBook::Refresh(const std::string& uid, const Gang* gang, JobStanding& sta
   const uint64_t version = gang == nullptr ? 0 : gang->version;
   const int64_t generation = job == nullptr ? -1 : job->generation;
   const size_t holders = world_.holders.Of(uid).size();
+  const double active_seconds = job == nullptr ? 0 : job->status.active_seconds();
+  std::set<int> ended;
+  if (job != nullptr) {
+    ended = ParseIndices(job->status.workers().ended(), job->status.incarnations_size());
+  }
   const bool same = !standing.stale && standing.gang_version == version &&
                     standing.generation == generation && standing.limit == limit &&
+                    standing.active_seconds == active_seconds && standing.ended == ended &&
                     standing.holders == holders && !IsOut(standing);
+  standing.active_seconds = active_seconds;
+  standing.ended = std::move(ended);
   standing.gang_version = version;
   standing.generation = generation;
   standing.limit = limit;

@@ -1,6 +1,7 @@
 #include "operator/runtime/job_standing.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -42,7 +43,10 @@ QueuedJob Base(const JobStanding& standing, const PodRecord& pod) {
   queued.request.job = kube::ToString(standing.key);
   queued.request.per_worker = pod.requests;
   const absl::Duration deadline = ActiveDeadline(standing.spec);
-  if (deadline < absl::InfiniteDuration()) queued.runtime = deadline;
+  if (deadline < absl::InfiniteDuration()) {
+    const absl::Duration ran = absl::Seconds(job.status.active_seconds());
+    queued.runtime = std::max(absl::ZeroDuration(), deadline - ran);
+  }
   return queued;
 }
 
@@ -76,8 +80,14 @@ int WantedWorkers(const JobStanding& standing) {
   return standing.limit.value_or(0) > 0 ? std::min(count, *standing.limit) : count;
 }
 
+int OpenWorkers(const JobStanding& standing, int workers) {
+  const auto above = standing.ended.lower_bound(workers);
+  return workers - static_cast<int>(std::distance(standing.ended.begin(), above));
+}
+
 bool IsWhole(const JobStanding& standing, const Gang& gang) {
-  return gang.bound.empty() && static_cast<int>(gang.unbound.size()) >= WantedWorkers(standing);
+  const int open = OpenWorkers(standing, WantedWorkers(standing));
+  return gang.bound.empty() && static_cast<int>(gang.unbound.size()) >= open;
 }
 
 QueuedJob MakeWaiting(const JobStanding& standing, const Gang& gang, const ClusterModel& model) {
@@ -140,8 +150,9 @@ std::optional<absl::Time> EndOf(const JobStanding& standing) {
   absl::Time end = absl::InfiniteFuture();
   const absl::Duration deadline = ActiveDeadline(standing.spec);
   if (deadline < absl::InfiniteDuration()) {
-    const absl::Time from = ParseWall(status.start_time());
-    end = (from == absl::InfinitePast() ? standing.started : from) + deadline;
+    const absl::Time from = ParseWall(status.active_since());
+    end = (from == absl::InfinitePast() ? standing.started : from) + deadline -
+          absl::Seconds(status.active_seconds());
   }
   const absl::Time measured = ParseWall(status.progress().time());
   absl::Duration left;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ struct JobStanding {
   uint64_t gang_version = 0;
   int64_t generation = -1;
   std::optional<int> limit;  // by its queue; 0: it is to stop
+  // Of the status: for how long the job was active before it came to wait, and whose command has
+  // ended, so that they need no pods.
+  double active_seconds = 0;
+  std::set<int> ended;
   size_t holders = 0;
   bool stale = true;
 };
@@ -51,6 +56,9 @@ bool IsOut(const JobStanding& standing);
 
 // Workers that it is to have: workers.count, or fewer while its queue says so.
 int WantedWorkers(const JobStanding& standing);
+
+// Of its first so many workers, how many need pods: their commands have not ended.
+int OpenWorkers(const JobStanding& standing, int workers);
 
 // The gang has all its pods and none has a node.
 bool IsWhole(const JobStanding& standing, const Gang& gang);

@@ -44,7 +44,8 @@ void LostWorkers::ReplaceOf(const std::string& uid, const JobStanding& standing)
     return world_.writes.Refuse(uid, gang, look.refusal);
   }
   // What starts anew starts as a whole.
-  if (gang.bound.empty() && static_cast<int>(gang.unbound.size()) < standing.entitled) return;
+  const int open = OpenWorkers(standing, standing.entitled);
+  if (gang.bound.empty() && static_cast<int>(gang.unbound.size()) < open) return;
   const Gang own = WorkersBelow(gang, standing.entitled);
   const PartialGang request = MakeGangRequest(*standing.job, standing.spec, own);
   const PlacementAnswer answer = PlaceGang(world_.model, request, MissingPods(own));

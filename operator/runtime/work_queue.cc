@@ -1,8 +1,9 @@
 #include "operator/runtime/work_queue.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
+
+#include "base/backoff.h"
 
 namespace muster::control {
 
@@ -59,10 +60,9 @@ void WorkQueue::AddWhenIdle(const std::string& key, absl::Duration delay) {
 
 void WorkQueue::AddRateLimited(const std::string& key) {
   MutexLock lock(mu_);
-  const int failures = failures_[key]++;
   ++retries_;
-  const double factor = std::ldexp(1.0, std::min(failures, 30));
-  const absl::Duration delay = std::min(options_.min_backoff * factor, options_.max_backoff);
+  const BackoffBounds bounds{options_.min_backoff, options_.max_backoff};
+  const absl::Duration delay = BackoffAfter(++failures_[key], bounds);
   const double spread = std::uniform_real_distribution<double>(0, options_.jitter)(random_);
   AddAtLocked(key, {clock_.Monotonic() + delay * (1 + spread)});
 }

@@ -43,6 +43,23 @@ TEST(QuietTest, AtRestNothingIsWrittenButTheLease) {
   EXPECT_NEAR(world.Writes("update leases"), 300, 15);
 }
 
+TEST(QuietTest, OfAJobThatHasEndedLittleIsKeptInMemory) {
+  ReplicaWorld world({.seed = 1, .election = false});
+  world.AddNode("node-1", 8);
+  const TrainingJob job = world.CreateJob("ended", {{"trainer", {{"train", {{"steps", 10}}}}}});
+  ASSERT_TRUE(world.RunUntil([&] { return world.Succeeded("ended"); }, absl::Minutes(2)));
+  const ProgressBoard& progress = world.hosts[0].replica->progress();
+  const auto last = progress.Snapshot(job.uid).last_step;
+  ASSERT_TRUE(last.has_value());
+  EXPECT_FALSE(progress.StepsSince(job.uid, 0, 100).empty()) << "who watches it still reads them";
+  EXPECT_TRUE(world.Reach(0)->IsRegistered(job.uid));
+  world.RunFor(absl::Minutes(2));
+  EXPECT_TRUE(progress.StepsSince(job.uid, 0, 100).empty());
+  EXPECT_FALSE(world.Reach(0)->IsRegistered(job.uid));
+  EXPECT_EQ(progress.Snapshot(job.uid).last_step->version().step(), last->version().step());
+  EXPECT_TRUE(world.Succeeded("ended"));
+}
+
 TEST(QuietTest, ProgressOfAThousandJobsIsWrittenInTurns) {
   // More than 200, or none would have to wait for its turn.
   const int kJobs = HowMany({.sanitized = 300, .usual = 1000, .full = 1000});

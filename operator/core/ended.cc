@@ -1,0 +1,68 @@
+#include "operator/core/ended.h"
+
+#include <set>
+
+#include "operator/core/conditions.h"
+#include "operator/core/index_ranges.h"
+#include "operator/core/spec_values.h"
+
+namespace muster::control {
+namespace {
+
+// A worker that was told to stop ends with 0 too. A new leader does not know whom the last one has
+// told, but the status says whether it was about to.
+bool MayHaveBeenTold(const Draft& draft) {
+  if (draft.plan.memory.stopping_since) return true;
+  if (draft.plan.memory.id != RoundStamp{}) return false;
+  const v1alpha1::TrainingJobStatus& status = draft.view.status;
+  const bool making_room = status.preemption().has_workers() && status.preemption().workers() == 0;
+  return draft.spec().suspend() || making_room || IsBeingSuspended(status);
+}
+
+bool WasTold(const Draft& draft, const Worker& worker) {
+  const auto known = draft.plan.memory.workers.find(worker.index);
+  return known != draft.plan.memory.workers.end() &&
+         known->second.told_to_stop == worker.incarnation;
+}
+
+bool CameToItsEnd(const Worker& worker) {
+  if (worker.pod == nullptr) return false;
+  const AgentView* agent = worker.agent;
+  if (agent != nullptr && agent->finished && agent->finished->succeeded) return true;
+  return worker.pod->phase == PodPhase::kSucceeded || worker.pod->exit_code == 0;
+}
+
+}  // namespace
+
+void NoteEnded(Draft& draft) {
+  if (draft.spec().has_trainer() || draft.view.status.round() == 0) return;
+  if (MayHaveBeenTold(draft)) return;
+  std::set<int> ended;
+  bool more = false;
+  for (Worker& worker : draft.workers) {
+    if (!worker.ended && CameToItsEnd(worker) && !WasTold(draft, worker)) {
+      worker.ended = more = true;
+    }
+    if (worker.ended) ended.insert(worker.index);
+  }
+  if (more) draft.status().mutable_workers()->set_ended(FormatIndices(ended));
+}
+
+int EndedWorkers(const Draft& draft) {
+  int ended = 0;
+  for (const Worker& worker : draft.workers) {
+    ended += worker.ended && worker.index < draft.WorkersWanted();
+  }
+  return ended;
+}
+
+bool AllHaveEnded(const Draft& draft) {
+  if (LeaderDecidesSuccess(draft.spec())) {
+    const Worker* leader = draft.FindWorker(0);
+    return leader != nullptr && leader->ended;
+  }
+  const int count = draft.WorkersWanted();
+  return count > 0 && EndedWorkers(draft) == count;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,150 @@
+#include "operator/core/ended.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/command_world.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::IsEmpty;
+
+void EndPod(PodView& pod) {
+  pod.phase = PodPhase::kSucceeded;
+  pod.exit_code = 0;
+}
+
+TEST(EndedTest, AWorkerThatEndedIsNotRunAgainWhenItsPodIsGone) {
+  CommandWorld world(2);
+  world.MakeActive();
+  world.EndCommand(0);
+  EXPECT_EQ(world.Decide().status.workers().ended(), "0");
+  world.RemovePod(0);
+  for (int i = 0; i < 3; ++i) {
+    const Plan plan = world.Decide();
+    EXPECT_EQ(plan.status.incarnations(0), 1);
+    EXPECT_THAT(plan.creates, IsEmpty());
+    EXPECT_THAT(Ordered(plan), IsEmpty()) << "the other one runs on";
+    world.Advance(absl::Minutes(5));
+  }
+  EXPECT_EQ(world.view.status.state(), "Training");
+  world.EndCommand(1);
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+}
+
+TEST(EndedTest, WhatEndedWhileNobodyLedIsNotRunAgain) {
+  CommandWorld world(2);
+  world.MakeActive();
+  world.ChangeLeaders();
+  world.view.agents.clear();
+  for (PodView& pod : world.view.pods) EndPod(pod);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.workers().ended(), "0-1");
+  EXPECT_EQ(plan.status.incarnations(0), 1);
+  EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+}
+
+TEST(EndedTest, TheRoundOfThoseThatStillRunIsAdopted) {
+  for (const bool pod_is_there : {true, false}) {
+    CommandWorld world(3, 3);
+    world.MakeActive();
+    if (pod_is_there) {
+      EndPod(world.Pod(1));
+      std::erase_if(world.view.agents, [](const AgentView& agent) { return agent.index == 1; });
+    } else {
+      world.EndCommand(1);
+      world.Decide();
+      world.RemovePod(1);
+    }
+    for (AgentView& agent : world.view.agents) agent.active = world.memory.id;
+    world.ChangeLeaders();
+    const Plan plan = world.Decide();
+    EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << pod_is_there;
+    EXPECT_EQ(plan.status.workers().ended(), "1");
+    EXPECT_THAT(Ordered(plan), IsEmpty()) << "no command is started again";
+    EXPECT_EQ(world.Condition(ConditionType::kRunning), "True/RoundAdopted");
+    world.EndCommand(0);
+    world.EndCommand(2);
+    world.Decide();
+    EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+  }
+}
+
+TEST(EndedTest, TheNextRoundIsWithoutThoseThatEnded) {
+  CommandWorld world(3, 3);
+  world.MakeActive();
+  world.EndCommand(0);
+  world.Decide();
+  world.FailRank(2, 1, "no such file");
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1 Prepare:2");
+  world.JoinAll();
+  EXPECT_EQ(world.Condition(ConditionType::kDegraded), "False/AllWorkers");
+  world.EndCommand(1);
+  world.EndCommand(2);
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+}
+
+// Its end and the order crossed.
+TEST(EndedTest, ACommandThatEndedBeforeItPreparedIsLeftOut) {
+  CommandWorld world(2);
+  world.MakeActive();
+  const RoundStamp round = world.memory.id;
+  world.FailRank(1, 1);
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0 Prepare:1");
+  world.EndCommand(0);
+  world.Agent(0).finished->round = round;
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+  EXPECT_EQ(world.view.status.workers().ended(), "0");
+}
+
+TEST(EndedTest, WhoWasToldToStopHasNotEnded) {
+  CommandWorld world(2);
+  world.MakeActive();
+  world.view.spec.set_suspend(true);
+  EXPECT_EQ(Ordered(world.Decide()), "Stop:0 Stop:1");
+  for (const int index : {0, 1}) {
+    world.EndCommand(index);
+    EndPod(world.Pod(index));
+  }
+  // Neither while it is being suspended, nor for a leader that finds it so, wanted or not.
+  for (const bool wanted : {true, true, false}) {
+    world.view.spec.set_suspend(wanted);
+    const Plan plan = world.Decide();
+    EXPECT_EQ(plan.status.workers().ended(), "");
+    EXPECT_NE(plan.status.state(), "Succeeded");
+    world.ChangeLeaders();
+  }
+  world.RemovePod(0);
+  world.RemovePod(1);
+  world.Decide();
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kSuspended), "False/Resumed");
+  EXPECT_EQ(world.view.status.incarnations(0), 2) << "it goes on";
+}
+
+TEST(EndedTest, OnlyTheLeaderCountsWhereItDecides) {
+  CommandWorld world(2);
+  world.view.spec.set_success_policy("Leader");
+  world.MakeActive();
+  world.EndCommand(1);
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "");
+  world.ChangeLeaders();
+  EndPod(world.Pod(0));
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+}
+
+TEST(EndedTest, ATrainersStepsTellWhereItStands) {
+  TestWorld world(1);
+  world.MakeActive();
+  EndPod(world.view.pods[0]);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.workers().ended(), "");
+  EXPECT_EQ(plan.status.incarnations(0), 2);
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,79 @@
+#include "operator/core/fence.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/spec_values.h"
+#include "operator/core/spot.h"
+#include "operator/core/workers.h"
+
+namespace muster::control {
+namespace {
+
+// From an agent's orphanDeadline to its processes' end: until it notices that its stream is dead,
+// SIGTERM, SIGKILL, and some.
+constexpr absl::Duration kOrphanGrace = absl::Seconds(30);
+
+bool IsNodeGone(const PodView& pod) {
+  const bool deleted = std::any_of(pod.node_conditions.begin(), pod.node_conditions.end(),
+                                   [](const ConditionView& c) { return c.reason == kNodeDeleted; });
+  return deleted || std::any_of(pod.node_taints.begin(), pod.node_taints.end(),
+                                [](const TaintView& t) { return t.key == kOutOfService; });
+}
+
+absl::Time LastContact(const Draft& draft, const PodView& pod) {
+  for (const AgentView& agent : draft.view.agents) {
+    if (agent.pod_uid != pod.uid) continue;
+    return std::max({agent.last_heard, agent.attached_at, agent.detached_at});
+  }
+  return draft.view.leading_since;  // the last leader may have heard of it until then
+}
+
+// No leader but this one can have given it an order.
+bool IsNew(const Draft& draft, const Worker& worker) {
+  const auto known = draft.plan.memory.workers.find(worker.index);
+  return known != draft.plan.memory.workers.end() && known->second.created == worker.incarnation;
+}
+
+// Its agent obeys, or will once it is there, and it is to be in the next round.
+bool ObeysHere(const Draft& draft, const PodView& pod) {
+  const Worker* worker = draft.FindWorker(pod.index);
+  if (worker == nullptr || worker->pod != &pod) return false;
+  if (worker->ended) return true;
+  if (pod.index >= draft.WorkersWanted() || IsLeaving(draft.plan.memory, *worker)) return false;
+  if (worker->presence == Presence::kStarting)
+    return worker->agent != nullptr || IsNew(draft, *worker);
+  return worker->presence == Presence::kPresent || worker->presence == Presence::kUnknown;
+}
+
+}  // namespace
+
+absl::Time EndIsConfirmedAt(const Draft& draft, const PodView& pod) {
+  const absl::Duration deadline = OrphanDeadline(draft.spec(), draft.options.orphan_deadline);
+  return LastContact(draft, pod) + deadline + kOrphanGrace;
+}
+
+bool EndIsConfirmed(const Draft& draft, const PodView& pod) {
+  if (draft.spec().has_trainer()) return true;
+  // No command starts before its agent has attached, which a pod that is Pending has not.
+  if (pod.phase != PodPhase::kRunning && pod.phase != PodPhase::kUnknown) return true;
+  if (pod.exit_code || IsNodeGone(pod)) return true;
+  return std::min(draft.view.now, draft.view.heard_until) >= EndIsConfirmedAt(draft, pod);
+}
+
+const PodView* FindUnconfirmed(const Draft& draft) {
+  if (draft.spec().has_trainer() || draft.view.status.round() == 0) return nullptr;
+  for (const PodView& pod : draft.view.pods) {
+    if (!EndIsConfirmed(draft, pod) && !ObeysHere(draft, pod)) return &pod;
+  }
+  return nullptr;
+}
+
+std::string DescribeUnconfirmed(const PodView& pod) {
+  return absl::StrCat("the command of pod ", pod.name, " may still run on node ", pod.node,
+                      ": waiting until kubelet confirms its end; if the machine is off, delete "
+                      "the Node or taint it ",
+                      kOutOfService);
+}
+
+}  // namespace muster::control

@@ -1,0 +1,19 @@
+#ifndef MUSTER_OPERATOR_CORE_INDEX_RANGES_H_
+#define MUSTER_OPERATOR_CORE_INDEX_RANGES_H_
+
+#include <set>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace muster::control {
+
+// Worker indices as the status writes them: "0-2,5" for 0, 1, 2 and 5; "" for none.
+std::string FormatIndices(const std::set<int>& indices);
+
+// Back again, as far as they are below `limit`. What is no range of indices is left out.
+std::set<int> ParseIndices(absl::string_view text, int limit);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_INDEX_RANGES_H_

@@ -170,8 +170,12 @@ int Finish(const TrainingJob& job, const History& history, double wall_seconds) 
     std::printf("\ngo on with: muster resume %s\n", job.name.c_str());
     return interrupts > 0 ? kExitSignalBase + SIGINT : kExitOk;
   }
-  std::fprintf(stderr, "muster: job %s failed: %s\nlook at: muster logs %s\n", job.name.c_str(),
-               MessageOf(job).c_str(), job.name.c_str());
+  std::fprintf(stderr, "muster: job %s failed: %s\n", job.name.c_str(), MessageOf(job).c_str());
+  // Whatever ended later, ended because of this or in the same way.
+  if (job.status.failures().has_evidence()) {
+    std::fprintf(stderr, "the first failure: %s\n", job.status.failures().evidence().c_str());
+  }
+  std::fprintf(stderr, "look at: muster logs %s\n", job.name.c_str());
   const v1alpha1::Condition* condition = FinalCondition(job);
   return condition != nullptr && condition->reason() == "BadInput" ? kExitBadInput : kExitFailed;
 }

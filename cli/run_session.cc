@@ -12,11 +12,15 @@
 #include "base/status_macros.h"
 #include "cli/apply.h"
 #include "cli/local_jobs.h"
+#include "cli/state_reason.h"
 
 namespace muster::cli {
 namespace {
 
 using control::TrainingJob;
+
+// Nobody wants processes in the background for hours that no command watches.
+constexpr absl::Duration kOrphanDeadline = absl::Seconds(60);
 
 }  // namespace
 
@@ -51,6 +55,7 @@ absl::Status RunSession::Start() {
   app.coordinator_addresses = {absl::StrCat("unix:", paths_.socket())};
   app.http_address = options_.http;
   app.decision_log_dir = paths_.decisions();
+  app.orphan_deadline = kOrphanDeadline;
   MUSTER_ASSIGN_OR_RETURN(app_, control::OperatorApp::Create(*api_, Clock::Real(), std::move(app)));
   MUSTER_RETURN_IF_ERROR(app_->Start());
   MUSTER_RETURN_IF_ERROR(WriteLiveOperator(FileSystem(), paths_, app_->http_address()));
@@ -138,9 +143,7 @@ ProgressView RunSession::Progress(const TrainingJob& job) {
   ProgressView view;
   const auto snapshot = app_->progress().Snapshot(uid_);
   view.state = job.status.state().empty() ? "Pending" : job.status.state();
-  for (const auto& condition : job.status.conditions()) {
-    if (condition.status() == "True" && view.state != "Training") view.reason = condition.reason();
-  }
+  view.reason = StateReason(job.status);
   view.step = history_->last_step();
   view.steps = job.spec.trainer().train().steps();
   if (!history_->steps().empty()) view.loss = history_->steps().rbegin()->second.loss();

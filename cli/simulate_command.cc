@@ -117,12 +117,15 @@ absl::Status RunSimulation(const Flags& flags) {
   }
   if (flags.Has("json")) {
     std::printf("%s\n", DumpJson(ReportJson(report)).c_str());
-    return absl::OkStatus();
+  } else {
+    std::printf("%s", ReportText(report).c_str());
+    std::printf("\nsimulated in %.2f s: %.0f jobs a second, %d cycles\n", seconds,
+                static_cast<double>(report.jobs) / seconds, static_cast<int>(report.cycles));
   }
-  std::printf("%s", ReportText(report).c_str());
-  std::printf("\nsimulated in %.2f s: %.0f jobs a second, %d cycles\n", seconds,
-              static_cast<double>(report.jobs) / seconds, static_cast<int>(report.cycles));
-  return absl::OkStatus();
+  if (report.never_started.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(JobsNeverStarted(report), " of ", report.jobs,
+                   " jobs never started; the report says why, by reason"));
 }
 
 }  // namespace

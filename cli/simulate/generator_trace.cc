@@ -19,6 +19,9 @@ namespace muster::cli {
 namespace {
 
 constexpr size_t kMostJobs = 2'000'000;
+constexpr int64_t kMostPods = 100'000;
+constexpr int64_t kMostMilliseconds = 1'000'000'000'000;
+constexpr int64_t kHighestPriority = 2'000'000'000;
 
 class Generator {
  public:
@@ -68,17 +71,19 @@ void Generator::ReadTopology(const Json& json) {
   for (size_t i = 0; i < levels.size(); ++i) {
     JsonReader level(levels[i], absl::StrCat("topology.levels[", i, "]"), status_);
     const std::string name = level.Text("name", absl::StrCat("level-", i));
-    counts.push_back(level.Integer("count", 1));
-    nodes = counts.back() < 1 || counts.back() > 100'000 ? 100'001 : nodes * counts.back();
-    if (nodes > 100'000) return level.Fail("count", "makes no or more than 100000 nodes");
+    counts.push_back(level.Integer("count", 1, 1, kMostSimNodes));
+    nodes *= counts.back();
+    if (nodes > kMostSimNodes) {
+      return level.Fail("count", absl::StrCat("makes more than ", kMostSimNodes, " nodes"));
+    }
     const bool last = i + 1 == levels.size();
     level_of_label_[level.Text("nodeLabel", name)] = last ? "host" : name;
     if (!last) cluster_.inventory.levels.push_back(name);
     JsonReader capacity(level.Object("capacity"), level.PathOf("capacity"), status_);
     node.allocatable.cpu_millis = capacity.Quantity("cpu", kCpuResource, 0);
     node.allocatable.memory_bytes = capacity.Quantity("memory", kMemoryResource, 0);
-    node.allocatable.gpus = capacity.Integer(kGpuResource, 0);
-    node.allocatable.slots = capacity.Integer("pods", 110);
+    node.allocatable.gpus = capacity.Integer(kGpuResource, 0, 0, kMostGpusOfNode);
+    node.allocatable.slots = capacity.Integer("pods", 110, 1, kMostPodsOfNode);
     capacity.Finish();
     level.Finish();
   }
@@ -90,7 +95,7 @@ void Generator::ReadTopology(const Json& json) {
 void Generator::ReadCohort(const Json& json, const std::string& path) {
   JsonReader reader(json, path, status_);
   const std::string name = reader.Text("className", "cohort");
-  const int64_t count = reader.Integer("count", 1);
+  const int64_t count = reader.Integer("count", 1, 0, kMostJobs);
   const Json& sets = reader.List("queuesSets");
   reader.Finish();
   for (int64_t i = 0; i < count && status_.ok(); ++i) {
@@ -103,7 +108,7 @@ void Generator::ReadCohort(const Json& json, const std::string& path) {
 void Generator::ReadQueueSet(const Json& json, const std::string& path, const std::string& cohort) {
   JsonReader reader(json, path, status_);
   const std::string name = reader.Text("className", "queue");
-  const int64_t count = reader.Integer("count", 1);
+  const int64_t count = reader.Integer("count", 1, 0, kMostJobs);
   for (int64_t i = 0; i < count && status_.ok(); ++i) {
     AddQueue(json, path, cohort, absl::StrCat(cohort, "-", name, "-", i));
   }
@@ -113,7 +118,7 @@ void Generator::AddQueue(const Json& json, const std::string& path, const std::s
                          const std::string& name) {
   JsonReader reader(json, path, status_);
   reader.Text("className", "");
-  reader.Integer("count", 1);
+  reader.Integer("count", 1, 0, kMostJobs);
   control::QueueSpec queue;
   queue.name = name;
   queue.parent = cohort;
@@ -142,8 +147,9 @@ void Generator::AddQueue(const Json& json, const std::string& path, const std::s
 void Generator::ReadWorkloadSet(const Json& json, const std::string& path,
                                 const std::string& queue) {
   JsonReader reader(json, path, status_);
-  const int64_t count = reader.Integer("count", 1);
-  const absl::Duration interval = absl::Milliseconds(reader.Integer("creationIntervalMs", 0));
+  const int64_t count = reader.Integer("count", 1, 0, kMostJobs);
+  const absl::Duration interval =
+      absl::Milliseconds(reader.Integer("creationIntervalMs", 0, 0, kMostMilliseconds));
   const Json& workloads = reader.List("workloads");
   reader.Finish();
   for (size_t k = 0; k < workloads.size(); ++k) {
@@ -163,20 +169,19 @@ void Generator::ReadWorkloadSet(const Json& json, const std::string& path,
 void Generator::ReadWorkload(const Json& json, const std::string& path, SimJob& job) {
   JsonReader reader(json, path, status_);
   job.job_class = reader.Text("className", "workload");
-  job.duration = absl::Milliseconds(reader.Integer("runtimeMs", 0));
+  job.duration = absl::Milliseconds(reader.Integer("runtimeMs", 0, 0, kMostMilliseconds));
   job.job.runtime = job.duration;
-  job.job.priority = reader.Integer("priority", 0);
+  job.job.priority = reader.Integer("priority", 0, -kHighestPriority, kHighestPriority);
   control::GangRequest& request = job.job.request;
   request.per_worker.cpu_millis = reader.Quantity("request", kCpuResource, 0);
   request.per_worker.slots = 1;
-  const int64_t pods = reader.Integer("podCount", 1);
-  if (pods < 1 || pods > 100'000) return reader.Fail("podCount", "must be 1 to 100000");
+  const int64_t pods = reader.Integer("podCount", 1, 1, kMostPods);
   request.min = request.max = static_cast<int>(pods);
   job.job.ns = "default";
   job.job.quota_per_worker = {{kCpuResource, request.per_worker.cpu_millis}};
   const std::string constraint = reader.Text("tasConstraint", "");
   const std::string label = reader.Text("tasLevel", "");
-  const int64_t slice = reader.Integer("sliceSize", 0);
+  const int64_t slice = reader.Integer("sliceSize", 0, 0, kMostPods);
   reader.Finish();
   if (constraint.empty()) return;
   const auto level = level_of_label_.find(label);

@@ -72,10 +72,14 @@ double JsonReader::Number(const char* name, double fallback) {
   return fallback;
 }
 
-int64_t JsonReader::Integer(const char* name, int64_t fallback) {
+int64_t JsonReader::Integer(const char* name, int64_t fallback, int64_t least, int64_t most) {
   const double number = Number(name, static_cast<double>(fallback));
-  if (std::trunc(number) != number || std::abs(number) > 1e15) {
+  if (std::trunc(number) != number) {
     Fail(name, "must be a whole number");
+    return fallback;
+  }
+  if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most))) {
+    Fail(name, absl::StrCat("must be ", least, " to ", most));
     return fallback;
   }
   return static_cast<int64_t>(number);

@@ -23,7 +23,7 @@ class JsonReader {
   std::string Text(const char* name, const std::string& fallback);
   // A number, or a string that is one.
   double Number(const char* name, double fallback);
-  int64_t Integer(const char* name, int64_t fallback);
+  int64_t Integer(const char* name, int64_t fallback, int64_t least, int64_t most);
   bool Switch(const char* name, bool fallback);
   // As Go writes it: "90s", "24h".
   absl::Duration Duration(const char* name, absl::Duration fallback);

@@ -22,22 +22,21 @@ namespace {
 using control::Inventory;
 using control::NodeInventory;
 
-constexpr int64_t kMostNodes = 100'000;
+constexpr int64_t kMostBackfillDepth = 1'000'000;
 
 // Nodes of one make, filled into the domains of each level in order.
 void ReadPool(const Json& json, const std::string& path, Inventory& inventory,
               absl::Status& status) {
   JsonReader reader(json, path, status);
   const std::string name = reader.Text("name", "node");
-  const int64_t nodes = reader.Integer("nodes", 1);
+  const int64_t nodes = reader.Integer("nodes", 1, 1, kMostSimNodes);
   NodeInventory node;
-  node.allocatable.gpus = reader.Integer("gpus", 0);
+  node.allocatable.gpus = reader.Integer("gpus", 0, 0, kMostGpusOfNode);
   node.allocatable.cpu_millis = reader.Quantity("cpu", kCpuResource, 64'000);
   node.allocatable.memory_bytes = reader.Quantity("memory", kMemoryResource, int64_t{1} << 40);
-  node.allocatable.slots = reader.Integer("pods", 110);
+  node.allocatable.slots = reader.Integer("pods", 110, 1, kMostPodsOfNode);
   node.free = node.allocatable;
   const Json& per_domain = reader.List("perDomain");
-  if (nodes < 1 || nodes > kMostNodes) reader.Fail("nodes", "must be 1 to 100000");
   if (per_domain.size() != inventory.levels.size()) {
     reader.Fail("perDomain", "must have one number for each of the file's levels");
   }
@@ -92,8 +91,8 @@ void ReadOptions(const Json& json, SimCluster& cluster, absl::Status& status) {
   cluster.restart = reader.Duration("restart", cluster.restart);
   cluster.schedule.stop_grace = cluster.stop;
   cluster.schedule.restart_cost = cluster.restart;
-  cluster.schedule.backfill_depth =
-      static_cast<int>(reader.Integer("backfillDepth", cluster.schedule.backfill_depth));
+  cluster.schedule.backfill_depth = static_cast<int>(
+      reader.Integer("backfillDepth", cluster.schedule.backfill_depth, 0, kMostBackfillDepth));
   cluster.schedule.defragment = reader.Switch("defragment", false);
   reader.Finish();
 }

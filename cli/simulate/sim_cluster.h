@@ -1,6 +1,7 @@
 #ifndef MUSTER_CLI_SIMULATE_SIM_CLUSTER_H_
 #define MUSTER_CLI_SIMULATE_SIM_CLUSTER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ namespace muster::cli {
 inline constexpr char kGpuResource[] = "nvidia.com/gpu";
 inline constexpr char kCpuResource[] = "cpu";
 inline constexpr char kMemoryResource[] = "memory";
+
+// The most that a file may ask for.
+inline constexpr int64_t kMostSimNodes = 100'000;
+inline constexpr int64_t kMostGpusOfNode = 1'000;
+inline constexpr int64_t kMostPodsOfNode = 100'000;
 
 // What a workload is run on: a cluster of the imagination.
 struct SimCluster {

@@ -15,10 +15,15 @@ std::string ReportText(const SimReport& report) {
       "fairness       %.3f (Jain)\n"
       "preemptions    %d stopped, %d shrunk, %d grown back\n"
       "back-filled    %d\n",
-      report.jobs, report.finished, report.never_started, report.makespan, 100 * report.utilisation,
+      report.jobs, report.finished, JobsNeverStarted(report), report.makespan,
+      100 * report.utilisation,
       static_cast<double>(report.capacity) / (report.resource == kCpuResource ? 1000 : 1),
       report.resource, 100 * report.fragmentation, report.fairness, report.stops, report.shrinks,
       report.grows, report.backfills);
+  for (const NeverStarted& told : report.never_started) {
+    absl::StrAppendFormat(&out, "never started  %d: %s; %s: %s\n", told.jobs, told.reason,
+                          told.first, told.sentence);
+  }
   absl::StrAppendFormat(&out, "\n%-24s %8s %10s %10s %10s %10s\n", "wait, s", "jobs", "mean",
                         "median", "95 %", "most");
   for (const auto& [name, waits] : report.waits) {
@@ -37,9 +42,17 @@ Json ReportJson(const SimReport& report) {
                    {"p95Seconds", stats.p95},
                    {"mostSeconds", stats.most}};
   }
+  Json reasons = Json::array();
+  for (const NeverStarted& told : report.never_started) {
+    reasons.push_back({{"reason", told.reason},
+                       {"jobs", told.jobs},
+                       {"first", told.first},
+                       {"message", told.sentence}});
+  }
   return {{"jobs", report.jobs},
           {"finished", report.finished},
-          {"neverStarted", report.never_started},
+          {"neverStarted", JobsNeverStarted(report)},
+          {"neverStartedReasons", reasons},
           {"makespanSeconds", report.makespan},
           {"resource", report.resource},
           {"utilisation", report.utilisation},

@@ -20,6 +20,7 @@ struct SimJob {
   std::string job_class;  // what waits are told by
   // How long it really trains with all its workers; longer with fewer.
   absl::Duration duration;
+  // Zero: it saves nothing, and begins anew when it is stopped.
   absl::Duration checkpoint_every;
 };
 

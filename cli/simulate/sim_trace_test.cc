@@ -96,6 +96,18 @@ TEST(Cluster, ErrorsNameTheField) {
             "c: options.stop: must be a duration like 90s or 24h");
   EXPECT_EQ(ClusterError("pools: [{nodes: 4, cpu: many}]"),
             "c: pools[0].cpu: \"many\" of cpu is no amount");
+  EXPECT_EQ(ClusterError("pools: [{nodes: 0}]"), "c: pools[0].nodes: must be 1 to 100000");
+}
+
+TEST(Cluster, ANegativeNumberIsRefused) {
+  EXPECT_EQ(ClusterError("pools: [{nodes: 4, gpus: -1}]"), "c: pools[0].gpus: must be 0 to 1000");
+  EXPECT_EQ(ClusterError("pools: [{nodes: 4, pods: -1}]"), "c: pools[0].pods: must be 1 to 100000");
+  EXPECT_EQ(ClusterError("pools: [{nodes: 4, cpu: \"-1\"}]"),
+            "c: pools[0].cpu: \"-1\" of cpu is no amount");
+  EXPECT_EQ(ClusterError("pools: [{nodes: 4}]\noptions: {backfillDepth: -1}"),
+            "c: options.backfillDepth: must be 0 to 1000000");
+  EXPECT_EQ(TraceError("cohorts:\n- {count: -1}"), "t: cohorts[0].count: must be 0 to 2000000");
+  EXPECT_EQ(TraceError("submit,gpus\n1,-1\n"), "t:2: gpus: must be 0 to 64");
 }
 
 }  // namespace

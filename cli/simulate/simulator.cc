@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <queue>
 #include <string>
 #include <utility>
@@ -55,6 +56,12 @@ struct Training {
   absl::Time counted = absl::UnixEpoch();  // its span begins
 };
 
+// Why a job waited when it was last looked at.
+struct Refusal {
+  ScheduleReason reason = ScheduleReason::kBehind;
+  std::string sentence = "it was not looked at: others are ahead of it and cannot start";
+};
+
 class Simulator {
  public:
   Simulator(const SimCluster& cluster, const std::vector<SimJob>& jobs,
@@ -96,6 +103,8 @@ class Simulator {
   std::vector<int> Free(const QueuedJob& job, int from);
   std::vector<int> NodesOf(const std::vector<std::string>& names, size_t from) const;
   void SaveCheckpoints();
+  void NoteWait(const Decision& decision);
+  std::vector<NeverStarted> TellNeverStarted() const;
   std::optional<absl::Duration> Estimate(size_t job) const;
 
   const SimCluster& cluster_;
@@ -106,6 +115,7 @@ class Simulator {
   control::QueueBook book_;
   SimMetrics metrics_;
   std::vector<Training> trainings_;
+  absl::flat_hash_map<size_t, Refusal> refusals_;  // of jobs that have not started yet
   absl::flat_hash_map<std::string, size_t> index_;
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
   std::priority_queue<Save, std::vector<Save>, std::greater<Save>> saves_;
@@ -191,6 +201,7 @@ void Simulator::Start(size_t job, const Decision& decision) {
   metrics_.Used(jobs_[job], decision.workers, NodesOf(decision.placement.nodes, 0));
   const absl::Duration pause = training.started ? cluster_.restart : absl::ZeroDuration();
   training.started = true;
+  refusals_.erase(job);
   training.since = now_;
   Train(job, decision.workers, pause);
   if (decision.reason == ScheduleReason::kBackfilled) ++report_.backfills;
@@ -199,6 +210,9 @@ void Simulator::Start(size_t job, const Decision& decision) {
 void Simulator::LetGo(size_t job, int staying) {
   ++(staying == 0 ? report_.stops : report_.shrinks);
   Train(job, staying, absl::ZeroDuration());
+  if (staying == 0 && jobs_[job].checkpoint_every == absl::ZeroDuration()) {
+    trainings_[job].left = absl::ToDoubleSeconds(jobs_[job].duration);
+  }
   events_.push({now_ + cluster_.stop, EventKind::kLeaversGone, job, trainings_[job].version});
 }
 
@@ -209,9 +223,38 @@ void Simulator::Grow(size_t job, const Decision& decision) {
   Train(job, decision.workers, absl::ZeroDuration());
 }
 
+// The sentence is that of the first look with this reason: thousands of jobs are refused anew in
+// each cycle.
+void Simulator::NoteWait(const Decision& decision) {
+  const size_t job = index_.at(decision.job);
+  if (trainings_[job].started) return;
+  const auto [known, is_new] = refusals_.try_emplace(job);
+  if (!is_new && known->second.reason == decision.reason) return;
+  known->second = {decision.reason, Sentence(decision, now_)};
+}
+
+std::vector<NeverStarted> Simulator::TellNeverStarted() const {
+  std::map<ScheduleReason, NeverStarted> by_reason;
+  for (size_t job = 0; job < trainings_.size(); ++job) {
+    if (trainings_[job].started) continue;
+    const auto found = refusals_.find(job);
+    const Refusal refusal = found == refusals_.end() ? Refusal() : found->second;
+    NeverStarted& told = by_reason[refusal.reason];
+    if (++told.jobs > 1) continue;
+    told.reason = std::string(ScheduleReasonName(refusal.reason));
+    told.first = jobs_[job].job.name;
+    told.sentence = refusal.sentence;
+  }
+  std::vector<NeverStarted> out;
+  for (auto& [reason, told] : by_reason) out.push_back(std::move(told));
+  std::stable_sort(out.begin(), out.end(),
+                   [](const NeverStarted& a, const NeverStarted& b) { return a.jobs > b.jobs; });
+  return out;
+}
+
 void Simulator::Apply(const Decision& decision) {
   if (observer_) observer_(now_, decision);
-  if (decision.action == ScheduleAction::kWait) return;
+  if (decision.action == ScheduleAction::kWait) return NoteWait(decision);
   const size_t job = index_.at(decision.job);
   switch (decision.action) {
     case ScheduleAction::kStart:
@@ -303,14 +346,18 @@ SimReport Simulator::Run() {
     for (const Decision& decision : Decide()) Apply(decision);
     metrics_.Mark(now_);
   }
-  report_.never_started = static_cast<int64_t>(
-      std::count_if(trainings_.begin(), trainings_.end(),
-                    [](const Training& training) { return !training.started; }));
+  report_.never_started = TellNeverStarted();
   metrics_.Fill(report_);
   return std::move(report_);
 }
 
 }  // namespace
+
+int64_t JobsNeverStarted(const SimReport& report) {
+  int64_t jobs = 0;
+  for (const NeverStarted& told : report.never_started) jobs += told.jobs;
+  return jobs;
+}
 
 SimReport Simulate(const SimCluster& cluster, const std::vector<SimJob>& jobs,
                    const DecisionObserver& observer, const CycleObserver& cycles) {

@@ -40,11 +40,19 @@ struct TrainingSpan {
   int workers = 0;
 };
 
+// Jobs that never started for one reason, as it was when they were last looked at.
+struct NeverStarted {
+  std::string reason;  // of operator/queue
+  int64_t jobs = 0;
+  std::string first;     // name of the first one submitted
+  std::string sentence;  // why, of that one
+};
+
 struct SimReport {
   int64_t jobs = 0;
   int64_t finished = 0;
-  int64_t never_started = 0;
-  double makespan = 0;  // seconds, from the first submission to the last end
+  std::vector<NeverStarted> never_started;  // the most jobs first
+  double makespan = 0;                      // seconds, from the first submission to the last end
   // All of one resource: GPUs, or CPU where there are none.
   std::string resource;
   int64_t capacity = 0;
@@ -64,6 +72,8 @@ struct SimReport {
   std::vector<TrainingSpan> spans;  // by their ends
 };
 
+int64_t JobsNeverStarted(const SimReport& report);
+
 using DecisionObserver = std::function<void(absl::Time, const control::Decision&)>;
 // Gets every cycle that decided something, with all that went into it.
 using CycleObserver =
@@ -71,8 +81,8 @@ using CycleObserver =
 
 // Runs the trace on the cluster with the operator's own Schedule, on a virtual clock: jobs come
 // when they are submitted, train for as long as they say and end; stopped ones save, wait and go on
-// where they were. Deterministic. `observer` sees every decision; `cycles` costs a copy of the
-// cluster for each of them.
+// where they were, or begin anew where they have no checkpoints. Deterministic. `observer` sees
+// every decision; `cycles` costs a copy of the cluster for each of them.
 SimReport Simulate(const SimCluster& cluster, const std::vector<SimJob>& jobs,
                    const DecisionObserver& observer = nullptr,
                    const CycleObserver& cycles = nullptr);

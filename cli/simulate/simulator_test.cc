@@ -79,9 +79,9 @@ TEST(Simulator, AReclaimedJobSavesAndGoesOnWhereItWas) {
   std::map<std::string, std::vector<double>> starts;
   const SimReport report =
       Play(kCluster,
-           "name,submit,duration,workers,gpus,queue\n"
-           "borrower,0,100,4,8,a\n"
-           "owner,40,30,2,8,b\n",
+           "name,submit,duration,workers,gpus,queue,checkpoint\n"
+           "borrower,0,100,4,8,a,60\n"
+           "owner,40,30,2,8,b,60\n",
            [&](absl::Time now, const control::Decision& decision) {
              if (decision.action == ScheduleAction::kStart) {
                starts[decision.job.substr(0, decision.job.find('#'))].push_back(
@@ -93,6 +93,16 @@ TEST(Simulator, AReclaimedJobSavesAndGoesOnWhereItWas) {
   EXPECT_EQ(starts["borrower"], (std::vector<double>{0, 80}));
   EXPECT_DOUBLE_EQ(report.makespan, 160);
   EXPECT_EQ(report.stops, 1);
+}
+
+TEST(Simulator, AStoppedJobWithoutCheckpointsBeginsAnew) {
+  const SimReport report = Play(kCluster,
+                                "name,submit,duration,workers,gpus,queue\n"
+                                "borrower,0,100,4,8,a\n"
+                                "owner,40,30,2,8,b\n");
+  EXPECT_EQ(report.stops, 1);
+  // It comes back at 80, needs 20 for that, and has all of its 100 before it.
+  EXPECT_DOUBLE_EQ(report.makespan, 200);
 }
 
 TEST(Simulator, AnElasticJobShrinksAndGrowsBack) {
@@ -111,8 +121,30 @@ TEST(Simulator, WhatNeverFitsIsTold) {
   const SimReport report = Play(kCluster,
                                 "submit,duration,workers,gpus,queue,require\n"
                                 "0,100,3,8,a,rack\n");
-  EXPECT_EQ(report.never_started, 1);
   EXPECT_EQ(report.finished, 0);
+  ASSERT_EQ(report.never_started.size(), 1u);
+  EXPECT_EQ(report.never_started[0].jobs, 1);
+}
+
+TEST(Simulator, WhyJobsNeverStartedIsToldByReason) {
+  const SimReport report = Play(kCluster,
+                                "name,submit,duration,workers,gpus,queue,require\n"
+                                "wide-0,0,100,3,8,a,rack\n"
+                                "wide-1,0,100,3,8,a,rack\n"
+                                "lost,0,100,1,8,nowhere,\n"
+                                "fine,0,100,1,8,b,\n");
+  EXPECT_EQ(report.finished, 1);
+  EXPECT_EQ(JobsNeverStarted(report), 3);
+  ASSERT_EQ(report.never_started.size(), 2u);
+  EXPECT_EQ(report.never_started[0].reason, "Topology");
+  EXPECT_EQ(report.never_started[0].jobs, 2);
+  EXPECT_EQ(report.never_started[0].first, "wide-0");
+  EXPECT_EQ(report.never_started[1].reason, "NoSuchQueue");
+  const std::string text = ReportText(report);
+  EXPECT_TRUE(absl::StrContains(text, "3 never started")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "never started  1: NoSuchQueue; lost: ")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "nowhere")) << text;
+  EXPECT_EQ(ReportJson(report)["neverStartedReasons"][0]["jobs"], 2);
 }
 
 TEST(Simulator, FairnessIsJainsIndexByWeight) {

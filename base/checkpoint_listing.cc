@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/checkpoint_history.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/status_macros.h"
@@ -15,6 +16,7 @@ namespace muster {
 namespace {
 
 constexpr char kPrefix[] = "step-";
+constexpr char kAbandoned[] = "abandoned-";
 constexpr size_t kMaxManifest = size_t{512} << 20;
 
 int64_t Number(const Json& object, const char* name) {
@@ -28,9 +30,25 @@ std::string Text(const Json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// What a file that could not be read makes of its checkpoint: broken for good where the file itself
+// is not what it should be, unknown where the file system failed.
+std::string Broken(const std::string& name, const absl::Status& error, CheckpointListing& listing) {
+  switch (error.code()) {
+    case absl::StatusCode::kNotFound:
+      return absl::StrCat("incomplete: ", name, " is missing");
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kOutOfRange:
+      return absl::StrCat("corrupted: ", error.message());
+    default:
+      listing.unreadable = true;
+      return absl::StrCat("unreadable: ", error.message());
+  }
+}
+
 // The sizes of all files the manifest names, against those that are there.
 std::string CheckSizes(Files& files, const std::string& path, const Json& records,
-                       uint64_t& total) {
+                       CheckpointListing& listing) {
   for (const Json& record : records) {
     if (!record.is_object()) return "corrupted: manifest.json has a file that is no object";
     const std::string name = Text(record, "name");
@@ -39,11 +57,11 @@ std::string CheckSizes(Files& files, const std::string& path, const Json& record
       return "corrupted: manifest.json names a file outside the directory";
     }
     const absl::StatusOr<FileInfo> info = files.Stat(JoinPath(path, name));
-    if (!info.ok()) return absl::StrCat("incomplete: ", name, " is missing");
+    if (!info.ok()) return Broken(name, info.status(), listing);
     if (info->size != bytes) {
       return absl::StrCat("truncated: ", name, " has ", info->size, " bytes, not ", bytes);
     }
-    total += bytes;
+    listing.bytes += bytes;
   }
   return "";
 }
@@ -54,6 +72,9 @@ void ReadRun(const Json& run, CheckpointListing& listing) {
   listing.term = Number(run, "term");
   listing.round = Number(run, "round");
   listing.writers = Number(run, "writers");
+  listing.job = Text(run, "job");
+  listing.job_uid = Text(run, "job_uid");
+  listing.history = Text(run, "history");
   listing.created = Text(run, "created");
 }
 
@@ -65,12 +86,11 @@ std::string Inspect(Files& files, const std::string& path, CheckpointListing& li
                                                         : "foreign: not a checkpoint's name";
   }
   const absl::StatusOr<std::string> done = ReadFile(files, JoinPath(path, "DONE"), 4096);
-  if (!done.ok()) return "half-written: DONE is missing";
+  if (absl::IsNotFound(done.status())) return "half-written: DONE is missing";
+  if (!done.ok()) return Broken("DONE", done.status(), listing);
   const absl::StatusOr<std::string> manifest =
       ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifest);
-  if (!manifest.ok()) {
-    return absl::StrCat("incomplete: manifest.json: ", manifest.status().message());
-  }
+  if (!manifest.ok()) return Broken("manifest.json", manifest.status(), listing);
   if (*done != CheckpointDoneContents(*manifest)) {
     return "corrupted: manifest.json is not the one DONE was written for";
   }
@@ -84,7 +104,14 @@ std::string Inspect(Files& files, const std::string& path, CheckpointListing& li
   if (listing.step != named_step) {
     return absl::StrCat("corrupted: its manifest is of step ", listing.step);
   }
-  return CheckSizes(files, path, (*json)["files"], listing.bytes);
+  return CheckSizes(files, path, (*json)["files"], listing);
+}
+
+void SortListings(std::vector<CheckpointListing>& listings) {
+  std::stable_sort(listings.begin(), listings.end(), [](const auto& a, const auto& b) {
+    if (a.complete != b.complete) return a.complete;
+    return a.complete && a.step > b.step;
+  });
 }
 
 }  // namespace
@@ -97,14 +124,37 @@ absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
   MUSTER_RETURN_IF_ERROR(entries.status());
   for (const DirectoryEntry& entry : *entries) {
     if (entry.kind != FileKind::kDirectory) continue;
+    if (IsAbandonedName(entry.name) || entry.name == kClaimName) continue;
+    if (absl::StartsWith(entry.name, ".")) continue;
     listings.push_back(InspectCheckpoint(files, JoinPath(uri, entry.name)));
   }
-  std::stable_sort(listings.begin(), listings.end(), [](const auto& a, const auto& b) {
-    if (a.complete != b.complete) return a.complete;
-    return a.complete && a.step > b.step;
-  });
+  SortListings(listings);
   return listings;
 }
+
+absl::StatusOr<std::vector<CheckpointListing>> ListAbandoned(Files& files, const std::string& uri) {
+  std::vector<CheckpointListing> listings;
+  absl::StatusOr<std::vector<DirectoryEntry>> folders = files.List(uri);
+  if (absl::IsNotFound(folders.status())) return listings;
+  MUSTER_RETURN_IF_ERROR(folders.status());
+  for (const DirectoryEntry& folder : *folders) {
+    if (folder.kind != FileKind::kDirectory || !IsAbandonedName(folder.name)) continue;
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries,
+                            files.List(JoinPath(uri, folder.name)));
+    for (const DirectoryEntry& entry : entries) {
+      CheckpointListing& listing = listings.emplace_back(
+          InspectCheckpoint(files, JoinPath(JoinPath(uri, folder.name), entry.name)));
+      listing.directory = JoinPath(folder.name, entry.name);
+    }
+  }
+  SortListings(listings);
+  return listings;
+}
+
+std::string AbandonedName(const std::string& history) {
+  return absl::StrCat(kAbandoned, std::string(HistoryName(history)));
+}
+bool IsAbandonedName(const std::string& name) { return absl::StartsWith(name, kAbandoned); }
 
 CheckpointListing InspectCheckpoint(Files& files, const std::string& path) {
   CheckpointListing listing;

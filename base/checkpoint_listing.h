@@ -19,18 +19,33 @@ struct CheckpointListing {
   int64_t term = 0;
   int64_t round = 0;
   int64_t writers = 0;
+  std::string job;  // whose run it is
+  std::string job_uid;
+  std::string history;  // the run it belongs to; empty in those of before histories had names
   uint64_t bytes = 0;   // of all files the manifest names
   std::string created;  // RFC 3339
   bool complete = false;
   // Why it is not complete, for people: half-written, truncated, corrupted, foreign.
   std::string problem;
+  // It could not be looked at, so that nothing is known of it: an error of the file system.
+  bool unreadable = false;
 };
 
-// The complete ones newest first, then the others by name. A missing `uri` is an empty list.
+// The complete ones newest first, then the others by name. A missing `uri` is an empty list. What
+// was set aside, the claim and hidden directories are not among them.
 absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
                                                                const std::string& uri);
 // One directory by its own path.
 CheckpointListing InspectCheckpoint(Files& files, const std::string& path);
+
+// Those that were set aside, in the same order, each directory with the folder that it is in.
+absl::StatusOr<std::vector<CheckpointListing>> ListAbandoned(Files& files, const std::string& uri);
+
+// abandoned-<history>: where checkpoints of a run that was given up are kept.
+std::string AbandonedName(const std::string& history);
+bool IsAbandonedName(const std::string& name);
+// The folder by which a job claims a directory of checkpoints.
+inline constexpr char kClaimName[] = "claim";
 
 // step-000001000, step-000001000.r7
 std::string CheckpointName(int64_t step);

@@ -1,0 +1,18 @@
+#ifndef MUSTER_BASE_CHECKPOINT_HISTORY_H_
+#define MUSTER_BASE_CHECKPOINT_HISTORY_H_
+
+#include <string_view>
+
+namespace muster {
+
+// A history is one run from initial weights on; its id is 16 hexadecimal digits. Checkpoints that
+// name none, of before there were histories, count as those of this one.
+inline constexpr char kUnnamedHistory[] = "0000000000000000";
+
+inline std::string_view HistoryName(std::string_view history) {
+  return history.empty() ? kUnnamedHistory : history;
+}
+
+}  // namespace muster
+
+#endif  // MUSTER_BASE_CHECKPOINT_HISTORY_H_

@@ -10,11 +10,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/checkpoint_history.h"
 #include "base/checkpoint_listing.h"
 #include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "trainer/checkpoint/abandon.h"
 #include "trainer/checkpoint/catalog.h"
 
 namespace muster::trainer {
@@ -24,14 +26,23 @@ std::string SidecarPath(const std::string& partial, int writer) {
   return JoinPath(partial, absl::StrFormat("writer-%05d.json", writer + 1));
 }
 
-// What stands under the final name: ours already, newer, or to be set aside.
-absl::Status ClearName(Files& files, const std::string& final_path, const RunRecord& run) {
+bool IsSameHistory(const CheckpointListing& listing, const RunRecord& run) {
+  return HistoryName(listing.history) == HistoryName(run.history);
+}
+
+// What stands under the final name: newer, the same version saved before, unfinished, or of a run
+// that was given up.
+absl::Status ClearName(Files& files, const std::string& uri, const std::string& final_path,
+                       const RunRecord& run) {
   const CheckpointListing there = InspectCheckpoint(files, final_path);
-  if (there.complete && std::pair(there.term, there.round) > std::pair(run.term, run.round)) {
+  if (there.complete && IsOfNewerRound(there, run)) {
     return absl::AlreadyExistsError(absl::StrCat(final_path, ": round ", there.round,
                                                  " has published this step; this is round ",
                                                  run.round));
   }
+  const bool same =
+      IsSameHistory(there, run) && there.attempt == run.attempt && there.job_uid == run.job_uid;
+  if (there.complete && !same) return Abandon(files, uri, there);
   const std::string aside = absl::StrCat(final_path, ".old.r", run.round);
   MUSTER_RETURN_IF_ERROR(RemoveAll(files, aside));
   return files.Rename(final_path, aside);
@@ -86,7 +97,8 @@ absl::StatusOr<Manifest> ReadSidecar(Files& files, const std::string& partial, i
   }
   MUSTER_ASSIGN_OR_RETURN(Manifest part, ParseSidecar(text));
   if (part.run.step != run.step || part.run.attempt != run.attempt || part.run.term != run.term ||
-      part.run.round != run.round || part.run.writers != run.writers) {
+      part.run.round != run.round || part.run.writers != run.writers ||
+      part.run.history != run.history || part.run.job_uid != run.job_uid) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": is of another save"));
   }
   return part;
@@ -147,7 +159,7 @@ absl::Status Publish(Files& files, const std::string& uri, const std::string& pa
   const std::string final_path = JoinPath(uri, CheckpointName(manifest.run.step));
   absl::Status renamed = files.Rename(partial, final_path);
   if (absl::IsAlreadyExists(renamed)) {
-    MUSTER_RETURN_IF_ERROR(ClearName(files, final_path, manifest.run));
+    MUSTER_RETURN_IF_ERROR(ClearName(files, uri, final_path, manifest.run));
     renamed = files.Rename(partial, final_path);
   }
   MUSTER_RETURN_IF_ERROR(renamed);
@@ -162,10 +174,9 @@ absl::Status Prune(Files& files, const std::string& uri, const RunRecord& publis
   for (const CheckpointListing& listing : listings) {
     int64_t step = 0, round = 0;
     if (listing.complete) {
-      // Later steps than ours are of a line that was given up; they count as newer all the same.
-      if (++complete > std::max(keep, 2) && listing.step < published.step) {
-        doomed.push_back(listing.directory);
-      }
+      // Other runs, and later steps than ours, are none of those to keep, and not ours to delete.
+      if (!IsSameHistory(listing, published) || listing.step > published.step) continue;
+      if (++complete > std::max(keep, 2)) doomed.push_back(listing.directory);
     } else if (ParseLeftover(listing.directory, step, round) && step <= published.step &&
                (round < published.round || absl::StrContains(listing.directory, ".old.") ||
                 (round == published.round && step < published.step))) {

@@ -38,14 +38,15 @@ absl::Status WriteDocument(Files& files, const std::string& partial, const std::
                            const std::string& contents, Manifest& manifest);
 
 // manifest.json, then DONE, then the name: the directory is a checkpoint once this returned OK.
-// AlreadyExists when a newer round has published this step. What stands in the way and is not
-// complete, or is of an older round, is set aside as `<name>.old.r<round>`.
+// AlreadyExists when a newer round has published this step. What stands in the way is never lost: a
+// checkpoint of another run or attempt is abandoned (abandon.h); what is not complete, and the same
+// version saved before, is set aside as `<name>.old.r<round>`.
 absl::Status Publish(Files& files, const std::string& uri, const std::string& partial,
                      const Manifest& manifest);
 
-// Deletes complete checkpoints beyond the `keep` newest, once `published` was verified, and what
-// older rounds, and older saves of its round, left half-written up to its step. Directories that
-// are not ours are left alone.
+// Deletes complete checkpoints of the history of `published` beyond the `keep` newest, once it was
+// verified, and what older rounds, and older saves of its round, left half-written up to its step.
+// Directories that are not ours are left alone.
 absl::Status Prune(Files& files, const std::string& uri, const RunRecord& published, int keep);
 
 }  // namespace muster::trainer

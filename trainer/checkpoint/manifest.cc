@@ -101,6 +101,8 @@ RunRecord ReadRun(Object run) {
   record.vocabulary = run.Count("vocabulary");
   record.tokenizer_checksum = run.Text("tokenizer_checksum");
   record.created = run.Text("created");
+  if (run.Has("history")) record.history = run.Text("history");
+  if (run.Has("data_checksum")) record.data_checksum = run.Text("data_checksum");
   record.layout = run.Get("layout");
   record.model = run.Get("model");
   record.random = run.Get("random");
@@ -115,6 +117,7 @@ RunRecord ReadRun(Object run) {
 Json WriteRun(const RunRecord& run) {
   return {{"job", run.job},
           {"job_uid", run.job_uid},
+          {"history", run.history},
           {"step", run.step},
           {"attempt", run.attempt},
           {"term", run.term},
@@ -125,6 +128,7 @@ Json WriteRun(const RunRecord& run) {
           {"data_position", run.data_position},
           {"vocabulary", run.vocabulary},
           {"tokenizer_checksum", run.tokenizer_checksum},
+          {"data_checksum", run.data_checksum},
           {"created", run.created},
           {"layout", run.layout},
           {"model", run.model},

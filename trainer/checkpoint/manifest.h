@@ -43,6 +43,7 @@ struct FileRecord {
 struct RunRecord {
   std::string job;
   std::string job_uid;
+  std::string history;  // the run from initial weights on; empty in older manifests
   int64_t step = 0;
   int64_t attempt = 0;
   int64_t term = 0;
@@ -53,6 +54,7 @@ struct RunRecord {
   int64_t data_position = 0;  // samples consumed
   int64_t vocabulary = 0;
   std::string tokenizer_checksum;  // XXH3 of tokenizer.json; empty without a tokenizer
+  std::string data_checksum;       // of the training tokens; empty: not compared
   std::string created;             // RFC 3339
   Json layout = Json::object();    // {"data": 2, ...}
   Json model = Json::object();     // config.json

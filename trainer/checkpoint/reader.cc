@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -60,9 +61,10 @@ bool IsIrrelevant(const std::string& key) {
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(Files& files,
                                                                          const std::string& path) {
   absl::StatusOr<std::string> done = ReadFile(files, JoinPath(path, "DONE"), 4096);
-  if (!done.ok()) {
+  if (absl::IsNotFound(done.status())) {
     return absl::DataLossError(absl::StrCat(path, ": half-written: ", done.status().message()));
   }
+  MUSTER_RETURN_IF_ERROR(done.status());
   MUSTER_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifest));
   if (*done != CheckpointDoneContents(text)) {
@@ -83,7 +85,12 @@ absl::StatusOr<const ReadableFile*> CheckpointReader::FileNamed(const std::strin
   MutexLock lock(mu_);
   std::unique_ptr<ReadableFile>& file = open_[name];
   if (file == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(file, files_.Open(JoinPath(path_, name)));
+    auto opened = files_.Open(JoinPath(path_, name));
+    // What stands there is no file: that does not mend by itself.
+    if (absl::IsFailedPrecondition(opened.status())) {
+      return absl::DataLossError(opened.status().message());
+    }
+    MUSTER_ASSIGN_OR_RETURN(file, std::move(opened));
   }
   return file.get();
 }
@@ -109,7 +116,9 @@ absl::Status CheckpointReader::Read(const std::string& name, DataType type,
                                     const std::vector<int64_t>& shape,
                                     std::span<std::byte> into) const {
   const TensorRecord* tensor = manifest_.Find(name);
-  if (tensor == nullptr) return absl::NotFoundError(absl::StrCat(path_, ": has no tensor ", name));
+  if (tensor == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(path_, ": has no tensor ", name));
+  }
   if (tensor->type != type || tensor->shape != shape) {
     return absl::FailedPreconditionError(
         absl::StrCat(path_, ": ", name, " is ", std::string(DataTypeName(tensor->type)),
@@ -148,6 +157,30 @@ absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t 
     return absl::FailedPreconditionError(
         "the checkpoint was trained with another tokenizer: the same number of tokens, but other "
         "ones");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTensors(const Manifest& saved, const std::vector<TensorRecord>& wanted) {
+  constexpr char kOther[] = "the checkpoint is of another model or optimizer: ";
+  std::set<std::string> known;
+  for (const TensorRecord& tensor : wanted) {
+    known.insert(tensor.name);
+    const TensorRecord* there = saved.Find(tensor.name);
+    if (there == nullptr) {
+      return absl::FailedPreconditionError(absl::StrCat(kOther, "it has no ", tensor.name));
+    }
+    if (there->type != tensor.type || there->shape != tensor.shape) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(kOther, tensor.name, " is ", std::string(DataTypeName(there->type)),
+                       ShapeText(there->shape), " there, ", std::string(DataTypeName(tensor.type)),
+                       ShapeText(tensor.shape), " here"));
+    }
+  }
+  for (const TensorRecord& tensor : saved.tensors) {
+    if (known.count(tensor.name) > 0) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(kOther, "it has ", tensor.name, ", this run has not"));
   }
   return absl::OkStatus();
 }

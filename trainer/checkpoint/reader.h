@@ -20,16 +20,18 @@ namespace muster::trainer {
 // were saved by; every slice is checked against its checksum. Thread-safe.
 class CheckpointReader {
  public:
-  // `path` is the checkpoint's own directory. FailedPrecondition when it is not complete (no DONE,
-  // or DONE is of another manifest), InvalidArgument when the manifest is not one.
+  // `path` is the checkpoint's own directory. DataLoss when it is not complete (no DONE, or DONE is
+  // of another manifest), InvalidArgument when the manifest is not one; what the file system says
+  // when it failed.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(Files& files,
                                                                 const std::string& path);
 
   const Manifest& manifest() const { return manifest_; }
   const std::string& path() const { return path_; }
 
-  // Fills `into` with the whole tensor. NotFound, or FailedPrecondition when type or shape are
-  // others; DataLoss when the bytes are not those that were written.
+  // Fills `into` with the whole tensor. FailedPrecondition when there is none of this name, type
+  // and shape; DataLoss when the bytes are not those that were written; what the file system says
+  // when it failed.
   absl::Status Read(const std::string& name, DataType type, const std::vector<int64_t>& shape,
                     std::span<std::byte> into) const;
   // A document saved beside the tensors, e.g. tokenizer.json.
@@ -53,6 +55,10 @@ class CheckpointReader {
 // every field of `model` that is a number or a string, but no dropout.
 absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t vocabulary,
                              const std::string& tokenizer_checksum);
+
+// Whether the checkpoint holds the tensors `wanted` (their names, types and shapes) and no others:
+// another optimizer has other state. FailedPrecondition names the first that differs.
+absl::Status CheckTensors(const Manifest& saved, const std::vector<TensorRecord>& wanted);
 
 }  // namespace muster::trainer
 

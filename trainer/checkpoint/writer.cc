@@ -261,6 +261,10 @@ absl::Status CheckpointWriter::WriteShare(Job& job) {
     return absl::ResourceExhaustedError(absl::StrCat(options_.uri, ": the checkpoint needs ",
                                                      needed, " bytes, ", free, " are free"));
   }
+  if (options_.owner && job.snapshot.writer == 0) {
+    MUSTER_RETURN_IF_ERROR(
+        ClaimCheckpoints(files_, options_.uri, *options_.owner, Takeover::kNever));
+  }
   MUSTER_RETURN_IF_ERROR(WriteGroup(job, TensorGroup::kModel));
   MUSTER_RETURN_IF_ERROR(WriteGroup(job, TensorGroup::kOptimizer));
   MUSTER_FAILPOINT("checkpoint.after_shard");
@@ -340,6 +344,7 @@ void CheckpointWriter::Tell(const Job& job, v1alpha1::CheckpointReport::Phase ph
   report.mutable_version()->set_attempt(job.run().attempt);
   report.set_directory(CheckpointName(job.run().step));
   report.set_uri(options_.uri);
+  report.set_history(job.run().history);
   report.set_error(error);
   report.set_bytes(static_cast<int64_t>(TotalBytes(job)));
   report.set_seconds(absl::ToDoubleSeconds(clock_.Monotonic() - job.begun));

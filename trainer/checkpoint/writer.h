@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/files.h"
 #include "base/mutex.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/checkpoint/claim.h"
 #include "trainer/checkpoint/host_buffer.h"
 #include "trainer/checkpoint/snapshot.h"
 
@@ -23,7 +25,9 @@ namespace muster::trainer {
 
 struct WriterOptions {
   std::string uri;  // directory of all checkpoints
-  int keep = 2;     // complete ones to keep, at least 2
+  // Whose they are; nobody's claim is asked for without it.
+  std::optional<ClaimOwner> owner = std::nullopt;
+  int keep = 2;  // complete ones to keep, at least 2
   // How long writer 0 waits for the others' shares.
   absl::Duration collect_deadline = absl::Minutes(10);
   int cpu = -1;  // the thread runs on this core only; -1: anywhere

@@ -79,6 +79,7 @@ absl::Status CommitMachine::Prepare(const RoundId& round) {
 v1alpha1::RankPosition CommitMachine::Position() const {
   v1alpha1::RankPosition position;
   if (applied_) *position.mutable_applied() = *applied_;
+  if (applied_) position.set_history(history_);
   if (sealed_) *position.mutable_sealed() = *sealed_;
   for (const StepDecision& decision : decisions_) *position.add_decisions() = decision;
   position.set_term(joined_.term());
@@ -125,6 +126,7 @@ absl::StatusOr<RestorePlan> CommitMachine::Go(const RoundId& round, int rank,
   plan.donor = resume.donor();
   plan.checkpoint = resume.checkpoint();
   target_ = resume.version();
+  history_ = resume.history();
   attempt_ = resume.next_attempt();
   live_ = resume.source() == ResumePoint::LIVE && !resume.pristine();
   if (plan.action == RestorePlan::Action::kKeep) {

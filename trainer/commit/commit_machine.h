@@ -62,6 +62,8 @@ class CommitMachine {
   State state() const { return state_; }
   const v1alpha1::RoundId& round() const { return round_; }
   const std::optional<v1alpha1::Version>& applied() const { return applied_; }
+  // The run from initial weights on that applied() belongs to.
+  const std::string& history() const { return history_; }
   const std::optional<v1alpha1::Version>& sealed() const { return sealed_; }
   // The newest first, at most two.
   const std::vector<v1alpha1::StepDecision>& decisions() const { return decisions_; }
@@ -107,6 +109,7 @@ class CommitMachine {
   v1alpha1::RoundId round_;   // the newest prepared
   v1alpha1::RoundId joined_;  // the newest with live weights: see RankPosition.round
   bool live_ = false;         // a step was applied since the weights were loaded or initialised
+  std::string history_;
   std::optional<v1alpha1::Version> applied_, sealed_;
   std::vector<v1alpha1::StepDecision> decisions_;
   v1alpha1::Version target_;  // of the plan under way

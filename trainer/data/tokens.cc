@@ -1,7 +1,11 @@
 #include "trainer/data/tokens.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
+
+#include "base/hash.h"
 
 namespace muster::trainer {
 namespace {
@@ -38,6 +42,20 @@ void Tokens::Copy(uint64_t begin, std::span<int64_t> into) const {
 Tokens Tokens::Slice(uint64_t begin, uint64_t end) const {
   const uint64_t width = TokenBytes(type_);
   return Tokens(owner_, bytes_.substr(begin * width, (end - begin) * width), type_);
+}
+
+std::string TokensChecksum(const Tokens& tokens) {
+  constexpr uint64_t kPlaces = 64;
+  constexpr uint64_t kEach = 1024;
+  Hasher64 hasher;
+  const uint64_t size = tokens.size();
+  hasher.Update({reinterpret_cast<const char*>(&size), sizeof size});
+  std::vector<int64_t> some(std::min(kEach, size));
+  for (uint64_t place = 0; place < kPlaces && !some.empty(); ++place) {
+    tokens.Copy((size - some.size()) / (kPlaces - 1) * place, some);
+    hasher.Update({reinterpret_cast<const char*>(some.data()), some.size() * sizeof(int64_t)});
+  }
+  return ToHex(hasher.value());
 }
 
 }  // namespace muster::trainer

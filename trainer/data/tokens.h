@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/files.h"
@@ -34,6 +35,10 @@ class Tokens {
   std::string_view bytes_;
   TokenType type_ = TokenType::kU16;
 };
+
+// Tells one run of tokens from another: by its length and by tokens from all over it. 16 hex
+// digits.
+std::string TokensChecksum(const Tokens& tokens);
 
 }  // namespace muster::trainer
 

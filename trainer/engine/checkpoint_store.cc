@@ -3,16 +3,18 @@
 #include <cstddef>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "ATen/Parallel.h"
 #include "ATen/Version.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint_history.h"
 #include "base/hash.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "torch/version.h"
+#include "trainer/checkpoint/abandon.h"
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/reader.h"
 #include "trainer/checkpoint/snapshot.h"
@@ -20,7 +22,8 @@
 namespace muster::trainer {
 namespace {
 
-constexpr size_t kMostListed = 16;
+constexpr size_t kMostOfHistory = 16;
+constexpr size_t kMostListed = 64;
 
 DataType TypeOf(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? DataType::kF64 : DataType::kF32;
@@ -59,14 +62,20 @@ std::string TokenizerChecksum(const RunIdentity& identity) {
   return identity.tokenizer_json.empty() ? "" : ToHex(Hash64(identity.tokenizer_json));
 }
 
-// The first rank's writer speaks to the agent; other ranks' shares are no checkpoints.
-CheckpointWriter::Report ReportTo(Outbox& outbox, const std::atomic<bool>& is_first) {
-  return [&outbox, &is_first](const v1alpha1::CheckpointReport& report) {
-    if (!is_first) return;
-    v1alpha1::FromTrainer message;
-    *message.mutable_checkpoint() = report;
-    outbox.Send(message);
-  };
+ClaimOwner OwnerOf(const RunIdentity& identity) { return {identity.job, identity.job_uid}; }
+
+std::vector<TensorRecord> RecordsOf(const std::vector<SnapshotTensor>& tensors) {
+  std::vector<TensorRecord> records;
+  for (const SnapshotTensor& tensor : tensors) {
+    records.push_back({tensor.name, tensor.type, tensor.shape, {}});
+  }
+  return records;
+}
+
+// Whether a checkpoint that could not be read is damaged for good.
+bool IsDamage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+         absl::IsOutOfRange(status);
 }
 
 }  // namespace
@@ -88,23 +97,95 @@ CheckpointStore::CheckpointStore(Files& files, const Clock& clock, std::string u
       clock_(clock),
       uri_(std::move(uri)),
       identity_(std::move(identity)),
-      writer_(files, clock, {.uri = uri_, .keep = keep, .cpu = cpu}, ReportTo(outbox, is_first_)) {}
+      writer_(files, clock, {.uri = uri_, .owner = OwnerOf(identity_), .keep = keep, .cpu = cpu},
+              ReportTo(outbox)) {}
 
-std::vector<v1alpha1::CheckpointRef> CheckpointStore::List() {
-  std::vector<v1alpha1::CheckpointRef> out;
+// The first rank's writer speaks to the agent; other ranks' shares are no checkpoints.
+CheckpointWriter::Report CheckpointStore::ReportTo(Outbox& outbox) {
+  return [this, &outbox](const v1alpha1::CheckpointReport& report) {
+    if (!is_first_) return;
+    if (report.phase() == v1alpha1::CheckpointReport::WRITTEN) {
+      MutexLock lock(mu_);
+      durable_ = report.version();
+    }
+    v1alpha1::FromTrainer message;
+    *message.mutable_checkpoint() = report;
+    outbox.Send(message);
+  };
+}
+
+absl::Status CheckpointStore::Claim() {
+  return ClaimCheckpoints(files_, uri_, OwnerOf(identity_), Takeover::kFromEarlierJob);
+}
+
+std::optional<v1alpha1::Version> CheckpointStore::Durable() {
+  MutexLock lock(mu_);
+  return durable_;
+}
+
+Checkpoints::Listing CheckpointStore::List(const TrainingState& state) {
+  Listing out;
+  // Nothing can be in a file; who wants to write says what is wrong.
+  const absl::StatusOr<FileInfo> info = files_.Stat(uri_);
+  if (info.ok() && info->kind != FileKind::kDirectory) return out;
   const auto listings = ListCheckpoints(files_, uri_);
   if (!listings.ok()) {
-    MUSTER_LOG(WARN, "could not list checkpoints", {"uri", uri_}, {"error", listings.status()});
+    out.error = std::string(listings.status().message());
     return out;
   }
+  std::map<std::string, size_t> of_history;
   for (const CheckpointListing& listing : *listings) {
-    if (!listing.complete || out.size() == kMostListed) continue;
-    v1alpha1::CheckpointRef& ref = out.emplace_back();
+    if (listing.unreadable) out.error = absl::StrCat(listing.directory, ": ", listing.problem);
+    if (!listing.complete || out.complete.size() == kMostListed) continue;
+    // Those of a run that was given up must not hide the others.
+    if (++of_history[listing.history] > kMostOfHistory) continue;
+    const absl::StatusOr<std::string> mismatch = Mismatch(listing, state);
+    if (!mismatch.ok()) out.error = std::string(mismatch.status().message());
+    v1alpha1::CheckpointRef& ref = out.complete.emplace_back();
     ref.set_directory(listing.directory);
     ref.mutable_version()->set_step(listing.step);
     ref.mutable_version()->set_attempt(listing.attempt);
+    ref.set_history(std::string(HistoryName(listing.history)));
+    ref.set_mismatch(mismatch.value_or(""));
   }
   return out;
+}
+
+// Why `state` cannot be loaded from it; empty: it can, or loading it will show that it is damaged.
+// An error when that could not be found out.
+absl::StatusOr<std::string> CheckpointStore::Mismatch(const CheckpointListing& listing,
+                                                      const TrainingState& state) {
+  const std::string key = absl::StrCat(listing.directory, " ", listing.job_uid, " ", listing.term,
+                                       " ", listing.round, " ", listing.attempt);
+  if (const auto known = mismatches_.find(key); known != mismatches_.end()) return known->second;
+  const auto reader = CheckpointReader::Open(files_, JoinPath(uri_, listing.directory));
+  if (IsDamage(reader.status())) return std::string();
+  MUSTER_RETURN_IF_ERROR(reader.status());
+  const absl::Status usable = CheckUsable((*reader)->manifest(), state);
+  return mismatches_[key] = std::string(usable.message());
+}
+
+absl::Status CheckpointStore::CheckUsable(const Manifest& manifest,
+                                          const TrainingState& state) const {
+  const RunRecord& run = manifest.run;
+  MUSTER_ASSIGN_OR_RETURN(const Json model, ParseJson(state.model().config_json));
+  MUSTER_RETURN_IF_ERROR(
+      CheckCompatible(run, model, identity_.vocabulary, TokenizerChecksum(identity_)));
+  if (!run.data_checksum.empty() && run.data_checksum != identity_.data_checksum) {
+    return absl::FailedPreconditionError(
+        "the checkpoint was trained on other data: the training tokens are not those of then");
+  }
+  return CheckTensors(manifest, RecordsOf(AllTensors(state)));
+}
+
+absl::Status CheckpointStore::SetAside(const TrainingState& state, const v1alpha1::RoundId& round) {
+  RunRecord run;
+  run.job_uid = identity_.job_uid;
+  run.history = state.commit().history();
+  run.step = state.applied()->step();
+  run.term = round.term();
+  run.round = round.round();
+  return trainer::SetAside(files_, uri_, run);
 }
 
 absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
@@ -113,6 +194,7 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   RunRecord record;
   record.job = identity_.job;
   record.job_uid = identity_.job_uid;
+  record.history = state.commit().history();
   record.step = state.applied()->step();
   record.attempt = state.applied()->attempt();
   record.term = share.round.term();
@@ -123,6 +205,7 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.data_position = record.step * options.micro_batches * options.micro_batch;
   record.vocabulary = identity_.vocabulary;
   record.tokenizer_checksum = TokenizerChecksum(identity_);
+  record.data_checksum = identity_.data_checksum;
   record.created = absl::FormatTime(absl::RFC3339_sec, clock_.Wall(), absl::UTCTimeZone());
   record.layout = {{"data", share.world_size}};
   MUSTER_ASSIGN_OR_RETURN(record.model, ParseJson(state.model().config_json));
@@ -154,12 +237,26 @@ bool CheckpointStore::WaitIdle(absl::Duration timeout) {
 
 absl::StatusOr<v1alpha1::Version> CheckpointStore::Load(const v1alpha1::CheckpointRef& checkpoint,
                                                         TrainingState& state) {
-  MUSTER_ASSIGN_OR_RETURN(const auto reader,
-                          CheckpointReader::Open(files_, JoinPath(uri_, checkpoint.directory())));
+  const std::string path = JoinPath(uri_, checkpoint.directory());
+  absl::StatusOr<v1alpha1::Version> loaded = LoadFrom(path, state);
+  if (IsDamage(loaded.status())) {
+    if (absl::IsNotFound(files_.Stat(path).status())) {
+      return absl::UnavailableError(absl::StrCat(path, ": is gone since it was listed"));
+    }
+    return absl::DataLossError(loaded.status().message());
+  }
+  if (loaded.ok()) {
+    MutexLock lock(mu_);
+    durable_ = *loaded;
+  }
+  return loaded;
+}
+
+absl::StatusOr<v1alpha1::Version> CheckpointStore::LoadFrom(const std::string& path,
+                                                            TrainingState& state) {
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(files_, path));
   const RunRecord& run = reader->manifest().run;
-  MUSTER_ASSIGN_OR_RETURN(const Json model, ParseJson(state.model().config_json));
-  MUSTER_RETURN_IF_ERROR(
-      CheckCompatible(run, model, identity_.vocabulary, TokenizerChecksum(identity_)));
+  MUSTER_RETURN_IF_ERROR(CheckUsable(reader->manifest(), state));
   if (state.options().deterministic && run.random != DeterminismRecord(state.options())) {
     MUSTER_LOG(
         WARN, "resuming equal to tolerance, not bitwise: the run was deterministic elsewhere",

@@ -4,14 +4,17 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/mutex.h"
+#include "trainer/checkpoint/claim.h"
+#include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/writer.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/link.h"
@@ -22,19 +25,23 @@ namespace muster::trainer {
 struct RunIdentity {
   std::string job;
   std::string job_uid;
+  std::string data_checksum;   // of the training tokens
   std::string tokenizer_json;  // empty without a tokenizer
   int64_t vocabulary = 0;
 };
 
 // Checkpoints in a directory that all ranks see: each rank saves its share of the tensors, by name
 // and whole. Rank 0's writer reports to the agent. A writer runs on core `cpu` only, if one is
-// given.
+// given. A directory is one job's: see trainer/checkpoint/claim.h.
 class CheckpointStore final : public Checkpoints {
  public:
   CheckpointStore(Files& files, const Clock& clock, std::string uri, int keep, RunIdentity identity,
                   Outbox& outbox, int cpu = -1);
 
-  std::vector<v1alpha1::CheckpointRef> List() override;
+  absl::Status Claim() override;
+  Listing List(const TrainingState& state) override;
+  absl::Status SetAside(const TrainingState& state, const v1alpha1::RoundId& round) override;
+  std::optional<v1alpha1::Version> Durable() override;
   void Expect(const TrainingState& state, const SaveShare& share) override;
   absl::Status Save(const TrainingState& state, const SaveShare& share) override;
   bool WaitIdle(absl::Duration timeout) override;
@@ -44,12 +51,21 @@ class CheckpointStore final : public Checkpoints {
 
  private:
   absl::StatusOr<RunRecord> Record(const TrainingState& state, const SaveShare& share) const;
+  absl::StatusOr<std::string> Mismatch(const CheckpointListing& listing,
+                                       const TrainingState& state);
+  absl::Status CheckUsable(const Manifest& manifest, const TrainingState& state) const;
+  absl::StatusOr<v1alpha1::Version> LoadFrom(const std::string& path, TrainingState& state);
+  CheckpointWriter::Report ReportTo(Outbox& outbox);
 
   Files& files_;
   const Clock& clock_;
   const std::string uri_;
   const RunIdentity identity_;
   std::atomic<bool> is_first_ = false;  // read by the writer's thread
+  // What was found out about checkpoints that were listed before, by their names and rounds.
+  std::map<std::string, std::string> mismatches_;
+  Mutex mu_;
+  std::optional<v1alpha1::Version> durable_ MUSTER_GUARDED_BY(mu_);
   CheckpointWriter writer_;
 };
 

@@ -1,6 +1,8 @@
 #ifndef MUSTER_TRAINER_ENGINE_CHECKPOINTS_H_
 #define MUSTER_TRAINER_ENGINE_CHECKPOINTS_H_
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,8 +26,21 @@ struct SaveShare {
 class Checkpoints {
  public:
   virtual ~Checkpoints() = default;
-  // Complete checkpoints this process can see, newest first, at most 16.
-  virtual std::vector<v1alpha1::CheckpointRef> List() = 0;
+  // Makes the directory this job's. AlreadyExists: it is another's. FailedPrecondition or
+  // PermissionDenied: nobody can save there. After any other error the next save tries again.
+  virtual absl::Status Claim() = 0;
+  // What of the directory can be gone on from.
+  struct Listing {
+    std::vector<v1alpha1::CheckpointRef> complete;  // newest first; with why `state` cannot use one
+    std::string error;                              // why nothing is known; empty: it is
+  };
+  virtual Listing List(const TrainingState& state) = 0;
+  // The run goes on from `state` in `round`: what the directory holds of other histories, and of
+  // this one beyond it, moves out of the way. By the first rank, before its first step.
+  virtual absl::Status SetAside(const TrainingState& state, const v1alpha1::RoundId& round) = 0;
+  // The newest version that this process knows to be on disk and whole: saved by it as the first
+  // rank, or loaded.
+  virtual std::optional<v1alpha1::Version> Durable() = 0;
   // Saves of such a share will come: what they need is made ready in the background.
   virtual void Expect(const TrainingState& state, const SaveShare& writer) = 0;
   // Copies this writer's share of the state and writes it in the background; returns after the
@@ -35,8 +50,9 @@ class Checkpoints {
   virtual bool WaitIdle(absl::Duration timeout) = 0;
   // Gives up what is being written: its round is over and not all shares will come.
   virtual void Abandon() = 0;
-  // Fills the state's memory and returns the version it is then. NotFound or
-  // DataLoss when it cannot be used, FailedPrecondition when it is whole but of another model.
+  // Fills the state's memory and returns the version it is then. DataLoss when the checkpoint is
+  // damaged for good, FailedPrecondition when it is whole but of another model; after any other
+  // error it may be as good as ever.
   virtual absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
                                                  TrainingState& state) = 0;
 };

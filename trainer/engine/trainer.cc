@@ -1,5 +1,6 @@
 #include "trainer/engine/trainer.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -91,9 +92,11 @@ void Trainer::LeaveRound() {
 v1alpha1::RankPosition Trainer::Position() {
   v1alpha1::RankPosition position = parts_.state.commit().Position();
   if (parts_.checkpoints != nullptr) {
-    for (auto& checkpoint : parts_.checkpoints->List()) {
+    Checkpoints::Listing listing = parts_.checkpoints->List(parts_.state);
+    for (auto& checkpoint : listing.complete) {
       *position.add_checkpoints() = std::move(checkpoint);
     }
+    position.set_listing_error(listing.error);
   }
   return position;
 }
@@ -147,6 +150,7 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
     parts_.outbox.Send(message);
     return;
   }
+  if (go.resume().source() != ResumePoint::LIVE) SetAside();
   *joined.mutable_version() = *parts_.state.applied();
   parts_.outbox.Send(message);
   reporter_.Resume(parts_.state.applied()->step());
@@ -161,7 +165,19 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
              {"world_size", world_size_}, {"step", parts_.state.applied()->step()});
 }
 
+// Before the first step: what cannot be saved is not trained.
+absl::Status Trainer::CheckCanSave() {
+  if (parts_.checkpoints == nullptr) return absl::OkStatus();
+  const absl::Status claimed = parts_.checkpoints->Claim();
+  const bool never = absl::IsFailedPrecondition(claimed) || absl::IsPermissionDenied(claimed) ||
+                     absl::IsAlreadyExists(claimed);
+  if (!never) return absl::OkStatus();  // a full disk, say: a save tries again
+  exit_code_ = kExitBadInput;
+  return absl::InvalidArgumentError(absl::StrCat("checkpoint.uri: ", claimed.message()));
+}
+
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
+  if (go.resume().source() == ResumePoint::FRESH) MUSTER_RETURN_IF_ERROR(CheckCanSave());
   if (go.endpoint().empty()) return absl::InvalidArgumentError("the round has no store");
   const auto connector = parts_.network.MakeConnector(round_, go.endpoint(), rank_, world_size_);
   parts_.inbox.SetAbort([&connector](std::string_view why) { connector->Abort(why); });
@@ -211,15 +227,23 @@ absl::Status Trainer::Load(const RestorePlan& plan, std::string& bad_checkpoint)
     saved_step_ = version->step();
     return absl::OkStatus();
   }
-  // Whole, but of another model: to go on without it would in time delete somebody's work.
-  if (absl::IsFailedPrecondition(version.status())) {
-    exit_code_ = kExitBadInput;
-    return absl::FailedPreconditionError(
-        absl::StrCat(plan.checkpoint.directory(), ": ", version.status().message()));
+  // Only what is damaged is passed over from now on: after any other error the checkpoint may be as
+  // good as ever, and the next round asks again.
+  if (absl::IsDataLoss(version.status())) bad_checkpoint = plan.checkpoint.directory();
+  return absl::Status(
+      version.ok() ? absl::StatusCode::kAborted : version.status().code(),
+      absl::StrCat(plan.checkpoint.directory(), ": ",
+                   version.ok() ? "is of another version" : version.status().message()));
+}
+
+// Once every rank has what it goes on from. What could not be moved stays in nobody's way: it is of
+// another history or attempt, and is moved when its name is needed.
+void Trainer::SetAside() {
+  if (parts_.checkpoints == nullptr || !IsFirst()) return;
+  if (absl::Status status = parts_.checkpoints->SetAside(parts_.state, round_); !status.ok()) {
+    MUSTER_LOG(WARN, "could not set aside the checkpoints of runs that were given up",
+               {"error", status});
   }
-  bad_checkpoint = plan.checkpoint.directory();
-  return version.ok() ? absl::DataLossError(absl::StrCat(bad_checkpoint, " is of another version"))
-                      : version.status();
 }
 
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
@@ -327,6 +351,16 @@ absl::Status Trainer::EndRun(const std::string& message) {
   return absl::OkStatus();
 }
 
+// Of what the weights are now, if that is on disk.
+std::optional<v1alpha1::Version> Trainer::Durable() const {
+  if (parts_.checkpoints == nullptr || !parts_.state.applied()) return std::nullopt;
+  const auto durable = parts_.checkpoints->Durable();
+  const v1alpha1::Version& applied = *parts_.state.applied();
+  const bool same =
+      durable && durable->step() == applied.step() && durable->attempt() == applied.attempt();
+  return same ? durable : std::nullopt;
+}
+
 void Trainer::Finish(bool succeeded, const std::string& message) {
   state_ = State::kFinished;
   FromTrainer out;
@@ -334,6 +368,7 @@ void Trainer::Finish(bool succeeded, const std::string& message) {
   finished.set_succeeded(succeeded);
   finished.set_message(message);
   if (parts_.state.applied()) *finished.mutable_version() = *parts_.state.applied();
+  if (const auto durable = Durable()) *finished.mutable_durable() = *durable;
   *finished.mutable_times() = parts_.timer.Totals();
   parts_.outbox.Send(out);
 }

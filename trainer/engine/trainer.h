@@ -74,6 +74,7 @@ class Trainer {
   void OnPrepare(const v1alpha1::TrainerPrepare& prepare);
   void OnGo(const v1alpha1::GoRound& go);
   void OnStop(const v1alpha1::TrainerStop& stop);
+  absl::Status CheckCanSave();
   absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
   absl::Status Restore(const RestorePlan& plan, const v1alpha1::ResumePoint& resume,
                        std::string& bad_checkpoint);
@@ -86,7 +87,9 @@ class Trainer {
   void Finish(bool succeeded, const std::string& message);
   void LeaveRound();
 
+  void SetAside();
   void Save(const SaveShare& writer);
+  std::optional<v1alpha1::Version> Durable() const;
   bool SaveIsDue(const v1alpha1::StepDecision& decision) const;
   v1alpha1::RankPosition Position();
   bool IsFirst() const { return rank_ == 0; }

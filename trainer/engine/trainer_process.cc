@@ -33,6 +33,19 @@ DatasetOptions ReadData(const v1alpha1::DataSpec& spec, int64_t sequence,
   return data;
 }
 
+// Another job's checkpoints are neither read nor written. Whether the directory can be written at
+// all matters when training begins, and when it saves: see Trainer::Join.
+absl::Status Claim(CheckpointStore& store) {
+  const absl::Status claimed = store.Claim();
+  if (absl::IsAlreadyExists(claimed)) {
+    return absl::InvalidArgumentError(absl::StrCat("checkpoint.uri: ", claimed.message()));
+  }
+  if (!claimed.ok()) {
+    MUSTER_LOG(WARN, "the checkpoint directory cannot be claimed so far", {"error", claimed});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status TrainerProcess::OpenData(const v1alpha1::TrainerSpec& spec,
@@ -101,14 +114,17 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   process->network_ = MakeGlooNetwork(options.host, process->config_.step_deadline);
   if (!spec.checkpoint().uri().empty()) {
     const Tokenizer* tokenizer = process->dataset_.tokenizer.get();
-    process->checkpoints_ = std::make_unique<CheckpointStore>(
+    auto store = std::make_unique<CheckpointStore>(
         files, clock, spec.checkpoint().uri(),
         spec.checkpoint().has_keep() ? spec.checkpoint().keep() : 3,
         RunIdentity{.job = configure.job(),
                     .job_uid = configure.job_uid(),
+                    .data_checksum = TokensChecksum(process->dataset_.training),
                     .tokenizer_json = tokenizer == nullptr ? "" : tokenizer->json(),
                     .vocabulary = process->vocabulary_},
         outbox);
+    MUSTER_RETURN_IF_ERROR(Claim(*store));
+    process->checkpoints_ = std::move(store);
   }
   process->Announce();
   process->trainer_ = std::make_unique<Trainer>(

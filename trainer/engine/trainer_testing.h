@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/status_macros.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/local_communicator.h"
@@ -62,31 +65,58 @@ class MemoryCheckpoints final : public Checkpoints {
  public:
   struct Saved {
     v1alpha1::Version version;
+    std::string history;
     int64_t updates = 0;
     std::vector<at::Tensor> tensors;
   };
   struct Disk {
     Mutex mu;
     std::map<std::string, Saved> saved MUSTER_GUARDED_BY(mu);
+    std::map<std::string, Saved> set_aside MUSTER_GUARDED_BY(mu);
+    // What claiming, listing, saving and loading answer while it is set.
+    absl::Status claim_fault MUSTER_GUARDED_BY(mu);
+    absl::Status list_fault MUSTER_GUARDED_BY(mu);
+    absl::Status save_fault MUSTER_GUARDED_BY(mu);
+    absl::Status load_fault MUSTER_GUARDED_BY(mu);
   };
   explicit MemoryCheckpoints(Disk& disk) : disk_(disk) {}
 
-  std::vector<v1alpha1::CheckpointRef> List() override {
+  absl::Status Claim() override {
     MutexLock lock(disk_.mu);
-    std::vector<v1alpha1::CheckpointRef> out;
+    return disk_.claim_fault;
+  }
+  Listing List(const TrainingState&) override {
+    MutexLock lock(disk_.mu);
+    Listing out;
+    out.error = std::string(disk_.list_fault.message());
+    if (!out.error.empty()) return out;
     for (auto it = disk_.saved.rbegin(); it != disk_.saved.rend(); ++it) {
-      out.emplace_back().set_directory(it->first);
-      *out.back().mutable_version() = it->second.version;
+      out.complete.emplace_back().set_directory(it->first);
+      *out.complete.back().mutable_version() = it->second.version;
+      out.complete.back().set_history(it->second.history);
     }
     return out;
   }
+  absl::Status SetAside(const TrainingState& state, const v1alpha1::RoundId&) override {
+    MutexLock lock(disk_.mu);
+    for (auto it = disk_.saved.begin(); it != disk_.saved.end();) {
+      const bool ours = it->second.history == state.commit().history() &&
+                        it->second.version.step() <= state.applied()->step();
+      if (!ours) disk_.set_aside.insert(*it);
+      it = ours ? std::next(it) : disk_.saved.erase(it);
+    }
+    return absl::OkStatus();
+  }
+  std::optional<v1alpha1::Version> Durable() override { return durable_; }
   void Expect(const TrainingState&, const SaveShare&) override {}
   absl::Status Save(const TrainingState& state, const SaveShare& share) override {
     if (share.rank != 0) return absl::OkStatus();
-    Saved saved{*state.applied(), state.updates(), {}};
+    Saved saved{*state.applied(), state.commit().history(), state.updates(), {}};
     for (const NamedTensor& flat : state.FlatTensors())
       saved.tensors.push_back(flat.tensor.clone());
     MutexLock lock(disk_.mu);
+    MUSTER_RETURN_IF_ERROR(disk_.save_fault);
+    durable_ = saved.version;
     disk_.saved["step-" + std::to_string(1000000 + state.applied()->step())] = std::move(saved);
     return absl::OkStatus();
   }
@@ -95,16 +125,19 @@ class MemoryCheckpoints final : public Checkpoints {
   absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
                                          TrainingState& state) override {
     MutexLock lock(disk_.mu);
+    MUSTER_RETURN_IF_ERROR(disk_.load_fault);
     const auto it = disk_.saved.find(checkpoint.directory());
-    if (it == disk_.saved.end()) return absl::NotFoundError("no such checkpoint");
+    if (it == disk_.saved.end()) return absl::DataLossError("no such checkpoint");
     const auto flat = state.FlatTensors();
     for (size_t i = 0; i < flat.size(); ++i) flat[i].tensor.copy_(it->second.tensors[i]);
     state.set_updates(it->second.updates);
+    durable_ = it->second.version;
     return it->second.version;
   }
 
  private:
   Disk& disk_;
+  std::optional<v1alpha1::Version> durable_;
 };
 
 // What a trainer said; the test waits for more.

@@ -1,0 +1,44 @@
+#include "trainer/checkpoint/abandon.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/checkpoint_history.h"
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+
+absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListing& checkpoint) {
+  const std::string folder = JoinPath(uri, AbandonedName(checkpoint.history));
+  MUSTER_RETURN_IF_ERROR(files.MakeDirectories(folder));
+  // One step may be given up more than once.
+  std::string name = checkpoint.directory;
+  for (int other = 2; Exists(files, JoinPath(folder, name)); ++other) {
+    name = absl::StrCat(checkpoint.directory, ".", other);
+  }
+  MUSTER_RETURN_IF_ERROR(files.Rename(JoinPath(uri, checkpoint.directory), JoinPath(folder, name)));
+  // The new name is durable before the old one's end may be.
+  MUSTER_RETURN_IF_ERROR(files.SyncDirectory(folder));
+  return files.SyncDirectory(uri);
+}
+
+bool IsOfNewerRound(const CheckpointListing& checkpoint, const RunRecord& run) {
+  return checkpoint.job_uid == run.job_uid &&
+         std::pair(checkpoint.term, checkpoint.round) > std::pair(run.term, run.round);
+}
+
+absl::Status SetAside(Files& files, const std::string& uri, const RunRecord& run) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings,
+                          ListCheckpoints(files, uri));
+  for (const CheckpointListing& listing : listings) {
+    if (!listing.complete || IsOfNewerRound(listing, run)) continue;
+    const bool ours = HistoryName(listing.history) == HistoryName(run.history);
+    if (ours && listing.step <= run.step) continue;
+    MUSTER_RETURN_IF_ERROR(Abandon(files, uri, listing));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,112 @@
+#include "trainer/checkpoint/abandon.h"
+
+#include <string>
+#include <vector>
+
+#include "base/checkpoint_listing.h"
+#include "base/files.h"
+#include "gtest/gtest.h"
+#include "trainer/checkpoint/writer_test_util.h"
+
+namespace muster::trainer {
+namespace {
+
+using v1alpha1::CheckpointReport;
+
+constexpr char kOld[] = "00000000000000aa";
+constexpr char kNew[] = "00000000000000bb";
+
+class AbandonTest : public WriterTest {
+ protected:
+  // Saves a step of `history` by one writer.
+  CheckpointReport SaveOf(const std::string& history, int64_t step, int64_t round, int64_t attempt,
+                          const std::string& uid = "") {
+    auto writer = Make();
+    Snapshot snapshot = Share(state_ = StateAt(step), step, 0, 1, round, false);
+    snapshot.run.history = history;
+    snapshot.run.attempt = attempt;
+    snapshot.run.job_uid = uid;
+    EXPECT_TRUE(writer->Begin(snapshot).ok());
+    while (writer->RunOnce()) {
+    }
+    return reports_.back();
+  }
+  static RunRecord GoingOn(const std::string& history, int64_t step, int64_t round) {
+    RunRecord run;
+    run.history = history;
+    run.step = step;
+    run.round = round;
+    return run;
+  }
+
+  State state_;
+};
+
+TEST_F(AbandonTest, LaterAndForeignCheckpointsMoveAwayAndOursStay) {
+  SaveOf(kOld, 40, 1, 1);
+  SaveOf(kNew, 20, 2, 2);
+  SaveOf(kNew, 30, 2, 2);
+  ASSERT_TRUE(SetAside(files_, kUri, GoingOn(kNew, 20, 3)).ok());
+  EXPECT_EQ(Names(), (Strings{"abandoned-00000000000000aa", "abandoned-00000000000000bb",
+                              "step-000000020"}));
+  EXPECT_EQ(Names("/ck/abandoned-00000000000000aa"), Strings{"step-000000040"});
+  EXPECT_EQ(Names("/ck/abandoned-00000000000000bb"), Strings{"step-000000030"});
+  EXPECT_EQ(ListCheckpoints(files_, kUri)->size(), 1u) << "what was set aside is not listed";
+  const auto abandoned = ListAbandoned(files_, kUri);
+  ASSERT_TRUE(abandoned.ok()) << abandoned.status();
+  ASSERT_EQ(abandoned->size(), 2u);
+  EXPECT_TRUE((*abandoned)[0].complete);
+  EXPECT_EQ((*abandoned)[0].directory, "abandoned-00000000000000aa/step-000000040");
+}
+
+TEST_F(AbandonTest, AZombieSetsNothingOfANewerRoundAside) {
+  SaveOf(kNew, 30, 5, 5);
+  ASSERT_TRUE(SetAside(files_, kUri, GoingOn(kNew, 20, 4)).ok());
+  EXPECT_EQ(Names(), Strings{"step-000000030"});
+}
+
+// The rounds of an earlier job of the name may have been more than this one has had.
+TEST_F(AbandonTest, RoundsOfAnotherJobDoNotCount) {
+  SaveOf(kOld, 30, 50, 50, "earlier");
+  RunRecord run = GoingOn(kNew, 0, 1);
+  run.job_uid = "now";
+  ASSERT_TRUE(SetAside(files_, kUri, run).ok());
+  EXPECT_EQ(Names(), Strings{"abandoned-00000000000000aa"});
+}
+
+TEST_F(AbandonTest, AStepTrainedAgainDoesNotReplaceTheOneOfAnotherHistory) {
+  SaveOf(kOld, 40, 1, 1);
+  EXPECT_EQ(SaveOf(kNew, 40, 2, 2).phase(), CheckpointReport::WRITTEN);
+  EXPECT_EQ(InspectCheckpoint(files_, "/ck/step-000000040").history, kNew);
+  EXPECT_EQ(Names("/ck/abandoned-00000000000000aa"), Strings{"step-000000040"});
+  EXPECT_TRUE(InspectCheckpoint(files_, "/ck/abandoned-00000000000000aa/step-000000040").complete);
+}
+
+TEST_F(AbandonTest, NorOneOfAnotherAttemptHoweverOftenItIsTrained) {
+  for (int attempt = 1; attempt <= 3; ++attempt) SaveOf(kNew, 40, attempt, attempt);
+  EXPECT_EQ(InspectCheckpoint(files_, "/ck/step-000000040").attempt, 3);
+  EXPECT_EQ(Names("/ck/abandoned-00000000000000bb"),
+            (Strings{"step-000000040", "step-000000040.2"}));
+}
+
+TEST_F(AbandonTest, KeepCountsTheLiveHistoryOnly) {
+  for (const int64_t step : {100, 200, 300}) SaveOf(kOld, step, 1, 1);
+  EXPECT_EQ(Names(), (Strings{"step-000000200", "step-000000300"})) << "two are kept";
+  for (const int64_t step : {10, 20}) SaveOf(kNew, step, 2, 2);
+  EXPECT_EQ(Names(),
+            (Strings{"step-000000010", "step-000000020", "step-000000200", "step-000000300"}))
+      << "what another history wrote neither counts nor goes";
+  SaveOf(kNew, 30, 2, 2);
+  EXPECT_EQ(Names(),
+            (Strings{"step-000000020", "step-000000030", "step-000000200", "step-000000300"}));
+}
+
+TEST_F(AbandonTest, PruningDeletesNothingThatWasSetAside) {
+  SaveOf(kOld, 40, 1, 1);
+  ASSERT_TRUE(SetAside(files_, kUri, GoingOn(kNew, 0, 2)).ok());
+  for (const int64_t step : {10, 20, 30, 40, 50}) SaveOf(kNew, step, 2, 2);
+  EXPECT_EQ(Names("/ck/abandoned-00000000000000aa"), Strings{"step-000000040"});
+}
+
+}  // namespace
+}  // namespace muster::trainer

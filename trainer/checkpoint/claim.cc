@@ -1,0 +1,108 @@
+#include "trainer/checkpoint/claim.h"
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/checkpoint_listing.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+namespace {
+
+constexpr size_t kMaxOwner = 64 << 10;
+constexpr char kOwnerFile[] = "owner.json";
+
+std::string OwnerPath(const std::string& uri) {
+  return JoinPath(JoinPath(uri, kClaimName), kOwnerFile);
+}
+
+std::string Format(const ClaimOwner& owner) {
+  return DumpJson({{"job", owner.job}, {"jobUid", owner.job_uid}}, 1);
+}
+
+// NotFound: nobody's.
+absl::StatusOr<ClaimOwner> ReadOwner(Files& files, const std::string& uri) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(files, OwnerPath(uri), kMaxOwner));
+  const absl::StatusOr<Json> json = ParseJson(text);
+  ClaimOwner owner;
+  const auto read = [&](const char* name, std::string& into) {
+    if (!json.ok() || !json->is_object() || !json->contains(name)) return false;
+    const Json& value = (*json)[name];
+    if (value.is_string()) into = value.get<std::string>();
+    return value.is_string();
+  };
+  if (!read("job", owner.job) || !read("jobUid", owner.job_uid)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        OwnerPath(uri), ": says of no job that the directory is its; remove it if none uses it"));
+  }
+  return owner;
+}
+
+absl::Status Refused(const std::string& uri, const std::string& job) {
+  return absl::AlreadyExistsError(
+      absl::StrCat(uri, ": holds the checkpoints of job ", job,
+                   ": give this job a directory of its own, or move them away"));
+}
+
+// Older manifests name a job without its namespace.
+bool IsOf(const std::string& job, const ClaimOwner& owner) {
+  return job.empty() || job == owner.job || absl::EndsWith(owner.job, absl::StrCat("/", job));
+}
+
+// Whose checkpoints lie in a directory that nobody has claimed.
+absl::Status CheckCheckpoints(Files& files, const std::string& uri, const ClaimOwner& owner) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings,
+                          ListCheckpoints(files, uri));
+  for (const CheckpointListing& listing : listings) {
+    if (listing.complete && !IsOf(listing.job, owner)) return Refused(uri, listing.job);
+  }
+  return absl::OkStatus();
+}
+
+// AlreadyExists when somebody else was first.
+absl::Status Make(Files& files, const std::string& uri, const ClaimOwner& owner) {
+  std::random_device random;
+  const uint64_t number = (uint64_t{random()} << 32) | random();
+  const std::string draft = JoinPath(uri, absl::StrCat(".claim-", ToHex(number)));
+  absl::Status made = files.MakeDirectories(draft);
+  if (made.ok()) made = WriteFileAtomically(files, JoinPath(draft, kOwnerFile), Format(owner));
+  if (made.ok()) made = files.Rename(draft, JoinPath(uri, kClaimName));
+  if (made.ok()) return files.SyncDirectory(uri);
+  RemoveAll(files, draft).IgnoreError();
+  return made;
+}
+
+}  // namespace
+
+absl::Status ClaimCheckpoints(Files& files, const std::string& uri, const ClaimOwner& owner,
+                              Takeover takeover) {
+  const absl::StatusOr<FileInfo> there = files.Stat(uri);
+  if (there.ok() && there->kind != FileKind::kDirectory) {
+    return absl::FailedPreconditionError(absl::StrCat(uri, ": is a file, not a directory"));
+  }
+  if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+  MUSTER_RETURN_IF_ERROR(files.MakeDirectories(uri));
+  absl::StatusOr<ClaimOwner> known = ReadOwner(files, uri);
+  if (absl::IsNotFound(known.status())) {
+    MUSTER_RETURN_IF_ERROR(CheckCheckpoints(files, uri, owner));
+    const absl::Status made = Make(files, uri, owner);
+    if (!absl::IsAlreadyExists(made)) return made;
+    known = ReadOwner(files, uri);  // of who was faster
+  }
+  MUSTER_RETURN_IF_ERROR(known.status());
+  if (known->job != owner.job) return Refused(uri, known->job);
+  if (known->job_uid == owner.job_uid) return absl::OkStatus();
+  if (takeover == Takeover::kNever) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        uri, ": was taken over by a newer job of the same name, uid ", known->job_uid));
+  }
+  return WriteFileAtomically(files, OwnerPath(uri), Format(owner));
+}
+
+}  // namespace muster::trainer

@@ -1,0 +1,110 @@
+#include "trainer/checkpoint/claim.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/checkpoint_listing.h"
+#include "base/files.h"
+#include "base/memory_files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::trainer {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kUri[] = "/ck";
+constexpr char kOwnerFile[] = "/ck/claim/owner.json";
+
+class ClaimTest : public testing::Test {
+ protected:
+  absl::Status Claim(const std::string& job, const std::string& uid,
+                     Takeover takeover = Takeover::kFromEarlierJob) {
+    return ClaimCheckpoints(files_, kUri, {job, uid}, takeover);
+  }
+  void WriteCheckpoint(const std::string& job) {
+    const std::string manifest = R"({"run":{"step":20,"job":")" + job + R"("},"files":[]})";
+    ASSERT_TRUE(files_.MakeDirectories("/ck/step-000000020").ok());
+    ASSERT_TRUE(WriteFileAtomically(files_, "/ck/step-000000020/manifest.json", manifest).ok());
+    ASSERT_TRUE(
+        WriteFileAtomically(files_, "/ck/step-000000020/DONE", CheckpointDoneContents(manifest))
+            .ok());
+  }
+  MemoryFiles files_;
+};
+
+TEST_F(ClaimTest, EveryRankOfAJobClaimsAndTheDirectoryIsMade) {
+  EXPECT_TRUE(Claim("default/a", "1").ok());
+  EXPECT_TRUE(Claim("default/a", "1").ok());
+  EXPECT_TRUE(Claim("default/a", "1", Takeover::kNever).ok());
+  EXPECT_TRUE(ListCheckpoints(files_, kUri)->empty()) << "a claim is no checkpoint";
+}
+
+TEST_F(ClaimTest, AnotherJobIsRefusedAndToldWhoseItIs) {
+  ASSERT_TRUE(Claim("default/a", "1").ok());
+  const absl::Status refused = Claim("default/b", "2");
+  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("/ck: holds the checkpoints of job default/a"));
+  EXPECT_TRUE(Claim("default/a", "1", Takeover::kNever).ok());
+}
+
+TEST_F(ClaimTest, ANewJobOfTheSameNameTakesOverAndTheOldOneSavesNoMore) {
+  ASSERT_TRUE(Claim("default/a", "1").ok());
+  EXPECT_TRUE(Claim("default/a", "2").ok());
+  const absl::Status old = Claim("default/a", "1", Takeover::kNever);
+  EXPECT_TRUE(absl::IsAlreadyExists(old)) << old;
+  EXPECT_THAT(old.message(), HasSubstr("was taken over by a newer job"));
+}
+
+TEST_F(ClaimTest, CheckpointsOfAnotherJobClaimTheirDirectory) {
+  WriteCheckpoint("default/a");
+  EXPECT_THAT(Claim("default/b", "2").message(), HasSubstr("job default/a"));
+  EXPECT_TRUE(Claim("default/a", "3").ok());
+}
+
+TEST_F(ClaimTest, OlderCheckpointsNameTheirJobWithoutItsNamespace) {
+  WriteCheckpoint("a");
+  EXPECT_TRUE(Claim("default/a", "3").ok());
+  EXPECT_FALSE(Claim("default/aa", "4").ok());
+}
+
+TEST_F(ClaimTest, AFileIsNoDirectory) {
+  ASSERT_TRUE(WriteFileAtomically(files_, kUri, "in the way").ok());
+  const absl::Status refused = Claim("default/a", "1");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("/ck: is a file, not a directory"));
+}
+
+TEST_F(ClaimTest, WhatCannotBeWrittenIsSaidAndLeavesNothing) {
+  ASSERT_TRUE(files_.MakeDirectories(kUri).ok());
+  files_.SetFault([](MemoryFiles::Operation operation, const std::string& path) {
+    return operation == MemoryFiles::Operation::kCreate
+               ? absl::PermissionDeniedError(path + ": read-only file system")
+               : absl::OkStatus();
+  });
+  EXPECT_TRUE(absl::IsPermissionDenied(Claim("default/a", "1")));
+  EXPECT_TRUE(files_.List(kUri)->empty());
+}
+
+// Whenever a process dies, the next one finds no claim or a whole one.
+TEST_F(ClaimTest, ACrashAtAnyMomentLeavesNoHalfAClaim) {
+  for (int changes = 0; changes < 20; ++changes) {
+    MemoryFiles files;
+    files.KillAfter(changes);
+    const absl::Status first =
+        ClaimCheckpoints(files, kUri, {"default/a", "1"}, Takeover::kFromEarlierJob);
+    files.KillAfter(-1);
+    const absl::Status second =
+        ClaimCheckpoints(files, kUri, {"default/b", "2"}, Takeover::kFromEarlierJob);
+    const bool owned = ReadFile(files, kOwnerFile)->find("default/a") != std::string::npos;
+    EXPECT_EQ(second.ok(), !owned) << changes << " " << second;
+    if (first.ok()) {
+      EXPECT_TRUE(owned) << changes;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::trainer

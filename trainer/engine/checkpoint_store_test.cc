@@ -1,0 +1,155 @@
+#include "trainer/engine/checkpoint_store.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/memory_files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "trainer/engine/testing.h"
+#include "trainer/engine/trainer_testing.h"
+
+namespace muster::trainer {
+namespace {
+
+using ::testing::HasSubstr;
+using v1alpha1::ResumePoint;
+
+constexpr char kUri[] = "/ck";
+constexpr char kHistory[] = "00000000000000aa";
+
+// A state of `history` after `step`, as if it had been trained to there.
+std::unique_ptr<TrainingState> StateAt(int64_t step, const TrainingOptions& options = TinyOptions(),
+                                       const std::string& history = kHistory) {
+  auto state = MakeTinyState(options, 0.1);
+  v1alpha1::RoundId round;
+  round.set_round(step);
+  EXPECT_TRUE(state->commit().Prepare(round).ok());
+  ResumePoint resume;
+  resume.set_source(ResumePoint::FRESH);
+  resume.mutable_version()->set_step(step);
+  resume.mutable_version()->set_attempt(1);
+  resume.set_next_attempt(2);
+  resume.set_history(history);
+  EXPECT_TRUE(state->commit().Go(round, 0, resume).ok());
+  EXPECT_TRUE(state->commit().Restored().ok());
+  return state;
+}
+
+TrainingOptions Sgd(double momentum) {
+  TrainingOptions options = TinyOptions();
+  options.optimizer.kind = OptimizerOptions::Kind::kSgd;
+  options.optimizer.momentum = momentum;
+  return options;
+}
+
+class CheckpointStoreTest : public testing::Test {
+ protected:
+  std::unique_ptr<CheckpointStore> Open(const std::string& data = "data",
+                                        const std::string& job = "default/job") {
+    return std::make_unique<CheckpointStore>(
+        files_, Clock::Real(), kUri, 3,
+        RunIdentity{.job = job, .job_uid = "uid", .data_checksum = data, .vocabulary = 61},
+        outbox_);
+  }
+  void Save(CheckpointStore& store, const TrainingState& state) {
+    ASSERT_TRUE(store.Save(state, {}).ok());
+    ASSERT_TRUE(store.WaitIdle(absl::Minutes(1)));
+  }
+  std::string MismatchOf(CheckpointStore& store, const TrainingState& state) {
+    const Checkpoints::Listing listing = store.List(state);
+    EXPECT_EQ(listing.error, "");
+    EXPECT_EQ(listing.complete.size(), 1u);
+    return listing.complete.empty() ? "" : listing.complete[0].mismatch();
+  }
+
+  MemoryFiles files_;
+  RecordingOutbox outbox_;
+};
+
+TEST_F(CheckpointStoreTest, WhatIsSavedIsListedWithItsHistoryAndKnownToBeDurable) {
+  const auto store = Open();
+  const auto state = StateAt(20);
+  EXPECT_FALSE(store->Durable().has_value());
+  Save(*store, *state);
+  ASSERT_TRUE(store->Durable().has_value());
+  EXPECT_EQ(store->Durable()->step(), 20);
+  const Checkpoints::Listing listing = store->List(*state);
+  ASSERT_EQ(listing.complete.size(), 1u);
+  EXPECT_EQ(listing.complete[0].history(), kHistory);
+  EXPECT_EQ(listing.complete[0].mismatch(), "");
+  const v1alpha1::CheckpointReport report =
+      outbox_.Await(v1alpha1::FromTrainer::kCheckpoint).checkpoint();
+  EXPECT_EQ(report.history(), kHistory);
+}
+
+TEST_F(CheckpointStoreTest, AnOptimizerWithOtherStateIsAMismatch) {
+  {
+    const auto store = Open();
+    Save(*store, *StateAt(20, Sgd(0.0)));
+  }
+  const auto store = Open();
+  EXPECT_EQ(MismatchOf(*store, *StateAt(20, Sgd(0.0))), "");
+  EXPECT_THAT(MismatchOf(*Open(), *StateAt(20, Sgd(0.9))), HasSubstr("it has no "));
+  EXPECT_THAT(MismatchOf(*Open(), *StateAt(20)), HasSubstr("of another model or optimizer"));
+}
+
+TEST_F(CheckpointStoreTest, StateThatWouldBeThrownAwayIsAMismatchToo) {
+  Save(*Open(), *StateAt(20, Sgd(0.9)));
+  EXPECT_THAT(MismatchOf(*Open(), *StateAt(20, Sgd(0.0))), HasSubstr(", this run has not"));
+}
+
+TEST_F(CheckpointStoreTest, OtherDataIsAMismatch) {
+  Save(*Open("data"), *StateAt(20));
+  EXPECT_EQ(MismatchOf(*Open("data"), *StateAt(20)), "");
+  EXPECT_THAT(MismatchOf(*Open("other"), *StateAt(20)), HasSubstr("trained on other data"));
+}
+
+TEST_F(CheckpointStoreTest, AMismatchIsNotLoadedAndNotDamaged) {
+  Save(*Open(), *StateAt(20, Sgd(0.0)));
+  const auto store = Open();
+  const auto state = StateAt(20, Sgd(0.9));
+  v1alpha1::CheckpointRef ref;
+  ref.set_directory("step-000000020");
+  EXPECT_TRUE(absl::IsFailedPrecondition(store->Load(ref, *state).status()));
+}
+
+TEST_F(CheckpointStoreTest, OnlyWhatIsDamagedIsDataLoss) {
+  Save(*Open(), *StateAt(20));
+  const auto store = Open();
+  const auto state = StateAt(20);
+  v1alpha1::CheckpointRef ref;
+  ref.set_directory("step-000000020");
+  ASSERT_TRUE(store->Load(ref, *state).ok());
+  EXPECT_EQ(store->Durable()->step(), 20);
+  ASSERT_TRUE(files_.Remove("/ck/step-000000020/DONE").ok());
+  EXPECT_TRUE(absl::IsDataLoss(store->Load(ref, *state).status()));
+  ASSERT_TRUE(RemoveAll(files_, "/ck/step-000000020").ok());
+  const absl::Status gone = store->Load(ref, *state).status();
+  EXPECT_TRUE(absl::IsUnavailable(gone)) << gone << ": it may come back";
+}
+
+TEST_F(CheckpointStoreTest, AnotherJobsDirectoryIsNotClaimed) {
+  ASSERT_TRUE(Open()->Claim().ok());
+  const absl::Status refused = Open("data", "default/other")->Claim();
+  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("default/job"));
+}
+
+TEST_F(CheckpointStoreTest, ADirectoryThatWasTakenOverIsNotWritten) {
+  const auto store = Open();
+  ASSERT_TRUE(store->Claim().ok());
+  ASSERT_TRUE(WriteFileAtomically(files_, "/ck/claim/owner.json",
+                                  R"({"job": "default/job", "jobUid": "newer"})")
+                  .ok());
+  Save(*store, *StateAt(20));
+  EXPECT_FALSE(store->Durable().has_value());
+  EXPECT_FALSE(Exists(files_, "/ck/step-000000020"));
+}
+
+}  // namespace
+}  // namespace muster::trainer

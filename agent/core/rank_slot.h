@@ -42,6 +42,7 @@ struct RankSlot {
   bool succeeded = false;
   std::string message;  // why not
   v1alpha1::Version version;
+  std::optional<v1alpha1::Version> durable;
   v1alpha1::PhaseTimes times;
 
   void ResetRound() {

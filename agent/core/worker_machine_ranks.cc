@@ -123,7 +123,8 @@ void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
   ToTrainer message;
   auto* configure = message.mutable_configure();
   *configure->mutable_spec() = settings_->spec;
-  configure->set_job(config_.worker.job());
+  const std::string& ns = config_.worker.namespace_();
+  configure->set_job(absl::StrCat(ns, ns.empty() ? "" : "/", config_.worker.job()));
   configure->set_job_uid(config_.worker.job_uid());
   configure->set_local_rank(slot.local_rank);
   configure->set_heartbeat_seconds(0.25);
@@ -248,6 +249,8 @@ void WorkerMachine::OnFinished(RankSlot& slot, const v1alpha1::TrainerFinished& 
   slot.finished = true;
   slot.succeeded = finished.succeeded();
   slot.version = finished.version();
+  slot.durable.reset();
+  if (finished.has_durable()) slot.durable = finished.durable();
   slot.times = finished.times();
   if (phase_ == Phase::kStopping || phase_ == Phase::kFinished) return;
   if (finished.succeeded()) return FinishIfComplete();
@@ -272,6 +275,10 @@ void WorkerMachine::FinishWorker(bool succeeded, int exit_code, const std::strin
   for (const RankSlot& slot : slots_) {
     if (slot.version.step() >= finished_->version().step()) {
       *finished_->mutable_version() = slot.version;
+    }
+    // Rank 0 completes a checkpoint, and need not be here.
+    if (slot.durable && slot.durable->step() >= finished_->durable().step()) {
+      *finished_->mutable_durable() = *slot.durable;
     }
   }
   *finished_->mutable_times() = slots_.front().times;

@@ -19,6 +19,8 @@ struct Break {
   std::string bad_checkpoint;
   // More about the failure that broke the round before: it waits for no back-off of its own.
   bool same_failure = false;
+  // The job waits for a word from its owner.
+  bool asks = false;
 };
 
 }  // namespace muster::control

@@ -3,9 +3,21 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/checkpoint_history.h"
+#include "operator/core/floor.h"
 
 namespace muster::control {
 namespace {
+
+// A save of a branch or history that was given up may be reported late, or again.
+bool IsOfTheRun(const Draft& draft, const v1alpha1::CheckpointReport& written) {
+  const v1alpha1::CheckpointStatus& known = draft.view.status.checkpoint();
+  if (written.version().attempt() < draft.plan.memory.saved_from_attempt) return false;
+  if (!written.history().empty() && known.has_history() && written.history() != known.history()) {
+    return false;
+  }
+  return written.version().step() >= known.step();
+}
 
 void ShowWritten(Draft& draft, const v1alpha1::CheckpointReport& written) {
   v1alpha1::CheckpointStatus& status = *draft.status().mutable_checkpoint();
@@ -20,6 +32,9 @@ void ShowWritten(Draft& draft, const v1alpha1::CheckpointReport& written) {
     status.set_step(written.version().step());
     status.set_uri(uri);
     status.set_time(FormatWall(draft.view.wall));
+    if (!status.has_history()) status.set_history(std::string(HistoryName(written.history())));
+    // One that could not be loaded may have had the same name.
+    draft.memory().bad_checkpoints.erase(written.directory());
     draft.Normal(Reason::kCheckpointWritten, sentence);
   }
   draft.Condition(ConditionType::kCheckpointed, true, Reason::kCheckpointWritten, sentence);
@@ -39,8 +54,10 @@ void ShowFailed(Draft& draft, const v1alpha1::CheckpointReport& failed) {
 
 void ReportCheckpoint(Draft& draft) {
   if (!draft.spec().has_checkpoint()) return;
+  // A job that waits for its owner's word about a checkpoint says that, and nothing else.
+  if (IsHeld(draft.plan.memory)) return;
   const CheckpointView& seen = draft.view.checkpoint;
-  if (seen.written) ShowWritten(draft, *seen.written);
+  if (seen.written && IsOfTheRun(draft, *seen.written)) ShowWritten(draft, *seen.written);
   if (seen.failed) ShowFailed(draft, *seen.failed);
   if (FindCondition(draft.status(), ConditionType::kCheckpointed) == nullptr) {
     draft.Condition(ConditionType::kCheckpointed, false, Reason::kNoCheckpointYet,

@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 9> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 49> kReasons = {{
+constexpr Table<Reason, 55> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kInvalidSpec, "InvalidSpec"},
     {Reason::kStatusNotStored, "StatusNotStored"},
@@ -50,12 +50,18 @@ constexpr Table<Reason, 49> kReasons = {{
     {Reason::kEndUnconfirmed, "EndUnconfirmed"},
     {Reason::kJobRestarting, "JobRestarting"},
     {Reason::kCheckpointHidden, "CheckpointHidden"},
+    {Reason::kCheckpointLost, "CheckpointLost"},
+    {Reason::kCheckpointMismatch, "CheckpointMismatch"},
+    {Reason::kCheckpointUnlistable, "CheckpointUnlistable"},
+    {Reason::kLastStepNotSaved, "LastStepNotSaved"},
     {Reason::kBackingOff, "BackingOff"},
     {Reason::kUnknownAfterTakeOver, "UnknownAfterTakeOver"},
     {Reason::kStopping, "Stopping"},
     {Reason::kCheckpointWritten, "CheckpointWritten"},
     {Reason::kCheckpointFailed, "CheckpointFailed"},
     {Reason::kNoCheckpointYet, "NoCheckpointYet"},
+    {Reason::kCheckpointGivenUp, "CheckpointGivenUp"},
+    {Reason::kCheckpointAdopted, "CheckpointAdopted"},
     {Reason::kFewerWorkers, "FewerWorkers"},
     {Reason::kGaveUpWorkers, "GaveUpWorkers"},
     {Reason::kAllWorkers, "AllWorkers"},

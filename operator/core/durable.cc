@@ -19,6 +19,10 @@ std::string DescribeLoss(const v1alpha1::TrainingJobStatus& written,
     lost.push_back("status.incarnations");
   }
   if (written.workers().ended() != stored.workers().ended()) lost.push_back("status.workers.ended");
+  if (written.checkpoint().step() != stored.checkpoint().step() ||
+      written.checkpoint().history() != stored.checkpoint().history()) {
+    lost.push_back("status.checkpoint");
+  }
   if (lost.empty()) return "";
   return absl::StrCat("what was written to ", absl::StrJoin(lost, ", "),
                       " is not there: is the CustomResourceDefinition on the server older than "
@@ -32,6 +36,7 @@ v1alpha1::TrainingJobStatus DurablePart(const v1alpha1::TrainingJobStatus& statu
   part.set_membership(status.membership());
   *part.mutable_incarnations() = status.incarnations();
   if (status.workers().has_ended()) part.mutable_workers()->set_ended(status.workers().ended());
+  if (status.has_checkpoint()) *part.mutable_checkpoint() = status.checkpoint();
   return part;
 }
 

@@ -8,8 +8,8 @@
 namespace muster::control {
 
 // What of the status pods, orders and the next leader rest on: term, round, membership,
-// incarnations and which workers have ended. A sentence on which of them `stored` does not have as
-// they were written; empty when it has all.
+// incarnations, which workers have ended, and the checkpoint that is the floor. A sentence on which
+// of them `stored` does not have as they were written; empty when it has all.
 std::string DescribeLoss(const v1alpha1::TrainingJobStatus& written,
                          const v1alpha1::TrainingJobStatus& stored);
 

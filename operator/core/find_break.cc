@@ -144,6 +144,15 @@ std::optional<Break> FindJoinError(const Draft& draft, RoundStamp id) {
   return std::nullopt;
 }
 
+// The next round saves it again.
+std::optional<Break> FindUnsaved(const Draft& draft) {
+  if (!IsUnsaved(draft)) return std::nullopt;
+  Break found;
+  found.reason = Reason::kLastStepNotSaved;
+  found.sentence = absl::StrCat(WhyUnsaved(draft), "; it is tried again");
+  return found;
+}
+
 // An agent that came back on a new stream without its ranks being in the Active round.
 std::optional<Break> FindLeftBehind(const Draft& draft, const RoundMemory& memory) {
   if (memory.phase != RoundPhase::kActive) return std::nullopt;
@@ -202,6 +211,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
   if (auto found = FindFinishedBadly(draft, memory.id)) return found;
   if (auto found = FindLeaving(draft)) return found;
   if (auto found = FindLost(draft, memory)) return found;
+  if (auto found = FindUnsaved(draft)) return found;
   if (auto found = FindJoinError(draft, memory.id)) return found;
   if (auto found = FindStall(draft, memory.id)) return found;
   if (auto found = FindLeftBehind(draft, memory)) return found;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/ended.h"
+#include "operator/core/floor.h"
 #include "operator/core/membership.h"
 #include "operator/core/progress.h"
 #include "operator/core/spec_values.h"
@@ -47,19 +48,59 @@ bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id) {
   return finished.version.step() >= steps;
 }
 
-void FinishWhenDone(Draft& draft) {
-  const RoundMemory& memory = draft.memory();
+namespace {
+
+// Every member that success depends on came to its end.
+bool HasReachedEnd(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (memory.phase != RoundPhase::kActive || memory.members.empty()) return false;
   const bool leader_decides = LeaderDecidesSuccess(draft.spec());
-  if (!draft.spec().has_trainer() && AllHaveEnded(draft)) return SucceedAsCommand(draft);
-  if (memory.phase != RoundPhase::kActive || memory.members.empty()) return;
   for (const v1alpha1::Member& member : memory.members) {
     if (leader_decides && member.worker().index() != 0) continue;
     const Worker* worker = draft.FindWorker(member.worker().index());
-    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return;
-    if (!HasReachedEnd(draft, *worker, memory.id)) return;
+    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return false;
+    if (!HasReachedEnd(draft, *worker, memory.id)) return false;
   }
   // Without worker 0 in the round, it cannot have come to its end.
-  if (leader_decides && memory.members.front().worker().index() != 0) return;
+  return !leader_decides || memory.members.front().worker().index() == 0;
+}
+
+// Rank 0 completes a checkpoint, so one member knows of it.
+bool IsDurable(const Draft& draft, int64_t step) {
+  if (draft.plan.status.checkpoint().step() >= step) return true;
+  for (const v1alpha1::Member& member : draft.plan.memory.members) {
+    const Worker* worker = draft.FindWorker(member.worker().index());
+    if (worker == nullptr || worker->agent == nullptr || !worker->agent->finished) continue;
+    const FinishedReport& finished = *worker->agent->finished;
+    if (finished.round.round == draft.plan.memory.id.round && finished.durable_step >= step) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool IsUnsaved(const Draft& draft) {
+  return SavesState(draft.spec()) && HasReachedEnd(draft) &&
+         !IsDurable(draft, TotalSteps(draft.spec()));
+}
+
+std::string WhyUnsaved(const Draft& draft) {
+  const auto& failed = draft.view.checkpoint.failed;
+  return absl::StrCat("all ", TotalSteps(draft.spec()),
+                      " steps are trained, and the last one is not saved",
+                      failed ? absl::StrCat(": ", failed->error()) : "");
+}
+
+void FinishWhenDone(Draft& draft) {
+  if (!draft.spec().has_trainer() && AllHaveEnded(draft)) return SucceedAsCommand(draft);
+  if (!HasReachedEnd(draft)) return;
+  if (IsUnsaved(draft)) {
+    // Each try is a round of its own; they back off like rounds that fail.
+    if (draft.memory().streak < MaxFailures(draft.spec())) return;
+    return Fail(draft, Reason::kLastStepNotSaved, WhyUnsaved(draft));
+  }
   const int64_t steps = TotalSteps(draft.spec());
   if (steps > 0) return Succeed(draft, absl::StrCat("all ", steps, " steps are trained"));
   SucceedAsCommand(draft);

@@ -8,8 +8,14 @@
 
 namespace muster::control {
 
-// Policy: every member of the round came to the end of training -> Succeeded.
+// Policy: every member of the round came to the end of training -> Succeeded, once the last step is
+// durable. More failed tries to save it than failurePolicy.maxFailures -> Failed.
 void FinishWhenDone(Draft& draft);
+
+// Training came to its end and the last step is not known to be saved, although the job saves its
+// state: it has not succeeded.
+bool IsUnsaved(const Draft& draft);
+std::string WhyUnsaved(const Draft& draft);
 
 // The worker reported in round `id` that its ranks came to the end of training by themselves.
 bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id);

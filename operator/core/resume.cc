@@ -1,14 +1,14 @@
 #include "operator/core/resume.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/checkpoint_history.h"
+#include "operator/core/stored.h"
 
 namespace muster::control {
 namespace {
@@ -19,7 +19,7 @@ using v1alpha1::ResumePoint;
 using v1alpha1::StepDecision;
 using v1alpha1::Version;
 
-// The newer history first, then the later step in it.
+// The newer branch first, then the later step in it.
 std::pair<int64_t, int64_t> Order(const Version& version) {
   return {version.attempt(), version.step()};
 }
@@ -40,13 +40,22 @@ bool Holds(const RankPosition& position, const Version& target) {
 
 using Positions = absl::Span<const RankPosition>;
 
-const StepDecision* FindDecision(Positions positions, const Version& version) {
+// Every decision that some rank saw, as the lowest rank that saw it has it.
+using Decisions = std::map<std::pair<int64_t, int64_t>, const StepDecision*>;
+
+Decisions IndexDecisions(Positions positions) {
+  Decisions index;
   for (const RankPosition& position : positions) {
     for (const StepDecision& decision : position.decisions()) {
-      if (Same(decision.version(), version)) return &decision;
+      index.emplace(Order(decision.version()), &decision);
     }
   }
-  return nullptr;
+  return index;
+}
+
+const StepDecision* Find(const Decisions& decisions, const Version& version) {
+  const auto found = decisions.find(Order(version));
+  return found == decisions.end() ? nullptr : found->second;
 }
 
 std::pair<int64_t, int64_t> LastRound(const RankPosition& position) {
@@ -54,7 +63,7 @@ std::pair<int64_t, int64_t> LastRound(const RankPosition& position) {
 }
 
 // The newest version that some rank of the newest round holds or can reach.
-std::optional<Version> NewestReachable(Positions positions) {
+std::optional<Version> NewestReachable(Positions positions, const Decisions& decisions) {
   std::pair<int64_t, int64_t> newest_round;
   for (const RankPosition& position : positions) {
     if (position.has_applied()) newest_round = std::max(newest_round, LastRound(position));
@@ -67,7 +76,7 @@ std::optional<Version> NewestReachable(Positions positions) {
     if (LastRound(position) != newest_round) continue;
     if (position.has_applied()) offer(position.applied());
     if (position.has_sealed() && CanApply(position, position.sealed()) &&
-        FindDecision(positions, position.sealed()) != nullptr) {
+        Find(decisions, position.sealed()) != nullptr) {
       offer(position.sealed());
     }
   }
@@ -119,12 +128,12 @@ std::string LiveSentence(ResumeReason reason, const ResumePoint& point, size_t r
   return text;
 }
 
-ResumeDecision Live(Positions positions, const Version& target) {
+ResumeDecision Live(Positions positions, const Version& target, const Decisions& decisions) {
   ResumeDecision decision;
   ResumePoint& point = decision.point;
   point.set_source(ResumePoint::LIVE);
   *point.mutable_version() = target;
-  const StepDecision* relay = FindDecision(positions, target);
+  const StepDecision* relay = Find(decisions, target);
   int donor = -1;
   bool pristine = relay == nullptr;
   for (int rank = 0; rank < static_cast<int>(positions.size()); ++rank) {
@@ -133,7 +142,10 @@ ResumeDecision Live(Positions positions, const Version& target) {
       point.add_receivers(rank);
       continue;
     }
-    if (donor < 0) donor = rank;
+    if (donor < 0) {
+      donor = rank;
+      point.set_history(positions[rank].history());
+    }
     pristine &= LastRound(positions[rank]) == std::pair<int64_t, int64_t>();
     if (applies) *point.mutable_relay() = *relay;
   }
@@ -144,68 +156,181 @@ ResumeDecision Live(Positions positions, const Version& target) {
   return decision;
 }
 
-bool Sees(const RankPosition& position, const CheckpointRef& checkpoint) {
-  return std::any_of(position.checkpoints().begin(), position.checkpoints().end(),
-                     [&](const CheckpointRef& other) {
-                       return other.directory() == checkpoint.directory() &&
-                              Same(other.version(), checkpoint.version());
-                     });
-}
+std::string Steps(int64_t steps) { return absl::StrCat(steps, steps == 1 ? " step" : " steps"); }
 
-// Checkpoints that are not known to be bad: the newest that all ranks see, and whether there is
-// any.
-struct Stored {
-  std::optional<CheckpointRef> newest_common;
-  std::string hidden;  // one that some rank does not see
-};
-
-Stored FindStored(Positions positions, const std::set<std::string>& bad) {
-  Stored stored;
-  auto order = [](const CheckpointRef& ref) {
-    return std::tuple(ref.version().attempt(), ref.version().step(), ref.directory());
-  };
-  for (const RankPosition& position : positions) {
-    for (const CheckpointRef& ref : position.checkpoints()) {
-      if (bad.count(ref.directory()) > 0) continue;
-      const bool common = std::all_of(positions.begin(), positions.end(),
-                                      [&](const RankPosition& other) { return Sees(other, ref); });
-      if (!common) {
-        stored.hidden = std::max(stored.hidden, ref.directory());
-      } else if (!stored.newest_common || order(*stored.newest_common) < order(ref)) {
-        stored.newest_common = ref;
-      }
-    }
+// What the job is known to have; absent: nothing, and no history has begun. Without a recorded
+// floor, or while nothing of its history is recorded as saved, what is found counts.
+std::optional<Floor> Expected(const Stored& stored, const ResumeOptions& options) {
+  if (options.floor && options.floor->step > 0) {
+    return Floor{options.floor->step, std::string(HistoryName(options.floor->history))};
   }
-  return stored;
+  const std::string history =
+      options.floor ? std::string(HistoryName(options.floor->history)) : std::string();
+  const Stored::Entry* newest =
+      stored.Newest(history, [](const Stored::Entry& entry) { return entry.common; });
+  if (newest == nullptr) newest = stored.Newest(history, [](const auto&) { return true; });
+  if (newest == nullptr) return std::nullopt;
+  return Floor{newest->step(), newest->history()};
 }
 
-ResumeDecision NotLive(const Stored& stored, const ResumeOptions& options, bool any_live) {
+ResumeDecision Hold(ResumeReason reason, std::string sentence) {
   ResumeDecision decision;
-  if (stored.newest_common) {
-    decision.reason = ResumeReason::kCheckpoint;
-    decision.point.set_source(ResumePoint::CHECKPOINT);
-    *decision.point.mutable_checkpoint() = *stored.newest_common;
-    *decision.point.mutable_version() = stored.newest_common->version();
-    decision.sentence =
-        absl::StrCat(any_live ? "every live state is older than the newest checkpoint"
-                              : "no rank holds live state",
-                     "; loading ", stored.newest_common->directory());
-  } else if (!stored.hidden.empty()) {
-    decision.reason = ResumeReason::kCheckpointHidden;
-    decision.sentence =
-        absl::StrCat("no rank holds live state, and checkpoint ", stored.hidden,
-                     " is not visible to every rank: is checkpoint.uri shared by all workers?");
-  } else {
-    decision.reason = ResumeReason::kFresh;
-    decision.point.set_source(ResumePoint::FRESH);
-    decision.point.mutable_version();
-    decision.sentence = "no live state and no usable checkpoint; starting from initial weights";
-    if (!options.bad_checkpoints.empty()) {
-      absl::StrAppend(&decision.sentence,
-                      " (unusable: ", absl::StrJoin(options.bad_checkpoints, ", "), ")");
-    }
-  }
+  decision.reason = reason;
+  decision.sentence = std::move(sentence);
   return decision;
+}
+
+ResumeDecision Load(const Stored::Entry& entry, ResumeReason reason, std::string sentence) {
+  ResumeDecision decision;
+  decision.reason = reason;
+  decision.point.set_source(ResumePoint::CHECKPOINT);
+  *decision.point.mutable_checkpoint() = entry.ref;
+  *decision.point.mutable_version() = entry.ref.version();
+  decision.point.set_history(entry.history());
+  decision.kept = entry.ref;
+  decision.sentence = std::move(sentence);
+  return decision;
+}
+
+ResumeDecision Fresh(const ResumeOptions& options, ResumeReason reason, std::string sentence) {
+  ResumeDecision decision;
+  decision.reason = reason;
+  decision.point.set_source(ResumePoint::FRESH);
+  decision.point.mutable_version();
+  decision.point.set_history(options.new_history);
+  decision.sentence = std::move(sentence);
+  return decision;
+}
+
+// How the owner says that the job may go on without its floor.
+std::string WayOn(const Floor& floor, const Stored::Entry* older) {
+  return absl::StrCat("; to go on from ",
+                      older == nullptr ? "initial weights" : older->ref.directory(),
+                      " instead, set spec.checkpoint.giveUp: \"", FloorText(floor), "\"");
+}
+
+// The floor cannot be loaded. Why it is not for the operator to go on, if it is not.
+std::optional<ResumeDecision> AskTheOwner(const Stored& stored, const Floor& floor,
+                                          const Stored::Entry* older,
+                                          const ResumeOptions& options) {
+  const auto at_floor = [&](const Stored::Entry& entry) {
+    return !entry.bad && entry.step() >= floor.step;
+  };
+  const Stored::Entry* there = stored.Newest(floor.history, at_floor);
+  const std::string expected =
+      absl::StrCat("the checkpoint of step ", floor.step, " of history ", floor.history);
+  if (there != nullptr && !there->common) {
+    return Hold(ResumeReason::kCheckpointHidden,
+                absl::StrCat("checkpoint ", there->ref.directory(),
+                             " is not visible to every rank: is checkpoint.uri shared by all "
+                             "workers?",
+                             WayOn(floor, older)));
+  }
+  if (there != nullptr) {
+    return Hold(ResumeReason::kCheckpointMismatch,
+                absl::StrCat("the job has ", expected, ", which it cannot use: ", there->mismatch,
+                             "; change that back", WayOn(floor, older)));
+  }
+  if (older != nullptr && !options.hold_on_damage) return std::nullopt;
+  const Stored::Entry* damaged =
+      stored.Newest(floor.history, [&](const auto& entry) { return entry.step() >= floor.step; });
+  std::string found;
+  if (older != nullptr) {
+    found =
+        absl::StrCat(older->ref.directory(), ", ", Steps(floor.step - older->step()), " before it");
+  } else if (const Stored::Entry* other = stored.Newest("", [&](const Stored::Entry& entry) {
+               return entry.history() != floor.history;
+             })) {
+    found = absl::StrCat(other->ref.directory(), " of history ", other->history());
+  }
+  return Hold(ResumeReason::kCheckpointLost,
+              absl::StrCat("the job has ", expected, ", which ",
+                           damaged == nullptr ? "no rank finds" : "is damaged", "; there is ",
+                           found.empty() ? "no other that can be used" : found, "; bring it back",
+                           WayOn(floor, older)));
+}
+
+ResumeDecision FromStored(const Stored& stored, const Floor& floor, const ResumeOptions& options,
+                          bool any_live) {
+  const Stored::Entry* best = stored.NewestUsable(floor.history);
+  if (best != nullptr && best->step() >= floor.step) {
+    return Load(*best, ResumeReason::kCheckpoint,
+                absl::StrCat(any_live ? "every live state is older than the newest checkpoint"
+                                      : "no rank holds live state",
+                             "; loading ", best->ref.directory()));
+  }
+  const bool given_up = options.give_up == FloorText(floor);
+  if (!given_up) {
+    if (auto held = AskTheOwner(stored, floor, best, options)) return *std::move(held);
+  }
+  const std::string lost =
+      absl::StrCat("the checkpoint of step ", floor.step, " of history ", floor.history,
+                   given_up ? " was given up by checkpoint.giveUp" : " cannot be loaded");
+  ResumeDecision decision =
+      best != nullptr
+          ? Load(*best, ResumeReason::kCheckpointOlder,
+                 absl::StrCat(lost, "; loading ", best->ref.directory(), ": ",
+                              Steps(floor.step - best->step()), " are lost"))
+          : Fresh(options, ResumeReason::kFreshGivenUp,
+                  absl::StrCat(lost, "; starting from initial weights: ", Steps(floor.step),
+                               " are lost"));
+  decision.gives_up = true;
+  return decision;
+}
+
+// Without live state at or beyond the floor.
+ResumeDecision NotLive(const Stored& stored, const std::optional<Floor>& floor,
+                       const ResumeOptions& options, bool any_live) {
+  if (!stored.listing_error().empty()) {
+    return Hold(ResumeReason::kCheckpointUnlistable,
+                absl::StrCat("what there is to go on from is not known, because the checkpoint "
+                             "directory could not be listed: ",
+                             stored.listing_error(),
+                             floor ? absl::StrCat("; expected the checkpoint of step ", floor->step,
+                                                  " of history ", floor->history)
+                                   : "",
+                             "; the job goes on when it can be"));
+  }
+  if (!floor) {
+    return Fresh(options, ResumeReason::kFresh,
+                 "no live state and no checkpoint; starting from initial weights");
+  }
+  ResumeDecision decision = FromStored(stored, *floor, options, any_live);
+  decision.adopts = !options.floor && decision.point.source() == ResumePoint::CHECKPOINT;
+  return decision;
+}
+
+// The history that the ranks at `target` are of. Those that tell none know of no histories yet, and
+// have not left the one that is recorded.
+std::string HistoryOf(Positions positions, const Version& target,
+                      const std::optional<Floor>& floor) {
+  for (const RankPosition& position : positions) {
+    if (!Holds(position, target) && !CanApply(position, target)) continue;
+    if (!position.history().empty()) return position.history();
+    break;
+  }
+  return std::string(HistoryName(floor ? floor->history : ""));
+}
+
+// Whether live state at `target`, although behind the floor, is better than what `stored` says is
+// left.
+bool IsBetter(Positions positions, const Version& target, const Floor& floor,
+              const ResumeDecision& stored) {
+  return HistoryOf(positions, target, floor) == HistoryName(floor.history) &&
+         (!stored.kept || (Order(stored.kept->version()) < Order(target) &&
+                           stored.kept->version().step() <= target.step()));
+}
+
+// Whether live state at `target` is at or beyond all that was saved.
+bool IsAhead(Positions positions, const Version& target, const Stored& stored,
+             const std::optional<Floor>& floor) {
+  const std::string history = HistoryOf(positions, target, floor);
+  if (floor && (history != HistoryName(floor->history) || target.step() < floor->step)) {
+    return false;
+  }
+  // A worker that was left out of rounds may come back with less than the others had saved.
+  const Stored::Entry* newest = stored.NewestUsable(history);
+  return newest == nullptr || Order(newest->ref.version()) <= Order(target);
 }
 
 }  // namespace
@@ -224,21 +349,46 @@ absl::string_view ResumeReasonName(ResumeReason reason) {
       return "LiveBehind";
     case ResumeReason::kCheckpoint:
       return "Checkpoint";
+    case ResumeReason::kCheckpointOlder:
+      return "CheckpointOlder";
+    case ResumeReason::kFreshGivenUp:
+      return "FreshGivenUp";
     case ResumeReason::kCheckpointHidden:
       return "CheckpointHidden";
+    case ResumeReason::kCheckpointLost:
+      return "CheckpointLost";
+    case ResumeReason::kCheckpointMismatch:
+      return "CheckpointMismatch";
+    case ResumeReason::kCheckpointUnlistable:
+      return "CheckpointUnlistable";
   }
   return "";
 }
 
+std::string FloorText(const Floor& floor) {
+  return absl::StrCat(floor.step, "@", std::string(HistoryName(floor.history)));
+}
+
 ResumeDecision DecideResume(absl::Span<const RankPosition> positions,
                             const ResumeOptions& options) {
-  const std::optional<Version> target = NewestReachable(positions);
-  const Stored stored = FindStored(positions, options.bad_checkpoints);
-  // A worker that was left out of rounds may come back with less than the others had saved.
-  const bool live =
-      target && (!stored.newest_common || Order(stored.newest_common->version()) <= Order(*target));
-  ResumeDecision decision =
-      live ? Live(positions, *target) : NotLive(stored, options, target.has_value());
+  const Decisions decisions = IndexDecisions(positions);
+  const std::optional<Version> target = NewestReachable(positions, decisions);
+  const Stored stored(positions, options.bad_checkpoints);
+  ResumeDecision decision;
+  if (target && IsAhead(positions, *target, stored, options.floor)) {
+    decision = Live(positions, *target, decisions);
+  } else {
+    const std::optional<Floor> floor = Expected(stored, options);
+    decision = NotLive(stored, floor, options, target.has_value());
+    if (decision.gives_up && target && IsBetter(positions, *target, *floor, decision)) {
+      ResumeDecision live = Live(positions, *target, decisions);
+      live.kept = decision.kept;
+      live.gives_up = true;
+      absl::StrAppend(&live.sentence, "; the checkpoint of step ", floor->step,
+                      " cannot be loaded: ", Steps(floor->step - target->step()), " are lost");
+      decision = std::move(live);
+    }
+  }
   decision.point.set_next_attempt(NextAttempt(positions, options.min_attempt));
   decision.point.set_reason(
       absl::StrCat(ResumeReasonName(decision.reason), ": ", decision.sentence));

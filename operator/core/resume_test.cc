@@ -155,10 +155,12 @@ TEST(DecideResumeTest, TheNewestCheckpointThatAllSee) {
 
 TEST(DecideResumeTest, ABadCheckpointIsPassedOver) {
   const RankPosition sees = WithCheckpoints(At(std::nullopt), {V(20, 1), V(10, 1)});
-  EXPECT_EQ(DecideResume({sees, sees}, {{"step-20"}, 0}).point.checkpoint().directory(), "step-10");
+  const ResumeDecision older = DecideResume({sees, sees}, {{"step-20"}, 0});
+  EXPECT_EQ(older.point.checkpoint().directory(), "step-10");
+  EXPECT_TRUE(older.gives_up) << "ten steps are lost, and that is said";
   const ResumeDecision none = DecideResume({sees, sees}, {{"step-20", "step-10"}, 0});
-  EXPECT_EQ(none.reason, ResumeReason::kFresh);
-  EXPECT_THAT(none.point.reason(), HasSubstr("unusable: step-10, step-20"));
+  EXPECT_EQ(none.reason, ResumeReason::kCheckpointLost);
+  EXPECT_TRUE(none.holds());
 }
 
 TEST(DecideResumeTest, ACheckpointThatSomeDoNotSeeIsNotSilentlyGivenUp) {

@@ -14,6 +14,7 @@
 #include "operator/core/elastic.h"
 #include "operator/core/find_break.h"
 #include "operator/core/finish.h"
+#include "operator/core/floor.h"
 #include "operator/core/membership.h"
 #include "operator/core/progress.h"
 #include "operator/core/resume.h"
@@ -70,6 +71,7 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   NoteHolders(memory);
   memory.ready.clear();
   memory.stop_session.clear();
+  memory.asked.clear();
   for (auto& [index, worker] : memory.workers) worker.shrunk = worker.named = false;
   const auto& latest = draft.view.progress.latest;
   memory.active_from_step = latest ? latest->version().step() : -1;
@@ -178,7 +180,9 @@ void BreakRound(Draft& draft, const Break& why) {
   if (!wished) {
     LeaveOut(draft, why.failed);
     if (!why.same_failure) BackOff(draft);
-    draft.Warning(why.reason, why.sentence);
+    // What waits for the owner is said once, however often it is tried again.
+    if (why.sentence != memory.asked) draft.Warning(why.reason, why.sentence);
+    memory.asked = why.asks ? why.sentence : "";
   } else {
     draft.Normal(why.reason, why.sentence);
   }
@@ -214,6 +218,7 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
   memory.members = MakeMembers(draft.view, workers);
   memory.membership = MembershipHash(memory.members);
   memory.sent_session.clear();
+  memory.owners_word = OwnersWord(draft.spec());
   memory.fresh = memory.restart_all;
   status.set_term(memory.id.term);
   status.set_round(memory.id.round);
@@ -226,7 +231,8 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
 
 void TryOpen(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  if (draft.view.now < memory.not_before) {
+  const bool answered = IsHeld(memory) && memory.owners_word != OwnersWord(draft.spec());
+  if (draft.view.now < memory.not_before && !answered) {
     draft.RequeueAt(memory.not_before);
     draft.Say(Reason::kBackingOff, "waiting before the next round is tried");
     return;
@@ -290,10 +296,9 @@ void Go(Draft& draft) {
       positions.push_back(std::move(position));
     }
   }
-  const ResumeDecision resume = DecideResume(positions, {memory.bad_checkpoints, memory.id.round});
-  if (resume.reason == ResumeReason::kCheckpointHidden) {
-    return BreakRound(draft, {Reason::kCheckpointHidden, resume.sentence});
-  }
+  const ResumeDecision resume = DecideResume(positions, ResumeOptionsOf(draft));
+  if (resume.holds()) return BreakRound(draft, BreakOf(resume));
+  RecordFloor(draft, resume);
   *go.mutable_round() = ToProto(memory.id);
   *go.mutable_resume() = resume.point;
   memory.go = std::make_shared<const v1alpha1::GoRound>(std::move(go));

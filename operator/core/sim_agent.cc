@@ -112,11 +112,12 @@ void SimAgent::Stall(absl::Time now) {
   stalls_.push_back(report);
 }
 
-void SimAgent::Finish(bool succeeded, int64_t step) {
+void SimAgent::Finish(bool succeeded, int64_t step, int64_t durable) {
   finished.emplace();
   finished->round = round;
   finished->succeeded = succeeded;
   finished->version.set_step(step);
+  finished->durable_step = durable;
   phase = stop_wanted ? Phase::kExited : Phase::kFinished;
 }
 

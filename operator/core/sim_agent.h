@@ -37,7 +37,8 @@ class SimAgent {
   void Stall(absl::Time now);
   // What it says from now on is heard only at `until`, in one piece.
   void Lag(absl::Time until);
-  void Finish(bool succeeded, int64_t step);
+  // With what it knows to be on disk, -1: nothing.
+  void Finish(bool succeeded, int64_t step, int64_t durable);
 
   // Whether its first rank is rank 0 of its round.
   bool leads() const { return place.group_world_size > 0 && place.group_rank == 0; }

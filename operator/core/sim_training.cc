@@ -104,6 +104,7 @@ void SimWorld::Join(const std::vector<SimAgent*>& members) {
     }
     position.clear_sealed();
     *position.mutable_applied() = resume.version();
+    position.set_history(resume.history());
     ranks[r]->joined_once = true;
   }
   // A relayed step is applied by every rank now.
@@ -138,23 +139,35 @@ void SimWorld::Step(const std::vector<SimAgent*>& members) {
   }
   const bool stop = std::any_of(members.begin(), members.end(),
                                 [](const SimAgent* agent) { return agent->stop_wanted; });
-  if (committed % 10 == 0 || stop || committed >= steps) Save(committed, attempt);
+  if (committed % 10 == 0 || stop || committed >= steps) {
+    Save(ranks.front()->position.applied(), members.front()->go->resume().history());
+  }
   if (!stop && committed < steps) return;
-  for (SimAgent* agent : members) agent->Finish(true, committed);
+  const int64_t durable = checkpoints_.empty() ? -1 : checkpoints_.back().version().step();
+  for (SimAgent* agent : members) agent->Finish(true, committed, durable);
 }
 
-void SimWorld::Save(int64_t step, int64_t attempt) {
+void SimWorld::Save(const v1alpha1::Version& version, const std::string& history) {
+  if (disk_full_) return;
   v1alpha1::CheckpointRef ref;
-  ref.set_directory(absl::StrCat("step-", step, ".", attempt));
-  *ref.mutable_version() = MakeVersion(step, attempt);
+  ref.set_directory(absl::StrCat("step-", version.step(), ".", version.attempt()));
+  *ref.mutable_version() = version;
+  ref.set_history(history);
   if (!checkpoints_.empty() && checkpoints_.back().directory() == ref.directory()) return;
   checkpoints_.push_back(ref);
+  written_.emplace();
+  written_->set_phase(v1alpha1::CheckpointReport::WRITTEN);
+  written_->set_directory(ref.directory());
+  *written_->mutable_version() = version;
+  written_->set_history(history);
 }
 
 void SimWorld::ShowCheckpoints(SimAgent& agent) {
   if (agent.phase != SimAgent::Phase::kPreparing || agent.ready) return;
   for (SimRank& rank : agent.ranks) {
     rank.position.clear_checkpoints();
+    rank.position.set_listing_error(listing_error_);
+    if (!listing_error_.empty()) continue;
     for (const auto& ref : checkpoints_) *rank.position.add_checkpoints() = ref;
   }
 }

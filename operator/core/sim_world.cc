@@ -19,6 +19,7 @@ std::string Fingerprint(const JobView& view, int64_t version) {
   for (const PodView& pod : view.pods) {
     absl::StrAppend(&text, pod.uid, static_cast<int>(pod.phase), pod.deleting, pod.node, ";");
   }
+  if (view.checkpoint.written) absl::StrAppend(&text, view.checkpoint.written->directory());
   for (const AgentView& agent : view.agents) {
     absl::StrAppend(&text, agent.pod_uid, agent.session, agent.attached, agent.exits.size(), "/",
                     agent.stalls.size(), agent.ready ? agent.ready->round.round : 0, ".",
@@ -59,6 +60,7 @@ JobView SimWorld::Observe() const {
     }
   }
   view.progress.latest = progress_;
+  view.checkpoint.written = written_;
   return view;
 }
 
@@ -109,6 +111,10 @@ bool SimWorld::CarryOut(const Plan& plan, const JobView& view, int64_t version) 
     ++resource_version_;
     ++writes;
   }
+  warned_ = std::any_of(plan.events.begin(), plan.events.end(), [](const Event& event) {
+    return event.reason == Name(Reason::kCheckpointGivenUp);
+  });
+  before_ = view.status;
   CheckOrders(plan, view);
   for (const Order& order : plan.orders) {
     for (auto& [name, pod] : pods_) {
@@ -179,6 +185,11 @@ void SimWorld::CheckGo(const GoOrder& order, const JobView& view) {
   const Version target{version.attempt(), version.step()};
   if (holder_lives && target < committed_version_) {
     Violate(absl::StrCat("committed step ", committed, " lost at round ", round));
+  }
+  const v1alpha1::CheckpointStatus& floor = before_.checkpoint();
+  const bool same_run = floor.step() == 0 || order.go->resume().history() == floor.history();
+  if ((version.step() < floor.step() || !same_run) && !warned_) {
+    Violate(absl::StrCat("went below step ", floor.step(), " of the floor without a word"));
   }
   if (target < committed_version_) {
     if (ruined_.empty() && version.step() < saved) Violate("went back past the newest checkpoint");
@@ -332,6 +343,7 @@ void SimWorld::ChangeLeader(bool zombie) {
   ++term_;
   leading_since_ = now;
   memory_ = RoundMemory{};
+  written_.reset();
   for (auto& [name, pod] : pods_) {
     if (pod.agent == nullptr) continue;
     pod.agent->Detach(now);

@@ -54,6 +54,11 @@ class SimWorld {
   void ChangeLeader(bool zombie);
   void FailNextWrite() { ++failing_writes_; }
   void RuinNewestCheckpoint();
+  // What was saved is gone; what is saved from now on is kept.
+  void LoseCheckpoints() { checkpoints_.clear(); }
+  void SetDiskFull(bool full) { disk_full_ = full; }
+  // Why ranks cannot list the checkpoints; empty: they can.
+  void SetListingError(const std::string& error) { listing_error_ = error; }
 
   std::string ConditionReason(ConditionType type) const;
   int PodsInApi() const { return static_cast<int>(pods_.size()); }
@@ -91,7 +96,7 @@ class SimWorld {
   void Step(const std::vector<SimAgent*>& members);
   void InterruptStep(const SimAgent& agent);
   void ShowCheckpoints(SimAgent& agent);
-  void Save(int64_t step, int64_t attempt);
+  void Save(const v1alpha1::Version& version, const std::string& history);
   void Violate(const std::string& what);
 
   std::mt19937_64 random_;
@@ -107,6 +112,11 @@ class SimWorld {
   int failing_writes_ = 0;
   std::optional<v1alpha1::StepReport> progress_;
   std::vector<v1alpha1::CheckpointRef> checkpoints_;
+  std::optional<v1alpha1::CheckpointReport> written_;
+  bool disk_full_ = false;
+  std::string listing_error_;
+  v1alpha1::TrainingJobStatus before_;  // that the plan under way was made on
+  bool warned_ = false;                 // it gives up the floor, and says so
   std::set<std::string> ruined_;
   std::map<int64_t, std::string> membership_of_round_;
   std::map<int64_t, std::string> go_of_round_;

@@ -41,7 +41,7 @@ int Staying(const RoundMemory& memory) {
 // The last leader may have heard of it.
 int64_t NewestCheckpoint(const Draft& draft) {
   const v1alpha1::TrainingJobStatus& status = draft.plan.status;
-  const int64_t recorded = status.has_checkpoint() ? status.checkpoint().step() : -1;
+  const int64_t recorded = status.checkpoint().has_step() ? status.checkpoint().step() : -1;
   const auto& written = draft.view.checkpoint.written;
   return std::max(recorded, written ? written->version().step() : -1);
 }

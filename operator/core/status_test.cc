@@ -138,6 +138,7 @@ TEST(CheckpointTest, IsShownAndToldOnce) {
   world.view.checkpoint.written.emplace();
   world.view.checkpoint.written->set_directory("step-000000010");
   world.view.checkpoint.written->mutable_version()->set_step(10);
+  world.view.checkpoint.written->mutable_version()->set_attempt(1);
   Plan plan = world.Decide();
   EXPECT_EQ(Told(plan), "CheckpointWritten");
   EXPECT_EQ(plan.status.checkpoint().uri(), "/ck/step-000000010");

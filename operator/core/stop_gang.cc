@@ -3,6 +3,7 @@
 #include <string>
 
 #include "operator/core/elastic.h"
+#include "operator/core/floor.h"
 #include "operator/core/rounds.h"
 
 namespace muster::control {
@@ -59,7 +60,8 @@ void StopGang(Draft& draft, absl::string_view why) {
   const bool late = draft.view.now >= deadline;
   // Afterwards there is nothing to wait for but the pods' going, which is told.
   if (!late) draft.RequeueAt(deadline);
-  if (late || !HasStarted(draft) || !AnyPresent(draft)) {
+  // A job that waits for its owner's word has nothing to save.
+  if (late || !HasStarted(draft) || !AnyPresent(draft) || IsHeld(memory)) {
     DeleteAll(draft, why);
   } else if (memory.phase == RoundPhase::kActive) {
     StopMembers(draft, why);

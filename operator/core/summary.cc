@@ -8,6 +8,7 @@
 #include "operator/core/elastic.h"
 #include "operator/core/ended.h"
 #include "operator/core/fence.h"
+#include "operator/core/floor.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -115,6 +116,9 @@ void ShowRunning(Draft& draft) {
   if (!shown) shown = ShowRound(draft);
   if (!shown) return;
   draft.Condition(ConditionType::kRunning, shown->running, shown->reason, shown->sentence);
+  if (!ShowStopped(draft) && IsHeld(draft.plan.memory)) {
+    draft.Condition(ConditionType::kCheckpointed, false, shown->reason, shown->sentence);
+  }
 }
 
 void ShowDegraded(Draft& draft) {

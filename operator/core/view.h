@@ -104,6 +104,7 @@ struct FinishedReport {
   int exit_code = 0;
   std::string message;
   v1alpha1::Version version;
+  int64_t durable_step = -1;  // on disk and whole; -1: nothing that the worker knows of
 };
 // Exits and stalls are kept as lists. Those of rounds before RoundMemory.active_round have been
 // dealt with, and the shell may drop them; shown again they change nothing.

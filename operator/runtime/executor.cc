@@ -34,8 +34,9 @@ kube::CallOptions VersionOnly() {
 
 // And what orders and the next leader rest on: an older definition may drop it.
 kube::CallOptions DurableOnly() {
-  static const auto& fields = *new kube::FieldMask(
-      {"status.term", "status.round", "status.membership", "status.incarnations"});
+  static const auto& fields =
+      *new kube::FieldMask({"status.term", "status.round", "status.membership",
+                            "status.incarnations", "status.checkpoint"});
   kube::CallOptions call;
   call.fields = &fields;
   return call;

@@ -25,8 +25,9 @@ ExitReport ToExit(const v1alpha1::RankExited& report) {
 }
 
 FinishedReport ToFinished(const v1alpha1::WorkerFinished& report) {
-  return {ToStamp(report.round()), report.succeeded(), report.exit_code(), report.message(),
-          report.version()};
+  return {ToStamp(report.round()), report.succeeded(),
+          report.exit_code(),      report.message(),
+          report.version(),        report.has_durable() ? report.durable().step() : -1};
 }
 
 }  // namespace

@@ -169,6 +169,7 @@ void Fleet::Report(SimWorker& worker) {
     Set(*message.mutable_finished()->mutable_round(), view.finished->round);
     message.mutable_finished()->set_succeeded(view.finished->succeeded);
     *message.mutable_finished()->mutable_version() = view.finished->version;
+    message.mutable_finished()->mutable_durable()->set_step(view.finished->durable_step);
     registry->Receive(worker.attachment, message);
   }
   if (now() < worker.beat_at) return;

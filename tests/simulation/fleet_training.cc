@@ -67,6 +67,7 @@ void Fleet::Join(const std::string& job, const std::vector<SimAgent*>& members) 
     for (SimRank& rank : agent->ranks) {
       rank.position.clear_sealed();
       *rank.position.mutable_applied() = resume.version();
+      rank.position.set_history(resume.history());
       rank.joined_once = true;
     }
     agent->phase = SimAgent::Phase::kRunning;
@@ -104,10 +105,11 @@ void Fleet::Step(SimWorker& first, const std::vector<SimAgent*>& members) {
     v1alpha1::CheckpointRef ref;
     ref.set_directory(absl::StrCat("step-", next.step(), ".", next.attempt()));
     *ref.mutable_version() = next;
+    ref.set_history(members.front()->go->resume().history());
     checkpoints_[job].push_back(ref);
   }
   if (!stop && !end) return;
-  for (SimAgent* agent : members) agent->Finish(true, next.step());
+  for (SimAgent* agent : members) agent->Finish(true, next.step(), next.step());
 }
 
 }  // namespace muster::control

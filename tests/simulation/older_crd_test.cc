@@ -41,7 +41,8 @@ class OlderCrdTest : public testing::TestWithParam<std::string> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Fields, OlderCrdTest,
-                         testing::Values("term", "round", "membership", "incarnations"));
+                         testing::Values("term", "round", "membership", "incarnations",
+                                         "checkpoint"));
 
 TEST_P(OlderCrdTest, NothingRestsOnWhatIsNotStored) {
   world_.faulty->DropStatusFields({GetParam()});

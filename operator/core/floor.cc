@@ -1,0 +1,114 @@
+#include "operator/core/floor.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/checkpoint_history.h"
+#include "base/hash.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::CheckpointStatus;
+using v1alpha1::ResumePoint;
+
+constexpr std::array kHeld = {Reason::kCheckpointHidden, Reason::kCheckpointLost,
+                              Reason::kCheckpointMismatch, Reason::kCheckpointUnlistable};
+
+Reason ReasonOf(ResumeReason reason) {
+  switch (reason) {
+    case ResumeReason::kCheckpointHidden:
+      return Reason::kCheckpointHidden;
+    case ResumeReason::kCheckpointMismatch:
+      return Reason::kCheckpointMismatch;
+    case ResumeReason::kCheckpointUnlistable:
+      return Reason::kCheckpointUnlistable;
+    default:
+      return Reason::kCheckpointLost;
+  }
+}
+
+void MoveTo(Draft& draft, const v1alpha1::CheckpointRef& kept) {
+  CheckpointStatus& status = *draft.status().mutable_checkpoint();
+  const std::string history(HistoryName(kept.history()));
+  const bool there = status.has_step() && status.step() == kept.version().step() &&
+                     HistoryName(status.history()) == history;
+  status.set_step(kept.version().step());
+  status.set_uri(draft.spec().checkpoint().uri());
+  status.set_history(history);
+  if (!there) status.set_time(FormatWall(draft.view.wall));
+  draft.Condition(
+      ConditionType::kCheckpointed, true, Reason::kCheckpointWritten,
+      absl::StrCat("the newest checkpoint is ", status.uri(), " of step ", status.step()));
+}
+
+}  // namespace
+
+bool SavesState(const v1alpha1::TrainingJobSpec& spec) {
+  return spec.has_trainer() && spec.has_checkpoint();
+}
+
+std::string NewHistory(const std::string& job_uid, RoundStamp id) {
+  return ToHex(Hash64(absl::StrCat(job_uid, "/", id.term, "/", id.round)));
+}
+
+ResumeOptions ResumeOptionsOf(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  const v1alpha1::TrainingJobSpec& spec = draft.spec();
+  ResumeOptions options;
+  options.bad_checkpoints = memory.bad_checkpoints;
+  options.min_attempt = memory.id.round;
+  options.new_history = NewHistory(draft.view.job.uid, memory.id);
+  if (!SavesState(spec)) return options;
+  if (draft.plan.status.has_checkpoint()) {
+    const CheckpointStatus& floor = draft.plan.status.checkpoint();
+    options.floor = Floor{floor.step(), floor.history()};
+  }
+  options.hold_on_damage = spec.checkpoint().on_damage() == "Hold";
+  options.give_up = spec.checkpoint().give_up();
+  return options;
+}
+
+void RecordFloor(Draft& draft, const ResumeDecision& decision) {
+  const ResumePoint& point = decision.point;
+  if (!SavesState(draft.spec())) return;
+  if (point.source() == ResumePoint::LIVE && !decision.gives_up) return;
+  draft.memory().saved_from_attempt = point.next_attempt();
+  if (decision.kept) {
+    MoveTo(draft, *decision.kept);
+  } else {
+    CheckpointStatus& status = *draft.status().mutable_checkpoint();
+    status.Clear();
+    status.set_history(std::string(HistoryName(point.history())));
+    draft.Condition(ConditionType::kCheckpointed, false, Reason::kNoCheckpointYet,
+                    "no checkpoint has been written yet");
+  }
+  if (decision.gives_up) draft.Warning(Reason::kCheckpointGivenUp, decision.sentence);
+  if (decision.adopts) {
+    draft.Normal(Reason::kCheckpointAdopted,
+                 absl::StrCat("going on from ", point.checkpoint().directory(),
+                              ", which an earlier job of this name has saved"));
+  }
+}
+
+Break BreakOf(const ResumeDecision& held) {
+  Break why;
+  why.reason = ReasonOf(held.reason);
+  why.sentence = held.sentence;
+  why.asks = true;
+  return why;
+}
+
+bool IsHeld(const RoundMemory& memory) {
+  return memory.phase != RoundPhase::kActive &&
+         std::any_of(kHeld.begin(), kHeld.end(),
+                     [&](Reason reason) { return memory.broken_reason == Name(reason); });
+}
+
+std::string OwnersWord(const v1alpha1::TrainingJobSpec& spec) {
+  return absl::StrCat(spec.checkpoint().on_damage(), " ", spec.checkpoint().give_up());
+}
+
+}  // namespace muster::control

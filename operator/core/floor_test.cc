@@ -1,0 +1,259 @@
+// The floor and the last step, as the policies keep them: whole jobs on virtual time, and what is
+// believed of a report.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/conditions.h"
+#include "operator/core/durable.h"
+#include "operator/core/floor.h"
+#include "operator/core/sim_world.h"
+#include "operator/core/test_world.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+void RunFor(SimWorld& world, absl::Duration time) {
+  const absl::Time end = world.now + time;
+  while (world.now < end) world.RunOnce();
+}
+
+void RunToStep(SimWorld& world, int64_t step) {
+  for (int i = 0; i < 20000 && world.committed < step; ++i) world.RunOnce();
+}
+
+std::string MessageOf(const SimWorld& world, ConditionType type) {
+  const v1alpha1::Condition* condition = FindCondition(world.job.status, type);
+  return condition == nullptr ? "" : condition->message();
+}
+
+void ExpectSucceeded(SimWorld& world) {
+  world.RunUntilEnded(absl::Minutes(5));
+  EXPECT_THAT(world.violations, IsEmpty());
+  EXPECT_EQ(world.job.status.state(), "Succeeded")
+      << world.job.status.DebugString().substr(0, 3000);
+  EXPECT_EQ(world.committed, 60);
+}
+
+// At step 35, with step 30 saved, everything of the job is gone at once.
+void LoseEverything(SimWorld& world) {
+  RunToStep(world, 35);
+  ASSERT_EQ(world.job.status.checkpoint().step(), 30);
+  world.KillEveryAgent();
+}
+
+std::string Floor30(const SimWorld& world) {
+  return absl::StrCat("30@", world.job.status.checkpoint().history());
+}
+
+TEST(FloorScenarioTest, ALostDirectoryHoldsTheJobInsteadOfStartingItAtZero) {
+  SimWorld world(21);
+  LoseEverything(world);
+  world.LoseCheckpoints();
+  RunFor(world, absl::Minutes(10));
+  EXPECT_EQ(world.ConditionReason(ConditionType::kRunning), "False/CheckpointLost");
+  EXPECT_EQ(world.ConditionReason(ConditionType::kCheckpointed), "False/CheckpointLost");
+  EXPECT_THAT(MessageOf(world, ConditionType::kRunning),
+              HasSubstr(absl::StrCat("set spec.checkpoint.giveUp: \"", Floor30(world), "\"")));
+  EXPECT_EQ(world.job.status.checkpoint().step(), 30);
+  EXPECT_EQ(world.committed, 35) << "it trained";
+  EXPECT_EQ(std::count(world.told.begin(), world.told.end(), "CheckpointLost"), 1)
+      << "what waits is said once";
+  EXPECT_THAT(world.violations, IsEmpty());
+}
+
+TEST(FloorScenarioTest, TheOwnersWordIsHeardAtOnceAndBeginsANewHistory) {
+  SimWorld world(22);
+  LoseEverything(world);
+  world.LoseCheckpoints();
+  RunFor(world, absl::Minutes(10));
+  const std::string before = world.job.status.checkpoint().history();
+  world.job.spec.mutable_checkpoint()->set_give_up(Floor30(world));
+  const absl::Time said = world.now;
+  while (world.job.status.state() != "Training" && world.now < said + absl::Minutes(5)) {
+    world.RunOnce();
+  }
+  EXPECT_LT(world.now - said, absl::Seconds(5)) << "the back-off is for storage, not for people";
+  EXPECT_NE(world.job.status.checkpoint().history(), before);
+  EXPECT_FALSE(world.job.status.checkpoint().has_step());
+  EXPECT_THAT(world.told, Contains("CheckpointGivenUp"));
+  ExpectSucceeded(world);
+}
+
+TEST(FloorScenarioTest, ANewLeaderDecidesAsTheOneThatWroteThatTheFloorIsGivenUp) {
+  SimWorld world(23);
+  LoseEverything(world);
+  world.LoseCheckpoints();
+  RunFor(world, absl::Minutes(1));
+  const std::string before = world.job.status.checkpoint().history();
+  world.job.spec.mutable_checkpoint()->set_give_up(Floor30(world));
+  for (int i = 0; i < 20000 && world.job.status.checkpoint().history() == before; ++i) {
+    world.RunOnce();
+  }
+  world.ChangeLeader(/*zombie=*/true);
+  ExpectSucceeded(world);
+  EXPECT_EQ(std::count(world.told.begin(), world.told.end(), "CheckpointLost"), 1);
+}
+
+TEST(FloorScenarioTest, ADirectoryThatCannotBeListedIsWaitedFor) {
+  SimWorld world(24);
+  LoseEverything(world);
+  world.SetListingError("/checkpoints: cannot list: Permission denied");
+  RunFor(world, absl::Minutes(5));
+  EXPECT_EQ(world.ConditionReason(ConditionType::kRunning), "False/CheckpointUnlistable");
+  EXPECT_EQ(world.ConditionReason(ConditionType::kCheckpointed), "False/CheckpointUnlistable");
+  EXPECT_THAT(MessageOf(world, ConditionType::kRunning), HasSubstr("Permission denied"));
+  EXPECT_EQ(world.committed, 35);
+  world.SetListingError("");
+  ExpectSucceeded(world);
+  EXPECT_EQ(world.redone, 5);
+}
+
+TEST(FloorScenarioTest, ADamagedCheckpointIsLeftForAnOlderOneWithAWarning) {
+  SimWorld world(25);
+  LoseEverything(world);
+  const std::string history = world.job.status.checkpoint().history();
+  world.RuinNewestCheckpoint();
+  ExpectSucceeded(world);
+  EXPECT_THAT(world.told, Contains("CheckpointGivenUp"));
+  EXPECT_EQ(world.redone, 15);
+  EXPECT_EQ(world.job.status.checkpoint().history(), history);
+  EXPECT_EQ(world.job.status.checkpoint().step(), 60);
+}
+
+TEST(FloorScenarioTest, WithHoldTheOwnerIsAskedFirst) {
+  SimWorld world(26);
+  world.job.spec.mutable_checkpoint()->set_on_damage("Hold");
+  LoseEverything(world);
+  world.RuinNewestCheckpoint();
+  RunFor(world, absl::Minutes(5));
+  EXPECT_EQ(world.ConditionReason(ConditionType::kRunning), "False/CheckpointLost");
+  EXPECT_EQ(world.committed, 35);
+  world.job.spec.mutable_checkpoint()->set_give_up(Floor30(world));
+  ExpectSucceeded(world);
+  EXPECT_EQ(world.redone, 15);
+}
+
+TEST(FloorScenarioTest, AJobThatNeverSavedStartsAgainWithoutAQuestion) {
+  SimWorld world(27);
+  world.SetDiskFull(true);
+  RunToStep(world, 35);
+  world.KillEveryAgent();
+  RunFor(world, absl::Seconds(5));
+  world.SetDiskFull(false);
+  ExpectSucceeded(world);
+  EXPECT_THAT(world.told, Not(Contains("CheckpointLost")));
+}
+
+// ---- the last step
+
+TEST(LastStepTest, AJobWhoseLastStepIsNotSavedHasNotSucceededAndDoesWhenItIs) {
+  SimWorld world(31);
+  RunToStep(world, 55);
+  world.SetDiskFull(true);
+  RunFor(world, absl::Seconds(30));
+  EXPECT_EQ(world.committed, 60);
+  EXPECT_EQ(world.ConditionReason(ConditionType::kRunning), "False/LastStepNotSaved");
+  EXPECT_FALSE(IsFinished(world.job.status));
+  world.SetDiskFull(false);
+  ExpectSucceeded(world);
+  EXPECT_EQ(world.redone, 0);
+  EXPECT_EQ(world.job.status.checkpoint().step(), 60);
+}
+
+TEST(LastStepTest, ItFailsByPolicyWhenNoTrySucceeds) {
+  SimWorld world(32);
+  world.job.spec.mutable_failure_policy()->set_max_failures(3);
+  world.SetDiskFull(true);
+  world.RunUntilEnded(absl::Minutes(10));
+  EXPECT_EQ(world.ConditionReason(ConditionType::kFailed), "True/LastStepNotSaved");
+  EXPECT_EQ(world.rounds_opened, 4) << "the first and three more tries";
+  EXPECT_EQ(std::count(world.told.begin(), world.told.end(), "TrainingFinished"), 0);
+  EXPECT_THAT(world.violations, IsEmpty());
+}
+
+TEST(LastStepTest, AJobWithoutCheckpointsSucceedsWithoutOne) {
+  SimWorld world(33);
+  world.job.spec.clear_checkpoint();
+  world.SetDiskFull(true);
+  ExpectSucceeded(world);
+  EXPECT_EQ(world.rounds_opened, 1);
+  EXPECT_FALSE(world.job.status.has_checkpoint());
+}
+
+// ---- what is believed of a report
+
+class FloorReportTest : public ::testing::Test {
+ protected:
+  FloorReportTest() {
+    world_.view.spec.mutable_checkpoint()->set_uri("/ck");
+    world_.MakeActive();
+    history_ = world_.view.status.checkpoint().history();
+  }
+  void Report(int64_t step, int64_t attempt, const std::string& history) {
+    v1alpha1::CheckpointReport report;
+    report.set_phase(v1alpha1::CheckpointReport::WRITTEN);
+    report.set_directory(absl::StrCat("step-", step));
+    report.mutable_version()->set_step(step);
+    report.mutable_version()->set_attempt(attempt);
+    report.set_history(history);
+    world_.view.checkpoint.written = report;
+    world_.Decide();
+  }
+  int64_t floor() const { return world_.view.status.checkpoint().step(); }
+
+  TestWorld world_;
+  std::string history_;
+};
+
+TEST_F(FloorReportTest, AFreshStartRecordsItsHistoryBeforeAnythingIsSaved) {
+  EXPECT_EQ(history_, NewHistory("job-uid", {1, 1}));
+  EXPECT_EQ(history_.size(), 16u);
+  EXPECT_FALSE(world_.view.status.checkpoint().has_step());
+}
+
+TEST_F(FloorReportTest, SavesOfTheRunRaiseIt) {
+  Report(20, 1, history_);
+  EXPECT_EQ(floor(), 20);
+  Report(40, 1, history_);
+  EXPECT_EQ(floor(), 40);
+  Report(20, 1, history_);
+  EXPECT_EQ(floor(), 40) << "an old report, heard again";
+}
+
+TEST_F(FloorReportTest, SavesOfAnotherHistoryOrOfABranchThatWasGivenUpDoNot) {
+  Report(20, 1, history_);
+  Report(90, 9, "00000000000000bb");
+  EXPECT_EQ(floor(), 20);
+  world_.memory.saved_from_attempt = 5;
+  Report(90, 4, history_);
+  EXPECT_EQ(floor(), 20);
+  Report(30, 5, history_);
+  EXPECT_EQ(floor(), 30);
+}
+
+TEST_F(FloorReportTest, ANewCheckpointUnderTheNameOfADamagedOneIsGood) {
+  world_.memory.bad_checkpoints = {"step-40"};
+  Report(20, 1, history_);
+  EXPECT_EQ(world_.memory.bad_checkpoints.size(), 1u);
+  Report(40, 1, history_);
+  EXPECT_TRUE(world_.memory.bad_checkpoints.empty());
+}
+
+TEST_F(FloorReportTest, AServerThatDropsItIsNotReliedOn) {
+  Report(20, 1, history_);
+  v1alpha1::TrainingJobStatus stored = world_.view.status;
+  EXPECT_EQ(DescribeLoss(world_.view.status, stored), "");
+  stored.mutable_checkpoint()->clear_history();
+  EXPECT_THAT(DescribeLoss(world_.view.status, stored), HasSubstr("status.checkpoint"));
+}
+
+}  // namespace
+}  // namespace muster::control

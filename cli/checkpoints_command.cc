@@ -1,5 +1,7 @@
-// `muster checkpoints`: what a job, or a directory, can go on from.
+// `muster checkpoints`: what a job, or a directory, can go on from; and what it has given up, which
+// is kept until somebody prunes it.
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -17,12 +19,13 @@
 namespace muster::cli {
 namespace {
 
-absl::StatusOr<std::string> DirectoryOf(const Flags& flags) {
+constexpr char kPrune[] = "prune";
+
+// `job`: a job's name; empty: the only one there is.
+absl::StatusOr<std::string> DirectoryOf(const Flags& flags, const std::string& job_name) {
   if (flags.Has("dir")) return Absolute(flags.Get("dir", ""));
   MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
-  MUSTER_ASSIGN_OR_RETURN(
-      const JobPaths paths,
-      FindJob(FileSystem(), root, flags.positional().empty() ? "" : flags.positional()[0]));
+  MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, job_name));
   MUSTER_ASSIGN_OR_RETURN(const control::TrainingJob job, ReadJob(paths));
   if (!job.spec.has_checkpoint()) {
     return absl::NotFoundError("job " + job.name +
@@ -34,44 +37,85 @@ absl::StatusOr<std::string> DirectoryOf(const Flags& flags) {
 Json ToJson(const CheckpointListing& listing) {
   return {{"directory", listing.directory}, {"step", listing.step},
           {"attempt", listing.attempt},     {"bytes", listing.bytes},
-          {"created", listing.created},     {"complete", listing.complete},
-          {"problem", listing.problem}};
+          {"history", listing.history},     {"created", listing.created},
+          {"complete", listing.complete},   {"problem", listing.problem}};
 }
 
-void Print(const std::string& directory, const std::vector<CheckpointListing>& listings) {
+uint64_t BytesOf(const std::vector<CheckpointListing>& listings) {
+  uint64_t bytes = 0;
+  for (const CheckpointListing& listing : listings) bytes += listing.bytes;
+  return bytes;
+}
+
+void Print(const std::string& directory, const std::vector<CheckpointListing>& listings,
+           const std::vector<CheckpointListing>& abandoned) {
   std::printf("%s\n", directory.c_str());
   if (listings.empty()) {
     std::printf("  no checkpoints yet\n");
-    return;
+  } else {
+    std::printf("  %-26s %10s %10s  %-22s %s\n", "NAME", "STEP", "SIZE", "CREATED", "STATE");
   }
-  std::printf("  %-26s %10s %10s  %-22s %s\n", "NAME", "STEP", "SIZE", "CREATED", "STATE");
   for (const CheckpointListing& l : listings) {
     std::printf("  %-26s %10s %10s  %-22s %s\n", l.directory.c_str(),
                 l.step < 0 ? "-" : std::to_string(l.step).c_str(),
                 ShortBytes(static_cast<double>(l.bytes)).c_str(), l.created.c_str(),
                 l.complete ? "complete" : l.problem.c_str());
   }
+  if (abandoned.empty()) return;
+  std::printf("  %zu of runs that were given up, %s; `muster checkpoints prune` deletes them\n",
+              abandoned.size(), ShortBytes(static_cast<double>(BytesOf(abandoned))).c_str());
+}
+
+// Deletes what was set aside, and nothing else.
+absl::Status Prune(const std::string& directory, bool dry_run) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> abandoned,
+                          ListAbandoned(FileSystem(), directory));
+  for (const CheckpointListing& listing : abandoned) {
+    const std::string path = JoinPath(directory, listing.directory);
+    if (!dry_run) MUSTER_RETURN_IF_ERROR(RemoveAll(FileSystem(), path));
+    std::printf("%s %s  %s\n", dry_run ? "would delete" : "deleted", path.c_str(),
+                ShortBytes(static_cast<double>(listing.bytes)).c_str());
+    if (dry_run) continue;
+    // The last one takes its folder with it.
+    FileSystem().Remove(ParentPath(path)).IgnoreError();
+  }
+  std::printf("%zu checkpoints of runs that were given up, %s\n", abandoned.size(),
+              ShortBytes(static_cast<double>(BytesOf(abandoned))).c_str());
+  return dry_run ? absl::OkStatus() : FileSystem().SyncDirectory(directory);
+}
+
+int List(const std::string& directory, bool json) {
+  const auto listings = ListCheckpoints(FileSystem(), directory);
+  if (!listings.ok()) return Fail(listings.status());
+  const auto abandoned = ListAbandoned(FileSystem(), directory);
+  if (!abandoned.ok()) return Fail(abandoned.status());
+  if (!json) {
+    Print(directory, *listings, *abandoned);
+    return kExitOk;
+  }
+  Json items = Json::array();
+  for (const CheckpointListing& listing : *listings) items.push_back(ToJson(listing));
+  std::printf("%s\n", DumpJson({{"directory", directory}, {"items", items}}, 2).c_str());
+  return kExitOk;
 }
 
 }  // namespace
 
 int CheckpointsMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(arguments, {{"state-dir", "where jobs keep their state"},
-                                              {"dir", "a directory of checkpoints"},
-                                              {"json", "print JSON", true}});
+  const auto flags =
+      Flags::Parse(arguments, {{"state-dir", "where jobs keep their state"},
+                               {"dir", "a directory of checkpoints"},
+                               {"dry-run", "with prune: only say what would be deleted", true},
+                               {"json", "print JSON", true}});
   if (!flags.ok()) return Fail(flags.status());
-  const auto directory = DirectoryOf(*flags);
+  const std::vector<std::string>& words = flags->positional();
+  const bool prune = !words.empty() && words[0] == kPrune;
+  const size_t job = prune ? 1 : 0;
+  const auto directory = DirectoryOf(*flags, words.size() > job ? words[job] : "");
   if (!directory.ok()) return Fail(directory.status());
-  const auto listings = ListCheckpoints(FileSystem(), *directory);
-  if (!listings.ok()) return Fail(listings.status());
-  if (flags->Has("json")) {
-    Json items = Json::array();
-    for (const CheckpointListing& listing : *listings) items.push_back(ToJson(listing));
-    std::printf("%s\n", DumpJson({{"directory", *directory}, {"items", items}}, 2).c_str());
-  } else {
-    Print(*directory, *listings);
-  }
-  return kExitOk;
+  if (!prune) return List(*directory, flags->Has("json"));
+  const absl::Status pruned = Prune(*directory, flags->Has("dry-run"));
+  return pruned.ok() ? kExitOk : Fail(pruned);
 }
 
 }  // namespace muster::cli

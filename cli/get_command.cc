@@ -122,7 +122,7 @@ void PrintDetails(const TrainingJob& job, bool live, const History& history) {
     std::printf("Loss:        %.4f\n", history.steps().rbegin()->second.loss());
     std::printf("Tokens/s:    %s\n", Short(history.tokens_per_second()).c_str());
   }
-  if (status.has_checkpoint()) {
+  if (status.checkpoint().has_step()) {
     std::printf("Checkpoint:  step %ld, %s\n", static_cast<long>(status.checkpoint().step()),
                 status.checkpoint().uri().c_str());
   }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/checkpoint_listing.h"
@@ -116,6 +117,18 @@ std::string MessageOf(const TrainingJob& job) {
   return condition == nullptr ? "" : absl::StrCat(condition->reason(), ": ", condition->message());
 }
 
+// What a job that stands still waits for somebody to do; empty: nothing.
+std::string WaitsFor(const TrainingJob& job) {
+  for (const auto& condition : job.status.conditions()) {
+    if (condition.type() != "Running" || condition.status() != "False") continue;
+    const std::string& reason = condition.reason();
+    if (absl::StartsWith(reason, "Checkpoint") || reason == "LastStepNotSaved") {
+      return absl::StrCat(reason, ": ", condition.message());
+    }
+  }
+  return "";
+}
+
 // When Watch began, on both clocks.
 struct WatchStart {
   absl::Time wall = Clock::Real().Wall();
@@ -139,7 +152,7 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
   facts.steps = job.spec.trainer().train().steps();
   facts.wall_seconds = wall_seconds;
   facts.rounds = static_cast<int>(job.status.round());
-  if (job.status.has_checkpoint()) {
+  if (job.status.checkpoint().has_step()) {
     facts.checkpoint =
         JoinPath(job.status.checkpoint().uri(), CheckpointName(job.status.checkpoint().step()));
   }
@@ -160,8 +173,9 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
 int Finish(const TrainingJob& job, const History& history, double wall_seconds) {
   const std::string& state = job.status.state();
   if (job.spec.has_trainer()) {
+    // How the job ended counts, also where its curve could not be written.
     const absl::Status status = PrintSummary(job, history, wall_seconds);
-    if (!status.ok()) return Fail(status);
+    if (!status.ok()) Fail(status);
   } else {
     std::printf("job %s: %s\n", job.name.c_str(), state.c_str());
   }
@@ -185,10 +199,18 @@ int Watch(RunSession& session, bool quiet) {
   const WatchStart start;
   ProgressPrinter printer(quiet);
   bool asked_to_stop = false;
+  std::string waits_for;
   while (true) {
     const absl::StatusOr<TrainingJob> job = session.Job();
     if (!job.ok()) return Fail(job.status());
     if (const absl::Status status = session.TakeSteps(); !status.ok()) return Fail(status);
+    if (const std::string now = WaitsFor(*job); now != waits_for) {
+      waits_for = now;
+      printer.Clear();
+      if (!now.empty()) {
+        std::fprintf(stderr, "muster: job %s waits: %s\n", job->name.c_str(), now.c_str());
+      }
+    }
     printer.Show(session.Progress(*job), Clock::Real().Monotonic());
     if (IsOver(job->status.state()) &&
         !(job->status.state() == "Suspended" && !job->spec.suspend())) {

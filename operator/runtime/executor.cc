@@ -36,7 +36,7 @@ kube::CallOptions VersionOnly() {
 kube::CallOptions DurableOnly() {
   static const auto& fields =
       *new kube::FieldMask({"status.term", "status.round", "status.membership",
-                            "status.incarnations", "status.checkpoint"});
+                            "status.incarnations", "status.workers.ended", "status.checkpoint"});
   kube::CallOptions call;
   call.fields = &fields;
   return call;

@@ -91,16 +91,18 @@ TEST(SurvivalTest, EveryRankLostBeforeACheckpointStartsFresh) {
 
 TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
   const FaultJob job = {.steps = kLongSteps, .save_every = 20};
-  auto run = NewRun("unwritable", job);
+  auto run = StartTo(5, "unwritable", job);
   // A file where the directory should be: nobody can write there, root included.
+  const std::string away = run->Checkpoints() + ".away";
+  ASSERT_TRUE(FileSystem().Rename(run->Checkpoints(), away).ok());
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), run->Checkpoints(), "in the way").ok());
-  ASSERT_TRUE(run->Start().ok());
   const auto message = WaitForReason(*run, "Checkpointed", "CheckpointFailed", kLong);
   ASSERT_TRUE(message.ok()) << message.status();
   EXPECT_THAT(*message, HasSubstr("checkpoints")) << *message;
   const int64_t step = run->last_step();
   ASSERT_TRUE(run->WaitForStep(step + 5, kLong).ok()) << "training stands still";
   ASSERT_TRUE(FileSystem().Remove(run->Checkpoints()).ok());
+  ASSERT_TRUE(FileSystem().Rename(away, run->Checkpoints()).ok());
   const auto written = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
   EXPECT_TRUE(written.ok()) << written.status();
   ExpectUndisturbedWeights(*run, job);

@@ -88,46 +88,35 @@ TEST(BadInputTest, NotEnoughMemoryIsSaidBeforeTheFirstStep) {
   EXPECT_THAT(output, HasSubstr("are there; of each rank's share"));
 }
 
-class OtherCheckpointTest : public ::testing::Test {
- protected:
-  // Trains the small job in a folder, then a changed one on the same checkpoint directory.
-  std::string Train(const std::string& name, const std::string& changed) {
-    const std::string folder = FreshFolder(name);
-    EXPECT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", GoodText()).ok());
-    {
-      LocalRun first(folder, "small", kManifest);
-      EXPECT_TRUE(first.Start().ok());
-      const auto end = first.WaitForEnd(kLong);
-      EXPECT_TRUE(end.ok() && end->code == kExitOk) << first.Output();
-    }
-    const auto before = NewestTensors(folder + "/checkpoints");
-    LocalRun second(folder, "other",
-                    absl::StrReplaceAll(changed, {{"name: small", "name: other"}}));
-    EXPECT_TRUE(second.Start().ok());
-    const auto end = second.WaitForEnd(kLong);
-    EXPECT_TRUE(end.ok()) << end.status();
-    if (end.ok()) {
-      EXPECT_EQ(end->code, kExitBadInput) << second.Output();
-    }
-    EXPECT_TRUE(second.Agents().empty()) << "agents are left behind";
-    const auto after = NewestTensors(folder + "/checkpoints");
-    EXPECT_TRUE(before.ok() && after.ok() && *before == *after) << "the checkpoint was changed";
-    return second.Output();
-  }
-};
-
-TEST_F(OtherCheckpointTest, OfAnotherModel) {
-  EXPECT_THAT(
-      Train("other-model", absl::StrReplaceAll(
-                               kManifest, {{"preset: gpt2-nano", "preset: gpt2-nano, layers: 1"}})),
-      HasSubstr("the checkpoint is of another model: "));
+TEST(BadInputTest, ACheckpointUriThatIsAFileIsFoundBeforeTheFirstStep) {
+  const std::string manifest =
+      absl::StrReplaceAll(kManifest, {{"$FOLDER/checkpoints", "$FOLDER/text.txt"}});
+  EXPECT_THAT(RunToFailure("uri-is-a-file", GoodText(), manifest, kExitBadInput),
+              HasSubstr("text.txt: is a file, not a directory"));
 }
 
-TEST_F(OtherCheckpointTest, OfAnotherVocabulary) {
-  EXPECT_THAT(Train("other-vocabulary",
-                    absl::StrReplaceAll(
-                        kManifest, {{"preset: gpt2-nano", "preset: gpt2-nano, vocabulary: 512"}})),
-              HasSubstr("the checkpoint's vocabulary has "));
+TEST(BadInputTest, AnotherJobsCheckpointsAreRefusedAndLeftAsTheyWere) {
+  const std::string folder = FreshFolder("claimed");
+  EXPECT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", GoodText()).ok());
+  {
+    LocalRun first(folder, "small", kManifest);
+    EXPECT_TRUE(first.Start().ok());
+    const auto end = first.WaitForEnd(kLong);
+    EXPECT_TRUE(end.ok() && end->code == kExitOk) << first.Output();
+  }
+  const auto before = NewestTensors(folder + "/checkpoints");
+  LocalRun second(folder, "other",
+                  absl::StrReplaceAll(kManifest, {{"name: small", "name: other"}}));
+  EXPECT_TRUE(second.Start().ok());
+  const auto end = second.WaitForEnd(kLong);
+  EXPECT_TRUE(end.ok()) << end.status();
+  if (end.ok()) {
+    EXPECT_EQ(end->code, kExitBadInput) << second.Output();
+  }
+  EXPECT_TRUE(second.Agents().empty()) << "agents are left behind";
+  const auto after = NewestTensors(folder + "/checkpoints");
+  EXPECT_TRUE(before.ok() && after.ok() && *before == *after) << "the checkpoint was changed";
+  EXPECT_THAT(second.Output(), HasSubstr("holds the checkpoints of job default/small"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
@@ -145,13 +146,13 @@ TEST_F(FullDiskTest, TrainingGoesOnTheJobSaysSoAndALaterSaveWorks) {
   EXPECT_THAT(said, HasSubstr(" are free"));
 }
 
-// Bytes are free, so a save begins; its folder and one file are all that the disk takes.
+// Bytes are free, so a save begins; its folder and one file are all that the disk takes then.
 TEST_F(FullDiskTest, ASaveThatTheDiskRefusesInTheMiddleLeavesNothing) {
   Mount("full-in-the-middle", "size=256m,nr_inodes=100");
   if (IsSkipped() || HasFatalFailure()) return;
   const std::string fillers = disk_ + "/fillers";
   ASSERT_TRUE(FileSystem().MakeDirectories(fillers).ok());
-  FillNames(fillers, 2);
+  FillNames(fillers, 4);  // the claim is a folder and a file too
   std::string said;
   TrainThroughIt(said, [&] { ASSERT_TRUE(RemoveAll(FileSystem(), fillers).ok()); });
   EXPECT_THAT(said, HasSubstr("No space left on device"));
@@ -159,8 +160,60 @@ TEST_F(FullDiskTest, ASaveThatTheDiskRefusesInTheMiddleLeavesNothing) {
   ASSERT_TRUE(left.ok()) << left.status();
   for (const DirectoryEntry& entry : *left) {
     const bool whole = Exists(FileSystem(), absl::StrCat(disk_, "/", entry.name, "/DONE"));
-    EXPECT_TRUE(whole || entry.name == "loss.svg") << entry.name;
+    EXPECT_TRUE(whole || entry.name == "loss.svg" || entry.name == "claim") << entry.name;
   }
+}
+
+std::string ShortManifest(int max_failures) {
+  return absl::StrCat(absl::StrReplaceAll(kManifest, {{"steps: 1000000", "steps: 30"},
+                                                      {"steps: 20}", "steps: 1000}"}}),
+                      "  failurePolicy: {maxFailures: ", max_failures,
+                      ", initialBackoff: 100ms, maxBackoff: 200ms}\n");
+}
+
+TEST_F(FullDiskTest, AJobWhoseLastStepIsNotSavedSucceedsOnceThereIsRoom) {
+  Mount("full-at-the-end", "size=256m");
+  if (IsSkipped() || HasFatalFailure()) return;
+  Fill(disk_ + "/filler");
+  LocalRun run(folder_, "small", ShortManifest(/*max_failures=*/100));
+  ASSERT_TRUE(run.Start().ok());
+  const auto waits = run.WaitForCondition("Running", "False", "LastStepNotSaved", kLong);
+  ASSERT_TRUE(waits.ok()) << waits.status() << run.Output();
+  EXPECT_THAT(*waits, HasSubstr("are free"));
+  ASSERT_TRUE(FileSystem().Remove(disk_ + "/filler").ok());
+  const auto end = run.WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitOk) << run.Output();
+  const auto saved = NewestTensors(disk_);
+  ASSERT_TRUE(saved.ok() && !saved->empty()) << saved.status();
+  EXPECT_THAT((*saved)[0].first, HasSubstr("step-000000030"));
+  EXPECT_THAT(run.Output(), HasSubstr("waits: LastStepNotSaved"));
+}
+
+TEST_F(FullDiskTest, AJobThatCanNeverSaveItsLastStepFails) {
+  Mount("full-for-good", "size=256m");
+  if (IsSkipped() || HasFatalFailure()) return;
+  Fill(disk_ + "/filler");
+  LocalRun run(folder_, "small", ShortManifest(/*max_failures=*/2));
+  ASSERT_TRUE(run.Start().ok());
+  const auto end = run.WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitFailed) << run.Output();
+  EXPECT_THAT(run.Output(), HasSubstr("failed: LastStepNotSaved"));
+}
+
+TEST_F(FullDiskTest, AReadOnlyDirectoryIsFoundBeforeTheFirstStep) {
+  Mount("read-only", "size=16m");
+  if (IsSkipped() || HasFatalFailure()) return;
+  ASSERT_EQ(mount("none", disk_.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0)
+      << std::strerror(errno);
+  LocalRun run(folder_, "small", ShortManifest(/*max_failures=*/2));
+  ASSERT_TRUE(run.Start().ok());
+  const auto end = run.WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitBadInput) << run.Output();
+  EXPECT_THAT(run.Output(), HasSubstr("checkpoint.uri: "));
+  EXPECT_EQ(run.last_step(), 0) << "it trained what it could not save";
 }
 
 }  // namespace

@@ -1,0 +1,132 @@
+// A job whose checkpoints are gone, hidden or of no use to it any more holds, and says how to go
+// on. It never begins at step 0 by itself, and deletes nothing.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/faults/fault_job.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLong = absl::Seconds(120);
+
+// What the message tells to write into checkpoint.giveUp.
+std::string GiveUpOf(const std::string& message) {
+  const std::string before = "giveUp: \"";
+  const size_t begin = message.find(before);
+  if (begin == std::string::npos) return "";
+  const size_t end = message.find('"', begin + before.size());
+  return message.substr(begin + before.size(), end - begin - before.size());
+}
+
+std::string Manifest(double momentum, const std::string& more_checkpoint = "") {
+  return absl::StrReplaceAll(ManifestOf({.steps = 40, .save_every = 20}),
+                             {{"name: adamw", absl::StrCat("name: sgd, momentum: ", momentum)},
+                              {"{uri: $FOLDER/checkpoints",
+                               absl::StrCat("{", more_checkpoint, "uri: $FOLDER/checkpoints")}});
+}
+
+TEST(LostCheckpointTest, AnotherMomentumOnAFinishedJobHoldsItAndItsOwnerMayGiveTheOldRunUp) {
+  const std::string folder = NewRun("momentum")->folder();
+  {
+    LocalRun run(folder, "faults", Manifest(0));
+    ASSERT_TRUE(run.Start().ok());
+    const auto end = run.WaitForEnd(kLong);
+    ASSERT_TRUE(end.ok() && end->code == kExitOk) << run.Output();
+  }
+  const auto before = NewestTensors(folder + "/checkpoints");
+  ASSERT_TRUE(before.ok()) << before.status();
+  std::string give_up;
+  {
+    LocalRun run(folder, "faults", Manifest(0.9));
+    ASSERT_TRUE(run.Start().ok());
+    const auto held = run.WaitForCondition("Running", "False", "CheckpointMismatch", kLong);
+    ASSERT_TRUE(held.ok()) << held.status() << run.Output();
+    EXPECT_THAT(*held, HasSubstr("momentum"));
+    EXPECT_TRUE(run.WaitForCondition("Checkpointed", "False", "CheckpointMismatch", kLong).ok());
+    give_up = GiveUpOf(*held);
+    EXPECT_THAT(give_up, HasSubstr("40@"));
+    const auto after = NewestTensors(folder + "/checkpoints");
+    EXPECT_TRUE(after.ok() && *after == *before) << "it trained again";
+    EXPECT_THAT(run.Output(), HasSubstr("waits: CheckpointMismatch"));
+  }
+  LocalRun run(folder, "faults", Manifest(0.9, absl::StrCat("giveUp: \"", give_up, "\", ")));
+  ASSERT_TRUE(run.Start().ok());
+  const auto end = run.WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitOk) << run.Output();
+  // The old run is where nobody lists it, and goes only when somebody says so.
+  const std::string old =
+      absl::StrCat(folder, "/checkpoints/abandoned-", give_up.substr(give_up.find('@') + 1));
+  EXPECT_TRUE(Exists(FileSystem(), old + "/step-000000040/DONE"));
+  const auto pruned = run.RunTool({"checkpoints", "prune", "faults"});
+  ASSERT_TRUE(pruned.ok()) << pruned.status();
+  EXPECT_EQ(pruned->exit.code, kExitOk) << pruned->out;
+  EXPECT_THAT(pruned->out, HasSubstr("2 checkpoints of runs that were given up"));
+  EXPECT_FALSE(Exists(FileSystem(), old));
+  EXPECT_TRUE(Exists(FileSystem(), folder + "/checkpoints/step-000000040/DONE"));
+}
+
+// Trains until a checkpoint is known, calls `spoil` and kills every rank.
+template <typename Spoil>
+std::unique_ptr<LocalRun> TrainAndSpoil(const std::string& name, const FaultJob& job, Spoil spoil) {
+  auto run = NewRun(name, job);
+  EXPECT_TRUE(run->Start().ok());
+  const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
+  EXPECT_TRUE(saved.ok()) << saved.status() << run->Output();
+  const std::vector<pid_t> trainers = run->Trainers();
+  for (const pid_t trainer : trainers) kill(trainer, SIGKILL);
+  spoil(run->Checkpoints());
+  return run;
+}
+
+TEST(LostCheckpointTest, ADirectoryThatIsGoneHoldsTheJobUntilItIsBack) {
+  const FaultJob job = {.steps = 300, .save_every = 60};
+  std::string away;
+  auto run = TrainAndSpoil("gone", job, [&](const std::string& checkpoints) {
+    away = checkpoints + ".away";
+    ASSERT_TRUE(FileSystem().Rename(checkpoints, away).ok());
+  });
+  const auto held = WaitForReason(*run, "Running", "CheckpointLost", kLong);
+  ASSERT_TRUE(held.ok()) << held.status() << run->Output();
+  EXPECT_THAT(*held, HasSubstr("which no rank finds"));
+  EXPECT_NE(GiveUpOf(*held), "");
+  // What the held ranks made there in the meantime is no checkpoint.
+  ASSERT_TRUE(RemoveAll(FileSystem(), run->Checkpoints()).ok());
+  ASSERT_TRUE(FileSystem().Rename(away, run->Checkpoints()).ok());
+  ExpectUndisturbedWeights(*run, job);
+}
+
+TEST(LostCheckpointTest, ADirectoryThatCannotBeListedHoldsTheJobUntilItCan) {
+  const FaultJob job = {.steps = 300, .save_every = 60};
+  std::string away;
+  // A link to itself is no directory, and no file: for root as for anybody else.
+  auto run = TrainAndSpoil("unlistable", job, [&](const std::string& checkpoints) {
+    away = checkpoints + ".away";
+    ASSERT_TRUE(FileSystem().Rename(checkpoints, away).ok());
+    ASSERT_EQ(symlink("checkpoints", checkpoints.c_str()), 0);
+  });
+  const auto held = WaitForReason(*run, "Running", "CheckpointUnlistable", kLong);
+  ASSERT_TRUE(held.ok()) << held.status() << run->Output();
+  EXPECT_THAT(*held, HasSubstr("could not be listed"));
+  ASSERT_EQ(unlink(run->Checkpoints().c_str()), 0);
+  ASSERT_TRUE(FileSystem().Rename(away, run->Checkpoints()).ok());
+  ExpectUndisturbedWeights(*run, job);
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/json.h"
 #include "gtest/gtest.h"
+#include "operator/api/job_field.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "tests/e2e/e2e_world.h"
@@ -24,7 +25,7 @@
 namespace muster::tests {
 namespace {
 
-using kube::Find;
+using control::JobNumber;
 
 constexpr char kJob[] = "stepped";
 
@@ -83,7 +84,7 @@ class ClockTest : public testing::Test {
     EXPECT_EQ(RoundOf(*job), 1);
     EXPECT_EQ((*job)["status"]["term"], 1);
     EXPECT_TRUE(absl::StartsWith(ConditionOf(*job, "Running"), "True"));
-    EXPECT_EQ(Find(*job, {"status", "failures", "counted"}), nullptr);
+    EXPECT_EQ(JobNumber(*job, {"status", "failures", "count"}), 0);
     EXPECT_EQ(Processes(), before);
     EXPECT_EQ(world_->operators().Leader(), leader);
     EXPECT_FALSE(world_->operators().End(leader).has_value());

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "operator/api/job_field.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "tests/e2e/logged_process.h"
@@ -47,15 +48,9 @@ std::string Tail(const std::string& path, size_t bytes) {
 
 }  // namespace
 
-int64_t StepOf(const Json& job) {
-  const Json* step = Find(job, {"status", "progress", "step"});
-  return step == nullptr ? 0 : step->get<int64_t>();
-}
+int64_t StepOf(const Json& job) { return control::JobNumber(job, {"status", "progress", "step"}); }
 
-int64_t RoundOf(const Json& job) {
-  const Json* round = Find(job, {"status", "round"});
-  return round == nullptr ? 0 : round->get<int64_t>();
-}
+int64_t RoundOf(const Json& job) { return control::JobNumber(job, {"status", "round"}); }
 
 std::string ConditionOf(const Json& object, const std::string& type) {
   const Json* conditions = Find(object, {"status", "conditions"});
@@ -283,8 +278,8 @@ absl::StatusOr<Json> E2eWorld::WaitForRound(const std::string& name, int workers
   return WaitForJob(
       name, absl::StrCat("a round of ", workers, " workers after ", after_round, " is active"),
       [&](const Json& job) {
-        const Json* ready = Find(job, {"status", "workers", "ready"});
-        return RoundOf(job) > after_round && ready != nullptr && *ready == workers &&
+        return RoundOf(job) > after_round &&
+               control::JobNumber(job, {"status", "workers", "ready"}) == workers &&
                absl::StartsWith(ConditionOf(job, "Running"), "True");
       },
       within);

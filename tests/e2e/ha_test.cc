@@ -28,6 +28,7 @@
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/api/job_field.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "tests/e2e/e2e_world.h"
@@ -38,7 +39,7 @@
 namespace muster::tests {
 namespace {
 
-using kube::Find;
+using control::JobNumber;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -299,7 +300,7 @@ TEST_P(HaTest, TheJobsDoNotNoticeAndEndAsTheyShould) {
   EXPECT_EQ((*done)["status"]["checkpoint"]["step"], steps);
   EXPECT_TRUE(
       Exists(FileSystem(), absl::StrFormat("%s/step-%09d/DONE", world_->Checkpoints(job), steps)));
-  EXPECT_EQ(Find(*done, {"status", "failures", "counted"}), nullptr);
+  EXPECT_EQ(JobNumber(*done, {"status", "failures", "count"}), 0);
   if (trained) {
     EXPECT_EQ(RoundOf(*done), 1) << "the round was adopted";
   }

@@ -6,21 +6,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "operator/api/job_field.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::tests {
 namespace {
 
-using kube::Find;
+using control::JobNumber;
+using control::JobText;
 using kube::StringAt;
 
 constexpr absl::Duration kLook = absl::Milliseconds(100);
-
-int64_t NumberAt(const Json& object, std::initializer_list<std::string_view> path) {
-  const Json* number = Find(object, path);
-  return number != nullptr && number->is_number_integer() ? number->get<int64_t>() : 0;
-}
 
 }  // namespace
 
@@ -81,8 +78,8 @@ void JobObserver::TakePod(const Json& pod) {
 void JobObserver::TakeJob(const Json& job) {
   const std::string name = kube::NameOf(job);
   JobHistory& history = jobs_[name];
-  const int64_t term = NumberAt(job, {"status", "term"});
-  const int64_t round = NumberAt(job, {"status", "round"});
+  const int64_t term = JobNumber(job, {"status", "term"});
+  const int64_t round = JobNumber(job, {"status", "round"});
   if (std::tie(term, round) < std::tie(history.term, history.round) || round < history.round) {
     Break(absl::StrCat(name, ": (", term, ", ", round, ") after (", history.term, ", ",
                        history.round, ")"));
@@ -91,23 +88,23 @@ void JobObserver::TakeJob(const Json& job) {
   history.round = round;
   if (round > 0) {
     history.rounds.insert(round);
-    const std::string membership = StringAt(job, {"status", "membership"});
+    const std::string membership = JobText(job, {"status", "membership"});
     const auto known = memberships_.emplace(absl::StrCat(name, "/", round), membership).first;
     if (known->second != membership) {
       Break(absl::StrCat(name, ": round ", round, " has another membership"));
     }
   }
-  const int64_t step = NumberAt(job, {"status", "progress", "step"});
+  const int64_t step = JobNumber(job, {"status", "progress", "step"});
   if (step < history.step) {
     Break(absl::StrCat(name, ": step ", step, " after ", history.step));
   }
   history.step = step;
-  const int64_t checkpoint = NumberAt(job, {"status", "checkpoint", "step"});
+  const int64_t checkpoint = JobNumber(job, {"status", "checkpoint", "step"});
   if (checkpoint < history.checkpoint) {
     Break(absl::StrCat(name, ": checkpoint ", checkpoint, " after ", history.checkpoint));
   }
   history.checkpoint = checkpoint;
-  history.state = StringAt(job, {"status", "state"});
+  history.state = JobText(job, {"status", "state"});
 }
 
 JobObserver::JobHistory JobObserver::Job(const std::string& name) {

@@ -20,6 +20,7 @@
 #include "base/test_effort.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/api/job_field.h"
 #include "operator/kube/object_meta.h"
 #include "tests/e2e/e2e_world.h"
 #include "tests/e2e/job_observer.h"
@@ -29,7 +30,7 @@
 namespace muster::tests {
 namespace {
 
-using kube::Find;
+using control::JobNumber;
 using testing::IsEmpty;
 
 constexpr char kJob[] = "through";
@@ -137,7 +138,7 @@ class OutageTest : public testing::Test {
     });
     ASSERT_TRUE(job.ok()) << job.status();
     EXPECT_EQ(RoundOf(*job), round_);
-    EXPECT_EQ(Find(*job, {"status", "failures", "counted"}), nullptr);
+    EXPECT_EQ(JobNumber(*job, {"status", "failures", "count"}), 0);
     EXPECT_EQ(Processes(), before_) << "the same agents and trainers";
     EXPECT_EQ(observer_->Job(kJob).pods.size(), 2u);
     EXPECT_THAT(observer_->broken(), IsEmpty());

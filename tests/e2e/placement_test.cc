@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/api/job_field.h"
 #include "operator/kube/object_meta.h"
 #include "tests/e2e/e2e_world.h"
 #include "tests/testenv/test_cluster.h"
@@ -18,6 +19,8 @@
 namespace muster::tests {
 namespace {
 
+using control::JobField;
+using control::JobText;
 using kube::Find;
 using kube::StringAt;
 using testing::HasSubstr;
@@ -89,16 +92,16 @@ TEST_F(PlacementTest, AGangLandsInOneRackWithItsRanksInOrderAndItsScoreInTheStat
   ASSERT_TRUE(Apply("gpt", 4, "  topology: {require: leaf}\n").ok());
   const auto job = world_->WaitForJob("gpt", "it is placed", [](const Json& now) {
     return ConditionOf(now, "Scheduled") == "True/PodsBound" &&
-           StringAt(now, {"status", "placement", "reason"}) == "Placed";
+           JobText(now, {"status", "placement", "reason"}) == "Placed";
   });
   ASSERT_TRUE(job.ok()) << job.status();
   // The tighter rack, and pods of a node follow each other.
   EXPECT_EQ(NodesByPod("gpt"),
             (std::map<std::string, std::string>{
                 {"gpt-0-1", "a0"}, {"gpt-1-1", "a0"}, {"gpt-2-1", "a1"}, {"gpt-3-1", "a1"}}));
-  EXPECT_EQ(StringAt(*job, {"status", "placement", "level"}), "leaf");
-  EXPECT_EQ(StringAt(*job, {"status", "placement", "domain"}), "spine-1/rack-a");
-  const Json* score = Find(*job, {"status", "placement", "score"});
+  EXPECT_EQ(JobText(*job, {"status", "placement", "level"}), "leaf");
+  EXPECT_EQ(JobText(*job, {"status", "placement", "domain"}), "spine-1/rack-a");
+  const Json* score = JobField(*job, {"status", "placement", "score"});
   ASSERT_NE(score, nullptr) << DumpJson(*job, 1);
   EXPECT_EQ(*score, 1);
 }
@@ -109,9 +112,9 @@ TEST_F(PlacementTest, AGangThatFitsInNoRackIsToldSoOnItsPodsAndItself) {
     return ConditionOf(now, "Scheduled") == "False/Unschedulable";
   });
   ASSERT_TRUE(job.ok()) << job.status();
-  const std::string reason = StringAt(*job, {"status", "placement", "reason"});
+  const std::string reason = JobText(*job, {"status", "placement", "reason"});
   EXPECT_TRUE(reason == "Topology" || reason == "Insufficient") << reason;
-  EXPECT_EQ(Find(*job, {"status", "placement", "score"}), nullptr);
+  EXPECT_EQ(JobField(*job, {"status", "placement", "score"}), nullptr);
   std::string sentence;
   const absl::Status told = world_->WaitFor("every pod says why", [&] {
     int telling = 0;

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/api/job_field.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"
@@ -90,7 +91,7 @@ TEST_F(WhatIfCommandTest, SaysWhoWouldMakeRoom) {
   for (const char* job : {"gpt", "wide"}) {
     const auto stored = world_.memory->Get(kube::kTrainingJobs, {"default", job});
     ASSERT_TRUE(stored.ok());
-    EXPECT_FALSE((*stored)["status"].contains("preemption")) << job;
+    EXPECT_EQ(control::JobField(*stored, {"status", "preemption"}), nullptr) << job;
   }
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/test_effort.h"
 #include "gtest/gtest.h"
+#include "operator/api/job_field.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/replica_world.h"
 
@@ -39,10 +40,7 @@ Script Draw(Fault fault, ReplicaWorld& world) {
   return script;
 }
 
-int64_t RoundIn(const Json& job) {
-  const Json* round = kube::Find(job, {"status", "round"});
-  return round != nullptr && round->is_number_integer() ? round->get<int64_t>() : 0;
-}
+int64_t RoundIn(const Json& job) { return JobNumber(job, {"status", "round"}); }
 
 bool IsAt(const Script& script, const ReplicaWorld& world, const kube::ApiCall& call) {
   const bool status = call.verb == kube::Verb::kUpdateStatus && call.type.plural == "trainingjobs";

@@ -7,18 +7,14 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "operator/api/job_field.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::control {
 namespace {
 
-int64_t NumberAt(const Json& object, std::initializer_list<std::string_view> path) {
-  const Json* value = kube::Find(object, path);
-  return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : 0;
-}
-
 std::vector<int64_t> IncarnationsOf(const Json& job) {
-  const Json* list = kube::Find(job, {"status", "incarnations"});
+  const Json* list = JobField(job, {"status", "incarnations"});
   if (list == nullptr || !list->is_array()) return {};
   return list->get<std::vector<int64_t>>();
 }
@@ -46,11 +42,11 @@ void Promises::PodCreated(const Json& pod, const Json& job) {
 void Promises::StatusWritten(const Json& before, const Json& after) {
   const std::string name = kube::NameOf(after);
   for (const char* field : {"term", "round"}) {
-    if (NumberAt(after, {"status", field}) < NumberAt(before, {"status", field})) {
+    if (JobNumber(after, {"status", field}) < JobNumber(before, {"status", field})) {
       Break(absl::StrCat(name, ": ", field, " went back"));
     }
   }
-  if (NumberAt(after, {"status", "observedGeneration"}) > kube::GenerationOf(after)) {
+  if (JobNumber(after, {"status", "observedGeneration"}) > kube::GenerationOf(after)) {
     Break(absl::StrCat(name, ": observedGeneration is ahead"));
   }
   const std::vector<int64_t> old_ones = IncarnationsOf(before);

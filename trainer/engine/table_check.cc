@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "trainer/engine/collective_order.h"
 
 namespace muster::trainer {
 namespace {
@@ -329,32 +330,6 @@ class Simulation {
   std::vector<double> clock_, busy_;
   std::map<std::pair<int, int>, std::deque<std::pair<Task, double>>> messages_;
 };
-
-// Ranks that share units must start their collectives on them in one order.
-absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks) {
-  const auto units_of = [](const TaskTable& table, TaskKind kind) {
-    std::vector<int> units;
-    for (const Task& task : table) {
-      if (task.kind == kind) units.push_back(task.unit);
-    }
-    return units;
-  };
-  for (const TaskKind kind : {TaskKind::kReduce, TaskKind::kGather}) {
-    for (size_t a = 0; a < ranks.size(); ++a) {
-      for (size_t b = a + 1; b < ranks.size(); ++b) {
-        std::vector<int> of_a = units_of(ranks[a], kind), of_b = units_of(ranks[b], kind);
-        const std::set<int> in_a(of_a.begin(), of_a.end()), in_b(of_b.begin(), of_b.end());
-        std::erase_if(of_a, [&](int unit) { return !in_b.contains(unit); });
-        std::erase_if(of_b, [&](int unit) { return !in_a.contains(unit); });
-        if (of_a == of_b) continue;
-        return absl::InvalidArgumentError(absl::StrCat("task tables: ranks ", a, " and ", b,
-                                                       " run the ", std::string(ToString(kind)),
-                                                       "s of their units in different orders"));
-      }
-    }
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 

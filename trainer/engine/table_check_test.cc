@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
+#include "trainer/engine/collective_order.h"
 #include "trainer/engine/task_table.h"
 
 namespace muster::trainer {
@@ -117,6 +119,29 @@ TEST(CheckTablesTest, RefusesRanksThatReduceInDifferentOrders) {
   std::swap(b[i], b[i + 1]);
   EXPECT_EQ(Refusal(Tied(), {a, b}),
             "task tables: ranks 0 and 1 run the Reduces of their units in different orders");
+}
+
+// Any two of them agree on the units that they share, and yet each waits for another one.
+TEST(CheckTablesTest, RefusesThreeRanksThatWaitForEachOtherInACircle) {
+  const auto reduces = [](int first, int second) {
+    return TaskTable{{.kind = TaskKind::kReduce, .unit = first},
+                     {.kind = TaskKind::kReduce, .unit = second}};
+  };
+  EXPECT_EQ(CheckCollectiveOrder({reduces(0, 1), reduces(1, 2), reduces(0, 2)}), absl::OkStatus());
+  EXPECT_EQ(CheckCollectiveOrder({reduces(0, 1), reduces(1, 2), reduces(2, 0)}),
+            absl::InvalidArgumentError("task tables: ranks 0 and 2 run the Reduces of their units "
+                                       "in different orders"));
+}
+
+// Comparing each rank with each other one would take longer than any test may.
+TEST(CheckTablesTest, TheTablesOfTwentyThousandRanksAreCheckedInOnePass) {
+  const TaskTable same = DataParallelTable(Tied(), 1);
+  std::vector<TaskTable> ranks(20'000, same);
+  EXPECT_EQ(Refusal(Tied(), ranks), "accepted");
+  const size_t i = Find(same, {.kind = TaskKind::kReduce, .unit = 0});
+  std::swap(ranks.back()[i], ranks.back()[i + 1]);
+  EXPECT_EQ(Refusal(Tied(), ranks),
+            "task tables: ranks 0 and 19999 run the Reduces of their units in different orders");
 }
 
 TEST(CheckTablesTest, SplitsOnlyBackwardsThatCanSplit) {

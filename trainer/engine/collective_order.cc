@@ -1,0 +1,106 @@
+#include "trainer/engine/collective_order.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace muster::trainer {
+namespace {
+
+// The collectives of one kind, each named by its unit and by how often a rank has run it before,
+// and which of them some rank runs right before which.
+class CollectiveOrder {
+ public:
+  CollectiveOrder(const std::vector<TaskTable>& ranks, TaskKind kind) : kind_(kind) {
+    for (size_t r = 0; r < ranks.size(); ++r) Add(ranks[r], static_cast<int>(r));
+  }
+
+  absl::Status Check() const {
+    if (unequal_) return Refuse(unequal_->first, unequal_->second);
+    std::map<Node, int> incoming;
+    for (const auto& [node, next] : next_) {
+      for (const auto& [to, rank] : next) ++incoming[to];
+    }
+    // Whatever nothing left comes before is taken away; what waits in a circle stays.
+    std::vector<Node> free;
+    for (const auto& [node, next] : next_) {
+      if (!incoming.contains(node)) free.push_back(node);
+    }
+    size_t taken = 0;
+    while (!free.empty()) {
+      const Node node = free.back();
+      free.pop_back();
+      ++taken;
+      for (const auto& [to, rank] : next_.at(node)) {
+        if (--incoming[to] == 0) free.push_back(to);
+      }
+    }
+    return taken == next_.size() ? absl::OkStatus() : RefuseCircle(incoming);
+  }
+
+ private:
+  using Node = std::pair<int, int>;  // unit, and how often it came before
+
+  void Add(const TaskTable& table, int rank) {
+    std::map<int, int> counts;
+    std::optional<Node> before;
+    for (const Task& task : table) {
+      if (task.kind != kind_) continue;
+      const Node node = {task.unit, counts[task.unit]++};
+      next_[node];
+      if (before) next_[*before].try_emplace(node, rank);
+      before = node;
+    }
+    for (const auto& [unit, count] : counts) {
+      const auto& [first, of_first] = counts_.try_emplace(unit, rank, count).first->second;
+      if (count != of_first && !unequal_) unequal_ = {first, rank};
+    }
+  }
+
+  // Everything left comes after something left: going back ends in a circle.
+  absl::Status RefuseCircle(const std::map<Node, int>& incoming) const {
+    std::map<Node, std::pair<Node, int>> back;
+    for (const auto& [node, next] : next_) {
+      const auto left = incoming.find(node);
+      if (left == incoming.end() || left->second == 0) continue;
+      for (const auto& [to, rank] : next) back.try_emplace(to, node, rank);
+    }
+    Node at = back.begin()->first;
+    for (size_t i = 0; i < back.size(); ++i) at = back.at(at).first;
+    std::set<int> ranks;
+    const Node begin = at;
+    do {
+      ranks.insert(back.at(at).second);
+      at = back.at(at).first;
+    } while (at != begin);
+    return Refuse(*ranks.begin(), *ranks.rbegin());
+  }
+
+  absl::Status Refuse(int a, int b) const {
+    return absl::InvalidArgumentError(absl::StrCat("task tables: ranks ", a, " and ", b,
+                                                   " run the ", std::string(ToString(kind_)),
+                                                   "s of their units in different orders"));
+  }
+
+  const TaskKind kind_;
+  std::map<Node, std::map<Node, int>> next_;    // with a rank that runs them so
+  std::map<int, std::pair<int, int>> counts_;   // by unit: the first rank, and how often
+  std::optional<std::pair<int, int>> unequal_;  // ranks that differ in that
+};
+
+}  // namespace
+
+absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks) {
+  for (const TaskKind kind : {TaskKind::kReduce, TaskKind::kGather}) {
+    MUSTER_RETURN_IF_ERROR(CollectiveOrder(ranks, kind).Check());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::trainer

@@ -9,6 +9,7 @@ enum ExitCode : int {
   kExitFailed = 1,    // tried and failed; the message says why, trying again may help
   kExitBadInput = 2,  // flags, manifest, data or model are wrong: trying again cannot help
   kExitRefused = 3,   // another instance has this place, or a newer term or round does
+  kExitDiverged = 4,  // more steps were not finite than train.skippedSteps allows
   // 64..127 are reserved; of them only this one is returned today.
   kExitOrphaned = 75,  // a worker without an operator for elastic.orphanDeadline saved and ended
   kExitReservedFirst = 64,

@@ -14,7 +14,7 @@ class RandomFeed final : public BatchFeed {
  public:
   RandomFeed(const TrainingOptions& options, int64_t vocabulary)
       : options_(options), vocabulary_(vocabulary) {}
-  absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) override {
+  absl::StatusOr<MicroBatch> Training(const BatchPlace&) override {
     MicroBatch batch;
     const at::Tensor tokens =
         at::randint(vocabulary_, {options_.micro_batch, options_.sequence + 1}, at::kLong);
@@ -23,7 +23,9 @@ class RandomFeed final : public BatchFeed {
     for (int64_t i = 0; i < options_.micro_batch; ++i) batch.samples.push_back(i);
     return batch;
   }
-  absl::StatusOr<MicroBatch> Validation(int64_t index) override { return Training(1, index); }
+  absl::StatusOr<MicroBatch> Validation(int64_t index) override {
+    return Training({.micro_batch = index});
+  }
 
  private:
   const TrainingOptions options_;

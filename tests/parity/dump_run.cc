@@ -39,11 +39,11 @@ class GrammarFeed final : public BatchFeed {
  public:
   explicit GrammarFeed(int64_t rows) : rows_(rows) {}
 
-  absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) override {
+  absl::StatusOr<MicroBatch> Training(const BatchPlace& place) override {
     MicroBatch batch{.tokens = at::empty({rows_, kSequence}, at::kLong),
                      .labels = at::empty({rows_, kSequence}, at::kLong)};
     for (int64_t row = 0; row < rows_; ++row) {
-      batch.samples.push_back((step - 1) * kBatch + micro_batch * rows_ + row);
+      batch.samples.push_back(place.consumed + place.micro_batch * rows_ + row);
       uint64_t state = static_cast<uint64_t>(batch.samples.back()) * 0x9E3779B97F4A7C15u + 1;
       int64_t token = static_cast<int64_t>(state % kVocabulary);
       for (int64_t i = 0; i < kSequence; ++i) {
@@ -56,7 +56,9 @@ class GrammarFeed final : public BatchFeed {
     }
     return batch;
   }
-  absl::StatusOr<MicroBatch> Validation(int64_t index) override { return Training(index + 1, 0); }
+  absl::StatusOr<MicroBatch> Validation(int64_t index) override {
+    return Training({.consumed = index * kBatch});
+  }
 
  private:
   const int64_t rows_;
@@ -165,7 +167,7 @@ void WriteTokens(const std::string& folder) {
   at::Tensor tokens = at::empty({kSteps, kBatch, kSequence}, at::kLong);
   at::Tensor labels = at::empty({kSteps, kBatch, kSequence}, at::kLong);
   for (int64_t step = 1; step <= kSteps; ++step) {
-    const MicroBatch batch = OrDie(feed.Training(step, 0));
+    const MicroBatch batch = OrDie(feed.Training({.consumed = (step - 1) * kBatch}));
     tokens.select(0, step - 1).copy_(batch.tokens);
     labels.select(0, step - 1).copy_(batch.labels);
   }

@@ -98,6 +98,10 @@ RunRecord ReadRun(Object run) {
   record.writers = run.Count("writers");
   record.seed = run.Unsigned("seed");
   record.data_position = run.Count("data_position");
+  if (run.Has("skipped_total")) {
+    record.skipped_in_row = run.Count("skipped_in_row");
+    record.skipped_total = run.Count("skipped_total");
+  }
   record.vocabulary = run.Count("vocabulary");
   record.tokenizer_checksum = run.Text("tokenizer_checksum");
   record.created = run.Text("created");
@@ -126,6 +130,8 @@ Json WriteRun(const RunRecord& run) {
           {"writers", run.writers},
           {"seed", run.seed},
           {"data_position", run.data_position},
+          {"skipped_in_row", run.skipped_in_row},
+          {"skipped_total", run.skipped_total},
           {"vocabulary", run.vocabulary},
           {"tokenizer_checksum", run.tokenizer_checksum},
           {"data_checksum", run.data_checksum},

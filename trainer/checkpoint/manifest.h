@@ -51,7 +51,10 @@ struct RunRecord {
   int64_t updates = 0;  // optimizer updates applied; skipped steps do not count
   int64_t writers = 1;
   uint64_t seed = 0;
-  int64_t data_position = 0;  // samples consumed
+  int64_t data_position = 0;  // samples consumed: where the next step begins
+  // Steps skipped because they were not finite. Absent in older manifests: none.
+  int64_t skipped_in_row = 0;
+  int64_t skipped_total = 0;
   int64_t vocabulary = 0;
   std::string tokenizer_checksum;  // XXH3 of tokenizer.json; empty without a tokenizer
   std::string data_checksum;       // of the training tokens; empty: not compared

@@ -41,6 +41,22 @@ TEST(ManifestTest, ReadsWhatItWrites) {
   EXPECT_EQ(read->Find("nothing"), nullptr);
 }
 
+TEST(ManifestTest, SkippedStepsAreKeptAndAnOlderManifestHasNone) {
+  Manifest manifest = Sample();
+  manifest.run.skipped_in_row = 2;
+  manifest.run.skipped_total = 7;
+  const auto read = ParseManifest(FormatManifest(manifest));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->run.skipped_in_row, 2);
+  EXPECT_EQ(read->run.skipped_total, 7);
+  Json older = Json::parse(FormatManifest(manifest));
+  older["run"].erase("skipped_in_row");
+  older["run"].erase("skipped_total");
+  const auto of_older = ParseManifest(older.dump());
+  ASSERT_TRUE(of_older.ok()) << of_older.status();
+  EXPECT_EQ(of_older->run.skipped_total, 0);
+}
+
 std::string ErrorWith(const char* pointer, const Json& value) {
   Json json = Json::parse(FormatManifest(Sample()));
   json[Json::json_pointer(pointer)] = value;

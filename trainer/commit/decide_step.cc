@@ -2,22 +2,36 @@
 
 #include <cmath>
 
-namespace muster::trainer {
+#include "absl/strings/str_cat.h"
 
-v1alpha1::StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules,
-                                  const v1alpha1::Version& version,
-                                  const v1alpha1::RoundId& round) {
-  v1alpha1::StepDecision decision;
-  *decision.mutable_version() = version;
-  decision.set_term(round.term());
-  decision.set_round(round.round());
-  decision.set_save_after(totals.save_requests > 0.0);
-  decision.set_stop_after(totals.stop_requests > 0.0);
-  decision.set_valid_tokens(static_cast<int64_t>(totals.valid_tokens));
-  decision.set_clip_factor(1.0);
+namespace muster::trainer {
+namespace {
+
+using v1alpha1::StepDecision;
+
+enum class Outcome {
+  kApply,
+  kNoTokens,   // says nothing about the weights
+  kNotFinite,  // they, or what they were shown, are past saving
+};
+
+void Count(Outcome outcome, const StepRules& rules, const SkippedSteps& before,
+           StepDecision& decision) {
+  const bool counts = outcome == Outcome::kNotFinite;
+  SkippedSteps after = before;
+  if (outcome == Outcome::kApply) after.in_row = 0;
+  after.in_row += counts;
+  after.total += counts;
+  decision.set_skipped_in_row(after.in_row);
+  decision.set_skipped_total(after.total);
+  decision.set_too_many_skipped(
+      counts && (after.in_row > rules.max_skipped_in_row || after.total > rules.max_skipped_total));
+}
+
+Outcome Judge(const VoteTotals& totals, const StepRules& rules, StepDecision& decision) {
   if (totals.valid_tokens <= 0.0) {
     decision.set_skip_reason("no valid token in the global batch");
-    return decision;
+    return Outcome::kNoTokens;
   }
   const double to_mean = static_cast<double>(rules.nominal_tokens) / totals.valid_tokens;
   const double norm = std::sqrt(totals.sum_of_squares) * to_mean;
@@ -25,14 +39,48 @@ v1alpha1::StepDecision DecideStep(const VoteTotals& totals, const StepRules& rul
   decision.set_gradient_norm(norm);
   if (!std::isfinite(norm) || !std::isfinite(decision.loss())) {
     decision.set_skip_reason("gradients or loss are not finite");
-    return decision;
+    return Outcome::kNotFinite;
   }
   decision.set_apply(true);
   // PyTorch's clip_grad_norm_, with its 1e-6.
   if (rules.clip_norm > 0.0 && rules.clip_norm < norm + 1e-6) {
     decision.set_clip_factor(rules.clip_norm / (norm + 1e-6));
   }
+  return Outcome::kApply;
+}
+
+}  // namespace
+
+StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules,
+                        const SkippedSteps& before, const v1alpha1::Version& version,
+                        const v1alpha1::RoundId& round) {
+  StepDecision decision;
+  *decision.mutable_version() = version;
+  decision.set_term(round.term());
+  decision.set_round(round.round());
+  decision.set_save_after(totals.save_requests > 0.0);
+  decision.set_stop_after(totals.stop_requests > 0.0);
+  decision.set_valid_tokens(static_cast<int64_t>(totals.valid_tokens));
+  decision.set_clip_factor(1.0);
+  Count(Judge(totals, rules, decision), rules, before, decision);
   return decision;
+}
+
+SkippedSteps SkippedAfter(const StepDecision& decision) {
+  return {.in_row = decision.skipped_in_row(), .total = decision.skipped_total()};
+}
+
+std::string WhyTooManySkipped(const StepDecision& decision, const StepRules& rules) {
+  const bool in_row = decision.skipped_in_row() > rules.max_skipped_in_row;
+  const std::string last = absl::StrCat(" up to step ", decision.version().step(),
+                                        " were skipped, the last one with loss ", decision.loss(),
+                                        " and gradient norm ", decision.gradient_norm());
+  if (in_row) {
+    return absl::StrCat(decision.skipped_in_row(), " steps in a row", last,
+                        ": train.skippedSteps.maxInRow allows ", rules.max_skipped_in_row);
+  }
+  return absl::StrCat(decision.skipped_total(), " steps of the run", last,
+                      ": train.skippedSteps.maxTotal allows ", rules.max_skipped_total);
 }
 
 }  // namespace muster::trainer

@@ -1,5 +1,6 @@
 #include "trainer/commit/decide_step.h"
 
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -19,7 +20,66 @@ v1alpha1::StepDecision Decide(const VoteTotals& totals, double clip_norm = 1.0) 
   v1alpha1::RoundId round;
   round.set_term(4);
   round.set_round(5);
-  return DecideStep(totals, {.nominal_tokens = 100, .clip_norm = clip_norm}, version, round);
+  return DecideStep(totals, {.nominal_tokens = 100, .clip_norm = clip_norm}, {}, version, round);
+}
+
+constexpr VoteTotals kGood = {.sum_of_squares = 1.0, .loss_sum = 10.0, .valid_tokens = 10.0};
+constexpr VoteTotals kNotFinite = {.sum_of_squares = std::numeric_limits<double>::infinity(),
+                                   .loss_sum = std::numeric_limits<double>::quiet_NaN(),
+                                   .valid_tokens = 10.0};
+constexpr VoteTotals kNoTokens = {};
+constexpr StepRules kThreeInRowFiveInAll = {
+    .nominal_tokens = 10, .max_skipped_in_row = 3, .max_skipped_total = 5};
+
+// What one run decides, step by step, until it ends.
+std::vector<v1alpha1::StepDecision> DecideAll(const std::vector<VoteTotals>& votes,
+                                              SkippedSteps before) {
+  std::vector<v1alpha1::StepDecision> decisions;
+  for (const VoteTotals& totals : votes) {
+    v1alpha1::Version version;
+    version.set_step(static_cast<int64_t>(decisions.size()) + 1);
+    decisions.push_back(DecideStep(totals, kThreeInRowFiveInAll, before, version, {}));
+    before = SkippedAfter(decisions.back());
+    if (decisions.back().too_many_skipped()) break;
+  }
+  return decisions;
+}
+
+TEST(DecideStepTest, MoreStepsInARowThatAreNotFiniteThanAllowedEndTheRun) {
+  const auto run = DecideAll(std::vector(10, kNotFinite), {});
+  ASSERT_EQ(run.size(), 4u);
+  EXPECT_EQ(run.back().skipped_in_row(), 4);
+  EXPECT_FALSE(run.back().apply());
+  EXPECT_EQ(WhyTooManySkipped(run.back(), kThreeInRowFiveInAll),
+            "4 steps in a row up to step 4 were skipped, the last one with loss nan and gradient "
+            "norm inf: train.skippedSteps.maxInRow allows 3");
+}
+
+TEST(DecideStepTest, MoreStepsInAllThatAreNotFiniteThanAllowedEndTheRun) {
+  std::vector<VoteTotals> votes;
+  for (int i = 0; i < 10; ++i) votes.insert(votes.end(), {kNotFinite, kGood});
+  const auto run = DecideAll(votes, {});
+  ASSERT_EQ(run.size(), 11u);
+  EXPECT_EQ(run.back().skipped_in_row(), 1);
+  EXPECT_EQ(run.back().skipped_total(), 6);
+  EXPECT_EQ(WhyTooManySkipped(run.back(), kThreeInRowFiveInAll),
+            "6 steps of the run up to step 11 were skipped, the last one with loss nan and "
+            "gradient norm inf: train.skippedSteps.maxTotal allows 5");
+}
+
+TEST(DecideStepTest, SkippedStepsOfBeforeCountOn) {
+  EXPECT_EQ(DecideAll({kNotFinite, kGood}, {.in_row = 3, .total = 3}).size(), 1u);
+  const auto run = DecideAll({kGood, kNotFinite}, {.in_row = 3, .total = 3});
+  EXPECT_EQ(run.back().skipped_in_row(), 1);
+  EXPECT_EQ(run.back().skipped_total(), 4);
+}
+
+TEST(DecideStepTest, StepsWithoutTokensAreNoSkippedStepsAndEndNoRowOfThem) {
+  EXPECT_EQ(DecideAll(std::vector(50, kNoTokens), {}).size(), 50u);
+  const auto run = DecideAll({kNotFinite, kNotFinite, kNotFinite, kNoTokens, kNotFinite}, {});
+  EXPECT_EQ(run[3].skipped_in_row(), 3);
+  EXPECT_EQ(run[3].skipped_total(), 3);
+  EXPECT_TRUE(run.back().too_many_skipped());
 }
 
 TEST(DecideStepTest, NormAndLossAreOfTheMeanOverValidTokens) {
@@ -121,6 +181,28 @@ TEST(VoteMessageTest, AVoteOnAnotherStepOrAttemptIsAnErrorThatNamesBoth) {
 TEST(VoteMessageTest, ARankAtTheMeanOfTheOthersSeesThatTheyDiffer) {
   EXPECT_EQ(CheckOf({At(5, 1), At(6, 1), At(7, 1)}, 1).code(), absl::StatusCode::kInternal);
   EXPECT_EQ(CheckOf({At(6, 1), At(6, 2), At(6, 3)}, 1).code(), absl::StatusCode::kInternal);
+}
+
+absl::Status CheckOfTrajectories(const std::vector<uint64_t>& votes, size_t rank) {
+  std::vector<double> sum;
+  for (const uint64_t trajectory : votes) {
+    const std::vector<double> part = EncodeVote({.trajectory = trajectory}, true, 4, 2);
+    sum.resize(part.size());
+    for (size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
+  }
+  return CheckTrajectories(sum, votes[rank], static_cast<int64_t>(votes.size()));
+}
+
+TEST(VoteMessageTest, RanksThatTrainByDifferentSpecsFindOutAtTheVote) {
+  const uint64_t one = 0xFEDCBA9876543210u, other = 0xFEDCBA9876543211u;
+  EXPECT_EQ(CheckOfTrajectories({one, one, one}, 2), absl::OkStatus());
+  for (size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(CheckOfTrajectories({one, other, one}, rank).code(), absl::StatusCode::kInternal);
+  }
+  EXPECT_EQ(CheckOfTrajectories({other - 1, other, other + 1}, 1).code(),
+            absl::StatusCode::kInternal)
+      << "one at the mean of the others";
+  EXPECT_EQ(CheckOfTrajectories(std::vector<uint64_t>(9999, UINT64_MAX), 0), absl::OkStatus());
 }
 
 TEST(VoteMessageTest, VotesOfManyRanksAtALateStepAddUpExactly) {

@@ -10,11 +10,14 @@
 namespace muster::trainer {
 namespace {
 
-constexpr size_t kVersion = 5;  // the step, its square, the attempt, its square
-constexpr size_t kHeader = 9;
+constexpr size_t kVersion = 5;     // the step, its square, the attempt, its square
+constexpr size_t kTrajectory = 9;  // and its square
+constexpr size_t kHeader = 11;
 
 // So that the squares of 2 million ranks add up exactly. Steps 65,536 apart look the same.
 double Residue(int64_t number) { return static_cast<double>(number % 65536); }
+
+int64_t Shortened(uint64_t trajectory) { return static_cast<int64_t>(trajectory % 65536); }
 
 bool AllEqual(std::span<const double> sums, int64_t number, double ranks) {
   const double residue = Residue(number);
@@ -43,6 +46,8 @@ std::vector<double> EncodeVote(const VoteShare& share, bool deterministic, int64
   out[kVersion + 1] = step * step;
   out[kVersion + 2] = attempt;
   out[kVersion + 3] = attempt * attempt;
+  out[kTrajectory] = Residue(Shortened(share.trajectory));
+  out[kTrajectory + 1] = out[kTrajectory] * out[kTrajectory];
   out[2] = Sum(share.valid_tokens);  // integers: exact in any order
   if (!deterministic) {
     out[0] = Sum(share.chunk_squares);
@@ -85,6 +90,15 @@ absl::Status CheckVersions(std::span<const double> sum, const v1alpha1::Version&
       version.attempt(), "), the others on step ", Others(step[0], version.step(), count),
       " (attempt ", Others(attempt[0], version.attempt(), count), ")",
       ranks > 2 ? " on average" : ""));
+}
+
+absl::Status CheckTrajectories(std::span<const double> sum, uint64_t trajectory, int64_t ranks) {
+  if (AllEqual(sum.subspan(kTrajectory), Shortened(trajectory), static_cast<double>(ranks))) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(
+      "ranks train by different specs: the votes on this step carry different digests, and nothing "
+      "was applied");
 }
 
 }  // namespace muster::trainer

@@ -26,6 +26,7 @@ struct VoteTotals {
 // What one rank adds. Ranges are of logical micro-batches and of chunks of all units together.
 struct VoteShare {
   v1alpha1::Version version;  // what the rank votes on
+  uint64_t trajectory = 0;    // a hash of the spec it trains by
   int64_t first_micro_batch = 0;
   std::span<const double> losses;        // of this rank's micro-batches
   std::span<const double> valid_tokens;  // of this rank's micro-batches
@@ -45,6 +46,10 @@ VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t m
 // sums, of what each votes on and of its square, tell exactly whether all are equal.
 absl::Status CheckVersions(std::span<const double> sum, const v1alpha1::Version& version,
                            int64_t ranks);
+
+// Internal unless all `ranks` train by the spec with this hash, told by its residue: two different
+// ones look the same once in 65,536 times.
+absl::Status CheckTrajectories(std::span<const double> sum, uint64_t trajectory, int64_t ranks);
 
 }  // namespace muster::trainer
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace muster::trainer {
 namespace {
@@ -36,8 +38,8 @@ void FillRow(const Tokens& tokens, uint64_t begin, int64_t row, TokenBatch& batc
 
 absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Create(Tokens training, Tokens validation,
                                                                  const BatchOptions& options) {
-  if (options.sequence <= 0 || options.micro_batch <= 0 || options.micro_batches <= 0) {
-    return absl::InvalidArgumentError("sequence, micro-batch and their number must be positive");
+  if (options.sequence <= 0 || options.micro_batch <= 0 || options.vocabulary <= 0) {
+    return absl::InvalidArgumentError("sequence, micro-batch and vocabulary must be positive");
   }
   const uint64_t sequences = Windows(training.size(), options.sequence);
   if (sequences == 0) {
@@ -69,8 +71,7 @@ BatchSource::~BatchSource() {
 
 TokenBatch BatchSource::Read(Key key) const {
   TokenBatch batch = EmptyBatch(options_.micro_batch, options_.sequence);
-  const int64_t first =
-      ((key.first - 1) * options_.micro_batches + key.second) * options_.micro_batch;
+  const int64_t first = key.first + key.second * options_.micro_batch;
   for (int64_t row = 0; row < batch.sequences; ++row) {
     const uint64_t position = static_cast<uint64_t>(first + row);
     batch.samples[static_cast<size_t>(row)] = first + row;
@@ -80,22 +81,40 @@ TokenBatch BatchSource::Read(Key key) const {
   return batch;
 }
 
-TokenBatch BatchSource::Training(int64_t step, int64_t micro_batch) {
-  const Key key = {step, micro_batch};
+absl::Status BatchSource::CheckTokens(const TokenBatch& batch, bool training) const {
+  const auto length = static_cast<size_t>(batch.length);
+  for (const std::vector<int64_t>* ids : {&batch.tokens, &batch.labels}) {
+    const auto highest = std::max_element(ids->begin(), ids->end());
+    if (highest == ids->end() || *highest < options_.vocabulary) continue;
+    const auto at = static_cast<size_t>(highest - ids->begin());
+    const auto sample = static_cast<uint64_t>(batch.samples[at / length]);
+    const uint64_t window = training ? order_.SequenceAt(sample) : sample;
+    const uint64_t position = (training ? 0 : training_.size()) + window * length + at % length +
+                              (ids == &batch.labels ? 1 : 0);
+    return absl::InvalidArgumentError(
+        absl::StrCat("the data hold token ", *highest, " at position ", position,
+                     ", but the vocabulary ends at ", options_.vocabulary - 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TokenBatch> BatchSource::Training(const BatchPlace& place) {
+  const Key key = {place.consumed, place.micro_batch};
+  std::optional<TokenBatch> batch;
   {
     MutexLock lock(mu_);
-    Observe(key);
+    Observe(place);
     auto found = ready_.find(key);
     if (found != ready_.end()) {
-      TokenBatch batch = std::move(found->second);
+      batch = std::move(found->second);
       ready_.erase(found);
       ++hits_;
-      wake_.NotifyAll();
-      return batch;
     }
     wake_.NotifyAll();
   }
-  return Read(key);
+  if (!batch) batch = Read(key);
+  MUSTER_RETURN_IF_ERROR(CheckTokens(*batch, /*training=*/true));
+  return *std::move(batch);
 }
 
 int64_t BatchSource::validation_batches() const {
@@ -104,42 +123,47 @@ int64_t BatchSource::validation_batches() const {
   return static_cast<int64_t>((validation_.size() - 2) / per_batch + 1);
 }
 
-TokenBatch BatchSource::Validation(int64_t index) const {
+absl::StatusOr<TokenBatch> BatchSource::Validation(int64_t index) const {
   const int64_t batches = validation_batches();
-  if (batches == 0) return {};
+  if (batches == 0) return TokenBatch{};
   TokenBatch batch = EmptyBatch(options_.micro_batch, options_.sequence);
   const int64_t first = (index % batches) * options_.micro_batch;
   for (int64_t row = 0; row < batch.sequences; ++row) {
     batch.samples[static_cast<size_t>(row)] = first + row;
     FillRow(validation_, static_cast<uint64_t>((first + row) * options_.sequence), row, batch);
   }
+  MUSTER_RETURN_IF_ERROR(CheckTokens(batch, /*training=*/false));
   return batch;
 }
 
 // A caller walks through its range once a step: where it begins and ends shows after one step.
-void BatchSource::Observe(Key key) {
+void BatchSource::Observe(const BatchPlace& place) {
+  const Key key = {place.consumed, place.micro_batch};
   if (key.first != last_.first) {
-    if (last_.first + 1 == key.first && last_.first > 0) end_ = last_.second + 1;
+    const bool next_step = last_.first >= 0 && key.first == last_.first + StepSamples();
+    if (next_step) end_ = last_.second + 1;
     begin_ = key.second;
-    if (end_ <= begin_) end_ = options_.micro_batches;
+    if (end_ <= begin_ || place.micro_batches != micro_batches_) end_ = place.micro_batches;
   } else if (key.second >= end_) {
-    end_ = options_.micro_batches;
+    end_ = place.micro_batches;
   }
+  micro_batches_ = place.micro_batches;
   last_ = key;
   // What is behind, or far ahead because the caller jumped back, was a wrong guess.
   for (auto it = ready_.begin(); it != ready_.end();) {
-    const bool useful = it->first >= key && it->first.first <= key.first + options_.prefetch;
+    const bool useful =
+        it->first >= key && it->first.first <= key.first + options_.prefetch * StepSamples();
     it = useful ? std::next(it) : ready_.erase(it);
   }
 }
 
 BatchSource::Key BatchSource::After(Key key) const {
   if (key.second + 1 < end_) return {key.first, key.second + 1};
-  return {key.first + 1, begin_};
+  return {key.first + StepSamples(), begin_};
 }
 
 bool BatchSource::FindWanted(Key& wanted) const {
-  if (last_.first == 0) return false;
+  if (last_.first < 0) return false;
   wanted = last_;
   for (int i = 0; i < options_.prefetch; ++i) {
     wanted = After(wanted);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "trainer/data/order.h"
@@ -27,18 +28,19 @@ struct TokenBatch {
 };
 
 struct BatchOptions {
-  int64_t sequence = 0;       // tokens
-  int64_t micro_batch = 0;    // sequences
-  int64_t micro_batches = 0;  // logical micro-batches of a step, over all ranks
+  int64_t sequence = 0;     // tokens
+  int64_t micro_batch = 0;  // sequences
   uint64_t seed = 0;
+  // Tokens must be below this.
+  int64_t vocabulary = 0;
   // Micro-batches kept ready; 0: none.
   int prefetch = 0;
   bool start_thread = true;  // false: somebody calls RunOnce
 };
 
 // Cuts tokens into windows of sequence + 1 and hands out logical micro-batches. What one holds
-// depends on (step, micro_batch) alone, never on rank or world size. The thread reads ahead what
-// the caller's pattern makes likely; a wrong guess costs time only. Thread-safe.
+// depends on its place alone, never on rank or world size. The thread reads ahead what the caller's
+// pattern makes likely; a wrong guess costs time only. Thread-safe.
 class BatchSource {
  public:
   // InvalidArgument with the numbers when `training` is shorter than one window.
@@ -46,11 +48,11 @@ class BatchSource {
                                                              const BatchOptions& options);
   ~BatchSource();
 
-  // `step` counts from 1, `micro_batch` from 0 within the step.
-  TokenBatch Training(int64_t step, int64_t micro_batch);
+  // InvalidArgument when the data hold a token that the vocabulary does not have.
+  absl::StatusOr<TokenBatch> Training(const BatchPlace& place);
   // Windows in their order, the last one padded with ignored labels, rows beyond the end all
   // ignored. Empty when nothing is kept for validation. `index` wraps at validation_batches().
-  TokenBatch Validation(int64_t index) const;
+  absl::StatusOr<TokenBatch> Validation(int64_t index) const;
 
   uint64_t training_sequences() const { return order_.sequences(); }
   int64_t validation_batches() const;
@@ -62,12 +64,14 @@ class BatchSource {
   bool RunOnce();
 
  private:
-  using Key = std::pair<int64_t, int64_t>;  // step, micro-batch
+  using Key = std::pair<int64_t, int64_t>;  // samples before the step, micro-batch
 
   BatchSource(Tokens training, Tokens validation, const BatchOptions& options, uint64_t sequences);
   TokenBatch Read(Key key) const;
+  absl::Status CheckTokens(const TokenBatch& batch, bool training) const;
   Key After(Key key) const MUSTER_REQUIRES(mu_);
-  void Observe(Key key) MUSTER_REQUIRES(mu_);
+  int64_t StepSamples() const MUSTER_REQUIRES(mu_) { return micro_batches_ * options_.micro_batch; }
+  void Observe(const BatchPlace& place) MUSTER_REQUIRES(mu_);
   bool FindWanted(Key& wanted) const MUSTER_REQUIRES(mu_);
   void Loop();
 
@@ -78,7 +82,8 @@ class BatchSource {
   mutable Mutex mu_;
   CondVar wake_;
   bool stop_ MUSTER_GUARDED_BY(mu_) = false;
-  Key last_ MUSTER_GUARDED_BY(mu_) = {0, 0};
+  Key last_ MUSTER_GUARDED_BY(mu_) = {-1, 0};
+  int64_t micro_batches_ MUSTER_GUARDED_BY(mu_) = 1;  // of the last step
   // The caller's range of micro-batches, as far as it has shown.
   int64_t begin_ MUSTER_GUARDED_BY(mu_) = 0;
   int64_t end_ MUSTER_GUARDED_BY(mu_) = 0;

@@ -6,9 +6,11 @@
 #include <memory>
 #include <numeric>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "trainer/data/order.h"
 #include "trainer/data/token_cache.h"
 #include "trainer/data/tokens.h"
@@ -55,13 +57,18 @@ Tokens Counting(uint32_t n) {
 }
 
 BatchOptions Options(int prefetch = 0) {
-  return {.sequence = 4, .micro_batch = 2, .micro_batches = 3, .seed = 5, .prefetch = prefetch};
+  return {.sequence = 4, .micro_batch = 2, .seed = 5, .vocabulary = 5000, .prefetch = prefetch};
+}
+
+// Of a run whose steps have always had three micro-batches of two samples.
+BatchPlace At(int64_t step, int64_t micro_batch) {
+  return {.consumed = (step - 1) * 6, .micro_batch = micro_batch, .micro_batches = 3};
 }
 
 TEST(BatchSourceTest, LabelsAreTheNextTokens) {
   auto source = BatchSource::Create(Counting(101), {}, Options()).value();
   EXPECT_EQ(source->training_sequences(), 25u);
-  const TokenBatch batch = source->Training(2, 1);
+  const TokenBatch batch = source->Training(At(2, 1)).value();
   ASSERT_EQ(batch.tokens.size(), 8u);
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(batch.labels[i], batch.tokens[i] + 1);
   EXPECT_EQ(batch.tokens[0] % 4, 0);
@@ -74,7 +81,7 @@ TEST(BatchSourceTest, AnEpochVisitsEveryWindowOnce) {
   ASSERT_EQ(source->training_sequences(), 6u);
   std::set<int64_t> starts;
   for (int64_t m = 0; m < 3; ++m) {
-    const TokenBatch batch = source->Training(1, m);
+    const TokenBatch batch = source->Training(At(1, m)).value();
     starts.insert(batch.tokens[0]);
     starts.insert(batch.tokens[4]);
   }
@@ -84,19 +91,20 @@ TEST(BatchSourceTest, AnEpochVisitsEveryWindowOnce) {
 TEST(BatchSourceTest, ValidationPadsItsEndWithIgnoredLabels) {
   auto source = BatchSource::Create(Counting(50), Counting(11), Options()).value();
   ASSERT_EQ(source->validation_batches(), 2);
-  const TokenBatch last = source->Validation(1);
+  const TokenBatch last = source->Validation(1).value();
   EXPECT_EQ(last.labels, (std::vector<int64_t>{9, 10, -100, -100, -100, -100, -100, -100}));
   EXPECT_EQ(last.tokens, (std::vector<int64_t>{8, 9, 0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(source->Validation(3).labels, last.labels) << "wraps";
+  EXPECT_EQ(source->Validation(3)->labels, last.labels) << "wraps";
   auto none = BatchSource::Create(Counting(50), {}, Options()).value();
   EXPECT_EQ(none->validation_batches(), 0);
-  EXPECT_EQ(none->Validation(0).sequences, 0);
+  EXPECT_EQ(none->Validation(0)->sequences, 0);
 }
 
 TEST(BatchSourceTest, ValidationOfWholeWindowsHasNoEmptyBatch) {
   auto source = BatchSource::Create(Counting(50), Counting(9), Options()).value();
   EXPECT_EQ(source->validation_batches(), 1);
-  for (const int64_t label : source->Validation(0).labels) EXPECT_NE(label, TokenBatch::kIgnored);
+  const TokenBatch batch = source->Validation(0).value();
+  for (const int64_t label : batch.labels) EXPECT_NE(label, TokenBatch::kIgnored);
 }
 
 TEST(BatchSourceTest, TooShortSaysTheNumbers) {
@@ -111,7 +119,7 @@ TEST(BatchSourceTest, PrefetchFollowsTheCallersRange) {
   EXPECT_FALSE(source->RunOnce()) << "nobody asked yet";
   for (int64_t step = 1; step <= 4; ++step) {
     for (int64_t m = 1; m < 3; ++m) {
-      source->Training(step, m);
+      ASSERT_TRUE(source->Training(At(step, m)).ok());
       while (source->RunOnce()) {
       }
     }
@@ -128,12 +136,66 @@ TEST(BatchSourceTest, PrefetchedBatchesAreTheSame) {
       {4, 0}, {4, 1}, {4, 2}, {9, 2}, {10, 2}, {11, 2}, {2, 0}, {2, 1}};
   for (int round = 0; round < 50; ++round) {
     for (const auto& [step, m] : calls) {
-      const TokenBatch expected = plain->Training(step, m), got = ahead->Training(step, m);
+      const TokenBatch expected = plain->Training(At(step, m)).value();
+      const TokenBatch got = ahead->Training(At(step, m)).value();
       EXPECT_EQ(got.tokens, expected.tokens);
       EXPECT_EQ(got.labels, expected.labels);
       EXPECT_EQ(got.samples, expected.samples);
     }
   }
+}
+
+// 16 windows of 4 tokens and one more: step by step the batch and the ranks change, in the middle
+// of epochs too.
+TEST(BatchSourceTest, BatchAndRanksChangeTogetherAndEveryEpochStillVisitsEveryWindowOnce) {
+  constexpr int64_t kWindows = 16;
+  struct Step {
+    int64_t micro_batches;
+    int64_t ranks;
+  };
+  const std::vector<Step> steps = {{2, 1}, {2, 2}, {5, 2}, {5, 3}, {1, 1}, {7, 4}, {3, 3}, {7, 1}};
+  for (const int prefetch : {0, 4}) {
+    auto source = BatchSource::Create(Counting(4 * kWindows + 1), {}, Options(prefetch)).value();
+    ASSERT_EQ(source->training_sequences(), static_cast<uint64_t>(kWindows));
+    std::vector<int64_t> starts;
+    int64_t consumed = 0;
+    for (const Step& step : steps) {
+      for (int64_t rank = 0; rank < step.ranks; ++rank) {
+        const int64_t begin = step.micro_batches * rank / step.ranks;
+        const int64_t end = step.micro_batches * (rank + 1) / step.ranks;
+        for (int64_t m = begin; m < end; ++m) {
+          const TokenBatch batch = source->Training({consumed, m, step.micro_batches}).value();
+          for (int row = 0; row < 2; ++row) starts.push_back(batch.tokens[4 * row]);
+        }
+      }
+      consumed += 2 * step.micro_batches;
+    }
+    ASSERT_EQ(starts.size(), 4 * kWindows) << "four epochs";
+    for (int epoch = 0; epoch < 4; ++epoch) {
+      const auto begin = starts.begin() + epoch * kWindows;
+      EXPECT_EQ(std::set<int64_t>(begin, begin + kWindows).size(), 16u) << "epoch " << epoch;
+    }
+  }
+}
+
+TEST(BatchSourceTest, ATokenThatTheVocabularyDoesNotHaveIsFoundWhereItStandsWhenItIsRead) {
+  BatchOptions options = Options();
+  options.vocabulary = 60;
+  auto source = BatchSource::Create(Counting(101), Counting(101), options).value();
+  std::set<absl::StatusCode> codes;
+  for (int64_t m = 0; m < 12; ++m) {
+    const auto batch = source->Training({0, m, 12});
+    codes.insert(batch.status().code());
+    if (batch.ok()) continue;
+    const std::string message(batch.status().message());
+    const int64_t token = std::stoll(message.substr(std::string("the data hold token ").size()));
+    EXPECT_EQ(message, absl::StrCat("the data hold token ", token, " at position ", token,
+                                    ", but the vocabulary ends at 59"));
+  }
+  EXPECT_EQ(codes, (std::set{absl::StatusCode::kOk, absl::StatusCode::kInvalidArgument}));
+  EXPECT_TRUE(source->Validation(0).ok());
+  EXPECT_EQ(source->Validation(7).status().message(),
+            "the data hold token 63 at position 164, but the vocabulary ends at 59");
 }
 
 }  // namespace

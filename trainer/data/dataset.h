@@ -34,15 +34,18 @@ struct Dataset {
   Tokens training;
   Tokens validation;                     // empty when none is kept
   std::unique_ptr<Tokenizer> tokenizer;  // null for format kTokens without a tokenizer_path
-  uint32_t vocabulary = 0;               // ids are below this
-  // Entropy of single tokens in the validation part (the training part when there is none), in nats
-  // per token: the loss of a model that knows no context. One that learned anything is below it.
+  // Ids are below this. 0 for format kTokens without a tokenizer_path: only the model knows. Such
+  // files are not read through here, so whoever reads tokens has to check them.
+  uint32_t vocabulary = 0;
+  // Entropy of single tokens at the beginning of the validation part (of the training part when
+  // there is none), in nats per token: the loss of a model that knows no context. One that learned
+  // anything is below it.
   double unigram_entropy = 0.0;
 };
 
 absl::StatusOr<Dataset> OpenDataset(Files& files, const DatasetOptions& options);
 
-// Entropy of single tokens in nats.
+// Entropy of single tokens in nats, of the first four million.
 double UnigramEntropy(const Tokens& tokens);
 
 }  // namespace muster::trainer

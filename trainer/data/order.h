@@ -20,6 +20,14 @@ class Permutation {
   int half_bits_;
 };
 
+// Which micro-batch of a run, by what was trained on before it, and not by its step: the global
+// batch may change between steps.
+struct BatchPlace {
+  int64_t consumed = 0;       // samples of the run before this step
+  int64_t micro_batch = 0;    // within the step, from 0
+  int64_t micro_batches = 1;  // of the step, over all ranks
+};
+
 // Which sequence stands at a global position: a function of (seed, epoch, position) only. An epoch
 // is one pass over all `sequences`, in an order of its own. Positions count from 0 over the whole
 // run: position p belongs to epoch p / sequences.

@@ -6,6 +6,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "ATen/ops/empty.h"
+#include "base/status_macros.h"
 
 namespace muster::trainer {
 namespace {
@@ -24,12 +25,13 @@ MicroBatch ToMicroBatch(TokenBatch batch) {
 
 }  // namespace
 
-absl::StatusOr<MicroBatch> TensorFeed::Training(int64_t step, int64_t micro_batch) {
-  return ToMicroBatch(source_.Training(step, micro_batch));
+absl::StatusOr<MicroBatch> TensorFeed::Training(const BatchPlace& place) {
+  MUSTER_ASSIGN_OR_RETURN(TokenBatch batch, source_.Training(place));
+  return ToMicroBatch(std::move(batch));
 }
 
 absl::StatusOr<MicroBatch> TensorFeed::Validation(int64_t index) {
-  TokenBatch batch = source_.Validation(index);
+  MUSTER_ASSIGN_OR_RETURN(TokenBatch batch, source_.Validation(index));
   if (batch.sequences == 0) return absl::NotFoundError("no data is kept for validation");
   return ToMicroBatch(std::move(batch));
 }

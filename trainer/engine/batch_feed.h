@@ -6,6 +6,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "absl/status/statusor.h"
+#include "trainer/data/order.h"
 
 namespace muster::trainer {
 
@@ -16,13 +17,12 @@ struct MicroBatch {
   std::vector<int64_t> samples;  // global sample index of each sequence
 };
 
-// The seam between the engine and the data: which samples a micro-batch holds depends on the step
-// and the logical micro-batch alone, never on rank or world size. Called from the engine's thread.
+// The seam between the engine and the data: which samples a micro-batch holds depends on its place
+// in the run alone, never on rank or world size. Called from the engine's thread.
 class BatchFeed {
  public:
   virtual ~BatchFeed() = default;
-  // `step` counts from 1, `micro_batch` from 0 within the step.
-  virtual absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) = 0;
+  virtual absl::StatusOr<MicroBatch> Training(const BatchPlace& place) = 0;
   // The same micro-batches at every validation; `index` from 0.
   virtual absl::StatusOr<MicroBatch> Validation(int64_t index) = 0;
 };

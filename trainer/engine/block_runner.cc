@@ -1,23 +1,20 @@
 #include "trainer/engine/block_runner.h"
 
-#include <exception>
-
 #include "ATen/ops/full.h"
 #include "absl/strings/str_cat.h"
 #include "c10/core/GradMode.h"
 #include "torch/csrc/autograd/autograd.h"
+#include "trainer/engine/torch_errors.h"
 
 namespace muster::trainer {
 namespace {
 
 template <typename F>
 absl::Status Catch(const Block& block, const char* what, F&& run) {
-  try {
+  return CatchTorch(absl::StrCat(what, " of block ", block.name()), [&] {
     run();
     return absl::OkStatus();
-  } catch (const std::exception& e) {
-    return absl::UnknownError(absl::StrCat(what, " of block ", block.name(), ": ", e.what()));
-  }
+  });
 }
 
 }  // namespace

@@ -81,13 +81,9 @@ bool IsDamage(const absl::Status& status) {
 }  // namespace
 
 Json DeterminismRecord(const TrainingOptions& options) {
-  return {{"generator", "philox4x32-10"},
-          {"deterministic", options.deterministic},
-          {"threads", at::get_num_threads()},
-          {"instructionSet", at::get_cpu_capability()},
-          {"torch", TORCH_VERSION},
-          {"microBatch", options.micro_batch},
-          {"microBatches", options.micro_batches},
+  return {{"generator", "philox4x32-10"},     {"deterministic", options.deterministic},
+          {"threads", at::get_num_threads()}, {"instructionSet", at::get_cpu_capability()},
+          {"torch", TORCH_VERSION},           {"microBatch", options.micro_batch},
           {"sequence", options.sequence}};
 }
 
@@ -199,10 +195,12 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.attempt = state.applied()->attempt();
   record.term = share.round.term();
   record.round = share.round.round();
-  record.updates = state.updates();
+  record.updates = state.counts().updates;
+  record.data_position = state.counts().samples;
+  record.skipped_in_row = state.counts().skipped.in_row;
+  record.skipped_total = state.counts().skipped.total;
   record.writers = share.world_size;
   record.seed = options.seed;
-  record.data_position = record.step * options.micro_batches * options.micro_batch;
   record.vocabulary = identity_.vocabulary;
   record.tokenizer_checksum = TokenizerChecksum(identity_);
   record.data_checksum = identity_.data_checksum;
@@ -270,7 +268,9 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::LoadFrom(const std::string& p
   v1alpha1::Version version;
   version.set_step(run.step);
   version.set_attempt(run.attempt);
-  state.set_updates(run.updates);
+  state.set_counts({.updates = run.updates,
+                    .samples = run.data_position,
+                    .skipped = {.in_row = run.skipped_in_row, .total = run.skipped_total}});
   return version;
 }
 

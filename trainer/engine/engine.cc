@@ -13,6 +13,7 @@
 #include "trainer/commit/decide_step.h"
 #include "trainer/commit/vote_message.h"
 #include "trainer/engine/table_check.h"
+#include "trainer/engine/torch_errors.h"
 #include "trainer/model/block.h"
 #include "trainer/parallel/chunk_sums.h"
 #include "trainer/parallel/unit.h"
@@ -83,9 +84,7 @@ std::span<const double> AsSpan(const at::Tensor& tensor) {
 
 Engine::Engine(TrainingState& state, BatchFeed& feed, PhaseTimer& timer,
                const std::atomic<bool>& interrupt)
-    : state_(state), feed_(feed), timer_(timer), interrupt_(interrupt), runner_(state.model()) {
-  runner_.set_loss_scale(1.0 / static_cast<double>(state.options().nominal_tokens()));
-}
+    : state_(state), feed_(feed), timer_(timer), interrupt_(interrupt), runner_(state.model()) {}
 
 absl::Status Engine::BeginAlone(Communicator& communicator) {
   MUSTER_RETURN_IF_ERROR(state_.commit().StartAlone({}, {}, /*attempt=*/1));
@@ -107,6 +106,7 @@ absl::Status Engine::BeginRound(Communicator& communicator) {
   }
   MUSTER_RETURN_IF_ERROR(CheckTables(shape, tables).status());
   communicator_ = &communicator;
+  runner_.set_loss_scale(1.0 / static_cast<double>(options.nominal_tokens()));
   micro_batches_ = RankRange(options.micro_batches, communicator.rank(), communicator.size());
   table_ = std::move(tables[static_cast<size_t>(communicator.rank())]);
   reducer_ = options.deterministic
@@ -146,7 +146,10 @@ absl::Status Engine::LoadStep(int64_t step) {
   valid_tokens_.clear();
   for (int64_t m = micro_batches_.begin; m < micro_batches_.end; ++m) {
     const PhaseScope data(timer_, Phase::kData);
-    MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Training(step, m));
+    const BatchPlace place = {.consumed = state_.counts().samples,
+                              .micro_batch = m,
+                              .micro_batches = state_.options().micro_batches};
+    MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Training(place));
     valid_tokens_.push_back(static_cast<double>(CountValid(batch.labels)));
     MUSTER_ASSIGN_OR_RETURN(MicroBatchContext context, Context(std::move(batch), step, true));
     contexts.push_back(std::move(context));
@@ -162,12 +165,15 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepWishes& wishes) {
   const PhaseScope compute(timer_, Phase::kCompute);
   StepOutcome outcome;
   outcome.learning_rate = state_.options().schedule.At(state_.commit().next().step());
-  MUSTER_RETURN_IF_ERROR(LoadStep(state_.commit().next().step()));
+  const int64_t step = state_.commit().next().step();
+  MUSTER_RETURN_IF_ERROR(
+      CatchTorch(absl::StrCat("loading step ", step), [&] { return LoadStep(step); }));
   for (const Task& task : table_) {
     if (interrupt_.load(std::memory_order_relaxed)) {
       return absl::AbortedError(absl::StrCat("interrupted before ", ToString(task)));
     }
-    MUSTER_RETURN_IF_ERROR(RunTask(task, wishes, outcome));
+    MUSTER_RETURN_IF_ERROR(CatchTorch(absl::StrCat(ToString(task), " of step ", step),
+                                      [&] { return RunTask(task, wishes, outcome); }));
   }
   return outcome;
 }
@@ -183,7 +189,7 @@ absl::Status Engine::RunTask(const Task& task, const StepWishes& wishes, StepOut
       return absl::OkStatus();
     case TaskKind::kVote:
       MUSTER_RETURN_IF_ERROR(FinishReduce());
-      MUSTER_RETURN_IF_ERROR(state_.commit().Seal());
+      MUSTER_RETURN_IF_ERROR(state_.Seal());
       return Vote(wishes, outcome);
     case TaskKind::kApply: {
       MUSTER_RETURN_IF_ERROR(state_.Apply());
@@ -229,6 +235,7 @@ absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
     losses.push_back(runner_.loss(static_cast<int>(m)));
   }
   const VoteShare share{.version = state_.commit().next(),
+                        .trajectory = options.trajectory,
                         .first_micro_batch = micro_batches_.begin,
                         .losses = losses,
                         .valid_tokens = valid_tokens_,
@@ -250,14 +257,22 @@ absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
   MUSTER_FAILPOINT("trainer.after_vote");
   MUSTER_RETURN_IF_ERROR(
       CheckVersions(AsSpan(message), state_.commit().next(), communicator_->size()));
+  MUSTER_RETURN_IF_ERROR(
+      CheckTrajectories(AsSpan(message), options.trajectory, communicator_->size()));
   const VoteTotals totals =
       DecodeVote(AsSpan(message), options.deterministic, options.micro_batches, chunks);
-  const StepRules rules{.nominal_tokens = options.nominal_tokens(), .clip_norm = options.clip_norm};
-  outcome.decision = DecideStep(totals, rules, state_.commit().next(), state_.commit().round());
+  outcome.decision = DecideStep(totals, RulesOf(options), state_.counts().skipped,
+                                state_.commit().next(), state_.commit().round());
   return state_.commit().Decide(outcome.decision);
 }
 
 absl::StatusOr<double> Engine::Validate(int batches) {
+  double loss = 0.0;
+  MUSTER_RETURN_IF_ERROR(CatchTorch("validation", [&] { return ValidateOrThrow(batches, loss); }));
+  return loss;
+}
+
+absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
   // One place per batch, each filled by one rank, so the sum does not depend on the world size.
   const PhaseScope compute(timer_, Phase::kOther);
   std::vector<double> message(2 * static_cast<size_t>(batches), 0.0);
@@ -280,7 +295,8 @@ absl::StatusOr<double> Engine::Validate(int batches) {
     tokens += AsSpan(tensor)[2 * b + 1];
   }
   if (tokens == 0.0) return absl::FailedPreconditionError("validation data has no valid token");
-  return TreeSum(losses) / tokens;
+  loss = TreeSum(losses) / tokens;
+  return absl::OkStatus();
 }
 
 absl::Status Engine::ComputeGradients() {

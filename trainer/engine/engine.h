@@ -69,6 +69,7 @@ class Engine {
   absl::Status Backward(const Task& task);
   absl::Status FinishReduce();
   absl::Status Vote(const StepWishes& wishes, StepOutcome& outcome);
+  absl::Status ValidateOrThrow(int batches, double& loss);
   absl::StatusOr<MicroBatchContext> Context(MicroBatch batch, int64_t step, bool training) const;
 
   TrainingState& state_;

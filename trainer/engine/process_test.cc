@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint_listing.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/link_frame.h"
 #include "base/process.h"
 #include "gtest/gtest.h"
@@ -296,6 +297,36 @@ TEST(ProcessTest, ACheckpointIsResumedOnMoreRanksWithTheSameWeights) {
   // Three writers cut the files differently; the loss of the last step tells of the weights before
   // it.
   EXPECT_EQ(b.reports.back().loss(), Undisturbed().loss);
+}
+
+int64_t DataPosition(const std::string& folder, const std::string& step) {
+  const auto text = ReadFile(FileSystem(), folder + "/checkpoints/" + step + "/manifest.json");
+  EXPECT_TRUE(text.ok()) << text.status();
+  const auto json = ParseJson(text.value_or("{}"));
+  return json.ok() ? json->at("run").at("data_position").get<int64_t>() : -1;
+}
+
+TEST(ProcessTest, AResumeWithAnotherGlobalBatchGoesOnInTheDataWhereTheCheckpointSays) {
+  const std::string folder = Folder("other-batch");
+  auto spec = Spec(folder);
+  spec.mutable_trainer()->mutable_train()->set_steps(10);
+  {
+    RankProcess a(spec);
+    Go(1, {&a}, Prepare(1, {&a}), Fresh());
+    Finish({&a});
+  }
+  EXPECT_EQ(DataPosition(folder, "step-000000010"), 10 * 8);
+  spec.mutable_trainer()->mutable_train()->set_steps(12);
+  spec.mutable_trainer()->mutable_train()->set_global_batch(12);
+  RankProcess b(spec), c(spec);
+  const auto ready = Prepare(2, {&b, &c});
+  ResumePoint resume;
+  resume.set_source(ResumePoint::CHECKPOINT);
+  *resume.mutable_checkpoint() = ready[0].position().checkpoints(0);
+  *resume.mutable_version() = resume.checkpoint().version();
+  Go(2, {&b, &c}, ready, resume);
+  Finish({&b, &c});
+  EXPECT_EQ(DataPosition(folder, "step-000000012"), 10 * 8 + 2 * 12);
 }
 
 TEST(ProcessTest, TheEndOfTheLinkEndsTheProcess) {

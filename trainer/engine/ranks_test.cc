@@ -93,6 +93,29 @@ TEST(RanksTest, FastModeKeepsRanksEqualAndTheCurveEqualToRounding) {
   }
 }
 
+TEST(RanksTest, RanksThatTrainByDifferentSpecsFindOutAtTheVoteAndApplyNothing) {
+  auto communicators = MakeLocalCommunicators({.size = 2});
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      TrainingOptions options = TinyOptions();
+      options.trajectory = 100 + static_cast<uint64_t>(r);
+      options.schedule.peak *= 1 + 99 * r;
+      const std::atomic<bool> interrupt = false;
+      PhaseTimer timer(Clock::Real(), Phase::kOther);
+      auto state = MakeTinyState(options, 0.0);
+      SyntheticFeed feed(options, TinyGpt2(0.0).vocabulary);
+      Engine engine(*state, feed, timer, interrupt);
+      ASSERT_TRUE(engine.BeginAlone(*communicators[static_cast<size_t>(r)]).ok());
+      EXPECT_EQ(engine.Step({}).status().message(),
+                "ranks train by different specs: the votes on this step carry different digests, "
+                "and nothing was applied");
+      EXPECT_EQ(state->applied()->step(), 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(RanksTest, ARankTooManyIsRefusedWithASentence) {
   const TrainingOptions options = TinyOptions();
   auto communicators = MakeLocalCommunicators({.size = 6});

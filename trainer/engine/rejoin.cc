@@ -22,8 +22,10 @@ at::Tensor ToTensor(const std::vector<int64_t>& values) {
 }
 
 absl::Status SendState(TrainingState& state, Communicator& communicator, int to) {
+  const RunCounts& counts = state.counts();
   at::Tensor position =
-      ToTensor({state.applied()->step(), state.applied()->attempt(), state.updates()});
+      ToTensor({state.applied()->step(), state.applied()->attempt(), counts.updates, counts.samples,
+                counts.skipped.in_row, counts.skipped.total});
   MUSTER_RETURN_IF_ERROR(communicator.Send(position, to, "position")->Wait());
   for (const NamedTensor& flat : state.FlatTensors()) {
     MUSTER_RETURN_IF_ERROR(communicator.Send(flat.tensor, to, flat.name)->Wait());
@@ -33,7 +35,7 @@ absl::Status SendState(TrainingState& state, Communicator& communicator, int to)
 
 absl::Status ReceiveState(const v1alpha1::Version& version, int from, Communicator& communicator,
                           TrainingState& state) {
-  at::Tensor position = ToTensor({0, 0, 0});
+  at::Tensor position = ToTensor(std::vector<int64_t>(6));
   MUSTER_RETURN_IF_ERROR(communicator.Recv(position, from, "position")->Wait());
   for (const NamedTensor& flat : state.FlatTensors()) {
     MUSTER_RETURN_IF_ERROR(communicator.Recv(flat.tensor, from, flat.name)->Wait());
@@ -43,7 +45,7 @@ absl::Status ReceiveState(const v1alpha1::Version& version, int from, Communicat
     return absl::DataLossError(absl::StrCat("rank ", from, " sent step ", p[0], " (attempt ", p[1],
                                             ") in place of ", Text(version)));
   }
-  state.set_updates(p[2]);
+  state.set_counts({.updates = p[2], .samples = p[3], .skipped = {.in_row = p[4], .total = p[5]}});
   return absl::OkStatus();
 }
 
@@ -62,6 +64,19 @@ absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& co
   return absl::OkStatus();
 }
 
+absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator) {
+  const at::Tensor mine = ToTensor({static_cast<int64_t>(trajectory)});
+  at::Tensor all = at::empty({communicator.size()}, at::kLong);
+  MUSTER_RETURN_IF_ERROR(communicator.AllGather(all, mine, "specs")->Wait());
+  const int64_t* specs = all.const_data_ptr<int64_t>();
+  for (int rank = 1; rank < communicator.size(); ++rank) {
+    if (specs[rank] == specs[0]) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("rank ", rank, " and rank 0 were told to train by different specs"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CompareDigests(int reference, Communicator& communicator, TrainingState& state) {
   const at::Tensor mine = ToTensor(state.Digest());
   const int64_t size = mine.numel();
@@ -75,7 +90,7 @@ absl::Status CompareDigests(int reference, Communicator& communicator, TrainingS
       const bool position = i + 1 == size;
       status = absl::DataLossError(absl::StrCat(
           "rank ", rank, " and rank ", reference, " differ in ",
-          position ? std::string("their version")
+          position ? std::string("their version, or in what they count")
                    : absl::StrCat("unit ", state.units()[static_cast<size_t>(i)].layout().name)));
     }
   }

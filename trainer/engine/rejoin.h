@@ -1,6 +1,8 @@
 #ifndef MUSTER_TRAINER_ENGINE_REJOIN_H_
 #define MUSTER_TRAINER_ENGINE_REJOIN_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
@@ -15,6 +17,9 @@ namespace muster::trainer {
 // so that a transfer that breaks off costs no rank its state but the receivers'.
 absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& communicator,
                            TrainingState& state);
+
+// All ranks: refuses to go on unless all train by the spec with this hash.
+absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator);
 
 // All ranks: refuses to go on unless every replicated unit and its version are equal everywhere. A
 // rank that differs from `reference` gives its weights up, so that it receives in the next round.

@@ -43,6 +43,9 @@ absl::Status ReadTrain(const v1alpha1::TrainSpec& train, RunConfig& config) {
   config.settings.steps = train.steps();
   config.settings.validate_every = Or(train.has_validate_every(), train.validate_every(), 100);
   config.settings.validate_batches = Or(train.has_validate_batches(), train.validate_batches(), 8);
+  const v1alpha1::SkippedStepsSpec& skipped = train.skipped_steps();
+  options.max_skipped_in_row = Or<int64_t>(skipped.has_max_in_row(), skipped.max_in_row(), 10);
+  options.max_skipped_total = Or<int64_t>(skipped.has_max_total(), skipped.max_total(), 100);
   return absl::OkStatus();
 }
 
@@ -69,7 +72,25 @@ absl::Status ReadOptimizer(const v1alpha1::OptimizerSpec& spec, RunConfig& confi
   return absl::OkStatus();
 }
 
+template <typename Message>
+bool Same(const Message& a, const Message& b) {
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
 }  // namespace
+
+absl::Status CheckSameSources(const v1alpha1::TrainingJobSpec& opened,
+                              const v1alpha1::TrainingJobSpec& wanted) {
+  const char* field = nullptr;
+  if (!Same(opened.trainer().model(), wanted.trainer().model())) field = "trainer.model";
+  if (!Same(opened.trainer().data(), wanted.trainer().data())) field = "trainer.data";
+  if (opened.checkpoint().uri() != wanted.checkpoint().uri()) field = "checkpoint.uri";
+  if (field == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(field,
+                   " has changed, and running ranks keep what they opened: put it back, or "
+                   "suspend the job before the change and resume it afterwards"));
+}
 
 absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank) {
   RunConfig config;

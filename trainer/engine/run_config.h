@@ -3,11 +3,12 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "planner/model_presets.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
-#include "trainer/engine/trainer.h"
+#include "trainer/engine/trainer_settings.h"
 #include "trainer/engine/training_state.h"
 
 namespace muster::trainer {
@@ -25,6 +26,11 @@ struct RunConfig {
 };
 
 absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank);
+
+// Whether a process that opened model, data and checkpoints by `opened` can go on by `wanted`;
+// FailedPrecondition that names the field which it cannot follow.
+absl::Status CheckSameSources(const v1alpha1::TrainingJobSpec& opened,
+                              const v1alpha1::TrainingJobSpec& wanted);
 
 }  // namespace muster::trainer
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "ATen/ops/empty.h"
 #include "absl/status/statusor.h"
@@ -22,17 +23,29 @@ class SyntheticFeed final : public BatchFeed {
   SyntheticFeed(const TrainingOptions& options, int64_t vocabulary)
       : options_(options), vocabulary_(vocabulary) {}
 
-  absl::StatusOr<MicroBatch> Training(int64_t step, int64_t micro_batch) override {
+  absl::StatusOr<MicroBatch> Training(const BatchPlace& place) override {
     MutexLock lock(mu_);
+    const int64_t step = place.consumed / (place.micro_batches * options_.micro_batch) + 1;
     held_ = step >= hold_at_;
     changed_.NotifyAll();
     while (step >= hold_at_) changed_.Wait(mu_);
-    return Make(((step - 1) * options_.micro_batches + micro_batch) * options_.micro_batch);
+    MicroBatch batch = Make(place.consumed + place.micro_batch * options_.micro_batch);
+    samples_.insert(samples_.end(), batch.samples.begin(), batch.samples.end());
+    return batch;
   }
   absl::StatusOr<MicroBatch> Validation(int64_t index) override {
     return Make(1'000'000 + index * options_.micro_batch);
   }
-  // Training waits before this step until it is released.
+  // What was trained on, in the order of asking.
+  std::vector<int64_t> samples() {
+    MutexLock lock(mu_);
+    return samples_;
+  }
+  void Forget() {
+    MutexLock lock(mu_);
+    samples_.clear();
+  }
+  // Training waits before this step, while the batch stays what it is, until it is released.
   void HoldAt(int64_t step) {
     MutexLock lock(mu_);
     hold_at_ = step;
@@ -72,6 +85,7 @@ class SyntheticFeed final : public BatchFeed {
   CondVar changed_;
   bool held_ MUSTER_GUARDED_BY(mu_) = false;
   int64_t hold_at_ MUSTER_GUARDED_BY(mu_) = INT64_MAX;
+  std::vector<int64_t> samples_ MUSTER_GUARDED_BY(mu_);
 };
 
 inline Gpt2Config TinyGpt2(double dropout) {

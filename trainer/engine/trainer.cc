@@ -1,14 +1,19 @@
 #include "trainer/engine/trainer.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
 #include "base/failpoint.h"
+#include "base/hash.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "trainer/commit/decide_step.h"
 #include "trainer/engine/rejoin.h"
+#include "trainer/engine/run_config.h"
+#include "trainer/engine/torch_errors.h"
 
 namespace muster::trainer {
 namespace {
@@ -115,6 +120,7 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   round_ = prepare.round();
   rank_ = prepare.rank();
   world_size_ = prepare.world_size();
+  adopted_ = Adopt(prepare);
   parts_.gauge.SetRound(round_);
   MUSTER_LOG(INFO, "prepared", {"round", round_.round()}, {"rank", rank_},
              {"world_size", world_size_});
@@ -133,13 +139,27 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   parts_.outbox.Send(message);
 }
 
+// From here on this rank trains by the round's spec. An order without one leaves it as it is.
+absl::Status Trainer::Adopt(const v1alpha1::TrainerPrepare& prepare) {
+  if (!prepare.has_spec()) return absl::OkStatus();
+  if (parts_.opened != nullptr) {
+    MUSTER_RETURN_IF_ERROR(CheckSameSources(*parts_.opened, prepare.spec()));
+  }
+  MUSTER_ASSIGN_OR_RETURN(RunConfig config, ReadRunConfig(prepare.spec(), settings_.local_rank));
+  config.training.trajectory = Hash64(prepare.trajectory());
+  MUSTER_RETURN_IF_ERROR(parts_.state.Configure(config.training));
+  settings_ = config.settings;
+  trajectory_ = prepare.trajectory();
+  return absl::OkStatus();
+}
+
 void Trainer::OnGo(const v1alpha1::GoRound& go) {
   if (state_ != State::kHolding || !Same(go.round(), round_)) return;
   FromTrainer message;
   v1alpha1::WorkerJoined& joined = *message.mutable_joined();
   *joined.mutable_round() = round_;
   std::string bad_checkpoint;
-  const absl::Status status = Join(go, bad_checkpoint);
+  const absl::Status status = CatchTorch("joining", [&] { return Join(go, bad_checkpoint); });
   if (!status.ok()) {
     LeaveRound();
     if (exit_code_ != 0) return Finish(false, std::string(status.message()));
@@ -152,6 +172,7 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
   }
   if (go.resume().source() != ResumePoint::LIVE) SetAside();
   *joined.mutable_version() = *parts_.state.applied();
+  joined.set_trajectory(trajectory_);
   parts_.outbox.Send(message);
   reporter_.Resume(parts_.state.applied()->step());
   reporter_.BeginRound(round_);
@@ -179,6 +200,7 @@ absl::Status Trainer::CheckCanSave() {
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
   if (go.resume().source() == ResumePoint::FRESH) MUSTER_RETURN_IF_ERROR(CheckCanSave());
   if (go.endpoint().empty()) return absl::InvalidArgumentError("the round has no store");
+  MUSTER_RETURN_IF_ERROR(adopted_);
   const auto connector = parts_.network.MakeConnector(round_, go.endpoint(), rank_, world_size_);
   parts_.inbox.SetAbort([&connector](std::string_view why) { connector->Abort(why); });
   auto connected = connector->Connect();
@@ -186,6 +208,7 @@ absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpo
   MUSTER_ASSIGN_OR_RETURN(communicator_, std::move(connected));
   parts_.inbox.SetAbort([this](std::string_view why) { communicator_->Abort(why); });
   MUSTER_FAILPOINT("trainer.during_join");
+  MUSTER_RETURN_IF_ERROR(CompareSpecs(parts_.state.options().trajectory, *communicator_));
   MUSTER_ASSIGN_OR_RETURN(const RestorePlan plan,
                           parts_.state.commit().Go(round_, rank_, go.resume()));
   MUSTER_RETURN_IF_ERROR(Restore(plan, go.resume(), bad_checkpoint));
@@ -283,6 +306,7 @@ void Trainer::StepOnce() {
     if (world_size_ == 1) reporter_.Commit();
     reporter_.Flush(false);
   }
+  if (outcome->decision.too_many_skipped()) return GiveUp(outcome->decision);
   if (!outcome->decision.stop_after()) return;
   if (absl::Status status = EndRun("stopped"); !status.ok()) Stall(status);
 }
@@ -295,11 +319,12 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
     Save({.round = round_, .rank = rank_, .world_size = world_size_});
   }
   v1alpha1::StepReport report;
-  if (settings_.validate_every > 0 && settings_.validate_batches > 0 &&
+  const int batches = std::min(settings_.validate_batches, parts_.validation.batches);
+  if (settings_.validate_every > 0 && batches > 0 &&
       (step % settings_.validate_every == 0 || step == settings_.steps)) {
-    MUSTER_ASSIGN_OR_RETURN(const double loss, engine_.Validate(settings_.validate_batches));
+    MUSTER_ASSIGN_OR_RETURN(const double loss, engine_.Validate(batches));
     report.set_validation_loss(loss);
-    report.set_unigram_entropy(settings_.unigram_entropy);
+    report.set_unigram_entropy(parts_.validation.unigram_entropy);
   }
   *report.mutable_version() = decision.version();
   report.set_loss(decision.loss());
@@ -307,6 +332,7 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
   report.set_learning_rate(outcome.learning_rate);
   report.set_applied(decision.apply());
   report.set_tokens(decision.valid_tokens());
+  report.set_skipped_total(decision.skipped_total());
   report.set_finished_at_us(absl::ToUnixMicros(parts_.clock.Wall()));
   const v1alpha1::PhaseTimes now = parts_.timer.Totals();
   *report.mutable_times() = Difference(now, reported_);
@@ -361,6 +387,15 @@ std::optional<v1alpha1::Version> Trainer::Durable() const {
   return same ? durable : std::nullopt;
 }
 
+// The run may not skip more steps, as every rank has seen in the vote. All give up, whoever of them
+// is still heard.
+void Trainer::GiveUp(const v1alpha1::StepDecision& decision) {
+  if (communicator_->Barrier()->Wait().ok()) reporter_.Commit();
+  reporter_.Flush(true);
+  exit_code_ = kExitDiverged;
+  Finish(false, WhyTooManySkipped(decision, RulesOf(parts_.state.options())));
+}
+
 void Trainer::Finish(bool succeeded, const std::string& message) {
   state_ = State::kFinished;
   FromTrainer out;
@@ -382,7 +417,7 @@ void Trainer::Stall(const absl::Status& error) {
   MUSTER_LOG(WARN, "step broke off", {"round", round_.round()}, {"rank", rank_}, {"error", error},
              {"flight_record", record});
   if (!IsOfTheRound(error)) {
-    exit_code_ = kExitFailed;
+    exit_code_ = absl::IsInvalidArgument(error) ? kExitBadInput : kExitFailed;
     Finish(false, std::string(error.message()));
     return;
   }

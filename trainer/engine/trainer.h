@@ -1,6 +1,7 @@
 #ifndef MUSTER_TRAINER_ENGINE_TRAINER_H_
 #define MUSTER_TRAINER_ENGINE_TRAINER_H_
 
+#include <climits>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
 #include "trainer/engine/batch_feed.h"
@@ -21,19 +23,15 @@
 #include "trainer/engine/phase_timer.h"
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/step_reporter.h"
+#include "trainer/engine/trainer_settings.h"
 #include "trainer/engine/training_state.h"
 
 namespace muster::trainer {
 
-struct TrainerSettings {
-  int local_rank = 0;
-  int64_t steps = 0;
-  int validate_every = 0;  // steps; 0 never
-  int validate_batches = 0;
-  double unigram_entropy = 0;  // of the validation data, nats per token; reported beside its loss
-  // At most one of the two is set.
-  int64_t save_every_steps = 0;
-  absl::Duration save_every = absl::ZeroDuration();
+// What is kept of the data for validation.
+struct ValidationData {
+  int batches = INT_MAX;       // how many micro-batches there are
+  double unigram_entropy = 0;  // nats per token; reported beside the loss
 };
 
 // One rank's part in the life of a job, driven by its agent's orders:
@@ -57,6 +55,9 @@ class Trainer {
     StepGauge& gauge;
     PhaseTimer& timer;
     const Clock& clock;
+    ValidationData validation = {};
+    // By what model, data and checkpoints were opened; null: they suit every spec.
+    const v1alpha1::TrainingJobSpec* opened = nullptr;
   };
   Trainer(const TrainerSettings& settings, const Parts& parts);
   ~Trainer();
@@ -72,6 +73,7 @@ class Trainer {
 
   void Obey(const v1alpha1::ToTrainer& message);
   void OnPrepare(const v1alpha1::TrainerPrepare& prepare);
+  absl::Status Adopt(const v1alpha1::TrainerPrepare& prepare);
   void OnGo(const v1alpha1::GoRound& go);
   void OnStop(const v1alpha1::TrainerStop& stop);
   absl::Status CheckCanSave();
@@ -83,6 +85,7 @@ class Trainer {
   void StepOnce();
   absl::StatusOr<v1alpha1::StepReport> AfterStep(const StepOutcome& outcome);
   absl::Status EndRun(const std::string& message);
+  void GiveUp(const v1alpha1::StepDecision& decision);
   void Stall(const absl::Status& error);
   void Finish(bool succeeded, const std::string& message);
   void LeaveRound();
@@ -94,7 +97,7 @@ class Trainer {
   v1alpha1::RankPosition Position();
   bool IsFirst() const { return rank_ == 0; }
 
-  const TrainerSettings settings_;
+  TrainerSettings settings_;
   const Parts parts_;
   Engine engine_;
   StepReporter reporter_;
@@ -103,6 +106,8 @@ class Trainer {
   v1alpha1::RoundId round_;  // the newest prepared
   int rank_ = 0;
   int world_size_ = 1;
+  std::string trajectory_;  // of the spec that came with it
+  absl::Status adopted_;    // or why this rank cannot train by that spec
   std::unique_ptr<Communicator> communicator_;
   StepWishes wishes_;
   int64_t saved_step_ = -1;  // in this round, or loaded for it; the same on all ranks

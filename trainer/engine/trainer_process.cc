@@ -1,6 +1,7 @@
 #include "trainer/engine/trainer_process.h"
 
 #include <algorithm>
+#include <climits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -53,15 +54,17 @@ absl::Status TrainerProcess::OpenData(const v1alpha1::TrainerSpec& spec,
   const TrainingOptions& training = config_.training;
   MUSTER_ASSIGN_OR_RETURN(dataset_, OpenDataset(files, ReadData(spec.data(), training.sequence,
                                                                 options.cache_directory)));
+  const bool from_model = dataset_.vocabulary == 0;
+  const int64_t vocabulary = from_model ? spec.model().vocabulary() : int64_t{dataset_.vocabulary};
+  if (vocabulary == 0) {
+    return absl::InvalidArgumentError("the model's vocabulary is unknown: set model.vocabulary");
+  }
   MUSTER_ASSIGN_OR_RETURN(source_, BatchSource::Create(dataset_.training, dataset_.validation,
                                                        {.sequence = training.sequence,
                                                         .micro_batch = training.micro_batch,
-                                                        .micro_batches = training.micro_batches,
                                                         .seed = training.seed,
+                                                        .vocabulary = vocabulary,
                                                         .prefetch = 4}));
-  if (source_->validation_batches() == 0) config_.settings.validate_batches = 0;
-  config_.settings.validate_batches = static_cast<int>(
-      std::min<int64_t>(config_.settings.validate_batches, source_->validation_batches()));
   feed_ = std::make_unique<TensorFeed>(*source_);
   return absl::OkStatus();
 }
@@ -90,6 +93,11 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
                    .dropout = shape.dropout});
 }
 
+ValidationData TrainerProcess::ReadValidation() const {
+  return {.batches = static_cast<int>(std::min<int64_t>(source_->validation_batches(), INT_MAX)),
+          .unigram_entropy = dataset_.unigram_entropy};
+}
+
 void TrainerProcess::Announce() const {
   MUSTER_LOG(INFO, "data opened", {"training_tokens", dataset_.training.size()},
              {"validation_tokens", dataset_.validation.size()}, {"vocabulary", vocabulary_},
@@ -104,10 +112,10 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
     const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
     const Clock& clock, Inbox& inbox, Outbox& outbox, StepGauge& gauge) {
   std::unique_ptr<TrainerProcess> process(new TrainerProcess(clock));
-  const v1alpha1::TrainingJobSpec& spec = configure.spec();
+  process->spec_ = configure.spec();
+  const v1alpha1::TrainingJobSpec& spec = process->spec_;
   MUSTER_ASSIGN_OR_RETURN(process->config_, ReadRunConfig(spec, configure.local_rank()));
   MUSTER_RETURN_IF_ERROR(process->OpenData(spec.trainer(), options, files));
-  process->config_.settings.unigram_entropy = process->dataset_.unigram_entropy;
   MUSTER_ASSIGN_OR_RETURN(Model model, process->BuildModel(spec, options));
   MUSTER_ASSIGN_OR_RETURN(process->state_,
                           TrainingState::Create(std::move(model), process->config_.training));
@@ -136,7 +144,9 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                                                 .outbox = outbox,
                                                 .gauge = gauge,
                                                 .timer = process->timer_,
-                                                .clock = clock});
+                                                .clock = clock,
+                                                .validation = process->ReadValidation(),
+                                                .opened = &process->spec_});
   return process;
 }
 

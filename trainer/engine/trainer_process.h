@@ -49,9 +49,11 @@ class TrainerProcess {
                         Files& files);
   absl::StatusOr<Model> BuildModel(const v1alpha1::TrainingJobSpec& spec,
                                    const ProcessOptions& options);
+  ValidationData ReadValidation() const;
   void Announce() const;
 
   PhaseTimer timer_;
+  v1alpha1::TrainingJobSpec spec_;  // by which everything below was opened
   RunConfig config_;
   Dataset dataset_;
   int64_t vocabulary_ = 0;  // the model's

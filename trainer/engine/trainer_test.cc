@@ -5,15 +5,20 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/exit_codes.h"
 #include "base/mutex.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/engine/trainer_testing.h"
 
 namespace muster::trainer {
 namespace {
 
+using ::testing::EndsWith;
+using ::testing::StartsWith;
 using v1alpha1::FromTrainer;
 using v1alpha1::ResumePoint;
+using v1alpha1::TrainingJobSpec;
 
 constexpr int64_t kSteps = 40;
 constexpr char kHistory[] = "00000000000000aa";
@@ -22,6 +27,22 @@ TrainingOptions Options() {
   TrainingOptions options = TinyOptions();
   options.deterministic = true;
   return options;
+}
+
+// As a TrainingJob says what Options() are, but for what may change.
+TrainingJobSpec Spec(int64_t steps, int batch, double learning_rate) {
+  TrainingJobSpec spec;
+  v1alpha1::TrainSpec& train = *spec.mutable_trainer()->mutable_train();
+  train.set_steps(steps);
+  train.set_global_batch(batch);
+  train.set_micro_batch(2);
+  train.set_sequence(16);
+  train.set_seed(42);
+  train.set_deterministic(true);
+  train.set_validate_every(0);
+  spec.mutable_trainer()->mutable_optimizer()->set_schedule("constant");
+  spec.mutable_trainer()->mutable_optimizer()->set_learning_rate(learning_rate);
+  return spec;
 }
 
 ResumePoint Fresh(int64_t attempt) {
@@ -54,13 +75,18 @@ ResumePoint Live(const v1alpha1::RankPosition& position, int64_t attempt) {
 class TrainerTest : public ::testing::Test {
  protected:
   std::unique_ptr<ThreadTrainer> Start() {
-    return std::make_unique<ThreadTrainer>(Options(), settings_, rounds_, disk_);
+    return std::make_unique<ThreadTrainer>(options_, settings_, rounds_, disk_);
   }
   // Prepares a round among `ranks` and returns where they stand.
-  std::vector<v1alpha1::RankPosition> Prepare(const std::vector<ThreadTrainer*>& ranks) {
+  std::vector<v1alpha1::RankPosition> Prepare(const std::vector<ThreadTrainer*>& ranks,
+                                              const TrainingJobSpec* spec = nullptr,
+                                              const std::string& trajectory = "") {
     ++round_;
     const int world = static_cast<int>(ranks.size());
-    for (int r = 0; r < world; ++r) ranks[r]->Prepare(round_, r, world);
+    for (int r = 0; r < world; ++r) ranks[r]->Prepare(round_, r, world, spec, trajectory);
+    return AwaitReady(ranks);
+  }
+  static std::vector<v1alpha1::RankPosition> AwaitReady(const std::vector<ThreadTrainer*>& ranks) {
     std::vector<v1alpha1::RankPosition> positions;
     for (ThreadTrainer* rank : ranks) positions.push_back(rank->AwaitReady());
     return positions;
@@ -89,6 +115,7 @@ class TrainerTest : public ::testing::Test {
     return digest;
   }
 
+  TrainingOptions options_ = Options();
   TrainerSettings settings_{.steps = kSteps, .validate_every = 20, .validate_batches = 2};
   ThreadNetwork::Rounds rounds_;
   MemoryCheckpoints::Disk disk_;
@@ -196,6 +223,155 @@ TEST_F(TrainerTest, AStopWithSaveEndsAllRanksAfterTheSameStepAndACheckpointResum
     rank->Kill();
   }
   EXPECT_EQ(WeightsOf(*d), Undisturbed());
+}
+
+// Counts how often each sample below `end` is among what the ranks were given from position `begin`
+// on, and nothing else.
+std::vector<int> TimesUsed(const std::vector<ThreadTrainer*>& ranks, int64_t begin, int64_t end) {
+  std::vector<int> times(static_cast<size_t>(end - begin));
+  for (ThreadTrainer* rank : ranks) {
+    for (const int64_t sample : rank->feed().samples()) {
+      if (sample >= begin && sample < end) ++times[static_cast<size_t>(sample - begin)];
+    }
+  }
+  return times;
+}
+
+TEST_F(TrainerTest, BatchRateAndRanksChangeInOneRoundAndNoSampleIsSkippedOrUsedTwice) {
+  auto a = Start(), b = Start();
+  const TrainingJobSpec small = Spec(8, 8, 1e-3);
+  Prepare({a.get(), b.get()}, &small, "small");
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().HoldAt(4);
+  Go({a.get(), b.get()}, Fresh(1));
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().AwaitHeld();
+  auto c = Start();
+  const std::vector<ThreadTrainer*> three = {a.get(), b.get(), c.get()};
+  const TrainingJobSpec large = Spec(8, 20, 5e-4);
+  ++round_;
+  for (int r = 0; r < 3; ++r) three[static_cast<size_t>(r)]->Prepare(round_, r, 3, &large, "large");
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().Release();
+  const auto positions = AwaitReady(three);
+  EXPECT_EQ(positions[0].applied().step(), 3);
+  EXPECT_EQ(positions[1].applied().step(), 3);
+  EXPECT_EQ(a->state().counts().samples, 24);
+  // What was begun of the fourth step is done again.
+  EXPECT_EQ(TimesUsed({a.get(), b.get()}, 0, 24), std::vector<int>(24, 1));
+  for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().Forget();
+  ResumePoint resume;
+  resume.set_source(ResumePoint::LIVE);
+  resume.set_history(kHistory);
+  *resume.mutable_version() = positions[0].applied();
+  resume.add_receivers(2);
+  resume.set_next_attempt(2);
+  Go(three, resume);
+  for (ThreadTrainer* rank : three) EXPECT_TRUE(rank->AwaitFinished().succeeded());
+  EXPECT_EQ(TimesUsed(three, 24, 124), std::vector<int>(100, 1)) << "five steps of twenty";
+  EXPECT_EQ(TimesUsed(three, 124, 1000), std::vector<int>(876, 0));
+  for (const v1alpha1::StepReport& report : a->outbox().Reports()) {
+    EXPECT_EQ(report.learning_rate(), report.version().step() <= 3 ? 1e-3 : 5e-4);
+  }
+
+  // And again from the checkpoint, in new processes.
+  auto d = Start();
+  const TrainingJobSpec longer = Spec(10, 6, 5e-4);
+  const auto saved = Prepare({d.get()}, &longer, "longer");
+  resume.Clear();
+  resume.set_source(ResumePoint::CHECKPOINT);
+  resume.set_history(kHistory);
+  *resume.mutable_checkpoint() = saved[0].checkpoints(0);
+  *resume.mutable_version() = resume.checkpoint().version();
+  resume.set_next_attempt(3);
+  Go({d.get()}, resume);
+  EXPECT_TRUE(d->AwaitFinished().succeeded());
+  EXPECT_EQ(TimesUsed({d.get()}, 124, 136), std::vector<int>(12, 1));
+  EXPECT_EQ(d->feed().samples().size(), 12u);
+}
+
+TEST_F(TrainerTest, RanksThatWereToldDifferentSpecsDoNotJoin) {
+  auto a = Start(), b = Start();
+  const TrainingJobSpec one = Spec(3, 8, 1e-3), other = Spec(3, 8, 0.1);
+  ++round_;
+  a->Prepare(round_, 0, 2, &one, "one");
+  b->Prepare(round_, 1, 2, &other, "other");
+  AwaitReady({a.get(), b.get()});
+  a->Go(round_, Fresh(1));
+  b->Go(round_, Fresh(1));
+  const std::string want = "rank 1 and rank 0 were told to train by different specs";
+  EXPECT_EQ(a->AwaitJoined().error(), want);
+  EXPECT_EQ(b->AwaitJoined().error(), want);
+  Prepare({a.get(), b.get()}, &other, "other");
+  a->Go(round_, Fresh(2));
+  b->Go(round_, Fresh(2));
+  EXPECT_EQ(a->AwaitJoined().trajectory(), "other");
+  EXPECT_EQ(b->AwaitJoined().trajectory(), "other");
+  EXPECT_TRUE(a->AwaitFinished().succeeded());
+  EXPECT_EQ(a->outbox().Reports().front().learning_rate(), 0.1);
+}
+
+TEST_F(TrainerTest, ASpecThatALiveRankCannotFollowIsRefusedWithItsFieldAndTheOldOneGoesOn) {
+  auto a = Start();
+  TrainingJobSpec spec = Spec(3, 8, 1e-3);
+  spec.mutable_trainer()->mutable_train()->set_seed(43);
+  Prepare({a.get()}, &spec, "other seed");
+  a->Go(round_, Fresh(1));
+  EXPECT_EQ(a->AwaitJoined().error(),
+            "train.seed cannot change while ranks hold the state of a run: put it back");
+  spec.mutable_trainer()->mutable_train()->set_seed(42);
+  Prepare({a.get()}, &spec, "put back");
+  Go({a.get()}, Fresh(2));
+  EXPECT_TRUE(a->AwaitFinished().succeeded());
+}
+
+TEST_F(TrainerTest, MoreSkippedStepsThanAllowedEndTheRunOnEveryRankWithTheNumbers) {
+  options_.schedule = {.peak = 1e38};  // of which no weights recover
+  options_.max_skipped_in_row = 3;
+  auto a = Start(), b = Start();
+  Prepare({a.get(), b.get()});
+  Go({a.get(), b.get()}, Fresh(1));
+  for (ThreadTrainer* rank : {a.get(), b.get()}) {
+    const v1alpha1::TrainerFinished finished = rank->AwaitFinished();
+    EXPECT_FALSE(finished.succeeded());
+    EXPECT_EQ(finished.version().step(), 5);
+    EXPECT_THAT(finished.message(), StartsWith("4 steps in a row up to step 5 were skipped, the "
+                                               "last one with loss "));
+    EXPECT_THAT(finished.message(), EndsWith(": train.skippedSteps.maxInRow allows 3"));
+    rank->Kill();
+    EXPECT_EQ(rank->exit_code(), kExitDiverged);
+  }
+  EXPECT_EQ(a->outbox().Reports().back().skipped_total(), 4);
+}
+
+TEST_F(TrainerTest, SkippedStepsCountOnInACheckpointAndInARankThatReceives) {
+  options_.schedule = {.peak = 1e38};
+  settings_.steps = 4;
+  auto a = Start();
+  Prepare({a.get()});
+  Go({a.get()}, Fresh(1));
+  ASSERT_TRUE(a->AwaitFinished().succeeded());
+  const SkippedSteps three = {.in_row = 3, .total = 3};
+  auto b = Start();
+  const auto positions = Prepare({a.get(), b.get()});
+  EXPECT_EQ(a->state().counts().skipped, three);
+  ResumePoint resume;
+  resume.set_source(ResumePoint::LIVE);
+  resume.set_history(kHistory);
+  *resume.mutable_version() = positions[0].applied();
+  resume.add_receivers(1);
+  resume.set_next_attempt(2);
+  Go({a.get(), b.get()}, resume);
+  ASSERT_TRUE(b->AwaitFinished().succeeded());
+  b->Kill();
+  EXPECT_EQ(b->state().counts().skipped, three);
+  auto c = Start();
+  resume.Clear();
+  resume.set_source(ResumePoint::CHECKPOINT);
+  resume.set_history(kHistory);
+  *resume.mutable_checkpoint() = Prepare({c.get()})[0].checkpoints(0);
+  *resume.mutable_version() = resume.checkpoint().version();
+  Go({c.get()}, resume);
+  ASSERT_TRUE(c->AwaitFinished().succeeded());
+  c->Kill();
+  EXPECT_EQ(c->state().counts().skipped, three);
 }
 
 TEST_F(TrainerTest, ABadCheckpointIsNamedAndAnotherRoundGoesOn) {

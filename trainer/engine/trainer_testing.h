@@ -66,7 +66,7 @@ class MemoryCheckpoints final : public Checkpoints {
   struct Saved {
     v1alpha1::Version version;
     std::string history;
-    int64_t updates = 0;
+    RunCounts counts;
     std::vector<at::Tensor> tensors;
   };
   struct Disk {
@@ -111,7 +111,7 @@ class MemoryCheckpoints final : public Checkpoints {
   void Expect(const TrainingState&, const SaveShare&) override {}
   absl::Status Save(const TrainingState& state, const SaveShare& share) override {
     if (share.rank != 0) return absl::OkStatus();
-    Saved saved{*state.applied(), state.commit().history(), state.updates(), {}};
+    Saved saved{*state.applied(), state.commit().history(), state.counts(), {}};
     for (const NamedTensor& flat : state.FlatTensors())
       saved.tensors.push_back(flat.tensor.clone());
     MutexLock lock(disk_.mu);
@@ -130,7 +130,7 @@ class MemoryCheckpoints final : public Checkpoints {
     if (it == disk_.saved.end()) return absl::DataLossError("no such checkpoint");
     const auto flat = state.FlatTensors();
     for (size_t i = 0; i < flat.size(); ++i) flat[i].tensor.copy_(it->second.tensors[i]);
-    state.set_updates(it->second.updates);
+    state.set_counts(it->second.counts);
     durable_ = it->second.version;
     return it->second.version;
   }
@@ -191,6 +191,7 @@ class ThreadTrainer {
         thread_([this] {
           while (trainer_->RunOnce()) {
           }
+          exit_code_ = trainer_->exit_code();
           trainer_.reset();
         }) {}
   ~ThreadTrainer() { Kill(); }
@@ -200,8 +201,12 @@ class ThreadTrainer {
     feed_.Release();
     if (thread_.joinable()) thread_.join();
   }
-  void Prepare(int64_t round, int rank, int world_size) {
+  void Prepare(int64_t round, int rank, int world_size,
+               const v1alpha1::TrainingJobSpec* spec = nullptr,
+               const std::string& trajectory = "") {
     v1alpha1::ToTrainer message;
+    if (spec != nullptr) *message.mutable_prepare()->mutable_spec() = *spec;
+    message.mutable_prepare()->set_trajectory(trajectory);
     message.mutable_prepare()->mutable_round()->set_round(round);
     message.mutable_prepare()->set_rank(rank);
     message.mutable_prepare()->set_world_size(world_size);
@@ -228,6 +233,8 @@ class ThreadTrainer {
   v1alpha1::TrainerFinished AwaitFinished() {
     return outbox_.Await(v1alpha1::FromTrainer::kFinished).finished();
   }
+  // Once Kill() has returned.
+  int exit_code() const { return exit_code_; }
   SyntheticFeed& feed() { return feed_; }
   RecordingOutbox& outbox() { return outbox_; }
   // Only while the trainer waits for an order.
@@ -243,6 +250,7 @@ class ThreadTrainer {
   StepGauge gauge_{Clock::Real()};
   PhaseTimer timer_{Clock::Real(), Phase::kInit};
   std::unique_ptr<Trainer> trainer_;
+  int exit_code_ = 0;
   std::thread thread_;
 };
 

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "c10/core/GradMode.h"
+#include "trainer/engine/torch_errors.h"
 #include "trainer/parallel/unit_layout.h"
 
 namespace muster::trainer {
@@ -28,6 +29,13 @@ std::string_view Bytes(const at::Tensor& tensor) {
 
 }  // namespace
 
+StepRules RulesOf(const TrainingOptions& options) {
+  return {.nominal_tokens = options.nominal_tokens(),
+          .clip_norm = options.clip_norm,
+          .max_skipped_in_row = options.max_skipped_in_row,
+          .max_skipped_total = options.max_skipped_total};
+}
+
 absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(
     Model model, const TrainingOptions& options) {
   try {
@@ -41,6 +49,7 @@ absl::StatusOr<std::unique_ptr<TrainingState>> TrainingState::Create(
 
 TrainingState::TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options)
     : options_(options),
+      sealed_under_(options),
       model_(std::move(model)),
       units_(std::move(units)),
       optimizer_(MakeOptimizer(options.optimizer, OptimizerUnits(units_))) {}
@@ -50,22 +59,62 @@ void TrainingState::InitializeFresh() {
     units_[u].Initialize(options_.seed);
     for (at::Tensor& state : optimizer_->state(static_cast<int>(u))) state.zero_();
   }
-  updates_ = 0;
+  counts_ = {};
+}
+
+absl::Status TrainingState::Configure(const TrainingOptions& options) {
+  const auto refuse = [](const char* field) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " cannot change while ranks hold the state of a run: put it back"));
+  };
+  if (options.sequence != options_.sequence) return refuse("train.sequence");
+  if (options.micro_batch != options_.micro_batch) return refuse("train.microBatch");
+  if (options.seed != options_.seed) return refuse("train.seed");
+  if (options.deterministic != options_.deterministic) return refuse("train.deterministic");
+  if (options.types.parameters != options_.types.parameters ||
+      options.types.compute != options_.types.compute) {
+    return refuse("train.precision");
+  }
+  if (options.optimizer.kind != options_.optimizer.kind) return refuse("optimizer.name");
+  if ((options.optimizer.momentum != 0.0) != (options_.optimizer.momentum != 0.0)) {
+    return refuse("whether there is optimizer.momentum");
+  }
+  options_ = options;
+  return absl::OkStatus();
+}
+
+absl::Status TrainingState::Seal() {
+  MUSTER_RETURN_IF_ERROR(commit_.Seal());
+  sealed_under_ = options_;
+  return absl::OkStatus();
 }
 
 absl::Status TrainingState::Apply() {
   MUSTER_RETURN_IF_ERROR(commit_.BeginApply());
   const v1alpha1::StepDecision& decision = commit_.decisions().front();
-  if (decision.apply()) {
-    const c10::AutoGradMode no_graph(false);
-    const double factor = decision.clip_factor() * (static_cast<double>(options_.nominal_tokens()) /
-                                                    static_cast<double>(decision.valid_tokens()));
-    if (factor != 1.0) {
-      for (const Unit& unit : units_) at::Tensor(unit.gradients()).mul_(factor);
-    }
-    optimizer_->Apply(++updates_, options_.schedule.At(decision.version().step()));
+  const absl::Status written = CatchTorch(absl::StrCat("applying step ", decision.version().step()),
+                                          [&] { return WriteUpdate(decision); });
+  if (!written.ok()) {
+    commit_.Lose();
+    return written;
   }
+  counts_.samples += sealed_under_.step_samples();
+  counts_.skipped = SkippedAfter(decision);
   return commit_.EndApply();
+}
+
+absl::Status TrainingState::WriteUpdate(const v1alpha1::StepDecision& decision) {
+  if (!decision.apply()) return absl::OkStatus();
+  const TrainingOptions& options = sealed_under_;
+  const c10::AutoGradMode no_graph(false);
+  const double factor = decision.clip_factor() * (static_cast<double>(options.nominal_tokens()) /
+                                                  static_cast<double>(decision.valid_tokens()));
+  if (factor != 1.0) {
+    for (const Unit& unit : units_) at::Tensor(unit.gradients()).mul_(factor);
+  }
+  optimizer_->Configure(options.optimizer);
+  optimizer_->Apply(++counts_.updates, options.schedule.At(decision.version().step()));
+  return absl::OkStatus();
 }
 
 std::vector<NamedTensor> TrainingState::FlatTensors() const {
@@ -125,8 +174,12 @@ std::vector<int64_t> TrainingState::Digest() const {
     out.push_back(static_cast<int64_t>(hash));
   }
   const bool usable = applied().has_value();
-  const int64_t position[] = {usable ? applied()->step() : -1, usable ? applied()->attempt() : -1,
-                              updates_};
+  const int64_t position[] = {usable ? applied()->step() : -1,
+                              usable ? applied()->attempt() : -1,
+                              counts_.updates,
+                              counts_.samples,
+                              counts_.skipped.in_row,
+                              counts_.skipped.total};
   out.push_back(
       static_cast<int64_t>(Hash64({reinterpret_cast<const char*>(position), sizeof(position)})));
   return out;

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "ATen/core/Tensor.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/commit/commit_machine.h"
+#include "trainer/commit/decide_step.h"
 #include "trainer/model/block.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/schedule.h"
@@ -28,10 +30,26 @@ struct TrainingOptions {
   int64_t micro_batch = 0;    // sequences
   int64_t micro_batches = 0;  // logical micro-batches of a step, over all ranks
   double clip_norm = 1.0;     // 0: never
+  int64_t max_skipped_in_row = INT64_MAX;
+  int64_t max_skipped_total = INT64_MAX;
   OptimizerOptions optimizer;
   Schedule schedule;
+  // A hash of the spec that all of this was read from: ranks of one round must agree on it.
+  uint64_t trajectory = 0;
 
-  int64_t nominal_tokens() const { return sequence * micro_batch * micro_batches; }
+  int64_t step_samples() const { return micro_batch * micro_batches; }
+  int64_t nominal_tokens() const { return sequence * step_samples(); }
+};
+
+// What of them the vote's outcome depends on.
+StepRules RulesOf(const TrainingOptions& options);
+
+// What a run has behind it besides its version; part of the state.
+struct RunCounts {
+  int64_t updates = 0;  // applied; skipped steps do not count
+  int64_t samples = 0;  // consumed: where in the data the next step begins
+  SkippedSteps skipped;
+  bool operator==(const RunCounts&) const = default;
 };
 
 // One tensor of the state under its name, a view of the state's memory.
@@ -48,6 +66,9 @@ class TrainingState {
                                                                const TrainingOptions& options);
 
   const TrainingOptions& options() const { return options_; }
+  // How the next steps train. InvalidArgument, naming what, when it is something that this process
+  // cannot change. Gradients sealed before are still applied by the options that made them.
+  absl::Status Configure(const TrainingOptions& options);
   const Model& model() const { return model_; }
   std::vector<Unit>& units() { return units_; }
   const Optimizer& optimizer() const { return *optimizer_; }
@@ -57,14 +78,15 @@ class TrainingState {
   const CommitMachine& commit() const { return commit_; }
   const std::optional<v1alpha1::Version>& applied() const { return commit_.applied(); }
 
-  // Updates applied so far; skipped steps do not count.
-  int64_t updates() const { return updates_; }
-  void set_updates(int64_t updates) { updates_ = updates; }
+  const RunCounts& counts() const { return counts_; }
+  void set_counts(const RunCounts& counts) { counts_ = counts; }
 
   // Initial weights from the seed, and no optimizer state.
   void InitializeFresh();
-  // Carries out the decision that commit() holds, from the gradients in the units. Local; nothing
-  // can fail between the first and the last write.
+  // The gradients in the units are complete and reduced.
+  absl::Status Seal();
+  // Carries out the decision that commit() holds, from the gradients in the units. Local. Should
+  // LibTorch fail between the first and the last write, the weights are lost.
   absl::Status Apply();
 
   // Flat memory that makes up the version: values and optimizer state of every unit.
@@ -74,18 +96,20 @@ class TrainingState {
   std::vector<NamedTensor> Gradients() const;
   std::vector<NamedTensor> OptimizerTensors() const;
 
-  // One number per unit, then one for (version, updates): equal on ranks that hold equal state.
+  // One number per unit, then one for version and counts: equal on ranks that hold equal state.
   std::vector<int64_t> Digest() const;
 
  private:
   TrainingState(Model model, std::vector<Unit> units, const TrainingOptions& options);
+  absl::Status WriteUpdate(const v1alpha1::StepDecision& decision);
 
-  const TrainingOptions options_;
+  TrainingOptions options_;
+  TrainingOptions sealed_under_;
   Model model_;
   std::vector<Unit> units_;
   std::unique_ptr<Optimizer> optimizer_;
   CommitMachine commit_;
-  int64_t updates_ = 0;
+  RunCounts counts_;
 };
 
 }  // namespace muster::trainer

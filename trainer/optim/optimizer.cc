@@ -62,6 +62,7 @@ class AdamW final : public Optimizer {
     }
   }
 
+  void Configure(const OptimizerOptions& options) override { options_ = options; }
   void Apply(int64_t update, double learning_rate) override {
     ApplyGroup(decayed_, update, learning_rate, options_.weight_decay);
     MUSTER_FAILPOINT("trainer.mid_apply");
@@ -85,7 +86,7 @@ class AdamW final : public Optimizer {
                       /*amsgrad=*/false, /*maximize=*/false);
   }
 
-  const OptimizerOptions options_;
+  OptimizerOptions options_;
   const std::vector<std::string> names_ = {"exp_avg", "exp_avg_sq"};
   const std::vector<std::vector<at::Tensor>> state_;
   Group decayed_, plain_;
@@ -101,6 +102,7 @@ class Sgd final : public Optimizer {
         state_(ZeroState(units, names_.size())),
         runs_(CutIntoRuns(units, state_)) {}
 
+  void Configure(const OptimizerOptions& options) override { options_ = options; }
   void Apply(int64_t update, double learning_rate) override {
     for (Run& run : runs_) {
       if (run.decay && options_.weight_decay != 0.0) {
@@ -118,7 +120,7 @@ class Sgd final : public Optimizer {
   std::vector<at::Tensor> state(int unit) const override { return state_[unit]; }
 
  private:
-  const OptimizerOptions options_;
+  OptimizerOptions options_;
   const std::vector<std::string> names_;
   const std::vector<std::vector<at::Tensor>> state_;
   std::vector<Run> runs_;

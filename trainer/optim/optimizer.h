@@ -28,6 +28,8 @@ struct OptimizerOptions {
   double epsilon = 1e-8;
   double weight_decay = 0.1;
   double momentum = 0.0;  // sgd
+
+  bool operator==(const OptimizerOptions&) const = default;
 };
 
 // Writes a step into the values, in place. Prepare may communicate and writes scratch only; Apply
@@ -36,6 +38,10 @@ struct OptimizerOptions {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
+
+  // From the next Apply on. What state there is does not change: the kind, and whether there is
+  // momentum, must be the same as before.
+  virtual void Configure(const OptimizerOptions& options) = 0;
 
   // Whether Prepare does anything: then the task table votes after it.
   virtual bool has_prepare() const { return false; }

@@ -1,0 +1,23 @@
+#ifndef MUSTER_TRAINER_ENGINE_TRAINER_SETTINGS_H_
+#define MUSTER_TRAINER_ENGINE_TRAINER_SETTINGS_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace muster::trainer {
+
+// When a rank validates, saves and ends. The same on every rank of a round but for local_rank.
+struct TrainerSettings {
+  int local_rank = 0;
+  int64_t steps = 0;
+  int validate_every = 0;  // steps; 0 never
+  int validate_batches = 0;
+  // At most one of the two is set.
+  int64_t save_every_steps = 0;
+  absl::Duration save_every = absl::ZeroDuration();
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TRAINER_SETTINGS_H_

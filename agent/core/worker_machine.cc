@@ -127,6 +127,7 @@ std::string WorkerMachine::WhyNotPrepare(const v1alpha1::PrepareRound& prepare) 
     return absl::StrCat("rank ", member.first_rank() + member.ranks() - 1, " is not of ",
                         prepare.world_size());
   }
+  if (runs_trainer() && !prepare.spec().has_trainer()) return "the order says not what to train";
   return "";
 }
 
@@ -141,7 +142,7 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
     return Refuse(prepare.round(), reason);
   }
   seen_ = round_ = prepare.round();
-  AdoptPlace(prepare);
+  AdoptRound(prepare);
   phase_ = Phase::kPreparing;
   prepare_deadline_ = now_ + settings_->prepare_deadline;
   ready_.reset();
@@ -153,7 +154,9 @@ void WorkerMachine::OnPrepare(const v1alpha1::PrepareRound& prepare) {
   runs_trainer() ? PrepareTrainers(prepare.fresh(), knows_end) : PrepareCommand();
 }
 
-void WorkerMachine::AdoptPlace(const v1alpha1::PrepareRound& prepare) {
+void WorkerMachine::AdoptRound(const v1alpha1::PrepareRound& prepare) {
+  round_spec_ = prepare.spec();
+  trajectory_ = prepare.trajectory();
   first_rank_ = prepare.member().first_rank();
   world_size_ = prepare.world_size();
   group_rank_ = prepare.group_rank();

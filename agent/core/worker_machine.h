@@ -85,7 +85,7 @@ class WorkerMachine {
   // Reports that an order is not obeyed.
   void Refuse(const v1alpha1::RoundId& order, const std::string& reason);
   std::string WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const;
-  void AdoptPlace(const v1alpha1::PrepareRound& prepare);
+  void AdoptRound(const v1alpha1::PrepareRound& prepare);
   // `knows_end`: the operator has heard that ranks cannot go on, and wants to try again.
   void PrepareTrainers(bool fresh, bool knows_end);
   void PrepareCommand();
@@ -140,6 +140,9 @@ class WorkerMachine {
   int world_size_ = 0;
   int group_rank_ = 0;
   int group_world_size_ = 0;
+  // By what its ranks train, as the operator gave it with the round.
+  v1alpha1::TrainingJobSpec round_spec_;
+  std::string trajectory_;
   absl::Time prepare_deadline_;
   int port_ = 0;  // reserved for this round's store, for a job's own command
   bool port_asked_ = false;

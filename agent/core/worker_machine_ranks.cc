@@ -90,6 +90,7 @@ void WorkerMachine::LaunchCommand(const v1alpha1::GoRound& go) {
   failure_code_ = 0;
   joined_.emplace();
   *joined_->mutable_round() = round_;
+  joined_->set_trajectory(trajectory_);
   ReportIfAttached(*joined_);
 }
 
@@ -122,7 +123,7 @@ void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
   if (!runs_trainer()) return;
   ToTrainer message;
   auto* configure = message.mutable_configure();
-  *configure->mutable_spec() = settings_->spec;
+  *configure->mutable_spec() = round_spec_;
   const std::string& ns = config_.worker.namespace_();
   configure->set_job(absl::StrCat(ns, ns.empty() ? "" : "/", config_.worker.job()));
   configure->set_job_uid(config_.worker.job_uid());
@@ -137,6 +138,8 @@ void WorkerMachine::SendPrepare(RankSlot& slot) {
   *message.mutable_prepare()->mutable_round() = round_;
   message.mutable_prepare()->set_rank(first_rank_ + slot.local_rank);
   message.mutable_prepare()->set_world_size(world_size_);
+  *message.mutable_prepare()->mutable_spec() = round_spec_;
+  message.mutable_prepare()->set_trajectory(trajectory_);
   ToRank(slot, std::move(message));
 }
 
@@ -212,9 +215,14 @@ void WorkerMachine::OnReady(RankSlot& slot, const v1alpha1::TrainerReady& ready)
 
 void WorkerMachine::OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joined) {
   if (phase_ != Phase::kJoining || !Same(joined.round(), round_)) return;
-  if (!joined.error().empty()) {
+  std::string error = joined.error();
+  if (error.empty() && joined.trajectory() != trajectory_) {
+    error = absl::StrCat("it trains by spec \"", joined.trajectory(), "\", the round by \"",
+                         trajectory_, "\"");
+  }
+  if (!error.empty()) {
     joined_ = joined;
-    joined_->set_error(absl::StrCat("rank ", first_rank_ + slot.local_rank, ": ", joined.error()));
+    joined_->set_error(absl::StrCat("rank ", first_rank_ + slot.local_rank, ": ", error));
     phase_ = Phase::kWaiting;
     return ReportIfAttached(*joined_);
   }

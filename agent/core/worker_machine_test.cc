@@ -152,6 +152,41 @@ TEST(WorkerMachineTest, AJoinErrorIsPassedOnAtOnce) {
   EXPECT_EQ(world.machine().phase(), Phase::kWaiting);
 }
 
+// The operator's greeting is as old as the stream; what a round trains by comes with the round.
+TEST(WorkerMachineTest, OldAndNewProcessesAreToldTheRoundsSpecWhateverTheGreetingSaid) {
+  World world;
+  world.Welcome(1);
+  world.Run(1, 1);
+  v1alpha1::TrainingJobSpec edited;
+  edited.mutable_trainer()->mutable_optimizer()->set_learning_rate(0.5);
+  world.Edit(edited, "second");
+  for (int rank : {0, 1}) world.TakeTold(rank);
+  world.End(1, 1);
+  world.Prepare(1, 2);
+  ASSERT_TRUE(world.alive(1)) << "a new process";
+  const auto survivor = world.TakeTold(0), fresh = world.TakeTold(1);
+  ASSERT_EQ(survivor.size(), 1u);
+  EXPECT_EQ(survivor[0].prepare().spec().trainer().optimizer().learning_rate(), 0.5);
+  EXPECT_EQ(survivor[0].prepare().trajectory(), "second");
+  const v1alpha1::ToTrainer& last = fresh.back();
+  EXPECT_EQ(last.prepare().spec().trainer().optimizer().learning_rate(), 0.5);
+  EXPECT_EQ(last.prepare().trajectory(), "second");
+}
+
+TEST(WorkerMachineTest, ARankThatTrainsByAnotherSpecThanTheRoundDoesNotJoin) {
+  World world;
+  world.Welcome(1);
+  world.Prepare(1, 1);
+  for (int rank : {0, 1}) world.Ready(rank, Round(1, 1));
+  world.Go(1, 1);
+  world.TakeSaid();
+  world.Joined(0, Round(1, 1));
+  world.Joined(1, Round(1, 1), "", "zeroth");
+  EXPECT_EQ(world.TakeSaid()[0].joined().error(),
+            "rank 3: it trains by spec \"zeroth\", the round by \"first\"");
+  EXPECT_EQ(world.machine().phase(), Phase::kWaiting);
+}
+
 TEST(WorkerMachineTest, AnswersOfOldRoundsGoNowhere) {
   World world;
   world.Welcome(1);

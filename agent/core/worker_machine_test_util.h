@@ -56,12 +56,15 @@ class World {
     spec->mutable_failure_policy()->set_on_rank_failure(policy);
     spec->mutable_elastic()->set_rank_deadline("2s");
     spec->mutable_elastic()->set_orphan_deadline("60s");
+    spec_ = *spec;
     Say(message);
   }
   void Prepare(int64_t term, int64_t round, bool fresh = false) {
     v1alpha1::OperatorMessage message;
     auto* prepare = message.mutable_prepare();
     prepare->set_fresh(fresh);
+    *prepare->mutable_spec() = spec_;
+    prepare->set_trajectory(trajectory_);
     *prepare->mutable_round() = Round(term, round);
     auto* member = prepare->mutable_member();
     *member->mutable_worker() = worker_;
@@ -104,9 +107,11 @@ class World {
     message.mutable_ready()->mutable_ready()->set_endpoint("node-b:1");
     FromRank(rank, message);
   }
-  void Joined(int rank, v1alpha1::RoundId round, const std::string& error = "") {
+  void Joined(int rank, v1alpha1::RoundId round, const std::string& error = "",
+              const std::string& trajectory = "") {
     v1alpha1::FromTrainer message;
     *message.mutable_joined()->mutable_round() = round;
+    message.mutable_joined()->set_trajectory(trajectory.empty() ? trajectory_ : trajectory);
     message.mutable_joined()->set_error(error);
     FromRank(rank, message);
   }
@@ -162,6 +167,11 @@ class World {
   int port_requests() const { return port_requests_; }
   const std::vector<std::string>& redials() const { return redials_; }
   WorkerMachine& machine() { return machine_; }
+  // What the next rounds train by.
+  void Edit(const v1alpha1::TrainingJobSpec& spec, const std::string& trajectory) {
+    spec_ = spec;
+    trajectory_ = trajectory;
+  }
   absl::Time& now() { return now_; }
 
  private:
@@ -213,6 +223,8 @@ class World {
   std::map<int, std::vector<v1alpha1::ToTrainer>> told_;
   std::vector<v1alpha1::AgentMessage> said_;
   std::vector<std::string> redials_;
+  v1alpha1::TrainingJobSpec spec_;
+  std::string trajectory_ = "first";
   v1alpha1::RoundId newest_;
   int port_requests_ = 0;
   int exit_code_ = -1;

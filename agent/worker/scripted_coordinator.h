@@ -57,8 +57,13 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
     return grpc::Status::OK;
   }
 
-  bool Say(const v1alpha1::OperatorMessage& message) {
+  // A Prepare that has no spec gets the one the agent was greeted with.
+  bool Say(v1alpha1::OperatorMessage message) {
     MutexLock lock(mu_);
+    if (message.has_prepare() && !message.prepare().has_spec()) {
+      *message.mutable_prepare()->mutable_spec() = spec_;
+      message.mutable_prepare()->set_trajectory("as greeted");
+    }
     const absl::Time deadline = absl::Now() + kPatience;
     while (stream_ == nullptr) {
       if (!changed_.WaitFor(mu_, deadline - absl::Now())) return false;
@@ -88,6 +93,10 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
     v1alpha1::OperatorMessage message;
     message.mutable_welcome()->set_term(term);
     *message.mutable_welcome()->mutable_spec() = spec;
+    {
+      MutexLock lock(mu_);
+      spec_ = spec;
+    }
     Say(message);
     return hello;
   }
@@ -98,6 +107,7 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
   Mutex mu_;
   CondVar changed_;
   Stream* stream_ MUSTER_GUARDED_BY(mu_) = nullptr;
+  v1alpha1::TrainingJobSpec spec_ MUSTER_GUARDED_BY(mu_);
   std::deque<v1alpha1::AgentMessage> said_ MUSTER_GUARDED_BY(mu_);
   std::unique_ptr<grpc::Server> server_;
 };

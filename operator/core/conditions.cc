@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 9> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 55> kReasons = {{
+constexpr Table<Reason, 57> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kInvalidSpec, "InvalidSpec"},
     {Reason::kStatusNotStored, "StatusNotStored"},
@@ -46,6 +46,7 @@ constexpr Table<Reason, 55> kReasons = {{
     {Reason::kWorkerMissedDeadline, "WorkerMissedDeadline"},
     {Reason::kJoinFailed, "JoinFailed"},
     {Reason::kMembershipChanged, "MembershipChanged"},
+    {Reason::kSpecChanged, "SpecChanged"},
     {Reason::kNodeGoesAway, "NodeGoesAway"},
     {Reason::kEndUnconfirmed, "EndUnconfirmed"},
     {Reason::kJobRestarting, "JobRestarting"},
@@ -77,6 +78,7 @@ constexpr Table<Reason, 55> kReasons = {{
     {Reason::kIdenticalFailures, "IdenticalFailures"},
     {Reason::kFailedByRule, "FailedByRule"},
     {Reason::kBadInput, "BadInput"},
+    {Reason::kTooManySkippedSteps, "TooManySkippedSteps"},
     {Reason::kDeadlineExceeded, "DeadlineExceeded"},
     {Reason::kNothingToDo, "NothingToDo"},
     {Reason::kDeleting, "Deleting"},

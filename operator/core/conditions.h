@@ -47,6 +47,7 @@ enum class Reason {
   kWorkerMissedDeadline,
   kJoinFailed,
   kMembershipChanged,
+  kSpecChanged,
   kNodeGoesAway,
   kEndUnconfirmed,
   kJobRestarting,
@@ -83,6 +84,7 @@ enum class Reason {
   kIdenticalFailures,
   kFailedByRule,
   kBadInput,
+  kTooManySkippedSteps,
   kDeadlineExceeded,
   // Of plans that write no condition
   kNothingToDo,

@@ -193,7 +193,10 @@ void Withdraw(Draft& draft, const FailureVerdict& verdict) {
 }
 
 void FailNow(Draft& draft, const Failure& failure) {
-  if (failure.verdict.rule == "default") {
+  if (failure.verdict.rule == "default" && failure.verdict.kind == FailureClass::kDiverged) {
+    const std::string said = LastLine(failure.facts.log);
+    Fail(draft, Reason::kTooManySkippedSteps, said.empty() ? failure.sentence : said);
+  } else if (failure.verdict.rule == "default") {
     std::string sentence = absl::StrCat(failure.sentence, "; trying again cannot help");
     const std::string said = LastLine(failure.facts.log);
     if (!said.empty()) absl::StrAppend(&sentence, "; it said: ", said);

@@ -31,7 +31,7 @@ struct ClassInfo {
   const char* meaning;
 };
 
-constexpr std::array<ClassInfo, 11> kClasses = {{
+constexpr std::array<ClassInfo, 12> kClasses = {{
     {FailureClass::kDisruption, "Disruption", FailureAction::kIgnore,
      "The pod was evicted or preempted, or its condition DisruptionTarget is True."},
     {FailureClass::kNodeLost, "NodeLost", FailureAction::kIgnore,
@@ -49,6 +49,9 @@ constexpr std::array<ClassInfo, 11> kClasses = {{
      "The pod's `worker` container was killed by a signal, or ended without an exit code."},
     {FailureClass::kBadInput, "BadInput", FailureAction::kFailJob,
      "The built-in trainer said that its input is wrong (exit code 2): trying again cannot help."},
+    {FailureClass::kDiverged, "Diverged", FailureAction::kFailJob,
+     "The built-in trainer had to skip more steps than train.skippedSteps allows, because loss or "
+     "gradient was not finite (exit code 4)."},
     {FailureClass::kRankSilent, "RankSilent", FailureAction::kRestartWorker,
      "A rank was killed by its agent because it was silent or had closed its link."},
     {FailureClass::kRankKilled, "RankKilled", FailureAction::kRestartWorker,
@@ -237,6 +240,7 @@ FailureClass Classify(const FailureFacts& facts) {
   const bool ours = facts.program != Program::kCommand;
   if (ours && (code == kExitRefused || code == kExitOrphaned)) return FailureClass::kWorkerRefused;
   if (facts.program == Program::kTrainer && code == kExitBadInput) return FailureClass::kBadInput;
+  if (facts.program == Program::kTrainer && code == kExitDiverged) return FailureClass::kDiverged;
   if (facts.of_pod || end == nullptr) return ClassifyPod(facts, end);
   return ClassifyRank(facts, *end);
 }

@@ -23,6 +23,7 @@ enum class FailureClass {
   kSidecar,
   kWorkerKilled,
   kBadInput,
+  kDiverged,
   kRankSilent,
   kRankKilled,
   kProgramFailed,
@@ -38,7 +39,7 @@ FailureAction DefaultAction(FailureClass kind);
 
 // Everything a rule may ask about.
 struct FailureFacts {
-  // Whose exit code it is: only our own programs mean something by 2, 3 and 75.
+  // Whose exit code it is: only our own programs mean something by 2, 3, 4 and 75.
   enum class Program { kTrainer, kCommand, kAgent };
   Program program = Program::kTrainer;
   // A whole pod ended or is being disrupted; else a rank in a pod that lives on.

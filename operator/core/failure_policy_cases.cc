@@ -51,6 +51,7 @@ std::vector<FailureCase> DefaultCases() {
       {"a rank ended with exit code 1", "", Rank(1), Class::kProgramFailed, Action::kRestartWorker,
        rule},
       {"the trainer ended with exit code 2", "", Rank(2), Class::kBadInput, Action::kFailJob, rule},
+      {"the trainer ended with exit code 4", "", Rank(4), Class::kDiverged, Action::kFailJob, rule},
       {"a user's command ended with exit code 2", "", Rank(2).Of(Program::kCommand),
        Class::kProgramFailed, Action::kRestartWorker, rule},
       {"the trainer ended with exit code 3", "", Rank(3), Class::kWorkerRefused, Action::kIgnore,

@@ -327,6 +327,26 @@ FinishedReport Finished(const TestWorld& world, int code) {
   return report;
 }
 
+TEST(FailureTest, ATrainerThatSkippedTooManyStepsFailsTheJobWithTheStepAndItsNumbers) {
+  TestWorld world(2);
+  world.MakeActive();
+  v1alpha1::StepReport report;
+  report.mutable_version()->set_step(27);
+  report.set_skipped_total(11);
+  world.view.progress.latest = report;
+  world.view.agents[1].finished = Finished(world, kExitDiverged);
+  world.view.agents[1].finished->message =
+      "11 steps in a row up to step 27 were skipped, the last one with loss nan and gradient norm "
+      "inf: train.skippedSteps.maxInRow allows 10";
+  world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kFailed), "True/TooManySkippedSteps");
+  EXPECT_EQ(FindCondition(world.view.status, ConditionType::kFailed)->message(),
+            world.view.agents[1].finished->message);
+  EXPECT_EQ(world.view.status.failures().latest().class_(), "Diverged");
+  EXPECT_EQ(world.view.status.progress().skipped_steps(), 11);
+  EXPECT_EQ(world.view.status.progress().step(), 27);
+}
+
 TEST(FailureTest, WhoMustComeToTheEndIsTheSuccessPolicys) {
   for (bool leader : {false, true}) {
     for (int who : {0, 1}) {

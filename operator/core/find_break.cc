@@ -12,6 +12,7 @@
 #include "operator/core/membership.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
+#include "operator/core/trajectory.h"
 #include "operator/core/workers.h"
 
 namespace muster::control {
@@ -129,13 +130,28 @@ std::optional<Break> FindStall(const Draft& draft, RoundStamp id) {
   return std::nullopt;
 }
 
+// Such ranks must not train beside the others. An agent that does not say by which spec they do is
+// too old to be told: its pod is made anew.
+void NameOtherSpec(const Draft& draft, const AgentView& agent, Break& found) {
+  const std::string& theirs = agent.joined->trajectory;
+  found.sentence = absl::StrCat("worker ", agent.index, " trains by ",
+                                theirs.empty() ? "a spec it does not name" : "spec " + theirs,
+                                ", the round by ", draft.plan.memory.trajectory);
+  if (theirs.empty()) found.late.insert(agent.index);
+}
+
 std::optional<Break> FindJoinError(const Draft& draft, RoundStamp id) {
   for (const Worker& worker : draft.workers) {
     const AgentView* agent = worker.agent;
     if (agent == nullptr || !agent->joined || agent->joined->round != id) continue;
-    if (agent->joined->error.empty()) continue;
+    const bool same_spec = agent->joined->trajectory == draft.plan.memory.trajectory;
+    if (agent->joined->error.empty() && same_spec) continue;
     Break found;
     found.reason = Reason::kJoinFailed;
+    if (agent->joined->error.empty()) {
+      NameOtherSpec(draft, *agent, found);
+      return found;
+    }
     found.sentence =
         absl::StrCat("worker ", worker.index, " could not join: ", agent->joined->error);
     found.bad_checkpoint = agent->joined->bad_checkpoint;
@@ -150,6 +166,19 @@ std::optional<Break> FindUnsaved(const Draft& draft) {
   Break found;
   found.reason = Reason::kLastStepNotSaved;
   found.sentence = absl::StrCat(WhyUnsaved(draft), "; it is tried again");
+  return found;
+}
+
+// What the ranks must agree on has changed since the round was opened. A round that was recorded
+// without it goes on as it is.
+std::optional<Break> FindOtherSpec(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (memory.trajectory.empty() || memory.stopping_since) return std::nullopt;
+  if (memory.trajectory == TrajectoryDigest(draft.spec())) return std::nullopt;
+  Break found;
+  found.reason = Reason::kSpecChanged;
+  found.sentence = absl::StrCat("the spec has changed since round ", memory.id.round,
+                                " was opened: all ranks train by it from the next round on");
   return found;
 }
 
@@ -208,6 +237,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
   if (auto found = FindExit(draft, memory.id)) return found;
   if (auto found = FindUnnamedExit(draft)) return found;
   if (auto found = FindEndedMember(draft)) return found;
+  if (auto found = FindOtherSpec(draft)) return found;
   if (auto found = FindFinishedBadly(draft, memory.id)) return found;
   if (auto found = FindLeaving(draft)) return found;
   if (auto found = FindLost(draft, memory)) return found;

@@ -43,6 +43,17 @@ std::string MembershipHash(const std::vector<v1alpha1::Member>& members) {
   return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
 }
 
+std::string RoundMembership(const std::vector<v1alpha1::Member>& members,
+                            const std::string& trajectory) {
+  const std::string hash = MembershipHash(members);
+  return trajectory.empty() ? hash : absl::StrCat(hash, ".", trajectory);
+}
+
+std::string TrajectoryOf(const std::string& membership) {
+  const size_t dot = membership.find('.');
+  return dot == std::string::npos ? "" : membership.substr(dot + 1);
+}
+
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members) {
   std::set<int> indices;
   for (const v1alpha1::Member& member : members) indices.insert(member.worker().index());

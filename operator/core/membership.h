@@ -11,6 +11,12 @@
 
 namespace muster::control {
 
+// What the status records of a round: a hash of its members, and by which digest they train if they
+// do. A new leader reads the latter from there.
+std::string RoundMembership(const std::vector<v1alpha1::Member>& members,
+                            const std::string& trajectory);
+std::string TrajectoryOf(const std::string& membership);
+
 // The members of a round in rank order, which is worker order; every one must have a pod.
 std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
                                           const std::vector<const Worker*>& workers);

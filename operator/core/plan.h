@@ -59,6 +59,8 @@ struct PrepareOrder {
   MemberPlace place;
   std::string membership;
   bool fresh = false;  // every rank's process is ended and a new one started
+  std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // one for all members
+  std::string trajectory;
 };
 struct GoOrder {
   std::shared_ptr<const v1alpha1::GoRound> go;  // one for all members; never null

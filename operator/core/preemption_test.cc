@@ -125,7 +125,7 @@ TEST(PreemptionTest, AShrunkJobOpensASmallerRoundAndGrowsWhenItMay) {
     agent.ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
   }
   world.Decide();
-  for (int i = 0; i < 2; ++i) world.view.agents[i].joined = JoinedReport{world.memory.id};
+  for (int i = 0; i < 2; ++i) world.view.agents[i].joined = Joined(world.memory);
   world.Decide();
   plan = world.Decide();
   EXPECT_EQ(world.Condition(ConditionType::kDegraded), "True/GaveUpWorkers");

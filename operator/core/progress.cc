@@ -51,6 +51,9 @@ void WriteProgress(Draft& draft) {
   progress.set_step(step);
   if (steps > 0) progress.set_steps(steps);
   if (seen.latest && std::isfinite(seen.latest->loss())) progress.set_loss(seen.latest->loss());
+  if (seen.latest && (seen.latest->skipped_total() > 0 || progress.has_skipped_steps())) {
+    progress.set_skipped_steps(seen.latest->skipped_total());
+  }
   if (seen.validation_loss) progress.set_validation_loss(*seen.validation_loss);
   const auto& train = draft.spec().trainer().train();
   const double left = static_cast<double>(std::max<int64_t>(0, steps - step)) *

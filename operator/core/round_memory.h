@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
 
 // What one leadership remembers of a job between two decisions. Nothing in it is durable: a new
 // leader starts from RoundMemory{} and gets what it needs from the status (term, round, membership,
@@ -68,6 +69,9 @@ struct RoundMemory {
   RoundStamp id;
   std::vector<v1alpha1::Member> members;  // by rank; of `id`
   std::string membership;
+  // By what `id` trains, and its digest (trajectory.h); a new leader knows the digest alone.
+  std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;
+  std::string trajectory;
   absl::Time phase_since = absl::InfinitePast();
 
   // kPreparing and later: positions by worker index. kJoining: the order, to send again.

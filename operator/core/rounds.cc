@@ -19,6 +19,7 @@
 #include "operator/core/progress.h"
 #include "operator/core/resume.h"
 #include "operator/core/spec_values.h"
+#include "operator/core/trajectory.h"
 #include "operator/core/transition.h"
 
 namespace muster::control {
@@ -102,7 +103,10 @@ bool IsSettling(const Draft& draft, const Worker& worker) {
 bool IsWhole(const Draft& draft, const std::vector<const Worker*>& in) {
   const std::string& recorded = draft.view.status.membership();
   if (in.empty()) return false;
-  if (MembershipHash(MakeMembers(draft.view, in)) == recorded) return true;
+  const auto are_recorded = [&](const std::vector<const Worker*>& workers) {
+    return RoundMembership(MakeMembers(draft.view, workers), TrajectoryOf(recorded)) == recorded;
+  };
+  if (are_recorded(in)) return true;
   std::vector<const Worker*> with_ended;
   size_t open = 0;
   for (const Worker& worker : draft.workers) {
@@ -111,7 +115,7 @@ bool IsWhole(const Draft& draft, const std::vector<const Worker*>& in) {
     open += !worker.ended;
   }
   if (open == draft.workers.size()) return false;
-  return open == in.size() || MembershipHash(MakeMembers(draft.view, with_ended)) == recorded;
+  return open == in.size() || are_recorded(with_ended);
 }
 
 // Whether opening rounds must still wait.
@@ -140,6 +144,7 @@ bool AdoptOrWait(Draft& draft) {
   memory.id = their_id;
   memory.members = std::move(members);
   memory.membership = draft.view.status.membership();
+  memory.trajectory = TrajectoryOf(memory.membership);
   for (const Worker* worker : in) memory.sent_session[worker->index] = worker->agent->session;
   if (whole) {
     BecomeActive(draft, RoundEvent::kAdopt, Reason::kRoundAdopted);
@@ -175,7 +180,8 @@ void BackOff(Draft& draft) {
 
 void BreakRound(Draft& draft, const Break& why) {
   RoundMemory& memory = draft.memory();
-  const bool wished = why.reason == Reason::kMembershipChanged;
+  const bool wished =
+      why.reason == Reason::kMembershipChanged || why.reason == Reason::kSpecChanged;
   if (MadeProgress(draft)) memory.streak = 0;
   if (!wished) {
     LeaveOut(draft, why.failed);
@@ -202,7 +208,8 @@ void BreakRound(Draft& draft, const Break& why) {
 void SendPrepare(Draft& draft, const Worker& worker, size_t place) {
   RoundMemory& memory = draft.memory();
   const Member& last = memory.members.back();
-  PrepareOrder order{memory.id, {}, memory.membership, memory.fresh};
+  PrepareOrder order{memory.id,    {},          memory.membership,
+                     memory.fresh, memory.spec, memory.trajectory};
   order.place = {.member = memory.members[place],
                  .world_size = last.first_rank() + last.ranks(),
                  .group_rank = static_cast<int>(place),
@@ -216,7 +223,9 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
   v1alpha1::TrainingJobStatus& status = draft.status();
   memory.id = {draft.view.leader_term, draft.view.status.round() + 1};
   memory.members = MakeMembers(draft.view, workers);
-  memory.membership = MembershipHash(memory.members);
+  memory.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(RoundSpec(draft.spec()));
+  memory.trajectory = TrajectoryDigest(draft.spec());
+  memory.membership = RoundMembership(memory.members, memory.trajectory);
   memory.sent_session.clear();
   memory.owners_word = OwnersWord(draft.spec());
   memory.fresh = memory.restart_all;
@@ -319,7 +328,8 @@ void CollectJoined(Draft& draft) {
     const Worker* worker = WorkerOf(draft, member);
     if (worker == nullptr || worker->agent == nullptr) continue;
     const auto& joined = worker->agent->joined;
-    const bool told = joined && joined->round == memory.id && joined->error.empty();
+    const bool told = joined && joined->round == memory.id && joined->error.empty() &&
+                      joined->trajectory == memory.trajectory;
     if (told || (worker->agent->attached && worker->agent->active == memory.id)) {
       memory.joined.insert(worker->index);
     }

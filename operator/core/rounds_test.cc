@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "operator/core/membership.h"
 #include "operator/core/test_world.h"
+#include "operator/core/trajectory.h"
 
 namespace muster::control {
 namespace {
@@ -35,8 +36,95 @@ TEST(RoundsTest, ARoundIsRecordedInThePlanThatOrdersIt) {
   EXPECT_EQ(plan.status.term(), prepare.round.term);
   EXPECT_EQ(plan.status.round(), prepare.round.round);
   EXPECT_EQ(plan.status.membership(), prepare.membership);
-  EXPECT_EQ(prepare.membership, MembershipHash(plan.memory.members));
-  EXPECT_EQ(prepare.membership, "703a9e7a71f7573c") << "it is compared after an upgrade";
+  EXPECT_EQ(prepare.membership, RoundMembership(plan.memory.members, prepare.trajectory));
+  EXPECT_EQ(prepare.membership, "703a9e7a71f7573c.45fe395741923890") << "compared after an upgrade";
+  EXPECT_EQ(TrajectoryOf(prepare.membership), prepare.trajectory);
+  EXPECT_EQ(prepare.trajectory, TrajectoryDigest(world.view.spec));
+}
+
+TEST(RoundsTest, AChangedSpecReachesAllRanksInOneNewRound) {
+  TestWorld world(3);
+  world.MakeActive();
+  world.view.spec.mutable_trainer()->mutable_optimizer()->set_learning_rate(0.5);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1 Prepare:2");
+  EXPECT_EQ(Told(plan), "SpecChanged");
+  EXPECT_EQ(plan.status.round(), 2);
+  EXPECT_EQ(plan.status.failures().streak(), 0) << "no failure, no back-off";
+  EXPECT_EQ(world.Condition(ConditionType::kRunning), "False/SpecChanged");
+  for (const Order& order : plan.orders) {
+    const auto& prepare = std::get<PrepareOrder>(order.what);
+    EXPECT_EQ(prepare.spec->trainer().optimizer().learning_rate(), 0.5);
+    EXPECT_EQ(prepare.trajectory, TrajectoryDigest(world.view.spec));
+    EXPECT_FALSE(prepare.fresh) << "ranks go on from where they are";
+  }
+}
+
+TEST(RoundsTest, AChangeThatDoesNotShapeTrainingOpensNoRound) {
+  TestWorld world(2);
+  world.MakeActive();
+  world.view.spec.mutable_checkpoint()->set_keep(7);
+  world.view.spec.mutable_failure_policy()->set_max_failures(3);
+  world.view.spec.set_active_deadline("12h");
+  EXPECT_THAT(world.Decide().orders, IsEmpty());
+}
+
+TEST(RoundsTest, ASpecThatChangesWhileARoundIsPreparedOpensTheNextAndIsNotSentInThatOne) {
+  TestWorld world(2);
+  world.AddWorkers();
+  const Plan first = world.Decide();
+  const auto& before = std::get<PrepareOrder>(first.orders[0].what);
+  // The stream of worker 0 is new as well: its order is sent again.
+  world.view.agents[0].session = 2;
+  world.view.spec.mutable_trainer()->mutable_train()->set_global_batch(64);
+  const Plan plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+  for (const Order& order : plan.orders) {
+    const auto& prepare = std::get<PrepareOrder>(order.what);
+    EXPECT_EQ(prepare.round.round, before.round.round + 1);
+    EXPECT_NE(prepare.trajectory, before.trajectory);
+    EXPECT_EQ(prepare.spec->trainer().train().global_batch(), 64);
+  }
+}
+
+TEST(RoundsTest, ANewLeaderKnowsByWhichSpecTheRecordedRoundTrains) {
+  for (const bool changed : {false, true}) {
+    TestWorld world(2);
+    world.MakeActive();
+    for (AgentView& agent : world.view.agents) agent.active = world.memory.id;
+    world.memory = RoundMemory();
+    world.view.leader_term = 5;
+    if (changed) world.view.spec.mutable_trainer()->mutable_train()->set_steps(7000);
+    const Plan plan = world.Decide();
+    EXPECT_EQ(Told(plan), changed ? "RoundAdopted SpecChanged" : "RoundAdopted");
+    EXPECT_EQ(Ordered(plan), changed ? "Prepare:0 Prepare:1" : "");
+  }
+}
+
+TEST(RoundsTest, AWorkerThatJoinedByAnotherSpecDoesNotTrain) {
+  for (const std::string theirs : {"fedcba9876543210", ""}) {
+    TestWorld world(2);
+    world.AddWorkers();
+    world.Decide();
+    for (AgentView& agent : world.view.agents) {
+      agent.ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
+    }
+    world.Decide();
+    const std::string ours = world.memory.trajectory;
+    for (AgentView& agent : world.view.agents) {
+      agent.joined = Joined(world.memory);
+      agent.active = world.memory.id;
+    }
+    world.view.agents[1].joined->trajectory = theirs;
+    const Plan plan = world.Decide();
+    EXPECT_EQ(plan.events[0].reason, "JoinFailed");
+    EXPECT_EQ(plan.events[0].message,
+              theirs.empty() ? "worker 1 trains by a spec it does not name, the round by " + ours
+                             : "worker 1 trains by spec fedcba9876543210, the round by " + ours);
+    EXPECT_EQ(plan.status.incarnations(1), theirs.empty() ? 2 : 1)
+        << "an agent that cannot be told is made anew";
+    EXPECT_EQ(plan.status.incarnations(0), 1);
+  }
 }
 
 TEST(RoundsTest, AMemberIsToldItsOwnPlaceOnly) {
@@ -200,7 +288,7 @@ TEST(RoundsTest, AnExitOfARoundBeforeTheLastActiveOneIsOld) {
   late.GetReady();
   late.world.Decide();
   for (AgentView& agent : late.world.view.agents) {
-    agent.joined = JoinedReport{late.world.memory.id};
+    agent.joined = Joined(late.world.memory);
   }
   late.world.Decide();
   ASSERT_EQ(late.world.memory.phase, RoundPhase::kActive);

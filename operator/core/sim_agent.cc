@@ -28,6 +28,7 @@ void SimAgent::Prepare(const PrepareOrder& order, absl::Time now) {
   seen = round = order.round;
   place = order.place;
   membership = order.membership;
+  trajectory = order.trajectory;
   phase = Phase::kPreparing;
   phase_since = now;
   ready.reset();

@@ -52,6 +52,7 @@ class SimAgent {
   RoundStamp seen;
   RoundStamp round;
   std::string membership;  // of `round`
+  std::string trajectory;  // likewise
   MemberPlace place;       // in `round`
   std::vector<SimRank> ranks;
   std::optional<v1alpha1::GoRound> go;

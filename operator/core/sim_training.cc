@@ -113,7 +113,7 @@ void SimWorld::Join(const std::vector<SimAgent*>& members) {
   for (SimAgent* agent : members) {
     agent->phase = SimAgent::Phase::kRunning;
     agent->phase_since = now;
-    agent->joined = JoinedReport{agent->round, "", "", resume.version()};
+    agent->joined = JoinedReport{agent->round, "", "", resume.version(), agent->trajectory};
   }
 }
 

@@ -40,7 +40,7 @@ void JoinAll(TestWorld& world) {
     agent.ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
   }
   world.Decide();
-  for (AgentView& agent : world.view.agents) agent.joined = JoinedReport{world.memory.id};
+  for (AgentView& agent : world.view.agents) agent.joined = Joined(world.memory);
 }
 
 TEST(SpotTest, TheListHasEveryNoticeAndNothingElse) {

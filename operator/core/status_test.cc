@@ -54,7 +54,6 @@ TEST(ProgressTest, AWallClockSetBackDoesNotSilenceIt) {
 }
 
 void SetCheckpoint(TestWorld& world, int64_t step, int64_t attempt) {
-  world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.view.checkpoint.written.emplace();
   world.view.checkpoint.written->set_directory("step");
   world.view.checkpoint.written->mutable_version()->set_step(step);
@@ -63,6 +62,7 @@ void SetCheckpoint(TestWorld& world, int64_t step, int64_t attempt) {
 
 TEST(ProgressTest, TheToldStepIsNeverBelowTheCheckpoints) {
   TestWorld world(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
   SetStep(world, 20);
   world.Decide();
@@ -80,6 +80,7 @@ TEST(ProgressTest, TheToldStepIsNeverBelowTheCheckpoints) {
 
 TEST(ProgressTest, TheToldStepIsNotBelowACheckpointThatReportsHaveReached) {
   TestWorld world(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
   SetStep(world, 20);
   world.Decide();
@@ -98,6 +99,7 @@ TEST(ProgressTest, TheToldStepIsNotBelowACheckpointThatReportsHaveReached) {
 
 TEST(ProgressTest, ACheckpointAloneDoesNotTakeTheToldStepBack) {
   TestWorld world(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
   SetStep(world, 80);
   world.Decide();
@@ -109,6 +111,7 @@ TEST(ProgressTest, ACheckpointAloneDoesNotTakeTheToldStepBack) {
 
 TEST(ProgressTest, ALateCheckpointOfAFailedJobTellsItsStep) {
   TestWorld world(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.view.spec.set_active_deadline("30s");
   world.MakeActive();
   SetStep(world, 24);
@@ -121,6 +124,7 @@ TEST(ProgressTest, ALateCheckpointOfAFailedJobTellsItsStep) {
 
 TEST(ProgressTest, AnUnusableCheckpointIsNoProgress) {
   TestWorld world(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
   SetCheckpoint(world, 40, 0);
   EXPECT_EQ(world.Decide().status.progress().step(), 40);

@@ -64,7 +64,7 @@ void TestWorld::MakeActive() {
     agent.ready = ReadyReport{memory.id, std::vector<v1alpha1::RankReady>(1)};
   }
   Decide();
-  for (AgentView& agent : view.agents) agent.joined = JoinedReport{memory.id};
+  for (AgentView& agent : view.agents) agent.joined = Joined(memory);
   Decide();
 }
 
@@ -86,6 +86,13 @@ void TestWorld::Advance(absl::Duration by) {
 std::string TestWorld::Condition(ConditionType type) const {
   const v1alpha1::Condition* condition = FindCondition(view.status, type);
   return condition == nullptr ? "" : absl::StrCat(condition->status(), "/", condition->reason());
+}
+
+JoinedReport Joined(const RoundMemory& memory) {
+  JoinedReport report;
+  report.round = memory.id;
+  report.trajectory = memory.trajectory;
+  return report;
 }
 
 std::string Told(const Plan& plan) {

@@ -33,6 +33,9 @@ struct TestWorld {
   DecideOptions options;
 };
 
+// A worker's answer to Go: it joined the round, by the round's spec.
+JoinedReport Joined(const RoundMemory& memory);
+
 // The reasons of the plan's events, and its orders as "Prepare 0,1 Stop 1": for comparisons.
 std::string Told(const Plan& plan);
 std::string Ordered(const Plan& plan);

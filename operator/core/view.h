@@ -97,6 +97,7 @@ struct JoinedReport {
   std::string error;           // empty: joined
   std::string bad_checkpoint;  // directory that turned out unusable, if that was why
   v1alpha1::Version version;
+  std::string trajectory;  // the digest of the spec that its ranks train by
 };
 struct FinishedReport {
   RoundStamp round;

@@ -13,7 +13,8 @@ bool IsRecovery(const RoundMemory& before, const RoundMemory& after) {
   if (after.phase == before.phase && after.id == before.id) return false;
   const bool broke = before.phase == RoundPhase::kActive &&
                      (after.phase == RoundPhase::kHolding || after.id != before.id);
-  return broke && after.broken_reason != std::string(Name(Reason::kMembershipChanged));
+  return broke && after.broken_reason != std::string(Name(Reason::kMembershipChanged)) &&
+         after.broken_reason != std::string(Name(Reason::kSpecChanged));
 }
 
 std::string WhyOpened(const Plan& plan) {

@@ -64,6 +64,8 @@ v1alpha1::OperatorMessage ToMessage(const PrepareOrder& order) {
   prepare.set_world_size(order.place.world_size);
   prepare.set_group_rank(order.place.group_rank);
   prepare.set_group_world_size(order.place.group_world_size);
+  if (order.spec != nullptr) *prepare.mutable_spec() = *order.spec;
+  prepare.set_trajectory(order.trajectory);
   return message;
 }
 v1alpha1::OperatorMessage ToMessage(const GoOrder& order) {

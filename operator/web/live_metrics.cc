@@ -134,6 +134,7 @@ void AddJobs(const WebDeps& deps, Families& out) {
   FamilyBuilder step(MetricId::kJobStep);
   FamilyBuilder loss(MetricId::kJobLoss);
   FamilyBuilder speed(MetricId::kJobTokensPerSecond);
+  FamilyBuilder skipped(MetricId::kJobSkippedSteps);
   size_t shown = 0;
   size_t left_out = 0;
   for (const JobCache::Object& job : deps.jobs.List()) {
@@ -152,10 +153,13 @@ void AddJobs(const WebDeps& deps, Families& out) {
     step.Add(static_cast<double>(snapshot.last_step->version().step()), label);
     loss.Add(snapshot.last_step->loss(), label);
     speed.Add(snapshot.tokens_per_second, label);
+    skipped.Add(static_cast<double>(snapshot.last_step->skipped_total()), label);
   }
   FamilyBuilder jobs(MetricId::kJobs);
   for (const auto& [state, count] : states) jobs.Add(count, {state});
-  for (FamilyBuilder* family : {&jobs, &step, &loss, &speed}) out.push_back(family->Take());
+  for (FamilyBuilder* family : {&jobs, &step, &loss, &speed, &skipped}) {
+    out.push_back(family->Take());
+  }
   AddOne(MetricId::kJobsWithoutSeries, static_cast<double>(left_out), out);
 }
 

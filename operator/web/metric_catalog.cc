@@ -194,6 +194,11 @@ void AddJobs(Catalog& all) {
                                       MetricType::Gauge,
                                       {"training_job"},
                                       "Tokens per second of late, of the same jobs."});
+  set(MetricId::kJobSkippedSteps,
+      {"muster_job_skipped_steps",
+       MetricType::Gauge,
+       {"training_job"},
+       "Steps skipped because loss or gradient was not finite, of the same jobs."});
   set(MetricId::kJobsWithoutSeries, {"muster_jobs_without_series",
                                      MetricType::Gauge,
                                      {},

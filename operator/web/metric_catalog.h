@@ -52,6 +52,7 @@ enum class MetricId {
   kJobStep,
   kJobLoss,
   kJobTokensPerSecond,
+  kJobSkippedSteps,
   kJobsUnplaced,
   kPlacementScore,
   kJobsWithoutSeries,

@@ -164,6 +164,7 @@ void AgentSwarm::Prepare(const v1alpha1::PrepareRound& prepare, size_t index) {
   ++round.prepared;
   round.last_prepare = Now();
   agent.seen = prepare.round();
+  agent.trajectory = prepare.trajectory();
   agent.active.Clear();
   agent.leads = prepare.group_rank() == 0;
   Later(options_.ready_after, index, [](Agent& a) {
@@ -192,6 +193,7 @@ void AgentSwarm::Go(const v1alpha1::GoRound& go, size_t index) {
     agent.active = id;
     v1alpha1::AgentMessage message;
     *message.mutable_joined()->mutable_round() = id;
+    message.mutable_joined()->set_trajectory(agent.trajectory);
     agent.client->Send(message);
     Round& round = rounds_[agent.worker.job_uid()];
     ++round.joined;

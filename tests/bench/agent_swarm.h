@@ -68,6 +68,7 @@ class AgentSwarm {
     bool dialing = true;  // until it is attached its client is looked at often
     bool leads = false;
     v1alpha1::RoundId seen, active;
+    std::string trajectory;  // of `seen`
     int64_t step = 0;
   };
   struct Due {

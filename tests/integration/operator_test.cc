@@ -180,6 +180,27 @@ TEST_F(OperatorTest, StopAndResumeOverHttp) {
   ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
 }
 
+TEST_F(OperatorTest, AnEditedSpecReachesEveryAgentInOneNewRound) {
+  StartTraining();
+  auto job = world_.memory->Get(kube::kTrainingJobs, {"default", "gpt"});
+  ASSERT_TRUE(job.ok()) << job.status();
+  (*job)["spec"]["trainer"]["optimizer"]["learningRate"] = 0.25;
+  ASSERT_TRUE(world_.memory->Update(kube::kTrainingJobs, *job).ok());
+  ASSERT_TRUE(world_.Until([&] { return Training(2); })) << world_.Job().status.DebugString();
+  EXPECT_EQ(world_.Job().status.round(), 2);
+  EXPECT_EQ(world_.Job().status.failures().count(), 0);
+  for (int index = 0; index < 2; ++index) {
+    v1alpha1::PrepareRound last;
+    for (const auto& order : world_.Agent(index)->orders()) {
+      if (order.has_prepare()) last = order.prepare();
+    }
+    EXPECT_EQ(last.round().round(), 2);
+    EXPECT_EQ(last.spec().trainer().optimizer().learning_rate(), 0.25);
+    EXPECT_THAT(world_.Job().status.membership(), testing::EndsWith("." + last.trajectory()));
+    EXPECT_FALSE(last.spec().has_template_());
+  }
+}
+
 TEST_F(OperatorTest, AClockSteppedBackwardsDisturbsNothing) {
   StartTraining();
   const TrainingJob before = world_.Job();
@@ -227,6 +248,7 @@ TEST_F(OperatorTest, HttpApiShowsTheJobAndRefusesNonsense) {
   EXPECT_THAT(metrics, HasSubstr("muster_agents_attached 2"));
   EXPECT_THAT(metrics, HasSubstr("muster_jobs{state=\"Training\"} 1"));
   EXPECT_THAT(metrics, HasSubstr("muster_job_loss{training_job=\"default/gpt\"} 4.5"));
+  EXPECT_THAT(metrics, HasSubstr("muster_job_skipped_steps{training_job=\"default/gpt\"} 0"));
   EXPECT_THAT(http.Get("/api/v1/jobs/default/none")->body, HasSubstr("no job default/none"));
   EXPECT_EQ(http.Get("/api/v1/jobs/default/gpt?since=soon")->status, 400);
   EXPECT_EQ(http.Post("/api/v1/jobs/default/gpt/fly")->status, 404);

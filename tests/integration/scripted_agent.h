@@ -141,6 +141,7 @@ class ScriptedAgent {
     }
     if (message.has_prepare()) {
       active_.Clear();
+      trajectory_ = message.prepare().trajectory();
       *answer.mutable_ready()->mutable_round() = message.prepare().round();
       for (int rank = 0; rank < ranks_; ++rank) {
         auto& ready = *answer.mutable_ready()->add_ranks();
@@ -150,6 +151,7 @@ class ScriptedAgent {
     } else if (message.has_go()) {
       active_ = message.go().round();
       *answer.mutable_joined()->mutable_round() = active_;
+      answer.mutable_joined()->set_trajectory(trajectory_);
     } else if (message.has_stop()) {
       stopped_ = true;
       context_->TryCancel();
@@ -171,6 +173,7 @@ class ScriptedAgent {
   grpc::ClientContext* context_ MUSTER_GUARDED_BY(mu_) = nullptr;
   Stream* stream_ MUSTER_GUARDED_BY(mu_) = nullptr;
   v1alpha1::RoundId active_ MUSTER_GUARDED_BY(mu_);
+  std::string trajectory_ MUSTER_GUARDED_BY(mu_);
   int64_t term_ MUSTER_GUARDED_BY(mu_) = 0;
   v1alpha1::AgentMessage finished_ MUSTER_GUARDED_BY(mu_);
   std::vector<v1alpha1::OperatorMessage> orders_ MUSTER_GUARDED_BY(mu_);

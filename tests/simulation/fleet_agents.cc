@@ -29,7 +29,10 @@ std::optional<Order> ToOrder(const OperatorMessage& message, const SimAgent& age
       order.what = PrepareOrder{ToStamp(prepare.round()),
                                 {prepare.member(), prepare.world_size(), prepare.group_rank(),
                                  prepare.group_world_size()},
-                                prepare.membership()};
+                                prepare.membership(),
+                                prepare.fresh(),
+                                nullptr,
+                                prepare.trajectory()};
       return order;
     }
     case OperatorMessage::kGo:
@@ -156,6 +159,7 @@ void Fleet::Report(SimWorker& worker) {
     worker.told_joined = view.joined->round;
     Set(*message.mutable_joined()->mutable_round(), view.joined->round);
     *message.mutable_joined()->mutable_version() = view.joined->version;
+    message.mutable_joined()->set_trajectory(view.joined->trajectory);
     registry->Receive(worker.attachment, message);
   }
   for (; worker.told_stalls < view.stalls.size(); ++worker.told_stalls) {

@@ -72,7 +72,7 @@ void Fleet::Join(const std::string& job, const std::vector<SimAgent*>& members) 
     }
     agent->phase = SimAgent::Phase::kRunning;
     agent->phase_since = now();
-    agent->joined = JoinedReport{agent->round, "", "", resume.version()};
+    agent->joined = JoinedReport{agent->round, "", "", resume.version(), agent->trajectory};
   }
 }
 

@@ -87,6 +87,7 @@ class Trainer {
     stepping_ = false;
     round_ = prepare.round();
     rank_ = prepare.rank();
+    trajectory_ = prepare.trajectory();
     FromTrainer message;
     *message.mutable_ready()->mutable_round() = round_;
     auto* ready = message.mutable_ready()->mutable_ready();
@@ -107,6 +108,7 @@ class Trainer {
     if (!Env("SCRIPT_HANG").empty()) raise(SIGSTOP);
     FromTrainer message;
     *message.mutable_joined()->mutable_round() = go.round();
+    message.mutable_joined()->set_trajectory(trajectory_);
     Send(message);
     stepping_ = true;
   }
@@ -140,6 +142,7 @@ class Trainer {
   absl::Time next_heartbeat_ = absl::InfinitePast();
   RoundId round_;
   int rank_ = -1;
+  std::string trajectory_;
   int64_t step_ = 0;
   bool stepping_ = false;
 };

@@ -276,12 +276,14 @@ void StreamKubelet::Obey(Agent& agent, const Event& event) {
   v1alpha1::AgentMessage answer;
   if (order.has_prepare()) {
     agent.round.Clear();
+    agent.trajectory = order.prepare().trajectory();
     *answer.mutable_ready()->mutable_round() = order.prepare().round();
     v1alpha1::RankReady& ready = *answer.mutable_ready()->add_ranks();
     ready.set_endpoint("127.0.0.1:1");
   } else if (order.has_go()) {
     agent.round = order.go().round();
     *answer.mutable_joined()->mutable_round() = agent.round;
+    answer.mutable_joined()->set_trajectory(agent.trajectory);
     Put(Kind::kFinish, event.uid, run_time_(agent.worker.job()));
   } else if (order.has_stop()) {
     return Put(Kind::kEnd, event.uid);

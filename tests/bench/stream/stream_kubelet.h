@@ -51,6 +51,7 @@ class StreamKubelet {
     std::shared_ptr<Stream> stream;
     uint64_t attachment = 0;
     v1alpha1::RoundId round;
+    std::string trajectory;
     bool stopped = false;
     bool removed = false;
   };

@@ -1,0 +1,129 @@
+#include "operator/core/trajectory.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/text_format.h"
+
+namespace muster::control {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+struct Field {
+  const char* path;
+  bool shapes;
+};
+
+constexpr Field kFields[] = {
+    {"trainer.model.preset", true},
+    {"trainer.model.layers", true},
+    {"trainer.model.heads", true},
+    {"trainer.model.width", true},
+    {"trainer.model.positions", true},
+    {"trainer.model.vocabulary", true},
+    {"trainer.model.dropout", true},
+    {"trainer.data.uri", true},
+    {"trainer.data.format", true},
+    {"trainer.data.tokenizer.kind", true},
+    {"trainer.data.tokenizer.uri", true},
+    {"trainer.data.tokenizer.vocabulary", true},
+    {"trainer.data.validation", true},
+    {"trainer.data.tokenType", true},
+    {"trainer.train.steps", true},
+    {"trainer.train.globalBatch", true},
+    {"trainer.train.microBatch", true},
+    {"trainer.train.sequence", true},
+    {"trainer.train.precision", true},
+    {"trainer.train.seed", true},
+    {"trainer.train.deterministic", true},
+    {"trainer.train.validateEvery", true},
+    {"trainer.train.validateBatches", true},
+    {"trainer.train.skippedSteps.maxInRow", true},
+    {"trainer.train.skippedSteps.maxTotal", true},
+    {"trainer.optimizer.name", true},
+    {"trainer.optimizer.learningRate", true},
+    {"trainer.optimizer.schedule", true},
+    {"trainer.optimizer.warmupSteps", true},
+    {"trainer.optimizer.finalFraction", true},
+    {"trainer.optimizer.beta1", true},
+    {"trainer.optimizer.beta2", true},
+    {"trainer.optimizer.epsilon", true},
+    {"trainer.optimizer.weightDecay", true},
+    {"trainer.optimizer.momentum", true},
+    {"trainer.optimizer.clipNorm", true},
+    {"checkpoint.uri", true},
+    {"checkpoint.interval.mode", true},
+    {"checkpoint.interval.steps", true},
+    {"checkpoint.interval.time", true},
+    {"checkpoint.keep", false},
+    {"checkpoint.onDamage", false},
+    {"checkpoint.giveUp", false},
+    {"workers", false},
+    {"topology", false},
+    {"template", false},
+    {"failurePolicy", false},
+    {"elastic", false},
+    {"suspend", false},
+    {"activeDeadline", false},
+    {"ttlSecondsAfterFinished", false},
+    {"successPolicy", false},
+    {"managedBy", false},
+    {"queue", false},
+    {"priorityClassName", false},
+};
+
+bool IsLeftOut(const std::string& path) {
+  return std::any_of(std::begin(kFields), std::end(kFields),
+                     [&](const Field& field) { return !field.shapes && path == field.path; });
+}
+
+// Every field that is set, in the order of their numbers.
+void Append(const Message& message, const std::string& prefix, std::string& text) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const std::string path = absl::StrCat(prefix, field->json_name());
+    if (IsLeftOut(path)) continue;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_repeated()) {
+      Append(message.GetReflection()->GetMessage(message, field), path + ".", text);
+      continue;
+    }
+    std::string value;
+    google::protobuf::TextFormat::PrintFieldValueToString(message, field, -1, &value);
+    absl::StrAppend(&text, path, "=", value, ";");
+  }
+}
+
+std::vector<std::string> Paths(bool shapes) {
+  std::vector<std::string> paths;
+  for (const Field& field : kFields) {
+    if (field.shapes == shapes) paths.emplace_back(field.path);
+  }
+  return paths;
+}
+
+}  // namespace
+
+std::string TrajectoryDigest(const v1alpha1::TrainingJobSpec& spec) {
+  if (!spec.has_trainer()) return "";
+  std::string text;
+  Append(spec, "", text);
+  return ToHex(Hash64(text));
+}
+
+v1alpha1::TrainingJobSpec RoundSpec(const v1alpha1::TrainingJobSpec& spec) {
+  v1alpha1::TrainingJobSpec round = spec;
+  round.clear_template_();
+  return round;
+}
+
+std::vector<std::string> FieldsThatShapeTheTrajectory() { return Paths(true); }
+std::vector<std::string> FieldsThatDoNot() { return Paths(false); }
+
+}  // namespace muster::control

@@ -14,12 +14,27 @@ namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
+// One step's loss tells more of its batch than of the model: the mean of the last hundredth of the
+// run, of steps that were not skipped.
+std::string FinalLoss(const History& history) {
+  const size_t wanted = std::max<size_t>(1, history.steps().size() / 100);
+  double sum = 0.0;
+  size_t count = 0;
+  for (auto it = history.steps().rbegin(); it != history.steps().rend() && count < wanted; ++it) {
+    if (!std::isfinite(it->second.loss())) continue;
+    sum += it->second.loss();
+    ++count;
+  }
+  if (count == 0) return "no finite one";
+  if (count == 1) return absl::StrFormat("%.4f final", sum);
+  return absl::StrFormat("%.4f final (mean of %d steps)", sum / static_cast<double>(count), count);
+}
+
 void AddLosses(const History& history, Rows& rows) {
   if (history.steps().empty()) return;
   double best = INFINITY;
   for (const auto& [number, step] : history.steps()) best = std::min(best, step.loss());
-  rows.emplace_back("loss", absl::StrFormat("%.4f final, %.4f best",
-                                            history.steps().rbegin()->second.loss(), best));
+  rows.emplace_back("loss", absl::StrFormat("%s, %.4f best", FinalLoss(history), best));
   std::optional<double> last_validation;
   for (const auto& [number, step] : history.steps()) {
     if (step.has_validation_loss()) last_validation = step.validation_loss();

@@ -1,5 +1,7 @@
 #include "cli/summary.h"
 
+#include <cmath>
+
 #include "absl/time/time.h"
 #include "base/memory_files.h"
 #include "gmock/gmock.h"
@@ -42,6 +44,20 @@ TEST(SummaryTable, ShowsLossesEntropyAndWhereTheTimeWent) {
   EXPECT_THAT(table, HasSubstr("compute              6.0s   60.0 %"));
   EXPECT_THAT(table, HasSubstr("outside training     2.0s   20.0 %"));
   EXPECT_THAT(table, HasSubstr("/c/step-000000004"));
+}
+
+TEST(SummaryTable, TheFinalLossIsTheMeanOfTheLastHundredthOfStepsThatHaveOne) {
+  MemoryFiles files;
+  auto history = History::Open(files, "steps.jsonl");
+  ASSERT_TRUE(history.ok());
+  for (int i = 1; i <= 300; ++i) {
+    v1alpha1::StepReport step;
+    step.mutable_version()->set_step(i);
+    step.set_loss(i == 299 ? std::nan("") : i == 300 ? 9.0 : 3.0);
+    ASSERT_TRUE((*history)->Add(step).ok());
+  }
+  EXPECT_THAT(SummaryTable({}, **history),
+              HasSubstr("5.0000 final (mean of 3 steps), 3.0000 best"));
 }
 
 TEST(SummaryTable, ARunWithoutStepsHasNoLosses) {

@@ -161,7 +161,10 @@ const Case kContradictions[] = {
      "job.yaml:5: spec.workers.min: must not be more than workers.count (here 3 and 2)\n"},
     {"MaxBelowCount", "{count: 2}", "{count: 2, max: 1}",
      "job.yaml:5: spec.workers.max: must not be less than workers.count (here 1 and 2)\n"},
-    {"RanksBesideGpus", "{count: 2}", "{count: 2, gpus: 1, ranks: 2}",
+    {"RanksBesideGpus", "",
+     "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: job}\nspec:\n  "
+     "workers: {gpus: 1, ranks: 2}\n  "
+     "template: {spec: {containers: [{name: worker, command: [sh]}]}}\n",
      "job.yaml:5: spec.workers.ranks: a worker with GPUs runs one rank on each: leave ranks out, "
      "or set gpus to 0\n"},
     {"NothingToRun", "",
@@ -204,6 +207,20 @@ const Case kContradictions[] = {
     {"MomentumOfAdamW", "{name: adamw}", "{momentum: 0.9}",
      "job.yaml:10: spec.trainer.optimizer.momentum: is an option of sgd: adamw has beta1 and "
      "beta2\n"},
+    {"BetasOfSgd", "{name: adamw}", "{name: sgd, beta1: 0.5}",
+     "job.yaml:10: spec.trainer.optimizer.beta1: beta1, beta2 and epsilon are options of adamw: "
+     "sgd "
+     "has momentum\n"},
+    {"EpsilonOfSgd", "{name: adamw}", "{name: sgd, epsilon: 1.0e-6}",
+     "job.yaml:10: spec.trainer.optimizer.beta1: beta1, beta2 and epsilon are options of adamw: "
+     "sgd "
+     "has momentum\n"},
+    {"FinalFractionOfConstant", "{name: adamw}", "{schedule: constant, finalFraction: 0}",
+     "job.yaml:10: spec.trainer.optimizer.finalFraction: a constant learning rate has no last "
+     "value: leave it out, or set schedule to linear or cosine\n"},
+    {"GpusForTheTrainer", "{count: 2}", "{count: 2, gpus: 1}",
+     "job.yaml:5: spec.workers.gpus: the built-in trainer computes on the CPU so far: leave "
+     "workers.gpus out, or give the template a command that uses the GPUs\n"},
     {"BytesWithBpe", "uri: corpus.txt",
      "uri: corpus.txt, format: Bytes, tokenizer: {kind: Bpe, vocabulary: 1024}",
      "job.yaml:8: spec.trainer.data.tokenizer.kind: format Bytes is tokenized by kind Byte: leave "
@@ -254,6 +271,22 @@ const Case kTemplates[] = {
     {"ContainersIsObject",
      "  checkpoint:", "  template: {spec: {containers: {name: worker}}}\n  checkpoint:",
      "job.yaml:11: spec.template.spec.containers: want a list, got an object\n"},
+    {"ImageOfTheTrainer", "  checkpoint:",
+     "  template: {spec: {containers: [{name: worker, image: mine}]}}\n  checkpoint:",
+     "job.yaml:11: spec.template.spec.containers: with trainer the container named worker runs the "
+     "trainer's own image: leave image and args out\n"},
+    {"ArgsOfTheTrainer", "  checkpoint:",
+     "  template: {spec: {containers: [{name: worker, args: [--fast]}]}}\n  checkpoint:",
+     "job.yaml:11: spec.template.spec.containers: with trainer the container named worker runs the "
+     "trainer's own image: leave image and args out\n"},
+    {"NodeIsChosen", "  checkpoint:", "  template: {spec: {nodeName: a}}\n  checkpoint:",
+     "job.yaml:11: spec.template.spec: muster chooses the node and starts again what failed: leave "
+     "nodeName out, and restartPolicy out or Never; a nodeSelector or affinity says where pods may "
+     "run\n"},
+    {"PodsRestart", "  checkpoint:", "  template: {spec: {restartPolicy: Always}}\n  checkpoint:",
+     "job.yaml:11: spec.template.spec: muster chooses the node and starts again what failed: leave "
+     "nodeName out, and restartPolicy out or Never; a nodeSelector or affinity says where pods may "
+     "run\n"},
     {"EnvValueIsNumber", "  checkpoint:",
      "  template: {spec: {containers: [{name: worker, env: [{name: A, value: 1}]}]}}\n  "
      "checkpoint:",
@@ -356,6 +389,47 @@ const Case kTopology[] = {
      "next one's (here 2 and 3)\n"},
 };
 
+// Of a command: what muster cannot do for it.
+constexpr char kCommand[] = R"(apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: job}
+spec:
+  template: {spec: {containers: [{name: worker, command: [sh], image: mine, args: [-c, "true"]}]}}
+  checkpoint: {uri: out}
+  elastic: {stepDeadline: 300s, orphanDeadline: 1m}
+)";
+
+constexpr char kCommandsSteps[] =
+    "job.yaml:7: spec.elastic: muster does not see a command's steps: stepDeadline and "
+    "rankDeadline "
+    "have an effect with trainer only, leave them out\n";
+constexpr char kCommandsCheckpoints[] =
+    "job.yaml:6: spec.checkpoint: a command saves by itself, into the directory that "
+    "MUSTER_CHECKPOINT_DIR names: without trainer only uri has an effect, leave the other fields "
+    "out\n";
+
+const Case kCommands[] = {
+    {"StepDeadlineOfACommand", "300s", "1m", kCommandsSteps},
+    {"RankDeadlineOfACommand", "stepDeadline: 300s", "rankDeadline: 3s", kCommandsSteps},
+    {"KeepOfACommand", "{uri: out}", "{uri: out, keep: 4}", kCommandsCheckpoints},
+    {"IntervalOfACommand", "{uri: out}", "{uri: out, interval: {mode: Time, time: 1m}}",
+     kCommandsCheckpoints},
+    {"StepsOfACommand", "{uri: out}", "{uri: out, interval: {steps: 10}}", kCommandsCheckpoints},
+    {"OnDamageOfACommand", "{uri: out}", "{uri: out, onDamage: Hold}", kCommandsCheckpoints},
+    {"GiveUpOfACommand", "{uri: out}", "{uri: out, giveUp: '7@0123456789abcdef'}",
+     kCommandsCheckpoints},
+};
+
+class BadCommand : public testing::TestWithParam<Case> {};
+
+TEST_P(BadCommand, SaysWhatIsWrong) {
+  const Case& c = GetParam();
+  ASSERT_TRUE(absl::StrContains(kCommand, c.from));
+  EXPECT_EQ(Errors(absl::StrReplaceAll(kCommand, {{c.from, c.to}})), c.errors);
+}
+
+TEST(GoodCommand, HasNoErrors) { EXPECT_EQ(Errors(kCommand), ""); }
+
 const Case kSeveral[] = {
     {"AllAtOnce", "{count: 2}", "{count: 0, spot: true}\n  elastic: {rankDeadline: fast}",
      "job.yaml:5: spec.workers.count: is 0; want 1 to 5000\n"
@@ -380,6 +454,7 @@ INSTANTIATE_TEST_SUITE_P(Templates, BadManifest, testing::ValuesIn(kTemplates), 
 INSTANTIATE_TEST_SUITE_P(NoManifest, BadManifest, testing::ValuesIn(kNoManifest), Name);
 INSTANTIATE_TEST_SUITE_P(FailurePolicy, BadManifest, testing::ValuesIn(kFailurePolicy), Name);
 INSTANTIATE_TEST_SUITE_P(Topology, BadManifest, testing::ValuesIn(kTopology), Name);
+INSTANTIATE_TEST_SUITE_P(Commands, BadCommand, testing::ValuesIn(kCommands), Name);
 INSTANTIATE_TEST_SUITE_P(Several, BadManifest, testing::ValuesIn(kSeveral), Name);
 
 }  // namespace

@@ -66,23 +66,24 @@ TEST(DecodeMessage, WholeFloatsAreIntegers) {
 
 TEST(DecodeMessage, ReportsAllErrorsWithPaths) {
   TrainingJobStatus status;
-  EXPECT_EQ(DecodeMessage(Parse(R"({
+  EXPECT_EQ(
+      DecodeMessage(Parse(R"({
       "conditions": [{"type": "Ready"}, {"type": 1}, 2],
       "incarnations": [0, "x", 99999999999],
       "failures": {"times": ["a", false]},
       "phase": "x"})"),
-                          "status", UnknownFields::kReport, status),
-            (FieldErrors{
-                {"status.conditions[1].type", "want a string, got 1"},
-                {"status.conditions[2]", "want an object, got 2"},
-                {"status.failures.times[1]", "want a string, got false"},
-                {"status.incarnations[1]", "want an integer, got the string \"x\""},
-                {"status.incarnations[2]", "want an integer of 32 bits, got 99999999999"},
-                {"status.phase",
-                 "unknown field; the fields here are conditions, observedGeneration, term, round, "
-                 "membership, workers, progress, checkpoint, failures, incarnations, startTime, "
-                 "completionTime, selector, state, placement and preemption"},
-            }));
+                    "status", UnknownFields::kReport, status),
+      (FieldErrors{
+          {"status.conditions[1].type", "want a string, got 1"},
+          {"status.conditions[2]", "want an object, got 2"},
+          {"status.failures.times[1]", "want a string, got false"},
+          {"status.incarnations[1]", "want an integer, got the string \"x\""},
+          {"status.incarnations[2]", "want an integer of 32 bits, got 99999999999"},
+          {"status.phase",
+           "unknown field; the fields here are conditions, observedGeneration, term, round, "
+           "membership, workers, progress, checkpoint, failures, incarnations, startTime, "
+           "completionTime, selector, state, placement, preemption, activeSeconds and activeSince"},
+      }));
 }
 
 TEST(DecodeMessage, IgnoresUnknownFieldsWhenTold) {

@@ -76,7 +76,7 @@ TEST(Defaults, FillWhatIsAbsentAndNothingElse) {
   EXPECT_FALSE(spec.checkpoint().interval().has_steps());
   EXPECT_EQ(spec.checkpoint().keep(), 3);
   EXPECT_EQ(spec.failure_policy().on_rank_failure(), "RestartRank");
-  EXPECT_EQ(spec.elastic().orphan_deadline(), "60s");
+  EXPECT_FALSE(spec.elastic().has_orphan_deadline());
   EXPECT_FALSE(spec.suspend());
   EXPECT_TRUE(spec.has_suspend());
 }

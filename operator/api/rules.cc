@@ -215,9 +215,9 @@ Broken MomentumOfSgd(const OptimizerSpec& optimizer) {
 }
 
 Broken BetasOfAdamw(const OptimizerSpec& optimizer) {
-  return Unless(optimizer.name() == "adamw" || (optimizer.beta1() == 0.9 &&
-                                                optimizer.beta2() == 0.95 &&
-                                                optimizer.epsilon() == 1e-8));
+  return Unless(
+      optimizer.name() == "adamw" ||
+      (optimizer.beta1() == 0.9 && optimizer.beta2() == 0.95 && optimizer.epsilon() == 1e-8));
 }
 
 Broken FinalFractionOfDecay(const OptimizerSpec& optimizer) {

@@ -34,12 +34,9 @@ inline std::string Manifest(const std::string& name, int workers, const std::str
   return absl::StrCat(R"({"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
       "metadata": {"namespace": "default", "name": ")",
                       name, R"("}, "spec": {)", more, R"("workers": {"count": )", workers,
-                      R"(, "gpus": 8},
-      "trainer": {"model": {"preset": "gpt2-nano"}, "data": {"uri": "/data/text"},
-                  "train": {"steps": 100, "globalBatch": 64, "microBatch": 1, "sequence": 64}},
-      "topology": )",
-                      topology,
-                      R"(, "template": {"spec": {"containers": [{"name": "worker"}]}}}})");
+                      R"(, "gpus": 8}, "topology": )", topology,
+                      R"(, "template": {"spec": {"containers": [
+          {"name": "worker", "command": ["train"]}]}}}})");
 }
 class PlacementCommandsTest : public testing::Test {
  protected:

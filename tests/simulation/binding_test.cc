@@ -1,6 +1,6 @@
 // Gangs are bound while everything goes wrong: binds conflict, time out with the bind done or not,
 // pods are deleted and nodes go away at the very call, the leader dies, and any other read or write
-// of a pod or a job fails or is not answered. Whatever the moment, no GPU
+// of a pod or a job fails or is not answered. Whatever the moment, no CPU
 // is given twice, no gang stays bound in part, nothing starts before all of it is bound, and every
 // job ends.
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace muster::control {
 namespace {
 
-constexpr int kGpusPerNode = 2;
+constexpr int kWorkersPerNode = 2;
 constexpr uint64_t kManySeeds = 100;
 constexpr absl::Duration kHalfAtMost = absl::Seconds(10);
 
@@ -71,20 +71,20 @@ class BindingWorld {
     Json node = kube::NewObject(kube::kNodes, {"", name});
     kube::SetLabel(node, "network.topology.nvidia.com/leaf", absl::StrCat("rack-", rack));
     node = world_.memory->Create(kube::kNodes, node).value();
-    node["status"] = {{"allocatable",
-                       {{"cpu", "64"},
-                        {"memory", "640Gi"},
-                        {"pods", "20"},
-                        {"nvidia.com/gpu", absl::StrCat(kGpusPerNode)}}},
-                      {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
+    node["status"] = {
+        {"allocatable",
+         {{"cpu", absl::StrCat(kWorkersPerNode)}, {"memory", "640Gi"}, {"pods", "20"}}},
+        {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
     world_.memory->UpdateStatus(kube::kNodes, node).value();
   }
 
   void AddJob(int number) {
     const int count = world_.Number(2, 5);
     const int min = world_.Number(0, 1) == 0 ? count : world_.Number(2, count);
-    Json spec = {{"workers", {{"count", count}, {"min", min}, {"gpus", 1}}},
+    const Json worker = {{"name", "worker"}, {"resources", {{"requests", {{"cpu", "1"}}}}}};
+    Json spec = {{"workers", {{"count", count}, {"min", min}}},
                  {"trainer", {{"train", {{"steps", 20}, {"globalBatch", 32}}}}},
+                 {"template", {{"spec", {{"containers", Json::array({worker})}}}}},
                  {"failurePolicy", {{"maxFailures", 100}}}};
     if (world_.Number(0, 1) == 0) spec["topology"] = {{"require", "leaf"}};
     const std::string name = absl::StrCat("job-", number);
@@ -192,8 +192,8 @@ class BindingWorld {
       const std::string phase = kube::StringAt(pod, {"status", "phase"});
       const std::string node = kube::StringAt(pod, {"spec", "nodeName"});
       if (node.empty() || phase == "Succeeded" || phase == "Failed") continue;
-      if (++used[node] > kGpusPerNode) {
-        broken_ = absl::StrCat("a GPU of ", node, " is given twice: ", kube::NameOf(pod));
+      if (++used[node] > kWorkersPerNode) {
+        broken_ = absl::StrCat("a CPU of ", node, " is given twice: ", kube::NameOf(pod));
       }
       if (!kube::IsTerminating(pod)) ++bound[kube::LabelOf(pod, "muster.dev/job")];
     }

@@ -1,6 +1,7 @@
 #include "agent/worker/rank_environment.h"
 
 #include "agent/worker/user_command.h"
+#include "base/memory_files.h"
 #include "gtest/gtest.h"
 
 namespace muster::agent {
@@ -65,6 +66,36 @@ TEST(ReadUserCommandTest, TakesCommandAndArgs) {
             "template.spec.containers: the container `worker` has no command, and the job has no "
             "trainer");
   EXPECT_FALSE(ReadUserCommand("nonsense").ok());
+}
+
+// checkpoint.uri of a command was accepted and nobody was told of it.
+TEST(AddCheckpointDirectoryTest, TheDirectoryIsMadeForTheCommandAndNamedToIt) {
+  MemoryFiles files;
+  Environment env;
+  v1alpha1::TrainingJobSpec spec;
+  ASSERT_TRUE(AddCheckpointDirectory(spec, files, env).ok());
+  EXPECT_EQ(env, Environment{}) << "without spec.checkpoint";
+  spec.mutable_checkpoint()->set_uri("/data/job/checkpoints");
+  ASSERT_TRUE(AddCheckpointDirectory(spec, files, env).ok());
+  EXPECT_EQ(env, (Environment{{"MUSTER_CHECKPOINT_DIR", "/data/job/checkpoints"}}));
+  const auto made = files.Stat("/data/job/checkpoints");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->kind, FileKind::kDirectory);
+  spec.mutable_checkpoint()->set_uri("s3://bucket/job");
+  ASSERT_TRUE(AddCheckpointDirectory(spec, files, env).ok());
+  EXPECT_EQ(env.at("MUSTER_CHECKPOINT_DIR"), "s3://bucket/job");
+}
+
+TEST(AddCheckpointDirectoryTest, WhatCannotBeMadeIsSaid) {
+  MemoryFiles files;
+  Environment env;
+  ASSERT_TRUE(WriteFileAtomically(files, "/data", "a file").ok());
+  v1alpha1::TrainingJobSpec spec;
+  spec.mutable_checkpoint()->set_uri("/data/job");
+  const absl::Status status = AddCheckpointDirectory(spec, files, env);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.message().substr(0, 41), "checkpoint.uri cannot be made: /data/job:");
+  EXPECT_EQ(env, Environment{});
 }
 
 }  // namespace

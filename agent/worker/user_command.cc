@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 
@@ -41,6 +43,20 @@ absl::StatusOr<std::vector<std::string>> ReadUserCommand(const std::string& pod_
   return absl::InvalidArgumentError(
       "template.spec.containers: the container `worker` has no command, and the job has no "
       "trainer");
+}
+
+absl::Status AddCheckpointDirectory(const v1alpha1::TrainingJobSpec& spec, Files& files,
+                                    Environment& env) {
+  if (!spec.has_checkpoint()) return absl::OkStatus();
+  const std::string& uri = spec.checkpoint().uri();
+  if (!absl::StrContains(uri, "://")) {
+    if (const absl::Status made = files.MakeDirectories(uri); !made.ok()) {
+      return absl::Status(made.code(),
+                          absl::StrCat("checkpoint.uri cannot be made: ", made.message()));
+    }
+  }
+  env["MUSTER_CHECKPOINT_DIR"] = uri;
+  return absl::OkStatus();
 }
 
 }  // namespace muster::agent

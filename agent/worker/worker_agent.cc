@@ -28,6 +28,7 @@ WorkerAgent::WorkerAgent(WorkerAgentOptions options, const Clock& clock, Process
                          Files& files)
     : options_(std::move(options)),
       clock_(clock),
+      files_(files),
       machine_(options_.config, clock.Monotonic()),
       supervisor_({.ranks = options_.config.ranks,
                    .log_directory = options_.log_directory,
@@ -100,6 +101,7 @@ absl::StatusOr<RankSupervisor::Program> WorkerAgent::ProgramOf(const RankPlaceme
     env["MUSTER_LINK_FD"] = "3";
     program.argv = {options_.trainer_path, "--link-fd=3"};
   } else {
+    MUSTER_RETURN_IF_ERROR(AddCheckpointDirectory(spec, files_, env));
     MUSTER_ASSIGN_OR_RETURN(program.argv, ReadUserCommand(spec.template_().raw()));
     for (std::string& argument : program.argv) argument = ExpandVariables(argument, env);
   }

@@ -67,6 +67,7 @@ class WorkerAgent {
 
   const WorkerAgentOptions options_;
   const Clock& clock_;
+  Files& files_;
   WorkerMachine machine_;
   RankSupervisor supervisor_;
   CoordinatorClient client_;

@@ -33,6 +33,71 @@ TEST(RunConfigTest, ReadsTheSpecAndFillsInTheApisDefaults) {
   EXPECT_EQ(config->step_deadline, absl::Seconds(90));
 }
 
+v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
+  v1alpha1::TrainingJobSpec spec = Spec();
+  v1alpha1::TrainSpec& train = *spec.mutable_trainer()->mutable_train();
+  train.set_precision("bf16");
+  train.set_seed(7);
+  train.set_deterministic(true);
+  train.set_validate_every(11);
+  train.set_validate_batches(13);
+  v1alpha1::OptimizerSpec& optimizer = *spec.mutable_trainer()->mutable_optimizer();
+  optimizer.set_name("adamw");
+  optimizer.set_learning_rate(0.5);
+  optimizer.set_schedule("linear");
+  optimizer.set_warmup_steps(3);
+  optimizer.set_final_fraction(0.25);
+  optimizer.set_beta1(0.5);
+  optimizer.set_beta2(0.75);
+  optimizer.set_epsilon(1e-3);
+  optimizer.set_weight_decay(0.375);
+  optimizer.set_clip_norm(2.5);
+  spec.mutable_checkpoint()->mutable_interval()->set_mode("Time");
+  spec.mutable_checkpoint()->mutable_interval()->set_time("7m");
+  spec.mutable_elastic()->set_step_deadline("33s");
+  return spec;
+}
+
+// None of them is what it would be without the spec.
+TEST(RunConfigTest, EveryFieldOfTheSpecReachesTheTrainer) {
+  v1alpha1::TrainingJobSpec spec = SpecWithoutDefaults();
+  auto config = ReadRunConfig(spec, 0);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->settings.steps, 50);
+  EXPECT_EQ(config->training.micro_batch, 3);
+  EXPECT_EQ(config->training.micro_batches, 4) << "globalBatch / microBatch";
+  EXPECT_EQ(config->training.sequence, 128);
+  EXPECT_EQ(config->precision, planner::Precision::kBf16);
+  EXPECT_EQ(config->training.seed, 7u);
+  EXPECT_TRUE(config->training.deterministic);
+  EXPECT_EQ(config->settings.validate_every, 11);
+  EXPECT_EQ(config->settings.validate_batches, 13);
+  EXPECT_EQ(config->optimizer, planner::OptimizerKind::kAdamW);
+  EXPECT_EQ(config->training.schedule.kind, Schedule::Kind::kLinear);
+  EXPECT_EQ(config->training.schedule.peak, 0.5);
+  EXPECT_EQ(config->training.schedule.warmup_steps, 3);
+  EXPECT_EQ(config->training.schedule.final_fraction, 0.25);
+  EXPECT_EQ(config->training.optimizer.beta1, 0.5);
+  EXPECT_EQ(config->training.optimizer.beta2, 0.75);
+  EXPECT_EQ(config->training.optimizer.epsilon, 1e-3);
+  EXPECT_EQ(config->training.optimizer.weight_decay, 0.375);
+  EXPECT_EQ(config->training.clip_norm, 2.5);
+  EXPECT_EQ(config->settings.save_every, absl::Minutes(7));
+  EXPECT_EQ(config->settings.save_every_steps, 0);
+  EXPECT_EQ(config->step_deadline, absl::Seconds(33));
+  v1alpha1::OptimizerSpec& optimizer = *spec.mutable_trainer()->mutable_optimizer();
+  optimizer.set_name("sgd");
+  optimizer.set_momentum(0.625);
+  spec.mutable_checkpoint()->mutable_interval()->set_mode("Steps");
+  spec.mutable_checkpoint()->mutable_interval()->set_steps(17);
+  config = ReadRunConfig(spec, 0);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->optimizer, planner::OptimizerKind::kSgdMomentum);
+  EXPECT_EQ(config->training.optimizer.kind, OptimizerOptions::Kind::kSgd);
+  EXPECT_EQ(config->training.optimizer.momentum, 0.625);
+  EXPECT_EQ(config->settings.save_every_steps, 17);
+}
+
 TEST(RunConfigTest, RefusesWhatCannotBe) {
   v1alpha1::TrainingJobSpec spec = Spec();
   spec.mutable_trainer()->mutable_train()->set_micro_batch(5);

@@ -112,12 +112,13 @@ TEST(StatesTest, EveryResumeReasonIsListed) {
 }
 
 TEST(StatesTest, EveryExitCodeIsListed) {
-  EXPECT_THAT(Names("Exit codes"),
-              ElementsAreArray(std::vector<std::string>{
-                  absl::StrCat(+kExitOk), absl::StrCat(+kExitFailed), absl::StrCat(+kExitBadInput),
-                  absl::StrCat(+kExitRefused), absl::StrCat(+kExitDiverged),
-                  absl::StrCat(+kExitReservedFirst, "–", +kExitReservedLast),
-                  absl::StrCat(+kExitOrphaned), absl::StrCat(+kExitSignalBase, "+n")}));
+  EXPECT_THAT(
+      Names("Exit codes"),
+      ElementsAreArray(std::vector<std::string>{
+          absl::StrCat(+kExitOk), absl::StrCat(+kExitFailed), absl::StrCat(+kExitBadInput),
+          absl::StrCat(+kExitRefused), absl::StrCat(+kExitDiverged), absl::StrCat(+kExitDoesNotFit),
+          absl::StrCat(+kExitStopped), absl::StrCat(+kExitReservedFirst, "–", +kExitReservedLast),
+          absl::StrCat(+kExitOrphaned), absl::StrCat(+kExitSignalBase, "+n")}));
 }
 
 TEST(ConditionTest, TheTransitionTimeMovesOnlyWithTheStatus) {

@@ -1,6 +1,7 @@
 #ifndef MUSTER_CLI_APPLY_H_
 #define MUSTER_CLI_APPLY_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,9 +14,16 @@ namespace muster::cli {
 // Writes of `muster run` to the job that its operator writes to as well: whoever loses the race
 // for a write reads the job again and repeats it, a bounded number of times, then Aborted.
 
-// Creates the job, or makes the one that is there like it; a suspended one goes on, a finished one
-// that differs is deleted first. The job's uid. InvalidArgument when it may not be changed so.
-absl::StatusOr<std::string> ApplyJob(kube::Api& api, const control::TrainingJob& job);
+struct Applied {
+  std::string uid;
+  // The job had succeeded before, and nothing is left to run.
+  bool ended_before = false;
+};
+
+// Creates the job, or does with the one that is there what DecideReapply() (cli/reapply.h) says;
+// `steps` is how many steps that one has made. InvalidArgument when it would be another run: the
+// message says what differs, and the two ways on.
+absl::StatusOr<Applied> ApplyJob(kube::Api& api, const control::TrainingJob& job, int64_t steps);
 
 absl::Status SetJobSuspended(kube::Api& api, const kube::ObjectKey& key, bool suspended);
 

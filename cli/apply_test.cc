@@ -52,49 +52,64 @@ class ApplyTest : public testing::Test {
 
 // `muster run` failed with Aborted when the operator wrote the job's status first.
 TEST_F(ApplyTest, TakingOverAJobThatTheOperatorWritesTooReadsItAgain) {
-  const auto uid = ApplyJob(api_, JobOfSteps(10));
+  const auto uid = ApplyJob(api_, JobOfSteps(10), 0);
   ASSERT_TRUE(uid.ok()) << uid.status();
   const int64_t gets = api_.calls(Verb::kGet);
   LoseWrites(3);
-  const auto again = ApplyJob(api_, JobOfSteps(20));
+  const auto again = ApplyJob(api_, JobOfSteps(20), 0);
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(*again, *uid);
+  EXPECT_EQ(again->uid, uid->uid);
   EXPECT_EQ(Steps(), 20);
   EXPECT_GE(api_.calls(Verb::kGet) - gets, 4) << "every attempt reads the job anew";
 }
 
 TEST_F(ApplyTest, SuspendingAJobThatTheOperatorWritesTooReadsItAgain) {
-  ASSERT_TRUE(ApplyJob(api_, JobOfSteps(10)).ok());
+  ASSERT_TRUE(ApplyJob(api_, JobOfSteps(10), 0).ok());
   LoseWrites(3);
   ASSERT_TRUE(SetJobSuspended(api_, key_, true).ok());
   EXPECT_TRUE(GetJob(api_, key_)->spec.suspend());
 }
 
 TEST_F(ApplyTest, WhoAlwaysLosesGivesUp) {
-  ASSERT_TRUE(ApplyJob(api_, JobOfSteps(10)).ok());
+  ASSERT_TRUE(ApplyJob(api_, JobOfSteps(10), 0).ok());
   LoseWrites(kMoreThanAllAttempts);
-  EXPECT_EQ(ApplyJob(api_, JobOfSteps(20)).status(),
+  EXPECT_EQ(ApplyJob(api_, JobOfSteps(20), 0).status(),
             absl::AbortedError("the object has been modified"));
   EXPECT_LT(api_.calls(Verb::kUpdate), kMoreThanAllAttempts);
 }
 
 TEST_F(ApplyTest, AFinishedJobIsKeptWhenAlikeAndReplacedWhenNot) {
-  const auto uid = ApplyJob(api_, JobOfSteps(10));
+  const auto uid = ApplyJob(api_, JobOfSteps(10), 0);
   ASSERT_TRUE(uid.ok()) << uid.status();
   TrainingJob job = *GetJob(api_, key_);
   job.status.set_state("Succeeded");
   ASSERT_TRUE(api_.UpdateStatus(kube::kTrainingJobs, control::ToJson(job)).ok());
-  EXPECT_EQ(*ApplyJob(api_, JobOfSteps(10)), *uid);
-  const auto other = ApplyJob(api_, JobOfSteps(20));
+  const auto kept = ApplyJob(api_, JobOfSteps(10), 10);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->uid, uid->uid);
+  EXPECT_TRUE(kept->ended_before);
+  const auto other = ApplyJob(api_, JobOfSteps(20), 0);
   ASSERT_TRUE(other.ok()) << other.status();
-  EXPECT_NE(*other, *uid);
+  EXPECT_NE(other->uid, uid->uid);
+  EXPECT_FALSE(other->ended_before);
   EXPECT_EQ(Steps(), 20);
 }
 
+// A new manifest under an old name took over its progress: "steps 509 of 10".
+TEST_F(ApplyTest, AnotherRunUnderTheNameIsRefusedWithTheTwoWaysOn) {
+  ASSERT_TRUE(ApplyJob(api_, JobOfSteps(1000), 0).ok());
+  EXPECT_EQ(ApplyJob(api_, JobOfSteps(10), 509).status(),
+            absl::InvalidArgumentError(
+                "there is a job small already, and this would be another run of that name: it has "
+                "made 509 steps, and spec.trainer.train.steps is 10 now; to begin anew: muster run "
+                "--fresh; to keep both, give this one another metadata.name"));
+  EXPECT_EQ(Steps(), 1000) << "it is left as it was";
+}
+
 TEST_F(ApplyTest, OtherErrorsAreNotRepeated) {
-  ASSERT_TRUE(ApplyJob(api_, JobOfSteps(10)).ok());
+  ASSERT_TRUE(ApplyJob(api_, JobOfSteps(10), 0).ok());
   api_.FailNext(Verb::kUpdate, absl::PermissionDeniedError("no"));
-  EXPECT_EQ(ApplyJob(api_, JobOfSteps(20)).status(), absl::PermissionDeniedError("no"));
+  EXPECT_EQ(ApplyJob(api_, JobOfSteps(20), 0).status(), absl::PermissionDeniedError("no"));
   EXPECT_EQ(Steps(), 10);
 }
 

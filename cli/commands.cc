@@ -8,13 +8,15 @@ namespace muster::cli {
 
 const std::vector<Command>& Commands() {
   static const auto* commands = new std::vector<Command>{
-      {"run", "run FILE", "train the job of a manifest on this machine", &RunMain},
+      {"run", "run FILE [--fresh]", "train the job of a manifest on this machine", &RunMain},
       {"get", "get [JOB] [--json]", "list jobs, or show one", &GetMain},
       {"describe", "describe [JOB]", "everything known of one job", &DescribeMain},
       {"logs", "logs [JOB] [--worker N] [--rank N] [--follow]", "print the workers' logs",
        &LogsMain},
-      {"stop", "stop [JOB]", "save a checkpoint and suspend a running job", &StopMain},
+      {"stop", "stop JOB", "save a checkpoint and suspend a running job", &StopMain},
       {"resume", "resume [JOB]", "go on with a suspended job", &ResumeMain},
+      {"delete", "delete JOB", "forget a job that does not run; its checkpoints are kept",
+       &DeleteMain},
       {"checkpoints", "checkpoints [prune] [JOB | --dir DIR] [--dry-run] [--json]",
        "list a job's checkpoints; prune deletes those of runs that were given up",
        &CheckpointsMain},
@@ -36,6 +38,10 @@ const std::vector<Command>& Commands() {
 }
 
 int Fail(const absl::Status& status) {
+  if (absl::IsCancelled(status)) {
+    std::printf("%s", std::string(status.message()).c_str());
+    return kExitOk;
+  }
   std::fprintf(stderr, "muster: %s\n", std::string(status.message()).c_str());
   const bool mendable = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
   return mendable ? kExitBadInput : kExitFailed;

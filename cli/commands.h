@@ -20,11 +20,13 @@ struct Command {
 
 const std::vector<Command>& Commands();
 
-// Prints the error; BadInput for what the user can mend, Failed otherwise.
+// Prints the error; BadInput for what the user can mend, Failed otherwise. What was Cancelled is no
+// error but the help that was asked for.
 int Fail(const absl::Status& status);
 
 int RunMain(const std::vector<std::string>& arguments);
 int ResumeMain(const std::vector<std::string>& arguments);
+int DeleteMain(const std::vector<std::string>& arguments);
 int StopMain(const std::vector<std::string>& arguments);
 int GetMain(const std::vector<std::string>& arguments);
 int DescribeMain(const std::vector<std::string>& arguments);

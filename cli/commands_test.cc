@@ -8,6 +8,7 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "cli/job_paths.h"
+#include "cli/local_jobs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -48,6 +49,7 @@ std::string Root(const std::string& name) {
 }
 
 constexpr const char* kOfOneJob[] = {"get", "describe", "logs", "stop", "resume", "checkpoints"};
+constexpr const char* kEndAJob[] = {"stop", "delete"};
 
 // `muster get NAME` and `muster logs NAME` said 0: a run whose port was taken leaves such a folder.
 TEST(CommandsTest, AFolderThatNoJobWasWrittenToIsNoJob) {
@@ -78,6 +80,53 @@ TEST(CommandsTest, AJobThatNobodyKnowsIsNamedWithThoseThereAre) {
     EXPECT_EQ(ended.err,
               absl::StrCat("muster: there is no job 'nobody'; there are: small (in ", root, ")\n"))
         << name;
+  }
+}
+
+// Bare `muster stop` stopped the only job there was, which nobody had named.
+TEST(CommandsTest, WhatEndsAJobNeedsItsName) {
+  const std::string root = Root("bare");
+  ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
+  for (const char* name : kEndAJob) {
+    const Ended ended = Call(Named(name).main, {"--state-dir", root});
+    EXPECT_EQ(ended.code, kExitBadInput) << name;
+    EXPECT_EQ(ended.err, absl::StrCat("muster: name one job; there are: small (in ", root, ")\n"))
+        << name;
+  }
+  EXPECT_TRUE(Exists(FileSystem(), JobPaths{root, "small"}.api()));
+}
+
+// `tree`, `queue` and `whatif` could not be asked once there was a second job.
+TEST(CommandsTest, OfSeveralJobsTheOneThatRunsIsMeant) {
+  const std::string root = Root("several");
+  for (const char* job : {"done", "runs"}) {
+    ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, job}.api()).ok());
+  }
+  EXPECT_FALSE(FindJob(FileSystem(), root, "").ok());
+  ASSERT_TRUE(WriteLiveOperator(FileSystem(), JobPaths{root, "runs"}, "127.0.0.1:1").ok());
+  const auto found = FindJob(FileSystem(), root, "");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->job, "runs");
+}
+
+TEST(CommandsTest, AJobIsDeletedByItsName) {
+  const std::string root = Root("deleted");
+  ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
+  ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "other"}.api()).ok());
+  const Ended ended = Call(Named("delete").main, {"small", "--state-dir", root});
+  EXPECT_EQ(ended.code, kExitOk) << ended.err;
+  EXPECT_EQ(ended.out, "job small is deleted\n");
+  EXPECT_FALSE(Exists(FileSystem(), JobPaths{root, "small"}.folder()));
+  EXPECT_TRUE(Exists(FileSystem(), JobPaths{root, "other"}.api()));
+}
+
+// `--help` was an unknown flag to all of them.
+TEST(CommandsTest, EveryCommandTellsItsFlags) {
+  for (const Command& command : Commands()) {
+    const Ended ended = Call(command.main, {"--help"});
+    EXPECT_EQ(ended.code, kExitOk) << command.name;
+    EXPECT_THAT(ended.out, HasSubstr("flags:\n  --")) << command.name;
+    EXPECT_THAT(ended.err, IsEmpty()) << command.name;
   }
 }
 

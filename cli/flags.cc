@@ -2,7 +2,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/invocation.h"
 
 namespace muster::cli {
 namespace {
@@ -14,13 +16,25 @@ const FlagSpec* Find(const std::vector<FlagSpec>& specs, absl::string_view name)
   return nullptr;
 }
 
+// As `muster COMMAND --help` prints them.
+std::string HelpOf(const std::vector<FlagSpec>& specs) {
+  std::string help = "flags:\n";
+  for (const FlagSpec& spec : specs) {
+    const std::string name = absl::StrCat("--", spec.name, spec.is_switch ? "" : " VALUE");
+    absl::StrAppendFormat(&help, "  %-22s %s\n", name, spec.help);
+  }
+  return help;
+}
+
 absl::Status UnknownFlag(const std::vector<FlagSpec>& specs, absl::string_view name) {
   const std::string known = absl::StrJoin(specs, ", ", [](std::string* out, const FlagSpec& spec) {
     absl::StrAppend(out, "--", spec.name);
   });
-  return absl::InvalidArgumentError(absl::StrCat("there is no flag --", name, "; there ",
-                                                 specs.size() == 1 ? "is " : "are ",
-                                                 known.empty() ? "none" : known));
+  std::vector<std::string> names;
+  for (const FlagSpec& spec : specs) names.push_back(absl::StrCat("--", spec.name));
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no flag --", name, DidYouMean(absl::StrCat("--", name), names),
+                   "; there ", specs.size() == 1 ? "is " : "are ", known.empty() ? "none" : known));
 }
 
 }  // namespace
@@ -42,6 +56,7 @@ absl::StatusOr<Flags> Flags::Parse(const std::vector<std::string>& arguments,
     const size_t equals = argument.find('=');
     const std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
     const FlagSpec* spec = Find(specs, name);
+    if (spec == nullptr && name == "help") return absl::CancelledError(HelpOf(specs));
     if (spec == nullptr) return UnknownFlag(specs, name);
     if (spec->is_switch) {
       if (equals != std::string::npos) {

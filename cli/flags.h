@@ -23,6 +23,7 @@ struct FlagSpec {
 class Flags {
  public:
   // InvalidArgument names the flag that is unknown or lacks its value, and lists those there are.
+  // Cancelled when help was asked for: the message is the help, and Fail() prints it.
   static absl::StatusOr<Flags> Parse(const std::vector<std::string>& arguments,
                                      const std::vector<FlagSpec>& specs);
 

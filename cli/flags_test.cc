@@ -24,7 +24,8 @@ TEST(Flags, TakesAnEqualsSign) {
 
 TEST(Flags, AnUnknownOneListsThoseThereAre) {
   EXPECT_EQ(Flags::Parse({"--rnak", "1"}, kSpecs).status(),
-            absl::InvalidArgumentError("there is no flag --rnak; there are --rank, --json"));
+            absl::InvalidArgumentError(
+                "there is no flag --rnak; did you mean --rank?; there are --rank, --json"));
 }
 
 TEST(Flags, AMissingValueAndAValueForASwitchAreErrors) {
@@ -32,6 +33,12 @@ TEST(Flags, AMissingValueAndAValueForASwitchAreErrors) {
             absl::InvalidArgumentError("--rank needs a value: which rank"));
   EXPECT_EQ(Flags::Parse({"--json=1"}, kSpecs).status(),
             absl::InvalidArgumentError("--json takes no value"));
+}
+
+TEST(Flags, HelpListsThem) {
+  EXPECT_EQ(Flags::Parse({"a", "--help"}, kSpecs).status(),
+            absl::CancelledError("flags:\n  --rank VALUE           which rank\n"
+                                 "  --json                 as JSON\n"));
 }
 
 TEST(Flags, ANumberMustBeOne) {

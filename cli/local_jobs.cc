@@ -51,13 +51,34 @@ absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths) {
   return control::ParseTrainingJob(list.items[0]);
 }
 
+namespace {
+
+std::string Known(const std::vector<std::string>& jobs, const std::string& root) {
+  return jobs.empty() ? absl::StrCat("there are no jobs in ", root)
+                      : absl::StrCat("there are: ", absl::StrJoin(jobs, ", "), " (in ", root, ")");
+}
+
+}  // namespace
+
+absl::StatusOr<JobPaths> NamedJob(Files& files, const std::string& root,
+                                  const std::vector<std::string>& positional) {
+  if (positional.size() == 1) return FindJob(files, root, positional[0]);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, LocalJobs(files, root));
+  return absl::NotFoundError(absl::StrCat("name one job; ", Known(jobs, root)));
+}
+
 absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, LocalJobs(files, root));
-  const std::string known =
-      jobs.empty() ? absl::StrCat("there are no jobs in ", root)
-                   : absl::StrCat("there are: ", absl::StrJoin(jobs, ", "), " (in ", root, ")");
+  const std::string known = Known(jobs, root);
   if (name.empty() && jobs.size() == 1) return JobPaths{root, jobs[0]};
-  if (name.empty()) return absl::NotFoundError(absl::StrCat("name a job; ", known));
+  if (name.empty()) {
+    std::vector<JobPaths> running;
+    for (const std::string& job : jobs) {
+      if (FindLiveOperator(files, {root, job})) running.push_back({root, job});
+    }
+    if (running.size() == 1) return running.front();
+    return absl::NotFoundError(absl::StrCat("name a job; ", known));
+  }
   for (const std::string& job : jobs) {
     if (job == name) return JobPaths{root, job};
   }

@@ -28,8 +28,14 @@ absl::Status WriteLiveOperator(Files& files, const JobPaths& paths, const std::s
 // only its folder is there: `muster run` ended before it wrote the job.
 absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths);
 
-// The job named, or the only one there is when `name` is empty. NotFound lists those there are.
+// The job named; when `name` is empty, the only one there is, or else the only one that runs now.
+// NotFound lists those there are.
 absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name);
+
+// The job that a command names which ends something: never one that was only meant. NotFound lists
+// those there are.
+absl::StatusOr<JobPaths> NamedJob(Files& files, const std::string& root,
+                                  const std::vector<std::string>& positional);
 
 // The operator at an address as --server has it. InvalidArgument for https.
 absl::StatusOr<LiveOperator> ServerAt(const std::string& address);

@@ -57,9 +57,8 @@ std::string ShortDuration(double seconds) {
 std::string TerminalLine(const ProgressView& view, int columns) {
   std::string line = absl::StrCat(Bar(view), " ", view.step, "/", view.steps);
   if (view.state != "Training") absl::StrAppend(&line, "  ", view.state);
-  if (view.state != "Training" && !view.reason.empty()) {
-    absl::StrAppend(&line, " (", view.reason, ")");
-  }
+  const std::string& why = view.why.empty() ? view.reason : view.why;
+  if (view.state != "Training" && !why.empty()) absl::StrAppend(&line, " (", why, ")");
   if (view.loss) absl::StrAppendFormat(&line, "  loss %.4f", *view.loss);
   if (view.validation_loss) absl::StrAppendFormat(&line, "  val %.4f", *view.validation_loss);
   if (view.tokens_per_second > 0) {
@@ -72,7 +71,11 @@ std::string TerminalLine(const ProgressView& view, int columns) {
 
 std::string PlainLine(const ProgressView& view) {
   std::string line = absl::StrCat("step=", view.step, "/", view.steps, " state=", view.state);
-  if (!view.reason.empty()) absl::StrAppend(&line, " reason=", view.reason);
+  if (!view.why.empty()) {
+    absl::StrAppend(&line, " why=\"", view.why, "\"");
+  } else if (!view.reason.empty()) {
+    absl::StrAppend(&line, " reason=", view.reason);
+  }
   if (view.loss) absl::StrAppendFormat(&line, " loss=%.4f", *view.loss);
   if (view.validation_loss) absl::StrAppendFormat(&line, " val=%.4f", *view.validation_loss);
   if (view.tokens_per_second > 0) {

@@ -11,6 +11,7 @@ namespace muster::cli {
 struct ProgressView {
   std::string state;  // as in status.state
   std::string reason;
+  std::string why;  // it does not train, as a sentence; instead of the reason
   int64_t step = 0;
   int64_t steps = 0;
   std::optional<double> loss;

@@ -33,6 +33,20 @@ TEST(TerminalLine, NamesAnyStateButTrainingWithItsReason) {
   EXPECT_EQ(TerminalLine(view, 200), "[--------------------] 0/10  Recovering (RankFailed)");
 }
 
+// A job that waited said "Recovering (PodsBound)" while nobody knew what had failed.
+TEST(TerminalLine, SaysWhyItDoesNotTrainInPlaceOfTheReason) {
+  ProgressView view;
+  view.state = "Recovering";
+  view.reason = "RankFailed";
+  view.why = "rank 1 exited with code 7; try 2 of 3";
+  view.steps = 10;
+  EXPECT_EQ(TerminalLine(view, 200),
+            "[--------------------] 0/10  Recovering (rank 1 exited with code 7; try 2 of 3)");
+  EXPECT_EQ(PlainLine(view),
+            "step=0/10 state=Recovering why=\"rank 1 exited with code 7; try 2 of 3\" workers=0/0 "
+            "round=0");
+}
+
 TEST(TerminalLine, IsCutToTheTerminal) { EXPECT_EQ(TerminalLine(Training(), 12).size(), 12u); }
 
 TEST(PlainLine, IsKeyValue) {

@@ -16,10 +16,16 @@
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/job_removal.h"
+#include "cli/job_words.h"
 #include "cli/local_jobs.h"
 #include "cli/loss_curve.h"
+#include "cli/rank_output.h"
+#include "cli/reapply.h"
 #include "cli/run_session.h"
+#include "cli/script_prints.h"
 #include "cli/summary.h"
+#include "cli/worker_program.h"
 #include "operator/api/manifest.h"
 
 namespace muster::cli {
@@ -36,7 +42,7 @@ volatile std::sig_atomic_t interrupts = 0;
 
 void OnInterrupt(int) { interrupts = interrupts + 1; }
 
-const std::vector<FlagSpec>& RunFlags() {
+const std::vector<FlagSpec>& ResumeFlags() {
   static const auto* flags = new std::vector<FlagSpec>{
       {"state-dir", "where jobs keep their state"},
       {"agent", "path of muster-agent"},
@@ -45,6 +51,15 @@ const std::vector<FlagSpec>& RunFlags() {
       {"quiet", "no progress lines", /*is_switch=*/true},
   };
   return *flags;
+}
+
+std::vector<FlagSpec> RunFlags() {
+  std::vector<FlagSpec> flags = ResumeFlags();
+  flags.push_back({"fresh",
+                   "begin anew: forget the job of this name that is here; its checkpoints are kept "
+                   "in a folder abandoned-... beside those to come",
+                   /*is_switch=*/true});
+  return flags;
 }
 
 int TerminalColumns() {
@@ -65,11 +80,12 @@ class ProgressPrinter {
       drawn_ = true;
       return;
     }
-    if (view.state == last_state_ && now - last_ < kPlainLineEvery) return;
-    if (view.state == last_state_ && view.step == last_step_) return;
+    const bool same = view.state == last_state_ && view.why == last_why_;
+    if (same && (now - last_ < kPlainLineEvery || view.step == last_step_)) return;
     std::fprintf(stderr, "%s\n", PlainLine(view).c_str());
     last_ = now;
     last_state_ = view.state;
+    last_why_ = view.why;
     last_step_ = view.step;
   }
   // Before anything else is printed.
@@ -84,6 +100,7 @@ class ProgressPrinter {
   bool drawn_ = false;
   absl::Time last_ = absl::InfinitePast();
   std::string last_state_;
+  std::string last_why_;
   int64_t last_step_ = -1;
 };
 
@@ -94,7 +111,10 @@ bool IsOver(const std::string& state) {
 // What people typed is relative to where they typed it; the workers run elsewhere.
 void MakePathsAbsolute(const JobPaths& paths, TrainingJob& job) {
   auto& spec = job.spec;
-  if (!spec.has_trainer()) return;
+  if (!spec.has_trainer()) {
+    if (!spec.has_checkpoint()) return;
+    return spec.mutable_checkpoint()->set_uri(Absolute(spec.checkpoint().uri()));
+  }
   auto& data = *spec.mutable_trainer()->mutable_data();
   if (data.has_uri()) data.set_uri(Absolute(data.uri()));
   if (data.tokenizer().has_uri()) {
@@ -170,6 +190,39 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
   return absl::OkStatus();
 }
 
+// Nothing ran, so there is no summary of this run to print.
+int TellEndedBefore(const TrainingJob& job) {
+  std::printf(
+      "job %s had come to its end before: %s. Nothing was run now.\n"
+      "to run it anew: muster run --fresh; what it left: muster describe %s\n",
+      job.name.c_str(), job.status.state().c_str(), job.name.c_str());
+  return kExitOk;
+}
+
+int TellItNeverFits(const TrainingJob& job, const std::string& why) {
+  std::fprintf(stderr,
+               "muster: job %s can never run on this machine: %s\n"
+               "muster: nothing was started; change what it asks for, or run it on a cluster\n",
+               job.name.c_str(), why.c_str());
+  return kExitDoesNotFit;
+}
+
+// What it goes on from is what is whole now: a save that was under way is not.
+int TellStoppedAtOnce(const TrainingJob& job) {
+  std::string kept;
+  if (job.spec.has_trainer() && job.spec.has_checkpoint()) {
+    const std::string& directory = job.spec.checkpoint().uri();
+    const auto listed = ListCheckpoints(FileSystem(), directory);
+    const bool any = listed.ok() && !listed->empty() && listed->front().complete;
+    kept = any ? absl::StrCat("; the newest whole checkpoint is ",
+                              JoinPath(directory, listed->front().directory))
+               : "; no checkpoint is whole, so training would begin anew";
+  }
+  std::fprintf(stderr, "muster: stopped at once%s\ngo on with: muster resume %s\n", kept.c_str(),
+               job.name.c_str());
+  return kExitSignalBase + SIGINT;
+}
+
 int Finish(const TrainingJob& job, const History& history, double wall_seconds) {
   const std::string& state = job.status.state();
   if (job.spec.has_trainer()) {
@@ -182,7 +235,7 @@ int Finish(const TrainingJob& job, const History& history, double wall_seconds) 
   if (state == "Succeeded") return kExitOk;
   if (state == "Suspended") {
     std::printf("\ngo on with: muster resume %s\n", job.name.c_str());
-    return interrupts > 0 ? kExitSignalBase + SIGINT : kExitOk;
+    return interrupts > 0 ? kExitSignalBase + SIGINT : kExitStopped;
   }
   std::fprintf(stderr, "muster: job %s failed: %s\n", job.name.c_str(), MessageOf(job).c_str());
   // Whatever ended later, ended because of this or in the same way.
@@ -194,8 +247,27 @@ int Finish(const TrainingJob& job, const History& history, double wall_seconds) 
   return condition != nullptr && condition->reason() == "BadInput" ? kExitBadInput : kExitFailed;
 }
 
+// The ranks of a command print what they print; of a trainer's there is the progress line.
+void ShowOutput(RankOutput& output, bool is_command, ProgressPrinter& printer) {
+  const std::string lines = is_command ? output.TakeLines() : "";
+  if (lines.empty()) return;
+  printer.Clear();
+  std::fwrite(lines.data(), 1, lines.size(), stdout);
+  std::fflush(stdout);
+}
+
+// Once for each thing that it waits for; `told` is the last.
+void TellWait(const TrainingJob& job, std::string& told, ProgressPrinter& printer) {
+  const std::string now = WaitsFor(job);
+  if (now == told) return;
+  told = now;
+  if (now.empty()) return;
+  printer.Clear();
+  std::fprintf(stderr, "muster: job %s waits: %s\n", job.name.c_str(), now.c_str());
+}
+
 // Until the job is over, or a second Ctrl-C.
-int Watch(RunSession& session, bool quiet) {
+int Watch(RunSession& session, RankOutput& output, bool quiet) {
   const WatchStart start;
   ProgressPrinter printer(quiet);
   bool asked_to_stop = false;
@@ -204,26 +276,26 @@ int Watch(RunSession& session, bool quiet) {
     const absl::StatusOr<TrainingJob> job = session.Job();
     if (!job.ok()) return Fail(job.status());
     if (const absl::Status status = session.TakeSteps(); !status.ok()) return Fail(status);
-    if (const std::string now = WaitsFor(*job); now != waits_for) {
-      waits_for = now;
-      printer.Clear();
-      if (!now.empty()) {
-        std::fprintf(stderr, "muster: job %s waits: %s\n", job->name.c_str(), now.c_str());
-      }
-    }
+    TellWait(*job, waits_for, printer);
+    ShowOutput(output, !job->spec.has_trainer(), printer);
     printer.Show(session.Progress(*job), Clock::Real().Monotonic());
     if (IsOver(job->status.state()) &&
         !(job->status.state() == "Suspended" && !job->spec.suspend())) {
       printer.Clear();
       const double seconds = WallSeconds(*job, start, Clock::Real().Monotonic());
       session.WaitForWorkers(kLeave);
+      ShowOutput(output, !job->spec.has_trainer(), printer);
       return Finish(*job, session.history(), seconds);
+    }
+    const std::optional<std::string> never = WhyItNeverFits(*job);
+    if (never && !session.AnyWorkerIsPlaced()) {
+      printer.Clear();
+      return TellItNeverFits(*job, *never);
     }
     if (interrupts >= 2) {
       printer.Clear();
       session.KillWorkers();
-      std::fprintf(stderr, "muster: stopped at once; the newest checkpoint is kept\n");
-      return kExitSignalBase + SIGINT;
+      return TellStoppedAtOnce(*job);
     }
     if (interrupts == 1 && !asked_to_stop) {
       printer.Clear();
@@ -265,6 +337,39 @@ int FailToOpen(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) ? kExitRefused : kExitFailed;
 }
 
+// So that what is run is not taken for what was run under this name before.
+void RecordScripts(TrainingJob& job) {
+  if (job.spec.has_trainer()) return;
+  const WorkerProgram program = ReadWorkerProgram(job.spec);
+  job.annotations[kScriptsAnnotation] = ScriptPrints(
+      program.words, Absolute(program.directory.empty() ? "." : program.directory), FileSystem());
+}
+
+// Makes way for a run that begins anew. Nothing that was trained is lost.
+absl::Status ForgetJob(const JobPaths& paths, const TrainingJob& job) {
+  if (Exists(FileSystem(), paths.folder())) {
+    MUSTER_RETURN_IF_ERROR(RemoveJob(FileSystem(), paths));
+  }
+  if (!job.spec.has_trainer()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::string aside,
+                          SetCheckpointsAside(FileSystem(), job.spec.checkpoint().uri()));
+  if (!aside.empty()) {
+    std::fprintf(stderr, "muster: earlier checkpoints are kept in %s\n", aside.c_str());
+  }
+  return absl::OkStatus();
+}
+
+int RunJob(const Flags& flags, const JobPaths& paths, TrainingJob job) {
+  RecordScripts(job);
+  RankOutput output(FileSystem(), paths.pods());
+  const auto session = OpenSession(flags, paths);
+  if (!session.ok()) return FailToOpen(session.status());
+  const absl::StatusOr<bool> runs = (*session)->Apply(job);
+  if (!runs.ok()) return Fail(runs.status());
+  if (!*runs) return TellEndedBefore(job);
+  return Watch(**session, output, flags.Has("quiet"));
+}
+
 }  // namespace
 
 int RunMain(const std::vector<std::string>& arguments) {
@@ -285,15 +390,16 @@ int RunMain(const std::vector<std::string>& arguments) {
   if (!root.ok()) return Fail(root.status());
   const JobPaths paths{*root, manifest.job.name};
   MakePathsAbsolute(paths, manifest.job);
-  const auto session = OpenSession(*flags, paths);
-  if (!session.ok()) return FailToOpen(session.status());
-  if (const absl::Status status = (*session)->Apply(manifest.job); !status.ok())
-    return Fail(status);
-  return Watch(**session, flags->Has("quiet"));
+  if (flags->Has("fresh")) {
+    if (const absl::Status status = ForgetJob(paths, manifest.job); !status.ok()) {
+      return FailToOpen(status);
+    }
+  }
+  return RunJob(*flags, paths, manifest.job);
 }
 
 int ResumeMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(arguments, RunFlags());
+  const auto flags = Flags::Parse(arguments, ResumeFlags());
   if (!flags.ok()) return Fail(flags.status());
   const auto root = StateRoot(flags->Get("state-dir", ""));
   if (!root.ok()) return Fail(root.status());
@@ -302,11 +408,8 @@ int ResumeMain(const std::vector<std::string>& arguments) {
   if (!paths.ok()) return Fail(paths.status());
   auto job = ReadJob(*paths);
   if (!job.ok()) return Fail(job.status());
-  const auto session = OpenSession(*flags, *paths);
-  if (!session.ok()) return FailToOpen(session.status());
   job->spec.set_suspend(false);
-  if (const absl::Status status = (*session)->Apply(*job); !status.ok()) return Fail(status);
-  return Watch(**session, flags->Has("quiet"));
+  return RunJob(*flags, *paths, *std::move(job));
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,6 @@
 #include "cli/run_session.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "cli/apply.h"
+#include "cli/job_words.h"
 #include "cli/local_jobs.h"
 #include "cli/state_reason.h"
 
@@ -21,6 +23,10 @@ using control::TrainingJob;
 
 // Nobody wants processes in the background for hours that no command watches.
 constexpr absl::Duration kOrphanDeadline = absl::Seconds(60);
+
+int CpusOfThisMachine() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 }  // namespace
 
@@ -51,6 +57,16 @@ absl::Status RunSession::Start() {
   api_ = *std::move(opened);
   MUSTER_ASSIGN_OR_RETURN(history_, History::Open(FileSystem(), paths_.history()));
 
+  // The machine is there before its operator, so that no job is refused for want of a node.
+  control::LocalNodesOptions nodes;
+  nodes.nodes = {{.name = "local", .cpus = CpusOfThisMachine()}};
+  nodes.agent_path = options_.agent;
+  nodes.trainer_path = options_.trainer;
+  nodes.state_dir = paths_.folder();
+  nodes_ = std::make_unique<control::LocalNodes>(std::move(nodes), *api_, ProcessLauncher::Real(),
+                                                 Clock::Real());
+  MUSTER_RETURN_IF_ERROR(nodes_->Register());
+
   control::OperatorOptions app;
   app.coordinator_addresses = {absl::StrCat("unix:", paths_.socket())};
   app.http_address = options_.http;
@@ -59,15 +75,6 @@ absl::Status RunSession::Start() {
   MUSTER_ASSIGN_OR_RETURN(app_, control::OperatorApp::Create(*api_, Clock::Real(), std::move(app)));
   MUSTER_RETURN_IF_ERROR(app_->Start());
   MUSTER_RETURN_IF_ERROR(WriteLiveOperator(FileSystem(), paths_, app_->http_address()));
-
-  control::LocalNodesOptions nodes;
-  nodes.nodes = {{.name = "local"}};
-  nodes.agent_path = options_.agent;
-  nodes.trainer_path = options_.trainer;
-  nodes.state_dir = paths_.folder();
-  nodes_ = std::make_unique<control::LocalNodes>(std::move(nodes), *api_, ProcessLauncher::Real(),
-                                                 Clock::Real());
-  MUSTER_RETURN_IF_ERROR(nodes_->Register());
   nodes_thread_ = std::thread([this] { RunNodes(); });
   return absl::OkStatus();
 }
@@ -113,10 +120,19 @@ void RunSession::KillWorkers() {
   if (nodes_thread_.joinable()) nodes_thread_.join();
 }
 
-absl::Status RunSession::Apply(const TrainingJob& job) {
+absl::StatusOr<bool> RunSession::Apply(const TrainingJob& job) {
   key_ = {job.ns, job.name};
-  MUSTER_ASSIGN_OR_RETURN(uid_, ApplyJob(*api_, job));
-  return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const Applied applied, ApplyJob(*api_, job, history_->last_step()));
+  uid_ = applied.uid;
+  return !applied.ended_before;
+}
+
+bool RunSession::AnyWorkerIsPlaced() {
+  const absl::StatusOr<kube::ObjectList> pods = api_->List(kube::kPods, {});
+  if (!pods.ok()) return true;  // not known
+  return std::any_of(pods->items.begin(), pods->items.end(), [](const Json& pod) {
+    return !kube::StringAt(pod, {"spec", "nodeName"}).empty();
+  });
 }
 
 absl::Status RunSession::SetSuspended(bool suspended) {
@@ -144,6 +160,7 @@ ProgressView RunSession::Progress(const TrainingJob& job) {
   const auto snapshot = app_->progress().Snapshot(uid_);
   view.state = job.status.state().empty() ? "Pending" : job.status.state();
   view.reason = StateReason(job.status);
+  view.why = WhyNotTraining(job);
   view.step = history_->last_step();
   view.steps = job.spec.trainer().train().steps();
   if (!history_->steps().empty()) view.loss = history_->steps().rbegin()->second.loss();

@@ -35,9 +35,8 @@ class RunSession {
                                                           SessionOptions options);
   ~RunSession();
 
-  // Creates the job, or makes the one that is there like it; a suspended one goes on, a finished
-  // one that differs starts again from its checkpoints. `job` has absolute paths.
-  absl::Status Apply(const control::TrainingJob& job);
+  // As ApplyJob() does. `job` has absolute paths. False: it had succeeded before, and nothing runs.
+  absl::StatusOr<bool> Apply(const control::TrainingJob& job);
   absl::Status SetSuspended(bool suspended);
 
   absl::StatusOr<control::TrainingJob> Job();
@@ -46,6 +45,8 @@ class RunSession {
   ProgressView Progress(const control::TrainingJob& job);
   const History& history() const { return *history_; }
 
+  // Whether a worker of the job is on this machine, or was sent to it.
+  bool AnyWorkerIsPlaced();
   // Waits until no worker's process is left, for at most `within`.
   void WaitForWorkers(absl::Duration within);
   // Ends all workers of the job at once, without a checkpoint.

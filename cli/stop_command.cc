@@ -17,8 +17,7 @@ int StopMain(const std::vector<std::string>& arguments) {
   if (!flags.ok()) return Fail(flags.status());
   const auto root = StateRoot(flags->Get("state-dir", ""));
   if (!root.ok()) return Fail(root.status());
-  const auto paths =
-      FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
+  const auto paths = NamedJob(FileSystem(), *root, flags->positional());
   if (!paths.ok()) return Fail(paths.status());
   const auto job = ReadJob(*paths);
   if (!job.ok()) return Fail(job.status());

@@ -56,6 +56,10 @@ std::string ProgramPath(const std::string& name) {
 
 LocalRun::LocalRun(std::string folder, std::string job, std::string manifest)
     : folder_(std::move(folder)), job_(std::move(job)) {
+  SetManifest(manifest);
+}
+
+void LocalRun::SetManifest(const std::string& manifest) const {
   const std::string text = absl::StrReplaceAll(manifest, {{"$FOLDER", folder_}});
   (void)WriteFileAtomically(FileSystem(), folder_ + "/manifest.yaml", text);
 }
@@ -167,6 +171,24 @@ absl::StatusOr<std::string> LocalRun::WaitForCondition(const std::string& type,
   }
   return absl::DeadlineExceededError(
       absl::StrCat("no condition ", type, "=", status, " (", reason, "):\n", Output()));
+}
+
+absl::Status LocalRun::WaitForOutput(const std::string& text, absl::Duration within) {
+  const absl::Time deadline = Clock::Real().Monotonic() + within;
+  while (true) {
+    // Asked first, so that what it printed last is looked at.
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<ExitStatus> ended, process_->Poll());
+    const std::string out = ReadFile(FileSystem(), folder_ + "/out.log").value_or("");
+    if (absl::StrContains(out, text)) return absl::OkStatus();
+    if (ended) {
+      return absl::FailedPreconditionError(absl::StrCat("muster run ended (", DescribeExit(*ended),
+                                                        ") without '", text, "':\n", Output()));
+    }
+    if (Clock::Real().Monotonic() > deadline) {
+      return absl::DeadlineExceededError(absl::StrCat("no '", text, "':\n", Output()));
+    }
+    poll(nullptr, 0, kLookMillis);
+  }
 }
 
 absl::StatusOr<ExitStatus> LocalRun::WaitForEnd(absl::Duration within) {

@@ -29,6 +29,8 @@ class LocalRun {
   LocalRun(std::string folder, std::string job, std::string manifest);
   ~LocalRun();
 
+  // Gives the job another manifest.
+  void SetManifest(const std::string& manifest) const;
   // Starts `muster run` (again, after it was killed), with more flags if given.
   absl::Status Start(const std::vector<std::string>& flags = {});
   // Starts `muster resume` instead.
@@ -38,6 +40,8 @@ class LocalRun {
   // Waits until the job has the condition with this status and reason; its message.
   absl::StatusOr<std::string> WaitForCondition(const std::string& type, const std::string& status,
                                                const std::string& reason, absl::Duration within);
+  // Waits until `muster run` has printed `text`; it must be running still.
+  absl::Status WaitForOutput(const std::string& text, absl::Duration within);
   // Waits for `muster run` to end.
   absl::StatusOr<ExitStatus> WaitForEnd(absl::Duration within);
   void Signal(int signal);

@@ -21,7 +21,9 @@
 namespace muster::tests {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr absl::Duration kLong = absl::Seconds(120);
 
@@ -79,12 +81,14 @@ TEST(RunTest, AFinishedJobIsNotTrainedAgainAndMoreStepsGoOnFromItsCheckpoint) {
   auto run = NewRun("again", "small", Manifest(20));
   ASSERT_TRUE(run->Start().ok());
   ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
+  EXPECT_THAT(run->Output(), Not(HasSubstr("Nothing was run now")));
   ASSERT_TRUE(run->Start().ok());
   ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
   EXPECT_EQ(run->last_step(), 20);
-  ASSERT_TRUE(WriteFileAtomically(FileSystem(), run->folder() + "/manifest.yaml",
-                                  absl::StrReplaceAll(Manifest(30), {{"$FOLDER", run->folder()}}))
-                  .ok());
+  EXPECT_THAT(run->Output(),
+              HasSubstr("job small had come to its end before: Succeeded. Nothing was run now.\n"
+                        "to run it anew: muster run --fresh"));
+  run->SetManifest(Manifest(30));
   ASSERT_TRUE(run->Start().ok());
   ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
   EXPECT_EQ(run->last_step(), 30) << run->Output();
@@ -168,6 +172,45 @@ TEST(RunTest, MissingDataFailsTheJobWithTheReason) {
   EXPECT_TRUE(run->Agents().empty());
 }
 
+// They were held, and the trainer computed on the CPU.
+TEST(RunTest, GpusForTheTrainerAreRefused) {
+  auto run =
+      NewRun("gpus", "small",
+             absl::StrReplaceAll(Manifest(10), {{"count: 2, ranks: 1", "count: 2, gpus: 1"}}));
+  ASSERT_TRUE(run->Start().ok());
+  EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitBadInput) << run->Output();
+  EXPECT_THAT(run->Output(),
+              HasSubstr("manifest.yaml:6: spec.workers.gpus: the built-in trainer computes on the "
+                        "CPU so far: leave workers.gpus out, or give the template a command that "
+                        "uses the GPUs"));
+  EXPECT_FALSE(Exists(FileSystem(), run->folder() + "/state/small"));
+}
+
+// It claimed a checkpoint that was half written.
+TEST(RunTest, StoppedAtOnceItNamesTheNewestWholeCheckpointOrNone) {
+  auto run = NewRun("twice", "small", Manifest(100'000));
+  ASSERT_TRUE(run->Start().ok());
+  const absl::Status reached = run->WaitForStep(5, kLong);
+  ASSERT_TRUE(reached.ok()) << reached;
+  // What a save leaves that was under way. Two signals of one kind might be taken for one.
+  ASSERT_TRUE(FileSystem().MakeDirectories(run->Checkpoints() + "/step-000099999.r7").ok());
+  run->Signal(SIGINT);
+  run->Signal(SIGTERM);
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitSignalBase + SIGINT) << run->Output();
+  EXPECT_TRUE(run->Agents().empty());
+  const auto whole = NewestTensors(run->Checkpoints());
+  const std::string said =
+      whole.ok()
+          ? absl::StrCat("muster: stopped at once; the newest whole checkpoint is ",
+                         run->Checkpoints(), "/", whole->front().first.substr(0, 14), "\n")
+          : "muster: stopped at once; no checkpoint is whole, so training would begin anew\n";
+  // One that came too late to be stopped has been suspended instead.
+  EXPECT_THAT(run->Output(), AnyOf(HasSubstr(said), HasSubstr("small: Suspended")));
+  EXPECT_THAT(run->Output(), HasSubstr("go on with: muster resume small"));
+}
+
 constexpr char kCommand[] = R"(
 apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
@@ -196,6 +239,75 @@ TEST(RunTest, ACommandRunsOncePerRankWithTorchrunsEnvironment) {
         ReadFile(FileSystem(), absl::StrCat(run->folder(), "/rank-", rank)).value_or("missing"),
         absl::StrCat(rank, " ", rank % 2, " 4\n"));
   }
+}
+
+// It waited for ever, and nothing was said.
+TEST(RunTest, WhatNeverFitsOnThisMachineSaysWhyAndEndsWithItsOwnCode) {
+  auto run = NewRun("never", "command",
+                    absl::StrReplaceAll(kCommand, {{"SCRIPT", "'exit 0'"},
+                                                   {"count: 2, ranks: 2", "count: 1, gpus: 1"}}));
+  ASSERT_TRUE(run->Start().ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitDoesNotFit) << run->Output();
+  EXPECT_THAT(run->Output(), HasSubstr("why=\"a worker asks for 1 GPU"));
+  EXPECT_THAT(run->Output(), HasSubstr("muster: job command can never run on this machine: a "
+                                       "worker asks for 1 GPU"));
+  EXPECT_TRUE(run->Agents().empty());
+  // What never ran leaves nothing that the corrected manifest could take over.
+  run->SetManifest(absl::StrReplaceAll(kCommand, {{"SCRIPT", "'exit 0'"}}));
+  ASSERT_TRUE(run->Start().ok());
+  EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
+}
+
+// checkpoint.uri of a command was accepted, and had no effect.
+TEST(RunTest, ACommandFindsItsCheckpointDirectoryMade) {
+  auto run = NewRun(
+      "directory", "command",
+      absl::StrCat(absl::StrReplaceAll(
+                       kCommand, {{"SCRIPT", "'echo saved > \"$MUSTER_CHECKPOINT_DIR/$RANK\"'"}}),
+                   "  checkpoint: {uri: saved/here}\n"));
+  ASSERT_TRUE(run->Start().ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitOk) << run->Output();
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(ReadFile(FileSystem(), absl::StrCat(run->folder(), "/saved/here/", rank))
+                  .value_or("missing"),
+              "saved\n")
+        << "a relative uri begins where `muster run` was called";
+  }
+}
+
+TEST(RunTest, OutputOfACommandAppearsLiveWithItsRank) {
+  auto run = NewRun("live", "command",
+                    absl::StrReplaceAll(kCommand, {{"SCRIPT",
+                                                    "'echo hello; while [ ! -e $FOLDER/go ]; do "
+                                                    "sleep 0.05; done; echo bye'"}}));
+  ASSERT_TRUE(run->Start().ok());
+  for (int rank = 0; rank < 4; ++rank) {
+    const absl::Status shown = run->WaitForOutput(absl::StrCat("[rank ", rank, "] hello\n"), kLong);
+    ASSERT_TRUE(shown.ok()) << shown;
+  }
+  ASSERT_TRUE(WriteFileAtomically(FileSystem(), run->folder() + "/go", "").ok());
+  const auto end = run->WaitForEnd(kLong);
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->code, kExitOk) << run->Output();
+  EXPECT_THAT(run->Output(), HasSubstr("[rank 3] bye\n"));
+}
+
+TEST(RunTest, RecoveringSaysWhichRankFailedHowAndWhichTryThisIs) {
+  // The last try but one waits for a back-off.
+  auto run =
+      NewRun("why", "command",
+             absl::StrReplaceAll(kCommand, {{"SCRIPT", "'[ $RANK = 1 ] && exit 7; sleep 600'"},
+                                            {"maxFailures: 2",
+                                             "maxFailures: 2, "
+                                             "maxIdenticalFailures: 0"}}));
+  ASSERT_TRUE(run->Start().ok());
+  const absl::Status said =
+      run->WaitForOutput("why=\"rank 1 exited with code 7; try 3 of 3\"", kLong);
+  EXPECT_TRUE(said.ok()) << said;
 }
 
 TEST(RunTest, ACommandThatKeepsFailingFailsTheJobWithItsLog) {

@@ -1,6 +1,7 @@
 // The other `muster` commands, from a second process while a job runs.
 
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -48,6 +49,8 @@ TEST(ToolsTest, LookAtStopAndResumeARunningJob) {
   };
   expect({"get"}, AllOf(HasSubstr("small"), HasSubstr("Training"), HasSubstr("2/2")));
   expect({"describe", "small"}, AllOf(HasSubstr("RoundActive"), HasSubstr("of 5000")));
+  const unsigned cpus = std::thread::hardware_concurrency();
+  expect({"tree"}, HasSubstr(absl::StrCat(" of ", cpus, " CPUs free")));
   expect({"logs", "small"}, HasSubstr("rank-0.log"));
   expect({"checkpoints", "small"}, HasSubstr("step-000000010"));
   const auto job = run.Job();
@@ -56,7 +59,7 @@ TEST(ToolsTest, LookAtStopAndResumeARunningJob) {
   expect({"stop", "small"}, HasSubstr("muster resume small"));
   const auto end = run.WaitForEnd(kLong);
   ASSERT_TRUE(end.ok()) << end.status();
-  EXPECT_EQ(end->code, kExitOk) << run.Output();
+  EXPECT_EQ(end->code, kExitStopped) << run.Output();
   EXPECT_TRUE(run.Agents().empty());
   expect({"get"}, HasSubstr("Suspended"));
   const int64_t stopped_at = run.last_step();

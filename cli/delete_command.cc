@@ -1,0 +1,35 @@
+// `muster delete`: takes a job off this machine. Its checkpoints stay.
+
+#include <cstdio>
+#include <string>
+
+#include "base/exit_codes.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/job_paths.h"
+#include "cli/job_removal.h"
+#include "cli/local_jobs.h"
+
+namespace muster::cli {
+
+int DeleteMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(arguments, {{"state-dir", "where jobs keep their state"}});
+  if (!flags.ok()) return Fail(flags.status());
+  const auto root = StateRoot(flags->Get("state-dir", ""));
+  if (!root.ok()) return Fail(root.status());
+  const auto paths = NamedJob(FileSystem(), *root, flags->positional());
+  if (!paths.ok()) return Fail(paths.status());
+  const auto job = ReadJob(*paths);
+  const absl::Status removed = RemoveJob(FileSystem(), *paths);
+  if (!removed.ok()) {
+    Fail(removed);
+    return absl::IsFailedPrecondition(removed) ? kExitRefused : kExitFailed;
+  }
+  std::printf("job %s is deleted\n", paths->job.c_str());
+  if (job.ok() && job->spec.has_checkpoint()) {
+    std::printf("its checkpoints stay where they are: %s\n", job->spec.checkpoint().uri().c_str());
+  }
+  return kExitOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,84 @@
+#include "cli/job_removal.h"
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/process.h"
+#include "base/status_macros.h"
+#include "cli/local_jobs.h"
+#include "operator/kube/memory_api.h"
+#include "operator/local/local_nodes.h"
+
+namespace muster::cli {
+namespace {
+
+// Whoever holds the store runs the job: with it in hand, nobody can start the job meanwhile.
+absl::Status EndWorkers(Files& files, const JobPaths& paths) {
+  kube::MemoryApiOptions options;
+  options.directory = paths.api();
+  options.random = [engine = std::mt19937_64(std::random_device{}())]() mutable {
+    return engine();
+  };
+  const auto api = kube::MemoryApi::Open(Clock::Real(), std::move(options));
+  if (absl::IsUnavailable(api.status())) {
+    const auto live = FindLiveOperator(files, paths);
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", paths.job, " is running", live ? absl::StrCat(" (pid ", live->pid, ")") : "",
+        "; stop it first: muster stop ", paths.job));
+  }
+  // A store that is damaged is removed like any other: its workers are known from their folders.
+  if (!api.ok() && !absl::IsDataLoss(api.status())) return api.status();
+  const auto empty = kube::MemoryApi::Open(Clock::Real(), {});
+  MUSTER_RETURN_IF_ERROR(empty.status());
+  control::LocalNodesOptions nodes;
+  nodes.nodes = {{.name = "local"}};
+  nodes.state_dir = paths.folder();
+  control::LocalNodes workers(std::move(nodes), api.ok() ? **api : **empty, ProcessLauncher::Real(),
+                              Clock::Real());
+  MUSTER_RETURN_IF_ERROR(workers.Register());
+  workers.StopAll(absl::ZeroDuration());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> SetCheckpointsAside(Files& files, const std::string& directory) {
+  const auto entries = files.List(directory);
+  if (absl::IsNotFound(entries.status())) return std::string();
+  MUSTER_RETURN_IF_ERROR(entries.status());
+  std::string aside;
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.kind != FileKind::kDirectory || !absl::StartsWith(entry.name, "step-")) continue;
+    if (aside.empty()) {
+      std::random_device random;
+      const uint64_t id = (uint64_t{random()} << 32) | random();
+      aside = JoinPath(directory, absl::StrCat("abandoned-", ToHex(id)));
+      MUSTER_RETURN_IF_ERROR(files.MakeDirectories(aside));
+    }
+    MUSTER_RETURN_IF_ERROR(
+        files.Rename(JoinPath(directory, entry.name), JoinPath(aside, entry.name)));
+  }
+  if (!aside.empty()) MUSTER_RETURN_IF_ERROR(files.SyncDirectory(directory));
+  return aside;
+}
+
+absl::Status RemoveJob(Files& files, const JobPaths& paths) {
+  MUSTER_RETURN_IF_ERROR(EndWorkers(files, paths));
+  MUSTER_RETURN_IF_ERROR(SetCheckpointsAside(files, paths.checkpoints()).status());
+  MUSTER_ASSIGN_OR_RETURN(const auto entries, files.List(paths.folder()));
+  const std::string kept = BaseName(paths.checkpoints());
+  for (const DirectoryEntry& entry : entries) {
+    if (entry.name == kept) continue;
+    MUSTER_RETURN_IF_ERROR(RemoveAll(files, JoinPath(paths.folder(), entry.name)));
+  }
+  // There may be checkpoints in it.
+  if (!Exists(files, paths.checkpoints())) return RemoveAll(files, paths.folder());
+  return absl::OkStatus();
+}
+
+}  // namespace muster::cli

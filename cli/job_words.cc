@@ -1,0 +1,78 @@
+#include "cli/job_words.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "operator/api/defaults.h"
+
+namespace muster::cli {
+namespace {
+
+using control::TrainingJob;
+using v1alpha1::Condition;
+using v1alpha1::FailureRecord;
+
+// What no change of others' pods mends: of operator/placement and, for a queue that nobody can make
+// on one machine, of operator/queue.
+constexpr const char* kForEver[] = {"InvalidRequest", "NoNodeBigEnough", "Insufficient",
+                                    "Topology",       "Constraints",     "NoSuchQueue"};
+
+// Null unless the condition is there and False.
+const Condition* FindFalse(const TrainingJob& job, const char* type) {
+  for (const Condition& condition : job.status.conditions()) {
+    if (condition.type() == type && condition.status() == "False") return &condition;
+  }
+  return nullptr;
+}
+
+// Its pods have no place, or it is not its turn.
+const Condition* FindWait(const TrainingJob& job) {
+  const Condition* scheduled = FindFalse(job, "Scheduled");
+  if (scheduled == nullptr) return nullptr;
+  return scheduled->reason() == "Unschedulable" || scheduled->reason() == "Queued" ? scheduled
+                                                                                   : nullptr;
+}
+
+std::string HowItEnded(const FailureRecord& failure) {
+  const std::string who = failure.has_rank() ? absl::StrCat("rank ", failure.rank())
+                                             : absl::StrCat("worker ", failure.worker());
+  if (failure.signal() > 0) return absl::StrCat(who, " was killed by signal ", failure.signal());
+  if (failure.has_exit_code()) return absl::StrCat(who, " exited with code ", failure.exit_code());
+  return absl::StrCat(who, " failed: ", failure.reason());
+}
+
+// The newest failure, when it is what broke the newest round.
+std::string WhatFailed(const TrainingJob& job, const Condition& running) {
+  const auto& failures = job.status.failures();
+  const bool of_a_rank = running.reason() == "RankFailed" || running.reason() == "WorkerLost";
+  if (!of_a_rank || !failures.has_latest() || failures.latest().round() + 1 < job.status.round()) {
+    return running.message();
+  }
+  v1alpha1::TrainingJobSpec spec = job.spec;
+  control::Default(spec);
+  return absl::StrCat(HowItEnded(failures.latest()), "; try ", failures.times_size() + 1, " of ",
+                      spec.failure_policy().max_failures() + 1);
+}
+
+}  // namespace
+
+std::string WhyNotTraining(const TrainingJob& job) {
+  const std::string& state = job.status.state();
+  if (state == "Training" || state == "Succeeded" || state == "Failed") return "";
+  if (const Condition* wait = FindWait(job)) return wait->message();
+  const Condition* running = FindFalse(job, "Running");
+  if (state != "Recovering" || running == nullptr) return "";
+  return WhatFailed(job, *running);
+}
+
+std::optional<std::string> WhyItNeverFits(const TrainingJob& job) {
+  const Condition* wait = FindWait(job);
+  // An older generation's verdict is about what the job asked for then.
+  if (wait == nullptr || wait->observed_generation() < job.generation) return std::nullopt;
+  const std::string& reason = job.status.placement().reason();
+  const bool for_ever = std::any_of(std::begin(kForEver), std::end(kForEver),
+                                    [&reason](const char* one) { return reason == one; });
+  return for_ever ? std::optional<std::string>(wait->message()) : std::nullopt;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,77 @@
+#include "cli/job_words.h"
+
+#include "gtest/gtest.h"
+
+namespace muster::cli {
+namespace {
+
+control::TrainingJob JobIn(const std::string& state) {
+  control::TrainingJob job;
+  job.generation = 2;
+  job.status.set_state(state);
+  job.status.set_round(3);
+  return job;
+}
+
+v1alpha1::Condition& AddFalse(control::TrainingJob& job, const char* type, const char* reason,
+                              const char* message) {
+  v1alpha1::Condition& condition = *job.status.add_conditions();
+  condition.set_type(type);
+  condition.set_status("False");
+  condition.set_reason(reason);
+  condition.set_message(message);
+  condition.set_observed_generation(2);
+  return condition;
+}
+
+// It said "Recovering reason=PodsBound".
+TEST(WhyNotTraining, RecoveringSaysWhatFailedAndWhichTryThisIs) {
+  control::TrainingJob job = JobIn("Recovering");
+  AddFalse(job, "Running", "RankFailed", "rank 1 of worker 0 ended with exit code 7 (Exited)");
+  EXPECT_EQ(WhyNotTraining(job), "rank 1 of worker 0 ended with exit code 7 (Exited)")
+      << "no failure is recorded yet";
+  job.spec.mutable_failure_policy()->set_max_failures(2);
+  auto& failures = *job.status.mutable_failures();
+  failures.add_times("2026-01-01T00:00:00Z");
+  failures.mutable_latest()->set_round(2);
+  failures.mutable_latest()->set_rank(1);
+  failures.mutable_latest()->set_exit_code(7);
+  EXPECT_EQ(WhyNotTraining(job), "rank 1 exited with code 7; try 2 of 3");
+  failures.mutable_latest()->set_signal(9);
+  EXPECT_EQ(WhyNotTraining(job), "rank 1 was killed by signal 9; try 2 of 3");
+  failures.mutable_latest()->set_round(1);
+  EXPECT_EQ(WhyNotTraining(job), "rank 1 of worker 0 ended with exit code 7 (Exited)")
+      << "that failure was of an earlier round";
+}
+
+TEST(WhyNotTraining, AJobWithoutAPlaceSaysWhatIsMissing) {
+  control::TrainingJob job = JobIn("Starting");
+  EXPECT_EQ(WhyNotTraining(job), "");
+  AddFalse(job, "Scheduled", "WaitingForPods", "0 of 2 pods are bound to nodes");
+  EXPECT_EQ(WhyNotTraining(job), "") << "that is how every job begins";
+  job.status.clear_conditions();
+  AddFalse(job, "Scheduled", "Unschedulable", "a worker asks for 1 GPU");
+  EXPECT_EQ(WhyNotTraining(job), "a worker asks for 1 GPU");
+  job.status.set_state("Training");
+  EXPECT_EQ(WhyNotTraining(job), "");
+}
+
+TEST(WhyItNeverFits, IsWhatTheEmptyMachineRefuses) {
+  control::TrainingJob job = JobIn("Starting");
+  EXPECT_EQ(WhyItNeverFits(job), std::nullopt);
+  AddFalse(job, "Scheduled", "Unschedulable", "a worker asks for 1 GPU");
+  job.status.mutable_placement()->set_reason("NoNodeBigEnough");
+  EXPECT_EQ(WhyItNeverFits(job), "a worker asks for 1 GPU");
+  job.status.mutable_placement()->set_reason("WaitingForVictims");
+  EXPECT_EQ(WhyItNeverFits(job), std::nullopt);
+}
+
+TEST(WhyItNeverFits, AVerdictOnWhatTheJobAskedForBeforeIsNone) {
+  control::TrainingJob job = JobIn("Starting");
+  AddFalse(job, "Scheduled", "Unschedulable", "a worker asks for 1 GPU").set_observed_generation(1);
+  job.status.mutable_placement()->set_reason("NoNodeBigEnough");
+  EXPECT_EQ(WhyItNeverFits(job), std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,55 @@
+#include "cli/rank_output.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr char kPrefix[] = "[rank ";
+
+}  // namespace
+
+template <typename Visit>
+void RankOutput::ForEachLog(Visit visit) {
+  const auto pods = files_.List(pods_);
+  if (!pods.ok()) return;  // none was started yet
+  for (const DirectoryEntry& pod : *pods) {
+    const std::string path = absl::StrCat(pods_, "/", pod.name, "/logs/agent.log");
+    const auto info = files_.Stat(path);
+    if (info.ok()) visit(path, info->size);
+  }
+}
+
+RankOutput::RankOutput(Files& files, std::string pods) : files_(files), pods_(std::move(pods)) {
+  ForEachLog([this](const std::string& path, uint64_t size) { logs_[path].offset = size; });
+}
+
+std::string RankOutput::TakeLines() {
+  std::string lines;
+  ForEachLog([this, &lines](const std::string& path, uint64_t size) {
+    Read(path, size, logs_[path], lines);
+  });
+  return lines;
+}
+
+void RankOutput::Read(const std::string& path, uint64_t size, Log& log, std::string& lines) {
+  if (size < log.offset) log = Log{};  // rotated, or another pod's of this name
+  if (size == log.offset) return;
+  const auto file = files_.Open(path);
+  if (!file.ok()) return;
+  std::string bytes(size - log.offset, '\0');
+  if (!(*file)->Read(log.offset, bytes.data(), bytes.size()).ok()) return;
+  log.offset = size;
+  log.unfinished += bytes;
+  size_t begin = 0;
+  for (size_t end; (end = log.unfinished.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string line = log.unfinished.substr(begin, end + 1 - begin);
+    if (absl::StartsWith(line, kPrefix)) lines += line;
+  }
+  log.unfinished.erase(0, begin);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,160 @@
+// `muster run` again under a name that was used before: what goes on, what is refused, what begins
+// anew, and that nothing is lost by it.
+
+#include <signal.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/local_run.h"
+
+namespace muster::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLong = absl::Seconds(120);
+
+constexpr char kTraining[] = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: small}
+spec:
+  workers: {count: 1}
+  trainer:
+    model: {preset: gpt2-nano}
+    data: {uri: $FOLDER/text.txt}
+    train: {steps: STEPS, globalBatch: 4, microBatch: 2, sequence: 64, validateEvery: 0}
+  checkpoint: {uri: $FOLDER/checkpoints}
+)";
+
+constexpr char kCommand[] = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: small}
+spec:
+  workers: {count: 1}
+  template: {spec: {containers: [{name: worker, command: [sh, $FOLDER/work.sh]}]}}
+)";
+
+class RerunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = FreshFolder(testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::string text;
+    while (text.size() < 20'000) absl::StrAppend(&text, "Words to train on, ", text.size(), ".\n");
+    Write("text.txt", text);
+  }
+
+  void Write(const std::string& name, const std::string& contents) {
+    ASSERT_TRUE(WriteFileAtomically(FileSystem(), JoinPath(folder_, name), contents).ok());
+  }
+  std::string Read(const std::string& name) {
+    return ReadFile(FileSystem(), JoinPath(folder_, name)).value_or("missing");
+  }
+  void NewRun(const std::string& manifest) {
+    run_ = std::make_unique<LocalRun>(folder_, "small", manifest);
+  }
+  static std::string Training(int steps) {
+    return absl::StrReplaceAll(kTraining, {{"STEPS", absl::StrCat(steps)}});
+  }
+  int RunToItsEnd(const std::vector<std::string>& flags = {}) {
+    EXPECT_TRUE(run_->Start(flags).ok());
+    const auto end = run_->WaitForEnd(kLong);
+    EXPECT_TRUE(end.ok()) << end.status();
+    return end.ok() ? end->code : -1;
+  }
+
+  std::string folder_;
+  std::unique_ptr<LocalRun> run_;
+};
+
+// It was not run, and said Succeeded, with exit code 0.
+TEST_F(RerunTest, AFinishedCommandWhoseScriptChangedIsRefusedAndFreshRunsIt) {
+  Write("work.sh", absl::StrCat("echo first > ", folder_, "/result\n"));
+  NewRun(kCommand);
+  ASSERT_EQ(RunToItsEnd(), kExitOk) << run_->Output();
+  Write("work.sh", absl::StrCat("echo second > ", folder_, "/result\n"));
+  EXPECT_EQ(RunToItsEnd(), kExitBadInput) << run_->Output();
+  EXPECT_THAT(
+      run_->Output(),
+      HasSubstr(absl::StrCat(
+          "there is a job small already, and this would be another run of that name: ", folder_,
+          "/work.sh, which the command names, has changed since; to begin anew: "
+          "muster run --fresh; to keep both, give this one another "
+          "metadata.name")));
+  EXPECT_EQ(Read("result"), "first\n");
+  EXPECT_EQ(RunToItsEnd({"--fresh"}), kExitOk) << run_->Output();
+  EXPECT_EQ(Read("result"), "second\n");
+}
+
+TEST_F(RerunTest, ACommandThatFailedMayBeMendedAndRunAgain) {
+  Write("work.sh", "exit 7\n");
+  NewRun(absl::StrCat(kCommand, "  failurePolicy: {maxFailures: 0}\n"));
+  ASSERT_EQ(RunToItsEnd(), kExitFailed) << run_->Output();
+  Write("work.sh", absl::StrCat("echo mended > ", folder_, "/result\n"));
+  EXPECT_EQ(RunToItsEnd(), kExitOk) << run_->Output();
+  EXPECT_EQ(Read("result"), "mended\n");
+}
+
+TEST_F(RerunTest, AnotherModelIsRefusedAndFreshBeginsAnewWithTheOldCheckpointsKept) {
+  NewRun(Training(12));
+  ASSERT_EQ(RunToItsEnd(), kExitOk) << run_->Output();
+  const auto first = NewestTensors(run_->Checkpoints());
+  ASSERT_TRUE(first.ok()) << first.status();
+  run_->SetManifest(
+      absl::StrReplaceAll(Training(8), {{"preset: gpt2-nano", "preset: gpt2-nano, layers: 1"}}));
+  EXPECT_EQ(RunToItsEnd(), kExitBadInput) << run_->Output();
+  EXPECT_THAT(run_->Output(), HasSubstr("spec.trainer.model must not change"));
+  EXPECT_EQ(*NewestTensors(run_->Checkpoints()), *first);
+  EXPECT_EQ(RunToItsEnd({"--fresh"}), kExitOk) << run_->Output();
+  EXPECT_EQ(run_->last_step(), 8) << run_->Output();
+  const auto entries = FileSystem().List(run_->Checkpoints());
+  ASSERT_TRUE(entries.ok()) << entries.status();
+  std::string aside;
+  for (const DirectoryEntry& entry : *entries) {
+    if (absl::StartsWith(entry.name, "abandoned-")) aside = entry.name;
+  }
+  ASSERT_FALSE(aside.empty()) << run_->Output();
+  EXPECT_EQ(*NewestTensors(JoinPath(run_->Checkpoints(), aside)), *first);
+}
+
+// "steps 509 of 10", and Succeeded.
+TEST_F(RerunTest, FewerStepsThanWereMadeAreNotTheSameRun) {
+  NewRun(Training(100'000));
+  ASSERT_TRUE(run_->Start().ok());
+  const absl::Status reached = run_->WaitForStep(20, kLong);
+  ASSERT_TRUE(reached.ok()) << reached;
+  run_->Signal(SIGINT);
+  ASSERT_TRUE(run_->WaitForEnd(kLong).ok());
+  const int64_t made = run_->last_step();
+  run_->SetManifest(Training(10));
+  EXPECT_EQ(RunToItsEnd(), kExitBadInput) << run_->Output();
+  EXPECT_THAT(run_->Output(), HasSubstr(absl::StrCat("it has made ", made,
+                                                     " steps, and spec.trainer.train.steps is 10 "
+                                                     "now")));
+}
+
+TEST_F(RerunTest, ADeletedJobIsForgottenAndItsCheckpointsStay) {
+  NewRun(Training(8));
+  ASSERT_EQ(RunToItsEnd(), kExitOk) << run_->Output();
+  const auto deleted = run_->RunTool({"delete", "small"});
+  ASSERT_TRUE(deleted.ok()) << deleted.status();
+  EXPECT_EQ(deleted->exit.code, kExitOk) << deleted->out;
+  EXPECT_EQ(deleted->out,
+            absl::StrCat("job small is deleted\nits checkpoints stay where they are: ",
+                         run_->Checkpoints(), "\n"));
+  EXPECT_FALSE(Exists(FileSystem(), folder_ + "/state/small"));
+  EXPECT_TRUE(NewestTensors(run_->Checkpoints()).ok());
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -20,6 +20,9 @@
 
 namespace muster::tests {
 
+// Whoever waits longer waits in vain, on however busy a machine.
+inline constexpr absl::Duration kPatience = absl::Minutes(3);
+
 struct E2eOptions {
   int replicas = 1;
   // Of the operators; empty: short ones.
@@ -79,14 +82,14 @@ class E2eWorld {
   // Looks until `done` is true of the job; else DeadlineExceeded with the job and the logs' ends.
   absl::StatusOr<Json> WaitForJob(const std::string& name, const std::string& what,
                                   const std::function<bool(const Json&)>& done,
-                                  absl::Duration within = absl::Seconds(60));
+                                  absl::Duration within = kPatience);
   // A round with so many workers is active, newer than `after_round`.
   absl::StatusOr<Json> WaitForRound(const std::string& name, int workers, int64_t after_round = 0,
-                                    absl::Duration within = absl::Seconds(60));
+                                    absl::Duration within = kPatience);
   // Steps go on from where they are.
   absl::Status WaitForMoreSteps(const std::string& name);
   absl::Status WaitFor(const std::string& what, const std::function<bool()>& done,
-                       absl::Duration within = absl::Seconds(60));
+                       absl::Duration within = kPatience);
 
   // Pods of the job that have not ended, by name.
   std::map<std::string, Json> Pods(const std::string& job);

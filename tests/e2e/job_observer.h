@@ -48,7 +48,7 @@ class JobObserver {
   JobHistory Job(const std::string& name);
   // Returns within a millisecond of the change that makes it true; false when the time ran out.
   bool WaitUntil(const std::string& job, const std::function<bool(const JobHistory&)>& done,
-                 absl::Duration within = absl::Seconds(60));
+                 absl::Duration within = absl::Minutes(3));
   // Sentences about what must not be.
   std::vector<std::string> broken();
 

@@ -16,8 +16,11 @@
 namespace muster::tests {
 namespace {
 
-constexpr int kSteps = 60;
-constexpr absl::Duration kLong = absl::Seconds(120);
+// Far more than the moments, so that the run is under way at each of them on a busy machine, too.
+constexpr int kSteps = 150;
+constexpr int kMoments = 40;
+// Whoever waits longer waits in vain.
+constexpr absl::Duration kLong = absl::Minutes(5);
 
 const FaultJob kJob = {.steps = kSteps, .save_every = 25};
 
@@ -28,7 +31,7 @@ class KillTest : public ::testing::TestWithParam<int> {
     random_.seed(GetParam() * 1000003);
     auto run = NewRun(absl::StrCat(kind, "-", GetParam()), kJob);
     EXPECT_TRUE(run->Start().ok());
-    const int step = std::uniform_int_distribution<int>(1, kSteps * 2 / 3)(random_);
+    const int step = std::uniform_int_distribution<int>(1, kMoments)(random_);
     const absl::Status reached = run->WaitForStep(step, kLong);
     EXPECT_TRUE(reached.ok()) << reached;
     poll(nullptr, 0, std::uniform_int_distribution<int>(0, 25)(random_));

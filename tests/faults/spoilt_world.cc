@@ -30,7 +30,7 @@ using kube::Find;
 using kube::StringAt;
 
 // Whoever waits longer waits in vain, on however slow a machine.
-constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::Duration kPatience = absl::Minutes(3);
 constexpr int kLookMillis = 30;
 constexpr size_t kLogShown = 6000;
 

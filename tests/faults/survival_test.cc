@@ -5,11 +5,13 @@
 #include <poll.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,7 +22,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr absl::Duration kLong = absl::Seconds(60);
+// Whoever waits longer waits in vain, on however busy a machine.
+constexpr absl::Duration kLong = absl::Minutes(5);
+constexpr int kLookMillis = 10;
 // Long enough to look at the job meanwhile; the same everywhere, for one undisturbed run.
 constexpr int kLongSteps = 300;
 
@@ -30,6 +34,20 @@ std::unique_ptr<LocalRun> StartTo(int step, const std::string& name, const Fault
   const absl::Status reached = run->WaitForStep(step, kLong);
   EXPECT_TRUE(reached.ok()) << reached;
   return run;
+}
+
+// Of none of these: the operator has given up on one of them.
+bool WaitForAnotherAgent(const LocalRun& run, const std::vector<pid_t>& known) {
+  const absl::Time deadline = Clock::Real().Monotonic() + kLong;
+  const auto is_new = [&](pid_t pid) {
+    return std::find(known.begin(), known.end(), pid) == known.end();
+  };
+  while (Clock::Real().Monotonic() < deadline) {
+    const std::vector<pid_t> now = run.Agents();
+    if (std::any_of(now.begin(), now.end(), is_new)) return true;
+    poll(nullptr, 0, kLookMillis);
+  }
+  return false;
 }
 
 TEST(SurvivalTest, ShrinksAndGrowsAgain) {
@@ -60,7 +78,7 @@ TEST(SurvivalTest, OrphanedAgentsSaveAndEndAndTheSameCommandGoesOn) {
 }
 
 TEST(SurvivalTest, AStoppedAgentThatReturnsIsReplacedOrRefused) {
-  const FaultJob job = {.steps = 60};
+  const FaultJob job = {.steps = kLongSteps, .save_every = kLongSteps};
   auto run = StartTo(10, "late-agent", job);
   const std::vector<pid_t> agents = run->Agents();
   ASSERT_EQ(agents.size(), 2u) << run->Output();
@@ -68,14 +86,14 @@ TEST(SurvivalTest, AStoppedAgentThatReturnsIsReplacedOrRefused) {
   kill(agents[1], SIGSTOP);
   const std::vector<pid_t> trainers = run->Trainers();
   kill(trainers.back(), SIGKILL);  // so that somebody needs the stopped one
-  poll(nullptr, 0, 3000);
+  ASSERT_TRUE(WaitForAnotherAgent(*run, agents)) << run->Output();
   kill(agents[1], SIGCONT);
   ExpectUndisturbedWeights(*run, job);
   EXPECT_GT(RoundOf(*run), round);
 }
 
 TEST(SurvivalTest, EveryRankLostGoesOnFromTheNewestCheckpoint) {
-  const FaultJob job = {.steps = 60, .save_every = 15};
+  const FaultJob job = {.steps = kLongSteps, .save_every = 15};
   auto run = StartTo(25, "all-lost", job);
   for (const pid_t trainer : run->Trainers()) kill(trainer, SIGKILL);
   ExpectUndisturbedWeights(*run, job);
@@ -83,14 +101,14 @@ TEST(SurvivalTest, EveryRankLostGoesOnFromTheNewestCheckpoint) {
 }
 
 TEST(SurvivalTest, EveryRankLostBeforeACheckpointStartsFresh) {
-  const FaultJob job = {.steps = 40, .save_every = 40};
+  const FaultJob job = {.steps = kLongSteps, .save_every = kLongSteps};
   auto run = StartTo(8, "all-lost-fresh", job);
   for (const pid_t trainer : run->Trainers()) kill(trainer, SIGKILL);
   ExpectUndisturbedWeights(*run, job);
 }
 
 TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
-  const FaultJob job = {.steps = kLongSteps, .save_every = 20};
+  const FaultJob job = {.steps = kLongSteps, .save_every = 20, .rank_deadline = "5m"};
   auto run = StartTo(5, "unwritable", job);
   // A file where the directory should be: nobody can write there, root included.
   const std::string away = run->Checkpoints() + ".away";

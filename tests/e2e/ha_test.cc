@@ -196,7 +196,8 @@ class HaTest : public testing::TestWithParam<Case> {
     const auto lease =
         world_->cluster().api().Get(kube::kLeases, {"muster-system", "muster-operator"});
     EXPECT_TRUE(lease.ok()) << lease.status();
-    const Json* transitions = lease.ok() ? Find(*lease, {"spec", "leaseTransitions"}) : nullptr;
+    const Json* transitions =
+        lease.ok() ? kube::Find(*lease, {"spec", "leaseTransitions"}) : nullptr;
     return transitions == nullptr ? 0 : transitions->get<int64_t>();
   }
 

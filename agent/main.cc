@@ -29,6 +29,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/logging.h"
+#include "base/private_files.h"
 #include "base/process.h"
 #include "base/stop_signals.h"
 
@@ -46,7 +47,8 @@ void Show(std::string_view line) {
 }
 
 int Run(WorkerAgentOptions options) {
-  WorkerAgent agent(std::move(options), Clock::Real(), ProcessLauncher::Real(), FileSystem());
+  WorkerAgent agent(std::move(options), Clock::Real(), ProcessLauncher::Real(),
+                    PrivateFileSystem());
   std::optional<int> code;
   while (!code.has_value()) {
     code = agent.RunOnce(absl::Milliseconds(100));
@@ -58,7 +60,7 @@ int Run(WorkerAgentOptions options) {
 
 void WriteExitFile(const std::string& path, int code) {
   const Json exit = {{"exitCode", code}, {"pid", getpid()}};
-  const absl::Status status = WriteFileAtomically(FileSystem(), path, DumpJson(exit));
+  const absl::Status status = WriteFileAtomically(PrivateFileSystem(), path, DumpJson(exit));
   if (!status.ok()) MUSTER_LOG(ERROR, "exit file not written", {"error", status});
 }
 
@@ -80,7 +82,9 @@ int Main(int argc, char** argv) {
   options->environment = InheritedEnvironment(environ);
   options->show = Show;
   if (!options->log_directory.empty()) {
-    FileSystem().MakeDirectories(options->log_directory).IgnoreError();  // its log says so itself
+    PrivateFileSystem()
+        .MakeDirectories(options->log_directory)
+        .IgnoreError();  // its log says so itself
   }
   const int code = Run(*std::move(options));  // 4
   const std::string& exit_file = flags->at("exit-file");

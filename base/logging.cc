@@ -295,7 +295,7 @@ void FlushLimitedLogs(bool all) {
 absl::Status LogToFile(const std::string& path, bool also_stderr) {
   int file = -1;
   if (!path.empty()) {
-    file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (file < 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot open the log file ", path));
     }

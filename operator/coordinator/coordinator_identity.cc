@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "operator/coordinator/authority_secret.h"
@@ -25,7 +26,25 @@ CoordinatorIdentity::CoordinatorIdentity(kube::Api& api, const Clock& clock,
       options_(std::move(options)),
       authority_(std::move(authority)),
       reviewer_(api),
-      refusals_(clock) {}
+      refusals_(clock),
+      quota_(options_.quota) {}
+
+absl::Status CoordinatorIdentity::Admit(size_t bytes, size_t most_bytes, const std::string& peer) {
+  absl::Status status;
+  if (bytes > most_bytes) {
+    status = Refused(Refusal::kBadRequest, absl::StatusCode::kInvalidArgument,
+                     absl::StrCat("a request for a certificate has at most ", most_bytes,
+                                  " bytes, not ", bytes));
+  } else {
+    MutexLock lock(mu_);
+    if (!quota_.Take(peer, clock_.Monotonic())) {
+      status = Refused(Refusal::kTooOften, absl::StatusCode::kResourceExhausted,
+                       "too many requests for certificates from here: try again");
+    }
+  }
+  refusals_.Note(status, peer);
+  return status;
+}
 
 absl::StatusOr<CoordinatorIdentity::Serving> CoordinatorIdentity::ServingCertificate() {
   MutexLock lock(mu_);

@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_COORDINATOR_COORDINATOR_IDENTITY_H_
 #define MUSTER_OPERATOR_COORDINATOR_COORDINATOR_IDENTITY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "base/mutex.h"
 #include "operator/coordinator/certificate_authority.h"
 #include "operator/coordinator/peer_identity.h"
+#include "operator/coordinator/peer_quota.h"
 #include "operator/coordinator/refusals.h"
 #include "operator/coordinator/token_reviewer.h"
 #include "operator/coordinator/validity_table.h"
@@ -32,6 +34,9 @@ struct CoordinatorIdentityOptions {
   // Of certificates. Agents renew theirs at two thirds of it, this replica its own likewise.
   absl::Duration worker_lifetime = absl::Hours(1);
   absl::Duration server_lifetime = absl::Hours(24);
+  // How often peers that have not proven who they are may ask. Thousands of agents may come from
+  // one address, where the network translates them.
+  QuotaLimits quota = {.peer_rate = 50, .peer_burst = 2000, .rate = 200, .burst = 8000};
 };
 
 // How this replica proves itself to agents and agents prove themselves to it: the certificate
@@ -43,6 +48,9 @@ class CoordinatorIdentity {
   static absl::StatusOr<std::unique_ptr<CoordinatorIdentity>> Create(
       kube::Api& api, const Clock& clock, CoordinatorIdentityOptions options);
 
+  // Whether a message of `peer`, who has not proven anything, is to be looked at. Refusals are
+  // counted: kBadRequest, kTooOften.
+  absl::Status Admit(size_t bytes, size_t most_bytes, const std::string& peer);
   // A certificate for the worker whose token this is. Blocks for a TokenReview. Refusals are
   // counted, and logged under `peer`. Other errors: try again later.
   absl::StatusOr<v1alpha1::IdentifyResponse> Identify(const v1alpha1::IdentifyRequest& request,
@@ -80,6 +88,7 @@ class CoordinatorIdentity {
   RefusalLog refusals_;
   ValidityTable validity_;
   mutable Mutex mu_;
+  PeerQuota quota_ MUSTER_GUARDED_BY(mu_);
   Serving serving_ MUSTER_GUARDED_BY(mu_);
   absl::Time renew_serving_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // monotonic
 };

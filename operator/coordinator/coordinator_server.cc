@@ -1,14 +1,9 @@
 #include "operator/coordinator/coordinator_server.h"
 
-#include <errno.h>
 #include <grpcpp/grpcpp.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -17,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
+#include "base/unix_socket.h"
 #include "operator/coordinator/coordinator_service.h"
 #include "operator/coordinator/hearing_probe.h"
 #include "operator/coordinator/server_credentials.h"
@@ -24,59 +20,8 @@
 namespace muster::control {
 namespace {
 
-constexpr char kUnixPrefix[] = "unix:";
 // Ample for a Prepare of 5,000 members.
 constexpr int kMaxMessageBytes = 16 << 20;
-
-absl::Status MakePrivateFolder(const std::string& folder) {
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the socket's folder ", folder));
-  }
-  struct stat info;
-  if (::lstat(folder.c_str(), &info) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", folder));
-  }
-  if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(folder, " must be a folder of this user, to hold a socket only they may use"));
-  }
-  if (::chmod(folder.c_str(), 0700) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", folder, " private"));
-  }
-  return absl::OkStatus();
-}
-
-// Refuses a socket that a living process answers on.
-absl::Status ClearSocket(const std::string& path) {
-  sockaddr_un address{};
-  if (path.size() >= sizeof(address.sun_path)) {
-    return absl::InvalidArgumentError(absl::StrCat("the socket's path ", path, " is longer than ",
-                                                   sizeof(address.sun_path) - 1, " bytes"));
-  }
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make a socket");
-  const int rc = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  ::close(fd);
-  if (rc == 0) {
-    return absl::AlreadyExistsError(absl::StrCat("another operator answers on ", path));
-  }
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot remove the stale socket ", path));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status PrepareSocket(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (path.empty() || path[0] != '/' || slash == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the socket's path must be absolute and in a folder of its own, not ", path));
-  }
-  MUSTER_RETURN_IF_ERROR(MakePrivateFolder(path.substr(0, slash)));
-  return ClearSocket(path);
-}
 
 void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -130,8 +75,8 @@ absl::StatusOr<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Start(
   Configure(builder);
   std::vector<int> ports(addresses.size(), 0);
   for (size_t i = 0; i < addresses.size(); ++i) {
-    if (absl::StartsWith(addresses[i], kUnixPrefix)) {
-      MUSTER_RETURN_IF_ERROR(PrepareSocket(addresses[i].substr(std::strlen(kUnixPrefix))));
+    if (IsUnixAddress(addresses[i])) {
+      MUSTER_RETURN_IF_ERROR(PrepareSocket(UnixPath(addresses[i]), "operator"));
       builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
       continue;
     }
@@ -153,8 +98,8 @@ absl::StatusOr<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Start(
     if (impl->server == nullptr || ports[i] == 0) {
       return absl::UnavailableError(absl::StrCat("cannot listen on ", address));
     }
-    if (absl::StartsWith(address, kUnixPrefix)) {
-      ::chmod(address.c_str() + std::strlen(kUnixPrefix), 0600);
+    if (IsUnixAddress(address)) {
+      ::chmod(UnixPath(address).c_str(), 0600);
     } else if (absl::EndsWith(address, ":0")) {
       address = absl::StrCat(absl::StripSuffix(address, "0"), ports[i]);
     }

@@ -13,9 +13,9 @@
 namespace muster::control {
 
 // The gRPC server agents dial. Addresses are "unix:/path" or "host:port", port 0 for any free one.
-// The folder of a unix socket is made 0700, the socket 0600; a socket that another process still
-// answers on is refused, one left behind by a dead process is replaced. Ports speak TLS only. One
-// thread calls it.
+// The folder of a unix socket must be of mode 0700, and is made so when it is missing; the socket
+// is 0600. A socket that another process still answers on is refused, one left behind by a dead
+// process is replaced. Ports speak TLS only. One thread calls it.
 class CoordinatorServer {
  public:
   // `identity` may be null when all addresses are unix sockets. It and `registry` must outlive the

@@ -198,22 +198,34 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* CoordinatorService:
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::Identify(grpc::CallbackServerContext* context,
-                                                       const v1alpha1::IdentifyRequest* request,
-                                                       v1alpha1::IdentifyResponse* response) {
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   if (identify_ == nullptr || !IsEncrypted(*context->auth_context())) {
     reactor->Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
                                  "agents on this machine need no certificate"));
     return reactor;
   }
+  const std::string peer = HostOf(context->peer());
+  const absl::Status admitted = identity_->Admit(request->Length(), kMaxIdentifyBytes, peer);
+  if (!admitted.ok()) {
+    reactor->Finish(ToGrpc(admitted));
+    return reactor;
+  }
   // Request, response and context live until Finish.
-  const bool added = identify_->Add([this, context, request, response, reactor] {
+  const bool added = identify_->Add(peer, [this, context, request, response, reactor, peer] {
     if (context->IsCancelled()) return reactor->Finish(grpc::Status::CANCELLED);
-    absl::StatusOr<v1alpha1::IdentifyResponse> answer =
-        identity_->Identify(*request, HostOf(context->peer()));
+    grpc::ByteBuffer bytes = *request;  // shares them
+    v1alpha1::IdentifyRequest asked;
+    if (!grpc::SerializationTraits<v1alpha1::IdentifyRequest>::Deserialize(&bytes, &asked).ok()) {
+      return reactor->Finish(
+          grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "the message cannot be read"));
+    }
+    absl::StatusOr<v1alpha1::IdentifyResponse> answer = identity_->Identify(asked, peer);
     if (!answer.ok()) return reactor->Finish(ToGrpc(answer.status()));
-    *response = *std::move(answer);
-    reactor->Finish(grpc::Status::OK);
+    bool own = false;
+    reactor->Finish(
+        grpc::SerializationTraits<v1alpha1::IdentifyResponse>::Serialize(*answer, response, &own));
   });
   if (!added) {
     reactor->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,

@@ -20,13 +20,16 @@ namespace muster::control {
 // certificate in time. Registry and identity must outlive the server that serves this.
 //
 // Attach moves bytes: what is sent was serialised once for all streams, and no stream keeps a
-// message between two reads.
+// message between two reads. Identify, which any peer may call, does too: what is too large or too
+// often is refused before it is parsed.
 class CoordinatorService final
     : public v1alpha1::Coordinator::WithRawCallbackMethod_Attach<
-          v1alpha1::Coordinator::WithCallbackMethod_Identify<v1alpha1::Coordinator::Service>> {
+          v1alpha1::Coordinator::WithRawCallbackMethod_Identify<v1alpha1::Coordinator::Service>> {
  public:
   // Orders waiting for one peer.
   static constexpr size_t kMaxQueued = 64;
+  // Of a peer that has not proven who it is.
+  static constexpr size_t kMaxIdentifyBytes = 64 << 10;
 
   // Without `identity` only unix sockets may be served.
   CoordinatorService(AgentRegistry& registry, CoordinatorIdentity* identity);
@@ -34,8 +37,8 @@ class CoordinatorService final
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(
       grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* Identify(grpc::CallbackServerContext* context,
-                                     const v1alpha1::IdentifyRequest* request,
-                                     v1alpha1::IdentifyResponse* response) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
 
  private:
   AgentRegistry& registry_;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,14 +20,14 @@
 namespace muster::control {
 
 // An Api over another that also issues and reviews tokens, as a real server does: bound to pods,
-// with an audience and an end. For tests. Thread-safe.
+// with an audience and an end; and says who may what. For tests. Thread-safe.
 class FakeTokenApi final : public kube::Api {
  public:
   struct Token {
     std::string ns;
     std::string pod;  // empty: not bound to one
     std::string pod_uid;
-    std::string audience = "muster.dev/coordinator";
+    std::string audience = "muster.dev/coordinator";  // empty: the API server's own
     absl::Time expires = absl::InfiniteFuture();
   };
 
@@ -44,6 +45,11 @@ class FakeTokenApi final : public kube::Api {
     MutexLock lock(mu_);
     tokens_.erase(text);
   }
+  // `access` is the part of a SubjectAccessReview's spec that says what.
+  void Allow(const std::string& user, const Json& access) {
+    MutexLock lock(mu_);
+    allowed_.insert(user + DumpJson(access));
+  }
   // What every review until the next call ends with, when it is not OK.
   void FailReviews(const absl::Status& status) {
     MutexLock lock(mu_);
@@ -56,7 +62,9 @@ class FakeTokenApi final : public kube::Api {
 
   absl::StatusOr<Json> Create(const kube::ResourceType& type, const Json& object,
                               const kube::CallOptions& call) override {
-    return type == kube::kTokenReviews ? Review(object) : api_.Create(type, object, call);
+    if (type == kube::kTokenReviews) return Review(object);
+    if (type == kube::kSubjectAccessReviews) return ReviewAccess(object);
+    return api_.Create(type, object, call);
   }
 
   absl::StatusOr<Json> Get(const kube::ResourceType& type, const kube::ObjectKey& key,
@@ -127,7 +135,8 @@ class FakeTokenApi final : public kube::Api {
     if (token == tokens_.end()) return refuse("service account token has been invalidated");
     const Token& known = token->second;
     if (clock_.Wall() >= known.expires) return refuse("service account token has expired");
-    const std::string wanted = review["spec"]["audiences"][0];
+    const Json* const audiences = kube::Find(review, {"spec", "audiences"});
+    const std::string wanted = audiences == nullptr ? "" : audiences->front().get<std::string>();
     if (known.audience != wanted) {
       return refuse(absl::StrCat("token audiences [\"", known.audience,
                                  "\"] is invalid for the target audiences [\"", wanted, "\"]"));
@@ -145,10 +154,23 @@ class FakeTokenApi final : public kube::Api {
     return answer;
   }
 
+  absl::StatusOr<Json> ReviewAccess(const Json& review) {
+    MutexLock lock(mu_);
+    ++reviews_;
+    if (!failure_.ok()) return failure_;
+    Json answer = review;
+    Json access = review["spec"];
+    for (const char* who : {"user", "uid", "groups", "extra"}) access.erase(who);
+    const std::string user = kube::StringAt(review, {"spec", "user"});
+    answer["status"] = {{"allowed", allowed_.contains(user + DumpJson(access))}};
+    return answer;
+  }
+
   kube::Api& api_;
   const Clock& clock_;
   mutable Mutex mu_;
   std::map<std::string, Token> tokens_ MUSTER_GUARDED_BY(mu_);
+  std::set<std::string> allowed_ MUSTER_GUARDED_BY(mu_);
   absl::Status failure_ MUSTER_GUARDED_BY(mu_);
   int reviews_ MUSTER_GUARDED_BY(mu_) = 0;
 };

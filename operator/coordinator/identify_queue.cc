@@ -17,10 +17,13 @@ IdentifyQueue::~IdentifyQueue() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool IdentifyQueue::Add(std::function<void()> task) {
+bool IdentifyQueue::Add(const std::string& peer, std::function<void()> task) {
   MutexLock lock(mu_);
   if (stopping_ || tasks_.size() >= kMaxWaiting) return false;
-  tasks_.push_back(std::move(task));
+  size_t& of_peer = of_peer_[peer];
+  if (of_peer >= kMaxWaitingOfPeer) return false;
+  ++of_peer;
+  tasks_.push_back({peer, std::move(task)});
   changed_.NotifyOne();
   return true;
 }
@@ -32,7 +35,9 @@ void IdentifyQueue::Run() {
       MutexLock lock(mu_);
       while (tasks_.empty() && !stopping_) changed_.Wait(mu_);
       if (tasks_.empty()) return;
-      task = std::move(tasks_.front());
+      task = std::move(tasks_.front().task);
+      const auto of_peer = of_peer_.find(tasks_.front().peer);
+      if (--of_peer->second == 0) of_peer_.erase(of_peer);
       tasks_.pop_front();
     }
     task();

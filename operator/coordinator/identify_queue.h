@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,21 +18,28 @@ namespace muster::control {
 class IdentifyQueue {
  public:
   static constexpr size_t kMaxWaiting = 4096;
+  static constexpr size_t kMaxWaitingOfPeer = 1024;
   static constexpr int kThreads = 4;
 
   IdentifyQueue();
   // Runs what waits, then ends the threads.
   ~IdentifyQueue();
 
-  // False when too many wait.
-  bool Add(std::function<void()> task);
+  // False when too many wait, of all or of `peer`.
+  bool Add(const std::string& peer, std::function<void()> task);
 
  private:
+  struct Waiting {
+    std::string peer;
+    std::function<void()> task;
+  };
+
   void Run();
 
   Mutex mu_;
   CondVar changed_;
-  std::deque<std::function<void()>> tasks_ MUSTER_GUARDED_BY(mu_);
+  std::deque<Waiting> tasks_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, size_t> of_peer_ MUSTER_GUARDED_BY(mu_);  // how many of tasks_
   bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
   std::vector<std::thread> threads_;
 };

@@ -41,6 +41,8 @@ std::string_view RefusalName(Refusal reason) {
       return "NotAWorker";
     case Refusal::kBadRequest:
       return "BadRequest";
+    case Refusal::kTooOften:
+      return "TooOften";
     case Refusal::kCount:
       break;
   }

@@ -32,7 +32,8 @@ enum class Refusal {
   kWrongAudience,       // a token that was not made for the coordinator
   kUnboundToken,        // a token that is not bound to a pod
   kNotAWorker,          // a token of a pod that is no worker of a job
-  kBadRequest,          // malformed
+  kBadRequest,          // malformed, or too large
+  kTooOften,            // more requests than a peer, or all of them, may make
   kCount,
 };
 std::string_view RefusalName(Refusal reason);

@@ -73,17 +73,24 @@ absl::StatusOr<ReviewedPod> ReadTokenReview(const Json& review) {
   return pod;
 }
 
+absl::StatusOr<Json> RequestTokenReview(kube::Api& api, const std::string& token,
+                                        const std::string& audience) {
+  Json review = kube::NewObject(kube::kTokenReviews, {"", ""});
+  review["spec"]["token"] = token;
+  if (!audience.empty()) review["spec"]["audiences"] = Json::array({audience});
+  absl::StatusOr<Json> answer = api.Create(kube::kTokenReviews, review);
+  if (!answer.ok()) return kube::Annotate(answer.status(), "cannot have a token reviewed");
+  return answer;
+}
+
 absl::StatusOr<ReviewedPod> TokenReviewer::Review(const std::string& token) {
   if (token.empty() || token.size() > kMaxTokenBytes) {
     return Refused(
         Refusal::kBadRequest, absl::StatusCode::kInvalidArgument,
         absl::StrCat("a token must have 1 to ", kMaxTokenBytes, " bytes, not ", token.size()));
   }
-  Json review = kube::NewObject(kube::kTokenReviews, {"", ""});
-  review["spec"] = {{"token", token}, {"audiences", {kCoordinatorAudience}}};
-  const absl::StatusOr<Json> answer = api_.Create(kube::kTokenReviews, review);
-  if (!answer.ok()) return kube::Annotate(answer.status(), "cannot have a token reviewed");
-  return ReadTokenReview(*answer);
+  MUSTER_ASSIGN_OR_RETURN(const Json answer, RequestTokenReview(api_, token, kCoordinatorAudience));
+  return ReadTokenReview(answer);
 }
 
 }  // namespace muster::control

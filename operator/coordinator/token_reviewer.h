@@ -36,6 +36,11 @@ class TokenReviewer {
   kube::Api& api_;
 };
 
+// An answered TokenReview (authentication.k8s.io/v1) of a token made for `audience`; empty: for the
+// API server itself. Blocks for one API call.
+absl::StatusOr<Json> RequestTokenReview(kube::Api& api, const std::string& token,
+                                        const std::string& audience);
+
 // What an answered TokenReview says. Pure.
 absl::StatusOr<ReviewedPod> ReadTokenReview(const Json& review);
 

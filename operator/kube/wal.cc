@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/private_files.h"
 #include "base/status_macros.h"
 #include "operator/kube/wal_format.h"
 
@@ -44,12 +45,12 @@ absl::Status Damaged(const std::string& path, size_t at) {
 Wal::Wal(std::string directory, WalOptions options, std::unique_ptr<DirectoryLock> lock)
     : directory_(std::move(directory)),
       options_(options),
-      files_(options.files == nullptr ? FileSystem() : *options.files),
+      files_(options.files == nullptr ? PrivateFileSystem() : *options.files),
       lock_(std::move(lock)) {}
 
 absl::StatusOr<std::unique_ptr<Wal>> Wal::Open(const std::string& directory, WalOptions options,
                                                const Replay& replay) {
-  MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(directory));
+  MUSTER_RETURN_IF_ERROR(PrivateFileSystem().MakeDirectories(directory));
   MUSTER_ASSIGN_OR_RETURN(auto lock, DirectoryLock::Acquire(directory));
   std::unique_ptr<Wal> wal(new Wal(directory, options, std::move(lock)));
   if (!Exists(wal->files_, In(directory, kLog))) {

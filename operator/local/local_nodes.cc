@@ -241,8 +241,9 @@ absl::Status LocalNodes::Sync(Node& node, const Json& pod) {
 
 absl::StatusOr<std::map<std::string, std::string>> LocalNodes::RenewVolumes(const Json& pod,
                                                                             absl::Time& renew_at) {
-  MUSTER_ASSIGN_OR_RETURN(PodVolumes volumes, MakeVolumes(pod, JoinPath(FolderOf(pod), "volumes"),
-                                                          api_, FileSystem(), clock_.Wall()));
+  MUSTER_ASSIGN_OR_RETURN(PodVolumes volumes,
+                          MakeVolumes(pod, JoinPath(FolderOf(pod), "volumes"), api_,
+                                      PrivateFileSystem(), clock_.Wall()));
   renew_at = clock_.Monotonic() + volumes.fresh_for;
   return std::move(volumes.mounts);
 }

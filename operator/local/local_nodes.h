@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/private_files.h"
 #include "base/process.h"
 #include "operator/kube/api.h"
 #include "operator/local/node_keeper.h"
@@ -105,7 +106,7 @@ class LocalNodes {
   void EndUnwanted(const std::set<std::string>& wanted_uids);
   void Note(const absl::Status& status);
   std::string FolderOf(const Json& pod) const;
-  PodProcess::Context context() const { return {FileSystem(), launcher_, clock_}; }
+  PodProcess::Context context() const { return {PrivateFileSystem(), launcher_, clock_}; }
 
   const LocalNodesOptions options_;
   kube::Api& api_;

@@ -8,8 +8,6 @@
 //   5. passes until SIGTERM or SIGINT; the pods' processes go on, for the next run to adopt
 //
 // Exit codes: base/exit_codes.h.
-#include <sys/stat.h>
-
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -27,9 +25,11 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/logging.h"
+#include "base/private_files.h"
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "base/stop_signals.h"
+#include "base/unix_socket.h"
 #include "operator/kube/kubeconfig.h"
 #include "operator/kube/rest_api.h"
 #include "operator/kube/rest_config.h"
@@ -103,9 +103,10 @@ absl::StatusOr<LocalNodesOptions> ToOptions(const Flags& flags) {
 absl::Status Run(const Flags& flags, const StopSignals& signals) {
   MUSTER_ASSIGN_OR_RETURN(LocalNodesOptions options, ToOptions(flags));
   const std::string state_dir = options.state_dir;
-  MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(state_dir));
-  chmod(state_dir.c_str(), 0700);  // tokens lie in it
-  MUSTER_ASSIGN_OR_RETURN(         // 3
+  // Tokens lie in it.
+  MUSTER_RETURN_IF_ERROR(PrivateFileSystem().MakeDirectories(ParentPath(state_dir)));
+  MUSTER_RETURN_IF_ERROR(MakePrivateFolder(state_dir));
+  MUSTER_ASSIGN_OR_RETURN(  // 3
       kube::RestConfig config, kube::LoadKubeconfig(kube::KubeconfigPaths(flags.at("kubeconfig"))));
   config.user_agent = "muster-local-nodes";
   MUSTER_ASSIGN_OR_RETURN(const auto api, kube::RestApi::Create(std::move(config)));

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/coordinator/certificate_authority.h"
+#include "operator/coordinator/coordinator_service.h"
 #include "operator/coordinator/peer_identity.h"
 #include "operator/coordinator/refusals.h"
 #include "tests/integration/identity_world.h"
@@ -72,6 +73,38 @@ TEST_F(IdentityTest, WithoutACertificateOnlyIdentifyIsServed) {
   EXPECT_THAT(
       RefusedAttach({}, kWorker, Refusal::kNoCertificate, grpc::StatusCode::UNAUTHENTICATED),
       HasSubstr("get one with Identify first"));
+}
+
+// Any peer could send 16 MiB, as often as it liked.
+TEST_F(IdentityTest, AnIdentifyThatIsTooLargeIsRefusedBeforeItsTokenIsReviewed) {
+  const auto stub = v1alpha1::Coordinator::NewStub(Channel({}));
+  v1alpha1::IdentifyRequest request;
+  v1alpha1::IdentifyResponse response;
+  request.set_token(std::string(control::CoordinatorService::kMaxIdentifyBytes, 'x'));
+  grpc::ClientContext context;
+  const grpc::Status status = stub->Identify(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_THAT(status.error_message(), HasSubstr("at most 65536 bytes, not 65540"));
+  EXPECT_EQ(first_->refused(Refusal::kBadRequest), 1);
+  EXPECT_EQ(api_->reviews(), 0);
+}
+
+TEST_F(IdentityTest, AnAddressThatAsksTooOftenIsRefusedUntilItsQuotaFillsAgain) {
+  first_->Lead();
+  while (first_->identity->Admit(1, 1, "127.0.0.1").ok()) {
+  }
+  EXPECT_TRUE(first_->identity->Admit(1, 1, "10.0.0.7").ok()) << "others have their own";
+  const auto stub = v1alpha1::Coordinator::NewStub(Channel({}));
+  v1alpha1::IdentifyRequest request;
+  v1alpha1::IdentifyResponse response;
+  grpc::ClientContext context;
+  EXPECT_EQ(stub->Identify(&context, request, &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(first_->refused(Refusal::kTooOften), 2);
+  EXPECT_EQ(api_->reviews(), 0);
+  clock_.Advance(absl::Seconds(1));
+  agent::CoordinatorClient client(ClientOptions({first_->address()}), files_);
+  EXPECT_TRUE(Welcomed(client));
 }
 
 TEST_F(IdentityTest, ACertificateThatNamesNoWorkerIsRefused) {

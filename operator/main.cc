@@ -74,7 +74,8 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   options.coordinator_addresses = flags.coordinator;
   options.advertised_coordinator = flags.advertise;
   options.pod_coordinator = flags.pod_coordinator;
-  options.http_address = flags.http;
+  options.http = {flags.http,     flags.state_dir.empty(), flags.http_certificate,
+                  flags.http_key, flags.http_token_file,   flags.probes};
   options.worker_image = flags.worker_image;
   options.reconcile_threads = flags.workers;
   options.bind_threads = flags.binders;
@@ -111,8 +112,8 @@ absl::Status Run(const OperatorFlags& flags, const StopSignals& signals) {
   MUSTER_ASSIGN_OR_RETURN(const auto app,
                           OperatorApp::Create(*api, Clock::Real(), ToOptions(flags, throttle)));
   MUSTER_RETURN_IF_ERROR(app->Start());  // 4
-  std::printf("coordinator %s\nhttp %s\n", app->coordinator_address().c_str(),
-              app->http_address().c_str());
+  std::printf("coordinator %s\nhttp %s\nprobes %s\n", app->coordinator_address().c_str(),
+              app->http_address().c_str(), app->probe_address().c_str());
   std::fflush(stdout);
   MUSTER_LOG(INFO, "stopping", {"signal", signals.Wait()});  // 5
   app->Stop();                                               // 6

@@ -11,13 +11,15 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/logging.h"
 #include "base/mutex.h"
+#include "base/private_files.h"
 #include "base/status_macros.h"
+#include "base/unix_socket.h"
 #include "operator/app/cluster_watch.h"
+#include "operator/app/http_doors.h"
 #include "operator/app/replica.h"
 #include "operator/app/sync_patience.h"
 #include "operator/coordinator/coordinator_server.h"
@@ -29,7 +31,6 @@
 #include "operator/runtime/pod_builder.h"
 #include "operator/runtime/worker_directory.h"
 #include "operator/web/web_deps.h"
-#include "operator/web/web_server.h"
 
 namespace muster::control {
 namespace {
@@ -43,11 +44,10 @@ constexpr absl::Duration kQueuePeriod = absl::Seconds(2);
 // Creates of one job's pods at a time, besides those of the other reconciles.
 constexpr int kCreateHelpers = 15;
 
-bool IsUnix(const std::string& address) { return absl::StartsWith(address, "unix:"); }
-
 std::unique_ptr<DecisionRecorder> RecorderFor(const OperatorOptions& options) {
   if (options.decision_log_dir.empty()) return nullptr;
-  return std::make_unique<DecisionRecorder>(DecisionRing(FileSystem(), options.decision_log_dir));
+  return std::make_unique<DecisionRecorder>(
+      DecisionRing(PrivateFileSystem(), options.decision_log_dir));
 }
 
 std::function<absl::StatusOr<DecisionRecord>(uint64_t)> DecisionsOf(
@@ -105,7 +105,8 @@ class OperatorApp::Impl {
   void Stop();
 
   std::string coordinator_address() const { return coordinator_address_; }
-  std::string http_address() const { return web_ == nullptr ? "" : web_->address(); }
+  std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
+  std::string probe_address() const { return http_ == nullptr ? "" : http_->probe_address(); }
   Replica& replica() { return replica_; }
   const CoordinatorIdentity* identity() const { return identity_.get(); }
 
@@ -134,7 +135,7 @@ class OperatorApp::Impl {
   std::string coordinator_address_;
   std::unique_ptr<CoordinatorIdentity> identity_;
   std::unique_ptr<CoordinatorServer> coordinator_;
-  std::unique_ptr<WebServer> web_;
+  std::unique_ptr<HttpDoors> http_;
 
   std::atomic<bool> stopping_{false};  // no new work
   std::atomic<bool> ended_{false};     // nor reads and elections
@@ -228,7 +229,8 @@ absl::Status OperatorApp::Impl::StartCoordinator() {
   if (addresses.empty()) {
     return absl::InvalidArgumentError("the operator needs an address for its coordinator");
   }
-  if (!std::all_of(addresses.begin(), addresses.end(), IsUnix)) {
+  if (NeedsIdentity(options_.http) ||
+      !std::all_of(addresses.begin(), addresses.end(), IsUnixAddress)) {
     CoordinatorIdentityOptions options;
     options.operator_namespace = options_.operator_namespace;
     options.find_worker = [this](const ReviewedPod& pod) {
@@ -244,7 +246,7 @@ absl::Status OperatorApp::Impl::StartCoordinator() {
   const std::string dialed =
       options_.pod_coordinator.empty() ? coordinator_address_ : options_.pod_coordinator;
   PodBuilderOptions pods{dialed, options_.worker_image};
-  if (identity_ != nullptr && !IsUnix(dialed)) {
+  if (identity_ != nullptr && !IsUnixAddress(dialed)) {
     pods.coordinator_ca = identity_->authority_pem();
     if (options_.election) {
       pods.coordinator_silence = absl::FormatDuration(options_.election->lease_duration / 2);
@@ -256,15 +258,23 @@ absl::Status OperatorApp::Impl::StartCoordinator() {
 
 absl::Status OperatorApp::Impl::StartServers() {
   MUSTER_RETURN_IF_ERROR(StartCoordinator());
-  if (options_.http_address.empty()) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(
-      web_, WebServer::Start(options_.http_address,
-                             {replica_.fenced_api(), replica_.jobs(), replica_.pods(),
-                              replica_.nodes(), replica_.registry(), replica_.progress(),
-                              replica_.controller(), replica_.scheduler(), replica_.queue(),
-                              replica_.metrics(), [this] { return replica_.HasSynced(); },
-                              [this] { return Leader(); }, [this] { return Refusals(); },
-                              [this] { return Certificates(); }, DecisionsOf(options_)}));
+  const WebDeps deps = {replica_.fenced_api(),
+                        replica_.jobs(),
+                        replica_.pods(),
+                        replica_.nodes(),
+                        replica_.registry(),
+                        replica_.progress(),
+                        replica_.controller(),
+                        replica_.scheduler(),
+                        replica_.queue(),
+                        replica_.metrics(),
+                        [this] { return replica_.HasSynced(); },
+                        [this] { return Leader(); },
+                        [this] { return Refusals(); },
+                        [this] { return Certificates(); },
+                        DecisionsOf(options_)};
+  MUSTER_ASSIGN_OR_RETURN(http_, HttpDoors::Open(options_.http, deps, replica_.observed_api(),
+                                                 clock_, identity_.get()));
   return absl::OkStatus();
 }
 
@@ -373,7 +383,7 @@ void OperatorApp::Impl::Stop() {
   }
   if (coordinator_ != nullptr) coordinator_->Stop();
   for (std::thread& thread : watchers_) thread.join();
-  if (web_ != nullptr) web_->Stop();
+  if (http_ != nullptr) http_->Close();
   FlushLimitedLogs(/*all=*/true);
   MUSTER_LOG(INFO, "operator stopped");
 }
@@ -403,6 +413,7 @@ absl::Status OperatorApp::Start() { return impl_->Start(); }
 void OperatorApp::Stop() { impl_->Stop(); }
 std::string OperatorApp::coordinator_address() const { return impl_->coordinator_address(); }
 std::string OperatorApp::http_address() const { return impl_->http_address(); }
+std::string OperatorApp::probe_address() const { return impl_->probe_address(); }
 AgentRegistry& OperatorApp::agents() { return impl_->replica().registry(); }
 ProgressBoard& OperatorApp::progress() { return impl_->replica().progress(); }
 const CoordinatorIdentity* OperatorApp::coordinator_identity() const { return impl_->identity(); }

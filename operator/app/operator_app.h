@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "operator/app/http_doors.h"
 #include "operator/app/throttle_relay.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/coordinator_identity.h"
@@ -26,9 +27,9 @@ namespace muster::control {
 struct OperatorOptions {
   // Only jobs of this namespace; empty: of all.
   std::string namespace_scope;
-  // Where the coordinator listens: "unix:/path" (its folder is made 0700, the socket 0600) or
-  // "host:port" with port 0 for any free one. Ports speak TLS; their certificate authority is a
-  // Secret in operator_namespace.
+  // Where the coordinator listens: "unix:/path" (in a folder of mode 0700, made if missing; the
+  // socket 0600) or "host:port" with port 0 for any free one. Ports speak TLS; their certificate
+  // authority is a Secret in operator_namespace.
   std::vector<std::string> coordinator_addresses;
   std::string operator_namespace = "muster-system";
   // This replica's own address as others reach it; empty: the first of coordinator_addresses with
@@ -37,8 +38,8 @@ struct OperatorOptions {
   // What pods are told to dial: a Service, or every replica's address, comma-separated; empty: this
   // replica's.
   std::string pod_coordinator;
-  // metrics, health and the JSON API; "host:0" takes a free port. Empty: no HTTP server.
-  std::string http_address = "127.0.0.1:0";
+  // Metrics, health and the JSON API.
+  HttpOptions http;
   // The image of the worker container of jobs with a built-in trainer.
   std::string worker_image = "muster-agent";
   // Jobs reconciled at the same time.
@@ -106,8 +107,9 @@ class OperatorApp {
 
   // What agents dial, e.g. "unix:/tmp/muster-0/1f.sock".
   std::string coordinator_address() const;
-  // "127.0.0.1:41234"; empty without HTTP.
+  // "127.0.0.1:41234" or "unix:/path"; empty without HTTP. And of the probes.
   std::string http_address() const;
+  std::string probe_address() const;
 
   // What agents last said, and recent steps, for progress lines and summaries.
   AgentRegistry& agents();

@@ -35,9 +35,14 @@ const char kOperatorUsage[] =
     "                    coordinator's port, else the first coordinator address\n"
     "  --pod-coordinator what pods dial: a Service's host:port or every replica's address\n"
     "                    default --advertise\n"
-    "  --http            metrics, health, JSON; default 0.0.0.0:8080, 127.0.0.1:0 with "
-    "--state-dir;\n"
-    "                    empty for none\n"
+    "  --http            metrics and JSON: host:port or unix:/path; empty for none. A port speaks\n"
+    "                    TLS, to whom the API server allows it; default 0.0.0.0:8443. With\n"
+    "                    --state-dir the default is unix:FOLDER/run/http.sock; a port there must\n"
+    "                    be of the loopback and wants the token in FOLDER/http.token\n"
+    "  --http-cert-file --http-key-file\n"
+    "                    PEM; default a certificate of the coordinator's own authority\n"
+    "  --probes          health alone, plain: host:port; empty for none; default 0.0.0.0:8081,\n"
+    "                    none with --state-dir\n"
     "  --worker-image    of jobs with a built-in trainer; default muster-agent\n"
     "  --workers         jobs reconciled at the same time; default 2\n"
     "  --binders         pods bound at the same time; default 16\n"
@@ -162,6 +167,9 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"advertise", Text(flags.advertise)},
           {"pod-coordinator", Text(flags.pod_coordinator)},
           {"http", Text(flags.http)},
+          {"http-cert-file", Text(flags.http_certificate)},
+          {"http-key-file", Text(flags.http_key)},
+          {"probes", Text(flags.probes)},
           {"worker-image", Text(flags.worker_image)},
           {"workers", Whole(flags.workers)},
           {"binders", Whole(flags.binders)},
@@ -215,6 +223,14 @@ void CheckTogether(const OperatorFlags& flags, const std::set<std::string>& give
       problems.push_back(absl::StrCat("--", name, ": is for a real API server, not --state-dir"));
     }
   }
+  for (const char* name : {"http-cert-file", "http-key-file"}) {
+    if (embedded && given.count(name) > 0) {
+      problems.push_back(absl::StrCat("--", name, ": is for a cluster; --state-dir serves no TLS"));
+    }
+  }
+  if (flags.http_certificate.empty() != flags.http_key.empty()) {
+    problems.push_back("--http-cert-file: goes with --http-key-file; give both");
+  }
   if (given.count("topology-levels") > 0 && given.count("kueue-topology") > 0) {
     problems.push_back("--kueue-topology: says what --topology-levels says; give one of them");
   }
@@ -235,7 +251,12 @@ void FillIn(const std::set<std::string>& given,
             OperatorFlags& flags) {
   const bool embedded = !flags.state_dir.empty();
   if (given.count("leader-elect") == 0) flags.leader_elect = !embedded;
-  if (given.count("http") == 0) flags.http = embedded ? "127.0.0.1:0" : "0.0.0.0:8080";
+  if (given.count("http") == 0) {
+    flags.http =
+        embedded ? absl::StrCat("unix:", flags.state_dir, "/run/http.sock") : "0.0.0.0:8443";
+  }
+  if (embedded) flags.http_token_file = absl::StrCat(flags.state_dir, "/http.token");
+  if (given.count("probes") == 0 && !embedded) flags.probes = "0.0.0.0:8081";
   if (flags.coordinator.empty()) {
     flags.coordinator = {embedded ? absl::StrCat("unix:", flags.state_dir, "/run/coordinator.sock")
                                   : "0.0.0.0:7443"};

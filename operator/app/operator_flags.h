@@ -36,6 +36,10 @@ struct OperatorFlags {
   std::string advertise;
   std::string pod_coordinator;
   std::string http;
+  std::string http_certificate;  // files; empty: the coordinator's
+  std::string http_key;
+  std::string http_token_file;  // made from state_dir
+  std::string probes;
   std::string worker_image = "muster-agent";
   int workers = 2;
   int binders = 16;

@@ -40,7 +40,8 @@ TEST(OperatorFlagsTest, InAPodNothingNeedsToBeSaid) {
   EXPECT_EQ(flags->lease_namespace, "ml");
   EXPECT_THAT(flags->coordinator, ElementsAre("0.0.0.0:7443"));
   EXPECT_EQ(flags->advertise, "10.1.2.3:7443");
-  EXPECT_EQ(flags->http, "0.0.0.0:8080");
+  EXPECT_EQ(flags->http, "0.0.0.0:8443");
+  EXPECT_EQ(flags->probes, "0.0.0.0:8081");
   EXPECT_EQ(flags->qps, 500);
   EXPECT_EQ(flags->burst, 1000);
 }
@@ -102,17 +103,33 @@ TEST(OperatorFlagsTest, AStateDirectoryMeansOneOperatorOnThisMachine) {
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_FALSE(flags->leader_elect);
   EXPECT_THAT(flags->coordinator, ElementsAre("unix:/state/run/coordinator.sock"));
-  EXPECT_EQ(flags->http, "127.0.0.1:0");
+  EXPECT_EQ(flags->http, "unix:/state/run/http.sock");
+  EXPECT_EQ(flags->probes, "");
   EXPECT_TRUE(Parse({"--state-dir=/state", "--leader-elect"})->leader_elect);
 }
 
 TEST(OperatorFlagsTest, EveryFlagIsTaken) {
-  const auto flags =
-      Parse({"--kubeconfig=/k", "--context=c", "--qps=10.5", "--burst=7", "--namespace=n",
-             "--leader-elect=false", "--lease-duration=4s", "--renew-deadline=2s",
-             "--retry-period=500ms", "--lease-namespace=l", "--identity=me",
-             "--coordinator=1.2.3.4:1,unix:/s", "--advertise=host:1", "--pod-coordinator=svc:1",
-             "--http=", "--worker-image=i", "--workers=4", "--log-format=json"});
+  const auto flags = Parse({"--kubeconfig=/k",
+                            "--context=c",
+                            "--qps=10.5",
+                            "--burst=7",
+                            "--namespace=n",
+                            "--leader-elect=false",
+                            "--lease-duration=4s",
+                            "--renew-deadline=2s",
+                            "--retry-period=500ms",
+                            "--lease-namespace=l",
+                            "--identity=me",
+                            "--coordinator=1.2.3.4:1,unix:/s",
+                            "--advertise=host:1",
+                            "--pod-coordinator=svc:1",
+                            "--http=",
+                            "--http-cert-file=/c.pem",
+                            "--http-key-file=/k.pem",
+                            "--probes=127.0.0.1:0",
+                            "--worker-image=i",
+                            "--workers=4",
+                            "--log-format=json"});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->context, "c");
   EXPECT_EQ(flags->qps, 10.5);
@@ -128,6 +145,9 @@ TEST(OperatorFlagsTest, EveryFlagIsTaken) {
   EXPECT_EQ(flags->advertise, "host:1");
   EXPECT_EQ(flags->pod_coordinator, "svc:1");
   EXPECT_EQ(flags->http, "");
+  EXPECT_EQ(flags->http_certificate, "/c.pem");
+  EXPECT_EQ(flags->http_key, "/k.pem");
+  EXPECT_EQ(flags->probes, "127.0.0.1:0");
   EXPECT_EQ(flags->worker_image, "i");
   EXPECT_EQ(flags->workers, 4);
   EXPECT_TRUE(flags->log_json);
@@ -151,6 +171,11 @@ TEST(OperatorFlagsTest, WhatDoesNotGoTogetherIsSaid) {
   EXPECT_EQ(ErrorOf({"--state-dir=state", "--kubeconfig=/k"}),
             "--state-dir=state: wants an absolute path\n"
             "--kubeconfig: is for a real API server, not --state-dir");
+  EXPECT_EQ(ErrorOf({"--http-cert-file=/c.pem"}),
+            "--http-cert-file: goes with --http-key-file; give both");
+  EXPECT_EQ(ErrorOf({"--state-dir=/s", "--http-cert-file=/c", "--http-key-file=/k"}),
+            "--http-cert-file: is for a cluster; --state-dir serves no TLS\n"
+            "--http-key-file: is for a cluster; --state-dir serves no TLS");
   EXPECT_EQ(ErrorOf({"--lease-duration=5s"}),
             "--renew-deadline: must be shorter than --lease-duration");
   EXPECT_EQ(ErrorOf({"--retry-period=10s"}),

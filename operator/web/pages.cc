@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/api/codec.h"
+#include "operator/api/redact.h"
 #include "operator/web/encode.h"
 #include "operator/web/exposition.h"
 #include "operator/web/live_metrics.h"
@@ -49,6 +50,7 @@ absl::StatusOr<Json> JobPage(const WebDeps& deps, const kube::ObjectKey& key,
   const JobCache::Object job = deps.jobs.Get(key);
   if (job == nullptr) return NoSuchJob(deps.jobs, key);
   Json page = control::ToJson(*job);
+  RedactEnvironment(page);
   page["agents"] = Agents(deps, job->uid);
   page["progress"] = ToJson(deps.progress.Snapshot(job->uid));
   Json pods = Json::array();

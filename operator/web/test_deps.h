@@ -43,6 +43,17 @@ class PageWorld {
     const auto stored = api->Create(kube::kTrainingJobs, job);
     if (!stored.ok()) trouble = stored.status();
   }
+  // One whose template has `value` in its environment.
+  void AddSecretJob(const std::string& name, const std::string& value) {
+    Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
+    job["spec"] = {{"workers", {{"count", 1}}}};
+    const Json variable = {{"name", "API_KEY"}, {"value", value}};
+    const Json container = {
+        {"name", "worker"}, {"command", Json::array({"true"})}, {"env", Json::array({variable})}};
+    job["spec"]["template"]["spec"]["containers"] = Json::array({container});
+    const auto stored = api->Create(kube::kTrainingJobs, job);
+    if (!stored.ok()) trouble = stored.status();
+  }
   // What the API holds into the caches, then every waiting key once.
   void Settle() {
     jobs_reflector.RunOnce(absl::ZeroDuration());

@@ -6,25 +6,32 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "operator/web/channel.h"
+#include "operator/web/gate.h"
+#include "operator/web/http_server.h"
+#include "operator/web/routes.h"
 #include "operator/web/web_deps.h"
 
 namespace muster::control {
 
-// The operator's HTTP server:
-//
-//   GET  /metrics                         OpenMetrics or the Prometheus text format, by Accept
-//   GET  /healthz /livez /readyz[?verbose]
-//   GET  /debug/state[?job=<namespace>/<name>][?after=KEY&limit=N]
-//   GET  /api/v1/jobs
-//   GET  /api/v1/jobs/<namespace>/<name>[?since=STEP&limit=N&curve=1]
-//   POST /api/v1/jobs/<namespace>/<name>/{stop,resume,save}
-//
-// Errors are {"error": "...", "code": 4xx}. Bodies are bounded. It has no authentication: it is
-// bound to the loopback by default and refuses what a browser sends on behalf of another site.
+struct WebOptions {
+  // "unix:/path", for this user alone, or "host:port", port 0 for any free one.
+  std::string address;
+  // Who else is asked about each request; null: whoever can connect may ask.
+  Gate gate;
+  // To serve TLS with; null: plain.
+  TlsKeys keys;
+  Commands commands = Commands::kAnswered;
+};
+
+// The operator's doors. What they answer: docs/http-api.md.
 class WebServer {
  public:
-  // `address` is "host:port", port 0 for any free one. kUnavailable when it is taken.
-  static absl::StatusOr<std::unique_ptr<WebServer>> Start(const std::string& address, WebDeps deps);
+  // All pages. kUnavailable when the address is taken.
+  static absl::StatusOr<std::unique_ptr<WebServer>> Start(WebOptions options, WebDeps deps);
+  // Health alone, plain and to anybody, from a port and a thread of its own.
+  static absl::StatusOr<std::unique_ptr<WebServer>> StartProbes(const std::string& address,
+                                                                WebDeps deps);
   ~WebServer();
 
   std::string address() const;  // with the real port

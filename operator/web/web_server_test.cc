@@ -1,16 +1,30 @@
 #include "operator/web/web_server.h"
 
+#include <grp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
 #include "operator/web/exposition.h"
+#include "operator/web/gate.h"
+#include "operator/web/http_client.h"
 #include "operator/web/test_deps.h"
+#include "operator/web/test_wire.h"
 
 namespace muster::control {
 namespace {
@@ -21,10 +35,14 @@ using ::testing::HasSubstr;
 class WebServerTest : public ::testing::Test {
  protected:
   WebServerTest() {
-    auto server = WebServer::Start("127.0.0.1:0", world_.Deps());
+    server_ = Start("127.0.0.1:0");
+    client_ = MakeHttpClient(server_->address());
+  }
+
+  std::unique_ptr<WebServer> Start(const std::string& address, Gate gate = nullptr) {
+    auto server = WebServer::Start({.address = address, .gate = std::move(gate)}, world_.Deps());
     EXPECT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    client_ = std::make_unique<httplib::Client>("http://" + server_->address());
+    return server.ok() ? *std::move(server) : nullptr;
   }
 
   Json Get(const std::string& path, int code = 200) {
@@ -147,18 +165,139 @@ TEST_F(WebServerTest, WhatIsTooLargeIsRefused) {
   const std::string path = "/api/v1/jobs/default/gpt/save";
   EXPECT_EQ(client_->Post(path.c_str(), std::string(65 << 10, 'x'), "text/plain")->status, 413);
   EXPECT_EQ(client_->Get(("/" + std::string(9000, 'x')).c_str())->status, 414);
-  const auto result = client_->Get("/healthz", {{"X-Long", std::string(9000, 'x')}});
-  EXPECT_TRUE(!result || result->status == 400);
+  EXPECT_EQ(client_->Get("/healthz", {{"X-Long", std::string(20000, 'x')}})->status, 431);
   EXPECT_EQ(client_->Get("/healthz")->status, 200) << "the next one is answered";
 }
 
 TEST_F(WebServerTest, ATakenPortAndABadAddressAreErrors) {
-  EXPECT_EQ(WebServer::Start("nowhere", world_.Deps()).status().code(),
-            absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(WebServer::Start("127.0.0.1:99999", world_.Deps()).status().code(),
-            absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(WebServer::Start(server_->address(), world_.Deps()).status().code(),
-            absl::StatusCode::kUnavailable);
+  const auto start = [this](const std::string& address) {
+    return WebServer::Start({.address = address}, world_.Deps()).status().code();
+  };
+  EXPECT_EQ(start("nowhere"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(start("127.0.0.1:99999"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(start("unix:relative.sock"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(start(server_->address()), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(WebServerTest, WhoTheGateRefusesSeesNoPage) {
+  world_.AddJob("gpt");
+  world_.Settle();
+  const auto server = Start("127.0.0.1:0", TokenGate("right"));
+  const auto client = MakeHttpClient(server->address());
+  for (const char* path : {"/metrics", "/debug/state", "/api/v1/jobs", "/livez", "/none"}) {
+    const auto refused = client->Get(path);
+    EXPECT_EQ(refused->status, 401) << path;
+    EXPECT_EQ(refused->get_header_value("WWW-Authenticate"), "Bearer");
+  }
+  EXPECT_EQ(client->Post("/api/v1/jobs/default/gpt/stop")->status, 401);
+  EXPECT_EQ(client->Get("/metrics", {{"Authorization", "Bearer right"}})->status, 200);
+  EXPECT_EQ(client->Get("/metrics", {{"Authorization", "Bearer right"}, {"Host", "evil.example"}})
+                ->status,
+            403);
+}
+
+// 64 clients that dripped made it answer after 79 s.
+TEST_F(WebServerTest, LivezIsAnsweredWhileSlowClientsAndBusyPagesHoldEverythingElse) {
+  auto probes = WebServer::StartProbes("127.0.0.1:0", world_.Deps());
+  ASSERT_TRUE(probes.ok()) << probes.status();
+  std::vector<std::unique_ptr<Wire>> slow;
+  for (const std::string& address : {server_->address(), (*probes)->address()}) {
+    for (int i = 0; i < 64; ++i) {
+      slow.push_back(std::make_unique<Wire>(address));
+      ASSERT_TRUE(slow.back()->connected());
+      slow.back()->Send("GET /livez HTTP/1.1\r\nX-Drip: ");
+    }
+  }
+  const absl::Time start = Clock::Real().Monotonic();
+  EXPECT_EQ(MakeHttpClient((*probes)->address())->Get("/livez")->body, "ok\n");
+  EXPECT_EQ(client_->Get("/livez")->body, "ok\n");
+  EXPECT_LT(Clock::Real().Monotonic() - start, absl::Seconds(10)) << "it waited for none of them";
+}
+
+TEST_F(WebServerTest, ProbesShowHealthAndNothingElse) {
+  auto probes = WebServer::StartProbes("127.0.0.1:0", world_.Deps());
+  ASSERT_TRUE(probes.ok()) << probes.status();
+  const auto client = MakeHttpClient((*probes)->address());
+  for (const char* path : {"/livez", "/healthz", "/readyz?verbose"}) {
+    EXPECT_EQ(client->Get(path)->status, 200) << path;
+  }
+  for (const char* path : {"/metrics", "/debug/state", "/api/v1/jobs"}) {
+    EXPECT_EQ(client->Get(path)->status, 404) << path;
+  }
+  EXPECT_EQ(client->Post("/api/v1/jobs/default/gpt/stop")->status, 404);
+}
+
+class WebSocketFileTest : public WebServerTest {
+ protected:
+  WebSocketFileTest() {
+    char folder[] = "/tmp/muster-web-XXXXXX";
+    folder_ = ::mkdtemp(folder);
+    socket_ = folder_ + "/run/http.sock";
+    own_ = Start("unix:" + socket_);
+  }
+  ~WebSocketFileTest() override {
+    own_.reset();
+    ::rmdir((folder_ + "/run").c_str());
+    ::rmdir(folder_.c_str());
+  }
+
+  // The status that user `uid` gets for `request`; 0: no answer. In a child, which drops its
+  // rights.
+  static int StatusAs(uid_t uid, const std::string& path) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (uid != 0 && (::setgroups(0, nullptr) != 0 || ::setuid(uid) != 0)) ::_exit(1);
+      const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+      sockaddr_un to = {};
+      to.sun_family = AF_UNIX;
+      std::memcpy(to.sun_path, path.c_str(), path.size() + 1);
+      if (::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)) != 0) ::_exit(0);
+      const char request[] = "POST /api/v1/jobs/default/gpt/stop HTTP/1.1\r\n\r\n";
+      char answer[16] = "";
+      if (::send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0) ::_exit(0);
+      if (::recv(fd, answer, sizeof(answer) - 1, MSG_WAITALL) < 12) ::_exit(0);
+      ::_exit(std::atoi(answer + 9) / 100);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WEXITSTATUS(status) * 100;
+  }
+
+  std::string folder_;
+  std::string socket_;
+  std::unique_ptr<WebServer> own_;
+};
+
+TEST_F(WebSocketFileTest, TheSocketIsForThisUserAloneAndGoneAtTheEnd) {
+  struct stat info = {};
+  ASSERT_EQ(::stat(socket_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
+  ASSERT_EQ(::stat((folder_ + "/run").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700u);
+  EXPECT_EQ(MakeHttpClient("unix:" + socket_)->Get("/livez")->body, "ok\n");
+  EXPECT_EQ(WebServer::Start({.address = "unix:" + socket_}, world_.Deps()).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  own_->Stop();
+  EXPECT_NE(::stat(socket_.c_str(), &info), 0);
+}
+
+// `nobody` stopped root's job.
+TEST_F(WebSocketFileTest, AnotherUserCannotStopAJobEvenWhereTheModesWereOpened) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  constexpr uid_t kNobody = 65534;
+  world_.AddJob("gpt");
+  world_.Settle();
+  EXPECT_EQ(StatusAs(kNobody, socket_), 0);
+  ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
+  ASSERT_EQ(::chmod((folder_ + "/run").c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(socket_.c_str(), 0666), 0);
+  EXPECT_EQ(StatusAs(kNobody, socket_), 0);
+  const auto suspended = [this] {
+    return (*world_.api->Get(kube::kTrainingJobs, {"default", "gpt"}))["spec"].contains("suspend");
+  };
+  EXPECT_FALSE(suspended());
+  EXPECT_EQ(StatusAs(0, socket_), 200);
+  EXPECT_TRUE(suspended());
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "cli/local_jobs.h"
 #include "cli/loss_curve.h"
 #include "cli/progress_line.h"
+#include "operator/api/redact.h"
 
 namespace muster::cli {
 namespace {
@@ -77,12 +78,16 @@ void PrintTable(const std::vector<JobPaths>& all) {
   }
 }
 
-int PrintJson(const std::vector<JobPaths>& all) {
+// The objects as they are, or as they are shown to others.
+enum class Secrets { kShown, kRedacted };
+
+int PrintJson(const std::vector<JobPaths>& all, Secrets secrets) {
   Json items = Json::array();
   for (const JobPaths& paths : all) {
     const absl::StatusOr<TrainingJob> job = ReadJob(paths);
     if (!job.ok()) return Fail(job.status());
     items.push_back(control::ToJson(*job));
+    if (secrets == Secrets::kRedacted) control::RedactEnvironment(items.back());
   }
   const Json out = all.size() == 1 ? items[0] : Json({{"kind", "List"}, {"items", items}});
   std::printf("%s\n", DumpJson(out, 2).c_str());
@@ -150,7 +155,7 @@ int GetMain(const std::vector<std::string>& arguments) {
     if (!jobs.ok()) return Fail(jobs.status());
     for (const std::string& job : *jobs) all.push_back({*root, job});
   }
-  if (flags->Has("json")) return PrintJson(all);
+  if (flags->Has("json")) return PrintJson(all, Secrets::kShown);
   if (all.empty()) {
     std::printf("no jobs in %s\n", root->c_str());
     return kExitOk;
@@ -167,7 +172,7 @@ int DescribeMain(const std::vector<std::string>& arguments) {
   const auto paths =
       FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
   if (!paths.ok()) return Fail(paths.status());
-  if (flags->Has("json")) return PrintJson({*paths});
+  if (flags->Has("json")) return PrintJson({*paths}, Secrets::kRedacted);
   bool live = false;
   std::unique_ptr<History> history;
   const auto job = Load(*paths, live, history);

@@ -1,5 +1,7 @@
 #include "cli/job_paths.h"
 
+#include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,11 +10,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/hash.h"
+#include "base/private_files.h"
+#include "base/status_macros.h"
 
 namespace muster::cli {
 
 std::string JobPaths::socket() const {
   return absl::StrFormat("/tmp/muster-%d/%016x.sock", getuid(), Hash64(folder()));
+}
+
+std::string JobPaths::http_socket() const {
+  return absl::StrFormat("/tmp/muster-%d/%016x.http.sock", getuid(), Hash64(folder()));
 }
 
 absl::StatusOr<std::string> StateRoot(absl::string_view flag) {
@@ -25,6 +33,15 @@ absl::StatusOr<std::string> StateRoot(absl::string_view flag) {
   }
   return absl::InvalidArgumentError(
       "no place for the job's state: set HOME or MUSTER_STATE_DIR, or give --state-dir");
+}
+
+absl::Status MakeJobFolder(const JobPaths& paths) {
+  const bool holds_job = Exists(FileSystem(), paths.api());
+  MUSTER_RETURN_IF_ERROR(PrivateFileSystem().MakeDirectories(paths.folder()));
+  if (holds_job && chmod(paths.folder().c_str(), 0700) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", paths.folder(), " private"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::string& root) {

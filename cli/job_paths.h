@@ -5,6 +5,7 @@
 #include <vector>
 #include "absl/strings/string_view.h"
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/files.h"
 
@@ -25,10 +26,17 @@ struct JobPaths {
   std::string checkpoints() const { return JoinPath(folder(), "checkpoints"); }
   // The coordinator's socket: short, because a unix socket's path must be under 108 bytes.
   std::string socket() const;
+  // Of its HTTP server, and the token that one on a port wants.
+  std::string http_socket() const;
+  std::string http_token() const { return JoinPath(folder(), "http.token"); }
 };
 
 // $MUSTER_STATE_DIR, else ~/.local/state/muster; `flag` when not empty. Absolute.
 absl::StatusOr<std::string> StateRoot(absl::string_view flag);
+
+// The job's folder, for this user alone. One that is there and holds a job is made so too: an older
+// muster let others read it. Any other is left as it is.
+absl::Status MakeJobFolder(const JobPaths& paths);
 
 // Names of the jobs that have a folder under `root`, sorted.
 absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::string& root);

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,10 +12,22 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "base/unix_socket.h"
 #include "httplib.h"
+#include "operator/coordinator/certificate_authority.h"
+#include "operator/kube/credentials.h"
 #include "operator/kube/memory_api.h"
+#include "operator/kube/server_url.h"
+#include "operator/kube/tls_client.h"
+#include "operator/web/http_client.h"
 
 namespace muster::cli {
+namespace {
+
+constexpr size_t kMostToken = 64 << 10;
+constexpr size_t kMostPem = 1 << 20;
+
+}  // namespace
 
 std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths) {
   const absl::StatusOr<std::string> text = ReadFile(files, paths.operator_file(), 4096);
@@ -28,7 +41,14 @@ std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths
   if (!start_time.ok() || static_cast<int64_t>(*start_time) != started.get<int64_t>()) {
     return std::nullopt;
   }
-  return LiveOperator{pid.get<int>(), json->value("http", std::string())};
+  LiveOperator live;
+  live.pid = pid.get<int>();
+  live.http = json->value("http", std::string());
+  // Over a socket of its own nobody is asked for a token.
+  if (!IsUnixAddress(live.http)) {
+    live.token = ReadFile(files, paths.http_token(), kMostToken).value_or("");
+  }
+  return live;
 }
 
 absl::Status WriteLiveOperator(Files& files, const JobPaths& paths, const std::string& http) {
@@ -85,30 +105,75 @@ absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const st
   return absl::NotFoundError(absl::StrCat("there is no job '", name, "'; ", known));
 }
 
-absl::StatusOr<LiveOperator> ServerAt(const std::string& address) {
-  if (absl::StartsWith(address, "https://")) {
-    return absl::InvalidArgumentError("--server: the operator speaks HTTP; forward its port");
-  }
+std::vector<FlagSpec> ServerFlags() {
+  return {{"server",
+           "the operator's HTTP address: https://HOST:PORT of a cluster, or unix:/PATH or "
+           "http://HOST:PORT of this machine"},
+          {"token-file", "with --server: a file with the token to show"},
+          {"ca-file", "with --server: the authority to trust, PEM; default those of the machine"},
+          {"server-name",
+           "with --server: what its certificate is for; default muster-coordinator with --ca-file, "
+           "else its host"}};
+}
+
+absl::StatusOr<LiveOperator> ServerAt(Files& files, const Flags& flags) {
+  const std::string address = flags.Get("server", "");
   LiveOperator live;
-  live.http = std::string(absl::StripSuffix(absl::StripPrefix(address, "http://"), "/"));
+  live.tls = absl::StartsWith(address, "https://");
+  live.http = std::string(live.tls ? address
+                                   : absl::StripSuffix(absl::StripPrefix(address, "http://"), "/"));
+  const std::string token = flags.Get("token-file", ""), ca = flags.Get("ca-file", "");
+  if (!token.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(live.token, ReadFile(files, token, kMostToken));
+    absl::StripAsciiWhitespace(&live.token);
+  }
+  if (!ca.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(live.ca, ReadFile(files, ca, kMostPem));
+  }
+  live.server_name = flags.Get("server-name", ca.empty() ? "" : control::kCoordinatorServerName);
   return live;
 }
 
-absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,
-                                  const std::string& path, const std::string& body) {
-  httplib::Client client("http://" + live.http);
+namespace {
+
+absl::StatusOr<std::unique_ptr<httplib::SSLClient>> TlsClientOf(const LiveOperator& live) {
+  MUSTER_ASSIGN_OR_RETURN(const kube::ServerUrl url, kube::ParseServerUrl(live.http));
+  kube::Credentials credentials;
+  credentials.ca = live.ca;
+  MUSTER_ASSIGN_OR_RETURN(auto client, kube::MakeTlsClient(url, live.server_name, credentials));
+  return client;
+}
+
+// Of either client.
+template <typename Client>
+httplib::Result Ask(Client& client, const LiveOperator& live, const std::string& method,
+                    const std::string& path, const std::string& body) {
   client.set_connection_timeout(2);
   client.set_read_timeout(10);
-  const httplib::Result result = method != "POST" ? client.Get(path.c_str())
-                                 : body.empty()
-                                     ? client.Post(path.c_str())
-                                     : client.Post(path.c_str(), body, "application/json");
+  httplib::Headers headers;
+  if (!live.token.empty()) headers.emplace("Authorization", "Bearer " + live.token);
+  if (method != "POST") return client.Get(path.c_str(), headers);
+  return client.Post(path.c_str(), headers, body, "application/json");
+}
+
+}  // namespace
+
+absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,
+                                  const std::string& path, const std::string& body) {
+  httplib::Result result(nullptr, httplib::Error::Unknown);
+  std::string trouble;
+  if (live.tls) {
+    MUSTER_ASSIGN_OR_RETURN(const auto client, TlsClientOf(live));
+    result = Ask(*client, live, method, path, body);
+    if (!result) trouble = kube::ConnectFailure(*client, result.error());
+  } else {
+    result = Ask(*control::MakeHttpClient(live.http), live, method, path, body);
+    if (!result && result.error() == httplib::Error::Connection) trouble = "no connection";
+  }
   if (!result) {
     return absl::UnavailableError(absl::StrCat(
         "the operator at ", live.http, live.pid > 0 ? absl::StrCat(" (pid ", live.pid, ")") : "",
-        " does not answer: ",
-        result.error() == httplib::Error::Connection ? "no connection"
-                                                     : httplib::to_string(result.error())));
+        " does not answer: ", trouble.empty() ? httplib::to_string(result.error()) : trouble));
   }
   absl::StatusOr<Json> json = ParseJson(result->body);
   if (result->status >= 200 && result->status < 300) return json;

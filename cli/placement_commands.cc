@@ -25,7 +25,7 @@ namespace muster::cli {
 namespace {
 
 std::vector<FlagSpec> WithCommon(std::vector<FlagSpec> flags) {
-  flags.push_back({"server", "the operator's HTTP address, e.g. http://127.0.0.1:8080"});
+  for (const FlagSpec& flag : ServerFlags()) flags.push_back(flag);
   flags.push_back({"namespace", "of the job, with --server; default: default"});
   flags.push_back({"state-dir", "where jobs of this machine keep their state"});
   flags.push_back({"json", "print the answer as JSON", /*is_switch=*/true});
@@ -41,9 +41,8 @@ struct Target {
 // The server that was named, or the one that runs the job on this machine.
 absl::StatusOr<Target> FindTarget(const Flags& flags, const std::string& job) {
   Target target;
-  const std::string server = flags.Get("server", "");
-  if (!server.empty()) {
-    const absl::StatusOr<LiveOperator> live = ServerAt(server);
+  if (!flags.Get("server", "").empty()) {
+    const absl::StatusOr<LiveOperator> live = ServerAt(FileSystem(), flags);
     if (!live.ok()) return live.status();
     target.live = *live;
     target.ns = flags.Get("namespace", "default");

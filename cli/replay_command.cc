@@ -34,15 +34,15 @@ using control::DecisionRecord;
 using control::DecisionTime;
 using control::LinesOf;
 
-const std::vector<FlagSpec>& ReplayFlags() {
-  static const auto* flags = new std::vector<FlagSpec>{
+std::vector<FlagSpec> ReplayFlags() {
+  std::vector<FlagSpec> flags = {
       {"dir", "where the operator keeps its decisions (its --decision-log-dir)"},
       {"job", "or: the job of this machine whose operator keeps them"},
-      {"server", "or: the HTTP address of an operator that keeps its decisions"},
       {"state-dir", "where jobs of this machine keep their state"},
       {"json", "print the decision as JSON", /*is_switch=*/true},
   };
-  return *flags;
+  for (const FlagSpec& flag : ServerFlags()) flags.push_back(flag);
+  return flags;
 }
 
 absl::StatusOr<std::string> DirectoryOf(const Flags& flags) {
@@ -100,7 +100,7 @@ Json ToJson(const DecisionRecord& record, const Replayed& replayed) {
 
 absl::StatusOr<DecisionRecord> Find(const Flags& flags, uint64_t id) {
   if (flags.Has("server")) {
-    MUSTER_ASSIGN_OR_RETURN(const LiveOperator live, ServerAt(flags.Get("server", "")));
+    MUSTER_ASSIGN_OR_RETURN(const LiveOperator live, ServerAt(FileSystem(), flags));
     MUSTER_ASSIGN_OR_RETURN(const Json page,
                             CallOperator(live, "GET", absl::StrCat("/api/v1/decisions/", id)));
     return control::RecordFromJson(page);

@@ -14,6 +14,7 @@
 #include "base/exit_codes.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "cli/cluster_job.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/job_removal.h"
@@ -47,7 +48,9 @@ const std::vector<FlagSpec>& ResumeFlags() {
       {"state-dir", "where jobs keep their state"},
       {"agent", "path of muster-agent"},
       {"trainer", "path of muster-trainer"},
-      {"http", "where to serve metrics, health and JSON, host:port; else a free port of 127.0.0.1"},
+      {"http",
+       "a port of 127.0.0.1 to serve metrics, health and JSON on, to who has the token in the job's "
+       "http.token; else a socket for this user alone"},
       {"quiet", "no progress lines", /*is_switch=*/true},
   };
   return *flags;
@@ -324,7 +327,7 @@ absl::StatusOr<SessionOptions> FindPrograms(const Flags& flags) {
 
 absl::StatusOr<std::unique_ptr<RunSession>> OpenSession(const Flags& flags, const JobPaths& paths) {
   MUSTER_ASSIGN_OR_RETURN(SessionOptions options, FindPrograms(flags));
-  MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(paths.folder()));
+  MUSTER_RETURN_IF_ERROR(MakeJobFolder(paths));
   MUSTER_RETURN_IF_ERROR(LogToFile(paths.log(), /*also_stderr=*/false));
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, &OnInterrupt);
@@ -399,8 +402,12 @@ int RunMain(const std::vector<std::string>& arguments) {
 }
 
 int ResumeMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(arguments, ResumeFlags());
+  std::vector<FlagSpec> specs = ClusterFlags();
+  const std::vector<FlagSpec> own = ResumeFlags();
+  specs.insert(specs.end(), own.begin(), own.end());
+  const auto flags = Flags::Parse(arguments, specs);
   if (!flags.ok()) return Fail(flags.status());
+  if (NamesCluster(*flags)) return SuspendOnCluster(*flags, /*suspend=*/false);
   const auto root = StateRoot(flags->Get("state-dir", ""));
   if (!root.ok()) return Fail(root.status());
   const auto paths =

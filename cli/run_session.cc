@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/logging.h"
+#include "base/private_files.h"
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "cli/apply.h"
@@ -41,7 +42,7 @@ absl::StatusOr<std::unique_ptr<RunSession>> RunSession::Open(const JobPaths& pat
 }
 
 absl::Status RunSession::Start() {
-  MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(paths_.pods()));
+  MUSTER_RETURN_IF_ERROR(PrivateFileSystem().MakeDirectories(paths_.pods()));
   kube::MemoryApiOptions api;
   api.directory = paths_.api();
   api.random = [engine = std::mt19937_64(std::random_device{}())]() mutable { return engine(); };
@@ -55,7 +56,7 @@ absl::Status RunSession::Start() {
   }
   if (!opened.ok()) return opened.status();
   api_ = *std::move(opened);
-  MUSTER_ASSIGN_OR_RETURN(history_, History::Open(FileSystem(), paths_.history()));
+  MUSTER_ASSIGN_OR_RETURN(history_, History::Open(PrivateFileSystem(), paths_.history()));
 
   // The machine is there before its operator, so that no job is refused for want of a node.
   control::LocalNodesOptions nodes;
@@ -69,12 +70,14 @@ absl::Status RunSession::Start() {
 
   control::OperatorOptions app;
   app.coordinator_addresses = {absl::StrCat("unix:", paths_.socket())};
-  app.http_address = options_.http;
+  app.http.address =
+      options_.http.empty() ? absl::StrCat("unix:", paths_.http_socket()) : options_.http;
+  app.http.token_file = paths_.http_token();
   app.decision_log_dir = paths_.decisions();
   app.orphan_deadline = kOrphanDeadline;
   MUSTER_ASSIGN_OR_RETURN(app_, control::OperatorApp::Create(*api_, Clock::Real(), std::move(app)));
   MUSTER_RETURN_IF_ERROR(app_->Start());
-  MUSTER_RETURN_IF_ERROR(WriteLiveOperator(FileSystem(), paths_, app_->http_address()));
+  MUSTER_RETURN_IF_ERROR(WriteLiveOperator(PrivateFileSystem(), paths_, app_->http_address()));
   nodes_thread_ = std::thread([this] { RunNodes(); });
   return absl::OkStatus();
 }

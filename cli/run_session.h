@@ -20,9 +20,10 @@
 namespace muster::cli {
 
 struct SessionOptions {
-  std::string agent;                 // path of muster-agent
-  std::string trainer;               // path of muster-trainer
-  std::string http = "127.0.0.1:0";  // metrics, health and the JSON API; port 0: any free one
+  std::string agent;    // path of muster-agent
+  std::string trainer;  // path of muster-trainer
+  // Metrics, health and the JSON API, host:port of the loopback; empty: a socket of this user's.
+  std::string http;
 };
 
 // One job on this machine: the embedded API with its files, the operator over it, and LocalNodes

@@ -1,10 +1,13 @@
-// `muster stop`: asks the running operator to save a checkpoint and suspend the job.
+// `muster stop`: asks the running operator to save a checkpoint and suspend the job; of a cluster's
+// job it writes so itself.
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
+#include "cli/cluster_job.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/job_paths.h"
@@ -13,8 +16,11 @@
 namespace muster::cli {
 
 int StopMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(arguments, {{"state-dir", "where jobs keep their state"}});
+  std::vector<FlagSpec> specs = ClusterFlags();
+  specs.push_back({"state-dir", "where jobs keep their state"});
+  const auto flags = Flags::Parse(arguments, specs);
   if (!flags.ok()) return Fail(flags.status());
+  if (NamesCluster(*flags)) return SuspendOnCluster(*flags, /*suspend=*/true);
   const auto root = StateRoot(flags->Get("state-dir", ""));
   if (!root.ok()) return Fail(root.status());
   const auto paths = NamedJob(FileSystem(), *root, flags->positional());

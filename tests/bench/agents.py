@@ -35,7 +35,7 @@ def replica(binary, own, ports):
     everyone = ",".join(f"127.0.0.1:{port}" for port in ports)
     return plane.Program(
         binary, f"--kubeconfig={os.environ['KUBECONFIG']}", f"--coordinator=127.0.0.1:{own}", f"--advertise=127.0.0.1:{own}",
-        f"--pod-coordinator={everyone}", "--http=127.0.0.1:0", f"--lease-namespace={NAMESPACE}", f"--lease-duration={LEASE}s",
+        f"--pod-coordinator={everyone}", "--http=", "--probes=", f"--lease-namespace={NAMESPACE}", f"--lease-duration={LEASE}s",
         f"--qps={plane.QPS}", f"--burst={plane.BURST}", "--workers=4")
 
 

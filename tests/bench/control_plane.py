@@ -3,15 +3,16 @@
 Runs inside the test environment's network namespace, $KUBECONFIG saying which server.
 """
 import collections
+import http.client
 import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 CRD = HERE.parent.parent / "deploy/crd"
@@ -93,16 +94,25 @@ class Program:
 
 def operator(binary, *flags):
     """muster-operator as the only one, at the limits of every client here."""
-    socket = f"unix:{tempfile.gettempdir()}/muster-bench-{os.getpid()}.sock"
-    return Program(binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false", f"--coordinator={socket}",
-                   "--http=127.0.0.1:0", f"--qps={QPS}", f"--burst={BURST}", *flags)
+    sockets = f"unix:{tempfile.gettempdir()}/muster-bench-{os.getpid()}"
+    return Program(binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false",
+                   f"--coordinator={sockets}/c.sock", f"--http={sockets}/http.sock", "--probes=",
+                   f"--qps={QPS}", f"--burst={BURST}", *flags)
+
+
+def page(address, path):
+    """What an operator's socket answers."""
+    connection = http.client.HTTPConnection("localhost", timeout=30)
+    connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.sock.connect(address.removeprefix("unix:"))
+    connection.request("GET", path)
+    return connection.getresponse().read().decode()
 
 
 def requests(program):
     """How many requests an operator has made, by verb and resource."""
     address = program.output.read_text().split("http ", 1)[1].split()[0]
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
-        text = answer.read().decode()
+    text = page(address, "/metrics")
     counts = collections.Counter()
     for labels, value in re.findall(r"^muster_api_requests_total\{([^}]*)\} (\S+)", text, re.M):
         label = dict(re.findall(r'(\w+)="([^"]*)"', labels))

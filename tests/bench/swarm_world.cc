@@ -55,7 +55,6 @@ absl::StatusOr<std::unique_ptr<SwarmWorld>> SwarmWorld::Start(int replicas,
     control::OperatorOptions app;
     app.coordinator_addresses = {address};
     app.pod_coordinator = absl::StrJoin(addresses, ",");
-    app.http_address = "";
     app.identity = address;
     app.election.emplace();
     app.election->lease = {"muster-system", "muster-operator"};

@@ -36,7 +36,7 @@ TEST(OperationsTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
     EXPECT_TRUE(out.ok()) << out.status();
     return out.value_or("");
   };
-  EXPECT_EQ(run("rights"), "yes\nno\n");
+  EXPECT_EQ(run("rights"), "yes\nno\nno\n");
   ASSERT_TRUE((*world)->StartNode("alpha").ok());
   ASSERT_TRUE((*world)->StartNode("beta").ok());
   const absl::Status started = (*world)->StartOperator();

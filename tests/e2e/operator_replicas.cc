@@ -15,7 +15,8 @@ namespace muster::tests {
 namespace {
 
 constexpr int kFirstCoordinatorPort = 7443;
-constexpr int kFirstHttpPort = 8080;
+constexpr int kFirstHttpPort = 8443;
+constexpr int kFirstProbesPort = 8081;
 constexpr absl::Duration kRestartPause = absl::Seconds(1);
 
 std::string Coordinator(int replica) {
@@ -49,7 +50,8 @@ absl::Status OperatorReplicas::Launch(int replica) {
       "--kubeconfig=" + options_.kubeconfig,
       "--coordinator=" + Coordinator(replica),
       "--pod-coordinator=" + absl::StrJoin(addresses, ","),
-      "--http=" + HttpAddress(replica),
+      absl::StrCat("--http=127.0.0.1:", kFirstHttpPort + replica),
+      absl::StrCat("--probes=127.0.0.1:", kFirstProbesPort + replica),
       absl::StrCat("--identity=", NameOf(replica), "/", launched.lives),
   };
   argv.insert(argv.end(), options_.lease_flags.begin(), options_.lease_flags.end());
@@ -113,10 +115,6 @@ std::string OperatorReplicas::Log(int replica) const {
 
 std::string OperatorReplicas::LifeLog(int replica) const {
   return Log(replica).substr(replicas_.at(replica).log_start);
-}
-
-std::string OperatorReplicas::HttpAddress(int replica) const {
-  return absl::StrCat("127.0.0.1:", kFirstHttpPort + replica);
 }
 
 }  // namespace muster::tests

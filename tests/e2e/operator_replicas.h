@@ -50,7 +50,6 @@ class OperatorReplicas {
   // Of all lives, and of the present one.
   std::string Log(int replica) const;
   std::string LifeLog(int replica) const;
-  std::string HttpAddress(int replica) const;
 
  private:
   struct Replica {

@@ -22,6 +22,7 @@
 #include "base/status_macros.h"
 #include "httplib.h"
 #include "operator/kube/object_meta.h"
+#include "operator/web/http_client.h"
 
 namespace muster::tests {
 namespace {
@@ -118,7 +119,8 @@ absl::Status SpoiltWorld::LaunchOperator(const std::vector<std::string>& more_fl
       "--renew-deadline=5s",
       "--retry-period=500ms",
       "--coordinator=127.0.0.1:0",
-      "--http=127.0.0.1:0"};
+      absl::StrCat("--http=unix:", folder_, "/run/http.sock"),
+      "--probes="};
   spec.argv.insert(spec.argv.end(), more_flags.begin(), more_flags.end());
   spec.env = {"PATH=/usr/bin:/bin"};
   spec.cwd = folder_;
@@ -162,8 +164,8 @@ double SpoiltWorld::Metric(const std::string& name, const std::string& labels) c
   const std::string log = OperatorLog();
   const size_t at = log.rfind("\nhttp ");
   if (at == std::string::npos) return 0;
-  httplib::Client client("http://" + log.substr(at + 6, log.find('\n', at + 1) - at - 6));
-  const httplib::Result page = client.Get("/metrics");
+  const auto client = control::MakeHttpClient(log.substr(at + 6, log.find('\n', at + 1) - at - 6));
+  const httplib::Result page = client->Get("/metrics");
   if (!page) return 0;
   double sum = 0;
   std::istringstream lines(page->body);

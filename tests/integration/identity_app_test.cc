@@ -21,10 +21,14 @@
 #include "gtest/gtest.h"
 #include "httplib.h"
 #include "operator/app/operator_app.h"
+#include "operator/coordinator/certificate_authority.h"
 #include "operator/coordinator/fake_token_api.h"
 #include "operator/kube/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/server_url.h"
+#include "operator/kube/tls_client.h"
+#include "operator/web/http_client.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 
 namespace muster::control {
@@ -40,6 +44,9 @@ TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
   FakeTokenApi api(*memory, Clock::Real());
   OperatorOptions options;
   options.coordinator_addresses = {"127.0.0.1:0"};
+  options.http.address = "127.0.0.1:0";
+  options.http.cluster = true;
+  options.http.probe_address = "127.0.0.1:0";
   const auto app = *OperatorApp::Create(api, Clock::Real(), options);
   const absl::Status started = app->Start();
   ASSERT_TRUE(started.ok()) << started;
@@ -86,11 +93,39 @@ TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
   }
   EXPECT_EQ(app->agents().attached(), 1);
   EXPECT_EQ(app->coordinator_identity()->counters().certificates_signed, 1);
-  httplib::Client http(absl::StrCat("http://", app->http_address()));
-  const httplib::Result metrics = http.Get("/metrics");
+  // HTTP of a cluster: TLS by the same authority, whoever the API server allows it, and plain
+  // probes.
+  const auto http = *kube::MakeTlsClient(
+      *kube::ParseServerUrl(absl::StrCat("https://", app->http_address())), kCoordinatorServerName,
+      {.ca = app->coordinator_identity()->authority_pem()});
+  const auto ask = [&](const std::string& bearer, const char* path) {
+    return http->Get(path, {{"Authorization", "Bearer " + bearer}});
+  };
+  const std::string scraper = api.Issue({.ns = "monitoring", .audience = ""});
+  ASSERT_TRUE(http->Get("/metrics")) << "no TLS connection";
+  EXPECT_EQ(http->Get("/metrics")->status, 401);
+  EXPECT_EQ(ask(token, "/metrics")->status, 401) << "a worker's token is for the coordinator";
+  EXPECT_EQ(ask(scraper, "/metrics")->status, 403);
+  const auto probes = MakeHttpClient(app->probe_address());
+  EXPECT_EQ(probes->Get("/readyz")->status, 200);
+  EXPECT_EQ(probes->Get("/metrics")->status, 404);
+  EXPECT_EQ(httplib::Client("http://" + app->http_address()).Get("/metrics"), nullptr);
+
+  const std::string reader = api.Issue({.ns = "reader", .audience = ""});
+  api.Allow("system:serviceaccount:reader:default",
+            *ParseJson(R"({"nonResourceAttributes": {"path": "/metrics", "verb": "get"}})"));
+  api.Allow("system:serviceaccount:reader:default",
+            *ParseJson(R"({"resourceAttributes": {"group": "muster.dev", "verb": "get",
+                "resource": "trainingjobs", "namespace": "default", "name": "gpt"}})"));
+  const auto stop = http->Post("/api/v1/jobs/default/gpt/stop",
+                               {{"Authorization", "Bearer " + reader}}, "", "application/json");
+  EXPECT_EQ(stop->status, 403);
+  EXPECT_THAT(stop->body, testing::HasSubstr("commands are writes of the TrainingJob"));
+  EXPECT_FALSE((*memory->Get(kube::kTrainingJobs, {"default", "gpt"}))["spec"].contains("suspend"));
+  const httplib::Result metrics = ask(reader, "/metrics");
   ASSERT_TRUE(metrics);
   for (const char* line :
-       {"muster_api_requests_total{verb=\"create\",resource=\"tokenreviews\",code=\"201\"} 1",
+       {"muster_api_requests_total{verb=\"create\",resource=\"tokenreviews\",code=\"201\"} ",
         "muster_api_requests_total{verb=\"create\",resource=\"secrets\",code=\"201\"} 1",
         "muster_certificate_expiration_timestamp_seconds{certificate=\"authority\"} ",
         "muster_certificate_expiration_timestamp_seconds{certificate=\"serving\"} "}) {

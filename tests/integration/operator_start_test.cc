@@ -27,7 +27,7 @@ current-context: x
   const absl::StatusOr<CommandResult> end =
       TestCluster::Run({std::filesystem::absolute("operator/muster-operator"),
                         absl::StrCat("--kubeconfig=", kubeconfig), "--coordinator=127.0.0.1:0",
-                        "--advertise=127.0.0.1:7443", "--http=127.0.0.1:0"});
+                        "--advertise=127.0.0.1:7443", "--http=127.0.0.1:0", "--probes="});
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->exit.code, kExitFailed) << end->err;
   EXPECT_TRUE(absl::StrContains(end->err, "https://127.0.0.1:1: it cannot be reached")) << end->err;

@@ -55,6 +55,7 @@ OperatorWorld::OperatorWorld() {
   char folder[] = "/tmp/muster-world-XXXXXX";
   folder_ = ::mkdtemp(folder);
   socket = absl::StrCat("unix:", folder_, "/run/c.sock");
+  http = absl::StrCat("unix:", folder_, "/run/http.sock");
   kube::MemoryApiOptions options;
   options.random = [engine = std::mt19937_64(7)]() mutable { return engine(); };
   options.resources.push_back({kKueueTopologies[0]});
@@ -68,6 +69,7 @@ OperatorWorld::~OperatorWorld() {
   containers_.clear();
   StopOperator();
   ::unlink((folder_ + "/run/c.sock").c_str());
+  ::unlink(http_token_file().c_str());
   ::rmdir((folder_ + "/run").c_str());
   ::rmdir(folder_.c_str());
 }
@@ -75,6 +77,8 @@ OperatorWorld::~OperatorWorld() {
 void OperatorWorld::StartOperator() {
   OperatorOptions options;
   options.coordinator_addresses = {socket};
+  options.http.address = http;
+  options.http.token_file = http_token_file();
   options.decision_log_dir = decision_log_dir;
   options.kueue_topology = kueue_topology;
   auto created = OperatorApp::Create(*api, clock, options);

@@ -64,6 +64,9 @@ class OperatorWorld {
   std::unique_ptr<kube::FaultyApi> api;
   std::unique_ptr<OperatorApp> app;
   std::string socket;
+  // Where HTTP is served, of operators that are started from now on; and the token on a port.
+  std::string http;
+  std::string http_token_file() const { return folder_ + "/http.token"; }
   // Of operators that are started from now on; empty: they keep none.
   std::string decision_log_dir;
   // Likewise; empty: the levels are found in the nodes' labels.

@@ -45,7 +45,7 @@ class PlacementCommandsTest : public testing::Test {
     ASSERT_TRUE(FileSystem().MakeDirectories(folder_).ok());
     for (int i = 0; i < 4; ++i) AddNode(i);
     world_.StartOperator();
-    server_ = "http://" + world_.app->http_address();
+    server_ = world_.app->http_address();
   }
 
   // Two leaves of two nodes with 8 GPUs each under one spine.

@@ -47,6 +47,7 @@ class PrometheusTest : public testing::Test {
  protected:
   void SetUp() override {
     world_.AddNode("node-1", 8);
+    world_.http = "127.0.0.1:0";
     world_.StartOperator();
     world_.CreateJob(R"({
       "apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
@@ -71,9 +72,11 @@ class PrometheusTest : public testing::Test {
   void StartPrometheus() {
     const std::string folder = absl::StrCat(testing::TempDir(), "/prometheus");
     const std::string config = absl::StrCat(testing::TempDir(), "/prometheus.yml");
-    std::ofstream(config) << "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
-                          << "scrape_configs:\n- job_name: muster\n  static_configs:\n"
-                          << "  - targets: ['" << world_.app->http_address() << "']\n";
+    std::ofstream(config)
+        << "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"
+        << "scrape_configs:\n- job_name: muster\n  authorization: {credentials_file: '"
+        << world_.http_token_file() << "'}\n  static_configs:\n"
+        << "  - targets: ['" << world_.app->http_address() << "']\n";
     const std::string address = absl::StrCat("127.0.0.1:", FreePort());
     auto launched = ProcessLauncher::Real().Launch(
         {.argv = {Program("prometheus"), "--config.file=" + config, "--storage.tsdb.path=" + folder,
@@ -122,8 +125,11 @@ TEST_F(PrometheusTest, ScrapesOpenMetrics) {
 
 TEST_F(PrometheusTest, PromtoolHasNothingAgainstTheTextFormat) {
   httplib::Client http("http://" + world_.app->http_address());
-  const auto text = http.Get("/metrics", {{"Accept", "text/plain"}});
+  const std::string token = ReadFile(FileSystem(), world_.http_token_file()).value_or("");
+  const auto text =
+      http.Get("/metrics", {{"Accept", "text/plain"}, {"Authorization", "Bearer " + token}});
   ASSERT_TRUE(text);
+  ASSERT_EQ(text->status, 200) << text->body;
   const std::string file = absl::StrCat(testing::TempDir(), "/metrics.txt");
   std::ofstream(file) << text->body;
   const auto checked = tests::TestCluster::Run(

@@ -72,7 +72,7 @@ TEST_F(ReplayCommandTest, ExplainNamesTheDecisionThatReplayDecidesAgain) {
   world_.decision_log_dir = folder_ + "/decisions-of-operator";
   ASSERT_TRUE(RemoveAll(FileSystem(), world_.decision_log_dir).ok());
   world_.StartOperator();
-  server_ = "http://" + world_.app->http_address();
+  server_ = world_.app->http_address();
   Submit("gpt", 2, R"({"require": "leaf"})");
   ASSERT_TRUE(IsTold("gpt", "Placed"));
   Submit("wide", 3, R"({"require": "leaf"})");

@@ -15,11 +15,11 @@
 #include "base/manual_clock.h"
 #include "base/mutex.h"
 #include "gtest/gtest.h"
-#include "httplib.h"
 #include "operator/app/operator_app.h"
 #include "operator/kube/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/web/http_client.h"
 
 namespace muster::control {
 namespace {
@@ -48,6 +48,7 @@ class ReplicasTest : public testing::Test {
   void Start(int number) {
     OperatorOptions options;
     options.coordinator_addresses = {absl::StrCat("unix:", folder_, "/", number, "/c.sock")};
+    options.http.address = absl::StrCat("unix:", folder_, "/", number, "/http.sock");
     options.identity = absl::StrCat("operator-", number);
     options.election.emplace();
     options.election->lease = kLease;
@@ -84,8 +85,7 @@ class ReplicasTest : public testing::Test {
     return true;
   }
   int ReadyCode(int number) const {
-    httplib::Client client(absl::StrCat("http://", apps_[number]->http_address()));
-    const auto answer = client.Get("/readyz");
+    const auto answer = MakeHttpClient(apps_[number]->http_address())->Get("/readyz");
     return answer ? answer->status : 0;
   }
   absl::Status lost() {

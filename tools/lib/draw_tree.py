@@ -84,7 +84,7 @@ def session(muster, server, folder):
     """What docs/placement.md quotes: a job that waits, one that is only thought of, and what was decided."""
     def ask(*words):
         print("$ muster", " ".join(words), flush=True)
-        subprocess.run([muster, *words, *([] if words[0] == "replay" else [f"--server=http://{server}"])], cwd=folder)
+        subprocess.run([muster, *words, *([] if words[0] == "replay" else [f"--server={server}"])], cwd=folder)
         print(flush=True)
 
     kubectl("create", "-f", "-", objects=[{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
@@ -98,7 +98,7 @@ def session(muster, server, folder):
         ask("whatif", "-f", f"{name}.yaml")
     ask("tree", "--depth=2")
     ask("queue")
-    last = json.loads(subprocess.run([muster, "explain", "next", "--json", f"--server=http://{server}"],
+    last = json.loads(subprocess.run([muster, "explain", "next", "--json", f"--server={server}"],
                                      check=True, capture_output=True, text=True).stdout)["decision"]
     ask("replay", str(last), "--dir=decisions")
 
@@ -111,7 +111,7 @@ def main():
         with open(out, "w") as log:
             running = subprocess.Popen([operator, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false",
                                         f"--decision-log-dir={folder}/decisions", f"--coordinator=unix:{folder}/c.sock",
-                                        "--http=127.0.0.1:0"], stdout=log, stderr=subprocess.STDOUT)
+                                        f"--http=unix:{folder}/http.sock", "--probes="], stdout=log, stderr=subprocess.STDOUT)
         while "http=" not in (text := out.read_text()):
             if running.poll() is not None:
                 sys.exit(text)
@@ -121,8 +121,8 @@ def main():
             kubectl("create", "-f", "-", objects=[job(*one, activeDeadline=DEADLINES.get(one[0]))])
             wait_placed()
         for name, *_ in JOBS:
-            subprocess.run([muster, "explain", name, f"--server=http://{server}"], check=True)
-        subprocess.run([muster, "tree", f"--svg={svg}", f"--server=http://{server}"], check=True)
+            subprocess.run([muster, "explain", name, f"--server={server}"], check=True)
+        subprocess.run([muster, "tree", f"--svg={svg}", f"--server={server}"], check=True)
         session(muster, server, folder)
         running.terminate()
         running.wait()

@@ -63,7 +63,6 @@ absl::StatusOr<std::unique_ptr<StreamWorld>> StreamWorld::Start(
   world->folder_ = folder;
   OperatorOptions options;
   options.coordinator_addresses = {absl::StrCat("unix:", folder, "/c.sock")};
-  options.http_address = "";
   options.reconcile_threads = 8;
   for (const std::string& level : inventory.levels) {
     options.topology_levels.push_back(LabelOf(level));

@@ -17,6 +17,7 @@
 #include "operator/coordinator/certificate_authority.h"
 #include "operator/kube/credentials.h"
 #include "operator/kube/memory_api.h"
+#include "operator/kube/rest_config.h"
 #include "operator/kube/server_url.h"
 #include "operator/kube/tls_client.h"
 #include "operator/web/http_client.h"
@@ -138,10 +139,11 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<httplib::SSLClient>> TlsClientOf(const LiveOperator& live) {
   MUSTER_ASSIGN_OR_RETURN(const kube::ServerUrl url, kube::ParseServerUrl(live.http));
+  kube::RestConfig config;
+  config.tls_server_name = live.server_name;
   kube::Credentials credentials;
   credentials.ca = live.ca;
-  MUSTER_ASSIGN_OR_RETURN(auto client, kube::MakeTlsClient(url, live.server_name, credentials));
-  return client;
+  return kube::MakeTlsClient(config, url, credentials);
 }
 
 // Of either client.

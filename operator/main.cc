@@ -8,8 +8,7 @@
 //   4. the operator: coordinator and HTTP addresses are bound, caches sync, loops start; with
 //      --leader-elect it is a candidate from here on
 //   5. wait for SIGTERM or SIGINT
-//   6. drain: running reconciles end, the lease is given up, streams close; agents and ranks go on
-//      and dial again
+//   6. drain: running reconciles end, the lease is given up, streams close; agents dial again
 // A lost lease ends the process at once, without 6.
 //
 // Exit codes: base/exit_codes.h.

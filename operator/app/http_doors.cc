@@ -36,7 +36,7 @@ TlsKeys KeysFrom(const HttpOptions& options, CoordinatorIdentity* identity) {
 }
 
 absl::StatusOr<Gate> GateForOneMachine(const HttpOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(const HostPort to, ParseHostPort(options.address));
+  MUSTER_ASSIGN_OR_RETURN(const TcpAddress to, ParseTcpAddress(options.address));
   if (!IsLoopback(to.host)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cannot listen for HTTP on ", options.address,

@@ -21,7 +21,7 @@ constexpr char kBearer[] = "Bearer ";
 bool NamesThisMachine(const std::string& host) {
   const size_t colon = host.rfind(':');
   const bool has_port = colon != std::string::npos && !absl::EndsWith(host, "]");
-  const auto parsed = ParseHostPort(has_port ? host : host + ":0");
+  const auto parsed = ParseTcpAddress(has_port ? host : host + ":0");
   return parsed.ok() && IsLoopback(parsed->host);
 }
 

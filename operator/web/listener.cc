@@ -73,9 +73,9 @@ bool IsThisUser(int fd) {
 
 }  // namespace
 
-absl::StatusOr<HostPort> ParseHostPort(const std::string& address) {
+absl::StatusOr<TcpAddress> ParseTcpAddress(const std::string& address) {
   const size_t colon = address.rfind(':');
-  HostPort parsed;
+  TcpAddress parsed;
   if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &parsed.port) ||
       parsed.port < 0 || parsed.port > 65535) {
     return absl::InvalidArgumentError(
@@ -94,7 +94,7 @@ bool IsLoopback(const std::string& host) {
 
 absl::StatusOr<Listener> Listen(const std::string& address) {
   if (IsUnixAddress(address)) return ListenUnix(address);
-  MUSTER_ASSIGN_OR_RETURN(const HostPort to, ParseHostPort(address));
+  MUSTER_ASSIGN_OR_RETURN(const TcpAddress to, ParseTcpAddress(address));
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;

@@ -9,11 +9,11 @@
 namespace muster::control {
 
 // host:port taken apart; a host in brackets is IPv6.
-struct HostPort {
+struct TcpAddress {
   std::string host;
   int port = 0;
 };
-absl::StatusOr<HostPort> ParseHostPort(const std::string& address);
+absl::StatusOr<TcpAddress> ParseTcpAddress(const std::string& address);
 
 // Whether only processes of this machine reach it.
 bool IsLoopback(const std::string& host);

@@ -26,6 +26,7 @@
 #include "operator/kube/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/rest_config.h"
 #include "operator/kube/server_url.h"
 #include "operator/kube/tls_client.h"
 #include "operator/web/http_client.h"
@@ -95,8 +96,10 @@ TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
   EXPECT_EQ(app->coordinator_identity()->counters().certificates_signed, 1);
   // HTTP of a cluster: TLS by the same authority, whoever the API server allows it, and plain
   // probes.
+  kube::RestConfig trust;
+  trust.tls_server_name = kCoordinatorServerName;
   const auto http = *kube::MakeTlsClient(
-      *kube::ParseServerUrl(absl::StrCat("https://", app->http_address())), kCoordinatorServerName,
+      trust, *kube::ParseServerUrl(absl::StrCat("https://", app->http_address())),
       {.ca = app->coordinator_identity()->authority_pem()});
   const auto ask = [&](const std::string& bearer, const char* path) {
     return http->Get(path, {{"Authorization", "Bearer " + bearer}});

@@ -88,8 +88,7 @@ TEST_F(ClusterJobTest, WithoutTheRightItIsRefused) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("may not update trainingjobs"));
 }
 
-TEST_F(ClusterJobTest, AnEndedJobIsLeftAloneAndOneMustBeNamed) {
-  state_ = "Succeeded";
+TEST_F(ClusterJobTest, OneJobMustBeNamed) {
   EXPECT_EQ(StopMain({"--kubeconfig", kubeconfig_}), kExitBadInput);
   EXPECT_TRUE(requests().empty());
 }

@@ -49,7 +49,8 @@ const std::vector<FlagSpec>& ResumeFlags() {
       {"agent", "path of muster-agent"},
       {"trainer", "path of muster-trainer"},
       {"http",
-       "a port of 127.0.0.1 to serve metrics, health and JSON on, to who has the token in the job's "
+       "a port of 127.0.0.1 to serve metrics, health and JSON on, to who has the token in the "
+       "job's "
        "http.token; else a socket for this user alone"},
       {"quiet", "no progress lines", /*is_switch=*/true},
   };

@@ -89,7 +89,10 @@ absl::StatusOr<TcpAddress> ParseTcpAddress(const std::string& address) {
 }
 
 bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+  in_addr v4 = {};
+  // Only whole addresses: a name may begin like one.
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  return host == "localhost" || host == "::1";
 }
 
 absl::StatusOr<Listener> Listen(const std::string& address) {

@@ -260,7 +260,7 @@ TEST(FloorTest, CheckpointsWithoutAHistoryAreOfOneUnnamedRun) {
 // The first or none of each column.
 std::vector<RankPosition> EverySight() {
   const std::vector<std::vector<CheckpointRef>> columns = {
-      {Ref(20, 1), Ref(20, 1, kOther), Ref(20, 1, kOurs, "another")},
+      {Ref(20, 1), Ref(20, 1, kOurs, "another")},
       {Ref(40, 1), Ref(40, 2, kOther), Ref(40, 1, kOurs, "another")},
       {Ref(60, 3), Ref(60, 3, kOther)}};
   std::vector<std::vector<CheckpointRef>> sights = {{}};

@@ -43,7 +43,7 @@ class RealServer {
     const std::string name = ahead_.front();
     ahead_.pop_front();
     // Without it no pod is admitted.
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    const absl::Time deadline = absl::Now() + absl::Minutes(3);
     while (!api_->Get(kServiceAccounts, {name, "default"}).ok()) {
       if (absl::Now() > deadline) ADD_FAILURE() << name << " has no service account";
       if (absl::Now() > deadline) break;

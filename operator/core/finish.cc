@@ -65,6 +65,19 @@ bool HasReachedEnd(const Draft& draft) {
   return !leader_decides || memory.members.front().worker().index() == 0;
 }
 
+// What the end proves. The reports of the last step and of its checkpoint may come later than that:
+// an agent that attaches again says first that its work is done.
+void TellLastStep(Draft& draft, int64_t steps) {
+  v1alpha1::ProgressStatus& progress = *draft.status().mutable_progress();
+  progress.set_step(steps);
+  progress.set_steps(steps);
+  if (!SavesState(draft.spec()) || draft.status().checkpoint().step() >= steps) return;
+  v1alpha1::CheckpointStatus& checkpoint = *draft.status().mutable_checkpoint();
+  checkpoint.set_step(steps);
+  if (!checkpoint.has_uri()) checkpoint.set_uri(draft.spec().checkpoint().uri());
+  checkpoint.set_time(FormatWall(draft.view.wall));
+}
+
 // Rank 0 completes a checkpoint, so one member knows of it.
 bool IsDurable(const Draft& draft, int64_t step) {
   if (draft.plan.status.checkpoint().step() >= step) return true;
@@ -102,8 +115,9 @@ void FinishWhenDone(Draft& draft) {
     return Fail(draft, Reason::kLastStepNotSaved, WhyUnsaved(draft));
   }
   const int64_t steps = TotalSteps(draft.spec());
-  if (steps > 0) return Succeed(draft, absl::StrCat("all ", steps, " steps are trained"));
-  SucceedAsCommand(draft);
+  if (steps == 0) return SucceedAsCommand(draft);
+  Succeed(draft, absl::StrCat("all ", steps, " steps are trained"));
+  TellLastStep(draft, steps);
 }
 
 void Succeed(Draft& draft, std::string sentence) {

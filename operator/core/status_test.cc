@@ -14,8 +14,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-void SetStep(TestWorld& world, int64_t step) {
+void SetStep(TestWorld& world, int64_t step, int64_t attempt = 0) {
   world.view.progress.latest.emplace();
+  world.view.progress.latest->mutable_version()->set_attempt(attempt);
   world.view.progress.latest->mutable_version()->set_step(step);
   world.view.progress.latest->set_loss(2.5);
 }
@@ -53,6 +54,26 @@ TEST(ProgressTest, AWallClockSetBackDoesNotSilenceIt) {
   EXPECT_THAT(plan.orders, IsEmpty()) << "and no deadline fires";
 }
 
+// An agent that attaches to a new leader says first that its work is done, and then what it could
+// not report meanwhile.
+TEST(ProgressTest, AnEndThatIsToldBeforeItsReportsTellsTheLastStepAndItsCheckpoint) {
+  TestWorld world(1);
+  world.view.spec.mutable_checkpoint()->set_uri("/ck");
+  world.MakeActive();
+  SetStep(world, 19);
+  world.Decide();
+  FinishedReport& finished = world.view.agents[0].finished.emplace();
+  finished.round = world.memory.id;
+  finished.succeeded = true;
+  finished.version.set_step(100);
+  finished.durable_step = 100;
+  const Plan plan = world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+  EXPECT_EQ(plan.status.progress().step(), 100);
+  EXPECT_EQ(plan.status.checkpoint().step(), 100);
+  EXPECT_EQ(plan.status.checkpoint().uri(), "/ck");
+}
+
 void SetCheckpoint(TestWorld& world, int64_t step, int64_t attempt) {
   world.view.checkpoint.written.emplace();
   world.view.checkpoint.written->set_directory("step");
@@ -64,17 +85,18 @@ TEST(ProgressTest, TheToldStepIsNeverBelowTheCheckpoints) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
-  SetStep(world, 20);
+  const int64_t attempt = world.memory.saved_from_attempt;
+  SetStep(world, 20, attempt);
   world.Decide();
   world.Advance(absl::Seconds(1));
-  SetStep(world, 24);
-  SetCheckpoint(world, 40, 0);
+  SetStep(world, 24, attempt);
+  SetCheckpoint(world, 40, attempt);
   Plan plan = world.Decide();
   EXPECT_EQ(plan.status.checkpoint().step(), 40);
   EXPECT_EQ(plan.status.progress().step(), 40) << "before the interval has passed";
   world.Advance(absl::Minutes(1));
   EXPECT_FALSE(world.Decide().write_status) << "the last report, of step 24, is older";
-  SetStep(world, 41);
+  SetStep(world, 41, attempt);
   EXPECT_EQ(world.Decide().status.progress().step(), 41);
 }
 

@@ -121,6 +121,12 @@ absl::StatusOr<LiveOperator> ServerAt(Files& files, const Flags& flags) {
   const std::string address = flags.Get("server", "");
   LiveOperator live;
   live.tls = absl::StartsWith(address, "https://");
+  if (!live.tls && !absl::StartsWith(address, "http://") && absl::StrContains(address, "://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--server: ", address,
+                     " is no address of an operator: give https://HOST:PORT of a cluster, or "
+                     "unix:/PATH or http://HOST:PORT of this machine"));
+  }
   live.http = std::string(live.tls ? address
                                    : absl::StripSuffix(absl::StripPrefix(address, "http://"), "/"));
   const std::string token = flags.Get("token-file", ""), ca = flags.Get("ca-file", "");

@@ -239,9 +239,11 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhatIsWrongWithTheQuestion) {
   const Said nameless = Muster({"explain", "--server", server_});
   EXPECT_EQ(nameless.code, kExitBadInput);
   EXPECT_EQ(nameless.error, "muster: which job? muster explain JOB\n");
-  const Said secure = Muster({"explain", "gpt", "--server", "https://operator"});
-  EXPECT_EQ(secure.code, kExitBadInput);
-  EXPECT_EQ(secure.error, "muster: --server: the operator speaks HTTP; forward its port\n");
+  const Said foreign = Muster({"explain", "gpt", "--server", "ftp://operator"});
+  EXPECT_EQ(foreign.code, kExitBadInput);
+  EXPECT_EQ(foreign.error,
+            "muster: --server: ftp://operator is no address of an operator: give https://HOST:PORT "
+            "of a cluster, or unix:/PATH or http://HOST:PORT of this machine\n");
   // On this machine there is neither a job nor an operator.
   const Said nowhere = Muster({"explain", "gpt", "--state-dir", folder_ + "/state"});
   EXPECT_EQ(nowhere.code, kExitBadInput);
@@ -249,8 +251,8 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhatIsWrongWithTheQuestion) {
   world_.StopOperator();
   const Said gone = Muster({"explain", "gpt", "--server", server_});
   EXPECT_EQ(gone.code, kExitFailed);
-  EXPECT_EQ(gone.error, absl::StrCat("muster: the operator at ", server_.substr(7),
-                                     " does not answer: no connection\n"));
+  EXPECT_EQ(gone.error,
+            absl::StrCat("muster: the operator at ", server_, " does not answer: no connection\n"));
 }
 
 }  // namespace

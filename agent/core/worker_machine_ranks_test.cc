@@ -109,6 +109,7 @@ TEST(WorkerMachineRanksTest, ARankThatEndsAtOnceWaitsAsTheFailurePolicySays) {
   spec.mutable_trainer();
   spec.mutable_failure_policy()->set_initial_backoff("4s");
   spec.mutable_failure_policy()->set_max_backoff("10s");
+  world.Edit(spec, "first");
   world.Say(message);
   world.Prepare(1, 1);
   world.Hello(1);

@@ -25,7 +25,7 @@ TEST(WorkerMachineTest, PrepareLaunchesRanksAndTellsThemWhoTheyAre) {
   const auto told = world.TakeTold(1);
   ASSERT_EQ(told.size(), 2u);
   EXPECT_EQ(told[0].configure().local_rank(), 1);
-  EXPECT_EQ(told[0].configure().job(), "gpt");
+  EXPECT_EQ(told[0].configure().job(), "default/gpt");
   EXPECT_EQ(told[1].prepare().rank(), 3);
   EXPECT_EQ(told[1].prepare().world_size(), 4);
 }

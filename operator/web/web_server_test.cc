@@ -241,12 +241,12 @@ class WebSocketFileTest : public WebServerTest {
     ::rmdir(folder_.c_str());
   }
 
-  // The status that user `uid` gets for `request`; 0: no answer. In a child, which drops its
-  // rights.
+  // The status that user `uid` gets for a stop, in hundreds; 0: no answer, 900: not to be had as
+  // that user. In a child, which drops its rights.
   static int StatusAs(uid_t uid, const std::string& path) {
     const pid_t child = ::fork();
     if (child == 0) {
-      if (uid != 0 && (::setgroups(0, nullptr) != 0 || ::setuid(uid) != 0)) ::_exit(1);
+      if (uid != 0 && (::setgroups(0, nullptr) != 0 || ::setuid(uid) != 0)) ::_exit(9);
       const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
       sockaddr_un to = {};
       to.sun_family = AF_UNIX;

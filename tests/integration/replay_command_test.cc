@@ -106,8 +106,8 @@ TEST_F(ReplayCommandTest, SimulatePrintsItsReportDecisionsAndPicture) {
                             folder_ + "/decisions", "--svg", folder_ + "/day.svg"});
   EXPECT_EQ(said.code, kExitOk) << said.error;
   EXPECT_THAT(said.out, StartsWith("jobs           2 submitted, 2 finished, 0 never started\n"
-                                   "makespan       160.0 s\n"
-                                   "utilisation    90.6 % of 32 nvidia.com/gpu\n"
+                                   "makespan       200.0 s\n"
+                                   "utilisation    92.5 % of 32 nvidia.com/gpu\n"
                                    "fragmentation  0.0 % of what is free, while jobs wait\n"
                                    "fairness       1.000 (Jain)\n"
                                    "preemptions    1 stopped, 0 shrunk, 0 grown back\n"
@@ -131,7 +131,7 @@ TEST_F(ReplayCommandTest, SimulatePrintsItsReportDecisionsAndPicture) {
   const auto json =
       ParseJson(Muster({"simulate", "--cluster", cluster, "--trace", trace, "--json"}).out);
   ASSERT_TRUE(json.ok()) << json.status();
-  EXPECT_EQ((*json)["makespanSeconds"], 160.0);
+  EXPECT_EQ((*json)["makespanSeconds"], 200.0);
   const Said nodeless = Muster({"simulate", "--trace", trace});
   EXPECT_EQ(nodeless.code, kExitBadInput);
   EXPECT_EQ(nodeless.error, "muster: the trace has no topology: give --cluster FILE\n");

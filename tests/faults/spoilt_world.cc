@@ -58,6 +58,9 @@ absl::StatusOr<std::unique_ptr<SpoiltWorld>> SpoiltWorld::Create() {
   MUSTER_ASSIGN_OR_RETURN(world->cluster_, TestCluster::Create("faults"));
   world->folder_ = absl::StrCat(temporary, "/", world->cluster_->name_space());
   MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(world->folder_));
+  char short_folder[] = "/tmp/muster-faults-XXXXXX";
+  if (mkdtemp(short_folder) == nullptr) return absl::InternalError("no folder for a socket");
+  world->socket_folder_ = short_folder;
   MUSTER_RETURN_IF_ERROR(world->cluster_->InstallCrd());
   MUSTER_ASSIGN_OR_RETURN(world->proxy_, ApiProxy::Start(*world->cluster_));
   return world;
@@ -84,6 +87,7 @@ SpoiltWorld::~SpoiltWorld() {
     (void)operator_->Signal(SIGKILL);
     (void)WaitForOperatorEnd();
   }
+  if (!socket_folder_.empty()) (void)RemoveAll(FileSystem(), socket_folder_);
   if (cluster_ == nullptr) return;
   // Nobody is left who would release the jobs, or say of the pods that they ended.
   for (const Json& job : Listed(kube::kTrainingJobs)) {
@@ -119,7 +123,7 @@ absl::Status SpoiltWorld::LaunchOperator(const std::vector<std::string>& more_fl
       "--renew-deadline=5s",
       "--retry-period=500ms",
       "--coordinator=127.0.0.1:0",
-      absl::StrCat("--http=unix:", folder_, "/run/http.sock"),
+      absl::StrCat("--http=unix:", socket_folder_, "/http.sock"),
       "--probes="};
   spec.argv.insert(spec.argv.end(), more_flags.begin(), more_flags.end());
   spec.env = {"PATH=/usr/bin:/bin"};

@@ -89,6 +89,7 @@ class SpoiltWorld {
   std::unique_ptr<ApiProxy> proxy_;
   std::unique_ptr<Process> operator_;
   std::string folder_;
+  std::string socket_folder_;  // a socket's path is short
   std::set<std::string> nodes_;
   size_t spoilt_from_ = 0;  // in the proxy's log
   size_t applied_at_ = 0;   // the newest job, likewise

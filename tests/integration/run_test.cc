@@ -302,8 +302,8 @@ TEST(RunTest, RecoveringSaysWhichRankFailedHowAndWhichTryThisIs) {
       NewRun("why", "command",
              absl::StrReplaceAll(kCommand, {{"SCRIPT", "'[ $RANK = 1 ] && exit 7; sleep 600'"},
                                             {"maxFailures: 2",
-                                             "maxFailures: 2, "
-                                             "maxIdenticalFailures: 0"}}));
+                                             "maxFailures: 2, maxIdenticalFailures: 0, "
+                                             "initialBackoff: 1m"}}));
   ASSERT_TRUE(run->Start().ok());
   const absl::Status said =
       run->WaitForOutput("why=\"rank 1 exited with code 7; try 3 of 3\"", kLong);

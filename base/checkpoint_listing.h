@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
 // One directory by its own path.
 CheckpointListing InspectCheckpoint(Files& files, const std::string& path);
 
-// Those that were set aside, in the same order, each directory with the folder that it is in.
+// The checkpoints that were set aside, in the same order, each with the folder that it is in.
 absl::StatusOr<std::vector<CheckpointListing>> ListAbandoned(Files& files, const std::string& uri);
 
 // abandoned-<history>: where checkpoints of a run that was given up are kept.

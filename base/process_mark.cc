@@ -16,7 +16,7 @@
 namespace muster {
 namespace {
 
-// Of a file in /proc/PID; empty when the process is gone or the file is not ours to read.
+// Reads a file of /proc/PID; empty when the process is gone or the file is not ours to read.
 std::string ReadProcFile(pid_t pid, const char* name) {
   constexpr size_t kAtOnce = size_t{1} << 16;  // an execve between two reads would cut it off
   const int fd = open(absl::StrCat("/proc/", pid, "/", name).c_str(), O_RDONLY | O_CLOEXEC);

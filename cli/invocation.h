@@ -8,7 +8,7 @@
 
 namespace muster::cli {
 
-// What `muster` was called with, read as far as every command has it in common.
+// The command line of `muster`, read as far as every command has it in common.
 struct Invocation {
   std::string command;                 // empty: none was given
   std::vector<std::string> arguments;  // of the command; the common flags before it, too

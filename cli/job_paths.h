@@ -26,7 +26,7 @@ struct JobPaths {
   std::string checkpoints() const { return JoinPath(folder(), "checkpoints"); }
   // The coordinator's socket: short, because a unix socket's path must be under 108 bytes.
   std::string socket() const;
-  // Of its HTTP server, and the token that one on a port wants.
+  // The socket of its HTTP server, and the token that a server on a port wants.
   std::string http_socket() const;
   std::string http_token() const { return JoinPath(folder(), "http.token"); }
 };

@@ -152,7 +152,7 @@ absl::StatusOr<std::unique_ptr<httplib::SSLClient>> TlsClientOf(const LiveOperat
   return kube::MakeTlsClient(config, url, credentials);
 }
 
-// Of either client.
+// Asks by a client over TCP or over a socket: they share no base class.
 template <typename Client>
 httplib::Result Ask(Client& client, const LiveOperator& live, const std::string& method,
                     const std::string& path, const std::string& body) {

@@ -167,7 +167,7 @@ class World {
   int port_requests() const { return port_requests_; }
   const std::vector<std::string>& redials() const { return redials_; }
   WorkerMachine& machine() { return machine_; }
-  // What the next rounds train by.
+  // The next rounds train by this.
   void Edit(const v1alpha1::TrainingJobSpec& spec, const std::string& trajectory) {
     spec_ = spec;
     trajectory_ = trajectory;

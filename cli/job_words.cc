@@ -41,11 +41,15 @@ std::string HowItEnded(const FailureRecord& failure) {
   return absl::StrCat(who, " failed: ", failure.reason());
 }
 
-// The newest failure, when it is what broke the newest round.
+bool IsBrokenByRank(const Condition& running) {
+  return running.reason() == "RankFailed" || running.reason() == "WorkerLost";
+}
+
+// Tells the newest failure when it is what broke the newest round.
 std::string WhatFailed(const TrainingJob& job, const Condition& running) {
   const auto& failures = job.status.failures();
-  const bool of_a_rank = running.reason() == "RankFailed" || running.reason() == "WorkerLost";
-  if (!of_a_rank || !failures.has_latest() || failures.latest().round() + 1 < job.status.round()) {
+  if (!IsBrokenByRank(running) || !failures.has_latest() ||
+      failures.latest().round() + 1 < job.status.round()) {
     return running.message();
   }
   v1alpha1::TrainingJobSpec spec = job.spec;
@@ -61,8 +65,10 @@ std::string WhyNotTraining(const TrainingJob& job) {
   if (state == "Training" || state == "Succeeded" || state == "Failed") return "";
   if (const Condition* wait = FindWait(job)) return wait->message();
   const Condition* running = FindFalse(job, "Running");
-  if (state != "Recovering" || running == nullptr) return "";
-  return WhatFailed(job, *running);
+  if (running == nullptr) return "";
+  // A job whose rounds break before they are Active is Starting still.
+  const bool broken = state == "Recovering" || (state == "Starting" && IsBrokenByRank(*running));
+  return broken ? WhatFailed(job, *running) : "";
 }
 
 std::optional<std::string> WhyItNeverFits(const TrainingJob& job) {

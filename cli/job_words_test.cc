@@ -44,6 +44,22 @@ TEST(WhyNotTraining, RecoveringSaysWhatFailedAndWhichTryThisIs) {
       << "that failure was of an earlier round";
 }
 
+// It said "Starting reason=PodsBound" when the ranks ended before their first round was Active.
+TEST(WhyNotTraining, AJobThatNeverTrainedSaysWhatFailedToo) {
+  control::TrainingJob job = JobIn("Starting");
+  AddFalse(job, "Running", "PreparingRound", "round 3 is being formed");
+  EXPECT_EQ(WhyNotTraining(job), "");
+  job.status.clear_conditions();
+  AddFalse(job, "Running", "RankFailed", "rank 1 of worker 0 ended with exit code 7 (Exited)");
+  auto& failures = *job.status.mutable_failures();
+  failures.add_times("2026-01-01T00:00:00Z");
+  failures.mutable_latest()->set_round(3);
+  failures.mutable_latest()->set_rank(1);
+  failures.mutable_latest()->set_exit_code(7);
+  job.spec.mutable_failure_policy()->set_max_failures(2);
+  EXPECT_EQ(WhyNotTraining(job), "rank 1 exited with code 7; try 2 of 3");
+}
+
 TEST(WhyNotTraining, AJobWithoutAPlaceSaysWhatIsMissing) {
   control::TrainingJob job = JobIn("Starting");
   EXPECT_EQ(WhyNotTraining(job), "");

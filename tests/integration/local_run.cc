@@ -158,19 +158,26 @@ absl::StatusOr<std::string> LocalRun::WaitForCondition(const std::string& type,
                                                        const std::string& reason,
                                                        absl::Duration within) {
   const absl::Time deadline = Clock::Real().Monotonic() + within;
+  absl::Status asked;
   while (Clock::Real().Monotonic() < deadline) {
-    MUSTER_ASSIGN_OR_RETURN(const Json job, Job());
-    const Json conditions = job.value("status", Json::object()).value("conditions", Json::array());
-    for (const Json& condition : conditions) {
-      if (condition.value("type", "") == type && condition.value("status", "") == status &&
-          condition.value("reason", "") == reason) {
-        return condition.value("message", "");
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<ExitStatus> ended, process_->Poll());
+    const auto job = Job();  // is none before `muster run` has written it
+    asked = job.status();
+    if (job.ok()) {
+      const Json conditions =
+          job->value("status", Json::object()).value("conditions", Json::array());
+      for (const Json& condition : conditions) {
+        if (condition.value("type", "") == type && condition.value("status", "") == status &&
+            condition.value("reason", "") == reason) {
+          return condition.value("message", "");
+        }
       }
     }
+    if (ended) break;
     poll(nullptr, 0, kLookMillis);
   }
-  return absl::DeadlineExceededError(
-      absl::StrCat("no condition ", type, "=", status, " (", reason, "):\n", Output()));
+  return absl::DeadlineExceededError(absl::StrCat("no condition ", type, "=", status, " (", reason,
+                                                  "): ", asked.ToString(), "\n", Output()));
 }
 
 absl::Status LocalRun::WaitForOutput(const std::string& text, absl::Duration within) {

@@ -4,29 +4,18 @@
 
 #include <random>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
-#include "httplib.h"
-#include "operator/coordinator/certificate_authority.h"
-#include "operator/kube/credentials.h"
 #include "operator/kube/memory_api.h"
-#include "operator/kube/rest_config.h"
-#include "operator/kube/server_url.h"
-#include "operator/kube/tls_client.h"
-#include "operator/web/http_client.h"
 
 namespace muster::cli {
 namespace {
 
 constexpr size_t kMostToken = 64 << 10;
-constexpr size_t kMostPem = 1 << 20;
 
 }  // namespace
 
@@ -104,94 +93,6 @@ absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const st
     if (job == name) return JobPaths{root, job};
   }
   return absl::NotFoundError(absl::StrCat("there is no job '", name, "'; ", known));
-}
-
-std::vector<FlagSpec> ServerFlags() {
-  return {{"server",
-           "the operator's HTTP address: https://HOST:PORT of a cluster, or unix:/PATH or "
-           "http://HOST:PORT of this machine"},
-          {"token-file", "with --server: a file with the token to show"},
-          {"ca-file", "with --server: the authority to trust, PEM; default those of the machine"},
-          {"server-name",
-           "with --server: what its certificate is for; default muster-coordinator with --ca-file, "
-           "else its host"}};
-}
-
-absl::StatusOr<LiveOperator> ServerAt(Files& files, const Flags& flags) {
-  const std::string address = flags.Get("server", "");
-  LiveOperator live;
-  live.tls = absl::StartsWith(address, "https://");
-  if (!live.tls && !absl::StartsWith(address, "http://") && absl::StrContains(address, "://")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--server: ", address,
-                     " is no address of an operator: give https://HOST:PORT of a cluster, or "
-                     "unix:/PATH or http://HOST:PORT of this machine"));
-  }
-  live.http = std::string(live.tls ? address
-                                   : absl::StripSuffix(absl::StripPrefix(address, "http://"), "/"));
-  const std::string token = flags.Get("token-file", ""), ca = flags.Get("ca-file", "");
-  if (!token.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(live.token, ReadFile(files, token, kMostToken));
-    absl::StripAsciiWhitespace(&live.token);
-  }
-  if (!ca.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(live.ca, ReadFile(files, ca, kMostPem));
-  }
-  live.server_name = flags.Get("server-name", ca.empty() ? "" : control::kCoordinatorServerName);
-  return live;
-}
-
-namespace {
-
-absl::StatusOr<std::unique_ptr<httplib::SSLClient>> TlsClientOf(const LiveOperator& live) {
-  MUSTER_ASSIGN_OR_RETURN(const kube::ServerUrl url, kube::ParseServerUrl(live.http));
-  kube::RestConfig config;
-  config.tls_server_name = live.server_name;
-  kube::Credentials credentials;
-  credentials.ca = live.ca;
-  return kube::MakeTlsClient(config, url, credentials);
-}
-
-// Asks by a client over TCP or over a socket: they share no base class.
-template <typename Client>
-httplib::Result Ask(Client& client, const LiveOperator& live, const std::string& method,
-                    const std::string& path, const std::string& body) {
-  client.set_connection_timeout(2);
-  client.set_read_timeout(10);
-  httplib::Headers headers;
-  if (!live.token.empty()) headers.emplace("Authorization", "Bearer " + live.token);
-  if (method != "POST") return client.Get(path.c_str(), headers);
-  return client.Post(path.c_str(), headers, body, "application/json");
-}
-
-}  // namespace
-
-absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,
-                                  const std::string& path, const std::string& body) {
-  httplib::Result result(nullptr, httplib::Error::Unknown);
-  std::string trouble;
-  if (live.tls) {
-    MUSTER_ASSIGN_OR_RETURN(const auto client, TlsClientOf(live));
-    result = Ask(*client, live, method, path, body);
-    if (!result) trouble = kube::ConnectFailure(*client, result.error());
-  } else {
-    result = Ask(*control::MakeHttpClient(live.http), live, method, path, body);
-    if (!result && result.error() == httplib::Error::Connection) trouble = "no connection";
-  }
-  if (!result) {
-    return absl::UnavailableError(absl::StrCat(
-        "the operator at ", live.http, live.pid > 0 ? absl::StrCat(" (pid ", live.pid, ")") : "",
-        " does not answer: ", trouble.empty() ? httplib::to_string(result.error()) : trouble));
-  }
-  absl::StatusOr<Json> json = ParseJson(result->body);
-  if (result->status >= 200 && result->status < 300) return json;
-  const std::string message =
-      json.ok() && json->is_object() ? json->value("error", result->body) : result->body;
-  const absl::StatusCode code = result->status == 404   ? absl::StatusCode::kNotFound
-                                : result->status == 400 ? absl::StatusCode::kInvalidArgument
-                                                        : absl::StatusCode::kFailedPrecondition;
-  return absl::Status(code, absl::StrCat("the operator answered ", result->status, " to ", method,
-                                         " ", path, ": ", message));
 }
 
 }  // namespace muster::cli

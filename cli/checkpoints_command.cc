@@ -12,7 +12,6 @@
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/job_paths.h"
 #include "cli/local_jobs.h"
 #include "cli/progress_line.h"
 
@@ -20,19 +19,6 @@ namespace muster::cli {
 namespace {
 
 constexpr char kPrune[] = "prune";
-
-// `job`: a job's name; empty: the only one there is.
-absl::StatusOr<std::string> DirectoryOf(const Flags& flags, const std::string& job_name) {
-  if (flags.Has("dir")) return Absolute(flags.Get("dir", ""));
-  MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
-  MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, job_name));
-  MUSTER_ASSIGN_OR_RETURN(const control::TrainingJob job, ReadJob(paths));
-  if (!job.spec.has_checkpoint()) {
-    return absl::NotFoundError("job " + job.name +
-                               " saves no checkpoints: it has no spec.checkpoint");
-  }
-  return job.spec.checkpoint().uri();
-}
 
 Json ToJson(const CheckpointListing& listing) {
   return {{"directory", listing.directory}, {"step", listing.step},
@@ -111,7 +97,7 @@ int CheckpointsMain(const std::vector<std::string>& arguments) {
   const std::vector<std::string>& words = flags->positional();
   const bool prune = !words.empty() && words[0] == kPrune;
   const size_t job = prune ? 1 : 0;
-  const auto directory = DirectoryOf(*flags, words.size() > job ? words[job] : "");
+  const auto directory = CheckpointDirectory(*flags, words.size() > job ? words[job] : "");
   if (!directory.ok()) return Fail(directory.status());
   if (!prune) return List(*directory, flags->Has("json"));
   const absl::Status pruned = Prune(*directory, flags->Has("dry-run"));

@@ -21,6 +21,8 @@ const std::vector<Command>& Commands() {
       {"checkpoints", "checkpoints [prune] [JOB | --dir DIR] [--dry-run] [--json]",
        "list a job's checkpoints; prune deletes those of runs that were given up",
        &CheckpointsMain},
+      {"generate", "generate [JOB | --dir DIR] [--prompt TEXT]",
+       "go on with a text by the weights of a job's newest checkpoint", &GenerateMain},
       {"simulate", "simulate --trace FILE [--cluster FILE] [--svg FILE]",
        "what the operator would do with a workload on a cluster", &SimulateMain},
       {"replay", "replay [DECISION] [--dir DIR] [--json]",

@@ -36,6 +36,7 @@ int TreeMain(const std::vector<std::string>& arguments);
 int QueueMain(const std::vector<std::string>& arguments);
 int WhatIfMain(const std::vector<std::string>& arguments);
 int CheckpointsMain(const std::vector<std::string>& arguments);
+int GenerateMain(const std::vector<std::string>& arguments);
 int SimulateMain(const std::vector<std::string>& arguments);
 int ReplayMain(const std::vector<std::string>& arguments);
 

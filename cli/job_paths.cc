@@ -64,7 +64,8 @@ std::string Absolute(absl::string_view path) {
   return error ? std::string(path) : absolute.lexically_normal().string();
 }
 
-absl::StatusOr<std::string> FindProgram(const std::string& package, const std::string& name) {
+absl::StatusOr<std::string> FindProgram(const std::string& package, const std::string& name,
+                                        const std::string& flag) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error)
@@ -76,8 +77,7 @@ absl::StatusOr<std::string> FindProgram(const std::string& package, const std::s
   }
   return absl::NotFoundError(absl::StrCat("there is no program ", name, " in ", here.string(),
                                           " nor in ", (here.parent_path() / package).string(),
-                                          "; build //", package, ":", name, " or give --",
-                                          package));
+                                          "; build //", package, ":", name, " or give --", flag));
 }
 
 }  // namespace muster::cli

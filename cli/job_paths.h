@@ -45,7 +45,8 @@ absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::stri
 std::string Absolute(absl::string_view path);
 
 // The program `name` beside this one: in its folder, or in ../<package>/ as Bazel lays them out.
-absl::StatusOr<std::string> FindProgram(const std::string& package, const std::string& name);
+absl::StatusOr<std::string> FindProgram(const std::string& package, const std::string& name,
+                                        const std::string& flag);
 
 }  // namespace muster::cli
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/files.h"
+#include "cli/flags.h"
 #include "cli/job_paths.h"
 #include "cli/operator_client.h"
 #include "operator/api/training_job.h"
@@ -30,6 +31,10 @@ absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const st
 // those there are.
 absl::StatusOr<JobPaths> NamedJob(Files& files, const std::string& root,
                                   const std::vector<std::string>& positional);
+
+// Where a job saves, or what --dir says instead. `job`: its name; empty: the only one there is.
+// NotFound when it saves nowhere. Reads the flags `state-dir` and `dir`.
+absl::StatusOr<std::string> CheckpointDirectory(const Flags& flags, const std::string& job);
 
 }  // namespace muster::cli
 

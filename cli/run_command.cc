@@ -318,10 +318,10 @@ absl::StatusOr<SessionOptions> FindPrograms(const Flags& flags) {
   options.trainer = flags.Get("trainer", "");
   options.http = flags.Get("http", options.http);
   if (options.agent.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(options.agent, FindProgram("agent", "muster-agent"));
+    MUSTER_ASSIGN_OR_RETURN(options.agent, FindProgram("agent", "muster-agent", "agent"));
   }
   if (options.trainer.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(options.trainer, FindProgram("trainer", "muster-trainer"));
+    MUSTER_ASSIGN_OR_RETURN(options.trainer, FindProgram("trainer", "muster-trainer", "trainer"));
   }
   return options;
 }

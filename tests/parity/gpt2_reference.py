@@ -89,12 +89,15 @@ class Gpt2(torch.nn.Module):
         for embedding in (self.transformer["wte"], self.transformer["wpe"]):
             torch.nn.init.normal_(embedding.weight, std=0.02)
 
-    def forward(self, tokens, labels):
+    def logits(self, tokens):
         t = self.transformer
         x = t["wte"](tokens) + t["wpe"](torch.arange(tokens.size(1)))
         for layer in t["h"]:
             x = layer(x)
-        logits = t["ln_f"](x) @ t["wte"].weight.T
+        return t["ln_f"](x) @ t["wte"].weight.T
+
+    def forward(self, tokens, labels):
+        logits = self.logits(tokens)
         # Never in bfloat16, which autocast makes of the product.
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return F.cross_entropy(wide.view(-1, wide.size(-1)), labels.view(-1))

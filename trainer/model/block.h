@@ -16,7 +16,9 @@ namespace muster::trainer {
 // Everything a block may depend on besides its inputs and parameters.
 struct MicroBatchContext {
   at::Tensor tokens;             // int64 [batch, sequence]
-  at::Tensor labels;             // int64 [batch, sequence]; kIgnoredLabel is no valid token
+  // int64 [batch, sequence]; kIgnoredLabel is no valid token. Undefined: nothing is trained, and
+  // the last block answers with logits.
+  at::Tensor labels;
   at::Tensor positions;          // int64 [sequence]
   std::vector<int64_t> samples;  // global sample index of each row
   int64_t step = 0;              // the step being computed; counts from 1
@@ -29,7 +31,8 @@ struct MicroBatchContext {
 
 inline constexpr int64_t kIgnoredLabel = -100;
 
-// Of the last block: tensors[0] is the loss summed over valid tokens (a scalar).
+// The last block's tensors[0] is the loss summed over valid tokens (a scalar), or without labels the
+// logits of what follows each row, [batch, vocabulary].
 struct BlockOutput {
   std::vector<at::Tensor> tensors;
   std::vector<at::Tensor> auxiliary_losses;

@@ -190,12 +190,19 @@ class HeadBlock final : public Gpt2Block {
   }
   std::string name() const override { return "head"; }
   BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) override {
+    if (!context.labels.defined()) return {.tensors = {NextLogits(inputs[0])}};
     const auto type = context.compute_type;
     const at::Tensor x = Norm(inputs[0], p_[0], p_[1]).view({-1, config_.width});
     const at::Tensor logits = LinearOutIn(x.to(type), p_[2].to(type));
     const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
     return {.tensors = {at::cross_entropy_loss(logits.to(wide), context.labels.view({-1}), {},
                                                at::Reduction::Sum, kIgnoredLabel)}};
+  }
+
+ private:
+  at::Tensor NextLogits(const at::Tensor& x) const {
+    const at::Tensor last = x.select(1, x.size(1) - 1);
+    return LinearOutIn(Norm(last, p_[0], p_[1]), p_[2]);
   }
 };
 

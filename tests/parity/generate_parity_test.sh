@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Trains a little, goes on with a text by `muster generate`, and compares each token with PyTorch's.
+set -euo pipefail
+dir="$TEST_TMPDIR"
+for i in $(seq 400); do echo "In the beginning was the word, and it was said $i times."; done >"$dir/text.txt"
+cat >"$dir/job.yaml" <<YAML
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: generate}
+spec:
+  workers: {count: 1, ranks: 2}
+  trainer:
+    model: {preset: gpt2-nano}
+    data: {uri: $dir/text.txt, format: Text, tokenizer: {kind: Bpe, vocabulary: 300}}
+    train: {steps: 20, globalBatch: 8, microBatch: 4, sequence: 64}
+  checkpoint: {uri: $dir/checkpoints}
+YAML
+muster() { cli/muster "$@" --state-dir "$dir/state"; }
+muster run "$dir/job.yaml" --agent agent/muster-agent --trainer trainer/muster-trainer
+generate() { muster generate --generator trainer/generate/muster-generate "$@"; }
+prompt="In the beginning was the "
+generate --prompt "$prompt" --max-tokens 40 --json >"$dir/greedy.jsonl"
+generate --dir "$dir/checkpoints" --prompt "$prompt" --max-tokens 40 --json \
+  --temperature 0.8 --top-k 50 --top-p 0.95 --seed 3 >"$dir/sampled.jsonl"
+generate --prompt "$prompt" --max-tokens 3 >"$dir/text.out"
+head -c "${#prompt}" "$dir/text.out" | cmp - <(printf %s "$prompt")
+peer="${MUSTER_CACHE:-$HOME/.cache/muster}/sdk/tokenizers-0.22.1"
+exec tests/parity/with_reference.sh tests/parity/generate_parity.py "$dir" "$prompt" "$peer"

@@ -20,6 +20,8 @@ struct Anchor {
   auto operator<=>(const Anchor&) const = default;
 };
 
+constexpr int kAnyProduct = -2;
+
 // Leaves only the nodes in some domains schedulable, and puts everything back at its end.
 class Narrowed {
  public:
@@ -39,10 +41,12 @@ class Narrowed {
   Narrowed(const Narrowed&) = delete;
   Narrowed& operator=(const Narrowed&) = delete;
 
-  void Open(int level, const std::set<int>& domains) {
+  // Of one GPU product only, unless it is kAnyProduct.
+  void Open(int level, const std::set<int>& domains, int gpu_product) {
     std::vector<int> still;
     for (int node : closed_) {
-      const bool in = domains.count(tree_.AncestorOf(node, level)) > 0;
+      const bool alike = gpu_product == kAnyProduct || tree_.node(node).gpu_product == gpu_product;
+      const bool in = alike && domains.count(tree_.AncestorOf(node, level)) > 0;
       if (in) tree_.SetSchedulable(node, true);
       (in ? open_ : still).push_back(node);
     }
@@ -139,8 +143,20 @@ class Completer {
                           whole.slices.end());
     view.Close();
     const int preferred = tree_.FindLevel(whole.preferred_level).value_or(tree_.node_level());
+    const int product = ProductOfOthers();
     for (int level = std::max(preferred, anchor.level); level >= anchor.level; --level) {
-      view.Open(level, Inhabited(anchor, level));
+      const std::set<int> domains = Inhabited(anchor, level);
+      // What the others have comes first, then whatever is as close.
+      if (product != kAnyProduct) {
+        view.Open(level, domains, product);
+        const auto alike = Place(tree_, request);
+        const auto* all = std::get_if<Placement>(&alike);
+        if (all != nullptr && all->nodes.size() == workers.size()) {
+          Take(view, workers, all->nodes);
+          return std::nullopt;
+        }
+      }
+      view.Open(level, domains, kAnyProduct);
       const auto answer = Place(tree_, request);
       if (const auto* no = std::get_if<Unplaceable>(&answer)) {
         if (level == anchor.level) return Refusal(anchor, workers, *no);
@@ -148,13 +164,30 @@ class Completer {
       }
       const std::vector<std::string>& nodes = std::get<Placement>(answer).nodes;
       if (nodes.size() < workers.size() && level > anchor.level) continue;
-      for (size_t i = 0; i < nodes.size(); ++i) {
-        nodes_[workers[i]] = nodes[i];
-        view.Charge(*tree_.FindNode(nodes[i]), whole.per_worker);
-      }
+      Take(view, workers, nodes);
       return std::nullopt;
     }
     return std::nullopt;
+  }
+
+  void Take(Narrowed& view, const std::vector<int>& workers,
+            const std::vector<std::string>& nodes) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      nodes_[workers[i]] = nodes[i];
+      view.Charge(*tree_.FindNode(nodes[i]), gang_.request.per_worker);
+    }
+  }
+
+  // That all who have nodes share, where it may be that others have another.
+  int ProductOfOthers() const {
+    if (gang_.request.per_worker.gpus == 0 || tree_.gpu_products().size() < 2) return kAnyProduct;
+    int product = kAnyProduct;
+    for (const auto& [worker, node] : placed_) {
+      const int has = tree_.node(node).gpu_product;
+      if (product != kAnyProduct && product != has) return kAnyProduct;
+      product = has;
+    }
+    return product;
   }
 
   Unplaceable Refusal(const Anchor& anchor, const std::vector<int>& workers,

@@ -26,7 +26,8 @@ Inventory Racks(int nodes, int gpus, int racks = 2) {
                                  {gpus, 0, 0, 0},
                                  true,
                                  {absl::StrCat("r", rack)},
-                                 {gpus, 0, 0, 0}});
+                                 {gpus, 0, 0, 0},
+                                 ""});
     }
   }
   return inventory;
@@ -72,6 +73,23 @@ TEST(CompleteGang, ReplacesALostWorkerInTheRackOfTheOthers) {
   EXPECT_EQ(done.gang.level, "leaf");
   EXPECT_EQ(done.gang.domain, "r1");
   EXPECT_EQ(done.gang.nodes, (std::vector<std::string>{"r1n0", "r1n2", "r1n1"}));
+}
+
+TEST(CompleteGang, ALostWorkerIsReplacedOnTheGpuProductOfTheOthers) {
+  Inventory racks = Racks(4, 1);
+  for (int i : {0, 3, 4, 5}) racks.nodes[i].gpu_product = "H100";
+  for (int i : {1, 2, 6, 7}) racks.nodes[i].gpu_product = "A100";
+  racks.nodes[0].free = {};  // r0n0 and r0n1 hold the others
+  TopologyTree tree(racks);
+  EXPECT_EQ(Nodes(tree, Gang(2, {{0, "r0n0"}}, {1})), (std::map<int, std::string>{{1, "r0n3"}}));
+  // Closeness comes first: the rack's last node is of another product.
+  EXPECT_EQ(Nodes(tree, Gang(3, {{0, "r0n0"}}, {1, 2})),
+            (std::map<int, std::string>{{1, "r0n1"}, {2, "r0n2"}}));
+  // Who has two products already has no more to lose.
+  racks.nodes[1].free = {};
+  TopologyTree other(racks);
+  EXPECT_EQ(Nodes(other, Gang(3, {{0, "r0n0"}, {1, "r0n1"}}, {2})),
+            (std::map<int, std::string>{{2, "r0n2"}}));
 }
 
 TEST(CompleteGang, WaitsForTheRequiredRackThoughAnotherIsEmpty) {

@@ -20,11 +20,12 @@ int64_t WorkersThatFit(const Resources& have, const Resources& each) {
 }
 
 GangCapacity::GangCapacity(const TopologyTree& tree, const Resources& per_worker,
-                           std::vector<SliceAt> slices, Occupancy occupancy)
+                           std::vector<SliceAt> slices, Occupancy occupancy, NodeKind kind)
     : tree_(tree),
       per_worker_(per_worker),
       slices_(std::move(slices)),
       occupancy_(occupancy),
+      kind_(kind),
       usable_(tree.depth()) {
   for (int level = 0; level < tree.depth(); ++level)
     usable_[level].resize(tree.level(level).size());
@@ -42,12 +43,12 @@ int64_t GangCapacity::OnNode(int index) {
 
 int64_t GangCapacity::Fill(int level, int index) {
   const TopologyTree::Domain& domain = tree_.level(level)[index];
-  // What is free below sums to less than one worker: no node of it holds one.
-  if (occupancy_ == Occupancy::kNow && WorkersThatFit(domain.free, per_worker_) == 0) return 0;
   int64_t fit = 0;
   if (level == tree_.node_level()) {
-    fit = OnNode(index);
+    fit = kind_.Includes(tree_.node(index)) ? OnNode(index) : 0;
   } else {
+    // What is free below sums to less than one worker: no node of it holds one.
+    if (occupancy_ == Occupancy::kNow && WorkersThatFit(domain.free, per_worker_) == 0) return 0;
     for (int child = domain.first_child; child < domain.end_child; ++child) {
       fit += Fill(level + 1, child);
     }

@@ -26,6 +26,19 @@ enum class Occupancy {
   kEmpty,  // what there is when nothing runs
 };
 
+// Which nodes count: all, those that have no GPUs, those that have, or those of one product.
+struct NodeKind {
+  enum class Which { kAll, kWithoutGpus, kWithGpus, kOfProduct };
+  Which which = Which::kAll;
+  int gpu_product = 0;  // of TopologyTree::gpu_products(), with kOfProduct
+
+  bool Includes(const TopologyTree::Node& node) const {
+    if (which == Which::kAll) return true;
+    if (which == Which::kOfProduct) return node.gpu_product == gpu_product;
+    return (node.gpu_product == TopologyTree::kNoGpus) == (which == Which::kWithoutGpus);
+  }
+};
+
 // How many workers of one shape fit into each domain of a tree, slices kept whole: a domain of a
 // slice's level holds a multiple of the slice, a domain above it the sum of its children. Slices
 // come outermost first; each size is a multiple of the next and no level is broader than the one
@@ -33,7 +46,7 @@ enum class Occupancy {
 class GangCapacity {
  public:
   GangCapacity(const TopologyTree& tree, const Resources& per_worker, std::vector<SliceAt> slices,
-               Occupancy occupancy);
+               Occupancy occupancy, NodeKind kind = {});
 
   // Workers in whole slices of the level and of those below it.
   int64_t usable(int level, int index) const { return usable_[level][index]; }
@@ -42,6 +55,10 @@ class GangCapacity {
   // Amounts for one domain of `level` are multiples of this.
   int UnitAt(int level) const;
   int outermost_slice() const { return slices_.empty() ? 1 : slices_.front().size; }
+  // GPUs that are free in the domain, whatever their kind; none count when nothing runs.
+  int64_t FreeGpus(int level, int index) const {
+    return occupancy_ == Occupancy::kNow ? tree_.level(level)[index].free.gpus : 0;
+  }
   // Workers that fit on all nodes, slices left aside.
   int64_t workers() const { return workers_; }
   const std::vector<SliceAt>& slices() const { return slices_; }
@@ -54,6 +71,7 @@ class GangCapacity {
   const Resources per_worker_;
   const std::vector<SliceAt> slices_;
   const Occupancy occupancy_;
+  const NodeKind kind_;
   int64_t workers_ = 0;
   std::vector<std::vector<int64_t>> usable_;  // by level and index
 };

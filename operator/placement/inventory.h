@@ -41,6 +41,8 @@ struct NodeInventory {
   std::vector<std::string> domains;
   // What there is when nothing runs, for the score; what is free if less than that.
   Resources allocatable;
+  // What its GPUs are, as "NVIDIA-H100-80GB-HBM3"; empty: nobody says. Nodes of one name are alike.
+  std::string gpu_product;
 };
 
 struct Inventory {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,23 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "operator/placement/gang_capacity.h"
+#include "operator/placement/gang_choice.h"
 
 namespace muster::control {
 namespace {
-
-// A request in terms of the tree. Level 0, the whole cluster, stands for no level.
-struct Plan {
-  int required = 0;
-  int preferred = 0;
-  std::vector<SliceAt> slices;
-};
-
-// A domain and the gang that goes there.
-struct Choice {
-  int level = 0;
-  int index = -1;
-  int64_t size = 0;
-};
 
 bool IsNegative(const Resources& r) {
   return r.gpus < 0 || r.cpu_millis < 0 || r.memory_bytes < 0 || r.slots < 0;
@@ -56,7 +42,7 @@ std::string InvalidSize(const GangRequest& request) {
 }
 
 // Fills `plan`, or says what is wrong.
-std::string Resolve(const TopologyTree& tree, const GangRequest& request, Plan& plan) {
+std::string Resolve(const TopologyTree& tree, const GangRequest& request, GangPlan& plan) {
   std::string error = InvalidSize(request);
   auto find = [&](const std::string& name) {
     if (name.empty()) return 0;
@@ -69,6 +55,7 @@ std::string Resolve(const TopologyTree& tree, const GangRequest& request, Plan& 
     }
     return 0;
   };
+  plan.per_worker = request.per_worker;
   plan.required = find(request.required_level);
   plan.preferred =
       request.preferred_level.empty() ? tree.node_level() : find(request.preferred_level);
@@ -82,111 +69,6 @@ std::string Resolve(const TopologyTree& tree, const GangRequest& request, Plan& 
     }
   }
   return error;
-}
-
-bool IsDomain(const TopologyTree& tree, int level, int index) {
-  return level == 0 || !tree.level(level)[index].name.empty();
-}
-
-// Whether the domain lies within a domain of the required level, or is one.
-bool MeetsRequirement(const TopologyTree& tree, const Plan& plan, int level, int index) {
-  for (; level > plan.required; --level) index = tree.level(level)[index].parent;
-  return IsDomain(tree, plan.required, index);
-}
-
-// Room left over in the domain and then in each that holds it: least is best, so that what is
-// already broken is used up and large domains stay whole.
-bool IsTighter(const TopologyTree& tree, const GangCapacity& capacity, int level, int a, int b) {
-  for (; level >= 0; --level) {
-    if (a == b) return false;
-    const int64_t room_a = capacity.usable(level, a);
-    const int64_t room_b = capacity.usable(level, b);
-    if (room_a != room_b) return room_a < room_b;
-    a = tree.level(level)[a].parent;
-    b = tree.level(level)[b].parent;
-  }
-  return false;
-}
-
-// The largest gang up to `most` within one domain of the required level.
-Choice LargestGang(const TopologyTree& tree, const GangCapacity& capacity, const Plan& plan,
-                   int64_t most) {
-  Choice best{plan.required, -1, 0};
-  for (int i = 0; i < static_cast<int>(tree.level(plan.required).size()); ++i) {
-    if (!IsDomain(tree, plan.required, i)) continue;
-    const int64_t size = std::min(most, capacity.Gang(plan.required, i));
-    if (size > best.size) best = {plan.required, i, size};
-  }
-  return best;
-}
-
-// The domain for a gang of `size`: from the preferred level outwards the first level that has one,
-// and there the tightest.
-Choice ChooseDomain(const TopologyTree& tree, const GangCapacity& capacity, const Plan& plan,
-                    int64_t size) {
-  Choice best{0, -1, size};
-  for (int level = plan.preferred; level >= plan.required && best.index < 0; --level) {
-    for (int i = 0; i < static_cast<int>(tree.level(level).size()); ++i) {
-      if (capacity.usable(level, i) < size || !IsDomain(tree, level, i)) continue;
-      if (capacity.Gang(level, i) < size || !MeetsRequirement(tree, plan, level, i)) continue;
-      if (best.index < 0 || IsTighter(tree, capacity, level, i, best.index)) {
-        best = {level, i, size};
-      }
-    }
-  }
-  return best;
-}
-
-// Splits `size` over the domain's children, in multiples of `unit`, into few of them: the smallest
-// that takes all that is left, or else the largest. Appends the nodes in the tree's order.
-void Assign(const TopologyTree& tree, const GangCapacity& capacity, const Choice& choice,
-            std::vector<int>& nodes) {
-  if (choice.level == tree.node_level()) {
-    nodes.insert(nodes.end(), choice.size, choice.index);
-    return;
-  }
-  const TopologyTree::Domain& domain = tree.level(choice.level)[choice.index];
-  const int below = choice.level + 1;
-  const int unit = capacity.UnitAt(below);
-  struct Bin {
-    int64_t room;
-    int index;
-  };
-  std::vector<Bin> bins;
-  for (int child = domain.first_child; child < domain.end_child; ++child) {
-    const int64_t room = capacity.usable(below, child) / unit * unit;
-    if (room > 0) bins.push_back({room, child});
-  }
-  // Of equal bins the leftmost is last.
-  std::sort(bins.begin(), bins.end(), [](const Bin& a, const Bin& b) {
-    return a.room != b.room ? a.room < b.room : a.index > b.index;
-  });
-  std::vector<Choice> parts;
-  for (int64_t left = choice.size; left > 0 && !bins.empty();) {
-    auto fits = std::lower_bound(bins.begin(), bins.end(), left,
-                                 [](const Bin& bin, int64_t amount) { return bin.room < amount; });
-    if (fits != bins.end()) {
-      fits = std::upper_bound(fits, bins.end(), fits->room,
-                              [](int64_t room, const Bin& bin) { return room < bin.room; });
-      parts.push_back({below, std::prev(fits)->index, left});
-      break;
-    }
-    parts.push_back({below, bins.back().index, bins.back().room});
-    left -= bins.back().room;
-    bins.pop_back();
-  }
-  std::sort(parts.begin(), parts.end(),
-            [](const Choice& a, const Choice& b) { return a.index < b.index; });
-  for (const Choice& part : parts) Assign(tree, capacity, part, nodes);
-}
-
-// The nodes of a gang of exactly `size`; empty when it does not fit.
-std::vector<int> PlaceExactly(const TopologyTree& tree, const GangCapacity& capacity,
-                              const Plan& plan, int64_t size) {
-  std::vector<int> nodes;
-  const Choice choice = ChooseDomain(tree, capacity, plan, size);
-  if (choice.index >= 0) Assign(tree, capacity, choice, nodes);
-  return nodes;
 }
 
 std::string WhatIsAsked(const GangRequest& request) {
@@ -243,7 +125,7 @@ std::string NoRoomAnywhere(const TopologyTree& tree, const Resources& asked) {
 }
 
 // The gang on these nodes, one for each worker.
-Placement Judged(const TopologyTree& tree, const GangRequest& request, const Plan& plan,
+Placement Judged(const TopologyTree& tree, const GangRequest& request, const GangPlan& plan,
                  const std::vector<int>& nodes, const std::map<std::string, Link>& links) {
   Placement placement;
   if (nodes.empty()) return placement;
@@ -259,17 +141,17 @@ Placement Judged(const TopologyTree& tree, const GangRequest& request, const Pla
   placement.ring_seconds = SlowestRingSeconds(tree, table, nodes, plan.slices);
   const GangCapacity empty(tree, request.per_worker, plan.slices, Occupancy::kEmpty);
   const std::vector<int> ideal =
-      PlaceExactly(tree, empty, plan, static_cast<int64_t>(nodes.size()));
+      NodesForGang(tree, empty, plan, static_cast<int64_t>(nodes.size()));
   const double best = SlowestRingSeconds(tree, table, ideal, plan.slices);
   const bool comparable = placement.ring_seconds > 0 && !ideal.empty();
   if (comparable) placement.score = std::min(1.0, best / placement.ring_seconds);
   return placement;
 }
 
-Unplaceable Explain(const TopologyTree& tree, const GangCapacity& capacity, const Choice& best,
+Unplaceable Explain(const TopologyTree& tree, const GangCapacity& capacity, const DomainShare& best,
                     const GangRequest& request) {
   const int64_t fit = std::min<int64_t>(capacity.workers(), request.max);
-  const int feasible = static_cast<int>(best.size);
+  const int feasible = static_cast<int>(best.workers);
   if (capacity.workers() == 0) {
     return {UnplaceableReason::kNoNodeBigEnough, NoRoomAnywhere(tree, request.per_worker), 0};
   }
@@ -305,22 +187,24 @@ absl::string_view UnplaceableReasonName(UnplaceableReason reason) {
 
 std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangRequest& request,
                                            const std::map<std::string, Link>& links) {
-  Plan plan;
+  GangPlan plan;
   if (std::string error = Resolve(tree, request, plan); !error.empty()) {
     return Unplaceable{UnplaceableReason::kInvalidRequest, std::move(error), 0};
   }
   const GangCapacity now(tree, request.per_worker, plan.slices, Occupancy::kNow);
   const int most = request.max / now.outermost_slice() * now.outermost_slice();
-  const Choice largest = LargestGang(tree, now, plan, most);
-  if (largest.size < request.min) return Explain(tree, now, largest, request);
+  const DomainShare largest = LargestGang(tree, now, plan, most);
+  if (largest.workers < request.min) return Explain(tree, now, largest, request);
 
-  return Judged(tree, request, plan, PlaceExactly(tree, now, plan, largest.size), links);
+  return Judged(tree, request, plan, AlikeNodesForGang(tree, now, plan, largest.workers), links);
 }
 
 Placement Judge(const TopologyTree& tree, const GangRequest& request,
                 const std::vector<std::string>& nodes, const std::map<std::string, Link>& links) {
-  Plan plan;
-  if (!Resolve(tree, request, plan).empty()) plan = Plan{0, tree.node_level(), {}};
+  GangPlan plan;
+  if (!Resolve(tree, request, plan).empty()) {
+    plan = GangPlan{request.per_worker, 0, tree.node_level(), {}};
+  }
   std::vector<int> known;
   for (const std::string& name : nodes) {
     if (const std::optional<int> node = tree.FindNode(name)) known.push_back(*node);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <compare>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <random>
@@ -176,10 +178,129 @@ TEST(PlacePropertyTest, EqualsBruteForceAndViolatesNothing) {
   EXPECT_GT(placed, kClusters / 4);
 }
 
+// How good a gang is among those that are as close: smaller is better, the first that differs
+// counts. What follows the tightness of a domain is asked within one domain only.
+struct Merit {
+  int gpu_nodes_workers = 0;  // of a gang without GPUs: workers on nodes that have some
+  int products = 0;           // of a gang with GPUs: 0 for one alone, 1 for more
+  auto operator<=>(const Merit&) const = default;
+};
+
+Merit MeritOf(const Case& c, const std::vector<int>& nodes) {
+  Merit merit;
+  std::set<std::string> products;
+  for (int n : nodes) {
+    const NodeInventory& node = c.inventory.nodes[n];
+    const bool has_gpus = node.allocatable.gpus > 0 || node.free.gpus > 0;
+    if (c.request.per_worker.gpus == 0) merit.gpu_nodes_workers += has_gpus;
+    if (c.request.per_worker.gpus > 0) products.insert(node.gpu_product);
+  }
+  merit.products = products.size() > 1 ? 1 : 0;
+  return merit;
+}
+
+// Workers by node, the fewest first; all of `nodes` together on as few nodes as there are.
+std::vector<int> LoadsOf(const std::vector<int>& nodes) {
+  std::map<int, int> per_node;
+  for (int n : nodes) ++per_node[n];
+  std::vector<int> loads;
+  for (const auto& [node, load] : per_node) loads.push_back(load);
+  std::sort(loads.begin(), loads.end());
+  return loads;
+}
+
+// Calls `see` with every legal gang of `size`.
+void ForEachGang(const Case& c, size_t size,
+                 const std::function<void(const std::vector<int>&)>& see) {
+  std::vector<int> nodes;
+  std::function<void(int)> extend = [&](int from) {
+    if (nodes.size() == size) {
+      if (IsLegal(c, nodes)) see(nodes);
+      return;
+    }
+    for (int n = from; n < static_cast<int>(c.inventory.nodes.size()); ++n) {
+      nodes.push_back(n);
+      extend(n);
+      nodes.pop_back();
+    }
+  };
+  extend(0);
+}
+
+// Nodes of two products, and such without GPUs.
+Case MixedCase(std::mt19937& random) {
+  Case c = RandomCase(random);
+  for (NodeInventory& node : c.inventory.nodes) {
+    if (random() % 3 == 0) node.free.gpus = 0;
+    node.allocatable = node.free;
+    if (random() % 2 == 0 && node.free.gpus > 0) node.allocatable.gpus = 3;
+    if (node.allocatable.gpus > 0) node.gpu_product = random() % 2 == 0 ? "A100" : "H100";
+  }
+  return c;
+}
+
+TEST(PlacePropertyTest, OfEquallyCloseGangsNoneIsMoreAlike) {
+  std::mt19937 random(5);
+  int placed = 0, mixed = 0, without = 0;
+  for (int round = 0; round < kClusters; ++round) {
+    const Case c = MixedCase(random);
+    const auto result = Place(c.inventory, c.request);
+    const auto* placement = std::get_if<Placement>(&result);
+    if (placement == nullptr) continue;
+    ++placed;
+    const std::vector<int> nodes = NodesOf(*placement);
+    ASSERT_TRUE(IsLegal(c, nodes)) << round;
+    const int closeness = std::min(Closeness(c, nodes), Wanted(c.request));
+    const Merit merit = MeritOf(c, nodes);
+    mixed += merit.products;
+    without += c.request.per_worker.gpus == 0 && merit.gpu_nodes_workers == 0;
+    ForEachGang(c, nodes.size(), [&](const std::vector<int>& other) {
+      if (std::min(Closeness(c, other), Wanted(c.request)) < closeness) return;
+      const Merit better = MeritOf(c, other);
+      // How many go to GPU nodes is decided before slices need both kinds in one domain.
+      const bool comparable = c.request.slices.empty() || better == Merit();
+      if (comparable) ASSERT_LE(merit, better) << "case " << round;
+    });
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(placed, kClusters / 5);
+  EXPECT_GT(mixed, 20);
+  EXPECT_GT(without, 100);
+}
+
+// Within the leaf that a gang got: the fewest nodes, and of these the most even numbers.
+TEST(PlacePropertyTest, NoGangOfTheSameLeafIsOnFewerNodesOrMoreEven) {
+  std::mt19937 random(6);
+  int split = 0;
+  for (int round = 0; round < kClusters; ++round) {
+    Case c = RandomCase(random);
+    c.request.slices.clear();
+    c.request.per_worker.gpus = 1;
+    for (NodeInventory& node : c.inventory.nodes) node.free.gpus = 1 + random() % 5;
+    c.request.max += 2;
+    c.request.required_level = "leaf";
+    const auto result = Place(c.inventory, c.request);
+    const auto* placement = std::get_if<Placement>(&result);
+    if (placement == nullptr) continue;
+    const std::vector<int> nodes = NodesOf(*placement);
+    const std::vector<int> loads = LoadsOf(nodes);
+    split += loads.size() > 1;
+    const std::string leaf = DomainOf(c.inventory.nodes[nodes[0]], "leaf");
+    ForEachGang(c, nodes.size(), [&](const std::vector<int>& other) {
+      if (DomainOf(c.inventory.nodes[other[0]], "leaf") != leaf) return;
+      const std::vector<int> others = LoadsOf(other);
+      ASSERT_LE(loads.size(), others.size()) << round;
+      if (loads.size() == others.size()) ASSERT_GE(loads, others) << round;
+    });
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(split, kClusters / 20);
+}
+
 TEST(PlacePropertyTest, TheOrderOfTheInventoryDoesNotMatter) {
   std::mt19937 random(2);
   for (int round = 0; round < 2000; ++round) {
-    Case c = RandomCase(random);
+    Case c = MixedCase(random);
     const auto before = Place(c.inventory, c.request);
     std::shuffle(c.inventory.nodes.begin(), c.inventory.nodes.end(), random);
     const auto after = Place(c.inventory, c.request);
@@ -214,10 +335,9 @@ TEST(PlacePropertyTest, MoreRoomNeverMeansFewerWorkers) {
 TEST(PlacePropertyTest, AChargedTreeAnswersAsANewOne) {
   std::mt19937 random(4);
   for (int round = 0; round < 2000; ++round) {
-    Case c = RandomCase(random);
+    Case c = MixedCase(random);
     TopologyTree tree(c.inventory);
     for (NodeInventory& node : c.inventory.nodes) {
-      node.allocatable = node.free;
       const Resources taken = {static_cast<int64_t>(random() % 4), 1000, 0, 1};
       tree.Charge(*tree.FindNode(node.name), taken);
       node.free.gpus = std::max<int64_t>(0, node.free.gpus - taken.gpus);

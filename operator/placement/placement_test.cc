@@ -1,7 +1,9 @@
 #include "operator/placement/placement.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -146,6 +148,152 @@ TEST(PlaceTest, APreferenceStopsWhereTheGangFits) {
   for (int i = 0; i < 16; ++i) inventory.nodes[i].free.gpus = i % 4 == 0 ? 8 : 0;
   request.preferred_level = "leaf";
   EXPECT_EQ(Placed(Place(inventory, request)).level, "spine");
+}
+
+NodeInventory Of(NodeInventory node, int64_t all_gpus) {
+  node.allocatable = node.free;
+  node.allocatable.gpus = all_gpus;
+  return node;
+}
+
+std::map<std::string, int> Loads(const Placement& placement) {
+  std::map<std::string, int> loads;
+  for (const std::string& node : placement.nodes) ++loads[node];
+  return loads;
+}
+
+TEST(PlaceTest, LeftOverGpusBreakTiesAmongEquallyClosePlaces) {
+  const Inventory inventory{
+      {"leaf"},
+      {Of(Node("a", 8, {"l1"}), 8), Of(Node("b", 5, {"l1"}), 8), Of(Node("c", 8, {"l2"}), 8),
+       Of(Node("d", 6, {"l2"}), 8), Of(Node("e", 5, {"l3"}), 8), Of(Node("f", 5, {"l3"}), 8)}};
+  const Inventory two{{}, {inventory.nodes[0], inventory.nodes[1]}};
+  EXPECT_THAT(Placed(Place(two, Gang(1, 1, 5))).nodes, ElementsAre("b"));
+  // No leaf has less left over than the one with two exact holes.
+  EXPECT_THAT(Placed(Place(inventory, Gang(2, 2, 5))).nodes, ElementsAre("e", "f"));
+  // Three of them break the leaf's hole of 6 before its empty node.
+  EXPECT_THAT(Placed(Place(Inventory{{}, inventory.nodes}, Gang(3, 3, 5))).nodes,
+              ElementsAre("b", "e", "f"));
+  EXPECT_THAT(Placed(Place(Inventory{{}, inventory.nodes}, Gang(4, 4, 5))).nodes,
+              ElementsAre("b", "d", "e", "f"));
+}
+
+TEST(PlaceTest, WorkersWithoutGpusPreferNodesWithoutGpus) {
+  Inventory inventory{{"leaf"},
+                      {Of(Node("c0", 0, {"l1"}), 0), Of(Node("c1", 0, {"l1"}), 0),
+                       Of(Node("g0", 8, {"l1"}), 8), Of(Node("g1", 0, {"l1"}), 8)}};
+  inventory.nodes[0].free.cpu_millis = inventory.nodes[1].free.cpu_millis = 6000;
+  inventory.nodes[2].free.cpu_millis = inventory.nodes[3].free.cpu_millis = 4000;
+  // g0 and g1 are tighter, and g1 has no GPU left: both are GPU nodes all the same.
+  EXPECT_THAT(Placed(Place(inventory, Gang(1, 1, 0))).nodes, ElementsAre("c0"));
+  EXPECT_EQ(Loads(Placed(Place(inventory, Gang(10, 10, 0)))),
+            (std::map<std::string, int>{{"c0", 5}, {"c1", 5}}));
+  // What is more than they have room for goes where fewest GPUs are free.
+  EXPECT_EQ(Loads(Placed(Place(inventory, Gang(14, 14, 0)))),
+            (std::map<std::string, int>{{"c0", 6}, {"c1", 6}, {"g1", 2}}));
+  // Closeness comes first: a host with GPUs that holds all is closer than two without.
+  inventory.nodes[2].free.cpu_millis = 10'000;
+  EXPECT_EQ(Loads(Placed(Place(inventory, Gang(10, 10, 0)))),
+            (std::map<std::string, int>{{"g0", 10}}));
+}
+
+TEST(PlaceTest, WorkersWithoutGpusPreferTheLeafThatHasFewestOfThemOnGpuNodes) {
+  Inventory inventory{{"leaf"},
+                      {Of(Node("g0", 8, {"l1"}), 8), Of(Node("g1", 8, {"l1"}), 8),
+                       Of(Node("c0", 0, {"l2"}), 0), Of(Node("g2", 8, {"l2"}), 8)}};
+  for (NodeInventory& node : inventory.nodes) node.free.cpu_millis = 8000;
+  inventory.nodes[3].free.cpu_millis = 20'000;
+  GangRequest request = Gang(16, 16, 0);
+  request.preferred_level = "leaf";
+  EXPECT_EQ(Loads(Placed(Place(inventory, request))),
+            (std::map<std::string, int>{{"c0", 8}, {"g2", 8}}));
+}
+
+TEST(PlaceTest, BalancesWorkersOverAsFewNodes) {
+  const auto loads = [](std::vector<NodeInventory> nodes, int workers) {
+    return Loads(Placed(Place(Inventory{{}, std::move(nodes)}, Gang(workers, workers))));
+  };
+  using Map = std::map<std::string, int>;
+  EXPECT_EQ(loads({Node("a", 7), Node("b", 7)}, 8), (Map{{"a", 4}, {"b", 4}}));
+  EXPECT_EQ(loads({Node("a", 7), Node("b", 7), Node("c", 1)}, 8), (Map{{"a", 4}, {"b", 4}}));
+  EXPECT_EQ(loads({Node("a", 7), Node("b", 1), Node("c", 4), Node("d", 4)}, 8),
+            (Map{{"c", 4}, {"d", 4}}));
+  // Fewest nodes first.
+  EXPECT_EQ(loads({Node("a", 8), Node("b", 4), Node("c", 4)}, 8), (Map{{"a", 8}}));
+  EXPECT_EQ(loads({Node("a", 7), Node("b", 3), Node("c", 3), Node("d", 3)}, 9),
+            (Map{{"a", 6}, {"b", 3}}));
+}
+
+TEST(PlaceTest, BalancesOverTheNodesOfSeveralLeaves) {
+  const Inventory inventory{{"leaf"}, {Node("a", 7, {"l1"}), Node("b", 7, {"l2"})}};
+  EXPECT_EQ(Loads(Placed(Place(inventory, Gang(8, 8)))),
+            (std::map<std::string, int>{{"a", 4}, {"b", 4}}));
+  // Slices of two on a host stay whole.
+  GangRequest request = Gang(10, 10);
+  request.slices = {{2, "host"}};
+  EXPECT_EQ(Loads(Placed(Place(inventory, request))),
+            (std::map<std::string, int>{{"a", 6}, {"b", 4}}));
+  // And slices of a leaf do.
+  const Inventory pairs{{"leaf"},
+                        {Node("a", 3, {"l1"}), Node("b", 3, {"l1"}), Node("c", 4, {"l2"})}};
+  request = Gang(8, 8);
+  request.slices = {{4, "leaf"}};
+  EXPECT_EQ(Loads(Placed(Place(pairs, request))),
+            (std::map<std::string, int>{{"a", 2}, {"b", 2}, {"c", 4}}));
+}
+
+NodeInventory GpuNode(const std::string& name, const std::string& product, int64_t gpus,
+                      std::vector<std::string> domains) {
+  NodeInventory node = Of(Node(name, gpus, std::move(domains)), 8);
+  node.gpu_product = product;
+  return node;
+}
+
+TEST(PlaceTest, AGangPrefersOneGpuProduct) {
+  // The first rack is tighter, and has three of one and two of another.
+  Inventory inventory{{"spine", "rack"}, {}};
+  for (int i = 0; i < 5; ++i) {
+    inventory.nodes.push_back(
+        GpuNode(absl::StrCat("a", i), i < 3 ? "A100" : "H100", 8, {"s1", "r1"}));
+    inventory.nodes.push_back(GpuNode(absl::StrCat("b", i), "H100", 8, {"s1", "r2"}));
+  }
+  inventory.nodes.push_back(GpuNode("b5", "A100", 8, {"s1", "r2"}));
+  EXPECT_THAT(Placed(Place(inventory, Gang(5, 5, 8))).nodes,
+              ElementsAre("b0", "b1", "b2", "b3", "b4"));
+  // The tightest domain of one product, whichever that is.
+  EXPECT_THAT(Placed(Place(inventory, Gang(3, 3, 8))).nodes, ElementsAre("a0", "a1", "a2"));
+  // Closeness comes first: six of them share a rack, not a product.
+  const Placement six = Placed(Place(inventory, Gang(6, 6, 8)));
+  EXPECT_EQ(six.domain, "s1/r2");
+  // So it does on the way outwards: of the spine's seven H100, not of both kinds.
+  const Placement seven = Placed(Place(inventory, Gang(7, 7, 8)));
+  EXPECT_THAT(seven.nodes, ElementsAre("a3", "a4", "b0", "b1", "b2", "b3", "b4"));
+  // And it costs no worker.
+  EXPECT_EQ(Placed(Place(inventory, Gang(1, 11, 8))).nodes.size(), 11u);
+}
+
+TEST(PlaceTest, OneGpuProductCostsNoRequiredOrPreferredLevel) {
+  const Inventory inventory{
+      {"spine", "rack"},
+      {GpuNode("a", "A100", 8, {"s1", "r1"}), GpuNode("b", "H100", 8, {"s1", "r1"}),
+       GpuNode("c", "H100", 8, {"s1", "r2"})}};
+  GangRequest request = Gang(2, 2, 8);
+  request.required_level = "rack";
+  EXPECT_THAT(Placed(Place(inventory, request)).nodes, ElementsAre("a", "b"));
+  request.required_level.clear();
+  request.preferred_level = "rack";
+  EXPECT_THAT(Placed(Place(inventory, request)).nodes, ElementsAre("a", "b"));
+  // Who prefers the spine gets one product in it.
+  request.preferred_level = "spine";
+  EXPECT_THAT(Placed(Place(inventory, request)).nodes, ElementsAre("b", "c"));
+}
+
+TEST(PlaceTest, NodesThatDoNotSayTheirGpuProductAreAlike) {
+  const Inventory inventory{
+      {"rack"},
+      {GpuNode("a", "", 8, {"r1"}), GpuNode("b", "H100", 8, {"r1"}), GpuNode("c", "", 8, {"r2"}),
+       GpuNode("d", "", 8, {"r2"}), GpuNode("e", "H100", 8, {"r2"})}};
+  EXPECT_THAT(Placed(Place(inventory, Gang(2, 2, 8))).nodes, ElementsAre("c", "d"));
 }
 
 TEST(PlaceTest, ScoresAgainstTheEmptyCluster) {

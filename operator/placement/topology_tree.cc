@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -55,7 +56,8 @@ TopologyTree::TopologyTree(const Inventory& inventory) {
   levels_.resize(levels + 2);
   levels_[0].resize(1);
   const NodeInventory* previous = nullptr;
-  for (const NodeInventory* node : InPathOrder(inventory)) {
+  const std::vector<const NodeInventory*> in_path_order = InPathOrder(inventory);
+  for (const NodeInventory* node : in_path_order) {
     bool apart = previous == nullptr;
     for (size_t level = 0; level <= levels; ++level) {
       const std::string& name = NameAt(*node, level, levels);
@@ -63,15 +65,33 @@ TopologyTree::TopologyTree(const Inventory& inventory) {
       if (apart) AppendDomain(static_cast<int>(level) + 1, name);
     }
     const Resources free = Sane(node->free);
-    nodes_.push_back({free, Largest(free, Sane(node->allocatable)), node->schedulable});
+    nodes_.push_back({free, Largest(free, Sane(node->allocatable)), node->schedulable, kNoGpus});
     if (node->schedulable) AddUp(static_cast<int>(nodes_.size()) - 1, free, 1);
     previous = node;
   }
+  NumberGpuProducts(in_path_order);
   by_name_.resize(nodes_.size());
   std::iota(by_name_.begin(), by_name_.end(), 0);
   const std::vector<Domain>& hosts = levels_.back();
   std::stable_sort(by_name_.begin(), by_name_.end(),
                    [&](int a, int b) { return hosts[a].name < hosts[b].name; });
+}
+
+void TopologyTree::NumberGpuProducts(const std::vector<const NodeInventory*>& in_path_order) {
+  std::map<std::string, int> numbers;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const bool has_gpus = nodes_[i].allocatable.gpus > 0;
+    if (has_gpus) numbers.emplace(in_path_order[i]->gpu_product, 0);
+    has_nodes_without_gpus_ = has_nodes_without_gpus_ || !has_gpus;
+  }
+  for (auto& [product, number] : numbers) {
+    number = static_cast<int>(gpu_products_.size());
+    gpu_products_.push_back(product);
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].allocatable.gpus <= 0) continue;
+    nodes_[i].gpu_product = numbers.at(in_path_order[i]->gpu_product);
+  }
 }
 
 void TopologyTree::AppendDomain(int level, const std::string& name) {

@@ -31,7 +31,9 @@ class TopologyTree {
     Resources free;
     Resources allocatable;
     bool schedulable = true;
+    int gpu_product = kNoGpus;  // of gpu_products()
   };
+  static constexpr int kNoGpus = -1;
 
   explicit TopologyTree(const Inventory& inventory);
 
@@ -40,6 +42,9 @@ class TopologyTree {
   int node_level() const { return depth() - 1; }
   const std::vector<Domain>& level(int level) const { return levels_[level]; }
   const Node& node(int index) const { return nodes_[index]; }
+  // Of the nodes that have GPUs, rising; "" stands for those that do not say.
+  const std::vector<std::string>& gpu_products() const { return gpu_products_; }
+  bool has_nodes_without_gpus() const { return has_nodes_without_gpus_; }
   // "" for the cluster.
   const std::string& level_name(int level) const { return level_names_[level]; }
   std::optional<int> FindLevel(const std::string& name) const;
@@ -61,10 +66,13 @@ class TopologyTree {
   // Under the last domain of the level above.
   void AppendDomain(int level, const std::string& name);
   void AddUp(int node, const Resources& amount, int sign);
+  void NumberGpuProducts(const std::vector<const NodeInventory*>& in_path_order);
 
   std::vector<std::vector<Domain>> levels_;
   std::vector<std::string> level_names_;
   std::vector<Node> nodes_;
+  std::vector<std::string> gpu_products_;
+  bool has_nodes_without_gpus_ = false;
   std::vector<int> by_name_;  // node indices in the order of their names
 };
 

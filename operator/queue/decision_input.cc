@@ -24,7 +24,10 @@ Inventory InventoryOf(const TopologyTree& tree) {
   inventory.nodes.reserve(hosts.size());
   for (int i = 0; i < static_cast<int>(hosts.size()); ++i) {
     const TopologyTree::Node& of = tree.node(i);
-    NodeInventory node{hosts[i].name, of.free, of.schedulable, {}, of.allocatable};
+    NodeInventory node{hosts[i].name, of.free, of.schedulable, {}, of.allocatable, ""};
+    if (of.gpu_product != TopologyTree::kNoGpus) {
+      node.gpu_product = tree.gpu_products()[of.gpu_product];
+    }
     node.domains.resize(inventory.levels.size());
     int index = hosts[i].parent;
     for (int level = tree.node_level() - 1; level > 0; --level) {

@@ -58,11 +58,20 @@ class OddGate final : public GangGate {
   int asked_ = 0;
 };
 
+Inventory RacksOfTwoProducts() {
+  Inventory racks = Racks(3, 4);
+  for (size_t i = 0; i < racks.nodes.size(); ++i) {
+    racks.nodes[i].gpu_product = i % 3 == 0 ? "A100" : "H100";
+  }
+  return racks;
+}
+
 // A year of queues that lend, elastic jobs, deadlines and victims, one cycle after the other.
 class Life {
  public:
   explicit Life(uint64_t seed)
-      : random_(seed), world_(Racks(3, 4), {Queue("a", "all", 32), Queue("b", "all", 48)}) {
+      : random_(seed),
+        world_(RacksOfTwoProducts(), {Queue("a", "all", 32), Queue("b", "all", 48)}) {
     gate_.tree = &world_.tree;
     world_.options.gate = &gate_;
     world_.options.refused = &memo_;

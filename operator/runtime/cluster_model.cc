@@ -236,7 +236,8 @@ void ClusterModel::Build() {
     const std::string& name = labelled[i].name;
     const NodeRecord& record = *nodes_.at(name).record;
     inventory.nodes.push_back({name, FreeOn(*snapshot_.FindNode(name)), IsOpen(record),
-                               std::move(topology.paths[i]), record.allocatable});
+                               std::move(topology.paths[i]), record.allocatable,
+                               GpuKindOf(*record.scheduling)});
   }
   tree_.emplace(inventory);
   findings_ = std::move(topology.findings);

@@ -76,6 +76,16 @@ TEST_F(SchedulerTest, AnElasticGangStartsWithWhatFits) {
   EXPECT_EQ(NodeOf("gpt-1-1"), "");
 }
 
+TEST_F(SchedulerTest, AGangPrefersNodesOfOneGpuProduct) {
+  AddNode("a", 1, {{"nvidia.com/gpu.product", "A100"}});
+  AddNode("b", 1, {{"nvidia.com/gpu.product", "H100"}});
+  AddNode("c", 1, {{"nvidia.com/gpu.product", "H100"}});
+  AddJobWithPods("gpt", 2, Json::object());
+  EXPECT_EQ(RunOnce(), 2);
+  EXPECT_EQ(NodeOf("gpt-0-1"), "b");
+  EXPECT_EQ(NodeOf("gpt-1-1"), "c");
+}
+
 TEST_F(SchedulerTest, NeverPromisesAGpuTwiceBeforeTheCacheShowsTheBind) {
   AddNode("a", 1);
   AddJob("one", 1, 1);

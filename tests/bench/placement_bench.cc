@@ -23,7 +23,7 @@ namespace {
 constexpr int kNodesPerLeaf = 32;
 constexpr int kLeavesPerSpine = 16;
 
-Inventory Cluster(int nodes, bool busy) {
+Inventory Cluster(int nodes, bool busy, int products = 1) {
   std::mt19937 random(7);
   Inventory inventory{{"zone", "spine", "leaf"}, {}};
   for (int i = 0; i < nodes; ++i) {
@@ -33,6 +33,7 @@ Inventory Cluster(int nodes, bool busy) {
     node.allocatable = {8, 192'000, int64_t{2} << 40, 110};
     node.free = node.allocatable;
     if (busy && random() % 10 < 4) node.free.gpus = random() % 8;
+    if (products > 1) node.gpu_product = absl::StrCat("product-", leaf % products);
     node.domains = {"z", absl::StrCat("spine-", leaf / kLeavesPerSpine),
                     absl::StrCat("leaf-", leaf)};
     inventory.nodes.push_back(std::move(node));
@@ -77,8 +78,8 @@ void Measure(benchmark::State& state, F call) {
   state.counters["p99_cpu_ms"] = Percentile(cpu, 0.99);
 }
 
-void PlaceGang(benchmark::State& state, const GangRequest& request, bool fits) {
-  const TopologyTree tree(Cluster(static_cast<int>(state.range(0)), true));
+void PlaceGang(benchmark::State& state, const GangRequest& request, bool fits, int products = 1) {
+  const TopologyTree tree(Cluster(static_cast<int>(state.range(0)), true, products));
   Measure(state, [&] {
     const auto answer = Place(tree, request);
     if (std::holds_alternative<Placement>(answer) != fits) state.SkipWithError("wrong answer");
@@ -87,6 +88,9 @@ void PlaceGang(benchmark::State& state, const GangRequest& request, bool fits) {
 
 // 512 pods of one GPU, wherever they are closest.
 void Place512(benchmark::State& state) { PlaceGang(state, Gang(512), true); }
+
+// Leaf by leaf of one of three GPU products: those of one spine are too few, the gang is mixed.
+void Place512Products(benchmark::State& state) { PlaceGang(state, Gang(512), true, 3); }
 
 // In tensor-parallel groups of 8 on one host, pipelines of 64 in one leaf, all in one spine.
 void Place512Nested(benchmark::State& state) {
@@ -120,6 +124,7 @@ void ChargeOnePod(benchmark::State& state) {
 
 #define MUSTER_SIZES Arg(500)->Arg(5'000)->Arg(20'000)
 BENCHMARK(Place512)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
+BENCHMARK(Place512Products)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
 BENCHMARK(Place512Nested)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
 BENCHMARK(Refuse512)->MUSTER_SIZES->Unit(benchmark::kMillisecond);
 BENCHMARK(BuildTree)->MUSTER_SIZES->Unit(benchmark::kMillisecond);

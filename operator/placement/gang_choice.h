@@ -1,0 +1,40 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_GANG_CHOICE_H_
+#define MUSTER_OPERATOR_PLACEMENT_GANG_CHOICE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "operator/placement/gang_capacity.h"
+#include "operator/placement/gang_split.h"
+#include "operator/placement/inventory.h"
+#include "operator/placement/topology_tree.h"
+
+// Which domain a gang goes to, and which of its nodes. Pure and deterministic.
+namespace muster::control {
+
+// A request in terms of the tree. Level 0, the whole cluster, stands for no level.
+struct GangPlan {
+  Resources per_worker;
+  int required = 0;
+  int preferred = 0;  // not broader than `required`
+  std::vector<SliceAt> slices;
+};
+
+// The largest gang up to `most` within one domain of the required level, and where.
+DomainShare LargestGang(const TopologyTree& tree, const GangCapacity& capacity,
+                        const GangPlan& plan, int64_t most);
+
+// The nodes of a gang of exactly `size`, one for each worker in the tree's order; empty when it
+// does not fit. From the preferred level outwards the first level that has a domain with room, and
+// there the tightest.
+std::vector<int> NodesForGang(const TopologyTree& tree, const GangCapacity& capacity,
+                              const GangPlan& plan, int64_t size);
+
+// The same as things are now (`now` counts all nodes), and of the domains of that level one where
+// the gang has nodes of one GPU product is preferred; where it asks for no GPUs, nodes without any.
+std::vector<int> AlikeNodesForGang(const TopologyTree& tree, const GangCapacity& now,
+                                   const GangPlan& plan, int64_t size);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_GANG_CHOICE_H_

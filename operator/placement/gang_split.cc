@@ -1,0 +1,161 @@
+#include "operator/placement/gang_split.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <tuple>
+#include <vector>
+
+namespace muster::control {
+namespace {
+
+struct Bin {
+  int64_t room;  // in units
+  int64_t free_gpus;
+  int index;
+};
+
+// What goes to a node, and what it has room for, in units.
+struct Load {
+  int node = 0;
+  int64_t room = 0;
+  int64_t amount = 0;
+};
+
+class Splitter {
+ public:
+  Splitter(const TopologyTree& tree, const GangCapacity& capacity)
+      : tree_(tree), capacity_(capacity), unit_(capacity.UnitAt(tree.node_level())) {}
+
+  std::vector<int> Run(const DomainShare& share) {
+    Split(share);
+    EvenOutInSlices();
+    std::vector<int> nodes;
+    nodes.reserve(static_cast<size_t>(share.workers));
+    for (const Load& load : loads_) nodes.insert(nodes.end(), load.amount * unit_, load.node);
+    return nodes;
+  }
+
+ private:
+  void Split(const DomainShare& share) {
+    if (share.level == tree_.node_level()) {
+      loads_.push_back({share.index, share.workers / unit_, share.workers / unit_});
+    } else if (share.level + 1 == tree_.node_level()) {
+      SplitEvenly(share);
+    } else {
+      SplitOverFew(share);
+    }
+  }
+
+  std::vector<Bin> BinsOf(const DomainShare& share, int unit) const {
+    const TopologyTree::Domain& domain = tree_.level(share.level)[share.index];
+    const int below = share.level + 1;
+    std::vector<Bin> bins;
+    for (int child = domain.first_child; child < domain.end_child; ++child) {
+      const int64_t room = capacity_.usable(below, child) / unit;
+      if (room > 0) bins.push_back({room, capacity_.FreeGpus(below, child), child});
+    }
+    return bins;
+  }
+
+  void SplitOverFew(const DomainShare& share) {
+    const int below = share.level + 1;
+    const int unit = capacity_.UnitAt(below);
+    std::vector<Bin> bins = BinsOf(share, unit);
+    // Of equal rooms the one with fewest GPUs left over, and then the leftmost, is last.
+    std::sort(bins.begin(), bins.end(), [](const Bin& a, const Bin& b) {
+      return std::tie(a.room, b.free_gpus, b.index) < std::tie(b.room, a.free_gpus, a.index);
+    });
+    std::vector<DomainShare> parts;
+    for (int64_t left = share.workers / unit; left > 0 && !bins.empty();) {
+      auto fits =
+          std::lower_bound(bins.begin(), bins.end(), left,
+                           [](const Bin& bin, int64_t amount) { return bin.room < amount; });
+      if (fits != bins.end()) {
+        fits = std::upper_bound(fits, bins.end(), fits->room,
+                                [](int64_t room, const Bin& bin) { return room < bin.room; });
+        parts.push_back({below, std::prev(fits)->index, left * unit});
+        break;
+      }
+      parts.push_back({below, bins.back().index, bins.back().room * unit});
+      left -= bins.back().room;
+      bins.pop_back();
+    }
+    std::sort(parts.begin(), parts.end(),
+              [](const DomainShare& a, const DomainShare& b) { return a.index < b.index; });
+    for (const DomainShare& part : parts) Split(part);
+  }
+
+  // The fewest nodes are those with most room. What these would take evenly goes to the nodes with
+  // least room that take it, the smallest amount first: so each amount finds one.
+  void SplitEvenly(const DomainShare& share) {
+    std::vector<Bin> bins = BinsOf(share, unit_);
+    std::sort(bins.begin(), bins.end(), [](const Bin& a, const Bin& b) {
+      return std::tie(a.room, a.free_gpus, a.index) < std::tie(b.room, b.free_gpus, b.index);
+    });
+    int64_t room = 0;
+    auto largest = bins.end();
+    while (room < share.workers / unit_ && largest != bins.begin()) room += (--largest)->room;
+    int64_t left = std::min(room, share.workers / unit_);
+    const size_t before = loads_.size();
+    auto next = bins.begin();
+    for (auto bin = largest; bin != bins.end(); ++bin, ++next) {
+      const int64_t amount = std::min(bin->room, left / (bins.end() - bin));
+      next = std::lower_bound(next, bins.end(), amount,
+                              [](const Bin& one, int64_t least) { return one.room < least; });
+      loads_.push_back({next->index, next->room, amount});
+      left -= amount;
+    }
+    std::sort(loads_.begin() + static_cast<ptrdiff_t>(before), loads_.end(),
+              [](const Load& a, const Load& b) { return a.node < b.node; });
+  }
+
+  // What stays within one domain is moved within it alone.
+  void EvenOutInSlices() {
+    int level = 0;
+    for (const SliceAt& slice : capacity_.slices()) {
+      if (slice.level < tree_.node_level()) level = slice.level;
+    }
+    for (auto begin = loads_.begin(); begin != loads_.end();) {
+      const int domain = tree_.AncestorOf(begin->node, level);
+      const auto end = std::find_if(begin, loads_.end(), [&](const Load& load) {
+        return tree_.AncestorOf(load.node, level) != domain;
+      });
+      EvenOut(begin, end);
+      begin = end;
+    }
+  }
+
+  // Of equal rooms the leftmost takes what is over.
+  static void EvenOut(std::vector<Load>::iterator begin, std::vector<Load>::iterator end) {
+    std::vector<Load*> order;
+    int64_t left = 0;
+    for (auto load = begin; load != end; ++load) {
+      order.push_back(&*load);
+      left += load->amount;
+    }
+    std::sort(order.begin(), order.end(), [](const Load* a, const Load* b) {
+      return std::tie(a->room, b->node) < std::tie(b->room, a->node);
+    });
+    for (size_t i = 0; i < order.size(); ++i) {
+      const auto nodes = static_cast<int64_t>(order.size() - i);
+      order[i]->amount = std::min(order[i]->room, left / nodes);
+      left -= order[i]->amount;
+    }
+  }
+
+  const TopologyTree& tree_;
+  const GangCapacity& capacity_;
+  const int unit_;  // of amounts on one node
+  std::vector<Load> loads_;
+};
+
+}  // namespace
+
+std::vector<int> SplitOverNodes(const TopologyTree& tree, const GangCapacity& capacity,
+                                const DomainShare& share) {
+  return Splitter(tree, capacity).Run(share);
+}
+
+}  // namespace muster::control

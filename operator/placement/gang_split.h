@@ -1,0 +1,29 @@
+#ifndef MUSTER_OPERATOR_PLACEMENT_GANG_SPLIT_H_
+#define MUSTER_OPERATOR_PLACEMENT_GANG_SPLIT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "operator/placement/gang_capacity.h"
+#include "operator/placement/topology_tree.h"
+
+namespace muster::control {
+
+// A domain and how many workers of the gang go there.
+struct DomainShare {
+  int level = 0;
+  int index = -1;  // -1: nowhere
+  int64_t workers = 0;
+};
+
+// Splits the share over the domain's nodes, slices kept whole: level by level into few children,
+// the smallest that takes all that is left, or else the largest; on the nodes at the end as few as
+// can be, with as equal numbers as they have room for, and of those that will do the ones with
+// least room and fewest GPUs left over. The domain has room for the share. One node for each
+// worker, in the tree's order.
+std::vector<int> SplitOverNodes(const TopologyTree& tree, const GangCapacity& capacity,
+                                const DomainShare& share);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_PLACEMENT_GANG_SPLIT_H_

@@ -329,6 +329,23 @@ TEST(PlaceTest, EveryUpperTierHasTheLinkOfTheThird) {
   EXPECT_EQ(links[5].gigabytes_per_second, 50);
 }
 
+TEST(PlaceTest, NodesOfALeafHaveTheLinkOfTheNvlinkDomainThatItLiesIn) {
+  const Inventory inventory{{"spine", "nvlink", "leaf"},
+                            {Node("a", 8, {"s", "nvl1", "l1"}), Node("b", 8, {"s", "nvl1", "l1"}),
+                             Node("c", 8, {"s", "nvl1", "l2"}), Node("d", 8, {"s", "", "l3"}),
+                             Node("e", 8, {"s", "", "l3"})}};
+  const TopologyTree tree(inventory);
+  const auto seconds = [&](std::vector<std::string> nodes) {
+    return Judge(tree, Gang(1, 8, 8), nodes).ring_seconds;
+  };
+  EXPECT_EQ(Judge(tree, Gang(1, 8, 8), {"a", "b"}).level, "leaf");
+  EXPECT_NEAR(seconds({"a", "b"}), 2 * (0.5e9 / 450e9 + 2e-6), 1e-9);
+  EXPECT_NEAR(seconds({"a", "c"}), 2 * (0.5e9 / 450e9 + 2e-6), 1e-9);
+  // A place in the tree without a name is no NVLink domain.
+  EXPECT_NEAR(seconds({"d", "e"}), 2 * (0.5e9 / 50e9 + 5e-6), 1e-9);
+  EXPECT_NEAR(seconds({"a", "d"}), 2 * (0.5e9 / 50e9 + 7e-6), 1e-9);
+}
+
 TEST(PlaceTest, ARefusalNamesTheBestDomainAndWhatWouldFit) {
   Inventory inventory = FatTree();
   for (int i = 0; i < 16; ++i) inventory.nodes[i].free.gpus = i < 4 ? 8 : 4;

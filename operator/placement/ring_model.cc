@@ -39,13 +39,34 @@ size_t RungOf(const std::string& level, size_t narrower) {
   return std::clamp(narrower + 1, kLeafRung, kRungs - 1);
 }
 
+// Who shares a leaf shares the NVLink domain that it lies in, too: the fastest link counts.
+const Link& FastestShared(const TopologyTree& tree, const LinkTable& links, int a, int b) {
+  const int shared = tree.SharedLevel(a, b);
+  const Link* fastest = &links[shared];
+  int domain = tree.AncestorOf(a, shared);
+  for (int level = shared; level > 0; --level) {
+    const Link& link = links[level];
+    const bool faster = link.gigabytes_per_second > fastest->gigabytes_per_second;
+    if (faster && !tree.level(level)[domain].name.empty()) fastest = &link;
+    domain = tree.level(level)[domain].parent;
+  }
+  return *fastest;
+}
+
+bool GetsNoFasterOutwards(const LinkTable& links) {
+  return std::is_sorted(links.begin(), links.end(), [](const Link& a, const Link& b) {
+    return a.gigabytes_per_second < b.gigabytes_per_second;
+  });
+}
+
 }  // namespace
 
 LinkTable LinksOf(const TopologyTree& tree, const std::map<std::string, Link>& overrides) {
   LinkTable links(tree.depth());
-  size_t rung = 0;
+  size_t broadest = 0;  // NVLink may come after the leaf
   for (int level = tree.node_level(); level >= 0; --level) {
-    rung = level == tree.node_level() ? 0 : RungOf(tree.level_name(level), rung);
+    size_t rung = level == tree.node_level() ? 0 : RungOf(tree.level_name(level), broadest);
+    broadest = std::max(broadest, rung);
     // Nodes of which nothing is known hang on one fabric.
     if (level == 0 && tree.depth() == 2) rung = kSpineRung;
     const auto given = overrides.find(tree.level_name(level));
@@ -57,8 +78,11 @@ LinkTable LinksOf(const TopologyTree& tree, const std::map<std::string, Link>& o
 double RingSeconds(const TopologyTree& tree, const LinkTable& links, const int* nodes, int workers,
                    double bytes) {
   double slowest_step = 0;
+  const bool innermost = GetsNoFasterOutwards(links);
   for (int i = 0; workers > 1 && i < workers; ++i) {
-    const Link& link = links[tree.SharedLevel(nodes[i], nodes[(i + 1) % workers])];
+    const int a = nodes[i];
+    const int b = nodes[(i + 1) % workers];
+    const Link& link = innermost ? links[tree.SharedLevel(a, b)] : FastestShared(tree, links, a, b);
     const double step =
         bytes / workers / (link.gigabytes_per_second * 1e9) + link.latency_us * 1e-6;
     slowest_step = std::max(slowest_step, step);

@@ -169,6 +169,18 @@ Fixture Topograph01() {
   });
 }
 
+Fixture NvlinkOverTwoLeaves() {
+  Fixture fixture;
+  for (int i = 0; i < 12; ++i) {
+    fixture.Add(absl::StrCat("n", i / 10, i % 10),
+                {{"network.topology.nvidia.com/accelerator", absl::StrCat("nvl", 1 + i / 6)},
+                 {"network.topology.nvidia.com/block", absl::StrCat("sw1", 1 + i / 3)},
+                 {"network.topology.nvidia.com/spine", absl::StrCat("sw2", 1 + i / 6)},
+                 {"network.topology.nvidia.com/datacenter", "sw31"}});
+  }
+  return fixture;
+}
+
 Fixture PlainKubernetes() {
   Fixture fixture;
   for (int i = 0; i < 4; ++i) {

@@ -39,6 +39,8 @@ Fixture Cliques();
 Fixture Topograph10();
 Fixture Topograph05();
 Fixture Topograph01();
+// knavigator's nwtopo-acc: two NVLink domains of six nodes, each over two leaves of three.
+Fixture NvlinkOverTwoLeaves();
 // Two zones of two nodes in a region.
 Fixture PlainKubernetes();
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "operator/placement/level_order.h"
 
 namespace muster::control {
 namespace {
@@ -141,18 +142,25 @@ void ReadFabric(const LabelledNode& node, int aws_layers, Position& position,
   }
 }
 
+constexpr char kClique[] = "nvidia.com/gpu.clique";
+constexpr char kAccelerator[] = "network.topology.nvidia.com/accelerator";
+
+// Of a clique, all zeros: the GPUs have no NVLink beyond the host.
+bool IsNoDomain(std::string_view value) {
+  return value.substr(0, value.find('.')).find_first_not_of("0-") == std::string::npos;
+}
+
 // "<cluster UUID>.<clique>": the UUID is of the NVLink domain (a rack), all of it the partition
-// that GPUs can talk in. All zeros: NVLink ends at the host.
+// that GPUs can talk in.
 void ReadClique(std::string_view value, Position& position) {
+  if (IsNoDomain(value)) return;
   const size_t dot = value.find('.');
-  const std::string_view domain = value.substr(0, dot);
-  if (domain.find_first_not_of("0-") == std::string::npos) return;
-  position.nvlink = domain;
+  position.nvlink = value.substr(0, dot);
   if (dot != std::string::npos) position.partition = value;
 }
 
 void ReadNvlink(const LabelMap& labels, Position& position) {
-  ReadClique(labels.Value("nvidia.com/gpu.clique"), position);
+  ReadClique(labels.Value(kClique), position);
   if (!position.nvlink.empty()) return;
   const std::string domain(labels.Value("accelerator.topograph.run/domain"));
   if (!domain.empty()) {
@@ -161,7 +169,7 @@ void ReadNvlink(const LabelMap& labels, Position& position) {
     if (!partition.empty()) position.partition = absl::StrCat(domain, ".", partition);
     return;
   }
-  ReadClique(labels.Value("network.topology.nvidia.com/accelerator"), position);
+  ReadClique(labels.Value(kAccelerator), position);
   for (const char* key : {"ds.coreweave.com/nvlink.domain", "topology.k8s.aws/ultraserver-id",
                           "topology.k8s.aws/capacity-block-id"}) {
     if (position.nvlink.empty()) position.nvlink = labels.Value(key);
@@ -244,6 +252,20 @@ std::string Winner(const Votes& votes) {
   return winner;
 }
 
+bool IsNvlink(const std::string& level) {
+  const std::string known = LevelOfLabel(level);
+  return level.rfind("nvlink", 0) == 0 || known.rfind("nvlink", 0) == 0;
+}
+
+// Domains of NVLink are known by unique identifiers, whoever orders the levels.
+void OrderByNodes(Topology& topology) {
+  std::vector<size_t> nvlink;
+  for (size_t i = 0; i < topology.levels.size(); ++i) {
+    if (IsNvlink(topology.levels[i])) nvlink.push_back(i);
+  }
+  OrderLevels(std::move(nvlink), topology);
+}
+
 // Makes the domains of `level` lie within one domain of the broader level `above` each.
 // `reported`: nodes that need no further finding.
 void Nest(const std::vector<LabelledNode>& nodes, size_t level, size_t above, Topology& topology,
@@ -259,7 +281,10 @@ void Nest(const std::vector<LabelledNode>& nodes, size_t level, size_t above, To
     const auto found = place.find(path[level]);
     if (path[level].empty() || found == place.end() || path[above] == found->second) continue;
     if (path[above].empty()) {
-      path[above] = found->second;
+      // A switch is everybody's behind it; NVLink is not.
+      if (!IsNvlink(topology.levels[above]) || IsNvlink(topology.levels[level])) {
+        path[above] = found->second;
+      }
       continue;
     }
     if (reported[i]) continue;
@@ -268,6 +293,19 @@ void Nest(const std::vector<LabelledNode>& nodes, size_t level, size_t above, To
         {nodes[i].name,
          absl::StrCat(topology.levels[level], " ", path[level], " lies in ", topology.levels[above],
                       " ", path[above], " here, but in ", found->second, " by most of its nodes")});
+  }
+}
+
+// A node without NVLink lacks no label.
+void FindMissing(const std::string& node, const std::vector<std::string>& path,
+                 Topology& topology) {
+  size_t known = path.size();
+  while (known > 0 && path[known - 1].empty()) --known;
+  for (size_t i = 0; i < known; ++i) {
+    if (!path[i].empty() || IsNvlink(topology.levels[i])) continue;
+    topology.findings.push_back(
+        {node, absl::StrCat("has no label ", topology.levels[i], ", but one of the narrower level ",
+                            topology.levels[known - 1])});
   }
 }
 
@@ -283,10 +321,10 @@ std::string LevelOfLabel(const std::string& key) {
           {"topology.k8s.aws/network-node-layer-2", "spine"},
           {"topology.k8s.aws/network-node-layer-3", "leaf"},
           {"topology.k8s.aws/network-node-layer-4", "leaf"},
-          {"nvidia.com/gpu.clique", "nvlink"},
+          {kClique, "nvlink"},
           {"accelerator.topograph.run/domain", "nvlink"},
           {"accelerator.topograph.run/sub-domain", "nvlink-partition"},
-          {"network.topology.nvidia.com/accelerator", "nvlink"},
+          {kAccelerator, "nvlink"},
           {"ds.coreweave.com/nvlink.domain", "nvlink"},
           {"topology.k8s.aws/ultraserver-id", "nvlink"},
           {"topology.k8s.aws/capacity-block-id", "nvlink"},
@@ -317,6 +355,7 @@ Topology ReadTopology(const std::vector<LabelledNode>& nodes) {
   }
   DropUnusedLevels(topology);
   DropPartitionsThatAreDomains(topology);
+  OrderByNodes(topology);
   // Narrow domains first, each against the next broader level and on: what one fills in the next
   // can use.
   std::vector<bool> reported(nodes.size());
@@ -332,18 +371,14 @@ Topology ReadTopology(const std::vector<LabelledNode>& nodes,
   topology.levels = keys;
   for (const LabelledNode& node : nodes) {
     std::vector<std::string>& path = topology.paths.emplace_back();
-    size_t known = 0;
-    for (size_t i = 0; i < keys.size(); ++i) {
-      path.emplace_back(node.labels.Value(keys[i]));
-      if (!path.back().empty()) known = i + 1;
-    }
-    for (size_t i = 0; i < known; ++i) {
-      if (!path[i].empty()) continue;
-      topology.findings.push_back(
-          {node.name, absl::StrCat("has no label ", keys[i], ", but one of the narrower level ",
-                                   keys[known - 1])});
+    for (const std::string& key : keys) {
+      const std::string_view value = node.labels.Value(key);
+      const bool clique = key == kClique || key == kAccelerator;
+      path.emplace_back(clique && IsNoDomain(value) ? "" : value);
     }
   }
+  OrderByNodes(topology);
+  for (size_t i = 0; i < nodes.size(); ++i) FindMissing(nodes[i].name, topology.paths[i], topology);
   return topology;
 }
 

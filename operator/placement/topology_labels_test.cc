@@ -203,6 +203,104 @@ TEST(LevelOfLabelTest, KnowsTheDirectionOfEachSource) {
   EXPECT_EQ(LevelOfLabel("example.com/row"), "");
 }
 
+Inventory InventoryOf(const Fixture& fixture, const Topology& topology) {
+  Inventory inventory{topology.levels, {}};
+  for (size_t i = 0; i < fixture.names.size(); ++i) {
+    NodeInventory& node = inventory.nodes.emplace_back();
+    node.name = fixture.names[i];
+    node.free = {8, 64'000, int64_t{1} << 40, 100};
+    node.domains = topology.paths[i];
+  }
+  return inventory;
+}
+
+GangRequest InOne(const std::string& level, int workers) {
+  GangRequest request;
+  request.per_worker = {8, 1000, 1 << 20, 1};
+  request.min = request.max = workers;
+  request.required_level = level;
+  return request;
+}
+
+TEST(ReadTopologyTest, AnNvlinkDomainOverTwoLeavesIsBroaderThanALeaf) {
+  const Fixture fixture = NvlinkOverTwoLeaves();
+  const Topology topology = ReadTopology(fixture.nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("core", "spine", "nvlink", "leaf"));
+  EXPECT_EQ(PathOf(topology, 4), "sw31/sw21/nvl1/sw12");
+  EXPECT_THAT(topology.findings, IsEmpty());
+  const Inventory inventory = InventoryOf(fixture, topology);
+  const auto six = Place(inventory, InOne("nvlink", 6));
+  ASSERT_TRUE(std::holds_alternative<Placement>(six)) << std::get<Unplaceable>(six).sentence;
+  EXPECT_EQ(std::get<Placement>(six).domain, "sw31/sw21/nvl1");
+  EXPECT_TRUE(std::holds_alternative<Unplaceable>(Place(inventory, InOne("nvlink", 7))));
+  EXPECT_TRUE(std::holds_alternative<Unplaceable>(Place(inventory, InOne("leaf", 4))));
+}
+
+TEST(ReadTopologyTest, TheOrderOfLevelsThatAreGivenFollowsFromTheNodesToo) {
+  const Fixture fixture = NvlinkOverTwoLeaves();
+  const std::string prefix = "network.topology.nvidia.com/";
+  const Topology topology =
+      ReadTopology(fixture.nodes(), {prefix + "spine", prefix + "block", prefix + "accelerator"});
+  EXPECT_THAT(topology.levels,
+              ElementsAre(prefix + "spine", prefix + "accelerator", prefix + "block"));
+  EXPECT_EQ(PathOf(topology, 4), "sw21/nvl1/sw12");
+  // A rack's NVLink that is said to be broader than the leaf group it lies in.
+  const std::vector<std::string> rack = {"ds.coreweave.com/nvlink.domain",
+                                         "backend.coreweave.cloud/superpod"};
+  EXPECT_THAT(ReadTopology(CoreWeaveNvl72().nodes(), rack).levels, ElementsAre(rack[1], rack[0]));
+  const auto six = Place(InventoryOf(fixture, topology), InOne(prefix + "accelerator", 6));
+  EXPECT_TRUE(std::holds_alternative<Placement>(six));
+}
+
+TEST(ReadTopologyTest, NvlinkAndLeavesThatDoNotNestKeepTheirOrder) {
+  // nvl1 lies over two leaves, and one of these has nodes of another domain.
+  Fixture fixture = NvlinkOverTwoLeaves();
+  fixture.labels["n05"]["network.topology.nvidia.com/accelerator"] = "nvl3";
+  EXPECT_THAT(ReadTopology(fixture.nodes()).levels, ElementsAre("core", "spine", "leaf", "nvlink"));
+}
+
+TEST(ReadTopologyTest, ANodeThatJoinsMayChangeTheOrder) {
+  Fixture fixture;
+  const auto add = [&](const std::string& name, const std::string& leaf, const std::string& nvl) {
+    fixture.Add(name, {{"network.topology.nvidia.com/leaf", leaf},
+                       {"network.topology.nvidia.com/accelerator", nvl}});
+  };
+  add("a", "l1", "nvl1");
+  add("b", "l1", "nvl1");
+  add("c", "l2", "nvl2");
+  EXPECT_THAT(ReadTopology(fixture.nodes()).levels, ElementsAre("leaf", "nvlink"));
+  add("d", "l3", "nvl1");
+  EXPECT_THAT(ReadTopology(fixture.nodes()).levels, ElementsAre("nvlink", "leaf"));
+  add("e", "l3", "nvl4");
+  EXPECT_THAT(ReadTopology(fixture.nodes()).levels, ElementsAre("leaf", "nvlink"));
+}
+
+TEST(ReadTopologyTest, ANodeWithoutNvlinkIsNotTakenForOneOfItsLeafsDomain) {
+  Fixture fixture = NvlinkOverTwoLeaves();
+  fixture.labels["n02"].erase("network.topology.nvidia.com/accelerator");
+  const Topology topology = ReadTopology(fixture.nodes());
+  EXPECT_THAT(topology.levels, ElementsAre("core", "spine", "nvlink", "leaf"));
+  EXPECT_EQ(PathOf(topology, 2), "sw31/sw21//sw11");
+  EXPECT_THAT(topology.findings, IsEmpty());
+  // The same of given levels: that is no label which is missing.
+  const std::string prefix = "network.topology.nvidia.com/";
+  EXPECT_THAT(ReadTopology(fixture.nodes(), {prefix + "block", prefix + "accelerator"}).findings,
+              IsEmpty());
+}
+
+TEST(ReadTopologyTest, CliquesOfZerosAreNoDomainOfGivenLevels) {
+  Fixture fixture;
+  for (int i = 0; i < 4; ++i) {
+    fixture.Add("n" + std::to_string(i),
+                {{"example.com/rack", "r" + std::to_string(i / 2)},
+                 {"nvidia.com/gpu.clique", "00000000-0000-0000-0000-000000000000.0"}});
+  }
+  const std::vector<std::string> keys = {"example.com/rack", "nvidia.com/gpu.clique"};
+  const Topology topology = ReadTopology(fixture.nodes(), keys);
+  EXPECT_EQ(topology.levels, keys);
+  EXPECT_EQ(PathOf(topology, 0), "r0/");
+}
+
 // From labels to nodes: sixteen workers of one GPU pair on NVL72 racks, one of them half full.
 TEST(ReadTopologyTest, AGangStaysInARackOfItsOwnSize) {
   const Fixture fixture = CoreWeaveNvl72();

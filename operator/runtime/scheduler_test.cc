@@ -86,6 +86,29 @@ TEST_F(SchedulerTest, AGangPrefersNodesOfOneGpuProduct) {
   EXPECT_EQ(NodeOf("gpt-1-1"), "c");
 }
 
+TEST_F(SchedulerTest, ANodeThatChangesTheOrderOfLevelsTouchesNoRunningJob) {
+  const auto add = [this](const std::string& name, const std::string& leaf,
+                          const std::string& nvlink) {
+    AddNode(name, 1,
+            {{"network.topology.nvidia.com/leaf", leaf},
+             {"network.topology.nvidia.com/accelerator", nvlink}});
+  };
+  add("a", "l1", "nvl1");
+  add("b", "l1", "nvl1");
+  add("c", "l2", "nvl1");
+  // Three nodes of one NVLink domain over two leaves.
+  AddJobWithPods("gpt", 3, Json::object(), {{"require", "nvlink"}});
+  EXPECT_EQ(RunOnce(), 3);
+  // Now neither nests in the other, and NVLink is below the leaf again.
+  add("d", "l2", "nvl2");
+  EXPECT_EQ(RunOnce(), 0);
+  EXPECT_EQ(PodsOn("gpt", 3, ""), 3);
+  AddJobWithPods("one", 1, Json::object(), {{"require", "nvlink"}});
+  EXPECT_EQ(RunOnce(), 1);
+  EXPECT_EQ(NodeOf("one-0-1"), "d");
+  EXPECT_EQ(PodsOn("gpt", 3, ""), 3);
+}
+
 TEST_F(SchedulerTest, NeverPromisesAGpuTwiceBeforeTheCacheShowsTheBind) {
   AddNode("a", 1);
   AddJob("one", 1, 1);

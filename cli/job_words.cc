@@ -58,9 +58,22 @@ std::string WhatFailed(const TrainingJob& job, const Condition& running) {
                       spec.failure_policy().max_failures() + 1);
 }
 
-}  // namespace
+// The type of the condition that tells why a job is in this state.
+std::string TypeFor(const std::string& state) {
+  if (state == "Recovering") return "Running";
+  if (state == "Queued" || state == "Pending" || state == "Starting") return "Scheduled";
+  return state;
+}
 
-std::string WhyNotTraining(const TrainingJob& job) {
+std::string ReasonOf(const TrainingJob& job) {
+  const std::string type = TypeFor(job.status.state());
+  for (const Condition& condition : job.status.conditions()) {
+    if (condition.type() == type) return condition.reason();
+  }
+  return "";
+}
+
+std::string SentenceOf(const TrainingJob& job) {
   const std::string& state = job.status.state();
   if (state == "Training" || state == "Succeeded" || state == "Failed") return "";
   if (const Condition* wait = FindWait(job)) return wait->message();
@@ -70,6 +83,10 @@ std::string WhyNotTraining(const TrainingJob& job) {
   const bool broken = state == "Recovering" || (state == "Starting" && IsBrokenByRank(*running));
   return broken ? WhatFailed(job, *running) : "";
 }
+
+}  // namespace
+
+NotTraining WhyNotTraining(const TrainingJob& job) { return {ReasonOf(job), SentenceOf(job)}; }
 
 std::optional<std::string> WhyItNeverFits(const TrainingJob& job) {
   const Condition* wait = FindWait(job);

@@ -8,13 +8,21 @@
 
 namespace muster::cli {
 
-// Why the job does not train now, for the one who watches it: what failed and which try this is
-// ("rank 1 exited with code 7; try 2 of 11"), or what its workers wait for. Empty when there is
-// nothing to say. Pure.
-std::string WhyNotTraining(const control::TrainingJob& job);
+// Why a job does not train now, for whoever watches it.
+struct NotTraining {
+  // The reason of the condition that the job's state comes from: for one that recovers, why its
+  // round broke, not that its pods are bound. Empty while it trains.
+  std::string reason;
+  // What failed and which try this is ("rank 1 exited with code 7; try 2 of 11"), or what the
+  // workers wait for. Empty when the reason says it all.
+  std::string sentence;
+};
 
-// Of a job on one machine, none of whose workers has a place: why it will never get one, in the
-// scheduler's words. Nobody else is on that machine, and it does not grow. Pure.
+// Pure.
+NotTraining WhyNotTraining(const control::TrainingJob& job);
+
+// Why a job on one machine, where none of its workers has a place, will never get one, in the
+// scheduler's words: nobody else is on that machine, and it does not grow. Pure.
 std::optional<std::string> WhyItNeverFits(const control::TrainingJob& job);
 
 }  // namespace muster::cli

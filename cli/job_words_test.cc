@@ -28,7 +28,7 @@ v1alpha1::Condition& AddFalse(control::TrainingJob& job, const char* type, const
 TEST(WhyNotTraining, RecoveringSaysWhatFailedAndWhichTryThisIs) {
   control::TrainingJob job = JobIn("Recovering");
   AddFalse(job, "Running", "RankFailed", "rank 1 of worker 0 ended with exit code 7 (Exited)");
-  EXPECT_EQ(WhyNotTraining(job), "rank 1 of worker 0 ended with exit code 7 (Exited)")
+  EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 of worker 0 ended with exit code 7 (Exited)")
       << "no failure is recorded yet";
   job.spec.mutable_failure_policy()->set_max_failures(2);
   auto& failures = *job.status.mutable_failures();
@@ -36,11 +36,11 @@ TEST(WhyNotTraining, RecoveringSaysWhatFailedAndWhichTryThisIs) {
   failures.mutable_latest()->set_round(2);
   failures.mutable_latest()->set_rank(1);
   failures.mutable_latest()->set_exit_code(7);
-  EXPECT_EQ(WhyNotTraining(job), "rank 1 exited with code 7; try 2 of 3");
+  EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 exited with code 7; try 2 of 3");
   failures.mutable_latest()->set_signal(9);
-  EXPECT_EQ(WhyNotTraining(job), "rank 1 was killed by signal 9; try 2 of 3");
+  EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 was killed by signal 9; try 2 of 3");
   failures.mutable_latest()->set_round(1);
-  EXPECT_EQ(WhyNotTraining(job), "rank 1 of worker 0 ended with exit code 7 (Exited)")
+  EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 of worker 0 ended with exit code 7 (Exited)")
       << "that failure was of an earlier round";
 }
 
@@ -48,7 +48,7 @@ TEST(WhyNotTraining, RecoveringSaysWhatFailedAndWhichTryThisIs) {
 TEST(WhyNotTraining, AJobThatNeverTrainedSaysWhatFailedToo) {
   control::TrainingJob job = JobIn("Starting");
   AddFalse(job, "Running", "PreparingRound", "round 3 is being formed");
-  EXPECT_EQ(WhyNotTraining(job), "");
+  EXPECT_EQ(WhyNotTraining(job).sentence, "");
   job.status.clear_conditions();
   AddFalse(job, "Running", "RankFailed", "rank 1 of worker 0 ended with exit code 7 (Exited)");
   auto& failures = *job.status.mutable_failures();
@@ -57,19 +57,35 @@ TEST(WhyNotTraining, AJobThatNeverTrainedSaysWhatFailedToo) {
   failures.mutable_latest()->set_rank(1);
   failures.mutable_latest()->set_exit_code(7);
   job.spec.mutable_failure_policy()->set_max_failures(2);
-  EXPECT_EQ(WhyNotTraining(job), "rank 1 exited with code 7; try 2 of 3");
+  EXPECT_EQ(WhyNotTraining(job).sentence, "rank 1 exited with code 7; try 2 of 3");
 }
 
 TEST(WhyNotTraining, AJobWithoutAPlaceSaysWhatIsMissing) {
   control::TrainingJob job = JobIn("Starting");
-  EXPECT_EQ(WhyNotTraining(job), "");
+  EXPECT_EQ(WhyNotTraining(job).sentence, "");
   AddFalse(job, "Scheduled", "WaitingForPods", "0 of 2 pods are bound to nodes");
-  EXPECT_EQ(WhyNotTraining(job), "") << "that is how every job begins";
+  EXPECT_EQ(WhyNotTraining(job).sentence, "") << "that is how every job begins";
   job.status.clear_conditions();
   AddFalse(job, "Scheduled", "Unschedulable", "a worker asks for 1 GPU");
-  EXPECT_EQ(WhyNotTraining(job), "a worker asks for 1 GPU");
+  EXPECT_EQ(WhyNotTraining(job).sentence, "a worker asks for 1 GPU");
   job.status.set_state("Training");
-  EXPECT_EQ(WhyNotTraining(job), "");
+  EXPECT_EQ(WhyNotTraining(job).sentence, "");
+}
+
+TEST(WhyNotTraining, TheReasonIsOfTheConditionThatTheStateComesFrom) {
+  const auto reason = [](const std::string& state) {
+    control::TrainingJob job = JobIn(state);
+    AddFalse(job, "Admitted", "Accepted", "").set_status("True");
+    AddFalse(job, "Running", "RankFailed", "");
+    AddFalse(job, "Failed", "IdenticalFailures", "").set_status("True");
+    AddFalse(job, "Scheduled", "PodsBound", "").set_status("True");
+    return WhyNotTraining(job).reason;
+  };
+  EXPECT_EQ(reason("Recovering"), "RankFailed") << "not that its pods are bound";
+  EXPECT_EQ(reason("Failed"), "IdenticalFailures");
+  EXPECT_EQ(reason("Starting"), "PodsBound");
+  EXPECT_EQ(reason("Training"), "");
+  EXPECT_EQ(WhyNotTraining({}).reason, "");
 }
 
 TEST(WhyItNeverFits, IsWhatTheEmptyMachineRefuses) {

@@ -15,7 +15,6 @@
 #include "cli/apply.h"
 #include "cli/job_words.h"
 #include "cli/local_jobs.h"
-#include "cli/state_reason.h"
 
 namespace muster::cli {
 namespace {
@@ -162,8 +161,9 @@ ProgressView RunSession::Progress(const TrainingJob& job) {
   ProgressView view;
   const auto snapshot = app_->progress().Snapshot(uid_);
   view.state = job.status.state().empty() ? "Pending" : job.status.state();
-  view.reason = StateReason(job.status);
-  view.why = WhyNotTraining(job);
+  const NotTraining words = WhyNotTraining(job);
+  view.reason = words.reason;
+  view.why = words.sentence;
   view.step = history_->last_step();
   view.steps = job.spec.trainer().train().steps();
   if (!history_->steps().empty()) view.loss = history_->steps().rbegin()->second.loss();

@@ -77,22 +77,42 @@ absl::StatusOr<JobPaths> NamedJob(Files& files, const std::string& root,
   return absl::NotFoundError(absl::StrCat("name one job; ", Known(jobs, root)));
 }
 
-absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name) {
+absl::StatusOr<std::vector<JobPaths>> RunningJobs(Files& files, const std::string& root) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, LocalJobs(files, root));
-  const std::string known = Known(jobs, root);
-  if (name.empty() && jobs.size() == 1) return JobPaths{root, jobs[0]};
-  if (name.empty()) {
-    std::vector<JobPaths> running;
-    for (const std::string& job : jobs) {
-      if (FindLiveOperator(files, {root, job})) running.push_back({root, job});
-    }
-    if (running.size() == 1) return running.front();
-    return absl::NotFoundError(absl::StrCat("name a job; ", known));
+  std::vector<JobPaths> running;
+  for (const std::string& job : jobs) {
+    if (FindLiveOperator(files, {root, job})) running.push_back({root, job});
   }
+  return running;
+}
+
+namespace {
+
+absl::StatusOr<JobPaths> TheOnlyJob(Files& files, const std::string& root,
+                                    const std::vector<std::string>& jobs,
+                                    absl::string_view to_choose) {
+  if (jobs.size() == 1) return JobPaths{root, jobs[0]};
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<JobPaths> running, RunningJobs(files, root));
+  if (running.size() == 1) return running.front();
+  if (running.empty()) {
+    return absl::NotFoundError(absl::StrCat(to_choose, "; ", Known(jobs, root)));
+  }
+  const std::string names = absl::StrJoin(
+      running, ", ", [](std::string* out, const JobPaths& paths) { out->append(paths.job); });
+  return absl::NotFoundError(
+      absl::StrCat(to_choose, "; several run now: ", names, " (in ", root, ")"));
+}
+
+}  // namespace
+
+absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name,
+                                 absl::string_view to_choose) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, LocalJobs(files, root));
+  if (name.empty()) return TheOnlyJob(files, root, jobs, to_choose);
   for (const std::string& job : jobs) {
     if (job == name) return JobPaths{root, job};
   }
-  return absl::NotFoundError(absl::StrCat("there is no job '", name, "'; ", known));
+  return absl::NotFoundError(absl::StrCat("there is no job '", name, "'; ", Known(jobs, root)));
 }
 
 absl::StatusOr<std::string> CheckpointDirectory(const Flags& flags, const std::string& job) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/files.h"
 #include "cli/flags.h"
 #include "cli/job_paths.h"
@@ -23,9 +24,15 @@ absl::Status WriteLiveOperator(Files& files, const JobPaths& paths, const std::s
 // only its folder is there: `muster run` ended before it wrote the job.
 absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths);
 
+// Jobs whose `muster run` is there now, by name.
+absl::StatusOr<std::vector<JobPaths>> RunningJobs(Files& files, const std::string& root);
+
 // The job named; when `name` is empty, the only one there is, or else the only one that runs now.
-// NotFound lists those there are.
-absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name);
+// NotFound lists those there are, and says with `to_choose` how to name one.
+absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name,
+                                 absl::string_view to_choose = "name a job");
+// What commands say whose positional argument is something else.
+inline constexpr absl::string_view kChooseByFlag = "choose a job with --job NAME";
 
 // The job that a command names which ends something: never one that was only meant. NotFound lists
 // those there are.

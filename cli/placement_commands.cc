@@ -1,18 +1,22 @@
 // `muster explain`, `muster whatif`, `muster tree` and `muster queue`: placement and queues as the
 // operator sees them.
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/job_paths.h"
@@ -23,6 +27,9 @@
 
 namespace muster::cli {
 namespace {
+
+// The flag that chooses among the operators of this machine, for commands that are about no job.
+constexpr FlagSpec kJobFlag = {"job", "the job of this machine whose operator is asked"};
 
 std::vector<FlagSpec> WithCommon(std::vector<FlagSpec> flags) {
   for (const FlagSpec& flag : ServerFlags()) flags.push_back(flag);
@@ -38,29 +45,59 @@ struct Target {
   std::string job;
 };
 
-// The server that was named, or the one that runs the job on this machine.
-absl::StatusOr<Target> FindTarget(const Flags& flags, const std::string& job) {
-  Target target;
-  if (!flags.Get("server", "").empty()) {
-    const absl::StatusOr<LiveOperator> live = ServerAt(FileSystem(), flags);
-    if (!live.ok()) return live.status();
-    target.live = *live;
-    target.ns = flags.Get("namespace", "default");
-    target.job = job;
-    return target;
-  }
-  const auto root = StateRoot(flags.Get("state-dir", ""));
-  if (!root.ok()) return root.status();
-  const auto paths = FindJob(FileSystem(), *root, job);
-  if (!paths.ok()) return paths.status();
-  const auto live = FindLiveOperator(FileSystem(), *paths);
+absl::StatusOr<Target> LocalTarget(const JobPaths& paths) {
+  const auto live = FindLiveOperator(FileSystem(), paths);
   if (!live) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "job ", paths->job, " has no operator on this machine now; of a cluster's: --server"));
+        "job ", paths.job, " has no operator on this machine now; of a cluster's: --server"));
   }
-  const auto known = ReadJob(*paths);
-  if (!known.ok()) return known.status();
-  return Target{*live, known->ns, known->name};
+  MUSTER_ASSIGN_OR_RETURN(const control::TrainingJob known, ReadJob(paths));
+  return Target{*live, known.ns, known.name};
+}
+
+// The server that was named, or the one that runs the job on this machine.
+absl::StatusOr<Target> FindTarget(const Flags& flags, const std::string& job,
+                                  absl::string_view to_choose) {
+  if (!flags.Get("server", "").empty()) {
+    MUSTER_ASSIGN_OR_RETURN(LiveOperator live, ServerAt(FileSystem(), flags));
+    return Target{std::move(live), flags.Get("namespace", "default"), job};
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
+  MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, job, to_choose));
+  return LocalTarget(paths);
+}
+
+// As above, of commands that are not about one job. InvalidArgument for --job with --server: a
+// cluster has one operator for all its jobs.
+absl::StatusOr<Target> FindTarget(const Flags& flags) {
+  const std::string job = flags.Get("job", "");
+  if (!job.empty() && !flags.Get("server", "").empty()) {
+    return absl::InvalidArgumentError(
+        "--job chooses among the jobs of this machine, each with an operator of its own; it does "
+        "not go with --server");
+  }
+  return FindTarget(flags, job, kChooseByFlag);
+}
+
+// All that a question about no job in particular is for: every job that runs on this machine has an
+// operator of its own. One where a job or server was named, or the answer is one document.
+absl::StatusOr<std::vector<Target>> FindTargets(const Flags& flags) {
+  const bool one = flags.Has("json") || flags.Has("svg") || !flags.Get("job", "").empty() ||
+                   !flags.Get("server", "").empty();
+  std::vector<Target> targets;
+  if (!one) {
+    MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
+    MUSTER_ASSIGN_OR_RETURN(const auto running, RunningJobs(FileSystem(), root));
+    for (const JobPaths& paths : running) {
+      MUSTER_ASSIGN_OR_RETURN(Target target, LocalTarget(paths));
+      targets.push_back(std::move(target));
+    }
+  }
+  if (targets.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(Target target, FindTarget(flags));
+    targets.push_back(std::move(target));
+  }
+  return targets;
 }
 
 std::string Text(const Json& json, const char* name) {
@@ -215,6 +252,13 @@ void PrintDomain(const Json& domain, int depth, Hosts hosts) {
   }
 }
 
+void PrintAllHosts(const Json& tree) { PrintDomain(tree, 0, Hosts::kPrinted); }
+
+void PrintTree(const Json& tree) {
+  const bool large = Number(tree, "nodes") > kMostHosts;
+  PrintDomain(tree, 0, large ? Hosts::kCounted : Hosts::kPrinted);
+}
+
 std::string Amounts(const Json& amounts) {
   std::string text;
   for (const auto& [resource, amount] : amounts.items()) {
@@ -261,6 +305,21 @@ int Answer(const Flags& flags, const absl::StatusOr<Json>& page, void (*print)(c
   return kExitOk;
 }
 
+// Asks each of them for the same page, and prints each answer under its job's name where there are
+// several. The answer of one that ended meanwhile does not hide the others'.
+int AnswerEach(const Flags& flags, const std::vector<Target>& targets, const std::string& path,
+               void (*print)(const Json&)) {
+  int code = kExitOk;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (targets.size() > 1) {
+      std::printf("%sjob %s:\n", i > 0 ? "\n" : "", targets[i].job.c_str());
+      std::fflush(stdout);
+    }
+    code = std::max(code, Answer(flags, CallOperator(targets[i].live, "GET", path), print));
+  }
+  return code;
+}
+
 std::string FirstOf(const Flags& flags) {
   return flags.positional().empty() ? "" : flags.positional()[0];
 }
@@ -270,7 +329,7 @@ std::string FirstOf(const Flags& flags) {
 int ExplainMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, WithCommon({}));
   if (!flags.ok()) return Fail(flags.status());
-  const auto target = FindTarget(*flags, FirstOf(*flags));
+  const auto target = FindTarget(*flags, FirstOf(*flags), "name a job");
   if (!target.ok()) return Fail(target.status());
   if (target->job.empty()) return Fail(absl::InvalidArgumentError("which job? muster explain JOB"));
   return Answer(
@@ -281,7 +340,7 @@ int ExplainMain(const std::vector<std::string>& arguments) {
 }
 
 int WhatIfMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(arguments, WithCommon({}));
+  const auto flags = Flags::Parse(arguments, WithCommon({kJobFlag}));
   if (!flags.ok()) return Fail(flags.status());
   std::string file;
   for (const std::string& word : flags->positional()) {
@@ -296,7 +355,7 @@ int WhatIfMain(const std::vector<std::string>& arguments) {
     std::fprintf(stderr, "%s", control::FormatErrors(file, manifest.errors).c_str());
     return kExitBadInput;
   }
-  const auto target = FindTarget(*flags, "");
+  const auto target = FindTarget(*flags);
   if (!target.ok()) return Fail(target.status());
   if (manifest.job.ns.empty()) manifest.job.ns = target->ns;
   return Answer(
@@ -307,48 +366,43 @@ int WhatIfMain(const std::vector<std::string>& arguments) {
 
 int TreeMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(
-      arguments, WithCommon({{"depth",
+      arguments, WithCommon({kJobFlag,
+                             {"depth",
                               "levels to print; default all, without the hosts of a large "
                               "cluster"},
                              {"svg", "draw it into this file instead"}}));
   if (!flags.ok()) return Fail(flags.status());
   const auto depth = flags->GetInt("depth", 32);
   if (!depth.ok()) return Fail(depth.status());
-  const auto target = FindTarget(*flags, FirstOf(*flags));
-  if (!target.ok()) return Fail(target.status());
-  const absl::StatusOr<Json> page =
-      CallOperator(target->live, "GET", absl::StrCat("/api/v1/topology?depth=", *depth));
-  if (page.ok() && flags->Has("svg")) {
+  const auto targets = FindTargets(*flags);
+  if (!targets.ok()) return Fail(targets.status());
+  const std::string path = absl::StrCat("/api/v1/topology?depth=", *depth);
+  if (flags->Has("svg")) {
+    const absl::StatusOr<Json> page = CallOperator(targets->front().live, "GET", path);
+    if (!page.ok()) return Fail(page.status());
     const absl::Status drawn =
         WriteFileAtomically(FileSystem(), flags->Get("svg", ""), TopologySvg(*page));
     return drawn.ok() ? kExitOk : Fail(drawn);
   }
-  if (flags->Has("depth")) {
-    return Answer(*flags, page, [](const Json& tree) { PrintDomain(tree, 0, Hosts::kPrinted); });
-  }
-  return Answer(*flags, page, [](const Json& tree) {
-    const bool large = Number(tree, "nodes") > kMostHosts;
-    PrintDomain(tree, 0, large ? Hosts::kCounted : Hosts::kPrinted);
-  });
+  return AnswerEach(*flags, *targets, path, flags->Has("depth") ? PrintAllHosts : PrintTree);
 }
 
 int QueueMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(
       arguments,
-      WithCommon({{"limit", "waiting jobs of each queue to print; default 10, of one queue 100"}}));
+      WithCommon({kJobFlag,
+                  {"limit", "waiting jobs of each queue to print; default 10, of one queue 100"}}));
   if (!flags.ok()) return Fail(flags.status());
   const std::string name = FirstOf(*flags);
   const bool all = name.empty() && !flags->Has("json");
   const auto limit = flags->GetInt("limit", all ? 10 : 100);
   if (!limit.ok()) return Fail(limit.status());
-  // Of a job on this machine there is one queue: its operator's.
-  const auto target = FindTarget(*flags, "");
-  if (!target.ok()) return Fail(target.status());
-  return Answer(*flags,
-                CallOperator(target->live, "GET",
-                             absl::StrCat("/api/v1/queues", name.empty() ? "" : "/", name,
-                                          "?limit=", *limit)),
-                PrintQueues);
+  const auto targets = FindTargets(*flags);
+  if (!targets.ok()) return Fail(targets.status());
+  return AnswerEach(
+      *flags, *targets,
+      absl::StrCat("/api/v1/queues", name.empty() ? "" : "/", name, "?limit=", *limit),
+      PrintQueues);
 }
 
 }  // namespace muster::cli

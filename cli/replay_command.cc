@@ -48,7 +48,8 @@ std::vector<FlagSpec> ReplayFlags() {
 absl::StatusOr<std::string> DirectoryOf(const Flags& flags) {
   if (flags.Has("dir")) return flags.Get("dir", "");
   MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
-  MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, flags.Get("job", "")));
+  MUSTER_ASSIGN_OR_RETURN(const JobPaths paths,
+                          FindJob(FileSystem(), root, flags.Get("job", ""), kChooseByFlag));
   return paths.decisions();
 }
 

@@ -54,7 +54,34 @@ std::string Escape(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
-constexpr double kWidth = 860, kHeight = 420, kLeft = 64, kRight = 24, kTop = 44, kBottom = 48;
+constexpr double kWidth = 860, kHeight = 420, kLeft = 76, kRight = 24, kTop = 44, kBottom = 48;
+
+// Fits lines through runs of neighbouring points, by their places, in constant time each.
+class LineSums {
+ public:
+  explicit LineSums(const std::vector<LossPoint>& points)
+      : loss_(points.size() + 1, 0), moment_(points.size() + 1, 0) {
+    for (size_t i = 0; i < points.size(); ++i) {
+      loss_[i + 1] = loss_[i] + points[i].loss;
+      moment_[i + 1] = moment_[i] + static_cast<double>(i) * points[i].loss;
+    }
+  }
+
+  // What the least-squares line through the `width` points from `first` on says at place `i`.
+  double At(size_t i, size_t first, size_t width) const {
+    const double n = static_cast<double>(width);
+    const double sum = loss_[first + width] - loss_[first];
+    if (width < 3) return sum / n;
+    const double center = static_cast<double>(first) + (n - 1) / 2;
+    const double slope =
+        (moment_[first + width] - moment_[first] - center * sum) / (n * (n * n - 1) / 12);
+    return sum / n + slope * (static_cast<double>(i) - center);
+  }
+
+ private:
+  std::vector<double> loss_;
+  std::vector<double> moment_;
+};
 
 class SvgCurve {
  public:
@@ -85,22 +112,28 @@ class SvgCurve {
     }
     absl::StrAppendFormat(&out, "<text x='%g' y='%g' text-anchor='middle'>step</text>\n",
                           (kLeft + kWidth - kRight) / 2, kHeight - 10);
+    absl::StrAppendFormat(
+        &out,
+        "<text transform='translate(16 %g) rotate(-90)' text-anchor='middle'>loss "
+        "(nats per token)</text>\n",
+        (kTop + kHeight - kBottom) / 2);
     return out;
   }
 
-  // Each point the mean of its neighbours, `half_window` to either side. At most two points per
-  // pixel column, so that a long run stays a small file.
+  // Each point as a straight line through its neighbours has it, `half_window` to either side. At
+  // the ends the window stays as wide: the mean of an ever narrower one would end on the last raw
+  // loss, and the mean of a one-sided one would lag behind a loss that falls.
   std::string Training(size_t half_window) const {
-    std::vector<double> sums(points_.size() + 1, 0);
-    for (size_t i = 0; i < points_.size(); ++i) sums[i + 1] = sums[i] + points_[i].loss;
+    const LineSums sums(points_);
+    const size_t width = std::min(2 * half_window + 1, points_.size());
     std::string path;
     const size_t stride = std::max<size_t>(1, points_.size() / static_cast<size_t>(2 * kWidth));
     for (size_t i = 0; i < points_.size(); ++i) {
+      // At most two points per pixel column, so that a long run stays a small file.
       if (i % stride != 0 && i + 1 != points_.size()) continue;
-      const size_t reach = std::min({half_window, i, points_.size() - 1 - i});
-      const double mean = (sums[i + reach + 1] - sums[i - reach]) / (2.0 * reach + 1.0);
+      const size_t first = std::min(i - std::min(half_window, i), points_.size() - width);
       absl::StrAppendFormat(&path, "%s%.1f,%.1f", path.empty() ? "M" : "L", X(points_[i].step),
-                            Y(mean));
+                            Y(sums.At(i, first, width)));
     }
     return path;
   }
@@ -150,7 +183,7 @@ std::string LossCurveSvg(std::vector<LossPoint> points, absl::string_view title,
       "<text x='%g' y='26' font-size='15' font-weight='bold'>%s</text>\n",
       kWidth, kHeight, kWidth, kHeight, kLeft, Escape(title));
   if (points.empty()) {
-    absl::StrAppend(&out, "<text x='64' y='80'>no steps yet</text>\n</svg>\n");
+    absl::StrAppend(&out, "<text x='76' y='80'>no steps yet</text>\n</svg>\n");
     return out;
   }
   const SvgCurve curve(points, LossRange(points, floor));

@@ -1,6 +1,8 @@
 #include "cli/loss_curve.h"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -35,6 +37,39 @@ TEST(LossCurveSvg, TheSmoothedLineDoesNotLagBehindTheLoss) {
   ASSERT_NE(first, std::string::npos);
   const std::string last_point = svg.substr(first, svg.find('\'', first) - first);
   EXPECT_NE(svg.find(last_point, first + 1), std::string::npos) << last_point;
+}
+
+// Heights of the last points of the training loss: the raw line's, then the smoothed one's. Pixels
+// from the top.
+std::vector<double> LastHeights(const std::string& svg) {
+  std::vector<double> heights;
+  for (size_t path = svg.find("<path d='"); path != std::string::npos;
+       path = svg.find("<path d='", path + 1)) {
+    const size_t end = svg.find('\'', path + 9);
+    heights.push_back(std::stod(svg.substr(svg.rfind(',', end) + 1)));
+  }
+  return heights;
+}
+
+TEST(LossCurveSvg, TheSmoothedLineDoesNotJumpToTheLastRawStep) {
+  std::vector<LossPoint> points(600);
+  for (int i = 0; i < 600; ++i) points[i] = {i + 1, i % 2 == 0 ? 1.9 : 2.1, std::nullopt};
+  points.back().loss = 5.0;
+  const std::vector<double> heights = LastHeights(LossCurveSvg(points, "t"));
+  ASSERT_EQ(heights.size(), 2u);
+  points.back().loss = 2.0;
+  points.front().loss = 5.0;  // the same scale, and a calm end
+  const std::vector<double> calm = LastHeights(LossCurveSvg(points, "t"));
+  ASSERT_EQ(calm.size(), 2u);
+  // A line through the last 21 losses gives the last one less than a fifth of the say.
+  EXPECT_LT(calm[1] - heights[1], 0.2 * (calm[1] - heights[0]));
+  EXPECT_GT(calm[1], heights[0] + 200);
+}
+
+TEST(LossCurveSvg, BothAxesSayWhatTheyShow) {
+  const std::string svg = LossCurveSvg(Falling(10), "t");
+  EXPECT_THAT(svg, HasSubstr(">step</text>"));
+  EXPECT_THAT(svg, HasSubstr(">loss (nats per token)</text>"));
 }
 
 TEST(LossCurveSvg, LeavesOutWhatIsNotFinite) {

@@ -62,6 +62,19 @@ std::string TokenizerChecksum(const RunIdentity& identity) {
   return identity.tokenizer_json.empty() ? "" : ToHex(Hash64(identity.tokenizer_json));
 }
 
+// What transformers reads beside the weights. It takes GPT-2's own 50256 for a missing id, which a
+// smaller vocabulary does not have: null says that there is none.
+absl::StatusOr<Json> HuggingFaceConfig(const TrainingState& state, const RunIdentity& identity) {
+  MUSTER_ASSIGN_OR_RETURN(Json config, ParseJson(state.model().config_json));
+  const bool wide = state.options().types.parameters == at::kDouble;
+  config["torch_dtype"] = wide ? "float64" : "float32";
+  const Json end = identity.end_of_text ? Json(*identity.end_of_text) : Json();
+  // As in GPT-2, a document begins where another ends.
+  config["bos_token_id"] = end;
+  config["eos_token_id"] = end;
+  return config;
+}
+
 ClaimOwner OwnerOf(const RunIdentity& identity) { return {identity.job, identity.job_uid}; }
 
 std::vector<TensorRecord> RecordsOf(const std::vector<SnapshotTensor>& tensors) {
@@ -206,7 +219,7 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.data_checksum = identity_.data_checksum;
   record.created = absl::FormatTime(absl::RFC3339_sec, clock_.Wall(), absl::UTCTimeZone());
   record.layout = {{"data", share.world_size}};
-  MUSTER_ASSIGN_OR_RETURN(record.model, ParseJson(state.model().config_json));
+  MUSTER_ASSIGN_OR_RETURN(record.model, HuggingFaceConfig(state, identity_));
   record.random = DeterminismRecord(options);
   return record;
 }

@@ -27,6 +27,8 @@ struct RunIdentity {
   std::string job_uid;
   std::string data_checksum;   // of the training tokens
   std::string tokenizer_json;  // empty without a tokenizer
+  // The tokenizer's token between documents; absent without one.
+  std::optional<uint32_t> end_of_text = std::nullopt;
   int64_t vocabulary = 0;
 };
 

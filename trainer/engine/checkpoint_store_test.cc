@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -85,6 +86,39 @@ TEST_F(CheckpointStoreTest, WhatIsSavedIsListedWithItsHistoryAndKnownToBeDurable
   const v1alpha1::CheckpointReport report =
       outbox_.Await(v1alpha1::FromTrainer::kCheckpoint).checkpoint();
   EXPECT_EQ(report.history(), kHistory);
+}
+
+// transformers took 50256 for ids that config.json did not have, in a vocabulary of 257.
+TEST_F(CheckpointStoreTest, ConfigHasTheTokenizersIdsAndTheWeightsType) {
+  const auto config = [this](const std::string& name) {
+    const auto text = ReadFile(files_, JoinPath(JoinPath(kUri, name), "config.json"));
+    EXPECT_TRUE(text.ok()) << text.status();
+    const auto json = ParseJson(text.value_or(""));
+    EXPECT_TRUE(json.ok()) << json.status();
+    return json.value_or(Json());
+  };
+  Save(*Open(), *StateAt(20));
+  const Json none = config("step-000000020");
+  EXPECT_EQ(none["torch_dtype"], "float32");
+  ASSERT_TRUE(none.contains("eos_token_id"));
+  EXPECT_TRUE(none["bos_token_id"].is_null() && none["eos_token_id"].is_null());
+
+  TrainingOptions wide = TinyOptions();
+  wide.types = TypesOf(planner::Precision::kFp64);
+  CheckpointStore store(files_, Clock::Real(), kUri, 3,
+                        RunIdentity{.job = "default/job",
+                                    .job_uid = "uid",
+                                    .data_checksum = "data",
+                                    .tokenizer_json = "{}",
+                                    .end_of_text = 60,
+                                    .vocabulary = 61},
+                        outbox_);
+  Save(store, *StateAt(30, wide));
+  const Json with = config("step-000000030");
+  EXPECT_EQ(with["torch_dtype"], "float64");
+  EXPECT_EQ(with["bos_token_id"], 60);
+  EXPECT_EQ(with["eos_token_id"], 60);
+  EXPECT_EQ(with["vocab_size"], 61);
 }
 
 TEST_F(CheckpointStoreTest, AnOptimizerWithOtherStateIsAMismatch) {

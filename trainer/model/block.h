@@ -57,7 +57,8 @@ class Block {
 // A model is a list of blocks: the output tensors of one are the inputs of the next.
 struct Model {
   std::vector<std::unique_ptr<Block>> blocks;
-  // What Hugging Face reads as config.json.
+  // What Hugging Face reads as config.json, as far as the model alone decides it: the checkpoint
+  // adds the weights' type and the tokenizer's ids.
   std::string config_json;
 };
 

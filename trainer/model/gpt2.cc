@@ -211,7 +211,7 @@ std::string ConfigJson(const Gpt2Config& c) {
       R"({"activation_function":"gelu_new","architectures":["GPT2LMHeadModel"],"attn_pdrop":%g,)"
       R"("embd_pdrop":%g,"initializer_range":0.02,"layer_norm_epsilon":1e-05,"model_type":"gpt2",)"
       R"("n_ctx":%d,"n_embd":%d,"n_head":%d,"n_layer":%d,"n_positions":%d,"resid_pdrop":%g,)"
-      R"("tie_word_embeddings":true,"torch_dtype":"float32","vocab_size":%d})",
+      R"("tie_word_embeddings":true,"vocab_size":%d})",
       c.dropout, c.dropout, c.positions, c.width, c.heads, c.layers, c.positions, c.dropout,
       c.vocabulary);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "base/status_macros.h"
 #include "planner/model_presets.h"
 #include "trainer/data/tensor_feed.h"
+#include "trainer/engine/bf16_check.h"
 #include "trainer/engine/checkpoint_store.h"
 #include "trainer/engine/gloo_network.h"
 #include "trainer/engine/memory_check.h"
@@ -98,6 +100,17 @@ ValidationData TrainerProcess::ReadValidation() const {
           .unigram_entropy = dataset_.unigram_entropy};
 }
 
+void TrainerProcess::WarnOfSlowPrecision(const Clock& clock) const {
+  // Ranks of one worker run on the same CPU: one of them says it.
+  if (config_.precision != planner::Precision::kBf16 || config_.settings.local_rank != 0) return;
+  const absl::StatusOr<ProductTimes> times = MeasureProducts(clock);
+  if (!times.ok()) {
+    MUSTER_LOG(WARN, "bfloat16 could not be timed", {"error", times.status()});
+  } else if (const auto slow = SlowBf16(*times)) {
+    MUSTER_LOG(WARN, *slow);
+  }
+}
+
 void TrainerProcess::Announce() const {
   MUSTER_LOG(INFO, "data opened", {"training_tokens", dataset_.training.size()},
              {"validation_tokens", dataset_.validation.size()}, {"vocabulary", vocabulary_},
@@ -129,12 +142,14 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                     .job_uid = configure.job_uid(),
                     .data_checksum = TokensChecksum(process->dataset_.training),
                     .tokenizer_json = tokenizer == nullptr ? "" : tokenizer->json(),
+                    .end_of_text = tokenizer == nullptr ? std::nullopt : tokenizer->end_of_text(),
                     .vocabulary = process->vocabulary_},
         outbox);
     MUSTER_RETURN_IF_ERROR(Claim(*store));
     process->checkpoints_ = std::move(store);
   }
   process->Announce();
+  process->WarnOfSlowPrecision(clock);
   process->trainer_ = std::make_unique<Trainer>(
       process->config_.settings, Trainer::Parts{.state = *process->state_,
                                                 .feed = *process->feed_,

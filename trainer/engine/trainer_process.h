@@ -51,6 +51,7 @@ class TrainerProcess {
                                    const ProcessOptions& options);
   ValidationData ReadValidation() const;
   void Announce() const;
+  void WarnOfSlowPrecision(const Clock& clock) const;
 
   PhaseTimer timer_;
   v1alpha1::TrainingJobSpec spec_;  // by which everything below was opened

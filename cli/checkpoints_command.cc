@@ -87,12 +87,15 @@ int List(const std::string& directory, bool json) {
 
 }  // namespace
 
+std::vector<FlagSpec> CheckpointsFlags() {
+  return {{"state-dir", "where jobs keep their state"},
+          {"dir", "a directory of checkpoints"},
+          {"dry-run", "with prune: only say what would be deleted", /*is_switch=*/true},
+          {"json", "print JSON", /*is_switch=*/true}};
+}
+
 int CheckpointsMain(const std::vector<std::string>& arguments) {
-  const auto flags =
-      Flags::Parse(arguments, {{"state-dir", "where jobs keep their state"},
-                               {"dir", "a directory of checkpoints"},
-                               {"dry-run", "with prune: only say what would be deleted", true},
-                               {"json", "print JSON", true}});
+  const auto flags = Flags::Parse(arguments, CheckpointsFlags());
   if (!flags.ok()) return Fail(flags.status());
   const std::vector<std::string>& words = flags->positional();
   const bool prune = !words.empty() && words[0] == kPrune;

@@ -3,20 +3,12 @@
 
 #include <string>
 #include <vector>
-#include "absl/strings/string_view.h"
 
 #include "absl/status/status.h"
+#include "cli/command.h"
+#include "cli/flags.h"
 
 namespace muster::cli {
-
-// A subcommand: takes the arguments after its name, writes to stdout and stderr, returns the exit
-// code (base/exit_codes.h).
-struct Command {
-  absl::string_view name;
-  absl::string_view usage;
-  absl::string_view help;
-  int (*main)(const std::vector<std::string>& arguments);
-};
 
 const std::vector<Command>& Commands();
 
@@ -39,6 +31,24 @@ int CheckpointsMain(const std::vector<std::string>& arguments);
 int GenerateMain(const std::vector<std::string>& arguments);
 int SimulateMain(const std::vector<std::string>& arguments);
 int ReplayMain(const std::vector<std::string>& arguments);
+int CompletionMain(const std::vector<std::string>& arguments);
+
+// The flags of each.
+std::vector<FlagSpec> RunFlags();
+std::vector<FlagSpec> ResumeFlags();
+std::vector<FlagSpec> DeleteFlags();
+std::vector<FlagSpec> StopFlags();
+std::vector<FlagSpec> GetFlags();
+std::vector<FlagSpec> LogsFlags();
+std::vector<FlagSpec> ExplainFlags();
+std::vector<FlagSpec> TreeFlags();
+std::vector<FlagSpec> QueueFlags();
+std::vector<FlagSpec> WhatIfFlags();
+std::vector<FlagSpec> CheckpointsFlags();
+std::vector<FlagSpec> GenerateFlags();
+std::vector<FlagSpec> SimulateFlags();
+std::vector<FlagSpec> ReplayFlags();
+std::vector<FlagSpec> CompletionFlags();
 
 }  // namespace muster::cli
 

@@ -126,6 +126,9 @@ TEST(CommandsTest, EveryCommandTellsItsFlags) {
     const Ended ended = Call(command.main, {"--help"});
     EXPECT_EQ(ended.code, kExitOk) << command.name;
     EXPECT_THAT(ended.out, HasSubstr("flags:\n  --")) << command.name;
+    for (const FlagSpec& flag : command.flags()) {
+      EXPECT_THAT(ended.out, HasSubstr(absl::StrCat("  --", flag.name))) << command.name;
+    }
     EXPECT_THAT(ended.err, IsEmpty()) << command.name;
   }
 }

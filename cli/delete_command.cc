@@ -13,8 +13,10 @@
 
 namespace muster::cli {
 
+std::vector<FlagSpec> DeleteFlags() { return {{"state-dir", "where jobs keep their state"}}; }
+
 int DeleteMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(arguments, {{"state-dir", "where jobs keep their state"}});
+  const auto flags = Flags::Parse(arguments, DeleteFlags());
   if (!flags.ok()) return Fail(flags.status());
   const auto root = StateRoot(flags->Get("state-dir", ""));
   if (!root.ok()) return Fail(root.status());

@@ -12,11 +12,15 @@
 
 namespace muster::cli {
 
+// What a value or a positional argument names, as far as a shell can complete it.
+enum class Names { kOther, kJob };  // kJob: a job of this machine
+
 // One flag of a subcommand. A switch takes no value; anything else takes one.
 struct FlagSpec {
   absl::string_view name;  // without dashes
   absl::string_view help;
   bool is_switch = false;
+  Names names = Names::kOther;
 };
 
 // The arguments of a subcommand: `--name value`, `--name=value`, `--switch`, positionals, and `--`.

@@ -22,24 +22,6 @@
 namespace muster::cli {
 namespace {
 
-std::vector<FlagSpec> GenerateFlags() {
-  return {{"state-dir", "where jobs keep their state"},
-          {"dir", "a directory of checkpoints, instead of a job's"},
-          {"step", "the checkpoint after this step; default the newest"},
-          {"prompt", "the text to go on from; default none: a new text"},
-          {"max-tokens", "how many tokens at most; default 100"},
-          {"temperature",
-           "0, the default, always takes the most likely token; 1 draws as often "
-           "as the model says"},
-          {"top-k", "draws from the k most likely tokens; default 0: all"},
-          {"top-p",
-           "draws from the most likely tokens that together have this probability; "
-           "default 1"},
-          {"seed", "of the draws; equal seeds give equal text; default 0"},
-          {"json", "print each token as a JSON line with its log probability", true},
-          {"generator", "path of muster-generate"}};
-}
-
 absl::StatusOr<double> GetNumber(const Flags& flags, const char* name, const char* fallback) {
   const std::string text = flags.Get(name, fallback);
   double number = 0;
@@ -114,6 +96,24 @@ absl::Status Generate(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
+
+std::vector<FlagSpec> GenerateFlags() {
+  return {{"state-dir", "where jobs keep their state"},
+          {"dir", "a directory of checkpoints, instead of a job's"},
+          {"step", "the checkpoint after this step; default the newest"},
+          {"prompt", "the text to go on from; default none: a new text"},
+          {"max-tokens", "how many tokens at most; default 100"},
+          {"temperature",
+           "0, the default, always takes the most likely token; 1 draws as often "
+           "as the model says"},
+          {"top-k", "draws from the k most likely tokens; default 0: all"},
+          {"top-p",
+           "draws from the most likely tokens that together have this probability; "
+           "default 1"},
+          {"seed", "of the draws; equal seeds give equal text; default 0"},
+          {"json", "print each token as a JSON line with its log probability", true},
+          {"generator", "path of muster-generate"}};
+}
 
 int GenerateMain(const std::vector<std::string>& arguments) { return Fail(Generate(arguments)); }
 

@@ -21,14 +21,6 @@ namespace {
 
 using control::TrainingJob;
 
-const std::vector<FlagSpec>& GetFlags() {
-  static const auto* flags = new std::vector<FlagSpec>{
-      {"state-dir", "where jobs keep their state"},
-      {"json", "print the objects as JSON", /*is_switch=*/true},
-  };
-  return *flags;
-}
-
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 // A job whose `muster run` is gone is not training, whatever its status still says.
@@ -138,6 +130,11 @@ void PrintDetails(const TrainingJob& job, bool live, const History& history) {
 }
 
 }  // namespace
+
+std::vector<FlagSpec> GetFlags() {
+  return {{"state-dir", "where jobs keep their state"},
+          {"json", "print the objects as JSON", /*is_switch=*/true}};
+}
 
 int GetMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, GetFlags());

@@ -1,5 +1,7 @@
 #include "cli/invocation.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "operator/api/schema.h"
@@ -10,8 +12,11 @@ namespace {
 bool IsHelp(const std::string& word) { return word == "--help" || word == "-h"; }
 
 bool IsCommon(const std::string& word) {
-  return word == "--state-dir" || word == "--server" || absl::StartsWith(word, "--state-dir=") ||
-         absl::StartsWith(word, "--server=");
+  const std::vector<std::string>& flags = FlagsBeforeCommand();
+  return std::any_of(flags.begin(), flags.end(), [&word](const std::string& flag) {
+    return word == absl::StrCat("--", flag) ||
+           absl::StartsWith(word, absl::StrCat("--", flag, "="));
+  });
 }
 
 // Words after `--` are the command's own, whatever they look like.
@@ -29,6 +34,11 @@ void ReadCommandsArguments(const std::vector<std::string>& arguments, size_t beg
 }
 
 }  // namespace
+
+const std::vector<std::string>& FlagsBeforeCommand() {
+  static const auto* flags = new std::vector<std::string>{"state-dir", "server"};
+  return *flags;
+}
 
 absl::StatusOr<Invocation> ReadInvocation(const std::vector<std::string>& arguments) {
   Invocation invocation;

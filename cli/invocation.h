@@ -16,7 +16,10 @@ struct Invocation {
   bool version = false;
 };
 
-// `arguments` without the program's name. --state-dir and --server may stand before the command.
+// The flags that may stand before the command, without dashes; each takes a value.
+const std::vector<std::string>& FlagsBeforeCommand();
+
+// `arguments` without the program's name. FlagsBeforeCommand() may stand before the command.
 // InvalidArgument for another flag there. Pure.
 absl::StatusOr<Invocation> ReadInvocation(const std::vector<std::string>& arguments);
 

@@ -81,11 +81,15 @@ class Tailer {
 
 }  // namespace
 
+std::vector<FlagSpec> LogsFlags() {
+  return {{"state-dir", "where jobs keep their state"},
+          {"worker", "only this worker's index"},
+          {"rank", "only this rank"},
+          {"follow", "go on printing", /*is_switch=*/true}};
+}
+
 int LogsMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(arguments, {{"state-dir", "where jobs keep their state"},
-                                              {"worker", "only this worker's index"},
-                                              {"rank", "only this rank"},
-                                              {"follow", "go on printing", true}});
+  const auto flags = Flags::Parse(arguments, LogsFlags());
   if (!flags.ok()) return Fail(flags.status());
   const auto root = StateRoot(flags->Get("state-dir", ""));
   if (!root.ok()) return Fail(root.status());

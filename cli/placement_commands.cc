@@ -29,7 +29,8 @@ namespace muster::cli {
 namespace {
 
 // The flag that chooses among the operators of this machine, for commands that are about no job.
-constexpr FlagSpec kJobFlag = {"job", "the job of this machine whose operator is asked"};
+constexpr FlagSpec kJobFlag = {"job", "the job of this machine whose operator is asked",
+                               /*is_switch=*/false, Names::kJob};
 
 std::vector<FlagSpec> WithCommon(std::vector<FlagSpec> flags) {
   for (const FlagSpec& flag : ServerFlags()) flags.push_back(flag);
@@ -326,8 +327,24 @@ std::string FirstOf(const Flags& flags) {
 
 }  // namespace
 
+std::vector<FlagSpec> ExplainFlags() { return WithCommon({}); }
+
+std::vector<FlagSpec> WhatIfFlags() { return WithCommon({kJobFlag}); }
+
+std::vector<FlagSpec> TreeFlags() {
+  return WithCommon(
+      {kJobFlag,
+       {"depth", "levels to print; default all, without the hosts of a large cluster"},
+       {"svg", "draw it into this file instead"}});
+}
+
+std::vector<FlagSpec> QueueFlags() {
+  return WithCommon(
+      {kJobFlag, {"limit", "waiting jobs of each queue to print; default 10, of one queue 100"}});
+}
+
 int ExplainMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(arguments, WithCommon({}));
+  const auto flags = Flags::Parse(arguments, ExplainFlags());
   if (!flags.ok()) return Fail(flags.status());
   const auto target = FindTarget(*flags, FirstOf(*flags), "name a job");
   if (!target.ok()) return Fail(target.status());
@@ -340,7 +357,7 @@ int ExplainMain(const std::vector<std::string>& arguments) {
 }
 
 int WhatIfMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(arguments, WithCommon({kJobFlag}));
+  const auto flags = Flags::Parse(arguments, WhatIfFlags());
   if (!flags.ok()) return Fail(flags.status());
   std::string file;
   for (const std::string& word : flags->positional()) {
@@ -365,12 +382,7 @@ int WhatIfMain(const std::vector<std::string>& arguments) {
 }
 
 int TreeMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(
-      arguments, WithCommon({kJobFlag,
-                             {"depth",
-                              "levels to print; default all, without the hosts of a large "
-                              "cluster"},
-                             {"svg", "draw it into this file instead"}}));
+  const auto flags = Flags::Parse(arguments, TreeFlags());
   if (!flags.ok()) return Fail(flags.status());
   const auto depth = flags->GetInt("depth", 32);
   if (!depth.ok()) return Fail(depth.status());
@@ -388,10 +400,7 @@ int TreeMain(const std::vector<std::string>& arguments) {
 }
 
 int QueueMain(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(
-      arguments,
-      WithCommon({kJobFlag,
-                  {"limit", "waiting jobs of each queue to print; default 10, of one queue 100"}}));
+  const auto flags = Flags::Parse(arguments, QueueFlags());
   if (!flags.ok()) return Fail(flags.status());
   const std::string name = FirstOf(*flags);
   const bool all = name.empty() && !flags->Has("json");

@@ -34,17 +34,6 @@ using control::DecisionRecord;
 using control::DecisionTime;
 using control::LinesOf;
 
-std::vector<FlagSpec> ReplayFlags() {
-  std::vector<FlagSpec> flags = {
-      {"dir", "where the operator keeps its decisions (its --decision-log-dir)"},
-      {"job", "or: the job of this machine whose operator keeps them"},
-      {"state-dir", "where jobs of this machine keep their state"},
-      {"json", "print the decision as JSON", /*is_switch=*/true},
-  };
-  for (const FlagSpec& flag : ServerFlags()) flags.push_back(flag);
-  return flags;
-}
-
 absl::StatusOr<std::string> DirectoryOf(const Flags& flags) {
   if (flags.Has("dir")) return flags.Get("dir", "");
   MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
@@ -169,6 +158,17 @@ absl::StatusOr<bool> Run(const Flags& flags) {
 }
 
 }  // namespace
+
+std::vector<FlagSpec> ReplayFlags() {
+  std::vector<FlagSpec> flags = {
+      {"dir", "where the operator keeps its decisions (its --decision-log-dir)"},
+      {"job", "or: the job of this machine whose operator keeps them", false, Names::kJob},
+      {"state-dir", "where jobs of this machine keep their state"},
+      {"json", "print the decision as JSON", /*is_switch=*/true},
+  };
+  for (const FlagSpec& flag : ServerFlags()) flags.push_back(flag);
+  return flags;
+}
 
 int ReplayMain(const std::vector<std::string>& arguments) {
   const absl::StatusOr<Flags> flags = Flags::Parse(arguments, ReplayFlags());

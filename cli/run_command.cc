@@ -43,8 +43,9 @@ volatile std::sig_atomic_t interrupts = 0;
 
 void OnInterrupt(int) { interrupts = interrupts + 1; }
 
-const std::vector<FlagSpec>& ResumeFlags() {
-  static const auto* flags = new std::vector<FlagSpec>{
+// Those that run and resume have in common.
+std::vector<FlagSpec> SessionFlags() {
+  return {
       {"state-dir", "where jobs keep their state"},
       {"agent", "path of muster-agent"},
       {"trainer", "path of muster-trainer"},
@@ -54,16 +55,6 @@ const std::vector<FlagSpec>& ResumeFlags() {
        "http.token; else a socket for this user alone"},
       {"quiet", "no progress lines", /*is_switch=*/true},
   };
-  return *flags;
-}
-
-std::vector<FlagSpec> RunFlags() {
-  std::vector<FlagSpec> flags = ResumeFlags();
-  flags.push_back({"fresh",
-                   "begin anew: forget the job of this name that is here; its checkpoints are kept "
-                   "in a folder abandoned-... beside those to come",
-                   /*is_switch=*/true});
-  return flags;
 }
 
 int TerminalColumns() {
@@ -376,6 +367,21 @@ int RunJob(const Flags& flags, const JobPaths& paths, TrainingJob job) {
 
 }  // namespace
 
+std::vector<FlagSpec> RunFlags() {
+  std::vector<FlagSpec> flags = SessionFlags();
+  flags.push_back({"fresh",
+                   "begin anew: forget the job of this name that is here; its checkpoints are kept "
+                   "in a folder abandoned-... beside those to come",
+                   /*is_switch=*/true});
+  return flags;
+}
+
+std::vector<FlagSpec> ResumeFlags() {
+  std::vector<FlagSpec> flags = ClusterFlags();
+  for (const FlagSpec& flag : SessionFlags()) flags.push_back(flag);
+  return flags;
+}
+
 int RunMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, RunFlags());
   if (!flags.ok()) return Fail(flags.status());
@@ -403,10 +409,7 @@ int RunMain(const std::vector<std::string>& arguments) {
 }
 
 int ResumeMain(const std::vector<std::string>& arguments) {
-  std::vector<FlagSpec> specs = ClusterFlags();
-  const std::vector<FlagSpec> own = ResumeFlags();
-  specs.insert(specs.end(), own.begin(), own.end());
-  const auto flags = Flags::Parse(arguments, specs);
+  const auto flags = Flags::Parse(arguments, ResumeFlags());
   if (!flags.ok()) return Fail(flags.status());
   if (NamesCluster(*flags)) return SuspendOnCluster(*flags, /*suspend=*/false);
   const auto root = StateRoot(flags->Get("state-dir", ""));

@@ -29,19 +29,6 @@
 namespace muster::cli {
 namespace {
 
-const std::vector<FlagSpec>& SimulateFlags() {
-  static const auto* flags = new std::vector<FlagSpec>{
-      {"cluster", "nodes, queues and options, as YAML"},
-      {"trace", "the jobs: CSV, or the YAML of Kueue's performance generator"},
-      {"svg", "write a picture of who used what when to this file"},
-      {"jobs-svg", "write a picture of each job's wait and work, of up to 60 jobs, to this file"},
-      {"decisions", "write what was decided, line by line, to this file"},
-      {"record", "keep all that went into each decision in this directory, for muster replay"},
-      {"json", "print the report as JSON", /*is_switch=*/true},
-  };
-  return *flags;
-}
-
 // A cluster file says more than a generator's: where both have something, the cluster file counts.
 absl::StatusOr<SimCluster> ClusterFor(const Flags& flags, const SimTrace& trace) {
   SimCluster cluster;
@@ -129,6 +116,18 @@ absl::Status RunSimulation(const Flags& flags) {
 }
 
 }  // namespace
+
+std::vector<FlagSpec> SimulateFlags() {
+  return {
+      {"cluster", "nodes, queues and options, as YAML"},
+      {"trace", "the jobs: CSV, or the YAML of Kueue's performance generator"},
+      {"svg", "write a picture of who used what when to this file"},
+      {"jobs-svg", "write a picture of each job's wait and work, of up to 60 jobs, to this file"},
+      {"decisions", "write what was decided, line by line, to this file"},
+      {"record", "keep all that went into each decision in this directory, for muster replay"},
+      {"json", "print the report as JSON", /*is_switch=*/true},
+  };
+}
 
 int SimulateMain(const std::vector<std::string>& arguments) {
   const absl::StatusOr<Flags> flags = Flags::Parse(arguments, SimulateFlags());

@@ -15,10 +15,14 @@
 
 namespace muster::cli {
 
+std::vector<FlagSpec> StopFlags() {
+  std::vector<FlagSpec> flags = ClusterFlags();
+  flags.push_back({"state-dir", "where jobs keep their state"});
+  return flags;
+}
+
 int StopMain(const std::vector<std::string>& arguments) {
-  std::vector<FlagSpec> specs = ClusterFlags();
-  specs.push_back({"state-dir", "where jobs keep their state"});
-  const auto flags = Flags::Parse(arguments, specs);
+  const auto flags = Flags::Parse(arguments, StopFlags());
   if (!flags.ok()) return Fail(flags.status());
   if (NamesCluster(*flags)) return SuspendOnCluster(*flags, /*suspend=*/true);
   const auto root = StateRoot(flags->Get("state-dir", ""));

@@ -26,7 +26,7 @@ class SeveralJobsTest : public PlacementCommandsTest {
  protected:
   void SetUp() override {
     PlacementCommandsTest::SetUp();
-    root_ = folder_ + "/state";
+    root_ = cli::Absolute(folder_ + "/state");
     ASSERT_TRUE(RemoveAll(FileSystem(), root_).ok());
     for (const char* job : {"big", "small"}) AddRunning(job);
   }

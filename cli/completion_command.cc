@@ -1,0 +1,84 @@
+// `muster completion bash|zsh`: a script that has this program complete its own command lines, so
+// that a script of one version knows the flags of another.
+//
+// The scripts call `muster completion words AT -- WORD...`, which prints what may stand in place
+// AT.
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/exit_codes.h"
+#include "base/files.h"
+#include "cli/commands.h"
+#include "cli/completion.h"
+#include "cli/flags.h"
+#include "cli/job_paths.h"
+
+namespace muster::cli {
+namespace {
+
+// Where muster has nothing to offer, the shell's own names of files are.
+constexpr char kBash[] = R"(_muster() {
+  local IFS=$'\n'
+  COMPREPLY=($("${COMP_WORDS[0]/#\~/$HOME}" completion words "$COMP_CWORD" -- "${COMP_WORDS[@]}" 2>/dev/null))
+}
+complete -o bashdefault -o default -F _muster muster
+)";
+
+constexpr char kZsh[] = R"(#compdef muster
+_muster() {
+  local -a found
+  found=("${(@f)$("${words[1]/#\~/$HOME}" completion words $((CURRENT - 1)) -- "${words[@]}" 2>/dev/null)}")
+  if [[ -n "${found[1]}" ]]; then
+    compadd -a found
+  else
+    _files
+  fi
+}
+compdef _muster muster
+)";
+
+int PrintWords(const Flags& flags) {
+  const std::vector<std::string>& arguments = flags.positional();
+  TypedLine line;
+  if (arguments.size() < 2 || !absl::SimpleAtoi(arguments[1], &line.at)) {
+    return Fail(absl::InvalidArgumentError("muster completion words AT -- WORD..."));
+  }
+  line.words.assign(arguments.begin() + 2, arguments.end());
+  const Completion completion = Complete(line, Commands());
+  for (const std::string& word : completion.words) std::printf("%s\n", word.c_str());
+  if (completion.names != Names::kJob) return kExitOk;
+  const std::string typed = StateDirOn(line);
+  const auto root = StateRoot(typed.empty() ? flags.Get("state-dir", "") : typed);
+  if (!root.ok()) return Fail(root.status());
+  const auto jobs = LocalJobs(FileSystem(), *root);
+  if (!jobs.ok()) return Fail(jobs.status());
+  for (const std::string& job : *jobs) {
+    if (!absl::StartsWith(job, completion.begin)) continue;
+    std::printf("%s%s\n", completion.before.c_str(), job.c_str());
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+std::vector<FlagSpec> CompletionFlags() { return {{"state-dir", "where jobs keep their state"}}; }
+
+int CompletionMain(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(arguments, CompletionFlags());
+  if (!flags.ok()) return Fail(flags.status());
+  const std::vector<std::string>& words = flags->positional();
+  if (!words.empty() && words[0] == "words") return PrintWords(*flags);
+  if (words.size() != 1 || (words[0] != "bash" && words[0] != "zsh")) {
+    return Fail(absl::InvalidArgumentError("for which shell? muster completion bash|zsh"));
+  }
+  std::printf("%s", words[0] == "bash" ? kBash : kZsh);
+  return kExitOk;
+}
+
+}  // namespace muster::cli

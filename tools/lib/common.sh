@@ -6,14 +6,15 @@ MUSTER_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 say() { printf '%s\n' "muster: $*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# step TITLE COMMAND...: runs COMMAND with its output in a log; on failure quotes the end of the log.
+# step TITLE COMMAND...: runs COMMAND with its output in a log; on failure quotes the end of the log. What it says on
+# descriptor 3 is seen at once.
 step() {
   local title="$1" log status=0
   shift
   mkdir -p "$MUSTER_CACHE/logs"
   log="$MUSTER_CACHE/logs/$(printf '%s' "$title" | tr -c 'a-zA-Z0-9' '-').log"
   say "$title ..."
-  "$@" >"$log" 2>&1 || status=$?
+  "$@" 3>&2 >"$log" 2>&1 || status=$?
   if [ "$status" -ne 0 ]; then
     say "this step failed (exit $status): $title"
     say "command: $*"
@@ -36,6 +37,13 @@ muster_output_base() {
 }
 
 muster_bazel() { (exec_bazel "$@"); }
+
+# bazel_with_progress CONFIG ARGUMENT...: says on descriptor 3 how far a long build is.
+bazel_with_progress() (
+  set -o pipefail
+  muster_bazel "$@" --curses=no --color=no --show_progress_rate_limit=2 2>&1 |
+    /usr/bin/python3 "$MUSTER_ROOT/tools/lib/build_progress.py" 3
+)
 
 # Becomes Bazel's client: in the background its pid is then the one to signal.
 exec_bazel() {

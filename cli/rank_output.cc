@@ -1,9 +1,12 @@
 #include "cli/rank_output.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace muster::cli {
 namespace {
@@ -50,6 +53,16 @@ void RankOutput::Read(const std::string& path, uint64_t size, Log& log, std::str
     if (absl::StartsWith(line, kPrefix)) lines += line;
   }
   log.unfinished.erase(0, begin);
+}
+
+std::string WarningsAmong(const std::string& lines) {
+  std::string warnings;
+  for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
+    // "[rank 0] TIME WARN text".
+    const std::vector<absl::string_view> words = absl::StrSplit(line, absl::MaxSplits(' ', 4));
+    if (words.size() == 5 && words[3] == "WARN") absl::StrAppend(&warnings, line, "\n");
+  }
+  return warnings;
 }
 
 }  // namespace muster::cli

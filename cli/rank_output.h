@@ -9,12 +9,12 @@
 
 namespace muster::cli {
 
-// What the ranks of a local job print, line by line, each with its "[rank N] ": read from their
+// Reads what the ranks of a local job print, line by line, each with its "[rank N] ", from their
 // agents' logs, where an agent shows them among lines of its own. Not thread-safe.
 class RankOutput {
  public:
-  // `pods` holds a folder for each pod. What is in their logs now was printed before, and is passed
-  // over.
+  // `pods` holds a folder for each pod. Lines that are in their logs now were printed before, and
+  // are passed over.
   RankOutput(Files& files, std::string pods);
 
   // The whole lines that were added since the last call. A log that cannot be read now is read the
@@ -35,6 +35,9 @@ class RankOutput {
   const std::string pods_;
   std::map<std::string, Log> logs_;  // by path
 };
+
+// The lines among them, as TakeLines() gives them, that a trainer logged as a warning. Pure.
+std::string WarningsAmong(const std::string& lines);
 
 }  // namespace muster::cli
 

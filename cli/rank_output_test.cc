@@ -44,5 +44,13 @@ TEST_F(RankOutputTest, ALogThatBeginsAnewIsReadFromItsBeginning) {
   EXPECT_EQ(output.TakeLines(), "[rank 0] anew\n");
 }
 
+TEST_F(RankOutputTest, WarningsAreWhatATrainerLogsAsThat) {
+  EXPECT_EQ(WarningsAmong("[rank 0] 2026-11-23T02:28:46.791788Z INFO data opened WARN\n"
+                          "[rank 0] 2026-11-23T02:28:46.791788Z WARN this CPU is slow\n"
+                          "[rank 1] WARN\n\n"),
+            "[rank 0] 2026-11-23T02:28:46.791788Z WARN this CPU is slow\n");
+  EXPECT_EQ(WarningsAmong(""), "");
+}
+
 }  // namespace
 }  // namespace muster::cli

@@ -242,14 +242,26 @@ int Finish(const TrainingJob& job, const History& history, double wall_seconds) 
   return condition != nullptr && condition->reason() == "BadInput" ? kExitBadInput : kExitFailed;
 }
 
-// The ranks of a command print what they print; of a trainer's there is the progress line.
-void ShowOutput(RankOutput& output, bool is_command, ProgressPrinter& printer) {
-  const std::string lines = is_command ? output.TakeLines() : "";
-  if (lines.empty()) return;
-  printer.Clear();
-  std::fwrite(lines.data(), 1, lines.size(), stdout);
-  std::fflush(stdout);
-}
+// The ranks of a command print what they print. For a trainer's there is the progress line, and
+// what they warn of before they train.
+class OutputPrinter {
+ public:
+  explicit OutputPrinter(RankOutput& output) : output_(output) {}
+
+  void Show(const TrainingJob& job, ProgressPrinter& printer) {
+    std::string lines = output_.TakeLines();
+    if (job.spec.has_trainer()) lines = has_trained_ ? "" : WarningsAmong(lines);
+    has_trained_ |= job.status.state() == "Training";
+    if (lines.empty()) return;
+    printer.Clear();
+    std::fwrite(lines.data(), 1, lines.size(), stdout);
+    std::fflush(stdout);
+  }
+
+ private:
+  RankOutput& output_;
+  bool has_trained_ = false;
+};
 
 // Once for each thing that it waits for; `told` is the last.
 void TellWait(const TrainingJob& job, std::string& told, ProgressPrinter& printer) {
@@ -265,6 +277,7 @@ void TellWait(const TrainingJob& job, std::string& told, ProgressPrinter& printe
 int Watch(RunSession& session, RankOutput& output, bool quiet) {
   const WatchStart start;
   ProgressPrinter printer(quiet);
+  OutputPrinter shown(output);
   bool asked_to_stop = false;
   std::string waits_for;
   while (true) {
@@ -272,14 +285,14 @@ int Watch(RunSession& session, RankOutput& output, bool quiet) {
     if (!job.ok()) return Fail(job.status());
     if (const absl::Status status = session.TakeSteps(); !status.ok()) return Fail(status);
     TellWait(*job, waits_for, printer);
-    ShowOutput(output, !job->spec.has_trainer(), printer);
+    shown.Show(*job, printer);
     printer.Show(session.Progress(*job), Clock::Real().Monotonic());
     if (IsOver(job->status.state()) &&
         !(job->status.state() == "Suspended" && !job->spec.suspend())) {
       printer.Clear();
       const double seconds = WallSeconds(*job, start, Clock::Real().Monotonic());
       session.WaitForWorkers(kLeave);
-      ShowOutput(output, !job->spec.has_trainer(), printer);
+      shown.Show(*job, printer);
       return Finish(*job, session.history(), seconds);
     }
     const std::optional<std::string> never = WhyItNeverFits(*job);

@@ -52,7 +52,7 @@ std::optional<std::string> SlowBf16(const ProductTimes& times) {
   if (!(times.fp32 > 0.0) || !(factor > kWorthAWarning)) return std::nullopt;
   return absl::StrFormat(
       "this CPU has no fast bfloat16: a matrix product takes %.1f times as long as in fp32; train "
-      "with precision Fp32 on it",
+      "with precision fp32 on it",
       factor);
 }
 

@@ -11,7 +11,7 @@ namespace {
 TEST(Bf16CheckTest, WarnsWithTheFactorWhereBf16IsSlow) {
   EXPECT_EQ(SlowBf16({.fp32 = 0.001, .bf16 = 0.009}),
             "this CPU has no fast bfloat16: a matrix product takes 9.0 times as long as in fp32; "
-            "train with precision Fp32 on it");
+            "train with precision fp32 on it");
   EXPECT_TRUE(SlowBf16({.fp32 = 1.0, .bf16 = 2.1}).has_value());
 }
 

@@ -99,7 +99,9 @@ class SvgCurve {
   std::string Axes() const {
     std::string out;
     const double dy = NiceStep(loss_.high - loss_.low, 6);
-    for (double v = std::ceil(loss_.low / dy) * dy; v <= loss_.high; v += dy) {
+    // Whole numbers of steps: there is no minus zero among them, and no sum of many roundings.
+    for (auto i = static_cast<int64_t>(std::ceil(loss_.low / dy)); i * dy <= loss_.high; ++i) {
+      const double v = i * dy;
       absl::StrAppendFormat(&out,
                             "<line x1='%g' x2='%g' y1='%.1f' y2='%.1f' stroke='#e4e4e0'/>"
                             "<text x='%g' y='%.1f' text-anchor='end'>%.4g</text>\n",

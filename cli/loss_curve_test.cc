@@ -66,6 +66,13 @@ TEST(LossCurveSvg, TheSmoothedLineDoesNotJumpToTheLastRawStep) {
   EXPECT_GT(calm[1], heights[0] + 200);
 }
 
+TEST(LossCurveSvg, ZeroIsWrittenWithoutASign) {
+  // The margin below the least loss reaches under zero.
+  const std::string svg = LossCurveSvg({{1, 5.0, std::nullopt}, {2, 0.1, std::nullopt}}, "t");
+  EXPECT_THAT(svg, HasSubstr(">0</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr(">-0</text>")));
+}
+
 TEST(LossCurveSvg, BothAxesSayWhatTheyShow) {
   const std::string svg = LossCurveSvg(Falling(10), "t");
   EXPECT_THAT(svg, HasSubstr(">step</text>"));

@@ -12,8 +12,8 @@ using control::TrainingJob;
 using v1alpha1::Condition;
 using v1alpha1::FailureRecord;
 
-// What no change of others' pods mends: of operator/placement and, for a queue that nobody can make
-// on one machine, of operator/queue.
+// No change of others' pods mends these reasons of operator/placement, nor that of operator/queue
+// for a queue that is not there: nobody can make one on one machine.
 constexpr const char* kForEver[] = {"InvalidRequest", "NoNodeBigEnough", "Insufficient",
                                     "Topology",       "Constraints",     "NoSuchQueue"};
 
@@ -25,7 +25,7 @@ const Condition* FindFalse(const TrainingJob& job, const char* type) {
   return nullptr;
 }
 
-// Its pods have no place, or it is not its turn.
+// Null unless its pods have no place, or it is not its turn.
 const Condition* FindWait(const TrainingJob& job) {
   const Condition* scheduled = FindFalse(job, "Scheduled");
   if (scheduled == nullptr) return nullptr;

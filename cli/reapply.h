@@ -12,7 +12,8 @@ namespace muster::cli {
 // has them.
 inline constexpr char kScriptsAnnotation[] = "muster.dev/scripts";
 
-// What `muster run` of a manifest does with the job of that name that is there already.
+// A manifest's name may be that of a job that is there already: this is what `muster run` does with
+// that job.
 enum class Reapply {
   kKeep,     // it has succeeded with this very manifest: there is nothing to run
   kUpdate,   // it goes on, with what the manifest changed
@@ -22,7 +23,7 @@ enum class Reapply {
 
 struct ReapplyVerdict {
   Reapply what = Reapply::kUpdate;
-  std::string sentence;  // of kRefuse: what differs
+  std::string sentence;  // says what differs; empty unless `what` is kRefuse
 };
 
 // `wanted` is the manifest's job, `current` the one that is there, `steps` how many steps it has

@@ -5,11 +5,11 @@
 
 namespace muster::control {
 
-// What stands in the place of a value that may be a secret.
+// This stands in the place of a value that may be a secret.
 inline constexpr char kRedacted[] = "(redacted)";
 
 // Hides the values of environment variables in a TrainingJob's pod template, of all its containers;
-// names and references stay. For every place that shows a job but is not the object. Pure.
+// names and references stay. Every place that shows a job, but is not the object, calls it. Pure.
 void RedactEnvironment(Json& job);
 
 }  // namespace muster::control

@@ -62,8 +62,8 @@ std::string TokenizerChecksum(const RunIdentity& identity) {
   return identity.tokenizer_json.empty() ? "" : ToHex(Hash64(identity.tokenizer_json));
 }
 
-// What transformers reads beside the weights. It takes GPT-2's own 50256 for a missing id, which a
-// smaller vocabulary does not have: null says that there is none.
+// transformers reads this beside the weights. It takes GPT-2's own 50256 for an id that is missing,
+// which a smaller vocabulary does not have; null says that there is none.
 absl::StatusOr<Json> HuggingFaceConfig(const TrainingState& state, const RunIdentity& identity) {
   MUSTER_ASSIGN_OR_RETURN(Json config, ParseJson(state.model().config_json));
   const bool wide = state.options().types.parameters == at::kDouble;
@@ -146,7 +146,7 @@ Checkpoints::Listing CheckpointStore::List(const TrainingState& state) {
   for (const CheckpointListing& listing : *listings) {
     if (listing.unreadable) out.error = absl::StrCat(listing.directory, ": ", listing.problem);
     if (!listing.complete || out.complete.size() == kMostListed) continue;
-    // Those of a run that was given up must not hide the others.
+    // Checkpoints of a run that was given up must not hide the others.
     if (++of_history[listing.history] > kMostOfHistory) continue;
     const absl::StatusOr<std::string> mismatch = Mismatch(listing, state);
     if (!mismatch.ok()) out.error = std::string(mismatch.status().message());

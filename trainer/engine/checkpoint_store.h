@@ -21,7 +21,7 @@
 
 namespace muster::trainer {
 
-// What a checkpoint says about the run, and a resume is checked against.
+// A checkpoint says this about its run, and a resume is checked against it.
 struct RunIdentity {
   std::string job;
   std::string job_uid;
@@ -64,14 +64,15 @@ class CheckpointStore final : public Checkpoints {
   const std::string uri_;
   const RunIdentity identity_;
   std::atomic<bool> is_first_ = false;  // read by the writer's thread
-  // What was found out about checkpoints that were listed before, by their names and rounds.
+  // Checkpoints that were listed before need not be opened again: why each cannot be loaded, by its
+  // name and round.
   std::map<std::string, std::string> mismatches_;
   Mutex mu_;
   std::optional<v1alpha1::Version> durable_ MUSTER_GUARDED_BY(mu_);
   CheckpointWriter writer_;
 };
 
-// What deterministic mode fixes besides the spec, and a resume should find unchanged: the
+// Deterministic mode fixes these besides the spec, and a resume should find them unchanged: the
 // generator, threads, instruction set and library version.
 Json DeterminismRecord(const TrainingOptions& options);
 

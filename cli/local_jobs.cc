@@ -92,6 +92,7 @@ absl::StatusOr<JobPaths> TheOnlyJob(Files& files, const std::string& root,
                                     const std::vector<std::string>& jobs,
                                     absl::string_view to_choose) {
   if (jobs.size() == 1) return JobPaths{root, jobs[0]};
+  if (jobs.empty()) return absl::NotFoundError(Known(jobs, root));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<JobPaths> running, RunningJobs(files, root));
   if (running.size() == 1) return running.front();
   if (running.empty()) {

@@ -2,25 +2,25 @@
 // operator sees them.
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/imagined_cluster.h"
 #include "cli/job_paths.h"
 #include "cli/local_jobs.h"
+#include "cli/placement_text.h"
 #include "cli/topology_svg.h"
 #include "operator/api/manifest.h"
 #include "operator/api/training_job.h"
@@ -28,9 +28,14 @@
 namespace muster::cli {
 namespace {
 
+// The flag that needs no operator at all.
+constexpr FlagSpec kClusterFlag = {
+    "cluster", "a file as muster simulate takes it: asks of that cluster, empty, and no operator"};
 // The flag that chooses among the operators of this machine, for commands that are about no job.
 constexpr FlagSpec kJobFlag = {"job", "the job of this machine whose operator is asked",
                                /*is_switch=*/false, Names::kJob};
+
+constexpr int64_t kMostDepth = 32;
 
 std::vector<FlagSpec> WithCommon(std::vector<FlagSpec> flags) {
   for (const FlagSpec& flag : ServerFlags()) flags.push_back(flag);
@@ -101,201 +106,6 @@ absl::StatusOr<std::vector<Target>> FindTargets(const Flags& flags) {
   return targets;
 }
 
-std::string Text(const Json& json, const char* name) {
-  return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : "";
-}
-
-int64_t Number(const Json& json, const char* name) {
-  return json.contains(name) && json[name].is_number() ? json[name].get<int64_t>() : 0;
-}
-
-// Whoever would make room, and why each is needed.
-void PrintVictims(const Json& victims) {
-  for (const Json& victim : victims) {
-    const int64_t workers = Number(victim, "workers");
-    const int64_t keeps = Number(victim, "keeps");
-    const std::string becomes = keeps == 0 ? absl::StrCat("stops with its ", workers, " workers")
-                                           : absl::StrCat("shrinks from ", workers, " to ", keeps);
-    std::printf("  %s %s, %.0f GPU-seconds lost: %s\n", Text(victim, "job").c_str(),
-                becomes.c_str(), victim.value("gpuSecondsLost", 0.0), Text(victim, "why").c_str());
-  }
-}
-
-// Those that the sentence does not end with already.
-void PrintWarnings(const Json& page) {
-  if (!page.contains("warnings")) return;
-  for (const Json& warning : page["warnings"]) {
-    const std::string text = warning.get<std::string>();
-    if (!absl::StrContains(Text(page, "sentence"), text)) {
-      std::printf("  warning: %s\n", text.c_str());
-    }
-  }
-}
-
-void PrintScore(const Json& page) {
-  const double score = page.value("score", 0.0);
-  if (score <= 0) return;
-  const std::string level = Text(page, "level");
-  std::printf("  score %.4g", score);
-  if (!level.empty()) {
-    std::printf(", all within %s %s", level.c_str(), Text(page, "domain").c_str());
-  }
-  std::printf("\n");
-}
-
-void PrintGang(const Json& page) {
-  const int64_t workers = Number(page["asked"], "workers");
-  std::printf("%s: %ld %s", Text(page, "job").c_str(), workers,
-              workers == 1 ? "worker" : "workers");
-  const std::string require = Text(page["asked"], "require");
-  if (!require.empty()) std::printf(" in one %s", require.c_str());
-  std::printf("\n");
-  PrintWarnings(page);
-  const std::string reason = Text(page, "reason");
-  if (!reason.empty()) {
-    std::printf("  %s: %s\n", reason.c_str(), Text(page, "sentence").c_str());
-    if (page.contains("start")) std::printf("  %s\n", Text(page["start"], "sentence").c_str());
-    if (page.contains("victims")) PrintVictims(page["victims"]);
-    std::printf("  fits now as it is: %ld of %ld\n", Number(page, "fitsNow"), workers);
-    for (const Json& one : page["relaxations"]) {
-      std::printf("  %s: %ld\n", Text(one, "change").c_str(), Number(one, "workers"));
-    }
-  }
-  PrintScore(page);
-  if (const int64_t decision = Number(page, "decision"); decision > 0) {
-    std::printf("  decided in %ld: muster replay %ld\n", decision, decision);
-  }
-  for (const Json& worker : page["workers"]) {
-    const std::string path = Text(worker, "path");
-    const std::string node = Text(worker, "node");
-    std::printf("  worker %-4ld %s\n", Number(worker, "index"),
-                node.empty()   ? "-"
-                : path.empty() ? node.c_str()
-                               : path.c_str());
-  }
-}
-
-std::string Share(const Json& domain, const char* name, double unit, const char* what) {
-  const double all = static_cast<double>(Number(domain["allocatable"], name)) / unit;
-  if (all == 0) return "";
-  const double free = static_cast<double>(Number(domain["free"], name)) / unit;
-  return absl::StrFormat("  %.6g of %.6g %s free", free, all, what);
-}
-
-// Hosts of a larger cluster are only counted, unless --depth asks for them.
-constexpr int64_t kMostHosts = 128;
-
-// Usable hosts below a domain of which nobody has a GPU, or where there are none a CPU.
-int64_t Unused(const Json& domain) {
-  if (Text(domain, "level") == "host") {
-    const char* what = Number(domain["allocatable"], "gpus") > 0 ? "gpus" : "cpuMillis";
-    const bool all = Number(domain["free"], what) == Number(domain["allocatable"], what);
-    return all && Number(domain, "usable") > 0 ? 1 : 0;
-  }
-  int64_t unused = 0;
-  if (!domain.contains("children")) return unused;
-  for (const Json& child : domain["children"]) unused += Unused(child);
-  return unused;
-}
-
-std::string WordOf(const std::string& reason) {
-  if (reason == "NodeFaulty") return "faulty";
-  if (reason == "NodeLeaving") return "about to go";
-  if (reason == "NodeNotReady") return "not Ready";
-  return reason == "NodeUnschedulable" ? "cordoned" : reason;
-}
-
-// ", 30 usable (1 cordoned, 1 not Ready)".
-std::string UsableOf(const Json& domain) {
-  std::vector<std::string> causes;
-  if (domain.contains("notUsable")) {
-    for (const auto& [reason, nodes] : domain["notUsable"].items()) {
-      causes.push_back(absl::StrCat(nodes.get<int64_t>(), " ", WordOf(reason)));
-    }
-  }
-  return absl::StrCat(", ", Number(domain, "usable"), " usable",
-                      causes.empty() ? "" : absl::StrCat(" (", absl::StrJoin(causes, ", "), ")"));
-}
-
-// "  not usable: cordoned", or only what is not tolerated by all: "  taint team=a:NoSchedule".
-std::string HealthOf(const Json& host) {
-  std::vector<std::string> causes;
-  if (host.contains("health")) {
-    for (const Json& trouble : host["health"]) causes.push_back(Text(trouble, "sentence"));
-  }
-  const std::string why = absl::StrJoin(causes, "; ");
-  if (Number(host, "usable") > 0) return why.empty() ? "" : absl::StrCat("  ", why);
-  return absl::StrCat("  not usable", why.empty() ? "" : ": ", why);
-}
-
-// Left to print below a domain: the hosts, or only how many of them nobody uses.
-enum class Hosts { kPrinted, kCounted };
-
-void PrintDomain(const Json& domain, int depth, Hosts hosts) {
-  const std::string level = Text(domain, "level");
-  const std::string name = Text(domain, "name");
-  std::printf("%*s%s%s%s", depth * 2, "", level.empty() ? "cluster" : level.c_str(),
-              name.empty() ? "" : " ", name.c_str());
-  const int64_t nodes = Number(domain, "nodes");
-  const int64_t usable = Number(domain, "usable");
-  if (level == "host") {
-    std::printf("%s", HealthOf(domain).c_str());
-  } else {
-    std::printf("  %ld nodes%s", nodes, usable < nodes ? UsableOf(domain).c_str() : "");
-  }
-  if (hosts == Hosts::kCounted) std::printf(", %ld unused", Unused(domain));
-  std::printf("%s%s\n", Share(domain, "gpus", 1, "GPUs").c_str(),
-              Share(domain, "cpuMillis", 1000, "CPUs").c_str());
-  if (!domain.contains("children")) return;
-  for (const Json& child : domain["children"]) {
-    const bool counted = hosts == Hosts::kCounted && Text(child, "level") == "host";
-    if (!counted) PrintDomain(child, depth + 1, hosts);
-  }
-}
-
-void PrintAllHosts(const Json& tree) { PrintDomain(tree, 0, Hosts::kPrinted); }
-
-void PrintTree(const Json& tree) {
-  const bool large = Number(tree, "nodes") > kMostHosts;
-  PrintDomain(tree, 0, large ? Hosts::kCounted : Hosts::kPrinted);
-}
-
-std::string Amounts(const Json& amounts) {
-  std::string text;
-  for (const auto& [resource, amount] : amounts.items()) {
-    const bool cpu = resource == "cpu";
-    const double shown = amount.get<double>() / (cpu ? 1000 : 1);
-    absl::StrAppend(&text, text.empty() ? "" : ", ", absl::StrFormat("%.10g ", shown), resource);
-  }
-  return text.empty() ? "nothing" : text;
-}
-
-void PrintQueues(const Json& page) {
-  for (const Json& queue : page["items"]) {
-    std::printf("%s%s: %ld running, %ld waiting, share %.4g%s\n", Text(queue, "name").c_str(),
-                queue.value("cohort", false) ? " (cohort)" : "", Number(queue, "running"),
-                Number(queue, "waiting"), queue.value("share", 0.0),
-                queue.value("borrowing", false) ? ", borrows" : "");
-    if (queue.value("broken", false)) std::printf("  its parents form a circle: nothing starts\n");
-    if (const std::string complaint = Text(queue, "complaint"); !complaint.empty()) {
-      std::printf("  %s\n", complaint.c_str());
-    }
-    if (!queue["nominal"].empty()) {
-      std::printf("  uses %s of %s nominal\n", Amounts(queue["used"]).c_str(),
-                  Amounts(queue["nominal"]).c_str());
-    }
-    int place = 0;
-    for (const Json& job : queue["jobs"]) {
-      std::printf("  %3d. %-30s priority %-6ld waits %-9s %s: %s\n", ++place,
-                  Text(job, "job").c_str(), Number(job, "priority"),
-                  absl::FormatDuration(absl::Seconds(Number(job, "waitedSeconds"))).c_str(),
-                  Text(job, "reason").c_str(), Text(job, "sentence").c_str());
-    }
-    const int64_t more = Number(queue, "waiting") - place;
-    if (more > 0 && place > 0) std::printf("       and %ld more: --limit\n", more);
-  }
-}
-
 int Answer(const Flags& flags, const absl::StatusOr<Json>& page, void (*print)(const Json&)) {
   if (!page.ok()) return Fail(page.status());
   if (flags.Has("json")) {
@@ -321,19 +131,56 @@ int AnswerEach(const Flags& flags, const std::vector<Target>& targets, const std
   return code;
 }
 
+// The cluster of --cluster. InvalidArgument for what chooses an operator beside it.
+absl::StatusOr<std::unique_ptr<ImaginedCluster>> Imagined(const Flags& flags) {
+  for (const char* other : {"server", "job"}) {
+    if (flags.Get(other, "").empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--cluster asks no operator: it does not go with --", other));
+  }
+  return ImaginedCluster::Open(FileSystem(), flags.Get("cluster", ""));
+}
+
+absl::StatusOr<Json> WhatIfImagined(const Flags& flags, control::TrainingJob job) {
+  MUSTER_ASSIGN_OR_RETURN(const auto cluster, Imagined(flags));
+  if (job.ns.empty()) job.ns = flags.Get("namespace", "default");
+  return cluster->WhatIf(job);
+}
+
+// A job of this machine, where its workers would be.
+absl::StatusOr<Json> ExplainImagined(const Flags& flags, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
+  MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, name));
+  MUSTER_ASSIGN_OR_RETURN(control::TrainingJob job, ReadJob(paths));
+  return WhatIfImagined(flags, std::move(job));
+}
+
+absl::StatusOr<Json> ImaginedTree(const Flags& flags, int depth) {
+  MUSTER_ASSIGN_OR_RETURN(const auto cluster, Imagined(flags));
+  return cluster->Tree(depth);
+}
+
+int DrawTree(const Flags& flags, const absl::StatusOr<Json>& page) {
+  if (!page.ok()) return Fail(page.status());
+  const absl::Status drawn =
+      WriteFileAtomically(FileSystem(), flags.Get("svg", ""), TopologySvg(*page));
+  return drawn.ok() ? kExitOk : Fail(drawn);
+}
+
 std::string FirstOf(const Flags& flags) {
   return flags.positional().empty() ? "" : flags.positional()[0];
 }
 
 }  // namespace
 
-std::vector<FlagSpec> ExplainFlags() { return WithCommon({}); }
+std::vector<FlagSpec> ExplainFlags() { return WithCommon({kClusterFlag}); }
 
-std::vector<FlagSpec> WhatIfFlags() { return WithCommon({kJobFlag}); }
+std::vector<FlagSpec> WhatIfFlags() { return WithCommon({kJobFlag, kClusterFlag}); }
 
 std::vector<FlagSpec> TreeFlags() {
   return WithCommon(
       {kJobFlag,
+       kClusterFlag,
        {"depth", "levels to print; default all, without the hosts of a large cluster"},
        {"svg", "draw it into this file instead"}});
 }
@@ -346,6 +193,9 @@ std::vector<FlagSpec> QueueFlags() {
 int ExplainMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, ExplainFlags());
   if (!flags.ok()) return Fail(flags.status());
+  if (flags->Has("cluster")) {
+    return Answer(*flags, ExplainImagined(*flags, FirstOf(*flags)), PrintGang);
+  }
   const auto target = FindTarget(*flags, FirstOf(*flags), "name a job");
   if (!target.ok()) return Fail(target.status());
   if (target->job.empty()) return Fail(absl::InvalidArgumentError("which job? muster explain JOB"));
@@ -372,6 +222,9 @@ int WhatIfMain(const std::vector<std::string>& arguments) {
     std::fprintf(stderr, "%s", control::FormatErrors(file, manifest.errors).c_str());
     return kExitBadInput;
   }
+  if (flags->Has("cluster")) {
+    return Answer(*flags, WhatIfImagined(*flags, std::move(manifest.job)), PrintGang);
+  }
   const auto target = FindTarget(*flags);
   if (!target.ok()) return Fail(target.status());
   if (manifest.job.ns.empty()) manifest.job.ns = target->ns;
@@ -384,19 +237,21 @@ int WhatIfMain(const std::vector<std::string>& arguments) {
 int TreeMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, TreeFlags());
   if (!flags.ok()) return Fail(flags.status());
-  const auto depth = flags->GetInt("depth", 32);
+  const auto depth = flags->GetInt("depth", kMostDepth);
   if (!depth.ok()) return Fail(depth.status());
+  const auto print = flags->Has("depth") ? PrintAllHosts : PrintTree;
+  if (flags->Has("cluster")) {
+    const int levels = static_cast<int>(std::clamp<int64_t>(*depth, 0, kMostDepth));
+    const absl::StatusOr<Json> page = ImaginedTree(*flags, levels);
+    return flags->Has("svg") ? DrawTree(*flags, page) : Answer(*flags, page, print);
+  }
   const auto targets = FindTargets(*flags);
   if (!targets.ok()) return Fail(targets.status());
   const std::string path = absl::StrCat("/api/v1/topology?depth=", *depth);
   if (flags->Has("svg")) {
-    const absl::StatusOr<Json> page = CallOperator(targets->front().live, "GET", path);
-    if (!page.ok()) return Fail(page.status());
-    const absl::Status drawn =
-        WriteFileAtomically(FileSystem(), flags->Get("svg", ""), TopologySvg(*page));
-    return drawn.ok() ? kExitOk : Fail(drawn);
+    return DrawTree(*flags, CallOperator(targets->front().live, "GET", path));
   }
-  return AnswerEach(*flags, *targets, path, flags->Has("depth") ? PrintAllHosts : PrintTree);
+  return AnswerEach(*flags, *targets, path, print);
 }
 
 int QueueMain(const std::vector<std::string>& arguments) {

@@ -69,8 +69,9 @@ absl::Status ReadQueues(const Json& queues, SimCluster& cluster) {
     const Json name = object["name"];
     object.erase("name");
     control::TrainingQueue queue;
+    cluster.queue_objects.push_back({{"metadata", {{"name", name}}}, {"spec", std::move(object)}});
     const control::FieldErrors errors = control::DecodeTrainingQueue(
-        {{"metadata", {{"name", name}}}, {"spec", object}}, control::UnknownFields::kReport, queue);
+        cluster.queue_objects.back(), control::UnknownFields::kReport, queue);
     if (!errors.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": ", errors[0].path, ": ", errors[0].message));

@@ -31,6 +31,7 @@ struct SimCluster {
   control::Inventory inventory;
   control::Amounts capacity;
   std::vector<control::QueueSpec> queues;
+  std::vector<Json> queue_objects;  // the same as TrainingQueues
   control::BookOptions book;
   control::ScheduleOptions schedule;
   // From being told to go until the nodes are free: a checkpoint is saved.

@@ -22,7 +22,6 @@
 #include "operator/runtime/node_health.h"
 #include "operator/runtime/object_records.h"
 #include "operator/runtime/pod_builder.h"
-#include "operator/runtime/scheduler.h"
 #include "operator/web/not_found.h"
 
 namespace muster::control {
@@ -197,7 +196,7 @@ absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& k
   return json;
 }
 
-absl::StatusOr<Json> WhatIfPage(const WebDeps& deps, const std::string& manifest) {
+absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& manifest) {
   const absl::StatusOr<Json> json = ParseJson(manifest);
   if (!json.ok()) return absl::InvalidArgumentError("the body is no JSON");
   absl::StatusOr<TrainingJob> job = ParseTrainingJob(*json);
@@ -210,13 +209,13 @@ absl::StatusOr<Json> WhatIfPage(const WebDeps& deps, const std::string& manifest
   }
   const absl::StatusOr<PodRecord> pod = PodOf(*job);
   if (!pod.ok()) return absl::InvalidArgumentError(pod.status().message());
-  const Scheduler::Forecast forecast = deps.scheduler.WhatIf(*job, *pod);
+  const Scheduler::Forecast forecast = scheduler.WhatIf(*job, *pod);
   Json page = ToJson(forecast.report);
   page["job"] = kube::ToString({job->ns, job->name});
   TellForecast(forecast, page);
   return page;
 }
 
-Json TopologyPage(const WebDeps& deps, int depth) { return ToJson(deps.scheduler.Tree(depth)); }
+Json TopologyPage(const Scheduler& scheduler, int depth) { return ToJson(scheduler.Tree(depth)); }
 
 }  // namespace muster::control

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/json.h"
 #include "operator/kube/object_meta.h"
+#include "operator/runtime/scheduler.h"
 #include "operator/web/web_deps.h"
 
 // Why a job is where it is or nowhere, where another would go, and the cluster as a tree: the
@@ -23,12 +24,12 @@ absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& k
 // Of a TrainingJob as JSON, which need not exist: the same, as if its pods were there now, with
 // "start" and "victims": who would make room for it. Where it has to wait, "workers" and "score"
 // are those of its start. kInvalidArgument for what the API server would refuse.
-absl::StatusOr<Json> WhatIfPage(const WebDeps& deps, const std::string& manifest);
+absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& manifest);
 
 // {"name", "level", "nodes", "usable", "allocatable", "free", "children"}, `depth` levels deep;
 // where nodes are not usable "notUsable": how many by their first reason, and of a host in trouble
 // "health": [{"reason", "sentence"}].
-Json TopologyPage(const WebDeps& deps, int depth);
+Json TopologyPage(const Scheduler& scheduler, int depth);
 
 }  // namespace muster::control
 

@@ -48,7 +48,7 @@ class PlacementPageTest : public testing::Test {
 TEST_F(PlacementPageTest, AJobThatIsOnlyThoughtOfIsToldItsNodes) {
   AddNode("a", "rack-1", 2);
   AddNode("b", "rack-2", 4);
-  const auto page = WhatIfPage(world_.Deps(), Manifest(4, "leaf"));
+  const auto page = WhatIfPage(world_.scheduler, Manifest(4, "leaf"));
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ((*page)["reason"], "");
   EXPECT_EQ((*page)["domain"], "rack-2/b");
@@ -60,7 +60,7 @@ TEST_F(PlacementPageTest, AJobThatIsOnlyThoughtOfIsToldItsNodes) {
 TEST_F(PlacementPageTest, ARefusalSaysHowManyFitAndWhatWouldHelp) {
   AddNode("a", "rack-1", 2);
   AddNode("b", "rack-2", 4);
-  const auto page = WhatIfPage(world_.Deps(), Manifest(6, "leaf"));
+  const auto page = WhatIfPage(world_.scheduler, Manifest(6, "leaf"));
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ((*page)["reason"], "Topology");
   EXPECT_EQ((*page)["sentence"],
@@ -73,19 +73,19 @@ TEST_F(PlacementPageTest, ARefusalSaysHowManyFitAndWhatWouldHelp) {
   EXPECT_EQ((*page)["relaxations"],
             Json::parse(R"([{"change": "without topology.require", "workers": 6}])"));
   // Nothing was changed by asking.
-  EXPECT_EQ(*WhatIfPage(world_.Deps(), Manifest(6, "leaf")), *page);
+  EXPECT_EQ(*WhatIfPage(world_.scheduler, Manifest(6, "leaf")), *page);
 }
 
 TEST_F(PlacementPageTest, AClusterWithoutNodesIsToldAsThat) {
-  const auto page = WhatIfPage(world_.Deps(), Manifest(1, "host"));
+  const auto page = WhatIfPage(world_.scheduler, Manifest(1, "host"));
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ((*page)["reason"], "NoNodeBigEnough");
   EXPECT_EQ((*page)["sentence"], "the cluster has no nodes");
 }
 
 TEST_F(PlacementPageTest, WhatTheServerWouldRefuseIsRefused) {
-  EXPECT_EQ(WhatIfPage(world_.Deps(), "{").status().code(), absl::StatusCode::kInvalidArgument);
-  const auto page = WhatIfPage(world_.Deps(), Manifest(0, "leaf"));
+  EXPECT_EQ(WhatIfPage(world_.scheduler, "{").status().code(), absl::StatusCode::kInvalidArgument);
+  const auto page = WhatIfPage(world_.scheduler, Manifest(0, "leaf"));
   EXPECT_EQ(page.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(page.status().message()), HasSubstr("workers.count"));
 }
@@ -94,7 +94,7 @@ TEST_F(PlacementPageTest, TheTreeSumsUpWhatIsFree) {
   AddNode("a", "rack-1", 2);
   AddNode("b", "rack-2", 4);
   AddNode("c", "rack-2", 4);
-  const Json tree = TopologyPage(world_.Deps(), 1);
+  const Json tree = TopologyPage(world_.scheduler, 1);
   EXPECT_EQ(tree["nodes"], 3);
   EXPECT_EQ(tree["free"]["cpuMillis"], 10000);
   ASSERT_EQ(tree["children"].size(), 2u);
@@ -114,7 +114,7 @@ TEST_F(PlacementPageTest, TheTreeSaysWhyNodesAreNotUsable) {
       {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]})");
   world_.nodes.Upsert(node, ++version_);
   world_.scheduler.RunOnce();
-  const Json tree = TopologyPage(world_.Deps(), 9);
+  const Json tree = TopologyPage(world_.scheduler, 9);
   EXPECT_EQ(tree["usable"], 1);
   EXPECT_EQ(tree["notUsable"], Json::parse(R"({"NodeNotReady": 1})"));
   const Json& leaf = tree["children"][0];

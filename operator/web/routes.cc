@@ -98,7 +98,7 @@ absl::StatusOr<Json> GetDebug(const WebDeps& deps, const HttpRequest& request) {
 absl::StatusOr<Json> GetTopology(const WebDeps& deps, const HttpRequest& request) {
   int64_t depth = kMaxDepth;
   if (absl::Status status = ReadNumber(request, "depth", 0, depth); !status.ok()) return status;
-  return TopologyPage(deps, static_cast<int>(std::min(depth, kMaxDepth)));
+  return TopologyPage(deps.scheduler, static_cast<int>(std::min(depth, kMaxDepth)));
 }
 
 absl::StatusOr<Json> GetQueues(const WebDeps& deps, const std::string& queue,
@@ -177,7 +177,7 @@ HttpResponse AnswerRequest(const WebDeps& deps, Commands commands, const HttpReq
   if (IsUnder(path, "jobs")) return AnswerJobs(deps, commands, request, path);
   if (request.method == "POST") {
     const bool asks = IsUnder(path, "whatif") && path.size() == 3;
-    return asks ? Answer(WhatIfPage(deps, request.body)) : NothingHere(request);
+    return asks ? Answer(WhatIfPage(deps.scheduler, request.body)) : NothingHere(request);
   }
   if (request.path == "/metrics") return AnswerMetrics(deps, request);
   if (request.path == "/debug/state") return Answer(GetDebug(deps, request));

@@ -90,6 +90,17 @@ TEST_F(SeveralJobsTest, WhatNeedsOneOperatorSaysHowToChooseIt) {
   EXPECT_THAT(replayed.error, HasSubstr(cli::JobPaths{root_, "big"}.decisions()));
 }
 
+TEST_F(SeveralJobsTest, ExplainTellsWhereAJobWouldBeOnAnotherCluster) {
+  const std::string file = Write("cluster.yaml",
+                                 "levels: [rack]\n"
+                                 "pools: [{name: far, nodes: 2, perDomain: [2], gpus: 8}]\n");
+  const Said there = Ask({"explain", "small", "--cluster", file});
+  EXPECT_EQ(there.code, kExitOk) << there.error;
+  EXPECT_THAT(there.out, HasSubstr("default/small: 1 worker\n"));
+  EXPECT_THAT(there.out, HasSubstr("  worker 0    far-"));
+  EXPECT_EQ(Ask({"explain", "--cluster", file}).code, kExitBadInput) << "which job?";
+}
+
 TEST_F(SeveralJobsTest, OneThatHasEndedIsNotAsked) {
   ASSERT_TRUE(RemoveAll(FileSystem(), cli::JobPaths{root_, "big"}.operator_file()).ok());
   const Said tree = Ask({"tree"});

@@ -1,0 +1,222 @@
+#include "cli/placement_text.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+
+namespace muster::cli {
+namespace {
+
+std::string Text(const Json& json, const char* name) {
+  return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : "";
+}
+
+int64_t Number(const Json& json, const char* name) {
+  return json.contains(name) && json[name].is_number() ? json[name].get<int64_t>() : 0;
+}
+
+// Whoever would make room, and why each is needed.
+void PrintVictims(const Json& victims) {
+  for (const Json& victim : victims) {
+    const int64_t workers = Number(victim, "workers");
+    const int64_t keeps = Number(victim, "keeps");
+    const std::string becomes = keeps == 0 ? absl::StrCat("stops with its ", workers, " workers")
+                                           : absl::StrCat("shrinks from ", workers, " to ", keeps);
+    std::printf("  %s %s, %.0f GPU-seconds lost: %s\n", Text(victim, "job").c_str(),
+                becomes.c_str(), victim.value("gpuSecondsLost", 0.0), Text(victim, "why").c_str());
+  }
+}
+
+// Those that the sentence does not end with already.
+void PrintWarnings(const Json& page) {
+  if (!page.contains("warnings")) return;
+  for (const Json& warning : page["warnings"]) {
+    const std::string text = warning.get<std::string>();
+    if (!absl::StrContains(Text(page, "sentence"), text)) {
+      std::printf("  warning: %s\n", text.c_str());
+    }
+  }
+}
+
+void PrintScore(const Json& page) {
+  const double score = page.value("score", 0.0);
+  if (score <= 0) return;
+  const std::string level = Text(page, "level");
+  std::printf("  score %.4g", score);
+  if (!level.empty()) {
+    std::printf(", all within %s %s", level.c_str(), Text(page, "domain").c_str());
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+void PrintGang(const Json& page) {
+  const int64_t workers = Number(page["asked"], "workers");
+  std::printf("%s: %ld %s", Text(page, "job").c_str(), workers,
+              workers == 1 ? "worker" : "workers");
+  const std::string require = Text(page["asked"], "require");
+  if (!require.empty()) std::printf(" in one %s", require.c_str());
+  std::printf("\n");
+  PrintWarnings(page);
+  const std::string reason = Text(page, "reason");
+  if (!reason.empty()) {
+    std::printf("  %s: %s\n", reason.c_str(), Text(page, "sentence").c_str());
+    if (page.contains("start")) std::printf("  %s\n", Text(page["start"], "sentence").c_str());
+    if (page.contains("victims")) PrintVictims(page["victims"]);
+    std::printf("  fits now as it is: %ld of %ld\n", Number(page, "fitsNow"), workers);
+    for (const Json& one : page["relaxations"]) {
+      std::printf("  %s: %ld\n", Text(one, "change").c_str(), Number(one, "workers"));
+    }
+  }
+  PrintScore(page);
+  if (const int64_t decision = Number(page, "decision"); decision > 0) {
+    std::printf("  decided in %ld: muster replay %ld\n", decision, decision);
+  }
+  for (const Json& worker : page["workers"]) {
+    const std::string path = Text(worker, "path");
+    const std::string node = Text(worker, "node");
+    std::printf("  worker %-4ld %s\n", Number(worker, "index"),
+                node.empty()   ? "-"
+                : path.empty() ? node.c_str()
+                               : path.c_str());
+  }
+}
+
+namespace {
+
+std::string Share(const Json& domain, const char* name, double unit, const char* what) {
+  const double all = static_cast<double>(Number(domain["allocatable"], name)) / unit;
+  if (all == 0) return "";
+  const double free = static_cast<double>(Number(domain["free"], name)) / unit;
+  return absl::StrFormat("  %.6g of %.6g %s free", free, all, what);
+}
+
+// Hosts of a larger cluster are only counted, unless --depth asks for them.
+constexpr int64_t kMostHosts = 128;
+
+// Usable hosts below a domain of which nobody has a GPU, or where there are none a CPU.
+int64_t Unused(const Json& domain) {
+  if (Text(domain, "level") == "host") {
+    const char* what = Number(domain["allocatable"], "gpus") > 0 ? "gpus" : "cpuMillis";
+    const bool all = Number(domain["free"], what) == Number(domain["allocatable"], what);
+    return all && Number(domain, "usable") > 0 ? 1 : 0;
+  }
+  int64_t unused = 0;
+  if (!domain.contains("children")) return unused;
+  for (const Json& child : domain["children"]) unused += Unused(child);
+  return unused;
+}
+
+std::string WordOf(const std::string& reason) {
+  if (reason == "NodeFaulty") return "faulty";
+  if (reason == "NodeLeaving") return "about to go";
+  if (reason == "NodeNotReady") return "not Ready";
+  return reason == "NodeUnschedulable" ? "cordoned" : reason;
+}
+
+// ", 30 usable (1 cordoned, 1 not Ready)".
+std::string UsableOf(const Json& domain) {
+  std::vector<std::string> causes;
+  if (domain.contains("notUsable")) {
+    for (const auto& [reason, nodes] : domain["notUsable"].items()) {
+      causes.push_back(absl::StrCat(nodes.get<int64_t>(), " ", WordOf(reason)));
+    }
+  }
+  return absl::StrCat(", ", Number(domain, "usable"), " usable",
+                      causes.empty() ? "" : absl::StrCat(" (", absl::StrJoin(causes, ", "), ")"));
+}
+
+// "  not usable: cordoned", or only what is not tolerated by all: "  taint team=a:NoSchedule".
+std::string HealthOf(const Json& host) {
+  std::vector<std::string> causes;
+  if (host.contains("health")) {
+    for (const Json& trouble : host["health"]) causes.push_back(Text(trouble, "sentence"));
+  }
+  const std::string why = absl::StrJoin(causes, "; ");
+  if (Number(host, "usable") > 0) return why.empty() ? "" : absl::StrCat("  ", why);
+  return absl::StrCat("  not usable", why.empty() ? "" : ": ", why);
+}
+
+// Left to print below a domain: the hosts, or only how many of them nobody uses.
+enum class Hosts { kPrinted, kCounted };
+
+void PrintDomain(const Json& domain, int depth, Hosts hosts) {
+  const std::string level = Text(domain, "level");
+  const std::string name = Text(domain, "name");
+  std::printf("%*s%s%s%s", depth * 2, "", level.empty() ? "cluster" : level.c_str(),
+              name.empty() ? "" : " ", name.c_str());
+  const int64_t nodes = Number(domain, "nodes");
+  const int64_t usable = Number(domain, "usable");
+  if (level == "host") {
+    std::printf("%s", HealthOf(domain).c_str());
+  } else {
+    std::printf("  %ld nodes%s", nodes, usable < nodes ? UsableOf(domain).c_str() : "");
+  }
+  if (hosts == Hosts::kCounted) std::printf(", %ld unused", Unused(domain));
+  std::printf("%s%s\n", Share(domain, "gpus", 1, "GPUs").c_str(),
+              Share(domain, "cpuMillis", 1000, "CPUs").c_str());
+  if (!domain.contains("children")) return;
+  for (const Json& child : domain["children"]) {
+    const bool counted = hosts == Hosts::kCounted && Text(child, "level") == "host";
+    if (!counted) PrintDomain(child, depth + 1, hosts);
+  }
+}
+
+}  // namespace
+
+void PrintAllHosts(const Json& tree) { PrintDomain(tree, 0, Hosts::kPrinted); }
+
+void PrintTree(const Json& tree) {
+  const bool large = Number(tree, "nodes") > kMostHosts;
+  PrintDomain(tree, 0, large ? Hosts::kCounted : Hosts::kPrinted);
+}
+
+namespace {
+
+std::string Amounts(const Json& amounts) {
+  std::string text;
+  for (const auto& [resource, amount] : amounts.items()) {
+    const bool cpu = resource == "cpu";
+    const double shown = amount.get<double>() / (cpu ? 1000 : 1);
+    absl::StrAppend(&text, text.empty() ? "" : ", ", absl::StrFormat("%.10g ", shown), resource);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace
+
+void PrintQueues(const Json& page) {
+  for (const Json& queue : page["items"]) {
+    std::printf("%s%s: %ld running, %ld waiting, share %.4g%s\n", Text(queue, "name").c_str(),
+                queue.value("cohort", false) ? " (cohort)" : "", Number(queue, "running"),
+                Number(queue, "waiting"), queue.value("share", 0.0),
+                queue.value("borrowing", false) ? ", borrows" : "");
+    if (queue.value("broken", false)) std::printf("  its parents form a circle: nothing starts\n");
+    if (const std::string complaint = Text(queue, "complaint"); !complaint.empty()) {
+      std::printf("  %s\n", complaint.c_str());
+    }
+    if (!queue["nominal"].empty()) {
+      std::printf("  uses %s of %s nominal\n", Amounts(queue["used"]).c_str(),
+                  Amounts(queue["nominal"]).c_str());
+    }
+    int place = 0;
+    for (const Json& job : queue["jobs"]) {
+      std::printf("  %3d. %-30s priority %-6ld waits %-9s %s: %s\n", ++place,
+                  Text(job, "job").c_str(), Number(job, "priority"),
+                  absl::FormatDuration(absl::Seconds(Number(job, "waitedSeconds"))).c_str(),
+                  Text(job, "reason").c_str(), Text(job, "sentence").c_str());
+    }
+    const int64_t more = Number(queue, "waiting") - place;
+    if (more > 0 && place > 0) std::printf("       and %ld more: --limit\n", more);
+  }
+}
+
+}  // namespace muster::cli

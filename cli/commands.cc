@@ -5,9 +5,11 @@
 #include "base/exit_codes.h"
 
 namespace muster::cli {
+namespace {
 
-const std::vector<Command>& Commands() {
-  static const auto* commands = new std::vector<Command>{
+// The commands about a job, in the order of its life.
+std::vector<Command> JobCommands() {
+  return {
       {"run", "run FILE [--fresh]", "train the job of a manifest on this machine", &RunMain,
        &RunFlags},
       {"get", "get [JOB] [--json]", "list jobs, or show one", &GetMain, &GetFlags, {}, Names::kJob},
@@ -53,28 +55,38 @@ const std::vector<Command>& Commands() {
        &CheckpointsFlags,
        {"prune"},
        Names::kJob},
-      {"generate", "generate [JOB | --dir DIR] [--prompt TEXT]",
-       "go on with a text by the weights of a job's newest checkpoint", &GenerateMain,
-       &GenerateFlags, {}, Names::kJob},
+      {"generate",
+       "generate [JOB | --dir DIR] [--prompt TEXT]",
+       "go on with a text by the weights of a job's newest checkpoint",
+       &GenerateMain,
+       &GenerateFlags,
+       {},
+       Names::kJob},
+  };
+}
+
+// The commands about where jobs go and when, and about the tool itself.
+std::vector<Command> OtherCommands() {
+  return {
       {"simulate", "simulate --trace FILE [--cluster FILE] [--svg FILE]",
        "what the operator would do with a workload on a cluster", &SimulateMain, &SimulateFlags},
       {"replay", "replay [DECISION] [--job JOB | --dir DIR] [--json]",
        "decide again what the scheduler decided before, from what it kept", &ReplayMain,
        &ReplayFlags},
       {"explain",
-       "explain [JOB] [--server URL] [--json]",
+       "explain [JOB] [--server URL | --cluster FILE] [--json]",
        "where a job's workers are; or why they are nowhere, what would help and when it starts",
        &ExplainMain,
        &ExplainFlags,
        {},
        Names::kJob},
       {"whatif",
-       "whatif -f FILE [--job JOB | --server URL] [--json]",
+       "whatif -f FILE [--job JOB | --server URL | --cluster FILE] [--json]",
        "where the job of a manifest would go, when, and who would make room for it",
        &WhatIfMain,
        &WhatIfFlags,
        {"-f"}},
-      {"tree", "tree [--job JOB | --server URL] [--depth N] [--svg FILE] [--json]",
+      {"tree", "tree [--job JOB | --server URL | --cluster FILE] [--depth N] [--svg FILE] [--json]",
        "the cluster's topology with what is free in each domain", &TreeMain, &TreeFlags},
       {"queue", "queue [QUEUE] [--job JOB | --server URL] [--limit N] [--json]",
        "queues with their shares, and who waits in which order and why", &QueueMain, &QueueFlags},
@@ -85,6 +97,16 @@ const std::vector<Command>& Commands() {
        &CompletionFlags,
        {"bash", "zsh"}},
   };
+}
+
+}  // namespace
+
+const std::vector<Command>& Commands() {
+  static const auto* commands = [] {
+    auto* all = new std::vector<Command>(JobCommands());
+    for (const Command& command : OtherCommands()) all->push_back(command);
+    return all;
+  }();
   return *commands;
 }
 

@@ -45,7 +45,7 @@ TEST(Complete, CommandsByTheirBeginning) {
 
 TEST(Complete, FlagsOfTheCommandAlone) {
   EXPECT_THAT(At({"tree", "--"}).words, ElementsAre("--job", "--json", "--svg", "--help"));
-  EXPECT_THAT(At({"tree", "--jo"}).words, ElementsAre("--job", "--json"));
+  EXPECT_THAT(At({"tree", "--j"}).words, ElementsAre("--job", "--json"));
   EXPECT_THAT(At({"stop", "--jo"}).words, IsEmpty());
   EXPECT_THAT(At({"nothing", "--jo"}).words, IsEmpty());
 }

@@ -46,7 +46,7 @@ absl::StatusOr<Flags> Flags::Parse(const std::vector<std::string>& arguments,
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     if (only_positional || argument.size() < 3 || argument.compare(0, 2, "--") != 0) {
-      if (argument == "--") {
+      if (argument == "--" && !only_positional) {
         only_positional = true;
       } else {
         flags.positional_.push_back(argument);

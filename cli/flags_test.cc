@@ -18,6 +18,12 @@ TEST(Flags, TakesValuesSwitchesAndPositionals) {
   EXPECT_THAT(flags->positional(), ElementsAre("a", "b", "--rank"));
 }
 
+TEST(Flags, OnlyTheFirstDoubleDashEndsTheFlags) {
+  const auto flags = Flags::Parse({"--", "a", "--", "b"}, kSpecs);
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_THAT(flags->positional(), ElementsAre("a", "--", "b"));
+}
+
 TEST(Flags, TakesAnEqualsSign) {
   EXPECT_EQ(Flags::Parse({"--rank=x=y"}, kSpecs)->Get("rank", ""), "x=y");
 }

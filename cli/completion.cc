@@ -117,7 +117,7 @@ Completion Complete(const TypedLine& line, const std::vector<Command>& commands)
   const size_t place = CommandPlace(line);
   if (place >= line.at) return BeforeCommand(cursor, commands);
   for (const Command& command : commands) {
-    if (command.name == line.words[place]) return OfCommand(command, cursor);
+    if (command.name == WordAt(line, place)) return OfCommand(command, cursor);
   }
   return {};
 }

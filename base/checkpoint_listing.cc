@@ -30,8 +30,8 @@ std::string Text(const Json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// What a file that could not be read makes of its checkpoint: broken for good where the file itself
-// is not what it should be, unknown where the file system failed.
+// Says what a file that could not be read makes of its checkpoint: broken for good where the file
+// itself is not what it should be, unknown where the file system failed.
 std::string Broken(const std::string& name, const absl::Status& error, CheckpointListing& listing) {
   switch (error.code()) {
     case absl::StatusCode::kNotFound:

@@ -53,7 +53,7 @@ std::string PartialCheckpointName(int64_t step, int64_t round);
 // The reverse: -1 for names that are not of that form.
 int64_t StepOfCheckpointName(const std::string& name);
 
-// What DONE holds, given the manifest's bytes.
+// DONE holds this for a manifest of these bytes.
 std::string CheckpointDoneContents(const std::string& manifest);
 
 }  // namespace muster

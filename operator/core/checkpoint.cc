@@ -9,10 +9,11 @@
 namespace muster::control {
 namespace {
 
-// A save of a branch or history that was given up may be reported late, or again.
+// A save of a branch or history that was given up may be reported late, or again, and to a leader
+// that knows of the branch only what the status says.
 bool IsOfTheRun(const Draft& draft, const v1alpha1::CheckpointReport& written) {
-  const v1alpha1::CheckpointStatus& known = draft.view.status.checkpoint();
-  if (written.version().attempt() < draft.plan.memory.saved_from_attempt) return false;
+  const v1alpha1::CheckpointStatus& known = draft.plan.status.checkpoint();
+  if (written.version().attempt() < known.attempt()) return false;
   if (!written.history().empty() && known.has_history() && written.history() != known.history()) {
     return false;
   }
@@ -30,6 +31,7 @@ void ShowWritten(Draft& draft, const v1alpha1::CheckpointReport& written) {
       absl::StrCat("the newest checkpoint is ", uri, " of step ", written.version().step());
   if (!known) {
     status.set_step(written.version().step());
+    status.set_attempt(written.version().attempt());
     status.set_uri(uri);
     status.set_time(FormatWall(draft.view.wall));
     if (!status.has_history()) status.set_history(std::string(HistoryName(written.history())));

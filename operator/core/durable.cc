@@ -20,7 +20,8 @@ std::string DescribeLoss(const v1alpha1::TrainingJobStatus& written,
   }
   if (written.workers().ended() != stored.workers().ended()) lost.push_back("status.workers.ended");
   if (written.checkpoint().step() != stored.checkpoint().step() ||
-      written.checkpoint().history() != stored.checkpoint().history()) {
+      written.checkpoint().history() != stored.checkpoint().history() ||
+      written.checkpoint().attempt() != stored.checkpoint().attempt()) {
     lost.push_back("status.checkpoint");
   }
   if (lost.empty()) return "";

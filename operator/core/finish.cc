@@ -1,5 +1,7 @@
 #include "operator/core/finish.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -65,6 +67,19 @@ bool HasReachedEnd(const Draft& draft) {
   return !leader_decides || memory.members.front().worker().index() == 0;
 }
 
+// The attempt of the last step, which every member that came to its end has made.
+int64_t LastAttempt(const Draft& draft) {
+  int64_t last = 0;
+  for (const v1alpha1::Member& member : draft.plan.memory.members) {
+    const Worker* worker = draft.FindWorker(member.worker().index());
+    if (worker == nullptr || worker->agent == nullptr || !worker->agent->finished) continue;
+    const FinishedReport& finished = *worker->agent->finished;
+    if (finished.round.round != draft.plan.memory.id.round) continue;
+    last = std::max(last, finished.version.attempt());
+  }
+  return last;
+}
+
 // What the end proves. The reports of the last step and of its checkpoint may come later than that:
 // an agent that attaches again says first that its work is done.
 void TellLastStep(Draft& draft, int64_t steps) {
@@ -74,6 +89,7 @@ void TellLastStep(Draft& draft, int64_t steps) {
   if (!SavesState(draft.spec()) || draft.status().checkpoint().step() >= steps) return;
   v1alpha1::CheckpointStatus& checkpoint = *draft.status().mutable_checkpoint();
   checkpoint.set_step(steps);
+  checkpoint.set_attempt(std::max(checkpoint.attempt(), LastAttempt(draft)));
   if (!checkpoint.has_uri()) checkpoint.set_uri(draft.spec().checkpoint().uri());
   checkpoint.set_time(FormatWall(draft.view.wall));
 }

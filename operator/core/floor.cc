@@ -30,7 +30,7 @@ Reason ReasonOf(ResumeReason reason) {
   }
 }
 
-void MoveTo(Draft& draft, const v1alpha1::CheckpointRef& kept) {
+void MoveTo(Draft& draft, const v1alpha1::CheckpointRef& kept, int64_t attempt) {
   CheckpointStatus& status = *draft.status().mutable_checkpoint();
   const std::string history(HistoryName(kept.history()));
   const bool there = status.has_step() && status.step() == kept.version().step() &&
@@ -38,6 +38,7 @@ void MoveTo(Draft& draft, const v1alpha1::CheckpointRef& kept) {
   status.set_step(kept.version().step());
   status.set_uri(draft.spec().checkpoint().uri());
   status.set_history(history);
+  status.set_attempt(attempt);
   if (!there) status.set_time(FormatWall(draft.view.wall));
   draft.Condition(
       ConditionType::kCheckpointed, true, Reason::kCheckpointWritten,
@@ -65,6 +66,8 @@ ResumeOptions ResumeOptionsOf(const Draft& draft) {
   if (draft.plan.status.has_checkpoint()) {
     const CheckpointStatus& floor = draft.plan.status.checkpoint();
     options.floor = Floor{floor.step(), floor.history()};
+    // What the floor's attempt saved may be gone, and no rank tell of it.
+    options.min_attempt = std::max(options.min_attempt, floor.attempt() + 1);
   }
   options.hold_on_damage = spec.checkpoint().on_damage() == "Hold";
   options.give_up = spec.checkpoint().give_up();
@@ -75,13 +78,13 @@ void RecordFloor(Draft& draft, const ResumeDecision& decision) {
   const ResumePoint& point = decision.point;
   if (!SavesState(draft.spec())) return;
   if (point.source() == ResumePoint::LIVE && !decision.gives_up) return;
-  draft.memory().saved_from_attempt = point.next_attempt();
   if (decision.kept) {
-    MoveTo(draft, *decision.kept);
+    MoveTo(draft, *decision.kept, point.next_attempt());
   } else {
     CheckpointStatus& status = *draft.status().mutable_checkpoint();
     status.Clear();
     status.set_history(std::string(HistoryName(point.history())));
+    status.set_attempt(point.next_attempt());
     draft.Condition(ConditionType::kCheckpointed, false, Reason::kNoCheckpointYet,
                     "no checkpoint has been written yet");
   }

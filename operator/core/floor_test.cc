@@ -128,6 +128,29 @@ TEST(FloorScenarioTest, ADamagedCheckpointIsLeftForAnOlderOneWithAWarning) {
   EXPECT_EQ(world.job.status.checkpoint().step(), 60);
 }
 
+// Its steps are being trained again on another branch, and its files were set aside.
+TEST(FloorScenarioTest, ALateReportOfABranchThatWasGivenUpDoesNotRaiseItAtANewLeader) {
+  SimWorld world(28);
+  LoseEverything(world);
+  const auto late = world.written();
+  ASSERT_EQ(late.version().step(), 30);
+  world.RuinNewestCheckpoint();
+  for (int i = 0; i < 20000 && world.committed != 25; ++i) world.RunOnce();
+  ASSERT_EQ(world.job.status.checkpoint().step(), 20);
+  const int64_t attempt = world.job.status.checkpoint().attempt();
+  EXPECT_GT(attempt, late.version().attempt());
+  world.ChangeLeader(/*zombie=*/false);
+  world.Hear(late);
+  for (int i = 0; i < 20000 && world.committed < 29; ++i) {
+    world.RunOnce();
+    ASSERT_EQ(world.job.status.checkpoint().step(), 20);
+  }
+  RunToStep(world, 35);
+  EXPECT_EQ(world.job.status.checkpoint().step(), 30) << "of the branch that goes on";
+  EXPECT_GE(world.job.status.checkpoint().attempt(), attempt);
+  ExpectSucceeded(world);
+}
+
 TEST(FloorScenarioTest, WithHoldTheOwnerIsAskedFirst) {
   SimWorld world(26);
   world.job.spec.mutable_checkpoint()->set_on_damage("Hold");
@@ -232,7 +255,7 @@ TEST_F(FloorReportTest, SavesOfAnotherHistoryOrOfABranchThatWasGivenUpDoNot) {
   Report(20, 1, history_);
   Report(90, 9, "00000000000000bb");
   EXPECT_EQ(floor(), 20);
-  world_.memory.saved_from_attempt = 5;
+  world_.view.status.mutable_checkpoint()->set_attempt(5);
   Report(90, 4, history_);
   EXPECT_EQ(floor(), 20);
   Report(30, 5, history_);
@@ -253,6 +276,39 @@ TEST_F(FloorReportTest, AServerThatDropsItIsNotReliedOn) {
   EXPECT_EQ(DescribeLoss(world_.view.status, stored), "");
   stored.mutable_checkpoint()->clear_history();
   EXPECT_THAT(DescribeLoss(world_.view.status, stored), HasSubstr("status.checkpoint"));
+  stored = world_.view.status;
+  stored.mutable_checkpoint()->clear_attempt();
+  EXPECT_THAT(DescribeLoss(world_.view.status, stored), HasSubstr("status.checkpoint"));
+}
+
+TEST_F(FloorReportTest, ItsAttemptIsWrittenWithIt) {
+  EXPECT_EQ(world_.view.status.checkpoint().attempt(), 1) << "of the fresh start";
+  Report(20, 3, history_);
+  EXPECT_EQ(world_.view.status.checkpoint().attempt(), 3);
+  Report(40, 2, history_);
+  EXPECT_EQ(floor(), 20) << "of an older branch";
+  EXPECT_EQ(world_.view.status.checkpoint().attempt(), 3);
+}
+
+TEST_F(FloorReportTest, AnAttemptIsNotGivenAgainAlthoughNobodyHoldsAnythingOfIt) {
+  Report(20, 9, history_);
+  world_.view.agents[0].session = 2;
+  world_.view.agents[0].ready.reset();
+  world_.view.agents[0].joined.reset();
+  world_.view.agents[0].active = {};
+  world_.memory = RoundMemory{};
+  world_.view.leader_term = 2;
+  world_.view.spec.mutable_checkpoint()->set_give_up(FloorText({20, history_}));
+  world_.Advance(absl::Minutes(1));
+  world_.Decide();
+  for (AgentView& agent : world_.view.agents) {
+    agent.ready = ReadyReport{world_.memory.id, std::vector<v1alpha1::RankReady>(1)};
+  }
+  world_.Decide();
+  ASSERT_NE(world_.memory.go, nullptr);
+  EXPECT_EQ(world_.memory.go->resume().source(), v1alpha1::ResumePoint::FRESH);
+  EXPECT_GT(world_.memory.go->resume().next_attempt(), 9);
+  EXPECT_EQ(world_.view.status.checkpoint().attempt(), world_.memory.go->resume().next_attempt());
 }
 
 }  // namespace

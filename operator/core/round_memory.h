@@ -91,8 +91,6 @@ struct RoundMemory {
   std::string restart_sentence;
   bool fresh = false;  // `id` was opened for that
   std::set<std::string> bad_checkpoints;
-  // Saves of earlier attempts are of a branch that was given up: they are no floor.
-  int64_t saved_from_attempt = 0;
   // What the owner was asked about a floor that was lost, and what he had said about it when the
   // newest round was opened.
   std::string asked;

@@ -85,7 +85,7 @@ TEST(ProgressTest, TheToldStepIsNeverBelowTheCheckpoints) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
-  const int64_t attempt = world.memory.saved_from_attempt;
+  const int64_t attempt = world.view.status.checkpoint().attempt();
   SetStep(world, 20, attempt);
   world.Decide();
   world.Advance(absl::Seconds(1));

@@ -14,6 +14,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -313,15 +315,39 @@ absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Adopt(pid_t pid, uint64_t
   return std::make_unique<RealProcess>(pid, start_time, std::move(pidfd), /*child=*/false);
 }
 
+// A process, by its number and when it began.
+using Identity = std::pair<pid_t, uint64_t>;
+
 // One look at all processes.
 struct Pass {
   std::vector<UniqueFd> signalled;  // ran with the mark when they were looked at
-  // Something ended while it was looked at: with the mark, or before it could be read. It may have
-  // started another.
+  std::set<Identity> zombies;       // had ended with the mark, and wait to be reaped
+  // Something ended while it was looked at, or since the pass before: with the mark, or before it
+  // could be read. It may have started another.
   bool missed = false;
 };
 
-Pass SignalAll(const std::string& mark, int signal) {
+std::optional<Identity> IdentityOf(pid_t pid) {
+  const absl::StatusOr<std::vector<std::string>> fields = StatFields(pid);
+  if (!fields.ok()) return std::nullopt;
+  const absl::StatusOr<uint64_t> started = StartTimeIn(*fields, pid);
+  return started.ok() ? std::optional<Identity>({pid, *started}) : std::nullopt;
+}
+
+// Notes in `pass` what ended before it could be signalled. What was a zombie in the pass before has
+// started nothing since.
+void NoteEnded(pid_t pid, bool marked, const std::set<Identity>& zombies_before, Pass& pass) {
+  const std::optional<Identity> zombie = marked ? IdentityOf(pid) : std::nullopt;
+  if (zombie.has_value()) {
+    pass.missed |= zombies_before.count(*zombie) == 0;
+    pass.zombies.insert(*zombie);
+    return;
+  }
+  // A zombie without the mark is still there.
+  pass.missed |= marked || kill(pid, 0) != 0;
+}
+
+Pass SignalAll(const std::string& mark, int signal, const std::set<Identity>& zombies_before = {}) {
   Pass pass;
   DIR* proc = opendir("/proc");
   if (proc == nullptr) return pass;
@@ -332,8 +358,7 @@ Pass SignalAll(const std::string& mark, int signal) {
     UniqueFd pidfd(PidfdOpen(pid));
     const bool marked = pidfd.get() >= 0 && HasMark(pid, mark);
     if (pidfd.get() < 0 || HasEnded(pidfd.get())) {
-      // A zombie without the mark is still there.
-      pass.missed |= marked || kill(pid, 0) != 0;
+      NoteEnded(pid, marked, zombies_before, pass);
     } else if (marked && PidfdSignal(pidfd.get(), signal) == 0) {
       pass.signalled.push_back(std::move(pidfd));
     }
@@ -353,8 +378,9 @@ absl::Status RealLauncher::EndMarked(const std::string& mark, absl::Duration pat
   // no other process. Strangers end all the time on a busy machine, so a pass that only missed
   // something counts a little, too: a chain of processes is caught long before that is enough.
   constexpr int kEnough = 2 * 500;
+  Pass pass;
   for (int empty = 0; empty < kEnough;) {
-    const Pass pass = SignalAll(mark, SIGKILL);
+    pass = SignalAll(mark, SIGKILL, pass.zombies);
     const std::vector<UniqueFd>& told = pass.signalled;
     empty = !told.empty() ? 0 : empty + (pass.missed ? 1 : kEnough / 2);
     for (const UniqueFd& pidfd : told) {
@@ -362,10 +388,13 @@ absl::Status RealLauncher::EndMarked(const std::string& mark, absl::Duration pat
       pollfd fd = {pidfd.get(), POLLIN, 0};
       poll(&fd, 1, static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(left))));
     }
-    if (told.empty() || Clock::Real().Monotonic() < deadline) continue;
-    return absl::DeadlineExceededError(
-        absl::StrCat("processes with ", mark, " still run ", absl::FormatDuration(patience),
-                     " after the first SIGKILL, ", told.size(), " at last"));
+    const bool nothing = told.empty() && !pass.missed;
+    if (nothing || empty >= kEnough || Clock::Real().Monotonic() < deadline) continue;
+    return absl::DeadlineExceededError(absl::StrCat(
+        "processes with ", mark, told.empty() ? " may still run " : " still run ",
+        absl::FormatDuration(patience), " after the first SIGKILL: ",
+        told.empty() ? "some ended before they could be read"
+                     : absl::StrCat(told.size(), " at last")));
   }
   return absl::OkStatus();
 }

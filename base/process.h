@@ -92,7 +92,7 @@ class ProcessLauncher {
   virtual int SignalMarked(const std::string& mark, int signal) = 0;
   // Kills all of them, and what they start meanwhile, and returns when they have ended.
   // DeadlineExceeded when one of them, in a system call that cannot be interrupted, has not within
-  // `patience`.
+  // `patience`, or when so many processes come and go that it is not known by then.
   virtual absl::Status EndMarked(const std::string& mark, absl::Duration patience) = 0;
 
   // The operating system. Lives for ever; thread-safe.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/fake_process.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace muster {
@@ -240,6 +241,20 @@ TEST(ProcessTest, AChainOfProcessesThatNeverRestsIsEnded) {
   const absl::Status ended = ProcessLauncher::Real().EndMarked(family.mark(), absl::Seconds(60));
   EXPECT_TRUE(ended.ok()) << ended;
   EXPECT_EQ(family.ReadRest(), "");
+}
+
+// One that has ended unseen may have started another, so a pass that finds it is not enough.
+TEST(ProcessTest, PassesThatOnlyMissedSomethingEndByTheDeadlineToo) {
+  Family family("exit 0");
+  pollfd ended = {family.process().poll_fd(), POLLIN, 0};
+  ASSERT_EQ(poll(&ended, 1, 20'000), 1);
+  const absl::Status late =
+      ProcessLauncher::Real().EndMarked(family.mark(), absl::ZeroDuration());
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded) << late;
+  EXPECT_THAT(late.message(), testing::HasSubstr("some ended before they could be read"));
+  const absl::Status waited = ProcessLauncher::Real().EndMarked(family.mark(), absl::Seconds(60));
+  EXPECT_TRUE(waited.ok()) << waited;
+  EXPECT_EQ(WaitFor(family.process()).code, 0);
 }
 
 // What another program started, as tools/testenv does, has the mark in its environment alone.

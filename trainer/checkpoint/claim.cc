@@ -22,6 +22,13 @@ std::string OwnerPath(const std::string& uri) {
   return JoinPath(JoinPath(uri, kClaimName), kOwnerFile);
 }
 
+// No listing takes it for a checkpoint, and no other process has the same.
+std::string HiddenName(const std::string& uri, const char* prefix) {
+  std::random_device random;
+  const uint64_t number = (uint64_t{random()} << 32) | random();
+  return JoinPath(uri, absl::StrCat(".", prefix, "-", ToHex(number)));
+}
+
 std::string Format(const ClaimOwner& owner) {
   return DumpJson({{"job", owner.job}, {"jobUid", owner.job_uid}}, 1);
 }
@@ -67,9 +74,7 @@ absl::Status CheckCheckpoints(Files& files, const std::string& uri, const ClaimO
 
 // AlreadyExists when somebody else was first.
 absl::Status Make(Files& files, const std::string& uri, const ClaimOwner& owner) {
-  std::random_device random;
-  const uint64_t number = (uint64_t{random()} << 32) | random();
-  const std::string draft = JoinPath(uri, absl::StrCat(".claim-", ToHex(number)));
+  const std::string draft = HiddenName(uri, "claim");
   absl::Status made = files.MakeDirectories(draft);
   if (made.ok()) made = WriteFileAtomically(files, JoinPath(draft, kOwnerFile), Format(owner));
   if (made.ok()) made = files.Rename(draft, JoinPath(uri, kClaimName));
@@ -103,6 +108,13 @@ absl::Status ClaimCheckpoints(Files& files, const std::string& uri, const ClaimO
         uri, ": was taken over by a newer job of the same name, uid ", known->job_uid));
   }
   return WriteFileAtomically(files, OwnerPath(uri), Format(owner));
+}
+
+absl::Status CheckWritable(Files& files, const std::string& uri) {
+  MUSTER_RETURN_IF_ERROR(files.Stat(uri).status());
+  const std::string probe = HiddenName(uri, "probe");
+  MUSTER_RETURN_IF_ERROR(files.MakeDirectories(probe));
+  return RemoveAll(files, probe);
 }
 
 }  // namespace muster::trainer

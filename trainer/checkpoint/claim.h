@@ -31,6 +31,10 @@ enum class Takeover {
 absl::Status ClaimCheckpoints(Files& files, const std::string& uri, const ClaimOwner& owner,
                               Takeover takeover);
 
+// Whether something can be made in `uri`: PermissionDenied, say, when it cannot, and
+// NotFound when it is not there. Leaves nothing.
+absl::Status CheckWritable(Files& files, const std::string& uri);
+
 }  // namespace muster::trainer
 
 #endif  // MUSTER_TRAINER_CHECKPOINT_CLAIM_H_

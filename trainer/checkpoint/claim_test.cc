@@ -88,6 +88,22 @@ TEST_F(ClaimTest, WhatCannotBeWrittenIsSaidAndLeavesNothing) {
   EXPECT_TRUE(files_.List(kUri)->empty());
 }
 
+TEST_F(ClaimTest, ADirectoryThatBecameReadOnlyIsFoundAlthoughItsClaimIsThere) {
+  ASSERT_TRUE(Claim("default/a", "1").ok());
+  EXPECT_TRUE(CheckWritable(files_, kUri).ok());
+  EXPECT_EQ(files_.List(kUri)->size(), 1u) << "the probe is left";
+  files_.SetFault([](MemoryFiles::Operation operation, const std::string& path) {
+    return operation == MemoryFiles::Operation::kMakeDirectory
+               ? absl::PermissionDeniedError(path + ": read-only file system")
+               : absl::OkStatus();
+  });
+  EXPECT_TRUE(Claim("default/a", "1").ok()) << "who reads a claim writes nothing";
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckWritable(files_, kUri)));
+  files_.SetFault(nullptr);
+  ASSERT_TRUE(RemoveAll(files_, kUri).ok());
+  EXPECT_TRUE(absl::IsNotFound(CheckWritable(files_, kUri))) << "made what is not mounted";
+}
+
 // Whenever a process dies, the next one finds no claim or a whole one.
 TEST_F(ClaimTest, ACrashAtAnyMomentLeavesNoHalfAClaim) {
   for (int changes = 0; changes < 20; ++changes) {

@@ -64,7 +64,7 @@ struct CheckpointWriter::Job {
 
 CheckpointWriter::CheckpointWriter(Files& files, const Clock& clock, WriterOptions options,
                                    Report report)
-    : files_(files), clock_(clock), options_(std::move(options)), report_(std::move(report)) {
+    : files_(files), clock_(clock), options_(std::move(options)), report_(std::move(report)), keep_(options_.keep) {
   if (options_.start_thread) {
     thread_ = std::thread([this] {
       LowerPriority(options_.cpu);
@@ -318,7 +318,7 @@ void CheckpointWriter::Finish(Job& job, const absl::Status& status) {
     Tell(job, v1alpha1::CheckpointReport::WRITTEN, "");
     // What could not be deleted now is tried again after the next checkpoint.
     if (job.snapshot.writer == 0) {
-      Prune(files_, options_.uri, job.run(), options_.keep).IgnoreError();
+      Prune(files_, options_.uri, job.run(), keep_).IgnoreError();
     }
     return;
   }

@@ -1,6 +1,7 @@
 #ifndef MUSTER_TRAINER_CHECKPOINT_WRITER_H_
 #define MUSTER_TRAINER_CHECKPOINT_WRITER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,8 @@ class CheckpointWriter {
   // snapshot of an older round that only waits for other writers is given up instead.
   // ResourceExhausted when there is no memory for the copy.
   absl::Status Begin(const Snapshot& snapshot);
+  // From the next checkpoint that is completed on.
+  void SetKeep(int keep) { keep_ = keep; }
   // Whether a snapshot is in the works.
   bool busy() const;
   // Until nothing is in the works, or `deadline` (monotonic) passed: then DeadlineExceeded.
@@ -90,6 +93,7 @@ class CheckpointWriter {
   const Clock& clock_;
   const WriterOptions options_;
   const Report report_;
+  std::atomic<int> keep_;
 
   mutable Mutex mu_;
   CondVar changed_;

@@ -71,6 +71,20 @@ TEST_F(WriterTest, KeepsTwoAndDeletesOnlyAfterVerifying) {
   EXPECT_EQ(Names(), (Strings{"step-000000003", "step-000000004"}));
 }
 
+TEST_F(WriterTest, AnotherNumberToKeepTakesEffectWithTheNextSave) {
+  auto writer = Make();
+  for (int64_t step = 1; step <= 7; ++step) {
+    if (step == 2) writer->SetKeep(4);
+    if (step == 7) writer->SetKeep(3);
+    const State state = StateAt(step);
+    ASSERT_TRUE(writer->Begin(Share(state, step, 0, 1, 1, false)).ok());
+    while (writer->RunOnce()) {
+    }
+    if (step == 6) EXPECT_EQ(Names().size(), 4u);
+  }
+  EXPECT_EQ(Names(), (Strings{"step-000000005", "step-000000006", "step-000000007"}));
+}
+
 TEST_F(WriterTest, WhatOlderRoundsLeftIsDeletedAfterSuccess) {
   for (const char* name :
        {"/ck/step-000000001.r1", "/ck/step-000000009.r1", "/ck/mine.r1", "/ck/step-000000002.r7"}) {

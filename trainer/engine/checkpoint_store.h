@@ -41,6 +41,8 @@ class CheckpointStore final : public Checkpoints {
                   Outbox& outbox, int cpu = -1);
 
   absl::Status Claim() override;
+  absl::Status CheckWritable() override { return trainer::CheckWritable(files_, uri_); }
+  void SetKeep(int keep) override { writer_.SetKeep(keep); }
   Listing List(const TrainingState& state) override;
   absl::Status SetAside(const TrainingState& state, const v1alpha1::RoundId& round) override;
   std::optional<v1alpha1::Version> Durable() override;

@@ -29,6 +29,11 @@ class Checkpoints {
   // Makes the directory this job's. AlreadyExists: it is another's. FailedPrecondition or
   // PermissionDenied: nobody can save there. After any other error the next save tries again.
   virtual absl::Status Claim() = 0;
+  // Whether it can be written now: FailedPrecondition or PermissionDenied when it cannot, other
+  // errors when that is not known.
+  virtual absl::Status CheckWritable() = 0;
+  // How many complete checkpoints are kept from the next save on.
+  virtual void SetKeep(int keep) = 0;
   // What of the directory can be gone on from.
   struct Listing {
     std::vector<v1alpha1::CheckpointRef> complete;  // newest first; with why `state` cannot use one

@@ -25,6 +25,7 @@ class GlooNetwork final : public RoundNetwork {
   GlooNetwork(std::string host, absl::Duration deadline)
       : host_(std::move(host)), deadline_(deadline) {}
 
+  void SetDeadline(absl::Duration deadline) override { deadline_ = deadline; }
   absl::StatusOr<std::string> Serve() override {
     MUSTER_ASSIGN_OR_RETURN(store_, StartRoundStore(host_));
     return store_->endpoint();
@@ -43,7 +44,7 @@ class GlooNetwork final : public RoundNetwork {
 
  private:
   const std::string host_;
-  const absl::Duration deadline_;
+  absl::Duration deadline_;
   std::unique_ptr<RoundStore> store_;
 };
 

@@ -329,6 +329,50 @@ TEST(ProcessTest, AResumeWithAnotherGlobalBatchGoesOnInTheDataWhereTheCheckpoint
   EXPECT_EQ(DataPosition(folder, "step-000000012"), 10 * 8 + 2 * 12);
 }
 
+// A job that is suspended, changed and resumed.
+TEST(ProcessTest, DataThatOnlyMovedAreGoneOnWithAndOtherDataAreAMismatch) {
+  const std::string folder = Folder("moved");
+  auto spec = Spec(folder);
+  spec.mutable_trainer()->mutable_train()->set_steps(10);
+  {
+    RankProcess a(spec);
+    Go(1, {&a}, Prepare(1, {&a}), Fresh());
+    Finish({&a});
+  }
+  const std::string text = ReadFile(FileSystem(), folder + "/text.txt").value();
+  const auto mismatch = [&](const std::string& contents) {
+    EXPECT_TRUE(WriteFileAtomically(FileSystem(), folder + "/moved.txt", contents).ok());
+    spec.mutable_trainer()->mutable_data()->set_uri(folder + "/moved.txt");
+    RankProcess resumed(spec);
+    const auto ready = Prepare(2, {&resumed});
+    EXPECT_EQ(ready[0].position().checkpoints_size(), 1);
+    return ready[0].position().checkpoints(0).mismatch();
+  };
+  EXPECT_EQ(mismatch(text), "");
+  EXPECT_EQ(mismatch("x" + text.substr(1)),
+            "the checkpoint was trained on other data: the training tokens are not those of then");
+}
+
+// By the deadline that it was started with it would wait for the other rank far longer than this
+// test does.
+TEST(ProcessTest, AChangedStepDeadlineIsThatOfTheNextRound) {
+  auto spec = Spec(Folder("deadline"));
+  spec.mutable_elastic()->set_step_deadline("10m");
+  RankProcess alone(spec);
+  ToTrainer message;
+  message.mutable_prepare()->mutable_round()->set_round(1);
+  message.mutable_prepare()->set_world_size(2);
+  spec.mutable_elastic()->set_step_deadline("1s");
+  *message.mutable_prepare()->mutable_spec() = spec;
+  alone.Send(message);
+  const auto ready = alone.Await(FromTrainer::kReady).ready().ready();
+  message.mutable_go()->mutable_round()->set_round(1);
+  message.mutable_go()->set_endpoint(ready.endpoint());
+  *message.mutable_go()->mutable_resume() = Fresh();
+  alone.Send(message);
+  EXPECT_NE(alone.Await(FromTrainer::kJoined).joined().error(), "");
+}
+
 TEST(ProcessTest, TheEndOfTheLinkEndsTheProcess) {
   const auto spec = Spec(Folder("orphan"));
   RankProcess holding(spec), stepping(spec);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "trainer/comm/communicator.h"
 
@@ -25,6 +26,8 @@ class RoundConnector {
 class RoundNetwork {
  public:
   virtual ~RoundNetwork() = default;
+  // The step deadline of the rounds that are connected from now on.
+  virtual void SetDeadline(absl::Duration deadline) = 0;
   // Starts the store of the next round in this process, in place of an earlier one; its host:port.
   virtual absl::StatusOr<std::string> Serve() = 0;
   virtual std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,

@@ -89,7 +89,8 @@ absl::Status CheckSameSources(const v1alpha1::TrainingJobSpec& opened,
   return absl::FailedPreconditionError(
       absl::StrCat(field,
                    " has changed, and running ranks keep what they opened: put it back, or "
-                   "suspend the job before the change and resume it afterwards"));
+                   "suspend the job, make the change, and resume it; its checkpoints are used only "
+                   "if they are of the same data and model"));
 }
 
 absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank) {
@@ -105,6 +106,7 @@ absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, i
   } else {
     config.settings.save_every_steps = interval.steps();
   }
+  config.keep = Or<int>(spec.checkpoint().has_keep(), spec.checkpoint().keep(), 3);
   MUSTER_ASSIGN_OR_RETURN(
       config.step_deadline,
       ReadDuration(spec.elastic().step_deadline(), "elastic.stepDeadline", absl::Minutes(5)));

@@ -23,6 +23,7 @@ struct RunConfig {
   planner::OptimizerKind optimizer = planner::OptimizerKind::kAdamW;
   // Every wait for other ranks ends by then.
   absl::Duration step_deadline;
+  int keep = 3;  // complete checkpoints
 };
 
 absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank);

@@ -54,6 +54,7 @@ v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
   optimizer.set_clip_norm(2.5);
   spec.mutable_checkpoint()->mutable_interval()->set_mode("Time");
   spec.mutable_checkpoint()->mutable_interval()->set_time("7m");
+  spec.mutable_checkpoint()->set_keep(5);
   spec.mutable_elastic()->set_step_deadline("33s");
   return spec;
 }
@@ -85,6 +86,7 @@ TEST(RunConfigTest, EveryFieldOfTheSpecReachesTheTrainer) {
   EXPECT_EQ(config->settings.save_every, absl::Minutes(7));
   EXPECT_EQ(config->settings.save_every_steps, 0);
   EXPECT_EQ(config->step_deadline, absl::Seconds(33));
+  EXPECT_EQ(config->keep, 5);
   v1alpha1::OptimizerSpec& optimizer = *spec.mutable_trainer()->mutable_optimizer();
   optimizer.set_name("sgd");
   optimizer.set_momentum(0.625);

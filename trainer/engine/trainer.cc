@@ -39,6 +39,11 @@ bool IsOfTheRound(const absl::Status& status) {
   }
 }
 
+// Nobody can write there before people change something.
+bool IsForbidden(const absl::Status& written) {
+  return absl::IsFailedPrecondition(written) || absl::IsPermissionDenied(written);
+}
+
 }  // namespace
 
 Trainer::Trainer(const TrainerSettings& settings, const Parts& parts)
@@ -149,6 +154,8 @@ absl::Status Trainer::Adopt(const v1alpha1::TrainerPrepare& prepare) {
   config.training.trajectory = Hash64(prepare.trajectory());
   MUSTER_RETURN_IF_ERROR(parts_.state.Configure(config.training));
   settings_ = config.settings;
+  parts_.network.SetDeadline(config.step_deadline);
+  if (parts_.checkpoints != nullptr) parts_.checkpoints->SetKeep(config.keep);
   trajectory_ = prepare.trajectory();
   return absl::OkStatus();
 }
@@ -186,19 +193,45 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
              {"world_size", world_size_}, {"step", parts_.state.applied()->step()});
 }
 
-// Before the first step: what cannot be saved is not trained.
-absl::Status Trainer::CheckCanSave() {
+// Before the first step: what cannot be saved is not trained. A directory that could never be
+// claimed is bad input; one that was this job's and cannot be written now is waited for, unless
+// ranks hold live state, which is worth more than that.
+absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
   if (parts_.checkpoints == nullptr) return absl::OkStatus();
-  const absl::Status claimed = parts_.checkpoints->Claim();
-  const bool never = absl::IsFailedPrecondition(claimed) || absl::IsPermissionDenied(claimed) ||
-                     absl::IsAlreadyExists(claimed);
-  if (!never) return absl::OkStatus();  // a full disk, say: a save tries again
-  exit_code_ = kExitBadInput;
-  return absl::InvalidArgumentError(absl::StrCat("checkpoint.uri: ", claimed.message()));
+  if (resume.source() == ResumePoint::FRESH) {
+    const absl::Status claimed = parts_.checkpoints->Claim();
+    if (IsForbidden(claimed) || absl::IsAlreadyExists(claimed)) {
+      exit_code_ = kExitBadInput;
+      return absl::InvalidArgumentError(absl::StrCat("checkpoint.uri: ", claimed.message()));
+    }
+  }
+  if (settings_.local_rank != 0) return absl::OkStatus();  // one answer per machine
+  const absl::Status writable = parts_.checkpoints->CheckWritable();
+  if (!IsForbidden(writable)) return absl::OkStatus();  // a full disk, say: a save tries again
+  if (resume.source() == ResumePoint::LIVE) {
+    TellCannotSave(resume, writable);
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat("checkpoint.uri cannot be written: ",
+                                             writable.message(),
+                                             "; the job goes on when it can be"));
+}
+
+// As of a save that failed.
+void Trainer::TellCannotSave(const ResumePoint& resume, const absl::Status& why) {
+  MUSTER_LOG(ERROR, "the checkpoint directory cannot be written; training goes on",
+             {"error", why});
+  FromTrainer message;
+  v1alpha1::CheckpointReport& report = *message.mutable_checkpoint();
+  report.set_phase(v1alpha1::CheckpointReport::FAILED);
+  *report.mutable_version() = resume.version();
+  report.set_history(resume.history());
+  report.set_error(std::string(why.message()));
+  parts_.outbox.Send(message);
 }
 
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
-  if (go.resume().source() == ResumePoint::FRESH) MUSTER_RETURN_IF_ERROR(CheckCanSave());
+  MUSTER_RETURN_IF_ERROR(CheckCanSave(go.resume()));
   if (go.endpoint().empty()) return absl::InvalidArgumentError("the round has no store");
   MUSTER_RETURN_IF_ERROR(adopted_);
   const auto connector = parts_.network.MakeConnector(round_, go.endpoint(), rank_, world_size_);

@@ -76,7 +76,8 @@ class Trainer {
   absl::Status Adopt(const v1alpha1::TrainerPrepare& prepare);
   void OnGo(const v1alpha1::GoRound& go);
   void OnStop(const v1alpha1::TrainerStop& stop);
-  absl::Status CheckCanSave();
+  absl::Status CheckCanSave(const v1alpha1::ResumePoint& resume);
+  void TellCannotSave(const v1alpha1::ResumePoint& resume, const absl::Status& why);
   absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
   absl::Status Restore(const RestorePlan& plan, const v1alpha1::ResumePoint& resume,
                        std::string& bad_checkpoint);

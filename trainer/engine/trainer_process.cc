@@ -136,8 +136,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
   if (!spec.checkpoint().uri().empty()) {
     const Tokenizer* tokenizer = process->dataset_.tokenizer.get();
     auto store = std::make_unique<CheckpointStore>(
-        files, clock, spec.checkpoint().uri(),
-        spec.checkpoint().has_keep() ? spec.checkpoint().keep() : 3,
+        files, clock, spec.checkpoint().uri(), process->config_.keep,
         RunIdentity{.job = configure.job(),
                     .job_uid = configure.job_uid(),
                     .data_checksum = TokensChecksum(process->dataset_.training),

@@ -34,9 +34,14 @@ class ThreadNetwork final : public RoundNetwork {
     Mutex mu;
     std::map<int64_t, std::vector<std::unique_ptr<Communicator>>> communicators
         MUSTER_GUARDED_BY(mu);
+    absl::Duration deadline MUSTER_GUARDED_BY(mu);  // the newest that was set
   };
   explicit ThreadNetwork(Rounds& rounds) : rounds_(rounds) {}
 
+  void SetDeadline(absl::Duration deadline) override {
+    MutexLock lock(rounds_.mu);
+    rounds_.deadline = deadline;
+  }
   absl::StatusOr<std::string> Serve() override { return "thread:1"; }
   std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
                                                 const std::string& store, int rank,
@@ -75,6 +80,8 @@ class MemoryCheckpoints final : public Checkpoints {
     std::map<std::string, Saved> set_aside MUSTER_GUARDED_BY(mu);
     // What claiming, listing, saving and loading answer while it is set.
     absl::Status claim_fault MUSTER_GUARDED_BY(mu);
+    absl::Status write_fault MUSTER_GUARDED_BY(mu);  // of the probe, and of a save
+    int keep MUSTER_GUARDED_BY(mu) = 0;              // the newest that was set
     absl::Status list_fault MUSTER_GUARDED_BY(mu);
     absl::Status save_fault MUSTER_GUARDED_BY(mu);
     absl::Status load_fault MUSTER_GUARDED_BY(mu);
@@ -84,6 +91,14 @@ class MemoryCheckpoints final : public Checkpoints {
   absl::Status Claim() override {
     MutexLock lock(disk_.mu);
     return disk_.claim_fault;
+  }
+  absl::Status CheckWritable() override {
+    MutexLock lock(disk_.mu);
+    return disk_.write_fault;
+  }
+  void SetKeep(int keep) override {
+    MutexLock lock(disk_.mu);
+    disk_.keep = keep;
   }
   Listing List(const TrainingState&) override {
     MutexLock lock(disk_.mu);
@@ -116,6 +131,7 @@ class MemoryCheckpoints final : public Checkpoints {
       saved.tensors.push_back(flat.tensor.clone());
     MutexLock lock(disk_.mu);
     MUSTER_RETURN_IF_ERROR(disk_.save_fault);
+    MUSTER_RETURN_IF_ERROR(disk_.write_fault);
     durable_ = saved.version;
     disk_.saved["step-" + std::to_string(1000000 + state.applied()->step())] = std::move(saved);
     return absl::OkStatus();

@@ -39,6 +39,11 @@ std::string Changed(const char* field, const std::string& was, const std::string
   return absl::StrCat(field, " was ", was, " and is ", is, " now");
 }
 
+// Of what the run rests on: see operator/core/sources.h.
+std::string Moved(const char* field, const std::string& was, const std::string& is) {
+  return absl::StrCat(Changed(field, was, is), ": put it back to go on with that run");
+}
+
 // The worker's command with its arguments, as JSON.
 std::string CommandOf(const TrainingJobSpec& spec) {
   return DumpJson(Json(ReadWorkerProgram(spec).words));
@@ -72,11 +77,11 @@ std::optional<std::string> TrainingThatDiffers(const TrainingJob& current, int64
     }
   }
   if (before.data().uri() != after.data().uri()) {
-    return Changed("spec.trainer.data.uri", before.data().uri(), after.data().uri());
+    return Moved("spec.trainer.data.uri", before.data().uri(), after.data().uri());
   }
   const std::string& saved = current.spec.checkpoint().uri();
   if (saved != wanted.spec.checkpoint().uri()) {
-    return Changed("spec.checkpoint.uri", saved, wanted.spec.checkpoint().uri());
+    return Moved("spec.checkpoint.uri", saved, wanted.spec.checkpoint().uri());
   }
   if (after.train().steps() < steps) {
     return absl::StrCat("it has made ", steps, " steps, and spec.trainer.train.steps is ",

@@ -27,8 +27,9 @@ constexpr Table<ConditionType, 9> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 57> kReasons = {{
+constexpr Table<Reason, 58> kReasons = {{
     {Reason::kAccepted, "Accepted"},
+    {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
     {Reason::kStatusNotStored, "StatusNotStored"},
     {Reason::kPodsBound, "PodsBound"},

@@ -28,6 +28,7 @@ enum class ConditionType {
 enum class Reason {
   // Admitted
   kAccepted,
+  kSpecChangeRefused,
   kInvalidSpec,
   kStatusNotStored,
   // Scheduled

@@ -16,6 +16,7 @@
 #include "operator/core/progress.h"
 #include "operator/core/recall.h"
 #include "operator/core/rounds.h"
+#include "operator/core/sources.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
 #include "operator/core/summary.h"
@@ -50,9 +51,7 @@ void TellStatusFault(Draft& draft) {
   DecideWrite(draft);
 }
 
-}  // namespace
-
-Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options) {
+Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOptions& options) {
   Draft draft(view, memory, options);
   if (IsManagedByAnother(view.spec)) {
     draft.Say(Reason::kManagedByAnother, absl::StrCat("managedBy says ", view.spec.managed_by()));
@@ -84,6 +83,21 @@ Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions&
   Summarize(draft);
   DecideWrite(draft);
   return std::move(draft.plan);
+}
+
+}  // namespace
+
+Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options) {
+  auto refused = RefuseOtherSources(view, memory);
+  if (!refused) return DecideOn(view, memory, options);
+  JobView kept = view;
+  if (refused->spec) {
+    kept.spec = *std::move(refused->spec);
+    kept.refused_change = std::move(refused->sentence);
+  } else {
+    kept.spec_errors.push_back(std::move(refused->sentence));
+  }
+  return DecideOn(kept, memory, options);
 }
 
 }  // namespace muster::control

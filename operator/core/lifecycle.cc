@@ -18,6 +18,19 @@ bool HasFinalizer(const Draft& draft) {
   return std::find(finalizers.begin(), finalizers.end(), kFinalizer) != finalizers.end();
 }
 
+// The spec is valid, perhaps without a change that came too late.
+void AcceptSpec(Draft& draft) {
+  const std::string& refused = draft.view.refused_change;
+  if (refused.empty()) {
+    return draft.Condition(ConditionType::kAdmitted, true, Reason::kAccepted, "the spec is valid");
+  }
+  const v1alpha1::Condition* shown = FindCondition(draft.status(), ConditionType::kAdmitted);
+  if (shown == nullptr || shown->message() != refused) {
+    draft.Warning(Reason::kSpecChangeRefused, refused);
+  }
+  draft.Condition(ConditionType::kAdmitted, true, Reason::kSpecChangeRefused, refused);
+}
+
 }  // namespace
 
 void HandleDeletion(Draft& draft) {
@@ -60,7 +73,7 @@ void Admit(Draft& draft) {
     draft.done = true;
     return;
   }
-  draft.Condition(ConditionType::kAdmitted, true, Reason::kAccepted, "the spec is valid");
+  AcceptSpec(draft);
   if (!HasFinalizer(draft)) draft.plan.add_finalizers.push_back(kFinalizer);
   if (!status.has_start_time()) status.set_start_time(FormatWall(draft.view.wall));
   status.set_selector(absl::StrCat("muster.dev/job=", draft.view.job.name));

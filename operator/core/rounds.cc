@@ -403,6 +403,7 @@ void ForgetRound(Draft& draft) {
   memory.streak = 0;
   memory.stop_session.clear();
   memory.restart_all = memory.fresh = false;
+  memory.spec.reset();  // ranks that start from here on open what the spec says then
   memory.not_before = memory.retry_wall = absl::InfinitePast();
   memory.broken_reason.clear();
 }

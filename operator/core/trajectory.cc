@@ -114,7 +114,14 @@ std::string TrajectoryDigest(const v1alpha1::TrainingJobSpec& spec) {
   if (!spec.has_trainer()) return "";
   std::string text;
   Append(spec, "", text);
-  return ToHex(Hash64(text));
+  return absl::StrCat(ToHex(Hash64(text)),
+                      ToHex(Hash64(absl::StrCat(spec.trainer().data().SerializeAsString(), "|",
+                                                spec.checkpoint().uri()))));
+}
+
+std::string SourcesOf(const std::string& trajectory) {
+  constexpr size_t kDigits = 16;
+  return trajectory.size() == 2 * kDigits ? trajectory.substr(kDigits) : "";
 }
 
 v1alpha1::TrainingJobSpec RoundSpec(const v1alpha1::TrainingJobSpec& spec) {

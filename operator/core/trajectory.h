@@ -11,9 +11,13 @@
 // round trains by one spec; a change of these fields opens the next round. Pure.
 namespace muster::control {
 
-// 16 hex digits, the same for specs whose ranks may train together; empty without the trainer. An
+// 32 hex digits, the same for specs whose ranks may train together; empty without the trainer. An
 // operator that knows more fields makes another digest, which costs a running job one new round.
 std::string TrajectoryDigest(const v1alpha1::TrainingJobSpec& spec);
+
+// The part of a digest that tells specs with the same data and checkpoint directory from others;
+// empty of a digest that an older operator made.
+std::string SourcesOf(const std::string& trajectory);
 
 // The spec that a round's orders carry: without the pod template, which is none of the ranks'
 // business.

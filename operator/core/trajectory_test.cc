@@ -95,7 +95,7 @@ TEST(TrajectoryTest, TheDigestDependsOnTheFieldsThatShapeTheTrajectoryAndOnNoOth
   TrainingJobSpec plain;
   plain.mutable_trainer()->mutable_train()->set_steps(100);
   const std::string digest = TrajectoryDigest(plain);
-  EXPECT_EQ(digest.size(), 16u);
+  EXPECT_EQ(digest.size(), 32u);
   for (const bool shapes : {true, false}) {
     for (const std::string& path : shapes ? FieldsThatShapeTheTrajectory() : FieldsThatDoNot()) {
       TrainingJobSpec changed = plain;
@@ -103,6 +103,23 @@ TEST(TrajectoryTest, TheDigestDependsOnTheFieldsThatShapeTheTrajectoryAndOnNoOth
       EXPECT_EQ(TrajectoryDigest(changed) != digest, shapes) << path;
     }
   }
+}
+
+TEST(TrajectoryTest, ItSaysWhetherTheSourcesAreTheSame) {
+  TrainingJobSpec spec;
+  spec.mutable_trainer()->mutable_data()->set_uri("/data");
+  spec.mutable_checkpoint()->set_uri("/ck");
+  const std::string sources = SourcesOf(TrajectoryDigest(spec));
+  EXPECT_EQ(sources.size(), 16u);
+  TrainingJobSpec other = spec;
+  other.mutable_trainer()->mutable_train()->set_steps(7);
+  EXPECT_EQ(SourcesOf(TrajectoryDigest(other)), sources);
+  other.mutable_checkpoint()->set_uri("/elsewhere");
+  EXPECT_NE(SourcesOf(TrajectoryDigest(other)), sources);
+  other = spec;
+  other.mutable_trainer()->mutable_data()->set_uri("/other");
+  EXPECT_NE(SourcesOf(TrajectoryDigest(other)), sources);
+  EXPECT_EQ(SourcesOf("0123456789abcdef"), "") << "of an older operator";
 }
 
 TEST(TrajectoryTest, AJobThatBringsItsCommandHasNone) {

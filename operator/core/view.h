@@ -192,6 +192,7 @@ struct JobView {
   JobIdentity job;
   v1alpha1::TrainingJobSpec spec;        // defaulted
   std::vector<std::string> spec_errors;  // from operator/api's validation
+  std::string refused_change;            // `spec` is without it; see sources.h
   v1alpha1::TrainingJobStatus status;    // as observed, never as last planned
   std::vector<PodView> pods;
   std::vector<AgentView> agents;

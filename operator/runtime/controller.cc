@@ -11,6 +11,7 @@
 #include "operator/core/conditions.h"
 #include "operator/core/decide.h"
 #include "operator/core/durable.h"
+#include "operator/core/sources.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/transition.h"
 #include "operator/kube/object_meta.h"
@@ -194,12 +195,17 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
 }
 
 // Agents may attach once the term they are told is in the job's status.
-void Controller::Register(const std::string& key, const State& state, const Plan& plan) {
+void Controller::Register(const std::string& key, const State& state, const JobView& view,
+                          const Plan& plan) {
   JobRegistration registration;
   registration.key = key;
   registration.uid = state.uid;
   registration.term = state.term;
   registration.spec = state.judged->spec;
+  // A worker that comes new opens what the others have.
+  if (const auto refused = RefuseOtherSources(view, state.memory); refused && refused->spec) {
+    registration.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(*refused->spec);
+  }
   registration.incarnations = {plan.status.incarnations().begin(),
                                plan.status.incarnations().end()};
   registration.orphan_deadline = OrphanDeadline(*registration.spec, options_.orphan_deadline);
@@ -315,7 +321,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   if (plan.write_status && state.status_fault.empty()) state.durable = DurablePart(plan.status);
   Remember(state, key, plan, reconcile);
   const bool known = state.recorded && plan.status.term() == state.term;
-  if (known && !state.settled) Register(key, state, plan);
+  if (known && !state.settled) Register(key, state, view, plan);
   // Not all before the current round: what is heard late of the one that broke still counts.
   deps_.registry.DropFailuresBefore(job.uid, state.memory.active_round);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));

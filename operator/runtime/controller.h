@@ -119,7 +119,7 @@ class Controller {
   ReconcileResult NextLook(State& state, absl::Time now, const Plan& plan);
   // Gives back what a job that has ended holds of memory, once nobody asks for it any more.
   void Settle(State& state, const JobView& view, ReconcileResult& next);
-  void Register(const std::string& key, const State& state, const Plan& plan);
+  void Register(const std::string& key, const State& state, const JobView& view, const Plan& plan);
   // Takes the plan's memory.
   void Remember(State& state, const std::string& key, Plan& plan, int64_t reconcile);
 

@@ -216,5 +216,30 @@ TEST_F(FullDiskTest, AReadOnlyDirectoryIsFoundBeforeTheFirstStep) {
   EXPECT_EQ(run.last_step(), 0) << "it trained what it could not save";
 }
 
+// The claim is there, so only an attempt to write shows it.
+TEST_F(FullDiskTest, AJobWhoseDirectoryBecameReadOnlyWaitsBeforeItsFirstStepAndGoesOn) {
+  Mount("read-only-later", "size=256m");
+  if (IsSkipped() || HasFatalFailure()) return;
+  LocalRun run(folder_, "small", kManifest);
+  ASSERT_TRUE(run.Start().ok());
+  const auto saved = run.WaitForCondition("Checkpointed", "True", "CheckpointWritten", kLong);
+  ASSERT_TRUE(saved.ok()) << saved.status() << run.Output();
+  run.Signal(SIGINT);
+  ASSERT_TRUE(run.WaitForEnd(kLong).ok());
+  const int64_t stopped_at = run.last_step();
+  ASSERT_EQ(mount("none", disk_.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0)
+      << std::strerror(errno);
+  ASSERT_TRUE(run.Start().ok());
+  const auto waits = run.WaitForCondition("Running", "False", "JoinFailed", kLong);
+  ASSERT_TRUE(waits.ok()) << waits.status() << run.Output();
+  EXPECT_THAT(*waits, HasSubstr("checkpoint.uri cannot be written"));
+  EXPECT_EQ(run.last_step(), stopped_at) << "it trained what it could not save";
+  ASSERT_EQ(mount("none", disk_.c_str(), nullptr, MS_REMOUNT, nullptr), 0) << std::strerror(errno);
+  const absl::Status goes_on = run.WaitForStep(stopped_at + 20, kLong);
+  ASSERT_TRUE(goes_on.ok()) << goes_on;
+  run.Signal(SIGINT);
+  ASSERT_TRUE(run.WaitForEnd(kLong).ok());
+}
+
 }  // namespace
 }  // namespace muster::tests

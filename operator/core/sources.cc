@@ -1,0 +1,85 @@
+#include "operator/core/sources.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "operator/core/conditions.h"
+#include "operator/core/membership.h"
+#include "operator/core/trajectory.h"
+
+namespace muster::control {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+using v1alpha1::TrainingJobSpec;
+
+constexpr char kWaysOn[] =
+    ", and the job goes on by what it was: put it back, or suspend the job, make the change, and "
+    "resume it";
+
+std::string Changed(const char* field, const std::string& was, const std::string& is) {
+  return absl::StrCat("spec.", field, " must not change while the job runs: it was \"", was,
+                      "\" and is \"", is, "\" now", kWaysOn);
+}
+
+// Empty when both have the same sources.
+std::string Difference(const TrainingJobSpec& opened, const TrainingJobSpec& wanted) {
+  const v1alpha1::DataSpec& was = opened.trainer().data();
+  const v1alpha1::DataSpec& is = wanted.trainer().data();
+  if (was.uri() != is.uri()) {
+    return absl::StrCat(Changed("trainer.data.uri", was.uri(), is.uri()),
+                        "; its checkpoints are used only if the data are the same there");
+  }
+  if (!MessageDifferencer::Equals(was, is)) {
+    return absl::StrCat(Changed("trainer.data", was.ShortDebugString(), is.ShortDebugString()),
+                        "; its checkpoints are used only if the data stay the same");
+  }
+  if (opened.checkpoint().uri() == wanted.checkpoint().uri()) return "";
+  return absl::StrCat(
+      Changed("checkpoint.uri", opened.checkpoint().uri(), wanted.checkpoint().uri()),
+      "; it goes on then from the checkpoints that are there");
+}
+
+TrainingJobSpec WithSources(const TrainingJobSpec& opened, TrainingJobSpec spec) {
+  *spec.mutable_trainer()->mutable_data() = opened.trainer().data();
+  if (!opened.has_checkpoint()) {
+    spec.clear_checkpoint();
+  } else if (!spec.has_checkpoint()) {
+    *spec.mutable_checkpoint() = opened.checkpoint();
+  } else {
+    spec.mutable_checkpoint()->set_uri(opened.checkpoint().uri());
+  }
+  return spec;
+}
+
+// Ranks train in the round that the status names.
+bool IsTraining(const JobView& view) {
+  return view.status.round() > 0 &&
+         std::any_of(view.agents.begin(), view.agents.end(), [&](const AgentView& agent) {
+           return agent.active.round == view.status.round();
+         });
+}
+
+}  // namespace
+
+std::optional<RefusedChange> RefuseOtherSources(const JobView& view, const RoundMemory& memory) {
+  const TrainingJobSpec& wanted = view.spec;
+  if (!wanted.has_trainer() || wanted.suspend() || view.job.deleting) return std::nullopt;
+  if (IsFinished(view.status)) return std::nullopt;
+  if (memory.spec != nullptr) {
+    std::string sentence = Difference(*memory.spec, wanted);
+    if (sentence.empty()) return std::nullopt;
+    return RefusedChange{WithSources(*memory.spec, wanted), std::move(sentence)};
+  }
+  const std::string opened = SourcesOf(TrajectoryOf(view.status.membership()));
+  if (opened.empty() || opened == SourcesOf(TrajectoryDigest(wanted))) return std::nullopt;
+  if (!IsTraining(view)) return std::nullopt;
+  return RefusedChange{std::nullopt,
+                       absl::StrCat("spec.trainer.data or spec.checkpoint.uri has changed while "
+                                    "the job runs: its ranks go on by what it was, and nothing is "
+                                    "started",
+                                    kWaysOn)};
+}
+
+}  // namespace muster::control

@@ -1,0 +1,108 @@
+#include "operator/core/sources.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/core/conditions.h"
+#include "operator/core/test_world.h"
+
+namespace muster::control {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SourcesTest : public ::testing::Test {
+ protected:
+  SourcesTest() {
+    world_.view.spec.mutable_trainer()->mutable_data()->set_uri("/data/a");
+    world_.view.spec.mutable_checkpoint()->set_uri("/ck/a");
+    world_.MakeActive();
+    for (AgentView& agent : world_.view.agents) agent.active = world_.memory.id;
+    world_.Decide();
+  }
+  void SetData(const std::string& uri) {
+    world_.view.spec.mutable_trainer()->mutable_data()->set_uri(uri);
+  }
+  std::string Admitted() const { return world_.Condition(ConditionType::kAdmitted); }
+  std::string Message() const {
+    return FindCondition(world_.view.status, ConditionType::kAdmitted)->message();
+  }
+
+  TestWorld world_;
+};
+
+TEST_F(SourcesTest, AChangeOfTheDataOfARunningJobIsRefusedAndItGoesOnByTheOldOnes) {
+  SetData("/data/b");
+  const Plan plan = world_.Decide();
+  EXPECT_EQ(Admitted(), "True/SpecChangeRefused");
+  EXPECT_THAT(Message(),
+              HasSubstr("spec.trainer.data.uri must not change while the job runs: it was "
+                        "\"/data/a\" and is \"/data/b\" now"));
+  EXPECT_THAT(Message(), HasSubstr("put it back, or suspend the job, make the change, and resume"));
+  EXPECT_EQ(Told(plan), "SpecChangeRefused");
+  EXPECT_THAT(plan.orders, IsEmpty());
+  EXPECT_EQ(world_.memory.phase, RoundPhase::kActive);
+  world_.Advance(absl::Minutes(1));
+  EXPECT_EQ(Told(world_.Decide()), "") << "it is said once";
+  SetData("/data/a");
+  world_.Decide();
+  EXPECT_EQ(Admitted(), "True/Accepted");
+  EXPECT_EQ(world_.memory.id.round, 1);
+}
+
+TEST_F(SourcesTest, AChangeOfTheCheckpointDirectoryIsRefusedToo) {
+  world_.view.spec.mutable_checkpoint()->set_uri("/ck/b");
+  EXPECT_THAT(world_.Decide().orders, IsEmpty());
+  EXPECT_EQ(Admitted(), "True/SpecChangeRefused");
+  EXPECT_THAT(Message(), HasSubstr("spec.checkpoint.uri must not change"));
+  world_.view.spec.clear_checkpoint();
+  EXPECT_THAT(world_.Decide().orders, IsEmpty());
+  EXPECT_EQ(Admitted(), "True/SpecChangeRefused");
+}
+
+TEST_F(SourcesTest, TheNextRoundHasTheOldOnesAndTheRestOfTheChange) {
+  SetData("/data/b");
+  world_.view.spec.mutable_trainer()->mutable_train()->set_steps(200);
+  const Plan plan = world_.Decide();
+  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+  EXPECT_EQ(world_.memory.id.round, 2);
+  ASSERT_NE(world_.memory.spec, nullptr);
+  EXPECT_EQ(world_.memory.spec->trainer().data().uri(), "/data/a");
+  EXPECT_EQ(world_.memory.spec->trainer().train().steps(), 200);
+  EXPECT_EQ(Admitted(), "True/SpecChangeRefused");
+}
+
+TEST_F(SourcesTest, AJobThatIsSuspendedChangedAndResumedHasTheNewOnes) {
+  world_.view.spec.set_suspend(true);
+  world_.Decide();
+  SetData("/data/b");
+  world_.Decide();
+  EXPECT_EQ(Admitted(), "True/Accepted");
+  world_.view.pods.clear();
+  world_.view.agents.clear();
+  world_.Decide();
+  EXPECT_EQ(world_.Condition(ConditionType::kSuspended), "True/WorkersStopped");
+  world_.view.spec.set_suspend(false);
+  world_.Decide();
+  EXPECT_EQ(Admitted(), "True/Accepted");
+}
+
+TEST_F(SourcesTest, ANewLeaderLeavesARoundByOtherSourcesAlone) {
+  SetData("/data/b");
+  world_.memory = RoundMemory{};
+  world_.view.leader_term = 2;
+  const Plan plan = world_.Decide();
+  EXPECT_THAT(plan.orders, IsEmpty());
+  EXPECT_THAT(plan.deletes, IsEmpty());
+  EXPECT_EQ(Admitted(), "False/InvalidSpec");
+  EXPECT_THAT(Message(), HasSubstr("spec.trainer.data or spec.checkpoint.uri has changed"));
+  SetData("/data/a");
+  world_.Advance(absl::Seconds(1));
+  EXPECT_THAT(Told(world_.Decide()), HasSubstr("RoundAdopted"));
+  EXPECT_EQ(Admitted(), "True/Accepted");
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -390,11 +390,11 @@ absl::Status RealLauncher::EndMarked(const std::string& mark, absl::Duration pat
     }
     const bool nothing = told.empty() && !pass.missed;
     if (nothing || empty >= kEnough || Clock::Real().Monotonic() < deadline) continue;
-    return absl::DeadlineExceededError(absl::StrCat(
-        "processes with ", mark, told.empty() ? " may still run " : " still run ",
-        absl::FormatDuration(patience), " after the first SIGKILL: ",
-        told.empty() ? "some ended before they could be read"
-                     : absl::StrCat(told.size(), " at last")));
+    return absl::DeadlineExceededError(
+        absl::StrCat("processes with ", mark, told.empty() ? " may still run " : " still run ",
+                     absl::FormatDuration(patience), " after the first SIGKILL: ",
+                     told.empty() ? "some ended before they could be read"
+                                  : absl::StrCat(told.size(), " at last")));
   }
   return absl::OkStatus();
 }

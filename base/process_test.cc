@@ -248,8 +248,7 @@ TEST(ProcessTest, PassesThatOnlyMissedSomethingEndByTheDeadlineToo) {
   Family family("exit 0");
   pollfd ended = {family.process().poll_fd(), POLLIN, 0};
   ASSERT_EQ(poll(&ended, 1, 20'000), 1);
-  const absl::Status late =
-      ProcessLauncher::Real().EndMarked(family.mark(), absl::ZeroDuration());
+  const absl::Status late = ProcessLauncher::Real().EndMarked(family.mark(), absl::ZeroDuration());
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded) << late;
   EXPECT_THAT(late.message(), testing::HasSubstr("some ended before they could be read"));
   const absl::Status waited = ProcessLauncher::Real().EndMarked(family.mark(), absl::Seconds(60));

@@ -65,9 +65,10 @@ TEST(DecideReapply, OtherDataOrAnotherPlaceForCheckpointsIsAnotherRun) {
   const TrainingJob current = In(Training("gpt2-nano", 20), "Succeeded");
   TrainingJob other = Training("gpt2-nano", 40);
   other.spec.mutable_trainer()->mutable_data()->set_uri("/other.txt");
-  EXPECT_EQ(DecideReapply(current, 20, other).sentence,
-            "spec.trainer.data.uri was /text.txt and is /other.txt now: put it back to go on with that "
-            "run");
+  EXPECT_EQ(
+      DecideReapply(current, 20, other).sentence,
+      "spec.trainer.data.uri was /text.txt and is /other.txt now: put it back to go on with that "
+      "run");
   other = Training("gpt2-nano", 40);
   other.spec.mutable_checkpoint()->set_uri("/elsewhere");
   EXPECT_EQ(DecideReapply(current, 20, other).sentence,

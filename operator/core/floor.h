@@ -9,8 +9,8 @@
 
 // status.checkpoint as the floor below which a job never falls unnoticed: see resume.h. It is moved
 // back only here, in the write that goes ahead of the round's Go, so that whoever leads next
-// decides alike. Its attempt is that of the branch which stands on it: the attempt that saved it, or
-// the first that goes on from it. A save of an earlier attempt is of a branch that was given up.
+// decides alike. Its attempt is that of the branch which stands on it: the attempt that saved it,
+// or the first that goes on from it. A save of an earlier attempt is of a branch that was given up.
 namespace muster::control {
 
 // The job has a trainer that saves its state.

@@ -37,7 +37,8 @@ TEST(RoundsTest, ARoundIsRecordedInThePlanThatOrdersIt) {
   EXPECT_EQ(plan.status.round(), prepare.round.round);
   EXPECT_EQ(plan.status.membership(), prepare.membership);
   EXPECT_EQ(prepare.membership, RoundMembership(plan.memory.members, prepare.trajectory));
-  EXPECT_EQ(prepare.membership, "703a9e7a71f7573c.45fe395741923890d2c01b55883c7cd1") << "compared after an upgrade";
+  EXPECT_EQ(prepare.membership, "703a9e7a71f7573c.45fe395741923890d2c01b55883c7cd1")
+      << "compared after an upgrade";
   EXPECT_EQ(TrajectoryOf(prepare.membership), prepare.trajectory);
   EXPECT_EQ(prepare.trajectory, TrajectoryDigest(world.view.spec));
 }

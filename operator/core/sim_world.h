@@ -57,7 +57,9 @@ class SimWorld {
   // What was saved is gone; what is saved from now on is kept.
   void LoseCheckpoints() { checkpoints_.clear(); }
   // The newest report of a save, and one that comes again.
-  v1alpha1::CheckpointReport written() const { return written_.value_or(v1alpha1::CheckpointReport()); }
+  v1alpha1::CheckpointReport written() const {
+    return written_.value_or(v1alpha1::CheckpointReport());
+  }
   void Hear(const v1alpha1::CheckpointReport& report) { written_ = report; }
   void SetDiskFull(bool full) { disk_full_ = full; }
   // Why ranks cannot list the checkpoints; empty: they can.

@@ -64,7 +64,11 @@ struct CheckpointWriter::Job {
 
 CheckpointWriter::CheckpointWriter(Files& files, const Clock& clock, WriterOptions options,
                                    Report report)
-    : files_(files), clock_(clock), options_(std::move(options)), report_(std::move(report)), keep_(options_.keep) {
+    : files_(files),
+      clock_(clock),
+      options_(std::move(options)),
+      report_(std::move(report)),
+      keep_(options_.keep) {
   if (options_.start_thread) {
     thread_ = std::thread([this] {
       LowerPriority(options_.cpu);

@@ -212,15 +212,14 @@ absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
     TellCannotSave(resume, writable);
     return absl::OkStatus();
   }
-  return absl::UnavailableError(absl::StrCat("checkpoint.uri cannot be written: ",
-                                             writable.message(),
-                                             "; the job goes on when it can be"));
+  return absl::UnavailableError(
+      absl::StrCat("checkpoint.uri cannot be written: ", writable.message(),
+                   "; the job goes on when it can be"));
 }
 
 // As of a save that failed.
 void Trainer::TellCannotSave(const ResumePoint& resume, const absl::Status& why) {
-  MUSTER_LOG(ERROR, "the checkpoint directory cannot be written; training goes on",
-             {"error", why});
+  MUSTER_LOG(ERROR, "the checkpoint directory cannot be written; training goes on", {"error", why});
   FromTrainer message;
   v1alpha1::CheckpointReport& report = *message.mutable_checkpoint();
   report.set_phase(v1alpha1::CheckpointReport::FAILED);

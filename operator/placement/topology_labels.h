@@ -10,7 +10,8 @@
 // OCI, CoreWeave, topograph 1.0, 0.5 and 0.1, NVIDIA's GPU feature discovery, plain Kubernetes.
 // Whatever direction a source counts in, the answer runs from broad to narrow: region, zone,
 // tier-N ... tier-3, core, spine, leaf, nvlink, nvlink-partition, host; levels that no node has
-// are left out. "host" is a machine that holds several nodes.
+// are left out. The levels of NVLink stand elsewhere where the nodes say so: above those whose
+// domains each lie within one of theirs. "host" is a machine that holds several nodes.
 namespace muster::control {
 
 struct LabelledNode {
@@ -41,7 +42,8 @@ struct Topology {
 Topology ReadTopology(const std::vector<LabelledNode>& nodes);
 
 // The levels are given as label keys, broad to narrow, as in spec.levels[].nodeLabel of a Kueue
-// Topology, and are named by these keys. A domain is known by its value and all broader ones.
+// Topology, and are named by these keys; keys of NVLink may move as above. A domain is known by its
+// value and all broader ones.
 Topology ReadTopology(const std::vector<LabelledNode>& nodes, const std::vector<std::string>& keys);
 
 // The level, of those above, that a label key stands for ("leaf" for

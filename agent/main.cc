@@ -47,8 +47,9 @@ void Show(std::string_view line) {
 }
 
 int Run(WorkerAgentOptions options) {
-  WorkerAgent agent(std::move(options), Clock::Real(), ProcessLauncher::Real(),
-                    PrivateFileSystem());
+  // An operator elsewhere goes on counting while this machine sleeps.
+  const Clock& clock = options.config.shares_machine ? Clock::Real() : Clock::Boot();
+  WorkerAgent agent(std::move(options), clock, ProcessLauncher::Real(), PrivateFileSystem());
   std::optional<int> code;
   while (!code.has_value()) {
     code = agent.RunOnce(absl::Milliseconds(100));

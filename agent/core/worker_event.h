@@ -18,7 +18,10 @@ namespace muster::agent {
 
 // The control stream is up; an order or Welcome may follow.
 struct StreamOpened {};
-struct StreamClosed {};
+struct StreamClosed {
+  // The leader said that a newer incarnation of this worker exists.
+  bool replaced = false;
+};
 struct OperatorSaid {
   v1alpha1::OperatorMessage message;
 };

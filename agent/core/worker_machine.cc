@@ -33,7 +33,8 @@ WorkerMachine::WorkerMachine(WorkerConfig config, absl::Time now)
       detached_at_(now),
       next_heartbeat_(now),
       now_(now),
-      last_tick_(now) {
+      last_tick_(now),
+      last_event_(now) {
   for (int i = 0; i < config_.ranks; ++i) slots_[i].local_rank = i;
 }
 
@@ -41,6 +42,7 @@ std::vector<Action> WorkerMachine::Handle(const Event& event, absl::Time now) {
   now_ = now;
   actions_.clear();
   if (phase_ == Phase::kEnded) return {};
+  NoteFreeze(std::exchange(last_event_, now));
   std::visit([this](const auto& e) { On(e); }, event);
   if (phase_ == Phase::kStopping) AdvanceStop();
   return std::move(actions_);
@@ -58,9 +60,10 @@ void WorkerMachine::On(const StreamOpened&) {
   Do(SendToOperator{std::move(message)});
 }
 
-void WorkerMachine::On(const StreamClosed&) {
+void WorkerMachine::On(const StreamClosed& event) {
   if (attached_) detached_at_ = now_;
   attached_ = false;
+  if (event.replaced && RunsCommand()) EndAtOnce("another incarnation runs in this worker's place");
 }
 
 void WorkerMachine::On(const OperatorSaid& event) {
@@ -227,7 +230,19 @@ void WorkerMachine::On(const Tick&) {
 void WorkerMachine::ForgiveSilence(absl::Duration gap) {
   for (RankSlot& slot : slots_) slot.heard_at = std::min(now_, slot.heard_at + gap);
   prepare_deadline_ += gap;
-  detached_at_ = std::min(now_, detached_at_ + gap);
+  // The operator does not forgive a command's: it replaces it when the deadline has passed.
+  if (!CountsFreezes()) detached_at_ = std::min(now_, detached_at_ + gap);
+}
+
+// A machine that was frozen wakes up with its ranks, which write on, while the operator may have
+// replaced them. The agent ends them before it deals with anything else, and gives them no time.
+void WorkerMachine::NoteFreeze(absl::Time awake) {
+  if (!CountsFreezes() || now_ - awake <= kLongTick) return;
+  const absl::Time contact = attached_ ? awake : detached_at_;
+  // A little past the deadline, there is still time for SIGTERM before the operator counts on it.
+  if (now_ - contact <= settings_->orphan_deadline + config_.term_grace) return;
+  EndAtOnce(absl::StrCat("this machine stood still for ", absl::FormatDuration(now_ - awake),
+                         "; the operator has replaced this worker or will"));
 }
 
 void WorkerMachine::Report(AgentMessage message) {

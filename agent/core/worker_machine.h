@@ -31,7 +31,8 @@
 //   Joining    ranks form communicators        Running   ranks step
 //   Finished   all ranks ended their work      Stopping  ranks are being ended    Ended
 //
-// Not thread-safe. Times are monotonic.
+// Not thread-safe. Times are monotonic; where a replacement may be started elsewhere they count the
+// time in which the machine sleeps, too.
 
 namespace muster::agent {
 
@@ -57,7 +58,7 @@ class WorkerMachine {
   enum class StopCause { kOrder, kSignal, kOrphaned };
 
   void On(const StreamOpened&);
-  void On(const StreamClosed&);
+  void On(const StreamClosed& event);
   void On(const OperatorSaid& event);
   void On(const RankSaid& event);
   void On(const RankLinkClosed& event);
@@ -98,6 +99,9 @@ class WorkerMachine {
   void Kill(RankSlot& slot, int signal, KillReason reason);
   void EndGracefully(RankSlot& slot, KillReason reason);
   void ForgiveSilence(absl::Duration gap);
+  bool CountsFreezes() const { return RunsCommand() && !config_.shares_machine; }
+  void NoteFreeze(absl::Time awake);
+  void EndAtOnce(const std::string& reason);
   bool IsSilent(const RankSlot& slot) const;
   void WatchSlot(RankSlot& slot);
   void FinishWorker(bool succeeded, int exit_code, const std::string& message);
@@ -163,6 +167,7 @@ class WorkerMachine {
   // Valid inside Handle.
   absl::Time now_;
   absl::Time last_tick_;
+  absl::Time last_event_;
   std::vector<Action> actions_;
 };
 

@@ -66,6 +66,20 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
   }
 }
 
+// Somebody else may do the same work by now.
+void WorkerMachine::EndAtOnce(const std::string& reason) {
+  for (RankSlot& slot : slots_) {
+    slot.wanted = false;
+    Kill(slot, SIGKILL, KillReason::kStopping);
+  }
+  ending_ranks_ = true;
+  if (phase_ == Phase::kStopping) return;
+  phase_ = Phase::kStopping;
+  stop_cause_ = StopCause::kOrphaned;
+  exit_code_ = HasSucceeded() ? kExitOk : kExitOrphaned;
+  exit_reason_ = reason;
+}
+
 bool WorkerMachine::StopIsDone() const {
   if (now_ >= stop_deadline_) return true;
   if (stop_cause_ == StopCause::kSignal) return !waits_for_save_;

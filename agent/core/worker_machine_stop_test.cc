@@ -260,5 +260,87 @@ TEST(WorkerMachineStopTest, AStandbyThatKnowsALeaderDoesNotKeepACommandAlive) {
   EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
 }
 
+// A virtual machine that was paused: its ranks are thawed with it, and write on.
+TEST(WorkerMachineStopTest, ACommandThatStoodStillForLongerThanItsDeadlineIsKilledFirstOfAll) {
+  for (const bool attached : {true, false}) {
+    World world;
+    RunCommand(world);
+    if (!attached) {
+      world.Do(StreamClosed{});
+      world.Pass(absl::Seconds(40));
+    }
+    world.now() += attached ? absl::Seconds(66) : absl::Seconds(26);
+    world.Do(StreamOpened{});  // whatever comes first
+    for (const int rank : {0, 1}) EXPECT_EQ(world.TakeSignals(rank), std::vector<int>{SIGKILL});
+    world.End(0, 137, SIGKILL);
+    world.End(1, 137, SIGKILL);
+    EXPECT_EQ(world.exit_code(), kExitOrphaned);
+  }
+}
+
+TEST(WorkerMachineStopTest, ACommandThatStoodStillForLessGoesOn) {
+  World world;
+  RunCommand(world);
+  for (int i = 0; i < 5; ++i) {
+    world.now() += absl::Seconds(59);
+    world.Do(Tick{});
+  }
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  // Without an operator before and after: it is not forgiven, as the operator does not.
+  world.Do(StreamClosed{});
+  world.now() += absl::Seconds(59);
+  world.Do(Tick{});
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  world.Pass(absl::Seconds(2));
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM}) << "there is time for a last word";
+}
+
+TEST(WorkerMachineStopTest, NoFreezeEndsWhatNobodyReplaces) {
+  WorkerConfig beside = TwoRanks();
+  beside.shares_machine = true;  // the operator stood still, too
+  World local(beside);
+  RunCommand(local);
+  World for_ever;
+  WelcomeForEver(for_ever);
+  for_ever.Prepare(1, 1);
+  for_ever.Go(1, 1);
+  World trainer;  // cannot write without the others
+  trainer.Welcome(1);
+  trainer.Run(1, 1);
+  for (World* world : {&local, &for_ever, &trainer}) {
+    world->now() += absl::Hours(1);
+    world->Do(Tick{});
+    EXPECT_TRUE(world->TakeSignals(0).empty());
+    EXPECT_TRUE(world->alive(0));
+  }
+}
+
+// Where a pause shows on no clock, this is the first that the agent hears of it.
+TEST(WorkerMachineStopTest, ACommandWhoseReplacementRunsIsKilledAtOnce) {
+  World world;
+  RunCommand(world);
+  world.Do(StreamClosed{});
+  EXPECT_TRUE(world.TakeSignals(0).empty());
+  world.Do(StreamOpened{});
+  world.Do(StreamClosed{.replaced = true});
+  for (const int rank : {0, 1}) EXPECT_EQ(world.TakeSignals(rank), std::vector<int>{SIGKILL});
+  for (const int rank : {0, 1}) world.End(rank, 137, SIGKILL);
+  EXPECT_EQ(world.exit_code(), kExitOrphaned);
+}
+
+// Under failurePolicy Shrink the job goes on without it: see operator/core/elastic.h.
+TEST(WorkerMachineStopTest, ACommandsWorkerThatIsLeftOutEndsTheRanksItStillRuns) {
+  World world;
+  world.Welcome(1, "Shrink", /*trainer=*/false);
+  world.Prepare(1, 1);
+  world.Go(1, 1);
+  world.End(0, 7);
+  EXPECT_TRUE(world.TakeSignals(1).empty());
+  world.Stop(1, 1, /*save=*/false);
+  EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGTERM});
+  world.End(1, 143, SIGTERM);
+  EXPECT_EQ(world.exit_code(), 7);
+}
+
 }  // namespace
 }  // namespace muster::agent

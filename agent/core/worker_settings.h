@@ -20,6 +20,8 @@ struct WorkerConfig {
   std::string version;
   // Until Welcome says otherwise.
   absl::Duration orphan_deadline = absl::Seconds(60);
+  // The operator runs on this machine, so that it is frozen whenever this agent is.
+  bool shares_machine = false;
   // A new process may load libraries and read its data for this long before its first message.
   absl::Duration start_deadline = absl::Seconds(300);
   // From SIGTERM to SIGKILL.
@@ -38,7 +40,7 @@ struct WorkerSettings {
   absl::Duration orphan_deadline;
   // Silence of a rank after which it is killed.
   absl::Duration rank_deadline;
-  // A rank that has not answered Prepare by then is stuck.
+  // A rank that has not answered Prepare by then is stuck: the operator waits no longer.
   absl::Duration prepare_deadline;
   bool restart_rank = true;
   // Between the processes of a rank that ends soon after it was started.

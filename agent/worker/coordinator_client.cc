@@ -93,7 +93,7 @@ void CoordinatorClient::On(CoordinatorMailbox::StreamEnded& ended, absl::Time no
   }
   stream_.reset();
   next_dial_ = BackOff(now);
-  events.push_back(StreamClosed{});
+  events.push_back(StreamClosed{.replaced = absl::IsFailedPrecondition(ended.why)});
 }
 
 void CoordinatorClient::KeepConnection(bool heard, bool refused) {

@@ -40,10 +40,19 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
     server_.reset();
   }
 
-  grpc::Status Attach(grpc::ServerContext*, Stream* stream) override {
+  // Ends the stream; from now on every other is refused so.
+  void Refuse(const grpc::Status& why) {
+    MutexLock lock(mu_);
+    refusal_ = why;
+    if (context_ != nullptr) context_->TryCancel();
+  }
+
+  grpc::Status Attach(grpc::ServerContext* context, Stream* stream) override {
     {
       MutexLock lock(mu_);
+      if (!refusal_.ok()) return refusal_;
       stream_ = stream;
+      context_ = context;
       changed_.NotifyAll();
     }
     v1alpha1::AgentMessage message;
@@ -54,6 +63,7 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
     }
     MutexLock lock(mu_);
     if (stream_ == stream) stream_ = nullptr;
+    if (context_ == context) context_ = nullptr;
     return grpc::Status::OK;
   }
 
@@ -107,6 +117,8 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
   Mutex mu_;
   CondVar changed_;
   Stream* stream_ MUSTER_GUARDED_BY(mu_) = nullptr;
+  grpc::ServerContext* context_ MUSTER_GUARDED_BY(mu_) = nullptr;
+  grpc::Status refusal_ MUSTER_GUARDED_BY(mu_);
   v1alpha1::TrainingJobSpec spec_ MUSTER_GUARDED_BY(mu_);
   std::deque<v1alpha1::AgentMessage> said_ MUSTER_GUARDED_BY(mu_);
   std::unique_ptr<grpc::Server> server_;

@@ -328,6 +328,19 @@ TEST_F(WorkerAgentTest, AFailedCommandIsReportedAndItsCodeIsTheAgents) {
   EXPECT_EQ(WaitForExit(), 9);
 }
 
+// It kept its command for an orphanDeadline, beside the one that had taken its place.
+TEST_F(WorkerAgentTest, ACommandWhoseWorkerWasReplacedIsKilledWhenTheAgentHearsOfIt) {
+  SetCommand("trap '' TERM; while :; do sleep 0.1; done");
+  StartAgent(1);
+  ASSERT_TRUE(coordinator_->Greet(1, spec_).has_value());
+  Prepare(1, 1, 1);
+  ASSERT_TRUE(Wait(AgentMessage::kReady).has_value());
+  Go(1, 1);
+  ASSERT_TRUE(Wait(AgentMessage::kJoined).has_value());
+  coordinator_->Refuse({grpc::StatusCode::FAILED_PRECONDITION, "was replaced by incarnation 2"});
+  EXPECT_EQ(WaitForExit(), kExitOrphaned);
+}
+
 TEST_F(WorkerAgentTest, AMissingTrainerIsNamed) {
   StartAgent(1, {}, {"--trainer=/no/such/trainer"});
   ASSERT_TRUE(coordinator_->Greet(1, spec_).has_value());

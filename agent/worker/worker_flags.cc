@@ -131,6 +131,7 @@ absl::StatusOr<WorkerAgentOptions> ToWorkerAgentOptions(const Flags& flags) {
   options.config.version = "v1alpha1";
   MUSTER_RETURN_IF_ERROR(ReadDuration(flags, "orphan-deadline", options.config.orphan_deadline));
   MUSTER_ASSIGN_OR_RETURN(options.coordinator, ToClientOptions(flags));
+  options.config.shares_machine = options.coordinator.identity.empty();
   options.trainer_path = flags.at("trainer");
   options.log_directory = flags.at("log-dir");
   return options;

@@ -67,6 +67,7 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
   replica.election = options.election;
   replica.scheduler.topology_levels = options.topology_levels;
   replica.scheduler.writes_apart = true;
+  replica.scheduler.write_threads = options.bind_threads;
   replica.events_apart = true;
   replica.decide.prepare_deadline = options.prepare_deadline;
   replica.decide.join_deadline = options.join_deadline;

@@ -46,6 +46,7 @@ void GangWrites::Settle(const PodWritten& written) {
   if (written.outcome == PodWritten::Outcome::kDone) {
     if (!bind) return;
     MUSTER_LOG(INFO, "pod bound", {"pod", pod.key.name}, {"node", written.node});
+    state.refused.erase(pod.view->uid);
     model_.Confirm(pod, written.node);
     return on_change_(write.job_uid);
   }
@@ -65,10 +66,12 @@ void GangWrites::Settle(const PodWritten& written) {
   }
   if (written.outcome == PodWritten::Outcome::kUnknown) {
     to_repeat_.push_back({clock_.Monotonic() + kRepeatAfter, write});
+    to_repeat_.back().write.again = true;
     if (bind) on_change_(write.job_uid);
   } else if (bind) {
     // The pod changed or went, or the server does not want it: the next cycle decides again.
     state.not_before = clock_.Monotonic() + kRepeatAfter;
+    state.refused.insert(pod.view->uid);
     model_.TakeBack(pod);
     on_change_(write.job_uid);
   }
@@ -120,8 +123,11 @@ void GangWrites::RepeatUnknown() {
 }
 
 void GangWrites::Write(const std::string& uid, const Member& member) {
-  ++states_[uid].in_flight;
-  writer_.Add({PodWrite::Kind::kBind, uid, member.pod, member.node});
+  State& state = states_[uid];
+  ++state.in_flight;
+  PodWrite write{PodWrite::Kind::kBind, uid, member.pod, member.node};
+  write.again = state.refused.count(member.pod->view->uid) > 0;
+  writer_.Add(std::move(write));
 }
 
 void GangWrites::Bind(const std::string& uid, const std::vector<Member>& members) {

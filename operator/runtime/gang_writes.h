@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ class GangWrites {
  private:
   struct State {
     int in_flight = 0;
+    std::set<std::string> refused;  // by UID, the pods whose last bind was
     absl::Time not_before = absl::InfinitePast();
     uint64_t told_version = 0;
     std::string told;

@@ -29,7 +29,7 @@ class GangWritesTest : public testing::Test {
     options.random = [engine = std::mt19937_64(3)]() mutable { return engine(); };
     memory_ = kube::MemoryApi::Open(clock_, std::move(options)).value();
     api_ = std::make_unique<kube::FaultyApi>(*memory_, kube::FaultPolicy{});
-    writer_ = std::make_unique<PodWriter>(*api_, [] {});
+    writer_ = std::make_unique<PodWriter>(*api_, 1, [] {});
     writes_ = std::make_unique<GangWrites>(*writer_, model_, clock_, absl::Minutes(1),
                                            [this](const std::string&) { ++changes_; });
     Json job = kube::NewObject(kube::kTrainingJobs, {"default", "gpt"});
@@ -55,6 +55,15 @@ class GangWritesTest : public testing::Test {
   void See(int index) {
     const Json pod = memory_->Get(kube::kPods, Key(index)).value();
     model_.PutPod(Key(index), std::make_shared<const PodRecord>(ParsePodRecord(pod).value()));
+  }
+  Json OtherPod() const {
+    Json pod = kube::NewObject(kube::kPods, {"default", "other-0-1"});
+    pod["spec"] = Json::parse(
+        R"({"schedulerName": "muster", "containers": [{"name": "worker", "image": "x"}]})");
+    return pod;
+  }
+  static PodCache::Object PodOf(const Json& pod) {
+    return std::make_shared<const PodRecord>(ParsePodRecord(pod).value());
   }
   void Refuse(const std::string& sentence) {
     writes_->Take();
@@ -192,6 +201,26 @@ TEST_F(GangWritesTest, TheEndOfEachBindIsToldWhateverItsOutcome) {
     EXPECT_EQ(changes_, 1) << "with " << left << " under way";
   }
   EXPECT_EQ(writes_->in_flight(owner_.uid), 0);
+}
+
+TEST_F(GangWritesTest, ARefusedBindIsTriedAgainBehindTheFirstTriesOfOthers) {
+  BindAll();
+  api_->FailNext(kube::Verb::kBind, absl::PermissionDeniedError("a webhook says no"));
+  while (writer_->RunNext()) {
+  }
+  writes_->Take();
+  for (int i = 1; i < 3; ++i) See(i);
+  BindAll();  // the one that was refused
+  ASSERT_EQ(writer_->pending(), 1);
+  const Json other = memory_->Create(kube::kPods, OtherPod()).value();
+  writer_->Add({PodWrite::Kind::kBind, "another", PodOf(other), "b"});
+  ASSERT_TRUE(writer_->RunNext());
+  EXPECT_EQ(
+      kube::StringAt(memory_->Get(kube::kPods, kube::KeyOf(other)).value(), {"spec", "nodeName"}),
+      "b");
+  EXPECT_EQ(writer_->pending(), 1);
+  ASSERT_TRUE(writer_->RunNext());
+  EXPECT_EQ(kube::StringAt(memory_->Get(kube::kPods, Key(0)).value(), {"spec", "nodeName"}), "a");
 }
 
 // In a burst of jobs nearly all gangs are being bound: each cycle would look at all of them.

@@ -1,5 +1,6 @@
 #include "operator/runtime/pod_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -54,34 +55,39 @@ const char* NameOf(PodWrite::Kind kind) {
   return "";
 }
 
-PodWriter::PodWriter(kube::Api& api, std::function<void()> on_written)
-    : api_(api), on_written_(std::move(on_written)) {}
+PodWriter::PodWriter(kube::Api& api, int threads, std::function<void()> on_written)
+    : api_(api), most_others_(std::max(1, threads - 1)), on_written_(std::move(on_written)) {}
 
 void PodWriter::Add(PodWrite write) {
   MutexLock lock(mu_);
-  auto& lane = write.kind == PodWrite::Kind::kRefuse ? refusals_ : moves_;
+  auto& lane = write.kind == PodWrite::Kind::kRefuse ? refusals_
+               : write.again                         ? again_
+                                                     : first_tries_;
   lane.push_back(std::move(write));
   added_.NotifyOne();
 }
 
 bool PodWriter::RunNext() {
   PodWrite next;
+  bool first_try = false;
   {
     MutexLock lock(mu_);
-    if (IsIdle()) return false;
-    auto& lane = moves_.empty() ? refusals_ : moves_;
+    if (!CanBegin()) return false;
+    first_try = !first_tries_.empty();
+    auto& lane = first_try ? first_tries_ : again_.empty() ? refusals_ : again_;
     next = std::move(lane.front());
     lane.pop_front();
     ++running_;
+    if (!first_try) ++others_running_;
   }
-  Run(std::move(next));
+  Run(std::move(next), first_try);
   return true;
 }
 
 bool PodWriter::WaitAndRun() {
   {
     MutexLock lock(mu_);
-    while ((IsIdle() || held_) && !stopped_) added_.Wait(mu_);
+    while ((!CanBegin() || held_) && !stopped_) added_.Wait(mu_);
     if (stopped_) return false;
   }
   RunNext();
@@ -107,10 +113,10 @@ std::vector<PodWritten> PodWriter::Take() {
 
 int64_t PodWriter::pending() const {
   MutexLock lock(mu_);
-  return static_cast<int64_t>(moves_.size() + refusals_.size()) + running_;
+  return static_cast<int64_t>(first_tries_.size() + again_.size() + refusals_.size()) + running_;
 }
 
-void PodWriter::Run(PodWrite write) {
+void PodWriter::Run(PodWrite write, bool first_try) {
   PodWritten written;
   if (write.kind == PodWrite::Kind::kBind) {
     written = Bind(write);
@@ -127,6 +133,7 @@ void PodWriter::Run(PodWrite write) {
   {
     MutexLock lock(mu_);
     --running_;
+    if (!first_try) --others_running_;
     written_.push_back(std::move(written));
   }
   on_written_();

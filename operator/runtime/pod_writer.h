@@ -31,6 +31,8 @@ struct PodWrite {
   PodCache::Object pod;
   std::string text;
   std::string claim = "";
+  // Tried before, or of a job whose last bind was refused: it waits behind what was not.
+  bool again = false;
 
   bool is_of_claim() const {
     return kind == Kind::kSelectNode || kind == Kind::kForgetNode || kind == Kind::kGiveVolume;
@@ -52,18 +54,20 @@ struct PodWritten {
 };
 
 // Carries out the scheduling cycle's writes, as many at a time as there are threads that call it.
-// There are two lanes, each in the order it was asked for: what moves pods, and what only tells
-// them why they wait, which goes when nothing of the other is left; a job that is refused with
-// thousands of pods keeps no other from its nodes. Every write names the pod's UID; a bind that the
-// server refuses as a conflict is looked up, for it may be our own of before, whose answer was
-// lost. Thread-safe.
+// There are three lanes, each in the order it was asked for: what moves pods and was not tried
+// before, what was, and what only tells pods why they wait. Each goes when nothing of those before
+// it is left, and the last two never take the last thread, since theirs are the calls that a server
+// lets wait. So a job that is refused with thousands of pods keeps no other from its nodes. Every
+// write names the pod's UID; a bind that the server refuses as a conflict is looked up, for it
+// may be our own of before, whose answer was lost. Thread-safe.
 class PodWriter {
  public:
-  // `on_written` is called without locks held when an outcome is there to be taken.
-  PodWriter(kube::Api& api, std::function<void()> on_written);
+  // `threads` is how many will call; a single one takes from all lanes. `on_written` is called
+  // without locks held when an outcome is there to be taken.
+  PodWriter(kube::Api& api, int threads, std::function<void()> on_written);
 
   void Add(PodWrite write);
-  // One write; false when none waits.
+  // One write; false when none waits that may begin.
   bool RunNext();
   // Waits for a write and carries it out; false after Shutdown, which leaves what waits undone.
   bool WaitAndRun();
@@ -76,8 +80,11 @@ class PodWriter {
   int64_t pending() const;
 
  private:
-  bool IsIdle() const MUSTER_REQUIRES(mu_) { return moves_.empty() && refusals_.empty(); }
-  void Run(PodWrite write);
+  bool CanBegin() const MUSTER_REQUIRES(mu_) {
+    const bool others = !again_.empty() || !refusals_.empty();
+    return !first_tries_.empty() || (others && others_running_ < most_others_);
+  }
+  void Run(PodWrite write, bool first_try);
   PodWritten Bind(const PodWrite& write);
   PodWritten LookUp(const PodWrite& write, absl::Status conflict);
   absl::Status Refuse(const PodWrite& write);
@@ -85,13 +92,16 @@ class PodWriter {
   absl::Status Delete(const PodWrite& write);
 
   kube::Api& api_;
+  const int64_t most_others_;
   const std::function<void()> on_written_;
   mutable Mutex mu_;
   CondVar added_;
   bool stopped_ MUSTER_GUARDED_BY(mu_) = false;
   bool held_ MUSTER_GUARDED_BY(mu_) = false;
   int64_t running_ MUSTER_GUARDED_BY(mu_) = 0;
-  std::deque<PodWrite> moves_ MUSTER_GUARDED_BY(mu_);
+  int64_t others_running_ MUSTER_GUARDED_BY(mu_) = 0;  // of them, those that are no first tries
+  std::deque<PodWrite> first_tries_ MUSTER_GUARDED_BY(mu_);
+  std::deque<PodWrite> again_ MUSTER_GUARDED_BY(mu_);
   std::deque<PodWrite> refusals_ MUSTER_GUARDED_BY(mu_);
   std::vector<PodWritten> written_ MUSTER_GUARDED_BY(mu_);
 };

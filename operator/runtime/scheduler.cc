@@ -31,7 +31,7 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCach
       jobs_(jobs),
       options_(std::move(options)),
       wake_(std::move(wake)),
-      writer_(api, wake_),
+      writer_(api, options_.write_threads, wake_),
       feed_(jobs, pods, nodes),
       verdicts_(std::move(on_verdict)),
       gate_(model_, holders_),

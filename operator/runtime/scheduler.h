@@ -47,6 +47,8 @@ struct SchedulerOptions {
   std::vector<std::string> topology_levels;
   // Others call writer().WaitAndRun(); else RunOnce carries out what it has decided.
   bool writes_apart = false;
+  // How many threads do.
+  int write_threads = 1;
   // A gang that is bound in part for this long, and too small to run, is undone: the pods that are
   // bound are deleted, and their replacements wait for the whole gang. Leaves time to write.
   absl::Duration undo_after = absl::Seconds(5);

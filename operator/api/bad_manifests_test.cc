@@ -279,6 +279,16 @@ const Case kTemplates[] = {
      "  template: {spec: {containers: [{name: worker, args: [--fast]}]}}\n  checkpoint:",
      "job.yaml:11: spec.template.spec.containers: with trainer the container named worker runs the "
      "trainer's own image: leave image and args out\n"},
+    {"GpusInTheTemplate", "  checkpoint:",
+     "  template: {spec: {containers: [{name: side, resources: {limits: {nvidia.com/gpu: 1}}}, "
+     "{name: worker, resources: {limits: {cpu: 2, nvidia.com/gpu: 1}, "
+     "requests: {nvidia.com/mig-1g.5gb: \"2\", amd.com/gpu: 0}}}]}}\n  checkpoint:",
+     "job.yaml:11: spec.template.spec.containers[1].resources.limits[\"nvidia.com/gpu\"]: the "
+     "built-in trainer computes on the CPU so far: leave the GPUs out, or give the template a "
+     "command that uses them\n"
+     "job.yaml:11: spec.template.spec.containers[1].resources.requests[\"nvidia.com/mig-1g.5gb\"]: "
+     "the built-in trainer computes on the CPU so far: leave the GPUs out, or give the template a "
+     "command that uses them\n"},
     {"NodeIsChosen", "  checkpoint:", "  template: {spec: {nodeName: a}}\n  checkpoint:",
      "job.yaml:11: spec.template.spec: muster chooses the node and starts again what failed: leave "
      "nodeName out, and restartPolicy out or Never; a nodeSelector or affinity says where pods may "

@@ -8,6 +8,7 @@
 #include "operator/api/codec.h"
 #include "operator/api/defaults.h"
 #include "operator/api/field_error.h"
+#include "operator/api/template_gpus.h"
 #include "operator/api/validation.h"
 #include "operator/api/yaml_adapter.h"
 
@@ -27,6 +28,7 @@ FieldErrors ValidateJob(const TrainingJob& job, const FieldErrors& unread) {
     DefaultFromSchema(*root.mutable_spec());
   }
   FieldErrors errors = Validate(root, "", unread);
+  for (FieldError& error : CheckTemplateGpus(root.spec())) errors.push_back(std::move(error));
   const bool named = std::none_of(unread.begin(), unread.end(), [](const FieldError& error) {
     return error.path == "metadata" || error.path == "metadata.name";
   });

@@ -18,6 +18,7 @@
 #include "operator/api/raw_schema.h"
 #include "operator/api/rules.h"
 #include "operator/api/schema.h"
+#include "operator/api/template_gpus.h"
 #include "proto/muster/v1alpha1/schema_options.pb.h"
 #include "re2/re2.h"
 
@@ -294,7 +295,11 @@ FieldErrors Validate(const Message& message, absl::string_view path, const Field
   return errors;
 }
 
-FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec) { return Validate(spec, "spec", {}); }
+FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec) {
+  FieldErrors errors = Validate(spec, "spec", {});
+  for (FieldError& error : CheckTemplateGpus(spec)) errors.push_back(std::move(error));
+  return errors;
+}
 
 FieldErrors ValidateUpdate(const v1alpha1::TrainingJobSpec& before,
                            const v1alpha1::TrainingJobSpec& after) {

@@ -11,7 +11,8 @@ namespace muster::control {
 // What the CRD's schema and CEL rules say, said locally: the field options of training_job.proto,
 // and one C++ predicate for each rule. Stateless; thread-safe.
 
-// Every error of a spec after Default(); paths start with `spec`.
+// Every error of a spec after Default(), with what CEL cannot say (template_gpus.h); paths start
+// with `spec`.
 FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec);
 
 // The same for any message of training_job.proto. Rules over a message that has a part in `unread`

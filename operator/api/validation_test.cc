@@ -32,6 +32,24 @@ Json Good() {
 
 TEST(Validate, AcceptsADefaultedJob) { EXPECT_EQ(Validate(Spec(Good())), FieldErrors()); }
 
+TEST(Validate, RefusesGpusOfTheTemplateOnlyWithTheTrainer) {
+  const Json asks = *ParseJson(R"({"spec": {"containers": [{"name": "worker",
+      "resources": {"requests": {"amd.com/gpu": 1}}}]}})");
+  Json json = Good();
+  json["template"] = asks;
+  const FieldErrors errors = Validate(Spec(json));
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0].path, "spec.template.spec.containers[0].resources.requests[\"amd.com/gpu\"]");
+  Json& requests = json["template"]["spec"]["containers"][0]["resources"]["requests"];
+  requests = {{"nvidia.com/mlnxnics", "1"}, {"cpu", 2}};
+  EXPECT_EQ(Validate(Spec(json)), FieldErrors());
+  requests = {{"nvidia.com/gpu", "1"}};
+  json.erase("trainer");
+  json["template"]["spec"]["containers"][0]["command"] = {"python3"};
+  json.erase("checkpoint");
+  EXPECT_EQ(Validate(Spec(json)), FieldErrors());
+}
+
 TEST(Validate, FindsEveryErrorAtOnce) {
   Json json = Good();
   json["workers"]["min"] = 3;

@@ -1,0 +1,16 @@
+#ifndef MUSTER_OPERATOR_API_TEMPLATE_GPUS_H_
+#define MUSTER_OPERATOR_API_TEMPLATE_GPUS_H_
+
+#include "operator/api/field_error.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+namespace muster::control {
+
+// The GPUs that the container `worker` of a job with the built-in trainer asks for in the pod
+// template: one error for each, paths start with `spec`. The rule of workers.gpus does not see
+// them, and CEL cannot: the CRD declares no resources of a template.
+FieldErrors CheckTemplateGpus(const v1alpha1::TrainingJobSpec& spec);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_API_TEMPLATE_GPUS_H_

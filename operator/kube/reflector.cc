@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/backoff.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
 
@@ -26,7 +27,6 @@ Reflector::Reflector(Api& api, const ResourceType& type, ReflectorOptions option
       options_(std::move(options)),
       sink_(sink),
       clock_(clock),
-      delay_(options_.first_retry),
       streams_(options_.stream_list) {}
 
 Reflector::~Reflector() {
@@ -59,7 +59,7 @@ void Reflector::ListAfter(absl::Time when) {
 bool Reflector::TakeHurry() {
   MutexLock lock(mu_);
   if (!std::exchange(hurry_, false)) return false;
-  delay_ = options_.first_retry;
+  tries_ = 0;
   return true;
 }
 
@@ -170,7 +170,7 @@ absl::Status Reflector::Drain(absl::Duration wait, int& events) {
     MUSTER_ASSIGN_OR_RETURN(const uint64_t number, ParseResourceVersion(version));
     Apply(*std::move(event), number);
     version_ = version;
-    delay_ = options_.first_retry;
+    tries_ = 0;
     ++events;
   }
   return absl::OkStatus();
@@ -192,12 +192,10 @@ void Reflector::Failed(const absl::Status& status) {
   const bool lived = watcher_ != nullptr && clock_.Monotonic() - opened_at_ >= kHealthyLife;
   watcher_.reset();
   const Reason reason = ReasonOf(status);
-  if (lived) delay_ = options_.first_retry;
+  if (lived) tries_ = 0;
+  ++tries_;
   // A server's regular end of a stream is no failure: watch again at once.
-  if (reason == Reason::kWatchClosed && delay_ == options_.first_retry) {
-    delay_ *= 2;
-    return;
-  }
+  if (reason == Reason::kWatchClosed && tries_ == 1) return;
   ++failures_;
   if (options_.on_error) options_.on_error(status);
   // Only what a stream lost or died of is worth watching again from the same version. A version the
@@ -206,7 +204,7 @@ void Reflector::Failed(const absl::Status& status) {
                             status.code() == absl::StatusCode::kUnavailable ||
                             status.code() == absl::StatusCode::kResourceExhausted;
   if (!same_version) version_.clear();
-  absl::Duration delay = delay_;
+  absl::Duration delay = BackoffAfter(tries_, {options_.first_retry, options_.longest_retry});
   const auto asked = RetryAfterOf(status);
   if (asked) {
     asked_until_ = clock_.Monotonic() + *asked;
@@ -214,7 +212,6 @@ void Reflector::Failed(const absl::Status& status) {
   }
   if (options_.jitter) delay *= 1 + options_.jitter();
   retry_at_ = clock_.Monotonic() + delay;
-  delay_ = std::min(delay_ * 2, options_.longest_retry);
 }
 
 }  // namespace muster::kube

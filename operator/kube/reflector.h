@@ -105,7 +105,7 @@ class Reflector {
   std::string version_;  // last seen; empty: list first
   std::unique_ptr<Watcher> watcher_;
   absl::Time opened_at_;  // the watch, Monotonic
-  absl::Duration delay_;
+  int tries_ = 0;         // in a row without an event or a stream that lived
   absl::Time retry_at_ = absl::InfinitePast();
   absl::Time asked_until_ = absl::InfinitePast();  // by the server; no wish cuts that short
   bool streams_;

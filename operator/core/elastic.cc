@@ -21,6 +21,15 @@ bool IsShrunk(const RoundMemory& memory, int index) {
   return worker != memory.workers.end() && worker->second.shrunk;
 }
 
+// Whether a rank of the worker has not ended, as far as is known.
+bool RunsOn(const AgentView& agent, const RoundStamp& round) {
+  std::set<int> ended;
+  for (const ExitReport& exit : agent.exits) {
+    if (exit.round == round) ended.insert(exit.local_rank);
+  }
+  return static_cast<int>(ended.size()) < agent.ranks;
+}
+
 // Its pod is about to be replaced.
 bool IsCondemned(const Draft& draft, const Worker& worker) {
   const auto known = draft.plan.memory.workers.find(worker.index);
@@ -140,6 +149,22 @@ bool CanLeaveOut(const Draft& draft, const std::set<int>& failed) {
   if (!ShrinksOnFailure(draft.spec())) return false;
   const int left = static_cast<int>(draft.plan.memory.members.size() - failed.size());
   return left >= MinWorkers(draft.spec());
+}
+
+void StopLeftOut(Draft& draft) {
+  if (draft.spec().has_trainer()) return;
+  RoundMemory& memory = draft.memory();
+  for (const v1alpha1::Member& member : memory.members) {
+    const Worker* worker = draft.FindWorker(member.worker().index());
+    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) continue;
+    const AgentView* agent = worker->agent;
+    if (worker->ended || agent == nullptr || !agent->attached) continue;
+    if (!IsShrunk(memory, worker->index) || !RunsOn(*agent, memory.id)) continue;
+    if (memory.stop_session[worker->index] == agent->session) continue;
+    memory.stop_session[worker->index] = agent->session;
+    memory.workers[worker->index].told_to_stop = worker->incarnation;
+    draft.Send(*worker, StopOrder{memory.id, false, "the job goes on without this worker"});
+  }
 }
 
 bool HasStarted(const Draft& draft) {

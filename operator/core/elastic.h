@@ -32,6 +32,12 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft);
 // Under failurePolicy Shrink: the next round can do without these members of the current one.
 bool CanLeaveOut(const Draft& draft, const std::set<int>& failed);
 
+// Tells the workers that Shrink leaves out, of a job that brings its own command, to end the ranks
+// they still run: beside the next round these would write a second time. Of a broken round; a
+// worker that was told is in no round again, and the next one waits until its end is confirmed.
+// Ranks of a trainer end nothing: they hold state, and write nothing without the others.
+void StopLeftOut(Draft& draft);
+
 // Some round of this job has been Active, in this leadership or before.
 bool HasStarted(const Draft& draft);
 

@@ -35,11 +35,18 @@ bool IsNew(const Draft& draft, const Worker& worker) {
   return known != draft.plan.memory.workers.end() && known->second.created == worker.incarnation;
 }
 
+bool WasToldToStop(const Draft& draft, const Worker& worker) {
+  const auto known = draft.plan.memory.workers.find(worker.index);
+  return known != draft.plan.memory.workers.end() &&
+         known->second.told_to_stop == worker.incarnation;
+}
+
 // Its agent obeys, or will once it is there, and it is to be in the next round.
 bool ObeysHere(const Draft& draft, const PodView& pod) {
   const Worker* worker = draft.FindWorker(pod.index);
   if (worker == nullptr || worker->pod != &pod) return false;
   if (worker->ended) return true;
+  if (WasToldToStop(draft, *worker)) return false;
   if (pod.index >= draft.WorkersWanted() || IsLeaving(draft.plan.memory, *worker)) return false;
   if (worker->presence == Presence::kStarting)
     return worker->agent != nullptr || IsNew(draft, *worker);

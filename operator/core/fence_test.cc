@@ -117,6 +117,39 @@ TEST(FenceTest, ANewLeaderWaitsForACommandThatItHearsNothingOf) {
   EXPECT_EQ(Ordered(world.Decide()), "Prepare:0 Prepare:1");
 }
 
+// They went on until the next round that had this worker in it, beside the round without it.
+TEST(FenceTest, ShrinkEndsTheRanksThatALeftOutWorkerStillRuns) {
+  CommandWorld world(3);
+  world.view.spec.mutable_failure_policy()->set_on_rank_failure("Shrink");
+  world.MakeActive();
+  world.Agent(1).ranks = 2;
+  world.FailRank(1, 7);
+  Plan plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Stop:1");
+  EXPECT_EQ(plan.reason, "EndUnconfirmed") << "no round beside them";
+  EXPECT_THAT(Ordered(world.Decide()), IsEmpty()) << "once";
+  // A stream that has been lost since may have lost the order.
+  ++world.Agent(1).session;
+  EXPECT_EQ(Ordered(world.Decide()), "Stop:1");
+  world.Agent(1).finished.emplace();
+  world.Agent(1).finished->round = world.memory.id;
+  world.Agent(1).finished->exit_code = 7;
+  world.Pod(1).phase = PodPhase::kFailed;
+  world.Pod(1).exit_code = 7;
+  plan = world.Decide();
+  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:2");
+  EXPECT_EQ(plan.status.failures().count(), 1) << "its end by order is no second failure";
+  EXPECT_EQ(plan.status.incarnations(1), 2);
+}
+
+TEST(FenceTest, ShrinkGoesOnAtOnceWhereTheLeftOutWorkerRunsNothing) {
+  CommandWorld world(3);
+  world.view.spec.mutable_failure_policy()->set_on_rank_failure("Shrink");
+  world.MakeActive();
+  world.FailRank(1, 7);
+  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0 Prepare:2");
+}
+
 TEST(FenceTest, ASmallerJobWaitsForThoseThatLeaveIt) {
   CommandWorld world(3);
   world.MakeActive();

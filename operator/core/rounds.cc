@@ -424,6 +424,7 @@ void DriveRounds(Draft& draft) {
     Advance(draft);
   }
   if (memory.phase == RoundPhase::kHolding) LeaveOut(draft, FindUnnamed(draft));
+  if (memory.phase == RoundPhase::kHolding) StopLeftOut(draft);
   if (!IsUnderWay(memory.phase)) TryOpen(draft);
 }
 

@@ -2,6 +2,7 @@
 #include "agent/core/worker_machine.h"
 
 #include <csignal>
+#include <optional>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -153,6 +154,26 @@ TEST(WorkerMachineRanksTest, ThawedAgentDoesNotKillRanksForItsOwnSilence) {
   world.Pass(absl::Seconds(1), {0, 1});
   EXPECT_TRUE(world.TakeSignals(0).empty());
   EXPECT_TRUE(world.TakeSignals(1).empty());
+}
+
+// It answers heartbeats for ever and never Prepare. The agent's own limit of 60 s, or twice the
+// step deadline, did not follow the operator's.
+TEST(WorkerMachineRanksTest, ARankThatDoesNotGetReadyIsKilledWhenTheOperatorWaitsNoLonger) {
+  const std::optional<absl::Duration> told[] = {absl::Seconds(5), absl::Minutes(3), std::nullopt};
+  for (const std::optional<absl::Duration> deadline : told) {
+    World world;
+    world.prepare_deadline = deadline;
+    world.Welcome(1);
+    world.Run(1, 1);
+    world.Pass(absl::Minutes(6), {0, 1});  // it has had its time to load
+    world.Prepare(1, 2);
+    world.Ready(0, Round(1, 2));
+    world.Pass(deadline.value_or(absl::Seconds(60)), {0, 1});
+    EXPECT_TRUE(world.TakeSignals(1).empty());
+    world.Pass(absl::Milliseconds(100), {0, 1});
+    EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGKILL});
+    EXPECT_TRUE(world.TakeSignals(0).empty());
+  }
 }
 
 TEST(WorkerMachineRanksTest, ALostLinkEndsItsProcess) {

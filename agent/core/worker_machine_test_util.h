@@ -2,6 +2,7 @@
 #define MUSTER_AGENT_CORE_WORKER_MACHINE_TEST_UTIL_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -57,6 +58,10 @@ class World {
     spec->mutable_elastic()->set_rank_deadline("2s");
     spec->mutable_elastic()->set_orphan_deadline("60s");
     spec_ = *spec;
+    if (prepare_deadline.has_value()) {
+      message.mutable_welcome()->set_prepare_deadline_seconds(
+          absl::ToDoubleSeconds(*prepare_deadline));
+    }
     Say(message);
   }
   void Prepare(int64_t term, int64_t round, bool fresh = false) {
@@ -173,6 +178,8 @@ class World {
     trajectory_ = trajectory;
   }
   absl::Time& now() { return now_; }
+  // As Welcome says; absent: it does not.
+  std::optional<absl::Duration> prepare_deadline;
 
  private:
   struct Process {

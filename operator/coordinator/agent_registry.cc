@@ -79,6 +79,7 @@ EncodedMessage MakeWelcome(const JobRegistration& job) {
   if (job.spec != nullptr) *welcome.mutable_spec() = *job.spec;
   welcome.set_heartbeat_seconds(absl::ToDoubleSeconds(AgentRegistry::kHeartbeat));
   welcome.set_orphan_deadline_seconds(absl::ToDoubleSeconds(job.orphan_deadline));
+  welcome.set_prepare_deadline_seconds(absl::ToDoubleSeconds(job.prepare_deadline));
   return Encode(message);
 }
 

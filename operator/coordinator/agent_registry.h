@@ -82,6 +82,7 @@ struct JobRegistration {
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;
   std::vector<int32_t> incarnations;  // by worker index, as recorded in status
   absl::Duration orphan_deadline = absl::Seconds(60);
+  absl::Duration prepare_deadline = absl::Seconds(60);
   bool operator==(const JobRegistration&) const = default;
 };
 

@@ -86,6 +86,16 @@ TEST_F(AgentRegistryTest, ALaterAgentIsToldTheNewTermAndSpec) {
   }
 }
 
+TEST_F(AgentRegistryTest, AnAgentIsToldHowLongTheOperatorWaitsForAPreparedRound) {
+  JobRegistration job;
+  job.key = "default/gpt";
+  job.uid = "uid";
+  job.prepare_deadline = absl::Minutes(3);
+  registry_.Register(job);
+  ASSERT_TRUE(registry_.Attach(Hello(0, 1), stream_).ok());
+  EXPECT_EQ(stream_->sent.back().welcome().prepare_deadline_seconds(), 180);
+}
+
 TEST_F(AgentRegistryTest, AStandbyNamesTheLeader) {
   registry_.SetStandby("leader:9000");
   EXPECT_EQ(*registry_.Attach(Hello(0, 1), stream_), 0u);

@@ -209,6 +209,7 @@ void Controller::Register(const std::string& key, const State& state, const JobV
   registration.incarnations = {plan.status.incarnations().begin(),
                                plan.status.incarnations().end()};
   registration.orphan_deadline = OrphanDeadline(*registration.spec, options_.orphan_deadline);
+  registration.prepare_deadline = options_.prepare_deadline;
   deps_.registry.Register(registration);
 }
 

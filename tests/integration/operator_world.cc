@@ -81,6 +81,8 @@ void OperatorWorld::StartOperator() {
   options.http.token_file = http_token_file();
   options.decision_log_dir = decision_log_dir;
   options.kueue_topology = kueue_topology;
+  options.prepare_deadline = prepare_deadline;
+  options.join_deadline = join_deadline;
   auto created = OperatorApp::Create(*api, clock, options);
   ASSERT_TRUE(created.ok()) << created.status();
   app = *std::move(created);
@@ -144,8 +146,8 @@ void OperatorWorld::StartPod(const Json& pod) {
   Container& container = containers_[kube::UidOf(pod)];
   container.index = worker.index();
   container.incarnation = worker.incarnation();
-  container.agent = std::make_unique<ScriptedAgent>(env["MUSTER_COORDINATOR"], worker,
-                                                    ToInt(env["MUSTER_RANKS"]));
+  container.agent = std::make_unique<ScriptedAgent>(
+      env["MUSTER_COORDINATOR"], worker, ToInt(env["MUSTER_RANKS"]), deaf[container.index]);
   SetPhase(pod, "Running", std::nullopt);
 }
 

@@ -71,6 +71,10 @@ class OperatorWorld {
   std::string decision_log_dir;
   // Likewise; empty: the levels are found in the nodes' labels.
   std::string kueue_topology;
+  absl::Duration prepare_deadline = OperatorOptions().prepare_deadline;
+  absl::Duration join_deadline = OperatorOptions().join_deadline;
+  // By worker index, of agents that are started from now on.
+  std::map<int, ScriptedAgent::Deafness> deaf;
 
  private:
   struct Container {

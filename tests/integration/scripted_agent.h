@@ -20,8 +20,16 @@ namespace muster::control {
 // worker does, and says the rest when told to. Dials for ever, as a real one. Thread-safe.
 class ScriptedAgent {
  public:
+  // What it does not answer.
+  struct Deafness {
+    bool to_prepare = false;
+    bool to_go = false;
+  };
+
   ScriptedAgent(std::string address, v1alpha1::WorkerId worker, int ranks)
-      : address_(std::move(address)), worker_(std::move(worker)), ranks_(ranks) {
+      : ScriptedAgent(std::move(address), std::move(worker), ranks, Deafness()) {}
+  ScriptedAgent(std::string address, v1alpha1::WorkerId worker, int ranks, Deafness deaf)
+      : address_(std::move(address)), worker_(std::move(worker)), ranks_(ranks), deaf_(deaf) {
     thread_ = std::thread([this] { Run(); });
   }
   ~ScriptedAgent() { Kill(); }
@@ -139,6 +147,7 @@ class ScriptedAgent {
       if (finished_.has_finished()) stream_->Write(finished_);
       return;
     }
+    if (message.has_prepare() ? deaf_.to_prepare : message.has_go() && deaf_.to_go) return;
     if (message.has_prepare()) {
       active_.Clear();
       trajectory_ = message.prepare().trajectory();
@@ -165,6 +174,7 @@ class ScriptedAgent {
   const std::string address_;
   const v1alpha1::WorkerId worker_;
   const int ranks_;
+  const Deafness deaf_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> stopped_{false};
 

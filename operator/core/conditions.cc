@@ -27,7 +27,7 @@ constexpr Table<ConditionType, 9> kConditionTypes = {{
     {ConditionType::kFailed, "Failed"},
 }};
 
-constexpr Table<Reason, 58> kReasons = {{
+constexpr Table<Reason, 59> kReasons = {{
     {Reason::kAccepted, "Accepted"},
     {Reason::kSpecChangeRefused, "SpecChangeRefused"},
     {Reason::kInvalidSpec, "InvalidSpec"},
@@ -64,6 +64,7 @@ constexpr Table<Reason, 58> kReasons = {{
     {Reason::kNoCheckpointYet, "NoCheckpointYet"},
     {Reason::kCheckpointGivenUp, "CheckpointGivenUp"},
     {Reason::kCheckpointAdopted, "CheckpointAdopted"},
+    {Reason::kSaveRequested, "SaveRequested"},
     {Reason::kFewerWorkers, "FewerWorkers"},
     {Reason::kGaveUpWorkers, "GaveUpWorkers"},
     {Reason::kAllWorkers, "AllWorkers"},

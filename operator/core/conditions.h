@@ -66,6 +66,7 @@ enum class Reason {
   kNoCheckpointYet,
   kCheckpointGivenUp,
   kCheckpointAdopted,
+  kSaveRequested,
   // Degraded
   kFewerWorkers,
   kGaveUpWorkers,

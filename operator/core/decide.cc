@@ -16,6 +16,7 @@
 #include "operator/core/progress.h"
 #include "operator/core/recall.h"
 #include "operator/core/rounds.h"
+#include "operator/core/save_request.h"
 #include "operator/core/sources.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
@@ -35,7 +36,7 @@ using Policy = void (*)(Draft&);
 constexpr Policy kPolicies[] = {HandleDeletion, ReportProgress, ReportCheckpoint, ExpireFinished,
                                 Admit,          RecallFailures, NoteEnded,        FinishWhenDone,
                                 CountFailures,  ObeyQueue,      SuspendOrResume,  EnforceDeadline,
-                                LeaveNodes,     DriveRounds,    KeepGang};
+                                LeaveNodes,     DriveRounds,    SaveOnRequest,    KeepGang};
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 

@@ -95,6 +95,8 @@ struct RoundMemory {
   // newest round was opened.
   std::string asked;
   std::string owners_word;
+  // The request for a checkpoint that was dealt with last; absent: this leadership has not looked.
+  std::optional<std::string> save_request;
   // Broken rounds in a row without a committed step, for the back-off.
   int streak = 0;
   absl::Time not_before = absl::InfinitePast();

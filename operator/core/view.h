@@ -31,6 +31,8 @@ struct JobIdentity {
   absl::Time created = absl::InfinitePast();  // wall
   bool deleting = false;                      // deletionTimestamp is set
   std::vector<std::string> finalizers;
+  // Of the annotation kSaveRequest (save_request.h); empty: none.
+  std::string save_request;
 };
 
 // How a container, or a rank in it, ended.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/api/defaults.h"
 #include "operator/api/validation.h"
+#include "operator/core/save_request.h"
 
 namespace muster::control {
 namespace {
@@ -92,6 +93,8 @@ JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged) {
   view.job.created = job.creation_time.value_or(absl::InfinitePast());
   view.job.deleting = job.deleting();
   view.job.finalizers = job.finalizers;
+  const auto save = job.annotations.find(kSaveRequest);
+  if (save != job.annotations.end()) view.job.save_request = save->second;
   view.spec = *judged.spec;
   view.spec_errors = judged.errors;
   view.status = job.status;

@@ -2,10 +2,12 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
+#include "operator/core/save_request.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/web/http_client.h"
@@ -29,10 +31,10 @@ constexpr char kJob[] = R"({
 
 class OperatorTest : public testing::Test {
  protected:
-  void StartTraining() {
+  void StartTraining(const std::string& job = kJob) {
     world_.AddNode("node-1", 8);
     world_.StartOperator();
-    world_.CreateJob(kJob);
+    world_.CreateJob(job);
     ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
   }
   // In round `from` or later, by one reading of the status: two could be of two rounds.
@@ -40,6 +42,35 @@ class OperatorTest : public testing::Test {
     const TrainingJob job = world_.Job();
     return job.status.round() >= from && job.status.state() == "Training" &&
            world_.ActiveIn(job.status.round()) == 2;
+  }
+  // A worker of the first incarnation answers not all orders; its replacement does.
+  void StartDeaf() {
+    world_.AddNode("node-1", 8);
+    world_.StartOperator();
+    world_.CreateJob(kJob);
+    ASSERT_TRUE(world_.Until(
+        [&] { return world_.Agent(1) != nullptr && !world_.Agent(1)->orders().empty(); }));
+    world_.deaf.clear();
+  }
+  bool WasTold(const std::string& words) {
+    const auto events = world_.memory->List(kube::kEvents, {});
+    if (!events.ok()) return false;
+    for (const Json& event : events->items) {
+      if (kube::StringAt(event, {"message"}).find(words) != std::string::npos) return true;
+      if (kube::StringAt(event, {"note"}).find(words) != std::string::npos) return true;
+    }
+    return false;
+  }
+  void Annotate(const std::string& key, const std::string& value) {
+    const Json patch = {{"annotations", {{key, value}}}};
+    const auto patched =
+        world_.memory->PatchMetadata(kube::kTrainingJobs, {"default", "gpt"}, patch);
+    ASSERT_TRUE(patched.ok()) << patched.status();
+  }
+  int Saves(int index) {
+    int count = 0;
+    for (const auto& order : world_.Agent(index)->orders()) count += order.has_save();
+    return count;
   }
   int Prepares() {
     int count = 0;
@@ -130,6 +161,26 @@ TEST_F(OperatorTest, AKilledAgentIsReplacedByTheNextIncarnation) {
   EXPECT_EQ(world_.Job().status.incarnations(1), 2);
 }
 
+// The agent hears of it, too: it waits no longer for its ranks than the operator does for it.
+TEST_F(OperatorTest, ThePrepareDeadlineOfTheOptionsBreaksARound) {
+  world_.prepare_deadline = absl::Seconds(1);
+  world_.deaf[1].to_prepare = true;
+  StartDeaf();
+  EXPECT_EQ(world_.Agent(1)->orders().front().welcome().prepare_deadline_seconds(), 1);
+  ASSERT_TRUE(world_.Until([&] { return WasTold("did not get ready within 1s"); }));
+  ASSERT_TRUE(world_.Until([&] { return Training(2); })) << world_.Job().status.DebugString();
+  EXPECT_EQ(world_.Job().status.incarnations(1), 2);
+}
+
+TEST_F(OperatorTest, TheJoinDeadlineOfTheOptionsBreaksARound) {
+  world_.join_deadline = absl::Seconds(1);
+  world_.deaf[1].to_go = true;
+  StartDeaf();
+  ASSERT_TRUE(world_.Until([&] { return WasTold("did not join within 1s"); }));
+  ASSERT_TRUE(world_.Until([&] { return Training(2); })) << world_.Job().status.DebugString();
+  EXPECT_EQ(world_.Job().status.incarnations(1), 2);
+}
+
 TEST_F(OperatorTest, AnOlderIncarnationIsRefused) {
   StartTraining();
   v1alpha1::WorkerId stale;
@@ -180,6 +231,20 @@ TEST_F(OperatorTest, StopAndResumeOverHttp) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200) << answer->body;
   ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
+}
+
+// What people have in place of POST .../save where commands over HTTP are refused.
+TEST_F(OperatorTest, AnAnnotationAsksForACheckpointOnce) {
+  StartTraining(absl::StrReplaceAll(
+      kJob, {{"\"template\":", "\"checkpoint\": {\"uri\": \"/out\"}, \"template\":"}}));
+  Annotate(kSaveRequest, "2026-01-01T00:00:00Z");
+  ASSERT_TRUE(world_.Until([&] { return Saves(0) == 1 && Saves(1) == 1; }));
+  Annotate("example.com/other", "changes the object");
+  world_.Settle();
+  EXPECT_EQ(Saves(0), 1);
+  Annotate(kSaveRequest, "2026-01-01T00:00:01Z");
+  ASSERT_TRUE(world_.Until([&] { return Saves(0) == 2 && Saves(1) == 2; }));
+  EXPECT_EQ(world_.Job().status.round(), 1) << "training goes on";
 }
 
 TEST_F(OperatorTest, AnEditedSpecReachesEveryAgentInOneNewRound) {

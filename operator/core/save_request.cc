@@ -1,0 +1,66 @@
+#include "operator/core/save_request.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "operator/core/conditions.h"
+
+namespace muster::control {
+namespace {
+
+// What another leader has done about it is known by its result alone.
+bool WasDone(const Draft& draft) {
+  const absl::Time asked = ParseWall(draft.view.job.save_request);
+  const absl::Time saved = ParseWall(draft.view.status.checkpoint().time());
+  return asked != absl::InfinitePast() && saved > asked;
+}
+
+std::string WhyNot(const Draft& draft) {
+  if (!draft.spec().has_trainer()) {
+    return "the job brings its own command, which saves when it wants to";
+  }
+  return draft.spec().has_checkpoint() ? "" : "the job has no spec.checkpoint to save to";
+}
+
+// How many ranks' agents were told; one is enough, for ranks vote.
+int OrderSaves(Draft& draft) {
+  int told = 0;
+  for (const v1alpha1::Member& member : draft.plan.memory.members) {
+    const Worker* worker = draft.FindWorker(member.worker().index());
+    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) continue;
+    if (worker->agent == nullptr || !worker->agent->attached) continue;
+    draft.Send(*worker, SaveOrder{draft.plan.memory.id});
+    ++told;
+  }
+  return told;
+}
+
+}  // namespace
+
+void SaveOnRequest(Draft& draft) {
+  RoundMemory& memory = draft.memory();
+  const std::string& asked = draft.view.job.save_request;
+  if (!memory.save_request.has_value()) {
+    memory.save_request = WasDone(draft) ? asked : "";
+  }
+  if (asked == *memory.save_request) return;
+  if (asked.empty()) {
+    memory.save_request = "";
+    return;
+  }
+  const std::string cannot = WhyNot(draft);
+  if (!cannot.empty()) {
+    memory.save_request = asked;
+    return draft.Warning(Reason::kSaveRequested,
+                         absl::StrCat("annotation ", kSaveRequest,
+                                      " asks for a checkpoint, and none is saved: ", cannot));
+  }
+  // Not yet: it is asked for again with each decision.
+  if (memory.phase != RoundPhase::kActive || OrderSaves(draft) == 0) return;
+  memory.save_request = asked;
+  draft.Normal(Reason::kSaveRequested,
+               absl::StrCat("annotation ", kSaveRequest, " says ", asked,
+                            ": a checkpoint is saved after the current step"));
+}
+
+}  // namespace muster::control

@@ -1,0 +1,19 @@
+#ifndef MUSTER_OPERATOR_CORE_SAVE_REQUEST_H_
+#define MUSTER_OPERATOR_CORE_SAVE_REQUEST_H_
+
+#include "operator/core/draft.h"
+
+namespace muster::control {
+
+// The annotation of a TrainingJob by which people ask for a checkpoint now: any new value asks
+// once. Recommended is the time of asking, in RFC 3339.
+inline constexpr char kSaveRequest[] = "muster.dev/save-requested-at";
+
+// Policy: orders a checkpoint for each new value of kSaveRequest, as soon as a round is Active. A
+// new leader orders one once more, unless the value is a time and the status has a checkpoint that
+// is newer.
+void SaveOnRequest(Draft& draft);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_SAVE_REQUEST_H_

@@ -29,6 +29,17 @@ TEST(TrainingQueue, HasItsDefaults) {
   EXPECT_EQ(queue->spec.preemption().within_queue(), "LowerPriority");
 }
 
+TEST(TrainingQueue, AMinimumRunTimeIsOffOrPositive) {
+  EXPECT_EQ(ParseTrainingQueue(Queue(Json::object()))->spec.preemption().min_runtime(), "0s");
+  for (const char* good : {"0s", "90s", "1h30m"}) {
+    const auto queue = ParseTrainingQueue(Queue({{"preemption", {{"minRuntime", good}}}}));
+    EXPECT_TRUE(queue.ok()) << queue.status();
+  }
+  for (const char* bad : {"", "0", "-5m", "0ms", "soon"}) {
+    EXPECT_FALSE(ParseTrainingQueue(Queue({{"preemption", {{"minRuntime", bad}}}})).ok()) << bad;
+  }
+}
+
 TEST(TrainingQueue, SaysEveryError) {
   TrainingQueue queue;
   const FieldErrors errors = DecodeTrainingQueue(

@@ -158,7 +158,9 @@ class FieldValidator {
       return Add(path,
                  absl::StrCat("want text like ", schema.pattern(), ", got ", Describe(value)));
     }
-    if (schema.duration() && !IsPositiveDuration(value)) {
+    // "0s" switches off what is off by default.
+    const bool off = value == "0s" && schema.default_() == "\"0s\"";
+    if (schema.duration() && !off && !IsPositiveDuration(value)) {
       return Add(path,
                  absl::StrCat(Describe(value),
                               " is not a positive duration; want one like 90s, 10m or 1h30m"));

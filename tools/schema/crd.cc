@@ -64,8 +64,13 @@ void AddStringBounds(const FieldSchema& options, Json& schema) {
   if (options.duration()) {
     schema["pattern"] = control::kDurationPattern;
     schema["maxLength"] = kMaxDurationLength;
-    AddRule(schema, "duration(self) > duration('0s')",
-            "must be a positive duration like 90s, 10m or 1h30m", "");
+    if (options.default_() == "\"0s\"") {
+      AddRule(schema, "self == '0s' || duration(self) > duration('0s')",
+              "must be 0s or a positive duration like 90s, 10m or 1h30m", "");
+    } else {
+      AddRule(schema, "duration(self) > duration('0s')",
+              "must be a positive duration like 90s, 10m or 1h30m", "");
+    }
   }
 }
 

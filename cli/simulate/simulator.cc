@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "cli/simulate/sim_metrics.h"
 #include "operator/placement/topology_tree.h"
+#include "operator/queue/empty_cluster.h"
 #include "operator/queue/queue_book.h"
 #include "operator/queue/schedule.h"
 
@@ -72,6 +73,7 @@ class Simulator {
         cycles_(cycles),
         tree_(cluster.inventory),
         book_(cluster.book),
+        empty_(cluster.inventory),
         metrics_(cluster, tree_, jobs),
         trainings_(jobs.size()) {
     book_.SetCapacity(cluster.capacity);
@@ -103,6 +105,7 @@ class Simulator {
   std::vector<int> Free(const QueuedJob& job, int from);
   std::vector<int> NodesOf(const std::vector<std::string>& names, size_t from) const;
   void SaveCheckpoints();
+  QueuedJob Submitted(size_t job);
   void NoteWait(const Decision& decision);
   std::vector<NeverStarted> TellNeverStarted() const;
   std::optional<absl::Duration> Estimate(size_t job) const;
@@ -113,6 +116,7 @@ class Simulator {
   const CycleObserver& cycles_;
   control::TopologyTree tree_;
   control::QueueBook book_;
+  control::EmptyCluster empty_;
   SimMetrics metrics_;
   std::vector<Training> trainings_;
   absl::flat_hash_map<size_t, Refusal> refusals_;  // of jobs that have not started yet
@@ -151,6 +155,12 @@ void Simulator::Settle(size_t job) {
     training.left = std::max(0.0, training.left);
   }
   training.since = std::max(training.since, now_);
+}
+
+QueuedJob Simulator::Submitted(size_t job) {
+  QueuedJob queued = jobs_[job].job;
+  queued.fits_nowhere = !empty_.HasPlaceFor(queued.request);
+  return queued;
 }
 
 // What the job would say of the time it still needs.
@@ -334,7 +344,7 @@ SimReport Simulator::Run() {
     metrics_.Advance(now_);
     for (; submitted_ < jobs_.size() && jobs_[submitted_].job.created <= now_; ++submitted_) {
       metrics_.Submitted(jobs_[submitted_]);
-      book_.Upsert(now_, jobs_[submitted_].job);
+      book_.Upsert(now_, Submitted(submitted_));
     }
     while (!events_.empty() && events_.top().at <= now_) {
       const Event event = events_.top();

@@ -126,6 +126,20 @@ TEST(Simulator, WhatNeverFitsIsTold) {
   EXPECT_EQ(report.never_started[0].jobs, 1);
 }
 
+// The one behind would wait until the borrower's end, for a job that nothing makes room for.
+TEST(Simulator, AJobThatFitsNowhereHoldsUpNobody) {
+  const SimReport report = Play(kCluster,
+                                "name,submit,duration,workers,gpus,queue,require,class\n"
+                                "borrower,0,360000,4,8,b,,b\n"
+                                "wide,10,100,3,8,a,rack,wide\n"
+                                "next,20,100,2,8,a,,next\n");
+  ASSERT_EQ(report.never_started.size(), 1u);
+  EXPECT_EQ(report.never_started[0].reason, "FitsNowhere");
+  EXPECT_EQ(report.never_started[0].first, "wide");
+  EXPECT_DOUBLE_EQ(report.waits.at("next").mean, 10);
+  EXPECT_EQ(report.stops, 1);
+}
+
 TEST(Simulator, WhyJobsNeverStartedIsToldByReason) {
   const SimReport report = Play(kCluster,
                                 "name,submit,duration,workers,gpus,queue,require\n"
@@ -136,7 +150,7 @@ TEST(Simulator, WhyJobsNeverStartedIsToldByReason) {
   EXPECT_EQ(report.finished, 1);
   EXPECT_EQ(JobsNeverStarted(report), 3);
   ASSERT_EQ(report.never_started.size(), 2u);
-  EXPECT_EQ(report.never_started[0].reason, "Topology");
+  EXPECT_EQ(report.never_started[0].reason, "FitsNowhere");
   EXPECT_EQ(report.never_started[0].jobs, 2);
   EXPECT_EQ(report.never_started[0].first, "wide-0");
   EXPECT_EQ(report.never_started[1].reason, "NoSuchQueue");

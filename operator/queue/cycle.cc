@@ -98,8 +98,11 @@ void Cycle::Take(Turn turn) {
   Decision decision = Try(entry, turn.head != nullptr);
   if (decision.action == ScheduleAction::kWait) {
     const bool first = turn.head == nullptr;
-    if (first && decision.reason == ScheduleReason::kNamespaceLimit) AskNamespace(entry, decision);
-    if (!Passes(decision.reason)) {
+    const bool waits_for_nodes = entry.job.fits_nowhere && WaitsForNodes(entry, decision);
+    if (first && !waits_for_nodes && decision.reason == ScheduleReason::kNamespaceLimit) {
+      AskNamespace(entry, decision);
+    }
+    if (waits_for_nodes || !Passes(decision.reason)) {
       entry.claimed_since.reset();
       entry.reserved_since.reset();
     } else if (first) {
@@ -110,6 +113,26 @@ void Cycle::Take(Turn turn) {
   }
   decisions_.push_back(std::move(decision));
   Offer(std::move(turn));
+}
+
+bool Cycle::WaitsForNodes(const JobEntry& entry, Decision& decision) const {
+  switch (decision.reason) {
+    case ScheduleReason::kNoNodeBigEnough:
+    case ScheduleReason::kInsufficient:
+    case ScheduleReason::kTopology:
+    case ScheduleReason::kConstraints:
+      break;
+    case ScheduleReason::kQuotaExhausted:
+      // New nodes alone would not help one that its queue has no nominal quota for.
+      if (NominalWorkers(state_, entry) < entry.job.request.min) return true;
+      break;
+    case ScheduleReason::kNamespaceLimit:
+      return true;
+    default:
+      return false;
+  }
+  decision.reason = ScheduleReason::kFitsNowhere;
+  return true;
 }
 
 void Cycle::AskNamespace(JobEntry& entry, Decision& decision) {

@@ -45,6 +45,9 @@ class Cycle {
   };
   void Offer(Turn turn);
   void Take(Turn turn);
+  // Of a job that fits nowhere: whether that is what keeps it from starting, and says so if more
+  // nodes are all that it waits for. False: it has a place all the same, or waits for no resources.
+  bool WaitsForNodes(const JobEntry& entry, Decision& decision) const;
   // Whom its namespace's limit keeps out may take the place of others of the namespace only.
   void AskNamespace(JobEntry& entry, Decision& decision);
   // Starts the job, or says why not.

@@ -79,6 +79,11 @@ std::string WaitSentence(const Decision& decision, absl::Time now) {
       return absl::StrCat(
           "others are ahead in queue \"", numbers.queue, "\"",
           numbers.position > 0 ? absl::StrCat("; position ", numbers.position) : "");
+    case ScheduleReason::kFitsNowhere:
+      return absl::StrCat(
+          "fits on no nodes that are there, were there lately or may come, even if all of them were "
+          "empty: until then it holds up nobody and nobody makes room for it",
+          decision.detail.empty() ? "" : absl::StrCat("; now: ", decision.detail));
     case ScheduleReason::kInvalidRequest:
       return decision.detail;
     default:
@@ -175,6 +180,8 @@ absl::string_view ScheduleReasonName(ScheduleReason reason) {
       return "RoomAgain";
     case ScheduleReason::kConstraints:
       return "Constraints";
+    case ScheduleReason::kFitsNowhere:
+      return "FitsNowhere";
   }
   return "";
 }

@@ -47,8 +47,9 @@ enum class ScheduleReason {
   kDefragmented,  // moved so that a large job fits
   // kGrow
   kRoomAgain,
-  // kWait; the last, so that what was recorded before it is read as it was meant
+  // kWait; the last, so that what was recorded before them is read as it was meant
   kConstraints,  // the gang's pods, or others', are in each other's way
+  kFitsNowhere,  // the cluster is too small for it, whoever ends; it holds up nobody
 };
 absl::string_view ScheduleReasonName(ScheduleReason reason);
 

@@ -83,6 +83,10 @@ bool Forecaster::Read(const std::vector<Decision>& decisions) {
       NameAwaited();
       return true;
     }
+    if (decision.reason == ScheduleReason::kFitsNowhere) {
+      forecast_.kind = StartKind::kNoRoom;
+      return true;
+    }
     if (IsForever(decision.reason)) {
       forecast_.kind = StartKind::kNever;
       forecast_.never = Sentence(decision, future_.now());

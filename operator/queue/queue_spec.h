@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 // What an administrator says about a queue: plain values, no behaviour.
 namespace muster::control {
 
@@ -55,6 +57,8 @@ struct QueueSpec {
   std::vector<NamespaceLimit> namespace_limits;
   PreemptWithinQueue preempt_within_queue = PreemptWithinQueue::kLowerPriority;
   ReclaimFrom reclaim = ReclaimFrom::kAny;
+  // So long after its newest start a job of this queue neither stops nor shrinks for another.
+  absl::Duration min_runtime;
   bool stopped = false;  // nothing new starts
 };
 

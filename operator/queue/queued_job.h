@@ -42,6 +42,11 @@ struct QueuedJob {
   // The last workers that have been told to go and still hold their nodes: all of them when the job
   // is being stopped.
   int leaving = 0;
+  // UID of the job that they make room for; empty: nobody's, or not known.
+  std::string leaves_for;
+  // Of a waiting job: its smallest size has no place on the nodes that there are, that were there
+  // lately or that may come, each of them as if it were empty.
+  bool fits_nowhere = false;
 
   bool running() const { return !nodes.empty(); }
   int workers() const { return static_cast<int>(nodes.size()); }
@@ -60,6 +65,13 @@ inline absl::Time ExpectedEnd(const QueuedJob& job, absl::Time now) {
   if (!job.ends) return absl::InfiniteFuture();
   if (*job.ends > now) return *job.ends;
   return now + std::max(now - *job.ends, absl::Seconds(1));
+}
+
+// The first workers of a running job that still hold their nodes after `grace`: those that were not
+// told to go, unless the job ends before.
+inline int StayingAfter(const QueuedJob& job, absl::Time now, absl::Duration grace) {
+  if (ExpectedEnd(job, now) <= now + grace) return 0;
+  return std::max(0, job.workers() - job.leaving);
 }
 
 // What a job costs while it does nothing, or does again what it did: GPUs, or workers without GPUs.

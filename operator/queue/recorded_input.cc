@@ -92,6 +92,9 @@ void Put(const QueueSpec& queue, pb::RecordedQueue* into) {
   into->set_preempt_within_queue(static_cast<uint32_t>(queue.preempt_within_queue));
   into->set_reclaim(static_cast<uint32_t>(queue.reclaim));
   into->set_stopped(queue.stopped);
+  if (queue.min_runtime != absl::ZeroDuration()) {
+    *into->mutable_min_runtime() = ToExact(queue.min_runtime);
+  }
 }
 
 absl::StatusOr<QueueSpec> Get(const pb::RecordedQueue& from) {
@@ -118,6 +121,7 @@ absl::StatusOr<QueueSpec> Get(const pb::RecordedQueue& from) {
   queue.preempt_within_queue = static_cast<PreemptWithinQueue>(from.preempt_within_queue());
   queue.reclaim = static_cast<ReclaimFrom>(from.reclaim());
   queue.stopped = from.stopped();
+  if (from.has_min_runtime()) queue.min_runtime = FromExact(from.min_runtime());
   return queue;
 }
 
@@ -164,6 +168,8 @@ void Put(const QueuedJob& job, pb::RecordedJob* into) {
   *into->mutable_checkpointed() = ToExact(job.checkpointed);
   into->set_leaving(job.leaving);
   if (job.ran != absl::ZeroDuration()) *into->mutable_ran() = ToExact(job.ran);
+  into->set_leaves_for(job.leaves_for);
+  into->set_fits_nowhere(job.fits_nowhere);
 }
 
 absl::StatusOr<QueuedJob> Get(const pb::RecordedJob& from) {
@@ -184,6 +190,8 @@ absl::StatusOr<QueuedJob> Get(const pb::RecordedJob& from) {
   job.checkpointed = TimeFromExact(from.checkpointed());
   job.leaving = from.leaving();
   if (from.has_ran()) job.ran = FromExact(from.ran());
+  job.leaves_for = from.leaves_for();
+  job.fits_nowhere = from.fits_nowhere();
   if (job.leaving < 0 || job.leaving > job.workers()) {
     return absl::DataLossError(absl::StrCat("of job ", job.uid, " more workers go than it has"));
   }

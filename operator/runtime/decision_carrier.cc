@@ -137,6 +137,11 @@ void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing
     return world_.outcomes.Refuse(standing, {reason, decision.detail, false});
   }
   if (PlaceReasonOf(decision.reason)) return TellNoPlace(decision, standing);
+  // Told on its pods as well: nodes would help, and an autoscaler looks there.
+  if (decision.reason == ScheduleReason::kFitsNowhere) {
+    const std::string reason(ScheduleReasonName(decision.reason));
+    return world_.outcomes.Refuse(standing, {reason, SentenceOf(decision), false});
+  }
   world_.outcomes.TellQueued(standing, decision.reason, SentenceOf(decision));
 }
 

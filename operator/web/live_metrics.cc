@@ -11,6 +11,7 @@
 #include "operator/placement/cluster/resource_amounts.h"
 #include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/placement.h"
+#include "operator/queue/decision.h"
 #include "operator/queue/queue_book.h"
 #include "operator/runtime/gang_placer.h"
 #include "operator/runtime/queue_report.h"
@@ -112,6 +113,7 @@ void AddPlacements(const WebDeps& deps, Families& out) {
     unplaced[absl::StrCat(UnplaceableReasonName(static_cast<UnplaceableReason>(i)))] = 0;
   }
   unplaced[kConstraintsReason] = 0;
+  unplaced[std::string(ScheduleReasonName(ScheduleReason::kFitsNowhere))] = 0;
   size_t shown = 0;
   for (const JobCache::Object& job : deps.jobs.List()) {
     if (IsFinished(job->status)) continue;

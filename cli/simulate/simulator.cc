@@ -25,7 +25,7 @@ using control::QueuedJob;
 using control::ScheduleAction;
 using control::ScheduleReason;
 
-enum class EventKind { kLeaversGone, kFinish };
+enum class EventKind { kLeaversGone, kFinish, kUnprotected };
 
 // Something that happens to a running job, unless the job has changed since.
 struct Event {
@@ -78,6 +78,9 @@ class Simulator {
         trainings_(jobs.size()) {
     book_.SetCapacity(cluster.capacity);
     book_.SetQueues(absl::UnixEpoch(), cluster.queues);
+    for (const control::QueueSpec& queue : cluster.queues) {
+      if (queue.min_runtime > absl::ZeroDuration()) min_runtime_[queue.name] = queue.min_runtime;
+    }
     for (size_t i = 0; i < jobs.size(); ++i) {
       index_[jobs[i].job.uid] = i;
       trainings_[i].left = absl::ToDoubleSeconds(jobs[i].duration);
@@ -121,6 +124,7 @@ class Simulator {
   std::vector<Training> trainings_;
   absl::flat_hash_map<size_t, Refusal> refusals_;  // of jobs that have not started yet
   absl::flat_hash_map<std::string, size_t> index_;
+  absl::flat_hash_map<std::string, absl::Duration> min_runtime_;  // by queue
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
   std::priority_queue<Save, std::vector<Save>, std::greater<Save>> saves_;
   size_t submitted_ = 0;
@@ -214,6 +218,10 @@ void Simulator::Start(size_t job, const Decision& decision) {
   refusals_.erase(job);
   training.since = now_;
   Train(job, decision.workers, pause);
+  const auto least = min_runtime_.find(decision.numbers.queue);
+  if (least != min_runtime_.end()) {
+    events_.push({now_ + least->second, EventKind::kUnprotected, job, training.version});
+  }
   if (decision.reason == ScheduleReason::kBackfilled) ++report_.backfills;
 }
 
@@ -310,6 +318,8 @@ void Simulator::LeaversGone(size_t job) {
 void Simulator::Handle(const Event& event) {
   if (event.version != trainings_[event.job].version) return;
   if (event.kind == EventKind::kFinish) return Finish(event.job);
+  // Others may take its place from now on: that takes a cycle, nothing else.
+  if (event.kind == EventKind::kUnprotected) return;
   LeaversGone(event.job);
 }
 

@@ -126,6 +126,34 @@ TEST(Simulator, WhatNeverFitsIsTold) {
   EXPECT_EQ(report.never_started[0].jobs, 1);
 }
 
+TEST(Simulator, ABorrowerRunsForItsMinimumBetweenStops) {
+  std::vector<int64_t> stops;
+  for (const char* least : {"0s", "50m"}) {
+    const std::string cluster = absl::StrCat(
+        "levels: [rack]\n"
+        "pools:\n"
+        "- {name: h100, nodes: 4, gpus: 8, perDomain: [2]}\n"
+        "queues:\n"
+        "- {name: a, parent: all, quotas: [{resource: nvidia.com/gpu, nominal: \"0\"}],\n"
+        "   preemption: {minRuntime: ",
+        least,
+        "}}\n"
+        "- {name: b, parent: all, quotas: [{resource: nvidia.com/gpu, nominal: \"32\"}]}\n"
+        "options: {stop: 10s, restart: 20s}\n");
+    std::string trace =
+        "name,submit,duration,workers,gpus,queue,checkpoint\nborrower,0,9000,4,8,a,10\n";
+    for (int i = 0; i < 7; ++i) {
+      absl::StrAppend(&trace, "owner-", i, ",", 400 + 800 * i, ",100,1,8,b,\n");
+    }
+    const SimReport report = Play(cluster.c_str(), trace);
+    EXPECT_EQ(report.finished, 8);
+    stops.push_back(report.stops);
+  }
+  EXPECT_EQ(stops[0], 7);
+  EXPECT_LE(stops[1], 2);
+  EXPECT_GE(stops[1], 1) << "then its time is over";
+}
+
 // The one behind would wait until the borrower's end, for a job that nothing makes room for.
 TEST(Simulator, AJobThatFitsNowhereHoldsUpNobody) {
   const SimReport report = Play(kCluster,

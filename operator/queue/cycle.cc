@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "operator/queue/defragmentation.h"
 #include "operator/queue/gang_question.h"
 #include "operator/queue/queue_room.h"
@@ -22,6 +23,10 @@ namespace {
 constexpr int kMostGrowing = 50;
 // What a newcomer gains by defragmentation is at most so much of its wait.
 constexpr absl::Duration kLongestGain = absl::Hours(24);
+// Jobs and nodes that a cycle's searches for victims look at before no queue's second job gets one.
+constexpr int64_t kMostSearched = 2'000'000;
+// Orders in which claimants are given their places again.
+constexpr int kMostOrdersOfClaims = 8;
 
 // Reasons that pass when others end.
 bool Passes(ScheduleReason reason) {
@@ -50,6 +55,7 @@ Cycle::Cycle(absl::Time now, TopologyTree& tree, QueueBook::State& state,
       reservations_(
           now, tree, state,
           {options.stop_grace, options.reservations, options.reservations_of_nodes, options.gate}),
+      claims_(now, tree, state, options.stop_grace, options.gate),
       refused_(options.refused == nullptr ? refused_here_ : *options.refused) {}
 
 std::shared_ptr<const GangNodes> Cycle::NodesFor(const JobEntry& entry) const {
@@ -65,6 +71,7 @@ std::vector<Decision> Cycle::Run() {
     decision.numbers.queue = QueueBook::State::QueueOf(stray->job);
     decisions_.push_back(std::move(decision));
   }
+  KeepClaims();
   for (int queue = 0; queue < state_.tree->queues(); ++queue) {
     Turn turn;
     turn.queue = queue;
@@ -80,14 +87,57 @@ std::vector<Decision> Cycle::Run() {
   return std::move(decisions_);
 }
 
+void Cycle::KeepClaims() {
+  if (!state_.may_have_claims) return;
+  std::vector<JobEntry*> claimants;
+  for (const QueueEntry& queue : state_.queues) {
+    for (JobEntry* entry : queue.waiting) {
+      Decision unused;
+      const bool may = entry->claimed_since.has_value() && !entry->job.fits_nowhere;
+      if (may && MayEverStart(*entry, unused)) claimants.push_back(entry);
+    }
+  }
+  state_.may_have_claims = !claimants.empty();
+  std::sort(claimants.begin(), claimants.end(), [](const JobEntry* a, const JobEntry* b) {
+    if (a->claimed_since != b->claimed_since) return *a->claimed_since < *b->claimed_since;
+    return WaitsBefore()(a, b);
+  });
+  // Others may lie where they were not the last time: who finds no place so chooses first.
+  for (int tries = 0; tries < kMostOrdersOfClaims; ++tries) {
+    const auto lost = std::find_if(claimants.begin(), claimants.end(), [this](JobEntry* entry) {
+      return claims_.Find(*entry) == nullptr && !claims_.Add(*entry, entry->job.request.min);
+    });
+    if (lost == claimants.end() || lost == claimants.begin()) break;
+    std::rotate(claimants.begin(), lost, lost + 1);
+    for (JobEntry* entry : claimants) claims_.Withdraw(*entry);
+  }
+  for (JobEntry* entry : claimants) {
+    if (claims_.Find(*entry) == nullptr) claims_.Add(*entry, entry->job.request.min);
+  }
+  // Nobody's larger size costs another its smallest.
+  for (JobEntry* entry : claimants) {
+    const Claim* claim = claims_.Find(*entry);
+    if (claim == nullptr || claim->workers == entry->job.request.max) continue;
+    claims_.Withdraw(*entry);
+    claims_.Add(*entry, std::max(NominalWorkers(state_, *entry, &claims_), entry->job.request.min));
+  }
+}
+
 // Puts the queue where its next job and its share say.
 void Cycle::Offer(Turn turn) {
   if (turn.next == state_.queues[turn.queue].waiting.end()) return;
   if (turn.looked_at > options_.backfill_depth) return;
   const JobEntry& next = **turn.next;
   turn.key.claims = turn.head == nullptr && next.claimed_since.has_value();
-  turn.key.borrows = !state_.use->WithinQuota(turn.queue, next.Need(next.job.request.min));
-  turn.key.share = state_.ShareOf(now_, turn.queue);
+  const std::vector<int64_t>& claimed = claims_.Of(turn.queue);
+  QuotaNeed need = next.Need(next.job.request.min);
+  // Its own claim is not counted twice.
+  const bool has_claim = claims_.Find(next) != nullptr;
+  for (auto& [resource, amount] : need) {
+    if (!claimed.empty()) amount = (has_claim ? 0 : amount) + claimed[resource];
+  }
+  turn.key.borrows = !state_.use->WithinQuota(turn.queue, need);
+  turn.key.share = state_.ShareOf(now_, turn.queue, claimed);
   turn.key.queue = state_.tree->queue_name(turn.queue);
   turns_.push(std::move(turn));
 }
@@ -95,7 +145,13 @@ void Cycle::Offer(Turn turn) {
 void Cycle::Take(Turn turn) {
   JobEntry& entry = **turn.next;
   ++turn.next;
-  Decision decision = Try(entry, turn.head != nullptr);
+  claimed_.reset();
+  if (const Claim* claim = claims_.Find(entry)) claimed_ = *claim;
+  claims_.Withdraw(entry);
+  // Within its queue a job that comes before a claimant is not held up by it.
+  std::vector<Claim> after;
+  if (turn.head == nullptr && !claimed_) after = claims_.WithdrawAfter(entry);
+  Decision decision = Try(entry, turn);
   if (decision.action == ScheduleAction::kWait) {
     const bool first = turn.head == nullptr;
     const bool waits_for_nodes = entry.job.fits_nowhere && WaitsForNodes(entry, decision);
@@ -106,13 +162,25 @@ void Cycle::Take(Turn turn) {
       entry.claimed_since.reset();
       entry.reserved_since.reset();
     } else if (first) {
-      turn.head = &entry;
       HandleHead(entry, decision);
+      if (GoesOn(entry, decision)) {
+        turn.claims = true;
+      } else {
+        turn.head = &entry;
+      }
+    } else if (claimed_ && claims_.Find(entry) == nullptr) {
+      claims_.Add(entry, claimed_->workers);
     }
     if (turn.head != nullptr) ++turn.looked_at;
   }
+  for (const Claim& claim : after) claims_.Add(*claim.job, claim.workers);
   decisions_.push_back(std::move(decision));
   Offer(std::move(turn));
+}
+
+bool Cycle::GoesOn(const JobEntry& entry, const Decision& decision) const {
+  return decision.reason == ScheduleReason::kWaitingForVictims && claims_.Find(entry) != nullptr &&
+         searched_ < kMostSearched;
 }
 
 bool Cycle::WaitsForNodes(const JobEntry& entry, Decision& decision) const {
@@ -124,7 +192,7 @@ bool Cycle::WaitsForNodes(const JobEntry& entry, Decision& decision) const {
       break;
     case ScheduleReason::kQuotaExhausted:
       // New nodes alone would not help one that its queue has no nominal quota for.
-      if (NominalWorkers(state_, entry) < entry.job.request.min) return true;
+      if (NominalWorkers(state_, entry, &claims_) < entry.job.request.min) return true;
       break;
     case ScheduleReason::kNamespaceLimit:
       return true;
@@ -223,7 +291,36 @@ std::vector<int> Cycle::NodesOf(const std::vector<std::string>& names) const {
   return nodes;
 }
 
-Decision Cycle::Try(JobEntry& entry, bool behind) {
+const JobEntry* Cycle::WhoIsDelayed(const JobEntry& entry, const Placement& placement) {
+  const std::vector<int> nodes = NodesOf(placement.nodes);
+  const JobEntry* claimant = claims_.WhoIsDelayed(entry, nodes);
+  held_by_claim_ = claimant != nullptr;
+  // Whom others have made room for waits for no promise that was given since.
+  if (held_by_claim_ || claimed_) return claimant;
+  return reservations_.WhoIsDelayed(entry, nodes);
+}
+
+bool Cycle::FindPlaceBesideClaims(const JobEntry& entry, int most, Placement& placement) {
+  GangRequest request = entry.job.request;
+  request.max = static_cast<int>(claims_.RoomInQuota(entry, most));
+  const std::shared_ptr<const GangNodes> nodes = NodesFor(entry);
+  if (request.max < request.min || IsSocial(nodes.get())) return false;
+  const auto held = claims_.Held();
+  for (const auto& [node, amount] : held) tree_.Charge(node, amount);
+  {
+    GatedTree gated(tree_, nodes.get(), request.per_worker);
+    auto answer = Place(tree_, request, options_.links);
+    gated.Open();
+    const auto* found = std::get_if<Placement>(&answer);
+    request.max = found == nullptr ? 0 : request.max;
+    if (found != nullptr) placement = *found;
+  }
+  for (const auto& [node, amount] : held) tree_.Charge(node, -amount);
+  return request.max > 0;
+}
+
+Decision Cycle::Try(JobEntry& entry, const Turn& turn) {
+  const bool behind = turn.head != nullptr;
   Decision decision;
   decision.job = entry.job.uid;
   decision.numbers.queue = state_.tree->queue_name(entry.queue);
@@ -233,21 +330,25 @@ Decision Cycle::Try(JobEntry& entry, bool behind) {
   if (most == 0 || !FindPlace(entry, most, placement, decision)) return decision;
   const int now = static_cast<int>(placement.nodes.size());
   // More of it is its queue's by right than is free: it waits for those who have that.
-  if (!behind && now < NominalWorkers(state_, entry) && MakeRoom(entry, now + 1, decision)) {
-    return decision;
+  const bool has_claim = claimed_ && now >= claimed_->workers;
+  const bool has_more = !has_claim && now < NominalWorkers(state_, entry, &claims_);
+  if (!behind && has_more && MakeRoom(entry, now + 1, decision)) return decision;
+  const JobEntry* delayed = WhoIsDelayed(entry, placement);
+  if (delayed != nullptr && !claims_.all().empty() &&
+      FindPlaceBesideClaims(entry, most, placement)) {
+    delayed = WhoIsDelayed(entry, placement);
   }
-  const JobEntry* delayed = reservations_.WhoIsDelayed(entry, NodesOf(placement.nodes));
   if (delayed != nullptr && static_cast<int>(placement.nodes.size()) > entry.job.request.min) {
     // Perhaps a smaller one does not.
     if (!FindPlace(entry, entry.job.request.min, placement, decision)) return decision;
-    delayed = reservations_.WhoIsDelayed(entry, NodesOf(placement.nodes));
+    delayed = WhoIsDelayed(entry, placement);
   }
   if (delayed != nullptr) {
     decision.reason = ScheduleReason::kHeldByReservation;
     decision.numbers.blocked_by = delayed->job.uid;
     return decision;
   }
-  Start(entry, std::move(placement), behind, decision);
+  Start(entry, std::move(placement), turn.behind(), decision);
   return decision;
 }
 
@@ -270,34 +371,72 @@ void Cycle::Start(JobEntry& entry, Placement placement, bool behind, Decision& d
   entry.reserved_since.reset();
   entry.claimed_since.reset();
   reservations_.Started(entry, nodes);
+  claims_.Started(entry, nodes);
   decision.placement = std::move(placement);
 }
 
 void Cycle::HandleHead(JobEntry& entry, Decision& decision) {
-  if (decision.reason == ScheduleReason::kHeldByReservation) return;
+  if (decision.reason == ScheduleReason::kHeldByReservation) {
+    if (claimed_) claims_.Add(entry, claimed_->workers);
+    // What it would take is a claimant's; perhaps others make room for it as well.
+    const bool waits =
+        held_by_claim_ && !claimed_ && MakeRoom(entry, entry.job.request.min, decision);
+    if (waits) decision.numbers.expected_start = claims_.ReadyAt(entry);
+    return;
+  }
   const int min = entry.job.request.min;
   const bool by_nodes = decision.reason != ScheduleReason::kQuotaExhausted;
   const bool told = decision.reason == ScheduleReason::kWaitingForVictims;
   const bool waits = told || MakeRoom(entry, min, decision);
+  if (waits && claims_.Find(entry) != nullptr) {
+    decision.numbers.expected_start = claims_.ReadyAt(entry);
+    return;
+  }
+  if (!waits) TellProtected(entry, decision);
   const std::optional<absl::Time> start =
       reservations_.Reserve(entry, std::max(decision.workers, min), by_nodes || waits);
   if (start) decision.numbers.expected_start = *start;
   if (!waits && by_nodes && options_.defragment) Defragment(entry, decision);
 }
 
+void Cycle::TellProtected(const JobEntry& entry, Decision& decision) const {
+  const auto until = FirstUnprotected(now_, state_, entry);
+  if (!until) return;
+  absl::StrAppend(&decision.detail, decision.detail.empty() ? "" : "; ",
+                  "jobs that it could take the place of have not run for their queue's minRuntime; "
+                  "the first has in ",
+                  absl::FormatDuration(absl::Ceil(*until - now_, absl::Seconds(1))));
+}
+
+bool Cycle::ClaimAgain(JobEntry& entry, int least, Decision& decision) {
+  if (!claimed_ || claimed_->workers < least || !claims_.Add(entry, claimed_->workers))
+    return false;
+  decision.reason = ScheduleReason::kWaitingForVictims;
+  decision.workers = claims_.Find(entry)->workers;
+  return true;
+}
+
 bool Cycle::MakeRoom(JobEntry& entry, int least, Decision& decision) {
-  const std::optional<RoomPlan> room =
-      PlanRoom(now_, tree_, state_, entry, least, VictimOptionsOf(options_));
+  if (ClaimAgain(entry, least, decision)) return true;
+  VictimOptions victims = VictimOptionsOf(options_);
+  victims.claims = &claims_;
+  searched_ += static_cast<int64_t>(state_.jobs.size()) - state_.waiting +
+               static_cast<int64_t>(tree_.level(tree_.node_level()).size());
+  const std::optional<RoomPlan> room = PlanRoom(now_, tree_, state_, entry, least, victims);
   const bool starts_else = least > entry.job.request.min;
-  // Who could start waits for those only who go for its sake.
-  const bool waits =
-      room && (!starts_else || !room->plan.victims.empty() || entry.claimed_since.has_value());
+  // Who could start waits for those only who go for its sake, and who waits for nobody but jobs
+  // that end by themselves gets a reservation.
+  const bool somebody_goes = room && (!room->plan.victims.empty() || claims_.SomebodyLeaves());
+  const bool waits = somebody_goes && (!starts_else || !room->plan.victims.empty() ||
+                                       entry.claimed_since.has_value());
   if (!waits) {
     entry.claimed_since.reset();
     return false;
   }
-  if (!room->plan.victims.empty()) entry.claimed_since = now_;
+  if (!room->plan.victims.empty() || !entry.claimed_since) entry.claimed_since = now_;
+  state_.may_have_claims = true;
   for (const Victim& victim : room->plan.victims) Evict(victim, entry, room->plan);
+  claims_.AddByRules(entry, room->workers);
   decision.reason = ScheduleReason::kWaitingForVictims;
   decision.workers = room->workers;
   decision.numbers.cost = room->plan.cost;
@@ -316,15 +455,20 @@ void Cycle::Evict(const Victim& victim, const JobEntry& newcomer, const VictimPl
   decision.numbers.cost = plan.cost;
   decision.numbers.cost_bound = plan.cost_bound;
   victim.entry->job.leaving = victim.entry->job.workers() - victim.keep;
+  victim.entry->job.leaves_for = newcomer.job.uid;
+  claims_.Told(*victim.entry, victim.keep, victim.entry->job.workers());
   decisions_.push_back(std::move(decision));
 }
 
 void Cycle::Defragment(JobEntry& entry, Decision& decision) {
+  // Those who move need places elsewhere, which are nobody's claim.
+  if (!claims_.all().empty()) return;
   const std::optional<DefragmentationPlan> plan =
       PlanDefragmentation(now_, tree_, state_, entry, decision.numbers.expected_start, kLongestGain,
                           VictimOptionsOf(options_));
   if (!plan) return;
   entry.claimed_since = now_;
+  state_.may_have_claims = true;
   for (JobEntry* moved : plan->moved) {
     Decision move;
     move.action = ScheduleAction::kStop;
@@ -335,8 +479,11 @@ void Cycle::Defragment(JobEntry& entry, Decision& decision) {
     move.numbers.cost = plan->cost;
     move.numbers.gain = plan->gain;
     moved->job.leaving = moved->job.workers();
+    moved->job.leaves_for = entry.job.uid;
+    claims_.Told(*moved, 0, moved->job.workers());
     decisions_.push_back(std::move(move));
   }
+  claims_.AddByRules(entry, entry.job.request.min);
   decision.reason = ScheduleReason::kWaitingForVictims;
 }
 
@@ -389,9 +536,11 @@ void Cycle::TryToGrow(JobEntry& entry) {
   for (const auto& [worker, node] : completion->nodes) nodes.push_back(node);
   const std::vector<int> added =
       NodesOf(std::vector<std::string>(nodes.begin() + workers, nodes.end()));
+  if (claims_.WhoIsDelayed(entry, added) != nullptr) return;
   if (reservations_.WhoIsDelayed(entry, added) != nullptr) return;
   for (int node : added) tree_.Charge(node, gang->request.per_worker);
   reservations_.Started(entry, added);
+  claims_.Started(entry, added);
   state_.Move(now_, entry, nodes);
   Decision decision;
   decision.action = ScheduleAction::kGrow;

@@ -13,6 +13,7 @@
 #include "operator/placement/complete_gang.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
+#include "operator/queue/claims.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/order.h"
 #include "operator/queue/queue_state.h"
@@ -37,8 +38,11 @@ class Cycle {
     OrderKey key;
     int queue = 0;
     std::set<JobEntry*, WaitsBefore>::iterator next;
-    const JobEntry* head = nullptr;  // the first that cannot start
+    const JobEntry* head = nullptr;  // the first that cannot start, and that nobody makes room for
+    bool claims = false;             // others make room for one before it
     int looked_at = 0;               // behind the head
+
+    bool behind() const { return head != nullptr || claims; }
   };
   struct TurnAfter {
     bool operator()(const Turn& a, const Turn& b) const { return ComesBefore(b.key, a.key); }
@@ -50,8 +54,15 @@ class Cycle {
   bool WaitsForNodes(const JobEntry& entry, Decision& decision) const;
   // Whom its namespace's limit keeps out may take the place of others of the namespace only.
   void AskNamespace(JobEntry& entry, Decision& decision);
+  // Those for whom others have been told to go get their claims before anybody has a turn.
+  void KeepClaims();
+  // Whether the next job of the queue may ask for room as well.
+  bool GoesOn(const JobEntry& entry, const Decision& decision) const;
   // Starts the job, or says why not.
-  Decision Try(JobEntry& entry, bool behind);
+  Decision Try(JobEntry& entry, const Turn& turn);
+  const JobEntry* WhoIsDelayed(const JobEntry& entry, const Placement& placement);
+  // Places that are nobody's claim; only room is looked at.
+  bool FindPlaceBesideClaims(const JobEntry& entry, int most, Placement& placement);
   bool MayEverStart(const JobEntry& entry, Decision& decision) const;
   // The most workers that quota and namespace leave room for; 0 and a reason: too few.
   int RoomInQuota(const JobEntry& entry, Decision& decision) const;
@@ -62,6 +73,10 @@ class Cycle {
   void Start(JobEntry& entry, Placement placement, bool behind, Decision& decision);
   // What the first job of a queue that cannot start may do about it.
   void HandleHead(JobEntry& entry, Decision& decision);
+  // Whose least run time keeps the job from its room, if any does.
+  void TellProtected(const JobEntry& entry, Decision& decision) const;
+  // Whether the room that is to come is enough for so many workers without anybody else's going.
+  bool ClaimAgain(JobEntry& entry, int least, Decision& decision);
   // Room for at least so many workers, and for what is nominally its queue's. Whether somebody
   // makes it now, or has been told to before.
   bool MakeRoom(JobEntry& entry, int least, Decision& decision);
@@ -78,6 +93,11 @@ class Cycle {
   QueueBook::State& state_;
   const ScheduleOptions& options_;
   Reservations reservations_;
+  Claims claims_;
+  // The claim of the job that has its turn, as it was before.
+  std::optional<Claim> claimed_;
+  bool held_by_claim_ = false;  // what WhoIsDelayed said last
+  int64_t searched_ = 0;        // jobs and nodes that searches for victims have looked at
   std::priority_queue<Turn, std::vector<Turn>, TurnAfter> turns_;
   std::set<std::pair<int, std::string>> full_;  // namespaces of queues that are at their limit
   RefusalMemo refused_here_;

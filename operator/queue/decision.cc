@@ -69,7 +69,8 @@ std::string WaitSentence(const Decision& decision, absl::Time now) {
                           "\"", WhyThisKind(numbers.resource));
     case ScheduleReason::kQuotaExhausted:
       return absl::StrCat(Short(numbers), " to queue \"", numbers.queue, "\"",
-                          WhyThisKind(numbers.resource), Start(numbers, now));
+                          WhyThisKind(numbers.resource), Start(numbers, now),
+                          decision.detail.empty() ? "" : "; ", decision.detail);
     case ScheduleReason::kHeldByReservation:
       return absl::StrCat("fits now, but would delay ", numbers.blocked_by,
                           ", which is ahead of it");
@@ -81,7 +82,8 @@ std::string WaitSentence(const Decision& decision, absl::Time now) {
           numbers.position > 0 ? absl::StrCat("; position ", numbers.position) : "");
     case ScheduleReason::kFitsNowhere:
       return absl::StrCat(
-          "fits on no nodes that are there, were there lately or may come, even if all of them were "
+          "fits on no nodes that are there, were there lately or may come, even if all of them "
+          "were "
           "empty: until then it holds up nobody and nobody makes room for it",
           decision.detail.empty() ? "" : absl::StrCat("; now: ", decision.detail));
     case ScheduleReason::kInvalidRequest:

@@ -70,8 +70,7 @@ Inventory RacksOfTwoProducts() {
 class Life {
  public:
   explicit Life(uint64_t seed)
-      : random_(seed),
-        world_(RacksOfTwoProducts(), {Queue("a", "all", 32), Queue("b", "all", 48)}) {
+      : random_(seed), world_(RacksOfTwoProducts(), {Queue("a", "all", 32), Protected()}) {
     gate_.tree = &world_.tree;
     world_.options.gate = &gate_;
     world_.options.refused = &memo_;
@@ -93,6 +92,12 @@ class Life {
   }
 
  private:
+  static QueueSpec Protected() {
+    QueueSpec queue = Queue("b", "all", 48);
+    queue.min_runtime = absl::Minutes(3);
+    return queue;
+  }
+
   int Pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
   void Submit() {
@@ -104,6 +109,7 @@ class Life {
     job.preempts = Pick(0, 3) > 0;
     if (Pick(0, 2) == 0) job.request.min = 1;
     if (Pick(0, 3) == 0) job.request.required_level = "rack";
+    job.fits_nowhere = Pick(0, 9) == 0;
     if (Pick(0, 5) == 0) job.request.slices = {{job.request.max, "rack"}};
     world_.Submit(job);
   }
@@ -116,7 +122,7 @@ class Life {
 };
 
 TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
-  int decided = 0, asked = 0, kinds[5] = {};
+  int decided = 0, asked = 0, leavers = 0, nowhere = 0, kinds[5] = {};
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Life life(seed);
     for (int cycle = 0; cycle < 60; ++cycle) {
@@ -131,6 +137,11 @@ TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
       ASSERT_EQ(EncodeOutcome(again), record->outcome) << "seed " << seed << ", cycle " << cycle;
       // And nothing was lost on the way.
       ASSERT_EQ(EncodeRecord(cycle + 1, record->input, again), bytes);
+      for (const QueuedJob& job : record->input.snapshot.jobs) {
+        leavers += job.leaves_for.empty() ? 0 : 1;
+        nowhere += job.fits_nowhere ? 1 : 0;
+      }
+      ASSERT_EQ(record->input.snapshot.queues[1].min_runtime, absl::Minutes(3));
       for (const auto& [uid, answers] : input.places_for) {
         asked += static_cast<int>(answers.size());
       }
@@ -140,6 +151,8 @@ TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
   }
   EXPECT_GT(decided, 1000);
   EXPECT_GT(asked, 100);
+  EXPECT_GT(leavers, 20);
+  EXPECT_GT(nowhere, 20);
   for (int action = 0; action < 5; ++action) EXPECT_GT(kinds[action], 5) << action;
 }
 

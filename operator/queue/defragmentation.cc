@@ -69,14 +69,15 @@ bool AllFit(TopologyTree tree, GangGate* gate, const JobEntry& newcomer,
 }
 
 // Room is not all that a social newcomer needs.
-bool HoldsByRules(absl::Time now, const QueueBook::State& state, GangGate* gate,
+bool HoldsByRules(absl::Time now, const QueueBook::State& state, const VictimOptions& options,
                   const JobEntry& newcomer, const std::vector<JobEntry*>& moved) {
+  GangGate* const gate = options.gate;
   const std::shared_ptr<const GangNodes> nodes = NodesOf(gate, newcomer);
   if (!IsSocial(nodes.get())) return true;
   GangRequest request = newcomer.job.request;
   request.max = request.min;
   GangQuestion question = QuestionAbout(now, state, newcomer, std::move(request));
-  AddLeavers(state, question);
+  AddLeavers(now, state, options.stop_grace, question);
   for (const JobEntry* entry : moved) question.leavers.push_back({entry->job.uid, 0});
   const std::optional<GangAnswer> answer = gate->PlacesFor(question);
   return !answer || !answer->nodes.empty();
@@ -94,7 +95,8 @@ std::vector<Movable> MovablesIn(absl::Time now, const TopologyTree& tree,
         inside += node >= 0 && trial.DomainOf(node) == domain ? 1 : 0;
       }
       const double cost = CostOfStopping(entry->job, now, options);
-      if (inside == 0 || cost >= most || entry->job.leaving > 0) continue;
+      const bool stays = entry->job.leaving > 0 || state.ProtectedUntil(*entry) > now;
+      if (inside == 0 || cost >= most || stays) continue;
       movables.push_back({entry, cost, cost / inside});
     }
   }
@@ -139,7 +141,7 @@ std::optional<DefragmentationPlan> PlanDefragmentation(absl::Time now, const Top
     for (const JobEntry* entry : plan.moved) ChangeAll(trial, tree, *entry, -1);
     if (!fits || plan.cost >= gain || (best && plan.cost >= best->cost)) continue;
     if (!AllFit(tree, options.gate, newcomer, plan.moved)) continue;
-    if (HoldsByRules(now, state, options.gate, newcomer, plan.moved)) best = std::move(plan);
+    if (HoldsByRules(now, state, options, newcomer, plan.moved)) best = std::move(plan);
   }
   return best;
 }

@@ -21,7 +21,8 @@ std::string KeyOf(const GangRequest& request, const std::string& pods) {
   std::string key =
       absl::StrCat(each.gpus, " ", each.cpu_millis, " ", each.memory_bytes, " ", each.slots, " ",
                    request.min, " ", request.max, " ", request.required_level);
-  for (const Slice& slice : request.slices) absl::StrAppend(&key, "\n", slice.size, " ", slice.level);
+  for (const Slice& slice : request.slices)
+    absl::StrAppend(&key, "\n", slice.size, " ", slice.level);
   absl::StrAppend(&key, "\n\n", pods);
   return key;
 }

@@ -88,7 +88,8 @@ TEST(FitsNowhere, HoldsUpNobodyAndSaysSo) {
   QueuedJob wide = Job("wide", "a", 5);
   wide.fits_nowhere = true;
   world.Submit(wide);
-  for (int i = 0; i < 4; ++i) world.Submit(Job("endless-" + std::to_string(i), "a", 1, 8, 0, 1 + i));
+  for (int i = 0; i < 4; ++i)
+    world.Submit(Job("endless-" + std::to_string(i), "a", 1, 8, 0, 1 + i));
   world.Cycle();
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(world.Of("endless-" + std::to_string(i)).reason, R::kWithinQuota) << i;

@@ -79,7 +79,10 @@ absl::Time Future::NextOf(const QueuedJob& job) {
 bool Future::Advance() {
   absl::Time next = absl::InfiniteFuture();
   for (const auto& [uid, entry] : book_.state().jobs) {
-    if (entry->job.running()) next = std::min(next, NextOf(entry->job));
+    if (!entry->job.running()) continue;
+    next = std::min(next, NextOf(entry->job));
+    const absl::Time unprotected = book_.state().ProtectedUntil(*entry);
+    if (unprotected > now_) next = std::min(next, unprotected);
   }
   if (next == absl::InfiniteFuture()) return false;
   std::set<std::string> ending;
@@ -126,6 +129,7 @@ void Future::LetGo(const std::string& uid) {
   if (staying == 0) ran_.erase(uid);
   job.nodes.resize(staying);
   job.leaving = 0;
+  job.leaves_for.clear();
   book_.Upsert(now_, std::move(job));
 }
 

@@ -38,7 +38,7 @@ class Future {
   absl::Time now() const { return now_; }
   // One cycle.
   std::vector<Decision> Decide();
-  // To the next time at which somebody ends or goes; false: nobody says so.
+  // To the next time at which somebody ends, goes, or may be told to go; false: nobody says so.
   bool Advance();
   // Of all who run, at once.
   void EndAll();

@@ -17,12 +17,13 @@ GangQuestion QuestionAbout(absl::Time now, const QueueBook::State& state, const 
   return question;
 }
 
-void AddLeavers(const QueueBook::State& state, GangQuestion& question) {
+void AddLeavers(absl::Time now, const QueueBook::State& state, absl::Duration grace,
+                GangQuestion& question) {
   for (const QueueEntry& queue : state.queues) {
     for (const JobEntry* entry : queue.running) {
       const QueuedJob& job = entry->job;
-      if (job.leaving == 0) continue;
-      question.leavers.push_back({job.uid, std::max(0, job.workers() - job.leaving)});
+      const int staying = StayingAfter(job, now, grace);
+      if (staying < job.workers()) question.leavers.push_back({job.uid, staying});
     }
   }
 }

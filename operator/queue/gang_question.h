@@ -13,8 +13,9 @@ namespace muster::control {
 GangQuestion QuestionAbout(absl::Time now, const QueueBook::State& state, const JobEntry& job,
                            GangRequest request);
 
-// All that has been told to go has gone.
-void AddLeavers(const QueueBook::State& state, GangQuestion& question);
+// All that has been told to go, or ends by itself, within `grace` has gone.
+void AddLeavers(absl::Time now, const QueueBook::State& state, absl::Duration grace,
+                GangQuestion& question);
 
 }  // namespace muster::control
 

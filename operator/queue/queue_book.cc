@@ -77,13 +77,14 @@ void QueueBook::State::Settle(absl::Time now, int queue) {
   }
 }
 
-double QueueBook::State::ShareOf(absl::Time now, int queue) {
+double QueueBook::State::ShareOf(absl::Time now, int queue, const std::vector<int64_t>& claimed) {
   Settle(now, queue);
   const QueueEntry& entry = queues[queue];
   double most = 0;
   for (int r = 0; r < tree->resources(); ++r) {
     if (capacity_of[r] <= 0) continue;
-    const double used = static_cast<double>(use->used(queue, r));
+    const int64_t more = claimed.empty() ? 0 : claimed[r];
+    const double used = static_cast<double>(use->used(queue, r) + more);
     most = std::max(most, (used + entry.past[r]) / 2 / capacity_of[r]);
   }
   return most / (entry.spec.weight > 0 ? entry.spec.weight : 1);
@@ -105,6 +106,12 @@ void QueueBook::State::Count(absl::Time now, JobEntry& entry, int sign) {
 double QueueBook::State::RankOf(const JobEntry& entry, absl::Time now) const {
   const absl::Time since = entry.job.created + RanBy(entry.job, now);
   return AgedRank(entry.job.priority, since, options.aging);
+}
+
+absl::Time QueueBook::State::ProtectedUntil(const JobEntry& entry) const {
+  if (entry.queue < 0) return absl::InfinitePast();
+  const absl::Duration least = queues[entry.queue].spec.min_runtime;
+  return least > absl::ZeroDuration() ? entry.job.started + least : absl::InfinitePast();
 }
 
 void QueueBook::State::Insert(absl::Time now, JobEntry& entry) {
@@ -212,7 +219,9 @@ void QueueBook::Upsert(absl::Time now, QueuedJob job) {
     entry = std::make_unique<JobEntry>();
   } else {
     state_->Erase(now, *entry);
+    if (job.leaving > 0 && job.leaves_for.empty()) job.leaves_for = entry->job.leaves_for;
   }
+  if (job.leaving == 0) job.leaves_for.clear();
   // What waits again goes on aging from what it had waited when it started.
   if (!job.running()) job.ran = std::max(job.ran, RanBy(entry->job, now));
   entry->job = std::move(job);
@@ -237,6 +246,11 @@ void QueueBook::Progress(const std::string& uid, absl::Time checkpointed,
   if (found == state_->jobs.end()) return;
   found->second->job.checkpointed = checkpointed;
   found->second->job.ends = ends;
+}
+
+void QueueBook::SetFitsNowhere(const std::string& uid, bool fits_nowhere) {
+  const auto found = state_->jobs.find(uid);
+  if (found != state_->jobs.end()) found->second->job.fits_nowhere = fits_nowhere;
 }
 
 const QueuedJob* QueueBook::Find(const std::string& uid) const {
@@ -334,7 +348,9 @@ void QueueBook::Remember(const BookMemory& memory) {
     entry->reserved_since.reset();
     entry->claimed_since.reset();
     if (reserved != memory.reserved_since.end()) entry->reserved_since = reserved->second;
-    if (claimed != memory.claimed_since.end()) entry->claimed_since = claimed->second;
+    if (claimed == memory.claimed_since.end()) continue;
+    entry->claimed_since = claimed->second;
+    state_->may_have_claims = true;
   }
 }
 

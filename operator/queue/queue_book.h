@@ -61,6 +61,9 @@ class QueueBook {
   // A running job has saved a checkpoint, or knows better when it ends: neither changes its place.
   void Progress(const std::string& uid, absl::Time checkpointed, std::optional<absl::Time> ends);
 
+  // Of a waiting job: QueuedJob::fits_nowhere. Its place in the queue stays.
+  void SetFitsNowhere(const std::string& uid, bool fits_nowhere);
+
   const QueuedJob* Find(const std::string& uid) const;
   int64_t jobs() const;
   int64_t waiting() const;

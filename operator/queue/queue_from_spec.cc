@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "operator/placement/cluster/quantity.h"
 
@@ -56,6 +57,11 @@ absl::StatusOr<QueueSpec> QueueFromSpec(const std::string& name,
   queue.stopped = spec.stopped();
   queue.preempt_within_queue = WithinQueue(spec.preemption().within_queue());
   queue.reclaim = Reclaim(spec.preemption().reclaim());
+  const std::string& min_runtime = spec.preemption().min_runtime();
+  if (!min_runtime.empty() && !absl::ParseDuration(min_runtime, &queue.min_runtime)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("preemption.minRuntime \"", min_runtime, "\" is no duration such as 10m"));
+  }
   for (const v1alpha1::QueueQuota& quota : spec.quotas()) {
     MUSTER_ASSIGN_OR_RETURN(Quota parsed, QuotaOf(quota));
     queue.quotas.push_back(std::move(parsed));

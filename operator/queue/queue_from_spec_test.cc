@@ -26,6 +26,7 @@ v1alpha1::TrainingQueueSpec Spec() {
   amount->set_amount("1k");
   spec.mutable_preemption()->set_within_queue("Never");
   spec.mutable_preemption()->set_reclaim("LowerPriority");
+  spec.mutable_preemption()->set_min_runtime("1h30m");
   return spec;
 }
 
@@ -44,6 +45,16 @@ TEST(QueueFromSpec, CountsInSmallestUnits) {
   EXPECT_EQ(queue->namespace_limits[0].limits.at("nvidia.com/gpu/H100"), 1000);
   EXPECT_EQ(queue->preempt_within_queue, PreemptWithinQueue::kNever);
   EXPECT_EQ(queue->reclaim, ReclaimFrom::kLowerPriority);
+  EXPECT_EQ(queue->min_runtime, absl::Minutes(90));
+}
+
+TEST(QueueFromSpec, RefusesAMinimumRunTimeThatIsNone) {
+  v1alpha1::TrainingQueueSpec spec = Spec();
+  spec.mutable_preemption()->set_min_runtime("long");
+  EXPECT_EQ(QueueFromSpec("q", spec).status().message(),
+            "preemption.minRuntime \"long\" is no duration such as 10m");
+  spec.mutable_preemption()->clear_min_runtime();
+  EXPECT_EQ(QueueFromSpec("q", spec)->min_runtime, absl::ZeroDuration());
 }
 
 TEST(QueueFromSpec, RefusesWhatIsNoAmount) {

@@ -102,6 +102,11 @@ Shortage QueueRoom::ShortOf(int64_t workers) const {
   return shortage;
 }
 
+int64_t QueueRoom::Most(int64_t most) const {
+  Shortage unused;
+  return WithinBoth(*tree_, use_, left_, *job_, most, unused);
+}
+
 bool QueueRoom::Fits(int64_t workers) const { return ShortOf(workers).resource < 0; }
 
 }  // namespace muster::control

@@ -42,6 +42,8 @@ class QueueRoom {
 
   const QuotaUse& use() const { return use_; }
   bool Fits(int64_t workers) const;
+  // The most workers up to `most` that there is room for.
+  int64_t Most(int64_t most) const;
   // What keeps so many out; its resource is -1 when nothing does.
   Shortage ShortOf(int64_t workers) const;
 

@@ -70,11 +70,14 @@ struct QueueBook::State {
   void Move(absl::Time now, JobEntry& entry, std::vector<std::string> nodes);
   // AgedRank of a job that waits, or that would wait from now on: what it runs does not age it.
   double RankOf(const JobEntry& entry, absl::Time now) const;
+  // Until when a running job neither stops nor shrinks for another: QueueSpec::min_runtime.
+  absl::Time ProtectedUntil(const JobEntry& entry) const;
   // Brings the queue's past use up to now.
   void Settle(absl::Time now, int queue);
   // The decayed weighted dominant share: the mean of what the queue uses now and what it used,
   // as a part of the cluster, of the resource of which that is most, by weight.
-  double ShareOf(absl::Time now, int queue);
+  // `claimed`, by resource index, counts as used; empty: nothing.
+  double ShareOf(absl::Time now, int queue, const std::vector<int64_t>& claimed = {});
 
   BookOptions options;
   Amounts capacity;
@@ -86,6 +89,7 @@ struct QueueBook::State {
   std::set<JobEntry*, UidBefore> strays;                             // of queues that nobody made
   absl::flat_hash_map<std::string, std::unique_ptr<JobEntry>> jobs;  // by UID
   int64_t waiting = 0;
+  bool may_have_claims = false;  // whether some job that waits may have a `claimed_since`
 
  private:
   void Count(absl::Time now, JobEntry& entry, int sign);

@@ -198,23 +198,25 @@ QuotaNeed QuotaUse::Lacking(int queue, const QuotaNeed& need) const {
 bool QuotaUse::MayReclaim(int queue, const QuotaNeed& need, const QuotaNeed& lacking,
                           int victim) const {
   if (queue == victim || tree_->root(queue) != tree_->root(victim)) return false;
-  if (!OverQuota(victim, lacking)) return false;
-  // The parts of the innermost cohort that both are in.
+  return OverQuota(victim, lacking) && OverQuota(PartOf(victim, queue), lacking) &&
+         StaysWithin(queue, need, victim);
+}
+
+bool QuotaUse::StaysWithin(int queue, const QuotaNeed& need, int victim) const {
+  return WithinQuota(PartOf(queue, victim), need);
+}
+
+int QuotaUse::PartOf(int queue, int other) const {
   auto is_above = [this](int upper, int lower) {
     for (int at = lower; at >= 0; at = tree_->parent(at)) {
       if (at == upper) return true;
     }
     return false;
   };
-  int mine = queue;
-  while (tree_->parent(mine) >= 0 && !is_above(tree_->parent(mine), victim)) {
-    mine = tree_->parent(mine);
+  while (tree_->parent(queue) >= 0 && !is_above(tree_->parent(queue), other)) {
+    queue = tree_->parent(queue);
   }
-  int theirs = victim;
-  while (tree_->parent(theirs) >= 0 && !is_above(tree_->parent(theirs), queue)) {
-    theirs = tree_->parent(theirs);
-  }
-  return WithinQuota(mine, need) && OverQuota(theirs, lacking);
+  return queue;
 }
 
 }  // namespace muster::control

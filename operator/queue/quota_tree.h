@@ -108,9 +108,13 @@ class QuotaUse {
   // are in one cohort, and of the two parts of it that they are in, the first stays within its
   // quota and the second, and `victim` itself, uses more than its own of something that is lacking.
   bool MayReclaim(int queue, const QuotaNeed& need, const QuotaNeed& lacking, int victim) const;
+  // Of that, only that the first part stays within its quota.
+  bool StaysWithin(int queue, const QuotaNeed& need, int victim) const;
 
  private:
   void Change(int queue, const QuotaNeed& amount, int sign);
+  // Of the innermost cohort that both are in, the part that the first is in.
+  int PartOf(int queue, int other) const;
   size_t Index(int queue, int resource) const { return queue * tree_->resources() + resource; }
 
   const QuotaTree* tree_;

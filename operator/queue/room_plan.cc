@@ -3,20 +3,24 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "operator/queue/queue_room.h"
 
 namespace muster::control {
 
-int NominalWorkers(const QueueBook::State& state, const JobEntry& newcomer) {
+int NominalWorkers(const QueueBook::State& state, const JobEntry& newcomer, const Claims* claims) {
+  static const std::vector<int64_t>* const kNothing = new std::vector<int64_t>;
+  const std::vector<int64_t>& claimed = claims == nullptr ? *kNothing : claims->Of(newcomer.queue);
   const QuotaTree& tree = *state.tree;
   int64_t most = newcomer.job.request.max;
   bool limited = false;
   for (const auto& [resource, each] : newcomer.per_worker) {
     if (!tree.is_limited(newcomer.queue, resource)) continue;
     limited = true;
-    const int64_t left =
-        tree.subtree_quota(newcomer.queue, resource) - state.use->used(newcomer.queue, resource);
+    const int64_t left = tree.subtree_quota(newcomer.queue, resource) -
+                         state.use->used(newcomer.queue, resource) -
+                         (claimed.empty() ? 0 : claimed[resource]);
     most = std::min(most, std::max<int64_t>(0, left) / each);
   }
   return limited ? static_cast<int>(RoomInNamespace(state, newcomer, most)) : 0;
@@ -25,7 +29,7 @@ int NominalWorkers(const QueueBook::State& state, const JobEntry& newcomer) {
 std::optional<RoomPlan> PlanRoom(absl::Time now, const TopologyTree& tree, QueueBook::State& state,
                                  JobEntry& newcomer, int least, const VictimOptions& options) {
   const int min = newcomer.job.request.min;
-  const int most = std::max(NominalWorkers(state, newcomer), min);
+  const int most = std::max(NominalWorkers(state, newcomer, options.claims), min);
   if (least > most) return std::nullopt;
   auto find = [&](int workers) {
     VictimOptions of_size = options;

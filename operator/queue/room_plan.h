@@ -19,7 +19,9 @@ struct RoomPlan {
 // The most workers with which the newcomer's queue stays within its nominal quota, up to its
 // largest size and what its namespace's limit leaves; 0 where no quota bounds any of what it asks
 // for.
-int NominalWorkers(const QueueBook::State& state, const JobEntry& newcomer);
+// What other jobs of the queue claim is not the newcomer's any more; null: nothing is claimed.
+int NominalWorkers(const QueueBook::State& state, const JobEntry& newcomer,
+                   const Claims* claims = nullptr);
 
 // Room for at least `least` workers, and for as many as it can take back from those who borrow what
 // is nominally its queue's: the largest such size. Beyond its smallest size nobody of its own queue

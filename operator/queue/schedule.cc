@@ -18,6 +18,7 @@ VictimOptions VictimOptionsOf(const ScheduleOptions& options) {
   victims.reshape_cost = options.reshape_cost;
   victims.budget = options.victim_search_budget;
   victims.gate = options.gate;
+  victims.stop_grace = options.stop_grace;
   return victims;
 }
 

@@ -21,7 +21,15 @@ VictimRules::VictimRules(absl::Time now, const TopologyTree& tree, const QueueBo
   GangRequest request = newcomer.job.request;
   request.min = request.max = options.workers > 0 ? options.workers : request.min;
   question_ = QuestionAbout(now, state, newcomer, std::move(request));
-  AddLeavers(state, question_);
+  AddLeavers(now, state, options.stop_grace, question_);
+  if (options.claims == nullptr) return;
+  for (const Claim& claim : options.claims->all()) {
+    if (claim.job == &newcomer || claim.nodes.empty()) continue;
+    question_.starters.push_back({claim.job->job.uid, {}});
+    for (int node : claim.nodes) {
+      question_.starters.back().nodes.push_back(tree.level(tree.node_level())[node].name);
+    }
+  }
 }
 
 bool VictimRules::Pass(VictimTrial& trial) {
@@ -87,10 +95,13 @@ bool ByRules::StopAll() {
     const bool a_first = IsInTheWay(*a);
     return a_first != IsInTheWay(*b) ? a_first : a->stop_cost < b->stop_cost;
   });
-  for (VictimCandidate* candidate : order) {
-    if (candidate->keep == 0 || !trial_.MayTake(*candidate)) continue;
-    trial_.SetKeep(*candidate, 0);
-    stopped_.push_back(candidate);
+  // The second time for borrowers that may be taken from only when others have gone.
+  for (int pass = 0; pass < (trial_.own_first() ? 2 : 1); ++pass) {
+    for (VictimCandidate* candidate : order) {
+      if (candidate->keep == 0 || !trial_.MayTake(*candidate)) continue;
+      trial_.SetKeep(*candidate, 0);
+      stopped_.push_back(candidate);
+    }
   }
   return Holds();
 }

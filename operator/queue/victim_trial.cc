@@ -1,7 +1,9 @@
 #include "operator/queue/victim_trial.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,13 @@ bool MayPreempt(absl::Time now, const QueueBook::State& state, const JobEntry& n
          victim.job.priority < newcomer.job.priority && state.RankOf(victim, now) < newcomer.rank;
 }
 
+// One that is stopped, when it waits again.
+bool WouldPreempt(absl::Time now, const QueueBook::State& state, const JobEntry& stopped,
+                  const JobEntry& other) {
+  return stopped.job.preempts && other.job.priority < stopped.job.priority &&
+         state.RankOf(other, now) < state.RankOf(stopped, now);
+}
+
 bool PolicyLetsReclaim(const QueueSpec& spec, const JobEntry& newcomer, const JobEntry& victim) {
   if (spec.reclaim == ReclaimFrom::kNever) return false;
   return spec.reclaim == ReclaimFrom::kAny || victim.job.priority < newcomer.job.priority;
@@ -52,19 +61,29 @@ VictimTrial::VictimTrial(absl::Time now, const TopologyTree& tree, const QueueBo
       queue_(newcomer.queue),
       workers_(SizeOf(newcomer, options)),
       need_(LimitedNeed(*state.tree, newcomer, SizeOf(newcomer, options))) {
-  LetLeaversGo(state, tree);
+  LetLeaversGo(now, state, tree, options.stop_grace);
+  if (options.claims != nullptr) LetClaimantsCome(newcomer, *options.claims);
   lacking_ = use().Lacking(queue_, need_);
   Collect(now, tree, state, newcomer, options);
 }
 
-void VictimTrial::LetLeaversGo(const QueueBook::State& state, const TopologyTree& tree) {
+void VictimTrial::LetClaimantsCome(const JobEntry& newcomer, const Claims& claims) {
+  for (const Claim& claim : claims.all()) {
+    if (claim.job == &newcomer) continue;
+    room_.Come(*claim.job, claim.workers);
+    for (int node : claim.nodes) gang_.Take(node, claim.job->job.request.per_worker);
+  }
+}
+
+void VictimTrial::LetLeaversGo(absl::Time now, const QueueBook::State& state,
+                               const TopologyTree& tree, absl::Duration grace) {
   for (const QueueEntry& queue : state.queues) {
     for (const JobEntry* entry : queue.running) {
       const int workers = entry->job.workers();
-      const int leaving = std::min(entry->job.leaving, workers);
-      if (leaving == 0) continue;
-      room_.Leave(*entry, leaving);
-      for (int i = workers - leaving; i < workers; ++i) {
+      const int staying = StayingAfter(entry->job, now, grace);
+      if (staying == workers) continue;
+      room_.Leave(*entry, workers - staying);
+      for (int i = staying; i < workers; ++i) {
         const int node = entry->NodeOf(tree, i);
         if (node >= 0) gang_.Release(node, entry->job.request.per_worker);
       }
@@ -72,38 +91,86 @@ void VictimTrial::LetLeaversGo(const QueueBook::State& state, const TopologyTree
   }
 }
 
+VictimCandidate VictimTrial::CandidateOf(absl::Time now, const TopologyTree& tree, JobEntry& entry,
+                                         const VictimOptions& options) const {
+  VictimCandidate candidate;
+  candidate.entry = &entry;
+  candidate.reclaim = entry.queue != queue_;
+  candidate.stop_cost = CostOfStopping(entry.job, now, options);
+  candidate.shrink_cost = CostOfShrinking(entry.job, options);
+  candidate.workers = candidate.keep = entry.job.workers();
+  const std::vector<Slice>& slices = entry.job.request.slices;
+  if (!slices.empty()) candidate.unit = std::max(1, slices.front().size);
+  candidate.min = std::clamp(entry.job.request.min, 1, candidate.workers);
+  candidate.min += (candidate.workers - candidate.min) % candidate.unit;
+  for (int i = 0; i < candidate.workers; ++i) candidate.nodes.push_back(entry.NodeOf(tree, i));
+  return candidate;
+}
+
 void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                           const JobEntry& newcomer, const VictimOptions& options) {
   const QueueSpec& spec = state.queues[newcomer.queue].spec;
-  const bool smallest = SizeOf(newcomer, options) <= newcomer.job.request.min;
-  for (int q = 0; q < static_cast<int>(state.queues.size()); ++q) {
-    const bool own = q == newcomer.queue;
-    if (own && !smallest) continue;
-    if (!own && !use().MayReclaim(queue_, need_, lacking_, q)) continue;
-    for (JobEntry* entry : state.queues[q].running) {
-      if (entry->job.leaving > 0) continue;
-      const bool may = own ? MayPreempt(now, state, newcomer, *entry)
-                           : PolicyLetsReclaim(spec, newcomer, *entry);
-      if (!may) continue;
-      VictimCandidate candidate;
-      candidate.entry = entry;
-      candidate.reclaim = !own;
-      candidate.stop_cost = CostOfStopping(entry->job, now, options);
-      candidate.shrink_cost = CostOfShrinking(entry->job, options);
-      candidate.workers = candidate.keep = entry->job.workers();
-      const std::vector<Slice>& slices = entry->job.request.slices;
-      if (!slices.empty()) candidate.unit = std::max(1, slices.front().size);
-      candidate.min = std::clamp(entry->job.request.min, 1, candidate.workers);
-      candidate.min += (candidate.workers - candidate.min) % candidate.unit;
-      for (int i = 0; i < candidate.workers; ++i) {
-        candidate.nodes.push_back(entry->NodeOf(tree, i));
-      }
-      candidates_.push_back(std::move(candidate));
+  auto is_open = [&](const JobEntry& entry) {
+    return StayingAfter(entry.job, now, options.stop_grace) == entry.job.workers() &&
+           state.ProtectedUntil(entry) <= now;
+  };
+  // Without those of its own queue that may go the newcomer may be within its nominal quota.
+  QuotaUse without_own = use();
+  if (SizeOf(newcomer, options) <= newcomer.job.request.min) {
+    for (JobEntry* entry : state.queues[queue_].running) {
+      if (!is_open(*entry) || !MayPreempt(now, state, newcomer, *entry)) continue;
+      candidates_.push_back(CandidateOf(now, tree, *entry, options));
+      without_own.Remove(queue_, entry->Need(entry->job.workers()));
     }
   }
+  for (int q = 0; q < static_cast<int>(state.queues.size()); ++q) {
+    if (q == queue_ || !without_own.MayReclaim(queue_, need_, lacking_, q)) continue;
+    own_first_ = own_first_ || !use().MayReclaim(queue_, need_, lacking_, q);
+    for (JobEntry* entry : state.queues[q].running) {
+      if (!is_open(*entry) || !PolicyLetsReclaim(spec, newcomer, *entry)) continue;
+      candidates_.push_back(CandidateOf(now, tree, *entry, options));
+    }
+  }
+  PriceFollowUps(now, state);
   // By UID: what is decided does not depend on the order of queues.
   std::sort(candidates_.begin(), candidates_.end(),
             [](const auto& a, const auto& b) { return a.entry->job.uid < b.entry->job.uid; });
+}
+
+// A job that is stopped comes again, and takes in turn what it may: those of lower priorities first
+// know what they cost themselves.
+void VictimTrial::PriceFollowUps(absl::Time now, const QueueBook::State& state) {
+  const QueueSpec& spec = state.queues[queue_].spec;
+  const bool reclaims = use().WithinQuota(queue_, need_);
+  std::vector<VictimCandidate*> own;
+  for (VictimCandidate& candidate : candidates_) {
+    if (!candidate.reclaim) own.push_back(&candidate);
+  }
+  std::stable_sort(own.begin(), own.end(), [](const auto* a, const auto* b) {
+    return a->entry->job.priority < b->entry->job.priority;
+  });
+  for (VictimCandidate* stopped : own) {
+    struct Offer {
+      double price;
+      int64_t units;
+    };
+    std::vector<Offer> offers;
+    for (const VictimCandidate& other : candidates_) {
+      const bool may = other.reclaim
+                           ? reclaims && PolicyLetsReclaim(spec, *stopped->entry, *other.entry)
+                           : WouldPreempt(now, state, *stopped->entry, *other.entry);
+      const int64_t units = BillableUnits(other.entry->job, other.workers);
+      if (may) offers.push_back({other.stop_cost / static_cast<double>(units), units});
+    }
+    std::sort(offers.begin(), offers.end(),
+              [](const Offer& a, const Offer& b) { return a.price < b.price; });
+    int64_t units = BillableUnits(stopped->entry->job, stopped->workers);
+    for (const Offer& offer : offers) {
+      const int64_t taken = std::min(units, offer.units);
+      stopped->stop_cost += offer.price * static_cast<double>(taken);
+      units -= taken;
+    }
+  }
 }
 
 void VictimTrial::SetKeep(VictimCandidate& candidate, int keep) {
@@ -121,25 +188,58 @@ void VictimTrial::SetKeep(VictimCandidate& candidate, int keep) {
     room_.Come(*candidate.entry, to - from);
   }
   candidate.keep = keep;
+  if (candidate.reclaim) taken_[candidate.entry->queue] += goes ? to - from : from - to;
 }
 
 void VictimTrial::ShrinkAll() {
-  for (VictimCandidate& candidate : candidates_) {
-    while (candidate.keep > candidate.min && MayTake(candidate)) {
-      SetKeep(candidate, std::max(candidate.min, candidate.keep - candidate.unit));
+  for (const bool reclaim : {false, true}) {
+    for (VictimCandidate& candidate : candidates_) {
+      if (candidate.reclaim != reclaim) continue;
+      while (candidate.keep > candidate.min && MayTake(candidate)) {
+        SetKeep(candidate, std::max(candidate.min, candidate.keep - candidate.unit));
+      }
     }
   }
+}
+
+bool VictimTrial::IsLawful() const {
+  if (!own_first_) return true;
+  return std::all_of(taken_.begin(), taken_.end(), [this](const auto& taken) {
+    return taken.second == 0 || use().StaysWithin(queue_, need_, taken.first);
+  });
 }
 
 bool VictimTrial::MayTake(const VictimCandidate& candidate) const {
   return !candidate.reclaim || use().MayReclaim(queue_, need_, lacking_, candidate.entry->queue);
 }
 
+std::optional<absl::Time> FirstUnprotected(absl::Time now, const QueueBook::State& state,
+                                           const JobEntry& newcomer) {
+  const QuotaNeed need = LimitedNeed(*state.tree, newcomer, newcomer.job.request.min);
+  const QuotaNeed lacking = state.use->Lacking(newcomer.queue, need);
+  absl::Time first = absl::InfiniteFuture();
+  for (int q = 0; q < static_cast<int>(state.queues.size()); ++q) {
+    const QueueEntry& queue = state.queues[q];
+    const bool own = q == newcomer.queue;
+    const bool reclaims = !own && state.use->MayReclaim(newcomer.queue, need, lacking, q);
+    if (queue.spec.min_runtime <= absl::ZeroDuration() || !(own || reclaims)) continue;
+    for (const JobEntry* entry : queue.running) {
+      const absl::Time until = state.ProtectedUntil(*entry);
+      const bool may = own ? MayPreempt(now, state, newcomer, *entry)
+                           : PolicyLetsReclaim(state.queues[newcomer.queue].spec, newcomer, *entry);
+      if (may && until > now && entry->job.leaving == 0) first = std::min(first, until);
+    }
+  }
+  if (first == absl::InfiniteFuture()) return std::nullopt;
+  return first;
+}
+
 bool NamespaceMayMakeRoom(absl::Time now, const QueueBook::State& state, const JobEntry& newcomer) {
   QueueRoom room(state, newcomer);
   for (const JobEntry* entry : state.queues[newcomer.queue].running) {
     if (entry->job.ns != newcomer.job.ns) continue;
-    const bool may = MayPreempt(now, state, newcomer, *entry);
+    const bool may =
+        state.ProtectedUntil(*entry) <= now && MayPreempt(now, state, newcomer, *entry);
     room.Leave(*entry, may ? entry->job.workers() : entry->job.leaving);
   }
   return !room.ShortOf(newcomer.job.request.min).of_namespace;

@@ -2,6 +2,8 @@
 #define MUSTER_OPERATOR_QUEUE_VICTIM_TRIAL_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -18,6 +20,7 @@ namespace muster::control {
 struct VictimCandidate {
   JobEntry* entry = nullptr;
   bool reclaim = false;
+  // With what those lose whom it stops in turn, once it waits again.
   double stop_cost = 0;
   double shrink_cost = 0;
   int workers = 0;
@@ -28,7 +31,8 @@ struct VictimCandidate {
 };
 
 // What would be if some jobs were shrunk or stopped: changed and undone job by job. Starts as the
-// world will be when what was told to go has gone.
+// world will be when what was told to go, or ends by itself in that time, has gone, and those who
+// claim room have come.
 class VictimTrial {
  public:
   VictimTrial(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
@@ -47,13 +51,22 @@ class VictimTrial {
   // Whether the job may be taken from at all, as things stand.
   bool MayTake(const VictimCandidate& candidate) const;
 
-  // By quota and by the limit of the newcomer's namespace.
-  bool QuotaFits() const { return room_.Fits(workers_); }
+  // Whether borrowers may be taken from only when some of the newcomer's own queue have gone.
+  bool own_first() const { return own_first_; }
+  // By quota and by the limit of the newcomer's namespace, without taking from borrowers beyond
+  // nominal quota.
+  bool QuotaFits() const { return room_.Fits(workers_) && IsLawful(); }
   bool Fits() const { return gang_.Fits() && QuotaFits(); }
   bool FitsIn(int domain) const { return gang_.FitsIn(domain) && QuotaFits(); }
 
  private:
-  void LetLeaversGo(const QueueBook::State& state, const TopologyTree& tree);
+  void LetLeaversGo(absl::Time now, const QueueBook::State& state, const TopologyTree& tree,
+                    absl::Duration grace);
+  void LetClaimantsCome(const JobEntry& newcomer, const Claims& claims);
+  bool IsLawful() const;
+  VictimCandidate CandidateOf(absl::Time now, const TopologyTree& tree, JobEntry& entry,
+                              const VictimOptions& options) const;
+  void PriceFollowUps(absl::Time now, const QueueBook::State& state);
   void Collect(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                const JobEntry& newcomer, const VictimOptions& options);
 
@@ -64,7 +77,14 @@ class VictimTrial {
   QuotaNeed need_;     // of the newcomer, where it is limited
   QuotaNeed lacking_;  // of that, when nobody has gone that was not told to before
   std::vector<VictimCandidate> candidates_;
+  bool own_first_ = false;
+  std::map<int, int> taken_;  // workers of borrowing queues
 };
+
+// When the first of those whose place the newcomer might take has run its queue's least time;
+// nothing: it is not that which keeps them. O(running jobs).
+std::optional<absl::Time> FirstUnprotected(absl::Time now, const QueueBook::State& state,
+                                           const JobEntry& newcomer);
 
 // Whether the limit of the newcomer's namespace would let its smallest size in if those of the
 // namespace went that it may take the place of. Looks at the queue's running jobs only.

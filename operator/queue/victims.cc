@@ -48,7 +48,7 @@ class VictimSearch {
   void Unstop(int index) { trial_.SetKeep(At(index), base_keep_[index]); }
   void UnstopAll(std::vector<int>& stopped);
   StopSet Prune(std::vector<int> stopped);
-  StopSet GreedyByJob(int domain);
+  StopSet GreedyByJob(int domain, bool own_first);
   // The cheapest jobs on a node that make room for one more worker there, and what a place costs
   // so.
   struct Bundle {
@@ -57,8 +57,10 @@ class VictimSearch {
   };
   // Leaves the trial as it is.
   Bundle CheapestOn(int node);
-  StopSet GreedyByNode(int domain);
+  StopSet GreedyByNode(int domain, bool own_first);
   bool AddForQuota(std::vector<int>& stopped);
+  // Stops those of the newcomer's own queue, the cheapest first, until borrowers may be taken from.
+  void StopOwn(std::vector<int>& stopped);
   void TryAllSets(StopSet& best);
   void TrySets(int index, double cost, std::vector<int>& stopped, StopSet& best);
   void Exchange(int domain, StopSet& best);
@@ -148,8 +150,20 @@ bool VictimSearch::AddForQuota(std::vector<int>& stopped) {
   return trial_.QuotaFits();
 }
 
+void VictimSearch::StopOwn(std::vector<int>& stopped) {
+  auto may_reclaim = [this] {
+    return std::any_of(by_cost_.begin(), by_cost_.end(), [this](int index) {
+      return At(index).reclaim && At(index).keep > 0 && trial_.MayTake(At(index));
+    });
+  };
+  for (int index : by_cost_) {
+    if (At(index).reclaim || may_reclaim()) continue;
+    if (Stop(index)) stopped.push_back(index);
+  }
+}
+
 // The jobs of a domain by what each worker's place costs, until the gang fits.
-StopSet VictimSearch::GreedyByJob(int domain) {
+StopSet VictimSearch::GreedyByJob(int domain, bool own_first) {
   std::vector<int> order = InDomain(domain);
   std::vector<double> price(Count());
   for (int index : order) {
@@ -162,6 +176,7 @@ StopSet VictimSearch::GreedyByJob(int domain) {
   }
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return price[a] < price[b]; });
   std::vector<int> stopped;
+  if (own_first) StopOwn(stopped);
   for (int index : order) {
     if (trial_.gang().FitsIn(domain)) break;
     if (Stop(index)) stopped.push_back(index);
@@ -188,8 +203,9 @@ VictimSearch::Bundle VictimSearch::CheapestOn(int node) {
 }
 
 // The nodes of a domain by what a further worker's place on each costs, until the gang fits.
-StopSet VictimSearch::GreedyByNode(int domain) {
+StopSet VictimSearch::GreedyByNode(int domain, bool own_first) {
   std::vector<int> stopped;
+  if (own_first) StopOwn(stopped);
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>>
       cheapest;  // price, node
   for (int node = 0; node < static_cast<int>(on_node_.size()); ++node) {
@@ -221,7 +237,11 @@ void VictimSearch::Exchange(int domain, StopSet& best) {
     for (int index : std::vector<int>(best.stopped)) {
       if (tries_ > options_.budget) return;
       banned_.insert(index);
-      StopSet other = GreedyByNode(domain);
+      StopSet other = GreedyByNode(domain, false);
+      if (trial_.own_first()) {
+        StopSet with_own = GreedyByNode(domain, true);
+        if (with_own.cost < other.cost) other = std::move(with_own);
+      }
       banned_.clear();
       better = other.cost < best.cost;
       if (!better) continue;
@@ -238,7 +258,8 @@ void VictimSearch::TrySets(int index, double cost, std::vector<int>& stopped, St
     return;
   }
   if (index == Count()) return;
-  // Of a borrower's jobs the smallest go first, so that most of them may go while it borrows.
+  // The newcomer's own queue goes first, for then borrowers may be taken from; of a borrower's jobs
+  // the smallest, so that most of them may go while it borrows.
   const int candidate = by_cost_[index];
   if (Stop(candidate)) {
     stopped.push_back(candidate);
@@ -251,6 +272,7 @@ void VictimSearch::TrySets(int index, double cost, std::vector<int>& stopped, St
 
 void VictimSearch::TryAllSets(StopSet& best) {
   std::stable_sort(by_cost_.begin(), by_cost_.end(), [this](int a, int b) {
+    if (At(a).reclaim != At(b).reclaim) return At(b).reclaim;
     return BillableUnits(At(a).entry->job, At(a).keep) <
            BillableUnits(At(b).entry->job, At(b).keep);
   });
@@ -281,10 +303,15 @@ bool VictimSearch::ChooseStops(VictimPlan& plan) {
   int cheapest = -1;
   for (const DomainBound& bound : bounds) {
     if (bound.cost >= best.cost || (tries_ > options_.budget && best.cost < kEndless)) break;
-    for (StopSet set : {GreedyByJob(bound.domain), GreedyByNode(bound.domain)}) {
-      if (set.cost >= best.cost) continue;
+    auto offer = [&](StopSet set) {
+      if (set.cost >= best.cost) return;
       best = std::move(set);
       cheapest = bound.domain;
+    };
+    for (const bool own_first : {false, true}) {
+      if (own_first && !trial_.own_first()) continue;
+      offer(GreedyByJob(bound.domain, own_first));
+      offer(GreedyByNode(bound.domain, own_first));
     }
   }
   if (cheapest >= 0) Exchange(cheapest, best);

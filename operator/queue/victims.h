@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "operator/placement/gang_nodes.h"
 #include "operator/placement/topology_tree.h"
+#include "operator/queue/claims.h"
 #include "operator/queue/queue_state.h"
 
 namespace muster::control {
@@ -36,6 +37,10 @@ struct VictimOptions {
   // Up to this many jobs that could be stopped all sets are tried.
   int exhaustive_up_to = 12;
   GangGate* gate = nullptr;  // as Schedule
+  // What ends by itself within it is not told to go.
+  absl::Duration stop_grace;
+  // Room that is not the newcomer's; null: none.
+  const Claims* claims = nullptr;
   // How large the newcomer is to be; 0: its smallest size. For more than that, only borrowers go.
   int workers = 0;
 };

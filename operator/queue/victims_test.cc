@@ -18,6 +18,7 @@
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/queue_fixtures.h"
 #include "operator/queue/queue_state.h"
+#include "operator/queue/victim_trial.h"
 
 namespace muster::control {
 namespace {
@@ -86,11 +87,12 @@ bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victi
     const auto freed = [](const Victim& v) {
       return BillableUnits(v.entry->job, v.entry->job.workers() - v.keep);
     };
-    return freed(a) < freed(b);
+    return a.reclaim != b.reclaim ? b.reclaim : freed(a) < freed(b);
   });
   for (const Victim& victim : order) {
     const QueuedJob& job = victim.entry->job;
-    if (victim.reclaim && !use.OverQuota(victim.entry->queue, lacking)) return false;
+    const int theirs = victim.entry->queue;
+    if (victim.reclaim && !use.MayReclaim(newcomer.queue, need, lacking, theirs)) return false;
     for (int i = victim.keep; i < job.workers(); ++i) {
       tree.Charge(*tree.FindNode(job.nodes[i]), -job.request.per_worker);
     }
@@ -103,15 +105,17 @@ bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victi
 // The least cost over all sets of whole jobs; infinite when none is enough.
 double LeastCost(World& world, JobEntry& newcomer, const VictimOptions& options) {
   QueueBook::State& state = world.book.state();
-  const QuotaNeed need = newcomer.Need(newcomer.job.request.min);
-  const QuotaNeed lacking = state.use->Lacking(newcomer.queue, need);
+  // What each costs with what it stops in turn.
+  std::map<const JobEntry*, double> costs;
+  VictimTrial trial(world.now, world.tree, state, newcomer, options);
+  for (const VictimCandidate& one : trial.candidates()) costs[one.entry] = one.stop_cost;
   std::vector<Victim> all;
   for (QueueEntry& queue : state.queues) {
     for (JobEntry* entry : queue.running) {
       const bool own = entry->queue == newcomer.queue;
-      const bool may = own ? entry->job.priority < newcomer.job.priority
-                           : state.use->MayReclaim(newcomer.queue, need, lacking, entry->queue);
-      if (may) all.push_back({entry, 0, !own, CostOfStopping(entry->job, world.now, options)});
+      if (own && entry->job.priority >= newcomer.job.priority) continue;
+      const auto cost = costs.find(entry);
+      if (cost != costs.end()) all.push_back({entry, 0, !own, cost->second});
     }
   }
   double least = std::numeric_limits<double>::infinity();
@@ -256,8 +260,12 @@ TEST(Victims, OfASocialGangSufficeByTheGateAndEachIsNeeded) {
         use.Remove(victim.entry->queue,
                    victim.entry->Need(victim.entry->job.workers() - victim.keep));
       }
-      return use.Fits(newcomer.queue, newcomer.Need(newcomer.job.request.min)) &&
-             !gate.PlacesFor(question)->nodes.empty();
+      const QuotaNeed need = newcomer.Need(newcomer.job.request.min);
+      for (const Victim& victim : victims) {
+        const int theirs = victim.entry->queue;
+        if (victim.reclaim && !use.StaysWithin(newcomer.queue, need, theirs)) return false;
+      }
+      return use.Fits(newcomer.queue, need) && !gate.PlacesFor(question)->nodes.empty();
     };
     const auto by_room = FindVictims(world.now, world.tree, world.book.state(), newcomer, {});
     VictimOptions options;

@@ -48,7 +48,8 @@ std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>&
   Room room(future, *state.jobs.at(newcomer.uid), size);
   for (const auto& [uid, entry] : state.jobs) {
     const QueuedJob& job = entry->job;
-    if (job.leaving > 0) room.Leave(job, job.workers() - job.leaving, job.workers());
+    const bool for_it = job.leaves_for.empty() || job.leaves_for == newcomer.uid;
+    if (job.leaving > 0 && for_it) room.Leave(job, job.workers() - job.leaving, job.workers());
   }
   const VictimOptions costs = VictimOptionsOf(options);
   std::vector<NeededVictim> victims;

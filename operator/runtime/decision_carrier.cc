@@ -140,7 +140,12 @@ void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing
   // Told on its pods as well: nodes would help, and an autoscaler looks there.
   if (decision.reason == ScheduleReason::kFitsNowhere) {
     const std::string reason(ScheduleReasonName(decision.reason));
-    return world_.outcomes.Refuse(standing, {reason, SentenceOf(decision), false});
+    std::string sentence = SentenceOf(decision);
+    if (decision.nearest_feasible_size > 0) {
+      absl::StrAppend(&sentence,
+                      "; fits now with workers.count <= ", decision.nearest_feasible_size);
+    }
+    return world_.outcomes.Refuse(standing, {reason, std::move(sentence), false});
   }
   world_.outcomes.TellQueued(standing, decision.reason, SentenceOf(decision));
 }

@@ -36,6 +36,27 @@ void JobBook::SetQueues(absl::Time now, const std::vector<QueueSpec>& queues) {
     if (standing.state == State::kWaiting) fresh_.insert(uid);
   }
   changed_ = true;
+  marked_at_ = 0;
+}
+
+void JobBook::MarkThoseThatFitNowhere(WholeNodes& nodes) {
+  std::set<std::string> unmarked = std::exchange(unmarked_, {});
+  if (std::exchange(marked_at_, nodes.version()) != nodes.version()) {
+    for (const auto& [uid, standing] : standings_) {
+      if (standing.state == State::kWaiting) unmarked.insert(uid);
+    }
+  }
+  for (const std::string& uid : unmarked) {
+    const auto known = standings_.find(uid);
+    const auto gang = world_.model.gangs().find(uid);
+    const bool waits = known != standings_.end() && known->second.state == State::kWaiting;
+    if (!waits || gang == world_.model.gangs().end() || gang->second.unbound.empty()) continue;
+    JobStanding& standing = known->second;
+    const SchedulingPod& pod = *gang->second.unbound.begin()->second->scheduling;
+    const GangRequest& request = standing.queued.request;
+    if (standing.shape.empty()) standing.shape = WholeNodes::ShapeOf(request, pod);
+    book_.SetFitsNowhere(uid, has_queues_ && nodes.FitsNowhere(standing.shape, request, pod));
+  }
 }
 
 void JobBook::LookAgain(const std::string& uid) {
@@ -101,6 +122,8 @@ void JobBook::Put(absl::Time now, JobStanding& standing, QueuedJob job) {
   if (!job.running()) NoteRan(now, job.uid, standing);
   job.ran = standing.ran;
   standing.queued = job;
+  standing.shape.clear();
+  if (!job.running()) unmarked_.insert(job.uid);
   const QueuedJob* known = book_.Find(job.uid);
   const bool recounted = known != nullptr && known->running() && job.running() &&
                          known->quota_per_worker != job.quota_per_worker;

@@ -21,6 +21,7 @@
 #include "operator/runtime/node_holders.h"
 #include "operator/runtime/priority_class.h"
 #include "operator/runtime/verdicts.h"
+#include "operator/runtime/whole_nodes.h"
 
 namespace muster::control {
 
@@ -59,6 +60,10 @@ class JobBook {
   bool TakeChanged() { return std::exchange(changed_, false); }
   // Whether jobs that run have come to count for other resources since the last call.
   bool TakeRecounted() { return std::exchange(recounted_, false); }
+
+  // Says of those that wait whether they fit nowhere, where that may have changed. Without queues
+  // nobody holds up others, and nobody is told so.
+  void MarkThoseThatFitNowhere(WholeNodes& nodes);
 
   // It started with so many workers, or has as many from now on. Those it loses are its own still.
   void Entitle(const std::string& uid, int workers, absl::Time now);
@@ -104,6 +109,8 @@ class JobBook {
   std::map<std::string, kube::ObjectKey> touched_;
   std::set<std::string> incomplete_;
   std::set<std::string> fresh_;
+  std::set<std::string> unmarked_;  // that wait, and of which nobody has said whether they fit
+  uint64_t marked_at_ = 0;          // the nodes' version
   absl::flat_hash_map<std::string, JobStanding> standings_;  // by job UID
 };
 

@@ -45,6 +45,7 @@ struct JobStanding {
   double active_seconds = 0;
   std::set<int> ended;
   size_t holders = 0;
+  std::string shape;  // WholeNodes::ShapeOf, of one that waits; empty: not asked for yet
   bool stale = true;
 };
 

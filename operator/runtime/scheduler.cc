@@ -47,7 +47,10 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCach
       carrier_({clock_, model_, gate_, book_, verdicts_, writes_, outcomes_}),
       lost_({model_, book_, verdicts_, writes_, outcomes_}),
       notes_(options_.recorder) {
-  if (!options_.topology_levels.empty()) model_.SetLevels(options_.topology_levels);
+  if (!options_.topology_levels.empty()) {
+    model_.SetLevels(options_.topology_levels);
+    whole_nodes_.SetLevels(options_.topology_levels);
+  }
   model_.SetLinks(options_.queues.links);
 }
 
@@ -59,6 +62,7 @@ void Scheduler::FollowQueues(QueueCache& queues, PriorityCache& priorities) {
 
 void Scheduler::SetTopologyLevels(std::vector<std::string> keys) {
   MutexLock lock(model_mu_);
+  whole_nodes_.SetLevels(keys);
   model_.SetLevels(std::move(keys));
 }
 
@@ -76,6 +80,7 @@ void Scheduler::Drain() {
                          {"node", name}, {"why", node->scheduling->complaint->sentence});
     }
     model_.PutNode(name, node);
+    whole_nodes_.Put(clock_.Wall(), name, node == nullptr ? nullptr : node->scheduling);
   }
   for (const auto& [key, pod] : changes.pods) {
     model_.PutPod(key, pod);
@@ -194,6 +199,8 @@ void Scheduler::Decide() {
     carrier_.Forget();
   }
   decided_at_ = model_.changes();
+  whole_nodes_.Forget(clock_.Wall());
+  book_.MarkThoseThatFitNowhere(whole_nodes_);
   ScheduleOptions options = OptionsOfCycle();
   options.refused = &refused_;
   const std::vector<Decision> decisions =

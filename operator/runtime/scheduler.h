@@ -39,6 +39,7 @@
 #include "operator/runtime/queue_report.h"
 #include "operator/runtime/scheduler_feed.h"
 #include "operator/runtime/verdicts.h"
+#include "operator/runtime/whole_nodes.h"
 
 namespace muster::control {
 
@@ -153,6 +154,7 @@ class Scheduler {
   mutable ClusterModel model_ MUSTER_GUARDED_BY(model_mu_);
   mutable PodGate gate_ MUSTER_GUARDED_BY(model_mu_);
   NodeHolders holders_ MUSTER_GUARDED_BY(model_mu_);
+  WholeNodes whole_nodes_ MUSTER_GUARDED_BY(model_mu_);
   JobBook book_ MUSTER_GUARDED_BY(model_mu_);
   GangWrites writes_ MUSTER_GUARDED_BY(model_mu_);
   HalfGangs halves_ MUSTER_GUARDED_BY(model_mu_);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,30 +46,22 @@ Resources Get(const pb::RecordedResources& from) {
   return {from.gpus(), from.cpu_millis(), from.memory_bytes(), from.slots()};
 }
 
-// The GPU product follows the domains of all levels; where none is told there is nothing.
-void Put(const NodeInventory& node, size_t levels, pb::RecordedNode* into) {
+void Put(const NodeInventory& node, pb::RecordedNode* into) {
   into->set_name(node.name);
   Put(node.free, into->mutable_free());
   Put(node.allocatable, into->mutable_allocatable());
   into->set_schedulable(node.schedulable);
   for (const std::string& domain : node.domains) into->add_domains(domain);
-  if (node.gpu_product.empty()) return;
-  for (size_t level = node.domains.size(); level < levels; ++level) into->add_domains("");
-  into->add_domains(node.gpu_product);
+  into->set_gpu_product(node.gpu_product);
 }
 
-NodeInventory Get(const pb::RecordedNode& from, size_t levels) {
-  NodeInventory node{from.name(),
-                     Get(from.free()),
-                     from.schedulable(),
-                     {from.domains().begin(), from.domains().end()},
-                     Get(from.allocatable()),
-                     ""};
-  if (node.domains.size() > levels) {
-    node.gpu_product = node.domains[levels];
-    node.domains.resize(levels);
-  }
-  return node;
+NodeInventory Get(const pb::RecordedNode& from) {
+  return {from.name(),
+          Get(from.free()),
+          from.schedulable(),
+          {from.domains().begin(), from.domains().end()},
+          Get(from.allocatable()),
+          from.gpu_product()};
 }
 
 void Put(const QueueSpec& queue, pb::RecordedQueue* into) {
@@ -353,10 +344,7 @@ v1alpha1::RecordedInput ToRecorded(const DecisionInput& input) {
   pb::RecordedInput recorded;
   *recorded.mutable_now() = ToExact(input.now);
   for (const std::string& level : snapshot.inventory.levels) recorded.add_levels(level);
-  const size_t levels = snapshot.inventory.levels.size();
-  for (const NodeInventory& node : snapshot.inventory.nodes) {
-    Put(node, levels, recorded.add_nodes());
-  }
+  for (const NodeInventory& node : snapshot.inventory.nodes) Put(node, recorded.add_nodes());
   for (const QueueSpec& queue : snapshot.queues) Put(queue, recorded.add_queues());
   PutMemory(snapshot.memory, &recorded);
   Put(snapshot.options, snapshot.memory.options, recorded.mutable_options());
@@ -393,8 +381,7 @@ absl::StatusOr<DecisionInput> FromRecorded(const v1alpha1::RecordedInput& record
   Snapshot& snapshot = input.snapshot;
   input.now = TimeFromExact(recorded.now());
   snapshot.inventory.levels.assign(recorded.levels().begin(), recorded.levels().end());
-  const size_t levels = snapshot.inventory.levels.size();
-  for (const auto& node : recorded.nodes()) snapshot.inventory.nodes.push_back(Get(node, levels));
+  for (const auto& node : recorded.nodes()) snapshot.inventory.nodes.push_back(Get(node));
   for (const auto& one : recorded.queues()) {
     MUSTER_ASSIGN_OR_RETURN(QueueSpec queue, Get(one));
     snapshot.queues.push_back(std::move(queue));

@@ -13,8 +13,8 @@ struct SamplingOptions {
   double temperature = 0.0;  // 0 is greedy: always the most likely token
   // Only tokens below it are chosen: models may have more than their tokenizer. 0: all.
   int64_t vocabulary = 0;
-  int64_t top_k = 0;         // only the k most likely tokens; 0: all
-  double top_p = 1.0;        // only the most likely tokens that together have this probability
+  int64_t top_k = 0;   // only the k most likely tokens; 0: all
+  double top_p = 1.0;  // only the most likely tokens that together have this probability
 };
 
 // InvalidArgument names the option that is out of range.

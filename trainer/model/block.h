@@ -15,7 +15,7 @@ namespace muster::trainer {
 
 // Everything a block may depend on besides its inputs and parameters.
 struct MicroBatchContext {
-  at::Tensor tokens;             // int64 [batch, sequence]
+  at::Tensor tokens;  // int64 [batch, sequence]
   // int64 [batch, sequence]; kIgnoredLabel is no valid token. Undefined: nothing is trained, and
   // the last block answers with logits.
   at::Tensor labels;
@@ -31,8 +31,8 @@ struct MicroBatchContext {
 
 inline constexpr int64_t kIgnoredLabel = -100;
 
-// The last block's tensors[0] is the loss summed over valid tokens (a scalar), or without labels the
-// logits of what follows each row, [batch, vocabulary].
+// The last block's tensors[0] is the loss summed over valid tokens (a scalar), or without labels
+// the logits of what follows each row, [batch, vocabulary].
 struct BlockOutput {
   std::vector<at::Tensor> tensors;
   std::vector<at::Tensor> auxiliary_losses;

@@ -40,6 +40,11 @@ std::string IsNeeded(const Room& room, const QueuedJob& newcomer) {
 
 std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>& decisions,
                                     const QueuedJob& newcomer, const ScheduleOptions& options) {
+  // Nobody goes for a job whose queue is not there, and there is no quota to look at.
+  if (std::none_of(decisions.begin(), decisions.end(),
+                   [&](const Decision& order) { return order.for_job == newcomer.uid; })) {
+    return {};
+  }
   const QueueBook::State& state = future.book().state();
   int size = newcomer.request.min;
   for (const Decision& decision : decisions) {

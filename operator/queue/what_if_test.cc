@@ -32,6 +32,14 @@ TEST(WhatIf, WhatFitsStartsNow) {
   EXPECT_EQ(world.book.Find("next"), nullptr) << "asking changes nothing";
 }
 
+// It read the quotas of a queue that is not there, and ended the operator.
+TEST(WhatIf, AQueueThatIsNotThereIsSaid) {
+  World world(Racks(1, 2), {Queue("a", "", 16)});
+  const WhatIfAnswer answer = Ask(world, Job("next", "nobody-made-it", 1));
+  EXPECT_EQ(answer.decision.reason, ScheduleReason::kNoSuchQueue);
+  EXPECT_TRUE(answer.victims.empty());
+}
+
 TEST(WhatIf, WhoWouldBeStoppedAndWhatThatCosts) {
   World world(Racks(1, 2), {});
   world.Submit(Job("low", "", 2));

@@ -9,6 +9,7 @@
 #include "operator/kube/resource_type.h"
 #include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/cluster/scheduling_pod.h"
+#include "operator/runtime/cluster_model.h"
 #include "operator/runtime/scheduler_fixture.h"
 
 namespace muster::control {
@@ -32,7 +33,13 @@ std::shared_ptr<SchedulingNode> Node(const std::string& name, int gpus, const st
   return std::make_shared<SchedulingNode>(ParseSchedulingNode(json).value());
 }
 
-bool FitsNowhere(WholeNodes& nodes, int workers, const SchedulingPod& pod = {}) {
+SchedulingPod Pod() {
+  SchedulingPod pod;
+  pod.scheduler_name = PlacedByMuster().scheduler_name;
+  return pod;
+}
+
+bool FitsNowhere(WholeNodes& nodes, int workers, const SchedulingPod& pod = Pod()) {
   GangRequest request;
   request.per_worker = {1, 0, 0, 1};
   request.min = request.max = workers;
@@ -59,7 +66,7 @@ TEST(WholeNodes, WhatKeepsAPodOffANodeForGoodDoesNot) {
   kept->taints = {{"team", "other", "NoSchedule"}};
   nodes.Put(At(0), "a", kept);
   EXPECT_TRUE(FitsNowhere(nodes, 1));
-  SchedulingPod tolerant;
+  SchedulingPod tolerant = Pod();
   auto wants = std::make_shared<PodConstraints>();
   wants->tolerations = {{"", "Exists", "", ""}};
   tolerant.constraints = wants;

@@ -37,16 +37,16 @@ const Claim* Claims::Find(const JobEntry& job) const {
 bool Claims::SomebodyLeaves() {
   CollectLeavers();
   return std::any_of(leavers_.begin(), leavers_.end(),
-                     [](const Leaver& leaver) { return leaver.job->job.leaving > 0; });
+                     [](const Leaver& leaver) { return leaver.entry->job.leaving > 0; });
 }
 
 absl::Time Claims::ReadyAt(const JobEntry& job) const {
   absl::Time all = now_;
   absl::Time own = now_;
   for (const Leaver& leaver : leavers_) {
-    const absl::Time gone = std::min(ExpectedEnd(leaver.job->job, now_), now_ + grace_);
+    const absl::Time gone = std::min(ExpectedEnd(leaver.entry->job, now_), now_ + grace_);
     all = std::max(all, gone);
-    if (leaver.job->job.leaves_for == job.job.uid) own = std::max(own, gone);
+    if (leaver.entry->job.leaves_for == job.job.uid) own = std::max(own, gone);
   }
   return own > now_ ? own : all;
 }
@@ -56,13 +56,13 @@ const std::vector<int64_t>& Claims::Of(int queue) const { return of_queue_[queue
 void Claims::CollectLeavers() {
   if (collected_) return;
   collected_ = true;
-  for (const QueueEntry& queue : state_.queues) {
-    for (const JobEntry* entry : queue.running) {
-      const int staying = StayingAfter(entry->job, now_, grace_);
-      if (staying < entry->job.workers()) {
-        leavers_.push_back({entry, staying, entry->job.workers()});
-      }
-    }
+  leavers_ = state_.LeaversAfter(now_, grace_);
+}
+
+void Claims::Release(const Leaver& leaver) {
+  for (int i = leaver.from; i < leaver.to; ++i) {
+    const int node = leaver.entry->NodeOf(tree_, i);
+    if (node >= 0) future_->Charge(node, -leaver.entry->job.request.per_worker);
   }
 }
 
@@ -70,18 +70,13 @@ TopologyTree& Claims::Future() {
   if (future_) return *future_;
   CollectLeavers();
   future_ = tree_;
-  for (const Leaver& leaver : leavers_) {
-    for (int i = leaver.from; i < leaver.to; ++i) {
-      const int node = leaver.job->NodeOf(tree_, i);
-      if (node >= 0) future_->Charge(node, -leaver.job->job.request.per_worker);
-    }
-  }
+  for (const Leaver& leaver : leavers_) Release(leaver);
   return *future_;
 }
 
 QueueRoom Claims::RoomBeside(const JobEntry& job) const {
   QueueRoom room(state_, job);
-  for (const Leaver& leaver : leavers_) room.Leave(*leaver.job, leaver.to - leaver.from);
+  for (const Leaver& leaver : leavers_) room.Leave(*leaver.entry, leaver.to - leaver.from);
   for (const Claim& claim : claims_) {
     if (claim.job != &job) room.Come(*claim.job, claim.workers);
   }
@@ -148,11 +143,7 @@ std::vector<Claim> Claims::WithdrawAfter(const JobEntry& job) {
 void Claims::Told(const JobEntry& job, int keep, int kept) {
   if (!collected_) return;
   leavers_.push_back({&job, keep, kept});
-  if (!future_) return;
-  for (int i = keep; i < kept; ++i) {
-    const int node = job.NodeOf(tree_, i);
-    if (node >= 0) future_->Charge(node, -job.job.request.per_worker);
-  }
+  if (future_) Release(leavers_.back());
 }
 
 void Claims::Started(const JobEntry& job, const std::vector<int>& nodes) {

@@ -63,13 +63,10 @@ class Claims {
   std::vector<std::pair<int, Resources>> Held() const;
 
  private:
-  struct Leaver {
-    const JobEntry* job;
-    int from;
-    int to;
-  };
   QueueRoom RoomBeside(const JobEntry& job) const;
   void CollectLeavers();
+  // In the tree of the future.
+  void Release(const Leaver& leaver);
   // The tree when all leavers have gone and all claimants have come.
   TopologyTree& Future();
   void Count(const Claim& claim, int sign);

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "operator/queue/feasibility_key.h"
 
 namespace muster::control {
 namespace {
@@ -17,14 +18,7 @@ Inventory Emptied(Inventory nodes) {
 }
 
 std::string KeyOf(const GangRequest& request, const std::string& pods) {
-  const Resources& each = request.per_worker;
-  std::string key =
-      absl::StrCat(each.gpus, " ", each.cpu_millis, " ", each.memory_bytes, " ", each.slots, " ",
-                   request.min, " ", request.max, " ", request.required_level);
-  for (const Slice& slice : request.slices)
-    absl::StrAppend(&key, "\n", slice.size, " ", slice.level);
-  absl::StrAppend(&key, "\n\n", pods);
-  return key;
+  return absl::StrCat(FeasibilityKey(request), "\n\n", pods);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "operator/queue/gang_question.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace muster::control {
@@ -19,12 +18,8 @@ GangQuestion QuestionAbout(absl::Time now, const QueueBook::State& state, const 
 
 void AddLeavers(absl::Time now, const QueueBook::State& state, absl::Duration grace,
                 GangQuestion& question) {
-  for (const QueueEntry& queue : state.queues) {
-    for (const JobEntry* entry : queue.running) {
-      const QueuedJob& job = entry->job;
-      const int staying = StayingAfter(job, now, grace);
-      if (staying < job.workers()) question.leavers.push_back({job.uid, staying});
-    }
+  for (const Leaver& leaver : state.LeaversAfter(now, grace)) {
+    question.leavers.push_back({leaver.entry->job.uid, leaver.from});
   }
 }
 

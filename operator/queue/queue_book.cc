@@ -114,6 +114,18 @@ absl::Time QueueBook::State::ProtectedUntil(const JobEntry& entry) const {
   return least > absl::ZeroDuration() ? entry.job.started + least : absl::InfinitePast();
 }
 
+std::vector<Leaver> QueueBook::State::LeaversAfter(absl::Time now, absl::Duration grace) const {
+  std::vector<Leaver> leavers;
+  for (const QueueEntry& queue : queues) {
+    for (const JobEntry* entry : queue.running) {
+      const int workers = entry->job.workers();
+      const int staying = StayingAfter(entry->job, now, grace);
+      if (staying < workers) leavers.push_back({entry, staying, workers});
+    }
+  }
+  return leavers;
+}
+
 void QueueBook::State::Insert(absl::Time now, JobEntry& entry) {
   entry.queue = tree->FindQueue(QueueOf(entry.job));
   entry.rank = RankOf(entry, now);

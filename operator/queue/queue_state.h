@@ -58,6 +58,13 @@ struct QueueEntry {
   absl::Time past_at = absl::UnixEpoch();
 };
 
+// Workers [from, to) of a running job, which go.
+struct Leaver {
+  const JobEntry* entry = nullptr;
+  int from = 0;
+  int to = 0;
+};
+
 struct QueueBook::State {
   explicit State(const BookOptions& options);
 
@@ -72,6 +79,8 @@ struct QueueBook::State {
   double RankOf(const JobEntry& entry, absl::Time now) const;
   // Until when a running job neither stops nor shrinks for another: QueueSpec::min_runtime.
   absl::Time ProtectedUntil(const JobEntry& entry) const;
+  // Who has been told to go, or ends by itself, and is gone after `grace`.
+  std::vector<Leaver> LeaversAfter(absl::Time now, absl::Duration grace) const;
   // Brings the queue's past use up to now.
   void Settle(absl::Time now, int queue);
   // The decayed weighted dominant share: the mean of what the queue uses now and what it used,

@@ -1,18 +1,11 @@
 #include "operator/queue/refusal_memo.h"
 
-#include "absl/strings/str_cat.h"
+#include "operator/queue/feasibility_key.h"
 
 namespace muster::control {
 
 RefusalMemo::Key RefusalMemo::KeyOf(const GangRequest& request, const Nodes& nodes) {
-  const Resources& each = request.per_worker;
-  std::string shape =
-      absl::StrCat(each.gpus, " ", each.cpu_millis, " ", each.memory_bytes, " ", each.slots, " ",
-                   request.min, " ", request.max, " ", request.required_level);
-  for (const Slice& slice : request.slices) {
-    absl::StrAppend(&shape, "\n", slice.size, " ", slice.level);
-  }
-  return {nodes.get(), std::move(shape)};
+  return {nodes.get(), FeasibilityKey(request)};
 }
 
 const Unplaceable* RefusalMemo::Find(const GangRequest& request, const Nodes& nodes) const {

@@ -77,16 +77,11 @@ void VictimTrial::LetClaimantsCome(const JobEntry& newcomer, const Claims& claim
 
 void VictimTrial::LetLeaversGo(absl::Time now, const QueueBook::State& state,
                                const TopologyTree& tree, absl::Duration grace) {
-  for (const QueueEntry& queue : state.queues) {
-    for (const JobEntry* entry : queue.running) {
-      const int workers = entry->job.workers();
-      const int staying = StayingAfter(entry->job, now, grace);
-      if (staying == workers) continue;
-      room_.Leave(*entry, workers - staying);
-      for (int i = staying; i < workers; ++i) {
-        const int node = entry->NodeOf(tree, i);
-        if (node >= 0) gang_.Release(node, entry->job.request.per_worker);
-      }
+  for (const Leaver& leaver : state.LeaversAfter(now, grace)) {
+    room_.Leave(*leaver.entry, leaver.to - leaver.from);
+    for (int i = leaver.from; i < leaver.to; ++i) {
+      const int node = leaver.entry->NodeOf(tree, i);
+      if (node >= 0) gang_.Release(node, leaver.entry->job.request.per_worker);
     }
   }
 }

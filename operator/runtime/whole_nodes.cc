@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/placement/cluster/tree_amounts.h"
 #include "operator/placement/topology_labels.h"
+#include "operator/queue/feasibility_key.h"
 #include "operator/runtime/cluster_model.h"
 
 namespace muster::control {
@@ -94,17 +95,17 @@ void WholeNodes::Put(absl::Time now, const std::string& name,
   ends_.erase({known.until, name});
   known.until = keep ? now + remembered_ : absl::InfiniteFuture();
   if (!keep) return Count(name, known, known.is);
-  ends_[{known.until, name}] = true;
+  ends_.emplace(known.until, name);
   DropOldest();
 }
 
 void WholeNodes::DropOldest() {
-  while (ends_.size() > most_gone_) Forget(ends_.begin()->first.first);
+  while (ends_.size() > most_gone_) Forget(ends_.begin()->first);
 }
 
 void WholeNodes::Forget(absl::Time now) {
-  while (!ends_.empty() && ends_.begin()->first.first <= now) {
-    const std::string name = ends_.begin()->first.second;
+  while (!ends_.empty() && ends_.begin()->first <= now) {
+    const std::string name = ends_.begin()->second;
     ends_.erase(ends_.begin());
     Node& node = nodes_.at(name);
     node.until = absl::InfiniteFuture();
@@ -132,14 +133,7 @@ void WholeNodes::Build() {
 }
 
 std::string WholeNodes::ShapeOf(const GangRequest& request, const SchedulingPod& pod) {
-  const Resources& each = request.per_worker;
-  std::string shape =
-      absl::StrCat(each.gpus, " ", each.cpu_millis, " ", each.memory_bytes, " ", each.slots, " ",
-                   request.min, " ", request.max, " ", request.required_level);
-  for (const Slice& slice : request.slices) {
-    absl::StrAppend(&shape, "\n", slice.size, " ", slice.level);
-  }
-  return absl::StrCat(shape, "\n", TemplateKey(Alone(pod)));
+  return absl::StrCat(FeasibilityKey(request), "\n", TemplateKey(Alone(pod)));
 }
 
 bool WholeNodes::FitsNowhere(const std::string& shape, const GangRequest& request,

@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -60,7 +62,7 @@ class WholeNodes {
   const size_t most_gone_;
   std::optional<std::vector<std::string>> levels_;
   std::map<std::string, Node> nodes_;
-  std::map<std::pair<absl::Time, std::string>, bool> ends_;  // of those with an `until`
+  std::set<std::pair<absl::Time, std::string>> ends_;  // the nodes with an `until`, by it
   ClusterSnapshot snapshot_;
   FilterMemo filters_;
   std::optional<EmptyCluster> cluster_;

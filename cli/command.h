@@ -17,7 +17,7 @@ struct Command {
   absl::string_view help;
   int (*main)(const std::vector<std::string>& arguments);
   std::vector<FlagSpec> (*flags)();
-  // What its positional arguments are: words of its own, and names.
+  // Its positional arguments are words of its own, and names.
   std::vector<absl::string_view> words = {};
   Names names = Names::kOther;
 };

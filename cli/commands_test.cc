@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "cli/command_call.h"
 #include "cli/job_paths.h"
 #include "cli/local_jobs.h"
 #include "gmock/gmock.h"
@@ -17,22 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-struct Ended {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Ended Call(int (*command)(const std::vector<std::string>&), std::vector<std::string> arguments) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Ended ended;
-  ended.code = command(arguments);
-  ended.out = testing::internal::GetCapturedStdout();
-  ended.err = testing::internal::GetCapturedStderr();
-  return ended;
-}
 
 const Command& Named(const std::string& name) {
   for (const Command& command : Commands()) {

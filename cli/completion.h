@@ -16,7 +16,7 @@ struct TypedLine {
   size_t at = 0;                   // the word to complete; words.size(): a new one
 };
 
-// What may stand in its place: words that begin as it does, and names of this kind.
+// These may stand in its place: words that begin as it does, and names of this kind.
 struct Completion {
   std::vector<std::string> words;
   Names names = Names::kOther;
@@ -28,7 +28,7 @@ struct Completion {
 // both are understood. Pure.
 Completion Complete(const TypedLine& line, const std::vector<Command>& commands);
 
-// What --state-dir says on the line; empty when it is not there. Pure.
+// The value of --state-dir on the line; empty when it is not there. Pure.
 std::string StateDirOn(const TypedLine& line);
 
 }  // namespace muster::cli

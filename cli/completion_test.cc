@@ -26,7 +26,7 @@ const std::vector<Command> kCommands = {
     {"completion", "", "", &Nothing, &None, {"bash", "zsh"}},
 };
 
-// Of a line whose last word is under the cursor.
+// Completes a line whose last word is under the cursor.
 Completion At(std::vector<std::string> words) {
   words.insert(words.begin(), "muster");
   const size_t at = words.size() - 1;

@@ -90,4 +90,15 @@ absl::StatusOr<int64_t> Flags::GetInt(absl::string_view name, int64_t fallback) 
   return value;
 }
 
+absl::StatusOr<double> Flags::GetDouble(absl::string_view name, double fallback) const {
+  const auto it = values_.find(std::string(name));
+  if (it == values_.end()) return fallback;
+  double value = 0;
+  if (!absl::SimpleAtod(it->second, &value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, " needs a number, not '", it->second, "'"));
+  }
+  return value;
+}
+
 }  // namespace muster::cli

@@ -12,7 +12,7 @@
 
 namespace muster::cli {
 
-// What a value or a positional argument names, as far as a shell can complete it.
+// A value or a positional argument names this, as far as a shell can complete it.
 enum class Names { kOther, kJob };  // kJob: a job of this machine
 
 // One flag of a subcommand. A switch takes no value; anything else takes one.
@@ -34,6 +34,7 @@ class Flags {
   bool Has(absl::string_view name) const { return values_.contains(std::string(name)); }
   std::string Get(absl::string_view name, absl::string_view fallback) const;
   absl::StatusOr<int64_t> GetInt(absl::string_view name, int64_t fallback) const;
+  absl::StatusOr<double> GetDouble(absl::string_view name, double fallback) const;
   const std::vector<std::string>& positional() const { return positional_; }
 
  private:

@@ -50,6 +50,10 @@ TEST(Flags, HelpListsThem) {
 TEST(Flags, ANumberMustBeOne) {
   EXPECT_EQ(Flags::Parse({"--rank=two"}, kSpecs)->GetInt("rank", 0).status(),
             absl::InvalidArgumentError("--rank needs a whole number, not 'two'"));
+  EXPECT_EQ(*Flags::Parse({"--rank=0.5"}, kSpecs)->GetDouble("rank", 0), 0.5);
+  EXPECT_EQ(*Flags::Parse({}, kSpecs)->GetDouble("rank", 0.25), 0.25);
+  EXPECT_EQ(Flags::Parse({"--rank=half"}, kSpecs)->GetDouble("rank", 0).status(),
+            absl::InvalidArgumentError("--rank needs a number, not 'half'"));
 }
 
 }  // namespace

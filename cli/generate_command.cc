@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint_listing.h"
 #include "base/files.h"
@@ -21,13 +20,6 @@
 
 namespace muster::cli {
 namespace {
-
-absl::StatusOr<double> GetNumber(const Flags& flags, const char* name, const char* fallback) {
-  const std::string text = flags.Get(name, fallback);
-  double number = 0;
-  if (absl::SimpleAtod(text, &number)) return number;
-  return absl::InvalidArgumentError(absl::StrCat("--", name, ": '", text, "' is no number"));
-}
 
 // The newest complete checkpoint in `directory`, or the one after --step.
 absl::StatusOr<std::string> ChooseCheckpoint(const std::string& directory, const Flags& flags) {
@@ -61,9 +53,9 @@ absl::StatusOr<Json> MakeRequest(const Flags& flags) {
   }
   request["json"] = flags.Has("json");
   MUSTER_ASSIGN_OR_RETURN(request["maxTokens"], flags.GetInt("max-tokens", 100));
-  MUSTER_ASSIGN_OR_RETURN(request["temperature"], GetNumber(flags, "temperature", "0"));
+  MUSTER_ASSIGN_OR_RETURN(request["temperature"], flags.GetDouble("temperature", 0));
   MUSTER_ASSIGN_OR_RETURN(request["topK"], flags.GetInt("top-k", 0));
-  MUSTER_ASSIGN_OR_RETURN(request["topP"], GetNumber(flags, "top-p", "1"));
+  MUSTER_ASSIGN_OR_RETURN(request["topP"], flags.GetDouble("top-p", 1));
   MUSTER_ASSIGN_OR_RETURN(const int64_t seed, flags.GetInt("seed", 0));
   if (seed < 0) return absl::InvalidArgumentError("--seed: want 0 or more");
   request["seed"] = seed;
@@ -73,7 +65,7 @@ absl::StatusOr<Json> MakeRequest(const Flags& flags) {
 // Becomes muster-generate, which has LibTorch. A prompt may be long and private, so it is handed
 // over as standard input and not as an argument.
 absl::Status Become(const std::string& program, const std::string& request) {
-  const int fd = memfd_create("request", 0);
+  const int fd = memfd_create("request", MFD_CLOEXEC);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make the request");
   if (write(fd, request.data(), request.size()) != static_cast<ssize_t>(request.size()) ||
       lseek(fd, 0, SEEK_SET) != 0 || dup2(fd, STDIN_FILENO) < 0) {

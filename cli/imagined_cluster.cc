@@ -43,7 +43,7 @@ Json NodeObject(const control::NodeInventory& node, const std::vector<std::strin
   return object;
 }
 
-// What a reflector does with its first list.
+// Does what a reflector does with its first list.
 void Fill(kube::ReflectorSink& cache, std::vector<Json> objects) {
   cache.BeginList();
   for (Json& object : objects) cache.Listed(std::move(object));

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/memory_files.h"
+#include "cli/command_call.h"
 #include "cli/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -107,22 +108,6 @@ TEST_F(ImaginedClusterTest, AFileThatIsNoClusterSaysWhatIsWrong) {
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("/bad.yaml: pools: is missing"));
   EXPECT_TRUE(absl::IsNotFound(ImaginedCluster::Open(files_, "/none.yaml").status()));
-}
-
-struct Ended {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Ended Call(int (*command)(const std::vector<std::string>&), std::vector<std::string> arguments) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Ended ended;
-  ended.code = command(arguments);
-  ended.out = testing::internal::GetCapturedStdout();
-  ended.err = testing::internal::GetCapturedStderr();
-  return ended;
 }
 
 class ClusterFlagTest : public testing::Test {

@@ -45,6 +45,7 @@ absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::stri
 std::string Absolute(absl::string_view path);
 
 // The program `name` beside this one: in its folder, or in ../<package>/ as Bazel lays them out.
+// NotFound names `flag`, by which its path can be given.
 absl::StatusOr<std::string> FindProgram(const std::string& package, const std::string& name,
                                         const std::string& flag);
 

@@ -13,7 +13,7 @@ struct NotTraining {
   // The reason of the condition that the job's state comes from: for one that recovers, why its
   // round broke, not that its pods are bound. Empty while it trains.
   std::string reason;
-  // What failed and which try this is ("rank 1 exited with code 7; try 2 of 11"), or what the
+  // Says what failed and which try this is ("rank 1 exited with code 7; try 2 of 11"), or what the
   // workers wait for. Empty when the reason says it all.
   std::string sentence;
 };

@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<JobPaths>> RunningJobs(Files& files, const std::strin
 // NotFound lists those there are, and says with `to_choose` how to name one.
 absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name,
                                  absl::string_view to_choose = "name a job");
-// What commands say whose positional argument is something else.
+// Commands whose positional argument is something else say this.
 inline constexpr absl::string_view kChooseByFlag = "choose a job with --job NAME";
 
 // The job that a command names which ends something: never one that was only meant. NotFound lists

@@ -67,7 +67,7 @@ class LineSums {
     }
   }
 
-  // What the least-squares line through the `width` points from `first` on says at place `i`.
+  // The value at place `i` of the least-squares line through the `width` points from `first` on.
   double At(size_t i, size_t first, size_t width) const {
     const double n = static_cast<double>(width);
     const double sum = loss_[first + width] - loss_[first];

@@ -34,7 +34,7 @@ void PrintVictims(const Json& victims) {
   }
 }
 
-// Those that the sentence does not end with already.
+// Leaves out what the sentence ends with already.
 void PrintWarnings(const Json& page) {
   if (!page.contains("warnings")) return;
   for (const Json& warning : page["warnings"]) {

@@ -5,9 +5,9 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/faulty_api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/faulty_api.h"
 
 namespace muster::cli {
 namespace {

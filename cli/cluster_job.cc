@@ -13,9 +13,9 @@
 #include "cli/apply.h"
 #include "operator/api/training_job.h"
 #include "operator/core/conditions.h"
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/credentials/kubeconfig.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/rest_api.h"
+#include "operator/kube/rest/rest_api.h"
 
 namespace muster::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/tls_test_server.h"
+#include "operator/kube/http/tls_test_server.h"
 
 namespace muster::cli {
 namespace {

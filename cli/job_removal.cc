@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "cli/local_jobs.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/local/local_nodes.h"
 
 namespace muster::cli {

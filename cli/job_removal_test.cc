@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 
 namespace muster::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 
 namespace muster::cli {
 namespace {

@@ -10,10 +10,10 @@
 #include "base/status_macros.h"
 #include "httplib.h"
 #include "operator/coordinator/certificate_authority.h"
-#include "operator/kube/credentials.h"
-#include "operator/kube/rest_config.h"
-#include "operator/kube/server_url.h"
-#include "operator/kube/tls_client.h"
+#include "operator/kube/credentials/credentials.h"
+#include "operator/kube/credentials/rest_config.h"
+#include "operator/kube/http/server_url.h"
+#include "operator/kube/rest/tls_client.h"
 #include "operator/web/http_client.h"
 
 namespace muster::cli {

@@ -14,7 +14,7 @@
 #include "cli/progress_line.h"
 #include "operator/api/training_job.h"
 #include "operator/app/operator_app.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/local/local_nodes.h"
 
 namespace muster::cli {

@@ -32,12 +32,12 @@
 #include "operator/app/operator_flags.h"
 #include "operator/app/throttle_relay.h"
 #include "operator/kube/api.h"
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/credentials/kubeconfig.h"
+#include "operator/kube/credentials/rest_config.h"
 #include "operator/kube/lease.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/request_observer.h"
-#include "operator/kube/rest_api.h"
-#include "operator/kube/rest_config.h"
+#include "operator/kube/rest/rest_api.h"
 #include "operator/limits.h"
 
 namespace muster::control {

@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "operator/app/storage_watch.h"
 #include "operator/kube/api.h"
-#include "operator/kube/reflector.h"
+#include "operator/kube/cache/reflector.h"
 #include "operator/kube/resource_type.h"
 #include "operator/runtime/caches.h"
 #include "operator/runtime/pod_sharing.h"

@@ -24,7 +24,7 @@
 #include "operator/app/sync_patience.h"
 #include "operator/coordinator/coordinator_server.h"
 #include "operator/coordinator/refusals.h"
-#include "operator/kube/reflector.h"
+#include "operator/kube/cache/reflector.h"
 #include "operator/runtime/decision_recorder.h"
 #include "operator/runtime/decision_ring.h"
 #include "operator/runtime/fan_out.h"

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "operator/kube/api.h"
-#include "operator/kube/cache.h"
-#include "operator/kube/reflector.h"
+#include "operator/kube/cache/cache.h"
+#include "operator/kube/cache/reflector.h"
 #include "operator/kube/resource_type.h"
 #include "operator/placement/cluster/cluster_snapshot.h"
 

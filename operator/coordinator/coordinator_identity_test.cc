@@ -14,7 +14,7 @@
 #include "operator/coordinator/peer_identity.h"
 #include "operator/coordinator/refusals.h"
 #include "operator/coordinator/validity_table.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 

@@ -9,8 +9,8 @@
 #include "base/manual_clock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
-#include "operator/kube/faulty_api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
+#include "operator/kube/wrap/faulty_api.h"
 
 namespace muster::kube {
 namespace {

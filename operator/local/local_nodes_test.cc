@@ -16,7 +16,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "gtest/gtest.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::control {

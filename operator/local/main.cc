@@ -30,9 +30,9 @@
 #include "base/status_macros.h"
 #include "base/stop_signals.h"
 #include "base/unix_socket.h"
-#include "operator/kube/kubeconfig.h"
-#include "operator/kube/rest_api.h"
-#include "operator/kube/rest_config.h"
+#include "operator/kube/credentials/kubeconfig.h"
+#include "operator/kube/credentials/rest_config.h"
+#include "operator/kube/rest/rest_api.h"
 #include "operator/local/local_nodes.h"
 #include "operator/local/node_object.h"
 

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/manual_clock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/local/node_object.h"

@@ -11,7 +11,7 @@
 #include "base/memory_files.h"
 #include "gtest/gtest.h"
 #include "operator/coordinator/fake_token_api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/local/pod_command.h"

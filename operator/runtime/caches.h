@@ -2,7 +2,7 @@
 #define MUSTER_OPERATOR_RUNTIME_CACHES_H_
 
 #include "operator/api/training_job.h"
-#include "operator/kube/cache.h"
+#include "operator/kube/cache/cache.h"
 #include "operator/runtime/object_records.h"
 
 namespace muster::control {

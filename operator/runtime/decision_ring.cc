@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "operator/kube/wal_format.h"
+#include "operator/kube/memory/wal_format.h"
 
 namespace muster::control {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/wal_format.h"
+#include "operator/kube/memory/wal_format.h"
 #include "operator/queue/decision_record.h"
 #include "operator/runtime/decision_ring_fixture.h"
 

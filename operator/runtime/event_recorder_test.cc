@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/manual_clock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/faulty_api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/faulty_api.h"
 
 namespace muster::control {
 namespace {

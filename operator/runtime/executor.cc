@@ -12,10 +12,10 @@
 #include "operator/api/codec.h"
 #include "operator/core/durable.h"
 #include "operator/kube/api_error.h"
-#include "operator/kube/fenced_api.h"
 #include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/fenced_api.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

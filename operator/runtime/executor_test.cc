@@ -10,9 +10,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
-#include "operator/kube/faulty_api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/faulty_api.h"
 #include "operator/runtime/fan_out.h"
 
 namespace muster::control {

@@ -9,7 +9,7 @@
 #include "base/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 
 namespace muster::control {
 namespace {

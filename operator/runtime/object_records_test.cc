@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "operator/kube/proto_object.h"
-#include "operator/kube/proto_schema.h"
+#include "operator/kube/proto/proto_object.h"
+#include "operator/kube/proto/proto_schema.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {

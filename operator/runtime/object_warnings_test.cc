@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/manual_clock.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"

@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "base/json.h"
-#include "operator/kube/fenced_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/fenced_api.h"
 #include "operator/runtime/claim_writes.h"
 
 namespace muster::control {

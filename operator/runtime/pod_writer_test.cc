@@ -14,10 +14,10 @@
 #include "base/mutex.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_call.h"
-#include "operator/kube/intercepted_api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/intercepted_api.h"
 #include "operator/runtime/object_records.h"
 
 namespace muster::control {

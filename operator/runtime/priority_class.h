@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/json.h"
-#include "operator/kube/cache.h"
+#include "operator/kube/cache/cache.h"
 
 namespace muster::control {
 

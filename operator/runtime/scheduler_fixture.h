@@ -8,10 +8,10 @@
 #include "base/json.h"
 #include "base/manual_clock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/faulty_api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/cache/reflector.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/reflector.h"
+#include "operator/kube/wrap/faulty_api.h"
 #include "operator/runtime/scheduler.h"
 
 namespace muster::control {

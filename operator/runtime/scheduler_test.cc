@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/faulty_api.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/faulty_api.h"
 #include "operator/runtime/scheduler_fixture.h"
 
 namespace muster::control {

@@ -5,7 +5,7 @@
 #include "operator/api/training_job.h"
 #include "operator/coordinator/peer_identity.h"
 #include "operator/coordinator/token_reviewer.h"
-#include "operator/kube/cache.h"
+#include "operator/kube/cache/cache.h"
 #include "operator/runtime/object_records.h"
 
 namespace muster::control {

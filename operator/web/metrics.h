@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "operator/kube/observed_api.h"
 #include "operator/kube/request_observer.h"
+#include "operator/kube/wrap/observed_api.h"
 #include "operator/runtime/controller_observer.h"
 #include "operator/runtime/work_queue.h"
 #include "operator/web/series.h"

@@ -22,8 +22,8 @@
 #include "base/memory_files.h"
 #include "base/open_files.h"
 #include "base/status_macros.h"
-#include "operator/kube/kubeconfig.h"
-#include "operator/kube/rest_api.h"
+#include "operator/kube/credentials/kubeconfig.h"
+#include "operator/kube/rest/rest_api.h"
 #include "tests/bench/agent_swarm.h"
 #include "tests/bench/swarm_kubelet.h"
 

@@ -12,7 +12,7 @@
 #include "base/memory_files.h"
 #include "operator/app/operator_app.h"
 #include "operator/coordinator/fake_token_api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "tests/bench/agent_swarm.h"
 #include "tests/bench/swarm_kubelet.h"
 

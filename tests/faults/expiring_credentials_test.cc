@@ -13,8 +13,8 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/x509.h"
+#include "operator/kube/http/tls_test_server.h"
 #include "operator/kube/resource_type.h"
-#include "operator/kube/tls_test_server.h"
 #include "tests/faults/spoilt_world.h"
 
 // What proves who the operator and the API server are runs out while the operator works, and an API

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "operator/kube/http_exchange.h"
-#include "operator/kube/scripted_stream.h"
+#include "operator/kube/http/http_exchange.h"
+#include "operator/kube/http/scripted_stream.h"
 
 namespace muster::kube {
 namespace {

@@ -15,10 +15,10 @@
 #include "operator/kube/api.h"
 #include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/proto_object.h"
-#include "operator/kube/proto_schema.h"
-#include "operator/kube/proto_stream.h"
+#include "operator/kube/proto/proto_object.h"
+#include "operator/kube/proto/proto_schema.h"
 #include "operator/kube/resource_type.h"
+#include "operator/kube/rest/proto_stream.h"
 
 namespace muster::kube {
 namespace {

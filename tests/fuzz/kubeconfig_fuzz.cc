@@ -11,9 +11,9 @@
 #include "absl/strings/match.h"
 #include "base/files.h"
 #include "base/memory_files.h"
-#include "operator/kube/kubeconfig.h"
-#include "operator/kube/rest_config.h"
-#include "operator/kube/server_url.h"
+#include "operator/kube/credentials/kubeconfig.h"
+#include "operator/kube/credentials/rest_config.h"
+#include "operator/kube/http/server_url.h"
 
 namespace muster::kube {
 namespace {

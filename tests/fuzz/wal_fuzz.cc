@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "operator/kube/memory_store.h"
-#include "operator/kube/object_rules.h"
-#include "operator/kube/store_log.h"
-#include "operator/kube/wal_format.h"
+#include "operator/kube/memory/memory_store.h"
+#include "operator/kube/memory/object_rules.h"
+#include "operator/kube/memory/store_log.h"
+#include "operator/kube/memory/wal_format.h"
 
 namespace muster::kube {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "operator/kube/api.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/watch_decoder.h"
+#include "operator/kube/rest/watch_decoder.h"
 
 namespace muster::kube {
 namespace {

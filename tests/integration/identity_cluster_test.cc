@@ -19,11 +19,11 @@
 #include "operator/coordinator/refusals.h"
 #include "operator/coordinator/token_reviewer.h"
 #include "operator/kube/api.h"
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/credentials/kubeconfig.h"
+#include "operator/kube/credentials/rest_config.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
-#include "operator/kube/rest_api.h"
-#include "operator/kube/rest_config.h"
+#include "operator/kube/rest/rest_api.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::control {

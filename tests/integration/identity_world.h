@@ -31,7 +31,7 @@
 #include "operator/coordinator/peer_identity.h"
 #include "operator/coordinator/refusals.h"
 #include "operator/kube/api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "proto/muster/v1alpha1/coordinator.grpc.pb.h"
 
 namespace muster {

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "operator/api/training_job.h"
 #include "operator/app/operator_app.h"
-#include "operator/kube/faulty_api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
+#include "operator/kube/wrap/faulty_api.h"
 #include "tests/integration/scripted_agent.h"
 
 namespace muster::control {

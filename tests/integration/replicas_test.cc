@@ -16,7 +16,7 @@
 #include "base/mutex.h"
 #include "gtest/gtest.h"
 #include "operator/app/operator_app.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/web/http_client.h"

@@ -12,7 +12,7 @@
 #include "cli/local_jobs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "tests/integration/placement_commands.h"
 
 namespace muster::control {

@@ -14,10 +14,10 @@
 #include "operator/kube/api_error.h"
 #include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/proto_schema.h"
-#include "operator/kube/proto_writer.h"
+#include "operator/kube/proto/proto_schema.h"
+#include "operator/kube/proto/proto_writer.h"
 #include "operator/kube/resource_type.h"
-#include "operator/kube/rest_api.h"
+#include "operator/kube/rest/rest_api.h"
 #include "operator/placement/cluster/scheduling_fields.h"
 #include "tests/kube/rest_api_cluster.h"
 

@@ -6,11 +6,11 @@
 
 #include "base/json.h"
 #include "gtest/gtest.h"
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/credentials/kubeconfig.h"
+#include "operator/kube/credentials/rest_config.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
-#include "operator/kube/rest_api.h"
-#include "operator/kube/rest_config.h"
+#include "operator/kube/rest/rest_api.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::kube {

@@ -11,12 +11,12 @@
 #include "gtest/gtest.h"
 #include "httplib.h"
 #include "operator/kube/api_error.h"
-#include "operator/kube/conformance.h"
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/conformance/conformance.h"
+#include "operator/kube/credentials/kubeconfig.h"
+#include "operator/kube/credentials/rest_config.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
-#include "operator/kube/rest_api.h"
-#include "operator/kube/rest_config.h"
+#include "operator/kube/rest/rest_api.h"
 #include "tests/testenv/test_cluster.h"
 
 // The conformance suite on a real control plane, which it has for itself because it restarts the

@@ -1,4 +1,4 @@
-#include "operator/kube/rest_api.h"
+#include "operator/kube/rest/rest_api.h"
 
 #include <atomic>
 #include <cstddef>
@@ -16,11 +16,11 @@
 #include "base/json.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/cache/reflector.h"
+#include "operator/kube/credentials/kubeconfig.h"
+#include "operator/kube/credentials/rest_config.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/reflector.h"
 #include "operator/kube/resource_type.h"
-#include "operator/kube/rest_config.h"
 #include "tests/kube/rest_api_cluster.h"
 #include "tests/testenv/test_cluster.h"
 

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "operator/kube/api.h"
 #include "operator/kube/api_call.h"
-#include "operator/kube/intercepted_api.h"
+#include "operator/kube/wrap/intercepted_api.h"
 
 namespace muster::control {
 

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "operator/kube/kubeconfig.h"
+#include "operator/kube/credentials/kubeconfig.h"
+#include "operator/kube/credentials/rest_config.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/rest_config.h"
 
 namespace muster::tests {
 namespace {

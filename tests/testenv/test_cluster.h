@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/process.h"
 #include "operator/kube/resource_type.h"
-#include "operator/kube/rest_api.h"
+#include "operator/kube/rest/rest_api.h"
 
 namespace muster::tests {
 

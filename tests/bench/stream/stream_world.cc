@@ -13,8 +13,8 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "operator/kube/memory/object_rules.h"
 #include "operator/kube/object_meta.h"
-#include "operator/kube/object_rules.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "operator/app/operator_app.h"
 #include "operator/kube/api.h"
-#include "operator/kube/memory_api.h"
+#include "operator/kube/memory/memory_api.h"
 #include "operator/placement/inventory.h"
 #include "operator/queue/queue_spec.h"
 #include "operator/queue/queued_job.h"

@@ -1,0 +1,62 @@
+#ifndef MUSTER_OPERATOR_KUBE_CACHE_CACHE_INDEX_H_
+#define MUSTER_OPERATOR_KUBE_CACHE_CACHE_INDEX_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mutex.h"
+#include "operator/kube/object_meta.h"
+
+namespace muster::kube {
+
+// (label, value), or ("", owner uid): no label has an empty name.
+using IndexTerm = std::pair<std::string, std::string>;
+
+// What an object is found by: its owners of one kind (empty: of any), and of its labels only these:
+// indexing all of 50,000 pods' labels and owners would cost more than the pods.
+std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels,
+                                  const std::string& owner_kind);
+
+// Which keys have an owner uid or a label value. Not thread-safe.
+class CacheIndex {
+ public:
+  void Put(const ObjectKey& key, std::vector<IndexTerm> terms);
+  void Erase(const ObjectKey& key);
+  // Sorted by key.
+  std::vector<ObjectKey> ByOwner(const std::string& uid) const;
+  std::vector<ObjectKey> ByLabel(const std::string& label, const std::string& value) const;
+
+ private:
+  std::vector<ObjectKey> Keys(const IndexTerm& term) const;
+
+  std::map<IndexTerm, std::set<ObjectKey>> keys_;
+  std::map<ObjectKey, std::vector<IndexTerm>> terms_;  // of objects that have any
+};
+
+// How far a cache has come. Thread-safe.
+class VersionProgress {
+ public:
+  void Synced(uint64_t version);
+  void Advance(uint64_t version);
+  bool HasSynced() const;
+  uint64_t Latest() const;
+  // False when `timeout` ran out first. A cache that has not synced has seen nothing.
+  bool WaitFor(uint64_t version, absl::Duration timeout) const;
+
+ private:
+  mutable Mutex mu_;
+  mutable CondVar changed_;
+  bool synced_ MUSTER_GUARDED_BY(mu_) = false;
+  uint64_t latest_ MUSTER_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_CACHE_CACHE_INDEX_H_

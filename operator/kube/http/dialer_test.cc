@@ -1,0 +1,105 @@
+#include "operator/kube/http/dialer.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "gtest/gtest.h"
+
+namespace muster::kube {
+namespace {
+
+// A port of this machine that listens, or is silent: the kernel drops what comes when as many wait
+// as may.
+class Listener {
+ public:
+  explicit Listener(bool silent = false) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    bind(socket_, reinterpret_cast<sockaddr*>(&any), sizeof(any));
+    listen(socket_, silent ? 0 : 16);
+    address_.size = sizeof(any);
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&address_.address), &address_.size);
+    if (silent) Fill();
+  }
+  ~Listener() {
+    close(socket_);
+    for (const int client : clients_) close(client);
+  }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  const SocketAddress& address() const { return address_; }
+  bool HasVisitor() const {
+    const int visitor = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (visitor >= 0) close(visitor);
+    return visitor >= 0;
+  }
+
+ private:
+  void Fill() {
+    for (int i = 0; i < 8; ++i) {
+      clients_.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      connect(clients_.back(), reinterpret_cast<const sockaddr*>(&address_.address), address_.size);
+    }
+  }
+
+  const int socket_;
+  SocketAddress address_;
+  std::vector<int> clients_;
+};
+
+// Nothing listens there any more.
+SocketAddress Deaf() { return Listener().address(); }
+
+absl::Time In(absl::Duration time) { return Clock::Real().Monotonic() + time; }
+
+TEST(DialerTest, AllAddressesAreTried) {
+  const Listener listener;
+  const auto socket = DialAny({Deaf(), Deaf(), listener.address()}, In(absl::Seconds(60)));
+  ASSERT_TRUE(socket.ok()) << socket.status();
+  EXPECT_TRUE(listener.HasVisitor());
+  close(*socket);
+}
+
+// The call's whole time used to go to the first.
+TEST(DialerTest, AnAddressThatIsSilentDoesNotKeepTheOthersWaiting) {
+  const Listener silent(/*silent=*/true);
+  const Listener listener;
+  const auto socket = DialAny({silent.address(), listener.address()}, In(absl::Hours(1)));
+  ASSERT_TRUE(socket.ok()) << socket.status();
+  EXPECT_TRUE(listener.HasVisitor());
+  close(*socket);
+}
+
+TEST(DialerTest, WhereNobodyListensItSaysSo) {
+  const absl::Status status = DialAny({Deaf(), Deaf()}, In(absl::Hours(1))).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.message(), "it cannot be reached");
+  EXPECT_EQ(DialAny({}, In(absl::Hours(1))).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(DialerTest, ItEndsAtItsTime) {
+  const Listener silent(/*silent=*/true);
+  const absl::Status status = DialAny({silent.address()}, In(absl::Milliseconds(50))).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(status.message(), "it did not take a connection in time");
+}
+
+TEST(DialerTest, AnAddressNeedsNoResolver) {
+  ASSERT_EQ(ResolveHost("127.0.0.1", 80)->size(), 1u);
+  EXPECT_EQ(ResolveHost("::1", 80)->at(0).address.ss_family, AF_INET6);
+  EXPECT_EQ(ResolveHost("no.such.name.invalid", 80).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace muster::kube

@@ -1,0 +1,22 @@
+#ifndef MUSTER_OPERATOR_KUBE_HTTP_SERVER_URL_H_
+#define MUSTER_OPERATOR_KUBE_HTTP_SERVER_URL_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace muster::kube {
+
+struct ServerUrl {
+  std::string host;  // an IPv6 address stands without brackets
+  int port = 443;
+  std::string prefix;  // "" or "/path" without a trailing slash
+};
+
+// "https://host[:port][/prefix]"; anything else is kInvalidArgument with a sentence. Pure.
+absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view url);
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_HTTP_SERVER_URL_H_

@@ -1,0 +1,43 @@
+#ifndef MUSTER_OPERATOR_KUBE_MEMORY_STORE_WRITER_H_
+#define MUSTER_OPERATOR_KUBE_MEMORY_STORE_WRITER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/kube/memory/memory_store.h"
+#include "operator/kube/memory/wal.h"
+
+namespace muster::kube {
+
+// The only way into a MemoryStore: gives each change its version, writes it to the log, then
+// applies it. A change that cannot be logged did not happen. Not thread-safe.
+class StoreWriter {
+ public:
+  // Called after each change; `after` is null for a deletion, `before` for a creation.
+  using Listener = std::function<void(const SharedJson& before, const SharedJson& after)>;
+
+  StoreWriter(MemoryStore& store, std::unique_ptr<Wal> wal) : store_(store), wal_(std::move(wal)) {}
+
+  void SetListener(Listener listener) { listener_ = std::move(listener); }
+  // ServiceUnavailable when the change could not be put on file.
+  absl::StatusOr<SharedJson> Put(StoreTable& table, Json object);
+  absl::Status Erase(StoreTable& table, Json last_state);
+  absl::Status Compact();
+
+ private:
+  absl::Status Log(absl::FunctionRef<std::string()> record);
+
+  MemoryStore& store_;
+  const std::unique_ptr<Wal> wal_;  // null: nothing is persisted
+  Listener listener_;
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_MEMORY_STORE_WRITER_H_

@@ -1,0 +1,75 @@
+#ifndef MUSTER_OPERATOR_KUBE_MEMORY_WAL_H_
+#define MUSTER_OPERATOR_KUBE_MEMORY_WAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/files.h"
+#include "operator/kube/memory/directory_lock.h"
+
+namespace muster::kube {
+
+struct WalOptions {
+  // True: a write is on disk before it returns, safe against loss of power. False: it is with the
+  // kernel, safe against the death of the process.
+  bool sync_every_write = false;
+  // The log is compacted into a snapshot when it outgrows this and the last snapshot.
+  size_t compact_bytes = size_t{8} << 20;
+  Files* files = nullptr;  // null: the machine's
+};
+
+// A directory with "snapshot" and "log", files of checksummed records. What Append accepted is read
+// back after any death of the process; a torn tail is dropped (and kept aside as "log.torn"), never
+// fatal. Not thread-safe; one process at a time.
+class Wal {
+ public:
+  // Called with each record of the snapshot, then of the log.
+  using Replay = std::function<absl::Status(std::string_view record, bool from_snapshot)>;
+  using Emit = std::function<absl::Status(std::string_view record)>;
+  // Emits the records that stand for everything appended so far.
+  using Snapshot = std::function<absl::Status(const Emit& emit)>;
+
+  // Takes the directory's lock (making the directory) and replays it. kUnavailable: another process
+  // holds it. kDataLoss: the snapshot is damaged; nothing is changed then.
+  static absl::StatusOr<std::unique_ptr<Wal>> Open(const std::string& directory, WalOptions options,
+                                                   const Replay& replay);
+  // Replays without a lock, also beside a process that writes. `begin` is called before each
+  // attempt (a compaction in between makes it start anew).
+  static absl::Status Read(const std::string& directory, Files& files,
+                           const std::function<void()>& begin, const Replay& replay);
+
+  // After a failed Append the log's end is unknown: every further one fails until Compact
+  // succeeded.
+  absl::Status Append(std::string_view record);
+  bool WantsCompaction() const;
+  bool broken() const { return broken_; }
+  absl::Status Compact(const Snapshot& snapshot);
+
+  int64_t dropped_bytes() const { return dropped_bytes_; }
+
+ private:
+  Wal(std::string directory, WalOptions options, std::unique_ptr<DirectoryLock> lock);
+  absl::Status ReplayAll(const Replay& replay);
+  absl::Status StartLog(CreateMode mode);
+  absl::Status WriteSnapshot(const std::string& path, const Snapshot& snapshot);
+
+  const std::string directory_;
+  const WalOptions options_;
+  Files& files_;
+  const std::unique_ptr<DirectoryLock> lock_;
+  std::unique_ptr<WritableFile> log_;
+  size_t log_bytes_ = 0;
+  size_t snapshot_bytes_ = 0;
+  int64_t dropped_bytes_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_MEMORY_WAL_H_

@@ -1,0 +1,71 @@
+#ifndef MUSTER_OPERATOR_KUBE_REST_REST_API_H_
+#define MUSTER_OPERATOR_KUBE_REST_REST_API_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/kube/api.h"
+#include "operator/kube/credentials/rest_config.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/request_observer.h"
+#include "operator/kube/resource_type.h"
+
+namespace muster::kube {
+
+class RestTransport;
+
+// A client of a real API server, over TLS 1.2 or later with its certificate verified. A call's
+// timeout holds for all of it: waiting for the client's rate limit, for a connection, for
+// Retry-After of a 429, and on the server (?timeout=). Nothing else is retried, but a read whose
+// kept connection turned out closed. A write whose answer did not come is kDeadlineExceeded
+// (Timeout); one that was never sent is kUnavailable.
+//
+//   MUSTER_ASSIGN_OR_RETURN(RestConfig config, LoadKubeconfig(KubeconfigPaths(""), ""));
+//   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<RestApi> api, RestApi::Create(config));
+//
+// Thread-safe; calls run side by side on up to max_connections connections. Each watch has a thread
+// and a connection of its own. Must outlive its watchers. `observer` may be null, else must outlive
+// it.
+class RestApi final : public Api {
+ public:
+  // Reads certificates and keys, but connects to nothing. kInvalidArgument with what is wrong.
+  static absl::StatusOr<std::unique_ptr<RestApi>> Create(RestConfig config,
+                                                         RequestObserver* observer = nullptr);
+  ~RestApi() override;
+
+  absl::StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key,
+                           const CallOptions& call = {}) override;
+  absl::StatusOr<ObjectList> List(const ResourceType& type, const ListOptions& options,
+                                  const CallOptions& call = {}) override;
+  // Waits for the server's first answer, so that a refusal is found here.
+  absl::StatusOr<std::unique_ptr<Watcher>> Watch(const ResourceType& type,
+                                                 const WatchOptions& options,
+                                                 const CallOptions& call = {}) override;
+  absl::StatusOr<Json> Create(const ResourceType& type, const Json& object,
+                              const CallOptions& call = {}) override;
+  absl::StatusOr<Json> CreateSubresource(const ResourceType& type, const ObjectKey& key,
+                                         const std::string& subresource, const Json& object,
+                                         const CallOptions& call = {}) override;
+  absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
+                              const CallOptions& call = {}) override;
+  absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
+                                    const CallOptions& call = {}) override;
+  absl::StatusOr<Json> PatchMetadata(const ResourceType& type, const ObjectKey& key,
+                                     const Json& patch, const Preconditions& preconditions = {},
+                                     const CallOptions& call = {}) override;
+  absl::Status Delete(const ResourceType& type, const ObjectKey& key,
+                      const DeleteOptions& options = {}, const CallOptions& call = {}) override;
+  absl::Status Bind(const Binding& binding, const CallOptions& call = {}) override;
+
+ private:
+  explicit RestApi(std::unique_ptr<RestTransport> transport);
+
+  const std::unique_ptr<RestTransport> transport_;
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_REST_REST_API_H_

@@ -1,0 +1,39 @@
+#include "operator/kube/rest/server_warnings.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace muster::kube {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+TEST(ServerWarningsTest, TheTextStandsInQuotes) {
+  EXPECT_EQ(WarningText(R"(299 - "v1 Foo is deprecated")"), "v1 Foo is deprecated");
+  EXPECT_EQ(WarningText(R"(299 - "a \"b\" \\ c" "date")"), R"(a "b" \ c)");
+  EXPECT_EQ(WarningText("299 - \"a\x01\xc3\""), "a  ");
+  for (const char* other :
+       {"", "299", "299 - text", "299 - \"open", "299 - \"\"", "110 - \"stale\""}) {
+    EXPECT_EQ(WarningText(other), std::nullopt) << other;
+  }
+}
+
+TEST(ServerWarningsTest, EachIsToldOnce) {
+  ServerWarnings warnings;
+  EXPECT_EQ(warnings.Tell({"299 - \"a\"", "299 - \"b\"", "299 - \"a\""}), (Strings{"a", "b"}));
+  EXPECT_EQ(warnings.Tell({"299 - \"b\"", "299 - \"c\""}), (Strings{"c"}));
+}
+
+TEST(ServerWarningsTest, AServerThatAlwaysSaysSomethingElseIsNotHeardForEver) {
+  ServerWarnings warnings;
+  size_t told = 0;
+  for (int i = 0; i < 1000; ++i) told += warnings.Tell({absl::StrCat("299 - \"", i, "\"")}).size();
+  EXPECT_EQ(told, ServerWarnings::kMost);
+}
+
+}  // namespace
+}  // namespace muster::kube

@@ -1,0 +1,42 @@
+#ifndef MUSTER_OPERATOR_KUBE_WRAP_FENCED_API_H_
+#define MUSTER_OPERATOR_KUBE_WRAP_FENCED_API_H_
+
+#include <functional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "operator/kube/api.h"
+#include "operator/kube/api_call.h"
+#include "operator/kube/wrap/intercepted_api.h"
+
+namespace muster::kube {
+
+// True for the error of a write that FencedApi did not let through: nothing was sent, and nothing
+// may be tried again by this process.
+bool IsFenced(const absl::Status& status);
+absl::Status FencedError(const absl::Status& why);
+
+// The Api of a leader: asks `may_write` before every write, and bounds every call but lists and
+// watches by `longest_call`. With longest_call <= leaseDuration - renewDeadline and a `may_write`
+// that holds until renewDeadline after the last renewal, a write that was let through has ended
+// before another process can hold the lease; one that was delayed all the same (a stopped process,
+// a stuck connection) still meets the server's own checks. Thread-safe if `may_write` is.
+class FencedApi final : public InterceptedApi {
+ public:
+  using MayWrite = std::function<absl::Status()>;
+
+  FencedApi(Api& api, MayWrite may_write, absl::Duration longest_call)
+      : InterceptedApi(api), may_write_(std::move(may_write)), longest_call_(longest_call) {}
+
+ protected:
+  absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) override;
+
+ private:
+  const MayWrite may_write_;
+  const absl::Duration longest_call_;
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_WRAP_FENCED_API_H_

@@ -1,0 +1,51 @@
+#ifndef MUSTER_OPERATOR_KUBE_WRAP_OBSERVED_API_H_
+#define MUSTER_OPERATOR_KUBE_WRAP_OBSERVED_API_H_
+
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "operator/kube/api.h"
+#include "operator/kube/api_call.h"
+#include "operator/kube/request_observer.h"
+#include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/intercepted_api.h"
+
+namespace muster::kube {
+
+// Told about every list and every watch that ended. Called by the caller's thread: must be quick
+// and thread-safe.
+class WatchObserver {
+ public:
+  virtual ~WatchObserver() = default;
+  // A list began from the start, its further pages not counted.
+  virtual void Listed(std::string_view resource) = 0;
+  virtual void WatchOpened(std::string_view resource) = 0;
+  // `reason`: a Kubernetes status reason: WatchClosed, Expired, Timeout, ...; not told when the
+  // watcher was stopped on this side.
+  virtual void WatchEnded(std::string_view resource, std::string_view reason) = 0;
+};
+
+// An Api that tells what passes through it. Thread-safe if the observers are. Everything given must
+// outlive it and its watchers.
+class ObservedApi final : public InterceptedApi {
+ public:
+  // `requests` may be null: where the client below reports requests itself.
+  ObservedApi(Api& api, const Clock& clock, WatchObserver& watches, RequestObserver* requests)
+      : InterceptedApi(api), clock_(clock), watches_(watches), requests_(requests) {}
+
+ protected:
+  absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) override;
+  std::unique_ptr<Watcher> Wrap(const ResourceType& type,
+                                std::unique_ptr<Watcher> watcher) override;
+
+ private:
+  const Clock& clock_;
+  WatchObserver& watches_;
+  RequestObserver* const requests_;
+};
+
+}  // namespace muster::kube
+
+#endif  // MUSTER_OPERATOR_KUBE_WRAP_OBSERVED_API_H_

@@ -15,10 +15,10 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"
-#include "operator/runtime/caches.h"
-#include "operator/runtime/object_records.h"
-#include "operator/runtime/priority_class.h"
-#include "operator/runtime/scheduler.h"
+#include "operator/objects/caches.h"
+#include "operator/objects/object_records.h"
+#include "operator/objects/priority_class.h"
+#include "operator/scheduler/scheduler.h"
 #include "operator/web/placement_page.h"
 
 namespace muster::cli {

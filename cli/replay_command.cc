@@ -23,7 +23,7 @@
 #include "operator/queue/decision_input.h"
 #include "operator/queue/decision_json.h"
 #include "operator/queue/decision_record.h"
-#include "operator/runtime/decision_ring.h"
+#include "operator/scheduler/record/decision_ring.h"
 
 namespace muster::cli {
 namespace {

@@ -23,8 +23,8 @@
 #include "cli/simulate/simulator.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/decision_input.h"
-#include "operator/runtime/decision_recorder.h"
-#include "operator/runtime/decision_ring.h"
+#include "operator/scheduler/record/decision_recorder.h"
+#include "operator/scheduler/record/decision_ring.h"
 
 namespace muster::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "operator/kube/api_error.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"
-#include "operator/runtime/object_records.h"
+#include "operator/objects/object_records.h"
 
 namespace muster::control {
 namespace {

@@ -14,10 +14,10 @@
 #include "operator/kube/api.h"
 #include "operator/kube/cache/reflector.h"
 #include "operator/kube/resource_type.h"
-#include "operator/runtime/caches.h"
-#include "operator/runtime/pod_sharing.h"
-#include "operator/runtime/priority_class.h"
-#include "operator/runtime/queue_status.h"
+#include "operator/objects/caches.h"
+#include "operator/objects/pod_sharing.h"
+#include "operator/objects/priority_class.h"
+#include "operator/scheduler/queue_sync/queue_status.h"
 
 namespace muster::control {
 

@@ -25,11 +25,11 @@
 #include "operator/coordinator/coordinator_server.h"
 #include "operator/coordinator/refusals.h"
 #include "operator/kube/cache/reflector.h"
-#include "operator/runtime/decision_recorder.h"
-#include "operator/runtime/decision_ring.h"
-#include "operator/runtime/fan_out.h"
-#include "operator/runtime/pod_builder.h"
-#include "operator/runtime/worker_directory.h"
+#include "operator/reconcile/fan_out.h"
+#include "operator/reconcile/pod_builder.h"
+#include "operator/reconcile/worker_directory.h"
+#include "operator/scheduler/record/decision_recorder.h"
+#include "operator/scheduler/record/decision_ring.h"
 #include "operator/web/web_deps.h"
 
 namespace muster::control {

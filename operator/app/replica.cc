@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "operator/kube/object_meta.h"
-#include "operator/runtime/kueue_topology.h"
+#include "operator/scheduler/cluster/kueue_topology.h"
 
 namespace muster::control {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/kube/object_meta.h"
-#include "operator/runtime/object_records.h"
+#include "operator/objects/object_records.h"
 
 namespace muster::control {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "operator/runtime/object_records.h"
-#include "operator/runtime/work_queue.h"
+#include "operator/objects/object_records.h"
+#include "operator/reconcile/work_queue.h"
 #include "operator/web/encode.h"
 
 namespace muster::control {

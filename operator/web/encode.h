@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
-#include "operator/runtime/decision_log.h"
-#include "operator/runtime/object_records.h"
+#include "operator/objects/object_records.h"
+#include "operator/reconcile/reconcile_log.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 
 // The pages' values as JSON. Pure.

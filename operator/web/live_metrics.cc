@@ -13,8 +13,8 @@
 #include "operator/placement/placement.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/queue_book.h"
-#include "operator/runtime/gang_placer.h"
-#include "operator/runtime/queue_report.h"
+#include "operator/scheduler/gang/gang_placer.h"
+#include "operator/scheduler/queue_sync/queue_report.h"
 #include "operator/web/process_figures.h"
 
 namespace muster::control {

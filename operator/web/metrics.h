@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "operator/kube/request_observer.h"
 #include "operator/kube/wrap/observed_api.h"
-#include "operator/runtime/controller_observer.h"
-#include "operator/runtime/work_queue.h"
+#include "operator/reconcile/controller_observer.h"
+#include "operator/reconcile/work_queue.h"
 #include "operator/web/series.h"
 #include "prometheus/metric_family.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "operator/kube/object_meta.h"
-#include "operator/runtime/caches.h"
+#include "operator/objects/caches.h"
 
 // What is not there, with the name that was perhaps meant.
 namespace muster::control {

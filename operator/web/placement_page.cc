@@ -15,13 +15,13 @@
 #include "operator/core/conditions.h"
 #include "operator/core/gang.h"
 #include "operator/core/plan.h"
+#include "operator/objects/object_records.h"
 #include "operator/placement/filter/refusal.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/forecast.h"
 #include "operator/queue/what_if.h"
-#include "operator/runtime/node_health.h"
-#include "operator/runtime/object_records.h"
-#include "operator/runtime/pod_builder.h"
+#include "operator/reconcile/pod_builder.h"
+#include "operator/scheduler/cluster/node_health.h"
 #include "operator/web/not_found.h"
 
 namespace muster::control {

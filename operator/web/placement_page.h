@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/json.h"
 #include "operator/kube/object_meta.h"
-#include "operator/runtime/scheduler.h"
+#include "operator/scheduler/scheduler.h"
 #include "operator/web/web_deps.h"
 
 // Why a job is where it is or nowhere, where another would go, and the cluster as a tree: the

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "operator/runtime/queue_report.h"
+#include "operator/scheduler/queue_sync/queue_report.h"
 #include "operator/web/not_found.h"
 
 namespace muster::control {

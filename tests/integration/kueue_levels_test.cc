@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
-#include "operator/runtime/kueue_topology.h"
+#include "operator/scheduler/cluster/kueue_topology.h"
 #include "tests/integration/operator_world.h"
 
 namespace muster::control {

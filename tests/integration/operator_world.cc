@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
-#include "operator/runtime/kueue_topology.h"
+#include "operator/scheduler/cluster/kueue_topology.h"
 
 namespace muster::control {
 namespace {

@@ -1,0 +1,203 @@
+#include "operator/objects/object_records.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "base/status_macros.h"
+#include "operator/core/gang.h"
+#include "operator/placement/cluster/scheduling_fields.h"
+#include "operator/placement/cluster/tree_amounts.h"
+
+namespace muster::control {
+namespace {
+
+using kube::StringAt;
+
+PodPhase ParsePhase(const std::string& phase) {
+  if (phase.empty() || phase == "Pending") return PodPhase::kPending;
+  if (phase == "Running") return PodPhase::kRunning;
+  if (phase == "Succeeded") return PodPhase::kSucceeded;
+  if (phase == "Failed") return PodPhase::kFailed;
+  return PodPhase::kUnknown;
+}
+
+int ToInt(const std::string& text) {
+  int value = -1;
+  return absl::SimpleAtoi(text, &value) ? value : -1;
+}
+
+const Json* FindByField(const Json* list, const char* field, const std::string& value) {
+  if (list == nullptr || !list->is_array()) return nullptr;
+  for (const Json& item : *list) {
+    if (StringAt(item, {field}) == value) return &item;
+  }
+  return nullptr;
+}
+
+const Json* FindCondition(const Json& object, const std::string& type) {
+  return FindByField(kube::Find(object, {"status", "conditions"}), "type", type);
+}
+
+constexpr size_t kMaxConditions = 32;
+constexpr size_t kMaxContainers = 32;
+
+std::vector<ConditionView> ReadConditions(const Json& object) {
+  std::vector<ConditionView> conditions;
+  const Json* list = kube::Find(object, {"status", "conditions"});
+  if (list == nullptr || !list->is_array()) return conditions;
+  conditions.reserve(std::min(list->size(), kMaxConditions));
+  for (const Json& item : *list) {
+    if (conditions.size() == kMaxConditions) break;
+    conditions.push_back(
+        {StringAt(item, {"type"}), StringAt(item, {"status"}), StringAt(item, {"reason"})});
+  }
+  return conditions;
+}
+
+std::vector<TaintView> ReadTaints(const Json& node) {
+  std::vector<TaintView> taints;
+  const Json* list = kube::Find(node, {"spec", "taints"});
+  if (list == nullptr || !list->is_array()) return taints;
+  for (const Json& item : *list) {
+    taints.push_back(
+        {StringAt(item, {"key"}), StringAt(item, {"value"}), StringAt(item, {"effect"})});
+  }
+  return taints;
+}
+
+int IntAt(const Json& object, const char* name) {
+  const Json* value = kube::Find(object, {name});
+  return value != nullptr && value->is_number_integer() ? value->get<int>() : 0;
+}
+
+std::vector<ContainerEnd> ReadEnds(const Json& pod) {
+  std::vector<ContainerEnd> ends;
+  const Json* list = kube::Find(pod, {"status", "containerStatuses"});
+  if (list == nullptr || !list->is_array()) return ends;
+  for (const Json& item : *list) {
+    const Json* terminated = kube::Find(item, {"state", "terminated"});
+    if (terminated == nullptr || !terminated->is_object() || ends.size() == kMaxContainers)
+      continue;
+    ends.push_back({StringAt(item, {"name"}), IntAt(*terminated, "exitCode"),
+                    IntAt(*terminated, "signal"), StringAt(*terminated, {"reason"})});
+  }
+  return ends;
+}
+
+void ReadWorkerContainer(const Json& pod, PodView& view) {
+  const Json* status =
+      FindByField(kube::Find(pod, {"status", "containerStatuses"}), "name", "worker");
+  if (status == nullptr) return;
+  const Json* terminated = kube::Find(*status, {"state", "terminated"});
+  const Json* waiting = kube::Find(*status, {"state", "waiting"});
+  const Json* from = terminated != nullptr ? terminated : waiting;
+  if (from == nullptr || !from->is_object()) return;
+  if (view.reason.empty()) view.reason = StringAt(*from, {"reason"});
+  if (view.message.empty()) view.message = StringAt(*from, {"message"});
+  if (terminated == nullptr) return;
+  const Json* code = kube::Find(*terminated, {"exitCode"});
+  if (code != nullptr && code->is_number_integer()) view.exit_code = code->get<int>();
+}
+
+PodView ParsePodView(const Json& json) {
+  PodView view;
+  view.name = kube::NameOf(json);
+  view.uid = kube::UidOf(json);
+  view.resource_version = kube::ResourceVersionOf(json);
+  if (const auto owner = kube::ControllerOf(json)) view.owner_uid = owner->uid;
+  view.index = ToInt(kube::LabelOf(json, kIndexLabel));
+  view.incarnation = ToInt(kube::LabelOf(json, kIncarnationLabel));
+  view.phase = ParsePhase(StringAt(json, {"status", "phase"}));
+  view.node = StringAt(json, {"spec", "nodeName"});
+  view.deleting = kube::IsTerminating(json);
+  const Json* ready = FindCondition(json, "Ready");
+  view.ready = ready != nullptr && StringAt(*ready, {"status"}) == "True";
+  view.reason = StringAt(json, {"status", "reason"});
+  view.message = StringAt(json, {"status", "message"});
+  ReadWorkerContainer(json, view);
+  if (kube::LabelOf(json, kJobLabel).empty()) return view;  // not ours: only its place matters
+  view.ended = ReadEnds(json);
+  view.conditions = ReadConditions(json);
+  return view;
+}
+
+}  // namespace
+
+const std::shared_ptr<const SchedulingPod>& PodRecord::NoPod() {
+  static const auto& none =
+      *new std::shared_ptr<const SchedulingPod>(std::make_shared<const SchedulingPod>());
+  return none;
+}
+
+const std::shared_ptr<const PodView>& PodRecord::NoView() {
+  static const auto& none = *new std::shared_ptr<const PodView>(std::make_shared<const PodView>());
+  return none;
+}
+
+const std::shared_ptr<const SchedulingNode>& NodeRecord::NoNode() {
+  static const auto& none =
+      *new std::shared_ptr<const SchedulingNode>(std::make_shared<const SchedulingNode>());
+  return none;
+}
+
+const kube::FieldMask& PodFields() {
+  static const auto* const fields = [] {
+    std::vector<std::string_view> paths = {
+        "metadata.ownerReferences",
+        "status.conditions.message",
+        "status.conditions.status",
+        "status.containerStatuses.state.terminated",
+        "status.containerStatuses.state.waiting",
+        "status.message",
+        "status.reason",
+    };
+    paths.insert(paths.end(), std::begin(kSchedulingPodFields), std::end(kSchedulingPodFields));
+    return new kube::FieldMask(paths);
+  }();
+  return *fields;
+}
+
+const kube::FieldMask& NodeFields() {
+  static const auto* const fields = [] {
+    std::vector<std::string_view> paths = {"status.conditions.reason"};
+    paths.insert(paths.end(), std::begin(kSchedulingNodeFields), std::end(kSchedulingNodeFields));
+    return new kube::FieldMask(paths);
+  }();
+  return *fields;
+}
+
+absl::StatusOr<PodRecord> ParsePodRecord(const Json& json) {
+  PodRecord pod;
+  pod.key = kube::KeyOf(json);
+  if (pod.key.name.empty()) return absl::InvalidArgumentError("a pod without a name");
+  pod.job = kube::LabelOf(json, kJobLabel);
+  MUSTER_ASSIGN_OR_RETURN(SchedulingPod scheduling, ParseSchedulingPod(json));
+  pod.scheduling = std::make_shared<const SchedulingPod>(std::move(scheduling));
+  pod.requests = TreeAmounts(pod.scheduling->requests, 1);
+  const Json* scheduled = FindCondition(json, "PodScheduled");
+  if (scheduled != nullptr && StringAt(*scheduled, {"status"}) == "False") {
+    pod.unscheduled_message = StringAt(*scheduled, {"message"});
+  }
+  pod.view = std::make_shared<const PodView>(ParsePodView(json));
+  return pod;
+}
+
+absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json) {
+  NodeRecord node;
+  node.name = kube::NameOf(json);
+  if (node.name.empty()) return absl::InvalidArgumentError("a node without a name");
+  MUSTER_ASSIGN_OR_RETURN(SchedulingNode scheduling, ParseSchedulingNode(json));
+  const bool lies = scheduling.complaint.has_value();
+  node.schedulable = scheduling.ready && !scheduling.unschedulable && !lies;
+  // What cannot be is not added up.
+  if (!lies) node.allocatable = TreeAmounts(scheduling.allocatable, scheduling.allowed_pods);
+  node.scheduling = std::make_shared<const SchedulingNode>(std::move(scheduling));
+  node.conditions = ReadConditions(json);
+  node.taints = ReadTaints(json);
+  return node;
+}
+
+}  // namespace muster::control

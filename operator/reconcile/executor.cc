@@ -1,0 +1,286 @@
+#include "operator/reconcile/executor.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
+#include "base/status_macros.h"
+#include "operator/api/codec.h"
+#include "operator/core/durable.h"
+#include "operator/kube/api_error.h"
+#include "operator/kube/field_mask.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+#include "operator/kube/wrap/fenced_api.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+namespace muster::control {
+namespace {
+
+constexpr int kBatchGrowth = 4;
+// Fewer are made sooner than threads are woken for them.
+constexpr int kWorthThreads = 4;
+
+// Of what was written only its version is new.
+kube::CallOptions VersionOnly() {
+  kube::CallOptions call;
+  call.fields = &kube::IdentityFields();
+  return call;
+}
+
+// And what orders and the next leader rest on: an older definition may drop it.
+kube::CallOptions DurableOnly() {
+  static const auto& fields =
+      *new kube::FieldMask({"status.term", "status.round", "status.membership",
+                            "status.incarnations", "status.workers.ended", "status.checkpoint"});
+  kube::CallOptions call;
+  call.fields = &fields;
+  return call;
+}
+
+void Raise(uint64_t& version, const Json& object) {
+  const auto parsed = kube::ParseResourceVersion(kube::ResourceVersionOf(object));
+  if (parsed.ok()) version = std::max(version, *parsed);
+}
+
+v1alpha1::RoundId ToId(RoundStamp stamp) {
+  v1alpha1::RoundId id;
+  id.set_term(stamp.term);
+  id.set_round(stamp.round);
+  return id;
+}
+
+v1alpha1::OperatorMessage ToMessage(const PrepareOrder& order) {
+  v1alpha1::OperatorMessage message;
+  v1alpha1::PrepareRound& prepare = *message.mutable_prepare();
+  *prepare.mutable_round() = ToId(order.round);
+  prepare.set_membership(order.membership);
+  if (order.fresh) prepare.set_fresh(true);
+  *prepare.mutable_member() = order.place.member;
+  prepare.set_world_size(order.place.world_size);
+  prepare.set_group_rank(order.place.group_rank);
+  prepare.set_group_world_size(order.place.group_world_size);
+  if (order.spec != nullptr) *prepare.mutable_spec() = *order.spec;
+  prepare.set_trajectory(order.trajectory);
+  return message;
+}
+v1alpha1::OperatorMessage ToMessage(const GoOrder& order) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_go() = *order.go;
+  return message;
+}
+v1alpha1::OperatorMessage ToMessage(const StopOrder& order) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_stop()->mutable_round() = ToId(order.round);
+  message.mutable_stop()->set_save(order.save);
+  message.mutable_stop()->set_reason(order.reason);
+  return message;
+}
+v1alpha1::OperatorMessage ToMessage(const SaveOrder& order) {
+  v1alpha1::OperatorMessage message;
+  *message.mutable_save()->mutable_round() = ToId(order.round);
+  return message;
+}
+
+// Now, or as soon as their numbers are in the status.
+bool MakesPods(const TrainingJob& job, const Plan& plan) {
+  const auto& before = job.status.incarnations();
+  const auto& after = plan.status.incarnations();
+  return !plan.creates.empty() ||
+         !std::equal(before.begin(), before.end(), after.begin(), after.end());
+}
+
+// Serialises orders; a Go, which is the same for all members of a round, once.
+class OrderEncoder {
+ public:
+  EncodedMessage operator()(const Order& order) {
+    const auto* go = std::get_if<GoOrder>(&order.what);
+    if (go != nullptr && go->go == go_) return encoded_go_;
+    EncodedMessage message =
+        std::visit([](const auto& what) { return Encode(ToMessage(what)); }, order.what);
+    if (go == nullptr) return message;
+    go_ = go->go;
+    return encoded_go_ = std::move(message);
+  }
+
+ private:
+  std::shared_ptr<const v1alpha1::GoRound> go_;
+  EncodedMessage encoded_go_;
+};
+
+}  // namespace
+
+bool IsTerminal(const absl::Status& status) {
+  switch (kube::ReasonOf(status)) {
+    case kube::Reason::kBadRequest:
+    case kube::Reason::kInvalid:
+    case kube::Reason::kTooLarge:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status Executor::DeletePods(const TrainingJob& job, const Plan& plan, Written& written) {
+  for (const DeletePod& pod : plan.deletes) {
+    if (written.deleted_pods.count(pod.uid) > 0) continue;
+    kube::DeleteOptions options;
+    options.preconditions.uid = pod.uid;
+    options.grace_period_seconds = absl::ToInt64Seconds(pod.grace);
+    const absl::Status status = api_.Delete(kube::kPods, {job.ns, pod.name}, options);
+    // Gone already, or another pod has the name now: what was asked for is not there any more.
+    const bool gone = absl::IsNotFound(status) || absl::IsAborted(status);
+    if (!status.ok() && !gone) return kube::Annotate(status, absl::StrCat("delete pod ", pod.name));
+    written.deleted_pods.insert(pod.uid);
+    if (!gone) MUSTER_LOG(INFO, "pod deleted", {"pod", pod.name}, {"reason", pod.reason});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Json> Executor::MakePod(const TrainingJob& job, const Json& pod) {
+  absl::StatusOr<Json> stored = api_.Create(kube::kPods, pod, VersionOnly());
+  if (!absl::IsAlreadyExists(stored.status())) return stored;
+  stored = api_.Get(kube::kPods, kube::KeyOf(pod));
+  const auto owner = stored.ok() ? kube::ControllerOf(*stored) : std::nullopt;
+  if (stored.ok() && (!owner || owner->uid != job.uid)) {
+    return absl::AlreadyExistsError("it exists and belongs to another owner");
+  }
+  return stored;
+}
+
+void Executor::TellRefusal(const TrainingJob& job, const CreatePod& create,
+                           const absl::Status& refusal, Written& written) {
+  if (IsTerminal(refusal)) {
+    written.refused_pod = absl::StrCat("spec.template: the API server refuses its pod: ",
+                                       std::string(refusal.message()));
+  } else if (!kube::IsFenced(refusal)) {
+    // Retried for ever; the template's author must be able to see why.
+    events_.Record({job.ns, job.name}, job.uid,
+                   {Event::Type::kWarning, "FailedCreate",
+                    absl::StrCat("pod ", create.name, ": ", std::string(refusal.message()))});
+  }
+}
+
+absl::Status Executor::CreateBatch(const TrainingJob& job, const PodBuilder& builder,
+                                   const CreatePod* creates, int count, Written& written) {
+  std::vector<absl::StatusOr<Json>> pods(static_cast<size_t>(count));
+  FanOut& how = count < kWorthThreads ? FanOut::InOrder() : fan_out_;
+  how.Run(count, [&](int i) { pods[i] = MakePod(job, builder.Build(creates[i])); });
+  absl::Status failed;
+  for (int i = 0; i < count; ++i) {
+    if (pods[i].ok()) {
+      Raise(written.pod_version, *pods[i]);
+      MUSTER_LOG(INFO, "pod created", {"pod", creates[i].name});
+    } else if (failed.ok()) {
+      TellRefusal(job, creates[i], pods[i].status(), written);
+      failed = kube::Annotate(pods[i].status(), absl::StrCat("create pod ", creates[i].name));
+    }
+  }
+  return failed;
+}
+
+// In batches that grow: what is wrong with one pod, or forbidden, is so for hundreds.
+absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Written& written) {
+  written.refused_pod.clear();
+  if (plan.creates.empty()) return absl::OkStatus();
+  const absl::StatusOr<PodBuilder> builder = PodBuilder::Make(job, pod_options_);
+  if (!builder.ok()) {
+    written.refused_pod = std::string(builder.status().message());
+    return builder.status();
+  }
+  const int count = static_cast<int>(plan.creates.size());
+  int size = 1;
+  for (int begin = 0; begin < count; begin += size, size *= kBatchGrowth) {
+    size = std::min(size, count - begin);
+    MUSTER_RETURN_IF_ERROR(CreateBatch(job, *builder, &plan.creates[begin], size, written));
+  }
+  return absl::OkStatus();
+}
+
+// Returns the job's version after the write: the status is written against it, so that both writes
+// together rest on the version that was decided on.
+absl::StatusOr<std::string> Executor::WriteFinalizers(const TrainingJob& job, const Plan& plan,
+                                                      Written& written, bool& gone) {
+  std::vector<std::string> finalizers = job.finalizers;
+  for (const std::string& name : plan.remove_finalizers) std::erase(finalizers, name);
+  for (const std::string& name : plan.add_finalizers) {
+    if (std::find(finalizers.begin(), finalizers.end(), name) == finalizers.end()) {
+      finalizers.push_back(name);
+    }
+  }
+  if (finalizers == job.finalizers) return job.resource_version;
+  Json patch = Json::object();
+  patch["finalizers"] = finalizers.empty() ? Json() : Json(finalizers);
+  absl::StatusOr<Json> stored = api_.PatchMetadata(kube::kTrainingJobs, {job.ns, job.name}, patch,
+                                                   {job.uid, job.resource_version}, VersionOnly());
+  if (!stored.ok()) return kube::Annotate(stored.status(), "write the job's finalizers");
+  Raise(written.job_version, *stored);
+  gone = job.deleting() && finalizers.empty();
+  return kube::ResourceVersionOf(*stored);
+}
+
+absl::Status Executor::WriteStatus(const TrainingJob& job, const Plan& plan,
+                                   const std::string& version, Written& written) {
+  const bool check = !DescribeLoss(plan.status, job.status).empty();
+  absl::StatusOr<Json> stored =
+      api_.UpdateStatus(kube::kTrainingJobs, StatusToJson(job, plan.status, version),
+                        check ? DurableOnly() : VersionOnly());
+  if (!stored.ok()) {
+    const absl::Status refused = kube::Annotate(stored.status(), "write the job's status");
+    if (IsTerminal(refused)) written.status_fault = std::string(refused.message());
+    return refused;
+  }
+  Raise(written.job_version, *stored);
+  if (!check) return absl::OkStatus();
+  v1alpha1::TrainingJobStatus kept;
+  const Json* json = kube::Find(*stored, {"status"});
+  if (json != nullptr) DecodeMessage(*json, "status", UnknownFields::kIgnore, kept);
+  written.status_fault = DescribeLoss(plan.status, kept);
+  return written.status_fault.empty() ? absl::OkStatus()
+                                      : absl::FailedPreconditionError(written.status_fault);
+}
+
+absl::Status Executor::Write(const TrainingJob& job, const Plan& plan, Written& written) {
+  const Urgency::Scope urgent(MakesPods(job, plan) ? urgency_ : nullptr);
+  written.status_fault.clear();
+  MUSTER_RETURN_IF_ERROR(DeletePods(job, plan, written));
+  MUSTER_RETURN_IF_ERROR(CreatePods(job, plan, written));
+  bool gone = false;
+  MUSTER_ASSIGN_OR_RETURN(const std::string version, WriteFinalizers(job, plan, written, gone));
+  if (!plan.write_status || gone) return absl::OkStatus();
+  return WriteStatus(job, plan, version, written);
+}
+
+absl::Status Executor::SendOrders(const TrainingJob& job, const Plan& plan) {
+  OrderEncoder encode;
+  for (const Order& order : plan.orders) {
+    if (may_order_ != nullptr) {
+      if (const absl::Status may = may_order_(); !may.ok()) return kube::FencedError(may);
+    }
+    const absl::Status status = registry_.SendOrder(
+        {job.uid, order.index, order.incarnation, order.pod_uid}, encode(order));
+    if (!status.ok()) {
+      MUSTER_LOG(INFO, "order dropped", {"worker", order.index}, {"error", status});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Announce(const TrainingJob& job, const Plan& plan) {
+  MUSTER_RETURN_IF_ERROR(SendOrders(job, plan));
+  for (const Event& event : plan.events) {
+    MUSTER_LOG(INFO, "event", {"reason", event.reason}, {"sentence", event.message});
+    events_.Record({job.ns, job.name}, job.uid, event);
+  }
+  if (!plan.delete_job) return absl::OkStatus();
+  kube::DeleteOptions options;
+  options.preconditions.uid = job.uid;
+  const absl::Status status = api_.Delete(kube::kTrainingJobs, {job.ns, job.name}, options);
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,97 @@
+#ifndef MUSTER_OPERATOR_RECONCILE_EXECUTOR_H_
+#define MUSTER_OPERATOR_RECONCILE_EXECUTOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/json.h"
+#include "operator/api/training_job.h"
+#include "operator/coordinator/agent_registry.h"
+#include "operator/core/plan.h"
+#include "operator/kube/api.h"
+#include "operator/objects/event_recorder.h"
+#include "operator/reconcile/fan_out.h"
+#include "operator/reconcile/pod_builder.h"
+#include "operator/reconcile/urgency.h"
+
+namespace muster::control {
+
+// What was written for a job and the caches may not show yet.
+struct Written {
+  // Versions that the caches must have seen before the job is decided on again; 0: nothing written.
+  uint64_t job_version = 0;
+  uint64_t pod_version = 0;
+  // UIDs of pods whose deletion was accepted; it is not asked for again.
+  std::set<std::string> deleted_pods;
+  // Of the last Write: why the API server will never take a pod of this template; empty: it may.
+  std::string refused_pod;
+  // Of the last Write: why the status that it wrote is not in the store; empty: it is.
+  std::string status_fault;
+};
+
+// The API server refused the content of a write: sent again unchanged, it is refused again.
+bool IsTerminal(const absl::Status& status);
+
+// Carries out plans, in the order plan.h gives. The promise that everything rests on: orders are
+// sent only after the status that records their (term, round, membership) was accepted by the API
+// server against the very version that was decided on, and while `may_order` is OK: a process that
+// was stopped between the two may have lost its lease. Stateless but for its seams; thread-safe.
+class Executor {
+ public:
+  using MayOrder = std::function<absl::Status()>;
+
+  // Without `may_order`, orders may always be sent. `fan_out` makes pods; pods that are made, and
+  // the writes they wait for, are urgent. Both must outlive this.
+  Executor(kube::Api& api, AgentRegistry& registry, EventRecorder& events,
+           PodBuilderOptions pod_options, MayOrder may_order = nullptr,
+           FanOut& fan_out = FanOut::InOrder(), Urgency* urgency = nullptr)
+      : api_(api),
+        registry_(registry),
+        events_(events),
+        pod_options_(std::move(pod_options)),
+        may_order_(std::move(may_order)),
+        fan_out_(fan_out),
+        urgency_(urgency) {}
+
+  // Deletes, creates, finalizers, then the status write. On an error nothing after it was done, and
+  // the plan with its memory must be dropped: kAborted when the job changed meanwhile. A status
+  // that records what orders rest on is compared with what the API server stored of it. `written`
+  // is filled as far as writes went, also on an error.
+  absl::Status Write(const TrainingJob& job, const Plan& plan, Written& written);
+
+  // After Write succeeded: orders, events, and the job's own deletion. An order to an agent that is
+  // not attached is dropped, as the plan expects.
+  absl::Status Announce(const TrainingJob& job, const Plan& plan);
+
+ private:
+  absl::Status DeletePods(const TrainingJob& job, const Plan& plan, Written& written);
+  absl::Status CreatePods(const TrainingJob& job, const Plan& plan, Written& written);
+  absl::Status CreateBatch(const TrainingJob& job, const PodBuilder& builder,
+                           const CreatePod* creates, int count, Written& written);
+  // Thread-safe: `pod` as stored, or why there is none.
+  absl::StatusOr<Json> MakePod(const TrainingJob& job, const Json& pod);
+  void TellRefusal(const TrainingJob& job, const CreatePod& create, const absl::Status& refusal,
+                   Written& written);
+  absl::StatusOr<std::string> WriteFinalizers(const TrainingJob& job, const Plan& plan,
+                                              Written& written, bool& gone);
+  absl::Status WriteStatus(const TrainingJob& job, const Plan& plan, const std::string& version,
+                           Written& written);
+  absl::Status SendOrders(const TrainingJob& job, const Plan& plan);
+
+  kube::Api& api_;
+  AgentRegistry& registry_;
+  EventRecorder& events_;
+  const PodBuilderOptions pod_options_;
+  const MayOrder may_order_;
+  FanOut& fan_out_;
+  Urgency* const urgency_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RECONCILE_EXECUTOR_H_

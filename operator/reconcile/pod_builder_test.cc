@@ -1,0 +1,187 @@
+#include "operator/reconcile/pod_builder.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/object_meta.h"
+
+namespace muster::control {
+namespace {
+
+using testing::HasSubstr;
+
+TrainingJob Job(const std::string& template_json, bool trainer) {
+  TrainingJob job;
+  job.ns = "team";
+  job.name = "gpt";
+  job.uid = "job-uid";
+  if (!template_json.empty()) job.spec.mutable_template_()->set_raw(template_json);
+  if (trainer) job.spec.mutable_trainer();
+  return job;
+}
+
+CreatePod Create() {
+  CreatePod create;
+  create.name = "gpt-1-3";
+  create.index = 1;
+  create.incarnation = 3;
+  create.ranks = 2;
+  create.labels = {{"muster.dev/job", "gpt"}, {"muster.dev/index", "1"}};
+  create.env = {{"MUSTER_JOB", "gpt"}, {"MUSTER_RANKS", "2"}};
+  return create;
+}
+
+const PodBuilderOptions kOptions{"unix:/run/c.sock", "muster-agent"};
+
+std::string EnvOf(const Json& container, const std::string& name) {
+  std::string value = "absent";
+  for (const Json& entry : container["env"]) {
+    if (kube::StringAt(entry, {"name"}) != name) continue;
+    EXPECT_EQ(value, "absent") << name << " is set twice";
+    value = kube::StringAt(entry, {"value"});
+  }
+  return value;
+}
+
+TEST(PodBuilderTest, MakesAWorkerFromNothing) {
+  const auto pod = BuildPod(Job("", true), Create(), kOptions);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_EQ(kube::NameOf(*pod), "gpt-1-3");
+  EXPECT_EQ(kube::NamespaceOf(*pod), "team");
+  EXPECT_EQ(kube::ControllerOf(*pod)->uid, "job-uid");
+  EXPECT_EQ((*pod)["spec"]["restartPolicy"], "Never");
+  EXPECT_EQ((*pod)["spec"]["schedulerName"], "muster");
+  const Json& worker = (*pod)["spec"]["containers"][0];
+  EXPECT_EQ(worker["image"], "muster-agent");
+  EXPECT_EQ(worker["command"], (Json{"muster-agent", "worker"}));
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR"), "unix:/run/c.sock");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_RANKS"), "2");
+}
+
+TEST(PodBuilderTest, KeepsWhatIsTheUsersAndWinsWhereBothSpeak) {
+  const std::string given = R"({
+    "metadata": {"labels": {"team": "a", "muster.dev/job": "forged"}, "annotations": {"n": "1"}},
+    "spec": {"restartPolicy": "Always", "nodeName": "pinned", "volumes": [{"name": "data"}],
+      "containers": [
+        {"name": "sidecar", "image": "log"},
+        {"name": "worker", "image": "mine", "command": ["x"], "args": ["y"],
+         "resources": {"requests": {"cpu": "2"}}, "volumeMounts": [{"name": "data"}],
+         "env": [{"name": "GREETING", "value": "hi"}, {"name": "MUSTER_JOB", "value": "forged"}]}
+      ]}})";
+  const auto pod = BuildPod(Job(given, true), Create(), kOptions);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_EQ(kube::LabelOf(*pod, "team"), "a");
+  EXPECT_EQ(kube::LabelOf(*pod, "muster.dev/job"), "gpt");
+  EXPECT_EQ(kube::AnnotationOf(*pod, "n"), "1");
+  const Json& spec = (*pod)["spec"];
+  EXPECT_EQ(spec["restartPolicy"], "Never");
+  EXPECT_FALSE(spec.contains("nodeName"));
+  EXPECT_EQ(spec["volumes"][0]["name"], "data");
+  EXPECT_EQ(spec["containers"][0]["image"], "log");
+  const Json& worker = spec["containers"][1];
+  EXPECT_EQ(worker["image"], "muster-agent");
+  EXPECT_FALSE(worker.contains("args"));
+  EXPECT_EQ(worker["resources"]["requests"]["cpu"], "2");
+  EXPECT_EQ(worker["volumeMounts"][0]["name"], "data");
+  EXPECT_EQ(EnvOf(worker, "GREETING"), "hi");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_JOB"), "gpt");
+}
+
+TEST(PodBuilderTest, AJobOfItsOwnProgramKeepsItsImage) {
+  const auto pod = BuildPod(
+      Job(R"({"spec": {"containers": [{"name": "worker", "image": "mine", "command": ["x"]}]}})",
+          false),
+      Create(), kOptions);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  const Json& worker = (*pod)["spec"]["containers"][0];
+  EXPECT_EQ(worker["image"], "mine");
+  EXPECT_EQ(worker["command"], (Json{"muster-agent", "worker"}));
+}
+
+// Else another scheduler may evict an urgent job's workers for any pod of its own.
+TEST(PodBuilderTest, TheJobsPriorityClassIsItsPodsWhereItExists) {
+  TrainingJob job = Job("", true);
+  job.spec.set_priority_class_name("urgent");
+  PodBuilderOptions options = kOptions;
+  EXPECT_FALSE((*BuildPod(job, Create(), options))["spec"].contains("priorityClassName"));
+  options.has_priority_class = [](const std::string& name) { return name == "urgent"; };
+  EXPECT_EQ((*BuildPod(job, Create(), options))["spec"]["priorityClassName"], "urgent");
+  job.spec.set_priority_class_name("no-such");
+  EXPECT_FALSE((*BuildPod(job, Create(), options))["spec"].contains("priorityClassName"));
+  job = Job(R"({"spec": {"priorityClassName": "own"}})", true);
+  job.spec.set_priority_class_name("urgent");
+  EXPECT_EQ((*BuildPod(job, Create(), options))["spec"]["priorityClassName"], "own");
+}
+
+TEST(PodBuilderTest, OnAClusterThePodGetsWhatItProvesItselfWith) {
+  PodBuilderOptions options = kOptions;
+  options.coordinator = "10.0.0.1:7443,10.0.0.2:7443";
+  options.coordinator_ca = "pem";
+  options.coordinator_silence = "7.5s";
+  const std::string given = R"({"spec": {"volumes": [{"name": "data"},
+      {"name": "muster-coordinator-token", "hostPath": {"path": "/forged"}}],
+      "containers": [{"name": "log"}, {"name": "worker"}]}})";
+  const auto pod = BuildPod(Job(given, true), Create(), options);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  const Json& spec = (*pod)["spec"];
+  const Json& worker = spec["containers"][1];
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR"), "10.0.0.1:7443,10.0.0.2:7443");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR_CA"), "pem");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR_SILENCE"), "7.5s");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_COORDINATOR_TOKEN"),
+            "/var/run/secrets/muster.dev/coordinator/token");
+  ASSERT_EQ(spec["volumes"].size(), 2u);
+  EXPECT_EQ(
+      spec["volumes"][1]["projected"]["sources"][0]["serviceAccountToken"],
+      (Json{
+          {"audience", "muster.dev/coordinator"}, {"expirationSeconds", 3600}, {"path", "token"}}));
+  EXPECT_EQ(worker["volumeMounts"],
+            (Json::array({{{"name", "muster-coordinator-token"},
+                           {"mountPath", "/var/run/secrets/muster.dev/coordinator"},
+                           {"readOnly", true}}})));
+  EXPECT_FALSE(spec["containers"][0].contains("volumeMounts"));
+  EXPECT_EQ(spec["automountServiceAccountToken"], false);
+}
+
+TEST(PodBuilderTest, OnOneMachineThereIsNoTokenAndTheTemplatesWishCounts) {
+  const auto local = BuildPod(Job("", true), Create(), kOptions);
+  EXPECT_FALSE((*local)["spec"].contains("volumes"));
+  EXPECT_FALSE((*local)["spec"].contains("automountServiceAccountToken"));
+  EXPECT_EQ(EnvOf((*local)["spec"]["containers"][0], "MUSTER_COORDINATOR_TOKEN"), "absent");
+  PodBuilderOptions options = kOptions;
+  options.coordinator_ca = "pem";
+  const auto wished =
+      BuildPod(Job(R"({"spec": {"automountServiceAccountToken": true}})", true), Create(), options);
+  EXPECT_EQ((*wished)["spec"]["automountServiceAccountToken"], true);
+}
+
+TEST(PodBuilderTest, AsksForGpusUnlessTheUserDid) {
+  CreatePod create = Create();
+  create.gpus = 8;
+  auto pod = BuildPod(Job("", true), create, kOptions);
+  EXPECT_EQ((*pod)["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"], "8");
+  pod = BuildPod(Job(R"({"spec": {"containers": [{"name": "worker",
+                      "resources": {"limits": {"nvidia.com/gpu": 4}}}]}})",
+                     true),
+                 create, kOptions);
+  EXPECT_EQ((*pod)["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"], 4);
+}
+
+TEST(PodBuilderTest, RefusesATemplateThatIsNoObject) {
+  const auto pod = BuildPod(Job("[]", true), Create(), kOptions);
+  EXPECT_EQ(pod.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(pod.status().message(), HasSubstr("spec.template must be an object"));
+}
+
+TEST(PodBuilderTest, AnotherSchedulerIsRefused) {
+  const auto pod =
+      BuildPod(Job(R"({"spec": {"schedulerName": "volcano"}})", true), Create(), kOptions);
+  EXPECT_EQ(pod.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(pod.status().message(),
+            "spec.template.spec.schedulerName is \"volcano\"; muster places the pods of its jobs "
+            "itself");
+  EXPECT_TRUE(
+      BuildPod(Job(R"({"spec": {"schedulerName": "muster"}})", true), Create(), kOptions).ok());
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,104 @@
+#include "operator/reconcile/view_builder.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "operator/api/defaults.h"
+#include "operator/api/validation.h"
+#include "operator/core/save_request.h"
+
+namespace muster::control {
+namespace {
+
+RoundStamp ToStamp(const v1alpha1::RoundId& id) { return {id.term(), id.round()}; }
+
+ExitReport ToExit(const v1alpha1::RankExited& report) {
+  ExitReport exit;
+  exit.round = ToStamp(report.round());
+  exit.local_rank = report.local_rank();
+  exit.rank = report.rank();
+  exit.exit_code = report.exit_code();
+  exit.signal = report.signal();
+  exit.restarted = report.restarted();
+  exit.reason = report.reason();
+  exit.log_tail = report.log_tail();
+  return exit;
+}
+
+FinishedReport ToFinished(const v1alpha1::WorkerFinished& report) {
+  return {ToStamp(report.round()), report.succeeded(),
+          report.exit_code(),      report.message(),
+          report.version(),        report.has_durable() ? report.durable().step() : -1};
+}
+
+}  // namespace
+
+AgentView ToAgentView(const AgentState& state) {
+  AgentView view;
+  view.index = state.worker.index();
+  view.incarnation = state.worker.incarnation();
+  view.pod_uid = state.worker.pod_uid();
+  view.attached = state.attached;
+  view.session = state.session;
+  view.attached_at = state.attached_at;
+  view.detached_at = state.detached_at;
+  view.last_heard = state.last_heard;
+  view.ranks = state.ranks;
+  view.host = state.host;
+  view.seen = ToStamp(state.seen);
+  view.active = ToStamp(state.active);
+  if (state.ready) {
+    view.ready = ReadyReport{ToStamp(state.ready->round()),
+                             {state.ready->ranks().begin(), state.ready->ranks().end()}};
+  }
+  if (state.joined) {
+    view.joined = JoinedReport{ToStamp(state.joined->round()), state.joined->error(),
+                               state.joined->bad_checkpoint(), state.joined->version(),
+                               state.joined->trajectory()};
+  }
+  if (state.finished) view.finished = ToFinished(*state.finished);
+  for (const auto& report : state.exits) view.exits.push_back(ToExit(report));
+  for (const auto& report : state.stalls) {
+    view.stalls.push_back(
+        {ToStamp(report.round()), report.local_rank(), report.version(), report.error()});
+  }
+  return view;
+}
+
+ProgressView ToProgressView(const ProgressSnapshot& snapshot) {
+  return {snapshot.last_step, snapshot.validation_loss, snapshot.tokens_per_second};
+}
+
+CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {
+  return {snapshot.last_written, snapshot.last_failed};
+}
+
+JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec) {
+  auto defaulted = std::make_shared<v1alpha1::TrainingJobSpec>(spec);
+  Default(*defaulted);
+  JudgedSpec judged;
+  for (const FieldError& error : Validate(*defaulted)) {
+    judged.errors.push_back(absl::StrCat(error.path, ": ", error.message));
+  }
+  judged.spec = std::move(defaulted);
+  return judged;
+}
+
+JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged) {
+  JobView view;
+  view.job.ns = job.ns;
+  view.job.name = job.name;
+  view.job.uid = job.uid;
+  view.job.generation = job.generation;
+  view.job.created = job.creation_time.value_or(absl::InfinitePast());
+  view.job.deleting = job.deleting();
+  view.job.finalizers = job.finalizers;
+  const auto save = job.annotations.find(kSaveRequest);
+  if (save != job.annotations.end()) view.job.save_request = save->second;
+  view.spec = *judged.spec;
+  view.spec_errors = judged.errors;
+  view.status = job.status;
+  return view;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,32 @@
+#ifndef MUSTER_OPERATOR_RECONCILE_VIEW_BUILDER_H_
+#define MUSTER_OPERATOR_RECONCILE_VIEW_BUILDER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "operator/api/training_job.h"
+#include "operator/coordinator/agent_registry.h"
+#include "operator/coordinator/progress_board.h"
+#include "operator/core/view.h"
+
+// From what the shell holds to the plain values that Decide() reads. Pure.
+namespace muster::control {
+
+AgentView ToAgentView(const AgentState& state);
+ProgressView ToProgressView(const ProgressSnapshot& snapshot);
+CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot);
+
+// A spec as decisions read it: defaulted, and what is wrong with it.
+struct JudgedSpec {
+  std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // never null
+  std::vector<std::string> errors;
+};
+JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec);
+
+// Identity, `judged` (of the same generation), and the status; the rest is left for the caller.
+JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_RECONCILE_VIEW_BUILDER_H_

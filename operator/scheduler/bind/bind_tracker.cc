@@ -1,0 +1,225 @@
+#include "operator/scheduler/bind/bind_tracker.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
+
+namespace muster::control {
+namespace {
+
+// Between two tries of a write whose outcome is unknown, and before a refused bind is decided anew.
+constexpr absl::Duration kRepeatAfter = absl::Milliseconds(250);
+// What changes about the same members, or did not arrive, is not written more often than this.
+constexpr absl::Duration kTellAgain = absl::Seconds(5);
+// After volumes could not be had.
+constexpr absl::Duration kPlaceAgain = absl::Seconds(10);
+constexpr size_t kForgetFrom = 64;
+
+}  // namespace
+
+GangWrites::GangWrites(PodWriter& writer, ClusterModel& model, const Clock& clock,
+                       absl::Duration volume_deadline,
+                       std::function<void(const std::string&)> on_change)
+    : writer_(writer),
+      model_(model),
+      clock_(clock),
+      on_change_(std::move(on_change)),
+      volumes_(volume_deadline) {}
+
+int GangWrites::Take() {
+  int bound = 0;
+  for (const PodWritten& written : writer_.Take()) {
+    Settle(written);
+    const bool bind = written.write.kind == PodWrite::Kind::kBind;
+    bound += bind && written.outcome == PodWritten::Outcome::kDone;
+  }
+  return bound;
+}
+
+void GangWrites::Settle(const PodWritten& written) {
+  const PodWrite& write = written.write;
+  const PodRecord& pod = *write.pod;
+  const bool bind = write.kind == PodWrite::Kind::kBind;
+  State& state = states_[write.job_uid];
+  if (bind) --state.in_flight;
+  if (written.outcome == PodWritten::Outcome::kDone) {
+    if (!bind) return;
+    MUSTER_LOG(INFO, "pod bound", {"pod", pod.key.name}, {"node", written.node});
+    state.refused.erase(pod.view->uid);
+    model_.Confirm(pod, written.node);
+    return on_change_(write.job_uid);
+  }
+  MUSTER_LOG_LIMITED(WARN, kube::ToString(pod.key), "a pod's write failed",
+                     {"pod", kube::ToString(pod.key)}, {"write", NameOf(write.kind)},
+                     {"about", write.text}, {"error", written.status});
+  if (write.kind == PodWrite::Kind::kRefuse) {
+    state.telling.erase(pod.view->uid);
+    if (absl::IsNotFound(written.status) || state.told.empty()) return;
+    state.told_version = 0;
+    owed_.try_emplace(write.job_uid, Owed{clock_.Monotonic() + kTellAgain, state.told});
+    return;
+  }
+  if (write.is_of_claim() && written.outcome == PodWritten::Outcome::kNotDone) {
+    if (write.kind != PodWrite::Kind::kForgetNode) volumes_.Failed(written);
+    return;
+  }
+  if (written.outcome == PodWritten::Outcome::kUnknown) {
+    to_repeat_.push_back({clock_.Monotonic() + kRepeatAfter, write});
+    to_repeat_.back().write.again = true;
+    if (bind) on_change_(write.job_uid);
+  } else if (bind) {
+    // The pod changed or went, or the server does not want it: the next cycle decides again.
+    state.not_before = clock_.Monotonic() + kRepeatAfter;
+    state.refused.insert(pod.view->uid);
+    model_.TakeBack(pod);
+    on_change_(write.job_uid);
+  }
+}
+
+void GangWrites::Repeat() {
+  RepeatUnknown();
+  TellOwed();
+}
+
+void GangWrites::TellOwed() {
+  const absl::Time now = clock_.Monotonic();
+  for (auto it = owed_.begin(); it != owed_.end();) {
+    const auto gang = model_.gangs().find(it->first);
+    if (gang != model_.gangs().end() && now < it->second.not_before) {
+      ++it;
+      continue;
+    }
+    const auto owed = owed_.extract(it++);
+    if (gang != model_.gangs().end()) Tell(owed.key(), gang->second, owed.mapped().sentence);
+  }
+}
+
+// The same pod to the same node: whatever became of the tries before, it ends up there or nowhere.
+// Where that node is no place any more, the pod is given up instead.
+void GangWrites::RepeatUnknown() {
+  for (Repeated& one : std::exchange(to_repeat_, {})) {
+    if (clock_.Monotonic() < one.not_before) {
+      to_repeat_.push_back(std::move(one));
+      continue;
+    }
+    PodWrite& write = one.write;
+    const bool asked =
+        write.kind == PodWrite::Kind::kSelectNode || write.kind == PodWrite::Kind::kGiveVolume;
+    if (asked && !volumes_.IsWaiting(write.job_uid)) continue;
+    if (write.kind == PodWrite::Kind::kBind) {
+      if (!model_.IsPromised(*write.pod)) continue;  // the cache has told what became of it
+      const NodeRecord* node = model_.FindNode(write.text);
+      if (node == nullptr || !node->schedulable) {
+        write.text = absl::StrCat("whether it was bound to ", write.text,
+                                  " is not known, and that node is no longer usable");
+        write.kind = PodWrite::Kind::kDelete;
+      } else {
+        ++states_[write.job_uid].in_flight;
+      }
+    }
+    writer_.Add(std::move(write));
+  }
+}
+
+void GangWrites::Write(const std::string& uid, const Member& member) {
+  State& state = states_[uid];
+  ++state.in_flight;
+  PodWrite write{PodWrite::Kind::kBind, uid, member.pod, member.node};
+  write.again = state.refused.count(member.pod->view->uid) > 0;
+  writer_.Add(std::move(write));
+}
+
+void GangWrites::Bind(const std::string& uid, const std::vector<Member>& members) {
+  const bool waits = volumes_.Begin(uid, members, model_, clock_.Monotonic(), writer_);
+  for (const Member& member : members) {
+    model_.Promise(*member.pod, member.node);
+    if (!waits) Write(uid, member);
+  }
+  on_change_(uid);
+}
+
+std::map<std::string, std::string> GangWrites::TakeVolumes() {
+  std::map<std::string, std::string> failed;
+  for (const VolumeWait::Outcome& outcome : volumes_.Take(model_, clock_.Monotonic(), writer_)) {
+    const std::string& uid = outcome.job_uid;
+    for (const Member& member : outcome.members) {
+      if (outcome.why_not.empty()) {
+        Write(uid, member);
+      } else {
+        model_.TakeBack(*member.pod);
+      }
+    }
+    if (outcome.why_not.empty()) continue;
+    states_[uid].not_before = clock_.Monotonic() + kPlaceAgain;
+    failed[uid] = outcome.why_not;
+    on_change_(uid);
+  }
+  return failed;
+}
+
+void GangWrites::Refuse(const std::string& uid, const Gang& gang, const std::string& sentence) {
+  const State& state = states_[uid];
+  if (sentence.empty()) return;
+  const bool same_members = state.told_version == gang.version && !state.told.empty();
+  const absl::Time not_before = state.told_at + kTellAgain;
+  if (same_members && state.told == sentence) {
+    owed_.erase(uid);
+  } else if (same_members && clock_.Monotonic() < not_before) {
+    owed_[uid] = {not_before, sentence};
+  } else {
+    Tell(uid, gang, sentence);
+  }
+}
+
+void GangWrites::Tell(const std::string& uid, const Gang& gang, const std::string& sentence) {
+  State& state = states_[uid];
+  owed_.erase(uid);
+  // Each pod that shows it is a new version of the gang: the others are being told already.
+  const bool anew = state.told != sentence;
+  const std::map<std::string, std::string> before = std::exchange(state.telling, {});
+  state.told = sentence;
+  state.told_version = gang.version;
+  state.told_at = clock_.Monotonic();
+  for (const auto& [place, pod] : gang.unbound) {
+    if (pod->unscheduled_message == sentence) continue;
+    const std::string& version = pod->view->resource_version;
+    state.telling[pod->view->uid] = version;
+    const auto told = before.find(pod->view->uid);
+    if (!anew && told != before.end() && told->second == version) continue;
+    writer_.Add({PodWrite::Kind::kRefuse, uid, pod, sentence});
+  }
+}
+
+void GangWrites::TakeRefusalBack(const std::string& uid) {
+  states_[uid].told.clear();
+  states_[uid].telling.clear();
+  owed_.erase(uid);
+}
+
+void GangWrites::Undo(const std::string& uid, const Gang& gang) {
+  volumes_.GiveUp(uid, "the gang was bound in part for too long");
+  for (const auto& [place, bound] : gang.bound) {
+    writer_.Add({PodWrite::Kind::kDelete, uid, bound.pod, "the rest of the gang has no place"});
+  }
+}
+
+bool GangWrites::MustPause(const std::string& uid) const {
+  const auto found = states_.find(uid);
+  return found != states_.end() && clock_.Monotonic() < found->second.not_before;
+}
+
+int GangWrites::in_flight(const std::string& uid) const {
+  const auto found = states_.find(uid);
+  return found == states_.end() ? 0 : found->second.in_flight;
+}
+
+void GangWrites::Forget() {
+  // Seldom enough that it costs nothing for each gang that comes and goes.
+  if (states_.size() < 2 * model_.gangs().size() + kForgetFrom) return;
+  std::erase_if(states_, [&](const auto& entry) {
+    return entry.second.in_flight == 0 && model_.gangs().count(entry.first) == 0;
+  });
+}
+
+}  // namespace muster::control

@@ -1,0 +1,88 @@
+#include "operator/scheduler/bind/worker_replacer.h"
+
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "operator/placement/complete_gang.h"
+#include "operator/queue/decision.h"
+#include "operator/scheduler/gang/gang_placer.h"
+#include "operator/scheduler/gang/gang_request.h"
+
+namespace muster::control {
+namespace {
+
+// Forgotten seldom enough that it costs nothing for each gang that comes and goes.
+constexpr size_t kForgetFrom = 64;
+
+}  // namespace
+
+std::vector<std::string> LostWorkers::RunningWithoutNodes() const {
+  std::vector<std::string> uids;
+  for (const std::string& uid : world_.book.incomplete()) {
+    if (world_.model.waiting().count(uid) > 0) uids.push_back(uid);
+  }
+  return uids;
+}
+
+void LostWorkers::Replace() {
+  std::set<std::pair<absl::Time, std::string>> order;
+  for (const std::string& uid : RunningWithoutNodes()) {
+    const JobStanding* standing = world_.book.Find(uid);
+    const int first = world_.model.gangs().at(uid).unbound.begin()->first.first;
+    if (first < standing->entitled) order.emplace(standing->queued.created, uid);
+  }
+  for (const auto& [created, uid] : order) ReplaceOf(uid, *world_.book.Find(uid));
+}
+
+void LostWorkers::ReplaceOf(const std::string& uid, const JobStanding& standing) {
+  const Gang& gang = world_.model.gangs().at(uid);
+  if (world_.writes.MustPause(uid) || world_.writes.WaitsForVolumes(uid)) return;
+  Look& look = looks_[uid];
+  if (look.IsOf(world_.model, gang, standing)) {
+    return world_.writes.Refuse(uid, gang, look.refusal);
+  }
+  // What starts anew starts as a whole.
+  const int open = OpenWorkers(standing, standing.entitled);
+  if (gang.bound.empty() && static_cast<int>(gang.unbound.size()) < open) return;
+  const Gang own = WorkersBelow(gang, standing.entitled);
+  const PartialGang request = MakeGangRequest(*standing.job, standing.spec, own);
+  const PlacementAnswer answer = PlaceGang(world_.model, request, MissingPods(own));
+  look = LookAt(gang, standing);
+  if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
+    if (gang.bound.empty()) return world_.book.Demote(uid);
+    look.refusal = no->sentence;
+    return world_.outcomes.Refuse(standing, *no);
+  }
+  const Completion& completion = std::get<Completion>(answer);
+  world_.outcomes.Bind(standing, MembersOf(own, completion.nodes), completion.gang);
+}
+
+void LostWorkers::TellGrowers() {
+  for (const std::string& uid : RunningWithoutNodes()) {
+    const JobStanding* standing = world_.book.Find(uid);
+    const Gang& gang = world_.model.gangs().at(uid);
+    if (gang.unbound.begin()->first.first < standing->entitled || gang.bound.empty()) continue;
+    Look& look = looks_[uid];
+    if (look.IsOf(world_.model, gang, *standing)) continue;
+    look = LookAt(gang, *standing);
+    const PartialGang request = MakeGangRequest(*standing->job, standing->spec, gang);
+    const PlacementAnswer answer = PlaceGang(world_.model, request, MissingPods(gang));
+    if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
+      world_.outcomes.Refuse(*standing, *no);
+      continue;
+    }
+    world_.outcomes.TellQueued(*standing, ScheduleReason::kHeldByReservation,
+                               "it grows when its queue has room for more of it",
+                               world_.verdicts.Of(uid));
+  }
+}
+
+void LostWorkers::Forget() {
+  if (looks_.size() < 2 * world_.model.gangs().size() + kForgetFrom) return;
+  std::erase_if(looks_,
+                [&](const auto& entry) { return world_.model.gangs().count(entry.first) == 0; });
+}
+
+}  // namespace muster::control

@@ -1,0 +1,63 @@
+#ifndef MUSTER_OPERATOR_SCHEDULER_BIND_WORKER_REPLACER_H_
+#define MUSTER_OPERATOR_SCHEDULER_BIND_WORKER_REPLACER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "operator/objects/verdicts.h"
+#include "operator/scheduler/bind/placement_publisher.h"
+#include "operator/scheduler/cluster/cluster_model.h"
+#include "operator/scheduler/queue_sync/queue_sync.h"
+
+namespace muster::control {
+
+// Pods without a node of jobs that run: those that replace lost workers are placed near the others
+// before anybody's turn comes; those that the job would grow by wait for the queue, and are told
+// why. What it refers to must outlive it. Not thread-safe.
+class LostWorkers {
+ public:
+  struct World {
+    ClusterModel& model;
+    JobBook& book;
+    const Verdicts& verdicts;
+    GangWrites& writes;
+    GangOutcomes& outcomes;
+  };
+
+  explicit LostWorkers(const World& world) : world_(world) {}
+
+  // The oldest job's first.
+  void Replace();
+  void TellGrowers();
+  // Drops what is known of gangs that are gone.
+  void Forget();
+
+ private:
+  // What the last look at a gang came to; the same again comes to the same.
+  struct Look {
+    uint64_t changes = 0;
+    uint64_t version = 0;
+    int64_t generation = 0;
+    std::string refusal;
+
+    bool IsOf(const ClusterModel& model, const Gang& gang, const JobStanding& standing) const {
+      return changes == model.changes() && version == gang.version &&
+             generation == standing.generation;
+    }
+  };
+
+  std::vector<std::string> RunningWithoutNodes() const;
+  Look LookAt(const Gang& gang, const JobStanding& standing) const {
+    return {world_.model.changes(), gang.version, standing.generation, ""};
+  }
+  void ReplaceOf(const std::string& uid, const JobStanding& standing);
+
+  const World world_;
+  std::map<std::string, Look> looks_;  // by job UID
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_SCHEDULER_BIND_WORKER_REPLACER_H_

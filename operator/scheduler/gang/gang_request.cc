@@ -1,0 +1,74 @@
+#include "operator/scheduler/gang/gang_request.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "operator/kube/object_meta.h"
+#include "operator/placement/filter/filter_memo.h"
+
+namespace muster::control {
+namespace {
+
+Resources Largest(const Resources& a, const Resources& b) {
+  return {std::max(a.gpus, b.gpus), std::max(a.cpu_millis, b.cpu_millis),
+          std::max(a.memory_bytes, b.memory_bytes), std::max(a.slots, b.slots)};
+}
+
+}  // namespace
+
+PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobSpec& spec,
+                            const Gang& gang) {
+  PartialGang partial;
+  std::set<int> missing;
+  for (const auto& [place, pod] : gang.unbound) {
+    missing.insert(place.first);
+    partial.request.per_worker = Largest(partial.request.per_worker, pod->requests);
+  }
+  for (const auto& [place, bound] : gang.bound) {
+    if (missing.count(place.first) == 0) partial.placed[place.first] = bound.node;
+  }
+  partial.missing.assign(missing.begin(), missing.end());
+  partial.request.job = kube::ToString({job.ns, job.name});
+  partial.request.max = static_cast<int>(partial.placed.size() + missing.size());
+  partial.request.min = std::clamp(spec.workers().min(), 1, partial.request.max);
+  partial.request.required_level = spec.topology().require();
+  partial.request.preferred_level = spec.topology().prefer();
+  for (const v1alpha1::TopologySlice& slice : spec.topology().slices()) {
+    partial.request.slices.push_back({slice.workers(), slice.level()});
+  }
+  return partial;
+}
+
+std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod) {
+  const PodConstraints& wants = pod.wants();
+  const bool of_node_alone = wants.claims.empty() && wants.spread.empty() &&
+                             wants.affinity.empty() && wants.anti_affinity.empty();
+  if (!gang.placed.empty() || !of_node_alone) return "";
+  const GangRequest& r = gang.request;
+  std::string shape =
+      absl::StrCat(r.per_worker.gpus, " ", r.per_worker.cpu_millis, " ", r.per_worker.memory_bytes,
+                   " ", r.min, "..", r.max, " ", r.required_level, " ", r.preferred_level);
+  for (const Slice& slice : r.slices) absl::StrAppend(&shape, "\n", slice.size, " ", slice.level);
+  absl::StrAppend(&shape, "\n", TemplateKey(pod));
+  return shape;
+}
+
+std::string FullSentence(const Unplaceable& no, const GangRequest& request,
+                         const std::string& left_out) {
+  std::string sentence = no.sentence;
+  std::vector<std::string> helps;
+  if (no.nearest_feasible_size > 0) {
+    helps.push_back(absl::StrCat("workers.count <= ", no.nearest_feasible_size));
+  }
+  if (no.reason == UnplaceableReason::kTopology && !request.required_level.empty()) {
+    helps.push_back("topology.prefer in place of require");
+  }
+  if (!helps.empty()) absl::StrAppend(&sentence, "; fits now with ", absl::StrJoin(helps, " or "));
+  if (!left_out.empty()) absl::StrAppend(&sentence, "; nodes left out: ", left_out);
+  return sentence;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,111 @@
+#include "operator/scheduler/gang/node_eligibility.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "operator/kube/object_meta.h"
+#include "operator/placement/complete_gang.h"
+#include "operator/scheduler/gang/gang_placer.h"
+#include "operator/scheduler/gang/hypothetical_cluster.h"
+
+namespace muster::control {
+namespace {
+
+// All that holds a node for it, but its first workers: those on their way out are none of these.
+void TakeAway(const GangQuestion::Leaver& leaver, const ClusterModel& model,
+              const NodeHolders& holders, ThoughtCluster& cluster) {
+  std::set<kube::ObjectKey> staying;
+  const auto gang = model.gangs().find(leaver.job);
+  if (gang != model.gangs().end()) {
+    for (const auto& [place, bound] : gang->second.bound) {
+      if (place.first < leaver.stay) {
+        staying.insert(bound.pod->key);
+      } else {
+        cluster.Remove(bound.pod->key);
+      }
+    }
+  }
+  for (const auto& [key, pod] : holders.Of(leaver.job)) {
+    if (staying.count(key) == 0) cluster.Remove(key);
+  }
+}
+
+void Add(const GangQuestion::Starter& starter, const ClusterModel& model, ThoughtCluster& cluster) {
+  const auto gang = model.gangs().find(starter.job);
+  if (gang == model.gangs().end()) return;
+  auto node = starter.nodes.begin();
+  for (const auto& [worker, pod] : MissingPods(gang->second)) {
+    if (node == starter.nodes.end()) return;
+    cluster.Add(pod, *node++);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const SchedulingPod& pod) {
+  const FilteredNodes filtered = model.NodesFor(pod);
+  if (filtered.of_node_alone) return filtered.nodes;
+  GangNodes nodes = *filtered.nodes;
+  nodes.bounds.clear();
+  nodes.social = true;
+  return std::make_shared<const GangNodes>(std::move(nodes));
+}
+
+void PodGate::Think(std::string job_uid, Gang gang) {
+  thought_of_ = std::move(job_uid);
+  thought_ = std::move(gang);
+}
+
+const Gang* PodGate::FindGang(const std::string& job_uid) const {
+  if (job_uid == thought_of_) return &thought_;
+  const auto found = model_.gangs().find(job_uid);
+  return found == model_.gangs().end() ? nullptr : &found->second;
+}
+
+const PodRecord* PodGate::PodOf(const std::string& job_uid) const {
+  const Gang* gang = FindGang(job_uid);
+  if (gang == nullptr) return nullptr;
+  if (!gang->unbound.empty()) return gang->unbound.begin()->second.get();
+  return gang->bound.empty() ? nullptr : gang->bound.begin()->second.pod.get();
+}
+
+std::shared_ptr<const GangNodes> PodGate::NodesFor(const std::string& job_uid) {
+  const PodRecord* pod = PodOf(job_uid);
+  return pod == nullptr ? nullptr : NodesForGangOf(model_, *pod->scheduling);
+}
+
+std::optional<GangAnswer> PodGate::PlacesFor(const GangQuestion& question) {
+  const Gang* asked = FindGang(question.job);
+  if (asked == nullptr) return std::nullopt;
+  ThoughtCluster cluster(model_);
+  for (const GangQuestion::Leaver& one : question.leavers) {
+    TakeAway(one, model_, holders_, cluster);
+  }
+  for (const GangQuestion::Starter& one : question.starters) Add(one, model_, cluster);
+  const std::map<int, PodPointer> pods = MissingPods(*asked);
+  PartialGang gang;
+  gang.request = question.request;
+  for (const auto& [worker, pod] : pods) gang.missing.push_back(worker);
+  gang.missing.resize(
+      std::min(gang.missing.size(), static_cast<size_t>(std::max(1, question.request.max))));
+  const PlacementAnswer answer = PlaceGang(cluster.world(), gang, pods);
+  if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
+    return GangAnswer{{}, no->reason, no->sentence};
+  }
+  GangAnswer places;
+  for (const auto& [worker, node] : std::get<Completion>(answer).nodes) {
+    places.nodes.push_back(node);
+  }
+  return places;
+}
+
+bool PodGate::IsOfNodeAlone(const std::string& job_uid) const {
+  const PodRecord* pod = PodOf(job_uid);
+  return pod == nullptr || model_.IsOfNodeAlone(*pod->scheduling);
+}
+
+}  // namespace muster::control

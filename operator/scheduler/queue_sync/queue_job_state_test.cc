@@ -1,0 +1,74 @@
+#include "operator/scheduler/queue_sync/queue_job_state.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "operator/core/conditions.h"
+#include "operator/objects/object_records.h"
+#include "operator/scheduler/cluster/cluster_model.h"
+
+namespace muster::control {
+namespace {
+
+const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
+
+// A job with a deadline of an hour that was created ten hours ago, and has its nodes for ten
+// minutes.
+TrainingJob OldJob() {
+  TrainingJob job;
+  job.ns = "default";
+  job.name = "gpt";
+  job.uid = "uid";
+  job.status.set_start_time(FormatWall(kNow - absl::Hours(10)));
+  job.status.set_active_seconds(1200);
+  return job;
+}
+
+JobStanding StandingOf(TrainingJob job) {
+  JobStanding standing;
+  standing.job = std::make_shared<const TrainingJob>(std::move(job));
+  standing.spec.set_active_deadline("1h");
+  standing.started = kNow - absl::Minutes(10);
+  return standing;
+}
+
+Gang GangOf(int workers) {
+  Gang gang;
+  for (int i = 0; i < workers; ++i) {
+    const std::string name = "gpt-" + std::to_string(i) + "-1";
+    const Json pod = {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", name}}},
+                      {"spec", {{"containers", Json::array({{{"name", "worker"}}})}}}};
+    gang.unbound[{i, name}] = std::make_shared<const PodRecord>(ParsePodRecord(pod).value());
+  }
+  return gang;
+}
+
+TEST(JobStandingTest, TheDeadlineThatTheQueueCountsIsTheOneThatIsEnforced) {
+  TrainingJob job = OldJob();
+  job.status.set_active_since(FormatWall(kNow - absl::Minutes(5)));
+  EXPECT_EQ(EndOf(StandingOf(job)), kNow + absl::Minutes(35)) << "20 + 5 of 60 minutes are over";
+}
+
+TEST(JobStandingTest, BeforeItsRoundTheDeadlineBeginsWithItsNodes) {
+  EXPECT_EQ(EndOf(StandingOf(OldJob())), kNow + absl::Minutes(30));
+}
+
+TEST(JobStandingTest, AWaitingJobRunsForWhatIsLeftOfItsDeadline) {
+  const ClusterModel model;
+  EXPECT_EQ(MakeWaiting(StandingOf(OldJob()), GangOf(1), model).runtime, absl::Minutes(40));
+}
+
+TEST(JobStandingTest, AGangIsWholeWithoutThoseWhoseCommandsEnded) {
+  JobStanding standing = StandingOf(OldJob());
+  standing.spec.mutable_workers()->set_count(3);
+  EXPECT_FALSE(IsWhole(standing, GangOf(2)));
+  standing.ended = {2, 7};
+  EXPECT_TRUE(IsWhole(standing, GangOf(2)));
+  EXPECT_EQ(OpenWorkers(standing, 2), 2);
+  EXPECT_EQ(OpenWorkers(standing, 10), 8);
+}
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,44 @@
+#ifndef MUSTER_OPERATOR_SCHEDULER_QUEUE_SYNC_QUEUE_REPORT_H_
+#define MUSTER_OPERATOR_SCHEDULER_QUEUE_SYNC_QUEUE_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "operator/objects/verdicts.h"
+#include "operator/queue/queue_book.h"
+
+namespace muster::control {
+
+// A job that waits, as people read it.
+struct WaitingJobReport {
+  std::string ns;
+  std::string name;
+  int64_t priority = 0;
+  int workers = 0;
+  int64_t gpus = 0;  // of all workers
+  absl::Duration waited;
+  std::string reason;
+  std::string sentence;
+};
+
+// A queue, or a cohort, and who waits in it, the next one first.
+struct QueueReport {
+  QueueBook::QueueView queue;
+  bool broken = false;  // its parents form a circle
+  bool cohort = false;  // others name it as their parent
+  // Resources that it limits and that no node has; empty while no node is known. Then a sentence
+  // about them.
+  std::vector<std::string> unknown;
+  std::string complaint;
+  std::vector<WaitingJobReport> waiting;
+};
+
+// In the order of their names; `most_jobs` of each at most.
+std::vector<QueueReport> ReportQueues(absl::Time now, const QueueBook& book,
+                                      const Verdicts& verdicts, int most_jobs);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_SCHEDULER_QUEUE_SYNC_QUEUE_REPORT_H_

@@ -1,0 +1,35 @@
+#ifndef MUSTER_OPERATOR_SCHEDULER_QUEUE_SYNC_QUEUE_STATUS_H_
+#define MUSTER_OPERATOR_SCHEDULER_QUEUE_SYNC_QUEUE_STATUS_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "operator/api/training_queue.h"
+#include "operator/kube/api.h"
+#include "operator/scheduler/queue_sync/queue_report.h"
+#include "operator/scheduler/scheduler_feed.h"
+
+namespace muster::control {
+
+// What a queue's status says; `queue` is as it was read. Times of conditions stay while they hold.
+v1alpha1::TrainingQueueStatus QueueStatusOf(absl::Time now, const TrainingQueue& queue,
+                                            const QueueReport& report);
+
+// Writes the status of each TrainingQueue that has changed by more than its share's noise. To be
+// called now and then, by one thread; each call writes a queue once at most.
+class QueueStatusWriter {
+ public:
+  QueueStatusWriter(kube::Api& api, const QueueCache& queues) : api_(api), queues_(queues) {}
+
+  // Returns the number of writes that were done. A conflict is left to the next call.
+  int RunOnce(absl::Time now, const std::vector<QueueReport>& reports);
+
+ private:
+  kube::Api& api_;
+  const QueueCache& queues_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_SCHEDULER_QUEUE_SYNC_QUEUE_STATUS_H_

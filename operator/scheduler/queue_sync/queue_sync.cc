@@ -1,0 +1,263 @@
+#include "operator/scheduler/queue_sync/queue_sync.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "operator/api/defaults.h"
+#include "operator/core/conditions.h"
+#include "operator/core/index_ranges.h"
+
+namespace muster::control {
+namespace {
+
+using State = JobStanding::State;
+
+// Since when a job that was found running has its nodes.
+absl::Time StartOf(const TrainingJob& job, absl::Time now) {
+  const v1alpha1::Condition* scheduled = FindCondition(job.status, ConditionType::kScheduled);
+  const absl::Time since = scheduled == nullptr || scheduled->status() != "True"
+                               ? absl::InfinitePast()
+                               : ParseWall(scheduled->last_transition_time());
+  return since == absl::InfinitePast() ? now : since;
+}
+
+// How long a job that a leader finds had run before it came to wait.
+absl::Duration RanOf(const TrainingJob& job) { return absl::Seconds(job.status.active_seconds()); }
+
+}  // namespace
+
+JobBook::JobBook(const World& world, const BookOptions& options) : world_(world), book_(options) {}
+
+void JobBook::SetQueues(absl::Time now, const std::vector<QueueSpec>& queues) {
+  has_queues_ = !queues.empty();
+  book_.SetQueues(now, queues);
+  for (const auto& [uid, standing] : standings_) {
+    if (standing.state == State::kWaiting) fresh_.insert(uid);
+  }
+  changed_ = true;
+  marked_at_ = 0;
+}
+
+void JobBook::MarkThoseThatFitNowhere(WholeNodes& nodes) {
+  std::set<std::string> unmarked = std::exchange(unmarked_, {});
+  if (std::exchange(marked_at_, nodes.version()) != nodes.version()) {
+    for (const auto& [uid, standing] : standings_) {
+      if (standing.state == State::kWaiting) unmarked.insert(uid);
+    }
+  }
+  for (const std::string& uid : unmarked) {
+    const auto known = standings_.find(uid);
+    const auto gang = world_.model.gangs().find(uid);
+    const bool waits = known != standings_.end() && known->second.state == State::kWaiting;
+    if (!waits || gang == world_.model.gangs().end() || gang->second.unbound.empty()) continue;
+    JobStanding& standing = known->second;
+    const SchedulingPod& pod = *gang->second.unbound.begin()->second->scheduling;
+    const GangRequest& request = standing.queued.request;
+    if (standing.shape.empty()) standing.shape = WholeNodes::ShapeOf(request, pod);
+    book_.SetFitsNowhere(uid, has_queues_ && nodes.FitsNowhere(standing.shape, request, pod));
+  }
+}
+
+void JobBook::LookAgain(const std::string& uid) {
+  JobStanding& standing = standings_.at(uid);
+  standing.stale = true;
+  Touch(uid, standing.key);
+}
+
+void JobBook::SetPriorities(const PriorityCache& classes) {
+  priorities_.Set(classes);
+  for (const auto& [uid, standing] : standings_) LookAgain(uid);
+}
+
+// Which kinds those that run have, and which those that wait may get.
+void JobBook::FollowKinds() {
+  const uint64_t changes = world_.model.gpu_kind_changes();
+  if (std::exchange(kind_changes_, changes) == changes) return;
+  const bool same_kinds = kinds_ == world_.model.gpu_kinds();
+  kinds_ = world_.model.gpu_kinds();
+  for (const auto& [uid, standing] : standings_) {
+    const bool waits = standing.state == State::kWaiting;
+    if (standing.state != State::kOut && !(waits && same_kinds)) LookAgain(uid);
+  }
+}
+
+void JobBook::SetCapacity(const Amounts& capacity) { book_.SetCapacity(capacity); }
+
+void JobBook::Touch(const std::string& uid) {
+  const auto known = standings_.find(uid);
+  if (known != standings_.end()) Touch(uid, known->second.key);
+}
+
+void JobBook::Update(absl::Time now) {
+  FollowKinds();
+  for (const auto& [uid, key] : std::exchange(touched_, {})) Look(now, uid, key);
+}
+
+void JobBook::Read(JobStanding& standing, const JobCache::Object& job) const {
+  const bool same = standing.job != nullptr && job != nullptr &&
+                    standing.job->generation == job->generation && !standing.stale;
+  standing.job = job;
+  if (job == nullptr || same) return;
+  const v1alpha1::TrainingJobSpec& spec = job->spec;
+  standing.spec.Clear();
+  *standing.spec.mutable_workers() = spec.workers();
+  if (spec.has_topology()) *standing.spec.mutable_topology() = spec.topology();
+  if (spec.has_queue()) standing.spec.set_queue(spec.queue());
+  if (spec.has_priority_class_name()) {
+    standing.spec.set_priority_class_name(spec.priority_class_name());
+  }
+  if (spec.has_active_deadline()) standing.spec.set_active_deadline(spec.active_deadline());
+  if (spec.has_managed_by()) standing.spec.set_managed_by(spec.managed_by());
+  standing.spec.set_suspend(spec.suspend());
+  Default(standing.spec);
+}
+
+void JobBook::Put(absl::Time now, JobStanding& standing, QueuedJob job) {
+  if (standing.job != nullptr) {
+    const PriorityClass priority = priorities_.Of(standing.spec.priority_class_name());
+    job.priority = priority.value;
+    job.preempts = priority.preempts;
+  }
+  if (!job.running()) NoteRan(now, job.uid, standing);
+  job.ran = standing.ran;
+  standing.queued = job;
+  standing.shape.clear();
+  if (!job.running()) unmarked_.insert(job.uid);
+  const QueuedJob* known = book_.Find(job.uid);
+  const bool recounted = known != nullptr && known->running() && job.running() &&
+                         known->quota_per_worker != job.quota_per_worker;
+  recounted_ = recounted_ || (recounted && has_queues_);
+  const bool same = known != nullptr && job.running() && !recounted && known->nodes == job.nodes &&
+                    known->leaving == job.leaving && known->queue == job.queue &&
+                    known->priority == job.priority && known->request.max == job.request.max &&
+                    known->request.min == job.request.min;
+  if (same) {
+    // Its pods changed, perhaps those that it would grow by.
+    changed_ = changed_ || job.workers() < job.request.max;
+    return book_.Progress(job.uid, job.checkpointed, job.ends);
+  }
+  book_.Upsert(now, std::move(job));
+  changed_ = true;
+}
+
+void JobBook::NoteRan(absl::Time now, const std::string& uid, JobStanding& standing) const {
+  const QueuedJob* known = book_.Find(uid);
+  if (known != nullptr) standing.ran = RanBy(*known, now);
+}
+
+void JobBook::Leave(absl::Time now, const std::string& uid, JobStanding& standing) {
+  standing.entitled = 0;
+  const NodeHolders::Pods& holders = world_.holders.Of(uid);
+  if (!holders.empty() && (standing.job != nullptr || !standing.queued.uid.empty())) {
+    standing.state = State::kLeaving;
+    QueuedJob leaving = MakeLeaving(standing, holders, world_.model);
+    // Found on its way out: nobody saw it run.
+    if (leaving.started == absl::UnixEpoch()) leaving.started = now;
+    return Put(now, standing, std::move(leaving));
+  }
+  standing.state = State::kOut;
+  NoteRan(now, uid, standing);
+  if (book_.Remove(now, uid)) changed_ = true;
+}
+
+bool JobBook::Refresh(const std::string& uid, const Gang* gang, JobStanding& standing) const {
+  const JobCache::Object& job = standing.job;
+  const std::optional<int> limit =
+      job == nullptr ? std::nullopt : LimitOf(*job, world_.verdicts.PendingOrder(*job));
+  const uint64_t version = gang == nullptr ? 0 : gang->version;
+  const int64_t generation = job == nullptr ? -1 : job->generation;
+  const size_t holders = world_.holders.Of(uid).size();
+  const double active_seconds = job == nullptr ? 0 : job->status.active_seconds();
+  std::set<int> ended;
+  if (job != nullptr) {
+    ended = ParseIndices(job->status.workers().ended(), job->status.incarnations_size());
+  }
+  const bool same = !standing.stale && standing.gang_version == version &&
+                    standing.generation == generation && standing.limit == limit &&
+                    standing.active_seconds == active_seconds && standing.ended == ended &&
+                    standing.holders == holders && !IsOut(standing);
+  standing.active_seconds = active_seconds;
+  standing.ended = std::move(ended);
+  standing.gang_version = version;
+  standing.generation = generation;
+  standing.limit = limit;
+  standing.holders = holders;
+  standing.stale = false;
+  return !same;
+}
+
+void JobBook::Judge(absl::Time now, const std::string& uid, const Gang* gang,
+                    JobStanding& standing) {
+  const bool stops = standing.limit && *standing.limit == 0;
+  if (IsOut(standing) || stops) return Leave(now, uid, standing);
+  const bool has_nodes = gang != nullptr && !gang->bound.empty();
+  if (has_nodes || standing.entitled > 0) {
+    if (standing.entitled == 0) standing.started = StartOf(*standing.job, now);
+    standing.entitled = std::min(standing.entitled, WantedWorkers(standing));
+    if (gang != nullptr) {
+      for (const auto& [place, bound] : gang->bound) {
+        standing.entitled = std::max(standing.entitled, place.first + 1);
+      }
+    }
+    standing.state = State::kRunning;
+    return Put(now, standing, MakeRunning(standing, gang, world_.holders.Of(uid), world_.model));
+  }
+  if (gang == nullptr || !IsWhole(standing, *gang)) return Leave(now, uid, standing);
+  standing.state = State::kWaiting;
+  Put(now, standing, MakeWaiting(standing, *gang, world_.model));
+}
+
+void JobBook::Index(const std::string& uid, State before, State state) {
+  if (state == State::kRunning && world_.model.waiting().count(uid) > 0) {
+    incomplete_.insert(uid);
+  } else {
+    incomplete_.erase(uid);
+  }
+  if (state == before) return;
+  fresh_.erase(uid);
+  if (state == State::kWaiting) fresh_.insert(uid);
+}
+
+void JobBook::Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key) {
+  JobCache::Object job = world_.jobs.Get(key);
+  if (job != nullptr && job->uid != uid) job = nullptr;
+  auto known = standings_.find(uid);
+  if (known == standings_.end()) {
+    if (job == nullptr) return;
+    known = standings_.emplace(uid, JobStanding{}).first;
+    known->second.ran = RanOf(*job);
+  }
+  JobStanding& standing = known->second;
+  standing.key = key;
+  Read(standing, job);
+  const auto found = world_.model.gangs().find(uid);
+  const Gang* gang = found == world_.model.gangs().end() ? nullptr : &found->second;
+  const State before = standing.state;
+  if (Refresh(uid, gang, standing)) {
+    Judge(now, uid, gang, standing);
+  } else if (standing.state == State::kRunning) {
+    book_.Progress(uid, CheckpointOf(standing), EndOf(standing));
+  }
+  Index(uid, before, standing.state);
+  if (standing.job == nullptr && standing.state == State::kOut) standings_.erase(known);
+}
+
+void JobBook::Entitle(const std::string& uid, int workers, absl::Time now) {
+  JobStanding& standing = standings_.at(uid);
+  if (standing.entitled == 0) standing.started = now;
+  standing.entitled = workers;
+  LookAgain(uid);
+}
+
+void JobBook::Demote(const std::string& uid) {
+  standings_.at(uid).entitled = 0;
+  LookAgain(uid);
+}
+
+const JobStanding* JobBook::Find(const std::string& uid) const {
+  const auto found = standings_.find(uid);
+  return found == standings_.end() ? nullptr : &found->second;
+}
+
+}  // namespace muster::control

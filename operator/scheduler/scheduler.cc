@@ -1,0 +1,328 @@
+#include "operator/scheduler/scheduler.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
+#include "operator/queue/forecast.h"
+#include "operator/queue/queue_from_spec.h"
+#include "operator/queue/queued_job.h"
+#include "operator/queue/quota_amounts.h"
+#include "operator/queue/what_if.h"
+#include "operator/scheduler/queue_sync/queue_past.h"
+
+namespace muster::control {
+namespace {
+
+constexpr size_t kFindingsToLog = 20;
+// Reservations and shares move with the clock: a cycle that would decide the same by all else is
+// made again after this.
+constexpr absl::Duration kDecideAgain = absl::Seconds(5);
+
+}  // namespace
+
+Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCache& pods,
+                     NodeCache& nodes, std::function<void(const std::string&)> on_verdict,
+                     SchedulerOptions options, std::function<void()> wake)
+    : clock_(clock),
+      jobs_(jobs),
+      options_(std::move(options)),
+      wake_(std::move(wake)),
+      writer_(api, options_.write_threads, wake_),
+      feed_(jobs, pods, nodes),
+      verdicts_(std::move(on_verdict)),
+      gate_(model_, holders_),
+      book_({jobs_, model_, holders_, verdicts_}, options_.book),
+      writes_(writer_, model_, clock_, options_.volume_deadline,
+              [this](const std::string& uid) MUSTER_REQUIRES(model_mu_) {
+                book_.Touch(uid);
+                halves_.Touch(uid);
+              }),
+      halves_(options_.undo_after),
+      outcomes_(clock_, model_, verdicts_, writes_,
+                [this](const std::string& name) { return PriorityComplaint(name); }),
+      carrier_({clock_, model_, gate_, book_, verdicts_, writes_, outcomes_}),
+      lost_({model_, book_, verdicts_, writes_, outcomes_}),
+      notes_(options_.recorder) {
+  if (!options_.topology_levels.empty()) {
+    model_.SetLevels(options_.topology_levels);
+    whole_nodes_.SetLevels(options_.topology_levels);
+  }
+  model_.SetLinks(options_.queues.links);
+}
+
+void Scheduler::FollowQueues(QueueCache& queues, PriorityCache& priorities) {
+  queues_ = &queues;
+  priorities_ = &priorities;
+  feed_.Follow(queues, priorities, wake_);
+}
+
+void Scheduler::SetTopologyLevels(std::vector<std::string> keys) {
+  MutexLock lock(model_mu_);
+  whole_nodes_.SetLevels(keys);
+  model_.SetLevels(std::move(keys));
+}
+
+void Scheduler::Follow() {
+  MutexLock lock(model_mu_);
+  Drain();
+}
+
+void Scheduler::Drain() {
+  const SchedulerFeed::Changes changes = feed_.Take();
+  for (const auto& change : changes.cluster) change(model_.Storage());
+  for (const auto& [name, node] : changes.nodes) {
+    if (node != nullptr && node->scheduling->complaint) {
+      MUSTER_LOG_LIMITED(WARN, name, "a node is set aside for what it says of itself",
+                         {"node", name}, {"why", node->scheduling->complaint->sentence});
+    }
+    model_.PutNode(name, node);
+    whole_nodes_.Put(clock_.Wall(), name, node == nullptr ? nullptr : node->scheduling);
+  }
+  for (const auto& [key, pod] : changes.pods) {
+    model_.PutPod(key, pod);
+    holders_.Put(key, pod);
+  }
+  for (const auto& [uid, key] : changes.jobs) {
+    book_.Touch(uid, key);
+    halves_.Touch(uid);
+  }
+  if (changes.priorities) book_.SetPriorities(*priorities_);
+  if (changes.queues) ReadQueues();
+}
+
+void Scheduler::ReadQueues() {
+  std::vector<QueueSpec> specs;
+  for (const QueueCache::Object& queue : queues_->List()) {
+    absl::StatusOr<QueueSpec> spec = QueueFromSpec(queue->name, queue->spec);
+    if (spec.ok()) {
+      specs.push_back(*std::move(spec));
+      continue;
+    }
+    MUSTER_LOG_LIMITED(WARN, queue->name, "queue ignored", {"queue", queue->name},
+                       {"error", spec.status()});
+  }
+  book_.SetQueues(clock_.Wall(), specs);
+}
+
+void Scheduler::ReadCapacity() {
+  model_.Tree();
+  if (!book_.has_queues() || capacity_at_ == model_.node_changes()) return;
+  capacity_at_ = model_.node_changes();
+  Amounts capacity;
+  model_.ForEachNode([&](const NodeRecord& node) { AddCapacity(*node.scheduling, capacity); });
+  book_.SetCapacity(capacity);
+}
+
+void Scheduler::RecallPast() {
+  if (recalled_ || !book_.has_queues()) return;
+  recalled_ = true;
+  const absl::Time now = clock_.Wall();
+  std::map<std::string, std::map<std::string, double>> past;
+  for (const QueueCache::Object& queue : queues_->List()) {
+    past[queue->name] = PastOf(queue->status, now, options_.book.half_life);
+  }
+  book_.RememberPast(now, past);
+}
+
+int Scheduler::TakeWritten() {
+  const int bound = writes_.Take();
+  MutexLock lock(mu_);
+  binds_ += bound;
+  return bound;
+}
+
+void Scheduler::Forget() {
+  writes_.Forget();
+  verdicts_.Forget(jobs_);
+  notes_.Forget([&](const std::string& uid)
+                    MUSTER_REQUIRES(model_mu_) { return book_.Find(uid) == nullptr; });
+  lost_.Forget();
+}
+
+void Scheduler::BindThoseWithVolumes() {
+  for (const auto& [uid, why_not] : writes_.TakeVolumes()) {
+    const JobStanding* standing = book_.Find(uid);
+    if (standing == nullptr || standing->job == nullptr || model_.gangs().count(uid) == 0) continue;
+    outcomes_.Refuse(*standing, {kConstraintsReason,
+                                 absl::StrCat("its volumes are not there: ", why_not), false});
+  }
+}
+
+void Scheduler::ReportFindings() {
+  {
+    MutexLock lock(mu_);
+    node_faults_ = model_.snapshot().faults();
+  }
+  if (model_.findings() == reported_) return;
+  size_t logged = 0;
+  for (const TopologyFinding& finding : model_.findings()) {
+    if (std::find(reported_.begin(), reported_.end(), finding) != reported_.end()) continue;
+    if (++logged > kFindingsToLog) break;
+    MUSTER_LOG(WARN, "topology labels contradict each other", {"node", finding.node},
+               {"finding", finding.sentence});
+  }
+  reported_ = model_.findings();
+  MutexLock lock(mu_);
+  findings_ = reported_;
+}
+
+std::string Scheduler::PriorityComplaint(const std::string& class_name) const {
+  return priorities_ == nullptr ? "" : MissingPriorityClass(*priorities_, class_name);
+}
+
+bool Scheduler::MustDecide() {
+  const bool changed = book_.TakeChanged();
+  const absl::Time now = clock_.Monotonic();
+  const bool again = book_.has_queues() && book_.book().waiting() > 0 && now >= decide_again_;
+  if (!changed && decided_at_ == model_.changes() && !again) return false;
+  decide_again_ = now + kDecideAgain;
+  return true;
+}
+
+ScheduleOptions Scheduler::OptionsOfCycle() const {
+  ScheduleOptions options = options_.queues;
+  options.gate = &gate_;
+  if (!book_.has_queues()) {
+    options.reservations = 0;
+    options.backfill_depth = std::numeric_limits<int>::max();
+  }
+  return options;
+}
+
+void Scheduler::Decide() {
+  if (std::exchange(refused_at_, model_.changes()) != model_.changes()) {
+    refused_.Clear();
+    carrier_.Forget();
+  }
+  decided_at_ = model_.changes();
+  whole_nodes_.Forget(clock_.Wall());
+  book_.MarkThoseThatFitNowhere(whole_nodes_);
+  ScheduleOptions options = OptionsOfCycle();
+  options.refused = &refused_;
+  const std::vector<Decision> decisions =
+      notes_.Schedule(clock_.Wall(), model_.Tree(), book_.book(), options);
+  for (const Decision& decision : decisions) {
+    if (!carrier_.CarryOut(decision) || decision.action == ScheduleAction::kWait) continue;
+    MutexLock lock(mu_);
+    ++decisions_[std::string(ScheduleActionName(decision.action))];
+  }
+  if (book_.has_queues()) behind_told_ += carrier_.TellBehind(decisions);
+  // What was decided is in the book already, but for the kinds of GPUs that came of it: who counted
+  // for several may leave room to others now.
+  book_.TakeRecounted();
+  book_.Update(clock_.Wall());
+  if (book_.TakeRecounted()) return wake_();
+  book_.TakeChanged();
+}
+
+int Scheduler::RunOnce() {
+  int bound = 0;
+  {
+    MutexLock lock(model_mu_);
+    Drain();
+    bound = TakeWritten();
+    Forget();
+    writes_.Repeat();
+    ReadCapacity();
+    RecallPast();
+    BindThoseWithVolumes();
+    ReportFindings();
+    book_.Update(clock_.Wall());
+    lost_.Replace();
+    book_.Update(clock_.Wall());
+    if (MustDecide()) Decide();
+    lost_.TellGrowers();
+    verdicts_.TellKeptBack(clock_.Monotonic());
+    const int undone = halves_.Undo(clock_.Monotonic(), model_, jobs_, verdicts_, writes_);
+    MutexLock counters(mu_);
+    undone_ += undone;
+  }
+  if (options_.writes_apart) return bound;
+  while (writer_.RunNext()) {
+  }
+  MutexLock lock(model_mu_);
+  return bound + TakeWritten();
+}
+
+// The future is looked into without the lock: the cycle goes on meanwhile.
+GangReport Scheduler::Explain(const TrainingJob& job) const {
+  GangReport report;
+  std::optional<QueueQuestion> question;
+  {
+    MutexLock lock(model_mu_);
+    report = ExplainGang(model_, job, Verdict(job.uid));
+    report.decision = notes_.DecisionOf(job.uid);
+    report.now = clock_.Wall();
+    report.warning = PriorityComplaint(job.spec.priority_class_name());
+    const QueuedJob* queued = book_.book().Find(job.uid);
+    if (queued != nullptr && !queued->running()) {
+      question =
+          QuestionAbout({report.now, model_, holders_, gate_, book_, OptionsOfCycle()}, job.uid);
+    }
+  }
+  if (question) {
+    report.start = ForecastStart(question->input, job.uid, {}, question->gate.get());
+  }
+  return report;
+}
+
+Scheduler::Forecast Scheduler::WhatIf(const TrainingJob& job, const PodRecord& pod) const {
+  Forecast forecast;
+  QueueQuestion question;
+  {
+    MutexLock lock(model_mu_);
+    forecast = ForecastGang(model_, job, pod);
+    forecast.report.now = clock_.Wall();
+    forecast.report.warning = PriorityComplaint(job.spec.priority_class_name());
+    question = QuestionWith({forecast.report.now, model_, holders_, gate_, book_, OptionsOfCycle()},
+                            job, pod);
+  }
+  forecast.queue = AskWhatIf(std::move(question.input), question.job, {}, question.gate.get());
+  return forecast;
+}
+
+DomainReport Scheduler::Tree(int depth) const {
+  MutexLock lock(model_mu_);
+  return ReportTree(model_, depth);
+}
+
+std::vector<QueueReport> Scheduler::Queues(int most_jobs) const {
+  MutexLock lock(model_mu_);
+  return ReportQueues(clock_.Wall(), book_.book(), verdicts_, most_jobs);
+}
+
+SchedulerWork Scheduler::work() const {
+  MutexLock lock(model_mu_);
+  return {halves_.looks(), behind_told_};
+}
+
+int64_t Scheduler::binds() const {
+  MutexLock lock(mu_);
+  return binds_;
+}
+
+int64_t Scheduler::undone() const {
+  MutexLock lock(mu_);
+  return undone_;
+}
+
+std::map<std::string, int64_t> Scheduler::decisions() const {
+  MutexLock lock(mu_);
+  return decisions_;
+}
+
+std::map<NodeFault, int64_t> Scheduler::NodeFaults() const {
+  MutexLock lock(mu_);
+  return node_faults_;
+}
+
+std::vector<TopologyFinding> Scheduler::TopologyFindings() const {
+  MutexLock lock(mu_);
+  return findings_;
+}
+
+}  // namespace muster::control

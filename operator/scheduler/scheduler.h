@@ -1,0 +1,185 @@
+#ifndef MUSTER_OPERATOR_SCHEDULER_SCHEDULER_H_
+#define MUSTER_OPERATOR_SCHEDULER_SCHEDULER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "operator/core/view.h"
+#include "operator/kube/api.h"
+#include "operator/objects/caches.h"
+#include "operator/objects/priority_class.h"
+#include "operator/objects/verdicts.h"
+#include "operator/placement/cluster/cluster_snapshot.h"
+#include "operator/placement/cluster/scheduling_node.h"
+#include "operator/placement/topology_labels.h"
+#include "operator/queue/queue_book.h"
+#include "operator/queue/refusal_memo.h"
+#include "operator/queue/schedule.h"
+#include "operator/scheduler/bind/bind_tracker.h"
+#include "operator/scheduler/bind/decision_executor.h"
+#include "operator/scheduler/bind/partial_bind_rollback.h"
+#include "operator/scheduler/bind/placement_publisher.h"
+#include "operator/scheduler/bind/pod_writer.h"
+#include "operator/scheduler/bind/worker_replacer.h"
+#include "operator/scheduler/cluster/cluster_model.h"
+#include "operator/scheduler/cluster/node_holders.h"
+#include "operator/scheduler/explain/placement_questions.h"
+#include "operator/scheduler/explain/placement_report.h"
+#include "operator/scheduler/gang/gang_placer.h"
+#include "operator/scheduler/gang/node_eligibility.h"
+#include "operator/scheduler/gang/whole_nodes.h"
+#include "operator/scheduler/queue_sync/queue_report.h"
+#include "operator/scheduler/queue_sync/queue_sync.h"
+#include "operator/scheduler/record/decision_notes.h"
+#include "operator/scheduler/record/decision_recorder.h"
+#include "operator/scheduler/scheduler_feed.h"
+
+namespace muster::control {
+
+struct SchedulerOptions {
+  // Label keys, broad to narrow; empty: the topology is found in the labels.
+  std::vector<std::string> topology_levels;
+  // Others call writer().WaitAndRun(); else RunOnce carries out what it has decided.
+  bool writes_apart = false;
+  // How many threads do.
+  int write_threads = 1;
+  // A gang that is bound in part for this long, and too small to run, is undone: the pods that are
+  // bound are deleted, and their replacements wait for the whole gang. Leaves time to write.
+  absl::Duration undo_after = absl::Seconds(5);
+  // For volumes that are made or given when the gang has its places.
+  absl::Duration volume_deadline = absl::Minutes(5);
+  BookOptions book;
+  // Gets all that goes into each decision, for muster replay; null: nothing is kept.
+  DecisionRecorder* recorder = nullptr;
+  // Without queues nobody holds a place for another, and every job is looked at.
+  ScheduleOptions queues;
+};
+
+// What cycles have had to look at, ever: not more than what happens, however many jobs wait.
+struct SchedulerWork {
+  int64_t half_looks = 0;   // at gangs that might be bound in part
+  int64_t behind_told = 0;  // jobs that were told that others are ahead
+};
+
+// The scheduling cycle: the shell around operator/queue's Schedule(). It groups the pods of each
+// job into a gang, keeps one model of the cluster and one book of the queues by what the caches
+// show, places lost workers' replacements near the others, has Schedule decide whose turn it is and
+// who makes room, and carries that out: gangs are bound, orders given to jobs, refusals told on
+// every pod and to the controller. What it has promised counts at once, so nothing is promised
+// twice. RunOnce is for one thread; the rest is thread-safe.
+class Scheduler {
+ public:
+  using Refusal = PlacementRefusal;
+  using Forecast = PlacementForecast;
+
+  // Follows the caches from now on: they must be empty yet. `on_verdict` gets the key of a job
+  // whose verdict changed; `wake` is called when there is something to do for RunOnce.
+  Scheduler(
+      kube::Api& api, const Clock& clock, JobCache& jobs, PodCache& pods, NodeCache& nodes,
+      std::function<void(const std::string& job_key)> on_verdict, SchedulerOptions options = {},
+      std::function<void()> wake = [] {});
+  // Likewise. Before it there is one queue without a quota, and every priority is 0.
+  void FollowQueues(QueueCache& queues, PriorityCache& priorities);
+
+  // In place of the options' levels, from the next cycle on.
+  void SetTopologyLevels(std::vector<std::string> keys);
+
+  // A change of namespaces or storage, taken in before the next decision, in order.
+  void Change(std::function<void(ClusterSnapshot&)> change) { feed_.Change(std::move(change)); }
+
+  // Takes in what the caches have shown and decides nothing: of a replica that does not lead.
+  void Follow();
+
+  // One cycle over everything that waits. Returns the number of pods that were found bound by what
+  // was decided here since the last call.
+  int RunOnce();
+
+  // Where the job's workers are or why they are nowhere; empty when it has not been looked at.
+  PlacementView Verdict(const std::string& job_uid) const { return verdicts_.Of(job_uid); }
+  int64_t binds() const;
+  // Gangs that were bound in part and given up.
+  int64_t undone() const;
+  // Nodes whose topology labels contradict others, as last read.
+  std::vector<TopologyFinding> TopologyFindings() const;
+  // Nodes that are set aside for what they say of themselves, by fault, as last read.
+  std::map<NodeFault, int64_t> NodeFaults() const;
+
+  // For people: how the job's gang stands, where one that is only thought of would go, the cluster,
+  // and the queues. Of a job without pods the report has no workers.
+  GangReport Explain(const TrainingJob& job) const;
+  Forecast WhatIf(const TrainingJob& job, const PodRecord& pod) const;
+  DomainReport Tree(int depth) const;
+  // With the jobs that wait in each, in their order, `most_jobs` of each queue at most.
+  std::vector<QueueReport> Queues(int most_jobs) const;
+  SchedulerWork work() const;
+  // By what was decided: "Start", "Stop", ...
+  std::map<std::string, int64_t> decisions() const;
+
+  PodWriter& writer() { return writer_; }
+
+ private:
+  void Drain() MUSTER_REQUIRES(model_mu_);
+  void ReadQueues() MUSTER_REQUIRES(model_mu_);
+  void ReadCapacity() MUSTER_REQUIRES(model_mu_);
+  void RecallPast() MUSTER_REQUIRES(model_mu_);
+  int TakeWritten() MUSTER_REQUIRES(model_mu_);
+  void Forget() MUSTER_REQUIRES(model_mu_);
+  void ReportFindings() MUSTER_REQUIRES(model_mu_);
+  void BindThoseWithVolumes() MUSTER_REQUIRES(model_mu_);
+  bool MustDecide() MUSTER_REQUIRES(model_mu_);
+  ScheduleOptions OptionsOfCycle() const MUSTER_REQUIRES(model_mu_);
+  void Decide() MUSTER_REQUIRES(model_mu_);
+  // Empty: nothing is wrong with it.
+  std::string PriorityComplaint(const std::string& class_name) const;
+
+  const Clock& clock_;
+  const JobCache& jobs_;
+  const SchedulerOptions options_;
+  const std::function<void()> wake_;
+  PodWriter writer_;
+  SchedulerFeed feed_;
+  Verdicts verdicts_;
+  const QueueCache* queues_ = nullptr;
+  const PriorityCache* priorities_ = nullptr;
+
+  // Held while a cycle decides, not while it writes. Questions leave the model as it was.
+  mutable Mutex model_mu_;
+  mutable ClusterModel model_ MUSTER_GUARDED_BY(model_mu_);
+  mutable PodGate gate_ MUSTER_GUARDED_BY(model_mu_);
+  NodeHolders holders_ MUSTER_GUARDED_BY(model_mu_);
+  WholeNodes whole_nodes_ MUSTER_GUARDED_BY(model_mu_);
+  JobBook book_ MUSTER_GUARDED_BY(model_mu_);
+  GangWrites writes_ MUSTER_GUARDED_BY(model_mu_);
+  HalfGangs halves_ MUSTER_GUARDED_BY(model_mu_);
+  GangOutcomes outcomes_ MUSTER_GUARDED_BY(model_mu_);
+  DecisionCarrier carrier_ MUSTER_GUARDED_BY(model_mu_);
+  LostWorkers lost_ MUSTER_GUARDED_BY(model_mu_);
+  DecisionNotes notes_ MUSTER_GUARDED_BY(model_mu_);
+  // Of RunOnce's thread.
+  std::vector<TopologyFinding> reported_;  // as last logged
+  RefusalMemo refused_;
+  uint64_t refused_at_ = 0;  // the model's changes() that it and what the carrier knows are of
+  uint64_t decided_at_ = 0;  // and that the last cycle was of
+  uint64_t capacity_at_ = 0;
+  bool recalled_ = false;  // what queues used under the leader before
+  int64_t behind_told_ MUSTER_GUARDED_BY(model_mu_) = 0;
+  absl::Time decide_again_ = absl::InfinitePast();
+
+  mutable Mutex mu_;
+  std::vector<TopologyFinding> findings_ MUSTER_GUARDED_BY(mu_);
+  std::map<NodeFault, int64_t> node_faults_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::string, int64_t> decisions_ MUSTER_GUARDED_BY(mu_);
+  int64_t binds_ MUSTER_GUARDED_BY(mu_) = 0;
+  int64_t undone_ MUSTER_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_SCHEDULER_SCHEDULER_H_

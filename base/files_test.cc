@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 
 namespace muster {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/fake_process.h"
+#include "base/testing/fake_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

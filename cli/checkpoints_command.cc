@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/exit_codes.h"
 #include "base/json.h"
 #include "base/status_macros.h"

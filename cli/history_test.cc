@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 
 namespace muster::cli {

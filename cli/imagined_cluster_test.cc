@@ -9,7 +9,7 @@
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "cli/command_call.h"
 #include "cli/commands.h"
 #include "gmock/gmock.h"

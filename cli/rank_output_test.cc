@@ -1,6 +1,6 @@
 #include "cli/rank_output.h"
 
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 
 namespace muster::cli {

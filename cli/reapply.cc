@@ -4,17 +4,17 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "base/json.h"
 #include "cli/worker_program.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "operator/api/defaults.h"
-#include "operator/api/field_error.h"
 #include "operator/api/validation.h"
 
 namespace muster::cli {
 namespace {
 
-using control::FieldError;
+using FieldError;
 using control::TrainingJob;
 using google::protobuf::util::MessageDifferencer;
 using v1alpha1::TrainingJobSpec;
@@ -105,7 +105,7 @@ std::optional<std::string> Difference(const TrainingJob& current, int64_t steps,
 
 std::optional<std::string> UpdateThatIsRefused(const TrainingJob& current,
                                                const TrainingJob& wanted) {
-  const control::FieldErrors errors =
+  const FieldErrors errors =
       control::ValidateUpdate(Defaulted(current.spec), Defaulted(wanted.spec));
   if (errors.empty()) return std::nullopt;
   return absl::StrCat(errors.front().path, " ", errors.front().message);

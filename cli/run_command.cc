@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/exit_codes.h"
 #include "base/logging.h"

@@ -1,7 +1,7 @@
 #include "cli/script_prints.h"
 
 #include "base/json.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 
 namespace muster::cli {

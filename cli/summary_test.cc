@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "absl/time/time.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/files.h"
-#include "base/x509.h"
+#include "base/tls/x509.h"
 #include "proto/muster/v1alpha1/coordinator.pb.h"
 
 namespace muster::agent {

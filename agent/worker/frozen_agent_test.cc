@@ -17,9 +17,9 @@
 #include "agent/worker/worker_agent.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
-#include "base/manual_clock.h"
 #include "base/mutex.h"
 #include "base/process.h"
+#include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 
 namespace muster::agent {

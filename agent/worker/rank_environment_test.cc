@@ -1,7 +1,7 @@
 #include "agent/worker/rank_environment.h"
 
 #include "agent/worker/user_command.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 
 namespace muster::agent {

@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/yaml/yaml_adapter.h"
 #include "cli/simulate/json_reader.h"
 #include "cli/simulate/sim_trace.h"
-#include "operator/api/yaml_adapter.h"
 
 namespace muster::cli {
 namespace {
@@ -218,9 +218,9 @@ absl::StatusOr<SimTrace> Generator::Run(const Json& json) {
 }  // namespace
 
 absl::StatusOr<SimTrace> ParseGenerator(absl::string_view yaml, absl::string_view file) {
-  const control::YamlDocument document = control::ParseYaml(yaml);
+  const YamlDocument document = ParseYaml(yaml);
   if (!document.errors.empty()) {
-    const control::YamlError& error = document.errors[0];
+    const YamlError& error = document.errors[0];
     return absl::InvalidArgumentError(absl::StrCat(file, ":", error.line, ": ", error.message));
   }
   absl::StatusOr<SimTrace> trace = Generator().Run(document.json);

@@ -8,12 +8,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "base/status_macros.h"
+#include "base/yaml/yaml_adapter.h"
 #include "cli/simulate/json_reader.h"
 #include "operator/api/codec.h"
-#include "operator/api/field_error.h"
 #include "operator/api/training_queue.h"
-#include "operator/api/yaml_adapter.h"
 #include "operator/queue/queue_from_spec.h"
 
 namespace muster::cli {
@@ -70,8 +70,8 @@ absl::Status ReadQueues(const Json& queues, SimCluster& cluster) {
     object.erase("name");
     control::TrainingQueue queue;
     cluster.queue_objects.push_back({{"metadata", {{"name", name}}}, {"spec", std::move(object)}});
-    const control::FieldErrors errors = control::DecodeTrainingQueue(
-        cluster.queue_objects.back(), control::UnknownFields::kReport, queue);
+    const FieldErrors errors = control::DecodeTrainingQueue(cluster.queue_objects.back(),
+                                                            control::UnknownFields::kReport, queue);
     if (!errors.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": ", errors[0].path, ": ", errors[0].message));
@@ -130,9 +130,9 @@ control::Amounts CapacityOf(const Inventory& inventory) {
 }
 
 absl::StatusOr<SimCluster> ParseCluster(absl::string_view yaml, absl::string_view file) {
-  const control::YamlDocument document = control::ParseYaml(yaml);
+  const YamlDocument document = ParseYaml(yaml);
   if (!document.errors.empty()) {
-    const control::YamlError& error = document.errors[0];
+    const YamlError& error = document.errors[0];
     return absl::InvalidArgumentError(absl::StrCat(file, ":", error.line, ": ", error.message));
   }
   SimCluster cluster;

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "base/field_error.h"
 #include "base/json.h"
 #include "google/protobuf/message.h"
-#include "operator/api/field_error.h"
 
 namespace muster::control {
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "absl/status/statusor.h"
+#include "base/field_error.h"
 #include "base/json.h"
-#include "operator/api/field_error.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

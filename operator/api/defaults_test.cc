@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/field_error.h"
 #include "base/json.h"
 #include "google/protobuf/descriptor.h"
 #include "operator/api/codec.h"
-#include "operator/api/field_error.h"
 #include "operator/api/schema.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 

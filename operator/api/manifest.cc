@@ -4,13 +4,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "base/json.h"
+#include "base/yaml/yaml_adapter.h"
 #include "operator/api/codec.h"
 #include "operator/api/defaults.h"
-#include "operator/api/field_error.h"
 #include "operator/api/template_gpus.h"
 #include "operator/api/validation.h"
-#include "operator/api/yaml_adapter.h"
 
 namespace muster::control {
 namespace {

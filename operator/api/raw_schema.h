@@ -2,8 +2,8 @@
 #define MUSTER_OPERATOR_API_RAW_SCHEMA_H_
 
 #include "absl/strings/string_view.h"
+#include "base/field_error.h"
 #include "base/json.h"
-#include "operator/api/field_error.h"
 
 namespace muster::control {
 

@@ -1,7 +1,7 @@
 #ifndef MUSTER_OPERATOR_API_TEMPLATE_GPUS_H_
 #define MUSTER_OPERATOR_API_TEMPLATE_GPUS_H_
 
-#include "operator/api/field_error.h"
+#include "base/field_error.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

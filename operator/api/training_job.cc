@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/field_error.h"
 #include "operator/api/codec.h"
-#include "operator/api/field_error.h"
 #include "operator/api/schema.h"
 
 namespace muster::control {

@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/field_error.h"
 #include "base/json.h"
 #include "operator/api/codec.h"
-#include "operator/api/field_error.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/field_error.h"
 #include "base/json.h"
 #include "operator/api/codec.h"
-#include "operator/api/field_error.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
 
 namespace muster::control {

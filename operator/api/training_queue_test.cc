@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "base/field_error.h"
 #include "base/json.h"
-#include "operator/api/field_error.h"
 
 namespace muster::control {
 namespace {

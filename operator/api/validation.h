@@ -2,8 +2,8 @@
 #define MUSTER_OPERATOR_API_VALIDATION_H_
 
 #include "absl/strings/string_view.h"
+#include "base/field_error.h"
 #include "google/protobuf/message.h"
-#include "operator/api/field_error.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

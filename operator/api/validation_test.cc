@@ -4,10 +4,10 @@
 
 #include <string>
 
+#include "base/field_error.h"
 #include "base/json.h"
 #include "operator/api/codec.h"
 #include "operator/api/defaults.h"
-#include "operator/api/field_error.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

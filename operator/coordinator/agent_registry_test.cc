@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

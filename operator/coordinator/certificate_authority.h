@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/x509.h"
+#include "base/tls/x509.h"
 #include "operator/coordinator/peer_identity.h"
 
 namespace muster::control {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/escaping.h"
 #include "base/json.h"
-#include "base/manual_clock.h"
-#include "base/x509.h"
+#include "base/testing/manual_clock.h"
+#include "base/tls/x509.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/coordinator/authority_secret.h"

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/manual_clock.h"
 #include "base/mutex.h"
+#include "base/testing/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/muster/v1alpha1/coordinator.grpc.pb.h"

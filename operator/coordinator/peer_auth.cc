@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/x509.h"
+#include "base/tls/x509.h"
 #include "operator/coordinator/refusals.h"
 
 namespace muster::control {

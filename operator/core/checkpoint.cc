@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/checkpoint_history.h"
+#include "base/checkpoint/checkpoint_history.h"
 #include "operator/core/floor.h"
 
 namespace muster::control {

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/yaml/yaml_adapter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/api/codec.h"
 #include "operator/api/validation.h"
-#include "operator/api/yaml_adapter.h"
 #include "operator/core/failure_policy_cases.h"
 
 namespace muster::control {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "base/checkpoint_history.h"
+#include "base/checkpoint/checkpoint_history.h"
 #include "base/hash.h"
 
 namespace muster::control {

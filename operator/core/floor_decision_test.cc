@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/checkpoint_history.h"
+#include "base/checkpoint/checkpoint_history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/resume.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/checkpoint_history.h"
+#include "base/checkpoint/checkpoint_history.h"
 #include "operator/core/stored.h"
 
 namespace muster::control {

@@ -23,7 +23,7 @@
 //
 // Histories. A history is one run from initial weights on. Its id is made with every fresh start,
 // kept on every resume, and stands in every checkpoint; checkpoints without one, of before there
-// were histories, count as those of one run (base/checkpoint_history.h).
+// were histories, count as those of one run (base/checkpoint/checkpoint_history.h).
 //
 // The floor. The job does not fall behind its newest known checkpoint unnoticed: live state or a
 // checkpoint of its history at or beyond it is gone on from; an older one of its history is taken

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/test_effort.h"
+#include "base/testing/test_iterations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/resume.h"

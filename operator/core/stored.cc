@@ -1,7 +1,7 @@
 #include "operator/core/stored.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/checkpoint_history.h"
+#include "base/checkpoint/checkpoint_history.h"
 
 namespace muster::control {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/memory/memory_api.h"

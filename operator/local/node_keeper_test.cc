@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"

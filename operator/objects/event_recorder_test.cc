@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"

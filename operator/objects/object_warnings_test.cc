@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"

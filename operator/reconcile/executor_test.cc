@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

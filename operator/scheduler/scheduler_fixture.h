@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/cache/reflector.h"
 #include "operator/kube/memory/memory_api.h"

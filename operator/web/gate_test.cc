@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/json.h"
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/coordinator/fake_token_api.h"

@@ -5,8 +5,8 @@
 #include <random>
 #include <string>
 
-#include "base/manual_clock.h"
-#include "base/memory_files.h"
+#include "base/testing/manual_clock.h"
+#include "base/testing/memory_files.h"
 #include "operator/api/training_job.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"

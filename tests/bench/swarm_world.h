@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "operator/app/operator_app.h"
 #include "operator/coordinator/fake_token_api.h"
 #include "operator/kube/memory/memory_api.h"

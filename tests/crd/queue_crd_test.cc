@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_split.h"
 #include "base/json.h"
+#include "base/yaml/yaml_adapter.h"
 #include "operator/api/codec.h"
 #include "operator/api/training_queue.h"
-#include "operator/api/yaml_adapter.h"
 #include "operator/kube/resource_type.h"
 #include "tests/crd/refused_manifests.h"
 #include "tests/testenv/test_cluster.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/test_effort.h"
+#include "base/testing/test_iterations.h"
 #include "gtest/gtest.h"
 #include "operator/placement/cluster/cluster_snapshot.h"
 #include "operator/placement/cluster/quantity.h"

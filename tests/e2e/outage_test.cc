@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "base/test_effort.h"
+#include "base/testing/test_iterations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/api/job_field.h"

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
-#include "base/x509.h"
+#include "base/tls/x509.h"
 #include "operator/kube/http/tls_test_server.h"
 #include "operator/kube/resource_type.h"
 #include "tests/faults/spoilt_world.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/test_effort.h"
+#include "base/testing/test_iterations.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
 

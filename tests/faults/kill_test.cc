@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/test_effort.h"
+#include "base/testing/test_iterations.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
 

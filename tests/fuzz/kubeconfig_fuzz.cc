@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "base/files.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "operator/kube/credentials/kubeconfig.h"
 #include "operator/kube/credentials/rest_config.h"
 #include "operator/kube/http/server_url.h"

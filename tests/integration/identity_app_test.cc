@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"

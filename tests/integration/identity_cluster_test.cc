@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/x509.h"
+#include "base/tls/x509.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/coordinator/authority_secret.h"

@@ -8,7 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "agent/worker/coordinator_client.h"
-#include "base/x509.h"
+#include "base/tls/x509.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/coordinator/certificate_authority.h"

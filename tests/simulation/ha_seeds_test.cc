@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/test_effort.h"
+#include "base/testing/test_iterations.h"
 #include "gtest/gtest.h"
 #include "operator/api/job_field.h"
 #include "operator/kube/resource_type.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/test_effort.h"
+#include "base/testing/test_iterations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/conditions.h"

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "operator/api/training_job.h"
 #include "operator/app/replica.h"
 #include "operator/kube/memory/memory_api.h"

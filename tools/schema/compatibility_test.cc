@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "operator/api/yaml_adapter.h"
+#include "base/yaml/yaml_adapter.h"
 
 namespace muster::schema {
 namespace {
@@ -20,7 +20,7 @@ Json ReadCrd(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream text;
   text << in.rdbuf();
-  const control::YamlDocument document = control::ParseYaml(text.str());
+  const YamlDocument document = ParseYaml(text.str());
   EXPECT_TRUE(document.readable) << path;
   return document.json;
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "operator/api/yaml_adapter.h"
+#include "base/yaml/yaml_adapter.h"
 
 namespace muster::schema {
 namespace {
@@ -50,7 +50,7 @@ TEST(WriteYaml, ReadsBackTheSame) {
       {"empty", {{"list", Json::array()}, {"object", Json::object()}}},
       {"nested", Json::array({Json::array({Json::array({1})})})},
   };
-  const control::YamlDocument read = control::ParseYaml(WriteYaml(json));
+  const YamlDocument read = ParseYaml(WriteYaml(json));
   ASSERT_TRUE(read.readable) << (read.errors.empty() ? "" : read.errors[0].message);
   EXPECT_EQ(read.json, json);
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/files.h"
 #include "trainer/checkpoint/manifest.h"
 

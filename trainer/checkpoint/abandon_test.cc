@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/files.h"
 #include "gtest/gtest.h"
 #include "trainer/checkpoint/writer_test_util.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/files.h"
 #include "trainer/checkpoint/reader.h"
 

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/status_macros.h"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/files.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "trainer/checkpoint/data_type.h"
 
 namespace muster::trainer {

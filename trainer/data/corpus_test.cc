@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 
 namespace muster::trainer {
 namespace {

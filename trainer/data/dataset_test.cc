@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "base/files.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "trainer/data/token_cache.h"
 #include "trainer/data/tokens.h"
 

@@ -9,7 +9,7 @@
 #include "ATen/Version.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/checkpoint_history.h"
+#include "base/checkpoint/checkpoint_history.h"
 #include "base/hash.h"
 #include "base/logging.h"
 #include "base/status_macros.h"

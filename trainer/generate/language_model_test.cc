@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/manual_clock.h"
-#include "base/memory_files.h"
+#include "base/testing/manual_clock.h"
+#include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/checkpoint/data_type.h"

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
-#include "base/manual_clock.h"
-#include "base/memory_files.h"
+#include "base/testing/manual_clock.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "operator/kube/http/rate_limiter.h"
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "operator/api/yaml_adapter.h"
+#include "base/yaml/yaml_adapter.h"
 #include "operator/kube/http/proxy.h"
 #include "operator/kube/http/server_url.h"
 
@@ -102,7 +102,7 @@ absl::Status ReadEntries(const Place& root, const char* list, const char* item, 
 }
 
 absl::Status ReadDocument(const std::string& file, const std::string& text, Merged& merged) {
-  control::YamlDocument document = control::ParseYaml(text);
+  YamlDocument document = ParseYaml(text);
   if (!document.errors.empty() || !document.readable) {
     const std::string what = document.errors.empty() ? "it is no YAML" : document.errors[0].message;
     const int line = document.errors.empty() ? 1 : document.errors[0].line;

@@ -6,7 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 
 namespace muster::kube {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/manual_clock.h"
-#include "base/memory_files.h"
+#include "base/testing/manual_clock.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/memory/wal_format.h"

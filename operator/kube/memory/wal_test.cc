@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gtest/gtest.h"
 #include "operator/kube/memory/wal_format.h"
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/memory/memory_api.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/manual_clock.h"
+#include "base/testing/manual_clock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/api_call.h"
 #include "operator/kube/memory/memory_api.h"

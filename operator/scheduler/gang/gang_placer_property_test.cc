@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/test_effort.h"
+#include "base/testing/test_iterations.h"
 #include "gtest/gtest.h"
 #include "operator/scheduler/gang/placer_fixture.h"
 

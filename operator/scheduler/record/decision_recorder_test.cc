@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/queue/decision_record.h"

@@ -1,5 +1,5 @@
-#ifndef MUSTER_BASE_MEMORY_FILES_H_
-#define MUSTER_BASE_MEMORY_FILES_H_
+#ifndef MUSTER_BASE_TESTING_MEMORY_FILES_H_
+#define MUSTER_BASE_TESTING_MEMORY_FILES_H_
 
 #include <cstdint>
 #include <functional>
@@ -85,4 +85,4 @@ class MemoryFiles final : public Files {
 
 }  // namespace muster
 
-#endif  // MUSTER_BASE_MEMORY_FILES_H_
+#endif  // MUSTER_BASE_TESTING_MEMORY_FILES_H_

@@ -1,5 +1,5 @@
-#ifndef MUSTER_BASE_CHECKPOINT_HISTORY_H_
-#define MUSTER_BASE_CHECKPOINT_HISTORY_H_
+#ifndef MUSTER_BASE_CHECKPOINT_CHECKPOINT_HISTORY_H_
+#define MUSTER_BASE_CHECKPOINT_CHECKPOINT_HISTORY_H_
 
 #include <string_view>
 
@@ -15,4 +15,4 @@ inline std::string_view HistoryName(std::string_view history) {
 
 }  // namespace muster
 
-#endif  // MUSTER_BASE_CHECKPOINT_HISTORY_H_
+#endif  // MUSTER_BASE_CHECKPOINT_CHECKPOINT_HISTORY_H_

@@ -1,4 +1,4 @@
-#include "base/tls_buffers.h"
+#include "base/tls/tls_buffers.h"
 
 #include <openssl/crypto.h>
 #include <sys/mman.h>

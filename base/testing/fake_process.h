@@ -1,5 +1,5 @@
-#ifndef MUSTER_BASE_FAKE_PROCESS_H_
-#define MUSTER_BASE_FAKE_PROCESS_H_
+#ifndef MUSTER_BASE_TESTING_FAKE_PROCESS_H_
+#define MUSTER_BASE_TESTING_FAKE_PROCESS_H_
 
 #include <csignal>
 #include <map>
@@ -107,4 +107,4 @@ class FakeProcessLauncher final : public ProcessLauncher {
 
 }  // namespace muster
 
-#endif  // MUSTER_BASE_FAKE_PROCESS_H_
+#endif  // MUSTER_BASE_TESTING_FAKE_PROCESS_H_

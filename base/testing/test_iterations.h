@@ -1,5 +1,5 @@
-#ifndef MUSTER_BASE_TEST_EFFORT_H_
-#define MUSTER_BASE_TEST_EFFORT_H_
+#ifndef MUSTER_BASE_TESTING_TEST_ITERATIONS_H_
+#define MUSTER_BASE_TESTING_TEST_ITERATIONS_H_
 
 #include <cstdlib>
 
@@ -24,4 +24,4 @@ inline int HowMany(const Tries& tries) {
 
 }  // namespace muster
 
-#endif  // MUSTER_BASE_TEST_EFFORT_H_
+#endif  // MUSTER_BASE_TESTING_TEST_ITERATIONS_H_

@@ -1,4 +1,4 @@
-#include "base/tls_buffers.h"
+#include "base/tls/tls_buffers.h"
 
 #include <openssl/crypto.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/x509.h"
+#include "base/tls/x509.h"
 #include "gtest/gtest.h"
 
 namespace muster {

@@ -1,4 +1,4 @@
-#include "operator/api/yaml_adapter.h"
+#include "base/yaml/yaml_adapter.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 Json Read(const std::string& text) {
@@ -146,4 +146,4 @@ TEST(LineOf, FindsFieldsItemsAndTheirParents) {
 }
 
 }  // namespace
-}  // namespace muster::control
+}  // namespace muster

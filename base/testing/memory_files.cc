@@ -1,4 +1,4 @@
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 
 #include <algorithm>
 #include <cstring>

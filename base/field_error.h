@@ -1,5 +1,5 @@
-#ifndef MUSTER_OPERATOR_API_FIELD_ERROR_H_
-#define MUSTER_OPERATOR_API_FIELD_ERROR_H_
+#ifndef MUSTER_BASE_FIELD_ERROR_H_
+#define MUSTER_BASE_FIELD_ERROR_H_
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace muster::control {
+namespace muster {
 
 // One thing that is wrong with one field of an object. The path is written as the user wrote the
 // field: `spec.workers.count`, `spec.template.spec.containers[0].name`, `metadata.labels["a/b"]`.
@@ -28,6 +28,6 @@ std::string ItemPath(absl::string_view parent, size_t index);
 // OK when empty, else InvalidArgument with every error, `; `-separated.
 absl::Status ToStatus(const FieldErrors& errors);
 
-}  // namespace muster::control
+}  // namespace muster
 
-#endif  // MUSTER_OPERATOR_API_FIELD_ERROR_H_
+#endif  // MUSTER_BASE_FIELD_ERROR_H_

@@ -1,4 +1,4 @@
-#include "operator/api/yaml_scalar.h"
+#include "base/yaml/yaml_scalar.h"
 
 #include <cmath>
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 size_t CountDigits(absl::string_view text) {
@@ -89,4 +89,4 @@ Json ResolvePlainScalar(absl::string_view text) {
   return Json(std::string(text));
 }
 
-}  // namespace muster::control
+}  // namespace muster

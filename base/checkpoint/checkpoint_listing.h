@@ -1,5 +1,5 @@
-#ifndef MUSTER_BASE_CHECKPOINT_LISTING_H_
-#define MUSTER_BASE_CHECKPOINT_LISTING_H_
+#ifndef MUSTER_BASE_CHECKPOINT_CHECKPOINT_LISTING_H_
+#define MUSTER_BASE_CHECKPOINT_CHECKPOINT_LISTING_H_
 
 #include <cstdint>
 #include <string>
@@ -58,4 +58,4 @@ std::string CheckpointDoneContents(const std::string& manifest);
 
 }  // namespace muster
 
-#endif  // MUSTER_BASE_CHECKPOINT_LISTING_H_
+#endif  // MUSTER_BASE_CHECKPOINT_CHECKPOINT_LISTING_H_

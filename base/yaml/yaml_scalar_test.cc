@@ -1,4 +1,4 @@
-#include "operator/api/yaml_scalar.h"
+#include "base/yaml/yaml_scalar.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 TEST(ResolvePlainScalar, NullsAndBools) {
@@ -91,4 +91,4 @@ TEST(ResolvePlainScalar, EverythingElseStaysAString) {
 }
 
 }  // namespace
-}  // namespace muster::control
+}  // namespace muster

@@ -1,5 +1,5 @@
-#ifndef MUSTER_OPERATOR_API_YAML_ADAPTER_H_
-#define MUSTER_OPERATOR_API_YAML_ADAPTER_H_
+#ifndef MUSTER_BASE_YAML_YAML_ADAPTER_H_
+#define MUSTER_BASE_YAML_YAML_ADAPTER_H_
 
 #include <cstddef>
 #include <map>
@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "base/json.h"
 
-namespace muster::control {
+namespace muster {
 
 // Untrusted YAML text -> JSON, with the line of every value. The only place that includes yaml-cpp
 // and catches its exceptions. Scalars follow YAML 1.2's core schema (quoted ones stay strings,
@@ -52,6 +52,6 @@ YamlDocument ParseYaml(absl::string_view text, const YamlLimits& limits = {});
 // The line of the field at `path`, or of its nearest enclosing value that is there.
 int LineOf(const SourceNode& root, absl::string_view path);
 
-}  // namespace muster::control
+}  // namespace muster
 
-#endif  // MUSTER_OPERATOR_API_YAML_ADAPTER_H_
+#endif  // MUSTER_BASE_YAML_YAML_ADAPTER_H_

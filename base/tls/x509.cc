@@ -1,4 +1,4 @@
-#include "base/x509.h"
+#include "base/tls/x509.h"
 
 #include <openssl/bio.h>
 #include <openssl/ec.h>

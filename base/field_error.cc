@@ -1,4 +1,4 @@
-#include "operator/api/field_error.h"
+#include "base/field_error.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 constexpr size_t kMaxKeyShown = 80;
@@ -44,4 +44,4 @@ absl::Status ToStatus(const FieldErrors& errors) {
       }));
 }
 
-}  // namespace muster::control
+}  // namespace muster

@@ -1,11 +1,11 @@
-#include "operator/api/text_check.h"
+#include "base/yaml/text_check.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 TEST(FindTextFault, AcceptsUtf8) {
@@ -46,4 +46,4 @@ TEST(FindTextFault, NamesTheFirstBadByte) {
 }
 
 }  // namespace
-}  // namespace muster::control
+}  // namespace muster

@@ -1,5 +1,5 @@
-#ifndef MUSTER_BASE_MANUAL_CLOCK_H_
-#define MUSTER_BASE_MANUAL_CLOCK_H_
+#ifndef MUSTER_BASE_TESTING_MANUAL_CLOCK_H_
+#define MUSTER_BASE_TESTING_MANUAL_CLOCK_H_
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -40,4 +40,4 @@ class ManualClock final : public Clock {
 
 }  // namespace muster
 
-#endif  // MUSTER_BASE_MANUAL_CLOCK_H_
+#endif  // MUSTER_BASE_TESTING_MANUAL_CLOCK_H_

@@ -1,6 +1,6 @@
-#include "operator/api/text_check.h"
+#include "base/yaml/text_check.h"
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 // Bytes of the well-formed sequence at the front of `text` (Unicode, table 3-7); 0 when there is
@@ -44,4 +44,4 @@ std::optional<TextFault> FindTextFault(absl::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace muster::control
+}  // namespace muster

@@ -1,5 +1,5 @@
-#ifndef MUSTER_BASE_X509_H_
-#define MUSTER_BASE_X509_H_
+#ifndef MUSTER_BASE_TLS_X509_H_
+#define MUSTER_BASE_TLS_X509_H_
 
 #include <memory>
 #include <string>
@@ -77,4 +77,4 @@ absl::StatusOr<std::string> SignRequest(const Issuer& issuer, std::string_view r
 
 }  // namespace muster
 
-#endif  // MUSTER_BASE_X509_H_
+#endif  // MUSTER_BASE_TLS_X509_H_

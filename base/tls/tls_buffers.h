@@ -1,5 +1,5 @@
-#ifndef MUSTER_BASE_TLS_BUFFERS_H_
-#define MUSTER_BASE_TLS_BUFFERS_H_
+#ifndef MUSTER_BASE_TLS_TLS_BUFFERS_H_
+#define MUSTER_BASE_TLS_TLS_BUFFERS_H_
 
 namespace muster {
 
@@ -14,4 +14,4 @@ bool InstallTlsBuffers();
 
 }  // namespace muster
 
-#endif  // MUSTER_BASE_TLS_BUFFERS_H_
+#endif  // MUSTER_BASE_TLS_TLS_BUFFERS_H_

@@ -1,4 +1,4 @@
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_listing.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/checkpoint_history.h"
+#include "base/checkpoint/checkpoint_history.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/status_macros.h"

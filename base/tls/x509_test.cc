@@ -1,4 +1,4 @@
-#include "base/x509.h"
+#include "base/tls/x509.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "operator/api/yaml_adapter.h"
+#include "base/yaml/yaml_adapter.h"
 
 #include <exception>
 #include <optional>
@@ -9,15 +9,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "operator/api/field_error.h"
-#include "operator/api/text_check.h"
-#include "operator/api/yaml_scalar.h"
+#include "base/field_error.h"
+#include "base/yaml/text_check.h"
+#include "base/yaml/yaml_scalar.h"
 #include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/exceptions.h"
 #include "yaml-cpp/mark.h"
 #include "yaml-cpp/parser.h"
 
-namespace muster::control {
+namespace muster {
 namespace {
 
 constexpr size_t kMaxKeyBytes = 1024;
@@ -330,4 +330,4 @@ int LineOf(const SourceNode& root, absl::string_view path) {
   return node->line;
 }
 
-}  // namespace muster::control
+}  // namespace muster

@@ -1,5 +1,5 @@
-#ifndef MUSTER_OPERATOR_API_TEXT_CHECK_H_
-#define MUSTER_OPERATOR_API_TEXT_CHECK_H_
+#ifndef MUSTER_BASE_YAML_TEXT_CHECK_H_
+#define MUSTER_BASE_YAML_TEXT_CHECK_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace muster::control {
+namespace muster {
 
 // The first byte that no UTF-8 text has: part of no valid sequence, or a control character other
 // than tab, line feed and carriage return.
@@ -20,6 +20,6 @@ struct TextFault {
 // Nothing when all of it is text. Thread-safe.
 std::optional<TextFault> FindTextFault(absl::string_view text);
 
-}  // namespace muster::control
+}  // namespace muster
 
-#endif  // MUSTER_OPERATOR_API_TEXT_CHECK_H_
+#endif  // MUSTER_BASE_YAML_TEXT_CHECK_H_

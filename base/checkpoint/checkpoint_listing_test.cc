@@ -1,11 +1,11 @@
-#include "base/checkpoint_listing.h"
+#include "base/checkpoint/checkpoint_listing.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/files.h"
-#include "base/memory_files.h"
+#include "base/testing/memory_files.h"
 
 namespace muster {
 namespace {

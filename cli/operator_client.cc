@@ -14,7 +14,7 @@
 #include "operator/kube/credentials/rest_config.h"
 #include "operator/kube/http/server_url.h"
 #include "operator/kube/rest/tls_client.h"
-#include "operator/web/http_client.h"
+#include "operator/web/http/http_client.h"
 
 namespace muster::cli {
 namespace {

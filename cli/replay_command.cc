@@ -21,8 +21,8 @@
 #include "cli/local_jobs.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/decision_input.h"
-#include "operator/queue/decision_json.h"
-#include "operator/queue/decision_record.h"
+#include "operator/queue/record/decision_json.h"
+#include "operator/queue/record/decision_record.h"
 #include "operator/scheduler/record/decision_ring.h"
 
 namespace muster::cli {

@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
 #include "operator/web/gate.h"
-#include "operator/web/listener.h"
+#include "operator/web/http/listener.h"
 
 namespace muster::control {
 namespace {

@@ -21,6 +21,7 @@
 #include "operator/kube/lease.h"
 #include "operator/kube/wrap/fenced_api.h"
 #include "operator/kube/wrap/observed_api.h"
+#include "operator/metrics/metrics.h"
 #include "operator/objects/caches.h"
 #include "operator/objects/event_recorder.h"
 #include "operator/objects/object_warnings.h"
@@ -32,7 +33,6 @@
 #include "operator/reconcile/work_queue.h"
 #include "operator/scheduler/queue_sync/queue_status.h"
 #include "operator/scheduler/scheduler.h"
-#include "operator/web/metrics.h"
 
 namespace muster::control {
 

@@ -2,7 +2,7 @@
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "operator/web/metrics.h"
+#include "operator/metrics/metrics.h"
 #include "prometheus/metric_family.h"
 
 namespace muster::control {

@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
 #include "operator/coordinator/coordinator_service.h"
-#include "operator/coordinator/hearing_probe.h"
+#include "operator/coordinator/read_lag_probe.h"
 #include "operator/coordinator/server_credentials.h"
 
 namespace muster::control {

@@ -1,7 +1,7 @@
 #include "operator/core/active_time.h"
 
 #include "gtest/gtest.h"
-#include "operator/core/test_world.h"
+#include "operator/core/testing/test_world.h"
 
 namespace muster::control {
 namespace {

@@ -9,20 +9,20 @@
 #include "operator/core/draft.h"
 #include "operator/core/ended.h"
 #include "operator/core/failure.h"
+#include "operator/core/failure_persistence.h"
 #include "operator/core/finish.h"
 #include "operator/core/gang.h"
 #include "operator/core/lifecycle.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
-#include "operator/core/recall.h"
 #include "operator/core/rounds.h"
 #include "operator/core/save_request.h"
 #include "operator/core/sources.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
+#include "operator/core/status_write_policy.h"
 #include "operator/core/summary.h"
 #include "operator/core/suspend.h"
-#include "operator/core/telling.h"
 
 namespace muster::control {
 namespace {

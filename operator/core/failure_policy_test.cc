@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "operator/api/codec.h"
 #include "operator/api/validation.h"
-#include "operator/core/failure_policy_cases.h"
+#include "operator/core/testing/failure_policy_cases.h"
 
 namespace muster::control {
 namespace {

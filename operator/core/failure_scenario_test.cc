@@ -6,8 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/conditions.h"
-#include "operator/core/sim_agent.h"
-#include "operator/core/sim_world.h"
+#include "operator/core/testing/sim_agent.h"
+#include "operator/core/testing/sim_world.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {

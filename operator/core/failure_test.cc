@@ -15,7 +15,7 @@
 #include "operator/core/failure_policy.h"
 #include "operator/core/plan.h"
 #include "operator/core/round_memory.h"
-#include "operator/core/test_world.h"
+#include "operator/core/testing/test_world.h"
 #include "operator/core/view.h"
 
 namespace muster::control {

@@ -7,8 +7,8 @@
 #include "operator/core/conditions.h"
 #include "operator/core/plan.h"
 #include "operator/core/round_memory.h"
-#include "operator/core/sim_world.h"
-#include "operator/core/test_world.h"
+#include "operator/core/testing/sim_world.h"
+#include "operator/core/testing/test_world.h"
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 

@@ -4,8 +4,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/command_world.h"
 #include "operator/core/spec_values.h"
+#include "operator/core/testing/command_world.h"
 
 namespace muster::control {
 namespace {

@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/checked_status.h"
 #include "operator/core/conditions.h"
-#include "operator/core/durable.h"
 #include "operator/core/floor.h"
-#include "operator/core/sim_world.h"
-#include "operator/core/test_world.h"
+#include "operator/core/testing/sim_world.h"
+#include "operator/core/testing/test_world.h"
 
 namespace muster::control {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/command_world.h"
+#include "operator/core/testing/command_world.h"
 
 namespace muster::control {
 namespace {

@@ -12,15 +12,15 @@
 #include "operator/core/backoff.h"
 #include "operator/core/break.h"
 #include "operator/core/elastic.h"
-#include "operator/core/find_break.h"
 #include "operator/core/finish.h"
 #include "operator/core/floor.h"
 #include "operator/core/membership.h"
 #include "operator/core/progress.h"
 #include "operator/core/resume.h"
+#include "operator/core/round_health.h"
+#include "operator/core/round_transition.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/trajectory.h"
-#include "operator/core/transition.h"
 
 namespace muster::control {
 namespace {

@@ -5,7 +5,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/core/test_world.h"
+#include "operator/core/testing/test_world.h"
 
 namespace muster::control {
 namespace {

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/resume.h"
-#include "operator/core/sim_world.h"
+#include "operator/core/testing/sim_world.h"
 
 namespace muster::control {
 namespace {

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/conditions.h"
-#include "operator/core/test_world.h"
+#include "operator/core/testing/test_world.h"
 
 namespace muster::control {
 namespace {

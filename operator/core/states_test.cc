@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "operator/core/conditions.h"
 #include "operator/core/resume.h"
-#include "operator/core/transition.h"
+#include "operator/core/round_transition.h"
 
 namespace muster::control {
 namespace {

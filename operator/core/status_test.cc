@@ -4,7 +4,7 @@
 #include "operator/core/checkpoint.h"
 #include "operator/core/lifecycle.h"
 #include "operator/core/progress.h"
-#include "operator/core/test_world.h"
+#include "operator/core/testing/test_world.h"
 
 namespace muster::control {
 namespace {

@@ -8,7 +8,7 @@
 #include "operator/placement/gang_nodes.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/decision_input.h"
-#include "operator/queue/forecast.h"
+#include "operator/queue/forecast/forecast.h"
 #include "operator/queue/queue_fixtures.h"
 
 namespace muster::control {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/queue/decision.h"
 #include "operator/queue/decision_input.h"
-#include "operator/queue/forecast.h"
+#include "operator/queue/forecast/forecast.h"
 #include "operator/queue/queue_fixtures.h"
 
 namespace muster::control {

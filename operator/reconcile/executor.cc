@@ -10,7 +10,7 @@
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "operator/api/codec.h"
-#include "operator/core/durable.h"
+#include "operator/core/checked_status.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"

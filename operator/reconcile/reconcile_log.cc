@@ -4,7 +4,7 @@
 #include "base/logging.h"
 #include "operator/core/conditions.h"
 #include "operator/core/failure_policy.h"
-#include "operator/core/transition.h"
+#include "operator/core/round_transition.h"
 
 namespace muster::control {
 namespace {

@@ -10,8 +10,8 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"
-#include "operator/queue/forecast.h"
-#include "operator/queue/what_if.h"
+#include "operator/queue/forecast/forecast.h"
+#include "operator/queue/forecast/what_if.h"
 #include "operator/scheduler/scheduler_fixture.h"
 
 namespace muster::control {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "operator/queue/decision_json.h"
+#include "operator/queue/record/decision_json.h"
 
 namespace muster::control {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "operator/web/listener.h"
+#include "operator/web/http/listener.h"
 
 namespace muster::control {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "operator/web/http_message.h"
+#include "operator/web/http/http_message.h"
 
 namespace muster::control {
 

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "operator/coordinator/fake_token_api.h"
 #include "operator/kube/memory/memory_api.h"
-#include "operator/web/http_message.h"
+#include "operator/web/http/http_message.h"
 #include "operator/web/review_gate.h"
 
 namespace muster::control {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "operator/web/http_message.h"
+#include "operator/web/http/http_message.h"
 #include "operator/web/routes.h"
 #include "operator/web/test_deps.h"
 

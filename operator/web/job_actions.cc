@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "operator/core/conditions.h"
-#include "operator/core/transition.h"
+#include "operator/core/round_transition.h"
 #include "operator/kube/resource_type.h"
 #include "operator/web/not_found.h"
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
 #include "operator/core/conditions.h"
+#include "operator/metrics/process_figures.h"
 #include "operator/placement/cluster/resource_amounts.h"
 #include "operator/placement/cluster/scheduling_node.h"
 #include "operator/placement/placement.h"
@@ -15,7 +16,6 @@
 #include "operator/queue/queue_book.h"
 #include "operator/scheduler/gang/gang_placer.h"
 #include "operator/scheduler/queue_sync/queue_report.h"
-#include "operator/web/process_figures.h"
 
 namespace muster::control {
 namespace {

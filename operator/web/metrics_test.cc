@@ -1,4 +1,4 @@
-#include "operator/web/metrics.h"
+#include "operator/metrics/metrics.h"
 
 #include <fstream>
 #include <map>
@@ -9,9 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/web/exposition.h"
+#include "operator/metrics/exposition.h"
+#include "operator/metrics/metric_catalog.h"
 #include "operator/web/live_metrics.h"
-#include "operator/web/metric_catalog.h"
 #include "operator/web/test_deps.h"
 
 namespace muster::control {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "operator/api/codec.h"
 #include "operator/api/redact.h"
+#include "operator/metrics/exposition.h"
 #include "operator/web/encode.h"
-#include "operator/web/exposition.h"
 #include "operator/web/live_metrics.h"
 #include "operator/web/not_found.h"
 

@@ -18,7 +18,7 @@ namespace muster::control {
 //  "relaxations", "nodes", "nodesLeftOut", "warnings"}, and "decision", its number for muster
 //  replay, where
 // decisions are kept; of one that waits "start": {"kind", "sentence", "at", "inSeconds", "workers",
-// "awaited", "ahead"}, see operator/queue/forecast.h; kNotFound.
+// "awaited", "ahead"}, see operator/queue/forecast/forecast.h; kNotFound.
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key);
 
 // Of a TrainingJob as JSON, which need not exist: the same, as if its pods were there now, with

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "operator/web/http_message.h"
+#include "operator/web/http/http_message.h"
 #include "operator/web/web_deps.h"
 
 namespace muster::control {

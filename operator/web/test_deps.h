@@ -14,6 +14,7 @@
 #include "operator/kube/cache/reflector.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/resource_type.h"
+#include "operator/metrics/metrics.h"
 #include "operator/objects/event_recorder.h"
 #include "operator/objects/object_records.h"
 #include "operator/reconcile/controller.h"
@@ -22,7 +23,6 @@
 #include "operator/reconcile/work_queue.h"
 #include "operator/scheduler/record/decision_ring.h"
 #include "operator/scheduler/scheduler.h"
-#include "operator/web/metrics.h"
 #include "operator/web/web_deps.h"
 
 namespace muster::control {

@@ -11,12 +11,12 @@
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/progress_board.h"
 #include "operator/kube/api.h"
+#include "operator/metrics/metrics.h"
 #include "operator/objects/object_records.h"
-#include "operator/queue/decision_record.h"
+#include "operator/queue/record/decision_record.h"
 #include "operator/reconcile/controller.h"
 #include "operator/reconcile/work_queue.h"
 #include "operator/scheduler/scheduler.h"
-#include "operator/web/metrics.h"
 
 namespace muster::control {
 

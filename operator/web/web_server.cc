@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "operator/web/http_message.h"
+#include "operator/web/http/http_message.h"
 
 namespace muster::control {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "operator/web/channel.h"
 #include "operator/web/gate.h"
-#include "operator/web/http_server.h"
+#include "operator/web/http/channel.h"
+#include "operator/web/http/http_server.h"
 #include "operator/web/routes.h"
 #include "operator/web/web_deps.h"
 

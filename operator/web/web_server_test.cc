@@ -20,11 +20,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "httplib.h"
-#include "operator/web/exposition.h"
+#include "operator/metrics/exposition.h"
 #include "operator/web/gate.h"
-#include "operator/web/http_client.h"
+#include "operator/web/http/http_client.h"
+#include "operator/web/http/test_wire.h"
 #include "operator/web/test_deps.h"
-#include "operator/web/test_wire.h"
 
 namespace muster::control {
 namespace {

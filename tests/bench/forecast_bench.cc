@@ -13,12 +13,12 @@
 #include "operator/placement/inventory.h"
 #include "operator/placement/topology_tree.h"
 #include "operator/queue/decision_input.h"
-#include "operator/queue/forecast.h"
+#include "operator/queue/forecast/forecast.h"
+#include "operator/queue/forecast/what_if.h"
 #include "operator/queue/queue_book.h"
 #include "operator/queue/queue_spec.h"
 #include "operator/queue/queued_job.h"
 #include "operator/queue/schedule.h"
-#include "operator/queue/what_if.h"
 
 namespace muster::control {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "ATen/ops/randint.h"
-#include "trainer/engine/batch_feed.h"
+#include "trainer/data/batch_feed.h"
 #include "trainer/engine/training_state.h"
 
 namespace muster::trainer {

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tests/faults/spoilt_test.h"
+#include "tests/faults/faulty_api_test_fixture.h"
 
 // An API server whose answers are late, cut, or no answers at all. One operator lives through all
 // of it, says what is wrong, asks ever more seldom, and loses nothing. The lease is spared unless

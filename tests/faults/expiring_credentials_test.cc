@@ -15,7 +15,7 @@
 #include "base/tls/x509.h"
 #include "operator/kube/http/tls_test_server.h"
 #include "operator/kube/resource_type.h"
-#include "tests/faults/spoilt_world.h"
+#include "tests/faults/faulty_api_world.h"
 
 // What proves who the operator and the API server are runs out while the operator works, and an API
 // server that is not there.

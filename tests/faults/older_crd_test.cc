@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "operator/kube/resource_type.h"
-#include "tests/faults/spoilt_world.h"
+#include "tests/faults/faulty_api_world.h"
 
 // A CustomResourceDefinition that is older than the operator, and none at all: on a control plane
 // of its own, for all tests of a control plane share one definition.

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
-#include "tests/faults/spoilt_test.h"
+#include "tests/faults/faulty_api_test_fixture.h"
 
 // An API server that takes everything but one thing. One operator lives through all of it, and a
 // line, an event or a condition says what is refused and to whom.

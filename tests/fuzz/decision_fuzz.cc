@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "operator/kube/memory/wal_format.h"
-#include "operator/queue/decision_record.h"
-#include "operator/queue/recorded_input.h"
+#include "operator/queue/record/decision_record.h"
+#include "operator/queue/record/recorded_input.h"
 #include "proto/muster/v1alpha1/decision_record.pb.h"
 
 namespace muster::control {

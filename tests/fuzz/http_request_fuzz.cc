@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "operator/web/gate.h"
-#include "operator/web/http_message.h"
-#include "operator/web/request_parser.h"
+#include "operator/web/http/http_message.h"
+#include "operator/web/http/request_parser.h"
 
 namespace muster::control {
 namespace {

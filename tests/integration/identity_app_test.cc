@@ -29,7 +29,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest/tls_client.h"
-#include "operator/web/http_client.h"
+#include "operator/web/http/http_client.h"
 #include "proto/muster/v1alpha1/agent_messages.pb.h"
 
 namespace muster::control {

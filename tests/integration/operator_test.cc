@@ -10,7 +10,7 @@
 #include "operator/core/save_request.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
-#include "operator/web/http_client.h"
+#include "operator/web/http/http_client.h"
 #include "tests/integration/operator_world.h"
 
 namespace muster::control {

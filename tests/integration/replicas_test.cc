@@ -19,7 +19,7 @@
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
-#include "operator/web/http_client.h"
+#include "operator/web/http/http_client.h"
 
 namespace muster::control {
 namespace {

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/web/http_client.h"
+#include "operator/web/http/http_client.h"
 #include "tests/integration/local_run.h"
 
 namespace muster::tests {

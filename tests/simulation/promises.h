@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "operator/core/sim_agent.h"
+#include "operator/core/testing/sim_agent.h"
 #include "operator/core/view.h"
 
 namespace muster::control {

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "trainer/data/batch_feed.h"
 #include "trainer/data/batch_source.h"
-#include "trainer/engine/batch_feed.h"
 
 namespace muster::trainer {
 

@@ -11,8 +11,8 @@
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trainer/engine/testing.h"
-#include "trainer/engine/trainer_testing.h"
+#include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/testing/thread_rounds.h"
 
 namespace muster::trainer {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "trainer/comm/communicator.h"
-#include "trainer/engine/batch_feed.h"
+#include "trainer/data/batch_feed.h"
 #include "trainer/engine/block_runner.h"
 #include "trainer/engine/gradient_reducer.h"
 #include "trainer/engine/phase_timer.h"

@@ -22,7 +22,7 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/local_communicator.h"
 #include "trainer/engine/phase_timer.h"
-#include "trainer/engine/testing.h"
+#include "trainer/engine/testing/synthetic_feed.h"
 
 namespace muster::trainer {
 namespace {

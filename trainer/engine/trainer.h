@@ -15,7 +15,7 @@
 #include "proto/muster/v1alpha1/training_job.pb.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/commit/commit_machine.h"
-#include "trainer/engine/batch_feed.h"
+#include "trainer/data/batch_feed.h"
 #include "trainer/engine/checkpoints.h"
 #include "trainer/engine/engine.h"
 #include "trainer/engine/heartbeat.h"

@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "gtest/gtest.h"
-#include "trainer/engine/trainer_fixture.h"
-#include "trainer/engine/trainer_testing.h"
+#include "trainer/engine/testing/thread_rounds.h"
+#include "trainer/engine/testing/trainer_fixture.h"
 
 namespace muster::trainer {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trainer/engine/trainer_fixture.h"
-#include "trainer/engine/trainer_testing.h"
+#include "trainer/engine/testing/thread_rounds.h"
+#include "trainer/engine/testing/trainer_fixture.h"
 
 namespace muster::trainer {
 namespace {

@@ -12,7 +12,7 @@
 #include "operator/objects/caches.h"
 #include "operator/placement/complete_gang.h"
 #include "operator/placement/filter/refusal.h"
-#include "operator/queue/forecast.h"
+#include "operator/queue/forecast/forecast.h"
 #include "operator/scheduler/cluster/cluster_model.h"
 #include "operator/scheduler/cluster/node_health.h"
 

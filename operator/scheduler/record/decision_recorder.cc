@@ -1,7 +1,7 @@
 #include "operator/scheduler/record/decision_recorder.h"
 
 #include "base/logging.h"
-#include "operator/queue/decision_record.h"
+#include "operator/queue/record/decision_record.h"
 
 namespace muster::control {
 

@@ -8,7 +8,7 @@
 #include "base/testing/memory_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "operator/queue/decision_record.h"
+#include "operator/queue/record/decision_record.h"
 #include "operator/scheduler/record/decision_ring.h"
 #include "operator/scheduler/record/decision_ring_fixture.h"
 

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/files.h"
-#include "operator/queue/decision_record.h"
+#include "operator/queue/record/decision_record.h"
 
 namespace muster::control {
 

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "base/files.h"
 #include "gtest/gtest.h"
-#include "operator/queue/decision_record.h"
+#include "operator/queue/record/decision_record.h"
 #include "operator/scheduler/record/decision_ring.h"
 
 // A ring of decisions, for tests.

@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/memory/wal_format.h"
-#include "operator/queue/decision_record.h"
+#include "operator/queue/record/decision_record.h"
 #include "operator/scheduler/record/decision_ring_fixture.h"
 
 namespace muster::control {

@@ -1,0 +1,269 @@
+#include "operator/core/round_health.h"
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "operator/core/break.h"
+#include "operator/core/elastic.h"
+#include "operator/core/finish.h"
+#include "operator/core/membership.h"
+#include "operator/core/spec_values.h"
+#include "operator/core/spot.h"
+#include "operator/core/trajectory.h"
+#include "operator/core/workers.h"
+
+namespace muster::control {
+namespace {
+
+using v1alpha1::Member;
+
+// The member's own worker, or null when another incarnation has taken its place.
+const Worker* WorkerOf(const Draft& draft, const Member& member) {
+  const Worker* worker = draft.FindWorker(member.worker().index());
+  if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return nullptr;
+  return worker;
+}
+
+// A user's command may end on some ranks before others: that is no failure.
+bool IsFailure(const Draft& draft, const ExitReport& exit) {
+  return draft.spec().has_trainer() || exit.restarted || exit.exit_code != 0 || exit.signal != 0;
+}
+
+std::optional<Break> FindExit(const Draft& draft, RoundStamp id) {
+  std::optional<Break> found;
+  for (const AgentView& agent : draft.view.agents) {
+    for (const ExitReport& exit : agent.exits) {
+      if (exit.round != id || !IsFailure(draft, exit)) continue;
+      if (!found) {
+        found.emplace();
+        found->reason = Reason::kRankFailed;
+        found->sentence =
+            absl::StrCat("rank ", exit.rank, " of worker ", agent.index, " ended with exit code ",
+                         exit.exit_code, " (", exit.reason, ")");
+      }
+      found->failed.insert(agent.index);
+    }
+  }
+  return found;
+}
+
+// Of a round before this one, and still in time to go on without them.
+std::optional<Break> FindUnnamedExit(const Draft& draft) {
+  if (draft.plan.memory.phase != RoundPhase::kPreparing) return std::nullopt;
+  Break found;
+  found.failed = FindUnnamed(draft);
+  if (found.failed.empty() || !CanLeaveOut(draft, found.failed)) return std::nullopt;
+  found.reason = Reason::kRankFailed;
+  found.sentence = absl::StrCat("it was a rank of worker ", absl::StrJoin(found.failed, ", "),
+                                " that ended: the next round is without it");
+  found.same_failure = true;
+  return found;
+}
+
+// A command that came to its end late in the round before must not be started in this one.
+std::optional<Break> FindEndedMember(const Draft& draft) {
+  if (draft.plan.memory.phase != RoundPhase::kPreparing) return std::nullopt;
+  for (const Member& member : draft.plan.memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || !worker->ended) continue;
+    Break found;
+    found.reason = Reason::kMembershipChanged;
+    found.sentence = absl::StrCat("the command of worker ", worker->index,
+                                  " has ended: the next round is without it");
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Break> FindFinishedBadly(const Draft& draft, RoundStamp id) {
+  for (const Worker& worker : draft.workers) {
+    const AgentView* agent = worker.agent;
+    if (agent == nullptr || !agent->finished || agent->finished->round != id) continue;
+    if (HasReachedEnd(draft, worker, id)) continue;
+    Break found;
+    found.reason = Reason::kRankFailed;
+    found.sentence = absl::StrCat("worker ", worker.index, " ended at step ",
+                                  agent->finished->version.step(), " with exit code ",
+                                  agent->finished->exit_code, ": ", agent->finished->message);
+    found.failed.insert(worker.index);
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Break> FindLost(const Draft& draft, const RoundMemory& memory) {
+  for (const Member& member : memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker != nullptr &&
+        (!IsLost(worker->presence) || HasReachedEnd(draft, *worker, memory.id))) {
+      continue;
+    }
+    Break found;
+    found.reason = Reason::kWorkerLost;
+    found.sentence = absl::StrCat("worker ", member.worker().index(), " was lost");
+    if (worker != nullptr && worker->presence == Presence::kSilent) {
+      absl::StrAppend(&found.sentence, ": its agent has been silent for ",
+                      absl::FormatDuration(draft.options.unknown_window));
+    } else if (worker != nullptr && worker->pod != nullptr && !worker->pod->reason.empty()) {
+      absl::StrAppend(&found.sentence, ": ", worker->pod->reason);
+    }
+    found.failed.insert(member.worker().index());
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Break> FindStall(const Draft& draft, RoundStamp id) {
+  for (const AgentView& agent : draft.view.agents) {
+    for (const StallReport& stall : agent.stalls) {
+      if (stall.round != id) continue;
+      Break found;
+      found.reason = Reason::kRankStalled;
+      found.sentence = absl::StrCat("local rank ", stall.local_rank, " of worker ", agent.index,
+                                    " holds at step ", stall.version.step(), ": ", stall.error);
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+// Such ranks must not train beside the others. An agent that does not say by which spec they do is
+// too old to be told: its pod is made anew.
+void NameOtherSpec(const Draft& draft, const AgentView& agent, Break& found) {
+  const std::string& theirs = agent.joined->trajectory;
+  found.sentence = absl::StrCat("worker ", agent.index, " trains by ",
+                                theirs.empty() ? "a spec it does not name" : "spec " + theirs,
+                                ", the round by ", draft.plan.memory.trajectory);
+  if (theirs.empty()) found.late.insert(agent.index);
+}
+
+std::optional<Break> FindJoinError(const Draft& draft, RoundStamp id) {
+  for (const Worker& worker : draft.workers) {
+    const AgentView* agent = worker.agent;
+    if (agent == nullptr || !agent->joined || agent->joined->round != id) continue;
+    const bool same_spec = agent->joined->trajectory == draft.plan.memory.trajectory;
+    if (agent->joined->error.empty() && same_spec) continue;
+    Break found;
+    found.reason = Reason::kJoinFailed;
+    if (agent->joined->error.empty()) {
+      NameOtherSpec(draft, *agent, found);
+      return found;
+    }
+    found.sentence =
+        absl::StrCat("worker ", worker.index, " could not join: ", agent->joined->error);
+    found.bad_checkpoint = agent->joined->bad_checkpoint;
+    return found;
+  }
+  return std::nullopt;
+}
+
+// The next round saves it again.
+std::optional<Break> FindUnsaved(const Draft& draft) {
+  if (!IsUnsaved(draft)) return std::nullopt;
+  Break found;
+  found.reason = Reason::kLastStepNotSaved;
+  found.sentence = absl::StrCat(WhyUnsaved(draft), "; it is tried again");
+  return found;
+}
+
+// What the ranks must agree on has changed since the round was opened. A round that was recorded
+// without it goes on as it is.
+std::optional<Break> FindOtherSpec(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (memory.trajectory.empty() || memory.stopping_since) return std::nullopt;
+  if (memory.trajectory == TrajectoryDigest(draft.spec())) return std::nullopt;
+  Break found;
+  found.reason = Reason::kSpecChanged;
+  found.sentence = absl::StrCat("the spec has changed since round ", memory.id.round,
+                                " was opened: all ranks train by it from the next round on");
+  return found;
+}
+
+// An agent that came back on a new stream without its ranks being in the Active round.
+std::optional<Break> FindLeftBehind(const Draft& draft, const RoundMemory& memory) {
+  if (memory.phase != RoundPhase::kActive) return std::nullopt;
+  for (const Member& member : memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || worker->presence != Presence::kPresent) continue;
+    const auto sent = memory.sent_session.find(worker->index);
+    if (sent == memory.sent_session.end() || sent->second == worker->agent->session) continue;
+    if (worker->agent->active == memory.id || HasReachedEnd(draft, *worker, memory.id)) continue;
+    Break found;
+    found.reason = Reason::kRankStalled;
+    found.sentence = absl::StrCat("the agent of worker ", worker->index,
+                                  " came back and its ranks are not in the round");
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Break> FindLate(const Draft& draft, const RoundMemory& memory) {
+  const bool preparing = memory.phase == RoundPhase::kPreparing;
+  if (!preparing && memory.phase != RoundPhase::kJoining) return std::nullopt;
+  const absl::Duration deadline =
+      preparing ? draft.options.prepare_deadline : draft.options.join_deadline;
+  if (draft.view.now < memory.phase_since + deadline) return std::nullopt;
+  Break found;
+  found.reason = Reason::kWorkerMissedDeadline;
+  for (const Member& member : memory.members) {
+    const int index = member.worker().index();
+    const bool done = preparing ? memory.ready.count(index) > 0 : memory.joined.count(index) > 0;
+    if (!done) found.late.insert(index);
+  }
+  if (found.late.empty()) return std::nullopt;
+  found.sentence =
+      absl::StrCat("workers ", absl::StrJoin(found.late, ", "), " did not ",
+                   preparing ? "get ready" : "join", " within ", absl::FormatDuration(deadline));
+  found.failed = found.late;
+  // All late: nobody in particular is at fault, and their state is worth more than fresh pods.
+  if (found.late.size() == memory.members.size()) found.late.clear();
+  return found;
+}
+
+}  // namespace
+
+std::optional<Break> FindBreak(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  if (memory.restart_all && !memory.fresh) {
+    Break found;
+    found.reason = Reason::kJobRestarting;
+    found.sentence = memory.restart_sentence.empty() ? "a failurePolicy rule said RestartJob"
+                                                     : memory.restart_sentence;
+    return found;
+  }
+  if (auto found = FindExit(draft, memory.id)) return found;
+  if (auto found = FindUnnamedExit(draft)) return found;
+  if (auto found = FindEndedMember(draft)) return found;
+  if (auto found = FindOtherSpec(draft)) return found;
+  if (auto found = FindFinishedBadly(draft, memory.id)) return found;
+  if (auto found = FindLeaving(draft)) return found;
+  if (auto found = FindLost(draft, memory)) return found;
+  if (auto found = FindUnsaved(draft)) return found;
+  if (auto found = FindJoinError(draft, memory.id)) return found;
+  if (auto found = FindStall(draft, memory.id)) return found;
+  if (auto found = FindLeftBehind(draft, memory)) return found;
+  if (auto found = FindLate(draft, memory)) return found;
+  return FindOtherMembersWanted(draft);
+}
+
+std::set<int> FindUnnamed(const Draft& draft) {
+  const RoundMemory& memory = draft.plan.memory;
+  std::set<int> unnamed;
+  if (memory.restart_all) return unnamed;  // every rank begins anew
+  for (const Member& member : memory.members) {
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || worker->agent == nullptr) continue;
+    const auto known = memory.workers.find(worker->index);
+    if (known != memory.workers.end() && known->second.named) continue;
+    for (const ExitReport& exit : worker->agent->exits) {
+      if (exit.round.round < memory.active_round || !IsFailure(draft, exit)) continue;
+      unnamed.insert(worker->index);
+    }
+  }
+  return unnamed;
+}
+
+}  // namespace muster::control

@@ -1,0 +1,89 @@
+#ifndef MUSTER_OPERATOR_CORE_TESTING_SIM_AGENT_H_
+#define MUSTER_OPERATOR_CORE_TESTING_SIM_AGENT_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "operator/core/plan.h"
+#include "operator/core/view.h"
+
+// A worker agent with its ranks, as the scenario tests need it: it obeys orders as the real one
+// does and keeps positions by the rules of the commit vote. Its round's steps are driven by
+// SimWorld.
+namespace muster::control {
+
+struct SimRank {
+  bool alive = false;
+  bool joined_once = false;
+  absl::Time ready_at = absl::InfiniteFuture();  // when it answers Prepare
+  v1alpha1::RankPosition position;
+};
+
+class SimAgent {
+ public:
+  enum class Phase { kWaiting, kPreparing, kJoining, kRunning, kFinished, kExited };
+
+  SimAgent(int index, int incarnation, std::string pod_uid, int ranks);
+
+  // Orders; `restarts` is failurePolicy RestartRank.
+  void Obey(const Order& order, absl::Time now);
+  // Rank processes become ready; a prepared worker answers.
+  void RunOnce(absl::Time now);
+  void KillRank(int local_rank, int exit_code, absl::Time now, bool restart,
+                const std::string& log = "");
+  void Stall(absl::Time now);
+  // What it says from now on is heard only at `until`, in one piece.
+  void Lag(absl::Time until);
+  // With what it knows to be on disk, -1: nothing.
+  void Finish(bool succeeded, int64_t step, int64_t durable);
+
+  // Whether its first rank is rank 0 of its round.
+  bool leads() const { return place.group_world_size > 0 && place.group_rank == 0; }
+  // What the coordinator knows: everything said on the current stream.
+  AgentView View() const;
+  void Attach(absl::Time now);
+  void Detach(absl::Time now);
+
+  Phase phase = Phase::kWaiting;
+  bool attached = false;
+  RoundStamp seen;
+  RoundStamp round;
+  std::string membership;  // of `round`
+  std::string trajectory;  // likewise
+  MemberPlace place;       // in `round`
+  std::vector<SimRank> ranks;
+  std::optional<v1alpha1::GoRound> go;
+  absl::Time phase_since;
+  bool stop_wanted = false;
+  bool save_wanted = false;
+  int refused = 0;
+  int fresh_starts = 0;  // ranks started anew because a round began afresh
+  const int index;
+  const int incarnation;
+  const std::string pod_uid;
+  // The reports that a new stream repeats.
+  std::optional<ReadyReport> ready;
+  std::optional<JoinedReport> joined;
+  std::optional<FinishedReport> finished;
+
+ private:
+  void Prepare(const PrepareOrder& order, absl::Time now);
+
+  std::optional<AgentView> heard_;  // while it lags
+  absl::Time lag_until_ = absl::InfinitePast();
+  int64_t session_ = 0;
+  absl::Time attached_at_ = absl::InfinitePast();
+  absl::Time detached_at_ = absl::InfinitePast();
+  absl::Time last_heard_ = absl::InfinitePast();
+  RoundStamp hello_seen_;
+  RoundStamp hello_active_;
+  std::vector<ExitReport> exits_;
+  std::vector<StallReport> stalls_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_TESTING_SIM_AGENT_H_

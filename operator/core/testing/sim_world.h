@@ -1,0 +1,133 @@
+#ifndef MUSTER_OPERATOR_CORE_TESTING_SIM_WORLD_H_
+#define MUSTER_OPERATOR_CORE_TESTING_SIM_WORLD_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "operator/core/conditions.h"
+#include "operator/core/decide.h"
+#include "operator/core/testing/sim_agent.h"
+
+// A whole job on virtual time: an API with one job and its pods, nodes that start them, agents, and
+// an operator that runs Decide() and carries its plans out. Faults are injected by the tests. Every
+// broken promise is collected in `violations`.
+namespace muster::control {
+
+struct SimPod {
+  PodView view;
+  absl::Time next;  // when it starts to run, its agent attaches, or it is gone
+  std::unique_ptr<SimAgent> agent;
+};
+
+class SimWorld {
+ public:
+  explicit SimWorld(uint64_t seed);
+
+  // One tick of virtual time: the world, then the operator if something may have changed.
+  void RunOnce();
+  // Until the job has ended, or `limit` has passed.
+  void RunUntilEnded(absl::Duration limit);
+
+  // Faults.
+  // With `lag`, its agent is heard again only that much later: survivors' words come first.
+  void KillRank(absl::Duration lag = absl::ZeroDuration());
+  void KillAgent();
+  void KillEveryAgent();
+  void DeleteSomePod();
+  // The rank ends with `exit_code`, its agent lives on; nothing when it does not run.
+  void EndRank(int index, int exit_code, const std::string& log = "",
+               absl::Duration lag = absl::ZeroDuration());
+  // The pod ends as kubelet writes it: container `worker` with this code and reason; 0: kubelet
+  // refused the pod for this reason.
+  void EndWorker(int index, int exit_code, const std::string& reason);
+  // The node of this worker is lost: the pod is marked, ends, and is taken away.
+  void LoseNode(int index);
+  void CutStream(absl::Duration length);
+  // A new leader with no memory; with `zombie`, the old one decides once more on its old view.
+  void ChangeLeader(bool zombie);
+  void FailNextWrite() { ++failing_writes_; }
+  void RuinNewestCheckpoint();
+  // What was saved is gone; what is saved from now on is kept.
+  void LoseCheckpoints() { checkpoints_.clear(); }
+  // The newest report of a save, and one that comes again.
+  v1alpha1::CheckpointReport written() const {
+    return written_.value_or(v1alpha1::CheckpointReport());
+  }
+  void Hear(const v1alpha1::CheckpointReport& report) { written_ = report; }
+  void SetDiskFull(bool full) { disk_full_ = full; }
+  // Why ranks cannot list the checkpoints; empty: they can.
+  void SetListingError(const std::string& error) { listing_error_ = error; }
+
+  std::string ConditionReason(ConditionType type) const;
+  int PodsInApi() const { return static_cast<int>(pods_.size()); }
+  SimAgent* FindAgent(int index);
+  bool Pick(int one_in) { return Number(0, one_in - 1) == 0; }
+  int Number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  absl::Time now = absl::FromUnixSeconds(1'700'000'000);
+  JobView job;  // spec, status, identity; what the API holds
+  bool job_deleted = false;
+  DecideOptions options;
+  int64_t committed = 0;  // the newest step that every rank of its round applied
+  int64_t redone = 0;     // committed steps trained again, because nobody alive held them
+  int rounds_opened = 0;
+  int writes = 0;
+  std::vector<std::string> violations;
+  std::vector<std::string> told;  // reasons of all events
+
+ private:
+  using Version = std::pair<int64_t, int64_t>;  // attempt, step
+
+  JobView Observe() const;
+  void Reconcile();
+  bool CarryOut(const Plan& plan, const JobView& view, int64_t version);
+  void CheckPlan(const Plan& plan, const JobView& view);
+  void CheckOrders(const Plan& plan, const JobView& view);
+  void CheckOpening(const Plan& plan, const JobView& view, int members);
+  void CheckGo(const GoOrder& order, const JobView& view);
+  void Create(const CreatePod& create);
+  void AdvancePods();
+  void EndPod(SimPod& pod, PodPhase phase, int exit_code);
+  void AdvanceRounds();
+  std::vector<SimAgent*> WholeRound(const SimAgent& first, SimAgent::Phase phase);
+  void Join(const std::vector<SimAgent*>& members);
+  void Step(const std::vector<SimAgent*>& members);
+  void InterruptStep(const SimAgent& agent);
+  void ShowCheckpoints(SimAgent& agent);
+  void Save(const v1alpha1::Version& version, const std::string& history);
+  void Violate(const std::string& what);
+
+  std::mt19937_64 random_;
+  std::map<std::string, SimPod> pods_;  // by name
+  std::set<std::string> created_;       // every name ever
+  int next_uid_ = 1;
+  int64_t resource_version_ = 1;
+  RoundMemory memory_;
+  int64_t term_ = 1;
+  absl::Time leading_since_;
+  absl::Time next_decision_ = absl::InfinitePast();
+  std::string last_seen_;  // fingerprint of the view, to decide only when it changed
+  int failing_writes_ = 0;
+  std::optional<v1alpha1::StepReport> progress_;
+  std::vector<v1alpha1::CheckpointRef> checkpoints_;
+  std::optional<v1alpha1::CheckpointReport> written_;
+  bool disk_full_ = false;
+  std::string listing_error_;
+  v1alpha1::TrainingJobStatus before_;  // that the plan under way was made on
+  bool warned_ = false;                 // it gives up the floor, and says so
+  std::set<std::string> ruined_;
+  std::map<int64_t, std::string> membership_of_round_;
+  std::map<int64_t, std::string> go_of_round_;
+  Version committed_version_{0, 0};
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_TESTING_SIM_WORLD_H_

@@ -1,0 +1,45 @@
+#ifndef MUSTER_OPERATOR_CORE_TESTING_TEST_WORLD_H_
+#define MUSTER_OPERATOR_CORE_TESTING_TEST_WORLD_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "operator/core/conditions.h"
+#include "operator/core/decide.h"
+#include "operator/core/plan.h"
+#include "operator/core/round_memory.h"
+#include "operator/core/view.h"
+
+// A view written by hand, for tests of one policy: a job with `count` workers of one rank each.
+namespace muster::control {
+
+struct TestWorld {
+  explicit TestWorld(int count = 2);
+
+  // Pod and attached agent of `index`, at the incarnation that the status records.
+  PodView& AddPod(int index, PodPhase phase = PodPhase::kRunning);
+  AgentView& AddAgent(int index);
+  void AddWorkers();
+  // The job's round 1 of term 1 is Active with every worker.
+  void MakeActive();
+
+  // Decides and takes over status and memory, as after a successful write.
+  Plan Decide();
+  void Advance(absl::Duration by);
+  std::string Condition(ConditionType type) const;  // "True/Reason"
+
+  JobView view;
+  RoundMemory memory;
+  DecideOptions options;
+};
+
+// A worker's answer to Go: it joined the round, by the round's spec.
+JoinedReport Joined(const RoundMemory& memory);
+
+// The reasons of the plan's events, and its orders as "Prepare 0,1 Stop 1": for comparisons.
+std::string Told(const Plan& plan);
+std::string Ordered(const Plan& plan);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_CORE_TESTING_TEST_WORLD_H_

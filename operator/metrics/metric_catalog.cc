@@ -1,0 +1,264 @@
+#include "operator/metrics/metric_catalog.h"
+
+#include <array>
+#include <cstddef>
+
+namespace muster::control {
+namespace {
+
+using prometheus::MetricType;
+
+constexpr size_t kMetrics = static_cast<size_t>(MetricId::kCount);
+
+std::vector<double> Quick() {
+  return {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30};
+}
+std::vector<double> Recovery() { return {0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800}; }
+
+using Catalog = std::array<MetricSpec, kMetrics>;
+
+void AddQueue(Catalog& all) {
+  const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
+  set(MetricId::kQueueDepth, {"muster_workqueue_depth",
+                              MetricType::Gauge,
+                              {"state"},
+                              "Jobs in the work queue: waiting, delayed or in_progress."});
+  set(MetricId::kQueueAdds,
+      {"muster_workqueue_adds_total", MetricType::Counter, {}, "Jobs added."});
+  set(MetricId::kQueueRetries, {"muster_workqueue_retries_total",
+                                MetricType::Counter,
+                                {},
+                                "Jobs added again after a failed reconcile."});
+  set(MetricId::kQueueDuration, {"muster_workqueue_queue_duration_seconds",
+                                 MetricType::Histogram,
+                                 {},
+                                 "How long a ready job waited for a worker.",
+                                 Quick()});
+  set(MetricId::kQueueWorkDuration, {"muster_workqueue_work_duration_seconds",
+                                     MetricType::Histogram,
+                                     {},
+                                     "How long a worker held a job.",
+                                     Quick()});
+  set(MetricId::kQueueLongestRunning, {"muster_workqueue_longest_running_seconds",
+                                       MetricType::Gauge,
+                                       {},
+                                       "How long the oldest job in progress has been worked on."});
+  set(MetricId::kReconciles, {"muster_reconcile_total",
+                              MetricType::Counter,
+                              {"result"},
+                              "Reconciles: success, conflict, error (retried) or terminal (not "
+                              "retried before the job changes)."});
+  set(MetricId::kReconcileDuration, {"muster_reconcile_duration_seconds",
+                                     MetricType::Histogram,
+                                     {},
+                                     "Wall time of a reconcile, its API writes included.",
+                                     Quick()});
+  set(MetricId::kReconcilesActive,
+      {"muster_reconcile_active", MetricType::Gauge, {}, "Reconciles under way."});
+}
+
+void AddApi(Catalog& all) {
+  const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
+  set(MetricId::kApiRequests, {"muster_api_requests_total",
+                               MetricType::Counter,
+                               {"verb", "resource", "code"},
+                               "Requests to the API server by HTTP status; 0: no answer."});
+  set(MetricId::kApiRequestDuration, {"muster_api_request_duration_seconds",
+                                      MetricType::Histogram,
+                                      {"verb"},
+                                      "Latency of requests to the API server.",
+                                      Quick()});
+  set(MetricId::kApiThrottleDuration, {"muster_api_throttle_duration_seconds",
+                                       MetricType::Histogram,
+                                       {},
+                                       "How long requests waited for the client's own rate limit.",
+                                       Quick()});
+  set(MetricId::kWatchLists, {"muster_watch_lists_total",
+                              MetricType::Counter,
+                              {"resource"},
+                              "Complete lists; all but the first per resource are relists."});
+  set(MetricId::kWatchesOpened,
+      {"muster_watch_opened_total", MetricType::Counter, {"resource"}, "Watches opened."});
+  set(MetricId::kWatchesEnded, {"muster_watch_ended_total",
+                                MetricType::Counter,
+                                {"resource", "reason"},
+                                "Watches that ended or could not be opened; Expired is a 410."});
+  set(MetricId::kCacheObjects, {"muster_cache_objects",
+                                MetricType::Gauge,
+                                {"resource"},
+                                "Objects in the operator's caches."});
+  set(MetricId::kCacheParseErrors, {"muster_cache_parse_errors_total",
+                                    MetricType::Counter,
+                                    {"resource"},
+                                    "Objects seen that could not be read and were left out."});
+}
+
+void AddControl(Catalog& all) {
+  const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
+  set(MetricId::kLeader,
+      {"muster_leader", MetricType::Gauge, {}, "1 while this operator leads, else 0."});
+  set(MetricId::kLeaderTransitions, {"muster_leader_transitions_total",
+                                     MetricType::Counter,
+                                     {},
+                                     "Times this operator became the leader or lost it."});
+  set(MetricId::kAgentsAttached,
+      {"muster_agents_attached", MetricType::Gauge, {}, "Agent streams open."});
+  set(MetricId::kAgentsRefused, {"muster_agents_refused_total",
+                                 MetricType::Counter,
+                                 {"reason"},
+                                 "Agents refused by the coordinator."});
+  set(MetricId::kCertificateExpiration, {"muster_certificate_expiration_timestamp_seconds",
+                                         MetricType::Gauge,
+                                         {"certificate"},
+                                         "When a certificate of the coordinator expires, since the "
+                                         "Unix epoch: authority or serving."});
+  set(MetricId::kRoundsOpened, {"muster_rounds_opened_total",
+                                MetricType::Counter,
+                                {"reason"},
+                                "Rounds opened; FirstRound, or why the one before ended."});
+  set(MetricId::kRecoveries, {"muster_recoveries_total",
+                              MetricType::Counter,
+                              {"class"},
+                              "Active rounds that broke without being asked to."});
+  set(MetricId::kRecoveryDuration, {"muster_recovery_duration_seconds",
+                                    MetricType::Histogram,
+                                    {"class"},
+                                    "From an active round's break to the next active round.",
+                                    Recovery()});
+  set(MetricId::kFailures, {"muster_failures_total",
+                            MetricType::Counter,
+                            {"class", "action"},
+                            "Failures of jobs by what was judged and done, counted or not."});
+  set(MetricId::kStatusWrites, {"muster_status_writes_total",
+                                MetricType::Counter,
+                                {"kind"},
+                                "Status writes of jobs: decision, or progress alone."});
+  set(MetricId::kPodsBound,
+      {"muster_pods_bound_total", MetricType::Counter, {}, "Pods bound to nodes."});
+  set(MetricId::kGangsUndone,
+      {"muster_gangs_undone_total",
+       MetricType::Counter,
+       {},
+       "Gangs that were bound in part, too small to run, and whose pods were replaced."});
+  set(MetricId::kTopologyFindings,
+      {"muster_topology_findings",
+       MetricType::Gauge,
+       {},
+       "Topology labels of nodes that contradict others; the log names the nodes."});
+  set(MetricId::kNodesFaulty,
+      {"muster_nodes_faulty",
+       MetricType::Gauge,
+       {"fault"},
+       "Nodes that are set aside, for what they say of themselves cannot be; the log names them."});
+  set(MetricId::kQueueDecisions, {"muster_queue_decisions_total",
+                                  MetricType::Counter,
+                                  {"action"},
+                                  "What queues decided about jobs: Start, Shrink, Stop or Grow."});
+  set(MetricId::kQueueJobs, {"muster_queue_jobs",
+                             MetricType::Gauge,
+                             {"queue", "state"},
+                             "Jobs of at most 100 queues: waiting or running."});
+  set(MetricId::kQueueShare,
+      {"muster_queue_share",
+       MetricType::Gauge,
+       {"queue"},
+       "Decayed weighted dominant share of the same queues; the lowest comes first."});
+  set(MetricId::kQueueUsed, {"muster_queue_gpus",
+                             MetricType::Gauge,
+                             {"queue"},
+                             "GPUs that the jobs of the same queues use."});
+}
+
+void AddJobs(Catalog& all) {
+  const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
+  set(MetricId::kJobs, {"muster_jobs", MetricType::Gauge, {"state"}, "Jobs by state."});
+  set(MetricId::kJobsUnplaced, {"muster_jobs_unplaced",
+                                MetricType::Gauge,
+                                {"reason"},
+                                "Jobs with workers that have no node, by reason of "
+                                "docs/placement.md."});
+  set(MetricId::kPlacementScore,
+      {"muster_placement_score",
+       MetricType::Gauge,
+       {"training_job"},
+       "Score of the nodes of at most 100 jobs that have some, 0 to 1."});
+  set(MetricId::kJobStep, {"muster_job_step",
+                           MetricType::Gauge,
+                           {"training_job"},
+                           "Newest committed step, of at most 100 jobs that run."});
+  set(MetricId::kJobLoss, {"muster_job_loss",
+                           MetricType::Gauge,
+                           {"training_job"},
+                           "Loss of the newest step, of the same jobs."});
+  set(MetricId::kJobTokensPerSecond, {"muster_job_tokens_per_second",
+                                      MetricType::Gauge,
+                                      {"training_job"},
+                                      "Tokens per second of late, of the same jobs."});
+  set(MetricId::kJobSkippedSteps,
+      {"muster_job_skipped_steps",
+       MetricType::Gauge,
+       {"training_job"},
+       "Steps skipped because loss or gradient was not finite, of the same jobs."});
+  set(MetricId::kJobsWithoutSeries, {"muster_jobs_without_series",
+                                     MetricType::Gauge,
+                                     {},
+                                     "Jobs that run and have no muster_job_* series."});
+}
+
+void AddProcess(Catalog& all) {
+  const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
+  set(MetricId::kBuildInfo,
+      {"muster_build_info", MetricType::Gauge, {"version"}, "1; the version is the label."});
+  set(MetricId::kProcessCpu, {"process_cpu_seconds_total",
+                              MetricType::Counter,
+                              {},
+                              "User and system CPU time of the operator."});
+  set(MetricId::kProcessResident,
+      {"process_resident_memory_bytes", MetricType::Gauge, {}, "Resident memory."});
+  set(MetricId::kProcessVirtual,
+      {"process_virtual_memory_bytes", MetricType::Gauge, {}, "Virtual memory."});
+  set(MetricId::kProcessOpenFds,
+      {"process_open_fds", MetricType::Gauge, {}, "Open file descriptors."});
+  set(MetricId::kProcessMaxFds,
+      {"process_max_fds", MetricType::Gauge, {}, "Limit of open file descriptors."});
+  set(MetricId::kProcessStartTime, {"process_start_time_seconds",
+                                    MetricType::Gauge,
+                                    {},
+                                    "Start of the process since the Unix epoch."});
+  set(MetricId::kProcessThreads, {"process_threads", MetricType::Gauge, {}, "Threads."});
+}
+
+Catalog MakeCatalog() {
+  Catalog all;
+  AddQueue(all);
+  AddApi(all);
+  AddControl(all);
+  AddJobs(all);
+  AddProcess(all);
+  return all;
+}
+
+}  // namespace
+
+const MetricSpec& SpecOf(MetricId id) {
+  static const Catalog& catalog = *new Catalog(MakeCatalog());
+  return catalog[static_cast<size_t>(id)];
+}
+
+std::string TypeName(prometheus::MetricType type) {
+  switch (type) {
+    case MetricType::Counter:
+      return "counter";
+    case MetricType::Gauge:
+      return "gauge";
+    case MetricType::Histogram:
+      return "histogram";
+    case MetricType::Summary:
+      return "summary";
+    case MetricType::Untyped:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+}  // namespace muster::control

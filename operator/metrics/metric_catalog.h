@@ -1,0 +1,84 @@
+#ifndef MUSTER_OPERATOR_METRICS_METRIC_CATALOG_H_
+#define MUSTER_OPERATOR_METRICS_METRIC_CATALOG_H_
+
+#include <string>
+#include <vector>
+
+#include "prometheus/metric_type.h"
+
+// Every metric the operator exports: the one list that /metrics, docs/metrics.md and the tests
+// share. Names and labels are an interface: dashboards and alerts rest on them. Units are in the
+// names, base units only; counters end in _total. Label values come from closed lists, or are
+// bounded by the series that hold them.
+namespace muster::control {
+
+enum class MetricId {
+  kQueueDepth,
+  kQueueAdds,
+  kQueueRetries,
+  kQueueDuration,
+  kQueueWorkDuration,
+  kQueueLongestRunning,
+  kReconciles,
+  kReconcileDuration,
+  kReconcilesActive,
+  kApiRequests,
+  kApiRequestDuration,
+  kApiThrottleDuration,
+  kWatchLists,
+  kWatchesOpened,
+  kWatchesEnded,
+  kCacheObjects,
+  kCacheParseErrors,
+  kLeader,
+  kLeaderTransitions,
+  kAgentsAttached,
+  kAgentsRefused,
+  kCertificateExpiration,
+  kRoundsOpened,
+  kRecoveries,
+  kRecoveryDuration,
+  kFailures,
+  kStatusWrites,
+  kPodsBound,
+  kGangsUndone,
+  kTopologyFindings,
+  kNodesFaulty,
+  kQueueDecisions,
+  kQueueJobs,
+  kQueueShare,
+  kQueueUsed,
+  kJobs,
+  kJobStep,
+  kJobLoss,
+  kJobTokensPerSecond,
+  kJobSkippedSteps,
+  kJobsUnplaced,
+  kPlacementScore,
+  kJobsWithoutSeries,
+  kBuildInfo,
+  kProcessCpu,
+  kProcessResident,
+  kProcessVirtual,
+  kProcessOpenFds,
+  kProcessMaxFds,
+  kProcessStartTime,
+  kProcessThreads,
+  kCount,
+};
+
+struct MetricSpec {
+  std::string name;
+  prometheus::MetricType type;
+  std::vector<std::string> labels;
+  std::string help;
+  // Of histograms: upper bounds, rising, without the infinite one.
+  std::vector<double> buckets = {};
+};
+
+const MetricSpec& SpecOf(MetricId id);
+std::string TypeName(prometheus::MetricType type);
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_METRICS_METRIC_CATALOG_H_

@@ -1,0 +1,38 @@
+#ifndef MUSTER_OPERATOR_METRICS_PROCESS_FIGURES_H_
+#define MUSTER_OPERATOR_METRICS_PROCESS_FIGURES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace muster::control {
+
+// What the kernel says about this process.
+struct ProcessFigures {
+  double cpu_seconds = 0;  // user and system
+  double start_time = 0;   // seconds since the epoch
+  int64_t resident_bytes = 0;
+  int64_t virtual_bytes = 0;
+  int64_t threads = 0;
+  int64_t open_fds = 0;
+  int64_t max_fds = 0;
+};
+
+// The fields of /proc/PID/stat that are used; kInvalidArgument for what is no such line. Ticks and
+// pages are as the kernel counts; a command with spaces and brackets is understood.
+struct ProcessStat {
+  int64_t cpu_ticks = 0;
+  int64_t start_ticks = 0;  // since boot
+  int64_t virtual_bytes = 0;
+  int64_t resident_pages = 0;
+  int64_t threads = 0;
+};
+absl::StatusOr<ProcessStat> ParseProcessStat(const std::string& line);
+
+// Reads /proc; what cannot be read is 0.
+ProcessFigures ReadProcessFigures();
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_METRICS_PROCESS_FIGURES_H_

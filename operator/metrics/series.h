@@ -1,0 +1,66 @@
+#ifndef MUSTER_OPERATOR_METRICS_SERIES_H_
+#define MUSTER_OPERATOR_METRICS_SERIES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "operator/metrics/metric_catalog.h"
+#include "prometheus/metric_family.h"
+
+namespace muster::control {
+
+using LabelValues = std::vector<std::string>;  // in the order of the metric's labels
+
+// One family of the catalogue, built at scrape time.
+class FamilyBuilder {
+ public:
+  explicit FamilyBuilder(MetricId id);
+  FamilyBuilder& Add(double value, const LabelValues& labels = {});
+  prometheus::MetricFamily Take() { return std::move(family_); }
+
+ private:
+  const MetricSpec& spec_;
+  prometheus::MetricFamily family_;
+};
+
+// Counters of one metric. At most kMaxSeries sets of label values have a series of their own; what
+// comes later is counted under "other". Thread-safe.
+class CounterSeries {
+ public:
+  static constexpr size_t kMaxSeries = 500;
+
+  explicit CounterSeries(MetricId id) : id_(id) {}
+  // A series that is there from the start, at 0.
+  CounterSeries& With(const LabelValues& labels);
+  void Increment(const LabelValues& labels = {});
+  prometheus::MetricFamily Collect() const;
+
+ private:
+  const MetricId id_;
+  mutable Mutex mu_;
+  std::map<LabelValues, int64_t> values_ MUSTER_GUARDED_BY(mu_);
+};
+
+// Histograms of one metric, bounded likewise. Thread-safe.
+class HistogramSeries {
+ public:
+  explicit HistogramSeries(MetricId id);
+  void Observe(double value, const LabelValues& labels = {});
+  prometheus::MetricFamily Collect() const;
+
+ private:
+  struct Histogram {
+    std::vector<uint64_t> counts;  // per bucket, not cumulative; the last has no bound
+    double sum = 0;
+  };
+  const MetricId id_;
+  mutable Mutex mu_;
+  std::map<LabelValues, Histogram> values_ MUSTER_GUARDED_BY(mu_);
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_METRICS_SERIES_H_

@@ -1,0 +1,64 @@
+#ifndef MUSTER_TESTS_FAULTS_FAULTY_API_TEST_FIXTURE_H_
+#define MUSTER_TESTS_FAULTS_FAULTY_API_TEST_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/faults/faulty_api_world.h"
+
+namespace muster::tests {
+
+// Tests that one operator process must live through, one after the other. Each has a job of its own
+// name; what one test spoilt is mended before the next.
+class SpoiltTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { world_ = SpoiltWorld::Create().value(); }
+  static void TearDownTestSuite() { world_.reset(); }
+
+  void SetUp() override {
+    logged_ = world_->OperatorLog().size();
+    if (world_->OperatorIsRunning()) return;
+    ASSERT_EQ(world_->StartOperator(), absl::OkStatus());
+  }
+  void TearDown() override {
+    EXPECT_TRUE(world_->OperatorIsRunning());
+    EXPECT_EQ(world_->Mend(), absl::OkStatus());
+    EXPECT_EQ(world_->RemoveJob(Job()), absl::OkStatus());
+    if (HasFailure()) ADD_FAILURE() << Log();
+  }
+
+  // What the operator wrote since the test began.
+  std::string Log() const { return world_->OperatorLog().substr(logged_); }
+  static std::string Job() {
+    return absl::AsciiStrToLower(testing::UnitTest::GetInstance()->current_test_info()->name());
+  }
+  // What is spoilt stays so until there were `requests` of the rules named "spoilt".
+  void Endure(size_t requests) {
+    const auto met = [&] { return world_->Requests("spoilt").size() >= requests; };
+    ASSERT_EQ(world_->WaitFor(absl::StrCat(requests, " requests are spoilt"), met),
+              absl::OkStatus());
+    EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  }
+  void ExpectLog(const std::string& text) {
+    const auto said = [&] { return absl::StrContains(Log(), text); };
+    EXPECT_EQ(world_->WaitFor("the log says " + text, said), absl::OkStatus());
+  }
+  void ExpectServedOnceMended(int workers = 2) {
+    ASSERT_EQ(world_->Mend(), absl::OkStatus());
+    ASSERT_EQ(world_->WaitUntilServed(Job(), workers), absl::OkStatus());
+  }
+
+  static inline std::unique_ptr<SpoiltWorld> world_;
+  size_t logged_ = 0;
+};
+
+}  // namespace muster::tests
+
+#endif  // MUSTER_TESTS_FAULTS_FAULTY_API_TEST_FIXTURE_H_

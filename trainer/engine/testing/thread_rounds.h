@@ -1,0 +1,275 @@
+#ifndef MUSTER_TRAINER_ENGINE_TESTING_THREAD_ROUNDS_H_
+#define MUSTER_TRAINER_ENGINE_TESTING_THREAD_ROUNDS_H_
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/local_communicator.h"
+#include "trainer/engine/checkpoints.h"
+#include "trainer/engine/round_network.h"
+#include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/trainer.h"
+
+namespace muster::trainer {
+
+// Rounds among threads: a round's communicators are made when its first rank comes.
+class ThreadNetwork final : public RoundNetwork {
+ public:
+  struct Rounds {
+    Mutex mu;
+    std::map<int64_t, std::vector<std::unique_ptr<Communicator>>> communicators
+        MUSTER_GUARDED_BY(mu);
+    absl::Duration deadline MUSTER_GUARDED_BY(mu);  // the newest that was set
+  };
+  explicit ThreadNetwork(Rounds& rounds) : rounds_(rounds) {}
+
+  void SetDeadline(absl::Duration deadline) override {
+    MutexLock lock(rounds_.mu);
+    rounds_.deadline = deadline;
+  }
+  absl::StatusOr<std::string> Serve() override { return "thread:1"; }
+  std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
+                                                const std::string& store, int rank,
+                                                int world_size) override {
+    struct Connector final : RoundConnector {
+      absl::StatusOr<std::unique_ptr<Communicator>> Connect() override {
+        return std::move(communicator);
+      }
+      void Abort(std::string_view why) override { communicator->Abort(why); }
+      std::unique_ptr<Communicator> communicator;
+    };
+    auto connector = std::make_unique<Connector>();
+    MutexLock lock(rounds_.mu);
+    auto& of_round = rounds_.communicators[round.round()];
+    if (of_round.empty()) of_round = MakeLocalCommunicators({.size = world_size});
+    connector->communicator = std::move(of_round[static_cast<size_t>(rank)]);
+    return connector;
+  }
+
+ private:
+  Rounds& rounds_;
+};
+
+// Checkpoints in memory, seen by all ranks. Rank 0's copy is the checkpoint.
+class MemoryCheckpoints final : public Checkpoints {
+ public:
+  struct Saved {
+    v1alpha1::Version version;
+    std::string history;
+    RunCounts counts;
+    std::vector<at::Tensor> tensors;
+  };
+  struct Disk {
+    Mutex mu;
+    std::map<std::string, Saved> saved MUSTER_GUARDED_BY(mu);
+    std::map<std::string, Saved> set_aside MUSTER_GUARDED_BY(mu);
+    // What claiming, listing, saving and loading answer while it is set.
+    absl::Status claim_fault MUSTER_GUARDED_BY(mu);
+    absl::Status write_fault MUSTER_GUARDED_BY(mu);  // of the probe, and of a save
+    int keep MUSTER_GUARDED_BY(mu) = 0;              // the newest that was set
+    absl::Status list_fault MUSTER_GUARDED_BY(mu);
+    absl::Status save_fault MUSTER_GUARDED_BY(mu);
+    absl::Status load_fault MUSTER_GUARDED_BY(mu);
+  };
+  explicit MemoryCheckpoints(Disk& disk) : disk_(disk) {}
+
+  absl::Status Claim() override {
+    MutexLock lock(disk_.mu);
+    return disk_.claim_fault;
+  }
+  absl::Status CheckWritable() override {
+    MutexLock lock(disk_.mu);
+    return disk_.write_fault;
+  }
+  void SetKeep(int keep) override {
+    MutexLock lock(disk_.mu);
+    disk_.keep = keep;
+  }
+  Listing List(const TrainingState&) override {
+    MutexLock lock(disk_.mu);
+    Listing out;
+    out.error = std::string(disk_.list_fault.message());
+    if (!out.error.empty()) return out;
+    for (auto it = disk_.saved.rbegin(); it != disk_.saved.rend(); ++it) {
+      out.complete.emplace_back().set_directory(it->first);
+      *out.complete.back().mutable_version() = it->second.version;
+      out.complete.back().set_history(it->second.history);
+    }
+    return out;
+  }
+  absl::Status SetAside(const TrainingState& state, const v1alpha1::RoundId&) override {
+    MutexLock lock(disk_.mu);
+    for (auto it = disk_.saved.begin(); it != disk_.saved.end();) {
+      const bool ours = it->second.history == state.commit().history() &&
+                        it->second.version.step() <= state.applied()->step();
+      if (!ours) disk_.set_aside.insert(*it);
+      it = ours ? std::next(it) : disk_.saved.erase(it);
+    }
+    return absl::OkStatus();
+  }
+  std::optional<v1alpha1::Version> Durable() override { return durable_; }
+  void Expect(const TrainingState&, const SaveShare&) override {}
+  absl::Status Save(const TrainingState& state, const SaveShare& share) override {
+    if (share.rank != 0) return absl::OkStatus();
+    Saved saved{*state.applied(), state.commit().history(), state.counts(), {}};
+    for (const NamedTensor& flat : state.FlatTensors())
+      saved.tensors.push_back(flat.tensor.clone());
+    MutexLock lock(disk_.mu);
+    MUSTER_RETURN_IF_ERROR(disk_.save_fault);
+    MUSTER_RETURN_IF_ERROR(disk_.write_fault);
+    durable_ = saved.version;
+    disk_.saved["step-" + std::to_string(1000000 + state.applied()->step())] = std::move(saved);
+    return absl::OkStatus();
+  }
+  bool WaitIdle(absl::Duration) override { return true; }
+  void Abandon() override {}
+  absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
+                                         TrainingState& state) override {
+    MutexLock lock(disk_.mu);
+    MUSTER_RETURN_IF_ERROR(disk_.load_fault);
+    const auto it = disk_.saved.find(checkpoint.directory());
+    if (it == disk_.saved.end()) return absl::DataLossError("no such checkpoint");
+    const auto flat = state.FlatTensors();
+    for (size_t i = 0; i < flat.size(); ++i) flat[i].tensor.copy_(it->second.tensors[i]);
+    state.set_counts(it->second.counts);
+    durable_ = it->second.version;
+    return it->second.version;
+  }
+
+ private:
+  Disk& disk_;
+  std::optional<v1alpha1::Version> durable_;
+};
+
+// What a trainer said; the test waits for more.
+class RecordingOutbox final : public Outbox {
+ public:
+  void Send(const v1alpha1::FromTrainer& message) override {
+    MutexLock lock(mu_);
+    messages_.push_back(message);
+    changed_.NotifyAll();
+  }
+  // The next message of this kind, waiting for it; those before it are dropped from the queue, step
+  // reports are collected.
+  v1alpha1::FromTrainer Await(v1alpha1::FromTrainer::KindCase kind) {
+    MutexLock lock(mu_);
+    while (true) {
+      while (next_ < messages_.size()) {
+        const v1alpha1::FromTrainer& message = messages_[next_++];
+        if (message.kind_case() == kind) return message;
+      }
+      changed_.Wait(mu_);
+    }
+  }
+  std::vector<v1alpha1::StepReport> Reports() {
+    MutexLock lock(mu_);
+    std::vector<v1alpha1::StepReport> out;
+    for (const auto& message : messages_) {
+      out.insert(out.end(), message.steps().steps().begin(), message.steps().steps().end());
+    }
+    return out;
+  }
+
+ private:
+  Mutex mu_;
+  CondVar changed_;
+  std::vector<v1alpha1::FromTrainer> messages_ MUSTER_GUARDED_BY(mu_);
+  size_t next_ MUSTER_GUARDED_BY(mu_) = 0;
+};
+
+// One trainer on a thread of its own. Kill() ends it as the loss of its process would.
+class ThreadTrainer {
+ public:
+  ThreadTrainer(const TrainingOptions& options, TrainerSettings settings,
+                ThreadNetwork::Rounds& rounds, MemoryCheckpoints::Disk& disk)
+      : state_(*TrainingState::Create(*MakeGpt2(TinyGpt2(0.1)), options)),
+        feed_(options, TinyGpt2(0.1).vocabulary),
+        network_(rounds),
+        checkpoints_(disk),
+        trainer_(std::make_unique<Trainer>(
+            settings, Trainer::Parts{*state_, feed_, network_, &checkpoints_, inbox_, outbox_,
+                                     gauge_, timer_, Clock::Real()})),
+        thread_([this] {
+          while (trainer_->RunOnce()) {
+          }
+          exit_code_ = trainer_->exit_code();
+          trainer_.reset();
+        }) {}
+  ~ThreadTrainer() { Kill(); }
+
+  void Kill() {
+    inbox_.Close();
+    feed_.Release();
+    if (thread_.joinable()) thread_.join();
+  }
+  void Prepare(int64_t round, int rank, int world_size,
+               const v1alpha1::TrainingJobSpec* spec = nullptr,
+               const std::string& trajectory = "") {
+    v1alpha1::ToTrainer message;
+    if (spec != nullptr) *message.mutable_prepare()->mutable_spec() = *spec;
+    message.mutable_prepare()->set_trajectory(trajectory);
+    message.mutable_prepare()->mutable_round()->set_round(round);
+    message.mutable_prepare()->set_rank(rank);
+    message.mutable_prepare()->set_world_size(world_size);
+    inbox_.Push(message);
+  }
+  void Go(int64_t round, const v1alpha1::ResumePoint& resume) {
+    v1alpha1::ToTrainer message;
+    message.mutable_go()->mutable_round()->set_round(round);
+    message.mutable_go()->set_endpoint("thread:1");
+    *message.mutable_go()->mutable_resume() = resume;
+    inbox_.Push(message);
+  }
+  void Stop(bool save) {
+    v1alpha1::ToTrainer message;
+    message.mutable_stop()->set_save(save);
+    inbox_.Push(message);
+  }
+  v1alpha1::RankPosition AwaitReady() {
+    return outbox_.Await(v1alpha1::FromTrainer::kReady).ready().ready().position();
+  }
+  v1alpha1::WorkerJoined AwaitJoined() {
+    return outbox_.Await(v1alpha1::FromTrainer::kJoined).joined();
+  }
+  v1alpha1::TrainerFinished AwaitFinished() {
+    return outbox_.Await(v1alpha1::FromTrainer::kFinished).finished();
+  }
+  // Once Kill() has returned.
+  int exit_code() const { return exit_code_; }
+  SyntheticFeed& feed() { return feed_; }
+  RecordingOutbox& outbox() { return outbox_; }
+  // Only while the trainer waits for an order.
+  TrainingState& state() { return *state_; }
+
+ private:
+  std::unique_ptr<TrainingState> state_;
+  SyntheticFeed feed_;
+  ThreadNetwork network_;
+  MemoryCheckpoints checkpoints_;
+  Inbox inbox_;
+  RecordingOutbox outbox_;
+  StepGauge gauge_{Clock::Real()};
+  PhaseTimer timer_{Clock::Real(), Phase::kInit};
+  std::unique_ptr<Trainer> trainer_;
+  int exit_code_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TESTING_THREAD_ROUNDS_H_

@@ -60,7 +60,7 @@ void Replica::Connect(PodBuilderOptions pods, const std::string& coordinator) {
       api_, registry_, events_, std::move(pods), [this] { return CheckLeading(); },
       options_.fan_out == nullptr ? FanOut::InOrder() : *options_.fan_out, &urgency_);
   Controller::Deps deps{clock_,    watch_.jobs(), watch_.pods(), registry_,
-                        progress_, *executor_,    events_,       scheduler_};
+                        progress_, *executor_,    events_,       scheduler_.verdicts()};
   deps.nodes = &watch_.nodes();
   deps.observer = &metrics_;
   controller_ = std::make_unique<Controller>(deps, options_.decide);

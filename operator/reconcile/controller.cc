@@ -177,7 +177,7 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   const ProgressSnapshot progress = deps_.progress.Snapshot(job.uid);
   view.progress = ToProgressView(progress);
   view.checkpoint = ToCheckpointView(progress);
-  view.placement = deps_.scheduler.Verdict(job.uid);
+  view.placement = deps_.verdicts.Of(job.uid);
   view.leader_term = state.term;
   view.leading_since = leading_since();
   view.progress_slot = state.progress_slot;

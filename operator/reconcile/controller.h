@@ -19,12 +19,12 @@
 #include "operator/core/options.h"
 #include "operator/core/round_memory.h"
 #include "operator/objects/event_recorder.h"
+#include "operator/objects/verdicts.h"
 #include "operator/reconcile/controller_observer.h"
 #include "operator/reconcile/executor.h"
 #include "operator/reconcile/progress_budget.h"
 #include "operator/reconcile/reconcile_log.h"
 #include "operator/reconcile/view_builder.h"
-#include "operator/scheduler/scheduler.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {
@@ -62,7 +62,7 @@ class Controller {
     ProgressBoard& progress;
     Executor& executor;
     EventRecorder& events;
-    const Scheduler& scheduler;
+    const Verdicts& verdicts;
     ControllerObserver* observer = nullptr;
     const NodeCache* nodes = nullptr;  // null: failures are judged without their conditions
   };

@@ -101,8 +101,8 @@ class Scheduler {
   // was decided here since the last call.
   int RunOnce();
 
-  // Where the job's workers are or why they are nowhere; empty when it has not been looked at.
-  PlacementView Verdict(const std::string& job_uid) const { return verdicts_.Of(job_uid); }
+  // Where each job's workers are, or why they are nowhere.
+  const Verdicts& verdicts() const { return verdicts_; }
   int64_t binds() const;
   // Gangs that were bound in part and given up.
   int64_t undone() const;

@@ -22,7 +22,7 @@ Json InShort(const WebDeps& deps, const JobDebug& debug) {
     attached += agent.attached ? 1 : 0;
   }
   json["agents"] = {{"known", known}, {"attached", attached}};
-  const PlacementView verdict = deps.scheduler.Verdict(debug.uid);
+  const PlacementView verdict = deps.scheduler.verdicts().Of(debug.uid);
   if (!verdict.reason.empty()) {
     json["placement"] = {{"reason", verdict.reason}, {"sentence", verdict.sentence}};
   }

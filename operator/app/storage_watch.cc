@@ -8,8 +8,8 @@
 #include "base/logging.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/storage_types.h"
-#include "operator/placement/cluster/label_map.h"
 #include "operator/placement/cluster/storage.h"
+#include "operator/placement/label_map.h"
 
 namespace muster::control {
 namespace {

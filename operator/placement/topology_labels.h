@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/placement/cluster/label_map.h"
+#include "operator/placement/label_map.h"
 
 // Where nodes stand in the network, from the labels that clouds and tools put on them: AWS, Google,
 // OCI, CoreWeave, topograph 1.0, 0.5 and 0.1, NVIDIA's GPU feature discovery, plain Kubernetes.

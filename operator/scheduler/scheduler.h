@@ -30,6 +30,7 @@
 #include "operator/scheduler/bind/worker_replacer.h"
 #include "operator/scheduler/cluster/cluster_model.h"
 #include "operator/scheduler/cluster/node_holders.h"
+#include "operator/scheduler/cluster/scheduler_feed.h"
 #include "operator/scheduler/explain/placement_questions.h"
 #include "operator/scheduler/explain/placement_report.h"
 #include "operator/scheduler/gang/gang_placer.h"
@@ -39,7 +40,6 @@
 #include "operator/scheduler/queue_sync/queue_sync.h"
 #include "operator/scheduler/record/decision_notes.h"
 #include "operator/scheduler/record/decision_recorder.h"
-#include "operator/scheduler/scheduler_feed.h"
 
 namespace muster::control {
 

@@ -9,7 +9,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/queue_resources.h"
 #include "operator/kube/resource_type.h"
-#include "operator/scheduler/scheduler_feed.h"
+#include "operator/scheduler/cluster/scheduler_feed.h"
 #include "operator/web/test_deps.h"
 
 namespace muster::control {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/numbers.h"
-#include "operator/placement/cluster/json_fields.h"
+#include "base/json_fields.h"
 
 namespace muster::control {
 namespace {

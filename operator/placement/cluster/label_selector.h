@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "operator/placement/cluster/label_map.h"
+#include "operator/placement/label_map.h"
 
 namespace muster::control {
 

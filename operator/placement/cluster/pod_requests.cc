@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/placement/cluster/json_fields.h"
+#include "base/json_fields.h"
 #include "operator/placement/cluster/quantity.h"
 #include "operator/placement/cluster/scheduling_pod.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "operator/placement/cluster/json_fields.h"
+#include "base/json_fields.h"
 #include "operator/placement/cluster/quantity.h"
 
 namespace muster::control {

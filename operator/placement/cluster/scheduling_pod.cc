@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/placement/cluster/json_fields.h"
+#include "base/json_fields.h"
 
 namespace muster::control {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "operator/placement/cluster/json_fields.h"
+#include "base/json_fields.h"
 
 namespace muster::control {
 namespace {

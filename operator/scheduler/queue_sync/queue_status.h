@@ -7,8 +7,8 @@
 #include "absl/time/time.h"
 #include "operator/api/training_queue.h"
 #include "operator/kube/api.h"
+#include "operator/scheduler/cluster/scheduler_feed.h"
 #include "operator/scheduler/queue_sync/queue_report.h"
-#include "operator/scheduler/scheduler_feed.h"
 
 namespace muster::control {
 

@@ -1,6 +1,6 @@
-#include "operator/placement/cluster/json_fields.h"
+#include "base/json_fields.h"
 
-namespace muster::control {
+namespace muster {
 
 const Json* FindField(const Json& object, std::initializer_list<const char*> path) {
   const Json* at = &object;
@@ -57,4 +57,4 @@ std::map<std::string, std::string> LabelField(const Json& object, const char* na
   return labels;
 }
 
-}  // namespace muster::control
+}  // namespace muster

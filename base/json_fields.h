@@ -1,5 +1,5 @@
-#ifndef MUSTER_OPERATOR_PLACEMENT_CLUSTER_JSON_FIELDS_H_
-#define MUSTER_OPERATOR_PLACEMENT_CLUSTER_JSON_FIELDS_H_
+#ifndef MUSTER_BASE_JSON_FIELDS_H_
+#define MUSTER_BASE_JSON_FIELDS_H_
 
 #include <cstdint>
 #include <initializer_list>
@@ -11,7 +11,7 @@
 #include "base/json.h"
 
 // Reading Kubernetes objects. What is absent, or of another type than it should be, reads as empty.
-namespace muster::control {
+namespace muster {
 
 const Json* FindField(const Json& object, std::initializer_list<const char*> path);
 std::string StringField(const Json& object, const char* name);
@@ -22,6 +22,6 @@ const Json& ObjectField(const Json& object, const char* name);  // an object
 std::vector<std::string> StringsField(const Json& object, const char* name);
 std::map<std::string, std::string> LabelField(const Json& object, const char* name);
 
-}  // namespace muster::control
+}  // namespace muster
 
-#endif  // MUSTER_OPERATOR_PLACEMENT_CLUSTER_JSON_FIELDS_H_
+#endif  // MUSTER_BASE_JSON_FIELDS_H_

@@ -1,4 +1,4 @@
-#include "operator/placement/cluster/label_map.h"
+#include "operator/placement/label_map.h"
 
 namespace muster::control {
 namespace {

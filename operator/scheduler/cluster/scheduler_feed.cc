@@ -1,4 +1,4 @@
-#include "operator/scheduler/scheduler_feed.h"
+#include "operator/scheduler/cluster/scheduler_feed.h"
 
 #include <utility>
 

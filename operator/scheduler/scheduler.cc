@@ -254,7 +254,7 @@ GangReport Scheduler::Explain(const TrainingJob& job) const {
   std::optional<QueueQuestion> question;
   {
     MutexLock lock(model_mu_);
-    report = ExplainGang(model_, job, Verdict(job.uid));
+    report = ExplainGang(model_, job, verdicts_.Of(job.uid));
     report.decision = notes_.DecisionOf(job.uid);
     report.now = clock_.Wall();
     report.warning = PriorityComplaint(job.spec.priority_class_name());

@@ -14,7 +14,6 @@
 namespace muster::cli {
 namespace {
 
-using FieldError;
 using control::TrainingJob;
 using google::protobuf::util::MessageDifferencer;
 using v1alpha1::TrainingJobSpec;

@@ -117,8 +117,8 @@ TEST(FenceTest, ANewLeaderWaitsForACommandThatItHearsNothingOf) {
   EXPECT_EQ(Ordered(world.Decide()), "Prepare:0 Prepare:1");
 }
 
-// Without the order, the ranks would run beside the next round until one that has this worker in
-// it.
+// The order is needed: left alone, the ranks would run beside the next rounds until one has this
+// worker in it again.
 TEST(FenceTest, ShrinkEndsTheRanksThatALeftOutWorkerStillRuns) {
   CommandWorld world(3);
   world.view.spec.mutable_failure_policy()->set_on_rank_failure("Shrink");

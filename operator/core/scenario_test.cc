@@ -197,8 +197,8 @@ size_t NextActive(SimWorld& world, int64_t before) {
   return 0;
 }
 
-// With a lag, a survivor's stall arrives before the exit that caused it, and the next round must
-// not be opened with the dead rank. Without a lag the exit arrives first.
+// A survivor's stall may arrive before the exit that caused it; the next round must not be opened
+// with the dead rank then. If there is no lag, the exit arrives first.
 TEST(ScenarioTest, ShrinkLeavesTheDeadRankOutWhoeverIsHeardFirst) {
   for (int seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);

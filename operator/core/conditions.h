@@ -115,7 +115,7 @@ std::vector<ConditionType> AllConditionTypes();
 std::vector<Reason> AllReasons();
 std::vector<JobState> AllJobStates();
 
-// The format of conditions and times in the status: RFC 3339 in UTC with milliseconds.
+// Convert to and from the format of times in the status: RFC 3339 in UTC with milliseconds.
 std::string FormatWall(absl::Time time);
 absl::Time ParseWall(absl::string_view text);  // InfinitePast if `text` is no time
 
@@ -123,8 +123,8 @@ const v1alpha1::Condition* FindCondition(const v1alpha1::TrainingJobStatus& stat
                                          ConditionType type);
 bool IsTrue(const v1alpha1::TrainingJobStatus& status, ConditionType type);
 
-// Returns true while the workers are being stopped for a suspension, even if it was since
-// withdrawn.
+// Returns true while the workers are being stopped for a suspension, even if that was withdrawn
+// since.
 bool IsBeingSuspended(const v1alpha1::TrainingJobStatus& status);
 
 // Sets or adds a condition. Its last_transition_time moves only when its status does. `message` is

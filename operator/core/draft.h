@@ -25,7 +25,7 @@ class Draft {
   const JobView& view;
   const DecideOptions& options;
   Plan plan;
-  // The workers as observed, by index; every index that has an incarnation is here.
+  // The workers that have an incarnation, by index, as observed.
   std::vector<Worker> workers;
   // Set by a policy after which no other may act; the last steps, such as Summarize(), still run.
   bool done = false;
@@ -53,8 +53,8 @@ class Draft {
     plan.orders.push_back(
         {worker.index, worker.incarnation, worker.agent->pod_uid, std::move(what)});
   }
-  // Plans to delete the pod, with its uid as precondition. Does nothing if the pod is already being
-  // deleted, or is so by this plan.
+  // Plans to delete the pod, with its uid as precondition. Does nothing if it is already being
+  // deleted, or planned to be.
   void Delete(const PodView& pod, absl::Duration grace, std::string reason);
 };
 

@@ -33,11 +33,11 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft);
 // the current one.
 bool CanLeaveOut(const Draft& draft, const std::set<int>& failed);
 
-// Orders the workers that Shrink leaves out of a job with its own command to end the ranks they
-// still run: beside the next round, these would write the same output a second time. Called when a
-// round is broken. A worker that got this order is in no further round, and the next round waits
-// until its end is confirmed. A trainer's ranks are left running: they hold state, and write
-// nothing without the others.
+// If the job has its own command, orders the workers that Shrink leaves out to end the ranks that
+// they still run: beside the next round, these would write a second time. Called when a round is
+// broken. A worker that got this order is in no further round, and the next round waits until its
+// end is confirmed. A trainer's ranks are left running: they hold state, and write nothing without
+// the others.
 void StopLeftOut(Draft& draft);
 
 // Returns true if some round of this job has been Active, in this leadership or an earlier one.

@@ -9,8 +9,8 @@
 // Failures as people read them in events and conditions.
 namespace muster::control {
 
-// Returns the last line of `log`, which usually names the cause: at most 512 bytes, empty if `log`
-// is.
+// Returns the last line of `log`, which usually names the cause: at most 512 bytes, empty if it has
+// none.
 std::string LastLine(absl::string_view log);
 
 // Returns e.g. "rank 1 of worker 1 ended with exit code 7 (Exited); it said: no such file". `log`

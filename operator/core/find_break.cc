@@ -131,7 +131,7 @@ std::optional<Break> FindStall(const Draft& draft, RoundStamp id) {
 }
 
 // These ranks must not train beside the others. An agent that does not report its spec is too old
-// to take one in an order, so its pod is made anew.
+// to take one in an order, so its pod is recreated.
 void NameOtherSpec(const Draft& draft, const AgentView& agent, Break& found) {
   const std::string& theirs = agent.joined->trajectory;
   found.sentence = absl::StrCat("worker ", agent.index, " trains by ",

@@ -9,8 +9,8 @@
 
 // The floor, status.checkpoint, below which a job never falls unnoticed: see resume.h. It is moved
 // back only here, in the write that goes ahead of the round's Go, so that the next leader decides
-// alike. Its attempt is that of the branch which stands on it: the attempt that saved it, or the
-// first that goes on from it. A save of an earlier attempt belongs to a branch that was given up.
+// alike. Its attempt is that of the branch which builds on it: the attempt that saved it, or the
+// first that resumed from it. A save of an earlier attempt belongs to a branch that was given up.
 namespace muster::control {
 
 // Returns true if the job has a trainer that saves its state.
@@ -25,7 +25,7 @@ ResumeOptions ResumeOptionsOf(const Draft& draft);
 // Carries out `decision` for a round that goes on: moves status.checkpoint, and emits the events.
 void RecordFloor(Draft& draft, const ResumeDecision& decision);
 
-// Returns the reason why the round does not go on. `held` must hold.
+// Returns the reason why the round does not go on; held.holds() must be true.
 Break BreakOf(const ResumeDecision& held);
 
 // Returns true if the newest round was broken in order to ask the job's owner.

@@ -255,7 +255,8 @@ TEST(FloorTest, CheckpointsWithoutAHistoryAreOfOneUnnamedRun) {
   EXPECT_EQ(Decide(Live(70, 9, {}, ""), At(60, "")).point.source(), ResumePoint::LIVE);
 }
 
-// Returns every combination of at most one checkpoint of each column, with and without live state.
+// Returns every combination of at most one checkpoint of each column, with and without live state,
+// and one position whose directory could not be listed.
 std::vector<RankPosition> EverySight() {
   const std::vector<std::vector<CheckpointRef>> columns = {
       {Ref(20, 1), Ref(20, 1, kOurs, "another")},

@@ -11,8 +11,8 @@
 
 namespace muster::control {
 
-// Returns the text that the status records of a round: a hash of its members and, if they train,
-// the digest of the spec by which they do. A new leader gets the digest back by TrajectoryOf().
+// Returns the text that the status records of a round: a hash of its members and, with a trainer,
+// the digest of the spec by which they train. A new leader gets the digest back by TrajectoryOf().
 std::string RoundMembership(const std::vector<v1alpha1::Member>& members,
                             const std::string& trajectory);
 std::string TrajectoryOf(const std::string& membership);

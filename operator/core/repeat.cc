@@ -23,8 +23,8 @@ constexpr int kMostNodes = 2;
 
 bool IsOfWord(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Replaces words with digits: numbers, times, addresses and generated names differ between
-// attempts.
+// Replaces every word that contains a digit by "#": numbers, times, addresses and generated names
+// differ between attempts.
 std::string Masked(absl::string_view line) {
   std::string masked;
   for (size_t at = 0; at < line.size();) {

@@ -12,8 +12,8 @@
 // not help them. The count is in status.failures.repeat, so a new leader goes on counting.
 namespace muster::control {
 
-// Returns what identifies a failure: a hash of exit code, signal and the last lines of the log, in
-// which all words that contain a digit are equal.
+// Returns an identifier that failures of the same kind share: a hash of exit code, signal and the
+// last lines of the log, in which all words that contain a digit count as equal.
 std::string Fingerprint(int exit_code, int signal, absl::string_view log);
 
 // Returns true if the failure is the program's own doing and would happen anywhere: false for what

@@ -82,7 +82,7 @@ struct ResumeOptions {
 };
 
 struct ResumeDecision {
-  // The part of GoRound. Its source is SOURCE_UNSPECIFIED for the reasons that hold.
+  // The resume point for GoRound. Its source is SOURCE_UNSPECIFIED for the reasons that hold.
   v1alpha1::ResumePoint point;
   ResumeReason reason = ResumeReason::kFresh;
   std::string sentence;  // for people; also in point.reason, after the reason's name
@@ -96,7 +96,8 @@ struct ResumeDecision {
   bool holds() const { return point.source() == v1alpha1::ResumePoint::SOURCE_UNSPECIFIED; }
 };
 
-// Decides for `positions`, which are by rank of the new round and at least one. Guarantees:
+// Decides from the positions of the new round's ranks, by rank; there must be at least one.
+// Guarantees:
 //  - a version that every live rank has applied is never gone back from, unless it is behind the
 //    floor;
 //  - the result is at or beyond the floor, or gives_up, or holds();

@@ -59,7 +59,7 @@ class SimAgent {
   bool stop_wanted = false;
   bool save_wanted = false;
   int refused = 0;
-  int fresh_starts = 0;  // ranks started anew because a round began afresh
+  int fresh_starts = 0;  // ranks restarted because a round began afresh
   const int index;
   const int incarnation;
   const std::string pod_uid;

@@ -35,8 +35,8 @@ class SimWorld {
   // Runs until the job has ended, or `limit` has passed.
   void RunUntilEnded(absl::Duration limit);
 
-  // Faults. With `lag`, reports of the rank's agent arrive only that much later, after those of the
-  // survivors.
+  // The faults. With `lag`, the reports of the rank's agent arrive only that much later, after
+  // those of the survivors.
   void KillRank(absl::Duration lag = absl::ZeroDuration());
   void KillAgent();
   void KillEveryAgent();

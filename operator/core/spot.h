@@ -22,8 +22,9 @@ struct NoticeTaint {
   absl::string_view who;
 };
 
-// Excludes taints that only state the node's kind (a spot price), that it is cordoned, or that it
-// is lost already: nobody has to leave for the first two, and the last are evictions.
+// Returns all notice taints. Taints that only state the node's kind (a spot price), that it is
+// cordoned, or that it is lost already are not among them: nobody has to leave for the first two,
+// and the last are evictions.
 const std::vector<NoticeTaint>& NoticeTaints();
 
 // Returns the notice with the shortest warning among a node's taints, or null. Nothing new is to be
@@ -32,11 +33,11 @@ const std::vector<NoticeTaint>& NoticeTaints();
 const NoticeTaint* FindNotice(const std::vector<TaintView>& taints);
 
 // Policy: requests a checkpoint for each worker whose node goes away. Once it is written, or half
-// of the warning is over, the worker leaves: the next round goes without it, and its pod is made
-// anew elsewhere. If a round without it would be smaller than workers.min, its pod is made anew at
-// once and the others wait for it. The status keeps the notices, so that a new leader goes on with
-// them. While it is not known whether the recorded round is still under way, a worker leaves only
-// at its latest time.
+// of the warning is over, the worker leaves: the next round goes without it, and its pod is
+// recreated elsewhere. If a round without it would be smaller than workers.min, its pod is
+// recreated at once and the others wait for it. The status keeps the notices, so that a new leader
+// continues with them. While it is not known whether the recorded round is still under way, a
+// worker leaves only at its latest time.
 void LeaveNodes(Draft& draft);
 
 // One of the last steps: lists in status.workers.leaving the workers in the memory that leave

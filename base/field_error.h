@@ -9,9 +9,9 @@
 
 namespace muster {
 
-// One thing that is wrong with one field of an object. The path is written as the user wrote the
-// field: `spec.workers.count`, `spec.template.spec.containers[0].name`, `metadata.labels["a/b"]`.
-// The message says what is wrong and what would be right, without the path.
+// One error in one field of an object. The path is spelled as the user wrote the field:
+// `spec.workers.count`, `spec.template.spec.containers[0].name`, `metadata.labels["a/b"]`. The
+// message states what is wrong and what would be right, without the path.
 struct FieldError {
   std::string path;
   std::string message;
@@ -21,11 +21,12 @@ struct FieldError {
 
 using FieldErrors = std::vector<FieldError>;
 
-// One step into an object or list. Keys that are not plain names come out quoted, in brackets.
+// Extend a path by one step into an object or a list. Keys that are not plain names come out
+// quoted, in brackets.
 std::string FieldPath(absl::string_view parent, absl::string_view field);
 std::string ItemPath(absl::string_view parent, size_t index);
 
-// OK when empty, else InvalidArgument with every error, `; `-separated.
+// Returns OK if `errors` is empty, else InvalidArgument with all of them, separated by "; ".
 absl::Status ToStatus(const FieldErrors& errors);
 
 }  // namespace muster

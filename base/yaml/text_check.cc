@@ -3,8 +3,8 @@
 namespace muster {
 namespace {
 
-// Bytes of the well-formed sequence at the front of `text` (Unicode, table 3-7); 0 when there is
-// none.
+// Returns the length in bytes of the well-formed sequence at the front of `text` (Unicode, table
+// 3-7); 0 if there is none.
 size_t SequenceLength(absl::string_view text) {
   const auto at = [&text](size_t i) -> uint8_t {
     return i < text.size() ? static_cast<uint8_t>(text[i]) : 0;

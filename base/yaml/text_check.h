@@ -9,15 +9,15 @@
 
 namespace muster {
 
-// The first byte that no UTF-8 text has: part of no valid sequence, or a control character other
-// than tab, line feed and carriage return.
+// The first byte that cannot be UTF-8 text: it is part of no valid sequence, or is a control
+// character other than tab, line feed and carriage return.
 struct TextFault {
   size_t offset = 0;
   int line = 1;  // counts from 1
   uint8_t byte = 0;
 };
 
-// Nothing when all of it is text. Thread-safe.
+// Returns nullopt if all of `text` is such text. Thread-safe.
 std::optional<TextFault> FindTextFault(absl::string_view text);
 
 }  // namespace muster

@@ -29,12 +29,12 @@ struct Cost {
   size_t bytes = 0;
 };
 
-// A list or map whose end has not come yet.
+// A list or map whose end has not been reached.
 struct Frame {
   Json value;
   SourceNode source;
   YAML::anchor_t anchor = 0;
-  Cost start;  // what had been spent when it began
+  Cost start;  // the total spent when it began
   bool has_key = false;
   std::string key;
   int key_line = 0;
@@ -87,7 +87,7 @@ class Builder final : public YAML::EventHandler {
   void OnMapEnd() override { End(); }
 
   bool fatal() const { return fatal_; }
-  // Of the document's first token.
+  // Returns the position of the document's first token.
   const YAML::Mark& start() const { return start_; }
   Json TakeJson() { return std::move(root_); }
   SourceNode TakeSource() { return std::move(root_source_); }
@@ -109,7 +109,7 @@ class Builder final : public YAML::EventHandler {
     Fail(mark, absl::StrCat("the tag ", tag.substr(0, 80), " is not supported; leave it out"));
   }
 
-  // Returns what had been spent before.
+  // Returns the total spent before.
   Cost Spend(const YAML::Mark& mark, size_t nodes, size_t bytes) {
     const Cost before = spent_;
     spent_.nodes += nodes;
@@ -144,7 +144,7 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  // Of the innermost open list or map.
+  // Returns the path of the innermost open list or map.
   std::string Path() const {
     std::string path;
     for (size_t i = 0; i + 1 < frames_.size(); ++i) {
@@ -182,8 +182,8 @@ class Builder final : public YAML::EventHandler {
     if (fatal_) return;
     if (anchor != 0) {
       const Cost cost{spent_.nodes - start.nodes, spent_.bytes - start.bytes};
-      // The copy kept for aliases is paid for, so that nested anchors cannot multiply the text
-      // either.
+      // The copy that is kept for aliases is also counted, so that nested anchors cannot multiply
+      // the text.
       Spend(YAML::Mark(), cost.nodes, cost.bytes);
       if (fatal_) return;
       anchors_[anchor] = {value, cost};
@@ -223,7 +223,7 @@ YamlDocument Unreadable(int line, std::string message) {
   return document;
 }
 
-// Whether line `line` (from 1) begins with white space that has a tab in it.
+// Returns true if line `line` (from 1) begins with white space that contains a tab.
 bool IsIndentedByTab(absl::string_view text, int line) {
   for (; line > 1; --line) {
     const size_t end = text.find('\n');
@@ -234,7 +234,7 @@ bool IsIndentedByTab(absl::string_view text, int line) {
   return absl::StrContains(margin, "\t");
 }
 
-// Reads all documents; more than one that is not empty is an error.
+// Reads all documents; a second one that is not empty is an error.
 YamlDocument ReadDocuments(std::istream& in, const YamlLimits& limits) {
   YamlDocument document;
   YAML::Parser parser(in);
@@ -247,7 +247,7 @@ YamlDocument ReadDocuments(std::istream& in, const YamlLimits& limits) {
       document.errors = builder.TakeErrors();
       return document;
     }
-    // At a token that begins nothing, such as a stray bracket, the parser stands still for ever.
+    // The parser never advances past a token that begins nothing, such as a stray bracket.
     if (builder.start().pos == last_start) {
       return Unreadable(
           builder.start().line + 1,

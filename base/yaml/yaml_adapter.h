@@ -11,13 +11,13 @@
 
 namespace muster {
 
-// Untrusted YAML text -> JSON, with the line of every value. The only place that includes yaml-cpp
-// and catches its exceptions. Scalars follow YAML 1.2's core schema (quoted ones stay strings,
-// `yes` is a string, 3.0e-4 a number), except that numbers with leading zeros stay strings.
-// Stateless; thread-safe.
+// Converts untrusted YAML text to JSON, with the line of every value. The only place that includes
+// yaml-cpp and catches its exceptions. Scalars follow YAML 1.2's core schema (quoted ones stay
+// strings, `yes` is a string, 3.0e-4 a number), except that numbers with leading zeros stay
+// strings. Stateless; thread-safe.
 
-// Where a value stands, in the shape of the JSON. Lines count from 1; an entry of a map has its
-// key's.
+// The position of a value, in a tree of the JSON's shape. Lines count from 1; an entry of a map has
+// the line of its key.
 struct SourceNode {
   int line = 0;
   std::map<std::string, SourceNode> fields;
@@ -26,14 +26,14 @@ struct SourceNode {
 
 struct YamlError {
   int line = 0;
-  std::string path;  // as in FieldError; empty when the text is no YAML
+  std::string path;  // as in FieldError; empty if the text is not YAML
   std::string message;
 };
 
 struct YamlLimits {
   size_t bytes = size_t{1} << 20;
   int depth = 64;
-  // Of the document with all aliases written out.
+  // Limits of the document with all aliases written out.
   size_t nodes = 50'000;
   size_t expanded_bytes = size_t{4} << 20;
 };
@@ -41,15 +41,15 @@ struct YamlLimits {
 struct YamlDocument {
   Json json;
   SourceNode source;
-  // False: the text is no single YAML document, and json is null. True: json is whole, but errors
-  // may still name keys that are given twice.
+  // If false, the text is no single YAML document, and json is null. If true, json is whole, but
+  // errors may still name keys that are given twice.
   bool readable = false;
   std::vector<YamlError> errors;
 };
 
 YamlDocument ParseYaml(absl::string_view text, const YamlLimits& limits = {});
 
-// The line of the field at `path`, or of its nearest enclosing value that is there.
+// Returns the line of the field at `path`, or of its nearest enclosing value that is there.
 int LineOf(const SourceNode& root, absl::string_view path);
 
 }  // namespace muster

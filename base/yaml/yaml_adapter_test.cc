@@ -17,7 +17,7 @@ Json Read(const std::string& text) {
   return document.json;
 }
 
-// The one error of a text that is no YAML, as "line: message".
+// Returns the one error of a text that is not YAML, as "line: message".
 std::string Fault(const std::string& text, const YamlLimits& limits = {}) {
   const YamlDocument document = ParseYaml(text, limits);
   EXPECT_FALSE(document.readable);
@@ -102,7 +102,7 @@ TEST(ParseYaml, WhatIsNoTextIsNamed) {
   EXPECT_EQ(Read("a: \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80")["a"], "é€😀");
 }
 
-// Found by fuzzing: yaml-cpp offers an empty document at such a token again and again.
+// Regression: yaml-cpp offers an empty document at such a token again and again.
 TEST(ParseYaml, TextThatBelongsToNothingEnds) {
   EXPECT_EQ(Fault("{a: 1}, b\n"),
             "1: not valid YAML: a bracket or mark that nothing opened (column 7)");

@@ -19,7 +19,7 @@ size_t CountDigits(absl::string_view text) {
   return n;
 }
 
-// Nothing when it has no digits or does not fit.
+// Returns nullopt if it has no digits or does not fit.
 std::optional<Json> Integer(absl::string_view unsigned_text, bool negative) {
   uint64_t value = 0;
   if (!absl::SimpleAtoi(unsigned_text, &value)) return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<Json> Based(absl::string_view digits, int base) {
   return Json(value);
 }
 
-// digits [. digits] [e [+-] digits], or . digits ...
+// Matches: digits [. digits] [e [+-] digits], or . digits ...
 bool IsFloat(absl::string_view text) {
   const size_t whole = CountDigits(text);
   text.remove_prefix(whole);

@@ -6,7 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "operator/api/manifest.h"
 
-// Every way to get a manifest wrong, with the exact sentence and line that its author reads.
+// Tests every kind of faulty manifest, with the exact sentence and line that its author reads.
 
 namespace muster::control {
 namespace {
@@ -399,7 +399,7 @@ const Case kTopology[] = {
      "next one's (here 2 and 3)\n"},
 };
 
-// Of a command: what muster cannot do for it.
+// A job with its own command; the cases are features that muster cannot provide for it.
 constexpr char kCommand[] = R"(apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: job}

@@ -19,7 +19,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Beyond this a double no longer holds every integer.
+// Beyond this value a double no longer holds every integer.
 constexpr double kMaxExactInteger = 9007199254740992.0;
 
 std::optional<int64_t> AsInteger(const Json& json) {
@@ -166,7 +166,8 @@ class Decoder {
 
 Json Overlay(const Message& message, const Json& original);
 
-// `index` is -1 for a singular field. Null for a number that JSON cannot hold.
+// Encodes one value; `index` is -1 for a singular field. Returns null for a number that JSON cannot
+// hold.
 Json EncodeScalar(const Message& message, const FieldDescriptor& field, int index) {
   const Reflection& reflection = *message.GetReflection();
   const bool one = index < 0;
@@ -204,7 +205,7 @@ const Json& Nothing() {
   return nothing;
 }
 
-// `original` as it would be encoded if it were decoded first.
+// Returns `original` as it would be encoded after being decoded.
 Json Canonical(const Json& original, const FieldDescriptor& field, const Message& message) {
   const std::unique_ptr<Message> fresh(message.New());
   Decoder decoder(UnknownFields::kIgnore);

@@ -10,13 +10,13 @@
 
 namespace muster::control {
 
-// JSON <-> the messages of training_job.proto, as Kubernetes writes them: lowerCamelCase names,
-// integers as numbers, absent stays absent, null is absent. A message marked raw_schema is a JSON
-// object kept whole. Stateless; thread-safe.
+// Converts between JSON and the messages of training_job.proto by Kubernetes' conventions:
+// lowerCamelCase names, integers as numbers; an absent field stays absent, and null counts as
+// absent. A message marked raw_schema is a JSON object kept whole. Stateless; thread-safe.
 
 enum class UnknownFields {
-  kReport,  // each is an error that names the nearest known field
-  kIgnore,  // what an API server's newer schema may send
+  kReport,  // every one is an error that names the nearest known field
+  kIgnore,  // an API server with a newer schema may send them
 };
 
 // Decodes into `message`, which is cleared first. Returns every error, with paths below `path`;
@@ -27,9 +27,9 @@ FieldErrors DecodeMessage(const Json& json, absl::string_view path, UnknownField
 // Encodes the fields that are present. Numbers that JSON cannot hold (NaN, infinity) are left out.
 Json EncodeMessage(const google::protobuf::Message& message);
 
-// As above, but keeps what `original` (the JSON the message was decoded from) has and the message
-// does not know. A list is kept as it was while it still decodes to the same values, and replaced
-// otherwise.
+// Encodes likewise, but keeps the parts of `original` (the JSON from which the message was decoded)
+// that have no field in the message. A list is kept as it was while it still decodes to the same
+// values, and replaced otherwise.
 Json EncodeMessage(const google::protobuf::Message& message, const Json& original);
 
 }  // namespace muster::control

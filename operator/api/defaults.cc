@@ -15,7 +15,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// training_job.proto's defaults are constants; schema_test proves that each parses and decodes.
+// The defaults of training_job.proto are constants; schema_test proves that each parses and
+// decodes.
 void SetDefault(const FieldDescriptor& field, Message& message) {
   const absl::StatusOr<Json> value = ParseJson(SchemaOf(field).default_());
   if (!value.ok()) return;

@@ -7,14 +7,14 @@
 namespace muster::control {
 
 // Fills absent fields with the defaults of training_job.proto, as an API server does from the CRD:
-// a nested default counts only where its parent is present or has a default itself. Idempotent.
+// a nested default applies only if its parent is present or has a default itself. Idempotent.
 void DefaultFromSchema(google::protobuf::Message& message);
 
-// DefaultFromSchema, then what a schema cannot say: workers.min and workers.max are count when
-// absent. After it every scalar that has a default is present. Idempotent.
+// Applies DefaultFromSchema(), then the defaults that no schema can express: an absent workers.min
+// or workers.max becomes count. Afterwards every scalar that has a default is present. Idempotent.
 void Default(v1alpha1::TrainingJobSpec& spec);
 
-// Ranks of one worker: its GPUs, or `ranks` when it has none. Of a defaulted spec.
+// Returns the ranks of one worker: its GPUs, or `ranks` if it has none. The spec must be defaulted.
 int RanksPerWorker(const v1alpha1::TrainingJobSpec& spec);
 
 }  // namespace muster::control

@@ -25,7 +25,7 @@ TrainingJobSpec Defaulted(const char* text) {
   return spec;
 }
 
-// Every message that is reachable from `message`, itself first.
+// Returns every message that is reachable from `message`, which comes first.
 void Collect(const google::protobuf::Descriptor* message,
              std::vector<const google::protobuf::Descriptor*>& out) {
   out.push_back(message);

@@ -1,4 +1,4 @@
-// docs/field-effects.md has a row for every field of a TrainingJob's spec.
+// Checks that docs/field-effects.md has a row for every field of a TrainingJob's spec.
 #include <algorithm>
 #include <fstream>
 #include <set>
@@ -22,7 +22,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using ::testing::ElementsAreArray;
 
-// Fields that hold a value, below `path`; a pod template is one value.
+// Returns the fields below `path` that hold a value; a pod template is one value.
 void Collect(const Descriptor& message, const std::string& path, std::set<std::string>& fields) {
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
@@ -36,7 +36,7 @@ void Collect(const Descriptor& message, const std::string& path, std::set<std::s
   }
 }
 
-// Of each row `field`, `tests`: the first, when the second is not empty.
+// Returns the first cell (the field) of each row whose second cell (the tests) is not empty.
 std::vector<std::string> Documented() {
   std::ifstream file("docs/field-effects.md");
   EXPECT_TRUE(file.good());

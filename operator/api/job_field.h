@@ -10,15 +10,16 @@
 
 namespace muster::control {
 
-// Tests read a TrainingJob that is still JSON by the path of a field: {"status", "failures",
-// "count"}. A path that the API does not have ends the program: nothing is ever found at it, so an
-// assertion that nothing is there could not fail.
+// Accessors by which tests read a TrainingJob that is still JSON, by the path of a field:
+// {"status", "failures", "count"}. A path that the API does not have ends the program: it is absent
+// from every job, so an assertion that it is absent could not fail.
 
-// The value, nullptr when absent.
+// Returns the value, or nullptr if it is absent.
 const Json* JobField(const Json& job, std::initializer_list<std::string_view> path);
-// 0 when absent, as a counter or a step is before the first of it. Another type ends the program.
+// Returns 0 if the field is absent, as counters and steps are at first. A field of another type
+// ends the program.
 int64_t JobNumber(const Json& job, std::initializer_list<std::string_view> path);
-// "" when absent. Another type ends the program.
+// Returns "" if the field is absent. A field of another type ends the program.
 std::string JobText(const Json& job, std::initializer_list<std::string_view> path);
 
 }  // namespace muster::control

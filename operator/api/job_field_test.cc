@@ -23,7 +23,7 @@ TEST(JobFieldTest, FindsWhatIsThereAndTellsWhatIsNot) {
   EXPECT_EQ(JobText(job, {"status", "selector"}), "");
 }
 
-// A misspelt name is absent from every job, whatever has happened to it.
+// A misspelt name is absent from every job, whatever its state.
 TEST(JobFieldTest, ANameThatTheApiDoesNotHaveCannotBeAssertedAbsent) {
   const Json job = Failed();
   EXPECT_DEATH(JobField(job, {"status", "failures", "counted"}),

@@ -17,8 +17,7 @@ namespace {
 
 constexpr char kDefaultNamespace[] = "default";
 
-// The job as Validate() wants it: with defaults, under the root message that carries the name's
-// rule.
+// Validates the job with schema defaults, under the root message that carries the rule of its name.
 FieldErrors ValidateJob(const TrainingJob& job, const FieldErrors& unread) {
   v1alpha1::TrainingJob root;
   root.mutable_metadata()->set_name(job.name);
@@ -43,7 +42,8 @@ bool Covers(absl::string_view outer, absl::string_view inner) {
          (inner.size() == outer.size() || inner[outer.size()] == '.' || inner[outer.size()] == '[');
 }
 
-// A field that could not be read is not missing or wrong besides, nor is what would be in it.
+// Adds new errors. A field that could not be read is not also reported as missing or wrong, nor are
+// the fields inside it.
 void AddNew(FieldErrors found, FieldErrors& errors) {
   const size_t unread = errors.size();
   for (FieldError& error : found) {
@@ -81,7 +81,7 @@ ManifestResult ParseManifest(absl::string_view yaml) {
     return result;
   }
   FieldErrors errors = DecodeTrainingJob(document.json, UnknownFields::kReport, result.job);
-  // Of another kind every field is wrong, which helps nobody.
+  // Every field of an object of another kind would be wrong, which helps nobody.
   const bool foreign = std::any_of(errors.begin(), errors.end(), [](const FieldError& error) {
     return error.path.empty() || error.path == "kind";
   });

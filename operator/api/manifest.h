@@ -12,34 +12,34 @@ namespace muster::control {
 
 inline constexpr size_t kMaxManifestBytes = size_t{1} << 20;
 
-// One thing that is wrong with a manifest. `line` counts from 1; for a field that is missing it is
-// the line of the nearest enclosing one that is there.
+// One error in a manifest. `line` counts from 1; for a missing field it is the line of the nearest
+// enclosing field that is there.
 struct ManifestError {
   int line = 0;
-  std::string path;  // empty when the text is no YAML
+  std::string path;  // empty if the text is not YAML
   std::string message;
 
   bool operator==(const ManifestError&) const = default;
 };
 
 struct ManifestResult {
-  // As written, without defaults; meaningful only when ok().
+  // The job as written, without defaults; meaningful only if ok().
   TrainingJob job;
-  // All that is wrong, in line order.
+  // All errors, in line order.
   std::vector<ManifestError> errors;
 
   bool ok() const { return errors.empty(); }
 };
 
-// YAML (or JSON) text of one TrainingJob, untrusted. Finds every error at once: no YAML at all,
-// unknown fields, wrong types, values out of range, fields that contradict each other. A job that
-// comes out is one that Validate() accepts. The namespace is `default` when absent; a `status` is
-// dropped.
+// Parses the untrusted YAML (or JSON) text of one TrainingJob. Finds all errors at once: text that
+// is not YAML, unknown fields, wrong types, values out of range, fields that contradict each other.
+// A job without errors is accepted by Validate(). An absent namespace becomes `default`, and a
+// `status` is dropped.
 ManifestResult ParseManifest(absl::string_view yaml);
 
-// `file:line: field: what is wrong and what would be right`.
+// Returns `file:line: field: message`.
 std::string FormatError(absl::string_view file, const ManifestError& error);
-// One line each, ending in a newline.
+// Formats one error per line; every line ends in a newline.
 std::string FormatErrors(absl::string_view file, const std::vector<ManifestError>& errors);
 
 }  // namespace muster::control

@@ -9,7 +9,7 @@
 namespace muster::control {
 namespace {
 
-// Null (absent) and an empty list of limits alike.
+// Returns the limit `name` of the schema, or `otherwise` if it has none.
 size_t Limit(const Json& schema, const char* name, size_t otherwise) {
   const auto found = schema.find(name);
   return found == schema.end() ? otherwise : found->get<size_t>();

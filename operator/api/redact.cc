@@ -5,7 +5,7 @@
 namespace muster::control {
 namespace {
 
-// Wherever it stands: containers come in several lists, and more may be added to them.
+// Redacts `env` at any depth: containers come in several lists, and Kubernetes may add more.
 void RedactBelow(Json& node) {
   if (node.is_array()) {
     for (Json& element : node) RedactBelow(element);

@@ -5,11 +5,12 @@
 
 namespace muster::control {
 
-// This stands in the place of a value that may be a secret.
+// The replacement of a value that may be a secret.
 inline constexpr char kRedacted[] = "(redacted)";
 
-// Hides the values of environment variables in a TrainingJob's pod template, of all its containers;
-// names and references stay. Every place that shows a job, but is not the object, calls it. Pure.
+// Hides the values of environment variables in a TrainingJob's pod template, in all its containers;
+// names and references stay. Every place that shows a job, rather than storing it, must call it.
+// Pure.
 void RedactEnvironment(Json& job);
 
 }  // namespace muster::control

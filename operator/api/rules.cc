@@ -99,7 +99,7 @@ Broken CommandDeadlines(const TrainingJobSpec& spec) {
   return Unless(!known || (step == absl::Minutes(5) && rank == absl::Seconds(10)));
 }
 
-// Null unless `json` is an object that has the field.
+// Returns null unless `json` is an object that has the field.
 const Json* Find(const Json* json, const char* name) {
   if (json == nullptr || !json->is_object()) return nullptr;
   const auto found = json->find(name);
@@ -143,7 +143,7 @@ Broken RanksWithoutGpus(const WorkersSpec& workers) {
   return Unless(workers.gpus() == 0 || workers.ranks() == 1);
 }
 
-// The spec's own value, or its preset's; 0 when neither says.
+// Returns the spec's own value, or its preset's; 0 if neither has one.
 int32_t Positions(const ModelSpec& model) {
   const planner::ModelPreset* preset = planner::FindModelPreset(model.preset());
   if (model.has_positions()) return model.positions();

@@ -12,17 +12,19 @@
 namespace muster::control {
 
 // The message-level rules of training_job.proto as C++ predicates, so that they hold without an API
-// server. Each says the same as the CEL text of its id; rules_test compares the two sets of ids.
+// server. Each one is equivalent to the CEL text of its id; rules_test compares the two sets of
+// ids.
 
-// Nothing when the rule holds. When it is broken, what the values are (may be empty), to go in
-// brackets after the rule's own sentence. Holds too when something it reads is missing: that is
-// another error.
+// A predicate returns nullopt if the rule holds, or if a value that it reads is missing, which is
+// an error of its own. Otherwise it returns the offending values (may be empty), which are put in
+// brackets after the rule's own sentence.
 using RuleCheck = std::optional<std::string> (*)(const google::protobuf::Message& message);
 
-// By rule id. The message is the one whose options declare the rule, after Default().
+// Returns the predicates by rule id. Each takes the message whose options declare the rule, after
+// Default().
 const std::map<std::string, RuleCheck>& RuleChecks();
 
-// The command of the template's container named `worker`; empty without one.
+// Returns the command of the template's container named `worker`; empty if there is none.
 std::vector<std::string> WorkerCommand(const v1alpha1::TrainingJobSpec& spec);
 
 }  // namespace muster::control

@@ -51,7 +51,7 @@ TEST(Rules, FieldsOfRulesExist) {
             "globalBatch");
 }
 
-// CEL cannot read the table of presets, so the rules repeat it.
+// The rules repeat the table of presets, which CEL cannot read.
 TEST(Rules, CelKnowsEveryPreset) {
   const std::string shape =
       FindRule(*v1alpha1::ModelSpec::descriptor(), "heads-divide-width").cel();

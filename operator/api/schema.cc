@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxShown = 60;
 constexpr size_t kMaxCompared = 64;
 
-// Optimal string alignment: swapped neighbours count as one slip.
+// Returns the optimal string alignment distance: swapped neighbours count as one edit.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), 0);

@@ -17,9 +17,9 @@ constexpr char kSentence[] =
     "the built-in trainer computes on the CPU so far: leave the GPUs out, or give the template a "
     "command that uses them";
 
-// What device plugins of GPUs advertise, whole ones and parts: nvidia.com/gpu.shared,
-// nvidia.com/mig-1g.5gb, amd.com/cpx_nps4, gpu.intel.com/i915. The vendors' other devices, network
-// cards among them, have other names.
+// The resource names of GPU device plugins, for whole GPUs and parts: nvidia.com/gpu.shared,
+// nvidia.com/mig-1g.5gb, amd.com/cpx_nps4, gpu.intel.com/i915. The vendors' other devices, such as
+// network cards, have other names.
 constexpr absl::string_view kGpus[] = {
     "nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu",  "amd.com/spx_",
     "amd.com/dpx_",   "amd.com/qpx_",    "amd.com/cpx_", "gpu.intel.com/",
@@ -32,7 +32,7 @@ bool IsGpu(absl::string_view resource) {
 
 bool IsNone(const Json& quantity) { return quantity == 0 || quantity == "0"; }
 
-// Null unless `json` is an object that has the field.
+// Returns null unless `json` is an object that has the field.
 const Json* Find(const Json* json, const char* name) {
   if (json == nullptr || !json->is_object()) return nullptr;
   const auto found = json->find(name);

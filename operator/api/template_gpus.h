@@ -6,9 +6,9 @@
 
 namespace muster::control {
 
-// The GPUs that the container `worker` of a job with the built-in trainer asks for in the pod
-// template: one error for each, paths start with `spec`. The rule of workers.gpus does not see
-// them, and CEL cannot: the CRD declares no resources of a template.
+// Returns one error for each GPU resource that the container `worker` of a job with the built-in
+// trainer requests in the pod template; paths start with `spec`. The rule of workers.gpus does not
+// cover them, and CEL cannot: the CRD declares no resources of a template.
 FieldErrors CheckTemplateGpus(const v1alpha1::TrainingJobSpec& spec);
 
 }  // namespace muster::control

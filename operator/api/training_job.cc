@@ -12,7 +12,7 @@
 namespace muster::control {
 namespace {
 
-// What Kubernetes' ObjectMeta has; only some of it is read.
+// The fields of Kubernetes' ObjectMeta, only some of which are read.
 const std::vector<std::string>& MetadataFields() {
   static const auto& fields = *new std::vector<std::string>{
       "name",          "namespace",         "labels",
@@ -23,7 +23,7 @@ const std::vector<std::string>& MetadataFields() {
   return fields;
 }
 
-// Reads metadata by hand: it is Kubernetes' own and not in training_job.proto.
+// Reads metadata by hand: it is Kubernetes' own type and not in training_job.proto.
 class MetadataReader {
  public:
   MetadataReader(const Json& metadata, FieldErrors& errors)
@@ -112,7 +112,7 @@ void ReportUnknown(const Json& object, absl::string_view path,
   }
 }
 
-// `apiVersion` and `kind` must be ours when they are there.
+// Checks that `apiVersion` or `kind` is there and has the value `want`.
 void CheckWord(const Json& json, const char* name, const char* want, FieldErrors& errors) {
   const auto found = json.find(name);
   if (found == json.end()) {
@@ -152,7 +152,7 @@ Json MetadataToJson(const TrainingJob& job, Json metadata) {
   return metadata;
 }
 
-// All but `raw`.
+// Decodes all fields except `raw`.
 FieldErrors DecodeFields(const Json& json, UnknownFields unknown, TrainingJob& job) {
   if (!json.is_object()) {
     return {{"", absl::StrCat("want a TrainingJob, got ", Describe(json))}};
@@ -160,7 +160,7 @@ FieldErrors DecodeFields(const Json& json, UnknownFields unknown, TrainingJob& j
   FieldErrors errors;
   CheckWord(json, "apiVersion", kApiVersion, errors);
   CheckWord(json, "kind", kTrainingJobKind, errors);
-  // An object of another kind would only drown that message in unknown fields.
+  // The other errors of an object of another kind would only hide this one.
   if (!errors.empty() && json.contains("kind") && json["kind"] != kTrainingJobKind) return errors;
   const bool strict = unknown == UnknownFields::kReport;
   if (strict) {

@@ -20,9 +20,9 @@ namespace muster::control {
 inline constexpr char kApiVersion[] = "muster.dev/v1alpha1";
 inline constexpr char kTrainingJobKind[] = "TrainingJob";
 
-// A TrainingJob as it stands in the API server, parsed at the edge. `spec` is as its author wrote
-// it: readers apply Default() (operator/api/defaults.h) to a copy and never write that copy back,
-// because derived defaults (min, max) would pin what was left open. A value; no locks.
+// A TrainingJob as it is in the API server, parsed at the edge. `spec` is as its author wrote it:
+// readers apply Default() (operator/api/defaults.h) to a copy and never write that copy back,
+// because derived defaults (min, max) would pin values that were left open. A value; no locks.
 struct TrainingJob {
   std::string name;
   std::string ns;
@@ -36,28 +36,29 @@ struct TrainingJob {
   std::optional<absl::Time> deletion_time;
   v1alpha1::TrainingJobSpec spec;
   v1alpha1::TrainingJobStatus status;
-  // What it was parsed from; ToJson keeps from here what the fields above do not know.
+  // The JSON from which it was parsed. ToJson() takes from here the parts that have no field above.
   Json raw = Json::object();
 
   bool deleting() const { return deletion_time.has_value(); }
 };
 
-// Parses what an API server sent: unknown fields are kept in `raw`, anything of a wrong type fails
-// with every field named.
+// Parses an object from an API server. Unknown fields are kept in `raw`; wrong types fail with an
+// error that names every such field.
 absl::StatusOr<TrainingJob> ParseTrainingJob(Json json);
 
-// As above, but says each error by itself and decodes what it can; used by manifests.
+// Parses likewise, but returns each error separately and decodes as much as it can; used by
+// manifests.
 FieldErrors DecodeTrainingJob(const Json& json, UnknownFields unknown, TrainingJob& job);
 
-// The whole object, ready for Create, Update or UpdateStatus.
+// Returns the whole object, ready for Create, Update or UpdateStatus.
 Json ToJson(const TrainingJob& job);
 
-// What UpdateStatus needs of it: who it is, `version` as a precondition, and the status, with what
-// `raw` has of it and the message does not know.
+// Returns the object for UpdateStatus: the job's identity, `version` as a precondition, and
+// `status` with those parts of the status in `raw` that have no field in the message.
 Json StatusToJson(const TrainingJob& job, const v1alpha1::TrainingJobStatus& status,
                   const std::string& version);
 
-// RFC 3339 in UTC, whole seconds, as Kubernetes' metav1.Time.
+// The format of Kubernetes' metav1.Time: RFC 3339 in UTC, whole seconds.
 std::string FormatTimestamp(absl::Time time);
 absl::StatusOr<absl::Time> ParseTimestamp(absl::string_view text);
 

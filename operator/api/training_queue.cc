@@ -17,7 +17,7 @@ std::string Text(const Json& metadata, const char* name) {
   return found != metadata.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// What an API server says of a list whose items are told apart by a field.
+// Makes an API server's check of a list with a key field: no two items may have the same key.
 template <typename Items, typename Key>
 void RefuseTwice(const Items& items, const std::string& path, Key key, FieldErrors& errors) {
   std::set<std::string> seen;
@@ -54,7 +54,7 @@ FieldErrors DecodeTrainingQueue(const Json& json, UnknownFields unknown, Trainin
     queue.generation = found->get<int64_t>();
   }
   if (queue.name.empty()) return {{"metadata.name", "is missing"}};
-  // Of metadata only the name is in the proto.
+  // The name is the only part of metadata in the proto.
   Json known = json;
   known["metadata"] = {{"name", queue.name}};
   known.erase("apiVersion");

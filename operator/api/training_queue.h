@@ -24,11 +24,11 @@ struct TrainingQueue {
   v1alpha1::TrainingQueueStatus status;
 };
 
-// Parses what an API server sent: unknown fields are ignored.
+// Parses an object from an API server. Unknown fields are ignored.
 absl::StatusOr<TrainingQueue> ParseTrainingQueue(const Json& json);
 
-// As above, but says each error by itself; with `unknown` kReport for what people wrote. What comes
-// out without errors is what the CustomResourceDefinition accepts.
+// Parses likewise, but returns each error separately; `unknown` is kReport for objects that people
+// wrote. An object without errors is one that the CustomResourceDefinition accepts.
 FieldErrors DecodeTrainingQueue(const Json& json, UnknownFields unknown, TrainingQueue& queue);
 
 }  // namespace muster::control

@@ -30,14 +30,15 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using v1alpha1::FieldSchema;
 
-// Whole numbers without a fraction; every bound in training_job.proto fits an int64.
+// Formats whole numbers without a fraction; every bound in training_job.proto fits an int64.
 std::string Number(double value) {
   constexpr double kWhole = 9e18;
   const bool whole = std::abs(value) < kWhole && std::trunc(value) == value;
   return DumpJson(whole ? Json(static_cast<int64_t>(value)) : Json(value));
 }
 
-// "at least 1", "1 to 5000", "more than 0 and at most 100", "at least 0 and less than 1".
+// Formats a range: "at least 1", "1 to 5000", "more than 0 and at most 100", "at least 0 and less
+// than 1".
 std::string Range(const FieldSchema& schema) {
   if (schema.has_minimum() && schema.has_maximum()) {
     return absl::StrCat(Number(schema.minimum()), " to ", Number(schema.maximum()));
@@ -158,7 +159,7 @@ class FieldValidator {
       return Add(path,
                  absl::StrCat("want text like ", schema.pattern(), ", got ", Describe(value)));
     }
-    // "0s" switches off what is off by default.
+    // "0s" switches off a feature that is off by default.
     const bool off = value == "0s" && schema.default_() == "\"0s\"";
     if (schema.duration() && !off && !IsPositiveDuration(value)) {
       return Add(path,
@@ -172,7 +173,7 @@ class FieldValidator {
   }
 };
 
-// `inner` below `scope`, as the user writes it from there; nothing when it is elsewhere.
+// Returns the path `inner` relative to `scope`, as a user writes it; nullopt if it is elsewhere.
 std::optional<absl::string_view> Below(absl::string_view inner, absl::string_view scope) {
   if (!absl::StartsWith(inner, scope)) return std::nullopt;
   inner.remove_prefix(scope.size());
@@ -181,7 +182,7 @@ std::optional<absl::string_view> Below(absl::string_view inner, absl::string_vie
   return inner[0] == '[' ? std::make_optional(inner) : std::nullopt;
 }
 
-// The fields that a rule reads, taken from its CEL text: every name that follows a dot.
+// Returns the fields that a rule reads, taken from its CEL text: every name that follows a dot.
 std::vector<std::string> FieldsReadBy(const v1alpha1::Rule& rule) {
   std::vector<std::string> fields;
   for (absl::string_view piece : absl::StrSplit(rule.cel(), '.')) {
@@ -192,7 +193,7 @@ std::vector<std::string> FieldsReadBy(const v1alpha1::Rule& rule) {
   return fields;
 }
 
-// The last name of a path: `command` of `spec.containers[0].command[1]`.
+// Returns the last name of a path: `command` of `spec.containers[0].command[1]`.
 absl::string_view Leaf(absl::string_view path) {
   const size_t dot = path.rfind('.');
   if (dot != absl::string_view::npos) path.remove_prefix(dot + 1);
@@ -201,11 +202,12 @@ absl::string_view Leaf(absl::string_view path) {
 
 // Errors that make some rules pointless.
 struct Known {
-  const FieldErrors& unread;  // could not be decoded, or perhaps misspelt
-  const FieldErrors& wrong;   // have a value that is refused already
+  const FieldErrors& unread;  // fields that could not be decoded, and may be misspelt
+  const FieldErrors& wrong;   // fields whose value is already refused
 };
 
-// Whether the rule would judge a value that is known to be wrong, or a default that nobody meant.
+// Returns true if the rule would judge a value that is known to be wrong, or a default that nobody
+// meant.
 bool IsInDoubt(const v1alpha1::Rule& rule, absl::string_view scope, const Known& known) {
   const std::vector<std::string> fields = FieldsReadBy(rule);
   const auto reads = [&](const FieldError& error, bool misspelt) {

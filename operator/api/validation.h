@@ -8,22 +8,23 @@
 
 namespace muster::control {
 
-// What the CRD's schema and CEL rules say, said locally: the field options of training_job.proto,
-// and one C++ predicate for each rule. Stateless; thread-safe.
+// Local checks equivalent to the CRD's schema and CEL rules: the field options of
+// training_job.proto, and one C++ predicate for each rule. Stateless; thread-safe.
 
-// Every error of a spec after Default(), with what CEL cannot say (template_gpus.h); paths start
-// with `spec`.
+// Returns all errors of a spec after Default(), including those that CEL cannot find
+// (template_gpus.h). Paths start with `spec`.
 FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec);
 
-// The same for any message of training_job.proto. Rules over a message that has a part in `unread`
-// (fields that could not be decoded) are left out: they would judge values that nobody wrote.
+// Does the same for any message of training_job.proto. Rules over a message that has a part in
+// `unread` (fields that could not be decoded) are skipped: they would judge values that nobody
+// wrote.
 FieldErrors Validate(const google::protobuf::Message& message, absl::string_view path,
                      const FieldErrors& unread);
 
-// Only the field options of any message of training_job.proto; no rules.
+// Checks only the field options of any message of training_job.proto, and no rules.
 FieldErrors ValidateFields(const google::protobuf::Message& message, absl::string_view path);
 
-// Fields that may not change once the job is made. Both specs after Default().
+// Returns an error for each immutable field that differs. Both specs must be after Default().
 FieldErrors ValidateUpdate(const v1alpha1::TrainingJobSpec& before,
                            const v1alpha1::TrainingJobSpec& after);
 

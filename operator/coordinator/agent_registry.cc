@@ -39,7 +39,7 @@ void AddFailure(const Report& report, std::vector<Report>& failures) {
   if (failures.size() > AgentState::kMaxFailures) failures.erase(failures.begin());
 }
 
-// Whether the controller must look at the job.
+// Records the message in `state`. Returns true if the controller must look at the job.
 bool Apply(const AgentMessage& message, AgentState& state) {
   switch (message.kind_case()) {
     case AgentMessage::kReady:
@@ -111,7 +111,7 @@ void AgentRegistry::SetStandby(const std::string& leader_address) {
       worker.stream->Close(absl::UnavailableError("no longer the leader"));
     }
   }
-  // The next leadership learns everything anew.
+  // The next leadership builds everything anew.
   attachments_.clear();
   jobs_.clear();
 }
@@ -228,7 +228,7 @@ void AgentRegistry::Receive(uint64_t attachment, const AgentMessage& message) {
   {
     MutexLock lock(mu_);
     const auto place = attachments_.find(attachment);
-    if (place == attachments_.end()) return;  // superseded: its words no longer count
+    if (place == attachments_.end()) return;  // superseded: its reports no longer count
     AgentState& state = place->second.worker->state;
     state.last_heard = clock_.Monotonic();
     if (message.has_heartbeat()) return;

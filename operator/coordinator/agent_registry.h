@@ -22,31 +22,31 @@
 
 namespace muster::control {
 
-// A message to agents as it goes over the wire: serialised once, shared by every stream and queue
-// that it is in. Never null.
+// A message to agents in wire format: serialised once, and shared by all streams and queues that
+// hold it. Never null.
 using EncodedMessage = std::shared_ptr<const std::string>;
 EncodedMessage Encode(const v1alpha1::OperatorMessage& message);
 
-// One agent's stream as the registry sees it. Calls come with the registry's lock held: an
+// One agent's stream as the registry sees it. Calls are made with the registry's lock held: an
 // implementation must not call back into the registry and must not block.
 class AgentStream {
  public:
   virtual ~AgentStream() = default;
-  // Queues; kResourceExhausted when the peer reads too slowly.
+  // Queues `message`. Returns kResourceExhausted if the peer reads too slowly.
   virtual absl::Status Send(EncodedMessage message) = 0;
-  // Ends the stream after what is queued has been sent.
+  // Ends the stream after the queued messages have been sent.
   virtual void Close(const absl::Status& reason) = 0;
 };
 
-// What one worker last said, across the streams of one incarnation.
+// The latest reports of one worker, across the streams of one incarnation.
 struct AgentState {
   static constexpr size_t kMaxFailures = 64;
 
   v1alpha1::WorkerId worker;
   bool attached = false;
-  // Counts streams; an order sent on an older one may be lost.
+  // The number of its stream; an order sent on an older one may be lost.
   int64_t session = 0;
-  // Monotonic times; infinite past when never.
+  // Monotonic times; InfinitePast: never.
   absl::Time attached_at = absl::InfinitePast();
   absl::Time detached_at = absl::InfinitePast();
   absl::Time last_heard = absl::InfinitePast();
@@ -58,14 +58,14 @@ struct AgentState {
   std::optional<v1alpha1::WorkerReady> ready;
   std::optional<v1alpha1::WorkerJoined> joined;
   std::optional<v1alpha1::WorkerFinished> finished;
-  // Not yet acknowledged failures, in order of arrival, the newest kMaxFailures; the same event
-  // sent again is kept once.
+  // Failures not yet taken into account (DropFailuresBefore()), in order of arrival, the newest
+  // kMaxFailures. An event that is sent again is kept once.
   std::vector<v1alpha1::RankExited> exits;
   std::vector<v1alpha1::RankStalled> stalls;
   std::optional<v1alpha1::OrderRefused> refused;
 };
 
-// Whom an order is for: one pod's agent, not its successor.
+// The addressee of an order: one pod's agent, not its successor.
 struct OrderTarget {
   std::string job_uid;
   int32_t index = 0;
@@ -78,7 +78,8 @@ struct JobRegistration {
   std::string key;  // namespace/name, the work queue's
   std::string uid;
   int64_t term = 0;
-  // As agents are told it; null: an empty one. Another spec is another pointer.
+  // The spec that agents get; null: an empty one. A changed spec must be another pointer, because
+  // registrations are compared by it.
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;
   std::vector<int32_t> incarnations;  // by worker index, as recorded in status
   absl::Duration orphan_deadline = absl::Seconds(60);
@@ -86,52 +87,53 @@ struct JobRegistration {
   bool operator==(const JobRegistration&) const = default;
 };
 
-// Who is attached to which job and what each worker last said. The controller registers a job once
-// its term is in the job's status; agents of unknown jobs are told to come back. Thread-safe.
-// `on_change` is called without the lock, with the key of a job about which something changed.
+// Tracks which agents are attached to each job, and the latest reports of each worker. The
+// controller registers a job once its term is in the job's status; agents of unknown jobs are told
+// to retry. Thread-safe. `on_change` is called without the lock, with the key of a job that has
+// changed.
 class AgentRegistry {
  public:
-  // What agents are told to send at least this often.
+  // Agents are told to send something at least this often.
   static constexpr absl::Duration kHeartbeat = absl::Seconds(1);
   using OnChange = std::function<void(const std::string& job_key)>;
 
   AgentRegistry(const Clock& clock, ProgressBoard* progress, OnChange on_change);
 
-  // Until SetLeader, and after SetStandby, every hello is answered with NotLeader{address}. A
-  // leader that becomes a standby tells its agents so, ends their streams and forgets all jobs.
-  // Both may be repeated, as with a new address.
+  // Every hello is answered with NotLeader{address} until SetLeader(), and after SetStandby(). A
+  // leader that becomes a standby sends that answer to its agents, ends their streams and forgets
+  // all jobs. Both calls may be repeated, e.g. with a new address.
   void SetLeader();
   void SetStandby(const std::string& leader_address);
 
-  // Adds or refreshes a job; costs next to nothing when it is known so. A raised term is what later
-  // Welcomes carry.
+  // Adds or refreshes a job; costs next to nothing if nothing has changed. Later Welcomes carry a
+  // raised term.
   void Register(const JobRegistration& job);
   // Closes the job's streams and forgets it.
   void Unregister(const std::string& job_uid);
   bool IsRegistered(const std::string& job_uid) const;
 
-  // The stream side. Attach queues Welcome on `stream`, before any order can be, and returns the
-  // attachment's id; or NotLeader, and returns 0. kUnavailable: the job is not known yet, try
-  // again. kFailedPrecondition: this worker was replaced by a newer incarnation. kInvalidArgument:
-  // the hello is malformed.
+  // The interface of the streams. Attach() queues Welcome on `stream`, before any order can be
+  // queued, and returns the attachment's id; on a standby it queues NotLeader and returns 0.
+  // Errors: kUnavailable (the job is not known yet, try again), kFailedPrecondition (a newer
+  // incarnation has replaced this worker), kInvalidArgument (the hello is malformed).
   absl::StatusOr<uint64_t> Attach(const v1alpha1::AgentHello& hello,
                                   std::shared_ptr<AgentStream> stream);
   void Receive(uint64_t attachment, const v1alpha1::AgentMessage& message);
   void Detach(uint64_t attachment);
 
-  // kUnavailable when that pod's agent is not attached.
+  // Returns kUnavailable if that pod's agent is not attached.
   absl::Status SendOrder(const OrderTarget& target, EncodedMessage order);
 
-  // By worker index, the newest incarnation each.
+  // Returns the agents by worker index, the newest incarnation of each.
   std::vector<AgentState> Agents(const std::string& job_uid) const;
-  // The same without copies: `visit` is called with the registry's lock held.
+  // Visits the same agents without copies; `visit` is called with the registry's lock held.
   void VisitAgents(const std::string& job_uid,
                    absl::FunctionRef<void(const AgentState&)> visit) const;
-  // Drops failure reports of rounds before `round`: a decision has taken them into account.
+  // Drops failure reports of rounds before `round`, which a decision has taken into account.
   void DropFailuresBefore(const std::string& job_uid, int64_t round);
 
-  // All that agents sent before `when` (monotonic) has been received; it only grows. Never said:
-  // infinite future, as where nothing comes late.
+  // Records that all that agents sent before `when` (monotonic) has been received. The time only
+  // grows; without a call it is InfiniteFuture, as if nothing ever came late.
   void HeardUntil(absl::Time when);
   absl::Time heard_until() const;
   const Clock& clock() const { return clock_; }
@@ -151,7 +153,7 @@ class AgentRegistry {
     EncodedMessage welcome;
     std::map<int32_t, Worker> workers;
   };
-  // Both stay where they are until the attachment is erased.
+  // Both pointers are valid until the attachment is erased.
   struct Place {
     const Job* job = nullptr;
     Worker* worker = nullptr;

@@ -125,7 +125,7 @@ TEST_F(AgentRegistryTest, ANewerIncarnationSupersedesAndForgets) {
   ASSERT_TRUE(stream_->closed.has_value());
   EXPECT_EQ(stream_->closed->code(), absl::StatusCode::kAborted);
   EXPECT_TRUE(registry_.Agents("uid")[0].exits.empty());
-  // The zombie's words and its end change nothing.
+  // The old agent's reports, and its end, change nothing.
   registry_.Receive(*first, Exit(2));
   registry_.Detach(*first);
   EXPECT_TRUE(registry_.Agents("uid")[0].exits.empty());

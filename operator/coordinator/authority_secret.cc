@@ -53,7 +53,7 @@ absl::StatusOr<CertificateAuthority> LoadOrCreateAuthority(kube::Api& api,
       MUSTER_LOG(INFO, "certificate authority made", {"secret", kube::ToString(key)});
       return made;
     }
-    // Another replica was first, or the answer to our own write was lost: what is stored counts.
+    // Another replica was first, or the answer to this write was lost: the stored authority counts.
     secret = api.Get(kube::kSecrets, key);
     if (absl::IsNotFound(secret.status())) secret = stored.status();
   }

@@ -10,12 +10,13 @@
 
 namespace muster::control {
 
-// The one place where the authority's key is kept: a Secret of type kubernetes.io/tls, whose
-// tls.crt may list older authorities to trust after the first.
+// The only store of the authority's key: a Secret of type kubernetes.io/tls, whose tls.crt may list
+// older authorities to trust after the first.
 inline constexpr char kAuthoritySecret[] = "muster-coordinator-ca";
 
-// Reads the authority, or makes it: of replicas that start together one wins and all use the same.
-// kInvalidArgument when the Secret does not hold an authority: it is never overwritten.
+// Reads the authority, or creates it: if several replicas start together, one wins and all use its
+// authority. Returns kInvalidArgument if the Secret does not hold an authority; it is never
+// overwritten.
 absl::StatusOr<CertificateAuthority> LoadOrCreateAuthority(kube::Api& api,
                                                            const std::string& name_space,
                                                            absl::Time now);

@@ -34,17 +34,17 @@ class CertificateAuthority {
   static absl::StatusOr<CertificateAuthority> FromPem(const std::string& bundle_pem,
                                                       const std::string& key_pem);
 
-  // A new key and a certificate for kCoordinatorServerName.
+  // Returns a new key and a certificate for kCoordinatorServerName.
   absl::StatusOr<IssuedKey> IssueServer(absl::Time now, absl::Duration lifetime) const;
-  // PEM. kInvalidArgument when the request is malformed.
+  // Returns the certificate in PEM; kInvalidArgument if the request is malformed.
   absl::StatusOr<std::string> SignWorker(const PeerIdentity& identity, std::string_view request,
                                          absl::Time now, absl::Duration lifetime) const;
 
-  // Of its own certificate, the first of the bundle.
+  // Returns the expiry of its own certificate, the first of the bundle.
   absl::Time not_after() const { return not_after_; }
-  // All authorities to trust.
+  // Returns all authorities to trust.
   const std::string& bundle_pem() const { return issuer_.certificate_pem; }
-  // Secret.
+  // Returns the private key, which is secret.
   std::string key_pem() const { return issuer_.key.ToPem(); }
 
  private:

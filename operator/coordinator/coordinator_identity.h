@@ -23,56 +23,55 @@
 
 namespace muster::control {
 
-// The worker that a pod is, if that pod is a job's current incarnation. Refusals: kReplaced,
-// kNotAWorker. kUnavailable: the pod is not known yet, ask again. Thread-safe; must not block.
+// Returns the worker that runs in `pod`, if that pod is of the worker's current incarnation.
+// Refusals: kReplaced, kNotAWorker. kUnavailable: the pod is not known yet, ask again. Thread-safe;
+// must not block.
 using FindWorker = std::function<absl::StatusOr<PeerIdentity>(const ReviewedPod& pod)>;
 
 struct CoordinatorIdentityOptions {
-  // Where the Secret `muster-coordinator-ca` is.
+  // The namespace of the Secret `muster-coordinator-ca`.
   std::string operator_namespace;
   FindWorker find_worker;
-  // Of certificates. Agents renew theirs at two thirds of it, this replica its own likewise.
+  // Lifetimes of certificates. Agents renew theirs after two thirds of it; so does this replica.
   absl::Duration worker_lifetime = absl::Hours(1);
   absl::Duration server_lifetime = absl::Hours(24);
-  // How often peers that have not proven who they are may ask. Thousands of agents may come from
-  // one address, where the network translates them.
+  // The rate at which peers without a certificate may make requests. Thousands of agents may share
+  // one address behind network address translation.
   QuotaLimits quota = {.peer_rate = 50, .peer_burst = 2000, .rate = 200, .burst = 8000};
 };
 
-// How this replica proves itself to agents and agents prove themselves to it: the certificate
-// authority, this replica's serving certificate, and Identify. Thread-safe. `api` and `clock` must
-// outlive it.
+// The identities of this replica and of agents: the certificate authority, this replica's serving
+// certificate, and Identify. Thread-safe. `api` and `clock` must outlive it.
 class CoordinatorIdentity {
  public:
-  // Reads the authority from its Secret, or makes it, whichever replica comes first.
+  // Reads the authority from its Secret; the first replica creates it.
   static absl::StatusOr<std::unique_ptr<CoordinatorIdentity>> Create(
       kube::Api& api, const Clock& clock, CoordinatorIdentityOptions options);
 
-  // Whether a message of `peer`, who has not proven anything, is to be looked at. Refusals are
-  // counted: kBadRequest, kTooOften.
+  // Returns OK if a message of `bytes` bytes of `peer`, which has no certificate yet, may be
+  // parsed. Refusals, which are counted: kBadRequest, kTooOften.
   absl::Status Admit(size_t bytes, size_t most_bytes, const std::string& peer);
-  // A certificate for the worker whose token this is. Blocks for a TokenReview. Refusals are
-  // counted, and logged under `peer`. Other errors: try again later.
+  // Returns a certificate for the worker that owns the request's token. Blocks for a TokenReview.
+  // Refusals are counted, and logged under `peer`. Other errors are temporary: try again later.
   absl::StatusOr<v1alpha1::IdentifyResponse> Identify(const v1alpha1::IdentifyRequest& request,
                                                       const std::string& peer);
 
-  // What agents must trust (MUSTER_COORDINATOR_CA).
+  // The authorities that agents must trust (MUSTER_COORDINATOR_CA).
   const std::string& authority_pem() const { return authority_.bundle_pem(); }
-  // Key and certificate to serve with, renewed here once two thirds of its life are over. The
-  // generation changes with it.
+  // The key and certificate to serve with. ServingCertificate() renews them once two thirds of
+  // their life are over, and then raises the generation.
   struct Serving {
     IssuedKey issued;
     int64_t generation = 0;
   };
   absl::StatusOr<Serving> ServingCertificate();
-  // When the authority's certificate, and the one served with now, expire. Wall times.
+  // The expiry of the authority's certificate and of the current serving certificate. Wall times.
   absl::Time authority_not_after() const { return authority_.not_after(); }
   absl::Time serving_not_after() const;
 
-  // How long the streams of a worker may live; see ValidityTable.
+  // The times until which a worker's streams may live.
   ValidityTable& validity() { return validity_; }
   RefusalLog& refusals() { return refusals_; }
-  // Exported as metrics.
   IdentityCounters counters() const { return refusals_.counters(); }
   const Clock& clock() const { return clock_; }
 

@@ -20,7 +20,7 @@
 namespace muster::control {
 namespace {
 
-// Ample for a Prepare of 5,000 members.
+// Ample for a Prepare order of 5,000 members.
 constexpr int kMaxMessageBytes = 16 << 20;
 
 void Configure(grpc::ServerBuilder& builder) {
@@ -28,22 +28,23 @@ void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   // A port in use must fail, not be shared.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Finds peers that vanished without a word.
+  // Keepalive finds peers that vanished without closing the connection.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  // Agents ping to find out that we are frozen: up to twice a second with the shortest leases.
+  // Agents ping to find out if the operator is frozen: up to twice a second with the shortest
+  // leases.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 200);
-  // Thousands of connections that say a few bytes a second each: no probing of their bandwidth, and
-  // small buffers.
+  // Thousands of connections carry a few bytes a second each: they need no probing of their
+  // bandwidth, and only small buffers.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_TSI_MAX_FRAME_SIZE, 1024);
   builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, 1024);
-  // Each would keep something for every stream: calls here have no deadline and are not compressed.
+  // These features keep data for every stream, and calls here have no deadline and no compression.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 0);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
-  // gRPC's locks are Abseil's, which by default looks for cycles among all locks of the process:
-  // with thousands of streams that costs more than their work.
+  // gRPC's locks are Abseil's, which by default looks for cycles among all locks of the process.
+  // With thousands of streams that costs more than their work.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 

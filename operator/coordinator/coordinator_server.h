@@ -12,21 +12,21 @@
 
 namespace muster::control {
 
-// The gRPC server agents dial. Addresses are "unix:/path" or "host:port", port 0 for any free one.
-// The folder of a unix socket must be of mode 0700, and is made so when it is missing; the socket
-// is 0600. A socket that another process still answers on is refused, one left behind by a dead
-// process is replaced. Ports speak TLS only. One thread calls it.
+// The gRPC server that agents dial. Addresses are "unix:/path" or "host:port", with port 0 for any
+// free one. The folder of a unix socket must have mode 0700, and is created so if missing; the
+// socket has mode 0600. A socket on which another process still answers is refused; one that a dead
+// process left is replaced. Ports serve TLS only. One thread calls it.
 class CoordinatorServer {
  public:
-  // `identity` may be null when all addresses are unix sockets. It and `registry` must outlive the
-  // server. kAlreadyExists: a living operator has the socket. kUnavailable: an address cannot be
-  // bound. kInvalidArgument: a port without identity.
+  // `identity` may be null if all addresses are unix sockets. It and `registry` must outlive the
+  // server. Errors: kAlreadyExists (a living operator has the socket), kUnavailable (an address
+  // cannot be bound), kInvalidArgument (a port without identity).
   static absl::StatusOr<std::unique_ptr<CoordinatorServer>> Start(
       const std::vector<std::string>& addresses, AgentRegistry& registry,
       CoordinatorIdentity* identity = nullptr);
   ~CoordinatorServer();
 
-  // As given, with the real ports.
+  // Returns the addresses as given, with the actual ports.
   const std::vector<std::string>& addresses() const;
   // Ends every stream; agents dial again. Idempotent.
   void Stop();

@@ -90,7 +90,7 @@ TEST_F(CoordinatorServerTest, ServesAStreamOverAPrivateUnixSocket) {
   while (stream->Read(&message)) {
   }
   EXPECT_TRUE(stream->Finish().ok());
-  // The peer may know of the end before the server has detached the stream: wait for the server.
+  // The peer may see the end before the server has detached the stream: wait for the server.
   server_.reset();
   EXPECT_EQ(registry_.attached(), 0);
 }
@@ -190,7 +190,7 @@ TEST_F(CoordinatorServerTest, RefusesASocketInUseAndReplacesAStaleOne) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(second.status().message(), HasSubstr("another operator answers on"));
   server_.reset();
-  // As a killed process leaves it: a socket file that nobody answers on.
+  // A killed process leaves a socket file on which nobody answers.
   const int fd = ::open(path_.c_str(), O_CREAT | O_WRONLY, 0600);
   ::close(fd);
   Start("unix:" + path_);

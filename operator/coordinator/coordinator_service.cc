@@ -23,7 +23,7 @@ grpc::Status ToGrpc(const absl::Status& status) {
                       std::string(status.message()));
 }
 
-// Shares the message's bytes; they live until gRPC has written them.
+// Shares the message's bytes, which live until gRPC has written them.
 grpc::ByteBuffer ToBuffer(EncodedMessage message) {
   const std::string& bytes = *message;
   auto* held = new EncodedMessage(std::move(message));
@@ -41,7 +41,8 @@ absl::StatusOr<AgentMessage> Decode(grpc::ByteBuffer& bytes) {
   return message;
 }
 
-// One stream. Owns itself from Start until gRPC says OnDone; the registry may hold it for longer.
+// One stream. Owns itself from Start() until gRPC calls OnDone(); the registry may hold it for
+// longer.
 class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                             public AgentStream,
                             public std::enable_shared_from_this<AttachReactor> {
@@ -117,7 +118,8 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
     return absl::OkStatus();
   }
 
-  // Whether the peer may speak for `worker`; from then on its certificate's life is watched.
+  // Returns OK if the peer may act for `worker`; from then on the expiry of its certificate is
+  // watched.
   absl::Status CheckPeer(const v1alpha1::WorkerId& worker) {
     if (!certified_.has_value()) return absl::OkStatus();
     const CertifiedPeer& peer = **certified_;
@@ -167,17 +169,18 @@ class AttachReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grp
   AgentRegistry& registry_;
   CoordinatorIdentity* const identity_;  // not null on an encrypted connection
   const std::string peer_host_;
-  // Absent on a unix socket, whose peers are believed.
+  // Absent on a unix socket, whose peers are trusted.
   std::optional<absl::StatusOr<CertifiedPeer>> certified_;
-  // Only touched by the read side, which gRPC runs one call at a time, and OnDone after it.
+  // Only touched by the read side, which gRPC runs one call at a time, and by OnDone() after it.
   grpc::ByteBuffer incoming_;
   uint64_t attachment_ = 0;
   std::shared_ptr<const ValidityTable::Entry> validity_;
   std::shared_ptr<AttachReactor> self_;  // gRPC keeps a raw pointer until OnDone
 
   Mutex mu_;
-  std::vector<EncodedMessage> queue_ MUSTER_GUARDED_BY(mu_);  // a vector: empty, it holds nothing
-  grpc::ByteBuffer outgoing_;                                 // being written while writing_
+  std::vector<EncodedMessage> queue_
+      MUSTER_GUARDED_BY(mu_);  // a vector, because an empty one holds no memory
+  grpc::ByteBuffer outgoing_;  // being written while writing_
   bool writing_ MUSTER_GUARDED_BY(mu_) = false;
   bool finished_ MUSTER_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> finish_ MUSTER_GUARDED_BY(mu_);
@@ -215,7 +218,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Identify(grpc::CallbackServerConte
   // Request, response and context live until Finish.
   const bool added = identify_->Add(peer, [this, context, request, response, reactor, peer] {
     if (context->IsCancelled()) return reactor->Finish(grpc::Status::CANCELLED);
-    grpc::ByteBuffer bytes = *request;  // shares them
+    grpc::ByteBuffer bytes = *request;  // shares the bytes
     v1alpha1::IdentifyRequest asked;
     if (!grpc::SerializationTraits<v1alpha1::IdentifyRequest>::Deserialize(&bytes, &asked).ok()) {
       return reactor->Finish(

@@ -12,26 +12,27 @@
 
 namespace muster::control {
 
-// Attach and Identify over gRPC's callback API: no thread per stream. A thin shell: what is said
-// goes to the registry. A stream's outgoing queue is bounded; a peer that does not read is cut off.
+// Serves Attach and Identify over gRPC's callback API: no thread per stream. A thin shell: messages
+// are passed to the registry. A stream's outgoing queue is bounded; a peer that does not read is
+// disconnected.
 //
-// Over a unix socket, which only this user can open, peers are believed. Over TLS a stream needs a
-// client certificate whose worker is the hello's, and ends when that worker has not renewed its
+// Over a unix socket, which only this user can open, peers are trusted. Over TLS, a stream needs a
+// client certificate for the worker in its hello, and ends if that worker has not renewed its
 // certificate in time. Registry and identity must outlive the server that serves this.
 //
-// Attach moves bytes: what is sent was serialised once for all streams, and no stream keeps a
-// message between two reads. Identify, which any peer may call, does too: what is too large or too
-// often is refused before it is parsed.
+// Attach works on bytes: outgoing messages were serialised once for all streams, and no stream
+// keeps a message between two reads. So does Identify, which any peer may call: requests that are
+// too large or too frequent are refused before they are parsed.
 class CoordinatorService final
     : public v1alpha1::Coordinator::WithRawCallbackMethod_Attach<
           v1alpha1::Coordinator::WithRawCallbackMethod_Identify<v1alpha1::Coordinator::Service>> {
  public:
-  // Orders waiting for one peer.
+  // The bound on messages that wait for one peer.
   static constexpr size_t kMaxQueued = 64;
-  // Of a peer that has not proven who it is.
+  // The bound on a request of a peer that has no certificate yet.
   static constexpr size_t kMaxIdentifyBytes = 64 << 10;
 
-  // Without `identity` only unix sockets may be served.
+  // `identity` may be null; then only unix sockets may be served.
   CoordinatorService(AgentRegistry& registry, CoordinatorIdentity* identity);
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Attach(

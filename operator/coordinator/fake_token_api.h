@@ -19,8 +19,8 @@
 
 namespace muster::control {
 
-// An Api over another that also issues and reviews tokens, as a real server does: bound to pods,
-// with an audience and an end; and says who may what. For tests. Thread-safe.
+// A fake for tests: an Api over another one that also issues and reviews tokens, which are bound to
+// pods and have an audience and an expiry as on a real server, and reviews access. Thread-safe.
 class FakeTokenApi final : public kube::Api {
  public:
   struct Token {
@@ -31,7 +31,7 @@ class FakeTokenApi final : public kube::Api {
     absl::Time expires = absl::InfiniteFuture();
   };
 
-  // Both must outlive it.
+  // `api` and `clock` must outlive it.
   FakeTokenApi(kube::Api& api, const Clock& clock) : api_(api), clock_(clock) {}
 
   std::string Issue(const Token& token) {
@@ -40,17 +40,17 @@ class FakeTokenApi final : public kube::Api {
     tokens_[text] = token;
     return text;
   }
-  // As the server does with the tokens of a pod that is deleted.
+  // Invalidates a token, as the server does when its pod is deleted.
   void Revoke(const std::string& text) {
     MutexLock lock(mu_);
     tokens_.erase(text);
   }
-  // `access` is the part of a SubjectAccessReview's spec that says what.
+  // Allows `access`, a SubjectAccessReview's spec without its user, to `user`.
   void Allow(const std::string& user, const Json& access) {
     MutexLock lock(mu_);
     allowed_.insert(user + DumpJson(access));
   }
-  // What every review until the next call ends with, when it is not OK.
+  // Makes every later review fail with `status`, until a call with OK.
   void FailReviews(const absl::Status& status) {
     MutexLock lock(mu_);
     failure_ = status;
@@ -120,7 +120,7 @@ class FakeTokenApi final : public kube::Api {
                         {"expirationTimestamp", kube::FormatTime(token.expires)}};
     return answer;
   }
-  // The words are the real server's.
+  // The error texts are those of a real server.
   absl::StatusOr<Json> Review(const Json& review) {
     MutexLock lock(mu_);
     ++reviews_;

@@ -13,8 +13,8 @@
 
 namespace muster::control {
 
-// A few threads for what blocks (token reviews), so that gRPC's own threads never do. Bounded:
-// after a cold start of thousands of workers the rest is told to come back. Thread-safe.
+// A few threads for blocking work (token reviews), so that gRPC's own threads never block. Bounded:
+// after a cold start of thousands of workers, those in excess are told to retry. Thread-safe.
 class IdentifyQueue {
  public:
   static constexpr size_t kMaxWaiting = 4096;
@@ -22,10 +22,10 @@ class IdentifyQueue {
   static constexpr int kThreads = 4;
 
   IdentifyQueue();
-  // Runs what waits, then ends the threads.
+  // Runs the waiting tasks, then ends the threads.
   ~IdentifyQueue();
 
-  // False when too many wait, of all or of `peer`.
+  // Returns false if too many tasks wait, in all or of `peer`.
   bool Add(const std::string& peer, std::function<void()> task);
 
  private:
@@ -39,7 +39,7 @@ class IdentifyQueue {
   Mutex mu_;
   CondVar changed_;
   std::deque<Waiting> tasks_ MUSTER_GUARDED_BY(mu_);
-  std::map<std::string, size_t> of_peer_ MUSTER_GUARDED_BY(mu_);  // how many of tasks_
+  std::map<std::string, size_t> of_peer_ MUSTER_GUARDED_BY(mu_);  // the number of tasks_ by peer
   bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
   std::vector<std::thread> threads_;
 };

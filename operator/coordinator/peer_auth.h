@@ -14,7 +14,7 @@
 
 namespace muster::control {
 
-// What gRPC has verified about the other end of a connection, read and judged. Pure.
+// Reads and judges what gRPC has verified about the other end of a connection. Pure.
 
 struct CertifiedPeer {
   PeerIdentity identity;
@@ -22,13 +22,14 @@ struct CertifiedPeer {
   absl::Time not_after;  // wall
 };
 
-// False for a unix socket, whose mode keeps everybody else out.
+// Returns false for a unix socket, whose mode keeps everybody else out.
 bool IsEncrypted(const grpc::AuthContext& context);
 // Refusals: kNoCertificate, kBadCertificate.
 absl::StatusOr<CertifiedPeer> ReadPeer(const grpc::AuthContext& context);
 // Refusals: kOtherJob, kOtherWorker, kOtherIncarnation, kOtherPod.
 absl::Status CheckClaim(const PeerIdentity& proven, const v1alpha1::WorkerId& claimed);
-// "ipv4:10.0.0.7:41234" -> "10.0.0.7": the port would make every connection another peer.
+// Returns the host of a gRPC peer, "10.0.0.7" for "ipv4:10.0.0.7:41234": with the port, every
+// connection would be another peer.
 std::string HostOf(absl::string_view grpc_peer);
 
 }  // namespace muster::control

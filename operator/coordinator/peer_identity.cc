@@ -16,14 +16,15 @@ namespace {
 constexpr char kPrefix[] = "spiffe://muster/";
 constexpr size_t kMaxUri = 2048;  // SPIFFE's own bound
 
-// Kubernetes' names and UIDs are made of these, so nothing needs escaping.
+// Returns true if `text` consists of the characters of Kubernetes' names and UIDs, which need no
+// escaping.
 bool IsName(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
   });
 }
 
-// Digits as ToUri writes them: no sign, no zeros in front.
+// Reads digits as ToUri() writes them: without sign and leading zeros.
 bool ReadNumber(const std::string& text, int32_t& value) {
   return absl::SimpleAtoi(text, &value) && absl::StrCat(value) == text && value >= 0;
 }

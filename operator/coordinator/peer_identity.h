@@ -11,7 +11,7 @@
 
 namespace muster::control {
 
-// Which worker a certificate speaks for: one incarnation of one worker of one job, in one pod. In
+// The identity in a worker's certificate: one incarnation of one worker of one job, in one pod. In
 // the certificate it is the one URI among the alternative names:
 //
 //   spiffe://muster/ns/NAMESPACE/job/NAME/UID/worker/INDEX/INCARNATION/pod/NAME/UID
@@ -30,12 +30,12 @@ struct PeerIdentity {
 };
 
 std::string ToUri(const PeerIdentity& identity);
-// kInvalidArgument for anything that ToUri would not have written.
+// Returns kInvalidArgument for any text that ToUri() would not have written.
 absl::StatusOr<PeerIdentity> ParsePeerUri(absl::string_view uri);
-// "team/gpt worker 1 incarnation 3"
+// Returns e.g. "team/gpt worker 1 incarnation 3".
 std::string Describe(const PeerIdentity& identity);
 
-// How a worker's claim differs from what its certificate proves.
+// The first difference between a worker's claim and the identity that its certificate proves.
 enum class Mismatch { kNone, kOtherJob, kOtherWorker, kOtherIncarnation, kOtherPod };
 Mismatch Compare(const PeerIdentity& proven, const v1alpha1::WorkerId& claimed);
 

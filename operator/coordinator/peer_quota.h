@@ -9,8 +9,8 @@
 
 namespace muster::control {
 
-// How often those who have not proven who they are may cause work, one by one and all together:
-// `rate` a second, after a burst.
+// Limits on the requests of peers without a certificate, each by itself and all together: `rate` a
+// second, after a burst.
 struct QuotaLimits {
   double peer_rate = 0;
   double peer_burst = 0;
@@ -18,16 +18,17 @@ struct QuotaLimits {
   double burst = 0;
 };
 
-// Token buckets by peer, and one over all. Peers whose bucket has filled up again are forgotten; of
-// the others at most kMaxPeers are known, and no new one is let in then. Monotonic times. A value;
-// pure.
+// Token buckets by peer, and one over all. A peer is forgotten once its bucket is full again. At
+// most kMaxPeers others are remembered; while there are that many, new peers are refused. Monotonic
+// times. A value; pure.
 class PeerQuota {
  public:
   static constexpr size_t kMaxPeers = 65536;
 
   explicit PeerQuota(const QuotaLimits& limits) : limits_(limits), all_{limits.burst} {}
 
-  // False: not now. What one peer is refused costs the others nothing.
+  // Takes one request's token; returns false if there is none now. A refused request costs other
+  // peers nothing.
   bool Take(const std::string& peer, absl::Time now);
   size_t peers() const { return peers_.size(); }
 

@@ -7,7 +7,7 @@
 namespace muster::control {
 namespace {
 
-// Speeds are taken over at most this many newest steps and this many microseconds.
+// Speeds are computed over at most this many newest steps and this many microseconds.
 constexpr size_t kSpeedSteps = 64;
 constexpr int64_t kSpeedWindowUs = 15'000'000;
 
@@ -67,7 +67,7 @@ void ProgressBoard::UpdateSpeed(Job& job) {
   for (auto it = std::next(job.recent.rbegin()); it != job.recent.rend(); ++it) {
     const int64_t at = it->finished_at_us();
     if (it->version().step() < job.speed_from || steps >= static_cast<int64_t>(kSpeedSteps)) break;
-    if (at > start || end - at > kSpeedWindowUs) break;  // also a clock that was set back
+    if (at > start || end - at > kSpeedWindowUs) break;  // also if a clock was set back
     tokens += pending;
     pending = it->tokens();
     start = at;
@@ -91,7 +91,7 @@ void ProgressBoard::RecordSteps(const std::string& job_uid, const v1alpha1::Step
     RewindTo(job, reports.steps(0).version().step());
   }
   for (const v1alpha1::StepReport& step : reports.steps()) {
-    // Within a round steps only grow: what is not newer was sent again.
+    // Steps only grow within a round, so a step that is not newer was sent again.
     if (!job.recent.empty() && step.version().step() <= job.recent.back().version().step()) {
       continue;
     }
@@ -148,7 +148,7 @@ void ProgressBoard::Settle(const std::string& job_uid) {
   const size_t stride = (job.curve.size() + kSettledPoints - 1) / kSettledPoints;
   std::vector<CurvePoint> thinned;
   thinned.reserve(std::min(job.curve.size(), kSettledPoints));
-  // From the end, so that the last point stays.
+  // Thins from the end, so that the last point stays.
   for (size_t i = 0; i < job.curve.size(); i += stride) {
     thinned.push_back(job.curve[job.curve.size() - 1 - i]);
   }

@@ -19,12 +19,12 @@ struct ProgressSnapshot {
   std::optional<v1alpha1::StepReport> last_step;
   std::optional<double> validation_loss;  // the newest one
   std::optional<double> best_loss;
-  // Over the last seconds of steps; 0 with fewer than two steps.
+  // Speeds over the last seconds of steps; 0 with fewer than two steps.
   double tokens_per_second = 0;
   double steps_per_second = 0;
   std::optional<v1alpha1::CheckpointReport> last_written;
   std::optional<v1alpha1::CheckpointReport> last_failed;
-  // Sum of the phase times of all steps reported since this operator started, seconds.
+  // The sum of the phase times, in seconds, of all steps reported since this operator started.
   v1alpha1::PhaseTimes times;
   int64_t steps_seen = 0;
 };
@@ -36,9 +36,9 @@ struct CurvePoint {
   int64_t finished_at_us = 0;
 };
 
-// Where step and checkpoint reports end: memory only, bounded per job, never the API server. A
-// round that goes back to an older step takes the newer points back. Reports of a superseded round
-// are dropped. Thread-safe. Keyed by the job's UID.
+// Stores step and checkpoint reports: in memory alone, bounded per job, never in the API server. A
+// round that resumes from an older step removes the newer points. Reports of a superseded round are
+// dropped. Thread-safe. Keyed by the job's UID.
 class ProgressBoard {
  public:
   static constexpr size_t kRecentSteps = 2048;
@@ -49,14 +49,14 @@ class ProgressBoard {
   void RecordCheckpoint(const std::string& job_uid, const v1alpha1::CheckpointReport& report);
 
   ProgressSnapshot Snapshot(const std::string& job_uid) const;
-  // Steps after `after_step`, oldest first, at most `limit` of those still remembered.
+  // Returns the steps after `after_step`, oldest first, at most `limit` of those still remembered.
   std::vector<v1alpha1::StepReport> StepsSince(const std::string& job_uid, int64_t after_step,
                                                size_t limit) const;
-  // The whole run, thinned to at most kCurvePoints points.
+  // Returns the whole run, thinned to at most kCurvePoints points.
   std::vector<CurvePoint> Curve(const std::string& job_uid) const;
 
-  // The job has ended, and nobody has more to say of it: its newest figures are kept, and at most
-  // kSettledPoints points of its curve.
+  // Shrinks the record of a job that has ended and gets no more reports: keeps its newest figures,
+  // and at most kSettledPoints points of its curve.
   void Settle(const std::string& job_uid);
   void Forget(const std::string& job_uid);
 

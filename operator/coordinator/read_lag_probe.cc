@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kPeriod{250};
 
 }  // namespace
 
-// Ask -> OnAnswer -> an alarm -> Ask: one of them is under way until the end.
+// The probe runs Ask -> OnAnswer -> an alarm -> Ask; one of them is always under way until the end.
 struct HearingProbe::State {
   State(const Clock& clock_in, std::function<void(absl::Time)> heard_in)
       : clock(clock_in), heard(std::move(heard_in)) {}
@@ -31,7 +31,7 @@ struct HearingProbe::State {
     if (stopping) return EndLocked();
     asked = clock.Monotonic();
     context.emplace();
-    // Refused to a peer without TLS; every answer is as good.
+    // The server answers UNIMPLEMENTED to a peer without TLS, which is answer enough.
     stub->async()->Identify(&*context, &request, &response,
                             [this](const grpc::Status& answer) { OnAnswer(answer); });
   }
@@ -40,7 +40,8 @@ struct HearingProbe::State {
     absl::Time known = absl::InfinitePast();
     {
       MutexLock lock(mu);
-      // What was read together with the question may still be on its way to where it counts.
+      // Messages that were read together with this question may not be processed yet, so the time
+      // of the question before it is reported.
       if (answer.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
         known = std::exchange(answered, asked);
       }
@@ -60,7 +61,7 @@ struct HearingProbe::State {
   const Clock& clock;
   const std::function<void(absl::Time)> heard;
   std::unique_ptr<v1alpha1::Coordinator::Stub> stub;
-  // Of the call under way.
+  // The arguments of the call under way.
   std::optional<grpc::ClientContext> context;
   v1alpha1::IdentifyRequest request;
   v1alpha1::IdentifyResponse response;
@@ -69,7 +70,8 @@ struct HearingProbe::State {
   CondVar changed;
   std::optional<grpc::Alarm> alarm MUSTER_GUARDED_BY(mu);
   absl::Time asked MUSTER_GUARDED_BY(mu) = absl::InfinitePast();
-  absl::Time answered MUSTER_GUARDED_BY(mu) = absl::InfinitePast();  // asked then
+  absl::Time answered MUSTER_GUARDED_BY(mu) =
+      absl::InfinitePast();  // when the question answered last was asked
   bool stopping MUSTER_GUARDED_BY(mu) = false;
   bool ended MUSTER_GUARDED_BY(mu) = false;
 };
@@ -82,7 +84,7 @@ absl::StatusOr<std::unique_ptr<HearingProbe>> HearingProbe::Start(
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
     return absl::ErrnoToStatus(errno, "cannot make a pair of sockets");
   }
-  // Both ends are gRPC's from here on.
+  // gRPC owns both ends from here on.
   grpc::AddInsecureChannelFromFd(&server, ends[0]);
   auto state = std::make_shared<State>(clock, std::move(heard));
   state->stub =

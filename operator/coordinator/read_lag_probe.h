@@ -12,18 +12,18 @@
 
 namespace muster::control {
 
-// Finds out how far behind a server reads. It is a peer of its own server, over a pair of sockets
-// that nobody else can reach, and asks it something four times a second: an answer tells that what
-// other peers had sent before has been read too, for gRPC serves its sockets in the order in which
-// they have something. A server that is short of CPU, or was frozen, answers late, and that is how
-// long the silence of its peers proves nothing. No thread of its own.
+// Measures how far a server is behind in reading. The probe is a peer of its own server, over a
+// pair of sockets that nobody else can reach, and sends a request four times a second. Because gRPC
+// serves sockets in the order in which they become readable, an answer shows that messages which
+// other peers had sent before were also read. A server that is short of CPU, or was frozen, answers
+// late, and for that long the silence of its peers proves nothing. Has no thread of its own.
 class HearingProbe {
  public:
-  // `heard(when)`: all that was sent before `when` (of clock.Monotonic()) has been read. Called by
-  // gRPC's threads. `server` and `clock` must outlive the probe.
+  // Calls `heard(when)` from gRPC's threads: all that was sent before `when` (of clock.Monotonic())
+  // has been read. `server` and `clock` must outlive the probe.
   static absl::StatusOr<std::unique_ptr<HearingProbe>> Start(
       grpc::Server& server, const Clock& clock, std::function<void(absl::Time when)> heard);
-  // After it `heard` is not called any more.
+  // After this returns, `heard` is not called any more.
   ~HearingProbe();
 
  private:

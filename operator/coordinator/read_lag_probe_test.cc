@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Answers when the test says so: a server that is late.
+// A slow server, which answers when the test tells it to.
 class LateCoordinator final : public v1alpha1::Coordinator::CallbackService {
  public:
   grpc::ServerUnaryReactor* Identify(grpc::CallbackServerContext* context,

@@ -81,7 +81,7 @@ bool RefusalLog::MayLog(Refusal reason, const std::string& peer) {
   it->second = now;
   if (said_.size() > kMaxPeers) {
     std::erase_if(said_, [&](const auto& entry) { return now - entry.second >= kQuiet; });
-    // Too many at once: what is said again then is the lesser evil.
+    // There are too many pairs at once: logging some of them again is the lesser evil.
     if (said_.size() > kMaxPeers) said_.clear();
   }
   return true;

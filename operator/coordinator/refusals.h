@@ -17,7 +17,7 @@
 
 namespace muster::control {
 
-// Why a peer was refused. The names are a metric's label values.
+// The reason why a peer was refused. The names are a metric's label values.
 enum class Refusal {
   kHandshakeFailed,     // plaintext, a foreign or expired certificate, not our protocol
   kNoCertificate,       // Attach without a client certificate
@@ -38,12 +38,12 @@ enum class Refusal {
 };
 std::string_view RefusalName(Refusal reason);
 
-// An error that is a refusal. The reason travels as a payload.
+// Returns an error that is a refusal; its reason travels as a payload.
 absl::Status Refused(Refusal reason, absl::StatusCode code, std::string_view message);
-// Nothing for an error that is none: the same request may succeed later.
+// Returns nullopt for an error that is no refusal: the same request may succeed later.
 std::optional<Refusal> RefusalOf(const absl::Status& status);
 
-// What identity has done so far. Counters only grow.
+// Counts of what CoordinatorIdentity has done. They only grow.
 struct IdentityCounters {
   int64_t certificates_signed = 0;
   std::array<int64_t, static_cast<size_t>(Refusal::kCount)> refused = {};
@@ -60,11 +60,11 @@ class RefusalLog {
 
   explicit RefusalLog(const Clock& clock) : clock_(clock) {}
 
-  // Takes note of `status` if it is a refusal.
+  // Counts `status`, and may log it, if it is a refusal.
   void Note(const absl::Status& status, const std::string& peer);
   void NoteSigned();
   IdentityCounters counters() const;
-  // Lines written so far.
+  // Returns the number of lines logged so far.
   int64_t logged() const;
 
  private:

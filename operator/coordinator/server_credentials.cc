@@ -54,10 +54,10 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
 
   CoordinatorIdentity& identity_;
   grpc_server_credentials* credentials_;
-  int64_t generation_ = 0;  // of what gRPC has; only Fetch touches it
+  int64_t generation_ = 0;  // of the certificate that gRPC has; only Fetch touches it
 };
 
-// Those that want to hear of failed handshakes. Lives for ever: gRPC may log at exit.
+// The logs of all HandshakeFailureWatch objects. Lives for ever: gRPC may log at exit.
 struct Watches {
   Mutex mu;
   std::set<RefusalLog*> all MUSTER_GUARDED_BY(mu);
@@ -73,7 +73,7 @@ void TakeGrpcLine(gpr_log_func_args* line) {
     if (line->severity == GPR_LOG_SEVERITY_ERROR) MUSTER_LOG(WARN, "grpc", {"says", message});
     return;
   }
-  // On the client's side this is an ordinary failed dial.
+  // A client's failed handshake is an ordinary failed dial, so the line itself is not logged.
   Watches& watches = AllWatches();
   MutexLock lock(watches.mu);
   for (RefusalLog* refusals : watches.all) {

@@ -10,16 +10,16 @@
 
 namespace muster::control {
 
-// TLS with the serving certificate that `identity` has at the moment of each handshake, so that it
-// is renewed without touching open connections or the port. A client certificate is asked for and
-// verified against the authority, but not required: see Coordinator.Identify. gRPC's own reloading
-// credentials want files; keys stay in memory here. It and `identity` must outlive the server:
-// the server's builder does not keep it.
+// Returns TLS credentials that take the serving certificate of `identity` anew at each handshake,
+// so that it is renewed without touching open connections or the port. A client certificate is
+// requested and verified against the authority, but not required: see Coordinator.Identify. gRPC's
+// own reloading credentials need files; here keys stay in memory. The result and `identity` must
+// outlive the server: the server's builder does not keep them.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(CoordinatorIdentity& identity);
 
-// While one lives, gRPC's error lines of this process go to our log, and handshakes that failed are
-// noted as kHandshakeFailed in `refusals`, which must outlive it. gRPC has no other way to tell of
-// them, and does not say whose they were.
+// While one of these lives, gRPC's error lines of this process go to muster's log, and failed
+// handshakes are noted as kHandshakeFailed in `refusals`, which must outlive it. gRPC has no other
+// way to report them, and does not name their peers.
 class HandshakeFailureWatch {
  public:
   explicit HandshakeFailureWatch(RefusalLog& refusals);

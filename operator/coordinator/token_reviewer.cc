@@ -30,7 +30,7 @@ bool HasOurAudience(const Json& status) {
   return false;
 }
 
-// The one value of an `extra` field; empty when there is none or more than one.
+// Returns the one value of an `extra` field; empty if there is none or more than one.
 std::string ExtraOf(const Json& status, const char* field) {
   const Json* values = kube::Find(status, {"user", "extra", field});
   if (values == nullptr || !values->is_array() || values->size() != 1) return "";
@@ -44,13 +44,13 @@ absl::StatusOr<ReviewedPod> ReadTokenReview(const Json& review) {
   const Json* authenticated = status == nullptr ? nullptr : kube::Find(*status, {"authenticated"});
   if (authenticated == nullptr || *authenticated != true) {
     const std::string why = kube::StringAt(review, {"status", "error"});
-    // The server has no other way to say which it was.
+    // The error's text is the server's only way to tell the two apart.
     const bool audience = absl::StrContains(why, "is invalid for the target audiences");
     return NoToken(
         audience ? Refusal::kWrongAudience : Refusal::kTokenRejected,
         absl::StrCat("the API server does not accept the token", why.empty() ? "" : ": ", why));
   }
-  // A server that knows no audiences would accept any token.
+  // A server without support for audiences would accept any token.
   if (!HasOurAudience(*status)) {
     return NoToken(Refusal::kWrongAudience,
                    absl::StrCat("the token is not for ", kCoordinatorAudience));

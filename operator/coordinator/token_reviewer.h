@@ -10,10 +10,10 @@
 
 namespace muster::control {
 
-// Whom the tokens of worker pods are for. Such a token is of no use at the API server.
+// The audience of worker pods' tokens, which are of no use at the API server.
 inline constexpr char kCoordinatorAudience[] = "muster.dev/coordinator";
 
-// The pod that a token is bound to, as the API server vouches for it.
+// The pod to which a token is bound, as the API server vouches for it.
 struct ReviewedPod {
   std::string ns;
   std::string name;
@@ -21,9 +21,10 @@ struct ReviewedPod {
   std::string service_account;
 };
 
-// Asks the API server whose token this is (authentication.k8s.io/v1 TokenReview). Errors that are
-// refusals (see refusals.h): kTokenRejected, kWrongAudience, kUnboundToken; others: the review
-// could not be made. Thread-safe; blocks for one API call.
+// Asks the API server for the owner of a token (authentication.k8s.io/v1 TokenReview). Refusals
+// (see refusals.h): kTokenRejected, kWrongAudience, kUnboundToken, and kBadRequest for a token of a
+// bad size; other errors mean that the review could not be made. Thread-safe; blocks for one API
+// call.
 class TokenReviewer {
  public:
   static constexpr size_t kMaxTokenBytes = 16 << 10;
@@ -36,12 +37,12 @@ class TokenReviewer {
   kube::Api& api_;
 };
 
-// An answered TokenReview (authentication.k8s.io/v1) of a token made for `audience`; empty: for the
-// API server itself. Blocks for one API call.
+// Returns the answered TokenReview (authentication.k8s.io/v1) of a token made for `audience`; empty
+// means the API server itself. Blocks for one API call.
 absl::StatusOr<Json> RequestTokenReview(kube::Api& api, const std::string& token,
                                         const std::string& audience);
 
-// What an answered TokenReview says. Pure.
+// Returns the pod in an answered TokenReview, or the refusal. Pure.
 absl::StatusOr<ReviewedPod> ReadTokenReview(const Json& review);
 
 }  // namespace muster::control

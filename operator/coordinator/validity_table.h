@@ -12,9 +12,9 @@
 
 namespace muster::control {
 
-// Until when a worker has proven who it is. A stream holds its worker's entry; a renewed
-// certificate extends it, so that the stream goes on past the certificate it was opened with.
-// Monotonic times. Entries that no stream holds are dropped. Thread-safe.
+// The times until which workers have proven their identity. A stream holds its worker's entry; a
+// renewed certificate extends it, so that the stream outlives the certificate with which it was
+// opened. Monotonic times. Entries that no stream holds are dropped. Thread-safe.
 class ValidityTable {
  public:
   class Entry {
@@ -28,9 +28,9 @@ class ValidityTable {
     std::atomic<int64_t> until_us_{INT64_MIN};
   };
 
-  // The entry of the worker `uri`, valid at least until `until`.
+  // Returns the entry of the worker `uri`, valid at least until `until`.
   std::shared_ptr<const Entry> Hold(const std::string& uri, absl::Time until);
-  // A no-op when no stream holds an entry.
+  // Does nothing if no stream holds an entry.
   void Extend(const std::string& uri, absl::Time until);
   size_t size() const;
 

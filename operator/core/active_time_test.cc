@@ -32,8 +32,8 @@ TEST(ActiveTimeTest, TheWaitForTheFirstRoundDoesNotCount) {
   EXPECT_EQ(world.view.status.active_seconds(), 30);
 }
 
-// Stops the job's workers as `stop` says, leaves it so for ten hours, and lets it go on under
-// another leader: of 30 seconds 20 are used.
+// Stops the job's workers by `stop` after 20 of its 30 seconds, leaves them so for ten hours, and
+// resumes under another leader.
 template <typename Stop, typename Resume>
 void ExpectTheClockStops(Stop stop, Resume resume) {
   TestWorld world = WorldWithADeadline();

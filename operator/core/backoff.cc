@@ -9,7 +9,7 @@
 namespace muster::control {
 namespace {
 
-// 0 to 1; equal on every machine.
+// Maps `text` to a number in [0, 1), equal on every machine.
 double Fraction(absl::string_view text) {
   uint64_t hash = 14695981039346656037u;  // FNV-1a
   for (unsigned char byte : text) hash = (hash ^ byte) * 1099511628211u;

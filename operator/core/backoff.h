@@ -7,12 +7,12 @@
 
 namespace muster::control {
 
-// The wait before attempt `streak` + 1 of something that went wrong `streak` times in a row: none
-// after the first, then `base`, doubling up to `cap`; and up to a quarter of that on top, which
-// depends on `seed` and `streak` alone. Pure.
+// Returns the wait before attempt `streak` + 1 of something that failed `streak` times in a row:
+// none when `streak` is 0, then `base`, doubling up to `cap`, plus up to a quarter of that as
+// jitter, which depends on `seed` and `streak` alone. Pure.
 absl::Duration Backoff(int streak, absl::Duration base, absl::Duration cap, absl::string_view seed);
 
-// With the job's own bounds; `what` tells the job's waits apart.
+// Applies the job's own bounds. `what` is part of the seed, so that the job's waits differ.
 absl::Duration Backoff(const Draft& draft, int streak, absl::string_view what);
 
 }  // namespace muster::control

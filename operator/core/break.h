@@ -8,7 +8,7 @@
 
 namespace muster::control {
 
-// Why a round under way cannot go on.
+// The reason why a round that is under way cannot go on.
 struct Break {
   Reason reason = Reason::kWorkerLost;
   std::string sentence;
@@ -17,9 +17,9 @@ struct Break {
   // Workers whose pods are replaced because they missed a deadline.
   std::set<int> late;
   std::string bad_checkpoint;
-  // More about the failure that broke the round before: it waits for no back-off of its own.
+  // This is more evidence of the failure that broke the round before, so it adds no back-off.
   bool same_failure = false;
-  // The job waits for a word from its owner.
+  // The job waits for its owner's decision: see OwnersWord() in floor.h.
   bool asks = false;
 };
 

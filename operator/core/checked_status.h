@@ -7,13 +7,13 @@
 
 namespace muster::control {
 
-// What of the status pods, orders and the next leader rest on: term, round, membership,
-// incarnations, which workers have ended, and the checkpoint that is the floor. A sentence on which
-// of them `stored` does not have as they were written; empty when it has all.
+// Compares the fields on which pods, orders and the next leader rest: term, round, membership,
+// incarnations, the workers that have ended, and the checkpoint that is the floor. Returns a
+// sentence that names the fields in which `stored` differs from `written`; empty if there are none.
 std::string DescribeLoss(const v1alpha1::TrainingJobStatus& written,
                          const v1alpha1::TrainingJobStatus& stored);
 
-// Those fields alone.
+// Returns a status that has those fields alone.
 v1alpha1::TrainingJobStatus DurablePart(const v1alpha1::TrainingJobStatus& status);
 
 }  // namespace muster::control

@@ -9,8 +9,8 @@
 namespace muster::control {
 namespace {
 
-// A save of a branch or history that was given up may be reported late, or again, and to a leader
-// that knows of the branch only what the status says.
+// A save of a branch or history that was given up may be reported late or repeatedly, even to a
+// leader whose only record of the branch is the status.
 bool IsOfTheRun(const Draft& draft, const v1alpha1::CheckpointReport& written) {
   const v1alpha1::CheckpointStatus& known = draft.plan.status.checkpoint();
   if (written.version().attempt() < known.attempt()) return false;
@@ -35,7 +35,7 @@ void ShowWritten(Draft& draft, const v1alpha1::CheckpointReport& written) {
     status.set_uri(uri);
     status.set_time(FormatWall(draft.view.wall));
     if (!status.has_history()) status.set_history(std::string(HistoryName(written.history())));
-    // One that could not be loaded may have had the same name.
+    // An unusable checkpoint may have had the same name.
     draft.memory().bad_checkpoints.erase(written.directory());
     draft.Normal(Reason::kCheckpointWritten, sentence);
   }
@@ -56,7 +56,7 @@ void ShowFailed(Draft& draft, const v1alpha1::CheckpointReport& failed) {
 
 void ReportCheckpoint(Draft& draft) {
   if (!draft.spec().has_checkpoint()) return;
-  // A job that waits for its owner's word about a checkpoint says that, and nothing else.
+  // While a job waits for its owner's decision, its condition is only about that.
   if (IsHeld(draft.plan.memory)) return;
   const CheckpointView& seen = draft.view.checkpoint;
   if (seen.written && IsOfTheRun(draft, *seen.written)) ShowWritten(draft, *seen.written);

@@ -6,7 +6,8 @@
 namespace muster::control {
 
 // Policy: status.checkpoint and the condition Checkpointed follow the workers' reports. A failed
-// save is shown and told once; training goes on and the trainer tries again at the next interval.
+// save is shown in the condition and emits one event; training goes on, and the trainer tries again
+// at the next interval.
 void ReportCheckpoint(Draft& draft);
 
 }  // namespace muster::control

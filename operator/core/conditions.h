@@ -9,8 +9,8 @@
 #include "absl/time/time.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
-// The closed lists of what a job's status can say: condition types, reasons, states. docs/states.md
-// explains each, and a test fails when the document and these lists differ.
+// The closed lists of what a job's status can say: condition types, reasons and states.
+// docs/states.md explains each one, and a test fails when the document and these lists differ.
 namespace muster::control {
 
 enum class ConditionType {
@@ -88,7 +88,7 @@ enum class Reason {
   kBadInput,
   kTooManySkippedSteps,
   kDeadlineExceeded,
-  // Of plans that write no condition
+  // Plans that write no condition
   kNothingToDo,
   kDeleting,
   kExpired,
@@ -115,23 +115,24 @@ std::vector<ConditionType> AllConditionTypes();
 std::vector<Reason> AllReasons();
 std::vector<JobState> AllJobStates();
 
-// RFC 3339 in UTC with milliseconds, as conditions and status times are written; and back.
+// Convert to and from the format of times in the status: RFC 3339 in UTC with milliseconds.
 std::string FormatWall(absl::Time time);
-absl::Time ParseWall(absl::string_view text);  // InfinitePast when it is none
+absl::Time ParseWall(absl::string_view text);  // InfinitePast if `text` is no time
 
 const v1alpha1::Condition* FindCondition(const v1alpha1::TrainingJobStatus& status,
                                          ConditionType type);
 bool IsTrue(const v1alpha1::TrainingJobStatus& status, ConditionType type);
 
-// The workers are being stopped for a suspension, whether it is still wanted or not.
+// Returns true while the workers are being stopped for a suspension, even if that was withdrawn
+// since.
 bool IsBeingSuspended(const v1alpha1::TrainingJobStatus& status);
 
-// Sets or adds; last_transition_time moves only when the condition's status does. `message` is cut
-// to 1 KiB. Equal arguments twice leave the status byte for byte as after once.
+// Sets or adds a condition. Its last_transition_time moves only when its status does. `message` is
+// cut to 1 KiB. A second call with equal arguments leaves the status unchanged, byte for byte.
 void SetCondition(v1alpha1::TrainingJobStatus& status, ConditionType type, bool value,
                   Reason reason, absl::string_view message, absl::Time wall, int64_t generation);
 
-// Succeeded or Failed is True: nothing of the job runs again.
+// Returns true if Succeeded or Failed is True: nothing of the job runs again.
 bool IsFinished(const v1alpha1::TrainingJobStatus& status);
 
 }  // namespace muster::control

@@ -29,8 +29,8 @@ namespace {
 
 using Policy = void (*)(Draft&);
 
-// A deleted job only loses its pods, a finished one only stops and expires, an invalid one starts
-// nothing, a suspended one has neither gang nor round, nor one that is being stopped for others.
+// A deleted job only loses its pods, a finished one only stops and expires, and an invalid one
+// starts nothing. A job that is suspended, or stopped for others, has neither gang nor round.
 // Rounds come before the gang, which must not delete what a round still needs. A job that has
 // reached its end succeeds, whatever fails after it.
 constexpr Policy kPolicies[] = {HandleDeletion, ReportProgress, ReportCheckpoint, ExpireFinished,
@@ -40,7 +40,8 @@ constexpr Policy kPolicies[] = {HandleDeletion, ReportProgress, ReportCheckpoint
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 
-// Pods, orders and the next leader rest on the status, so nothing is done but to say so.
+// Pods, orders and the next leader rest on the status, so nothing is done except to report the
+// fault.
 void TellStatusFault(Draft& draft) {
   const v1alpha1::Condition* shown = FindCondition(draft.view.status, ConditionType::kAdmitted);
   if (shown == nullptr || shown->reason() != Name(Reason::kStatusNotStored)) {

@@ -8,12 +8,14 @@
 
 namespace muster::control {
 
-// One decision about one job. Pure: equal arguments, equal plan. Level-triggered: calling it again
-// on a world that has not changed plans nothing new. Never asks for an order of a round that is not
-// in plan.status (or already in view.status).
+// Makes one decision about one job. Pure: equal arguments give equal plans. Level-triggered:
+// calling it again on a world that has not changed plans nothing new. It never plans an order of a
+// round that is not recorded in plan.status (or already in view.status).
 //
-// Policies in order, each in its own file: deletion, progress, checkpoint, ttl, admission, ended,
-// finish, failure, preemption, suspend, deadline, rounds, gang, summary.
+// Policies in order: deletion, progress, checkpoint, ttl, admission, recall, ended, finish,
+// failure, preemption, suspend, deadline, spot, rounds, save_request, gang. Whichever of them acted
+// last, the rest of the status is then brought up to date, and telling.h decides whether it is
+// written.
 Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options = {});
 
 }  // namespace muster::control

@@ -15,8 +15,8 @@
 
 namespace muster::control {
 
-// A plan in the making: what the policies read and write, one after the other. `view` is as
-// observed; plan.status and plan.memory are as they shall be. Not thread-safe; lives for one
+// A plan in the making, which the policies read and write one after the other. `view` is the
+// observed state; plan.status and plan.memory are the desired one. Not thread-safe; lives for one
 // Decide().
 class Draft {
  public:
@@ -25,35 +25,36 @@ class Draft {
   const JobView& view;
   const DecideOptions& options;
   Plan plan;
-  // By index, as observed: every index that has an incarnation.
+  // The workers that have an incarnation, by index, as observed.
   std::vector<Worker> workers;
-  // Set by a policy after which no other may act; `summary` still runs.
+  // Set by a policy after which no other may act; the last steps, such as Summarize(), still run.
   bool done = false;
 
   v1alpha1::TrainingJobStatus& status() { return plan.status; }
   RoundMemory& memory() { return plan.memory; }
   const v1alpha1::TrainingJobSpec& spec() const { return view.spec; }
-  // workers.count, or fewer while the queue says so.
+  // Returns workers.count, or less while the queue allows fewer.
   int WorkersWanted() const;
-  // How many of those have a pod on a node, or need none any more.
+  // Returns how many of the wanted workers have a pod on a node, or have ended and need none.
   int WorkersBound() const;
-  // The worker of `index`, or null when it never had an incarnation.
+  // Returns the worker of `index`, or null if it never had an incarnation.
   const Worker* FindWorker(int index) const;
 
   void Say(Reason reason, std::string sentence);
   void Condition(ConditionType type, bool value, Reason reason, absl::string_view message);
   void Normal(Reason reason, std::string message);
   void Warning(Reason reason, std::string message);
-  // The earliest of all wishes wins.
+  // Several calls are allowed; the earliest time wins.
   void RequeueAt(absl::Time when);
 
-  // An order to the agent of `worker`, which must be attached.
+  // Plans an order to the agent of `worker`, which must be attached.
   template <typename What>
   void Send(const Worker& worker, What what) {
     plan.orders.push_back(
         {worker.index, worker.incarnation, worker.agent->pod_uid, std::move(what)});
   }
-  // Once per pod, with its uid; nothing when it is on its way out already.
+  // Plans to delete the pod, with its uid as precondition. Does nothing if it is already being
+  // deleted, or planned to be.
   void Delete(const PodView& pod, absl::Duration grace, std::string reason);
 };
 

@@ -21,7 +21,7 @@ bool IsShrunk(const RoundMemory& memory, int index) {
   return worker != memory.workers.end() && worker->second.shrunk;
 }
 
-// Whether a rank of the worker has not ended, as far as is known.
+// Returns true if some rank of the worker has not ended, as far as is known.
 bool RunsOn(const AgentView& agent, const RoundStamp& round) {
   std::set<int> ended;
   for (const ExitReport& exit : agent.exits) {
@@ -30,28 +30,27 @@ bool RunsOn(const AgentView& agent, const RoundStamp& round) {
   return static_cast<int>(ended.size()) < agent.ranks;
 }
 
-// Its pod is about to be replaced.
 bool IsCondemned(const Draft& draft, const Worker& worker) {
   const auto known = draft.plan.memory.workers.find(worker.index);
   return known != draft.plan.memory.workers.end() && known->second.condemned;
 }
 
 struct Muster {
-  std::vector<const Worker*> present;  // that would be members
+  std::vector<const Worker*> present;  // the members of a round opened now
   std::vector<const Worker*> others;   // present, but Shrink leaves them out, or above the count
   int unknown = 0;                     // may hold live state, may come back
-  int ended = 0;                       // came to their end, of those that are wanted
-  int left_out = 0;                    // by Shrink, or because they leave their nodes
+  int ended = 0;                       // wanted workers that have ended
+  int left_out = 0;                    // wanted, but left out by Shrink or leaving their nodes
   absl::Time recheck = absl::InfiniteFuture();
 };
 
-// Whether the worker's ranks may hold weights: it was in a round before.
+// Returns true if the worker's ranks may hold weights, because it was in a round before.
 bool MayHoldState(const Worker& worker) {
   const AgentView* agent = worker.agent;
   return agent != nullptr && (agent->seen.round > 0 || agent->ready || agent->joined);
 }
 
-// Whether it was in the last round that was Active, so that nobody holds newer state.
+// Returns true if the worker was in the last Active round, so that nobody holds newer state.
 bool HoldsNewest(const Draft& draft, const Worker& worker) {
   return draft.plan.memory.holders.count({worker.index, worker.incarnation}) > 0;
 }
@@ -80,7 +79,7 @@ void SortByIndex(std::vector<const Worker*>& workers) {
             [](const Worker* a, const Worker* b) { return a->index < b->index; });
 }
 
-// Those that Shrink leaves out are taken back in when the gang would be too small without them.
+// Takes workers that Shrink left out back in if the gang would be too small without them.
 void TakeBack(const Draft& draft, int at_least, Muster& muster) {
   if (static_cast<int>(muster.present.size()) >= at_least) return;
   std::vector<const Worker*> above;
@@ -100,8 +99,8 @@ const AgentView* FindAgent(const JobView& view, const PodView& pod) {
   return nullptr;
 }
 
-// Whether one of the last round's members is being deleted, and still saves or even steps. A new
-// leader does not know who they were, nor whether an agent that has not attached yet lives.
+// Returns true if a member of the last round is being deleted and may still save or even step. A
+// new leader does not know the members, nor whether an agent that has not attached yet lives.
 bool IsHolderLeaving(const Draft& draft) {
   const auto& holders = draft.plan.memory.holders;
   for (const PodView& pod : draft.view.pods) {
@@ -117,11 +116,11 @@ bool IsHolderLeaving(const Draft& draft) {
   return false;
 }
 
-// A round of workers that hold nothing would throw away what another one holds, and that one's old
-// round might even step on beside it: so one holder comes along until the others have its state.
-// Returns false when the only holders are on their way out and worth waiting for.
+// A round of workers without state would throw away the state that another one holds, and that
+// one's old round might even step on beside it. So one holder takes part until the others have its
+// state. Returns false if the only holders are being deleted and are worth waiting for.
 bool KeepOneHolder(const Draft& draft, Muster& muster) {
-  // Nobody's state is wanted, or there is none.
+  // No state is wanted, or there is none.
   if (draft.plan.memory.restart_all || !draft.spec().has_trainer()) return true;
   auto newest = [&](const Worker* worker) { return HoldsNewest(draft, *worker); };
   auto any = [&](const Worker* worker) { return MayHoldState(*worker); };
@@ -175,7 +174,8 @@ bool HasStarted(const Draft& draft) {
 Wanted ChooseMembers(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   const int count = draft.WorkersWanted();
-  // A job being stopped forms a round once more, with whoever is there, to save their state.
+  // A job that is being stopped forms one more round of whichever workers are there, to save their
+  // state.
   const bool stopping = memory.stopping_since.has_value();
   Muster muster = Count(draft);
   const int open = count - muster.ended;
@@ -202,7 +202,7 @@ Wanted ChooseMembers(const Draft& draft) {
     return wanted;
   }
   if (muster.unknown > 0) wanted.wait_reason = Reason::kUnknownAfterTakeOver;
-  // A first start with fewer is for gangs that do not fit as a whole.
+  // Only a gang that does not fit as a whole starts with fewer workers.
   const bool may_be_fewer = HasStarted(draft) || !draft.view.placement.reason.empty();
   if (muster.unknown > 0 || !may_be_fewer || here < at_least) return wanted;
   const bool at_once =

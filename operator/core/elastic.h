@@ -11,7 +11,7 @@
 
 namespace muster::control {
 
-// Who would be in a round opened now, or why none is to be opened yet.
+// The members of a round opened now, or the reason why none is to be opened yet.
 struct Wanted {
   std::vector<const Worker*> workers;  // in rank order; empty: wait
   Reason wait_reason = Reason::kWaitingForWorkers;
@@ -20,25 +20,27 @@ struct Wanted {
 };
 
 // The first start needs all workers.count workers, unless some cannot be placed. Later,
-// failurePolicy Shrink goes on at once with the survivors, RestartRank holds for replacements as
-// long as options.replacement_wait; neither ever goes below workers.min, nor takes a worker for
-// dead that is only unknown.
+// failurePolicy Shrink continues at once with the survivors, and RestartRank waits up to
+// options.replacement_wait for replacements. Neither goes below workers.min, nor treats a worker as
+// dead whose state is only unknown.
 Wanted ChooseMembers(const Draft& draft);
 
-// Whether the Active round should grow (a worker came back, workers.count was raised) or shrink
-// (workers.count was lowered): then as a Break with reason MembershipChanged.
+// Returns a Break with reason MembershipChanged if the Active round should grow (a worker came
+// back, workers.count was raised) or shrink (workers.count was lowered).
 std::optional<Break> FindOtherMembersWanted(const Draft& draft);
 
-// Under failurePolicy Shrink: the next round can do without these members of the current one.
+// Returns true under failurePolicy Shrink if the next round can do without the `failed` members of
+// the current one.
 bool CanLeaveOut(const Draft& draft, const std::set<int>& failed);
 
-// Tells the workers that Shrink leaves out, of a job that brings its own command, to end the ranks
-// they still run: beside the next round these would write a second time. Of a broken round; a
-// worker that was told is in no round again, and the next one waits until its end is confirmed.
-// Ranks of a trainer end nothing: they hold state, and write nothing without the others.
+// If the job has its own command, orders the workers that Shrink leaves out to end the ranks that
+// they still run: beside the next round, these would write a second time. Called when a round is
+// broken. A worker that got this order is in no further round, and the next round waits until its
+// end is confirmed. A trainer's ranks are left running: they hold state, and write nothing without
+// the others.
 void StopLeftOut(Draft& draft);
 
-// Some round of this job has been Active, in this leadership or before.
+// Returns true if some round of this job has been Active, in this leadership or an earlier one.
 bool HasStarted(const Draft& draft);
 
 }  // namespace muster::control

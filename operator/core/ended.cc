@@ -9,8 +9,8 @@
 namespace muster::control {
 namespace {
 
-// A worker that was told to stop ends with 0 too. A new leader does not know whom the last one has
-// told, but the status says whether it was about to.
+// A worker that was told to stop ends with 0 too. A new leader has no record of the workers that
+// the last one told, but the status shows whether it was about to stop them.
 bool MayHaveBeenTold(const Draft& draft) {
   if (draft.plan.memory.stopping_since) return true;
   if (draft.plan.memory.id != RoundStamp{}) return false;

@@ -5,16 +5,17 @@
 
 namespace muster::control {
 
-// Records in status.workers.ended whose command came to its end: its agent said so, or its pod
-// ended with exit code 0, and nobody had told it to stop. Such a worker stays ended, whatever
-// becomes of its pod and of other workers, and its Worker::ended is set. Of jobs without trainer
-// only: where a trainer stands is told by its steps.
+// Records in status.workers.ended every worker whose command has ended: its agent reported so, or
+// its pod ended with exit code 0, and it had not been told to stop. Such a worker stays ended,
+// whatever becomes of its pod and of other workers, and its Worker::ended is set. Applies only to
+// jobs without trainer; a trainer's position is known by its steps.
 void NoteEnded(Draft& draft);
 
-// Whether what decides the job's success (every wanted worker, or worker 0) has ended.
+// Returns true if every worker that decides the job's success (all wanted workers, or worker 0) has
+// ended.
 bool AllHaveEnded(const Draft& draft);
 
-// Of the wanted workers, how many have.
+// Returns how many of the wanted workers have ended.
 int EndedWorkers(const Draft& draft);
 
 }  // namespace muster::control

@@ -86,7 +86,7 @@ TEST(EndedTest, TheNextRoundIsWithoutThoseThatEnded) {
   EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
 }
 
-// Its end and the order crossed.
+// The report of the end and the Prepare order crossed.
 TEST(EndedTest, ACommandThatEndedBeforeItPreparedIsLeftOut) {
   CommandWorld world(2);
   world.MakeActive();
@@ -108,7 +108,8 @@ TEST(EndedTest, WhoWasToldToStopHasNotEnded) {
     world.EndCommand(index);
     EndPod(world.Pod(index));
   }
-  // Neither while it is being suspended, nor for a leader that finds it so, wanted or not.
+  // No worker has ended, neither for the leader that suspends the job nor for one that takes over
+  // then.
   for (const bool wanted : {true, true, false}) {
     world.view.spec.set_suspend(wanted);
     const Plan plan = world.Decide();

@@ -26,7 +26,7 @@ constexpr size_t kMaxLog = 2 << 10;
 constexpr size_t kMaxReason = 128;
 constexpr int kMaxTimes = 101;
 constexpr int kMaxPods = 32;
-// How long after a rank's failure the loss of its node or pod still explains it. A node whose
+// The loss of a node or pod explains a rank's failure that is at most this old. A node whose
 // kubelet is gone is marked after 40 to 50 seconds.
 constexpr absl::Duration kReconsider = absl::Seconds(60);
 constexpr char kWorkerContainer[] = "worker";
@@ -34,7 +34,7 @@ constexpr char kWorkerContainer[] = "worker";
 struct Failure {
   FailureFacts facts;
   FailureVerdict verdict;
-  FailureRecord record;  // who and how; the verdict and the time are added when it is kept
+  FailureRecord record;  // Keep() adds the verdict and the time
   std::string sentence;
 };
 
@@ -95,7 +95,8 @@ Failure OfWorker(const Draft& draft, const AgentView& agent, const FinishedRepor
   return failure;
 }
 
-// The container that the evidence names: `worker` if that failed, else the first that did.
+// Returns the container that the evidence names: `worker` if it failed, else the first one that
+// did.
 const ContainerEnd* FindEnd(const PodView& pod) {
   const ContainerEnd* found = nullptr;
   for (const ContainerEnd& end : pod.ended) {
@@ -133,8 +134,6 @@ Failure OfPod(const Draft& draft, const PodView& pod) {
   return failure;
 }
 
-// ---- carrying a verdict out
-
 void Keep(Draft& draft, const Failure& failure) {
   v1alpha1::FailureStatus& status = *draft.status().mutable_failures();
   FailureRecord record = failure.record;
@@ -152,7 +151,7 @@ void Keep(Draft& draft, const Failure& failure) {
   if (!status.has_evidence()) {
     std::string text = failure.sentence;
     if (!failure.facts.log.empty()) absl::StrAppend(&text, "\n", failure.facts.log);
-    // The end of a log says more than its beginning.
+    // The end of a log is more useful than its beginning.
     status.set_evidence(EndOf(text, kMaxEvidence));
   }
   const absl::Time oldest = draft.view.wall - FailureWindow(draft.spec());
@@ -172,7 +171,7 @@ absl::string_view LogOf(const v1alpha1::FailureStatus& status) {
   return newline == absl::string_view::npos ? "" : evidence.substr(newline + 1);
 }
 
-// The failure that the status names is not counted after all.
+// Takes the count of the latest failure back, and replaces its verdict.
 void Withdraw(Draft& draft, const FailureVerdict& verdict) {
   v1alpha1::FailureStatus& status = *draft.status().mutable_failures();
   FailureRecord& latest = *status.mutable_latest();
@@ -240,9 +239,8 @@ void Act(Draft& draft, const Failure& failure) {
   }
 }
 
-// ---- finding
-
-// Of a round that was judged already, only what ends the job still matters.
+// Finds the failure to act on. In a round that was judged already, only a failure that ends the job
+// still matters.
 class RoundFinder {
  public:
   explicit RoundFinder(const Draft& draft)
@@ -264,7 +262,7 @@ class RoundFinder {
   std::optional<Failure> found_;
 };
 
-// What a worker says at its end after it was told to stop is no failure; nor is exit code 0.
+// The end of a worker that was told to stop is no failure, nor is exit code 0.
 bool WasStopped(const Draft& draft, const AgentView& agent) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.stopping_since || agent.finished->exit_code == 0) return true;
@@ -292,7 +290,7 @@ void JudgeRound(Draft& draft) {
   Act(draft, *finder.found());
 }
 
-// Pods that we delete ourselves are no failures.
+// Pods that the operator deletes are no failures.
 bool HasFailed(const PodView& pod) {
   if (!pod.deleting) return pod.phase == PodPhase::kFailed;
   return std::any_of(pod.conditions.begin(), pod.conditions.end(), [](const ConditionView& c) {
@@ -314,7 +312,8 @@ void RememberPod(Draft& draft, const std::string& name) {
   if (pods.size() > kMaxPods) pods.DeleteSubrange(0, pods.size() - kMaxPods);
 }
 
-// Its ranks' failure, a stop, or another worker's failure in the same round already told why.
+// The failure of the worker's ranks, a stop, or another worker's failure in the same round has
+// already explained the end of this pod.
 bool IsToldAlready(const Draft& draft, const Worker& worker, bool member) {
   const RoundMemory& memory = draft.plan.memory;
   const AgentView* agent = worker.agent;
@@ -353,8 +352,8 @@ Failure OfRecord(const Draft& draft, const FailureRecord& record, const PodView&
   return failure;
 }
 
-// The end of a rank is often heard before the loss of its node or pod. While the newest failure is
-// young, it is judged again by what is known of its pod now.
+// The end of a rank is often reported before the loss of its node or pod. While the newest failure
+// is young, it is judged again by what is now known of its pod.
 void Reconsider(Draft& draft) {
   const FailureRecord& latest = draft.status().failures().latest();
   if (!latest.has_rank() || latest.action() == std::string(Name(FailureAction::kIgnore))) return;

@@ -6,12 +6,12 @@
 namespace muster::control {
 
 // Policy: finds failures (ranks that ended, workers that gave up, pods that failed or are being
-// disrupted), has each judged once by failure_policy, and carries the verdict out: counted, the job
-// fails when more than failurePolicy.maxFailures fall into failurePolicy.window; FailJob ends it at
-// once; RestartJob has the next round begin with fresh processes; the rest is the rounds' business.
-// Of one round at most one failure is counted, because the others follow from it; a later one of it
-// can still end the job by FailJob. A rank's failure is taken back when its pod or node turns out
-// lost within a minute.
+// disrupted), has failure_policy judge each one once, and carries out the verdict. When more than
+// failurePolicy.maxFailures counted failures fall into failurePolicy.window, the job fails. FailJob
+// ends it at once; RestartJob makes the next round begin with fresh processes; the rest is left to
+// DriveRounds(). At most one failure of a round is counted, because the others follow from it; a
+// later one can still end the job by FailJob. A rank's failure is withdrawn if its pod or node
+// turns out to be lost within a minute.
 void CountFailures(Draft& draft);
 
 }  // namespace muster::control

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxBadCheckpoints = 16;
 
-// The last leader judged the recorded round: the pods that are seen to have failed now, failed
+// The last leader judged the recorded round, so pods that are seen to have failed now had failed
 // then.
 void TakeForJudged(Draft& draft) {
   const v1alpha1::FailureStatus& kept = draft.view.status.failures();

@@ -3,14 +3,15 @@
 
 #include "operator/core/draft.h"
 
-// What of RoundMemory must outlive its leader: which failures were judged, the back-off, unusable
-// checkpoints, and a restart that was decided and has not begun. It is kept in status.failures.
+// The part of RoundMemory that must outlive its leader: which failures were judged, the back-off,
+// unusable checkpoints, and a restart that was decided and has not begun. It is kept in
+// status.failures.
 namespace muster::control {
 
-// Policy, the first to need them: a new leader takes over what the last one left in the status.
+// Policy, ahead of all that need it: a new leader restores what the last one left in the status.
 void RecallFailures(Draft& draft);
 
-// Policy, the last: what this decision changed goes into the status, in its one write.
+// One of the last steps: stores in the status what this decision changed.
 void KeepFailures(Draft& draft);
 
 }  // namespace muster::control

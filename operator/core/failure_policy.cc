@@ -96,7 +96,7 @@ const ClassInfo& InfoOf(FailureClass kind) {
 
 bool HasFailed(const ContainerEnd& end) { return end.exit_code != 0 || end.signal != 0; }
 
-// A signal reported as such, or by the exit code.
+// Returns the signal, reported as such or by the exit code; 0 if there is none.
 int SignalOf(const ContainerEnd& end) {
   if (end.signal != 0) return end.signal;
   return end.exit_code > kExitSignalBase ? end.exit_code - kExitSignalBase : 0;
@@ -173,9 +173,7 @@ bool Matches(const FailureRule& rule, const FailureFacts& facts) {
          MatchesConditions(rule.pod_conditions(), facts.pod_conditions) && MatchesLog(rule, facts);
 }
 
-// ---- the default rules
-
-// The pod's reason, or the reason with which one of its containers ended.
+// Returns true if the pod, or one of its containers, ended with the reason `wanted`.
 bool HasReason(const FailureFacts& facts, absl::string_view wanted) {
   return facts.reason == wanted ||
          std::any_of(facts.ends.begin(), facts.ends.end(),
@@ -197,7 +195,7 @@ bool IsDisruption(const FailureFacts& facts) {
                      });
 }
 
-// "Terminated", "Shutdown" and "NodeShutdown" are what kubelets wrote at a node's shutdown.
+// Kubelets have used "Terminated", "Shutdown" and "NodeShutdown" for a node's shutdown.
 bool IsNodeLost(const FailureFacts& facts) {
   constexpr std::array<const char*, 5> kReasons = {"NodeLost", "NodeShutdown", "Shutdown",
                                                    "Terminated", "ContainerStatusUnknown"};

@@ -8,12 +8,11 @@
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
-// What is done about one failure: the spec's rules in their order, then the default rules. Pure:
-// equal facts, equal verdict. docs/failure-policy.md shows it as a table made from the tests'
-// cases.
+// The verdict on one failure: the spec's rules in their order, then the default rules. Pure: equal
+// facts give equal verdicts. docs/failure-policy.md shows it as tables made from the tests' cases.
 namespace muster::control {
 
-// What kind of failure it is, whatever is done about it. A closed list: metrics use the names.
+// The kind of a failure, independent of the action taken. A closed list: metrics use the names.
 enum class FailureClass {
   kDisruption,
   kNodeLost,
@@ -33,21 +32,22 @@ enum class FailureAction { kRestartWorker, kRestartJob, kIgnore, kFailJob };
 absl::string_view Name(FailureClass kind);
 absl::string_view Name(FailureAction action);
 std::vector<FailureClass> AllFailureClasses();
-// What it means, in one sentence, and what is done when no rule of the spec matches.
+// Returns the meaning in one sentence.
 absl::string_view Meaning(FailureClass kind);
 FailureAction DefaultAction(FailureClass kind);
 
-// Everything a rule may ask about.
+// Everything that a rule can match.
 struct FailureFacts {
-  // Whose exit code it is: only our own programs mean something by 2, 3, 4 and 75.
+  // The program that ended. Exit codes 2, 3, 4 and 75 have a meaning only for muster's own
+  // programs.
   enum class Program { kTrainer, kCommand, kAgent };
   Program program = Program::kTrainer;
-  // A whole pod ended or is being disrupted; else a rank in a pod that lives on.
+  // True if a whole pod ended or is being disrupted; false if a rank ended in a pod that lives on.
   bool of_pod = false;
-  // Of a rank: one entry, container `worker`. Of a pod: every container that has ended.
+  // One entry with container `worker` for a rank; every container that has ended for a pod.
   std::vector<ContainerEnd> ends;
-  std::string reason;  // the pod's own
-  // The end of the rank's log, or the pod's message; of more than 8 KiB the end is searched.
+  std::string reason;  // the pod's
+  // The end of the rank's log, or the pod's message. At most its last 8 KiB are searched.
   std::string log;
   std::vector<ConditionView> pod_conditions;
   std::vector<ConditionView> node_conditions;
@@ -56,7 +56,7 @@ struct FailureFacts {
 struct FailureVerdict {
   FailureAction action = FailureAction::kRestartWorker;
   FailureClass kind = FailureClass::kProgramFailed;
-  std::string rule;  // its name, or "rules[0]", or "default"
+  std::string rule;  // the rule's name, or "rules[0]", or "default"
 
   bool counted() const { return action != FailureAction::kIgnore; }
 };

@@ -1,5 +1,5 @@
-// Every case that docs/failure-policy.md shows, and the document itself: run with `bazel run`
-// (tools/generate does) this test writes its tables.
+// Tests every case that docs/failure-policy.md shows, and the document itself. Under `bazel run`,
+// as tools/generate calls it, this test writes the document's tables.
 #include "operator/core/failure_policy.h"
 
 #include <cstdlib>
@@ -83,7 +83,7 @@ TEST(FailurePolicyTest, APatternThatCannotBeReadMatchesNothing) {
   EXPECT_EQ(JudgeFailure(policy, facts).rule, "default");
 }
 
-// A pattern made to be slow on backtracking engines: RE2 is linear.
+// The pattern is exponential on backtracking engines; RE2 is linear.
 TEST(FailurePolicyTest, AnEvilPatternIsHarmless) {
   v1alpha1::FailurePolicySpec policy = PolicyOf("[{action: Ignore, logPattern: \"(a*)*(a*)*b$\"}]");
   FailureFacts facts;

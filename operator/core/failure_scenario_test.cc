@@ -1,4 +1,4 @@
-// Whole jobs on virtual time whose failures the failure policy judges.
+// Runs whole jobs on virtual time whose failures the failure policy judges.
 #include <algorithm>
 #include <string>
 
@@ -23,7 +23,7 @@ void RunFor(SimWorld& world, absl::Duration time) {
   while (world.now < end) world.RunOnce();
 }
 
-// Until the committed step is at least `step`, or the job has ended.
+// Runs until the committed step is at least `step`, or the job has ended.
 void RunToStep(SimWorld& world, int64_t step) {
   for (int i = 0; i < 40000 && world.committed < step && !IsFinished(world.job.status); ++i) {
     world.RunOnce();
@@ -226,7 +226,7 @@ TEST(FailureScenarioTest, ANewLeaderKeepsTheCount) {
   EXPECT_THAT(world.violations, IsEmpty());
 }
 
-// The back-off of a job whose ranks die at every start goes on over leaders.
+// The back-off of a job whose ranks die at every start continues across leaders.
 TEST(FailureScenarioTest, ARankThatFailsAlikeAtEveryStartIsNotTriedAFourthTime) {
   SimWorld world(113);
   world.job.spec.mutable_failure_policy()->set_max_failures(100);

@@ -1,4 +1,4 @@
-// A rank's end is heard before the loss of its node: counted first, and then no more.
+// A rank's end that is reported before the loss of its node is first counted, and then withdrawn.
 #include <string>
 
 #include "absl/time/time.h"
@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 
 constexpr absl::Duration kWindow = absl::Seconds(60);
 
-// Rank 1, of worker 1, was killed; that is counted.
+// Rank 1, which is of worker 1, was killed, and the failure counted.
 struct CountedRank {
   CountedRank() : world(2) {
     world.MakeActive();

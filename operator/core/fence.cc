@@ -10,8 +10,8 @@
 namespace muster::control {
 namespace {
 
-// From an agent's orphanDeadline to its processes' end: until it notices that its stream is dead,
-// SIGTERM, SIGKILL, and some.
+// An agent's processes end at most this long after its orphanDeadline: it must notice that its
+// stream is dead, then come SIGTERM and SIGKILL, and there is a margin.
 constexpr absl::Duration kOrphanGrace = absl::Seconds(30);
 
 bool IsNodeGone(const PodView& pod) {
@@ -26,10 +26,10 @@ absl::Time LastContact(const Draft& draft, const PodView& pod) {
     if (agent.pod_uid != pod.uid) continue;
     return std::max({agent.last_heard, agent.attached_at, agent.detached_at});
   }
-  return draft.view.leading_since;  // the last leader may have heard of it until then
+  return draft.view.leading_since;  // the last leader may have had contact until then
 }
 
-// No leader but this one can have given it an order.
+// Returns true if no leader but this one can have sent it an order.
 bool IsNew(const Draft& draft, const Worker& worker) {
   const auto known = draft.plan.memory.workers.find(worker.index);
   return known != draft.plan.memory.workers.end() && known->second.created == worker.incarnation;
@@ -41,7 +41,7 @@ bool WasToldToStop(const Draft& draft, const Worker& worker) {
          known->second.told_to_stop == worker.incarnation;
 }
 
-// Its agent obeys, or will once it is there, and it is to be in the next round.
+// Returns true if the pod's agent obeys, now or once it attaches, and is to be in the next round.
 bool ObeysHere(const Draft& draft, const PodView& pod) {
   const Worker* worker = draft.FindWorker(pod.index);
   if (worker == nullptr || worker->pod != &pod) return false;
@@ -62,7 +62,7 @@ absl::Time EndIsConfirmedAt(const Draft& draft, const PodView& pod) {
 
 bool EndIsConfirmed(const Draft& draft, const PodView& pod) {
   if (draft.spec().has_trainer()) return true;
-  // No command starts before its agent has attached, which a pod that is Pending has not.
+  // No command starts before its agent has attached, and a Pending pod's agent has not.
   if (pod.phase != PodPhase::kRunning && pod.phase != PodPhase::kUnknown) return true;
   if (pod.exit_code || IsNodeGone(pod)) return true;
   return std::min(draft.view.now, draft.view.heard_until) >= EndIsConfirmedAt(draft, pod);

@@ -6,24 +6,26 @@
 #include "absl/time/time.h"
 #include "operator/core/draft.h"
 
-// Who keeps two processes of one command from writing to the same place. Trainers are fenced by
-// their rounds: what an old one still writes lands nowhere. A command knows nothing of rounds and
-// is not ended for a missing operator, so a lost one is replaced, and a round without it is opened,
-// only when it has surely ended: kubelet says so, its pod is gone, its node was deleted or tainted
-// node.kubernetes.io/out-of-service, or its agent has ended it by elastic.orphanDeadline.
+// Keeps two processes of one command from writing to the same place. Trainers are fenced by their
+// rounds: an old one's late writes land nowhere. A command has no notion of rounds and does not end
+// because the operator is missing. So a lost command is replaced, and a round without it is opened,
+// only once it has surely ended: kubelet reports so, its pod is gone, its node was deleted or
+// tainted node.kubernetes.io/out-of-service, or its agent has ended it by elastic.orphanDeadline.
 namespace muster::control {
 
-// Whether the command of `pod` cannot run any more, or never did; always true with a trainer.
+// Returns true if the command of `pod` cannot run any more, or never did; always true with a
+// trainer.
 bool EndIsConfirmed(const Draft& draft, const PodView& pod);
 
-// When time alone will confirm it: InfiniteFuture without an orphanDeadline.
+// Returns when the passing of time alone will confirm the end; InfiniteFuture without an
+// orphanDeadline.
 absl::Time EndIsConfirmedAt(const Draft& draft, const PodView& pod);
 
-// A pod whose command may still run where no order reaches it, or will be in no further round; null
-// when there is none. The next round waits for its end.
+// Returns a pod whose command may still run although no order reaches it or it will be in no
+// further round; null if there is none. The next round waits for the end of that command.
 const PodView* FindUnconfirmed(const Draft& draft);
 
-// For people: what is waited for and what they can do about it.
+// Describes, for people, what is awaited and what they can do about it.
 std::string DescribeUnconfirmed(const PodView& pod);
 
 }  // namespace muster::control

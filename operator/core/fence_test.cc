@@ -117,7 +117,8 @@ TEST(FenceTest, ANewLeaderWaitsForACommandThatItHearsNothingOf) {
   EXPECT_EQ(Ordered(world.Decide()), "Prepare:0 Prepare:1");
 }
 
-// They went on until the next round that had this worker in it, beside the round without it.
+// The order is needed: left alone, the ranks would run beside the next rounds until one has this
+// worker in it again.
 TEST(FenceTest, ShrinkEndsTheRanksThatALeftOutWorkerStillRuns) {
   CommandWorld world(3);
   world.view.spec.mutable_failure_policy()->set_on_rank_failure("Shrink");
@@ -128,7 +129,7 @@ TEST(FenceTest, ShrinkEndsTheRanksThatALeftOutWorkerStillRuns) {
   EXPECT_EQ(Ordered(plan), "Stop:1");
   EXPECT_EQ(plan.reason, "EndUnconfirmed") << "no round beside them";
   EXPECT_THAT(Ordered(world.Decide()), IsEmpty()) << "once";
-  // A stream that has been lost since may have lost the order.
+  // The order may have been lost with a stream that has since been replaced.
   ++world.Agent(1).session;
   EXPECT_EQ(Ordered(world.Decide()), "Stop:1");
   world.Agent(1).finished.emplace();

@@ -45,14 +45,15 @@ bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id) {
   const FinishedReport& finished = *worker.agent->finished;
   if (finished.round.round != id.round || !finished.succeeded) return false;
   const int64_t steps = TotalSteps(draft.spec());
-  // No version at all: the user's own command, or a worker that had nothing to report.
+  // A report without a version comes from the user's own command, or from a worker that had nothing
+  // to report.
   if (steps == 0 || finished.version.step() == 0) return !draft.plan.memory.stopping_since;
   return finished.version.step() >= steps;
 }
 
 namespace {
 
-// Every member that success depends on came to its end.
+// Returns true if every member on which success depends came to its end.
 bool HasReachedEnd(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive || memory.members.empty()) return false;
@@ -63,11 +64,11 @@ bool HasReachedEnd(const Draft& draft) {
     if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return false;
     if (!HasReachedEnd(draft, *worker, memory.id)) return false;
   }
-  // Without worker 0 in the round, it cannot have come to its end.
+  // Worker 0 cannot have come to its end if it is not in the round.
   return !leader_decides || memory.members.front().worker().index() == 0;
 }
 
-// The attempt of the last step, which every member that came to its end has made.
+// Returns the attempt of the last step, which all members that came to their end have made.
 int64_t LastAttempt(const Draft& draft) {
   int64_t last = 0;
   for (const v1alpha1::Member& member : draft.plan.memory.members) {
@@ -80,8 +81,8 @@ int64_t LastAttempt(const Draft& draft) {
   return last;
 }
 
-// What the end proves. The reports of the last step and of its checkpoint may come later than that:
-// an agent that attaches again says first that its work is done.
+// Records what the end of training proves. The reports of the last step and of its checkpoint may
+// come later: an agent that attaches again first reports that its work is done.
 void TellLastStep(Draft& draft, int64_t steps) {
   v1alpha1::ProgressStatus& progress = *draft.status().mutable_progress();
   progress.set_step(steps);
@@ -94,7 +95,7 @@ void TellLastStep(Draft& draft, int64_t steps) {
   checkpoint.set_time(FormatWall(draft.view.wall));
 }
 
-// Rank 0 completes a checkpoint, so one member knows of it.
+// One member's report suffices, because only rank 0 completes a checkpoint.
 bool IsDurable(const Draft& draft, int64_t step) {
   if (draft.plan.status.checkpoint().step() >= step) return true;
   for (const v1alpha1::Member& member : draft.plan.memory.members) {
@@ -126,7 +127,7 @@ void FinishWhenDone(Draft& draft) {
   if (!draft.spec().has_trainer() && AllHaveEnded(draft)) return SucceedAsCommand(draft);
   if (!HasReachedEnd(draft)) return;
   if (IsUnsaved(draft)) {
-    // Each try is a round of its own; they back off like rounds that fail.
+    // Each attempt is a round of its own, and is counted and delayed like a round that fails.
     if (draft.memory().streak < MaxFailures(draft.spec())) return;
     return Fail(draft, Reason::kLastStepNotSaved, WhyUnsaved(draft));
   }

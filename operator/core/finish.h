@@ -8,24 +8,27 @@
 
 namespace muster::control {
 
-// Policy: every member of the round came to the end of training -> Succeeded, once the last step is
-// durable. More failed tries to save it than failurePolicy.maxFailures -> Failed.
+// Policy: the job succeeds when every member of the round came to the end of training and the last
+// step is durable. It fails after more than failurePolicy.maxFailures failed attempts to save that
+// step.
 void FinishWhenDone(Draft& draft);
 
-// Training came to its end and the last step is not known to be saved, although the job saves its
-// state: it has not succeeded.
+// Returns true if training came to its end and the last step is not known to be saved, although the
+// job saves its state: then it has not succeeded.
 bool IsUnsaved(const Draft& draft);
 std::string WhyUnsaved(const Draft& draft);
 
-// The worker reported in round `id` that its ranks came to the end of training by themselves.
+// Returns true if the worker reported in round `id` that its ranks came to the end of training by
+// themselves.
 bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id);
 
-// Ends the job for good: condition, completion time, last progress, and the workers are stopped.
+// Ends the job for good: sets the condition, the completion time and the last progress, and stops
+// the workers.
 void Succeed(Draft& draft, std::string sentence);
 void Fail(Draft& draft, Reason reason, std::string sentence);
 
-// Policy for finished jobs: workers still running are told to stop, and deleted when they do not.
-// Pods that ended stay until the job is deleted, for their logs.
+// Policy for finished jobs: orders running workers to stop, and deletes those that do not in time.
+// Pods that have ended stay until the job is deleted, for their logs.
 void StopFinished(Draft& draft);
 
 }  // namespace muster::control

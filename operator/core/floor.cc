@@ -66,7 +66,7 @@ ResumeOptions ResumeOptionsOf(const Draft& draft) {
   if (draft.plan.status.has_checkpoint()) {
     const CheckpointStatus& floor = draft.plan.status.checkpoint();
     options.floor = Floor{floor.step(), floor.history()};
-    // What the floor's attempt saved may be gone, and no rank tell of it.
+    // The checkpoints of the floor's attempt may be gone, so that no rank reports them.
     options.min_attempt = std::max(options.min_attempt, floor.attempt() + 1);
   }
   options.hold_on_damage = spec.checkpoint().on_damage() == "Hold";

@@ -7,30 +7,31 @@
 #include "operator/core/draft.h"
 #include "operator/core/resume.h"
 
-// status.checkpoint as the floor below which a job never falls unnoticed: see resume.h. It is moved
-// back only here, in the write that goes ahead of the round's Go, so that whoever leads next
-// decides alike. Its attempt is that of the branch which stands on it: the attempt that saved it,
-// or the first that goes on from it. A save of an earlier attempt is of a branch that was given up.
+// The floor, status.checkpoint, below which a job never falls unnoticed: see resume.h. It is moved
+// back only here, in the write that goes ahead of the round's Go, so that the next leader decides
+// alike. Its attempt is that of the branch which builds on it: the attempt that saved it, or the
+// first that resumed from it. A save of an earlier attempt belongs to a branch that was given up.
 namespace muster::control {
 
-// The job has a trainer that saves its state.
+// Returns true if the job has a trainer that saves its state.
 bool SavesState(const v1alpha1::TrainingJobSpec& spec);
 
-// The id of the history that begins if round `id` of the job starts from initial weights.
+// Returns the id of the history that begins if round `id` of the job starts from initial weights.
 std::string NewHistory(const std::string& job_uid, RoundStamp id);
 
-// What the decision on the round in memory rests on besides the ranks' positions.
+// Returns what DecideResume() needs for the round in memory besides the ranks' positions.
 ResumeOptions ResumeOptionsOf(const Draft& draft);
 
-// The round is to go on as `decision` says: status.checkpoint follows, and people are told.
+// Carries out `decision` for a round that goes on: moves status.checkpoint, and emits the events.
 void RecordFloor(Draft& draft, const ResumeDecision& decision);
 
-// Why the round does not go on.
+// Returns the reason why the round does not go on; held.holds() must be true.
 Break BreakOf(const ResumeDecision& held);
 
-// The newest round was broken to ask the job's owner.
+// Returns true if the newest round was broken in order to ask the job's owner.
 bool IsHeld(const RoundMemory& memory);
-// What the owner says about it: the next round need not wait once that has changed.
+// Returns the owner's decision about the floor, as the spec has it; once it changes, the next round
+// need not wait.
 std::string OwnersWord(const v1alpha1::TrainingJobSpec& spec);
 
 }  // namespace muster::control

@@ -1,4 +1,4 @@
-// DecideResume and the floor: what a job is known to have is not given up unnoticed.
+// Tests DecideResume with a floor: a job's newest known checkpoint is not given up unnoticed.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -50,7 +50,7 @@ RankPosition Live(int64_t step, int64_t attempt, const std::vector<CheckpointRef
   return position;
 }
 
-// Two ranks that see the same.
+// Decides for two ranks that see the same.
 ResumeDecision Decide(const RankPosition& position, const ResumeOptions& options) {
   return DecideResume({position, position}, options);
 }
@@ -255,9 +255,8 @@ TEST(FloorTest, CheckpointsWithoutAHistoryAreOfOneUnnamedRun) {
   EXPECT_EQ(Decide(Live(70, 9, {}, ""), At(60, "")).point.source(), ResumePoint::LIVE);
 }
 
-// ---- every small directory, floor and word
-
-// The first or none of each column.
+// Returns every combination of at most one checkpoint of each column, with and without live state,
+// and one position whose directory could not be listed.
 std::vector<RankPosition> EverySight() {
   const std::vector<std::vector<CheckpointRef>> columns = {
       {Ref(20, 1), Ref(20, 1, kOurs, "another")},
@@ -324,14 +323,14 @@ TEST(FloorExhaustiveTest, NoDecisionGoesBelowItWithoutAWarningOrTheOwnersWord) {
       }
     }
   }
-  // Neither everything nor nothing was held.
+  // The search covers decisions of both kinds.
   EXPECT_GT(held, decisions / 10);
   EXPECT_LT(held, decisions * 9 / 10);
   EXPECT_GT(gave_up, 0);
 }
 
-// Twenty decisions on 16,000 ranks that see three checkpoints each: with a look at every rank for
-// every checkpoint of every rank they took ten minutes.
+// Decides twenty times for 16,000 ranks that see three checkpoints each. An algorithm that looks at
+// every rank for every checkpoint of every rank takes ten minutes for that.
 TEST(FloorTest, ItTakesTimeLinearInRanksAndCheckpoints) {
   std::vector<RankPosition> positions(16'000, Sees({Ref(60, 3), Ref(40, 3), Ref(20, 3)}));
   for (RankPosition& position : positions) {

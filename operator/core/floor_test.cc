@@ -1,5 +1,5 @@
-// The floor and the last step, as the policies keep them: whole jobs on virtual time, and what is
-// believed of a report.
+// Tests the floor and the last step as the policies keep them, with whole jobs on virtual time, and
+// which reports the policies accept.
 #include <algorithm>
 #include <string>
 
@@ -42,7 +42,7 @@ void ExpectSucceeded(SimWorld& world) {
   EXPECT_EQ(world.committed, 60);
 }
 
-// At step 35, with step 30 saved, everything of the job is gone at once.
+// Loses every agent of the job at once, at step 35 with step 30 saved.
 void LoseEverything(SimWorld& world) {
   RunToStep(world, 35);
   ASSERT_EQ(world.job.status.checkpoint().step(), 30);
@@ -128,7 +128,7 @@ TEST(FloorScenarioTest, ADamagedCheckpointIsLeftForAnOlderOneWithAWarning) {
   EXPECT_EQ(world.job.status.checkpoint().step(), 60);
 }
 
-// Its steps are being trained again on another branch, and its files were set aside.
+// The branch's steps are being trained again on another one, and its files were set aside.
 TEST(FloorScenarioTest, ALateReportOfABranchThatWasGivenUpDoesNotRaiseItAtANewLeader) {
   SimWorld world(28);
   LoseEverything(world);
@@ -175,8 +175,6 @@ TEST(FloorScenarioTest, AJobThatNeverSavedStartsAgainWithoutAQuestion) {
   EXPECT_THAT(world.told, Not(Contains("CheckpointLost")));
 }
 
-// ---- the last step
-
 TEST(LastStepTest, AJobWhoseLastStepIsNotSavedHasNotSucceededAndDoesWhenItIs) {
   SimWorld world(31);
   RunToStep(world, 55);
@@ -210,8 +208,6 @@ TEST(LastStepTest, AJobWithoutCheckpointsSucceedsWithoutOne) {
   EXPECT_EQ(world.rounds_opened, 1);
   EXPECT_FALSE(world.job.status.has_checkpoint());
 }
-
-// ---- what is believed of a report
 
 class FloorReportTest : public ::testing::Test {
  protected:

@@ -45,7 +45,7 @@ void Raise(Draft& draft, int index) {
   memory.condemned = false;
 }
 
-// A lost worker's pod is replaced: at once the first time, then ever later.
+// Replaces a lost worker's pod: the first time at once, then with growing delays.
 void Replace(Draft& draft, const Worker& worker) {
   WorkerMemory& memory = draft.memory().workers[worker.index];
   if (draft.view.now < memory.not_before) return draft.RequeueAt(memory.not_before);
@@ -63,7 +63,7 @@ void Create(Draft& draft, const Worker& worker) {
   draft.RequeueAt(memory.visible_by);
 }
 
-// A command that may still run is not replaced: its pod is deleted, and waited for.
+// A command that may still run is not replaced: its pod is deleted, and its end awaited.
 bool AwaitItsEnd(Draft& draft, const Worker& worker) {
   if (worker.pod == nullptr || EndIsConfirmed(draft, *worker.pod)) return false;
   draft.Delete(*worker.pod, kGrace, "its command must have ended before another one starts");
@@ -84,9 +84,10 @@ void KeepWorker(Draft& draft, const Worker& worker) {
     if (ours && memory.created != worker.incarnation && memory.seen != worker.incarnation) {
       Create(draft, worker);
     } else if (ours && memory.seen != worker.incarnation && draft.view.now < memory.visible_by) {
-      draft.RequeueAt(memory.visible_by);  // made, and the cache does not show it yet
+      draft.RequeueAt(memory.visible_by);  // created, and not in the cache yet
     } else if (!ours || draft.memory().phase == RoundPhase::kIdle) {
-      // Another leadership's number, or a resumed job: whether a pod had that name is not known.
+      // The number is another leadership's, or the job was resumed: a pod may have had that name
+      // already.
       Raise(draft, worker.index);
     } else {
       Replace(draft, worker);
@@ -103,8 +104,8 @@ void DeleteOthers(Draft& draft, int count) {
   const std::set<int> members = MemberIndices(draft.memory().members);
   const RoundPhase phase = draft.memory().phase;
   const bool command = !draft.spec().has_trainer();
-  // Until the smaller round is Active, what the others hold may still be needed. Commands hold
-  // nothing, and the next round waits for their end.
+  // State of the others may still be needed until the smaller round is Active. Commands hold none,
+  // and the next round waits for their end.
   const bool settled = phase == RoundPhase::kActive || phase == RoundPhase::kIdle || command;
   const bool broken = command && phase == RoundPhase::kHolding;
   for (const PodView& pod : draft.view.pods) {

@@ -12,14 +12,14 @@ inline constexpr char kJobLabel[] = "muster.dev/job";
 inline constexpr char kIndexLabel[] = "muster.dev/index";
 inline constexpr char kIncarnationLabel[] = "muster.dev/incarnation";
 
-// <job>-<index>-<incarnation>
+// Returns "<job>-<index>-<incarnation>".
 std::string PodName(absl::string_view job, int index, int incarnation);
 
-// Policy: one pod per worker index below workers.count. A pod is made in two decisions: its
-// incarnation is raised in the status, and only when that is observed is it created, so a name
+// Policy: one pod per worker index below workers.count. A pod is made in two decisions: first its
+// incarnation is raised in the status, and only once that is observed is it created, so that a name
 // never stands for two pods. A lost worker's replacement waits for the back-off, but never for the
-// old pod to be gone. Pods of older incarnations are deleted; pods above count once no round needs
-// them.
+// old pod to be gone. Pods of older incarnations are deleted; pods at or above the count are
+// deleted once no round needs them.
 void KeepGang(Draft& draft);
 
 }  // namespace muster::control

@@ -31,7 +31,7 @@ TEST(GangTest, TheIncarnationIsRecordedBeforeThePodIsMade) {
 TEST(GangTest, AFailedCreateIsTriedAgainUnderTheSameName) {
   TestWorld world(1);
   world.Decide();
-  for (int i = 0; i < 3; ++i) {  // the executor drops the memory of a plan it could not carry out
+  for (int i = 0; i < 3; ++i) {  // the executor drops the memory of a plan that fails
     const Plan plan = Decide(world.view, world.memory, world.options);
     ASSERT_EQ(plan.creates.size(), 1u);
     EXPECT_EQ(plan.creates[0].name, "job-0-1");
@@ -47,7 +47,7 @@ TEST(GangTest, ASlowCacheDoesNotMakeTwoPods) {
   EXPECT_EQ(world.view.status.incarnations(0), 1);
 }
 
-// Found by the scenarios: the name was used for a second pod.
+// Regression: the name was used for a second pod.
 TEST(GangTest, RegressionAPodDeletedBeforeItWasSeenIsNotMadeAgain) {
   TestWorld world(1);
   world.Decide();
@@ -96,7 +96,7 @@ TEST(GangTest, ReplacementsBackOff) {
     Plan plan = world.Decide();
     if (incarnation > 1) {
       EXPECT_EQ(plan.status.incarnations(0), incarnation) << "waits";
-      // Up to a quarter is added to the wait.
+      // The jitter adds up to a quarter to the wait.
       world.Advance(absl::Seconds(incarnation - 1) * 1.25);
       plan = world.Decide();
     }

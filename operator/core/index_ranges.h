@@ -8,10 +8,10 @@
 
 namespace muster::control {
 
-// Worker indices as the status writes them: "0-2,5" for 0, 1, 2 and 5; "" for none.
+// Formats worker indices as the status stores them: "0-2,5" for 0, 1, 2 and 5; "" for none.
 std::string FormatIndices(const std::set<int>& indices);
 
-// Back again, as far as they are below `limit`. What is no range of indices is left out.
+// Parses such a text. Skips indices that are not below `limit`, and parts that are no range.
 std::set<int> ParseIndices(absl::string_view text, int limit);
 
 }  // namespace muster::control

@@ -28,7 +28,7 @@ TEST(IndexRangesTest, LeavesOutWhatIsNoRange) {
   EXPECT_THAT(ParseIndices("8-2147483647", 10), ElementsAre(8, 9)) << "a limit to what is believed";
 }
 
-// The most that a job of 5,000 workers can have to say fits the field.
+// The longest text of a job with 5,000 workers fits the field.
 TEST(IndexRangesTest, EveryOtherWorkerOf5000FitsTheField) {
   std::set<int> indices;
   for (int i = 0; i < 5000; i += 2) indices.insert(i);

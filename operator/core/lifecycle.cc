@@ -18,7 +18,7 @@ bool HasFinalizer(const Draft& draft) {
   return std::find(finalizers.begin(), finalizers.end(), kFinalizer) != finalizers.end();
 }
 
-// The spec is valid, perhaps without a change that came too late.
+// Accepts a valid spec, perhaps without a change that came too late.
 void AcceptSpec(Draft& draft) {
   const std::string& refused = draft.view.refused_change;
   if (refused.empty()) {

@@ -9,13 +9,13 @@ namespace muster::control {
 // Keeps a deleted job until its pods are gone.
 inline constexpr char kFinalizer[] = "muster.dev/workers";
 
-// Deleting: pods are deleted, then the finalizer is removed.
+// Policy: deletes the pods of a deleted job, then removes its finalizer.
 void HandleDeletion(Draft& draft);
 
-// Finished: workers are stopped, and the job is deleted after ttlSecondsAfterFinished.
+// Policy: stops the workers of a finished job, and deletes the job after ttlSecondsAfterFinished.
 void ExpireFinished(Draft& draft);
 
-// A spec with errors starts nothing; a valid one gets its finalizer and first status.
+// Policy: a spec with errors starts nothing; a valid one gets its finalizer and first status.
 void Admit(Draft& draft);
 
 }  // namespace muster::control

@@ -11,18 +11,19 @@
 
 namespace muster::control {
 
-// What the status records of a round: a hash of its members, and by which digest they train if they
-// do. A new leader reads the latter from there.
+// Returns the text that the status records of a round: a hash of its members and, with a trainer,
+// the digest of the spec by which they train. A new leader gets the digest back by TrajectoryOf().
 std::string RoundMembership(const std::vector<v1alpha1::Member>& members,
                             const std::string& trajectory);
 std::string TrajectoryOf(const std::string& membership);
 
-// The members of a round in rank order, which is worker order; every one must have a pod.
+// Returns the members of a round in rank order, which is worker order; every worker must have a
+// pod.
 std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
                                           const std::vector<const Worker*>& workers);
 
-// A hash of who the members are (index, incarnation, pod uid, ranks): 16 hexadecimal digits. Equal
-// on every machine and version, because it is compared after a change of leader.
+// Returns a hash of the members (index, incarnation, pod uid, ranks): 16 hexadecimal digits. It is
+// the same on every machine and version, because it is compared after a change of leader.
 std::string MembershipHash(const std::vector<v1alpha1::Member>& members);
 
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members);

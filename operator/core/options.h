@@ -7,31 +7,32 @@
 
 namespace muster::control {
 
-// Bounds of the operator's own waiting; everything a user may choose is in the spec.
+// Limits of the operator's own waits; everything that a user may choose is in the spec.
 struct DecideOptions {
   // After a take-over or a lost stream, an unattached agent whose pod lives is unknown, not dead.
   absl::Duration unknown_window = absl::Seconds(10);
-  // A pod is Running for this long without its agent attaching before it is replaced.
+  // A pod whose agent has not attached is replaced after it was Running for this long.
   absl::Duration attach_deadline = absl::Minutes(2);
   absl::Duration prepare_deadline = absl::Seconds(60);
   absl::Duration join_deadline = absl::Minutes(10);
-  // How long survivors hold for a replacement before the round shrinks (failurePolicy RestartRank).
+  // Survivors wait this long for a replacement before the round shrinks (failurePolicy
+  // RestartRank).
   absl::Duration replacement_wait = absl::Seconds(60);
-  // A round is Active for this long before a worker that came back makes it grow.
+  // A round grows by a worker that came back only after it was Active for this long.
   absl::Duration grow_delay = absl::Seconds(3);
-  // A stop order is given this long before pods are deleted all the same.
+  // Pods that got a stop order are deleted after this long even if they have not ended.
   absl::Duration stop_deadline = absl::Seconds(60);
   absl::Duration backoff_base = absl::Seconds(1);
   absl::Duration backoff_cap = absl::Minutes(1);
   absl::Duration progress_interval = absl::Seconds(10);
-  // How long a status that only tells how a gang comes together is held back, for more of it.
+  // A status that only reports how a gang comes together is held back this long, to merge writes.
   absl::Duration tell_delay = absl::Seconds(1);
-  // Of jobs whose elastic.orphanDeadline is left out; absent: 6 hours with `trainer`, else never.
+  // The default of elastic.orphanDeadline. Absent: 6 hours with `trainer`, else never.
   std::optional<absl::Duration> orphan_deadline;
-  // Rounds of jobs without `trainer`, which report no steps, count as progress after this long.
+  // A round of a job without `trainer`, which reports no steps, counts as progress after this long.
   absl::Duration active_is_progress = absl::Seconds(30);
-  // And this long before their next failure is no repetition of the last: a program may take its
-  // time to find out that it cannot run.
+  // Once a round of such a job was Active for this long, the next failure is no repetition of the
+  // last: a program may take its time to find out that it cannot run.
   absl::Duration command_is_well = absl::Minutes(10);
 };
 

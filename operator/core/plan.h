@@ -16,19 +16,19 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
-// What Decide() wants done. The executor's order, each step only if the one before it succeeded:
-//   1. deletes and creates of pods, finalizers       (each safe to repeat: uid, derived name)
-//   2. the ONE status write, if write_status          (resourceVersion checked)
-//   3. memory = plan.memory                           (the shell keeps it per job)
-//   4. orders to agents, in order                     (never before 2: they are written ahead
-//   there)
+// The result of Decide(): everything that is to be done. The executor carries it out in this order,
+// each step only if the one before it succeeded:
+//   1. deletes and creates of pods, finalizers   (each safe to repeat: uid, derived name)
+//   2. the ONE status write, if write_status     (resourceVersion checked)
+//   3. memory = plan.memory                      (the shell keeps it per job)
+//   4. orders to agents, in order                (never before 2, which is their write-ahead)
 //   5. events; delete_job last
-// When 1 or 2 fails, drop the rest and the new memory, and decide again on a fresh view.
+// If 1 or 2 fails, the rest and the new memory are dropped, and a fresh view is decided on.
 namespace muster::control {
 
-// A pod to create. The shell builds the object: the job's template, this name, these labels and
-// this environment on the container `worker`, an owner reference to the job, restartPolicy Never.
-// "Already exists" with our owner uid is success.
+// A pod to create. The shell builds the object: the job's template, this name, these labels, this
+// environment on the container `worker`, an owner reference to the job, and restartPolicy Never.
+// "Already exists" with the job's uid as owner counts as success.
 struct CreatePod {
   std::string name;  // <job>-<index>-<incarnation>
   int index = 0;
@@ -46,7 +46,7 @@ struct DeletePod {
   std::string reason;
 };
 
-// One member's place in a round: all that it is told of the others.
+// One member's place in a round, which is all that the member learns about the others.
 struct MemberPlace {
   v1alpha1::Member member;
   int world_size = 0;
@@ -58,7 +58,7 @@ struct PrepareOrder {
   RoundStamp round;
   MemberPlace place;
   std::string membership;
-  bool fresh = false;  // every rank's process is ended and a new one started
+  bool fresh = false;  // end every rank's process and start a new one
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // one for all members
   std::string trajectory;
 };
@@ -74,8 +74,8 @@ struct SaveOrder {
   RoundStamp round;
 };
 
-// To the agent of one pod; dropped when that agent is not attached (Decide() sends it again on the
-// next session).
+// An order to the agent of one pod. It is dropped if that agent is not attached; Decide() sends it
+// again on the agent's next session.
 struct Order {
   int index = 0;
   int incarnation = 0;
@@ -91,7 +91,7 @@ struct Event {
   std::string message;
 };
 
-// A failure that this decision judged, for metrics; the status has the evidence.
+// A failure that this decision judged, for metrics; the evidence is in the status.
 struct JudgedFailure {
   FailureClass kind = FailureClass::kProgramFailed;
   FailureAction action = FailureAction::kRestartWorker;
@@ -104,16 +104,16 @@ struct Plan {
   std::vector<std::string> remove_finalizers;
   v1alpha1::TrainingJobStatus status;
   bool write_status = false;         // status differs from the view's, and is not held back
-  bool writes_progress = false;      // the view's turn to write progress is used
+  bool writes_progress = false;      // it uses the view's turn to write progress
   bool wants_progress_slot = false;  // progress is due and waits for a turn
   std::vector<Order> orders;
   RoundMemory memory;
   std::optional<absl::Duration> requeue_after;
-  bool requeue_when_idle = false;  // what is to be done then can wait for other jobs' work
+  bool requeue_when_idle = false;  // the requeue may wait for other jobs' work
   std::vector<Event> events;
   std::vector<JudgedFailure> failures;
   bool delete_job = false;  // with the job's uid as precondition
-  // Why, of the policy that had the last word: a name from docs/states.md, and a sentence.
+  // The reason given by the policy that acted last: a name from docs/states.md, and a sentence.
   std::string reason;
   std::string sentence;
 };

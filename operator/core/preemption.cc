@@ -14,7 +14,7 @@ Reason ReasonOf(const v1alpha1::PreemptionStatus& told) {
   return Reason::kReclaimed;
 }
 
-// An order that is newer than the one that was written.
+// Takes an order into the status if it is newer than the one there.
 bool TakeOrder(Draft& draft) {
   const std::optional<QueueOrder>& order = draft.view.placement.order;
   if (!order || order->time <= ParseWall(draft.view.status.preemption().time())) return false;
@@ -55,12 +55,12 @@ void ObeyQueue(Draft& draft) {
   if (!draft.status().has_preemption()) return;
   v1alpha1::PreemptionStatus& told = *draft.status().mutable_preemption();
   draft.status().mutable_workers()->set_desired(draft.WorkersWanted());
-  // A suspended job gives up all it has anyway.
+  // A suspended job gives up all its workers anyway.
   if (draft.spec().suspend()) return told.clear_workers();
   if (!told.has_workers()) return ShowRunsAgain(draft);
   if (told.workers() > 0) return;
   if (taken) {
-    // Pods go before a status is written: so the order is written by itself first.
+    // A plan deletes pods before it writes the status, so the order is first written by itself.
     draft.done = true;
     draft.Say(ReasonOf(told), told.message());
     draft.RequeueAt(draft.view.now);

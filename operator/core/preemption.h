@@ -5,10 +5,10 @@
 
 namespace muster::control {
 
-// Policy: does what the job's queue says. A new order goes into status.preemption first, and is
-// carried out from the next decision on, whoever leads then. A job that is to stop saves a
-// checkpoint, its pods go, and it waits for its turn with new ones; that is no failure. One that is
-// to shrink goes on with fewer workers (Draft::WorkersWanted) until the queue gives it more.
+// Policy: obeys the job's queue. A new order first goes into status.preemption, and is carried out
+// from the next decision on, whoever leads then. A job that is to stop saves a checkpoint, its pods
+// are deleted, and it waits for its turn with new ones; that is no failure. A job that is to shrink
+// goes on with fewer workers (Draft::WorkersWanted) until the queue gives it more.
 void ObeyQueue(Draft& draft);
 
 }  // namespace muster::control

@@ -1,4 +1,4 @@
-// What a job does about its queue's orders.
+// Tests how a job obeys its queue's orders.
 #include <optional>
 #include <string>
 #include <variant>
@@ -20,7 +20,7 @@ QueueOrder Order(const TestWorld& world, int workers, const std::string& reason 
   return {workers, reason, "stops for team/large", world.view.wall};
 }
 
-// Every worker reports that it saved and stopped; its pod ends.
+// Every worker reports that it saved and stopped.
 void FinishAll(TestWorld& world) {
   for (AgentView& agent : world.view.agents) {
     agent.finished = FinishedReport{world.memory.id, true, 0, "", {}};
@@ -64,12 +64,12 @@ TEST(PreemptionTest, AStoppedJobWaitsWithNewPodsAndCountsNoFailure) {
   EXPECT_EQ(world.view.status.state(), "Queued");
   EXPECT_EQ(world.view.status.failures().count(), 0);
   EXPECT_EQ(world.Condition(ConditionType::kPreempted), "True/Priority");
-  // The scheduler still shows the order: it has been carried out.
+  // The scheduler still shows the order, which has been carried out.
   plan = world.Decide();
   EXPECT_FALSE(plan.status.preemption().has_workers());
 }
 
-// Its node may be dead: after the deadline nothing but the pod's going makes a difference.
+// The pod's node may be dead: after the deadline, only the end of the pod makes a difference.
 TEST(PreemptionTest, APodThatStaysDoesNotKeepTheOperatorBusy) {
   TestWorld world(1);
   world.MakeActive();
@@ -153,8 +153,8 @@ TEST(PreemptionTest, ASuspendedJobHasNothingToGiveUp) {
   EXPECT_EQ(world.Condition(ConditionType::kSuspended), "False/SuspendRequested");
 }
 
-// On a whole job: it is stopped again and again, with leaders changing in the middle, and still
-// trains all its steps, each once.
+// Stops a whole job again and again, with changes of leader in between. It still trains all its
+// steps, each once.
 TEST(PreemptionScenario, AJobThatIsStoppedForOthersLosesNoStep) {
   for (int seed = 0; seed < 40; ++seed) {
     SimWorld world(seed);

@@ -13,12 +13,12 @@ namespace {
 
 struct Committed {
   int64_t step = 0;
-  int64_t durable = 0;   // of which saved
-  bool reported = true;  // or known from its checkpoint alone
+  int64_t durable = 0;   // the part of `step` that is saved
+  bool reported = true;  // false: known from its checkpoint alone
 };
 
-// The newest step that is known to be done. Reports of steps come seldom, so a checkpoint may be
-// ahead of them; one of a history that was left is not.
+// Returns the newest step that is known to be done. Steps are reported seldom, so a checkpoint may
+// be ahead of the reports; a checkpoint of a history that was left is not.
 std::optional<Committed> NewestCommitted(const JobView& view) {
   const auto& latest = view.progress.latest;
   const auto& saved = view.checkpoint.written;
@@ -70,7 +70,7 @@ void ReportProgress(Draft& draft) {
   const v1alpha1::ProgressStatus& written = draft.view.status.progress();
   const auto newest = NewestCommitted(draft.view);
   if (!newest || (written.has_step() && written.step() == newest->step)) return;
-  // The status is written for the checkpoint anyhow, and must not say less than that.
+  // The status is written for the checkpoint anyhow, and its progress must not be behind that.
   if (written.step() < newest->durable) return WriteProgress(draft);
   if (!newest->reported || IsFinished(draft.view.status)) return;
   const absl::Time last = ParseWall(written.time());

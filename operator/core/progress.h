@@ -5,16 +5,16 @@
 
 namespace muster::control {
 
-// Policy: the newest committed step goes into status.progress, at most once per
-// options.progress_interval; live values come from metrics and the HTTP API. A checkpoint is told
-// with its step: what is durable is done.
+// Policy: writes the newest committed step to status.progress, at most once per
+// options.progress_interval; live values come from metrics and the HTTP API. A step that is newly
+// durable is written at once, along with its checkpoint.
 void ReportProgress(Draft& draft);
 
-// Writes it whatever the interval: when the job ends.
+// Writes status.progress regardless of the interval; called when the job ends.
 void WriteProgress(Draft& draft);
 
-// A step was committed since the round became Active; never without trainer, whose steps nobody
-// sees.
+// Returns true if a step was committed since the round became Active. Always false without trainer,
+// because nobody sees the steps of a command.
 bool HasNewStep(const Draft& draft);
 
 }  // namespace muster::control

@@ -23,7 +23,8 @@ constexpr int kMostNodes = 2;
 
 bool IsOfWord(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Numbers, times, addresses and made-up names differ from one try to the next.
+// Replaces every word that contains a digit by "#": numbers, times, addresses and generated names
+// differ between attempts.
 std::string Masked(absl::string_view line) {
   std::string masked;
   for (size_t at = 0; at < line.size();) {
@@ -48,7 +49,7 @@ void AddNode(const std::string& node, FailureRepeat& repeat) {
   if (!node.empty() && !known && nodes.size() < kMostNodes) repeat.add_nodes(node);
 }
 
-// The round under way has come further than to its failure. One that the last leader opened has:
+// Returns true if the round under way has come further than the failed ones. An adopted round has:
 // it was stepping when it was adopted.
 bool IsWell(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;

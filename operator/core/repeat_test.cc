@@ -23,7 +23,7 @@ std::string WhyFailed(const TestWorld& world) {
   return failed == nullptr ? "" : failed->message();
 }
 
-// The next round becomes Active, after the back-off if there is one.
+// Makes the next round Active, after the back-off if there is one.
 void NextRound(CommandWorld& world) {
   if (world.memory.phase != RoundPhase::kPreparing) {
     world.Advance(absl::Minutes(2));
@@ -44,7 +44,7 @@ TEST(RepeatTest, ThreeRoundsThatBreakAlikeEndTheJob) {
   FailAndGoOn(world, 0, 1, kNoTorch);
   FailAndGoOn(world, 0, 1, kNoTorch);
   EXPECT_EQ(world.view.status.failures().repeat().count(), 2);
-  world.ChangeLeaders();  // which goes on counting
+  world.ChangeLeaders();  // the new leader goes on counting
   for (AgentView& agent : world.view.agents) agent.exits.clear();
   world.Decide();
   NextRound(world);
@@ -143,7 +143,7 @@ TEST(RepeatTest, ARuleThatIgnoresItAndZeroSwitchItOff) {
   }
 }
 
-// Seen as: "worker 0 ended with exit code 0: the job is suspended".
+// The report must not be counted as "worker 0 ended with exit code 0: the job is suspended".
 TEST(RepeatTest, WhatAWorkerSaysWhenItIsStoppedIsNoFailure) {
   for (const int code : {0, 1}) {
     CommandWorld world(1);

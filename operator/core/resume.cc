@@ -19,7 +19,7 @@ using v1alpha1::ResumePoint;
 using v1alpha1::StepDecision;
 using v1alpha1::Version;
 
-// The newer branch first, then the later step in it.
+// Orders versions by branch, then by step in it.
 std::pair<int64_t, int64_t> Order(const Version& version) {
   return {version.attempt(), version.step()};
 }
@@ -29,7 +29,7 @@ std::string Text(const Version& version) {
   return absl::StrCat("step ", version.step(), " (attempt ", version.attempt(), ")");
 }
 
-// Whether `position` reaches `target` by applying the decision of `target`.
+// Returns true if `position` reaches `target` by applying the decision of `target`.
 bool CanApply(const RankPosition& position, const Version& target) {
   return position.has_applied() && position.has_sealed() && Same(position.sealed(), target) &&
          position.applied().step() + 1 == target.step();
@@ -40,7 +40,7 @@ bool Holds(const RankPosition& position, const Version& target) {
 
 using Positions = absl::Span<const RankPosition>;
 
-// Every decision that some rank saw, as the lowest rank that saw it has it.
+// Every decision that some rank saw, as reported by the lowest such rank.
 using Decisions = std::map<std::pair<int64_t, int64_t>, const StepDecision*>;
 
 Decisions IndexDecisions(Positions positions) {
@@ -62,7 +62,7 @@ std::pair<int64_t, int64_t> LastRound(const RankPosition& position) {
   return {position.term(), position.round()};
 }
 
-// The newest version that some rank of the newest round holds or can reach.
+// Returns the newest version that some rank of the newest round holds or can reach.
 std::optional<Version> NewestReachable(Positions positions, const Decisions& decisions) {
   std::pair<int64_t, int64_t> newest_round;
   for (const RankPosition& position : positions) {
@@ -83,7 +83,7 @@ std::optional<Version> NewestReachable(Positions positions, const Decisions& dec
   return best;
 }
 
-// One more than every attempt that anybody has seen.
+// Returns one more than every attempt that any rank has seen, and at least `at_least`.
 int64_t NextAttempt(Positions positions, int64_t at_least) {
   int64_t next = at_least;
   auto see = [&next](const Version& version) { next = std::max(next, version.attempt() + 1); };
@@ -158,8 +158,9 @@ ResumeDecision Live(Positions positions, const Version& target, const Decisions&
 
 std::string Steps(int64_t steps) { return absl::StrCat(steps, steps == 1 ? " step" : " steps"); }
 
-// What the job is known to have; absent: nothing, and no history has begun. Without a recorded
-// floor, or while nothing of its history is recorded as saved, what is found counts.
+// Returns the checkpoint that the job is known to have; nullopt if there is none and no history has
+// begun. Without a recorded floor, or while nothing of its history is recorded as saved, the
+// checkpoints that the ranks see decide.
 std::optional<Floor> Expected(const Stored& stored, const ResumeOptions& options) {
   if (options.floor && options.floor->step > 0) {
     return Floor{options.floor->step, std::string(HistoryName(options.floor->history))};
@@ -202,14 +203,15 @@ ResumeDecision Fresh(const ResumeOptions& options, ResumeReason reason, std::str
   return decision;
 }
 
-// How the owner says that the job may go on without its floor.
+// Returns the clause that tells the owner how to let the job go on without its floor.
 std::string WayOn(const Floor& floor, const Stored::Entry* older) {
   return absl::StrCat("; to go on from ",
                       older == nullptr ? "initial weights" : older->ref.directory(),
                       " instead, set spec.checkpoint.giveUp: \"", FloorText(floor), "\"");
 }
 
-// The floor cannot be loaded. Why it is not for the operator to go on, if it is not.
+// Called when the floor cannot be loaded. Returns the decision to hold and ask the owner, or
+// nullopt if the operator may go on by itself.
 std::optional<ResumeDecision> AskTheOwner(const Stored& stored, const Floor& floor,
                                           const Stored::Entry* older,
                                           const ResumeOptions& options) {
@@ -278,7 +280,7 @@ ResumeDecision FromStored(const Stored& stored, const Floor& floor, const Resume
   return decision;
 }
 
-// Without live state at or beyond the floor.
+// Decides when there is no live state at or beyond the floor.
 ResumeDecision NotLive(const Stored& stored, const std::optional<Floor>& floor,
                        const ResumeOptions& options, bool any_live) {
   if (!stored.listing_error().empty()) {
@@ -300,8 +302,8 @@ ResumeDecision NotLive(const Stored& stored, const std::optional<Floor>& floor,
   return decision;
 }
 
-// The history that the ranks at `target` are of. Those that tell none know of no histories yet, and
-// have not left the one that is recorded.
+// Returns the history of the ranks at `target`. Ranks that report none are older than histories,
+// and have not left the recorded one.
 std::string HistoryOf(Positions positions, const Version& target,
                       const std::optional<Floor>& floor) {
   for (const RankPosition& position : positions) {
@@ -312,8 +314,8 @@ std::string HistoryOf(Positions positions, const Version& target,
   return std::string(HistoryName(floor ? floor->history : ""));
 }
 
-// Whether live state at `target`, although behind the floor, is better than what `stored` says is
-// left.
+// Returns true if live state at `target`, although behind the floor, is better than the checkpoint
+// that `stored` would load.
 bool IsBetter(Positions positions, const Version& target, const Floor& floor,
               const ResumeDecision& stored) {
   return HistoryOf(positions, target, floor) == HistoryName(floor.history) &&
@@ -321,14 +323,14 @@ bool IsBetter(Positions positions, const Version& target, const Floor& floor,
                            stored.kept->version().step() <= target.step()));
 }
 
-// Whether live state at `target` is at or beyond all that was saved.
+// Returns true if live state at `target` is at or beyond all that was saved.
 bool IsAhead(Positions positions, const Version& target, const Stored& stored,
              const std::optional<Floor>& floor) {
   const std::string history = HistoryOf(positions, target, floor);
   if (floor && (history != HistoryName(floor->history) || target.step() < floor->step)) {
     return false;
   }
-  // A worker that was left out of rounds may come back with less than the others had saved.
+  // A worker that was left out of rounds may come back with less than the others have saved since.
   const Stored::Entry* newest = stored.NewestUsable(history);
   return newest == nullptr || Order(newest->ref.version()) <= Order(target);
 }

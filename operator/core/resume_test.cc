@@ -112,9 +112,9 @@ TEST(DecideResumeTest, AZombieOfAnOlderHistoryReceives) {
   EXPECT_THAT(Receivers(decision), ElementsAre(0));
 }
 
-// Found by exploring the commit protocol: rank 0 applied step 2 of a round that rank 1 had been
-// called out of. Were rank 1 to receive and rank 0 to die meanwhile, what rank 1 had committed was
-// lost.
+// Regression, found by exploring the commit protocol: rank 0 applied step 2 of a round that rank 1
+// had already left for a newer one. If rank 1 then received and rank 0 died meanwhile, the state
+// that rank 1 had committed was lost.
 TEST(DecideResumeTest, RegressionARankThatMissedARoundDoesNotSetWhereToGoOn) {
   RankPosition missed = At(V(2, 1), std::nullopt, {V(2, 1)});
   missed.set_round(1);
@@ -171,15 +171,13 @@ TEST(DecideResumeTest, ACheckpointThatSomeDoNotSeeIsNotSilentlyGivenUp) {
   EXPECT_THAT(decision.sentence, HasSubstr("step-20 is not visible to every rank"));
 }
 
-// Found by the scenarios: a worker that Shrink had left out came back, and the others were gone.
+// Regression: a worker that Shrink had left out came back when the others were gone.
 TEST(DecideResumeTest, RegressionAStaleSurvivorDoesNotBeatANewerCheckpoint) {
   const ResumeDecision decision = DecideResume(
       {WithCheckpoints(At(V(40, 1)), {V(60, 2)}), WithCheckpoints(At(std::nullopt), {V(60, 2)})});
   EXPECT_EQ(decision.reason, ResumeReason::kCheckpoint);
   EXPECT_EQ(decision.point.version().step(), 60);
 }
-
-// ---- every small set of positions
 
 std::vector<RankPosition> AllPositions(bool small) {
   const std::vector<std::optional<Version>> applied = {std::nullopt, V(0, 0), V(1, 1), V(2, 1),
@@ -226,7 +224,8 @@ std::string Print(const Positions& positions) {
   return text;
 }
 
-// What the ranks hold after they carried `point` out; `relayed` says who got that far.
+// Returns the positions after the ranks carried out `point`; bit r of `relayed` is set if rank r
+// got as far as to apply the relayed decision.
 Positions CarryOut(const Positions& positions, const ResumePoint& point, unsigned relayed) {
   Positions after = positions;
   for (size_t r = 0; r < after.size(); ++r) {

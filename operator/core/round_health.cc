@@ -20,14 +20,14 @@ namespace {
 
 using v1alpha1::Member;
 
-// The member's own worker, or null when another incarnation has taken its place.
+// Returns the member's own worker, or null if another incarnation has taken its place.
 const Worker* WorkerOf(const Draft& draft, const Member& member) {
   const Worker* worker = draft.FindWorker(member.worker().index());
   if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return nullptr;
   return worker;
 }
 
-// A user's command may end on some ranks before others: that is no failure.
+// A user's command may end with 0 on some ranks before others, which is no failure.
 bool IsFailure(const Draft& draft, const ExitReport& exit) {
   return draft.spec().has_trainer() || exit.restarted || exit.exit_code != 0 || exit.signal != 0;
 }
@@ -50,7 +50,7 @@ std::optional<Break> FindExit(const Draft& draft, RoundStamp id) {
   return found;
 }
 
-// Of a round before this one, and still in time to go on without them.
+// Finds exits of an earlier round while there is still time to go on without those workers.
 std::optional<Break> FindUnnamedExit(const Draft& draft) {
   if (draft.plan.memory.phase != RoundPhase::kPreparing) return std::nullopt;
   Break found;
@@ -63,7 +63,7 @@ std::optional<Break> FindUnnamedExit(const Draft& draft) {
   return found;
 }
 
-// A command that came to its end late in the round before must not be started in this one.
+// A command that ended late in the round before must not be started in this one.
 std::optional<Break> FindEndedMember(const Draft& draft) {
   if (draft.plan.memory.phase != RoundPhase::kPreparing) return std::nullopt;
   for (const Member& member : draft.plan.memory.members) {
@@ -130,8 +130,8 @@ std::optional<Break> FindStall(const Draft& draft, RoundStamp id) {
   return std::nullopt;
 }
 
-// Such ranks must not train beside the others. An agent that does not say by which spec they do is
-// too old to be told: its pod is made anew.
+// These ranks must not train beside the others. An agent that does not report its spec is too old
+// to take one in an order, so its pod is recreated.
 void NameOtherSpec(const Draft& draft, const AgentView& agent, Break& found) {
   const std::string& theirs = agent.joined->trajectory;
   found.sentence = absl::StrCat("worker ", agent.index, " trains by ",
@@ -160,7 +160,6 @@ std::optional<Break> FindJoinError(const Draft& draft, RoundStamp id) {
   return std::nullopt;
 }
 
-// The next round saves it again.
 std::optional<Break> FindUnsaved(const Draft& draft) {
   if (!IsUnsaved(draft)) return std::nullopt;
   Break found;
@@ -169,8 +168,8 @@ std::optional<Break> FindUnsaved(const Draft& draft) {
   return found;
 }
 
-// What the ranks must agree on has changed since the round was opened. A round that was recorded
-// without it goes on as it is.
+// Finds a change, since the round was opened, of the fields on which the ranks must agree. A round
+// that was recorded without a digest goes on as it is.
 std::optional<Break> FindOtherSpec(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.trajectory.empty() || memory.stopping_since) return std::nullopt;
@@ -182,7 +181,7 @@ std::optional<Break> FindOtherSpec(const Draft& draft) {
   return found;
 }
 
-// An agent that came back on a new stream without its ranks being in the Active round.
+// Finds an agent that came back on a new stream while its ranks are not in the Active round.
 std::optional<Break> FindLeftBehind(const Draft& draft, const RoundMemory& memory) {
   if (memory.phase != RoundPhase::kActive) return std::nullopt;
   for (const Member& member : memory.members) {
@@ -218,7 +217,8 @@ std::optional<Break> FindLate(const Draft& draft, const RoundMemory& memory) {
       absl::StrCat("workers ", absl::StrJoin(found.late, ", "), " did not ",
                    preparing ? "get ready" : "join", " within ", absl::FormatDuration(deadline));
   found.failed = found.late;
-  // All late: nobody in particular is at fault, and their state is worth more than fresh pods.
+  // If all are late, no worker in particular is at fault, and their state is worth more than fresh
+  // pods.
   if (found.late.size() == memory.members.size()) found.late.clear();
   return found;
 }
@@ -252,7 +252,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
 std::set<int> FindUnnamed(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   std::set<int> unnamed;
-  if (memory.restart_all) return unnamed;  // every rank begins anew
+  if (memory.restart_all) return unnamed;  // every rank starts anew
   for (const Member& member : memory.members) {
     const Worker* worker = WorkerOf(draft, member);
     if (worker == nullptr || worker->agent == nullptr) continue;

@@ -10,13 +10,13 @@
 namespace muster::control {
 
 // Looks at every member of the round in memory, which is Preparing, Joining or Active. The gravest
-// finding wins: an exit explains a stall, a lost worker explains both being late.
+// finding wins: an exit or a lost worker explains a stall and a missed deadline.
 std::optional<Break> FindBreak(const Draft& draft);
 
-// Members whose rank has ended since the last Active round, and whom no break has named. A
-// survivor's stall breaks a round too, and may be heard before the exit behind it. An agent reports
-// the exit before it is ready again: before a round that is being prepared can go, every such exit
-// has been heard.
+// Returns the members whose rank has ended since the last Active round and that no break has named.
+// A survivor's stall breaks a round too, and its report may arrive before that of the exit which
+// caused it. An agent reports an exit before it is ready again, so every such exit is known before
+// a round that is being prepared can go.
 std::set<int> FindUnnamed(const Draft& draft);
 
 }  // namespace muster::control

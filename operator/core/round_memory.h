@@ -15,10 +15,10 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
-// What one leadership remembers of a job between two decisions. Nothing in it is durable: a new
-// leader starts from RoundMemory{} and gets what it needs from the status (term, round, membership,
-// incarnations, failures with their back-off: see recall.h, and notices: see spot.h) and from the
-// agents, who re-send their state when they attach.
+// The memory that one leadership has of a job between two decisions. Nothing in it is durable: a
+// new leader starts from RoundMemory{} and gets what it needs from the status (term, round,
+// membership, incarnations, failures with their back-off: see recall.h, and notices: see spot.h)
+// and from the agents, which send their state again when they attach.
 namespace muster::control {
 
 enum class RoundPhase {
@@ -29,37 +29,39 @@ enum class RoundPhase {
   kHolding,    // the round broke and the next one cannot be opened yet; survivors hold their state
 };
 
-// One index's pods, as this leadership saw them.
+// The pods of one worker index, as this leadership saw them.
 struct WorkerMemory {
-  // The incarnation whose number this leadership wrote; 0 none. Only such a pod may be created.
+  // The incarnation that this leadership wrote to the status; 0 if none. Only its pod may be
+  // created.
   int raised = 0;
-  // The incarnation whose pod this leadership has created (this memory is only kept when the create
-  // succeeded), or has seen exist: it is never created again. A created pod that is not seen by
-  // `visible_by` was deleted at once.
+  // The incarnation whose pod this leadership has created (this memory is only kept if the create
+  // succeeded), and the one that it has seen exist: neither is created again. A created pod that is
+  // not seen by `visible_by` was deleted at once.
   int created = 0;
   int seen = 0;
   absl::Time visible_by = absl::InfinitePast();
-  // Replacements in a row without a committed step, and when the next may be made.
+  // Replacements in a row without a committed step, and the earliest time of the next one.
   int restarts = 0;
   absl::Time not_before = absl::InfinitePast();
   // Excluded from the next round by failurePolicy Shrink, until a round is Active again.
   bool shrunk = false;
-  // A break named it, or what was heard of it after that; until a round is Active again.
+  // Named by a break, or by an exit that was reported after it; until a round is Active again.
   bool named = false;
-  // Missed a phase's deadline: to be replaced.
+  // Missed a phase's deadline and is to be replaced.
   bool condemned = false;
-  // See spot.h: the incarnation whose node goes away (0 none), when it leaves at the latest (also
-  // as the status says it), the newest checkpoint then, whether this leadership has asked for
-  // another, and whether it leaves now.
+  // The notice of spot.h: the incarnation whose node goes away (0 none), the latest time at which
+  // it leaves (leave_wall is on the wall clock, as in the status), the newest checkpoint at the
+  // time of the notice, whether this leadership has asked for another one, and whether the worker
+  // leaves now.
   int noticed = 0;
   absl::Time leave_at = absl::InfinitePast();
   absl::Time leave_wall = absl::InfinitePast();
   int64_t checkpoint_at_notice = -1;
   bool asked_to_save = false;
   bool leaving = false;
-  // The incarnation that was told to stop: its end after that says nothing.
+  // The incarnation that was told to stop: how it ends after that proves nothing.
   int told_to_stop = 0;
-  // Since when this leadership sees the pod Running, and the last pod whose failure was counted.
+  // When this leadership first saw the pod Running, and the last pod whose failure was counted.
   absl::Time running_since = absl::InfinitePast();
   std::string counted_pod;
 };
@@ -69,54 +71,57 @@ struct RoundMemory {
   RoundStamp id;
   std::vector<v1alpha1::Member> members;  // by rank; of `id`
   std::string membership;
-  // By what `id` trains, and its digest (trajectory.h); a new leader knows the digest alone.
+  // The spec by which round `id` trains, and its digest (trajectory.h). A new leader has only the
+  // digest.
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;
   std::string trajectory;
   absl::Time phase_since = absl::InfinitePast();
 
-  // kPreparing and later: positions by worker index. kJoining: the order, to send again.
+  // Positions by worker index, from kPreparing on; the order of kJoining, to send it again.
   std::map<int, ReadyReport> ready;
   std::shared_ptr<const v1alpha1::GoRound> go;
   std::set<int> joined;
-  // The session on which each member's current order was sent.
+  // The session on which each member's current order was sent, by worker index.
   std::map<int, int64_t> sent_session;
 
-  // status.failures has been read: see recall.h; and status.workers.leaving: see spot.h.
+  // Set once status.failures (recall.h) and status.workers.leaving (spot.h) have been read.
   bool recalled = false;
   bool notices_recalled = false;
-  // The newest round whose failure has been judged: one failure per round.
+  // The newest round whose failure has been judged: one failure counts per round.
   int64_t failed_round = 0;
-  // A rule said RestartJob, and why; until every rank has answered in a round that began afresh.
+  // A rule asked for RestartJob, and its sentence; until every rank has answered in a fresh round.
   bool restart_all = false;
   std::string restart_sentence;
   bool fresh = false;  // `id` was opened for that
   std::set<std::string> bad_checkpoints;
-  // What the owner was asked about a floor that was lost, and what he had said about it when the
-  // newest round was opened.
+  // The question put to the owner about a lost floor, and OwnersWord() when the newest round was
+  // opened.
   std::string asked;
   std::string owners_word;
-  // The request for a checkpoint that was dealt with last; absent: this leadership has not looked.
+  // The last request for a checkpoint that was handled; absent until this leadership has looked.
   std::optional<std::string> save_request;
-  // Broken rounds in a row without a committed step, for the back-off.
+  // Broken rounds in a row without a committed step; sets the back-off.
   int streak = 0;
   absl::Time not_before = absl::InfinitePast();
   absl::Time retry_wall = absl::InfinitePast();  // the same, as people and the next leader read it
-  // The committed step when the round became Active.
+  // The committed step at the time the round became Active.
   int64_t active_from_step = -1;
   // (index, incarnation) of the last Active round's members: they hold the newest state.
   std::set<std::pair<int, int>> holders;
   bool was_active = false;  // some round of this job has been Active
-  // The newest round that was; what is said of rounds before it no longer matters.
+  // The newest round that was Active; reports of earlier rounds no longer matter.
   int64_t active_round = 0;
-  // Why the last round broke, for the Running condition: a Reason's name, and a sentence.
+  // The reason why the last round broke, for the Running condition: a Reason's name, and a
+  // sentence.
   std::string broken_reason;
   std::string broken_sentence;
 
-  // Since when the workers are being stopped, and on which session each was told.
+  // The time since which the workers are being stopped, and the session on which each was told.
   std::optional<absl::Time> stopping_since;
   std::map<int, int64_t> stop_session;
 
-  // When a status that was held back is written at the latest; never, when none is. See telling.h.
+  // The latest time at which a status that is held back is written; InfiniteFuture if none is. See
+  // telling.h.
   absl::Time tell_by = absl::InfiniteFuture();
 
   std::map<int, WorkerMemory> workers;

@@ -9,7 +9,8 @@
 
 namespace muster::control {
 
-// What can happen to a job's round. docs/states.md shows the table; a test compares.
+// The events of a job's round. docs/states.md shows the table of transitions, and a test compares
+// it with this code.
 enum class RoundEvent {
   kOpen,       // (term, round, membership) are in the status: Prepare goes out
   kAllReady,   // every member answered: Go goes out
@@ -24,7 +25,8 @@ absl::string_view Name(RoundEvent event);
 std::vector<RoundPhase> AllRoundPhases();
 std::vector<RoundEvent> AllRoundEvents();
 
-// The one transition function. FailedPrecondition for what cannot happen in `phase`.
+// The one transition function. Returns FailedPrecondition for an event that cannot happen in
+// `phase`.
 absl::StatusOr<RoundPhase> Transition(RoundPhase phase, RoundEvent event);
 
 }  // namespace muster::control

@@ -82,10 +82,8 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   draft.Normal(reason, std::move(sentence));
 }
 
-// ---- after a take-over
-
-// A round's number is never used twice, so it alone says which round an agent is in: the term in
-// the status may have been raised since.
+// Returns the id of the recorded round if the worker is in it. A round's number is never used
+// twice, so it alone identifies the round; the term in the status may have been raised since.
 std::optional<RoundStamp> FindIn(const Draft& draft, const Worker& worker, RoundStamp recorded) {
   if (worker.presence != Presence::kPresent) return std::nullopt;
   if (worker.agent->active.round == recorded.round) return worker.agent->active;
@@ -93,13 +91,13 @@ std::optional<RoundStamp> FindIn(const Draft& draft, const Worker& worker, Round
   return std::nullopt;
 }
 
-// An agent says hello first, and what else it has to report right after.
+// An agent first sends its hello, and its other reports right after.
 bool IsSettling(const Draft& draft, const Worker& worker) {
   return worker.presence == Presence::kPresent &&
          draft.view.now < worker.agent->attached_at + kSettling;
 }
 
-// Whether all of the recorded round is `in`, but for commands that have ended since.
+// Returns true if `in` is the whole recorded round, except for commands that have ended since.
 bool IsWhole(const Draft& draft, const std::vector<const Worker*>& in) {
   const std::string& recorded = draft.view.status.membership();
   if (in.empty()) return false;
@@ -118,7 +116,7 @@ bool IsWhole(const Draft& draft, const std::vector<const Worker*>& in) {
   return open == in.size() || are_recorded(with_ended);
 }
 
-// Whether opening rounds must still wait.
+// Adopts the recorded round if it can. Returns true if opening rounds must still wait.
 bool AdoptOrWait(Draft& draft) {
   RoundMemory& memory = draft.memory();
   const RoundStamp recorded{draft.view.status.term(), draft.view.status.round()};
@@ -159,8 +157,6 @@ bool AdoptOrWait(Draft& draft) {
   return false;
 }
 
-// ---- breaking
-
 void LeaveOut(Draft& draft, const std::set<int>& failed) {
   const bool can = CanLeaveOut(draft, failed);
   for (int index : failed) {
@@ -186,7 +182,7 @@ void BreakRound(Draft& draft, const Break& why) {
   if (!wished) {
     LeaveOut(draft, why.failed);
     if (!why.same_failure) BackOff(draft);
-    // What waits for the owner is said once, however often it is tried again.
+    // A question to the owner is emitted once, however often the round is tried again.
     if (why.sentence != memory.asked) draft.Warning(why.reason, why.sentence);
     memory.asked = why.asks ? why.sentence : "";
   } else {
@@ -202,9 +198,7 @@ void BreakRound(Draft& draft, const Break& why) {
   Move(draft, RoundEvent::kBreak);
 }
 
-// ---- opening
-
-// To `worker`, which is the member at `place`.
+// Sends Prepare to `worker`, which is the member at `place`.
 void SendPrepare(Draft& draft, const Worker& worker, size_t place) {
   RoundMemory& memory = draft.memory();
   const Member& last = memory.members.back();
@@ -252,9 +246,7 @@ void TryOpen(Draft& draft) {
   draft.Say(wanted.wait_reason, wanted.wait_sentence);
 }
 
-// ---- collecting
-
-// From Go on, nobody holds newer state than the members that do not receive it.
+// After Go, the newest state is that of the members that do not receive it.
 void NoteDonors(RoundMemory& memory) {
   const v1alpha1::ResumePoint& resume = memory.go->resume();
   memory.holders.clear();
@@ -296,7 +288,7 @@ void Go(Draft& draft) {
     for (v1alpha1::RankReady& rank : ranks) {
       if (positions.empty()) go.set_endpoint(rank.endpoint());
       v1alpha1::RankPosition& position = *rank.mutable_position();
-      // What is left of before is not to be gone on from, whoever still has it.
+      // A fresh round does not resume from earlier state, even where a rank still has it.
       if (memory.fresh) {
         position.clear_applied();
         position.clear_sealed();
@@ -372,7 +364,7 @@ void Advance(Draft& draft) {
         memory.streak = 0;
         for (auto& [index, worker] : memory.workers) worker.restarts = 0;
       }
-      // Only while more workers are wanted does time alone change an Active round.
+      // Time alone changes an Active round only while more workers are wanted.
       if (static_cast<int>(memory.members.size()) < draft.WorkersWanted() &&
           draft.view.now < memory.phase_since + draft.options.grow_delay) {
         draft.RequeueAt(memory.phase_since + draft.options.grow_delay);
@@ -403,7 +395,7 @@ void ForgetRound(Draft& draft) {
   memory.streak = 0;
   memory.stop_session.clear();
   memory.restart_all = memory.fresh = false;
-  memory.spec.reset();  // ranks that start from here on open what the spec says then
+  memory.spec.reset();  // ranks started from here on open the sources of the spec as it is then
   memory.not_before = memory.retry_wall = absl::InfinitePast();
   memory.broken_reason.clear();
 }

@@ -5,13 +5,13 @@
 
 namespace muster::control {
 
-// Policy: drives the job's round through its phases (transition.h), one step or more per call:
+// Policy: drives the job's round through its phases (transition.h), one or more steps per call:
 // adopts the recorded round after a take-over, opens rounds, collects answers, decides the resume
-// point, and breaks rounds that cannot go on. Every order it plans belongs to the round that
-// plan.status records.
+// point, and breaks rounds that cannot go on. Every order it plans belongs to the round in
+// plan.status.
 void DriveRounds(Draft& draft);
 
-// The workers were stopped and no live state is left: back to Idle, keeping what must not be
+// Returns to Idle once the workers were stopped and no live state is left; keeps what must not be
 // reused.
 void ForgetRound(Draft& draft);
 

@@ -75,7 +75,7 @@ TEST(RoundsTest, ASpecThatChangesWhileARoundIsPreparedOpensTheNextAndIsNotSentIn
   world.AddWorkers();
   const Plan first = world.Decide();
   const auto& before = std::get<PrepareOrder>(first.orders[0].what);
-  // The stream of worker 0 is new as well: its order is sent again.
+  // The stream of worker 0 is also new, so its order is sent again.
   world.view.agents[0].session = 2;
   world.view.spec.mutable_trainer()->mutable_train()->set_global_batch(64);
   const Plan plan = world.Decide();
@@ -205,7 +205,7 @@ TEST(RoundsTest, AnIdleWorldPlansNothing) {
   EXPECT_THAT(plan.events, IsEmpty());
 }
 
-// Worker 2 says that a peer is gone; the rank of worker 1 that had died is heard of later.
+// Worker 2 reports that a peer is gone; the exit of the rank of worker 1 is reported later.
 struct LateExit {
   explicit LateExit(const std::string& policy, int min = 1) : world(3) {
     world.view.spec.mutable_failure_policy()->set_on_rank_failure(policy);
@@ -238,7 +238,7 @@ TEST(RoundsTest, AnExitHeardAfterTheStallStillShrinksTheRound) {
   LateExit late("Shrink");
   EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
   late.Hear(1);
-  late.GetReady();  // in the same breath: the round must not go
+  late.GetReady();  // at the same time: the round must not go
   const Plan plan = late.world.Decide();
   EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:2");
   EXPECT_EQ(Told(plan), "RankFailed");
@@ -349,7 +349,7 @@ TEST(RoundsTest, ASilentAgentIsGivenUpAfterTheWindow) {
   EXPECT_THAT(plan.orders, IsEmpty()) << "RestartRank holds for the replacement";
 }
 
-// Of an operator that was short of CPU, or frozen: agents spoke, and nobody read it.
+// Models an operator that was short of CPU, or frozen: agents sent messages that nobody read.
 TEST(RoundsTest, SilenceCountsOnlyWhileTheOperatorListens) {
   TestWorld world(2);
   world.MakeActive();
@@ -361,7 +361,7 @@ TEST(RoundsTest, SilenceCountsOnlyWhileTheOperatorListens) {
   EXPECT_EQ(Told(plan), "");
   EXPECT_EQ(plan.status.incarnations(1), 1);
   EXPECT_GE(plan.requeue_after, absl::Milliseconds(100)) << "it must not look again and again";
-  // What the first had said is read at last; the other one had said nothing.
+  // The first agent's messages are read at last; the other one had sent none.
   world.view.heard_until = world.view.now;
   world.view.agents[0].last_heard = world.view.now;
   plan = world.Decide();

@@ -8,7 +8,7 @@
 namespace muster::control {
 namespace {
 
-// What another leader has done about it is known by its result alone.
+// The only trace of what another leader did about the request is a newer checkpoint.
 bool WasDone(const Draft& draft) {
   const absl::Time asked = ParseWall(draft.view.job.save_request);
   const absl::Time saved = ParseWall(draft.view.status.checkpoint().time());
@@ -22,7 +22,7 @@ std::string WhyNot(const Draft& draft) {
   return draft.spec().has_checkpoint() ? "" : "the job has no spec.checkpoint to save to";
 }
 
-// How many ranks' agents were told; one is enough, for ranks vote.
+// Returns the number of agents that got the order. One is enough, because ranks vote on a save.
 int OrderSaves(Draft& draft) {
   int told = 0;
   for (const v1alpha1::Member& member : draft.plan.memory.members) {
@@ -55,7 +55,7 @@ void SaveOnRequest(Draft& draft) {
                          absl::StrCat("annotation ", kSaveRequest,
                                       " asks for a checkpoint, and none is saved: ", cannot));
   }
-  // Not yet: it is asked for again with each decision.
+  // Nothing was ordered yet; the next decision tries again.
   if (memory.phase != RoundPhase::kActive || OrderSaves(draft) == 0) return;
   memory.save_request = asked;
   draft.Normal(Reason::kSaveRequested,

@@ -5,13 +5,13 @@
 
 namespace muster::control {
 
-// The annotation of a TrainingJob by which people ask for a checkpoint now: any new value asks
-// once. Recommended is the time of asking, in RFC 3339.
+// The annotation of a TrainingJob that asks for a checkpoint now: every new value asks once. The
+// recommended value is the time of the request, in RFC 3339.
 inline constexpr char kSaveRequest[] = "muster.dev/save-requested-at";
 
 // Policy: orders a checkpoint for each new value of kSaveRequest, as soon as a round is Active. A
-// new leader orders one once more, unless the value is a time and the status has a checkpoint that
-// is newer.
+// new leader orders one once more, unless the value is a time and status.checkpoint is newer than
+// it.
 void SaveOnRequest(Draft& draft);
 
 }  // namespace muster::control

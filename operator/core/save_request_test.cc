@@ -76,7 +76,7 @@ TEST(SaveRequestTest, ANewLeaderSavesOnceMoreUnlessANewerCheckpointIsThere) {
   ChangeLeaders(world);
   EXPECT_THAT(Ordered(world.Decide()), IsEmpty());
   EXPECT_THAT(Ordered(world.Decide()), IsEmpty());
-  // A wall clock that is behind makes no request old that this leader sees come.
+  // A request that appears under this leader is new, whatever time it names.
   world.view.job.save_request = "2001-01-01T00:00:00Z";
   EXPECT_EQ(Ordered(world.Decide()), "Save:0 Save:1");
 }

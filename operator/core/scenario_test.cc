@@ -1,4 +1,4 @@
-// Whole jobs on virtual time, with faults: seeded at random, and the ones that people ask about.
+// Runs whole jobs on virtual time with faults, both random (seeded) and well-known ones.
 #include <algorithm>
 #include <string>
 
@@ -27,7 +27,7 @@ void RunFor(SimWorld& world, absl::Duration time) {
   while (world.now < end) world.RunOnce();
 }
 
-// Until the committed step is at least `step`.
+// Runs until the committed step is at least `step`.
 void RunToStep(SimWorld& world, int64_t step) {
   for (int i = 0; i < 20000 && world.committed < step; ++i) world.RunOnce();
 }
@@ -60,7 +60,8 @@ void Fault(SimWorld& world) {
 
 class ChaosTest : public ::testing::TestWithParam<int> {};
 
-// Ten seeds a case, so that a failure names few of them; the long run has twenty times as many.
+// Each case runs ten seeds, so that a failure names few of them; the long run has twenty times as
+// many.
 TEST_P(ChaosTest, ConvergesAndBreaksNoPromise) {
   const int seeds = HowMany({.sanitized = 4, .usual = 10, .full = 200});
   for (int seed = GetParam() * seeds; seed < (GetParam() + 1) * seeds; ++seed) {
@@ -78,7 +79,7 @@ TEST_P(ChaosTest, ConvergesAndBreaksNoPromise) {
     if (world.Pick(4)) world.RuinNewestCheckpoint();
     world.job.spec.set_suspend(false);
     world.RunUntilEnded(absl::Minutes(20));
-    // The only checkpoint that there was may be the ruined one.
+    // The ruined checkpoint may be the only one.
     if (world.ConditionReason(ConditionType::kRunning) == "False/CheckpointLost") {
       const v1alpha1::CheckpointStatus& floor = world.job.status.checkpoint();
       world.job.spec.mutable_checkpoint()->set_give_up(FloorText({floor.step(), floor.history()}));
@@ -183,7 +184,7 @@ TEST(ScenarioTest, ShrinkGoesOnAtOnceAndGrowsBack) {
   EXPECT_THAT(world.violations, IsEmpty());
 }
 
-// The size of the next round that is Active after round `before`.
+// Returns the number of members of the next round that is Active after round `before`.
 size_t NextActive(SimWorld& world, int64_t before) {
   for (int i = 0; i < 2000; ++i) {
     const SimAgent* agent = world.FindAgent(0);
@@ -196,8 +197,8 @@ size_t NextActive(SimWorld& world, int64_t before) {
   return 0;
 }
 
-// A survivor's stall arrived before the exit behind it, and the next round was opened with the rank
-// that had died: no shrink. Without a lag the exit is heard first.
+// A survivor's stall may arrive before the exit that caused it; the next round must not be opened
+// with the dead rank then. If there is no lag, the exit arrives first.
 TEST(ScenarioTest, ShrinkLeavesTheDeadRankOutWhoeverIsHeardFirst) {
   for (int seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);
@@ -210,7 +211,7 @@ TEST(ScenarioTest, ShrinkLeavesTheDeadRankOutWhoeverIsHeardFirst) {
     const absl::Time died = world.now;
     world.EndRank(1, 137, "", lag);
     EXPECT_EQ(NextActive(world, round), 2u) << lag;
-    // The first try comes at once, also when it takes two rounds to tell who is in it.
+    // The first attempt comes at once, even if it takes two rounds to find its members.
     EXPECT_LT(world.now - died, lag + absl::Milliseconds(600)) << lag;
     EXPECT_EQ(NextActive(world, world.job.status.round()), 3u) << "it grows again";
     EXPECT_EQ(world.job.status.failures().count(), 1);
@@ -302,7 +303,7 @@ TEST(ScenarioTest, ARankThatDiesAtEveryStartBacksOffAndFails) {
     if (joins) agent->KillRank(0, 1, world.now, true);
   }
   EXPECT_EQ(world.ConditionReason(ConditionType::kFailed), "True/TooManyFailures");
-  // 0 + 1 + 2 + 4 + 8 seconds of back-off between six rounds.
+  // The back-off between six rounds is 0 + 1 + 2 + 4 + 8 seconds.
   EXPECT_GT(world.now - start, absl::Seconds(15));
   EXPECT_EQ(world.rounds_opened, 6);
 }

@@ -23,7 +23,7 @@ std::string Changed(const char* field, const std::string& was, const std::string
                       "\" and is \"", is, "\" now", kWaysOn);
 }
 
-// Empty when both have the same sources.
+// Returns a sentence about the first difference; empty if both have the same sources.
 std::string Difference(const TrainingJobSpec& opened, const TrainingJobSpec& wanted) {
   const v1alpha1::DataSpec& was = opened.trainer().data();
   const v1alpha1::DataSpec& is = wanted.trainer().data();
@@ -53,7 +53,7 @@ TrainingJobSpec WithSources(const TrainingJobSpec& opened, TrainingJobSpec spec)
   return spec;
 }
 
-// Ranks train in the round that the status names.
+// Returns true if ranks train in the round that the status names.
 bool IsTraining(const JobView& view) {
   return view.status.round() > 0 &&
          std::any_of(view.agents.begin(), view.agents.end(), [&](const AgentView& agent) {

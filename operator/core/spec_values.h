@@ -8,11 +8,11 @@
 #include "absl/time/time.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
-// What Decide() reads from a spec, as C++ values. Specs come defaulted and validated; what is
-// absent all the same gets the value that does least.
+// The values that Decide() reads from a spec, as C++ types. Specs arrive defaulted and validated; a
+// field that is absent nevertheless gets the value that does least.
 namespace muster::control {
 
-// The value of managedBy that means this operator, as leaving it out does.
+// The value of managedBy that names this operator, as does leaving the field out.
 inline constexpr char kManagedByMuster[] = "muster.dev/operator";
 
 int WorkerCount(const v1alpha1::TrainingJobSpec& spec);
@@ -27,10 +27,10 @@ bool ShrinksOnFailure(const v1alpha1::TrainingJobSpec& spec);
 bool LeaderDecidesSuccess(const v1alpha1::TrainingJobSpec& spec);  // successPolicy Leader
 bool IsManagedByAnother(const v1alpha1::TrainingJobSpec& spec);
 int64_t TotalSteps(const v1alpha1::TrainingJobSpec& spec);  // 0: no built-in trainer
-// InfiniteDuration when there is none.
+// Returns InfiniteDuration if there is none.
 absl::Duration ActiveDeadline(const v1alpha1::TrainingJobSpec& spec);
-// How long agents without an operator go on, when the spec does not say `otherwise`: then a trainer
-// 6 hours, a command for ever.
+// Returns how long agents go on without an operator. If the spec does not set it, that is
+// `otherwise`, or else 6 hours for a trainer and forever for a command.
 absl::Duration OrphanDeadline(const v1alpha1::TrainingJobSpec& spec,
                               std::optional<absl::Duration> otherwise);
 absl::Duration ParseDurationOr(absl::string_view text, absl::Duration otherwise);

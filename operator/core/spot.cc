@@ -16,7 +16,7 @@ namespace {
 
 // Leaving takes a round (seconds), so the checkpoint may take half of what is left.
 constexpr double kSaveShare = 0.5;
-// In the status: thousands of workers may leave at once.
+// The limit of status.workers.leaving: thousands of workers may leave at once.
 constexpr int kMostKept = 256;
 
 const WorkerMemory* MemoryOf(const RoundMemory& memory, int index) {
@@ -29,7 +29,7 @@ bool Leaves(const RoundMemory& memory, int index, int incarnation) {
   return worker != nullptr && worker->leaving && worker->noticed == incarnation;
 }
 
-// Members that would be left in a round without those that leave.
+// Returns the number of members in a round without those that leave.
 int Staying(const RoundMemory& memory) {
   int staying = 0;
   for (const v1alpha1::Member& member : memory.members) {
@@ -38,7 +38,7 @@ int Staying(const RoundMemory& memory) {
   return staying;
 }
 
-// The last leader may have heard of it.
+// The status counts too, because the last leader may have had a newer report.
 int64_t NewestCheckpoint(const Draft& draft) {
   const v1alpha1::TrainingJobStatus& status = draft.plan.status;
   const int64_t recorded = status.checkpoint().has_step() ? status.checkpoint().step() : -1;
@@ -74,7 +74,7 @@ void Recall(Draft& draft, const Worker& worker, absl::Time leave_wall, int64_t s
   known.checkpoint_at_notice = step;
 }
 
-// Those that the status had no room for leave no earlier than those it names.
+// Workers for which the status had no room leave no earlier than those that it names.
 void RecallUnnamed(Draft& draft) {
   const auto& kept = draft.view.status.workers().leaving();
   if (kept.size() < kMostKept) return;
@@ -95,7 +95,7 @@ void RecallUnnamed(Draft& draft) {
   }
 }
 
-// What the last leader had noticed.
+// Restores what the last leader had noticed.
 void RecallNotices(Draft& draft) {
   RoundMemory& memory = draft.memory();
   if (memory.notices_recalled) return;
@@ -108,7 +108,7 @@ void RecallNotices(Draft& draft) {
   RecallUnnamed(draft);
 }
 
-// Once in a leadership: an order of the last one may never have arrived.
+// Asks once in a leadership, because an order of the last one may never have arrived.
 void AskToSave(Draft& draft, const Worker& worker) {
   const RoundMemory& memory = draft.memory();
   const bool member = MemberIndices(memory.members).count(worker.index) > 0;
@@ -119,7 +119,7 @@ void AskToSave(Draft& draft, const Worker& worker) {
   draft.Send(worker, SaveOrder{memory.id});
 }
 
-// By index, at most kMostKept of those whose nodes go away.
+// Returns the indices of the workers that leave first, at most kMostKept.
 std::set<int> FirstToLeave(const Draft& draft) {
   std::vector<std::pair<absl::Time, int>> leaving;
   for (const Worker& worker : draft.workers) {

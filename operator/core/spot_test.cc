@@ -33,7 +33,7 @@ void Write(TestWorld& world, int64_t step) {
   world.view.checkpoint.written = report;
 }
 
-// Everyone of the round that is being opened answers.
+// Every agent of the round that is being opened answers.
 void JoinAll(TestWorld& world) {
   for (AgentView& agent : world.view.agents) {
     agent.seen = world.memory.id;
@@ -113,7 +113,7 @@ TEST(SpotTest, WithoutACheckpointInTimeItLeavesAtHalfTheWarning) {
   EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
 }
 
-// The next leader, whose agents attach at once and still step.
+// Makes the next leader take over; its agents attach at once and still step.
 void ChangeLeaders(TestWorld& world) {
   for (AgentView& agent : world.view.agents) agent.active = world.memory.id;
   world.memory = RoundMemory{};
@@ -123,7 +123,7 @@ void ChangeLeaders(TestWorld& world) {
   for (AgentView& agent : world.view.agents) ++agent.session;
 }
 
-// A new leader started the notice over, or left at once without a checkpoint.
+// A new leader must neither start the notice over nor leave at once without a checkpoint.
 TEST(SpotTest, ANewLeaderGoesOnWithTheNoticeOfTheLastOne) {
   TestWorld world = ActiveWorld(2, 1);
   Write(world, 10);
@@ -153,7 +153,7 @@ TEST(SpotTest, ACheckpointOfTheLastLeadershipLetsTheWorkerLeave) {
   EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
 }
 
-// Nobody knows yet whether they still step: they may save.
+// It is not known yet whether the agents still step, so they may save.
 TEST(SpotTest, ANewLeaderWaitsForTheAgentsBeforeAWorkerLeaves) {
   TestWorld world = ActiveWorld(2, 1);
   ChangeLeaders(world);
@@ -232,7 +232,7 @@ TEST(SpotTest, TheEventNamesNodeTaintAndTime) {
             "spot node): leaving within 2m");
 }
 
-// The status of a job of which thousands leave at once must not grow with them.
+// The status of a job must not grow with the thousands of workers that leave at once.
 TEST(SpotTest, TheStatusNamesThose256ThatLeaveFirst) {
   constexpr int kWorkers = 300;
   TestWorld world = ActiveWorld(kWorkers, 1);

@@ -1,4 +1,4 @@
-// docs/states.md lists exactly what the code has.
+// Checks that docs/states.md lists exactly what the code has.
 #include <fstream>
 
 #include <string>
@@ -22,7 +22,7 @@ using ::testing::ElementsAreArray;
 using ::testing::IsSubsetOf;
 using ::testing::UnorderedElementsAreArray;
 
-// The rows of the table under `## heading`, each cell without blanks and backquotes.
+// Returns the rows of the table under `## heading`, each cell without blanks and backquotes.
 std::vector<std::vector<std::string>> Table(const std::string& heading) {
   std::ifstream file("docs/states.md");
   EXPECT_TRUE(file.good());

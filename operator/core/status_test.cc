@@ -1,4 +1,4 @@
-// The policies that only report: progress, checkpoint, admission, deadline.
+// Tests the policies that only report: progress, checkpoint, admission, deadline.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/checkpoint.h"
@@ -54,8 +54,8 @@ TEST(ProgressTest, AWallClockSetBackDoesNotSilenceIt) {
   EXPECT_THAT(plan.orders, IsEmpty()) << "and no deadline fires";
 }
 
-// An agent that attaches to a new leader says first that its work is done, and then what it could
-// not report meanwhile.
+// An agent that attaches to a new leader first reports that its work is done, and then the reports
+// that it could not send meanwhile.
 TEST(ProgressTest, AnEndThatIsToldBeforeItsReportsTellsTheLastStepAndItsCheckpoint) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");
@@ -125,7 +125,7 @@ TEST(ProgressTest, ACheckpointAloneDoesNotTakeTheToldStepBack) {
   world.MakeActive();
   SetStep(world, 80);
   world.Decide();
-  world.view.progress.latest.reset();  // another leader, which has heard of no step yet
+  world.view.progress.latest.reset();  // another leader, without any report of a step
   SetCheckpoint(world, 60, 0);
   world.Advance(absl::Minutes(1));
   EXPECT_EQ(world.Decide().status.progress().step(), 80);

@@ -19,7 +19,7 @@ bool IsComingTogether(const TrainingJobStatus& status) {
 }
 
 bool Same(const TrainingJobStatus& a, const TrainingJobStatus& b) {
-  // Equal bytes are equal messages, and much the quicker to find out.
+  // Equal bytes mean equal messages, and are much cheaper to compare.
   return a.SerializeAsString() == b.SerializeAsString() ||
          google::protobuf::util::MessageDifferencer::Equals(a, b);
 }
@@ -32,7 +32,7 @@ void PutBack(const TrainingJobStatus& before, ConditionType type, TrainingJobSta
   }
 }
 
-// How far the gang has come.
+// Undoes all changes that only show how far the gang has come.
 void PutBackGang(const TrainingJobStatus& before, TrainingJobStatus& after) {
   after.set_state(before.state());
   if (before.has_placement()) {
@@ -55,7 +55,7 @@ bool RaisesIncarnations(const Draft& draft) {
   return before.size() != after.size() || !std::equal(before.begin(), before.end(), after.begin());
 }
 
-// Agents are led by the term in the status: there are none before a pod runs, and no round before
+// Agents obey the term in the status. None exists before a pod runs, and no round is opened before
 // the gang is on nodes.
 bool NeedsTerm(const Draft& draft) {
   const std::vector<PodView>& pods = draft.view.pods;
@@ -70,7 +70,7 @@ TrainingJobStatus WithTermOf(const TrainingJobStatus& before, TrainingJobStatus 
   return status;
 }
 
-// What is to be written can wait: nothing but people waits for it.
+// Returns true if the write can wait because only people would read it.
 bool CanWait(const Draft& draft, bool differs, const TrainingJobStatus& news) {
   const Plan& plan = draft.plan;
   if (!plan.events.empty() || !plan.orders.empty()) return false;
@@ -80,7 +80,7 @@ bool CanWait(const Draft& draft, bool differs, const TrainingJobStatus& news) {
 }  // namespace
 
 bool OnlyTells(const TrainingJobStatus& before, const TrainingJobStatus& after) {
-  // That it does not come together is what people are waiting to hear.
+  // People are waiting to learn that the gang has no place.
   if (IsRefused(after) && !IsRefused(before)) return false;
   TrainingJobStatus rest = after;
   if (before.workers().has_ready()) rest.mutable_workers()->set_ready(before.workers().ready());
@@ -96,7 +96,7 @@ void DecideWrite(Draft& draft) {
   if (!needs_term) as_before = WithTermOf(draft.view.status, plan.status);
   const TrainingJobStatus& news = needs_term ? plan.status : as_before;
   const bool differs = !Same(draft.view.status, news);
-  // Pods are made as soon as their numbers are written; the finalizer comes after them.
+  // Pods are made as soon as their incarnations are written; the finalizer comes after them.
   if (RaisesIncarnations(draft)) plan.add_finalizers.clear();
   const bool wanted = differs || !plan.add_finalizers.empty();
   if (wanted && CanWait(draft, differs, news)) {

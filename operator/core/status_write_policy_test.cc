@@ -11,7 +11,7 @@
 namespace muster::control {
 namespace {
 
-// As the shell does it: what is not written is not there the next time.
+// Decides and stores like the shell: a status that is not written is gone the next time.
 Plan Reconcile(TestWorld& world) {
   Plan plan = Decide(world.view, world.memory, world.options);
   world.memory = plan.memory;
@@ -19,7 +19,7 @@ Plan Reconcile(TestWorld& world) {
   return plan;
 }
 
-// Two pods whose numbers are written and which were just made.
+// Returns a world with two pods that were just made.
 TestWorld Making() {
   TestWorld world(2);
   EXPECT_TRUE(Reconcile(world).write_status);
@@ -29,7 +29,7 @@ TestWorld Making() {
   return world;
 }
 
-// And it is told that they are there.
+// Returns the same world once the status shows the pods.
 TestWorld MadeAndTold() {
   TestWorld world = Making();
   world.Advance(world.options.tell_delay);
@@ -87,7 +87,7 @@ TEST(TellingTest, ANewTermAndANewGenerationAreWrittenAtOnce) {
   EXPECT_TRUE(Reconcile(world).write_status);
 }
 
-// A new leader of ten thousand waiting jobs would begin with as many writes.
+// A new leader of ten thousand waiting jobs must not begin with as many writes.
 TEST(TellingTest, ANewTermIsNotWrittenBeforeThereCanBeAgents) {
   TestWorld world = MadeAndTold();
   world.view.leader_term = 2;
@@ -116,7 +116,7 @@ TEST(TellingTest, WhyAJobHadNoPlaceStaysUntilItHasOne) {
     world.Advance(world.options.tell_delay);
   }
   EXPECT_EQ(world.Condition(ConditionType::kScheduled), "False/Unschedulable");
-  world.view.placement.score = 1;  // it was placed, and its binds wait for others'
+  world.view.placement.score = 1;  // it was placed, and its binds wait for those of others
   EXPECT_FALSE(Reconcile(world).write_status);
   world.Advance(world.options.tell_delay);
   EXPECT_FALSE(Reconcile(world).write_status);
@@ -146,7 +146,8 @@ TEST(TellingTest, AReplacementIsWrittenAheadAtOnce) {
   EXPECT_EQ(plan.status.incarnations(0), 2);
 }
 
-// Hundreds of them come back to a new leader: a write for each kept it from hearing the others.
+// Hundreds of agents come back to a new leader, and a write for each would delay reading the
+// others.
 TEST(TellingTest, AgentsThatComeBackAreToldTogether) {
   TestWorld world(4);
   world.MakeActive();

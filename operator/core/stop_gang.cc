@@ -25,7 +25,7 @@ bool HasStopped(const Draft& draft, const v1alpha1::Member& member) {
          worker->agent->finished->round == draft.plan.memory.id;
 }
 
-// Tells every member to save and stop; when all did, their pods go.
+// Orders every member to save and stop; once all have, their pods are deleted.
 void StopMembers(Draft& draft, absl::string_view why) {
   RoundMemory& memory = draft.memory();
   bool all = true;
@@ -58,9 +58,9 @@ void StopGang(Draft& draft, absl::string_view why) {
   if (!memory.stopping_since) memory.stopping_since = draft.view.now;
   const absl::Time deadline = *memory.stopping_since + draft.options.stop_deadline;
   const bool late = draft.view.now >= deadline;
-  // Afterwards there is nothing to wait for but the pods' going, which is told.
+  // After the deadline, only the pods' end is awaited, which the watch reports.
   if (!late) draft.RequeueAt(deadline);
-  // A job that waits for its owner's word has nothing to save.
+  // A job that waits for its owner's decision has nothing to save.
   if (late || !HasStarted(draft) || !AnyPresent(draft) || IsHeld(memory)) {
     DeleteAll(draft, why);
   } else if (memory.phase == RoundPhase::kActive) {

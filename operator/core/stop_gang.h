@@ -6,13 +6,13 @@
 
 namespace muster::control {
 
-// Saves a checkpoint, stops the workers and removes their pods; what the status says stays. A round
-// that is broken is formed once more, to save what its ranks hold, within options.stop_deadline.
-// `why` is what workers and pods are told, e.g. "the job is suspended". To be called until no pod
-// is left; then EndStop.
+// Saves a checkpoint, stops the workers and deletes their pods; the job's status stays. A broken
+// round is formed once more, within options.stop_deadline, to save what its ranks hold. `why` is
+// the reason given to workers and pods, e.g. "the job is suspended". Call it at every decision
+// until no pod is left, then call EndStop().
 void StopGang(Draft& draft, absl::string_view why);
 
-// No pod is left: the job may start anew.
+// Forgets the round once no pod is left: the job may start anew.
 void EndStop(Draft& draft);
 
 }  // namespace muster::control

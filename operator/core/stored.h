@@ -14,14 +14,14 @@
 
 namespace muster::control {
 
-// What all ranks of a round together see in their checkpoint directory: each checkpoint once, with
-// how many see it. Made in one pass over the positions. Pure.
+// The checkpoints that the ranks of a round see in their checkpoint directory: each one once, with
+// the number of ranks that see it. Built in one pass over the positions. Pure.
 class Stored {
  public:
   struct Entry {
     v1alpha1::CheckpointRef ref;
-    size_t ranks = 0;      // that see it
-    std::string mismatch;  // why some rank cannot use it; empty: all can
+    size_t ranks = 0;      // the number of ranks that see it
+    std::string mismatch;  // the reason why some rank cannot use it; empty: all can
     bool common = false;   // every rank sees it
     bool bad = false;      // some rank could not load it
 
@@ -32,8 +32,8 @@ class Stored {
 
   Stored(absl::Span<const v1alpha1::RankPosition> positions, const std::set<std::string>& bad);
 
-  // The newest, by attempt and step, that `wanted` is true of; null when there is none. An empty
-  // history is any.
+  // Returns the newest entry, by attempt and step, for which `wanted` is true; null if there is
+  // none. An empty history matches all.
   template <typename Wanted>
   const Entry* Newest(absl::string_view history, Wanted wanted) const {
     for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
@@ -45,7 +45,7 @@ class Stored {
   const Entry* NewestUsable(absl::string_view history) const {
     return Newest(history, [](const Entry& entry) { return entry.usable(); });
   }
-  // Why a rank could not list the directory; empty: every rank could.
+  // Returns the reason why a rank could not list the directory; empty if every rank could.
   const std::string& listing_error() const { return listing_error_; }
 
  private:

@@ -14,8 +14,8 @@
 namespace muster::control {
 namespace {
 
-// Why it had no place stays until it has one, or there is another reason: what is told in between,
-// that no pod is bound yet, would be a write for each of those that wait.
+// The reason why the job had no place stays until it has one, or another reason. "No pod is bound
+// yet", which is true in between, would cost a write for each waiting job.
 bool KeepsItsReason(const Draft& draft, int bound) {
   if (!draft.view.placement.reason.empty() || bound > 0 || draft.view.pods.empty()) return false;
   const v1alpha1::Condition* told = FindCondition(draft.view.status, ConditionType::kScheduled);
@@ -23,7 +23,7 @@ bool KeepsItsReason(const Draft& draft, int bound) {
                              told->reason() == Name(Reason::kQueued));
 }
 
-// What an earlier leader found stays while the pods do.
+// The findings of an earlier leader stay as long as the pods do.
 void ShowPlacement(Draft& draft, int bound) {
   const PlacementView& seen = draft.view.placement;
   if (seen.reason.empty() && bound == 0) return draft.status().clear_placement();
@@ -64,7 +64,7 @@ struct Shown {
   bool running = false;
 };
 
-// When the job has no round because it is not to have one.
+// Returns what to show if the job has no round because it is not to have one.
 std::optional<Shown> ShowStopped(const Draft& draft) {
   const v1alpha1::TrainingJobStatus& status = draft.plan.status;
   if (IsTrue(status, ConditionType::kSucceeded)) {
@@ -82,7 +82,7 @@ std::optional<Shown> ShowStopped(const Draft& draft) {
   return std::nullopt;
 }
 
-// The reason a round broke stays until the next one is Active: that is what people want to know.
+// The reason why a round broke stays until the next one is Active, because it explains the outage.
 std::optional<Shown> ShowRound(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase == RoundPhase::kActive) {
@@ -91,7 +91,7 @@ std::optional<Shown> ShowRound(const Draft& draft) {
                               " workers"),
                  true};
   }
-  // Pods usually end soon after they were lost; only what takes longer is worth telling.
+  // Pods usually end soon after they were lost; only a longer wait is worth reporting.
   if (draft.view.now >= memory.phase_since + draft.options.stop_deadline) {
     if (const PodView* pod = FindUnconfirmed(draft)) {
       return Shown{Reason::kEndUnconfirmed, DescribeUnconfirmed(*pod)};
@@ -102,7 +102,7 @@ std::optional<Shown> ShowRound(const Draft& draft) {
       return Shown{reason, memory.broken_sentence};
     }
   }
-  // A new leader leaves what the last one wrote until it knows better.
+  // A new leader keeps what the last one wrote until it has better information.
   if (memory.id == RoundStamp{} && draft.view.status.round() > 0) return std::nullopt;
   if (memory.phase == RoundPhase::kIdle) {
     return Shown{Reason::kWaitingForWorkers, "waiting for workers to be bound and attached"};

@@ -5,8 +5,8 @@
 
 namespace muster::control {
 
-// Policy, always the last: the conditions Scheduled, Running and Degraded, workers.ready and the
-// state for people, from what the others decided.
+// The summary, after all policies: sets the conditions Scheduled, Running and Degraded,
+// workers.ready and the state for people, from what the policies decided.
 void Summarize(Draft& draft);
 
 }  // namespace muster::control

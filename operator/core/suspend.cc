@@ -18,7 +18,8 @@ void Stop(Draft& draft) {
 void SuspendOrResume(Draft& draft) {
   RoundMemory& memory = draft.memory();
   const bool wanted = draft.spec().suspend();
-  // A new leader finishes what the last one began: who ended for it has not come to its end.
+  // A new leader finishes the stop that the last one began: workers that ended because of it have
+  // not come to the end of their work.
   const bool begun = memory.stopping_since || IsBeingSuspended(draft.view.status);
   if (!wanted && !begun) {
     if (!IsTrue(draft.view.status, ConditionType::kSuspended)) return;

@@ -5,10 +5,10 @@
 
 namespace muster::control {
 
-// Policy: suspend saves a checkpoint, stops the workers and removes their pods; the checkpoint and
-// the status stay. A round that is broken when suspend is asked for is formed once more, to save
-// what its ranks hold, within options.stop_deadline. Taken back half-way, the stop is first carried
-// out, then the job resumes. start_time begins anew at resume.
+// Policy: suspends by saving a checkpoint, stopping the workers and deleting their pods; the
+// checkpoint and the status stay. A round that is broken at that time is formed once more, within
+// options.stop_deadline, to save what its ranks hold. If suspend is withdrawn half-way, the stop is
+// first completed, and then the job resumes. start_time begins anew at resume.
 void SuspendOrResume(Draft& draft);
 
 }  // namespace muster::control

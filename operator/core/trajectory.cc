@@ -83,7 +83,7 @@ bool IsLeftOut(const std::string& path) {
                      [&](const Field& field) { return !field.shapes && path == field.path; });
 }
 
-// Every field that is set, in the order of their numbers.
+// Appends every field that is set, in the order of field numbers.
 void Append(const Message& message, const std::string& prefix, std::string& text) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);

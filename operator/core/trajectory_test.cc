@@ -23,7 +23,8 @@ bool Contains(const std::vector<std::string>& paths, const std::string& path) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
 }
 
-// Every leaf of the spec but those below an object that does not count as a whole.
+// Collects every leaf of the spec, except those below an object that FieldsThatDoNot() has as a
+// whole.
 void Walk(const Descriptor& type, const std::string& prefix, std::vector<std::string>& leaves) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
@@ -59,7 +60,7 @@ TEST(TrajectoryTest, EveryFieldOfTheSpecIsSaidToShapeTheTrajectoryOrNot) {
   EXPECT_THAT(gone, IsEmpty()) << "they are no fields";
 }
 
-// Sets the field to something, and all objects on the way there.
+// Sets the field to some value, and creates the objects on the way there.
 void Set(Message& message, const std::string& path) {
   const size_t dot = path.find('.');
   const std::string name = path.substr(0, dot);

@@ -12,11 +12,11 @@
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
-// Everything Decide() may know about one job, as plain values: what the API holds, what the agents
-// reported, and the time. The shell fills it; nothing here is ever a pointer into the shell.
+// Everything that Decide() may use about one job, as plain values: the objects in the API, the
+// agents' reports, and the time. The shell fills it; nothing here ever points into the shell.
 namespace muster::control {
 
-// (term, round): terms count leaderships, rounds memberships; both only grow. {0, 0} is none.
+// A (term, round): terms count leaderships, rounds memberships; both only grow. {0, 0} is none.
 struct RoundStamp {
   int64_t term = 0;
   int64_t round = 0;
@@ -31,16 +31,16 @@ struct JobIdentity {
   absl::Time created = absl::InfinitePast();  // wall
   bool deleting = false;                      // deletionTimestamp is set
   std::vector<std::string> finalizers;
-  // Of the annotation kSaveRequest (save_request.h); empty: none.
+  // The value of the annotation kSaveRequest (save_request.h); empty: none.
   std::string save_request;
 };
 
-// How a container, or a rank in it, ended.
+// The end of a container, or of a rank in it.
 struct ContainerEnd {
   std::string container;
   int exit_code = 0;  // 128+signal when killed
   int signal = 0;
-  std::string reason;  // OOMKilled, Error, Completed, ...; of a rank: ExitReport's
+  std::string reason;  // OOMKilled, Error, Completed, ...; for a rank ExitReport's
 };
 
 // A condition of a pod or node.
@@ -50,12 +50,12 @@ struct ConditionView {
   std::string reason;
 };
 
-// Why a node whose object is gone is not Ready.
+// The reason why a node whose object is gone is not Ready.
 inline constexpr char kNodeDeleted[] = "NodeDeleted";
-// The taint by which people say that a machine is off, so that nothing runs on it any more.
+// The taint by which people declare a machine to be off, so that nothing runs on it any more.
 inline constexpr char kOutOfService[] = "node.kubernetes.io/out-of-service";
 
-// Of a node.
+// A taint of a node.
 struct TaintView {
   std::string key;
   std::string value;
@@ -65,7 +65,7 @@ struct TaintView {
 
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
-// A pod owned by the job (by owner reference), whatever its incarnation.
+// A pod owned by the job (by owner reference), of any incarnation.
 struct PodView {
   std::string name;
   std::string uid;
@@ -77,19 +77,19 @@ struct PodView {
   std::string node;  // empty until bound
   bool deleting = false;
   bool ready = false;
-  // Of the container `worker`, once it has terminated; 128+signal when killed.
+  // The exit code of the container `worker` once it has terminated; 128+signal when killed.
   std::optional<int> exit_code;
   std::string reason;  // the pod's or the container's: OOMKilled, Evicted, NodeLost, ...
   std::string message;
-  // Every container that has terminated, `worker` too.
+  // Every container that has terminated, including `worker`.
   std::vector<ContainerEnd> ended;
   std::vector<ConditionView> conditions;
-  std::vector<ConditionView> node_conditions;  // of its node; empty when that is not known
+  std::vector<ConditionView> node_conditions;  // of its node; empty if not known
   std::vector<TaintView> node_taints;          // likewise
 };
 
-// Reports of one agent, as its newest session sent them. Each is the latest of its kind; Decide()
-// ignores those of rounds that are no longer wanted.
+// Reports of one agent, as its newest session sent them, the latest of each kind. Decide() ignores
+// those of rounds that are no longer wanted.
 struct ReadyReport {
   RoundStamp round;
   std::vector<v1alpha1::RankReady> ranks;  // by local rank
@@ -97,9 +97,9 @@ struct ReadyReport {
 struct JoinedReport {
   RoundStamp round;
   std::string error;           // empty: joined
-  std::string bad_checkpoint;  // directory that turned out unusable, if that was why
+  std::string bad_checkpoint;  // the directory that turned out unusable, if that was the cause
   v1alpha1::Version version;
-  std::string trajectory;  // the digest of the spec that its ranks train by
+  std::string trajectory;  // the digest of the spec by which its ranks train
 };
 struct FinishedReport {
   RoundStamp round;
@@ -107,10 +107,10 @@ struct FinishedReport {
   int exit_code = 0;
   std::string message;
   v1alpha1::Version version;
-  int64_t durable_step = -1;  // on disk and whole; -1: nothing that the worker knows of
+  int64_t durable_step = -1;  // on disk and whole; -1: none that the worker knows of
 };
-// Exits and stalls are kept as lists. Those of rounds before RoundMemory.active_round have been
-// dealt with, and the shell may drop them; shown again they change nothing.
+// Exits and stalls are lists. Those of rounds before RoundMemory.active_round have been handled,
+// and the shell may drop them; showing them again changes nothing.
 struct ExitReport {
   RoundStamp round;
   int local_rank = 0;
@@ -136,13 +136,13 @@ struct AgentView {
   bool attached = false;
   // Counts the streams of this leadership: an order sent on an older stream may be lost.
   int64_t session = 0;
-  // Monotonic. When the stream opened; when it was lost (attached == false); last message on it.
+  // Monotonic times: the stream opened; it was lost (attached == false); its last message.
   absl::Time attached_at = absl::InfinitePast();
   absl::Time detached_at = absl::InfinitePast();
   absl::Time last_heard = absl::InfinitePast();
   int ranks = 0;
   std::string host;
-  // From the newest AgentHello.
+  // Fields of the newest AgentHello.
   RoundStamp seen;
   RoundStamp active;
   std::optional<ReadyReport> ready;
@@ -164,25 +164,25 @@ struct CheckpointView {
   std::optional<v1alpha1::CheckpointReport> failed;   // newest FAILED, if later than `written`
 };
 
-// What the job's queue wants of it: at most so many workers, 0: all stop.
+// An order of the job's queue: run at most this many workers; 0: all stop.
 struct QueueOrder {
   int workers = 0;
   std::string reason;  // of operator/queue, e.g. Reclaimed
   std::string sentence;
-  absl::Time time;  // wall; a newer one counts, the one that the status has is known
+  absl::Time time;  // wall; the order is new if this is later than the time in status.preemption
   bool operator==(const QueueOrder&) const = default;
 };
 
-// What the scheduling cycle says about the job's pods.
+// The scheduling cycle's findings on the job's pods.
 struct PlacementView {
-  // Why some have no node; empty: nothing wrong, or not looked at.
+  // The reason why some pods have no node; empty if nothing is wrong, or nobody has looked yet.
   std::string reason;  // of operator/placement, e.g. Insufficient
   std::string sentence;
-  // Of those that have one.
+  // The placement of those pods that have a node.
   double score = 0;  // 0: not known
   std::string level;
   std::string domain;
-  // Of the queue, and not of the cluster, is what `reason` says.
+  // True if `reason` is about the queue, not about the cluster.
   bool queued = false;
   std::optional<QueueOrder> order;  // the newest of this leadership
   bool operator==(const PlacementView&) const = default;
@@ -190,25 +190,26 @@ struct PlacementView {
 
 struct JobView {
   absl::Time now;   // monotonic: every deadline
-  absl::Time wall;  // what people read, and what survives a restart
+  absl::Time wall;  // for people, and for what survives a restart
   JobIdentity job;
   v1alpha1::TrainingJobSpec spec;        // defaulted
   std::vector<std::string> spec_errors;  // from operator/api's validation
-  std::string refused_change;            // `spec` is without it; see sources.h
+  std::string refused_change;            // the change that `spec` is without; see sources.h
   v1alpha1::TrainingJobStatus status;    // as observed, never as last planned
   std::vector<PodView> pods;
   std::vector<AgentView> agents;
   ProgressView progress;
-  // Monotonic: from when on progress alone may be written, so that all jobs together write seldom.
-  // InfiniteFuture: ask for a turn (Plan::wants_progress_slot).
+  // Monotonic: from this time on the status may be written for progress alone, which bounds the
+  // writes of all jobs together. InfiniteFuture: ask for a turn (Plan::wants_progress_slot).
   absl::Time progress_slot = absl::InfinitePast();
   CheckpointView checkpoint;
   PlacementView placement;
-  // Why the API server does not keep what the status must say; empty: it does.
+  // The reason why the API server does not store what the status must hold; empty if it does.
   std::string status_fault;
-  // Monotonic: whatever agents sent before has been read. A silence after that proves nothing.
+  // Monotonic: all that agents sent before this time has been read. Silence after it proves
+  // nothing.
   absl::Time heard_until = absl::InfiniteFuture();
-  // This leadership's term, and since when (monotonic) its coordinator answers.
+  // This leadership's term, and the (monotonic) time since which its coordinator answers.
   int64_t leader_term = 0;
   absl::Time leading_since;
 };

@@ -9,7 +9,7 @@ namespace muster::control {
 namespace {
 
 constexpr absl::Duration kNoWait = absl::ZeroDuration();
-// While nothing can be heard, however little of a window is left.
+// The shortest wait while agents' messages are not being read, however little of a window is left.
 constexpr absl::Duration kShortestWait = absl::Milliseconds(100);
 
 void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOptions& options,
@@ -26,7 +26,7 @@ void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOpt
     if (now >= when) return;
     worker.recheck = view.now + std::max(when - now, now < view.now ? kShortestWait : kNoWait);
   };
-  // An agent is silent when it was not heard of while we listened.
+  // Only time in which messages were read counts as an agent's silence.
   const absl::Time listened = std::min(view.now, view.heard_until);
   const auto unheard = [&](absl::Time since, Presence before, Presence after) {
     until_at(listened, since + options.unknown_window, before, after);
@@ -47,7 +47,7 @@ void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOpt
     worker.presence = Presence::kStarting;
     return;
   }
-  // After a take-over a running pod's agent is unknown first: it may be stepping in its round.
+  // After a take-over, a running pod's agent is at first unknown: it may be stepping in its round.
   unheard(view.leading_since, Presence::kUnknown, Presence::kStarting);
   if (worker.presence == Presence::kUnknown) return;
   const auto known = memory.workers.find(worker.index);

@@ -10,13 +10,13 @@
 
 namespace muster::control {
 
-// What is known of one worker index: its pod of the current incarnation and that pod's agent.
+// The state of one worker index: of its pod of the current incarnation and of that pod's agent.
 enum class Presence {
   kMissing,   // no pod of the current incarnation
   kStarting,  // a pod, and its agent has not attached yet
-  kPresent,   // bound, attached, heard of lately
+  kPresent,   // bound, attached, and heard from lately
   kUnknown,   // not attached, or silent, for less than the unknown window: may well be stepping
-  kSilent,    // for longer than that: given up
+  kSilent,    // silent for longer than that: given up
   kGone,      // the pod ended or is being deleted
 };
 
@@ -26,20 +26,20 @@ struct Worker {
   const PodView* pod = nullptr;
   const AgentView* agent = nullptr;
   Presence presence = Presence::kMissing;
-  // Its command came to its end: see ended.h.
+  // Its command has ended: see ended.h.
   bool ended = false;
-  // When the presence may change by time alone; InfiniteFuture when it cannot.
+  // The time at which the presence may change by time alone; InfiniteFuture if it cannot.
   absl::Time recheck = absl::InfiniteFuture();
 };
 
-// Notes in `memory` which pods exist and since when they run.
+// Records in `memory` which pods exist, and since when they run.
 void ObserveWorkers(const JobView& view, RoundMemory& memory);
 
-// By index, one per entry of status.incarnations. Points into `view`.
+// Returns the workers by index, one per entry of status.incarnations. They point into `view`.
 std::vector<Worker> FindWorkers(const JobView& view, const RoundMemory& memory,
                                 const DecideOptions& options);
 
-// The worker cannot take part any more, and its pod is to be replaced.
+// Returns true if the worker cannot take part any more and its pod is to be replaced.
 bool IsLost(Presence presence);
 
 }  // namespace muster::control

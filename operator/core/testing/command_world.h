@@ -5,7 +5,7 @@
 
 #include "operator/core/testing/test_world.h"
 
-// TestWorld for a job that brings its own command, and what may happen to its workers.
+// A TestWorld for a job that brings its own command, with the events that can befall its workers.
 namespace muster::control {
 
 struct CommandWorld : TestWorld {
@@ -13,11 +13,11 @@ struct CommandWorld : TestWorld {
 
   // Every agent of the round that is being opened answers, until the round is Active.
   void JoinAll();
-  // The worker's command ended with 0, and its agent says so.
+  // The worker's command ended with 0, and its agent reports so.
   void EndCommand(int index);
   // A rank of the worker ended in the round under way.
   void FailRank(int index, int exit_code, const std::string& log = "");
-  // Another leader without memory, which hears of agents when they attach.
+  // Another leader takes over without memory, and sees agents only as they attach.
   void ChangeLeaders();
   void RemovePod(int index);
   PodView& Pod(int index);

@@ -12,7 +12,7 @@ using Action = FailureAction;
 using Class = FailureClass;
 using Program = FailureFacts::Program;
 
-// Facts in the making.
+// A builder of FailureFacts.
 struct Facts : FailureFacts {
   Facts Of(Program whose) && { return program = whose, std::move(*this); }
   Facts Log(const char* text) && { return log = text, std::move(*this); }

@@ -6,25 +6,25 @@
 
 #include "operator/core/failure_policy.h"
 
-// What the failure policy does, case by case. The test runs them, and docs/failure-policy.md's
-// tables are written from them.
+// The failure policy, case by case. The test runs these cases, and the tables of
+// docs/failure-policy.md are generated from them.
 namespace muster::control {
 
 struct FailureCase {
-  std::string what;   // in a few words, for the table
+  std::string what;   // a few words for the table
   std::string rules;  // failurePolicy.rules in YAML; empty: none
   FailureFacts facts;
   FailureClass kind;
   FailureAction action;
-  std::string rule;  // that decided
+  std::string rule;  // the rule that decided
 };
 
-// Judged by the default rules.
+// Cases that the default rules decide.
 std::vector<FailureCase> DefaultCases();
-// Judged by rules of the spec.
+// Cases that rules of the spec decide.
 std::vector<FailureCase> RuleCases();
 
-// Markdown: the classes with their default actions, and the two lists of cases.
+// Markdown tables: the classes with their default actions, and a list of cases.
 std::string ClassTable();
 std::string CaseTable(const std::vector<FailureCase>& cases);
 

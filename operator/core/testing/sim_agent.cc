@@ -124,7 +124,7 @@ void SimAgent::Finish(bool succeeded, int64_t step, int64_t durable) {
 
 void SimAgent::Attach(absl::Time now) {
   attached = true;
-  heard_.reset();  // a new stream says everything
+  heard_.reset();  // a new stream repeats every report
   ++session_;
   attached_at_ = last_heard_ = now;
   hello_seen_ = seen;

@@ -11,8 +11,8 @@
 #include "operator/core/view.h"
 
 // A worker agent with its ranks, as the scenario tests need it: it obeys orders as the real one
-// does and keeps positions by the rules of the commit vote. Its round's steps are driven by
-// SimWorld.
+// does, and keeps positions by the rules of the commit vote. SimWorld drives the steps of its
+// round.
 namespace muster::control {
 
 struct SimRank {
@@ -28,21 +28,20 @@ class SimAgent {
 
   SimAgent(int index, int incarnation, std::string pod_uid, int ranks);
 
-  // Orders; `restarts` is failurePolicy RestartRank.
   void Obey(const Order& order, absl::Time now);
-  // Rank processes become ready; a prepared worker answers.
+  // Lets rank processes become ready; a prepared worker answers.
   void RunOnce(absl::Time now);
   void KillRank(int local_rank, int exit_code, absl::Time now, bool restart,
                 const std::string& log = "");
   void Stall(absl::Time now);
-  // What it says from now on is heard only at `until`, in one piece.
+  // Holds its reports back until `until`; then they arrive all at once.
   void Lag(absl::Time until);
-  // With what it knows to be on disk, -1: nothing.
+  // `durable` is the newest step that it knows to be on disk, -1 if none.
   void Finish(bool succeeded, int64_t step, int64_t durable);
 
-  // Whether its first rank is rank 0 of its round.
+  // Returns true if its first rank is rank 0 of its round.
   bool leads() const { return place.group_world_size > 0 && place.group_rank == 0; }
-  // What the coordinator knows: everything said on the current stream.
+  // Returns what the coordinator has of it: everything reported on the current stream.
   AgentView View() const;
   void Attach(absl::Time now);
   void Detach(absl::Time now);
@@ -60,7 +59,7 @@ class SimAgent {
   bool stop_wanted = false;
   bool save_wanted = false;
   int refused = 0;
-  int fresh_starts = 0;  // ranks started anew because a round began afresh
+  int fresh_starts = 0;  // ranks restarted because a round began afresh
   const int index;
   const int incarnation;
   const std::string pod_uid;
@@ -72,7 +71,7 @@ class SimAgent {
  private:
   void Prepare(const PrepareOrder& order, absl::Time now);
 
-  std::optional<AgentView> heard_;  // while it lags
+  std::optional<AgentView> heard_;  // the view shown while it lags
   absl::Time lag_until_ = absl::InfinitePast();
   int64_t session_ = 0;
   absl::Time attached_at_ = absl::InfinitePast();

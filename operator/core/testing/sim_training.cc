@@ -48,7 +48,7 @@ std::vector<SimRank*> RanksOf(const std::vector<SimAgent*>& members) {
 
 }  // namespace
 
-// The members of `first`'s round when every one is in `phase` of it and alive, else none.
+// Returns the members of `first`'s round if every one is in `phase` of it and alive, else none.
 std::vector<SimAgent*> SimWorld::WholeRound(const SimAgent& first, SimAgent::Phase phase) {
   std::vector<SimAgent*> whole;
   for (auto& [name, pod] : pods_) {
@@ -107,7 +107,7 @@ void SimWorld::Join(const std::vector<SimAgent*>& members) {
     position.set_history(resume.history());
     ranks[r]->joined_once = true;
   }
-  // A relayed step is applied by every rank now.
+  // Every rank has now applied a relayed step.
   committed = resume.version().step();
   committed_version_ = {resume.version().attempt(), committed};
   for (SimAgent* agent : members) {
@@ -172,7 +172,7 @@ void SimWorld::ShowCheckpoints(SimAgent& agent) {
   }
 }
 
-// A rank is about to die in the middle of a step, at a random place of the vote.
+// Interrupts a step at a random place of its vote, before a rank dies.
 void SimWorld::InterruptStep(const SimAgent& agent) {
   if (agent.phase != SimAgent::Phase::kRunning) return;
   const std::vector<SimAgent*> members = WholeRound(agent, agent.phase);

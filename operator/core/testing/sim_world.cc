@@ -93,7 +93,7 @@ void SimWorld::Reconcile() {
   }
 }
 
-// As the shell does: pods, the status, then orders; false when the rest was dropped.
+// Acts like the shell: pods, the status, then orders. Returns false if the rest was dropped.
 bool SimWorld::CarryOut(const Plan& plan, const JobView& view, int64_t version) {
   for (const DeletePod& remove : plan.deletes) {
     const auto pod = pods_.find(remove.name);
@@ -135,7 +135,7 @@ void SimWorld::CheckPlan(const Plan& plan, const JobView& view) {
   }
 }
 
-// Of a plan whose status write succeeded.
+// Checks the orders of a plan whose status write succeeded.
 void SimWorld::CheckOrders(const Plan& plan, const JobView& view) {
   const RoundStamp recorded{job.status.term(), job.status.round()};
   for (const Order& order : plan.orders) {
@@ -152,7 +152,7 @@ void SimWorld::CheckOrders(const Plan& plan, const JobView& view) {
   }
 }
 
-// The orders that open a round are to all of its members, and all of them are attached.
+// The orders that open a round go to all of its members, and all of them are attached.
 void SimWorld::CheckOpening(const Plan& plan, const JobView& view, int members) {
   if (static_cast<int>(plan.orders.size()) != members) Violate("Prepare to a part of the members");
   for (const Order& order : plan.orders) {

@@ -16,13 +16,13 @@
 #include "operator/core/testing/sim_agent.h"
 
 // A whole job on virtual time: an API with one job and its pods, nodes that start them, agents, and
-// an operator that runs Decide() and carries its plans out. Faults are injected by the tests. Every
-// broken promise is collected in `violations`.
+// an operator that runs Decide() and carries out its plans. Tests inject the faults. Every broken
+// promise is collected in `violations`.
 namespace muster::control {
 
 struct SimPod {
   PodView view;
-  absl::Time next;  // when it starts to run, its agent attaches, or it is gone
+  absl::Time next;  // the time at which it starts to run, its agent attaches, or it is gone
   std::unique_ptr<SimAgent> agent;
 };
 
@@ -30,39 +30,40 @@ class SimWorld {
  public:
   explicit SimWorld(uint64_t seed);
 
-  // One tick of virtual time: the world, then the operator if something may have changed.
+  // Advances virtual time by one tick: the world, then the operator if something may have changed.
   void RunOnce();
-  // Until the job has ended, or `limit` has passed.
+  // Runs until the job has ended, or `limit` has passed.
   void RunUntilEnded(absl::Duration limit);
 
-  // Faults.
-  // With `lag`, its agent is heard again only that much later: survivors' words come first.
+  // The faults. With `lag`, the reports of the rank's agent arrive only that much later, after
+  // those of the survivors.
   void KillRank(absl::Duration lag = absl::ZeroDuration());
   void KillAgent();
   void KillEveryAgent();
   void DeleteSomePod();
-  // The rank ends with `exit_code`, its agent lives on; nothing when it does not run.
+  // The rank ends with `exit_code` and its agent lives on. Does nothing if the rank does not run.
   void EndRank(int index, int exit_code, const std::string& log = "",
                absl::Duration lag = absl::ZeroDuration());
-  // The pod ends as kubelet writes it: container `worker` with this code and reason; 0: kubelet
-  // refused the pod for this reason.
+  // The pod ends as kubelet reports it: container `worker` with this code and reason. Exit code 0
+  // means that kubelet refused the pod for this reason.
   void EndWorker(int index, int exit_code, const std::string& reason);
-  // The node of this worker is lost: the pod is marked, ends, and is taken away.
+  // The node of this worker is lost: the pod is marked, ends, and is removed.
   void LoseNode(int index);
   void CutStream(absl::Duration length);
-  // A new leader with no memory; with `zombie`, the old one decides once more on its old view.
+  // A new leader takes over without memory. With `zombie`, the old one decides once more on its old
+  // view.
   void ChangeLeader(bool zombie);
   void FailNextWrite() { ++failing_writes_; }
   void RuinNewestCheckpoint();
-  // What was saved is gone; what is saved from now on is kept.
+  // Loses all that was saved; later saves are kept.
   void LoseCheckpoints() { checkpoints_.clear(); }
-  // The newest report of a save, and one that comes again.
+  // The newest report of a save; Hear() delivers one once more.
   v1alpha1::CheckpointReport written() const {
     return written_.value_or(v1alpha1::CheckpointReport());
   }
   void Hear(const v1alpha1::CheckpointReport& report) { written_ = report; }
   void SetDiskFull(bool full) { disk_full_ = full; }
-  // Why ranks cannot list the checkpoints; empty: they can.
+  // Makes ranks unable to list the checkpoints; empty: they can again.
   void SetListingError(const std::string& error) { listing_error_ = error; }
 
   std::string ConditionReason(ConditionType type) const;
@@ -120,8 +121,8 @@ class SimWorld {
   std::optional<v1alpha1::CheckpointReport> written_;
   bool disk_full_ = false;
   std::string listing_error_;
-  v1alpha1::TrainingJobStatus before_;  // that the plan under way was made on
-  bool warned_ = false;                 // it gives up the floor, and says so
+  v1alpha1::TrainingJobStatus before_;  // the status on which the plan under way was made
+  bool warned_ = false;                 // the plan gives up the floor, with a warning
   std::set<std::string> ruined_;
   std::map<int64_t, std::string> membership_of_round_;
   std::map<int64_t, std::string> go_of_round_;

@@ -10,20 +10,21 @@
 #include "operator/core/round_memory.h"
 #include "operator/core/view.h"
 
-// A view written by hand, for tests of one policy: a job with `count` workers of one rank each.
+// A view built by hand, for tests of one policy: a job with `count` workers of one rank each.
 namespace muster::control {
 
 struct TestWorld {
   explicit TestWorld(int count = 2);
 
-  // Pod and attached agent of `index`, at the incarnation that the status records.
+  // AddPod() and AddAgent() add the pod and the attached agent of `index`, at the incarnation that
+  // the status records.
   PodView& AddPod(int index, PodPhase phase = PodPhase::kRunning);
   AgentView& AddAgent(int index);
   void AddWorkers();
-  // The job's round 1 of term 1 is Active with every worker.
+  // Makes round 1 of term 1 Active with every worker.
   void MakeActive();
 
-  // Decides and takes over status and memory, as after a successful write.
+  // Decides and keeps the new status and memory, as after a successful write.
   Plan Decide();
   void Advance(absl::Duration by);
   std::string Condition(ConditionType type) const;  // "True/Reason"
@@ -33,10 +34,10 @@ struct TestWorld {
   DecideOptions options;
 };
 
-// A worker's answer to Go: it joined the round, by the round's spec.
+// Returns a worker's answer to Go: it joined the round, by the round's spec.
 JoinedReport Joined(const RoundMemory& memory);
 
-// The reasons of the plan's events, and its orders as "Prepare 0,1 Stop 1": for comparisons.
+// Return the reasons of the plan's events, and its orders as "Prepare 0,1 Stop 1", for comparisons.
 std::string Told(const Plan& plan);
 std::string Ordered(const Plan& plan);
 

@@ -24,7 +24,7 @@
 //
 // Histories. A history is one run from initial weights on. Its id is made at every fresh start,
 // kept on every resume, and stored in every checkpoint. Checkpoints without an id, from before
-// histories existed, count as those of one run (base/checkpoint_history.h).
+// histories existed, count as those of one run (base/checkpoint/checkpoint_history.h).
 //
 // The floor. The job never falls behind its newest known checkpoint unnoticed. It resumes from live
 // state or a checkpoint of the floor's history at or beyond the floor. An older checkpoint of that

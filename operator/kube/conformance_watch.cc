@@ -100,7 +100,7 @@ TEST_P(ConformanceTest, WatchFromTooOldAVersionIsExpiredAndAListHelps) {
   options.name_space = name_space();
   options.resource_version = ResourceVersionOf(old);
   absl::StatusOr<std::unique_ptr<Watcher>> watcher = api().Watch(kPods, options);
-  // Servers differ in whether the call or the stream says so.
+  // Depending on the server, the call or the stream reports it.
   const absl::Status status =
       watcher.ok() ? (*watcher)->Next(environment().Patience()).status() : watcher.status();
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);

@@ -7,7 +7,7 @@ namespace muster::kube {
 namespace {
 
 constexpr size_t kPiece = 16 << 10;
-// zlib's largest window, and the header of gzip rather than its own.
+// zlib's largest window, plus 16 for gzip's header in place of zlib's.
 constexpr int kGzipWindow = 15 + 16;
 
 }  // namespace
@@ -20,7 +20,7 @@ bool Gunzip::Feed(std::string_view bytes, absl::FunctionRef<bool(std::string_vie
   std::array<char, kPiece> out;
   stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream_.avail_in = static_cast<uInt>(bytes.size());
-  bool full = true;  // more may come out of what zlib holds
+  bool full = true;  // zlib may hold more output
   while (usable_ && (stream_.avail_in > 0 || full)) {
     if (ended_) return stream_.avail_in == 0;
     stream_.next_out = reinterpret_cast<Bytef*>(out.data());

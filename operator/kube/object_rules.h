@@ -27,8 +27,8 @@ struct Resource {
   Admission admission;  // may be empty
 };
 
-// Returns pods, nodes, events, leases, secrets, config maps and training jobs. Training jobs have
-// no schema here: replace their admission.
+// Returns the types that MemoryApi serves by default. Those of muster.dev have no schema here:
+// replace their admission.
 std::vector<Resource> BuiltinResources();
 // Returns BuiltinResources() with `admission` for `type`.
 std::vector<Resource> ResourcesWith(const ResourceType& type, Admission admission);

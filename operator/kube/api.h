@@ -65,7 +65,7 @@ struct WatchOptions {
   // last existing object, so that the watch also serves as a list. Needs bookmarks. Invalid on a
   // server that does not support it.
   bool send_initial_events = false;
-  // The server ends the stream after this (WatchClosed).
+  // The server ends the stream after this time (WatchClosed).
   absl::Duration server_timeout = absl::InfiniteDuration();
 };
 
@@ -114,10 +114,10 @@ class Api {
 
   virtual absl::StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key,
                                    const CallOptions& call = {}) = 0;
-  // kOutOfRange (Expired) when the continue token is too old.
+  // Returns kOutOfRange (Expired) if the continue token is too old.
   virtual absl::StatusOr<ObjectList> List(const ResourceType& type, const ListOptions& options,
                                           const CallOptions& call = {}) = 0;
-  // kOutOfRange may come from here or from the first Next.
+  // Returns kOutOfRange either here or from the first Next.
   virtual absl::StatusOr<std::unique_ptr<Watcher>> Watch(const ResourceType& type,
                                                          const WatchOptions& options,
                                                          const CallOptions& call = {}) = 0;
@@ -133,11 +133,11 @@ class Api {
   virtual absl::StatusOr<Json> CreateSubresource(const ResourceType& type, const ObjectKey& key,
                                                  const std::string& subresource, const Json& object,
                                                  const CallOptions& call = {}) = 0;
-  // metadata.resourceVersion and metadata.uid are checked when present; status is ignored where the
-  // type has a status subresource.
+  // Checks metadata.resourceVersion and metadata.uid if present. Ignores status if the type has a
+  // status subresource.
   virtual absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
                                       const CallOptions& call = {}) = 0;
-  // Replaces status alone.
+  // Replaces only the object's status.
   virtual absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
                                             const CallOptions& call = {}) = 0;
   // `patch` is a JSON merge patch of the object's metadata: {"labels": {"a": "b", "old": null}}.
@@ -149,7 +149,8 @@ class Api {
   // OK means accepted: finalizers or a grace period may keep the object for a while.
   virtual absl::Status Delete(const ResourceType& type, const ObjectKey& key,
                               const DeleteOptions& options = {}, const CallOptions& call = {}) = 0;
-  // kAborted (Conflict) when the pod is bound already, is being deleted, or a precondition fails.
+  // Returns kAborted (Conflict) if the pod is already bound, is being deleted, or a precondition
+  // fails.
   virtual absl::Status Bind(const Binding& binding, const CallOptions& call = {}) = 0;
 };
 

@@ -57,7 +57,7 @@ Reason ReasonFromKubernetes(std::string_view reason_word, int http_code);
 absl::Status ApiError(Reason reason, std::string_view message);
 absl::Status TooManyRequests(std::string_view message, absl::Duration retry_after);
 
-// kUnknown for OK and for a status that did not come from a kube::Api.
+// Returns kUnknown for OK and for a status that did not come from a kube::Api.
 Reason ReasonOf(const absl::Status& status);
 std::optional<absl::Duration> RetryAfterOf(const absl::Status& status);
 

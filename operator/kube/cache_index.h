@@ -30,7 +30,7 @@ class CacheIndex {
  public:
   void Put(const ObjectKey& key, std::vector<IndexTerm> terms);
   void Erase(const ObjectKey& key);
-  // Sorted by key.
+  // Return keys in ascending order.
   std::vector<ObjectKey> ByOwner(const std::string& uid) const;
   std::vector<ObjectKey> ByLabel(const std::string& label, const std::string& value) const;
 

@@ -8,7 +8,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
-// Conformance: lists, pages and selectors.
+// Conformance tests of lists, pages and selectors.
 namespace muster::kube {
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "operator/kube/conformance.h"
 
-// Conformance: watches.
+// Conformance tests of watches.
 namespace muster::kube {
 namespace {
 
@@ -17,7 +17,7 @@ TEST_P(ConformanceTest, WatchSeesLaterChangesInOrder) {
   EXPECT_EQ(NextEvent(*watcher), "ADDED a");
   EXPECT_EQ(NextEvent(*watcher), "ADDED b");
   EXPECT_EQ(NextEvent(*watcher), "MODIFIED a");
-  // A server may show the mark of a deletion before the deletion.
+  // A server may send the deletionTimestamp before the deletion.
   std::string last = NextEvent(*watcher);
   if (last == "MODIFIED a") last = NextEvent(*watcher);
   EXPECT_EQ(last, "DELETED a");

@@ -33,8 +33,9 @@ inline constexpr size_t kMaxEventBytes = size_t{16} << 20;
 absl::StatusOr<WatchEvent> MakeEvent(const std::string& word, Json object);
 absl::Status DamagedStream(std::string_view why);
 
-// Drops the bytes before `begin`, the first byte of `buffer` that was not handed out, and frees
-// their memory: the first list would otherwise hold megabytes for as long as the watch lives.
+// Empties `buffer` once all of it was handed out (`begin` is the first byte that was not), and
+// frees a large one: a decoder would otherwise keep the megabytes of the first list for as long as
+// its watch lives.
 void ReleaseHandedOut(std::string& buffer, size_t& begin);
 
 }  // namespace muster::kube

@@ -27,7 +27,7 @@ bool Gunzip::Feed(std::string_view bytes, absl::FunctionRef<bool(std::string_vie
     stream_.avail_out = static_cast<uInt>(out.size());
     const int result = inflate(&stream_, Z_NO_FLUSH);
     ended_ = result == Z_STREAM_END;
-    // Z_BUF_ERROR: there was nothing left to do.
+    // Z_BUF_ERROR means that there was nothing left to do.
     usable_ = ended_ || result == Z_OK || result == Z_BUF_ERROR;
     const size_t size = out.size() - stream_.avail_out;
     full = stream_.avail_out == 0;

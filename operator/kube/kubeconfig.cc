@@ -245,7 +245,7 @@ absl::Status ReadEnvironment(RestConfig& config) {
   return absl::InvalidArgumentError(absl::StrCat("HTTPS_PROXY: ", proxy.message()));
 }
 
-// The entry that a context refers to.
+// Returns the entry that a context refers to.
 absl::StatusOr<Place> Referred(const Place& context, const char* field, const Entries& entries) {
   MUSTER_ASSIGN_OR_RETURN(const std::string name, context.Text(field));
   if (name.empty()) return context.Bad(field, "is missing");

@@ -12,8 +12,8 @@
 
 namespace muster::kube {
 
-// Turns the body of a watch response, into events. A chunk may end anywhere. The first error is
-// final. Not thread-safe.
+// Turns the chunks of a watch response's body into events. A chunk may end anywhere. The first
+// error is final. Not thread-safe.
 class EventDecoder {
  public:
   virtual ~EventDecoder() = default;

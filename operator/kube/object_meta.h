@@ -71,8 +71,8 @@ void SetOwners(Json& object, const std::vector<OwnerReference>& owners);
 // Returns a controller reference to `owner`, which must have a uid.
 OwnerReference ControllerReferenceTo(const ResourceType& type, const Json& owner);
 
-// Returns the string at a path of object keys, or "" if absent: StringAt(pod, {"spec",
-// "nodeName"}).
+// Returns the string at a path of object keys, or "" if absent. For example,
+// StringAt(pod, {"spec", "nodeName"}).
 std::string StringAt(const Json& object, std::initializer_list<std::string_view> path);
 // Returns the value at a path of object keys, or nullptr if absent.
 const Json* Find(const Json& object, std::initializer_list<std::string_view> path);

@@ -19,9 +19,10 @@ class RestTransport;
 
 // A client of a real API server, over TLS 1.2 or later with the server's certificate verified. A
 // call's timeout covers all of it: the wait for the client's rate limit, for a connection and for
-// the Retry-After of a 429, and the work on the server (?timeout=). Apart from 429, only a read
-// whose kept-alive connection turned out to be closed is retried. A write whose answer did not
-// arrive is kDeadlineExceeded (Timeout); one that was never sent is kUnavailable.
+// the Retry-After of a 429, and the work on the server (?timeout=). Besides a 429, the retried
+// calls are a 401 if the credentials may have changed, a 415 (as JSON instead of protobuf), and a
+// read whose kept-alive connection turned out to be closed. A write whose answer did not arrive is
+// kDeadlineExceeded (Timeout); one that was never sent is kUnavailable.
 //
 //   MUSTER_ASSIGN_OR_RETURN(RestConfig config, LoadKubeconfig(KubeconfigPaths(""), ""));
 //   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<RestApi> api, RestApi::Create(config));

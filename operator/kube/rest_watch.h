@@ -72,8 +72,8 @@ class RestWatcher final : public Watcher {
   std::optional<absl::Status> end_ MUSTER_GUARDED_BY(mu_);
 };
 
-// Returns the plan to read `fields` from protobuf, or null if JSON is needed: for all fields, and
-// for types without a protobuf schema.
+// Returns the plan to read `fields` from protobuf, or null if JSON is needed: for all fields, for
+// types without a protobuf schema, and if RestConfig::protobuf is false.
 std::unique_ptr<ProtoPlan> PlanFor(const RestTransport& transport, const ResourceType& type,
                                    const FieldMask* fields);
 

@@ -20,7 +20,7 @@ struct WireField {
 //
 //   WireReader reader(message);
 //   for (WireField field; reader.Next(field);) ...
-//   if (!reader.ok()) ...  // what is left is no field: cut or damaged
+//   if (!reader.ok()) ...  // the rest is cut or damaged
 class WireReader {
  public:
   explicit WireReader(std::string_view text) : text_(text) {}

@@ -16,16 +16,17 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
-// The seam to a Kubernetes API server. MemoryApi is the embedded one; a client of a real server
-// implements the same calls. Objects are whole JSON documents. Errors: see api_error.h.
+// The interface to a Kubernetes API server, implemented by MemoryApi (embedded) and by RestApi (a
+// real server). Objects are whole JSON documents. Errors are described in api_error.h.
 namespace muster::kube {
 
 struct CallOptions {
-  // For the whole call. A call that runs out of it fails with kDeadlineExceeded (Timeout) and, if
-  // it was a write, may have happened.
+  // Limits the whole call. A call that exceeds it fails with kDeadlineExceeded (Timeout); a write
+  // may then have happened or not.
   absl::Duration timeout = absl::Seconds(5);
-  // What is needed of the objects in the answer (or in a watch's events). More may come, and null
-  // is all of it; less is cheaper on both sides. Must outlive the call and its watcher.
+  // Selects the fields that are needed of the objects in the answer, or in a watch's events. More
+  // may be returned; fewer fields are cheaper on both sides. Null selects all. Must outlive the
+  // call and its watcher.
   const FieldMask* fields = nullptr;
 };
 
@@ -41,8 +42,8 @@ struct ListOptions {
   std::string field_selector;  // metadata.name, metadata.namespace, spec.nodeName, status.phase
   int64_t limit = 0;           // 0: everything in one page
   std::string continue_token;  // from the previous page; the other fields must be unchanged
-  // Given the items one by one as they arrive, so that nobody holds all of them; ObjectList::items
-  // stays empty then. A list that fails may have given some.
+  // Receives the items one by one as they arrive, so that the whole list is never held in memory;
+  // ObjectList::items then stays empty. A list that fails may have delivered some items.
   std::function<void(Json)> on_item;
 };
 
@@ -56,35 +57,37 @@ struct WatchOptions {
   std::string name_space;
   std::string label_selector;
   std::string field_selector;
-  // Events after this version. Empty or "0": first an Added for everything that exists.
+  // Only events after this version are sent. If it is empty or "0", an Added event for every
+  // existing object comes first.
   std::string resource_version;
   bool bookmarks = true;
-  // With no version: a bookmark with the annotation kInitialEventsEnd follows the last of what
-  // exists, so that the watch is a list as well. Needs bookmarks. Invalid where the server has no
-  // such thing.
+  // When resource_version is empty, a bookmark with the annotation kInitialEventsEnd follows the
+  // last existing object, so that the watch also serves as a list. Needs bookmarks. Invalid on a
+  // server that does not support it.
   bool send_initial_events = false;
-  // The server ends the stream after this (WatchClosed).
+  // The server ends the stream after this time (WatchClosed).
   absl::Duration server_timeout = absl::InfiniteDuration();
 };
 
 struct WatchEvent {
   enum class Type { kAdded, kModified, kDeleted, kBookmark };
   Type type = Type::kAdded;
-  // For kDeleted the last state, at the version of the deletion (or of the change that made it
-  // leave the selector). For kBookmark only metadata.resourceVersion is set.
+  // A kDeleted event carries the last state, at the version of the deletion (or of the change that
+  // took the object out of the selector). A kBookmark has metadata.resourceVersion only.
   Json object;
 };
 
-// The annotation of the bookmark after the last of what existed (send_initial_events).
+// Annotation of the bookmark that ends the initial events (send_initial_events).
 inline constexpr char kInitialEventsEnd[] = "k8s.io/initial-events-end";
 
-// One stream of events. Next is for one thread; Stop for any, and wakes Next.
+// One stream of events. Next must be called by one thread; Stop may be called by any and wakes
+// Next.
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // The next event, or nothing when `wait` ran out first (zero: do not wait). kOutOfRange
-  // (Expired): list again. kUnavailable (WatchClosed): watch again from the last version seen.
-  // kCancelled after Stop. After any error every further call returns an error.
+  // Returns the next event, or nothing when `wait` ran out first (zero does not wait). Errors:
+  // kOutOfRange (Expired), list again; kUnavailable (WatchClosed), watch again from the last
+  // version seen; kCancelled after Stop. After any error every further call returns an error.
   virtual absl::StatusOr<std::optional<WatchEvent>> Next(absl::Duration wait) = 0;
   virtual void Stop() = 0;
 };
@@ -104,35 +107,37 @@ struct Binding {
   Labels annotations;           // added to the pod in the same write
 };
 
-// Thread-safe. Must outlive its watchers.
+// The calls of an API server that muster makes. Thread-safe. Must outlive its watchers.
 class Api {
  public:
   virtual ~Api() = default;
 
   virtual absl::StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key,
                                    const CallOptions& call = {}) = 0;
-  // kOutOfRange (Expired) when the continue token is too old.
+  // Returns kOutOfRange (Expired) if the continue token is too old.
   virtual absl::StatusOr<ObjectList> List(const ResourceType& type, const ListOptions& options,
                                           const CallOptions& call = {}) = 0;
-  // kOutOfRange may come from here or from the first Next.
+  // Returns kOutOfRange either here or from the first Next.
   virtual absl::StatusOr<std::unique_ptr<Watcher>> Watch(const ResourceType& type,
                                                          const WatchOptions& options,
                                                          const CallOptions& call = {}) = 0;
 
   // All writes of an object return it as stored. Create takes namespace and name (or generateName)
-  // from the object's metadata. What is asked rather than stored (TokenReview) needs no name.
+  // from the object's metadata. An object that is only evaluated and not stored (TokenReview) needs
+  // no name.
   virtual absl::StatusOr<Json> Create(const ResourceType& type, const Json& object,
                                       const CallOptions& call = {}) = 0;
-  // Posts `object` to a subresource of an existing object and returns the answer: a TokenRequest to
-  // "token" of a service account. kUnimplemented where there is no such server.
+  // Posts `object` to a subresource of an existing object and returns the answer, for example a
+  // TokenRequest to the subresource "token" of a service account. kUnimplemented if the
+  // implementation has no such endpoint.
   virtual absl::StatusOr<Json> CreateSubresource(const ResourceType& type, const ObjectKey& key,
                                                  const std::string& subresource, const Json& object,
                                                  const CallOptions& call = {}) = 0;
-  // metadata.resourceVersion and metadata.uid are checked when present; status is ignored where the
-  // type has a status subresource.
+  // Checks metadata.resourceVersion and metadata.uid if present. Ignores status if the type has a
+  // status subresource.
   virtual absl::StatusOr<Json> Update(const ResourceType& type, const Json& object,
                                       const CallOptions& call = {}) = 0;
-  // Replaces status alone.
+  // Replaces only the object's status.
   virtual absl::StatusOr<Json> UpdateStatus(const ResourceType& type, const Json& object,
                                             const CallOptions& call = {}) = 0;
   // `patch` is a JSON merge patch of the object's metadata: {"labels": {"a": "b", "old": null}}.
@@ -144,7 +149,8 @@ class Api {
   // OK means accepted: finalizers or a grace period may keep the object for a while.
   virtual absl::Status Delete(const ResourceType& type, const ObjectKey& key,
                               const DeleteOptions& options = {}, const CallOptions& call = {}) = 0;
-  // kAborted (Conflict) when the pod is bound already, is being deleted, or a precondition fails.
+  // Returns kAborted (Conflict) if the pod is already bound, is being deleted, or a precondition
+  // fails.
   virtual absl::Status Bind(const Binding& binding, const CallOptions& call = {}) = 0;
 };
 

@@ -23,19 +23,19 @@ enum class Verb {
   kBind,
 };
 
-// Static; of a subresource's creation "create", as metrics have it.
+// Returns a string with static storage. A subresource's creation is "create", as in the metrics.
 std::string_view NameOf(Verb verb);
 bool IsWrite(Verb verb);
 
-// A call of an Api as those see it that stand in its way. Refers to the caller's arguments.
+// Describes one call to an Api for InterceptedApi::Around. Refers to the caller's arguments.
 struct ApiCall {
   Verb verb;
   const ResourceType& type;
-  const ObjectKey* key = nullptr;  // null: it is in the object, or there is none
-  const Json* object = nullptr;    // what is written or, of a patch, merged
+  const ObjectKey* key = nullptr;  // null: `object` holds it, or there is none
+  const Json* object = nullptr;    // the object written, or the patch
   bool from_start = false;         // a list's first page, or a watch that lists first
 
-  // Empty of a list or a watch.
+  // Returns the key of the object that is read or written; empty for a list or a watch.
   ObjectKey Key() const;
 };
 

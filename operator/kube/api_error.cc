@@ -41,7 +41,8 @@ constexpr Row kRows[] = {
     {Reason::kWatchClosed, "WatchClosed", 0, absl::StatusCode::kUnavailable},
 };
 
-// Not from std::string: gcc and clang mangle that constructor differently, and Debian's is gcc's.
+// Uses Cord's string_view constructor: gcc and clang mangle the std::string one differently, and
+// Debian's library is gcc's.
 absl::Cord TextCord(const std::string& text) { return absl::Cord(absl::string_view(text)); }
 
 const Row* RowOf(Reason reason) {

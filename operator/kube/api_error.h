@@ -9,9 +9,9 @@
 
 namespace muster::kube {
 
-// Why an API call failed, in the API server's own words (metav1.StatusReason). Code() below is the
-// absl code each maps to; the reason travels as a payload, so it survives added context only if the
-// payload is copied too (see Annotate).
+// The reason for which an API call failed, named as in metav1.StatusReason. CodeOf() returns the
+// absl code that each maps to. The reason travels as a payload of the status, so adding context
+// keeps it only if the payload is copied too (see Annotate).
 //
 //   reason              HTTP  absl code            what the caller should do
 //   BadRequest          400   kInvalidArgument     a bug here
@@ -50,23 +50,24 @@ enum class Reason {
 
 std::string_view ReasonName(Reason reason);
 absl::StatusCode CodeOf(Reason reason);
-// Reads metav1.Status: its reason word first, its HTTP code when the word is empty or unknown.
+// Interprets a metav1.Status: the reason word decides, or the HTTP code if the word is empty or
+// unknown.
 Reason ReasonFromKubernetes(std::string_view reason_word, int http_code);
 
 absl::Status ApiError(Reason reason, std::string_view message);
 absl::Status TooManyRequests(std::string_view message, absl::Duration retry_after);
 
-// kUnknown for OK and for a status that did not come from a kube::Api.
+// Returns kUnknown for OK and for a status that did not come from a kube::Api.
 Reason ReasonOf(const absl::Status& status);
 std::optional<absl::Duration> RetryAfterOf(const absl::Status& status);
 
 // Puts "context: " before the message, keeping code, reason and retry-after.
 absl::Status Annotate(const absl::Status& status, std::string_view context);
 
-// True when the same call may succeed later without anything being decided anew.
+// Returns true if the same call may succeed later without a new decision.
 bool IsRetriable(const absl::Status& status);
 
-// The beginning of an answer that is not what it should be, printable and short, for a message.
+// Returns the beginning of an unexpected answer, short and printable, for an error message.
 std::string Quoted(std::string_view body);
 
 }  // namespace muster::kube

@@ -6,7 +6,7 @@
 namespace muster::kube {
 namespace {
 
-// Takes the first segment off `path`.
+// Removes and returns the first segment of `path`.
 std::string_view TakeSegment(std::string_view& path) {
   const bool bracketed = path.starts_with('[');
   const size_t end = bracketed ? path.find(']') : path.find_first_of(".[");
@@ -20,7 +20,7 @@ std::string_view TakeSegment(std::string_view& path) {
   return segment;
 }
 
-// Nothing, where the mask selects nothing.
+// Returns nothing if the mask selects nothing of `value`.
 std::optional<Json> Selected(const FieldMask::Node& node, const Json& value) {
   if (node.whole) return value;
   if (value.is_array()) {
@@ -45,7 +45,7 @@ std::optional<Json> Selected(const FieldMask::Node& node, const Json& value) {
 FieldMask::FieldMask(const std::vector<std::string_view>& paths) {
   for (const char* path : {"apiVersion", "kind", "metadata.name", "metadata.namespace",
                            "metadata.uid", "metadata.resourceVersion",
-                           // Of the bookmark after a streamed list.
+                           // Marks the bookmark after a streamed list.
                            "metadata.annotations[k8s.io/initial-events-end]"}) {
     Add(path);
   }

@@ -11,26 +11,26 @@
 
 namespace muster::kube {
 
-// Which fields of an object its reader needs. A path names a field and all below it; lists are
-// passed through, so that "spec.containers.resources" is that of each container; a key with dots
-// stands in brackets:
+// The fields of an object that its reader needs. A path names a field and everything below it; a
+// path goes through lists, so "spec.containers.resources" selects the resources of every container;
+// a key with dots is put in brackets:
 //
 //   const FieldMask mask({"spec.nodeName", "metadata.labels[muster.dev/job]", "status"});
 //
-// Of every object there is also what tells it from others: apiVersion, kind, and of its metadata
-// name, namespace, uid and resourceVersion. What is empty may be left out: it is one with what is
-// not there. Immutable, so thread-safe.
+// The fields that identify an object are always selected: apiVersion, kind, and name, namespace,
+// uid and resourceVersion of its metadata. Empty values may be left out; a reader must not
+// distinguish them from absent ones. Immutable, so thread-safe.
 class FieldMask {
  public:
   struct Node {
-    bool whole = false;  // everything below; no children then
+    bool whole = false;  // everything below is selected; no children
     std::map<std::string, Node, std::less<>> children;
   };
 
   explicit FieldMask(const std::vector<std::string_view>& paths);
 
   const Node& root() const { return root_; }
-  // What the mask selects of an object. Where nothing is left of an object or list, it is left out.
+  // Returns the selected part of an object. Objects and lists that become empty are left out.
   Json Select(const Json& object) const;
 
  private:
@@ -39,11 +39,12 @@ class FieldMask {
   Node root_;
 };
 
-// All of it when `fields` is null. A reader that was promised some fields only is not given others
-// by chance.
+// Returns the selected part of an object, or all of it if `fields` is null. A caller that asked for
+// some fields must not get others by accident.
 Json SelectFields(const FieldMask* fields, const Json& object);
 
-// The fields that every object has, for callers that want to know which object and version it is.
+// Selects only the identifying fields, for callers that need to know which object and version it
+// is.
 const FieldMask& IdentityFields();
 
 }  // namespace muster::kube

@@ -6,7 +6,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
-// The vocabulary: names, metadata, errors.
+// Tests of the vocabulary: names, metadata, errors.
 namespace muster::kube {
 namespace {
 

@@ -26,7 +26,8 @@ LeaderElector::LeaderElector(Api& api, const Clock& clock, LeaseConfig config, C
 
 absl::Time LeaderElector::Step(absl::Time now) {
   if (state() == State::kLost) return absl::InfiniteFuture();
-  // A thawed ex-leader finds out here, before it renews what others may have taken.
+  // A thawed ex-leader is detected here, before it renews a lease that another process may have
+  // taken.
   const auto overdue = [this](absl::Time at) {
     MutexLock lock(mu_);
     return state_ == State::kLeader && at - renewed_at_ >= config_.renew_deadline;
@@ -37,7 +38,8 @@ absl::Time LeaderElector::Step(absl::Time now) {
     return absl::InfiniteFuture();
   }
   const absl::Status attempt = TryHold(now);
-  // One near the deadline has little time: that it ran out says less than what failed before.
+  // An attempt near the deadline has little time, so its timeout explains less than an earlier
+  // failure.
   if (failure_.ok() || !absl::IsDeadlineExceeded(attempt)) failure_ = attempt;
   if (state() == State::kLost) return absl::InfiniteFuture();
   if (!attempt.ok() && overdue(clock_.Monotonic())) {
@@ -48,8 +50,8 @@ absl::Time LeaderElector::Step(absl::Time now) {
   return now + (state() == State::kLeader ? config_.retry_period : config_.retry_period / 2);
 }
 
-// No request may outlive the time in which a late success could hide a lost lease, and a leader
-// must be back here when its deadline comes.
+// Limits a request to the time in which a late success cannot hide a lost lease. A leader's calls
+// also end by its renew deadline.
 CallOptions LeaderElector::CallWithinLease() const {
   CallOptions call{.timeout = config_.lease_duration - config_.renew_deadline};
   MutexLock lock(mu_);
@@ -129,7 +131,7 @@ void LeaderElector::Acquired(const Json& lease, absl::Time now, bool released) {
     if (fresh) was_released_ = released;
     state_ = State::kLeader;
     term_ = TransitionsOf(lease);
-    // From before the request: the server may have counted from then.
+    // The time before the request, since the server may have counted from then.
     renewed_at_ = now;
     Observe(lease, now);
   }
@@ -151,7 +153,7 @@ absl::Status LeaderElector::Release() {
   if (HolderOf(lease) != config_.identity) return absl::OkStatus();
   {
     MutexLock lock(mu_);
-    state_ = State::kLost;  // before the write: nobody may lead while another can acquire
+    state_ = State::kLost;  // before the write: this process must not lead once another can acquire
   }
   lease["spec"]["holderIdentity"] = "";
   lease["spec"]["leaseDurationSeconds"] = 1;

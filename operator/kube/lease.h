@@ -17,58 +17,60 @@ namespace muster::kube {
 
 struct LeaseConfig {
   ObjectKey lease;
-  // Unique per process start (host name + random), so that a restart is another candidate.
+  // Unique per process start (host name + random), so that a restarted process is a new candidate.
   std::string identity;
-  absl::Duration lease_duration =
-      absl::Seconds(15);  // others wait this long after the last renewal
-  absl::Duration renew_deadline = absl::Seconds(10);  // the holder gives up after this
+  // Other candidates wait this long after the last renewal.
+  absl::Duration lease_duration = absl::Seconds(15);
+  // The holder gives up this long after the last renewal.
+  absl::Duration renew_deadline = absl::Seconds(10);
   absl::Duration retry_period = absl::Seconds(2);
-  // Written on the Lease at every renewal: the address standbys tell agents.
+  // Written on the Lease at every renewal; they hold the address that standbys report to agents.
   Labels annotations;
 };
 
-// Leader election on a coordination.k8s.io Lease, interoperable with client-go's. Another process's
-// times are never compared with ours: a lease is free when it has not *changed* for lease_duration
-// by our monotonic clock, or when its holder gave it up. A lease is not a lock: writes stay checked
-// by the server. Give it Clock::Boot(): a machine that slept has lost its lease.
+// Leader election on a coordination.k8s.io Lease, interoperable with client-go's. Timestamps of
+// other processes are never compared with local ones: a lease is free if it has not *changed* for
+// lease_duration on the local monotonic clock, or if its holder released it. A lease is not a lock,
+// so writes must still be checked by the server. Pass Clock::Boot(): a machine that slept has lost
+// its lease.
 //
-//   kStandby --acquired--> kLeader --renew_deadline without a renewal, or taken over--> kLost
-//   (final)
+//   kStandby --acquired--> kLeader --renew_deadline passed, or taken over--> kLost (final)
 //
-// Step and Release are for one thread; the readers are thread-safe.
+// Step and Release must be called by one thread; the accessors are thread-safe.
 class LeaderElector {
  public:
   enum class State { kStandby, kLeader, kLost };
   struct Callbacks {
     std::function<void(int64_t term)> started;
-    // After this the process must write nothing more.
+    // Once called, the process must make no further write.
     std::function<void(const absl::Status& why)> lost;
-    // An attempt came to nothing, and there will be others. May be empty.
+    // Called when an attempt failed and will be retried. May be empty.
     std::function<void(const absl::Status& why)> failed;
   };
 
   LeaderElector(Api& api, const Clock& clock, LeaseConfig config, Callbacks callbacks);
 
-  // One attempt to acquire or renew, at `now` (Monotonic). Returns when to call again: a standby
-  // looks twice per retry_period, so that it is there soon after a release. A renewal's calls
-  // together never outlast renew_deadline.
+  // Makes one attempt to acquire or renew, at `now` (Monotonic), and returns the time of the next
+  // call. A standby looks twice per retry_period, so that it acquires soon after a release. The
+  // calls of one renewal together never outlast renew_deadline.
   absl::Time Step(absl::Time now);
-  // Gives the lease up (a clean exit), so that the next leader need not wait. Best effort.
+  // Releases the lease on a clean exit, so that the next leader need not wait. Best effort.
   absl::Status Release();
 
   State state() const;
-  // True only while the last renewal is younger than renew_deadline: false at once in a process
-  // that was stopped and thawed, before its next Step.
+  // Returns true while the last renewal is younger than renew_deadline. A process that was stopped
+  // and thawed sees false at once, before its next Step.
   bool IsLeader() const;
-  // OK while IsLeader, else the reason: what FencedApi asks before each write.
+  // Returns OK while IsLeader, else the reason. FencedApi calls it before each write.
   absl::Status CheckLeading() const;
-  // The Lease's leaseTransitions: at least 1, raised by every acquisition. 0 before the first.
+  // Returns the Lease's leaseTransitions, which every acquisition raises: at least 1, or 0 before
+  // the first acquisition.
   int64_t term() const;
-  // When the newest successful attempt began; InfinitePast before the first.
+  // Returns the start of the newest successful attempt; InfinitePast before the first.
   absl::Time renewed_at() const;
-  // Whether the lease was acquired from a holder that gave it up, all its writes ended.
+  // Returns true if the previous holder released the lease, so that all of its writes have ended.
   bool was_released() const;
-  // Who holds the lease as last seen, and that Lease's annotations.
+  // Return the holder of the lease as last seen, and that Lease's annotations.
   std::string holder() const;
   Labels holder_annotations() const;
 
@@ -76,7 +78,7 @@ class LeaderElector {
   struct Observed {
     std::string record;  // spec as last seen; a change restarts lease_duration
     absl::Time since = absl::InfinitePast();
-    absl::Duration duration;  // what the holder promised
+    absl::Duration duration;  // the holder's leaseDurationSeconds
     std::string holder;
     Labels annotations;
   };
@@ -93,7 +95,7 @@ class LeaderElector {
   const Clock& clock_;
   const LeaseConfig config_;
   const Callbacks callbacks_;
-  absl::Status failure_;  // why attempts fail since the last success; of Step's thread
+  absl::Status failure_;  // of attempts since the last success; Step's thread only
 
   mutable Mutex mu_;
   State state_ MUSTER_GUARDED_BY(mu_) = State::kStandby;

@@ -44,7 +44,7 @@ class LeaseTest : public testing::Test {
     candidate.elector->Step(clock_.Monotonic());
     return candidate.elector->state();
   }
-  // Unavailable for every call of the lease's verbs.
+  // Makes every call for the Lease fail as unavailable.
   void Disconnect(bool gone) {
     FaultPolicy policy;
     policy.unavailable = gone ? 1 : 0;
@@ -130,7 +130,7 @@ TEST_F(LeaseTest, ALeaderThatCannotRenewIsLostAfterTheDeadline) {
   EXPECT_EQ(Step(*a), State::kLost);
 }
 
-// Found with a server that refused the lease: the standby waited for ever without a word.
+// A standby that the server keeps refusing must report why.
 TEST_F(LeaseTest, AnAttemptThatFailsIsTold) {
   auto a = NewCandidate("a");
   Disconnect(true);
@@ -138,7 +138,7 @@ TEST_F(LeaseTest, AnAttemptThatFailsIsTold) {
   EXPECT_EQ(a->failed.code(), absl::StatusCode::kUnavailable);
 }
 
-// The reason is known from the attempts before the deadline, also when it passes between two.
+// The error contains the reason of the failed attempts, also if the deadline passes between two.
 TEST_F(LeaseTest, ALeaderThatIsLostBetweenTwoAttemptsSaysWhyTheyFailed) {
   auto a = NewCandidate("a");
   ASSERT_EQ(Step(*a), State::kLeader);
@@ -151,8 +151,7 @@ TEST_F(LeaseTest, ALeaderThatIsLostBetweenTwoAttemptsSaysWhyTheyFailed) {
   EXPECT_TRUE(absl::StartsWith(a->lost.message(), "the lease could not be renewed: "));
 }
 
-// Found on a busy machine: the last attempt had a tenth of a second, and all that was said is that
-// it had not been enough.
+// The last attempt before the deadline may have a tenth of a second; its timeout is not the cause.
 TEST_F(LeaseTest, AnAttemptThatRanOutOfTimeDoesNotHideWhyThoseBeforeFailed) {
   auto a = NewCandidate("a");
   ASSERT_EQ(Step(*a), State::kLeader);

@@ -3,17 +3,17 @@
 
 #include <string_view>
 
-// Which strings Kubernetes accepts where. Pure.
+// Kubernetes' syntax rules for names, keys and label values. Pure.
 namespace muster::kube {
 
-// RFC 1123 label: lower-case alphanumerics and '-', 1 to 63 characters.
+// Accepts an RFC 1123 label: lower-case alphanumerics and '-', 1 to 63 characters.
 bool IsDnsLabel(std::string_view text);
-// RFC 1123 subdomain: labels (of any length) joined by '.', 1 to 253 characters.
+// Accepts an RFC 1123 subdomain: labels (of any length) joined by '.', 1 to 253 characters.
 bool IsDnsSubdomain(std::string_view text);
-// "[subdomain/]name", name of 1 to 63 characters of [A-Za-z0-9_.-] with alphanumeric ends: keys of
-// labels and annotations, finalizers.
+// Accepts "[subdomain/]name", with a name of 1 to 63 characters of [A-Za-z0-9_.-] and alphanumeric
+// ends: keys of labels and annotations, and finalizers.
 bool IsQualifiedName(std::string_view text);
-// Empty, or up to 63 characters of [A-Za-z0-9_.-] with alphanumeric ends.
+// Accepts the empty string, or up to 63 characters of [A-Za-z0-9_.-] with alphanumeric ends.
 bool IsLabelValue(std::string_view text);
 
 }  // namespace muster::kube

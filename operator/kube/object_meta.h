@@ -13,13 +13,13 @@
 #include "base/json.h"
 #include "operator/kube/resource_type.h"
 
-// Reading and writing ObjectMeta inside a JSON object. Readers return an empty value when a field
-// is absent or of another type; they never throw.
+// Reads and writes the ObjectMeta of a JSON object. Readers return an empty value if a field is
+// absent or of another type; they never throw.
 namespace muster::kube {
 
 using Labels = std::map<std::string, std::string>;
 
-// Namespace is empty for cluster-scoped objects.
+// The namespace is empty for cluster-scoped objects.
 struct ObjectKey {
   std::string name_space;
   std::string name;
@@ -59,7 +59,7 @@ std::optional<absl::Time> DeletionTimeOf(const Json& object);
 std::optional<int64_t> DeletionGraceOf(const Json& object);
 inline bool IsTerminating(const Json& object) { return DeletionTimeOf(object).has_value(); }
 
-// {"apiVersion", "kind", "metadata": {"namespace", "name"}}.
+// Returns {"apiVersion", "kind", "metadata": {"namespace", "name"}}.
 Json NewObject(const ResourceType& type, const ObjectKey& key);
 void SetName(Json& object, std::string_view name);
 void SetLabel(Json& object, std::string_view key, std::string_view value);
@@ -68,22 +68,23 @@ void SetResourceVersion(Json& object, std::string_view version);
 // An empty list removes the field.
 void SetFinalizers(Json& object, const std::vector<std::string>& finalizers);
 void SetOwners(Json& object, const std::vector<OwnerReference>& owners);
-// A controller reference to `owner`, which must carry a uid.
+// Returns a controller reference to `owner`, which must have a uid.
 OwnerReference ControllerReferenceTo(const ResourceType& type, const Json& owner);
 
-// The string at a path of object keys, "" when absent: StringAt(pod, {"spec", "nodeName"}).
+// Returns the string at a path of object keys, or "" if absent. For example,
+// StringAt(pod, {"spec", "nodeName"}).
 std::string StringAt(const Json& object, std::initializer_list<std::string_view> path);
-// The value at a path, nullptr when absent.
+// Returns the value at a path of object keys, or nullptr if absent.
 const Json* Find(const Json& object, std::initializer_list<std::string_view> path);
 
-// Kubernetes' formats: Time has seconds, MicroTime (Lease, Event) six digits. Both UTC. Write
-// kube:: before the call: argument-dependent lookup finds absl's as well.
+// Format a time as Kubernetes does, in UTC: Time has seconds, MicroTime (Lease, Event) six digits
+// of a second. Write kube:: before the call, since argument-dependent lookup also finds absl's.
 std::string FormatTime(absl::Time time);
 std::string FormatMicroTime(absl::Time time);
 std::optional<absl::Time> ParseTime(std::string_view text);
 
-// Versions of one server are comparable numbers (documented since Kubernetes 1.35). An empty string
-// is 0; anything else that is not a number is kInvalidArgument.
+// Parses a resourceVersion. Versions of one server are comparable numbers (documented since
+// Kubernetes 1.35). An empty string is 0; anything else that is not a number is kInvalidArgument.
 absl::StatusOr<uint64_t> ParseResourceVersion(std::string_view version);
 
 }  // namespace muster::kube

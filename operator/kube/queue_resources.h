@@ -5,7 +5,7 @@
 
 namespace muster::kube {
 
-// What says whose turn it is.
+// Resource types that determine the order of the queue.
 inline constexpr ResourceType kTrainingQueues{"muster.dev",    "v1alpha1", "trainingqueues",
                                               "TrainingQueue", false,      true};
 inline constexpr ResourceType kPriorityClasses{"scheduling.k8s.io", "v1",  "priorityclasses",

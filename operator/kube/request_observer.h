@@ -7,16 +7,16 @@
 
 namespace muster::kube {
 
-// Told about every request to the API server. Called by the thread that makes the request: must be
-// quick and thread-safe.
+// Receives a call for every request to the API server, on the thread that makes the request.
+// Implementations must be quick and thread-safe.
 struct RequestObserver {
   virtual ~RequestObserver() = default;
-  // `verb`: get, list, watch, create, update, update_status, patch, delete or bind. `resource`: the
-  // plural. `code`: the HTTP status; 0: no answer came. Each attempt of a retried call counts; a
-  // watch is finished when its stream is open.
+  // `verb` is get, list, watch, create, update, update_status, patch, delete or bind, and
+  // `resource` the plural. `code` is the HTTP status, or 0 if no answer came. Each attempt of a
+  // retried call counts; a watch is finished when its stream is open.
   virtual void Finished(std::string_view verb, std::string_view resource, int code,
                         absl::Duration latency) = 0;
-  // A request waited this long for the client's own rate limit.
+  // Called when a request waited this long for the client's own rate limit.
   virtual void Throttled(absl::Duration wait) = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace muster::kube {
 
-// One kind of object the operator reads or writes. Values are constants with static storage.
+// A kind of object that the operator reads or writes. Values are constants with static storage.
 struct ResourceType {
   std::string_view group;  // empty for the core group
   std::string_view version;
@@ -16,7 +16,7 @@ struct ResourceType {
   // True when Update ignores status and UpdateStatus ignores everything else.
   bool status_subresource = false;
 
-  // "v1" or "coordination.k8s.io/v1", as in an object's apiVersion.
+  // Returns "v1" or "coordination.k8s.io/v1", as in an object's apiVersion.
   std::string ApiVersion() const {
     return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
   }

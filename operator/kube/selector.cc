@@ -50,7 +50,7 @@ struct Comparison {
   bool equal = true;
 };
 
-// "a=b", "a==b" or "a!=b"; nothing when there is no '='.
+// Splits "a=b", "a==b" or "a!=b". Returns false if there is no '='.
 bool SplitComparison(const std::string& text, Comparison& out) {
   const size_t at = text.find('=');
   if (at == std::string::npos || at == 0) return false;

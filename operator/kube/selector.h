@@ -11,10 +11,10 @@
 
 namespace muster::kube {
 
-// A label selector: all requirements must hold. Immutable.
+// A label selector. All requirements must hold. Immutable.
 class LabelSelector {
  public:
-  // "a=b, c==d, e!=f, g in (x, y), h notin (z), i, !j". Empty selects everything.
+  // Parses "a=b, c==d, e!=f, g in (x, y), h notin (z), i, !j". An empty text selects everything.
   static absl::StatusOr<LabelSelector> Parse(std::string_view text);
   bool Matches(const Json& object) const;
 
@@ -31,10 +31,11 @@ class LabelSelector {
   std::vector<Requirement> requirements_;
 };
 
-// A field selector on the fields the API server indexes for a type. Immutable.
+// A field selector on the fields that the API server indexes for a type. Immutable.
 class FieldSelector {
  public:
-  // "metadata.name=a, spec.nodeName!=b". A field the type does not support is BadRequest.
+  // Parses "metadata.name=a, spec.nodeName!=b". A field that the type does not support is
+  // BadRequest.
   static absl::StatusOr<FieldSelector> Parse(const ResourceType& type, std::string_view text);
   bool Matches(const Json& object) const;
 

@@ -3,7 +3,8 @@
 
 #include "operator/kube/resource_type.h"
 
-// Volumes, and what says which nodes can have them. Constants with static storage.
+// Resource types of volumes, and of the objects that determine which nodes can mount them.
+// Constants with static storage.
 namespace muster::kube {
 
 inline constexpr ResourceType kVolumeClaims{

@@ -21,15 +21,15 @@
 namespace muster::control {
 namespace {
 
-// How long a pod's change and a process's end may wait for each other's turn.
+// The longest wait for a pod's change before processes are checked, and the reverse.
 constexpr absl::Duration kSlice = absl::Milliseconds(10);
-// Between tries while the API fails: doubled from the first to the last.
+// The pause between attempts while the API fails, doubled from the first to the last.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLastPause = absl::Seconds(5);
-// Between tries to renew the volumes of a pod that runs.
+// The pause between attempts to renew the volumes of a running pod.
 constexpr absl::Duration kRenewPause = absl::Seconds(10);
 
-// Somebody else's write came between.
+// Returns true if another write came first.
 bool IsRace(const absl::Status& status) {
   return absl::IsAborted(status) || absl::IsNotFound(status);
 }
@@ -41,7 +41,8 @@ Environment OwnEnvironment() {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) continue;
     const std::string name = text.substr(0, equals);
-    // What another agent gave us is not for this pod's; faults and log level are for all.
+    // Variables that another agent set for this process are not for this pod's; failpoints and log
+    // level are for all processes.
     const bool ours = name.compare(0, 7, "MUSTER_") == 0 && name != "MUSTER_FAILPOINTS" &&
                       name != "MUSTER_LOG_LEVEL";
     if (!ours) env[name] = text.substr(equals + 1);
@@ -93,7 +94,7 @@ bool LocalNodes::IsListDue() const {
   return !stopped_ && now >= not_before_ && (dirty_ || now >= next_list_);
 }
 
-// After a lost race it is read again at once, after anything else ever more slowly.
+// Retries at once after a lost race, and ever more slowly after other errors.
 void LocalNodes::Note(const absl::Status& status) {
   if (status.ok()) {
     pause_ = absl::ZeroDuration();
@@ -117,7 +118,7 @@ absl::Status LocalNodes::RunOnce(absl::Duration wait) {
   return result;
 }
 
-// Every pod of every node. Returns the first error that is more than a lost race.
+// Syncs every pod of every node. Returns the first error that is more than a lost race.
 absl::Status LocalNodes::SyncAll() {
   dirty_ = false;
   next_list_ = clock_.Monotonic() + options_.resync;
@@ -161,7 +162,8 @@ void LocalNodes::Wait(absl::Duration wait) {
 
 bool LocalNodes::PodsChanged(absl::Duration wait) {
   bool changed = false;
-  // The wait is the first node's: with several, the others are looked at right after it.
+  // Only the first node's watch is waited for; with several nodes, the others are checked right
+  // after it.
   for (Node& node : nodes_) {
     const bool first = &node == &nodes_.front();
     changed = PodsChanged(node, first && !changed ? wait : absl::ZeroDuration()) || changed;
@@ -248,7 +250,7 @@ absl::StatusOr<std::map<std::string, std::string>> LocalNodes::RenewVolumes(cons
   return std::move(volumes.mounts);
 }
 
-// Afterwards the pod has a process, or its status says why not; an error: try again.
+// Gives the pod a process, or a status with the reason for having none. After an error, try again.
 absl::Status LocalNodes::StartPod(Node& node, const Json& pod) {
   if (const auto refusal = RefuseUnfit(pod, node.keeper.node(), node.used)) {
     MUSTER_LOG(WARN, "pod refused", {"pod", kube::ToString(kube::KeyOf(pod))},
@@ -268,7 +270,7 @@ absl::Status LocalNodes::StartPod(Node& node, const Json& pod) {
     waits.started_at = clock_.Wall();
     waits.waiting = std::string(mounts.status().message());
     MUSTER_RETURN_IF_ERROR(Report(pod, PodStatusOf(pod, waits)));
-    // Not NotFound, which would be taken for a pod that is gone.
+    // Never NotFound, which would mean that the pod is gone.
     return absl::UnavailableError(waits.waiting);
   }
   node.used += RequestsOf(pod);
@@ -310,7 +312,7 @@ absl::Status LocalNodes::Report(const Json& pod, Json status) {
   return api_.UpdateStatus(kube::kPods, wanted).status();
 }
 
-// The pod's process has ended and its status says so: now the object may go.
+// Deletes the object of a pod whose process has ended and whose status says so.
 absl::Status LocalNodes::FinishDeletion(const Json& pod) {
   kube::DeleteOptions options;
   options.preconditions.uid = kube::UidOf(pod);
@@ -318,7 +320,7 @@ absl::Status LocalNodes::FinishDeletion(const Json& pod) {
   return api_.Delete(kube::kPods, kube::KeyOf(pod), options);
 }
 
-// Processes whose pod is gone from the API, deleted by force or with an emptied store.
+// Ends processes whose pod is gone from the API, deleted by force or with an emptied store.
 void LocalNodes::EndUnwanted(const std::set<std::string>& wanted) {
   for (auto it = pods_.begin(); it != pods_.end();) {
     PodProcess& process = *it->second.process;

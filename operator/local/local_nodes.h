@@ -27,63 +27,65 @@ namespace muster::control {
 
 struct LocalNodesOptions {
   std::vector<LocalNode> nodes;
-  // What the programs `muster-agent` and `muster-trainer` of a container's command are here.
+  // Paths of the programs that `muster-agent` and `muster-trainer` in a container's command stand
+  // for.
   std::string agent_path;
   std::string trainer_path;
   std::string state_dir;
-  // Over this process's own environment, under the pod's.
+  // Overrides this process's own environment; the pod's environment overrides it.
   std::map<std::string, std::string> env;
-  // Renewal of the nodes' leases.
   NodeKeeperOptions keeper;
-  // A watch may miss what happened while it was reopened: list again this often.
+  // Pods are listed again this often, since a watch may miss changes while it is reopened.
   absl::Duration resync = absl::Seconds(2);
-  // Pods of many namespaces come and go: their folders are pods/NAMESPACE_POD_UID, and are
-  // removed with their pods. Else pods/POD, kept for whoever wants to read the logs.
+  // True on a server with pods of many namespaces that come and go: a pod's folder is
+  // pods/NAMESPACE_POD_UID and is removed with the pod. If false, it is pods/POD and is kept for
+  // its logs.
   bool shared_server = false;
 };
 
 // A kubelet without containers, for a machine without a cluster and for tests on a real API server.
-// It registers Nodes and renews their Leases, and runs the `worker` container of every pod bound to
-// one of them as a real process, in a session of its own that outlives this one. Volumes are
-// folders of the pod (see pod_volumes.h); a pod that does not fit is refused in a kubelet's words.
+// It registers Nodes, renews their Leases, and runs the `worker` container of every pod bound to
+// one of them as a real process, in its own session that outlives this process. Volumes are folders
+// of the pod (see pod_volumes.h). A pod that does not fit is rejected with a kubelet's reasons.
 //
-// Level-triggered: every pass compares the pods of its nodes with the processes it knows and acts
-// on the difference, so a lost event costs nothing. What must not be forgotten lies in files,
-// state_dir/pods/<pod>/ (see PodProcess): after a restart running processes are adopted, and those
-// that ended meanwhile are reported with the exit code they left behind.
+// Level-triggered: every pass compares the pods of its nodes with the running processes and acts on
+// the difference, so a lost event does no harm. Durable state is in the files of
+// state_dir/pods/<pod>/ (see PodProcess): after a restart, running processes are adopted, and those
+// that ended meanwhile are reported with the exit code that they recorded.
 //
-// Not thread-safe: one thread at a time.
+// Not thread-safe.
 class LocalNodes {
  public:
   // `api`, `launcher` and `clock` must outlive it.
   LocalNodes(LocalNodesOptions options, kube::Api& api, ProcessLauncher& launcher,
              const Clock& clock);
-  ~LocalNodes();  // leaves the processes running: StopAll ends them
+  ~LocalNodes();  // leaves the processes running; StopAll ends them
 
-  // Makes the Nodes and finds the processes of an earlier one. Once, before RunOnce.
+  // Creates the Nodes and adopts the processes of an earlier run. Must be called once, before
+  // RunOnce.
   absl::Status Register();
 
-  // One pass: renew, start, watch, stop, report. Waits at most `wait` for a process to end or a pod
-  // to change. Errors of the API are returned after everything else was done; call again: it is
-  // asked ever more slowly while it fails.
+  // Makes one pass: renew, start, watch, stop, report. Waits at most `wait` for a process to end or
+  // a pod to change. Errors of the API are returned after all other work is done, and the API is
+  // retried ever more slowly while it fails; call RunOnce again.
   absl::Status RunOnce(absl::Duration wait);
 
-  // Ends every process: SIGTERM, then after `grace` SIGKILL to it and all its descendants. When it
-  // returns none is left. Safe to call when RunOnce fails. Nothing is started afterwards.
+  // Ends every process: SIGTERM, then after `grace` SIGKILL to it and to all its descendants. None
+  // is left when it returns, and none is started afterwards. Safe to call when RunOnce fails.
   void StopAll(absl::Duration grace);
 
-  // Running processes, by "namespace/pod".
+  // Returns the running processes, by "namespace/pod".
   std::map<std::string, pid_t> running() const;
 
  private:
   struct Node {
     NodeKeeper keeper;
     std::unique_ptr<kube::Watcher> watcher;
-    Resources used;  // by pods that have not ended; of the current pass
+    Resources used;  // by pods that have not ended, in this pass
   };
   struct Pod {
     std::unique_ptr<PodProcess> process;
-    // Monotonic: when its volumes are to be made again.
+    // When its volumes must be renewed (Monotonic).
     absl::Time renew_at = absl::InfinitePast();
   };
 
@@ -113,13 +115,13 @@ class LocalNodes {
   ProcessLauncher& launcher_;
   const Clock& clock_;
   std::vector<Node> nodes_;
-  bool dirty_ = true;  // something may have changed since the last list
-  // Monotonic: when to list at the latest, and not before which time after errors.
+  bool dirty_ = true;  // pods may have changed since the last list
+  // The latest time of the next list, and the earliest after errors (Monotonic).
   absl::Time next_list_ = absl::InfinitePast();
   absl::Time not_before_ = absl::InfinitePast();
   absl::Duration pause_;
   bool stopped_ = false;
-  std::map<std::string, Pod> pods_;  // by UID: those with a process, running or ended
+  std::map<std::string, Pod> pods_;  // by UID; with a process, running or ended
 };
 
 }  // namespace muster::control

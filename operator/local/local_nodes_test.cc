@@ -1,4 +1,4 @@
-// Pods of the embedded API as real `sh -c` processes.
+// Tests LocalNodes with pods of the embedded API that run as real `sh -c` processes.
 #include "operator/local/local_nodes.h"
 
 #include <csignal>
@@ -29,7 +29,7 @@ class LocalNodesTest : public testing::Test {
     ASSERT_NE(mkdtemp(folder), nullptr);
     folder_ = folder;
     kube::MemoryApiOptions options;
-    // Only to make uids: its seed is of no consequence, but must differ between test processes.
+    // Only makes uids: any seed will do, but it must differ between test processes.
     auto random = std::make_shared<std::mt19937_64>(std::random_device{}());
     options.random = [random] { return (*random)(); };
     auto api = kube::MemoryApi::Open(Clock::Real(), options);
@@ -42,7 +42,7 @@ class LocalNodesTest : public testing::Test {
     if (!HasFailure()) RemoveAll(FileSystem(), folder_).IgnoreError();
   }
 
-  // As a restart of this program: nothing but the files is left.
+  // Simulates a restart of this program: only the files are left.
   void NewNodes() {
     nodes_.reset();
     LocalNodesOptions options;
@@ -193,11 +193,11 @@ TEST_F(LocalNodesTest, ARestartReportsTheExitCodeThatWasLeftBehind) {
   EXPECT_EQ(Terminated("p")["exitCode"], 5);
 }
 
-// What a pod may leave behind.
+// A kind of process that a pod may leave behind.
 struct LeftBehind {
   std::string name;
-  std::string script;  // of the process itself
-  std::string start;   // of it, with SCRIPT for its script
+  std::string script;  // run by that process
+  std::string start;   // starts it; SCRIPT stands for its script
 };
 
 void PrintTo(const LeftBehind& left, std::ostream* out) { *out << left.name; }
@@ -215,7 +215,7 @@ class NothingOfAPodOutlivesItTest : public LocalNodesTest,
     ASSERT_TRUE(RunUntilPhase("p", "Running"));
   }
   std::string Number() { return ReadFile(FileSystem(), folder_ + "/pid").value_or(""); }
-  // Asked as soon as the pod is told to have ended, not a moment later.
+  // Checks as soon as the pod is reported to have ended, not a moment later.
   void ExpectNothingLeft() {
     ASSERT_TRUE(RunUntilPhase("p", "Failed"));
     EXPECT_EQ(ProcessStartTime(left_).status().code(), absl::StatusCode::kNotFound);

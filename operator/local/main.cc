@@ -1,11 +1,11 @@
-// muster-local-nodes: nodes of a real API server whose pods are processes of this machine.
+// muster-local-nodes: Nodes of a real API server whose pods run as processes on this machine.
 //
 // Start order:
-//   1. block SIGTERM and SIGINT, so that every thread inherits that and only main takes them
+//   1. block SIGTERM and SIGINT in every thread, so that only main receives them
 //   2. flags
-//   3. a client of the API server, with a node's own identity as far as rights go
-//   4. the nodes are registered, processes of an earlier run are adopted
-//   5. passes until SIGTERM or SIGINT; the pods' processes go on, for the next run to adopt
+//   3. a client of the API server, with the rights of a node
+//   4. register the nodes and adopt the processes of an earlier run
+//   5. make passes until SIGTERM or SIGINT; the pods' processes stay for the next run to adopt
 //
 // Exit codes: base/exit_codes.h.
 #include <cstdio>
@@ -103,7 +103,7 @@ absl::StatusOr<LocalNodesOptions> ToOptions(const Flags& flags) {
 absl::Status Run(const Flags& flags, const StopSignals& signals) {
   MUSTER_ASSIGN_OR_RETURN(LocalNodesOptions options, ToOptions(flags));
   const std::string state_dir = options.state_dir;
-  // Tokens lie in it.
+  // The directory will contain tokens.
   MUSTER_RETURN_IF_ERROR(PrivateFileSystem().MakeDirectories(ParentPath(state_dir)));
   MUSTER_RETURN_IF_ERROR(MakePrivateFolder(state_dir));
   MUSTER_ASSIGN_OR_RETURN(  // 3

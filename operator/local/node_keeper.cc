@@ -23,12 +23,12 @@ absl::Status NodeKeeper::RunOnce() {
   if (now < due_) return absl::OkStatus();
   due_ = now + std::min(kRetry, options_.renew_interval);
   absl::Status kept = KeepNode();
-  // Somebody wrote between our read and our write. If it was a taint, the server takes the write
-  // for an attempt to change it, which a node may not.
+  // Another client wrote between the read and the write. If it added a taint, the server sees this
+  // write as an attempt to change it, which a node may not.
   if (absl::IsAborted(kept) || absl::IsPermissionDenied(kept)) kept = KeepNode();
   if (uid_.empty()) return kept;
   absl::Status renewed = KeepLease();
-  // Deleted, or written by another: it is read again.
+  // The Lease was deleted, or written by another client: read it again.
   if (absl::IsAborted(renewed) || absl::IsNotFound(renewed)) renewed = KeepLease();
   kept.Update(renewed);
   MUSTER_RETURN_IF_ERROR(kept);
@@ -48,7 +48,7 @@ absl::StatusOr<Json> NodeKeeper::ReadOrCreate() {
 
 absl::Status NodeKeeper::KeepNode() {
   MUSTER_ASSIGN_OR_RETURN(Json stored, ReadOrCreate());
-  if (uid_ != kube::UidOf(stored)) lease_ = nullptr;  // owned by a Node that is gone
+  if (uid_ != kube::UidOf(stored)) lease_ = nullptr;  // its owner is gone
   uid_ = kube::UidOf(stored);
   const absl::Time now = clock_.Monotonic();
   if (now < status_due_ && !NodeStatusDiffers(node_, stored)) return absl::OkStatus();
@@ -71,7 +71,7 @@ absl::Status NodeKeeper::KeepLease() {
   const Json wanted = RenewedLease(node_, uid_, lease_, options_.lease_duration, clock_.Wall());
   absl::StatusOr<Json> written =
       lease_.is_null() ? api_.Create(kube::kLeases, wanted) : api_.Update(kube::kLeases, wanted);
-  // Whatever went wrong: read it again before the next try.
+  // After any error it is read again before the next attempt.
   lease_ = written.ok() ? *std::move(written) : Json();
   return written.status();
 }

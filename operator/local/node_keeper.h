@@ -14,24 +14,25 @@
 namespace muster::control {
 
 struct NodeKeeperOptions {
-  // Between renewals of the Lease; the Node itself is written only when it says something else.
+  // The time between renewals of the Lease. The Node itself is written only when its status
+  // differs.
   absl::Duration renew_interval = absl::Seconds(10);
   absl::Duration lease_duration = absl::Seconds(40);
-  // Its status is written this often all the same, as a kubelet does.
+  // The Node's status is written at least this often, as by a kubelet.
   absl::Duration status_interval = absl::Minutes(5);
 };
 
-// Makes one Node and keeps it alive: its Lease renewed, its status true, both made again when
-// somebody deleted them. Not thread-safe.
+// Creates one Node and keeps it alive: renews its Lease, keeps its status current, and creates both
+// again if they were deleted. Not thread-safe.
 class NodeKeeper {
  public:
   // `api` and `clock` must outlive it.
   NodeKeeper(LocalNode node, NodeKeeperOptions options, kube::Api& api, const Clock& clock);
 
   const LocalNode& node() const { return node_; }
-  // What is due now; the first time everything is.
+  // Does the work that is due; in the first call that is all of it.
   absl::Status RunOnce();
-  // Monotonic: when something is due again.
+  // Returns when work is due again (Monotonic).
   absl::Time due() const { return due_; }
 
  private:
@@ -46,7 +47,7 @@ class NodeKeeper {
   absl::Time due_ = absl::InfinitePast();
   absl::Time status_due_ = absl::InfinitePast();
   std::string uid_;
-  Json lease_;  // as last written; null: not known
+  Json lease_;  // as last written; null: unknown
 };
 
 }  // namespace muster::control

@@ -46,7 +46,7 @@ Json Conditions(const Json& stored, absl::Time time) {
   return conditions;
 }
 
-// Without the times that only say when it was looked at.
+// Removes the heartbeat times.
 Json WithoutHeartbeats(Json status) {
   if (!status.is_object() || !status.contains("conditions")) return status;
   for (Json& condition : status["conditions"]) {

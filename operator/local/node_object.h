@@ -16,22 +16,24 @@ struct LocalNode {
   int cpus = 64;  // declared, not enforced: this machine's cores are shared
   int64_t memory_bytes = int64_t{256} << 30;
   int pods = 110;
-  std::map<std::string, std::string> labels = {};  // beside those that every node has
+  std::map<std::string, std::string> labels = {};  // in addition to those that every node has
 };
 
-// Where a node's Lease is, as kubelets and node-lifecycle agree.
+// The namespace of nodes' Leases, as for kubelets and node-lifecycle.
 inline constexpr char kNodeLeaseNamespace[] = "kube-node-lease";
 
 // The Node and its Lease as a kubelet writes them. Pure.
 
-// To create: labels alone.
+// Returns the Node to create, with labels only.
 Json NewNode(const LocalNode& node);
-// Its status: capacity, conditions, addresses, nodeInfo. `stored` is the Node as the server has it:
-// what others wrote into its status stays, and so do transition times of what has not changed.
+// Returns its status: capacity, conditions, addresses, nodeInfo. `stored` is the Node on the
+// server: fields of its status that others wrote are kept, and so are the transition times of
+// unchanged conditions.
 Json NodeStatusOf(const LocalNode& node, const Json& stored, absl::Time now);
-// Whether `stored` says anything else than NodeStatusOf would, heartbeats aside.
+// Returns true if the status in `stored` differs from NodeStatusOf, heartbeats aside.
 bool NodeStatusDiffers(const LocalNode& node, const Json& stored);
-// `stored` may be null: then the Lease to create, owned by the Node of that uid.
+// Returns the renewed Lease, or if `stored` is null the Lease to create, owned by the Node of that
+// uid.
 Json RenewedLease(const LocalNode& node, const std::string& node_uid, const Json& stored,
                   absl::Duration duration, absl::Time now);
 

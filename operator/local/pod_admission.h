@@ -11,19 +11,19 @@
 
 namespace muster::control {
 
-// Why a node does not take a pod that was bound to it, in a kubelet's words.
+// The reason for which a node rejects a pod that was bound to it, in a kubelet's terms.
 struct Refusal {
   std::string reason;  // OutOfcpu, OutOfmemory, OutOfpods, OutOfnvidia.com/gpu, NodeAffinity
   std::string message;
 };
 
-// What the containers of `pod` ask for, as the scheduler counts it.
+// Returns the resource requests of `pod`, counted as by the scheduler.
 Resources RequestsOf(const Json& pod);
 
-// Nothing when the pod fits on `node`, where `used` is taken. Pure.
+// Returns a refusal unless the pod fits on `node`, of which `used` is taken. Pure.
 std::optional<Refusal> RefuseUnfit(const Json& pod, const LocalNode& node, const Resources& used);
 
-// The status of a refused pod: Failed, without any container.
+// Returns the status of a refused pod: Failed, without containers.
 Json RefusedStatusOf(const Json& pod, const Refusal& refusal, absl::Time now);
 
 }  // namespace muster::control

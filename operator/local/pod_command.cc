@@ -8,7 +8,7 @@
 
 namespace muster::control {
 
-// metadata.labels['x'] and metadata.annotations['x'] too.
+// Supports metadata.labels['x'] and metadata.annotations['x'], too.
 absl::StatusOr<std::string> PodField(const Json& pod, const std::string& path) {
   for (const char* map : {"labels", "annotations"}) {
     const std::string prefix = absl::StrCat("metadata.", map, "['");

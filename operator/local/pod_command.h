@@ -17,18 +17,18 @@ struct PodCommand {
   std::string cwd;
 };
 
-// Programs that an image would bring: name -> path on this machine.
+// The programs of an image, from their name to their path on this machine.
 using ImagePrograms = std::map<std::string, std::string>;
 
-// The downward API: the value of a field of `pod`, as in fieldRef. kInvalidArgument for fields that
-// it does not offer.
+// Returns a field of `pod` from the downward API, by a path as in fieldRef. kInvalidArgument for a
+// field that the API does not offer.
 absl::StatusOr<std::string> PodField(const Json& pod, const std::string& path);
 
-// What a kubelet would execute for the container named `worker` of `pod`: command and args with
-// $(NAME) expanded, the environment over `base` with the downward API's field references resolved,
-// the working directory. A container without a command runs the program its image is named for.
-// InvalidArgument with the field's path for what does not exist here (secrets, config maps) unless
-// it is optional.
+// Returns the command that a kubelet would execute for the container `worker` of `pod`: command and
+// args with $(NAME) expanded, the environment over `base` with downward API references resolved,
+// and the working directory. A container without a command runs the program that its image is named
+// for. kInvalidArgument, with the field's path, for a source that does not exist here (secrets,
+// config maps), unless it is optional.
 absl::StatusOr<PodCommand> CommandOf(const Json& pod, Environment base,
                                      const ImagePrograms& programs);
 

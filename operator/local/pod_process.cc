@@ -22,7 +22,7 @@ namespace {
 constexpr char kProcessFile[] = "process.json";
 constexpr char kExitFile[] = "exit.json";
 constexpr char kLogFile[] = "logs/agent.log";
-// An end after SIGKILL takes as long as a system call that cannot be interrupted.
+// A process ends after SIGKILL only when an uninterruptible system call has returned.
 constexpr absl::Duration kEndPatience = absl::Seconds(10);
 constexpr uint64_t kMaxLogBytes = uint64_t{16} << 20;
 
@@ -68,9 +68,10 @@ void PodProcess::SetNotStarted(const absl::Status& why) {
 absl::Status PodProcess::Launch(PodCommand command) {
   const std::string logs = JoinPath(folder_, "logs");
   MUSTER_RETURN_IF_ERROR(context_.files.MakeDirectories(logs));
-  // Of another pod of this name, perhaps.
+  // The file may be of an earlier pod of this name.
   MUSTER_RETURN_IF_ERROR(RemoveAll(context_.files, JoinPath(folder_, kExitFile)));
-  // Before the start: were we killed right after it, the record still says whom to look for.
+  // Recorded before the start: if this process is killed right after it, the record still has the
+  // mark of the pod's processes.
   MUSTER_RETURN_IF_ERROR(Record());
   command.env["MUSTER_POD_UID"] = uid_;
   command.env["MUSTER_LOG_DIR"] = logs;
@@ -86,7 +87,7 @@ absl::Status PodProcess::Launch(PodCommand command) {
   spec.cwd = std::move(command.cwd);
   spec.mark = MarkOf(uid_);
   spec.fds = {{log, STDOUT_FILENO}, {log, STDERR_FILENO}};
-  // It must outlive this process: no death signal, a session of its own.
+  // The pod must outlive this process: no death signal, a session of its own.
   spec.group = ProcessSpec::Group::kSession;
   absl::StatusOr<std::unique_ptr<Process>> process = context_.launcher.Launch(spec);
   close(log);
@@ -129,8 +130,8 @@ absl::StatusOr<std::unique_ptr<PodProcess>> PodProcess::Recover(Context context,
   return pod;
 }
 
-// The process holds the file open for appending, so it is copied and emptied in place. Lines
-// written in between are lost; the ranks' own logs have them.
+// The process holds the file open for appending, so it is copied and then truncated in place. Lines
+// written in between are lost here, but the ranks' own logs have them.
 void PodProcess::RotateLog() {
   const std::string path = JoinPath(folder_, kLogFile);
   const auto info = context_.files.Stat(path);
@@ -173,7 +174,7 @@ std::optional<int> PodProcess::ReadExitFile() const {
 void PodProcess::SetEnded(ExitStatus exit) {
   KillAll();
   if (!exit.known) {
-    // It writes its exit file whenever it ends by itself.
+    // A process that ends by itself writes its exit file.
     const std::optional<int> code = ReadExitFile();
     exit = code.has_value() ? ExitStatus{.code = *code}
                             : ExitStatus{.code = 128 + SIGKILL, .signal = SIGKILL};

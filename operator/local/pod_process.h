@@ -18,12 +18,12 @@
 
 namespace muster::control {
 
-// The process of one pod, and the files that outlive this one:
-//   <folder>/process.json  who it is, written before it starts and completed after
-//   <folder>/exit.json     how it ended, written by the process itself if it could
+// The process of one pod, and the files that outlive this process:
+//   <folder>/process.json  its identity, written before the start and completed after it
+//   <folder>/exit.json     its exit code, written by the process itself if it could
 //   <folder>/logs/         its output (agent.log, rotated at 16 MiB) and its ranks' logs
-// All its descendants have its mark (base/process_mark.h), made of the pod's UID and so known to a
-// LocalNodes that is started anew; when it has ended they are killed, and only then it is told.
+// All descendants carry its mark (base/process_mark.h), which is derived from the pod's UID and so
+// known after a restart. When the process has ended, they are killed before the end is reported.
 //
 // Not thread-safe.
 class PodProcess {
@@ -34,15 +34,15 @@ class PodProcess {
     const Clock& clock;
   };
 
-  // A process for a pod that never had one. Never fails: what could not be started has ended, with
-  // state().start_error.
+  // Starts a process for a pod that never had one. Never fails: a process that could not be started
+  // counts as ended, with state().start_error.
   static std::unique_ptr<PodProcess> Start(Context context, std::string name, std::string uid,
                                            std::string folder, PodCommand command);
-  // For a pod that cannot run here at all.
+  // Returns the ended process of a pod that cannot run here at all.
   static std::unique_ptr<PodProcess> Refused(Context context, std::string name, std::string uid,
                                              std::string folder, const absl::Status& why);
-  // What an earlier LocalNodes left in `folder`: running, or ended meanwhile. NotFound when nothing
-  // was ever started there.
+  // Recovers the process that an earlier LocalNodes left in `folder`, running or ended meanwhile.
+  // NotFound if none was ever started there.
   static absl::StatusOr<std::unique_ptr<PodProcess>> Recover(Context context, std::string folder);
 
   const std::string& name() const { return name_; }  // namespace/pod
@@ -53,9 +53,9 @@ class PodProcess {
   bool running() const { return !state_.exit.has_value(); }
   const ContainerState& state() const { return state_; }
 
-  // Notices its end, and sends the SIGKILL that is due.
+  // Checks for the end of the process, and sends a SIGKILL that is due.
   void RunOnce();
-  // SIGTERM now, SIGKILL after `grace`. Again with a shorter grace it hurries up.
+  // Sends SIGTERM now and SIGKILL after `grace`. A further call can only shorten the grace.
   void Stop(absl::Duration grace);
 
  private:

@@ -22,7 +22,7 @@ Json NewCondition(const Wanted& wanted, absl::Time now) {
   return condition;
 }
 
-// Ours first, in their order, then those of others.
+// Returns the wanted conditions in their order, then those that others wrote.
 Json Conditions(const Json& pod, const std::vector<Wanted>& wanted, absl::Time now) {
   Json conditions = Json::array();
   for (const Wanted& want : wanted) conditions.push_back(NewCondition(want, now));
@@ -84,7 +84,7 @@ Json ContainerStatus(const Json& pod, const ContainerState& state) {
   return status;
 }
 
-// Of the pod's Ready conditions, when they are False.
+// Returns the reason of the pod's Ready conditions when they are False.
 const char* NotReadyReason(const ContainerState& state) {
   if (!state.waiting.empty()) return "ContainersNotReady";
   if (!state.exit.has_value()) return nullptr;

@@ -10,23 +10,24 @@
 
 namespace muster::control {
 
-// How a pod's one container stands, for its status.
+// The state of a pod's only container.
 struct ContainerState {
   absl::Time started_at;
   std::optional<ExitStatus> exit;
   absl::Time finished_at;
-  // Of a container that could not be started; then `exit` has the code.
+  // Set for a container that could not be started; `exit` then has the code.
   std::string start_error;
-  // Of one that cannot be started yet: what it waits for. Nothing else is set but started_at.
+  // Set for a container that cannot be started yet, to the reason. Only started_at is set besides.
   std::string waiting;
 };
 
-// PodStatus as a kubelet writes it: phase, conditions, containerStatuses, addresses. `pod` gives
-// the container's name and image. What others wrote into its status stays (QoS class, conditions
-// such as DisruptionTarget), and so do transition times of what has not changed.
+// Returns the PodStatus as a kubelet writes it: phase, conditions, containerStatuses, addresses.
+// `pod` gives the container's name and image. Fields of its status that others wrote are kept (QoS
+// class, conditions such as DisruptionTarget), and so are the transition times of unchanged
+// conditions.
 Json PodStatusOf(const Json& pod, const ContainerState& state);
 
-// Succeeded or Failed: a kubelet never changes it again.
+// Returns true for Succeeded and Failed, which a kubelet never changes again.
 bool IsTerminal(const Json& pod);
 
 }  // namespace muster::control

@@ -18,7 +18,7 @@ namespace {
 using kube::Find;
 using kube::StringAt;
 
-// A kubelet replaces a token at this share of its life.
+// A kubelet replaces a token after this share of its lifetime.
 constexpr double kRefreshAt = 0.8;
 constexpr int64_t kDefaultTokenSeconds = 3600;
 
@@ -27,7 +27,7 @@ struct Context {
   kube::Api& api;
   Files& files;
   absl::Time wall;
-  std::string folder;  // of one volume
+  std::string folder;  // of this volume
   absl::Duration fresh_for = absl::InfiniteDuration();
 };
 
@@ -90,7 +90,8 @@ absl::StatusOr<std::string> Decoded(const Json& value, bool base64) {
   return bytes;
 }
 
-// `source` names the object and may choose keys. data is text in config maps, base64 in secrets.
+// Writes an object's keys as files; `source` may select keys. "data" is text in config maps, base64
+// in secrets.
 absl::Status PutObject(Context& context, const kube::ResourceType& type, const std::string& name,
                        const Json& source) {
   const bool secret = type == kube::kSecrets;
@@ -142,7 +143,7 @@ absl::Status PutProjected(Context& context, const Json& projected) {
   return absl::OkStatus();
 }
 
-// The volume's path on this machine; empty: it is not mapped.
+// Returns the volume's path on this machine; empty if it is not mapped.
 absl::StatusOr<std::string> MakeVolume(Context& context, const Json& volume) {
   if (const Json* host = Find(volume, {"hostPath"})) return StringAt(*host, {"path"});
   const Json* projected = Find(volume, {"projected"});
@@ -173,7 +174,7 @@ const Json* WorkerOf(const Json& pod) {
 }
 
 std::string Mapped(const std::map<std::string, std::string>& mounts, const std::string& text) {
-  // The longest mount comes last in order among those that contain it.
+  // The longest of the mounts that contain the path is last in order.
   for (auto it = mounts.rbegin(); it != mounts.rend(); ++it) {
     const auto& [inside, here] = *it;
     if (text == inside) return here;

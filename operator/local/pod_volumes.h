@@ -13,25 +13,24 @@
 
 namespace muster::control {
 
-// What the container `worker` finds where, since processes here share one file system: a path
-// inside the container -> the path on this machine.
+// Maps paths inside the container `worker` to paths on this machine, since all processes here share
+// one file system.
 struct PodVolumes {
   std::map<std::string, std::string> mounts;
-  // Tokens have to be replaced by then; infinite when there are none.
+  // Tokens must be renewed within this time; infinite if there are none.
   absl::Duration fresh_for = absl::InfiniteDuration();
 };
 
-// Makes the volumes that `worker` mounts under `folder`: projected ones (bound service account
-// tokens by TokenRequest, config maps, secrets, downward API), config maps, secrets and emptyDir;
-// hostPath is where it is. Again: tokens and contents are renewed in place, each file in one step,
-// and an emptyDir keeps what it has. Other kinds (claims) are not mapped: their path is this
-// machine's own. Files, of tokens too, are as private as `folder` is.
-// kInvalidArgument and kUnimplemented: it can never be; anything else: try again later.
+// Makes the volumes that `worker` mounts under `folder`: projected volumes (bound service account
+// tokens by TokenRequest, config maps, secrets, downward API), config maps, secrets and emptyDir. A
+// hostPath is used in place. A further call renews tokens and contents in place, each file
+// atomically, and keeps the contents of an emptyDir. Other kinds (claims) are not mapped: their
+// path is this machine's own. All files, including tokens, are as private as `folder` is.
+// kInvalidArgument and kUnimplemented are permanent; after any other error, try again later.
 absl::StatusOr<PodVolumes> MakeVolumes(const Json& pod, const std::string& folder, kube::Api& api,
                                        Files& files, absl::Time wall);
 
-// Paths in arguments, environment and working directory that lie under a mount become this
-// machine's.
+// Rewrites paths under a mount in arguments, environment and working directory to this machine's.
 void UseMounts(const std::map<std::string, std::string>& mounts, PodCommand& command);
 
 }  // namespace muster::control

@@ -81,7 +81,7 @@ TEST_F(PodVolumesTest, MissingMapsAreWaitedForUnlessOptional) {
   EXPECT_TRUE(Make().ok());
   EXPECT_EQ(Read("/pods/p/volumes/v0/b"), "2");
   EXPECT_EQ(Read("/pods/p/volumes/v0/c"), "3");
-  // Contents follow the object.
+  // A changed object changes the file.
   map = *memory_->Get(kube::kConfigMaps, {"team", "m"});
   map["data"]["b"] = "4";
   ASSERT_TRUE(memory_->Update(kube::kConfigMaps, map).ok());

@@ -17,7 +17,7 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// The shortest text that reads back as the same number.
+// Returns the shortest text that parses to the same number.
 std::string Number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -129,7 +129,8 @@ std::string Write(const std::vector<MetricFamily>& families, bool open) {
   return writer.Take();
 }
 
-// The weight of `range`, e.g. "application/x; version=1.0.0; q=0.5"; 1 when it says none.
+// Returns the weight of a media range, e.g. "application/x; version=1.0.0; q=0.5"; 1 if it has
+// none.
 double Weight(const std::vector<std::string>& parameters) {
   double weight = 1;
   for (const std::string& parameter : parameters) {

@@ -84,7 +84,7 @@ TEST(ExpositionTest, AcceptHeaders) {
   EXPECT_FALSE(WantsOpenMetrics("*/*"));
   EXPECT_FALSE(WantsOpenMetrics("text/plain"));
   EXPECT_TRUE(WantsOpenMetrics("application/openmetrics-text"));
-  // What Prometheus sends.
+  // Prometheus sends this header.
   EXPECT_TRUE(
       WantsOpenMetrics("application/openmetrics-text;version=1.0.0,application/"
                        "openmetrics-text;version=0.0.1;q=0.75,"

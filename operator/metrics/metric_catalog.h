@@ -6,10 +6,10 @@
 
 #include "prometheus/metric_type.h"
 
-// Every metric the operator exports: the one list that /metrics, docs/metrics.md and the tests
-// share. Names and labels are an interface: dashboards and alerts rest on them. Units are in the
-// names, base units only; counters end in _total. Label values come from closed lists, or are
-// bounded by the series that hold them.
+// Every metric that the operator exports. /metrics, docs/metrics.md and the tests share this list.
+// Names and labels are an interface on which dashboards and alerts depend. Names contain the unit,
+// base units only; counters end in _total. Label values are from closed lists, or bounded by the
+// series that hold them.
 namespace muster::control {
 
 enum class MetricId {
@@ -72,7 +72,7 @@ struct MetricSpec {
   prometheus::MetricType type;
   std::vector<std::string> labels;
   std::string help;
-  // Of histograms: upper bounds, rising, without the infinite one.
+  // Ascending upper bounds of a histogram's buckets, without the infinite one.
   std::vector<double> buckets = {};
 };
 

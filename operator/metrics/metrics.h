@@ -15,8 +15,8 @@
 
 namespace muster::control {
 
-// What is counted as it happens; everything else on /metrics is read at scrape time
-// (live_metrics.h). It is what the observers of other packages see. Thread-safe.
+// Counts events as they happen, through the observer interfaces of other packages. All other values
+// on /metrics are read at scrape time (live_metrics.h). Thread-safe.
 class Metrics final : public WorkQueueObserver,
                       public ControllerObserver,
                       public kube::RequestObserver,
@@ -24,7 +24,7 @@ class Metrics final : public WorkQueueObserver,
  public:
   Metrics();
 
-  // `result`: success, conflict, error or terminal.
+  // Counts a reconcile. `result` is success, conflict, error or terminal.
   void Observe(const std::string& result, absl::Duration took);
   void LeaderChanged() { leader_transitions_.Increment(); }
 

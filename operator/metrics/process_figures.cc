@@ -20,7 +20,7 @@ int64_t CountOpenFds() {
   return entries - 3;  // ".", ".." and the folder itself
 }
 
-// Seconds since the epoch; 0 when unknown.
+// Returns seconds since the epoch; 0 if unknown.
 double BootTime() {
   std::ifstream stat("/proc/stat");
   std::string word;

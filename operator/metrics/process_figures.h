@@ -8,7 +8,7 @@
 
 namespace muster::control {
 
-// What the kernel says about this process.
+// Resource usage of this process as the kernel reports it.
 struct ProcessFigures {
   double cpu_seconds = 0;  // user and system
   double start_time = 0;   // seconds since the epoch
@@ -19,8 +19,9 @@ struct ProcessFigures {
   int64_t max_fds = 0;
 };
 
-// The fields of /proc/PID/stat that are used; kInvalidArgument for what is no such line. Ticks and
-// pages are as the kernel counts; a command with spaces and brackets is understood.
+// The used fields of /proc/PID/stat, with ticks and pages as the kernel counts them.
+// ParseProcessStat accepts command names with spaces and brackets; a malformed line is
+// kInvalidArgument.
 struct ProcessStat {
   int64_t cpu_ticks = 0;
   int64_t start_ticks = 0;  // since boot
@@ -30,7 +31,7 @@ struct ProcessStat {
 };
 absl::StatusOr<ProcessStat> ParseProcessStat(const std::string& line);
 
-// Reads /proc; what cannot be read is 0.
+// Reads /proc. A value that cannot be read is 0.
 ProcessFigures ReadProcessFigures();
 
 }  // namespace muster::control

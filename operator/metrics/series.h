@@ -14,7 +14,7 @@ namespace muster::control {
 
 using LabelValues = std::vector<std::string>;  // in the order of the metric's labels
 
-// One family of the catalogue, built at scrape time.
+// Builds one family of the catalogue at scrape time.
 class FamilyBuilder {
  public:
   explicit FamilyBuilder(MetricId id);
@@ -26,14 +26,14 @@ class FamilyBuilder {
   prometheus::MetricFamily family_;
 };
 
-// Counters of one metric. At most kMaxSeries sets of label values have a series of their own; what
-// comes later is counted under "other". Thread-safe.
+// The counters of one metric. At most kMaxSeries sets of label values have their own series; later
+// ones are counted under "other". Thread-safe.
 class CounterSeries {
  public:
   static constexpr size_t kMaxSeries = 500;
 
   explicit CounterSeries(MetricId id) : id_(id) {}
-  // A series that is there from the start, at 0.
+  // Adds a series that is exported from the start, at 0.
   CounterSeries& With(const LabelValues& labels);
   void Increment(const LabelValues& labels = {});
   prometheus::MetricFamily Collect() const;
@@ -44,7 +44,7 @@ class CounterSeries {
   std::map<LabelValues, int64_t> values_ MUSTER_GUARDED_BY(mu_);
 };
 
-// Histograms of one metric, bounded likewise. Thread-safe.
+// The histograms of one metric, bounded in the same way. Thread-safe.
 class HistogramSeries {
  public:
   explicit HistogramSeries(MetricId id);

@@ -12,7 +12,7 @@
 namespace muster::control {
 namespace {
 
-// Without the agents one by one.
+// Summarises a job, without its individual agents.
 Json InShort(const WebDeps& deps, const JobDebug& debug) {
   Json json = ToJson(debug);
   int known = 0;

@@ -12,17 +12,19 @@
 namespace muster::control {
 
 struct DebugQuery {
-  // "namespace/name": that job alone, with each agent's last word, its members and its pods.
+  // "namespace/name" of the only job to show, with each agent's last report, its members and its
+  // pods.
   std::string job;
-  // Else jobs by key, in short: those after `after`.
+  // Otherwise jobs are summarised in the order of their keys, starting after this key.
   std::string after;
   int64_t limit = 100;
 };
 inline constexpr int64_t kMaxDebugJobs = 500;
-inline constexpr size_t kMaxDebugKeys = 100;  // of the queue, what is worked on first
+inline constexpr size_t kMaxDebugKeys = 100;  // of the work queue, those in progress first
 
-// What the operator believes: jobs, queue, leader, the caches' versions. `next` is the next page's
-// `after`. kNotFound for a job that this operator has not decided about. Thread-safe.
+// Returns the operator's state: jobs, queue, leader, the caches' versions. `next` in it is the
+// `after` of the next page. kNotFound for a job about which this operator has made no decision.
+// Thread-safe.
 absl::StatusOr<Json> DebugPage(const WebDeps& deps, const DebugQuery& query);
 
 }  // namespace muster::control

@@ -12,7 +12,8 @@ namespace muster::control {
 
 namespace {
 
-// A decision on a large cluster takes some hundred megabytes as JSON: they are made one by one.
+// A decision on a large cluster takes some hundred megabytes as JSON, so only one is made at a
+// time.
 Mutex& OneAtATime() {
   static Mutex& mutex = *new Mutex;
   return mutex;

@@ -9,9 +9,9 @@
 
 namespace muster::control {
 
-// One decision of the scheduler with all that went into it: see
-// operator/queue/record/decision_json.h. kInvalidArgument for an id that is no number; kNotFound,
-// with the nearest, for one that is not kept. Thread-safe.
+// Returns one decision of the scheduler with all of its inputs (see
+// operator/queue/decision_json.h). kInvalidArgument if `id` is not a number; kNotFound, naming the
+// nearest one, if it is not kept. Thread-safe.
 absl::StatusOr<Json> DecisionPage(const WebDeps& deps, const std::string& id);
 
 }  // namespace muster::control

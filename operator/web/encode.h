@@ -8,10 +8,10 @@
 #include "operator/reconcile/reconcile_log.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 
-// The pages' values as JSON. Pure.
+// Conversions of the pages' values to JSON. Pure.
 namespace muster::control {
 
-// JSON has no infinities; null says the same.
+// Returns null for an infinity or NaN, which JSON does not have.
 Json FiniteNumber(double value);
 
 Json ToJson(const v1alpha1::StepReport& step);

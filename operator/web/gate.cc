@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kBearer[] = "Bearer ";
 
-// "localhost:8080" and the like, with or without a port.
+// Accepts "localhost:8080" and similar names, with or without a port.
 bool NamesThisMachine(const std::string& host) {
   const size_t colon = host.rfind(':');
   const bool has_port = colon != std::string::npos && !absl::EndsWith(host, "]");
@@ -25,7 +25,7 @@ bool NamesThisMachine(const std::string& host) {
   return parsed.ok() && IsLoopback(parsed->host);
 }
 
-// In a time that does not tell how much of it is right.
+// Compares in constant time, so that the time does not reveal how much matches.
 bool Same(const std::string& a, const std::string& b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -40,7 +40,7 @@ std::string BearerToken(const HttpRequest& request) {
 
 std::string NewToken() {
   std::string bytes(32, '\0');
-  // Without randomness there must be no door.
+  // There must be no server without randomness.
   if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size())) !=
       1) {
     std::abort();

@@ -9,18 +9,19 @@
 
 namespace muster::control {
 
-// Who may ask what, before any page is made. kUnauthenticated (401), kPermissionDenied (403),
-// kResourceExhausted (429), kUnavailable (503). Thread-safe; may block.
+// Decides whether a request is allowed, before any page is made. Errors are kUnauthenticated (401),
+// kPermissionDenied (403), kResourceExhausted (429) and kUnavailable (503). Thread-safe; may block.
 using Gate = std::function<absl::Status(const HttpRequest& request)>;
 
-// The token of "Authorization: Bearer TOKEN"; empty: there is none.
+// Returns the token of "Authorization: Bearer TOKEN", or "" if there is none.
 std::string BearerToken(const HttpRequest& request);
 
-// 256 random bits as text.
+// Returns 256 random bits as text.
 std::string NewToken();
 
-// For one machine: whoever has `token`, from a page of no other site, under a name of this machine.
-// A browser that was sent here by another site's name says that name as the Host.
+// A gate for a server on one machine. It admits requests that carry `token`, whose Host is a name
+// of this machine, and whose Origin, if any, is the same. This keeps out a browser that another
+// site's page, or another name for this address, has directed here.
 Gate TokenGate(std::string token);
 
 }  // namespace muster::control

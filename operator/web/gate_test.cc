@@ -45,7 +45,7 @@ TEST(TokenGateTest, OnlyTheTokenOpensIt) {
   EXPECT_EQ(gate(basic).code(), absl::StatusCode::kUnauthenticated);
 }
 
-// What a page of another site, or of a name that was made to lead here, sends.
+// Tests requests of another site's page, or through a name made to resolve to this machine.
 TEST(TokenGateTest, AForgedHostOrOriginDoesNotPassWithTheTokenEither) {
   const Gate gate = TokenGate("t");
   for (const char* host : {"localhost", "localhost:1", "127.0.0.1", "[::1]:8080", "[::1]"}) {

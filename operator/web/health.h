@@ -6,7 +6,7 @@
 
 #include "operator/web/web_deps.h"
 
-// What /livez and /readyz say, as kube-apiserver's do. Thread-safe.
+// The checks of /livez and /readyz, formatted as by kube-apiserver. Thread-safe.
 namespace muster::control {
 
 struct HealthCheck {
@@ -14,19 +14,19 @@ struct HealthCheck {
   std::string trouble;  // empty: fine
 };
 
-// Whether the process should be left running. A job that is worked on for kStuck means that it
-// should not: every call of a reconcile has a deadline.
+// Liveness: whether the process may keep running. A job that has been worked on for kStuck fails
+// it, since every call of a reconcile has a deadline.
 inline constexpr absl::Duration kStuck = absl::Minutes(10);
 std::vector<HealthCheck> LivenessChecks(const WebDeps& deps);
 
-// Whether it does its work: the caches have synced and the lease is not lost. A standby is ready.
+// Readiness: the caches have synced and the lease is not lost. A standby is ready.
 std::vector<HealthCheck> ReadinessChecks(const WebDeps& deps);
 
 struct HealthPage {
   bool healthy = false;
   std::string text;
 };
-// "ok", or every check on a line of its own when one failed or `verbose`.
+// Returns "ok", or one line per check if one failed or if `verbose`.
 HealthPage RenderHealth(const std::string& endpoint, const std::vector<HealthCheck>& checks,
                         bool verbose);
 

@@ -1,4 +1,4 @@
-// docs/http-api.md against the answers: every documented request is made, with each parameter.
+// Checks docs/http-api.md against the answers: makes every documented request, with each parameter.
 #include <fstream>
 #include <memory>
 #include <regex>
@@ -22,7 +22,7 @@ struct Documented {
   std::vector<std::string> parameters;
 };
 
-// "| `GET /path` | `parameter`, `parameter` | meaning |"
+// Reads rows of the form "| `GET /path` | `parameter`, `parameter` | meaning |".
 std::vector<Documented> ReadDocument() {
   std::ifstream in("docs/http-api.md");
   static const std::regex kRow(R"(^\| `(GET|POST) ([^`]+)` \|([^|]*)\|.*)");
@@ -84,7 +84,7 @@ TEST_F(HttpApiTest, EveryDocumentedRequestIsAnswered) {
   }
 }
 
-// Any pod of a cluster could suspend any job.
+// Otherwise any pod of a cluster could suspend any job.
 TEST_F(HttpApiTest, OnAClusterCommandsAreRefusedAndSayWhoseWritesTheyAre) {
   for (const Documented& row : ReadDocument()) {
     const bool command = row.method == "POST" && row.path.find("/jobs/") != std::string::npos;

@@ -36,7 +36,7 @@ absl::StatusOr<Json> SetSuspended(const WebDeps& deps, const kube::ObjectKey& ke
     if (job.spec.suspend() != suspend) {
       job.spec.set_suspend(suspend);
       last = deps.api.Update(kube::kTrainingJobs, ToJson(job)).status();
-      if (absl::IsAborted(last)) continue;  // somebody else wrote in between
+      if (absl::IsAborted(last)) continue;  // another client wrote in between
       MUSTER_RETURN_IF_ERROR(last);
     }
     return Json{{"job", kube::ToString(key)}, {"suspend", suspend}};

@@ -7,15 +7,15 @@
 #include "operator/kube/object_meta.h"
 #include "operator/web/web_deps.h"
 
-// What a POST to a job does. Thread-safe; kNotFound for an unknown job.
+// The actions that a POST to a job triggers. Thread-safe; kNotFound for an unknown job.
 namespace muster::control {
 
-// Writes spec.suspend: stopping saves a checkpoint first. kFailedPrecondition when the job has
+// Writes spec.suspend; suspending saves a checkpoint first. kFailedPrecondition if the job has
 // ended.
 absl::StatusOr<Json> SetSuspended(const WebDeps& deps, const kube::ObjectKey& key, bool suspend);
 
 // Asks the ranks of the active round for a checkpoint after the current step. kFailedPrecondition
-// when no round is active.
+// if no round is active.
 absl::StatusOr<Json> SaveNow(const WebDeps& deps, const kube::ObjectKey& key);
 
 }  // namespace muster::control

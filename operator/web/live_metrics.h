@@ -9,12 +9,14 @@
 
 namespace muster::control {
 
-// Jobs with muster_job_* series, the first by name of those that have not ended.
+// The largest number of jobs with muster_job_* series: the first by name of those that have not
+// ended.
 inline constexpr size_t kMaxJobSeries = 100;
-// Queues with series of their own, the first by name.
+// The largest number of queues with their own series: the first by name.
 inline constexpr size_t kMaxQueueSeries = 100;
 
-// Every metric of the catalogue: what was counted, and what is read now. Thread-safe.
+// Returns every metric of the catalogue: the counted ones, and those that are read at this moment.
+// Thread-safe.
 std::vector<prometheus::MetricFamily> CollectMetrics(const WebDeps& deps);
 
 }  // namespace muster::control

@@ -22,7 +22,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// "| `name` | type | `label`, `label` | meaning |", as docs/metrics.md has it.
+// Returns a row as in docs/metrics.md: "| `name` | type | `label`, `label` | meaning |".
 std::string Row(const MetricSpec& spec) {
   std::vector<std::string> labels;
   for (const std::string& label : spec.labels) labels.push_back(absl::StrCat("`", label, "`"));
@@ -38,7 +38,7 @@ std::vector<std::string> Catalog() {
   return rows;
 }
 
-// Everything that is counted, counted once.
+// Counts every event once.
 void Exercise(Metrics& metrics) {
   metrics.RoundOpened("FirstRound");
   metrics.RoundBroke("RankFailed");
@@ -94,7 +94,7 @@ TEST(MetricsTest, NamesFollowThePrometheusConventions) {
       EXPECT_THAT(spec.name, Not(HasSubstr(unit)));
     }
     EXPECT_EQ(spec.help.back(), '.') << spec.name;
-    // A scrape's own labels; Prometheus would rename ours to exported_job.
+    // These are a scrape's own labels; Prometheus would rename an exported one to exported_job.
     EXPECT_THAT(spec.labels, Not(Contains(AnyOf("job", "instance")))) << spec.name;
   }
 }

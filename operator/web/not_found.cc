@@ -8,7 +8,7 @@
 namespace muster::control {
 namespace {
 
-// Names that are compared.
+// The most names that are compared.
 constexpr size_t kMostNames = 10'000;
 
 std::string Meant(const std::string& name, const std::vector<std::string>& known) {

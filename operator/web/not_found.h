@@ -8,7 +8,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/objects/caches.h"
 
-// What is not there, with the name that was perhaps meant.
+// kNotFound errors that suggest the name that was perhaps meant.
 namespace muster::control {
 
 absl::Status NoSuchJob(const JobCache& jobs, const kube::ObjectKey& key);

@@ -9,22 +9,23 @@
 #include "operator/kube/object_meta.h"
 #include "operator/web/web_deps.h"
 
-// What each page of the HTTP API says, without HTTP. Thread-safe.
+// The content of the HTTP API's pages, independent of HTTP. Thread-safe.
 namespace muster::control {
 
-// In the Prometheus text format, or OpenMetrics.
+// Returns the Prometheus text format, or OpenMetrics.
 std::string MetricsPage(const WebDeps& deps, bool open_metrics);
 
-// {"items": [{"namespace", "name", "uid", "state", "workers", "progress", ...}]}
+// Returns {"items": [{"namespace", "name", "uid", "state", "workers", "progress", ...}]}.
 Json JobList(const WebDeps& deps);
 
 struct JobQuery {
-  // Steps after this one; -1: all that are remembered.
+  // Only steps after this one; -1 for all that are remembered.
   int64_t since = -1;
   size_t limit = 512;
   bool curve = false;  // the whole run, thinned
 };
-// {"metadata", "spec", "status", "round", "agents", "pods", "progress", "steps"}; kNotFound.
+// Returns {"metadata", "spec", "status", "round", "agents", "pods", "progress", "steps"}; kNotFound
+// for an unknown job.
 absl::StatusOr<Json> JobPage(const WebDeps& deps, const kube::ObjectKey& key,
                              const JobQuery& query);
 

@@ -123,7 +123,7 @@ Json ToJson(const DomainReport& domain) {
   return json;
 }
 
-// What a worker of it would be, as the cache would show it.
+// Returns a pod of one worker of the job as the cache would hold it.
 absl::StatusOr<PodRecord> PodOf(const TrainingJob& job) {
   CreatePod create;
   create.name = absl::StrCat(job.name, "-0-1");
@@ -135,7 +135,7 @@ absl::StatusOr<PodRecord> PodOf(const TrainingJob& job) {
   return ParsePodRecord(*pod);
 }
 
-// The cluster refuses it, not its queue.
+// Returns true if the cluster rejects the job, not its queue.
 bool IsOfPlace(ScheduleReason reason) {
   return reason == ScheduleReason::kInvalidRequest || reason == ScheduleReason::kNoNodeBigEnough ||
          reason == ScheduleReason::kInsufficient || reason == ScheduleReason::kTopology;
@@ -156,7 +156,8 @@ void TellPlace(const Placement& placement, Json& page) {
   TellPlace(placement, nodes, page);
 }
 
-// What the gang's own rules refuse (its pods' affinity to each other, say) no queue knows of.
+// Adds the forecast to the page. A queue does not know of refusals by the gang's own rules (its
+// pods' affinity to each other, say).
 void TellForecast(const Scheduler::Forecast& forecast, Json& page) {
   const Decision& decision = forecast.queue.decision;
   const absl::Time now = forecast.report.now;

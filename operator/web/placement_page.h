@@ -9,26 +9,29 @@
 #include "operator/scheduler/scheduler.h"
 #include "operator/web/web_deps.h"
 
-// Why a job is where it is or nowhere, where another would go, and the cluster as a tree: the
-// answers of the placement that runs, without HTTP. Thread-safe; each takes about as long as one
-// decision, or as the decisions until the job's start, and none changes anything.
+// The answers of the running placement, without HTTP: the reason for a job's place or for having
+// none, the place that another job would get, and the cluster as a tree. Thread-safe. Each call
+// takes about as long as one decision, or as the decisions until the job's start. None changes
+// anything.
 namespace muster::control {
 
-// {"job", "reason", "sentence", "score", "level", "domain", "asked", "workers", "fitsNow",
-//  "relaxations", "nodes", "nodesLeftOut", "warnings"}, and "decision", its number for muster
-//  replay, where
-// decisions are kept; of one that waits "start": {"kind", "sentence", "at", "inSeconds", "workers",
-// "awaited", "ahead"}, see operator/queue/forecast/forecast.h; kNotFound.
+// clang-format off
+// Returns {"job", "reason", "sentence", "score", "level", "domain", "asked", "workers", "fitsNow",
+//          "relaxations", "nodes", "nodesLeftOut", "warnings"},
+// also "decision", its number for `muster replay`, if decisions are kept, and for a waiting job
+//         "start": {"kind", "sentence", "at", "inSeconds", "workers", "awaited", "ahead"}
+// (see operator/queue/forecast.h). kNotFound for an unknown job.
+// clang-format on
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key);
 
-// Of a TrainingJob as JSON, which need not exist: the same, as if its pods were there now, with
-// "start" and "victims": who would make room for it. Where it has to wait, "workers" and "score"
-// are those of its start. kInvalidArgument for what the API server would refuse.
+// Returns the same for a TrainingJob as JSON, which need not exist, as if its pods existed now,
+// with "start" and "victims": the jobs that would make room for it. If it has to wait, "workers"
+// and "score" are those of its start. kInvalidArgument for a job that the API server would reject.
 absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& manifest);
 
-// {"name", "level", "nodes", "usable", "allocatable", "free", "children"}, `depth` levels deep;
-// where nodes are not usable "notUsable": how many by their first reason, and of a host in trouble
-// "health": [{"reason", "sentence"}].
+// Returns {"name", "level", "nodes", "usable", "allocatable", "free", "children"}, `depth` levels
+// deep. If nodes are not usable, "notUsable" counts them by their first reason; a host with a
+// problem has "health": [{"reason", "sentence"}].
 Json TopologyPage(const Scheduler& scheduler, int depth);
 
 }  // namespace muster::control

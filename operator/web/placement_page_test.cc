@@ -24,7 +24,7 @@ class PlacementPageTest : public testing::Test {
     world_.nodes.Upsert(node, ++version_);
     world_.scheduler.RunOnce();
   }
-  // Workers of a CPU each.
+  // Returns a job whose workers request one CPU each.
   std::string Manifest(int workers, const std::string& require) {
     return DumpJson({{"apiVersion", "muster.dev/v1alpha1"},
                      {"kind", "TrainingJob"},
@@ -72,7 +72,7 @@ TEST_F(PlacementPageTest, ARefusalSaysHowManyFitAndWhatWouldHelp) {
   EXPECT_EQ((*page)["victims"], Json::array());
   EXPECT_EQ((*page)["relaxations"],
             Json::parse(R"([{"change": "without topology.require", "workers": 6}])"));
-  // Nothing was changed by asking.
+  // The query has changed nothing.
   EXPECT_EQ(*WhatIfPage(world_.scheduler, Manifest(6, "leaf")), *page);
 }
 

@@ -9,10 +9,11 @@
 
 namespace muster::control {
 
-// Whose turn it is: {"items": [{"name", "parent", "weight", "share", "borrowing", "cohort",
-// "broken", "used", "nominal", "running", "waiting", "jobs": [{"job", "priority", "workers",
-// "gpus", "waitedSeconds", "reason", "sentence"}]}]}, the next job first and `limit` of each queue
-// at most. Of one queue when it is named; kNotFound when there is none of that name. Thread-safe.
+// Returns the queues and the order of their jobs: {"items": [{"name", "parent", "weight", "share",
+// "borrowing", "cohort", "broken", "used", "nominal", "running", "waiting", "jobs": [{"job",
+// "priority", "workers", "gpus", "waitedSeconds", "reason", "sentence"}]}]}. The next job comes
+// first, with at most `limit` jobs per queue. If `name` is not empty, only that queue is returned,
+// or kNotFound if there is none. Thread-safe.
 absl::StatusOr<Json> QueuePage(const WebDeps& deps, const std::string& name, int limit);
 
 }  // namespace muster::control

@@ -33,7 +33,7 @@ class QueuePageTest : public testing::Test {
     queue["spec"] = spec;
     queues_.Upsert(queue, ++version_);
   }
-  // A job with one worker that asks for `cpus`.
+  // Adds a job with one worker that requests `cpus`.
   void AddJob(const std::string& name, const std::string& queue, int cpus,
               const std::string& priority = "") {
     Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});

@@ -16,7 +16,7 @@
 namespace muster::control {
 namespace {
 
-// Tokens themselves are not kept.
+// Only digests are kept, not the tokens themselves.
 std::string DigestOf(const std::string& token, const std::string& question) {
   const std::string text = absl::StrCat(token, "\n", question);
   std::string digest(SHA256_DIGEST_LENGTH, '\0');
@@ -29,7 +29,7 @@ absl::Status TooOften() {
   return absl::ResourceExhaustedError("too many new callers at once: try again in a few seconds");
 }
 
-// Errors of our own API calls are no errors of the caller's.
+// A failed call to the API server is not the caller's error.
 absl::Status Unasked(const absl::Status& status, const char* what) {
   return absl::UnavailableError(
       absl::StrCat("the API server could not be asked ", what, ": ", status.message()));
@@ -127,7 +127,7 @@ void ReviewGate::Remember(const std::string& key, absl::Status verdict, Json cal
   const absl::Time now = clock_.Monotonic();
   if (known_.size() >= kMostRemembered) {
     std::erase_if(known_, [now](const auto& entry) { return entry.second.until <= now; });
-    // Too many at once: to ask again is the lesser evil.
+    // The cache is full of valid entries: reviewing them again is the lesser evil.
     if (known_.size() >= kMostRemembered) known_.clear();
   }
   const absl::Time until = now + (verdict.ok() ? kYes : kNo);

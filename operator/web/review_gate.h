@@ -18,25 +18,25 @@
 
 namespace muster::control {
 
-// What a request needs a right to, as a SubjectAccessReview has it: {"resourceAttributes": ...} for
-// the pages of one job, which whoever may get the TrainingJob may read; {"nonResourceAttributes":
-// ...} with path and verb for all else. Pure.
+// Returns the right that a request needs, in the form of a SubjectAccessReview:
+// {"resourceAttributes": ...} for the pages of one job, which everyone who may get the TrainingJob
+// may read; {"nonResourceAttributes": ...} with path and verb for all others. Pure.
 Json AccessOf(const HttpRequest& request);
 
-// The part of a SubjectAccessReview's spec that says who asks, from an answered TokenReview.
-// kUnauthenticated: the API server does not know the token. Pure.
+// Returns the caller, in the form of a SubjectAccessReview's spec, from an answered TokenReview.
+// kUnauthenticated if the API server does not accept the token. Pure.
 absl::StatusOr<Json> ReadCaller(const Json& token_review);
 
-// For a cluster: has the API server say who the caller is (TokenReview) and whether they may
-// (SubjectAccessReview). A yes is remembered for kYes, a no for kNo; what could not be asked is
-// not. What is remembered is bounded, and so is how often one peer, and all of them, make it ask.
-// Thread-safe; `api` and `clock` must outlive it.
+// A gate for a cluster: the API server authenticates the caller (TokenReview) and authorizes the
+// request (SubjectAccessReview). A positive answer is cached for kYes and a negative one for kNo; a
+// failed call is not cached. The cache is bounded, and so is the rate of reviews, per peer and in
+// total. Thread-safe; `api` and `clock` must outlive it.
 class ReviewGate {
  public:
   static constexpr absl::Duration kYes = absl::Minutes(1);
   static constexpr absl::Duration kNo = absl::Seconds(10);
   static constexpr size_t kMostRemembered = 4096;
-  // Questions to the API server.
+  // Limits on reviews by the API server.
   static constexpr QuotaLimits kQuota = {
       .peer_rate = 5, .peer_burst = 50, .rate = 20, .burst = 200};
 
@@ -62,7 +62,8 @@ class ReviewGate {
   const Clock& clock_;
   Mutex mu_;
   PeerQuota quota_ MUSTER_GUARDED_BY(mu_);
-  std::map<std::string, Known> known_ MUSTER_GUARDED_BY(mu_);  // by digest of token and question
+  std::map<std::string, Known> known_
+      MUSTER_GUARDED_BY(mu_);  // by digest of token and requested access
 };
 
 }  // namespace muster::control

@@ -25,7 +25,7 @@ namespace {
 constexpr char kPlainType[] = "text/plain; charset=utf-8";
 constexpr size_t kMaxSteps = 4096;
 constexpr int64_t kMaxDepth = 32;
-// Jobs of each queue.
+// The number of jobs of each queue.
 constexpr int64_t kQueueJobs = 100;
 constexpr int64_t kMostQueueJobs = 10000;
 
@@ -136,7 +136,7 @@ bool IsUnder(const std::vector<std::string>& path, const char* collection) {
   return path.size() >= 3 && path[0] == "api" && path[1] == "v1" && path[2] == collection;
 }
 
-// Below /api/v1/jobs.
+// Answers paths below /api/v1/jobs.
 HttpResponse AnswerJobs(const WebDeps& deps, Commands commands, const HttpRequest& request,
                         const std::vector<std::string>& path) {
   const bool post = request.method == "POST";

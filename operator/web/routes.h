@@ -8,19 +8,19 @@
 
 namespace muster::control {
 
-// Whether requests that change something are answered.
+// Selects whether requests that change something are served.
 enum class Commands {
   kAnswered,
-  kRefused,  // on a cluster they are writes of the TrainingJob by the caller, at the API server
+  kRefused,  // on a cluster the caller writes the TrainingJob through the API server instead
 };
 
-// The answer to any request, docs/http-api.md. Thread-safe.
+// Answers any request (docs/http-api.md). Thread-safe.
 HttpResponse AnswerRequest(const WebDeps& deps, Commands commands, const HttpRequest& request);
 
-// Of health alone; nothing: another path.
+// Answers a health check. Returns nothing for any other path.
 std::optional<HttpResponse> AnswerHealth(const WebDeps& deps, const HttpRequest& request);
 
-// An error of a page or a gate as an answer.
+// Converts the error of a page or a gate to an answer.
 HttpResponse AnswerError(const absl::Status& status);
 
 }  // namespace muster::control

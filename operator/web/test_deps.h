@@ -27,8 +27,8 @@
 
 namespace muster::control {
 
-// A whole operator without threads, for the pages to look at: the embedded API, the caches and the
-// controller, moved by hand.
+// A complete operator without threads for tests of the pages: the embedded API, the caches and the
+// controller, driven by hand.
 class PageWorld {
  public:
   PageWorld() { controller.Lead({}); }
@@ -43,7 +43,7 @@ class PageWorld {
     const auto stored = api->Create(kube::kTrainingJobs, job);
     if (!stored.ok()) trouble = stored.status();
   }
-  // One whose template has `value` in its environment.
+  // Adds a job whose template has `value` in its environment.
   void AddSecretJob(const std::string& name, const std::string& value) {
     Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
     job["spec"] = {{"workers", {{"count", 1}}}};
@@ -54,7 +54,7 @@ class PageWorld {
     const auto stored = api->Create(kube::kTrainingJobs, job);
     if (!stored.ok()) trouble = stored.status();
   }
-  // What the API holds into the caches, then every waiting key once.
+  // Fills the caches from the API, then handles every waiting key once.
   void Settle() {
     jobs_reflector.RunOnce(absl::ZeroDuration());
     pods_reflector.RunOnce(absl::ZeroDuration());
@@ -85,7 +85,7 @@ class PageWorld {
         [this](uint64_t id) { return FindDecision(files, "/decisions", id); }};
   }
 
-  MemoryFiles files;  // decisions are kept in
+  MemoryFiles files;  // holds the decisions
   bool synced = true;
   LeaderView leader;
   absl::Status trouble;

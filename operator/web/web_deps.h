@@ -20,16 +20,16 @@
 
 namespace muster::control {
 
-// What the pages say about the election.
+// The state of the leader election, for the pages.
 struct LeaderView {
   bool leading = true;
   std::string identity;  // of this replica
   std::string holder;    // of the lease, as last seen; empty without an election
   int64_t lease_term = 0;
-  std::string lost;  // why the lease was lost; empty: it was not
+  std::string lost;  // the reason for a lost lease; empty: not lost
 };
 
-// What the pages show. All of it thread-safe, and all of it must outlive the server. Functions from
+// The sources of the pages. All of them are thread-safe and must outlive the server. Functions from
 // `ready` on may be null.
 struct WebDeps {
   kube::Api& api;
@@ -44,11 +44,11 @@ struct WebDeps {
   const Metrics& metrics;
   std::function<bool()> ready;         // the caches have synced
   std::function<LeaderView()> leader;  // null: the only replica, leading
-  // Refused agents by reason, a closed list.
+  // Returns the number of refused agents by reason, a closed list.
   std::function<std::map<std::string, int64_t>()> refusals;
-  // When the coordinator's certificates expire (wall), by name: a closed list.
+  // Returns when the coordinator's certificates expire (wall time), by name: a closed list.
   std::function<std::map<std::string, absl::Time>()> certificates;
-  // One of those that the scheduler has made, with all that went into it; null: none are kept.
+  // Returns one of the scheduler's decisions with all of its inputs; null if none are kept.
   std::function<absl::StatusOr<DecisionRecord>(uint64_t id)> decision;
 };
 

@@ -11,7 +11,7 @@
 namespace muster::control {
 namespace {
 
-// Of probes: each is a line or two, and nobody but a kubelet asks.
+// Returns limits for probes: each is a line or two, and only a kubelet sends them.
 HttpServerOptions ProbeLimits() {
   HttpServerOptions options;
   options.request = {.target = 1024, .head = 4096, .body = 0, .wire = 8192};

@@ -15,21 +15,21 @@
 namespace muster::control {
 
 struct WebOptions {
-  // "unix:/path", for this user alone, or "host:port", port 0 for any free one.
+  // "unix:/path", for this user only, or "host:port", with port 0 for any free one.
   std::string address;
-  // Who else is asked about each request; null: whoever can connect may ask.
+  // Checks each request; null admits everyone who can connect.
   Gate gate;
-  // To serve TLS with; null: plain.
+  // The keys for TLS; null for none.
   TlsKeys keys;
   Commands commands = Commands::kAnswered;
 };
 
-// The operator's doors. What they answer: docs/http-api.md.
+// The operator's HTTP servers. docs/http-api.md describes the answers.
 class WebServer {
  public:
-  // All pages. kUnavailable when the address is taken.
+  // Serves all pages. kUnavailable if the address is taken.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(WebOptions options, WebDeps deps);
-  // Health alone, plain and to anybody, from a port and a thread of its own.
+  // Serves only health checks, without TLS or a gate, from its own port and thread.
   static absl::StatusOr<std::unique_ptr<WebServer>> StartProbes(const std::string& address,
                                                                 WebDeps deps);
   ~WebServer();

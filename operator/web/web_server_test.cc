@@ -196,7 +196,7 @@ TEST_F(WebServerTest, WhoTheGateRefusesSeesNoPage) {
             403);
 }
 
-// 64 clients that dripped made it answer after 79 s.
+// Slow clients must not delay /livez, however many of them hold a connection.
 TEST_F(WebServerTest, LivezIsAnsweredWhileSlowClientsAndBusyPagesHoldEverythingElse) {
   auto probes = WebServer::StartProbes("127.0.0.1:0", world_.Deps());
   ASSERT_TRUE(probes.ok()) << probes.status();
@@ -241,8 +241,8 @@ class WebSocketFileTest : public WebServerTest {
     ::rmdir(folder_.c_str());
   }
 
-  // The status that user `uid` gets for a stop, in hundreds; 0: no answer, 900: not to be had as
-  // that user. In a child, which drops its rights.
+  // Returns the status that user `uid` gets for a stop, rounded down to hundreds; 0 for no answer,
+  // 900 if the process cannot become that user. Runs in a child, which drops its rights.
   static int StatusAs(uid_t uid, const std::string& path) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -281,7 +281,7 @@ TEST_F(WebSocketFileTest, TheSocketIsForThisUserAloneAndGoneAtTheEnd) {
   EXPECT_NE(::stat(socket_.c_str(), &info), 0);
 }
 
-// `nobody` stopped root's job.
+// The user `nobody` must not be able to stop root's job.
 TEST_F(WebSocketFileTest, AnotherUserCannotStopAJobEvenWhereTheModesWereOpened) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   constexpr uid_t kNobody = 65534;

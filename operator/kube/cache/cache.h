@@ -21,33 +21,33 @@
 
 namespace muster::kube {
 
-// The objects of one type as a reflector last saw them, parsed into T. What Get hands out never
-// changes and stays valid for as long as it is held (hence shared_ptr: the cache may replace it at
-// any time). An object that Parse refuses is absent here and counted.
+// The objects of one type as a reflector last saw them, parsed into T. An object that Get returns
+// never changes and stays valid while it is held (hence shared_ptr: the cache may replace it at any
+// time). An object that Parse rejects is absent here and is counted.
 //
 //   Cache<PodView> pods(ParsePodView, {.indexed_labels = {"muster.dev/job"}});
 //   pods.OnChange([&](const ObjectKey& key, auto& before, auto& after) { queue.Add(...); });
 //   Reflector reflector(api, kPods, {}, pods, clock);
 //
-// Thread-safe; handlers are added before the first event and run on the reflector's thread without
-// the lock, so they may call back. Level-triggered: several changes may arrive as one.
+// Thread-safe. Handlers must be added before the first event; they run on the reflector's thread
+// without the lock, so they may call back. Level-triggered: several changes may arrive as one.
 template <typename T>
 class Cache final : public ReflectorSink {
  public:
   using Object = std::shared_ptr<const T>;
   using Parse = std::function<absl::StatusOr<T>(Json)>;
-  // `before` is null for a new object, `after` for one that is gone. Both are only for finding out
-  // which keys to look at (an owner, a label), never a change to act on.
+  // `before` is null for a new object, `after` for a deleted one. A handler uses both only to find
+  // the keys to look at (an owner, a label); it must not act on the change itself.
   using Handler =
       std::function<void(const ObjectKey& key, const Object& before, const Object& after)>;
   struct Options {
     std::vector<std::string> indexed_labels;
-    // Told about every object that Parse refused.
+    // Called for every object that Parse rejects.
     std::function<void(const ObjectKey&, const absl::Status&)> on_parse_error;
-    // Makes the object that is kept, so that equal ones may be one. Empty: each is its own. Called
-    // by the reflector's thread.
+    // Makes the object that the cache keeps, so that equal objects can be shared. If empty, each
+    // object is kept on its own. Called on the reflector's thread.
     std::function<Object(T)> keep;
-    // ListByOwner finds what owners of this kind own; empty: of any kind.
+    // ListByOwner finds objects by their owners of this kind; if empty, of any kind.
     std::string indexed_owner_kind;
   };
 
@@ -56,7 +56,7 @@ class Cache final : public ReflectorSink {
 
   void OnChange(Handler handler) { handlers_.push_back(std::move(handler)); }
 
-  // Null when absent.
+  // Returns null if the object is absent.
   Object Get(const ObjectKey& key) const {
     MutexLock lock(mu_);
     return Find(key);
@@ -91,11 +91,12 @@ class Cache final : public ReflectorSink {
     return objects_.size();
   }
 
-  // True after the first complete list.
+  // Returns true after the first complete list.
   bool HasSynced() const { return progress_.HasSynced(); }
-  // Everything up to this version has been applied.
+  // Returns the version up to which every change has been applied.
   uint64_t LatestVersion() const { return progress_.Latest(); }
-  // Read-your-writes: waits until the cache has seen `version`. False when `timeout` ran out first.
+  // Waits until the cache has seen `version` (read-your-writes). Returns false if `timeout` ran out
+  // first.
   bool WaitForVersion(uint64_t version, absl::Duration timeout) const {
     return progress_.WaitFor(version, timeout);
   }
@@ -113,7 +114,7 @@ class Cache final : public ReflectorSink {
 
  private:
   struct Parsed {
-    Object object;  // null when Parse refused it
+    Object object;  // null if Parse rejected it
     std::vector<IndexTerm> terms;
   };
   struct Change {
@@ -134,7 +135,7 @@ class Cache final : public ReflectorSink {
     }
     return picked;
   }
-  // A refusal is counted.
+  // Counts and reports an object that Parse rejects.
   Parsed ParseObject(const ObjectKey& key, Json json);
   Change Put(const ObjectKey& key, Parsed parsed) MUSTER_REQUIRES(mu_);
   Change Erase(const ObjectKey& key) MUSTER_REQUIRES(mu_);
@@ -145,7 +146,7 @@ class Cache final : public ReflectorSink {
   const Options options_;
   std::vector<Handler> handlers_;
 
-  // Of the list that is under way; of the reflector's thread.
+  // The list in progress; used by the reflector's thread only.
   absl::btree_map<ObjectKey, Parsed> listed_;
 
   mutable Mutex mu_;

@@ -16,20 +16,21 @@
 
 namespace muster::kube {
 
-// (label, value), or ("", owner uid): no label has an empty name.
+// A (label, value) pair, or ("", owner uid); no label has an empty name.
 using IndexTerm = std::pair<std::string, std::string>;
 
-// What an object is found by: its owners of one kind (empty: of any), and of its labels only these:
-// indexing all of 50,000 pods' labels and owners would cost more than the pods.
+// Returns the terms that an object is indexed by: its owners of `owner_kind` (empty: of any kind)
+// and those of its labels that are in `labels`. Indexing every label and owner of 50,000 pods would
+// take more memory than the pods.
 std::vector<IndexTerm> IndexTerms(const Json& object, const std::vector<std::string>& labels,
                                   const std::string& owner_kind);
 
-// Which keys have an owner uid or a label value. Not thread-safe.
+// Maps an owner's uid or a label's value to the keys of the objects that have it. Not thread-safe.
 class CacheIndex {
  public:
   void Put(const ObjectKey& key, std::vector<IndexTerm> terms);
   void Erase(const ObjectKey& key);
-  // Sorted by key.
+  // Return keys in ascending order.
   std::vector<ObjectKey> ByOwner(const std::string& uid) const;
   std::vector<ObjectKey> ByLabel(const std::string& label, const std::string& value) const;
 
@@ -37,17 +38,17 @@ class CacheIndex {
   std::vector<ObjectKey> Keys(const IndexTerm& term) const;
 
   std::map<IndexTerm, std::set<ObjectKey>> keys_;
-  std::map<ObjectKey, std::vector<IndexTerm>> terms_;  // of objects that have any
+  std::map<ObjectKey, std::vector<IndexTerm>> terms_;  // only objects with terms
 };
 
-// How far a cache has come. Thread-safe.
+// The version that a cache has reached. Thread-safe.
 class VersionProgress {
  public:
   void Synced(uint64_t version);
   void Advance(uint64_t version);
   bool HasSynced() const;
   uint64_t Latest() const;
-  // False when `timeout` ran out first. A cache that has not synced has seen nothing.
+  // Returns false if `timeout` ran out first. A cache that has not synced has seen no version.
   bool WaitFor(uint64_t version, absl::Duration timeout) const;
 
  private:

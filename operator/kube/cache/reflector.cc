@@ -13,9 +13,9 @@
 namespace muster::kube {
 namespace {
 
-// One RunOnce never works off more than this, so that a busy stream cannot starve its caller.
+// One RunOnce never applies more events than this, so that a busy stream cannot starve its caller.
 constexpr int kMaxEvents = 1000;
-// A stream that was open for this long worked, though nothing happened on it.
+// A stream that was open for this long counts as healthy, even without an event.
 constexpr absl::Duration kHealthyLife = absl::Seconds(10);
 
 }  // namespace
@@ -118,7 +118,7 @@ absl::Status Reflector::ListFromStream(std::string& version) {
   opened_at_ = clock_.Monotonic();
   const absl::Time deadline = opened_at_ + options_.call_timeout;
   MUSTER_ASSIGN_OR_RETURN(watcher_, api_.Watch(type_, watch, Call()));
-  // A server goes on while it sends what there was: changes may stand before the list's end.
+  // The server does not stop for the list: changes may arrive before the list's end.
   while (true) {
     MUSTER_ASSIGN_OR_RETURN(std::optional<WatchEvent> event,
                             watcher_->Next(deadline - clock_.Monotonic()));
@@ -194,12 +194,13 @@ void Reflector::Failed(const absl::Status& status) {
   const Reason reason = ReasonOf(status);
   if (lived) tries_ = 0;
   ++tries_;
-  // A server's regular end of a stream is no failure: watch again at once.
+  // A regular end of a stream is not a failure: watch again at once.
   if (reason == Reason::kWatchClosed && tries_ == 1) return;
   ++failures_;
   if (options_.on_error) options_.on_error(status);
-  // Only what a stream lost or died of is worth watching again from the same version. A version the
-  // server does not have (restored from a backup, say) is reported as Timeout, so that lists too.
+  // Only after a lost or broken stream can the watch resume from the same version. A version that
+  // the server does not have (restored from a backup, say) is reported as Timeout, so that lists
+  // too.
   const bool same_version = reason == Reason::kWatchClosed ||
                             status.code() == absl::StatusCode::kUnavailable ||
                             status.code() == absl::StatusCode::kResourceExhausted;

@@ -18,19 +18,19 @@
 
 namespace muster::kube {
 
-// Where a reflector puts what it sees. Called by one thread.
+// Receives the objects that a reflector lists and watches. Called by one thread.
 class ReflectorSink {
  public:
   virtual ~ReflectorSink() = default;
-  // A list, object by object, so that nobody holds all of it as JSON. BeginList again when the one
-  // before broke off.
+  // Begins a list, which is delivered object by object so that it is never held whole as JSON.
+  // Called again if the list before broke off.
   virtual void BeginList() = 0;
   virtual void Listed(Json object) = 0;
-  // The list was complete: what is not in it no longer exists.
+  // Ends a complete list: objects that are not in it no longer exist.
   virtual void EndList(uint64_t version) = 0;
   virtual void Upsert(Json object, uint64_t version) = 0;
   virtual void Remove(const ObjectKey& key, uint64_t version) = 0;
-  // Nothing of this type changed up to `version`.
+  // Reports that no further object of this type changed up to `version`.
   virtual void Advance(uint64_t version) = 0;
 };
 
@@ -40,22 +40,23 @@ struct ReflectorOptions {
   std::string field_selector;
   int64_t page_size = 500;
   // Lists through the watch itself (send_initial_events), so that neither side holds the whole
-  // answer as text. A server that refuses that is listed in pages.
+  // answer as text. Falls back to paged lists if the server rejects that.
   bool stream_list = false;
-  // What the sink reads of the objects; null: all. Must outlive the reflector.
+  // Selects the fields that the sink reads; null selects all. Must outlive the reflector.
   const FieldMask* fields = nullptr;
   absl::Duration call_timeout = absl::Seconds(30);
   absl::Duration first_retry = absl::Milliseconds(100);
   absl::Duration longest_retry = absl::Seconds(30);
-  // Spreads retries of many reflectors; in [0, 1). Empty: no spread.
+  // Returns a value in [0, 1) that spreads the retries of many reflectors. If empty, there is no
+  // spread.
   std::function<double()> jitter;
-  // Told about each failed list or watch; they are retried.
+  // Called for each failed list or watch; it is retried.
   std::function<void(const absl::Status&)> on_error;
 };
 
-// Mirrors one type into a sink: list, then watch from the list's version for ever; on Expired, list
-// again; on other errors, wait (doubling) and go on from the last version seen. RunOnce is for one
-// thread; ListAfter and HasListedAfter are thread-safe.
+// Mirrors one type into a sink. It lists, then watches from the list's version for ever; on Expired
+// it lists again; on other errors it waits (doubling the delay) and continues from the last version
+// seen. RunOnce must be called by one thread; ListAfter and HasListedAfter are thread-safe.
 //
 //   while (!stopping) reflector.RunOnce(absl::Milliseconds(500));
 class Reflector {
@@ -64,22 +65,23 @@ class Reflector {
             const Clock& clock);
   ~Reflector();
 
-  // Lists if it must, then takes what the watch has, waiting up to `wait` for the first event.
-  // While backing off it does nothing and returns at once: see RetryAt. Returns the events applied.
+  // Lists if needed, then applies the events of the watch, waiting up to `wait` for the first.
+  // During a back-off it does nothing and returns at once (see RetryAt). Returns the number of
+  // events applied.
   int RunOnce(absl::Duration wait);
 
-  // Asks for a list that begins at `when` (Monotonic) or later, however fresh the watch seems: what
-  // a new leader must have seen before it acts on absence. A later wish than the last one cuts a
-  // back-off short, unless the server asked for that time.
+  // Requests a list that begins at `when` (Monotonic) or later, however fresh the watch seems: a
+  // new leader must have seen one before it acts on an object's absence. A request for a later time
+  // than the last one cuts a back-off short, unless the server asked for that delay.
   void ListAfter(absl::Time when);
-  // Whether such a list is in the sink.
+  // Returns true if the sink has such a list.
   bool HasListedAfter(absl::Time when) const;
 
-  // When the next attempt is due (Monotonic), or InfinitePast when not backing off.
+  // Returns when the next attempt is due (Monotonic), or InfinitePast when not backing off.
   absl::Time RetryAt() const { return retry_at_; }
   int64_t lists() const { return lists_; }
   int64_t failures() const { return failures_; }
-  // Whether lists are streamed.
+  // Returns true if lists are streamed.
   bool streams() const { return streams_; }
 
  private:
@@ -87,7 +89,7 @@ class Reflector {
   bool TakeHurry();
   absl::Status ListAll();
   absl::Status ListInPages(std::string& version);
-  // Leaves the watch open that it came through.
+  // Leaves the watch open for the events after the list.
   absl::Status ListFromStream(std::string& version);
   absl::Status OpenWatch();
   WatchOptions Selection() const;
@@ -105,9 +107,9 @@ class Reflector {
   std::string version_;  // last seen; empty: list first
   std::unique_ptr<Watcher> watcher_;
   absl::Time opened_at_;  // the watch, Monotonic
-  int tries_ = 0;         // in a row without an event or a stream that lived
+  int tries_ = 0;         // in a row without an event or a lasting stream
   absl::Time retry_at_ = absl::InfinitePast();
-  absl::Time asked_until_ = absl::InfinitePast();  // by the server; no wish cuts that short
+  absl::Time asked_until_ = absl::InfinitePast();  // by the server; ListAfter does not cut it short
   bool streams_;
   int64_t lists_ = 0;
   int64_t failures_ = 0;

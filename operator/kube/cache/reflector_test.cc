@@ -112,7 +112,7 @@ TEST_F(ReflectorTest, ExpiredMeansListAgainAndDropsWhatVanished) {
   EXPECT_EQ(changes_[0], "1>a>-");
 }
 
-// A server that has what is listed no longer when it is watched was listed without a pause.
+// If versions expire between a list and its watch, lists must back off.
 TEST_F(ReflectorTest, ExpiredAgainAndAgainBacksOff) {
   Create("a", "1");
   Run();
@@ -189,7 +189,7 @@ TEST_F(ReflectorTest, AServerThatAsksForTimeGetsIt) {
   EXPECT_EQ(reflector_.RetryAt(), clock_.Monotonic() + absl::Seconds(7));
 }
 
-// After a long outage a new leader waited half a minute for its caches.
+// A new leader must not wait out the back-off of a long outage before its caches are filled.
 TEST_F(ReflectorTest, AWishForAListCutsABackOffShortOnce) {
   const auto fail = [this] {
     faulty_.FailNext(Verb::kList, ApiError(Reason::kServiceUnavailable, "down"));
@@ -219,7 +219,7 @@ TEST_F(ReflectorTest, AWishForAListDoesNotCutTheTimeShortThatTheServerAskedFor) 
   reflector_.ListAfter(clock_.Monotonic());
   Run();
   EXPECT_FALSE(cache_.HasSynced());
-  // Of a longer back-off of our own only that time is left.
+  // After a longer back-off of the client, only the delay that the server asked for remains.
   for (int i = 0; i < 9; ++i) {
     clock_.Advance(absl::Minutes(1));
     faulty_.FailNext(Verb::kList, TooManyRequests("busy", absl::Seconds(7)));
@@ -309,7 +309,7 @@ TEST(CacheIndexTest, OwnersOfAnotherKindAreNotIndexed) {
   EXPECT_EQ(IndexTerms(object, {}, ""), (std::vector<IndexTerm>{{"", "u-1"}, {"", "u-2"}}));
 }
 
-// Faults of every kind, many seeds: the mirror always ends equal to the server.
+// The mirror always ends equal to the server, with faults of every kind and many seeds.
 TEST_F(ReflectorTest, ConvergesUnderFaults) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     FaultyApi faulty(*api_, {.seed = seed,
@@ -398,7 +398,7 @@ TEST_F(StreamListTest, AServerThatRefusesItIsListedInPagesFromThenOn) {
   EXPECT_EQ(faulty_.calls(Verb::kList), 2);
 }
 
-// Says what it was given, and is quiet then.
+// Returns the given events and then no more.
 class ScriptedWatcher final : public Watcher {
  public:
   explicit ScriptedWatcher(std::deque<WatchEvent> events) : events_(std::move(events)) {}
@@ -436,7 +436,7 @@ WatchEvent Event(WatchEvent::Type type, const std::string& name, const std::stri
   return {type, std::move(object)};
 }
 
-// Changes that happen while a server sends what there was stand among it.
+// Changes during a streamed list arrive among the initial events.
 TEST_F(StreamListTest, WhatChangesWhileTheListIsStreamedCounts) {
   using Type = WatchEvent::Type;
   WatchEvent end = Event(Type::kBookmark, "", "", 20);

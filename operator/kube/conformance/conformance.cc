@@ -12,7 +12,7 @@ Json ConformanceTest::ConfigMap(const std::string& name) const {
 
 Json ConformanceTest::Pod(const std::string& name) const {
   Json object = NewObject(kPods, Key(name));
-  // Another scheduler's name keeps a real cluster's scheduler away from it.
+  // The name of a scheduler that does not exist keeps a real cluster's scheduler away from the pod.
   object["spec"] = {{"schedulerName", "conformance"},
                     {"containers", {{{"name", "main"}, {"image", "example.invalid/none"}}}}};
   return object;

@@ -13,9 +13,9 @@
 #include "operator/kube/api.h"
 #include "operator/kube/api_error.h"
 
-// What every kube::Api must do, written from Kubernetes' API-concepts documentation. It uses
-// nothing but the Api and the environment's hooks, and fresh names, so it runs against a shared
-// real server as well:
+// The conformance suite for implementations of kube::Api, written from Kubernetes' API-concepts
+// documentation. It uses only the Api, the environment's hooks and fresh names, so it also runs
+// against a shared real server:
 //
 //   INSTANTIATE_TEST_SUITE_P(Memory, ConformanceTest, testing::Values(ConformanceParam{...}), ...);
 namespace muster::kube {
@@ -24,17 +24,18 @@ class ConformanceEnvironment {
  public:
   virtual ~ConformanceEnvironment() = default;
   virtual Api& api() = 0;
-  // A namespace that exists, used by one test only.
+  // Returns an existing namespace that only this test uses.
   virtual std::string Namespace() = 0;
-  // Different in each call, over all runs against the same server.
+  // Returns a string that is unique over all calls and all runs against the same server.
   virtual std::string Unique() = 0;
-  // Lets the server's controllers work for a moment; false when a test has waited for long enough.
+  // Lets the server's controllers work for a moment. Returns false when the test has waited long
+  // enough.
   virtual bool Wait() = 0;
-  // How long an event may take to arrive.
+  // Returns the longest time that an event may take to arrive.
   virtual absl::Duration Patience() const = 0;
-  // Makes every version so far too old to watch or page from. False: this server cannot.
+  // Makes every version so far too old to watch or page from. Returns false if this server cannot.
   virtual bool ExpireHistory() = 0;
-  // Makes bookmarks due. False: this server cannot.
+  // Makes bookmarks due. Returns false if this server cannot.
   virtual bool ForceBookmark() = 0;
 };
 
@@ -55,16 +56,16 @@ class ConformanceTest : public testing::TestWithParam<ConformanceParam> {
   const std::string& name_space() const { return namespace_; }
   ObjectKey Key(const std::string& name) const { return {namespace_, name}; }
 
-  // Valid objects that are not created yet.
+  // Return valid objects that are not created yet.
   Json ConfigMap(const std::string& name) const;
   Json Pod(const std::string& name) const;
   Json Job(const std::string& name) const;
-  // Created; a failure fails the test and returns what was sent.
+  // Creates the object and returns it as stored. A failure fails the test and returns `object`.
   Json Made(const ResourceType& type, const Json& object);
   Json MadeConfigMap(const std::string& name) { return Made(kConfigMaps, ConfigMap(name)); }
   Json MadePod(const std::string& name) { return Made(kPods, Pod(name)); }
   Json MadeJob(const std::string& name) { return Made(kTrainingJobs, Job(name)); }
-  // A pod bound to a node of a fresh name; the node need not exist.
+  // Creates a pod and binds it to a node with a fresh name; the node need not exist.
   Json BoundPod(const std::string& name);
   Json Stored(const ResourceType& type, const std::string& name);
   bool Exists(const ResourceType& type, const std::string& name);
@@ -72,13 +73,13 @@ class ConformanceTest : public testing::TestWithParam<ConformanceParam> {
   bool GoneSoon(const ResourceType& type, const std::string& name);
   bool Soon(const std::function<bool()>& condition);
   std::string ListVersion(const ResourceType& type);
-  // Names in the test's namespace, in the order of the list.
+  // Returns names in the test's namespace, in the order of the list.
   std::vector<std::string> Names(const ResourceType& type, const std::string& labels,
                                  const std::string& fields = "");
   std::unique_ptr<Watcher> Watching(const ResourceType& type, const std::string& version,
                                     const std::string& labels = "");
-  // The next event that is no bookmark, as "ADDED name"; "" when none came, the error's reason on
-  // failure.
+  // Returns the next event other than a bookmark as "ADDED name", "" if none came, or the error's
+  // reason.
   std::string NextEvent(Watcher& watcher);
 
  private:

@@ -3,7 +3,7 @@
 
 #include "operator/kube/conformance/conformance.h"
 
-// Conformance: deletion, finalizers, owners.
+// Conformance tests of deletion, finalizers and owners.
 namespace muster::kube {
 namespace {
 

@@ -8,7 +8,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
-// Conformance: lists, pages and selectors.
+// Conformance tests of lists, pages and selectors.
 namespace muster::kube {
 namespace {
 
@@ -198,7 +198,7 @@ TEST_P(ConformanceTest, ItemsAreHandedOutInPlaceOfKept) {
   EXPECT_EQ(names, (Strings{"a", "b", "c"}));
 }
 
-// In JSON and, where the server has it, in protobuf.
+// A mask works with JSON and, if the server has it, with protobuf.
 TEST_P(ConformanceTest, FieldsThatAreAskedForAreThere) {
   Json pod = Pod("a");
   pod["metadata"]["labels"] = {{"app", "x"}, {"tier", "y"}};

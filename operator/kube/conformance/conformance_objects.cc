@@ -5,7 +5,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
-// Conformance: creating, reading and changing one object.
+// Conformance tests of creating, reading and changing one object.
 namespace muster::kube {
 namespace {
 

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "operator/kube/conformance/conformance.h"
 
-// Conformance: pods: defaults, binding, graceful deletion.
+// Conformance tests of pods: defaults, binding, graceful deletion.
 namespace muster::kube {
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "operator/kube/conformance/conformance.h"
 
-// Conformance: watches.
+// Conformance tests of watches.
 namespace muster::kube {
 namespace {
 
@@ -17,7 +17,7 @@ TEST_P(ConformanceTest, WatchSeesLaterChangesInOrder) {
   EXPECT_EQ(NextEvent(*watcher), "ADDED a");
   EXPECT_EQ(NextEvent(*watcher), "ADDED b");
   EXPECT_EQ(NextEvent(*watcher), "MODIFIED a");
-  // A server may show the mark of a deletion before the deletion.
+  // A server may send the deletionTimestamp before the deletion.
   std::string last = NextEvent(*watcher);
   if (last == "MODIFIED a") last = NextEvent(*watcher);
   EXPECT_EQ(last, "DELETED a");
@@ -100,7 +100,7 @@ TEST_P(ConformanceTest, WatchFromTooOldAVersionIsExpiredAndAListHelps) {
   options.name_space = name_space();
   options.resource_version = ResourceVersionOf(old);
   absl::StatusOr<std::unique_ptr<Watcher>> watcher = api().Watch(kPods, options);
-  // Servers differ in whether the call or the stream says so.
+  // Depending on the server, the call or the stream reports it.
   const absl::Status status =
       watcher.ok() ? (*watcher)->Next(environment().Patience()).status() : watcher.status();
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);

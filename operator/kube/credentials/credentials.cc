@@ -21,7 +21,8 @@ constexpr absl::Duration kExpiryMargin = absl::Seconds(10);
 constexpr absl::Duration kPluginTime = absl::Seconds(30);
 constexpr size_t kMaxFile = size_t{1} << 20;
 
-// The text of `source`, or of its file; what was there before when the file cannot be read now.
+// Stores the PEM text of `source` or of its file in `text`. Leaves `text` as it was if it is not
+// empty and the file cannot be read now.
 absl::Status Reread(Files& files, const PemSource& source, std::string& text) {
   if (!source.pem.empty()) {
     text = source.pem;

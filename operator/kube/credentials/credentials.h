@@ -17,33 +17,33 @@
 
 namespace muster::kube {
 
-// What a client shows and trusts, at one moment. PEM texts; may be empty.
+// A snapshot of what a client presents to the server and trusts, as PEM texts. Any may be empty.
 struct Credentials {
   std::string ca;
   std::string client_certificate;
   std::string client_key;
   std::string token;
-  // Raised whenever ca, certificate or key are others: connections made before are outdated.
+  // Incremented when ca, client_certificate or client_key change: older connections are outdated.
   uint64_t tls_generation = 0;
 };
 
-// Keeps a RestConfig's credentials fresh: files are looked at again every ten seconds (a file that
-// is being rotated and cannot be read leaves what was there), a plugin is run again when what it
-// gave expires. A plugin runs on a thread of its own, for longer than a call lasts if it must: what
-// it gives is then the next call's. Thread-safe.
+// Keeps a RestConfig's credentials fresh. Files are read again every ten seconds; a file that
+// cannot be read, for example during a rotation, keeps its last content. A plugin runs again when
+// its credential expires, on its own thread and for longer than a call if necessary; a later call
+// then uses the result. Thread-safe.
 class CredentialSource {
  public:
-  // `clock` and `files` must outlive it.
+  // `clock`, `files` and `launcher` must outlive it.
   CredentialSource(RestConfig config, const Clock& clock, Files& files, ProcessLauncher& launcher);
-  // Ends a plugin that runs.
+  // Stops a running plugin.
   ~CredentialSource();
 
-  // An error only when something needed was never there, the plugin fails, or has nothing by
-  // `deadline` (Monotonic). What a plugin gave is handed out for as long as it holds, though
-  // another be on its way.
+  // Fails only if a required file has never been readable, or if the plugin fails or has no result
+  // by `deadline` (Monotonic). A plugin's credential is returned until it expires, even while a new
+  // one is being fetched.
   absl::StatusOr<Credentials> Get(absl::Time deadline = absl::InfiniteFuture());
-  // The server did not take them: look everywhere again at the next Get, unless that was done a
-  // moment ago. False when nothing here can change.
+  // Records that the server rejected the credentials: the next Get reads all sources again, unless
+  // that was done a moment ago. Returns false if no source can change.
   bool Refuse();
 
  private:
@@ -64,12 +64,12 @@ class CredentialSource {
   ExecCredential plugin_ MUSTER_GUARDED_BY(mu_);
   bool read_ MUSTER_GUARDED_BY(mu_) = false;
   absl::Time read_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // Monotonic
-  bool plugin_ran_ MUSTER_GUARDED_BY(mu_) = false;  // and what it gave was not refused
+  bool plugin_ran_ MUSTER_GUARDED_BY(mu_) = false;  // and the server did not refuse its result
   bool running_ MUSTER_GUARDED_BY(mu_) = false;
   absl::Status plugin_end_ MUSTER_GUARDED_BY(mu_);                            // of the last run
   absl::Time plugin_ended_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // Monotonic
   CondVar ended_;
-  int stop_ = -1;  // readable when a plugin that runs must end
+  int stop_ = -1;  // an eventfd, readable once the plugin must stop
   std::thread runner_ MUSTER_GUARDED_BY(mu_);
 };
 

@@ -21,7 +21,7 @@ class CredentialsTest : public testing::Test {
   void Write(const std::string& path, const std::string& text) {
     ASSERT_TRUE(WriteFileAtomically(files_, path, text).ok());
   }
-  // An executable script, and the configuration that runs it.
+  // Writes an executable script and returns the configuration that runs it.
   RestConfig Plugin(const std::string& body) {
     const std::string path = testing::TempDir() + "/plugin";
     EXPECT_TRUE(WriteFileAtomically(FileSystem(), path, "#!/bin/sh\n" + body).ok());
@@ -156,7 +156,7 @@ TEST_F(CredentialsTest, APluginThatHangsIsKilled) {
             "credential plugin " + config.exec->argv[0] + ": it did not end in time");
 }
 
-// The plugin waits until somebody writes to a pipe: so long nothing may wait for it.
+// The plugin waits until a test writes to a pipe; until then no call may block on it.
 class SlowPluginTest : public CredentialsTest {
  protected:
   SlowPluginTest() : gate_(testing::TempDir() + "/gate") {
@@ -192,7 +192,7 @@ TEST_F(SlowPluginTest, ACallDoesNotOutlastItsTimeAndTheNextHasWhatThePluginGave)
 TEST_F(SlowPluginTest, OthersDoNotWaitForALockWhileItRuns) {
   CredentialSource source = Source(Slow());
   EXPECT_FALSE(source.Get(clock_.Monotonic()).ok());
-  // It runs now. Both of these used to wait for it.
+  // The plugin is running; neither of these may wait for it.
   EXPECT_FALSE(source.Get(clock_.Monotonic()).ok());
   source.Refuse();
   Answer("t1");
@@ -215,7 +215,7 @@ TEST_F(SlowPluginTest, ACredentialIsHandedOutForAsLongAsItHolds) {
 TEST_F(SlowPluginTest, APluginEndsWithWhoAskedForIt) {
   CredentialSource source = Source(Slow());
   EXPECT_FALSE(source.Get(clock_.Monotonic()).ok());
-  // And its end is waited for, which would else take half a minute.
+  // The destructor stops the plugin; otherwise it would wait for half a minute.
 }
 
 TEST_F(CredentialsTest, APluginThatFailsIsNotRunForEachCall) {

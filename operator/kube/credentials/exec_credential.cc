@@ -28,7 +28,7 @@ absl::Status Failed(const std::string& program, const std::string& why) {
   return absl::UnauthenticatedError(absl::StrCat("credential plugin ", program, ": ", why));
 }
 
-// What the plugin is told in KUBERNETES_EXEC_INFO.
+// Returns the value of KUBERNETES_EXEC_INFO for the plugin.
 std::string ExecInfo(const RestConfig& config) {
   Json spec = {{"interactive", false}};
   if (config.exec->provide_cluster_info) {
@@ -60,13 +60,13 @@ ProcessSpec SpecOf(const RestConfig& config, int out) {
   return spec;
 }
 
-// For how long the plugin may run.
+// The plugin is killed at `deadline`, or once `stop` is readable.
 struct Limit {
   absl::Time deadline;  // Monotonic
-  int stop = -1;        // likewise once this can be read
+  int stop = -1;
 };
 
-// Waits until `fd` is readable; false when the limit was reached first.
+// Waits until `fd` is readable. Returns false if the limit was reached first.
 bool Readable(int fd, Limit limit) {
   while (true) {
     const absl::Duration left = limit.deadline - Clock::Real().Monotonic();

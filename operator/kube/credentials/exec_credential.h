@@ -10,7 +10,7 @@
 
 namespace muster::kube {
 
-// What an exec plugin handed out.
+// The credential that an exec plugin printed.
 struct ExecCredential {
   std::string token;
   std::string client_certificate;  // PEM; with a key
@@ -18,9 +18,9 @@ struct ExecCredential {
   absl::Time expires = absl::InfiniteFuture();  // Wall
 };
 
-// Runs the plugin of `config` to its end and reads what it printed; it is killed after `within`, or
-// when `stop` can be read. Errors name the program and, when it is missing, its install hint; never
-// what it printed.
+// Runs the plugin of `config` to its end and parses its output. The plugin is killed after
+// `within`, or when `stop` becomes readable. Errors name the program and, if it is missing, its
+// install hint; they never contain its output.
 absl::StatusOr<ExecCredential> RunExecPlugin(const RestConfig& config, absl::Duration within,
                                              ProcessLauncher& launcher, int stop = -1);
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMaxFile = size_t{1} << 20;
 
-// A map of a kubeconfig and where it stands, so that errors can say it.
+// A map in a kubeconfig and its position, for error messages.
 struct Place {
   std::string file;
   std::string field;
@@ -46,7 +46,7 @@ struct Place {
     if (!value.is_boolean()) return Bad(name, "must be true or false");
     return value.get<bool>();
   }
-  // A path, relative to the folder of the file.
+  // Returns a path, which is relative to the file's directory.
   absl::StatusOr<std::string> Path(const char* name) const {
     absl::StatusOr<std::string> path = Text(name);
     if (!path.ok() || path->empty() || path->front() == '/') return path;
@@ -73,7 +73,7 @@ struct Place {
 
 using Entries = std::map<std::string, Place>;
 
-// The files of a list, merged; the first to name something counts.
+// The merged files of a list; the first to name an entry wins.
 struct Merged {
   std::vector<Json> documents;
   std::string current_context;
@@ -127,7 +127,7 @@ absl::Status ReadDocument(const std::string& file, const std::string& text, Merg
 
 absl::StatusOr<Merged> ReadAll(const std::vector<std::string>& paths, Files& files) {
   Merged merged;
-  merged.documents.reserve(paths.size());  // places point into it
+  merged.documents.reserve(paths.size());  // Place holds pointers into it
   bool found = false;
   for (const std::string& path : paths) {
     if (path.empty()) continue;
@@ -245,7 +245,7 @@ absl::Status ReadEnvironment(RestConfig& config) {
   return absl::InvalidArgumentError(absl::StrCat("HTTPS_PROXY: ", proxy.message()));
 }
 
-// The entry that a context refers to.
+// Returns the entry that a context refers to.
 absl::StatusOr<Place> Referred(const Place& context, const char* field, const Entries& entries) {
   MUSTER_ASSIGN_OR_RETURN(const std::string name, context.Text(field));
   if (name.empty()) return context.Bad(field, "is missing");

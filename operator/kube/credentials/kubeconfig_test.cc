@@ -40,7 +40,7 @@ class KubeconfigTest : public testing::Test {
     ASSERT_TRUE(files_.MakeDirectories(ParentPath(path)).ok());
     ASSERT_TRUE(WriteFileAtomically(files_, path, text).ok());
   }
-  // The message for kConfig with `from` replaced.
+  // Returns the error for kConfig with `from` replaced.
   std::string ErrorWith(const std::string& from, const std::string& to) {
     const std::string text = absl::StrReplaceAll(kConfig, {{from, to}});
     EXPECT_NE(text, kConfig) << from;

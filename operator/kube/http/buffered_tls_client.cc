@@ -17,9 +17,9 @@
 namespace muster::kube {
 namespace {
 
-// As much as one TLS record holds.
+// The largest payload of a TLS record.
 constexpr size_t kRecord = 16 << 10;
-// Of httplib, which takes zero for no wait at all.
+// The shortest connection timeout: httplib treats zero as no wait at all.
 constexpr absl::Duration kShortestWait = absl::Milliseconds(1);
 
 struct WaitLimit {
@@ -40,7 +40,7 @@ class BufferedTlsStream final : public httplib::Stream {
   bool is_readable() const override {
     return begin_ < end_ || SSL_pending(ssl_) > 0 || Wait(POLLIN, read_limit_);
   }
-  // What is written waits here; whether the socket takes it is known when it is sent.
+  // Writes are buffered; an error of the socket shows up when the buffer is sent.
   bool is_writable() const override { return !broken_; }
 
   ssize_t read(char* to, size_t size) override {
@@ -58,7 +58,7 @@ class BufferedTlsStream final : public httplib::Stream {
     return static_cast<ssize_t>(size);
   }
 
-  // Of no use to a client.
+  // Not needed by a client.
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
   socket_t socket() const override { return socket_; }
@@ -114,14 +114,15 @@ class BufferedTlsStream final : public httplib::Stream {
   const WaitLimit write_limit_;
   const absl::Time deadline_;
   std::array<char, kRecord> in_;
-  size_t begin_ = 0;  // of what was read and not taken
+  size_t begin_ = 0;  // of the bytes read but not yet taken
   size_t end_ = 0;
   std::string out_;
-  bool ended_ = false;   // the server closed the connection in order
-  bool broken_ = false;  // what was written did not leave
+  bool ended_ = false;   // the server closed the connection cleanly
+  bool broken_ = false;  // buffered bytes could not be sent
 };
 
-// While it lives no call of OpenSSL waits: the stream does, by its own limits.
+// Keeps a socket non-blocking while it exists, so that OpenSSL's calls never wait: the stream waits
+// instead, within its own limits.
 class NonBlocking {
  public:
   explicit NonBlocking(socket_t socket) : socket_(socket), before_(fcntl(socket, F_GETFL)) {
@@ -160,7 +161,7 @@ bool BufferedTlsClient::create_and_connect_socket(Socket& socket, httplib::Error
     return false;
   }
   socket.sock = *dialled;
-  // TLS has what is left.
+  // The TLS handshake gets the rest of the time.
   const absl::Duration left = std::max(deadline - Clock::Real().Monotonic(), kShortestWait);
   set_connection_timeout(absl::ToChronoMicroseconds(left));
   return true;

@@ -12,26 +12,27 @@
 
 namespace muster::kube {
 
-// httplib's client over TLS, which takes an answer's head byte by byte from OpenSSL, and waits for
-// the socket before each; here they come from a buffer, and a request's head and body leave as one
-// record. Its sockets are made elsewhere. For one caller at a time, as its base.
+// An httplib TLS client with buffered I/O. Plain httplib reads an answer's head from OpenSSL byte
+// by byte and polls the socket before each byte; here the bytes come from a buffer, and a request's
+// head and body leave as one TLS record. Its sockets are made by `Dial`. Serves one caller at a
+// time, like its base class.
 class BufferedTlsClient final : public httplib::SSLClient {
  public:
   using SSLClient::SSLClient;
 
-  // No wait of the next request goes on beyond it (Monotonic), however slowly bytes come in:
-  // httplib limits each wait alone. Connecting has a limit of its own besides, TLS included.
+  // Bounds every wait of the next request (Monotonic), however slowly bytes arrive: httplib limits
+  // each wait separately. Connecting, including the TLS handshake, has its own limit in addition.
   void set_deadline(absl::Time deadline) { deadline_ = deadline; }
 
-  // Makes the TCP connection that TLS is spoken over, until `deadline` (Monotonic).
+  // Makes the TCP connection below TLS, by `deadline` (Monotonic).
   using Dial = std::function<absl::StatusOr<int>(absl::Time deadline)>;
   void set_dial(Dial dial) { dial_ = std::move(dial); }
-  // Why the last one failed.
+  // Returns the status of the last dial.
   const absl::Status& dialled() const { return dialled_; }
 
-  // One call, connecting first where that is needed; of httplib only TLS is used. `request` is
-  // asked for when there is a connection. True when the answer was read to its end, and then
-  // `error` says nothing.
+  // Performs one call, connecting first if needed; httplib contributes only TLS. `request` is
+  // called once there is a connection. Returns true if the answer was read to its end; `error` is
+  // meaningful only otherwise.
   bool Exchange(const std::function<HttpRequest()>& request, HttpAnswer& answer,
                 httplib::Error& error);
 
@@ -43,7 +44,7 @@ class BufferedTlsClient final : public httplib::SSLClient {
   absl::Time deadline_ = absl::InfiniteFuture();
   Dial dial_;
   absl::Status dialled_;
-  std::function<bool(httplib::Stream&)> exchange_;  // in place of httplib's, while there is one
+  std::function<bool(httplib::Stream&)> exchange_;  // replaces httplib's exchange while set
 };
 
 }  // namespace muster::kube

@@ -10,11 +10,10 @@
 namespace muster::kube {
 namespace {
 
-// kube-apiserver closes after 90 s, load balancers often after 60.
+// kube-apiserver closes an idle connection after 90 s, load balancers often after 60.
 constexpr absl::Duration kLongestIdle = absl::Seconds(45);
 
-// Nothing is due from a server between calls, so that what can be read is the end of the
-// connection.
+// A server sends nothing between calls, so a readable socket means that the connection has ended.
 bool IsQuiet(const httplib::SSLClient& client) {
   if (client.is_socket_open() == 0) return false;
   char byte;

@@ -14,30 +14,31 @@
 
 namespace muster::kube {
 
-// One connection, lent to one call.
+// A connection that is lent to one call at a time.
 struct Connection {
   std::unique_ptr<httplib::SSLClient> client;
-  uint64_t generation = 0;  // of the credentials that it was made with
-  bool reused = false;      // it served a call before
+  uint64_t generation = 0;  // tls_generation of its credentials
+  bool reused = false;      // it has served a call before
   absl::Time idle_since;
 };
 
-// Kept-alive connections, at most `limit` at once, the last used first. Connections that were made
-// with older credentials, idle for longer than servers keep them, or closed by the server are not
-// lent out again. Thread-safe.
+// A pool of kept-alive connections that lends at most `limit` at a time, the most recently used
+// first. Connections that were made with older credentials, were idle for longer than servers keep
+// them, or were closed by the server are not lent again. Thread-safe.
 class ConnectionPool {
  public:
   using Make = std::function<absl::StatusOr<std::unique_ptr<httplib::SSLClient>>()>;
 
   ConnectionPool(int limit, const Clock& clock) : limit_(limit), clock_(clock) {}
 
-  // kResourceExhausted (TooManyRequests) when none came free until `deadline` (Monotonic).
+  // Returns kResourceExhausted (TooManyRequests) if none became free by `deadline` (Monotonic).
   absl::StatusOr<Connection> Take(uint64_t generation, absl::Time deadline, const Make& make);
-  // `healthy`: its last answer was read to the end.
+  // `healthy` means that the last answer was read to its end.
   void Return(Connection connection, bool healthy);
 
  private:
-  // The newest usable one, or none; what is not usable goes to `dropped`.
+  // Returns the most recently used connection that is usable, or none; unusable ones go to
+  // `dropped`.
   Connection TakeIdle(uint64_t generation, std::vector<Connection>& dropped) MUSTER_REQUIRES(mu_);
 
   const int limit_;

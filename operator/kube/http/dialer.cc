@@ -22,7 +22,7 @@ namespace {
 
 constexpr absl::Duration kStagger = absl::Milliseconds(250);
 
-// For poll, rounded up, so that a wait does not end a moment too early.
+// Converts a wait for poll(), rounded up so that it does not end too early.
 int Milliseconds(absl::Duration wait) {
   return static_cast<int>(
              absl::ToInt64Milliseconds(std::min(wait, absl::Duration(absl::Hours(1))))) +
@@ -41,7 +41,7 @@ void SetOptions(int socket) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
 }
 
-// Attempts that are under way.
+// The connection attempts in progress.
 class Attempts {
  public:
   Attempts() = default;
@@ -53,7 +53,7 @@ class Attempts {
 
   bool empty() const { return sockets_.empty(); }
 
-  // One that fails at once is none.
+  // Starts an attempt, unless connecting fails at once.
   void Begin(const SocketAddress& to) {
     const int made = socket(to.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (made < 0) return;
@@ -65,7 +65,8 @@ class Attempts {
     }
   }
 
-  // Waits for news. The connection that came about, or -1. Those that failed are dropped.
+  // Waits until an attempt completes. Returns the connected socket, or -1. Failed attempts are
+  // closed and removed.
   int Wait(absl::Duration wait) {
     if (poll(sockets_.data(), sockets_.size(), Milliseconds(wait)) <= 0) return -1;
     for (size_t i = 0; i < sockets_.size(); ++i) {
@@ -81,7 +82,7 @@ class Attempts {
     return -1;
   }
 
-  // Whether one failed since this was asked last.
+  // Returns true if an attempt failed since the last call.
   bool TakeFailed() { return std::exchange(failed_, false); }
 
  private:

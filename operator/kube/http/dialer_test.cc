@@ -16,8 +16,8 @@
 namespace muster::kube {
 namespace {
 
-// A port of this machine that listens, or is silent: the kernel drops what comes when as many wait
-// as may.
+// A local port that either accepts connections or is silent: once its backlog is full, the kernel
+// drops further attempts.
 class Listener {
  public:
   explicit Listener(bool silent = false) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -57,7 +57,7 @@ class Listener {
   std::vector<int> clients_;
 };
 
-// Nothing listens there any more.
+// Returns an address at which nothing listens.
 SocketAddress Deaf() { return Listener().address(); }
 
 absl::Time In(absl::Duration time) { return Clock::Real().Monotonic() + time; }
@@ -70,7 +70,7 @@ TEST(DialerTest, AllAddressesAreTried) {
   close(*socket);
 }
 
-// The call's whole time used to go to the first.
+// A silent address must not use up the call's whole time.
 TEST(DialerTest, AnAddressThatIsSilentDoesNotKeepTheOthersWaiting) {
   const Listener silent(/*silent=*/true);
   const Listener listener;

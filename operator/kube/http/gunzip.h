@@ -9,8 +9,8 @@
 
 namespace muster::kube {
 
-// Decodes one gzip stream, in whatever pieces it arrives, holding a few kilobytes of it: how much
-// may come out is for the taker to say. Not thread-safe.
+// Decodes one gzip stream that arrives in pieces of any size, holding a few kilobytes of it. The
+// caller must bound the size of the output. Not thread-safe.
 class Gunzip {
  public:
   Gunzip();
@@ -18,10 +18,10 @@ class Gunzip {
   Gunzip(const Gunzip&) = delete;
   Gunzip& operator=(const Gunzip&) = delete;
 
-  // `take` is given what could be decoded; it says no to end the decoding. False then, and when
-  // `bytes` are no gzip stream or go on after its end.
+  // Passes decoded bytes to `take`, which returns false to end the decoding. Returns false then,
+  // and if `bytes` are not a gzip stream or go on after its end.
   bool Feed(std::string_view bytes, absl::FunctionRef<bool(std::string_view)> take);
-  // The stream came to its end, and its checksum is right.
+  // Returns true if the stream has ended with a correct checksum.
   bool ended() const { return ended_; }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace muster::kube {
 
-// For tests: `text` as one gzip stream.
+// Returns `text` as one gzip stream, for tests.
 inline std::string Gzip(std::string_view text) {
   z_stream stream{};
   EXPECT_EQ(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY),

@@ -21,7 +21,7 @@ constexpr size_t kMaxWarnings = 16;
 
 bool IsControl(char c) { return c != '\t' && absl::ascii_iscntrl(static_cast<unsigned char>(c)); }
 
-// Fills an answer from the parser's calls. One that returns non-zero ends the parsing.
+// Fills an answer from the parser's callbacks. A callback that returns non-zero ends the parsing.
 class AnswerReader {
  public:
   explicit AnswerReader(HttpAnswer& answer) : answer_(answer) {
@@ -37,7 +37,7 @@ class AnswerReader {
       const auto size = static_cast<size_t>(got);
       const size_t taken = http_parser_execute(&parser_, &Calls(), buffer.data(), size);
       if (whole_) {
-        // Nothing was asked for that could come after it.
+        // Bytes after the answer belong to no request, so the connection is not reused.
         if (taken < size) answer_.keeps_connection = false;
         return true;
       }
@@ -80,7 +80,7 @@ class AnswerReader {
     return 0;
   }
 
-  // Names and values come in pieces.
+  // Names and values may arrive in pieces.
   int Name(std::string_view piece) {
     if (in_value_) EndHeader();
     name_.append(piece);
@@ -89,7 +89,7 @@ class AnswerReader {
 
   int Value(std::string_view piece) {
     in_value_ = true;
-    // The parser refuses these only where a piece begins.
+    // The parser rejects control characters only at the start of a piece.
     if (std::any_of(piece.begin(), piece.end(), IsControl)) return 1;
     value_.append(piece);
     return 0;
@@ -111,11 +111,11 @@ class AnswerReader {
     EndHeader();
     const bool chunked = (parser_.flags & F_CHUNKED) != 0;
     if (parser_.status_code < 100) return -1;
-    if (parser_.uses_transfer_encoding != 0 && !chunked) return -1;  // an encoding we do not know
+    if (parser_.uses_transfer_encoding != 0 && !chunked) return -1;  // an unknown encoding
     if (absl::EqualsIgnoreCase(encoding_, "gzip")) {
       gunzip_.emplace();
     } else if (!encoding_.empty() && !absl::EqualsIgnoreCase(encoding_, "identity")) {
-      return -1;  // likewise
+      return -1;  // an unknown encoding
     }
     answer_.code = static_cast<int>(parser_.status_code);
     answer_.retry_after = retry_after_;
@@ -140,7 +140,7 @@ class AnswerReader {
 
   HttpAnswer& answer_;
   http_parser parser_;
-  std::string name_;  // of the header that is being read
+  std::string name_;  // of the current header
   std::string value_;
   bool in_value_ = false;
   std::string retry_after_;

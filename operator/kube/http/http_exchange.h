@@ -10,30 +10,30 @@
 
 namespace muster::kube {
 
-// A request as it goes over the wire.
+// A request in wire format.
 struct HttpRequest {
-  std::string head;  // request line and headers, to the empty line that ends them
+  std::string head;  // request line and headers, including the final empty line
   std::string_view body;
 };
 
-// What is wanted of an answer, and what became of it.
+// The receiver of an answer's body, and the rest of the answer.
 struct HttpAnswer {
-  // Takes the body as it arrives, after `code` is known, and decoded when it came as gzip. False
-  // ends the exchange: so much that decoding cannot fill memory is for the receiver to bound.
+  // Receives the body as it arrives, decoded if it was sent as gzip; `code` is set by then. Returns
+  // false to end the exchange. The receiver must bound the size, since decoding could otherwise
+  // fill the memory.
   std::function<bool(std::string_view)> receive;
 
   int code = 0;  // 0: no answer began
   std::string retry_after;
   std::vector<std::string> warnings;  // the values of its Warning headers, the first few
-  bool keeps_connection = true;       // it may serve another request
+  bool keeps_connection = true;       // the connection may serve another request
 };
 
-// One request and its answer over a connection, HTTP/1.1 as far as API servers speak it: bodies
-// that are chunked, have a length, or end with the connection, plain or as gzip; answers of 1xx are
-// passed over.
-// httplib's own reading of an answer's head costs more than all else that a small call does, so
-// http_parser reads it. True when the answer was read to its end. What comes is untrusted: a head
-// is bounded, and what is no HTTP ends the exchange.
+// Sends one request and reads its answer, in HTTP/1.1 as far as API servers use it: bodies that are
+// chunked, have a length, or end with the connection, plain or as gzip. Answers with 1xx are
+// skipped. http_parser reads the head, because httplib's own parsing costs more than all other work
+// of a small call. Returns true if the answer was read to its end. The answer is untrusted: its
+// head is bounded, and bytes that are not HTTP end the exchange.
 bool Exchange(httplib::Stream& stream, const HttpRequest& request, HttpAnswer& answer);
 
 }  // namespace muster::kube

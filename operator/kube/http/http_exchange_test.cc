@@ -84,7 +84,7 @@ TEST(HttpExchangeTest, AGzipAnswerThatIsDamagedIsNotWhole) {
   EXPECT_FALSE(Get(GzipAnswer("plain text")).whole);
 }
 
-// A thousandth of its length on the wire: the receiver says when it is enough.
+// The body is a thousandth of its decoded length on the wire: the receiver ends the exchange.
 TEST(HttpExchangeTest, AGzipAnswerIsBoundedByWhatItDecodesTo) {
   const std::string zipped = Gzip(std::string(50'000'000, 'a'));
   ASSERT_LT(zipped.size(), 100'000u);
@@ -135,7 +135,7 @@ TEST(HttpExchangeTest, AnAnswerThatIsCutIsNotWhole) {
 TEST(HttpExchangeTest, WhetherTheConnectionServesAnother) {
   EXPECT_FALSE(Get("HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 0\r\n\r\n")
                    .answer.keeps_connection);
-  // What nobody asked for.
+  // Extra bytes after an answer make the connection unusable.
   EXPECT_FALSE(Get(std::string(kLength) + "more").answer.keeps_connection);
   EXPECT_TRUE(Get("HTTP/1.1 204 No Content\r\n\r\n").answer.keeps_connection);
 }

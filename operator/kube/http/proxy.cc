@@ -27,7 +27,7 @@ namespace {
 constexpr std::string_view kScheme = "http://";
 constexpr size_t kMaxHead = 16 << 10;
 
-// An address of either family, with IPv4 as it is mapped into IPv6.
+// An address of either family; IPv4 is mapped into IPv6.
 using Address = std::array<uint8_t, 16>;
 
 std::optional<Address> ParseAddress(const std::string& text) {
@@ -54,7 +54,7 @@ bool IsOfThisMachine(const std::string& host, const std::optional<Address>& addr
   return IsInRange(*address, v4, 96 + 8) || *address == v6;
 }
 
-// "10.0.0.0/8"; nothing when it is no range.
+// Parses "10.0.0.0/8". Returns nothing if it is not a range.
 std::optional<std::pair<Address, int>> ParseRange(const std::string& text) {
   const size_t slash = text.find('/');
   if (slash == text.npos) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<std::pair<Address, int>> ParseRange(const std::string& text) {
   return std::pair(*address, v4 ? 96 + bits : bits);
 }
 
-// "name:port", "[address]:port", or either without a port, which is 0 then.
+// Parses "name:port", "[address]:port", or either without a port, which is then 0.
 std::pair<std::string, int> SplitPort(const std::string& text) {
   const size_t colon = text.rfind(':');
   int port = 0;
@@ -80,7 +80,7 @@ std::pair<std::string, int> SplitPort(const std::string& text) {
   return {host, port};
 }
 
-// Whether an entry of NO_PROXY is about this server.
+// Returns true if an entry of NO_PROXY matches this server.
 bool Names(const std::string& entry, const std::string& host, const std::optional<Address>& address,
            int server_port) {
   if (entry == "*") return true;
@@ -96,7 +96,7 @@ bool Names(const std::string& entry, const std::string& host, const std::optiona
   return host == name || absl::EndsWith(host, "." + name);
 }
 
-// "%40" is an @, as in every URL.
+// Decodes percent-encoding: "%40" is an @.
 std::string Unescape(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -129,7 +129,7 @@ absl::Status SendAll(int socket, std::string_view text, absl::Time deadline) {
   return absl::OkStatus();
 }
 
-// The answer's head, and what came with it.
+// Returns the answer's head and any bytes that arrived with it.
 absl::StatusOr<std::string> ReadHead(int socket, absl::Time deadline) {
   std::string head;
   std::array<char, 4096> buffer;
@@ -162,7 +162,7 @@ absl::Status Connect(int socket, const ProxyServer& proxy, const ServerUrl& serv
   if (code < 200 || code >= 300) {
     return absl::UnavailableError(absl::StrCat("does not connect to it: ", code));
   }
-  // The server does not speak before us.
+  // A TLS server does not send first.
   if (!absl::EndsWith(head, "\r\n\r\n")) return absl::UnavailableError("says more than it may");
   return absl::OkStatus();
 }

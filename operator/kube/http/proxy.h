@@ -10,28 +10,29 @@
 #include "absl/time/time.h"
 #include "operator/kube/http/server_url.h"
 
-// HTTP proxies on the way to an API server. They pass on a connection (CONNECT) whose TLS is
-// between the server and us, and see nothing of what goes through it.
+// Connects to an API server through an HTTP proxy. The proxy passes on a connection (CONNECT); TLS
+// is end-to-end between client and server, so the proxy sees no plaintext.
 namespace muster::kube {
 
 struct ProxyServer {
   std::string host;
   int port = 80;
-  std::string authorization;  // for the header of that name; a secret. Empty: none
+  std::string authorization;  // the Proxy-Authorization header, a secret; empty: none
 };
 
-// "http://[user:password@]host[:port]"; anything else is kInvalidArgument with a sentence, which
-// has nothing of user and password.
+// Parses "http://[user:password@]host[:port]". Anything else is kInvalidArgument, with a message
+// that does not contain user or password.
 absl::StatusOr<ProxyServer> ParseProxyUrl(std::string_view url);
 
-// The proxy that the environment names for `server`, by the rules that Go's and so Kubernetes'
-// programs have: HTTPS_PROXY, and NO_PROXY for those that are reached without: "*", names with all
-// that is below them, names that begin with a dot, addresses and ranges of them, each with a port
-// or not. Servers on this machine are reached without, too. Empty: none.
+// Returns the URL of the proxy that the environment names for `server`, or "" for none, by the
+// rules of Go and so of Kubernetes' programs. HTTPS_PROXY names the proxy. NO_PROXY lists servers
+// to reach directly: "*", names including their subdomains, names that begin with a dot (subdomains
+// only), addresses and address ranges, each with or without a port. Servers on this machine are
+// reached directly, too.
 std::string ProxyFromEnvironment(const ServerUrl& server,
                                  const std::function<std::string(const std::string&)>& environment);
 
-// Asks the proxy at the other end of `socket` for a connection to `server`.
+// Asks the proxy at the other end of `socket` for a tunnel to `server`.
 absl::Status OpenTunnel(int socket, const ProxyServer& proxy, const ServerUrl& server,
                         absl::Time deadline);
 

@@ -84,7 +84,7 @@ class TunnelTest : public testing::Test {
     close(ends_[0]);
     close(ends_[1]);
   }
-  // What comes of it when the proxy says this.
+  // Opens a tunnel through a proxy that replies `answer`.
   absl::Status Open(const std::string& answer) {
     send(ends_[1], answer.data(), answer.size(), MSG_NOSIGNAL);
     return OpenTunnel(ends_[0], {"p", 3128, "Basic eA=="},

@@ -6,15 +6,15 @@
 
 namespace muster::kube {
 
-// A token bucket: `burst` at once, `per_second` on average. Tokens may be taken ahead of time, so
-// that waiters go in the order they came. Thread-safe.
+// A token bucket: `burst` tokens at once, `per_second` on average. A token may be taken before it
+// is available, so that waiters proceed in the order in which they came. Thread-safe.
 class RateLimiter {
  public:
-  // per_second <= 0: no limit.
+  // There is no limit if per_second <= 0.
   RateLimiter(double per_second, int burst) : per_second_(per_second), burst_(burst) {}
 
-  // Takes one token and says how long to wait before using it. Takes none, and says how long it
-  // would have been, when that is more than `longest`.
+  // Takes one token and returns how long to wait before using it. If that is more than `longest`,
+  // returns the same but takes no token.
   absl::Duration Take(absl::Time now, absl::Duration longest) {
     if (per_second_ <= 0) return absl::ZeroDuration();
     MutexLock lock(mu_);

@@ -11,8 +11,8 @@
 
 namespace muster::kube {
 
-// For tests: a connection whose other side says `says` in pieces, whatever it hears, and then
-// closes it, or is cut off.
+// A connection for tests whose peer sends `says` in pieces, whatever it receives, and then closes
+// the connection or is cut off.
 class ScriptedStream final : public httplib::Stream {
  public:
   ScriptedStream(std::string says, size_t piece, bool cut = false)

@@ -9,12 +9,13 @@
 namespace muster::kube {
 
 struct ServerUrl {
-  std::string host;  // an IPv6 address stands without brackets
+  std::string host;  // an IPv6 address has no brackets
   int port = 443;
   std::string prefix;  // "" or "/path" without a trailing slash
 };
 
-// "https://host[:port][/prefix]"; anything else is kInvalidArgument with a sentence. Pure.
+// Parses "https://host[:port][/prefix]". Anything else is kInvalidArgument with an explanation.
+// Pure.
 absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view url);
 
 }  // namespace muster::kube

@@ -22,7 +22,7 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-// What there is to read; false at the end.
+// Forwards available bytes. Returns false at the end of the stream.
 bool PassOn(int from, int to) {
   char buffer[16 << 10];
   const ssize_t got = recv(from, buffer, sizeof(buffer), 0);

@@ -12,8 +12,8 @@
 
 namespace muster::kube {
 
-// An HTTP proxy on 127.0.0.1 for tests: what `answer` gives for a CONNECT it says, and passes bytes
-// on when that is kConnected. Each connection has a thread.
+// An HTTP proxy on 127.0.0.1 for tests. It replies to a CONNECT with the result of `answer`, and
+// forwards bytes if that is kConnected. Each connection has its own thread.
 class TestProxy {
  public:
   static constexpr char kConnected[] = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -22,16 +22,16 @@ class TestProxy {
   explicit TestProxy(Answer answer = [](const std::string&) { return kConnected; });
   ~TestProxy();
 
-  // "127.0.0.1:port"
+  // Returns "127.0.0.1:port".
   std::string address() const;
-  // `user` as "name:password@", or empty.
+  // Returns the proxy's URL. `user` is "name:password@" or empty.
   std::string Url(const std::string& user) const;
   std::vector<std::string> requests();
 
  private:
   void Accept();
   void Serve(int client);
-  // To the port that the request names, on 127.0.0.1.
+  // Connects to the port that the request names, on 127.0.0.1.
   int Dial(const std::string& request);
 
   const Answer answer_;

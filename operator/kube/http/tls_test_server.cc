@@ -46,7 +46,7 @@ void AddExtension(X509* certificate, int id, const std::string& value) {
   X509_EXTENSION_free(extension);
 }
 
-// The first request in `buffer`, taken out of it, if it is whole.
+// Removes and returns the first request in `buffer` if it is complete.
 std::optional<std::string> TakeRequest(std::string& buffer) {
   const size_t head = buffer.find("\r\n\r\n");
   if (head == std::string::npos) return std::nullopt;

@@ -23,37 +23,38 @@ struct TestCertificate {
   std::string key;
 };
 
-// `alternative_names` as in OpenSSL's configuration ("IP:127.0.0.1,DNS:a"); empty: an authority.
-// `issuer` null: signed by itself. Valid from a day ago to `valid_for` from now.
+// Makes a certificate. `alternative_names` has OpenSSL's configuration syntax
+// ("IP:127.0.0.1,DNS:a"); empty makes an authority. A null `issuer` means self-signed. Valid from a
+// day ago to `valid_for` from now.
 TestCertificate MakeTestCertificate(const TestCertificate* issuer,
                                     const std::string& alternative_names,
                                     absl::Duration valid_for = absl::Hours(1));
 
-// A server on 127.0.0.1 that says whatever a test wants: the handler is given each request, head
-// and body, and writes raw bytes. Each connection has a thread.
+// A TLS server on 127.0.0.1 that a test scripts: the handler receives each request, head and body,
+// and writes raw bytes. Each connection has its own thread.
 class TlsTestServer {
  public:
   class Peer {
    public:
     explicit Peer(SSL* ssl) : ssl_(ssl) {}
-    // False when the other side is gone.
+    // Returns false if the peer is gone.
     bool Write(std::string_view bytes);
-    // A whole answer.
+    // Writes a complete answer.
     bool Answer(int code, std::string_view body, std::string_view headers = "");
-    // One chunk of a body that was begun with kChunked.
+    // Writes one chunk of a body that was begun with kChunked.
     bool Chunk(std::string_view bytes);
-    // Waits until the other side closes.
+    // Waits until the peer closes the connection.
     void WaitForClose();
 
    private:
     SSL* const ssl_;
   };
-  // False closes the connection.
+  // Returns false to close the connection.
   using Handler = std::function<bool(const std::string& request, Peer& peer)>;
   static constexpr char kChunked[] =
       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-  // `client_authority` (PEM) not empty: a client must show a certificate of it.
+  // If `client_authority` (PEM) is not empty, a client must present a certificate that it signed.
   TlsTestServer(const TestCertificate& certificate, Handler handler,
                 const std::string& client_authority = "", int max_version = 0);
   ~TlsTestServer();

@@ -21,16 +21,16 @@ bool HasFinalizer(const Json& object, const char* finalizer);
 absl::Status CheckPreconditions(const ResourceType& type, const Json& object,
                                 const Preconditions& preconditions);
 
-// Deletion as the API server does it: finalizers and a bound pod's grace period keep the object,
-// with a deletionTimestamp, until they are over. Not thread-safe.
+// Deletes objects as the API server does: finalizers and a bound pod's grace period keep the
+// object, with a deletionTimestamp, until they are over. Not thread-safe.
 class Deleter {
  public:
   Deleter(MemoryStore& store, StoreWriter& writer, const Clock& clock)
       : store_(store), writer_(writer), clock_(clock) {}
 
   absl::Status Delete(StoreTable& table, const ObjectKey& key, const DeleteOptions& options);
-  // Stores an updated object, or removes it when its last finalizer went with the update. Unchanged
-  // objects are not written.
+  // Stores an updated object, or removes it if the update dropped its last finalizer during a
+  // deletion. Does not write an unchanged object.
   absl::StatusOr<SharedJson> StoreUpdate(StoreTable& table, Json updated);
 
  private:

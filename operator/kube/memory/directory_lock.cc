@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::Acquire(
                      got > 0 ? std::string(absl::StripAsciiWhitespace(holder)) : "(unknown)"));
   }
   const std::string pid = absl::StrCat(getpid(), "\n");
-  // Only a hint for people: a full disk must not keep the operator from starting.
+  // The process id is only a hint for people: a full disk must not keep the operator from starting.
   if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, pid.data(), pid.size(), 0);
   return std::unique_ptr<DirectoryLock>(new DirectoryLock(fd));
 }

@@ -8,11 +8,12 @@
 
 namespace muster::kube {
 
-// An exclusive flock on "LOCK" in a directory, held until destroyed or the process ends. Children
-// do not inherit it. The file holds the holder's process id, for people.
+// An exclusive flock on "LOCK" in a directory, held until the object is destroyed or the process
+// ends. Child processes do not inherit it. The file contains the holder's process id, for people.
 class DirectoryLock {
  public:
-  // kUnavailable when another process (or another lock here) holds it, with its process id.
+  // Returns kUnavailable, with the holder's process id, if another process (or another lock of this
+  // process) holds it.
   static absl::StatusOr<std::unique_ptr<DirectoryLock>> Acquire(const std::string& directory);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;

@@ -14,7 +14,7 @@ void GarbageCollector::Changed(const SharedJson& before, const SharedJson& after
   }
   if (after != nullptr) marked_.insert(UidOf(*after));
   const std::string uid = UidOf(after != nullptr ? *after : *before);
-  // Dependents care when their owner goes or begins to go.
+  // Dependents are examined when their owner is deleted or starts to be.
   if (after != nullptr && !IsTerminating(*after)) return;
   for (const auto& [table, key] : store_.DependentsOf(uid)) {
     marked_.insert(UidOf(*store_.Get(*table, key)));
@@ -72,7 +72,7 @@ absl::Status GarbageCollector::FinishForeground(StoreTable& table, const Json& o
 GarbageCollector::OwnerState GarbageCollector::StateOf(const OwnerReference& owner,
                                                        const std::string& name_space) {
   StoreTable* table = store_.TableOfKind(owner.api_version, owner.kind);
-  if (table == nullptr) return OwnerState::kSolid;  // not ours to judge
+  if (table == nullptr) return OwnerState::kSolid;  // a type that is not stored here
   const ObjectKey key{table->resource.type.namespaced ? name_space : "", owner.name};
   const SharedJson found = store_.Get(*table, key);
   if (found == nullptr || UidOf(*found) != owner.uid) return OwnerState::kDangling;

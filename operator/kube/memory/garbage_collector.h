@@ -14,18 +14,20 @@
 
 namespace muster::kube {
 
-// kube-controller-manager's garbage collector: deletes what has lost its last owner (by uid), waits
-// for blocking dependents in foreground deletion, lets go of dependents in orphaning deletion.
-// Level-triggered: Settle works off every object whose surroundings changed. Not thread-safe.
+// Garbage collection as in kube-controller-manager: deletes objects that have lost their last owner
+// (by uid), waits for blocking dependents in foreground deletion, and removes the owner references
+// of dependents in orphaning deletion. Level-triggered: Settle examines every object whose owners
+// or dependents changed. Not thread-safe.
 class GarbageCollector {
  public:
   GarbageCollector(MemoryStore& store, Deleter& deleter) : store_(store), deleter_(deleter) {}
 
-  // A StoreWriter::Listener.
+  // Implements StoreWriter::Listener.
   void Changed(const SharedJson& before, const SharedJson& after);
-  // Looks at everything again (after a replay).
+  // Marks every object for examination (after a replay).
   void MarkAll();
-  // Until nothing is left to do. What could not be written stays marked for the next time.
+  // Works until no marked object is left. An object that could not be written stays marked for the
+  // next call.
   absl::Status Settle();
 
  private:

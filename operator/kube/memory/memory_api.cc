@@ -14,7 +14,7 @@
 namespace muster::kube {
 namespace {
 
-// Raised by this much after a torn tail, so that a version which was lost is never given out twice.
+// The version is raised by this much after a torn tail, so that a lost version is never reused.
 constexpr uint64_t kLostVersions = 1000;
 
 absl::Status Modified(const ResourceType& type, const std::string& name) {
@@ -80,7 +80,7 @@ absl::Status MemoryApi::Load(bool writable) {
                            MUSTER_REQUIRES(mu_) { garbage_->Changed(before, after); });
   if (!writable) return absl::OkStatus();
   garbage_->MarkAll();
-  // A full disk must not keep the state from being read: the log is repaired by the next write.
+  // A full disk must not prevent reading the state; the next write repairs the log.
   if (dropped_bytes_ > 0) writer_->Compact().IgnoreError();
   garbage_->Settle().IgnoreError();
   return absl::OkStatus();
@@ -121,7 +121,7 @@ absl::StatusOr<SharedJson> MemoryApi::Existing(StoreTable& table, const ObjectKe
 }
 
 void MemoryApi::Settle() {
-  // What cannot be written now stays marked and is tried again after the next write.
+  // Objects that cannot be written now stay marked and are tried again after the next write.
   garbage_->Settle().IgnoreError();
 }
 
@@ -150,7 +150,7 @@ absl::StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& obj
                     absl::StrCat("the embedded API server does not answer a ",
                                  std::string(type.kind), ": it knows no users"));
   }
-  Json fresh = object;  // without the lock
+  Json fresh = object;  // copied without the lock
   return Answer(type, call, [&](StoreTable& table) MUSTER_REQUIRES(mu_) {
     return Add(table, std::move(fresh));
   });
@@ -198,7 +198,7 @@ absl::StatusOr<SharedJson> MemoryApi::Replace(StoreTable& table, Json object, Op
   absl::StatusOr<Json> updated = operation == Operation::kUpdateStatus
                                      ? PrepareStatusUpdate(table.resource, *stored, object)
                                      : PrepareUpdate(table.resource, *stored, std::move(object));
-  // A uid that differs is reported before a version that differs, as the server does.
+  // A uid mismatch is reported before a version mismatch, as on the server.
   if (!updated.ok() && ReasonOf(updated.status()) == Reason::kConflict) return updated.status();
   if (!sent.empty() && sent != ResourceVersionOf(*stored)) return Modified(type, NameOf(*stored));
   if (!updated.ok()) return updated.status();

@@ -26,33 +26,35 @@
 namespace muster::kube {
 
 struct MemoryApiOptions {
-  // What the server serves. A call for another type is kNotFound, as on a server without its CRD.
+  // The types that the server serves. A call for another type is kNotFound, as on a server without
+  // its CRD.
   std::vector<Resource> resources = BuiltinResources();
-  // Uids and generated names. Must be thread-safe or used by this server alone.
+  // Source of uids and generated names. Must be thread-safe or used by this server alone.
   std::function<uint64_t()> random;
-  // Events kept per type; a watch or page that needs older ones is told Expired.
+  // Events kept per type. A watch or page that needs older ones fails with Expired.
   size_t history_limit = 8192;
   absl::Duration bookmark_interval = absl::Minutes(1);
-  // Empty: nothing is kept beyond this process.
+  // If empty, nothing is persisted.
   std::string directory;
   WalOptions wal;
 };
 
 // The embedded API server: Kubernetes' semantics over a map, for `muster run` and for tests.
-// Garbage collection runs inside the write that makes it possible, so the world is settled when a
-// call returns. With a directory, a write is on file before it is seen; a process killed at any
-// moment goes on from the last write, with the same uids and growing versions.
+// Garbage collection runs inside the write that makes it possible, so the state is settled when a
+// call returns. With a directory, a write is on file before it is visible, and a process killed at
+// any moment restarts from its last write, with the same uids and growing versions.
 //
 //   MUSTER_ASSIGN_OR_RETURN(auto api, MemoryApi::Open(Clock::Real(), {.random = rng}));
 //   api->Create(kPods, pod);
 //
-// Thread-safe. `clock` must outlive it, and it must outlive its watchers.
+// Thread-safe. `clock` must outlive the MemoryApi, which must outlive its watchers.
 class MemoryApi final : public Api {
  public:
-  // kUnavailable when another process holds the directory; kDataLoss when its snapshot is damaged.
+  // Returns kUnavailable if another process holds the directory, kDataLoss if its snapshot is
+  // damaged.
   static absl::StatusOr<std::unique_ptr<MemoryApi>> Open(const Clock& clock,
                                                          MemoryApiOptions options);
-  // A read-only view of a directory, also while another process writes to it. Writes fail with
+  // Returns a read-only view of a directory, which another process may be writing. Writes fail with
   // kPermissionDenied.
   static absl::StatusOr<std::unique_ptr<MemoryApi>> OpenReadOnly(const Clock& clock,
                                                                  MemoryApiOptions options);
@@ -85,7 +87,7 @@ class MemoryApi final : public Api {
   void CompactHistory();
   // Writes a snapshot now and empties the log. No-op without a directory.
   absl::Status Checkpoint();
-  // What Open found in the directory: how many bytes of a torn tail it dropped.
+  // Returns how many bytes of a torn tail Open dropped from the log.
   int64_t dropped_bytes() const { return dropped_bytes_; }
 
  private:
@@ -96,10 +98,11 @@ class MemoryApi final : public Api {
   absl::Status Load(bool writable) MUSTER_EXCLUDES(mu_);
   absl::StatusOr<StoreTable*> TableFor(const ResourceType& type, const CallOptions& call)
       MUSTER_REQUIRES(mu_);
-  // TableFor, refused on a read-only server.
+  // Like TableFor, but fails on a read-only server.
   absl::StatusOr<StoreTable*> WritableTable(const ResourceType& type, const CallOptions& call)
       MUSTER_REQUIRES(mu_);
-  // What `write` stored, cut to the fields that the call asks for once the lock is let go.
+  // Runs `write` under the lock and returns the stored object, reduced to the fields that the call
+  // asks for; the copy is made after the lock is released.
   absl::StatusOr<Json> Answer(const ResourceType& type, const CallOptions& call,
                               absl::FunctionRef<absl::StatusOr<SharedJson>(StoreTable&)> write)
       MUSTER_EXCLUDES(mu_);

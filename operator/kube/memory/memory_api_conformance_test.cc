@@ -14,8 +14,8 @@
 namespace muster::kube {
 namespace {
 
-// Opens its directory anew before every call, as if the process had died after the last one; not
-// while a watch or a page is under way, which no server promises across its own death.
+// Reopens its directory before every call, as if the process had died after the last one, except
+// during a watch or a paged list, which no server keeps across its own restart.
 class ReopeningApi final : public Api {
  public:
   ReopeningApi(const Clock& clock, std::function<MemoryApiOptions()> options)

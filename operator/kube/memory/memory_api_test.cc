@@ -14,12 +14,12 @@
 #include "operator/kube/api_error.h"
 #include "operator/kube/memory/wal_format.h"
 
-// What is MemoryApi's own: its options, its clock, its directory. The rest is the conformance
-// suite's.
+// Tests of MemoryApi's own features: its options, clock and directory. The conformance suite covers
+// the rest.
 namespace muster::kube {
 namespace {
 
-// Makes the directories above `path` durable, as those of a real machine are.
+// Makes the directories above `path` durable, as on a real machine.
 void MakeParents(Files& files, const std::string& path) {
   ASSERT_TRUE(files.MakeDirectories(ParentPath(path)).ok());
   for (std::string at = ParentPath(path); at != ParentPath(at); at = ParentPath(at)) {
@@ -97,7 +97,7 @@ TEST_F(MemoryApiTest, AdmissionDefaultsAndRefuses) {
   job["spec"] = Json::object();
   const Json made = *api_->Create(kTrainingJobs, job);
   EXPECT_EQ(StringAt(made, {"spec", "queue"}), "default");
-  // Sending what was sent before, without the default, changes nothing.
+  // Sending the same object again, without the default, changes nothing.
   job["metadata"]["resourceVersion"] = ResourceVersionOf(made);
   EXPECT_EQ(ResourceVersionOf(*api_->Update(kTrainingJobs, job)), ResourceVersionOf(made));
 }
@@ -226,7 +226,7 @@ TEST_F(MemoryApiTest, AWriteThatCannotBeKeptDidNotHappen) {
   EXPECT_EQ(Names(), (Strings{"a", "c"}));
 }
 
-// Whatever the moment of death, what was answered OK is there again.
+// Every write that was answered OK survives a death of the process at any moment.
 TEST_F(MemoryApiTest, DyingAtAnyFileOperationKeepsWhatWasAnswered) {
   options_.directory = directory_;
   options_.wal.sync_every_write = true;

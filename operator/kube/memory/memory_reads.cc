@@ -56,8 +56,8 @@ ObjectList PageOf(const std::map<ObjectKey, SharedJson>& objects, const WatchFil
   auto it = page.after.name.empty() ? objects.begin() : objects.upper_bound(page.after);
   for (; it != objects.end(); ++it) {
     if (!filter.name_space.empty() && it->first.name_space != filter.name_space) continue;
-    // As the real server, which does not look whether what follows is of the selection: a last page
-    // may be empty.
+    // Like the real server, this does not check whether a later object matches the selectors, so
+    // the last page may be empty.
     if (options.limit > 0 && count == options.limit) {
       list.continue_token = EncodeToken(next);
       break;

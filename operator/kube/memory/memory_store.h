@@ -24,12 +24,12 @@ namespace muster::kube {
 // Stored objects never change, so readers share them (hence shared_ptr) and copy outside locks.
 using SharedJson = std::shared_ptr<const Json>;
 
-// One change, as history keeps it.
+// One change in a type's history.
 struct StoredEvent {
   uint64_t version = 0;
   ObjectKey key;
   SharedJson before;  // null: created
-  SharedJson after;   // for a deletion the last state, at `version`
+  SharedJson after;   // for a deletion, the last state at `version`
   bool deleted = false;
 };
 
@@ -37,21 +37,21 @@ struct StoreTable {
   Resource resource;
   std::map<ObjectKey, SharedJson> objects;
   std::deque<StoredEvent> history;  // by version
-  uint64_t floor = 0;               // events up to here are forgotten
+  uint64_t floor = 0;               // events up to this version are forgotten
   CondVar changed;                  // notified of every event, and of a new floor
 };
 
-// The state of an API server: objects by type, one growing version for all, a window of history per
-// type, and who owns whom. Not thread-safe.
+// The state of an API server: objects by type, one growing version over all types, a window of
+// history per type, and the owners of each object. Not thread-safe.
 class MemoryStore {
  public:
   MemoryStore(const std::vector<Resource>& resources, size_t history_limit);
 
   uint64_t version() const { return version_; }
-  // Raises the version without an event, and forgets history up to it.
+  // Raises the version without an event, and forgets all history up to it.
   void SetVersion(uint64_t version);
 
-  // Null when the type is not served.
+  // Returns null if the type is not served.
   StoreTable* Table(const ResourceType& type);
   StoreTable* TableOfKind(const std::string& api_version, const std::string& kind);
   std::map<std::string, StoreTable>& tables() { return tables_; }
@@ -62,14 +62,13 @@ class MemoryStore {
   void Put(StoreTable& table, uint64_t version, SharedJson object);
   void Erase(StoreTable& table, uint64_t version, SharedJson last_state);
 
-  // What existed at `version`, from `after` on (exclusive; nothing: from the start). Expired when
-  // history does not reach back that far.
+  // Returns the objects that existed at `version`. Expired if history does not reach back that far.
   absl::StatusOr<std::map<ObjectKey, SharedJson>> At(const StoreTable& table,
                                                      uint64_t version) const;
   void ForgetHistory();
 
   bool UidExists(const std::string& uid) const { return uids_.count(uid) > 0; }
-  // Table and key of everything that names `uid` as an owner.
+  // Table and key of an object. DependentsOf returns every object that names `uid` as an owner.
   using Location = std::pair<StoreTable*, ObjectKey>;
   std::vector<Location> DependentsOf(const std::string& uid) const;
   std::optional<Location> LocationOf(const std::string& uid) const;

@@ -53,7 +53,7 @@ WatchEvent MemoryWatcher::BookmarkAt(uint64_t version) const {
 }
 
 void MemoryWatcher::Stop() {
-  // The lock makes sure that Next is either before its check or already waiting.
+  // The lock ensures that Next is either before its check or already waiting.
   MutexLock lock(api_.mu_);
   stopped_ = true;
   table_.changed.NotifyAll();
@@ -80,7 +80,7 @@ absl::StatusOr<bool> MemoryWatcher::Fetch() {
     ready_.push_back(*event);
     cursor_ = event->version;
   }
-  // Nothing more of this type: it has seen everything there is.
+  // There are no more events of this type, so the watch is up to date with the store.
   if (event == table_.history.end()) cursor_ = api_.store_.version();
   return !ready_.empty();
 }
@@ -93,7 +93,8 @@ std::optional<WatchEvent> MemoryWatcher::Translate(const StoredEvent& event) con
                       SelectFields(fields_, *event.after)};
   }
   if (!before) return std::nullopt;
-  // Gone, or gone from the selector: then the last state that matched, at this change's version.
+  // The object was deleted or left the selector: send its last matching state, at this change's
+  // version.
   const Json& last = event.deleted ? *event.after : *event.before;
   WatchEvent gone{WatchEvent::Type::kDeleted, SelectFields(fields_, last)};
   SetResourceVersion(gone.object, absl::StrCat(event.version));

@@ -25,23 +25,23 @@ struct WatchFilter {
   bool Matches(const Json& object) const;
 };
 
-// A cursor into a table's history: it holds no queue, so a slow watcher costs nothing and is told
-// Expired once history has moved past it.
+// A cursor into a table's history. It holds no queue, so a slow watcher costs no memory and fails
+// with Expired once history has moved past it.
 class MemoryWatcher final : public Watcher {
  public:
   MemoryWatcher(MemoryApi& api, StoreTable& table, WatchFilter filter, uint64_t after,
                 const WatchOptions& options, const FieldMask* fields);
 
-  // What exists at the start, for a watch without a version.
+  // Adds the objects that exist at the start, for a watch without a version.
   void AddInitial(const std::vector<SharedJson>& objects);
-  // Marks the end of it.
+  // Marks the end of the initial objects.
   void EndInitial();
 
   absl::StatusOr<std::optional<WatchEvent>> Next(absl::Duration wait) override;
   void Stop() override;
 
  private:
-  // Takes a batch of events from history. False when there was none.
+  // Takes a batch of events from history. Returns false if there was none.
   absl::StatusOr<bool> Fetch() MUSTER_REQUIRES(api_.mu_);
   absl::Status Ended() const;
   std::optional<WatchEvent> Translate(const StoredEvent& event) const;

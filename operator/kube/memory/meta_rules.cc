@@ -139,7 +139,7 @@ absl::Status ValidateMetaUpdate(const Json& old_object, Json& object) {
     const auto after = meta.find(field);
     const bool absent = after == meta.end() || after->is_null();
     if (before != old_meta.end()) {
-      meta[field] = *before;  // an attempt to change it is no error
+      meta[field] = *before;  // an attempt to change it is not an error
     } else if (absent) {
       meta.erase(field);
     } else {

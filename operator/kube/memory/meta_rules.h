@@ -5,18 +5,19 @@
 #include "base/json.h"
 #include "operator/kube/resource_type.h"
 
-// What the API server demands of metadata, whatever the type. Pure.
+// The API server's rules for metadata, the same for every type. Pure.
 namespace muster::kube {
 
-// apiVersion, kind and the shape of metadata. BadRequest when another kind was sent; fills in what
-// is absent.
+// Checks apiVersion, kind and the shape of metadata, and fills in absent values. BadRequest if the
+// object is of another kind.
 absl::Status CheckEnvelope(const ResourceType& type, Json& object);
 
-// Names, labels, annotations, finalizers and owners. Invalid, with the field's path.
+// Checks names, labels, annotations, finalizers and owners. Errors are Invalid and name the field's
+// path.
 absl::Status ValidateMeta(const ResourceType& type, const Json& object);
 
-// Copies what only the server sets from `old_object`, and refuses changes to it: Invalid. A
-// different uid is a Conflict: it is another object under the same name.
+// Copies the fields that only the server sets from `old_object`. A change to one of them is
+// Invalid. A different uid is a Conflict, since it means another object of the same name.
 absl::Status ValidateMetaUpdate(const Json& old_object, Json& object);
 
 }  // namespace muster::kube

@@ -43,7 +43,7 @@ void Default(Json& object, const char* field, Json value) {
   if (!object.contains(field)) object[field] = std::move(value);
 }
 
-// The part of a pod's spec that may never change: everything but what Kubernetes lists as mutable.
+// Returns the immutable part of a pod's spec: everything except what Kubernetes lists as mutable.
 Json ImmutablePodSpec(const Json& pod) {
   const Json* spec = Find(pod, {"spec"});
   if (spec == nullptr || !spec->is_object()) return nullptr;
@@ -99,7 +99,7 @@ absl::Status AdmitLease(Operation, Json& lease, const Json*) {
   return absl::OkStatus();
 }
 
-// What raises the generation: everything but metadata and status.
+// Returns the part whose change raises the generation: everything except metadata and status.
 bool DesiredStateDiffers(const Json& a, const Json& b) {
   const auto desired = [](Json object) {
     object.erase("metadata");
@@ -126,7 +126,7 @@ std::vector<Resource> BuiltinResources() {
           {kTrainingJobs, nullptr},
           {kTrainingQueues, nullptr},
           {kPriorityClasses, nullptr},
-          // Nothing here gives or attaches volumes; they are kept as they are written.
+          // No controller here provisions or attaches volumes; these objects are stored as written.
           {kNamespaces, nullptr},
           {kVolumeClaims, nullptr},
           {kVolumes, nullptr},

@@ -11,13 +11,14 @@
 #include "base/json.h"
 #include "operator/kube/resource_type.h"
 
-// What the API server does to an object on its way in. Pure.
+// The API server's processing of an object before it is stored. Pure.
 namespace muster::kube {
 
 enum class Operation { kCreate, kUpdate, kUpdateStatus };
 
-// Defaults and validates one object, as a CRD's schema or a built-in type's strategy does. `old` is
-// null on create. Return ApiError(Reason::kInvalid, ...) to refuse. Must be pure.
+// Defaults and validates one object, like a CRD's schema or a built-in type's strategy.
+// `old_object` is null on create. Rejects an object with ApiError(Reason::kInvalid, ...). Must be
+// pure.
 using Admission =
     std::function<absl::Status(Operation operation, Json& object, const Json* old_object)>;
 
@@ -26,22 +27,23 @@ struct Resource {
   Admission admission;  // may be empty
 };
 
-// Pods, nodes, events, leases, secrets, config maps and training jobs (the last without a schema:
-// replace its admission).
+// Returns the types that MemoryApi serves by default. Those of muster.dev have no schema here:
+// replace their admission.
 std::vector<Resource> BuiltinResources();
-// BuiltinResources() with `admission` for `type`.
+// Returns BuiltinResources() with `admission` for `type`.
 std::vector<Resource> ResourcesWith(const ResourceType& type, Admission admission);
 
-// The object as it will be stored, without a resourceVersion. Its name is already generated.
+// Returns the object as it will be stored, without a resourceVersion. Its name must already be
+// generated.
 absl::StatusOr<Json> PrepareCreate(const Resource& resource, Json object, const std::string& uid,
                                    absl::Time now);
-// The same for an update of everything but status, and of status alone. The resourceVersion is the
-// one the caller sent.
+// Do the same for an update of everything except status, and for an update of status alone. The
+// resourceVersion is the one that the caller sent.
 absl::StatusOr<Json> PrepareUpdate(const Resource& resource, const Json& old_object, Json object);
 absl::StatusOr<Json> PrepareStatusUpdate(const Resource& resource, const Json& old_object,
                                          const Json& object);
 
-// False where the real server demands a resourceVersion on every update.
+// Returns false for a type whose updates need a resourceVersion on the real server.
 bool AllowsUnconditionalUpdate(const ResourceType& type);
 
 }  // namespace muster::kube

@@ -13,9 +13,9 @@
 namespace muster::kube {
 namespace {
 
-// A message's fields: "name", or "name:Message" where one, or a list of them, stands below it. From
-// the generated.proto of k8s.io/api/core/v1 and k8s.io/apimachinery of Kubernetes 1.35, with those
-// of inlined messages in their place. What stands below maps is not looked at.
+// A message's fields: "name", or "name:Message" for a field that holds a message or a list of them.
+// Taken from the generated.proto files of k8s.io/api/core/v1 and k8s.io/apimachinery in Kubernetes
+// 1.35, with the fields of inlined messages in their place. Values of maps are not checked.
 struct Row {
   const char* message;
   const char* fields;

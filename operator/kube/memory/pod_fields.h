@@ -7,9 +7,9 @@
 
 namespace muster::kube {
 
-// Where a pod's metadata or spec has a field that Kubernetes' pods have not, the first one's path:
-// "spec.containers[0].volumeMount". Empty: there is none. What is not of the type that its field
-// has is passed over.
+// Returns the path of the first field in a pod's metadata, its spec or at its top level that
+// Kubernetes' Pod does not have, such as "spec.containers[0].volumeMount"; empty if there is none.
+// A value of the wrong type is not reported.
 std::string UnknownPodField(const Json& pod);
 
 }  // namespace muster::kube

@@ -38,7 +38,7 @@ bool IsStorable(const Json& object) {
 }  // namespace
 
 std::string EncodePut(const ResourceType& type, uint64_t version, const Json& object) {
-  // Put together as text: an object inside another one would be a copy of it.
+  // Built as text, since putting the object inside another one would copy it.
   return absl::StrCat(R"({"o":)", DumpJson(object), R"(,"t":)", DumpJson(TypeName(type)),
                       R"(,"v":)", version, "}");
 }

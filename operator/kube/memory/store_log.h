@@ -12,7 +12,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
-// How a MemoryStore's changes are written in a Wal: one JSON document per record.
+// Encodes a MemoryStore's changes for a Wal, one JSON document per record.
 //   {"v": version, "t": "pods.", "o": object}             stored
 //   {"v": version, "t": "pods.", "d": [namespace, name]}  gone
 //   {"format": 1, "v": version, "n": objects}             a snapshot's first record
@@ -28,10 +28,11 @@ class StoreLoader {
  public:
   explicit StoreLoader(MemoryStore& store) : store_(store) {}
 
-  // kDataLoss: not such a record. kFailedPrecondition: a newer format, or a type not served here.
+  // Returns kDataLoss for a malformed record, and kFailedPrecondition for a newer format or a type
+  // that is not served here.
   absl::Status Replay(std::string_view record, bool from_snapshot);
-  // After the last record: checks that the snapshot was whole and forgets the history of the
-  // replay.
+  // Called after the last record. Checks that the snapshot was complete and forgets the history of
+  // the replay.
   absl::Status Finish();
 
  private:

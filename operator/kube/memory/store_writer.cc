@@ -18,7 +18,7 @@ absl::Status StoreWriter::Compact() {
 absl::Status StoreWriter::Log(absl::FunctionRef<std::string()> record) {
   if (wal_ == nullptr) return absl::OkStatus();
   if (wal_->WantsCompaction()) {
-    // A compaction that fails matters only when the log cannot be appended to either.
+    // A failed compaction matters only if the log cannot be appended to, either.
     const absl::Status compacted = Compact();
     if (!compacted.ok() && wal_->broken()) {
       return ApiError(Reason::kServiceUnavailable,

@@ -15,8 +15,8 @@
 
 namespace muster::kube {
 
-// The only way into a MemoryStore: gives each change its version, writes it to the log, then
-// applies it. A change that cannot be logged did not happen. Not thread-safe.
+// The only writer of a MemoryStore. Gives each change its version, writes it to the log, then
+// applies it. A change that cannot be logged is not applied. Not thread-safe.
 class StoreWriter {
  public:
   // Called after each change; `after` is null for a deletion, `before` for a creation.
@@ -25,7 +25,7 @@ class StoreWriter {
   StoreWriter(MemoryStore& store, std::unique_ptr<Wal> wal) : store_(store), wal_(std::move(wal)) {}
 
   void SetListener(Listener listener) { listener_ = std::move(listener); }
-  // ServiceUnavailable when the change could not be put on file.
+  // Fails with ServiceUnavailable if the change could not be logged.
   absl::StatusOr<SharedJson> Put(StoreTable& table, Json object);
   absl::Status Erase(StoreTable& table, Json last_state);
   absl::Status Compact();

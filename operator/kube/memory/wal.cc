@@ -18,14 +18,14 @@ constexpr char kLog[] = "log";
 
 std::string In(const std::string& directory, const char* name) { return JoinPath(directory, name); }
 
-// Empty when the file does not exist.
+// Returns "" if the file does not exist.
 absl::StatusOr<std::string> ReadIfThere(Files& files, const std::string& path) {
   absl::StatusOr<std::string> bytes = ReadFile(files, path, std::numeric_limits<size_t>::max() / 2);
   if (absl::IsNotFound(bytes.status())) return std::string();
   return bytes;
 }
 
-// The length of the good prefix.
+// Returns the length of the valid prefix.
 absl::StatusOr<size_t> ReplayBytes(std::string_view bytes, bool from_snapshot,
                                    const Wal::Replay& replay) {
   WalReader reader(bytes);
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Wal>> Wal::Open(const std::string& directory, Wal
   }
   MUSTER_RETURN_IF_ERROR(wal->ReplayAll(replay));
   if (wal->dropped_bytes_ > 0) {
-    wal->broken_ = true;  // until Compact: appending after a torn tail would lose what is appended
+    wal->broken_ = true;  // until Compact: records after a torn tail would be lost
     return wal;
   }
   MUSTER_RETURN_IF_ERROR(wal->StartLog(CreateMode::kAppend));
@@ -76,7 +76,7 @@ absl::Status Wal::ReplayAll(const Replay& replay) {
   MUSTER_ASSIGN_OR_RETURN(log_bytes_, ReplayBytes(log, false, replay));
   dropped_bytes_ = static_cast<int64_t>(log.size() - log_bytes_);
   if (dropped_bytes_ > 0) {
-    // Kept for people to look at; not being able to keep it changes nothing.
+    // Kept for inspection; failing to write it does no harm.
     WriteFileAtomically(files_, In(directory_, "log.torn"), log.substr(log_bytes_)).IgnoreError();
   }
   return absl::OkStatus();
@@ -149,7 +149,7 @@ absl::Status Wal::Compact(const Snapshot& snapshot) {
   }
   MUSTER_RETURN_IF_ERROR(files_.Rename(fresh, In(directory_, kSnapshot)));
   MUSTER_RETURN_IF_ERROR(files_.SyncDirectory(directory_));
-  // Dying here leaves a log that the snapshot already contains: replay skips it by its versions.
+  // A crash here leaves a log that the snapshot already contains; the replay skips it by version.
   broken_ = true;
   MUSTER_RETURN_IF_ERROR(StartLog(CreateMode::kTruncate));
   log_bytes_ = 0;

@@ -16,17 +16,17 @@
 namespace muster::kube {
 
 struct WalOptions {
-  // True: a write is on disk before it returns, safe against loss of power. False: it is with the
-  // kernel, safe against the death of the process.
+  // If true, a write is on disk before it returns and survives a loss of power. If false, it is
+  // with the kernel and survives the death of the process.
   bool sync_every_write = false;
-  // The log is compacted into a snapshot when it outgrows this and the last snapshot.
+  // The log is compacted into a snapshot when it outgrows both this and the last snapshot.
   size_t compact_bytes = size_t{8} << 20;
-  Files* files = nullptr;  // null: the machine's
+  Files* files = nullptr;  // null: the real file system
 };
 
-// A directory with "snapshot" and "log", files of checksummed records. What Append accepted is read
-// back after any death of the process; a torn tail is dropped (and kept aside as "log.torn"), never
-// fatal. Not thread-safe; one process at a time.
+// A write-ahead log: a directory with the files "snapshot" and "log", which hold checksummed
+// records. A record that Append accepted is read back after any death of the process. A torn tail
+// is dropped (and kept aside as "log.torn"), never fatal. Not thread-safe; one process at a time.
 class Wal {
  public:
   // Called with each record of the snapshot, then of the log.
@@ -35,17 +35,18 @@ class Wal {
   // Emits the records that stand for everything appended so far.
   using Snapshot = std::function<absl::Status(const Emit& emit)>;
 
-  // Takes the directory's lock (making the directory) and replays it. kUnavailable: another process
-  // holds it. kDataLoss: the snapshot is damaged; nothing is changed then.
+  // Takes the directory's lock, creating the directory if needed, and replays it. kUnavailable if
+  // another process holds the lock; kDataLoss if the snapshot is damaged, and then nothing is
+  // changed.
   static absl::StatusOr<std::unique_ptr<Wal>> Open(const std::string& directory, WalOptions options,
                                                    const Replay& replay);
-  // Replays without a lock, also beside a process that writes. `begin` is called before each
-  // attempt (a compaction in between makes it start anew).
+  // Replays without a lock, even while another process writes. `begin` is called before each
+  // attempt (a concurrent compaction restarts the replay).
   static absl::Status Read(const std::string& directory, Files& files,
                            const std::function<void()>& begin, const Replay& replay);
 
-  // After a failed Append the log's end is unknown: every further one fails until Compact
-  // succeeded.
+  // Appends a record. After a failure the log's end is unknown, so every further Append fails until
+  // Compact has succeeded.
   absl::Status Append(std::string_view record);
   bool WantsCompaction() const;
   bool broken() const { return broken_; }

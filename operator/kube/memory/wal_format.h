@@ -8,20 +8,21 @@
 
 namespace muster::kube {
 
-// A record: length (4 bytes), checksum of length and payload (8 bytes), payload; little-endian.
+// The layout of a record, little-endian: length (4 bytes), checksum of length and payload (8
+// bytes), payload.
 inline constexpr size_t kWalHeaderBytes = 12;
 inline constexpr size_t kWalMaxPayload = size_t{64} << 20;
 
 std::string EncodeWalRecord(std::string_view payload);
 
-// Reads records until the first that is cut or damaged: nothing after it can be trusted. Safe on
-// any bytes; `bytes` must outlive it and what Next returns.
+// Reads records up to the first truncated or damaged one; nothing after it can be trusted. Safe on
+// any bytes. `bytes` must outlive the reader and the records that Next returns.
 class WalReader {
  public:
   explicit WalReader(std::string_view bytes) : bytes_(bytes) {}
   std::optional<std::string_view> Next();
-  // Bytes of whole records so far. After Next has returned nothing, size - good_bytes() is the
-  // tail.
+  // Returns the bytes of complete records so far. After Next has returned nothing, the tail has
+  // size - good_bytes() bytes.
   size_t good_bytes() const { return at_; }
 
  private:

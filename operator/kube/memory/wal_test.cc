@@ -16,7 +16,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// Makes the directories above `path` durable, as those of a real machine are.
+// Makes the directories above `path` durable, as on a real machine.
 void MakeParents(Files& files, const std::string& path) {
   ASSERT_TRUE(files.MakeDirectories(ParentPath(path)).ok());
   for (std::string at = ParentPath(path); at != ParentPath(at); at = ParentPath(at)) {
@@ -168,7 +168,7 @@ TEST_F(WalTest, DyingAtAnyPointOfACompactionLosesNothing) {
     const bool compacted = CompactTo({"a", "b"}).ok();
     files.Crash();
     ASSERT_TRUE(Open().ok()) << at;
-    // The log may still hold what the snapshot holds: StoreLoader skips that by version.
+    // The log may still hold records of the snapshot; StoreLoader skips them by version.
     if (replayed_.size() == 3) {
       EXPECT_EQ(replayed_, (Strings{"a", "b", "b"})) << at;
     } else {

@@ -19,7 +19,7 @@ namespace {
 using Kind = ProtoField::Kind;
 
 constexpr std::string_view kMagic("k8s\0", 4);
-// Of an API server's Time: the years 1 to 9999.
+// The range of an API server's Time: the years 1 to 9999.
 constexpr int64_t kFirstSecond = -62'135'596'800;
 constexpr int64_t kLastSecond = 253'402'300'799;
 
@@ -29,7 +29,7 @@ absl::Status Damaged(std::string_view what) {
 
 bool IsText(std::string_view bytes) { return simdjson::validate_utf8(bytes.data(), bytes.size()); }
 
-// A message of one string; what is not there is empty.
+// Reads a message of one string, which is empty if absent.
 bool ReadText(std::string_view message, std::string_view& text) {
   WireReader reader(message);
   for (WireField field; reader.Next(field);) {
@@ -87,7 +87,7 @@ std::unique_ptr<ProtoPlan> ProtoPlan::Make(const FieldMask::Node& fields,
   return plan;
 }
 
-// The message's field of this name, or that of a message whose fields stand among its own.
+// Adds the message's field of this name, or that of an inlined message.
 bool ProtoPlan::AddNamed(const ProtoMessage& message, const std::string& name,
                          const FieldMask::Node& wanted) {
   for (const ProtoField& field : message) {
@@ -128,7 +128,7 @@ bool ProtoPlan::Add(const ProtoField& field, const FieldMask::Node& wanted) {
   return true;
 }
 
-// `entry` is one of a map's.
+// Reads one entry of a map.
 bool ProtoPlan::ReadMap(const Step& step, std::string_view entry, Json& object) {
   const std::string name(step.field->name);
   const auto known = object.find(name);

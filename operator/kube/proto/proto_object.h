@@ -14,25 +14,25 @@
 
 namespace muster::kube {
 
-// How to read those fields of a message that a mask selects: made once for many messages. Holds no
-// reference to the mask. Immutable, so thread-safe.
+// A plan for reading the fields of a message that a mask selects, made once for many messages.
+// Holds no reference to the mask. Immutable, so thread-safe.
 class ProtoPlan {
  public:
-  // Null when the mask asks for what the schema does not say how to read: then ask the server for
-  // JSON. Paths to fields that a type does not have are among these; apiVersion and kind are not,
-  // for they stand around a message.
+  // Returns null if the mask selects a field that the schema cannot read, for example one that the
+  // type does not have; the caller then requests JSON. apiVersion and kind are ignored, since they
+  // are in the envelope of a message.
   static std::unique_ptr<ProtoPlan> Make(const FieldMask::Node& fields,
                                          const ProtoMessage& message);
   static std::unique_ptr<ProtoPlan> Make(const ProtoMessage& whole);
 
-  // The fields as the object would have them in JSON. kDataLoss: cut or damaged.
+  // Returns the fields as the object has them in JSON. kDataLoss if the message is cut or damaged.
   absl::StatusOr<Json> Read(std::string_view message) const;
 
  private:
   struct Step {
-    const ProtoField* field = nullptr;  // null: passed over
-    std::unique_ptr<ProtoPlan> below;   // of a message
-    std::vector<std::string> keys;      // of a map; empty: all
+    const ProtoField* field = nullptr;  // null: skipped
+    std::unique_ptr<ProtoPlan> below;   // for a message
+    std::vector<std::string> keys;      // for a map; empty: all
   };
 
   bool Add(const ProtoField& field, const FieldMask::Node& wanted);
@@ -45,14 +45,14 @@ class ProtoPlan {
   std::vector<Step> steps_;  // by field number
 };
 
-// A whole message around an object, as servers send it: "k8s\0", then type and bytes.
+// The envelope that servers put around an object: "k8s\0", then type and bytes.
 struct ProtoEnvelope {
   std::string_view kind;
   std::string_view object;
 };
 bool IsProto(std::string_view body);
 absl::StatusOr<ProtoEnvelope> OpenEnvelope(std::string_view body);
-// A refusal: metav1.Status, with its kind.
+// Reads a metav1.Status, including its kind, from the body of an error response.
 absl::StatusOr<Json> ReadProtoStatus(std::string_view body);
 
 }  // namespace muster::kube

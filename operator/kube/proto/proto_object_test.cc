@@ -21,7 +21,7 @@ std::unique_ptr<ProtoPlan> PodPlan(const std::vector<std::string_view>& paths) {
   return ProtoPlan::Make(FieldMask(paths).root(), *ProtoMessageOf(kPods));
 }
 
-// A pod with fields that nobody asks for among those that are.
+// Returns a pod that has unselected fields among the selected ones.
 std::string Pod() {
   const std::string owner = WireBytes(5, "v1") + WireBytes(1, "TrainingJob") + WireBytes(3, "j") +
                             WireBytes(4, "u-j") + WireInt(6, 1);

@@ -13,7 +13,8 @@ constexpr ProtoField kResourceFields[] = {Map(1, "limits", Kind::kQuantities),
                                           Many(3, "claims", kClaim)};
 constexpr ProtoMessage kResources = Whole(kResourceFields);
 
-// Of environment and mounts, what templates commonly have: a pod with more is written as JSON.
+// The fields of environment and mounts that templates commonly have. A pod with others is written
+// as JSON.
 constexpr ProtoField kLocalReferenceFields[] = {Text(1, "name")};
 constexpr ProtoMessage kLocalReference = Whole(kLocalReferenceFields);
 constexpr ProtoField kFieldRefFields[] = {Text(1, "apiVersion"), Text(2, "fieldPath")};
@@ -21,7 +22,7 @@ constexpr ProtoMessage kFieldRef = Whole(kFieldRefFields);
 constexpr ProtoField kResourceRefFields[] = {
     Text(1, "containerName"), Text(2, "resource"), {3, "divisor", Kind::kQuantity}};
 constexpr ProtoMessage kResourceRef = Whole(kResourceRefFields);
-// A ConfigMap's or Secret's.
+// A key of a ConfigMap or Secret.
 constexpr ProtoField kKeyRefFields[] = {Inlined(1, kLocalReference), Text(2, "key"),
                                         Bool(3, "optional", true)};
 constexpr ProtoMessage kKeyRef = Whole(kKeyRefFields);
@@ -141,7 +142,7 @@ constexpr ProtoField kSpreadFields[] = {Int(1, "maxSkew"),
                                         Texts(8, "matchLabelKeys")};
 constexpr ProtoMessage kSpread = Whole(kSpreadFields);
 
-// Of volumes, what rules nodes out.
+// The kinds of volumes that can rule nodes out.
 constexpr ProtoField kGceFields[] = {Text(1, "pdName"), Text(2, "fsType"), Int(3, "partition"),
                                      Bool(4, "readOnly")};
 constexpr ProtoMessage kGce = Whole(kGceFields);
@@ -167,7 +168,7 @@ constexpr ProtoField kClaimTemplateFields[] = {One(2, "spec", kClaimSpec)};
 constexpr ProtoMessage kClaimTemplate = PartOf(kClaimTemplateFields);
 constexpr ProtoField kEphemeralFields[] = {One(1, "volumeClaimTemplate", kClaimTemplate)};
 constexpr ProtoMessage kEphemeral = PartOf(kEphemeralFields);
-// The others that pods commonly have.
+// Other common kinds of volumes.
 constexpr ProtoField kHostPathFields[] = {Text(1, "path"), Text(2, "type")};
 constexpr ProtoMessage kHostPath = Whole(kHostPathFields);
 constexpr ProtoField kEmptyDirFields[] = {Text(1, "medium"), {2, "sizeLimit", Kind::kQuantity}};

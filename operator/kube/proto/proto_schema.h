@@ -7,9 +7,9 @@
 
 #include "operator/kube/resource_type.h"
 
-// The protobuf form of Kubernetes' own types, as far as it is read or written here: field numbers
-// from the generated.proto files of k8s.io/api and k8s.io/apimachinery (numbers are never given
-// anew). Constants with static storage.
+// The protobuf form of Kubernetes' own types, as far as it is read or written here. Field numbers
+// are from the generated.proto files of k8s.io/api and k8s.io/apimachinery, and numbers are never
+// reused. Constants with static storage.
 namespace muster::kube {
 
 struct ProtoMessage;
@@ -26,11 +26,12 @@ struct ProtoField {
     kQuantities,  // map<string, Quantity>
   };
   uint32_t number = 0;
-  std::string_view name;  // in JSON; empty: a message whose fields stand where it would
+  std::string_view name;  // in JSON; empty: an inlined message
   Kind kind = Kind::kString;
   bool repeated = false;
-  // Zero and false stand on the wire for every field that is no pointer in Go; JSON has those of
-  // the few that are not left out when empty. Of a message: it means something when it is empty.
+  // True if JSON has the field when it is zero or false: pointers in Go, and fields without
+  // omitempty. The wire has a zero for every field that is no pointer, so other zeros are dropped.
+  // For a message it means that an empty one is not the same as an absent one.
   bool keeps_zero = false;
   const ProtoMessage* message = nullptr;
 };
@@ -38,14 +39,15 @@ struct ProtoField {
 struct ProtoMessage {
   const ProtoField* fields = nullptr;
   size_t size = 0;
-  // Every field that the server may set is here.
+  // True if every field that the server may set is listed.
   bool complete = false;
 
   const ProtoField* begin() const { return fields; }
   const ProtoField* end() const { return fields + size; }
 };
 
-// Null for types that servers have in JSON only (custom resources), or that are not read in volume.
+// Returns null for types that servers have in JSON only (custom resources) and for types that are
+// not read in volume.
 const ProtoMessage* ProtoMessageOf(const ResourceType& type);
 const ProtoMessage& ProtoPod();
 const ProtoMessage& ProtoBinding();

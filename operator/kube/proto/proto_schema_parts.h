@@ -7,7 +7,7 @@
 
 #include "operator/kube/proto/proto_schema.h"
 
-// How the tables of proto_schema.h are written down, and what several of them share.
+// Helpers to write the tables of proto_schema.h, and the messages that several of them share.
 namespace muster::kube::proto_schema {
 
 using Kind = ProtoField::Kind;
@@ -39,7 +39,7 @@ constexpr ProtoField Map(uint32_t number, std::string_view name, Kind kind) {
 constexpr ProtoField One(uint32_t number, std::string_view name, const ProtoMessage& message) {
   return {number, name, Kind::kMessage, false, false, &message};
 }
-// An empty one is not the same as none.
+// Declares a message of which an empty one is not the same as an absent one.
 constexpr ProtoField Kept(uint32_t number, std::string_view name, const ProtoMessage& message) {
   return {number, name, Kind::kMessage, false, /*keeps_zero=*/true, &message};
 }
@@ -58,7 +58,7 @@ inline constexpr ProtoField kOwnerFields[] = {Text(5, "apiVersion"),
                                               Bool(7, "blockOwnerDeletion", true)};
 inline constexpr ProtoMessage kOwner = Whole(kOwnerFields);
 
-// Without managedFields.
+// The fields of ObjectMeta except managedFields.
 inline constexpr ProtoField kObjectMetaFields[] = {Text(1, "name"),
                                                    Text(2, "generateName"),
                                                    Text(3, "namespace"),
@@ -73,7 +73,7 @@ inline constexpr ProtoField kObjectMetaFields[] = {Text(1, "name"),
                                                    Map(12, "annotations", Kind::kStrings),
                                                    Many(13, "ownerReferences", kOwner),
                                                    Texts(14, "finalizers")};
-// As this seam's objects have it.
+// Complete, since the objects of a kube::Api have no managedFields.
 inline constexpr ProtoMessage kObjectMeta = Whole(kObjectMetaFields);
 
 }  // namespace muster::kube::proto_schema

@@ -30,7 +30,7 @@ void PutBytes(std::string& out, uint32_t number, std::string_view bytes) {
   out.append(bytes);
 }
 
-// Null: it is no text.
+// Returns null if `value` is not a string of valid UTF-8.
 const std::string* TextOf(const Json& value) {
   if (!value.is_string()) return nullptr;
   const auto& text = value.get_ref<const std::string&>();
@@ -56,7 +56,7 @@ bool WriteMap(const ProtoField& field, const Json& map, std::string& out) {
   return true;
 }
 
-// And so every integer of the schema.
+// Returns true for an int32. Wider integers of the schema are held to the same range.
 bool Fits32Bits(const Json& value) {
   using Limits = std::numeric_limits<int32_t>;
   if (!value.is_number_integer()) return false;
@@ -99,7 +99,7 @@ bool WriteOne(const ProtoField& field, const Json& value, std::string& out) {
 }
 
 bool WriteField(const ProtoField& field, const Json& value, std::string& out) {
-  if (value.is_null()) return true;  // as if it were not there
+  if (value.is_null()) return true;  // the same as absent
   if (!field.repeated) return WriteOne(field, value, out);
   if (!value.is_array()) return false;
   for (const Json& item : value) {
@@ -115,7 +115,7 @@ const ProtoField* FindField(const ProtoMessage& message, std::string_view name) 
   return nullptr;
 }
 
-// The field whose message's fields stand among this one's, and has one of this name.
+// Returns the inlined field whose message has a field of this name.
 const ProtoField* FindInlined(const ProtoMessage& message, std::string_view name) {
   for (const ProtoField& field : message) {
     if (field.name.empty() && FindField(*field.message, name) != nullptr) return &field;

@@ -10,13 +10,13 @@
 
 namespace muster::kube {
 
-// What stands in `object`, as the bytes of a message. Nothing when something in it is not what the
-// schema says how to write: an unknown field, a value of another type or range, a time. Then it has
-// to go as JSON, which the server judges with better words. apiVersion and kind, which stand around
-// a message, are passed over at its top. Pure.
+// Encodes `object` as a protobuf message. Returns nothing if the schema cannot express a part of
+// it: an unknown field, a value of another type or range, a time. The caller then sends JSON, for
+// which the server also has better error messages. apiVersion and kind at the top level are
+// skipped, since they belong to the envelope. Pure.
 std::optional<std::string> WriteProto(const Json& object, const ProtoMessage& message);
 
-// The same inside of "k8s\0" and its type, as servers take it.
+// Encodes `object` in an envelope ("k8s\0" and its type), as servers accept it.
 std::optional<std::string> WriteProtoEnvelope(std::string_view api_version, std::string_view kind,
                                               const Json& object, const ProtoMessage& message);
 

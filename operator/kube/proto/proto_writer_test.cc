@@ -30,7 +30,7 @@ TEST(ProtoWriterTest, WritesFieldsUnderTheirNumbers) {
             WireBytes(2, WireEntry(32, "cpu", WireBytes(1, "1"))));
 }
 
-// A pointer in Go: an empty one says something.
+// An empty value of a pointer in Go differs from an absent one.
 TEST(ProtoWriterTest, WhatIsEmptyIsThere) {
   EXPECT_EQ(Write(R"({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}})"),
             WireBytes(2, WireBytes(1, WireBytes(1, "v") + WireBytes(2, WireBytes(2, "")))));

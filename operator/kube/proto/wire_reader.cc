@@ -3,7 +3,7 @@
 namespace muster::kube {
 namespace {
 
-// Of a tag's low bits. Groups (3 and 4) are not used by any API server.
+// The low bits of a tag. Groups (3 and 4) are not used by any API server.
 enum WireType : uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 constexpr uint64_t kLargestNumber = (1u << 29) - 1;

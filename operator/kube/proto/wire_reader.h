@@ -7,33 +7,33 @@
 
 namespace muster::kube {
 
-// One field of a Protocol Buffers message as it stands on the wire.
+// One field of a Protocol Buffers message in wire format.
 struct WireField {
   uint32_t number = 0;
   bool is_bytes = false;
-  uint64_t integer = 0;    // a varint, or fixed 32 or 64 bits; for `is_bytes` the length
-  std::string_view bytes;  // a string or message, of the reader's text
+  uint64_t integer = 0;    // a varint or fixed 32 or 64 bits; if is_bytes, the length
+  std::string_view bytes;  // a string or message inside the reader's text
 };
 
-// Walks the fields of one message in untrusted bytes. The generated parsers keep what they do not
-// know, which is most of what an API server sends; here it is passed over.
+// Walks the fields of one message in untrusted bytes and skips unknown ones. The generated parsers
+// would keep them, and most of what an API server sends is unknown here.
 //
 //   WireReader reader(message);
 //   for (WireField field; reader.Next(field);) ...
-//   if (!reader.ok()) ...  // what is left is no field: cut or damaged
+//   if (!reader.ok()) ...  // the rest is cut or damaged
 class WireReader {
  public:
   explicit WireReader(std::string_view text) : text_(text) {}
 
-  // False at the end and at the first damage.
+  // Returns false at the end and at the first damaged field.
   bool Next(WireField& field);
-  // The field's tag and number, and of bytes only how many there are: they need not be here yet.
-  // What it took is undone when it returns false.
+  // Reads a field's tag and its integer, or for bytes only their length: the bytes need not have
+  // arrived. If it returns false, no input is consumed.
   bool NextHeader(WireField& field);
   bool Take(size_t size, std::string_view& bytes);
 
   bool ok() const { return ok_; }
-  // Whether false was for want of bytes, rather than for what stands there.
+  // Returns true if the last failure was for lack of bytes, not for malformed ones.
   bool cut() const { return cut_; }
   size_t position() const { return position_; }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-// Protocol Buffers by hand, and what an API server puts around them: for tests.
+// Encodes Protocol Buffers and an API server's envelopes and frames by hand, for tests.
 namespace muster::kube {
 
 inline std::string WireVarint(uint64_t value) {
@@ -26,7 +26,7 @@ inline std::string WireEntry(uint32_t number, std::string_view key, std::string_
   return WireBytes(number, WireBytes(1, key) + WireBytes(2, value));
 }
 
-// "k8s\0", type, bytes, as servers send an object or list.
+// Returns "k8s\0", type and bytes, as servers send an object or list.
 inline std::string WireEnvelope(std::string_view kind, std::string_view object) {
   return std::string("k8s\0", 4) + WireBytes(1, WireBytes(1, "v1") + WireBytes(2, kind)) +
          WireBytes(2, object) + WireBytes(3, "") + WireBytes(4, "");
@@ -41,7 +41,7 @@ inline std::string WirePod(std::string_view name, std::string_view version,
   return WireBytes(1, WireMeta(name, version)) + std::string(more);
 }
 
-// One frame of a watch.
+// Returns one frame of a watch.
 inline std::string WireEvent(std::string_view type, std::string_view envelope) {
   const std::string event = WireBytes(1, type) + WireBytes(2, WireBytes(1, envelope));
   std::string frame;

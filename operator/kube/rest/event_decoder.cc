@@ -9,7 +9,7 @@
 namespace muster::kube {
 namespace {
 
-// metav1.Status -> absl::Status.
+// Converts a metav1.Status to an absl::Status.
 absl::Status StatusOf(const Json& object) {
   const Json* code = Find(object, {"code"});
   const bool valid = code != nullptr && code->is_number_integer() && *code > 0 && *code < 1000;

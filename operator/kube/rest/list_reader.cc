@@ -8,7 +8,7 @@
 namespace muster::kube {
 namespace {
 
-// Of the magic bytes.
+// The number of magic bytes, enough to recognise protobuf.
 constexpr size_t kTelling = 4;
 
 }  // namespace
@@ -42,7 +42,7 @@ absl::StatusOr<Json> ListReader::FinishJson() {
     return absl::DataLossError(absl::StrCat("no JSON object: ", Quoted(text)));
   }
   const auto items = json->find("items");
-  // What is no list must not pass for a list of nothing: all would be taken for gone.
+  // An answer that is not a list must not count as an empty one: every object would seem deleted.
   if (items == json->end() || !(items->is_null() || items->is_array())) {
     return absl::DataLossError(absl::StrCat("no list of items: ", Quoted(text)));
   }

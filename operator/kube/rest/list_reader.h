@@ -15,17 +15,17 @@
 
 namespace muster::kube {
 
-// The body of a list response, protobuf or JSON, whichever the server chose. Protobuf's items are
-// visited as they come, JSON's at the end. Not thread-safe.
+// Reads the body of a list response, protobuf or JSON, as the server chose. Items in protobuf are
+// visited as they arrive, those in JSON at the end. Not thread-safe.
 class ListReader {
  public:
-  // `plan` null: JSON is what was asked for.
+  // A null `plan` means that JSON was requested.
   ListReader(std::unique_ptr<ProtoPlan> plan, std::function<void(Json)> visit);
 
   bool takes_protobuf() const { return proto_ != nullptr; }
-  // `limit` is for JSON, which is held whole.
+  // `limit` bounds a JSON body, which is held as a whole.
   absl::Status Feed(std::string_view chunk, size_t limit);
-  // The list's metadata.
+  // Returns the list's metadata.
   absl::StatusOr<Json> Finish();
 
  private:
@@ -33,7 +33,7 @@ class ListReader {
 
   const std::function<void(Json)> visit_;
   std::unique_ptr<ProtoListDecoder> proto_;
-  std::string text_;  // what has come of JSON; of protobuf until it can be told
+  std::string text_;  // the body if JSON; else its first bytes, until the format is known
   bool told_ = false;
   bool is_proto_ = false;
 };

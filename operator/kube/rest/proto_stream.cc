@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kFrameHead = 4;
 constexpr size_t kMagicBytes = 4;
 
-// Drops what was handed out once it is most of the buffer, so that each byte is moved about once.
+// Drops the bytes already handed out once they are most of the buffer, so that each byte is moved
+// about once.
 void Compact(std::string& buffer, size_t& begin) {
   if (begin == 0 || begin < buffer.size() / 2) return;
   buffer.erase(0, begin);
@@ -109,7 +110,7 @@ absl::StatusOr<bool> ProtoListDecoder::Step() {
   return opened_ = true;
 }
 
-// Whether `field`, whose header was read or not, is in the buffer to its end.
+// Returns true if all of `field` is in the buffer; `got` tells whether its header could be read.
 absl::StatusOr<bool> ProtoListDecoder::Whole(WireReader& reader, WireField& field, bool got) {
   if (!got && !reader.ok() && !reader.cut()) return DamagedList("it is no message");
   if (!got || !field.is_bytes) return got;
@@ -120,7 +121,7 @@ absl::StatusOr<bool> ProtoListDecoder::Whole(WireReader& reader, WireField& fiel
   return reader.Take(field.integer, field.bytes);
 }
 
-// Fields around the list: its type, its bytes, how they are packed.
+// Consumes a field of the envelope: the list's type, its bytes, or their encoding.
 absl::StatusOr<bool> ProtoListDecoder::StepEnvelope() {
   WireReader reader(std::string_view(buffer_).substr(begin_));
   WireField field;
@@ -152,7 +153,7 @@ absl::StatusOr<bool> ProtoListDecoder::StepList() {
   const bool got = reader.NextHeader(field);
   MUSTER_ASSIGN_OR_RETURN(const bool whole, Whole(reader, field, got));
   if (!whole) {
-    // All of the list is here, and it ends inside a field.
+    // The whole list has arrived, but it ends inside a field.
     if (rest.size() == *inside_) return DamagedList("it ends inside an item");
     return false;
   }

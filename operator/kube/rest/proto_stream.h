@@ -19,8 +19,8 @@
 
 namespace muster::kube {
 
-// The body of a watch response as application/vnd.kubernetes.protobuf: frames of a length (four
-// bytes, the highest first) and a WatchEvent.
+// Decodes the body of a watch response as application/vnd.kubernetes.protobuf: frames of a length
+// (four bytes, big-endian) and a WatchEvent.
 class ProtoWatchDecoder final : public EventDecoder {
  public:
   explicit ProtoWatchDecoder(std::unique_ptr<ProtoPlan> plan,
@@ -41,9 +41,9 @@ class ProtoWatchDecoder final : public EventDecoder {
   absl::Status failed_;
 };
 
-// The body of a list response as application/vnd.kubernetes.protobuf, in whatever chunks it
-// arrives. Items are handed out as they come, so no more than one of them is held as bytes. The
-// first error is final. Not thread-safe.
+// Decodes the body of a list response as application/vnd.kubernetes.protobuf. A chunk may end
+// anywhere. Items are handed out as they arrive, so at most one of them is held as bytes. The first
+// error is final. Not thread-safe.
 class ProtoListDecoder {
  public:
   using Visit = std::function<void(Json)>;
@@ -52,11 +52,11 @@ class ProtoListDecoder {
                    size_t max_item_bytes = kMaxEventBytes);
 
   absl::Status Feed(std::string_view chunk);
-  // At the end of the body: the list's metadata (resourceVersion, continue).
+  // Called at the end of the body; returns the list's metadata (resourceVersion, continue).
   absl::StatusOr<Json> Finish();
 
  private:
-  // The next piece of the buffer; false when it is not whole yet.
+  // Consumes the next piece of the buffer. Returns false if it is not complete yet.
   absl::StatusOr<bool> Step();
   absl::StatusOr<bool> StepEnvelope();
   absl::StatusOr<bool> StepList();
@@ -68,10 +68,10 @@ class ProtoListDecoder {
   const size_t max_bytes_;
   std::string buffer_;
   size_t begin_ = 0;
-  bool opened_ = false;             // the magic was there
-  std::optional<uint64_t> inside_;  // bytes of the list that are to come
-  std::string kind_;                // as the envelope says
-  bool listed_ = false;             // the list has come
+  bool opened_ = false;             // the magic bytes have been read
+  std::optional<uint64_t> inside_;  // bytes of the list still to come
+  std::string kind_;                // from the envelope
+  bool listed_ = false;             // the list has been read
   Json meta_ = Json::object();
   absl::Status failed_;
 };

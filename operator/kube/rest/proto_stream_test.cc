@@ -39,7 +39,7 @@ std::string List(int count, const std::string& resume = "") {
   return WireEnvelope("PodList", list);
 }
 
-// Everything that comes of a stream that arrives in pieces of `piece` bytes.
+// Decodes a stream that arrives in pieces of `piece` bytes.
 struct Decoded {
   std::vector<std::string> events;
   absl::Status end;
@@ -167,7 +167,7 @@ TEST(ProtoListTest, DamageIsDataLoss) {
   }
 }
 
-// What is no list must not pass for a list of nothing.
+// An answer that is not a list must not count as an empty one.
 TEST(ProtoListTest, AnotherKindIsNoList) {
   const std::string status = WireEnvelope("Status", WireBytes(1, "") + WireBytes(2, "Success"));
   EXPECT_EQ(DecodeList(status, 5).meta.status().message(),

@@ -26,7 +26,7 @@ absl::Status Unreadable(const RestTransport& transport, const RestRequest& reque
   const std::string what =
       absl::StrCat(transport.config().server, ": the answer to ", std::string(request.verb), " of ",
                    std::string(request.resource), " is ", why);
-  // A write was done, or else the server would have refused it.
+  // The write was carried out; otherwise the server would have refused it.
   return ApiError(request.IsWrite() ? Reason::kTimeout : Reason::kInternalError, what);
 }
 
@@ -65,7 +65,7 @@ absl::StatusOr<Json> CallForObject(RestTransport& transport, const ResourceType&
   request.protobuf = plan != nullptr;
   request.metadata_only = call.fields != nullptr && IsOfMetadataAlone(*call.fields);
   MUSTER_ASSIGN_OR_RETURN(const std::string body, transport.Call(request, call.timeout));
-  // A server may answer in JSON all the same.
+  // The server may answer in JSON nevertheless.
   absl::StatusOr<Json> object = plan != nullptr && IsProto(body)
                                     ? ParseProtoAnswer(transport, request, *plan, body)
                                     : ParseAnswer(transport, request, body);
@@ -73,7 +73,7 @@ absl::StatusOr<Json> CallForObject(RestTransport& transport, const ResourceType&
   return object;
 }
 
-// With apiVersion and kind, which callers may leave out.
+// Returns the object as JSON, with apiVersion and kind, which callers may leave out.
 std::string BodyOf(const ResourceType& type, const Json& object) {
   if (!object.is_object() || (object.contains("kind") && object.contains("apiVersion"))) {
     return DumpJson(object);
@@ -84,12 +84,13 @@ std::string BodyOf(const ResourceType& type, const Json& object) {
   return DumpJson(whole);
 }
 
-// As protobuf where the schema has all that is in `object`: a fraction of the server's time. Both
-// must outlive the call.
+// Encodes `object` as protobuf if the schema covers it, which takes the server a fraction of the
+// time, else as JSON. `type` and `object` must outlive the call.
 void SetBody(const RestTransport& transport, const ResourceType& type, const ProtoMessage* message,
              const Json& object, RestRequest& request) {
   const std::string kind = StringAt(object, {"kind"});
-  const bool named = kind.empty() || kind == type.kind;  // else the server must see it
+  const bool named =
+      kind.empty() || kind == type.kind;  // a wrong kind is left for the server to refuse
   if (message != nullptr && named && transport.WritesProtobuf(request.resource)) {
     auto body = WriteProtoEnvelope(type.ApiVersion(), type.kind, object, *message);
     if (body.has_value()) {
@@ -175,7 +176,7 @@ absl::StatusOr<ObjectList> RestApi::List(const ResourceType& type, const ListOpt
     }
   });
   request.protobuf = reader.takes_protobuf();
-  // What an answer of one piece may have.
+  // A JSON list is limited like any other answer.
   const size_t limit = transport_->config().max_response_bytes;
   request.receive = [&](std::string_view chunk) { return reader.Feed(chunk, limit); };
   MUSTER_RETURN_IF_ERROR(transport_->Call(request, call.timeout).status());
@@ -196,7 +197,8 @@ absl::StatusOr<std::unique_ptr<Watcher>> RestApi::Watch(const ResourceType& type
 absl::StatusOr<Json> RestApi::Create(const ResourceType& type, const Json& object,
                                      const CallOptions& call) {
   MUSTER_ASSIGN_OR_RETURN(std::string path, CreatePath(type, NamespaceOf(object)));
-  // What the server would drop in silence, a typo most likely, is refused.
+  // Strict validation makes the server reject unknown fields, most likely typos, instead of
+  // dropping them silently.
   RestRequest request{.verb = "create",
                       .resource = type.plural,
                       .method = "POST",

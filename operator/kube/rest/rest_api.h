@@ -17,21 +17,22 @@ namespace muster::kube {
 
 class RestTransport;
 
-// A client of a real API server, over TLS 1.2 or later with its certificate verified. A call's
-// timeout holds for all of it: waiting for the client's rate limit, for a connection, for
-// Retry-After of a 429, and on the server (?timeout=). Nothing else is retried, but a read whose
-// kept connection turned out closed. A write whose answer did not come is kDeadlineExceeded
-// (Timeout); one that was never sent is kUnavailable.
+// A client of a real API server, over TLS 1.2 or later with the server's certificate verified. A
+// call's timeout covers all of it: the wait for the client's rate limit, for a connection and for
+// the Retry-After of a 429, and the work on the server (?timeout=). Besides a 429, the retried
+// calls are a 401 if the credentials may have changed, a 415 (as JSON instead of protobuf), and a
+// read whose kept-alive connection turned out to be closed. A write whose answer did not arrive is
+// kDeadlineExceeded (Timeout); one that was never sent is kUnavailable.
 //
 //   MUSTER_ASSIGN_OR_RETURN(RestConfig config, LoadKubeconfig(KubeconfigPaths(""), ""));
 //   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<RestApi> api, RestApi::Create(config));
 //
-// Thread-safe; calls run side by side on up to max_connections connections. Each watch has a thread
-// and a connection of its own. Must outlive its watchers. `observer` may be null, else must outlive
-// it.
+// Thread-safe; calls run concurrently on up to max_connections connections. Each watch has its own
+// thread and connection. Must outlive its watchers. `observer` may be null; otherwise it must
+// outlive the RestApi.
 class RestApi final : public Api {
  public:
-  // Reads certificates and keys, but connects to nothing. kInvalidArgument with what is wrong.
+  // Reads certificates and keys, but does not connect. kInvalidArgument names what is wrong.
   static absl::StatusOr<std::unique_ptr<RestApi>> Create(RestConfig config,
                                                          RequestObserver* observer = nullptr);
   ~RestApi() override;
@@ -40,7 +41,7 @@ class RestApi final : public Api {
                            const CallOptions& call = {}) override;
   absl::StatusOr<ObjectList> List(const ResourceType& type, const ListOptions& options,
                                   const CallOptions& call = {}) override;
-  // Waits for the server's first answer, so that a refusal is found here.
+  // Waits for the head of the server's answer, so that a refusal is returned here.
   absl::StatusOr<std::unique_ptr<Watcher>> Watch(const ResourceType& type,
                                                  const WatchOptions& options,
                                                  const CallOptions& call = {}) override;

@@ -53,7 +53,7 @@ class RestApiTest : public testing::Test {
  protected:
   using Peer = TlsTestServer::Peer;
 
-  // Starts the server and a client of it.
+  // Starts the server and connects a client to it.
   void Start(TlsTestServer::Handler handler) {
     server_.emplace(certificate_, std::move(handler));
     config_.server = server_->Url();
@@ -68,7 +68,7 @@ class RestApiTest : public testing::Test {
   absl::Status GetStatus(const CallOptions& call = {}) {
     return api_->Get(kPods, kKey, call).status();
   }
-  // Every call answered by one raw text.
+  // Starts a server that answers every call with the same raw text.
   void StartRaw(const std::string& answer) {
     Start([answer](const std::string&, Peer& peer) {
       peer.Write(answer);

@@ -19,7 +19,7 @@
 #include "operator/kube/rest/rest_api_fixture.h"
 #include "operator/kube/rest/rest_transport.h"
 
-// RestApi against a server that does what a real one cannot be made to do.
+// Tests RestApi against a server that misbehaves as a real one cannot be made to.
 namespace muster::kube {
 namespace {
 
@@ -113,7 +113,7 @@ TEST_F(RestApiTest, AnAnswerThatIsNoJson) {
   EXPECT_EQ(ReasonOf(api_->Create(kPods, NewObject(kPods, kKey)).status()), Reason::kTimeout);
 }
 
-// All that is not in a list is taken for gone.
+// Objects that are missing from a list count as deleted, so a body without items must be an error.
 TEST_F(RestApiTest, AnObjectWithoutItemsIsNoEmptyList) {
   Start([](const std::string&, Peer& peer) {
     return peer.Answer(200, R"({"metadata": {"resourceVersion": "7"}})");
@@ -124,7 +124,7 @@ TEST_F(RestApiTest, AnObjectWithoutItemsIsNoEmptyList) {
       << status;
 }
 
-// One byte of a header at a time, for as long as the client stays.
+// The server sends one byte of a header at a time, for as long as the client stays.
 TEST_F(RestApiTest, AHeaderThatDripsDoesNotOutlastTheCall) {
   Start([](const std::string&, Peer& peer) {
     peer.Write("HTTP/1.1 200 OK\r\nX-Drip: ");
@@ -207,7 +207,7 @@ TEST_F(RestApiTest, AConnectionThatTheServerClosedIsNotUsedForAWrite) {
   });
   for (int i = 0; i < 5; ++i) {
     const absl::Status status = api_->Create(kPods, NewObject(kPods, kKey)).status();
-    // The close may cross the next write, which is then in doubt, but never lost silently.
+    // The close may cross the next write, whose result is then unknown, but never silently lost.
     EXPECT_TRUE(status.ok() || ReasonOf(status) == Reason::kTimeout) << status;
     EXPECT_TRUE(GetStatus().ok());
   }
@@ -217,7 +217,7 @@ TEST_F(RestApiTest, TheClientsOwnRateLimit) {
   config_.qps = 1;
   config_.burst = 1;
   Start([](const std::string&, Peer& peer) { return peer.Answer(200, kPod); });
-  // The second one waits, unless the first one took a second.
+  // The second call waits, unless the first took a second.
   for (int i = 0; i < 100 && requests_.throttled() == 0; ++i) EXPECT_TRUE(GetStatus().ok());
   EXPECT_EQ(requests_.throttled(), 1);
   config_.qps = 0.001;
@@ -269,7 +269,7 @@ TEST_F(RestApiTlsTest, TheMachinesRootsDoNotCountBesideANamedAuthority) {
   setenv("SSL_CERT_FILE", path.c_str(), 1);
   Serve(MakeTestCertificate(&other, "IP:127.0.0.1"));
   EXPECT_EQ(Refusal(), "its certificate is refused: unable to get local issuer certificate");
-  config_.ca.pem = "";  // now they do
+  config_.ca.pem = "";  // now the machine's roots are trusted
   Connect();
   EXPECT_TRUE(GetStatus().ok());
   unsetenv("SSL_CERT_FILE");
@@ -335,7 +335,7 @@ TEST_F(RestApiTest, ARotatedTokenIsUsedAfterARefusal) {
   });
   EXPECT_EQ(GetStatus().code(), absl::StatusCode::kUnauthenticated);
   write("new");
-  // It is looked for again at most once a second.
+  // The credentials are read again at most once a second.
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
   absl::Status status = GetStatus();
   while (!status.ok() && absl::Now() < deadline) status = GetStatus();

@@ -18,7 +18,8 @@
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest/rest_api_fixture.h"
 
-// What RestApi and a server agree on for one exchange, and what is on the way between them.
+// Tests of the options that RestApi and a server agree on for one exchange, and of proxies between
+// them.
 namespace muster::kube {
 namespace {
 
@@ -36,7 +37,7 @@ TEST_F(RestApiTest, WhatIsCreatedMayHaveNoFieldThatTheServerWouldDrop) {
   EXPECT_EQ(status.message(), "strict decoding error: unknown field");
 }
 
-// Bodies are protobuf where that is possible.
+// Bodies are protobuf unless the server rejects that.
 TEST_F(RestApiTest, AServerThatTakesNoProtobufGetsJsonOfThatTypeFromThenOn) {
   std::atomic<int> refused{0};
   Start([&](const std::string& request, Peer& peer) {
@@ -128,7 +129,8 @@ TEST_F(RestApiTest, AProxyThatRefusesIsNamed) {
                                            " does not connect to it: 403"));
 }
 
-// The server was given the whole time of the call, and could write when nobody waited any more.
+// The server must not get the whole timeout of the call: it could write after the caller has given
+// up.
 TEST_F(RestApiTest, TheTimeThatTheServerIsGivenIsWhatConnectingLeft) {
   int64_t given_ms = 0;
   Start([&](const std::string& request, Peer& peer) {

@@ -15,7 +15,7 @@
 #include "operator/kube/resource_type.h"
 #include "operator/kube/rest/rest_api_fixture.h"
 
-// RestApi asked for some fields only: protobuf and partial objects.
+// Tests of RestApi calls for some fields only: protobuf and partial objects.
 namespace muster::kube {
 namespace {
 
@@ -38,7 +38,7 @@ TEST_F(RestApiTest, FieldsThatAreAskedForComeAsProtobuf) {
                   {"spec", {{"nodeName", "n"}}}}));
   EXPECT_TRUE(
       absl::StrContains(seen, "Accept: application/vnd.kubernetes.protobuf, application/json\r\n"));
-  json = true;  // a server may
+  json = true;  // a server may answer in JSON
   pod = api_->Get(kPods, kKey, {.fields = &fields});
   ASSERT_TRUE(pod.ok()) << pod.status();
   EXPECT_EQ(StringAt(*pod, {"spec", "nodeName"}), "j");
@@ -87,7 +87,7 @@ TEST_F(RestApiTest, PodsAndBindingsAreSentAsProtobufWhereItSaysAllOfThem) {
   const Binding binding{kKey, "n", {"u"}};
   ASSERT_TRUE(api_->Bind(binding).ok());
   EXPECT_TRUE(is_protobuf()) << seen;
-  // The server knows what is wrong with it, or has it and this schema does not.
+  // An unknown field is left to the server: it may know the field, or reports what is wrong.
   pod["spec"]["nobodysField"] = 1;
   ASSERT_TRUE(api_->Create(kPods, pod).ok());
   EXPECT_TRUE(absl::StrContains(seen, "Content-Type: application/json\r\n"));
@@ -107,7 +107,7 @@ TEST_F(RestApiTest, ADamagedProtobufAnswerIsNoAnswer) {
   EXPECT_EQ(ReasonOf(GetStatus(call)), Reason::kInternalError);
   EXPECT_EQ(GetStatus(call).message(),
             server_->Url() + ": the answer to get of pods is a damaged protobuf object");
-  // The write was done.
+  // The write may have been carried out.
   EXPECT_EQ(ReasonOf(api_->Create(kPods, NewObject(kPods, kKey), call).status()), Reason::kTimeout);
 }
 
@@ -119,7 +119,7 @@ TEST_F(RestApiTest, AListIsHandedOutAsItArrives) {
                                     WireBytes(2, WirePod("b", "2")));
     peer.Write(TlsTestServer::kChunked);
     peer.Chunk(list.substr(0, list.size() - 20));
-    // The second half is sent once the first item was handed out.
+    // The second half is sent only after the first item was handed out.
     for (int i = 0; seen == 0 && i < 20000; ++i) absl::SleepFor(absl::Milliseconds(1));
     peer.Chunk(list.substr(list.size() - 20));
     peer.Write("0\r\n\r\n");

@@ -12,25 +12,26 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
-// Where on an API server something is: paths and queries, escaped. Pure.
+// URL paths and queries of an API server, escaped. Pure.
 namespace muster::kube {
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 
-// "/api/v1/namespaces/ns/pods", over all namespaces when `name_space` is empty.
+// Returns "/api/v1/namespaces/ns/pods", or the path over all namespaces if `name_space` is empty.
 std::string CollectionPath(const ResourceType& type, const std::string& name_space);
-// ".../pods/name". A name that would be another path is Invalid, as the server would say.
+// Returns ".../pods/name". A name that would change the path is Invalid, as on the server.
 absl::StatusOr<std::string> ObjectPath(const ResourceType& type, const ObjectKey& key);
-// Where an object of this namespace is created. Invalid when the type needs one and has none.
+// Returns the path for creating an object in `name_space`. Invalid if the type needs a namespace
+// and has none.
 absl::StatusOr<std::string> CreatePath(const ResourceType& type, const std::string& name_space);
 
 Query ListQuery(const ListOptions& options);
-// The server is asked to end the stream after `lifetime`.
+// Asks the server to end the stream after `lifetime`.
 Query WatchQuery(const WatchOptions& options, absl::Duration lifetime);
 
-// "path?a=b&c=d"; parameters with an empty value are left out.
+// Returns "path?a=b&c=d" without parameters whose value is empty.
 std::string WithQuery(std::string_view path, const Query& query);
-// As in "?timeout=": whole milliseconds, at least one.
+// Formats a duration for "?timeout=": whole milliseconds, at least one.
 std::string GoDuration(absl::Duration duration);
 
 }  // namespace muster::kube

@@ -22,9 +22,9 @@
 namespace muster::kube {
 namespace {
 
-// However soon a server says to come again.
+// The shortest delay before a retry, even if the server asks for less.
 constexpr absl::Duration kShortestWait = absl::Milliseconds(50);
-// The server takes no time without an end, and httplib none.
+// The longest timeout of a call: neither the server nor httplib accepts an infinite one.
 constexpr absl::Duration kLongestCall = absl::Hours(1);
 
 absl::Duration RetryAfter(const std::string& header) {
@@ -33,7 +33,7 @@ absl::Duration RetryAfter(const std::string& header) {
   return std::max<absl::Duration>(absl::Seconds(std::min<int64_t>(seconds, 3600)), kShortestWait);
 }
 
-// The server names the field that a precondition failed on, in a refusal of another kind.
+// Returns true for a failed uid precondition: the server reports it as Invalid and names the field.
 bool IsUidMismatch(const Json& status) {
   const Json* causes = Find(status, {"details", "causes"});
   if (causes == nullptr || !causes->is_array()) return false;
@@ -42,19 +42,20 @@ bool IsUidMismatch(const Json& status) {
   });
 }
 
-// What etcd has no room for, the server passes on as an error of its own.
+// Returns true if etcd rejected an object as too large, which the server reports as an internal
+// error.
 bool IsTooLargeForStore(const std::string& message) {
   return message.find("etcdserver: request is too large") != std::string::npos ||
          message.find("trying to send message larger than max") != std::string::npos;
 }
 
-// A value that could become another header is left out.
+// Appends a header, unless its value contains a line break and could inject another header.
 void PutHeader(std::string& head, absl::string_view name, absl::string_view value) {
   if (value.find_first_of("\r\n") != absl::string_view::npos) return;
   absl::StrAppend(&head, name, ": ", value, "\r\n");
 }
 
-// As in a request's Host.
+// Returns the value of the Host header.
 std::string HostOf(const std::string& name, int port) {
   const bool bare = name.find(':') == std::string::npos;
   const std::string host = bare ? name : absl::StrCat("[", name, "]");
@@ -241,7 +242,8 @@ absl::StatusOr<RestTransport::Answer> RestTransport::Exchange(const RestRequest&
     return !too_large;
   };
   httplib::Error error = httplib::Error::Success;
-  // What connecting took is the server's to know: it must not go on for longer than we wait.
+  // The request is built after connecting, so that the server's ?timeout= is the time left: it must
+  // not work on a call that has ended here.
   const auto wanted = [&] {
     return HttpRequest{HeadOf(request, credentials, left()), request.body};
   };

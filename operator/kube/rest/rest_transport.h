@@ -29,39 +29,40 @@ struct RestRequest {
   std::string_view verb;      // for the observer
   std::string_view resource;  // for the observer: the plural
   const char* method = "GET";
-  std::string path;  // with its query
+  std::string path;  // includes the query
   std::string body;
   const char* content_type = "application/json";
-  // The body as JSON, where `body` is protobuf: sent in its place when the server does not take
-  // that, and so for every later one of this resource.
+  // Returns the body as JSON if `body` is protobuf. It is sent instead if the server does not
+  // accept protobuf, and then for every later request of this resource.
   std::function<std::string()> as_json;
   bool protobuf = false;       // the answer may be protobuf
-  bool metadata_only = false;  // and have nothing but metadata: PartialObjectMetadata
-  // Takes the body of a 2xx answer as it arrives, in place of a whole one. An error ends the call.
+  bool metadata_only = false;  // and metadata only: PartialObjectMetadata
+  // Receives the body of a 2xx answer as it arrives; Call then returns no body. An error ends the
+  // call.
   std::function<absl::Status(std::string_view)> receive;
   bool IsWrite() const { return method != std::string_view("GET"); }
 };
 
-// Requests to one API server: credentials, connections, rate limit, retries. Thread-safe. The
-// observer may be null, else must outlive it.
+// Sends requests to one API server: credentials, connections, rate limit, retries. Thread-safe. The
+// observer may be null; otherwise it must outlive the transport.
 class RestTransport {
  public:
-  // Reads the credentials (running no plugin), but connects to nothing.
+  // Reads the credentials (without running a plugin), but does not connect.
   static absl::StatusOr<std::unique_ptr<RestTransport>> Create(RestConfig config,
                                                                RequestObserver* observer);
 
-  // The body of the answer when it is a 2xx, the server's refusal as an ApiError otherwise.
+  // Returns the body of a 2xx answer, or the server's refusal as an ApiError.
   absl::StatusOr<std::string> Call(RestRequest request, absl::Duration timeout);
 
-  // For a watch: waits for the rate limit, and gives a connection outside of the pool with the
-  // request's headers set.
+  // Opens the connection of a watch: waits for the rate limit, and returns a connection outside the
+  // pool, with the request's headers set.
   absl::StatusOr<std::unique_ptr<httplib::SSLClient>> Dial(httplib::Request& request,
                                                            absl::Time deadline);
   void Observe(const RestRequest& request, int code, absl::Duration latency) const;
-  // Told that an answer was 401.
+  // Called when an answer was 401.
   void Refused() { credentials_.Refuse(); }
   absl::Status ConnectError(const httplib::SSLClient& client, httplib::Error error) const;
-  // Whether bodies of this resource may be protobuf.
+  // Returns true if bodies of this resource may be protobuf.
   bool WritesProtobuf(std::string_view resource) const;
 
   const RestConfig& config() const { return config_; }
@@ -75,7 +76,7 @@ class RestTransport {
     std::string body;
     std::string retry_after;
     std::vector<std::string> warnings;
-    bool stale = false;  // nothing came on a connection that had been kept
+    bool stale = false;  // a reused connection gave no answer
   };
 
   RestTransport(RestConfig config, ServerUrl server, RequestObserver* observer);
@@ -87,14 +88,14 @@ class RestTransport {
   absl::StatusOr<Answer> Attempt(const RestRequest& request, absl::Time deadline);
   absl::StatusOr<Answer> Exchange(const RestRequest& request, const Credentials& credentials,
                                   Connection& connection, absl::Time deadline, bool& healthy);
-  // Makes `request` one of JSON. False: it is already.
+  // Changes the body of `request` to JSON. Returns false if it already is JSON.
   bool TurnToJson(RestRequest& request);
   absl::Status Broken(const RestRequest& request, const httplib::SSLClient& client,
                       httplib::Error error, absl::Time deadline) const;
 
   const RestConfig config_;
   const ServerUrl server_;
-  const std::string host_;  // for the header of that name
+  const std::string host_;  // the Host header
   const Clock& clock_ = Clock::Real();
   RequestObserver* const observer_;
   CredentialSource credentials_;
@@ -105,10 +106,11 @@ class RestTransport {
   std::set<std::string, std::less<>> json_only_ MUSTER_GUARDED_BY(mu_);  // resources
 };
 
-// What to accept of a server. It may answer with whole objects all the same.
+// Returns the Accept header. The server may answer with whole objects all the same.
 std::string AcceptHeader(bool protobuf, bool metadata_only);
 
-// The server's refusal as an ApiError: its metav1.Status, or what there is.
+// Converts the server's refusal to an ApiError, from its metav1.Status or else from the body's
+// text.
 absl::Status RefusalOf(int code, const std::string& body, const std::string& retry_after);
 
 }  // namespace muster::kube

@@ -16,7 +16,7 @@
 namespace muster::kube {
 namespace {
 
-// So that the watches of many replicas do not all end at once.
+// Spreads lifetimes, so that the watches of many replicas do not all end at once.
 double Spread() {
   thread_local std::minstd_rand random(std::random_device{}());
   return std::uniform_real_distribution<double>(0.8, 1.0)(random);

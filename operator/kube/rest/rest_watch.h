@@ -20,12 +20,12 @@
 
 namespace muster::kube {
 
-// One watch on a real server. A thread of its own moves bytes from the connection to a bounded
-// buffer and stops reading while that is full, so that a slow consumer slows the server down (which
-// ends such a stream in the end) and costs no memory; Next decodes.
+// One watch on a real server. Its own thread moves bytes from the connection to a bounded buffer
+// and stops reading while that is full, so a slow consumer costs no memory but slows the server
+// down (which eventually ends such a stream). Next decodes.
 //
-// The server is asked to end the stream after at most `watch_lifetime`, so one on which nothing is
-// heard for `watch_silence` is dead and ends as kUnavailable.
+// The server is asked to end the stream after at most `watch_lifetime`, so a stream without data
+// for `watch_silence` is dead and ends as kUnavailable.
 class RestWatcher final : public Watcher {
  public:
   // Returns when the server has answered. `path` is that of the collection.
@@ -42,14 +42,14 @@ class RestWatcher final : public Watcher {
  private:
   RestWatcher(RestTransport& transport, const ResourceType& type);
 
-  // The thread: one request from its start to its end.
+  // Runs on the watch's thread, for the whole of the request.
   void Run(httplib::Request request);
   void MakeDecoder();
   bool Answered(const httplib::Response& response);
   bool Received(const char* data, size_t size);
   absl::Status EndOf(bool whole, httplib::Error error, absl::Duration silence) const
       MUSTER_REQUIRES(mu_);
-  // Takes what has arrived into the decoder, waiting for it; false when there is none.
+  // Moves received bytes into the decoder, waiting for them. Returns false if there are none.
   absl::StatusOr<bool> Feed(absl::Time deadline);
 
   RestTransport& transport_;
@@ -57,26 +57,27 @@ class RestWatcher final : public Watcher {
   RestRequest label_;
   std::unique_ptr<httplib::SSLClient> client_;
   std::thread thread_;
-  std::unique_ptr<ProtoPlan> plan_;  // null: JSON is asked for
+  std::unique_ptr<ProtoPlan> plan_;  // null: JSON was requested
   std::unique_ptr<EventDecoder>
       decoder_;  // used by Next's thread; made when the server has answered
 
   mutable Mutex mu_;
   CondVar changed_;
-  int code_ MUSTER_GUARDED_BY(mu_) = 0;           // of the answer; 0: none yet
-  bool protobuf_ MUSTER_GUARDED_BY(mu_) = false;  // what the answer is in
-  std::string pending_ MUSTER_GUARDED_BY(mu_);    // of the stream, or of a refusal
+  int code_ MUSTER_GUARDED_BY(mu_) = 0;           // HTTP status; 0: none yet
+  bool protobuf_ MUSTER_GUARDED_BY(mu_) = false;  // the answer's format
+  std::string pending_ MUSTER_GUARDED_BY(mu_);    // bytes of the stream, or of a refusal
   std::string retry_after_ MUSTER_GUARDED_BY(mu_);
   absl::Time heard_at_ MUSTER_GUARDED_BY(mu_);
   bool stopped_ MUSTER_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> end_ MUSTER_GUARDED_BY(mu_);
 };
 
-// How to read `fields` of protobuf; null where JSON must do: of all fields, of types without it.
+// Returns the plan to read `fields` from protobuf, or null if JSON is needed: for all fields, for
+// types without a protobuf schema, and if RestConfig::protobuf is false.
 std::unique_ptr<ProtoPlan> PlanFor(const RestTransport& transport, const ResourceType& type,
                                    const FieldMask* fields);
 
-// What the seam's objects look like: the kind is always there, the server's own notes are not.
+// Gives an object the form that kube::Api promises: with its kind, and without managedFields.
 void Normalise(const ResourceType& type, Json& object);
 
 }  // namespace muster::kube

@@ -16,11 +16,11 @@
 #include "operator/kube/proto/wire_writer.h"
 #include "operator/kube/rest/rest_api_fixture.h"
 
-// Watches of a server that does what a real one cannot be made to do.
+// Tests watches of a server that misbehaves as a real one cannot be made to.
 namespace muster::kube {
 namespace {
 
-// Whoever waits longer waits in vain, on however busy a machine.
+// The longest wait for an event, enough even on a busy machine.
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
 std::string Event(const std::string& name, int version) {
@@ -35,7 +35,7 @@ class RestWatchTest : public RestApiTest {
     EXPECT_TRUE(watcher.ok()) << watcher.status();
     return watcher.ok() ? *std::move(watcher) : nullptr;
   }
-  // Answers a watch with these chunks and then waits for the client to go, or ends the stream.
+  // Answers a watch with these chunks, then waits for the client to leave or ends the stream.
   void StartStream(const std::vector<std::string>& chunks, bool hold) {
     Start([=](const std::string&, Peer& peer) {
       peer.Write(TlsTestServer::kChunked);
@@ -164,7 +164,7 @@ TEST_F(RestWatchTest, ASlowConsumerStopsTheServerNotTheMemory) {
     return false;
   });
   const auto watcher = Watch();
-  // The server gets no further than the buffers while nobody reads: it stands still for a while.
+  // While nothing is read, the server cannot write more than the buffers hold, and stalls.
   Mutex mu;
   CondVar never;
   MutexLock lock(mu);
@@ -175,7 +175,7 @@ TEST_F(RestWatchTest, ASlowConsumerStopsTheServerNotTheMemory) {
   }
   EXPECT_FALSE(stuck);
   EXPECT_LT(written, 20'000'000);
-  // And nothing was lost.
+  // All events arrive in the end.
   int last = 0;
   while (last < kEvents) {
     const auto event = watcher->Next(kPatience);

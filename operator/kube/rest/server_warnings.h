@@ -12,14 +12,15 @@
 
 namespace muster::kube {
 
-// What an API server has to say about requests that it took: a version that goes, a value that
-// means nothing. Each sentence is logged once, for it comes with every such request. Thread-safe.
+// Logs the warnings that an API server adds to requests that it accepts: an API version about to be
+// removed, a value without effect. Each sentence is logged once, since it comes with every such
+// request. Thread-safe.
 class ServerWarnings {
  public:
-  // As many different ones are remembered, and no more are told.
+  // The number of different sentences that are remembered; further ones are dropped.
   static constexpr size_t kMost = 256;
 
-  // `headers` are values of Warning headers. Returns the sentences that were new.
+  // Logs and returns the new sentences in `headers`, the values of Warning headers.
   std::vector<std::string> Tell(const std::vector<std::string>& headers);
 
  private:
@@ -27,7 +28,8 @@ class ServerWarnings {
   std::set<std::string> told_ MUSTER_GUARDED_BY(mu_);
 };
 
-// The text of `299 - "text"` (RFC 7234, 5.5), printable; nothing where it is none, or another code.
+// Returns the text of `299 - "text"` (RFC 7234, 5.5), printable; nothing if the header is malformed
+// or has another code.
 std::optional<std::string> WarningText(std::string_view header);
 
 }  // namespace muster::kube

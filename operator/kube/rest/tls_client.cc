@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<CertificatePtr>> ReadCertificates(const std::string& 
 
 absl::StatusOr<KeyPtr> ReadKey(const std::string& pem) {
   BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  // No pass phrase is asked for: an encrypted key is refused.
+  // OpenSSL's own callback would ask for a pass phrase; this one rejects encrypted keys.
   const auto none = [](char*, int, int, void*) { return -1; };
   KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, none, nullptr));
   ERR_clear_error();
@@ -61,7 +61,7 @@ bool IsAddress(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), &scratch) == 1;
 }
 
-// What the dialler of a connection has to know.
+// The destination of a connection.
 struct Route {
   ServerUrl server;
   std::optional<ProxyServer> proxy;
@@ -92,7 +92,8 @@ absl::Status Trust(httplib::SSLClient& client, const std::string& ca) {
   X509_STORE* store = X509_STORE_new();
   for (const CertificatePtr& root : roots) X509_STORE_add_cert(store, root.get());
   client.set_ca_cert_store(store);
-  // With neither a file nor a directory httplib adds the machine's roots to any store.
+  // If it is given neither a CA file nor a directory, httplib adds the machine's roots to the
+  // store.
   client.set_ca_cert_path("", "/dev/null");
   return absl::OkStatus();
 }
@@ -142,7 +143,7 @@ absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(const RestConf
       [route = std::move(route)](absl::Time deadline) { return DialServer(route, deadline); });
   client->enable_server_certificate_verification(true);
   client->set_keep_alive(true);
-  client->set_url_encode(false);  // targets are escaped where they are made
+  client->set_url_encode(false);  // targets are already escaped
   return client;
 }
 

@@ -16,25 +16,26 @@
 
 namespace muster::kube {
 
-// One HTTP/1.1 connection to an API server, not yet made: to any of its addresses, or through
-// `config.proxy`; TLS 1.2 or later, trusting `ca` alone (or the machine's roots when there is
-// none), the certificate checked by OpenSSL for `config.tls_server_name` or else the host, name or
-// address. kInvalidArgument names what of the credentials or the proxy cannot be read.
+// Returns a client for one HTTP/1.1 connection to an API server, not yet connected. It will use any
+// of the server's addresses, or `config.proxy`, and TLS 1.2 or later, trusting `ca` alone (or the
+// machine's roots if there is none). OpenSSL checks the certificate for `config.tls_server_name`,
+// or else for the host, a name or an address. kInvalidArgument names the part of the credentials or
+// of the proxy that cannot be read.
 absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(const RestConfig& config,
                                                                   const ServerUrl& server,
                                                                   const Credentials& credentials);
 
-// Limits for connecting, and for each wait while reading and writing.
+// Limits connecting, and each single wait while reading and writing.
 void SetTimeouts(httplib::SSLClient& client, absl::Duration connect, absl::Duration transfer);
 
-// No wait of the next request goes on beyond it (Monotonic), however slowly its answer comes.
+// Bounds every wait of the next request (Monotonic), however slowly its answer arrives.
 void SetDeadline(httplib::SSLClient& client, absl::Time deadline);
 
-// One call (BufferedTlsClient::Exchange).
+// Calls BufferedTlsClient::Exchange.
 bool Exchange(httplib::SSLClient& client, const std::function<HttpRequest()>& request,
               HttpAnswer& answer, httplib::Error& error);
 
-// Why there was no connection, for people; empty when `error` is not about connecting.
+// Explains to a person why there was no connection; empty if `error` is not about connecting.
 std::string ConnectFailure(const httplib::SSLClient& client, httplib::Error error);
 
 }  // namespace muster::kube

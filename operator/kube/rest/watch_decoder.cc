@@ -23,7 +23,7 @@ absl::Status WatchDecoder::Feed(std::string_view chunk) {
     begin_ = 0;
   }
   buffer_.append(chunk);
-  // The unfinished event is all that may grow without bound: whole ones are taken out by Next.
+  // Only the unfinished event can grow without bound; complete ones are removed by Next.
   const size_t newline = buffer_.rfind('\n');
   const size_t open = newline == std::string::npos ? begin_ : std::max(begin_, newline + 1);
   if (buffer_.size() - open > max_bytes_) {

@@ -13,8 +13,8 @@
 
 namespace muster::kube {
 
-// The body of a watch response as JSON: newline-delimited {"type", "object"} documents. A cut may
-// fall inside a UTF-8 sequence.
+// Decodes the body of a watch response as JSON: newline-delimited {"type", "object"} documents. A
+// chunk may end inside a UTF-8 sequence.
 class WatchDecoder final : public EventDecoder {
  public:
   explicit WatchDecoder(size_t max_event_bytes = kMaxEventBytes) : max_bytes_(max_event_bytes) {}

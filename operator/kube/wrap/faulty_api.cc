@@ -74,7 +74,8 @@ int64_t FaultyApi::faults(Verb verb) const {
 }
 
 FaultyApi::Fault FaultyApi::Roll(Verb verb) {
-  // One draw decides among all, so that the number of draws does not depend on the chances.
+  // One draw selects among all faults, so that the number of draws does not depend on their
+  // chances.
   double at = static_cast<double>(random_() >> 11) / static_cast<double>(uint64_t{1} << 53);
   const auto hit = [&at](double chance) {
     at -= chance;
@@ -116,7 +117,7 @@ absl::Status FaultyApi::Around(const ApiCall& call, const CallOptions& options, 
   const Fault fault = Draw(call.verb);
   if (!fault.status.ok() && !fault.done) return fault.status;
   const absl::Status status = pass_on(options);
-  // What fails by itself was not done: report that, as a server would.
+  // A call that fails by itself was not carried out, so its own error is returned, as by a server.
   return status.ok() ? fault.status : status;
 }
 

@@ -20,32 +20,32 @@
 
 namespace muster::kube {
 
-// Chances in [0, 1], drawn once per call.
+// The probabilities of faults, in [0, 1], drawn once per call.
 struct FaultPolicy {
   uint64_t seed = 1;
   double conflict = 0;           // Update, UpdateStatus, PatchMetadata, Bind: kAborted, not done
-  double unavailable = 0;        // any: kUnavailable, not done
-  double timeout_before = 0;     // any: kDeadlineExceeded, not done
-  double timeout_after = 0;      // writes: done, and yet kDeadlineExceeded
-  double too_many_requests = 0;  // any: kResourceExhausted, retry after 1 s, not done
+  double unavailable = 0;        // every verb: kUnavailable, not done
+  double timeout_before = 0;     // every verb: kDeadlineExceeded, not done
+  double timeout_after = 0;      // writes: done, but kDeadlineExceeded
+  double too_many_requests = 0;  // every verb: kResourceExhausted, retry after 1 s, not done
   double watch_closed = 0;       // per Next
   double watch_expired = 0;      // per Next
-  // No verb fails more often than this in a row, so that a retry loop always ends.
+  // A verb never fails more often than this in a row, so that a retry loop always ends.
   int max_in_a_row = 3;
 };
 
-// An Api that sometimes fails, for tests: the same seed and calls give the same faults.
-// Thread-safe.
+// An Api for tests that sometimes fails. The same seed and calls give the same faults. Thread-safe.
 class FaultyApi final : public InterceptedApi {
  public:
   FaultyApi(Api& api, FaultPolicy policy)
       : InterceptedApi(api), policy_(policy), random_(policy.seed) {}
 
-  // Scripted: the next call of `verb` fails with `status`, having been done or not. May be queued.
+  // Makes the next call of `verb` fail with `status`; `done` selects whether it is carried out.
+  // Several may be queued.
   void FailNext(Verb verb, absl::Status status, bool done = false);
   void SetPolicy(FaultPolicy policy);
-  // What status writes say in these fields is dropped from now on, as a server does whose
-  // definition of the type is older.
+  // Drops these fields from every later status write, as a server with an older definition of the
+  // type does.
   void DropStatusFields(std::vector<std::string> fields);
   int64_t calls(Verb verb) const;
   int64_t faults(Verb verb) const;

@@ -12,16 +12,17 @@
 
 namespace muster::kube {
 
-// True for the error of a write that FencedApi did not let through: nothing was sent, and nothing
-// may be tried again by this process.
+// Returns true for the error of a write that FencedApi blocked: nothing was sent, and this process
+// must not retry it.
 bool IsFenced(const absl::Status& status);
 absl::Status FencedError(const absl::Status& why);
 
-// The Api of a leader: asks `may_write` before every write, and bounds every call but lists and
-// watches by `longest_call`. With longest_call <= leaseDuration - renewDeadline and a `may_write`
-// that holds until renewDeadline after the last renewal, a write that was let through has ended
-// before another process can hold the lease; one that was delayed all the same (a stopped process,
-// a stuck connection) still meets the server's own checks. Thread-safe if `may_write` is.
+// The Api of a leader. It asks `may_write` before every write, and limits every call except lists
+// and watches to `longest_call`. With longest_call <= leaseDuration - renewDeadline and a
+// `may_write` that is OK only until renewDeadline after the last renewal, a write that was let
+// through has ended before another process can hold the lease. A write that is delayed all the same
+// (a stopped process, a stuck connection) still meets the server's own checks. Thread-safe if
+// `may_write` is.
 class FencedApi final : public InterceptedApi {
  public:
   using MayWrite = std::function<absl::Status()>;

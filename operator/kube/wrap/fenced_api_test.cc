@@ -22,7 +22,7 @@ class FencedApiTest : public testing::Test {
     pod["spec"]["containers"] = {{{"name", "worker"}, {"image", "x"}}};
     return pod;
   }
-  // Every write there is.
+  // All the write verbs.
   std::vector<absl::Status> WriteAll(const Json& pod) {
     return {api_.Create(kPods, Pod("new")).status(),
             api_.CreateSubresource(kPods, KeyOf(pod), "token", pod).status(),
@@ -76,7 +76,7 @@ TEST_F(FencedApiTest, OtherErrorsAreNotFenced) {
   EXPECT_FALSE(IsFenced(api_.Get(kPods, {"default", "none"}).status()));
 }
 
-// Remembers the timeout that it was called with.
+// Records the timeout of the last call.
 class TimeoutProbe final : public InterceptedApi {
  public:
   explicit TimeoutProbe(Api& api) : InterceptedApi(api) {}
@@ -101,7 +101,7 @@ TEST_F(FencedApiTest, NoCallOutlivesWhatTheLeaseAllows) {
   EXPECT_EQ(probe.timeout, absl::Seconds(1));
   api.Delete(kPods, {}, {}, {.timeout = absl::Milliseconds(10)}).IgnoreError();
   EXPECT_EQ(probe.timeout, absl::Milliseconds(10));
-  // A list of a large cluster takes its time, and changes nothing.
+  // A list of a large cluster is slow, and it changes nothing.
   api.List(kPods, {}, minute).status().IgnoreError();
   EXPECT_EQ(probe.timeout, absl::Minutes(1));
 }

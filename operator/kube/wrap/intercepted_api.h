@@ -13,8 +13,8 @@
 
 namespace muster::kube {
 
-// An Api in front of another, which must outlive it: every call goes through Around, so that what
-// fences, watches or spoils calls says so once. Thread-safe if Around is.
+// An Api in front of another, which must outlive it. Every call goes through Around, so a subclass
+// that fences, observes or fails calls overrides one function. Thread-safe if Around is.
 class InterceptedApi : public Api {
  public:
   absl::StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key,
@@ -45,10 +45,10 @@ class InterceptedApi : public Api {
 
   explicit InterceptedApi(Api& api) : api_(api) {}
 
-  // Does the call by `pass_on`, once, or not at all; returns what the caller is told. OK: what the
-  // call gave, which it must have been passed on for.
+  // Performs the call through `pass_on`, once or not at all, and returns the status for the caller.
+  // It may return OK only if the call was passed on; the caller then gets the call's result.
   virtual absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) = 0;
-  // Stands in for a watcher that was opened.
+  // Returns the watcher to hand out in place of one that was opened.
   virtual std::unique_ptr<Watcher> Wrap(const ResourceType& type, std::unique_ptr<Watcher> watcher);
 
  private:

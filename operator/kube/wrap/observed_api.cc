@@ -9,7 +9,7 @@
 namespace muster::kube {
 namespace {
 
-// As the real server would have answered.
+// Returns the HTTP status of the real server's answer.
 int HttpCode(Verb verb, const absl::Status& status) {
   if (status.ok()) return NameOf(verb) == "create" || verb == Verb::kBind ? 201 : 200;
   switch (ReasonOf(status)) {
@@ -68,7 +68,7 @@ class ObservedWatcher final : public Watcher {
   const std::unique_ptr<Watcher> watcher_;
   const std::string_view resource_;  // of a ResourceType: static
   WatchObserver& observer_;
-  bool ended_ = false;  // told already
+  bool ended_ = false;  // already reported
 };
 
 }  // namespace

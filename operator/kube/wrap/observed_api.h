@@ -14,24 +14,24 @@
 
 namespace muster::kube {
 
-// Told about every list and every watch that ended. Called by the caller's thread: must be quick
-// and thread-safe.
+// Receives a call for every list and for every watch that is opened or ends, on the caller's
+// thread. Implementations must be quick and thread-safe.
 class WatchObserver {
  public:
   virtual ~WatchObserver() = default;
-  // A list began from the start, its further pages not counted.
+  // Counts a list from the start; its further pages are not reported.
   virtual void Listed(std::string_view resource) = 0;
   virtual void WatchOpened(std::string_view resource) = 0;
-  // `reason`: a Kubernetes status reason: WatchClosed, Expired, Timeout, ...; not told when the
-  // watcher was stopped on this side.
+  // `reason` is a Kubernetes status reason such as WatchClosed, Expired or Timeout. Not called if
+  // the watcher was stopped on this side.
   virtual void WatchEnded(std::string_view resource, std::string_view reason) = 0;
 };
 
-// An Api that tells what passes through it. Thread-safe if the observers are. Everything given must
+// An Api that reports its calls to observers. Thread-safe if the observers are. All arguments must
 // outlive it and its watchers.
 class ObservedApi final : public InterceptedApi {
  public:
-  // `requests` may be null: where the client below reports requests itself.
+  // `requests` may be null if the underlying client reports requests itself.
   ObservedApi(Api& api, const Clock& clock, WatchObserver& watches, RequestObserver* requests)
       : InterceptedApi(api), clock_(clock), watches_(watches), requests_(requests) {}
 

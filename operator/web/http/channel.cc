@@ -44,7 +44,7 @@ class Plain final : public Channel {
 
 class Tls final : public Channel {
  public:
-  // The socket is set not to block, as OpenSSL's own calls would.
+  // Must be given a non-blocking socket, so that OpenSSL's calls do not block either.
   Tls(SSL* ssl, int socket) : ssl_(ssl), socket_(socket) {
     SSL_set_fd(ssl_, socket_);
     SSL_set_accept_state(ssl_);
@@ -98,7 +98,7 @@ Bio Memory(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free_all);
 }
 
-// The first certificate and those behind it.
+// Uses the first certificate and the chain that follows it.
 bool UseCertificates(SSL_CTX* context, const std::string& pem) {
   const Bio bio = Memory(pem);
   X509* const leaf = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr);
@@ -108,7 +108,7 @@ bool UseCertificates(SSL_CTX* context, const std::string& pem) {
   while (X509* const next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
     if (SSL_CTX_add0_chain_cert(context, next) != 1) X509_free(next);
   }
-  ERR_clear_error();  // of the end of the text
+  ERR_clear_error();  // the error at the end of the text
   return used;
 }
 
@@ -153,7 +153,7 @@ absl::StatusOr<std::unique_ptr<Channel>> TlsAcceptor::Accept(int socket) {
   const absl::Status renewed = Renew();
   SSL* ssl = nullptr;
   if (context_ != nullptr) ssl = SSL_new(static_cast<SSL_CTX*>(context_.get()));
-  // An older pair serves as long as a newer one cannot be had.
+  // An older pair is used while a newer one is not available.
   if (ssl == nullptr) {
     ::close(socket);
     return renewed.ok() ? absl::InternalError("OpenSSL has no connection for us") : renewed;

@@ -13,45 +13,45 @@
 
 namespace muster::control {
 
-// What came of an attempt to move bytes without waiting.
+// The result of an attempt to move bytes without blocking.
 enum class Moved {
   kSome,       // go on
-  kWantRead,   // again when the socket can be read
-  kWantWrite,  // again when it can be written
+  kWantRead,   // try again when the socket is readable
+  kWantWrite,  // try again when the socket is writable
   kClosed,     // the connection is over
 };
 
-// The bytes of one accepted connection, plain or over TLS. Never waits. Closes the socket at its
-// end. One thread.
+// The byte stream of one accepted connection, plain or over TLS. Never blocks. Closes the socket
+// when destroyed. Used by one thread.
 class Channel {
  public:
   virtual ~Channel() = default;
-  // kSome: the other side may be spoken to.
+  // Returns kSome when the handshake is complete.
   virtual Moved Handshake() = 0;
   virtual Moved Read(char* to, size_t size, size_t& got) = 0;
   virtual Moved Write(std::string_view bytes, size_t& sent) = 0;
-  // Tells the other side that nothing more comes.
+  // Signals the end of the output to the peer.
   virtual void EndWriting() = 0;
-  // To wait for.
+  // Returns the socket to poll.
   virtual int socket() const = 0;
 };
 
-// A server's certificate, chain behind it, and its private key.
+// A server's certificate, followed by its chain, and its private key.
 struct TlsKeyPair {
   std::string certificate_pem;
   std::string key_pem;
 };
-// The pair to serve with now; asked at each connection. Thread-safe.
+// Returns the current pair; called for each connection. Thread-safe.
 using TlsKeys = std::function<absl::StatusOr<TlsKeyPair>()>;
 
 std::unique_ptr<Channel> PlainChannel(int socket);
 
-// Makes TLS channels (1.2 or newer), with the newest pair. One thread.
+// Makes TLS channels (1.2 or newer) with the newest pair. Used by one thread.
 class TlsAcceptor {
  public:
   explicit TlsAcceptor(TlsKeys keys) : keys_(std::move(keys)) {}
 
-  // Takes the socket. An error: there is no pair, or it is none.
+  // Takes ownership of the socket. Fails if no valid pair has been available so far.
   absl::StatusOr<std::unique_ptr<Channel>> Accept(int socket);
 
  private:

@@ -11,7 +11,8 @@
 
 namespace muster::control {
 
-// A client of an operator's HTTP server on this machine, "unix:/path" or "host:port", plain.
+// Returns a client of an operator's HTTP server on this machine, at "unix:/path" or "host:port",
+// without TLS.
 inline std::unique_ptr<httplib::Client> MakeHttpClient(const std::string& address) {
   if (!IsUnixAddress(address)) return std::make_unique<httplib::Client>("http://" + address);
   auto client = std::make_unique<httplib::Client>(UnixPath(address));

@@ -68,7 +68,7 @@ bool HttpConnection::Read(absl::Time now) {
   return true;
 }
 
-// True when the state is another one now.
+// Returns true if the state has changed.
 bool HttpConnection::Parse(absl::Time now) {
   if (in_.empty()) return false;
   in_.erase(0, parser_.Feed(in_));

@@ -12,7 +12,8 @@
 
 namespace muster::control {
 
-// One connection between two waits of its server. Never waits itself. Monotonic times. One thread.
+// The state machine of one connection. Its server waits for the socket; it never blocks itself.
+// Times are Monotonic. Used by one thread.
 class HttpConnection {
  public:
   struct Times {
@@ -22,26 +23,26 @@ class HttpConnection {
   enum class State {
     kHandshake,
     kReading,
-    kWorking,  // take the request and come back with Answer()
+    kWorking,  // take the request, then call Answer()
     kWriting,
-    kDraining,  // all is said; what the other side still sends is dropped, so that it reads us
+    kDraining,  // all is sent; further input is dropped so that the peer can read the answer
     kClosed,
   };
 
   HttpConnection(std::unique_ptr<Channel> channel, std::string peer, const RequestLimits& limits,
                  const Times& times, int requests, absl::Time now);
 
-  // Goes on as far as it can.
+  // Proceeds as far as possible without blocking.
   void Proceed(absl::Time now);
-  // The request, in kWorking.
+  // Returns the request. Only in kWorking.
   HttpRequest TakeRequest();
   void Answer(const HttpResponse& response, absl::Time now);
 
   State state() const { return state_; }
   int socket() const { return channel_->socket(); }
-  // Whether it waits to write rather than to read.
+  // Returns true if it waits to write rather than to read.
   bool wants_write() const { return wants_write_; }
-  // When it has waited for long enough; never in kWorking.
+  // Returns the time at which to close it if it is still waiting; infinite in kWorking.
   absl::Time deadline() const { return deadline_; }
   const std::string& peer() const { return peer_; }
 
@@ -51,7 +52,8 @@ class HttpConnection {
   bool Parse(absl::Time now);
   bool Write(absl::Time now);
   bool Drain();
-  // False: nothing more to do now. True only for kSome.
+  // Records the result of an I/O call. Returns true for kSome; otherwise there is nothing to do
+  // now.
   bool Went(Moved moved);
   void Say(std::string bytes, State next, absl::Time now);
 
@@ -61,7 +63,7 @@ class HttpConnection {
   RequestParser parser_;
   State state_ = State::kHandshake;
   State after_writing_ = State::kReading;
-  std::string in_;  // what was read and not taken yet
+  std::string in_;  // bytes read but not yet parsed
   std::string out_;
   size_t sent_ = 0;
   size_t drained_ = 0;

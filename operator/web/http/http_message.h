@@ -11,7 +11,7 @@
 
 namespace muster::control {
 
-// A request, whole and checked, with the few headers that are read here. Pure values.
+// A complete and validated request, with the few headers that are used here. Pure values.
 struct HttpRequest {
   std::string method;  // GET, HEAD or POST
   std::string path;    // decoded, begins with a slash
@@ -22,7 +22,7 @@ struct HttpRequest {
   std::string authorization;
   std::string body;
   bool keep_alive = false;
-  std::string peer;  // the other end's address without its port; "unix" over a socket of this user
+  std::string peer;  // the peer's address without its port; "unix" over this user's socket
 
   bool Has(const std::string& parameter) const { return parameters.contains(parameter); }
   std::string Parameter(const std::string& name) const;
@@ -35,17 +35,18 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// An error as the JSON paths have it: {"error": "...", "code": N}.
+// Returns an error as the JSON paths report it: {"error": "...", "code": N}.
 HttpResponse ErrorResponse(int status, absl::string_view message);
 
-// The bytes on the wire. `head_only`: without the body, whose length is told all the same.
+// Returns the response in wire format. `head_only` leaves out the body but still reports its
+// length.
 std::string EncodeResponse(const HttpResponse& response, bool keep_alive, bool head_only);
 
-// Fills path and parameters from a request's target ("/a%20b?c=d"). False when it is malformed: not
-// absolute, a bad escape, a control character.
+// Fills path and parameters from a request's target ("/a%20b?c=d"). Returns false if it is
+// malformed: not absolute, with a bad escape or a control character.
 bool ReadTarget(std::string_view target, HttpRequest& request);
 
-// "/api/v1/jobs" -> {"api", "v1", "jobs"}; a slash at the end makes an empty last one.
+// Splits "/api/v1/jobs" into {"api", "v1", "jobs"}. A trailing slash adds an empty segment.
 std::vector<std::string> SegmentsOf(const std::string& path);
 
 }  // namespace muster::control

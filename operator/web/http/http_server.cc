@@ -27,9 +27,9 @@
 namespace muster::control {
 namespace {
 
-// Looks at nothing newer than this when all is quiet.
+// The longest wait when nothing happens.
 constexpr absl::Duration kLongestWait = absl::Seconds(1);
-// After the process ran out of files.
+// The pause in accepting after the process ran out of file descriptors.
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
 
 using State = HttpConnection::State;
@@ -101,7 +101,7 @@ class HttpServer::Impl {
   const int wake_fd_;
   std::unique_ptr<TlsAcceptor> tls_;  // null: plain
 
-  // Of the reading thread. Ids grow, so the first is the oldest.
+  // Used by the reading thread only. Ids ascend, so the first is the oldest.
   std::map<uint64_t, std::unique_ptr<HttpConnection>> connections_;
   uint64_t next_id_ = 1;
   absl::Time accept_from_ = absl::InfinitePast();
@@ -126,7 +126,7 @@ void HttpServer::Impl::Run() {
   }
 }
 
-// Until something can go on; those that can, or have waited for long enough.
+// Waits until a connection can proceed or has reached its deadline, and returns all of those.
 std::vector<uint64_t> HttpServer::Impl::Wait(bool& may_accept) {
   const absl::Time before = Now();
   absl::Time until = before + kLongestWait;
@@ -164,7 +164,8 @@ void HttpServer::Impl::Proceed(uint64_t id) {
     Dispatch(id, connection);
     if (connection.state() == State::kWorking) return;
   }
-  // What came just in time was taken; who only waited has waited for long enough.
+  // Bytes that arrived just in time have moved the deadline; a connection that only waited is
+  // closed.
   const bool late = deadline <= now && connection.deadline() <= now;
   if (connection.state() == State::kClosed || late) connections_.erase(found);
 }
@@ -232,7 +233,7 @@ void HttpServer::Impl::Add(Accepted accepted) {
   Proceed(id);
 }
 
-// False when all connections that could give way are being answered.
+// Returns false if every connection that could give way is being answered.
 bool HttpServer::Impl::MakeRoom(const std::string& peer) {
   size_t of_peer = 0;
   auto oldest = connections_.end(), oldest_of_peer = connections_.end();
@@ -271,7 +272,7 @@ void HttpServer::Impl::Work() {
   }
 }
 
-// The JSON library throws at a type it did not expect; a page must not end the process.
+// The JSON library throws on an unexpected type; a page must not end the process.
 HttpResponse HttpServer::Impl::Handle(const HttpRequest& request) {
   try {
     return handler_(request);

@@ -17,29 +17,30 @@ namespace muster::control {
 
 struct HttpServerOptions {
   RequestLimits request;
-  // From the first byte of a request to its last, however steadily bytes drip; and again for the
-  // answer to be taken. A TLS handshake counts as a request.
+  // Limits the time from the first byte of a request to its last, however steadily bytes arrive,
+  // and again the time to send the answer. A TLS handshake counts as a request.
   absl::Duration patience = absl::Seconds(10);
-  // Between requests.
+  // Limits the time between requests.
   absl::Duration idle = absl::Seconds(2);
   int requests_per_connection = 100;
-  // A connection too many, of all or of one peer, takes the place of the oldest whose request is
-  // not whole yet: who is slow loses it to who is not.
+  // A connection beyond one of these limits, in total or per peer, replaces the oldest one that is
+  // not being answered: a slow client gives way to a faster one.
   size_t connections = 256;
   size_t connections_per_peer = 64;
-  // Threads that answer; 0: answers are made by the thread that reads, which must not block then.
+  // Threads that run the handler. If 0, the thread that reads runs it, and the handler must not
+  // block.
   int workers = 8;
 };
 
-// Thread-safe; may block when there are workers.
+// Must be thread-safe. May block if there are workers.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
-// An HTTP/1.1 server of our own: one thread reads and writes all connections and waits for none, so
-// that slow clients delay nobody and hold bounded memory: the limits of a request each. A handler
-// sees whole requests alone. Ranges, encodings and uploads are no part of it.
+// An HTTP/1.1 server. One thread reads and writes all connections and blocks on none, so that slow
+// clients delay nobody and hold bounded memory: the limits of one request each. A handler sees
+// complete requests only. Ranges, encodings and uploads are not supported.
 class HttpServer {
  public:
-  // `address` as Listen has it. `keys` null: plain.
+  // `address` is as for Listen. Null `keys` means no TLS.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address,
                                                            HttpHandler handler,
                                                            HttpServerOptions options = {},

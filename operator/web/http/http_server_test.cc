@@ -30,7 +30,7 @@ using ::testing::StartsWith;
 
 constexpr char kGet[] = "GET / HTTP/1.1\r\n\r\n";
 
-// Long enough for nothing to end by itself where a test does not want it.
+// Limits that no test reaches unless it wants to.
 HttpServerOptions Patient() {
   HttpServerOptions options;
   options.patience = options.idle = absl::Minutes(5);
@@ -132,7 +132,7 @@ TEST_F(HttpServerTest, AClientThatDripsIsCutOff) {
   Wire slow(server_->address());
   ASSERT_TRUE(slow.Send("GET / HTTP/1.1\r\nX-Drip: "));
   const absl::Time deadline = Clock::Real().Monotonic() + absl::Seconds(60);
-  bool cut = false;  // each byte comes well within any limit of one read
+  bool cut = false;  // each byte arrives well within the limit of one read
   while (!cut && Clock::Real().Monotonic() < deadline) {
     slow.Send("x");
     cut = slow.HasNews(absl::Milliseconds(20));
@@ -147,7 +147,8 @@ TEST_F(HttpServerTest, WhoSaysNothingIsClosed) {
   EXPECT_EQ(Wire(server_->address()).ReadAll(), "");
 }
 
-// With one thread and eight before them, each held for ten seconds, they waited 79 s.
+// Slow clients must not hold the thread: eight of them, for ten seconds each, would delay others by
+// 79 s.
 TEST_F(HttpServerTest, ManySlowClientsOfOneAddressDelayNobody) {
   HttpServerOptions options = Patient();
   options.workers = 0;
@@ -223,7 +224,7 @@ TEST_F(HttpServerTest, AHandlerThatThrowsIsA500) {
   EXPECT_THAT(wire.ReadUntil("}"), StartsWith("HTTP/1.1 500 "));
 }
 
-// A client of OpenSSL's, trusting one authority.
+// A client that uses OpenSSL and trusts one authority.
 class TlsWire {
  public:
   TlsWire(const Wire& wire, const std::string& authority_pem)

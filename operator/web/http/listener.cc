@@ -90,7 +90,7 @@ absl::StatusOr<TcpAddress> ParseTcpAddress(const std::string& address) {
 
 bool IsLoopback(const std::string& host) {
   in_addr v4 = {};
-  // Only whole addresses: a name may begin like one.
+  // Only complete addresses count: a name may begin like one.
   if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
   return host == "localhost" || host == "::1";
 }

@@ -8,30 +8,31 @@
 
 namespace muster::control {
 
-// host:port taken apart; a host in brackets is IPv6.
+// The parts of "host:port". A host in brackets is IPv6.
 struct TcpAddress {
   std::string host;
   int port = 0;
 };
 absl::StatusOr<TcpAddress> ParseTcpAddress(const std::string& address);
 
-// Whether only processes of this machine reach it.
+// Returns true if only processes on this machine can reach `host`.
 bool IsLoopback(const std::string& host);
 
-// A listening socket that does not block.
+// A non-blocking listening socket.
 struct Listener {
   int fd = -1;
   std::string address;  // with the real port
   bool is_unix = false;
 };
 
-// `address` is "host:port", port 0 for any free one, or "unix:/path" in a folder that is private to
-// this user: such a socket has mode 0600. kUnavailable: it is taken; kInvalidArgument: it is none.
+// Listens on `address`: "host:port", with port 0 for any free one, or "unix:/path" in a folder that
+// is private to this user; the socket then has mode 0600. kUnavailable if the address is taken,
+// kInvalidArgument if it is malformed.
 absl::StatusOr<Listener> Listen(const std::string& address);
 
-// An accepted connection, not blocking; fd below zero: none waits, or errno says why not. `peer` is
-// the other side's address without its port, "unix" over a socket. Processes of other users are
-// refused there whatever the socket's mode has become.
+// An accepted non-blocking connection. A negative fd means that none is waiting, or that errno has
+// the reason. `peer` is the peer's address without its port, or "unix". Over a Unix socket,
+// processes of other users are rejected, even if the socket's mode was changed.
 struct Accepted {
   int fd = -1;
   std::string peer;

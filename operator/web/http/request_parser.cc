@@ -59,7 +59,7 @@ RequestParser& RequestParser::Of(http_parser* parser) {
   return *static_cast<RequestParser*>(parser->data);
 }
 
-// A call that returns non-zero ends the parsing.
+// A callback that returns non-zero ends the parsing.
 const http_parser_settings& RequestParser::Calls() {
   static const http_parser_settings calls = [] {
     http_parser_settings made;
@@ -105,7 +105,7 @@ int RequestParser::Target(std::string_view piece) {
   return 0;
 }
 
-// Names and values come in pieces.
+// Names and values may arrive in pieces.
 int RequestParser::Name(std::string_view piece) {
   if (in_value_ || name_.empty()) {
     name_.clear();
@@ -133,7 +133,7 @@ std::string* RequestParser::WantedHeader() {
 int RequestParser::Value(std::string_view piece) {
   const bool first = !in_value_;
   in_value_ = true;
-  // The parser refuses these only where a piece begins.
+  // The parser rejects control characters only at the start of a piece.
   if (std::any_of(piece.begin(), piece.end(), IsControl)) {
     return Refuse(400, "the request is malformed: a control character in a header");
   }
@@ -141,8 +141,8 @@ int RequestParser::Value(std::string_view piece) {
   std::string* const to = state_ == State::kHead ? WantedHeader() : nullptr;
   if (to == nullptr) return 0;
   if (first && !to->empty()) {
-    // Two of the same header are read as a list, which is what Accept and the encodings are; who is
-    // meant and who asks has one value.
+    // Repeated headers are joined as a list, as for Accept and the encodings. The target host and
+    // the caller's identity have one value each.
     if (to == &request_.host || to == &request_.authorization || to == &request_.origin) {
       return Refuse(400, absl::StrCat("the request is malformed: two headers ", name_));
     }

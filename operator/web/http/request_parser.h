@@ -11,43 +11,44 @@
 
 namespace muster::control {
 
-// Bytes of one request.
+// Limits on the bytes of one request.
 struct RequestLimits {
   size_t target = size_t{8} << 10;
-  size_t head = size_t{16} << 10;   // all header lines, those of a chunked body's end too
-  size_t body = size_t{64} << 10;   // decoded: of a chunked body what its chunks hold
-  size_t wire = size_t{256} << 10;  // all of it as it came
+  size_t head = size_t{16} << 10;   // all header lines, including the trailers of a chunked body
+  size_t body = size_t{64} << 10;   // decoded: for a chunked body, the content of its chunks
+  size_t wire = size_t{256} << 10;  // everything as received
 };
 
-// One HTTP/1 request after another from bytes in any pieces. What a request may not be is refused
-// where that is first seen, before any more of it is taken: a body in an encoding (415, so nothing
-// is ever inflated), a body, head or target above its limit (413, 431, 414), other methods (405),
-// other transfer encodings, upgrades and what is no HTTP (400). Ranges are not kept: an answer is
-// always whole. Of what it holds, no part grows beyond its limit. Pure; one thread.
+// Parses one HTTP/1 request after another from bytes in pieces of any size. An unacceptable request
+// is rejected as soon as that can be seen, before any more of it is read: a body in an encoding
+// (415, so nothing is ever inflated), a body, head or target above its limit (413, 431, 414), other
+// methods (405), and other transfer encodings, upgrades and bytes that are not HTTP (400). Range
+// headers are ignored: an answer is always complete. No buffer grows beyond its limit. Pure; used
+// by one thread.
 class RequestParser {
  public:
   enum class State {
-    kHead,     // nothing, or a part of the head
-    kBody,     // the head is whole and allowed
-    kWhole,    // request() can be had; nothing is taken before Next()
-    kRefused,  // refusal() says how; nothing is taken any more
+    kHead,     // no byte, or a part of the head
+    kBody,     // the head is complete and accepted
+    kWhole,    // request() is valid; Feed takes nothing until Next()
+    kRefused,  // refusal() is valid; Feed takes nothing any more
   };
 
   explicit RequestParser(const RequestLimits& limits);
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  // Takes bytes of one request at most; how many.
+  // Consumes bytes of at most one request and returns how many.
   size_t Feed(std::string_view bytes);
   State state() const { return state_; }
-  // Some byte of the next request has come.
+  // Returns true if a byte of the next request has arrived.
   bool begun() const { return wire_ > 0; }
-  // The client waits for a word before it sends the body; told once.
+  // Returns true once if the client waits for "100 Continue" before it sends the body.
   bool TakeContinue();
 
   HttpRequest& request() { return request_; }
   const HttpResponse& refusal() const { return refusal_; }
-  // After a whole request: ready for the next one.
+  // Starts the next request; called after a complete one.
   void Next();
 
  private:

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using State = RequestParser::State;
 
-// The same whether it comes at once or byte by byte.
+// Feeds the bytes in pieces; the result must not depend on their size.
 void FeedAll(RequestParser& parser, const std::string& bytes, size_t piece) {
   for (size_t at = 0; at < bytes.size(); at += piece) parser.Feed(bytes.substr(at, piece));
 }
@@ -67,7 +67,7 @@ TEST(RequestParserTest, BodiesComeWithALengthInChunksOrNotAtAll) {
   EXPECT_EQ(Whole(Post("Content-Encoding: identity\r\nContent-Length: 1\r\n", "x")).body, "x");
 }
 
-// One of 809 bytes in br took 1.09 GB, 58 KB of gzip 3.5 GB.
+// Inflating one body of 809 bytes in br would take 1.09 GB, and 58 KB of gzip 3.5 GB.
 TEST(RequestParserTest, AnyContentEncodingIsRefusedBeforeTheBody) {
   for (const char* encoding : {"br", "gzip", "deflate", "zstd", "GZIP", "identity, gzip", "x"}) {
     const std::string head =
@@ -118,7 +118,7 @@ TEST(RequestParserTest, HeadsAndTargetsHaveLimits) {
   EXPECT_EQ(RefusalOf(absl::StrCat("GET / HTTP/1.1\r\nA: ", std::string(20000, 'x'))), 431);
 }
 
-// 2,700 ranges in 8 KB were answered with 54 MB.
+// An answer to 2,700 ranges in 8 KB would have 54 MB.
 TEST(RequestParserTest, RangesAreNotKept) {
   std::string ranges = "bytes=0-1";
   for (int i = 0; i < 2700; ++i) absl::StrAppend(&ranges, ",0-");

@@ -15,7 +15,7 @@
 
 namespace muster::control {
 
-// A client below HTTP, of a test, at "127.0.0.1:PORT". One thread.
+// A raw TCP client of "127.0.0.1:PORT" for tests. Used by one thread.
 class Wire {
  public:
   explicit Wire(const std::string& address)
@@ -36,21 +36,21 @@ class Wire {
   bool Send(const std::string& text) const {
     return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }
-  // All that comes until the server closes.
+  // Reads until the server closes.
   std::string ReadAll() const {
     std::string all;
     char buffer[4096];
     for (ssize_t got; (got = ::recv(fd_, buffer, sizeof(buffer), 0)) > 0;) all.append(buffer, got);
     return all;
   }
-  // Until what came contains `text`, or the server closes.
+  // Reads until the input contains `text` or the server closes.
   std::string ReadUntil(const std::string& text) const {
     std::string all;
     char c = 0;
     while (all.find(text) == std::string::npos && ::recv(fd_, &c, 1, 0) == 1) all.push_back(c);
     return all;
   }
-  // Whether the server closed, or sent something, within `wait`.
+  // Returns true if the server closed or sent something within `wait`.
   bool HasNews(absl::Duration wait) const {
     pollfd entry = {fd_, POLLIN, 0};
     return ::poll(&entry, 1, static_cast<int>(absl::ToInt64Milliseconds(wait))) > 0;

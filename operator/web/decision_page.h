@@ -10,8 +10,8 @@
 namespace muster::control {
 
 // Returns one decision of the scheduler with all of its inputs (see
-// operator/queue/decision_json.h). kInvalidArgument if `id` is not a number; kNotFound, naming the
-// nearest one, if it is not kept. Thread-safe.
+// operator/queue/record/decision_json.h). kInvalidArgument if `id` is not a number; kNotFound,
+// naming the nearest one, if it is not kept. Thread-safe.
 absl::StatusOr<Json> DecisionPage(const WebDeps& deps, const std::string& id);
 
 }  // namespace muster::control

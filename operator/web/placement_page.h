@@ -20,7 +20,7 @@ namespace muster::control {
 //          "relaxations", "nodes", "nodesLeftOut", "warnings"},
 // also "decision", its number for `muster replay`, if decisions are kept, and for a waiting job
 //         "start": {"kind", "sentence", "at", "inSeconds", "workers", "awaited", "ahead"}
-// (see operator/queue/forecast.h). kNotFound for an unknown job.
+// (see operator/queue/forecast/forecast.h). kNotFound for an unknown job.
 // clang-format on
 absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& key);
 

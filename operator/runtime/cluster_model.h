@@ -29,8 +29,7 @@ inline constexpr char kSchedulerName[] = "muster";
 // Returns the filter options for pods that muster places.
 FilterOptions PlacedByMuster();
 
-// Returns the free amounts of a node in the tree's units. A faulty node, one with a complaint, has
-// none.
+// Returns a node's free amounts in the tree's units. A faulty node, one with a complaint, has none.
 Resources FreeOn(const NodeState& state);
 
 // The pods of one job that muster schedules and that have neither ended nor begun to terminate.
@@ -76,12 +75,10 @@ class ClusterModel {
 
   // Promises the pod to the node, until the cache shows otherwise or the promise is taken back.
   void Promise(const PodRecord& pod, const std::string& node);
-  // Notes that the API server has bound the pod to this node, which may be another than the
-  // promised one.
+  // Notes that the API server has bound the pod to this node, perhaps not the promised one.
   void Confirm(const PodRecord& pod, const std::string& node);
   void TakeBack(const PodRecord& pod);
-  // Rereads the node's free amounts at the next Tree(), because someone else has charged it in the
-  // tree.
+  // Rereads the node's free amounts at the next Tree(): someone else has charged it in the tree.
   void Recount(const std::string& node) { touched_.insert(node); }
   // Returns true if the pod is promised to a node and not yet confirmed to be bound.
   bool IsPromised(const PodRecord& pod) const;
@@ -94,8 +91,7 @@ class ClusterModel {
   // Indexed like the nodes of the current tree.
   const std::vector<NodePointer>& states() const { return states_; }
   const ClusterSnapshot& snapshot() const { return snapshot_; }
-  // Returns the nodes of the current tree that a pod like this one may go to, even if this one is
-  // bound.
+  // Returns the nodes of the current tree that a pod like this one may go to, bound or not.
   FilteredNodes NodesFor(const SchedulingPod& pod);
   // The same in a hypothetical cluster whose nodes are `states`.
   FilteredNodes NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,

@@ -71,8 +71,8 @@ class Controller {
 
   Controller(Deps deps, DecideOptions options);
 
-  // Starts this leadership: agents can reach the coordinator from now on. RunOnce does nothing
-  // before.
+  // Starts this leadership: agents can reach the coordinator from now on. Before, RunOnce does
+  // nothing.
   void Lead(Leadership leadership);
 
   // Reconciles the job `key`, "namespace/name". kAborted means that the job changed meanwhile and
@@ -89,8 +89,7 @@ class Controller {
     absl::Time rival_since = absl::InfiniteFuture();
     RoundMemory memory;
     Written written;
-    // The judged spec of `judged_generation`, kept because every decision needs it and it seldom
-    // changes.
+    // The spec as judged at `judged_generation`: every decision needs it, and it seldom changes.
     std::optional<JudgedSpec> judged;
     int64_t judged_generation = 0;
     // The API server's refusal of a pod of this spec, and the generation that it is about.

@@ -13,7 +13,7 @@ class ControllerObserver {
  public:
   virtual ~ControllerObserver() = default;
   virtual void RoundOpened(std::string_view reason) = 0;
-  // An active round broke unintentionally.
+  // An active round broke for another reason than a wanted change of members or spec.
   virtual void RoundBroke(std::string_view kind) = 0;
   // The first active round since RoundBroke.
   virtual void Recovered(std::string_view kind, absl::Duration took) = 0;

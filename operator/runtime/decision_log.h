@@ -25,7 +25,7 @@ struct JobDebug {
   std::vector<std::string> members;  // pods of `round` by rank
   int64_t reconciles = 0;
   int64_t rounds_opened = 0;
-  int64_t recoveries = 0;  // rounds that broke unintentionally
+  int64_t recoveries = 0;  // rounds that broke, other than by a wanted change
   // Numbers of the last reconcile, and of the last one that changed state, phase, round or reason.
   int64_t reconcile = 0;
   int64_t changed_by = 0;

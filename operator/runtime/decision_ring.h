@@ -24,8 +24,7 @@ struct DecisionRingOptions {
 
 // The last decisions of the scheduler in a directory: files of framed records, each file named by
 // the id of its first. Ids keep rising over restarts. Readers skip a record that a crash cut off;
-// nothing is synced, because nothing depends on it. Not thread-safe; only one process may write a
-// directory.
+// nothing is synced, for nothing depends on it. Not thread-safe; one process writes a directory.
 class DecisionRing {
  public:
   // Never fails: a directory that cannot be read counts as empty.
@@ -56,8 +55,8 @@ class DecisionRing {
 // Passes every whole record of the directory to `see`, oldest first, until it returns false.
 absl::Status ReadDecisions(Files& files, const std::string& directory,
                            const std::function<bool(const absl::StatusOr<DecisionRecord>&)>& see);
-// Finds a record in the one file that should hold it. kNotFound names the ids that are there, and
-// the nearest.
+// Finds a record in the one file that should hold it. kNotFound names the ids there, and the
+// nearest.
 absl::StatusOr<DecisionRecord> FindDecision(Files& files, const std::string& directory,
                                             uint64_t id);
 

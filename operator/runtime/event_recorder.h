@@ -61,7 +61,7 @@ class EventRecorder {
   void Record(const EventTarget& target, const Event& event);
   // Sends one event; returns false if none waits.
   bool RunOnce();
-  // Waits for an event and sends it. Returns false after Shutdown, once all are sent or one has
+  // Waits for an event and sends it. After Shutdown returns false once all are sent or one has
   // failed.
   bool WaitAndRun();
   void Shutdown();

@@ -28,8 +28,8 @@ struct Written {
   uint64_t pod_version = 0;
   // UIDs of pods whose deletion was accepted; it is not asked for again.
   std::set<std::string> deleted_pods;
-  // Reason why the API server will never take a pod of this template, from the last Write; empty if
-  // it may.
+  // Reason why the API server never takes a pod of this template, by the last Write; empty if it
+  // may.
   std::string refused_pod;
   // Reason why the status of the last Write is not in the store; empty if it is.
   std::string status_fault;

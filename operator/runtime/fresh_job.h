@@ -7,8 +7,7 @@
 
 namespace muster::control {
 
-// A job as its cache has it. `behind` means that the caches do not show all that was written for
-// it.
+// A job as its cache has it. `behind` means that the caches lack something that was written for it.
 template <typename Object>
 struct FreshJob {
   Object job;  // null: there is none

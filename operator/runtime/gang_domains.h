@@ -12,8 +12,7 @@
 
 namespace muster::control {
 
-// Nodes that satisfy together what a gang requires of its pods' togetherness; it may have any of
-// them.
+// Nodes of which a gang may use any without breaking its rules about being together.
 struct GangDomain {
   std::vector<int> nodes;  // indices of nodes with room, rising
   int64_t room = 0;        // upper bound on its workers that fit here

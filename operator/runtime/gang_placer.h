@@ -20,8 +20,7 @@ inline constexpr char kConstraintsReason[] = "Constraints";
 struct PlacementRefusal {
   std::string reason;
   std::string sentence;
-  // True if any gang of this shape (ShapeOf) is refused alike as long as the cluster does not
-  // change.
+  // True if any gang of this shape (ShapeOf) is refused alike while the cluster stays as it is.
   bool of_shape = false;
 };
 

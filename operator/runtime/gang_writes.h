@@ -33,7 +33,8 @@ class GangWrites {
   // no news of the gangs.
   void Repeat();
 
-  // Promises the pods to their nodes and has them bound, once their pending volume claims are.
+  // Promises the pods to their nodes and has them bound, once their pending volume claims are
+  // bound.
   using Member = VolumeWait::Member;
   void Bind(const std::string& uid, const std::vector<Member>& members);
   // Goes on with gangs that waited for claims. Returns the reason, by job UID, for each gang whose
@@ -44,7 +45,7 @@ class GangWrites {
   // sentence about the same members is delayed to limit writes.
   void Refuse(const std::string& uid, const Gang& gang, const std::string& sentence);
   void TakeRefusalBack(const std::string& uid);
-  // Deletes the bound members and gives up the rest, for which there is no place.
+  // Deletes the bound members and releases what is held for the rest, which has no place.
   void Undo(const std::string& uid, const Gang& gang);
 
   // Returns true for a while after a bind was refused or volumes could not be had.
@@ -62,8 +63,7 @@ class GangWrites {
     uint64_t told_version = 0;
     std::string told;
     absl::Time told_at = absl::InfinitePast();
-    // Resource versions of the pods to which `told` was written and that do not show it yet, by
-    // UID.
+    // Resource versions, by UID, of pods that `told` was written to and that do not show it yet.
     std::map<std::string, std::string> telling;
   };
   struct Repeated {

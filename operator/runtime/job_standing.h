@@ -50,12 +50,11 @@ struct JobStanding {
   bool stale = true;
 };
 
-// Returns the limit that the job's queue has set, from the status, or from `pending`, which is yet
-// to be written to the status.
+// Returns the limit that the job's queue has set, by the status or by `pending`, yet to be written.
 std::optional<int> LimitOf(const TrainingJob& job, const std::optional<QueueOrder>& pending);
 
-// Returns true if no worker of the job is to run: it has ended, is suspended, deleted, or managed
-// by another controller.
+// Returns true if no worker is to run: the job has ended, is suspended, deleted, or managed by
+// another.
 bool IsOut(const JobStanding& standing);
 
 // Returns how many workers the job is to have: workers.count, or fewer while its queue limits it.
@@ -85,8 +84,7 @@ QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& hold
 // Returns the gang less the pods without a node whose worker index is not below `workers`.
 Gang WorkersBelow(const Gang& gang, int workers);
 
-// Returns when the job ends, by its ETA or its deadline, whichever is earlier; nullopt if neither
-// is known.
+// Returns when the job ends, by its ETA or its deadline, whichever is earlier; nullopt if endless.
 std::optional<absl::Time> EndOf(const JobStanding& standing);
 // Returns the time of the job's last durable checkpoint, or of its start if that is later.
 absl::Time CheckpointOf(const JobStanding& standing);

@@ -16,9 +16,8 @@
 #include "operator/runtime/cluster_model.h"
 #include "operator/runtime/node_health.h"
 
-// Reports for people about a gang and about the cluster that it is to run on: the answers of the
-// same code that decides, asked once more. Not thread-safe, like the model, which is left as it
-// was.
+// Reports for people about a gang and its cluster: the answers of the same code that decides, asked
+// once more. Not thread-safe, like the model, which is left as it was.
 namespace muster::control {
 
 struct WorkerPlace {

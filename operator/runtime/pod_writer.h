@@ -69,7 +69,7 @@ class PodWriter {
   void Add(PodWrite write);
   // Carries out one write; returns false if none may begin.
   bool RunNext();
-  // Waits for a write and carries it out; returns false after Shutdown, which drops the waiting
+  // Waits for a write and carries it out. After Shutdown returns false and drops the waiting
   // writes.
   bool WaitAndRun();
   // While held, WaitAndRun begins no write.

@@ -31,8 +31,8 @@ std::string MissingPriorityClass(const PriorityCache& classes, const std::string
 class Priorities {
  public:
   void Set(const PriorityCache& classes);
-  // Returns the class, or the default one (priority 0 if there is none) for an empty or unknown
-  // name.
+  // Returns the class; for an empty or unknown name the default one, or priority 0 if there is
+  // none.
   PriorityClass Of(const std::string& class_name) const;
 
  private:

@@ -28,8 +28,8 @@ struct QueueReport {
   QueueBook::QueueView queue;
   bool broken = false;  // its parents form a circle
   bool cohort = false;  // others name it as their parent
-  // Resources that it limits and that no node has (empty while no node is known), and a sentence
-  // about them.
+  // Resources that it limits and no node has (empty while no node is known), and a sentence about
+  // them.
   std::vector<std::string> unknown;
   std::string complaint;
   std::vector<WaitingJobReport> waiting;

@@ -46,15 +46,14 @@ namespace muster::control {
 struct SchedulerOptions {
   // Label keys, broad to narrow; empty: the topology is found in the labels.
   std::vector<std::string> topology_levels;
-  // True if other threads call writer().WaitAndRun(); otherwise RunOnce carries out what it
-  // decides.
+  // True if other threads call writer().WaitAndRun(); otherwise RunOnce carries out its decisions.
   bool writes_apart = false;
   // Number of those threads.
   int write_threads = 1;
   // A gang that is bound in part for this long, and too small to run, is undone: its bound pods are
   // deleted, and their replacements wait for the whole gang. Must leave time for the writes.
   absl::Duration undo_after = absl::Seconds(5);
-  // Limit for volumes that are made or given once the gang has its places.
+  // Time limit for volumes that are made or given once the gang has its places.
   absl::Duration volume_deadline = absl::Minutes(5);
   BookOptions book;
   // Gets the input of each decision, for `muster replay`; null: nothing is kept.
@@ -86,15 +85,14 @@ class Scheduler {
       kube::Api& api, const Clock& clock, JobCache& jobs, PodCache& pods, NodeCache& nodes,
       std::function<void(const std::string& job_key)> on_verdict, SchedulerOptions options = {},
       std::function<void()> wake = [] {});
-  // Follows these caches likewise. Before, there is one queue without a quota, and every priority
-  // is 0.
+  // Follows these caches likewise. Before, there is one queue without a quota and every priority is
+  // 0.
   void FollowQueues(QueueCache& queues, PriorityCache& priorities);
 
   // Replaces the options' levels from the next cycle on.
   void SetTopologyLevels(std::vector<std::string> keys);
 
-  // Queues a change of namespaces or storage; changes are taken in, in order, before the next
-  // decision.
+  // Adds a change of namespaces or storage; all are applied in order before the next decision.
   void Change(std::function<void(ClusterSnapshot&)> change) { feed_.Change(std::move(change)); }
 
   // Takes in the caches' changes without deciding anything; for a replica that does not lead.
@@ -104,8 +102,8 @@ class Scheduler {
   // decisions made here since the last call.
   int RunOnce();
 
-  // Returns where the job's workers are or why they have no place; empty before the first look at
-  // it.
+  // Returns where the job's workers are or why they have no place; empty before it is first looked
+  // at.
   PlacementView Verdict(const std::string& job_uid) const { return verdicts_.Of(job_uid); }
   int64_t binds() const;
   // Number of gangs that were bound in part and undone.

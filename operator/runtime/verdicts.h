@@ -27,8 +27,7 @@ class Verdicts {
   void Set(absl::Time now, const TrainingJob& job, PlacementView verdict);
   // Reports the delayed reasons to wait whose time has come.
   void TellKeptBack(absl::Time now);
-  // Sets the queue's order. Its time is `wall`, or just after every earlier order of this job if
-  // later.
+  // Sets the queue's order, timed at `wall`, or just after the job's last order if that is later.
   void Give(const TrainingJob& job, QueueOrder order, absl::Time wall);
   // Returns the verdict with the order; empty if nothing has been reported.
   PlacementView Of(const std::string& job_uid) const;

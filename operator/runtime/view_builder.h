@@ -24,8 +24,7 @@ struct JudgedSpec {
 };
 JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec);
 
-// Fills in identity, status, and `judged`, which must be of the same generation; the caller fills
-// in the rest.
+// Fills in identity, `judged` (of the same generation), and the status; the rest is the caller's.
 JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged);
 
 }  // namespace muster::control

@@ -35,7 +35,7 @@ class WholeNodes {
   // Takes a node as it is now; null means that it is gone. `now` is the wall clock's.
   void Put(absl::Time now, const std::string& name,
            const std::shared_ptr<const SchedulingNode>& node);
-  // Forgets the nodes that were last seen too long ago.
+  // Forgets what was last seen too long ago.
   void Forget(absl::Time now);
 
   // Grows when an answer may have changed.

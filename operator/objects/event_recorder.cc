@@ -41,7 +41,7 @@ bool EventRecorder::TakeToken(Source& source) {
 
 Json EventRecorder::Build(const EventTarget& target, const Event& event,
                           const Written& written) const {
-  // Events about what has no namespace are kept in this one.
+  // Events about cluster-scoped objects are kept in the namespace "default".
   const std::string& name_space = target.key.name_space;
   Json json =
       kube::NewObject(kube::kEvents, {name_space.empty() ? "default" : name_space, written.name});

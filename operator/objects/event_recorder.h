@@ -19,21 +19,21 @@
 
 namespace muster::control {
 
-// Who an event is about.
+// The object that an event is about.
 struct EventTarget {
   std::string api_version;
   std::string kind;
-  kube::ObjectKey key;  // without a namespace: of the cluster
+  kube::ObjectKey key;  // without a namespace if cluster-scoped
   std::string uid;
 };
-// As the kubelet names it: a node's events are found by its name.
+// Uses the node's name as its UID, like the kubelet: a node's events are found by its name.
 EventTarget NodeTarget(const std::string& name);
 
-// Writes Kubernetes Events about jobs and others. The same event again raises the count of the one
-// written before; an object that floods is cut off by a token bucket, as in client-go. Losing an
-// event is allowed: failures are logged and forgotten. Thread-safe.
+// Writes Kubernetes Events about jobs and other objects. A repeated event raises the count of the
+// one written before; an object that floods is cut off by a token bucket, as in client-go. Losing
+// an event is allowed: failures are logged and forgotten. Thread-safe.
 //
-// Sent apart, an event costs whoever records it no call of the API server, however slow that is:
+// With Sending::kApart, Record never waits for the API server, however slow that is:
 //
 //   EventRecorder events(api, clock, "muster-operator", EventRecorder::Sending::kApart);
 //   std::thread sender([&] { while (events.WaitAndRun()) {} });
@@ -42,15 +42,15 @@ EventTarget NodeTarget(const std::string& name);
 //   sender.join();
 class EventRecorder {
  public:
-  // Per object: this many at once, then one per kRefill.
+  // Each object may have this many events at once, then one per kRefill.
   static constexpr int kBurst = 25;
   static constexpr absl::Duration kRefill = absl::Seconds(10);
-  // What waits to be sent, at most; what comes then is dropped.
+  // The most events that wait to be sent; further ones are dropped.
   static constexpr size_t kMaxWaiting = 1000;
 
   enum class Sending {
     kAtOnce,  // before Record returns
-    kApart,   // by whoever calls RunOnce or WaitAndRun
+    kApart,   // in RunOnce or WaitAndRun
   };
 
   EventRecorder(kube::Api& api, const Clock& clock, std::string component,
@@ -59,9 +59,10 @@ class EventRecorder {
 
   void Record(const kube::ObjectKey& job, const std::string& job_uid, const Event& event);
   void Record(const EventTarget& target, const Event& event);
-  // Sends one; false when none waits.
+  // Sends one event; returns false if none waits.
   bool RunOnce();
-  // Waits for one and sends it. False after Shutdown, once all are sent or one could not be.
+  // Waits for an event and sends it. After Shutdown returns false once all are sent or one has
+  // failed.
   bool WaitAndRun();
   void Shutdown();
 
@@ -100,7 +101,7 @@ class EventRecorder {
   mutable Mutex mu_;
   CondVar added_;
   bool stopped_ MUSTER_GUARDED_BY(mu_) = false;
-  bool failed_ MUSTER_GUARDED_BY(mu_) = false;  // the last one sent
+  bool failed_ MUSTER_GUARDED_BY(mu_) = false;  // sending the last one failed
   std::deque<Waiting> waiting_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, Source> sources_ MUSTER_GUARDED_BY(mu_);  // by UID
   int64_t serial_ MUSTER_GUARDED_BY(mu_) = 0;

@@ -30,7 +30,7 @@ class EventRecorderTest : public testing::Test {
     events_ =
         std::make_unique<EventRecorder>(*api_, clock_, "test", EventRecorder::Sending::kApart);
   }
-  // About objects of their own, so that none is cut off as a flood.
+  // Records an event about an object of its own, so that none is cut off as a flood.
   void Record(int number) {
     events_->Record(kJob, absl::StrCat("uid-", number),
                     {Event::Type::kNormal, "Reason", absl::StrCat("message ", number)});
@@ -70,7 +70,7 @@ TEST_F(EventRecorderTest, WhatWaitsIsBounded) {
   while (events_->RunOnce()) {
   }
   EXPECT_EQ(Stored().size(), EventRecorder::kMaxWaiting);
-  Record(most + 1);  // was dropped; it comes again
+  Record(most + 1);  // it was dropped before and is recorded again
   EXPECT_TRUE(events_->RunOnce());
   EXPECT_EQ(Stored().size(), EventRecorder::kMaxWaiting + 1);
 }

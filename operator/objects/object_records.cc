@@ -118,7 +118,8 @@ PodView ParsePodView(const Json& json) {
   view.reason = StringAt(json, {"status", "reason"});
   view.message = StringAt(json, {"status", "message"});
   ReadWorkerContainer(json, view);
-  if (kube::LabelOf(json, kJobLabel).empty()) return view;  // not ours: only its place matters
+  if (kube::LabelOf(json, kJobLabel).empty())
+    return view;  // not a job's pod: only its place matters
   view.ended = ReadEnds(json);
   view.conditions = ReadConditions(json);
   return view;
@@ -192,7 +193,7 @@ absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json) {
   MUSTER_ASSIGN_OR_RETURN(SchedulingNode scheduling, ParseSchedulingNode(json));
   const bool lies = scheduling.complaint.has_value();
   node.schedulable = scheduling.ready && !scheduling.unschedulable && !lies;
-  // What cannot be is not added up.
+  // Impossible amounts are not counted.
   if (!lies) node.allocatable = TreeAmounts(scheduling.allocatable, scheduling.allowed_pods);
   node.scheduling = std::make_shared<const SchedulingNode>(std::move(scheduling));
   node.conditions = ReadConditions(json);

@@ -17,17 +17,17 @@
 
 namespace muster::control {
 
-// A pod, any pod of the cluster, in the few fields that the controller and the scheduler use.
+// Any pod of the cluster, in the few fields that the controller and the scheduler use.
 struct PodRecord {
   kube::ObjectKey key;
-  std::string job;  // label muster.dev/job; empty: not ours
-  // As placement sees it; never null. Of pods that are not ours it may be one object for many.
+  std::string job;  // label muster.dev/job; empty: not one of muster's
+  // The pod as placement sees it; never null. Pods that are not muster's may share one object.
   std::shared_ptr<const SchedulingPod> scheduling = NoPod();
-  // What it asks for when it is placed, as topology trees count.
+  // The pod's requests, in the units of topology trees.
   Resources requests;
-  // Condition PodScheduled, when it is False: its message.
+  // The message of the condition PodScheduled if that is False; otherwise empty.
   std::string unscheduled_message;
-  // Never null. Of pods that are not ours it may be one object for many.
+  // Never null. Pods that are not muster's may share one object.
   std::shared_ptr<const PodView> view = NoView();
 
   bool ended() const {
@@ -41,10 +41,10 @@ struct PodRecord {
 
 struct NodeRecord {
   std::string name;
-  // As placement sees it; never null.
+  // The node as placement sees it; never null.
   std::shared_ptr<const SchedulingNode> scheduling = NoNode();
   Resources allocatable;
-  bool schedulable = true;  // Ready, not cordoned, and what it says of itself can be
+  bool schedulable = true;  // Ready, not cordoned, and not faulty
   std::vector<ConditionView> conditions;
   std::vector<TaintView> taints;
 
@@ -52,8 +52,8 @@ struct NodeRecord {
   static const std::shared_ptr<const SchedulingNode>& NoNode();
 };
 
-// Parsers for kube::Cache. They fail only on what cannot be a pod or node; absent fields are empty.
-// What they read must be among these fields: nothing else is asked of the server.
+// Parsers for kube::Cache. They fail only on objects that cannot be a pod or node; absent fields
+// are left empty. They may read these fields only: no others are requested from the server.
 const kube::FieldMask& PodFields();
 const kube::FieldMask& NodeFields();
 absl::StatusOr<PodRecord> ParsePodRecord(const Json& json);

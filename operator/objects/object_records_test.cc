@@ -115,7 +115,7 @@ TEST(ObjectRecordsTest, GpusOfAllKindsAreCountedTogether) {
   EXPECT_EQ(node->allocatable.gpus, 13);
 }
 
-// As servers send them: every field that is read here and more.
+// Objects as servers send them: every field that is read here and more.
 constexpr char kWholePod[] = R"({
     "apiVersion": "v1", "kind": "Pod",
     "metadata": {"namespace": "d", "name": "gpt-0-2", "uid": "u", "resourceVersion": "7",
@@ -185,7 +185,7 @@ TEST(ObjectRecordsTest, TheNodeFieldsAreAllThatIsRead) {
   EXPECT_EQ(node->conditions[0].reason, "r");
 }
 
-// Else every pod and node of a cluster would come as JSON, at several times the cost.
+// Otherwise every pod and node of a cluster would come as JSON, at several times the cost.
 TEST(ObjectRecordsTest, ThePodAndNodeFieldsAreReadOfProtobuf) {
   EXPECT_NE(kube::ProtoPlan::Make(PodFields().root(), *kube::ProtoMessageOf(kube::kPods)), nullptr);
   EXPECT_NE(kube::ProtoPlan::Make(NodeFields().root(), *kube::ProtoMessageOf(kube::kNodes)),

@@ -13,24 +13,24 @@
 
 namespace muster::control {
 
-// Events about what objects say and cannot be: on a Node TopologyContradiction (labels that
-// contradict others') and NodeFaulty (amounts that cannot be: it is set aside), on a TrainingJob
-// NoSuchPriorityClass. Each is told once, and again when it comes back. To be called now and then
-// by one thread, while leading.
+// Records events about objects with impossible content: on a Node TopologyContradiction (labels
+// that contradict others') and NodeFaulty (impossible amounts: the node is set aside), on a
+// TrainingJob NoSuchPriorityClass. Each is recorded once, and again when it recurs. Call it now and
+// then, while leading, from one thread.
 class ObjectWarnings {
  public:
-  // In one call; the rest is told in the next ones.
+  // The most events of one call; the next calls record the rest.
   static constexpr int kMostAtOnce = 50;
 
   ObjectWarnings(EventRecorder& events, const JobCache& jobs, const NodeCache& nodes,
                  const PriorityCache& priorities)
       : events_(events), jobs_(jobs), nodes_(nodes), priorities_(priorities) {}
 
-  // Returns the number of events.
+  // Returns the number of events recorded.
   int RunOnce(const std::vector<TopologyFinding>& findings);
 
  private:
-  // By UID and reason.
+  // UID and reason.
   using Key = std::pair<std::string, std::string>;
   struct Warning {
     EventTarget target;
@@ -45,7 +45,7 @@ class ObjectWarnings {
   const JobCache& jobs_;
   const NodeCache& nodes_;
   const PriorityCache& priorities_;
-  std::map<Key, std::string> told_;  // the sentences
+  std::map<Key, std::string> told_;  // the sentences last recorded
 };
 
 }  // namespace muster::control

@@ -11,21 +11,21 @@
 
 namespace muster::control {
 
-// Keeps pods that are not ours small, for a cluster has many: all that matters of one is what it
-// takes from which node and whom it keeps away, and nothing of one that has ended. Those that take
-// the same are one record, without key and names; those of one template share what placement reads
-// of it wherever they are. Ours are kept as they are. Not thread-safe.
+// Keeps the many pods that are not muster's small: of a live one only its node, its amounts and
+// whom it keeps away matter, of an ended one nothing. Pods that agree in these are one record,
+// without key and names; pods of one template share what placement reads of it wherever they are.
+// Muster's own pods are kept as they are. Not thread-safe.
 class PodSharing {
  public:
   std::shared_ptr<const PodRecord> Keep(PodRecord pod);
-  // Shared records known, some of which may be gone.
+  // Number of shared records, some of which may be gone.
   size_t size() const { return records_.size(); }
   size_t footprints() const { return footprints_.size(); }
 
  private:
   template <typename Value>
   struct Known {
-    // By a hash. Of two that have one hash, the later is not shared.
+    // Keyed by hash. Of two values with the same hash, the later is not shared.
     absl::flat_hash_map<size_t, std::weak_ptr<const Value>> by_hash;
     size_t sweep_at = 1024;
 

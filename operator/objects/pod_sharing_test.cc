@@ -73,7 +73,7 @@ TEST(PodSharingTest, PodsOfOneTemplateShareWhatPlacementReadsWhereverTheyAre) {
   labelled.labels = {{"app", "y"}};
   other.scheduling = std::make_shared<const SchedulingPod>(labelled);
   EXPECT_EQ(sharing.Keep(other)->scheduling->labels.Value("app"), "y");
-  // One that waits for a node it was promised is told from others.
+  // A pod that is nominated for a node differs from the others.
   PodRecord awaited = Pod("d", "");
   SchedulingPod nominated = Holds("d", "");
   nominated.nominated = "node-3";

@@ -9,7 +9,7 @@
 namespace muster::control {
 namespace {
 
-// Of several defaults the lowest counts, as in Kubernetes.
+// The lowest of several defaults counts, as in Kubernetes.
 PriorityClass DefaultOf(const std::vector<PriorityCache::Object>& classes) {
   PriorityClass found;
   for (const PriorityCache::Object& one : classes) {

@@ -23,15 +23,16 @@ absl::StatusOr<PriorityClass> ParsePriorityClass(const Json& json);
 
 using PriorityCache = kube::Cache<PriorityClass>;
 
-// What is to be said of a priorityClassName that nobody made; empty: it is there, none is named, or
-// the classes are not known yet. Thread-safe.
+// Returns a sentence about a priorityClassName that does not exist. Empty if it exists, none is
+// named, or the classes have not been listed yet. Thread-safe.
 std::string MissingPriorityClass(const PriorityCache& classes, const std::string& class_name);
 
-// What a priorityClassName stands for. Not thread-safe.
+// Looks up priority classes by name. Not thread-safe.
 class Priorities {
  public:
   void Set(const PriorityCache& classes);
-  // Empty: the default class's, or 0. A class that is not there counts as the default one.
+  // Returns the class; for an empty or unknown name the default one, or priority 0 if there is
+  // none.
   PriorityClass Of(const std::string& class_name) const;
 
  private:

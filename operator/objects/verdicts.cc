@@ -10,10 +10,10 @@
 namespace muster::control {
 namespace {
 
-// Between two sentences that differ in their numbers, and between two reasons.
+// Least intervals between sentences that differ in their numbers only, and between two reasons.
 constexpr absl::Duration kTellAgain = absl::Seconds(30);
 constexpr absl::Duration kTellReason = absl::Seconds(5);
-// Times in a status have milliseconds.
+// Times in a status have a resolution of milliseconds.
 constexpr absl::Duration kTick = absl::Milliseconds(1);
 
 absl::Time ToTick(absl::Time time) { return absl::FromUnixMillis(absl::ToUnixMillis(time)); }

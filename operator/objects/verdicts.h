@@ -15,25 +15,25 @@
 
 namespace muster::control {
 
-// What the scheduling cycle has to say to the controller about each job: where its pods are or why
-// they are nowhere, and its queue's newest order. What changes about why a job waits in its queue
-// is not told anew at once: reconciles and writes would follow the clock and every other job of the
+// The scheduling cycle's reports to the controller about each job: where its pods are or why they
+// have no place, and its queue's newest order. A changed reason to wait in the queue is reported
+// with a delay: otherwise reconciles and writes would follow the clock and every other job of the
 // queue. Thread-safe.
 class Verdicts {
  public:
-  // Told the key of a job about which something new is known, without locks held.
+  // Calls `on_change` with the key of a job about which there is something new, without locks held.
   explicit Verdicts(std::function<void(const std::string& job_key)> on_change);
 
   void Set(absl::Time now, const TrainingJob& job, PlacementView verdict);
-  // Other reasons to wait that were kept back, those whose time has come.
+  // Reports the delayed reasons to wait whose time has come.
   void TellKeptBack(absl::Time now);
-  // What the queue wants. `wall` is made later than every order of this job before.
+  // Sets the queue's order, timed at `wall`, or just after the job's last order if that is later.
   void Give(const TrainingJob& job, QueueOrder order, absl::Time wall);
-  // With the order; empty when nothing has been said.
+  // Returns the verdict with the order; empty if nothing has been reported.
   PlacementView Of(const std::string& job_uid) const;
-  // One that the job's status does not show yet.
+  // Returns an order that the job's status does not show yet.
   std::optional<QueueOrder> PendingOrder(const TrainingJob& job) const;
-  // Drops what is known of jobs that are gone.
+  // Drops the verdicts of jobs that are gone.
   void Forget(const JobCache& jobs);
 
  private:

@@ -42,7 +42,7 @@ TEST_F(VerdictsTest, NumbersThatFollowTheClockAreNotToldAtOnce) {
   EXPECT_THAT(told_, SizeIs(2));
 }
 
-// In a busy queue the reason changes whenever anything starts or ends.
+// The reason changes in a busy queue whenever a job starts or ends.
 TEST_F(VerdictsTest, AnotherReasonToWaitIsToldWhenItHasLasted) {
   verdicts_.Set(start_, job_, Queued("no quota"));
   for (int i = 1; i < 9; ++i) {
@@ -97,7 +97,7 @@ TEST_F(VerdictsTest, AnOrderIsPendingUntilTheStatusShowsIt) {
   EXPECT_FALSE(verdicts_.PendingOrder(job_).has_value());
 }
 
-// Else an order that is given while the wall clock stands behind the last one's would be ignored.
+// Otherwise an order given while the wall clock is behind the last order's time would be ignored.
 TEST_F(VerdictsTest, EveryOrderIsLaterThanTheOnesBefore) {
   job_.status.mutable_preemption()->set_time(FormatWall(start_ + absl::Hours(1)));
   verdicts_.Give(job_, {2, "Reclaimed", "", {}}, start_);

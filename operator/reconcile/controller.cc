@@ -20,15 +20,15 @@
 namespace muster::control {
 namespace {
 
-// How soon to look again when a cache has not seen our last write: its arrival wakes us earlier.
+// Delay of the next look when a cache lacks the last write; its arrival wakes the job earlier.
 constexpr absl::Duration kCacheLag = absl::Milliseconds(500);
 constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
-// How soon to look again whether the lease was renewed since a rival's term was seen.
+// Interval of checking whether the lease was renewed after a rival's term was seen.
 constexpr absl::Duration kRivalCheck = absl::Milliseconds(500);
-// How soon to try again whether the status is stored, when nothing else brings the job back.
+// Delay of the next try to store the status, when nothing else brings the job back.
 constexpr absl::Duration kFaultRetry = absl::Seconds(20);
 constexpr absl::Duration kRefusedRetry = absl::Hours(1);
-// For how long whoever watches a job may still read its last steps.
+// Observers of a job may read its last steps for this long after its end.
 constexpr absl::Duration kKeptAfterEnd = absl::Minutes(1);
 
 kube::ObjectKey ParseKey(const std::string& key) {
@@ -85,8 +85,8 @@ void Controller::Adopt(State& state, const TrainingJob& job) {
              {"term", state.term}, {"round", job.status.round()});
 }
 
-// A term that this leadership did not write: another leader's, or a write of ours whose outcome is
-// unknown. Nothing when there is none, or it has been overruled.
+// Handles a term that this leadership did not write: another leader's, or one from an own write
+// whose outcome is unknown. Returns nullopt if there is none, or it has been overruled.
 std::optional<ReconcileResult> Controller::FaceRival(State& state, const TrainingJob& job) {
   const int64_t recorded = job.status.term();
   const bool ours = state.recorded || !state.status_fault.empty();
@@ -108,8 +108,9 @@ std::optional<ReconcileResult> Controller::FaceRival(State& state, const Trainin
   return std::nullopt;
 }
 
-// Once the caches show our last write. A status that is tried again is taken over anew, with what
-// was once in it: what else this leadership remembers may rest on what is not there.
+// Checks, once the caches show the last write, that the status is stored. When a status that was
+// not is due to be tried again, the job is taken over anew with the durable part of that status:
+// the rest of the state may depend on what was not stored.
 void Controller::CheckStored(State& state, const TrainingJob& job) {
   if (state.status_fault.empty()) {
     if (state.durable.term() == 0) return;
@@ -142,7 +143,7 @@ ReconcileResult Controller::NoteFault(State& state, const TrainingJob& job, cons
   return ReconcileResult{kAtOnce, reason};
 }
 
-// A node that is gone is as good as one that nobody hears of.
+// A node that is gone is treated like one that has stopped reporting.
 void Controller::NoteNode(PodView& pod) const {
   if (deps_.nodes == nullptr || pod.node.empty()) return;
   const NodeCache::Object node = deps_.nodes->Get({"", pod.node});
@@ -184,7 +185,7 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   if (state.refused_generation != job.generation) state.refusal.clear();
   if (!state.refusal.empty()) view.spec_errors.push_back(state.refusal);
   view.status_fault = state.status_fault;
-  // Rounds and incarnations only grow, whatever became of the status.
+  // Rounds and incarnations only grow, whether or not the status was stored.
   if (!state.recorded && state.status_fault.empty() && state.durable.term() > 0) {
     view.status.set_round(state.durable.round());
     view.status.set_membership(state.durable.membership());
@@ -194,7 +195,7 @@ JobView Controller::BuildView(const TrainingJob& job, State& state) const {
   return view;
 }
 
-// Agents may attach once the term they are told is in the job's status.
+// Registers the job, so that agents may attach. The term that they are told must be in its status.
 void Controller::Register(const std::string& key, const State& state, const JobView& view,
                           const Plan& plan) {
   JobRegistration registration;
@@ -202,7 +203,7 @@ void Controller::Register(const std::string& key, const State& state, const JobV
   registration.uid = state.uid;
   registration.term = state.term;
   registration.spec = state.judged->spec;
-  // A worker that comes new opens what the others have.
+  // A new worker must open the same sources as the others.
   if (const auto refused = RefuseOtherSources(view, state.memory); refused && refused->spec) {
     registration.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(*refused->spec);
   }
@@ -219,7 +220,7 @@ void Controller::Remember(State& state, const std::string& key, Plan& plan, int6
   debug.uid = state.uid;
   debug.term = state.term;
   RecordDecision(state.memory, plan, reconcile, deps_.clock.Monotonic(), deps_.observer, debug);
-  // It is as large as the round.
+  // The memory is as large as the round, hence the move.
   state.memory = std::move(plan.memory);
   MutexLock lock(mu_);
   debug_[key] = debug;
@@ -246,24 +247,25 @@ absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
   return CarryOut(key, *job, state);
 }
 
-// What the API server would not take. Nothing when there was no such thing.
+// Handles content that the API server refused. Returns nullopt if none was.
 std::optional<ReconcileResult> Controller::FaceRefusal(State& state, const TrainingJob& job,
                                                        const absl::Status& written) {
   if (!state.written.refused_pod.empty()) {
-    // Decided again at once: the refusal is one of the spec's errors from now on.
+    // The job is decided on again at once, with the refusal among the spec's errors.
     state.refusal = state.written.refused_pod;
     state.refused_generation = job.generation;
     return ReconcileResult{kAtOnce, std::string(Name(Reason::kInvalidSpec))};
   }
   if (state.written.status_fault.empty()) return std::nullopt;
-  // Not even that can be said in the status.
+  // The fault itself cannot be reported in the status, hence the event.
   const bool refused = IsTerminal(written);
   if (!state.status_fault.empty() && refused) {
     deps_.events.Record({job.ns, job.name}, job.uid,
                         {Event::Type::kWarning, std::string(Name(Reason::kStatusNotStored)),
                          state.written.status_fault});
   }
-  // What was refused is refused again; a definition is mended without a change of the job.
+  // A refused write would be refused again; it is tried after an hour because a definition (CRD)
+  // may be corrected without a change of the job.
   return NoteFault(state, job, std::string(state.written.status_fault),
                    refused ? kRefusedRetry : kFaultRetry);
 }
@@ -304,7 +306,7 @@ void Controller::Settle(State& state, const JobView& view, ReconcileResult& next
 absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, const TrainingJob& job,
                                                      State& state) {
   const int64_t reconcile = ++reconciles_;
-  // On every line that this reconcile writes, whoever writes it.
+  // These fields are added to every log line during this reconcile.
   const LogScope about({{"job", key},
                         {"uid", job.uid},
                         {"term", state.term},
@@ -313,7 +315,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   const JobView view = BuildView(job, state);
   Plan plan = Decide(view, state.memory, options_);
   const absl::Status written = deps_.executor.Write(job, plan, state.written);
-  // A write that was not answered may be in the store: neither it nor the one before has to be.
+  // An unanswered write may be in the store or not: neither it nor the one before has to be there.
   const bool unknown = plan.write_status && !written.ok() && state.written.status_fault.empty();
   if (unknown) state.durable.Clear();
   if (auto refused = FaceRefusal(state, job, written)) return *refused;
@@ -323,7 +325,8 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   Remember(state, key, plan, reconcile);
   const bool known = state.recorded && plan.status.term() == state.term;
   if (known && !state.settled) Register(key, state, view, plan);
-  // Not all before the current round: what is heard late of the one that broke still counts.
+  // Failures since the last active round are kept: late reports of the round that broke still
+  // count.
   deps_.registry.DropFailuresBefore(job.uid, state.memory.active_round);
   MUSTER_RETURN_IF_ERROR(deps_.executor.Announce(job, plan));
   ReconcileResult next = NextLook(state, view.now, plan);

@@ -29,25 +29,27 @@
 
 namespace muster::control {
 
-// What a reconcile came to.
+// The result of one reconcile.
 struct ReconcileResult {
   std::optional<absl::Duration> requeue_after;
   std::string reason;      // of the plan, for logs and the debug page
-  bool when_idle = false;  // what is left can wait for other jobs' work
+  bool when_idle = false;  // the next look can wait for other jobs' work
 };
 
-// Reconciles jobs: view from the caches and the registry -> Decide -> Executor. Keeps each job's
-// RoundMemory and the term of this leadership: above the one the status recorded when the job was
-// first seen and never below the Lease's leaseTransitions, made true by the first checked status
-// write. Who finds a term in the status that it did not write has a rival and does nothing until it
-// has renewed its lease once more: then the rival is the false one, and a still higher term says
-// so. Level-triggered; read-your-writes: a job is left alone until the caches show what was last
-// written for it. What was written for orders to rest on and is not stored is told, and nothing
-// more is done until it can be. A write whose content is refused is told and not tried again before
-// the job changes. Thread-safe for different keys; one key at a time (the work queue's promise).
+// Reconciles jobs: builds a view from the caches and the registry, calls Decide, and has the
+// Executor carry out the plan. Keeps each job's RoundMemory and the term of this leadership. The
+// term is above the one that the status recorded when the job was first seen, never below the
+// Lease's leaseTransitions, and takes effect with the first checked status write. A controller that
+// finds a term in the status that it did not write has a rival, and does nothing until it has
+// renewed its lease once more; the rival is stale then, and is overruled by a still higher term.
+// Level-triggered. Read-your-writes: a job is left alone until the caches show what was last
+// written for it. If a status that orders rest on is not stored, that is reported, and nothing more
+// is done until it can be stored. A write whose content is refused is reported and not repeated
+// before the job changes (a status also after an hour). Thread-safe for different keys; the work
+// queue ensures that each key is reconciled by one thread at a time.
 class Controller {
  public:
-  // What this leadership rests on.
+  // The evidence that this process leads.
   struct Leadership {
     int64_t lease_term = 0;  // the Lease's leaseTransitions; 0 without one
     // Monotonic: when the newest successful renewal began. Null: there are no rivals.
@@ -69,10 +71,12 @@ class Controller {
 
   Controller(Deps deps, DecideOptions options);
 
-  // From now on agents can reach the coordinator; before it RunOnce does nothing.
+  // Starts this leadership: agents can reach the coordinator from now on. Before, RunOnce does
+  // nothing.
   void Lead(Leadership leadership);
 
-  // Key: "namespace/name". kAborted: the job changed meanwhile, decide again soon.
+  // Reconciles the job `key`, "namespace/name". kAborted means that the job changed meanwhile and
+  // should be decided on again soon.
   absl::StatusOr<ReconcileResult> RunOnce(const std::string& key);
 
   std::vector<JobDebug> Debug() const;
@@ -85,19 +89,19 @@ class Controller {
     absl::Time rival_since = absl::InfiniteFuture();
     RoundMemory memory;
     Written written;
-    // Of the generation it was made of: every decision needs it, and it seldom changes.
+    // The spec as judged at `judged_generation`: every decision needs it, and it seldom changes.
     std::optional<JudgedSpec> judged;
     int64_t judged_generation = 0;
-    // What the API server refused, and the generation it was made of.
+    // The API server's refusal of a pod of this spec, and the generation that it is about.
     std::string refusal;
     int64_t refused_generation = 0;
-    // Of the status as last written, what must be found in it. Term 0: nothing was written.
+    // The part of the last written status that must be in the store. Term 0: nothing was written.
     v1alpha1::TrainingJobStatus durable;
-    // Why it is not stored; empty: it is. And until when nothing is tried.
+    // Reason why that status is not stored (empty if it is), and when to try again (monotonic).
     std::string status_fault;
     absl::Time fault_until = absl::InfinitePast();
     absl::Time progress_slot = absl::InfiniteFuture();
-    bool settled = false;  // it has ended, and what its end cost was given back
+    bool settled = false;  // it has ended and its memory was released
     JobDebug debug;
   };
 
@@ -115,12 +119,12 @@ class Controller {
                                            State& state);
   std::optional<ReconcileResult> FaceRefusal(State& state, const TrainingJob& job,
                                              const absl::Status& written);
-  // When to look at the job again after the plan was carried out.
+  // Returns when to look at the job again after the plan was carried out.
   ReconcileResult NextLook(State& state, absl::Time now, const Plan& plan);
-  // Gives back what a job that has ended holds of memory, once nobody asks for it any more.
+  // Releases the memory of a job that has ended, once nobody asks for it any more.
   void Settle(State& state, const JobView& view, ReconcileResult& next);
   void Register(const std::string& key, const State& state, const JobView& view, const Plan& plan);
-  // Takes the plan's memory.
+  // Moves the plan's memory into `state`.
   void Remember(State& state, const std::string& key, Plan& plan, int64_t reconcile);
 
   const Deps deps_;
@@ -131,7 +135,7 @@ class Controller {
   mutable Mutex mu_;
   absl::Time leading_since_ MUSTER_GUARDED_BY(mu_) = absl::InfiniteFuture();
   Leadership leadership_ MUSTER_GUARDED_BY(mu_);
-  // std::map: a State stays where it is while others come and go.
+  // A std::map keeps each State at its address while others come and go.
   std::map<std::string, State> states_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, JobDebug> debug_ MUSTER_GUARDED_BY(mu_);
 };

@@ -22,17 +22,18 @@ namespace muster::control {
 namespace {
 
 constexpr int kBatchGrowth = 4;
-// Fewer are made sooner than threads are woken for them.
+// Smaller batches are done before helper threads would wake.
 constexpr int kWorthThreads = 4;
 
-// Of what was written only its version is new.
+// The caller needs only the new resourceVersion back.
 kube::CallOptions VersionOnly() {
   kube::CallOptions call;
   call.fields = &kube::IdentityFields();
   return call;
 }
 
-// And what orders and the next leader rest on: an older definition may drop it.
+// Besides the version, asks for the fields that orders and the next leader rest on: an older CRD
+// may drop them.
 kube::CallOptions DurableOnly() {
   static const auto& fields =
       *new kube::FieldMask({"status.term", "status.round", "status.membership",
@@ -86,7 +87,7 @@ v1alpha1::OperatorMessage ToMessage(const SaveOrder& order) {
   return message;
 }
 
-// Now, or as soon as their numbers are in the status.
+// Returns true if pods are made now, or as soon as their incarnations are in the status.
 bool MakesPods(const TrainingJob& job, const Plan& plan) {
   const auto& before = job.status.incarnations();
   const auto& after = plan.status.incarnations();
@@ -94,7 +95,7 @@ bool MakesPods(const TrainingJob& job, const Plan& plan) {
          !std::equal(before.begin(), before.end(), after.begin(), after.end());
 }
 
-// Serialises orders; a Go, which is the same for all members of a round, once.
+// Serialises orders. A Go is the same for all members of a round and is serialised once.
 class OrderEncoder {
  public:
   EncodedMessage operator()(const Order& order) {
@@ -132,7 +133,7 @@ absl::Status Executor::DeletePods(const TrainingJob& job, const Plan& plan, Writ
     options.preconditions.uid = pod.uid;
     options.grace_period_seconds = absl::ToInt64Seconds(pod.grace);
     const absl::Status status = api_.Delete(kube::kPods, {job.ns, pod.name}, options);
-    // Gone already, or another pod has the name now: what was asked for is not there any more.
+    // The pod is gone already, or another pod has its name now.
     const bool gone = absl::IsNotFound(status) || absl::IsAborted(status);
     if (!status.ok() && !gone) return kube::Annotate(status, absl::StrCat("delete pod ", pod.name));
     written.deleted_pods.insert(pod.uid);
@@ -158,7 +159,7 @@ void Executor::TellRefusal(const TrainingJob& job, const CreatePod& create,
     written.refused_pod = absl::StrCat("spec.template: the API server refuses its pod: ",
                                        std::string(refusal.message()));
   } else if (!kube::IsFenced(refusal)) {
-    // Retried for ever; the template's author must be able to see why.
+    // The write is retried for ever; the template's author must be able to see why.
     events_.Record({job.ns, job.name}, job.uid,
                    {Event::Type::kWarning, "FailedCreate",
                     absl::StrCat("pod ", create.name, ": ", std::string(refusal.message()))});
@@ -183,7 +184,7 @@ absl::Status Executor::CreateBatch(const TrainingJob& job, const PodBuilder& bui
   return failed;
 }
 
-// In batches that grow: what is wrong with one pod, or forbidden, is so for hundreds.
+// Creates pods in growing batches: a fault of one pod, or a prohibition, often holds for hundreds.
 absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Written& written) {
   written.refused_pod.clear();
   if (plan.creates.empty()) return absl::OkStatus();
@@ -201,7 +202,7 @@ absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Writ
   return absl::OkStatus();
 }
 
-// Returns the job's version after the write: the status is written against it, so that both writes
+// Returns the job's version after the write. The status is written against it, so that both writes
 // together rest on the version that was decided on.
 absl::StatusOr<std::string> Executor::WriteFinalizers(const TrainingJob& job, const Plan& plan,
                                                       Written& written, bool& gone) {

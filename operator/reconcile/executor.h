@@ -21,32 +21,33 @@
 
 namespace muster::control {
 
-// What was written for a job and the caches may not show yet.
+// Writes for a job that the caches may not show yet.
 struct Written {
   // Versions that the caches must have seen before the job is decided on again; 0: nothing written.
   uint64_t job_version = 0;
   uint64_t pod_version = 0;
   // UIDs of pods whose deletion was accepted; it is not asked for again.
   std::set<std::string> deleted_pods;
-  // Of the last Write: why the API server will never take a pod of this template; empty: it may.
+  // Reason why the API server never takes a pod of this template, by the last Write; empty if it
+  // may.
   std::string refused_pod;
-  // Of the last Write: why the status that it wrote is not in the store; empty: it is.
+  // Reason why the status of the last Write is not in the store; empty if it is.
   std::string status_fault;
 };
 
-// The API server refused the content of a write: sent again unchanged, it is refused again.
+// Returns true if the API server refused the content of a write: unchanged, it is refused again.
 bool IsTerminal(const absl::Status& status);
 
-// Carries out plans, in the order plan.h gives. The promise that everything rests on: orders are
-// sent only after the status that records their (term, round, membership) was accepted by the API
-// server against the very version that was decided on, and while `may_order` is OK: a process that
-// was stopped between the two may have lost its lease. Stateless but for its seams; thread-safe.
+// Carries out plans, in the order that plan.h gives. The central guarantee: orders are sent only
+// after the API server accepted the status that records their (term, round, membership) against the
+// very version that was decided on, and while `may_order` returns OK, because a process that was
+// stopped between the two may have lost its lease. Stateless but for its seams; thread-safe.
 class Executor {
  public:
   using MayOrder = std::function<absl::Status()>;
 
-  // Without `may_order`, orders may always be sent. `fan_out` makes pods; pods that are made, and
-  // the writes they wait for, are urgent. Both must outlive this.
+  // If `may_order` is null, orders may always be sent. Pods are created through `fan_out`; creating
+  // pods, and the writes that they wait for, count as urgent in `urgency`. Both must outlive this.
   Executor(kube::Api& api, AgentRegistry& registry, EventRecorder& events,
            PodBuilderOptions pod_options, MayOrder may_order = nullptr,
            FanOut& fan_out = FanOut::InOrder(), Urgency* urgency = nullptr)
@@ -58,14 +59,14 @@ class Executor {
         fan_out_(fan_out),
         urgency_(urgency) {}
 
-  // Deletes, creates, finalizers, then the status write. On an error nothing after it was done, and
-  // the plan with its memory must be dropped: kAborted when the job changed meanwhile. A status
-  // that records what orders rest on is compared with what the API server stored of it. `written`
-  // is filled as far as writes went, also on an error.
+  // Deletes pods, creates pods, writes finalizers, then the status. After an error none of the
+  // later steps is done, and the plan with its memory must be dropped; kAborted means that the job
+  // changed meanwhile. A status that records what orders rest on is compared with what the API
+  // server stored of it. `written` is filled as far as writes went, also on an error.
   absl::Status Write(const TrainingJob& job, const Plan& plan, Written& written);
 
-  // After Write succeeded: orders, events, and the job's own deletion. An order to an agent that is
-  // not attached is dropped, as the plan expects.
+  // Sends the orders and events and deletes the job itself, once Write has succeeded. An order to
+  // an agent that is not attached is dropped, as the plan expects.
   absl::Status Announce(const TrainingJob& job, const Plan& plan);
 
  private:
@@ -73,7 +74,7 @@ class Executor {
   absl::Status CreatePods(const TrainingJob& job, const Plan& plan, Written& written);
   absl::Status CreateBatch(const TrainingJob& job, const PodBuilder& builder,
                            const CreatePod* creates, int count, Written& written);
-  // Thread-safe: `pod` as stored, or why there is none.
+  // Returns `pod` as stored, or why there is none. Thread-safe.
   absl::StatusOr<Json> MakePod(const TrainingJob& job, const Json& pod);
   void TellRefusal(const TrainingJob& job, const CreatePod& create, const absl::Status& refusal,
                    Written& written);

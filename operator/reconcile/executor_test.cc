@@ -70,7 +70,7 @@ class ExecutorTest : public testing::Test {
     create.incarnation = incarnation;
     return create;
   }
-  // As the controller does it.
+  // Writes and announces like the controller.
   absl::Status Execute(const Plan& plan) {
     if (absl::Status status = executor_->Write(job_, plan, written_); !status.ok()) return status;
     return executor_->Announce(job_, plan);

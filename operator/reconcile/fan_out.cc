@@ -39,7 +39,7 @@ void ThreadFanOut::WorkOn(Batch& batch) {
     mu_.Unlock();
     (*batch.work)(mine);
     mu_.Lock();
-    // The last one ends the caller's wait, and with it the batch.
+    // The last call ends the caller's wait, and with it the batch's lifetime.
     if (++batch.done == batch.count) {
       done_.NotifyAll();
       return;

@@ -11,23 +11,23 @@
 
 namespace muster::control {
 
-// Makes independent calls that block, such as the creates of a job's pods.
+// Makes independent blocking calls, such as the creates of a job's pods.
 class FanOut {
  public:
   virtual ~FanOut() = default;
   // Calls work(0) to work(count - 1), each once; returns when all have returned.
   virtual void Run(int count, const std::function<void(int)>& work) = 0;
 
-  // One after the other on the caller's thread.
+  // Returns an instance that makes the calls one after the other on the caller's thread.
   static FanOut& InOrder();
 };
 
-// Several at a time: on the caller's thread, which so always gets on, and on `helpers` more that
-// all callers share. Thread-safe.
+// Makes several calls at a time: on the caller's thread, so that it always makes progress, and on
+// `helpers` more threads that all callers share. Thread-safe.
 class ThreadFanOut final : public FanOut {
  public:
   explicit ThreadFanOut(int helpers);
-  // No call may be under way.
+  // No Run may be under way.
   ~ThreadFanOut() override;
 
   void Run(int count, const std::function<void(int)>& work) override;
@@ -36,12 +36,12 @@ class ThreadFanOut final : public FanOut {
   struct Batch {
     const std::function<void(int)>* work = nullptr;
     int count = 0;
-    int next = 0;  // not yet begun
+    int next = 0;  // the first call that has not begun
     int done = 0;
   };
 
   void Help();
-  // Works on `batch` until all of it has begun.
+  // Makes calls of `batch` until all of them have begun.
   void WorkOn(Batch& batch) MUSTER_REQUIRES(mu_);
 
   Mutex mu_;

@@ -38,7 +38,7 @@ TEST(FanOutTest, EachIsCalledOnceForEveryCaller) {
 TEST(FanOutTest, SeveralAreUnderWayAtOnce) {
   ThreadFanOut fan_out(3);
   std::atomic<int> under_way = 0;
-  // Each waits for all: one at a time it would never end.
+  // Each call waits for all: one at a time they would never end.
   fan_out.Run(4, [&](int) {
     ++under_way;
     while (under_way < 4) std::this_thread::yield();

@@ -22,7 +22,7 @@ absl::StatusOr<Json> ParseTemplate(const TrainingJob& job) {
   return json;
 }
 
-// The object at `field`, made when it is absent or something else.
+// Returns the object at `field`; creates it if it is absent or of another type.
 Json& ObjectIn(Json& parent, const char* field) {
   Json& child = parent[field];
   if (!child.is_object()) child = Json::object();
@@ -38,7 +38,7 @@ Json FromField(const char* name, const char* path) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
 }
 
-// For the coordinator alone, bound to the pod, replaced by kubelet before it ends.
+// The token's audience is the coordinator alone; it is bound to the pod, and the kubelet renews it.
 constexpr char kTokenVolume[] = "muster-coordinator-token";
 constexpr char kTokenFolder[] = "/var/run/secrets/muster.dev/coordinator";
 constexpr char kTokenFile[] = "token";
@@ -61,11 +61,11 @@ void AddToken(Json& spec, Json& container) {
   Json& mounts = ListIn(container, "volumeMounts");
   DropNamed(mounts, kTokenVolume);
   mounts.push_back({{"name", kTokenVolume}, {"mountPath", kTokenFolder}, {"readOnly", true}});
-  // Neither agent nor trainer speaks to the API server.
+  // Neither agent nor trainer calls the API server.
   if (!spec.contains("automountServiceAccountToken")) spec["automountServiceAccountToken"] = false;
 }
 
-// Of our variables those that are the same in all pods.
+// Returns muster's variables that are the same in all pods.
 Json CommonEnvironment(const PodBuilderOptions& options) {
   Json ours = Json::array();
   ours.push_back({{"name", "MUSTER_COORDINATOR"}, {"value", options.coordinator}});
@@ -83,7 +83,7 @@ Json CommonEnvironment(const PodBuilderOptions& options) {
   return ours;
 }
 
-// Index of the container, made when the template has none.
+// Returns the index of the container; creates it if the template has none.
 size_t SetWorkerContainer(Json& spec, const TrainingJob& job, const PodBuilderOptions& options) {
   Json& containers = ListIn(spec, "containers");
   size_t index = containers.size();
@@ -107,7 +107,7 @@ void AddGpus(Json& spec, Json& worker, int gpus) {
   ListIn(spec, "tolerations").push_back({{"key", kGpuResource}, {"operator", "Exists"}});
 }
 
-// The template's metadata, and whose the pod is.
+// Sets the template's labels and annotations, and the job as the owner.
 void SetMeta(Json& pod, const Json& pod_template, const TrainingJob& job) {
   for (const char* map : {"labels", "annotations"}) {
     const Json* given = kube::Find(pod_template, {"metadata", map});
@@ -123,7 +123,7 @@ void SetMeta(Json& pod, const Json& pod_template, const TrainingJob& job) {
   kube::SetOwners(pod, {owner});
 }
 
-// So that kubelets and other schedulers know whose pods may have to go for whose.
+// Lets kubelets and other schedulers know which pods may be preempted for which.
 void SetPriorityClass(Json& spec, const TrainingJob& job, const PodBuilderOptions& options) {
   const std::string& name = job.spec.priority_class_name();
   if (name.empty() || spec.contains("priorityClassName") || spec.contains("priority")) return;
@@ -166,7 +166,7 @@ Json PodBuilder::Build(const CreatePod& create) const {
   for (const auto& [key, value] : create.labels) kube::SetLabel(pod, key, value);
   Json& spec = pod["spec"];
   Json& worker = spec["containers"][worker_];
-  // Ours come first, so that the user's may refer to them as $(NAME).
+  // Muster's variables come first, so that the user's may refer to them as $(NAME).
   Json env = Json::array();
   for (const auto& [name, value] : create.env) env.push_back({{"name", name}, {"value", value}});
   env.insert(env.end(), env_.begin(), env_.end());

@@ -13,29 +13,29 @@
 namespace muster::control {
 
 struct PodBuilderOptions {
-  std::string coordinator;   // what the agent dials
-  std::string worker_image;  // of jobs with the built-in trainer, and of those that name none
-  // PEM, when the coordinator is not a unix socket: what agents trust. The pod then gets a token
-  // to prove itself with.
+  std::string coordinator;   // address that the agent dials
+  std::string worker_image;  // for jobs with the built-in trainer, or that name no image
+  // The CA certificate (PEM) that agents trust, if the coordinator is not a unix socket. The pod
+  // then gets a token to authenticate with.
   std::string coordinator_ca;
-  // How long agents bear with a silent coordinator: half a lease. Empty: their own default.
+  // Agents tolerate a silent coordinator for this long: half a lease. Empty: their own default.
   std::string coordinator_silence;
-  // Whether a PriorityClass of this name is there: a pod of another one would be refused. Null:
-  // none is. Thread-safe.
+  // Returns true if the PriorityClass exists: a pod that names a missing one would be refused.
+  // Null: none exists. Thread-safe.
   std::function<bool(const std::string& name)> has_priority_class;
 };
 
-// Makes the pods that Decide() asks for of one job: the job's template with our name, labels,
+// Makes the pods of one job that Decide() asks for: the job's template with muster's name, labels,
 // owner, scheduler and restart policy, and with the agent as the entry point of the container
 // `worker`. The user's environment, volumes, resources and other containers are kept; where both
-// set a variable, ours wins. With a coordinator_ca, a projected token for the coordinator is
+// set a variable, muster's wins. With a coordinator_ca, a projected token for the coordinator is
 // mounted in that container, and the API server's own is not, unless the template asks for it. The
 // job's PriorityClass is the pods' too, unless the template names one. The user's own command of a
-// job without `trainer` reaches the agent in the spec, not here. What all pods of a job have is
-// made once. Immutable; pure.
+// job without `trainer` reaches the agent in the spec, not here. The part that all pods of a job
+// share is made once. Immutable; pure.
 class PodBuilder {
  public:
-  // kInvalidArgument: no pod can be made of the job's template.
+  // Returns kInvalidArgument if no pod can be made of the job's template.
   static absl::StatusOr<PodBuilder> Make(const TrainingJob& job, const PodBuilderOptions& options);
 
   Json Build(const CreatePod& create) const;
@@ -44,12 +44,12 @@ class PodBuilder {
   PodBuilder() = default;
 
   Json pod_;
-  size_t worker_ = 0;  // among its containers
-  Json env_;           // of ours, what all pods have
+  size_t worker_ = 0;  // index among the containers
+  Json env_;           // muster's variables that all pods have
   Json users_env_;
 };
 
-// One pod of a job.
+// Makes a single pod of a job.
 absl::StatusOr<Json> BuildPod(const TrainingJob& job, const CreatePod& create,
                               const PodBuilderOptions& options);
 

@@ -97,7 +97,7 @@ TEST(PodBuilderTest, AJobOfItsOwnProgramKeepsItsImage) {
   EXPECT_EQ(worker["command"], (Json{"muster-agent", "worker"}));
 }
 
-// Else another scheduler may evict an urgent job's workers for any pod of its own.
+// Otherwise another scheduler may evict an urgent job's workers for any pod of its own.
 TEST(PodBuilderTest, TheJobsPriorityClassIsItsPodsWhereItExists) {
   TrainingJob job = Job("", true);
   job.spec.set_priority_class_name("urgent");

@@ -6,20 +6,20 @@
 
 namespace muster::control {
 
-// The bound on status writes that say no more than progress, over all jobs: a token bucket of which
-// a job reserves its turn, so that a thousand jobs wait in line instead of asking again and again.
-// Times are Monotonic. Thread-safe.
+// Bounds the status writes that carry progress only, over all jobs: a token bucket from which a job
+// reserves its turn, so that a thousand jobs wait in line instead of asking again and again. Times
+// are Monotonic. Thread-safe.
 class ProgressBudget {
  public:
   static constexpr int kBurst = 20;
   static constexpr absl::Duration kInterval = absl::Milliseconds(50);  // 20 per second
 
-  // When the caller may write: `now`, or its turn in the line.
+  // Returns when the caller may write: `now`, or its turn in the line.
   absl::Time Reserve(absl::Time now);
 
  private:
   Mutex mu_;
-  // The time from which on every reserved write is paid for; the past when there is credit.
+  // The time until which reserved writes use up the bucket; in the past if there is credit.
   absl::Time paid_until_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 

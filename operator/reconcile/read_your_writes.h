@@ -7,22 +7,22 @@
 
 namespace muster::control {
 
-// A job as its cache has it, and whether the caches show all that was written for it by then.
+// A job as its cache has it. `behind` means that the caches lack something that was written for it.
 template <typename Object>
 struct FreshJob {
   Object job;  // null: there is none
   bool behind = false;
 };
 
-// Read-your-writes: what is not `behind` is as new as version `job_version` of the job, and pods
-// that are listed from now on are as new as `pod_version`. Events come at any time, between two
-// reads too. A cache is told apart by LatestVersion() and Get(key) alone.
+// Read-your-writes: a job that is not `behind` is at least as new as `job_version`, and pods that
+// are listed from now on are at least as new as `pod_version`. Events may arrive at any time, also
+// between two reads. Only LatestVersion() and Get(key) of the caches are used.
 template <typename Jobs, typename Pods>
 auto ReadFresh(const Jobs& jobs, const Pods& pods, const kube::ObjectKey& key, uint64_t job_version,
                uint64_t pod_version) -> FreshJob<decltype(jobs.Get(key))> {
   const bool behind = jobs.LatestVersion() < job_version || pods.LatestVersion() < pod_version;
-  // The job is read after it: else what is read may be older than what the cache has by then, and
-  // looks as if the last write were lost.
+  // The job is read after the versions. The other way round it may be older than what the cache has
+  // by then, and the last write would look lost.
   return {jobs.Get(key), behind};
 }
 

@@ -42,8 +42,8 @@ struct Pods {
 
 const kube::ObjectKey kKey{"default", "job"};
 
-// The controller once read the job first: a write of its own that arrived just then seemed lost,
-// which it told as StatusNotStored.
+// The job must not be read before the versions: a write of the controller that arrived just then
+// would seem lost, and be reported as StatusNotStored.
 TEST(FreshJobTest, WhatArrivesBetweenTwoReadsNeverLooksLost) {
   for (const uint64_t after_read : {uint64_t{1}, uint64_t{2}, uint64_t{3}, kNever}) {
     const auto read = ReadFresh(ArrivingJob(5, 7, after_read), Pods{9}, kKey, 7, 9);

@@ -41,7 +41,7 @@ void CountRounds(const RoundMemory& before, const Plan& plan, absl::Time now,
     MUSTER_LOG(INFO, "recovered", {"round", after.id.round}, {"from", debug.recovering_from},
                {"seconds", absl::ToDoubleSeconds(now - debug.broke_at)});
   }
-  // Idle: the job was stopped, or ended, before it recovered.
+  // Phase kIdle means that the job was stopped, or ended, before it recovered.
   if (after.phase == RoundPhase::kActive || after.phase == RoundPhase::kIdle) {
     debug.recovering_from.clear();
     debug.broke_at = absl::InfiniteFuture();

@@ -12,32 +12,32 @@
 
 namespace muster::control {
 
-// One job's standing after its last decision, for /debug/state.
+// A job's state after its last decision, for /debug/state.
 struct JobDebug {
   std::string key;
   std::string uid;
   int64_t term = 0;
   RoundStamp round;
-  std::string state;  // of the status: Training, ...
+  std::string state;  // from the status: Training, ...
   std::string phase;
   std::string reason;
   std::string sentence;
   std::vector<std::string> members;  // pods of `round` by rank
   int64_t reconciles = 0;
   int64_t rounds_opened = 0;
-  int64_t recoveries = 0;  // rounds that broke and were not asked for
-  // Ids of the last reconcile, and of the one that changed state, phase, round or reason.
+  int64_t recoveries = 0;  // rounds that broke, other than by a wanted change
+  // Numbers of the last reconcile, and of the last one that changed state, phase, round or reason.
   int64_t reconcile = 0;
   int64_t changed_by = 0;
 
-  // Since when (monotonic) and why the job is recovering; empty: it is not.
+  // Reason why the job is recovering (empty if it is not), and since when (monotonic).
   std::string recovering_from;
   absl::Time broke_at = absl::InfiniteFuture();
 };
 
-// Takes a carried-out decision into `debug`: writes one log line when state, phase, round or reason
-// changed (the sentence alone: at DEBUG), none otherwise, and tells `observer`, which may be null.
-// `before`: the memory that was decided with. `debug.key`, `uid` and `term` are the caller's.
+// Records a carried-out decision in `debug`. Writes one log line if state, phase, round or reason
+// changed (at DEBUG if only the sentence did) and notifies `observer`, which may be null. `before`
+// is the memory that the decision was made with. The caller sets `debug.key`, `uid` and `term`.
 void RecordDecision(const RoundMemory& before, const Plan& plan, int64_t reconcile, absl::Time now,
                     ControllerObserver* observer, JobDebug& debug);
 

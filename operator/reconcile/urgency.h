@@ -10,17 +10,17 @@
 
 namespace muster::control {
 
-// Lets writes that others wait for go first: while some are under way, everything else is held, but
-// never for longer than kPatience in one go. Thread-safe.
+// Lets writes that others wait for go first: while some are under way, all other writes are held,
+// but never for longer than kPatience at a stretch. Thread-safe.
 class Urgency {
  public:
   static constexpr absl::Duration kPatience = absl::Seconds(5);
 
-  // `on_change(held)` is called when it changes, in order, and must not call back.
+  // Calls `on_change(held)` whenever `held` changes, in order; it must not call back.
   Urgency(const Clock& clock, std::function<void(bool held)> on_change)
       : clock_(clock), on_change_(std::move(on_change)) {}
 
-  // Around an urgent write. Null: nobody has to wait.
+  // Marks an urgent write for its lifetime. A null Urgency has no effect.
   class Scope {
    public:
     explicit Scope(Urgency* urgency) : urgency_(urgency) {
@@ -45,7 +45,7 @@ class Urgency {
   const std::function<void(bool held)> on_change_;
   mutable Mutex mu_;
   int urgent_ MUSTER_GUARDED_BY(mu_) = 0;
-  absl::Time since_ MUSTER_GUARDED_BY(mu_);  // there are any
+  absl::Time since_ MUSTER_GUARDED_BY(mu_);  // when urgent_ left 0
   bool held_ MUSTER_GUARDED_BY(mu_) = false;
 };
 

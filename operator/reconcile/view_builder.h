@@ -10,21 +10,21 @@
 #include "operator/coordinator/progress_board.h"
 #include "operator/core/view.h"
 
-// From what the shell holds to the plain values that Decide() reads. Pure.
+// Converts what the shell holds to the plain values that Decide() reads. Pure.
 namespace muster::control {
 
 AgentView ToAgentView(const AgentState& state);
 ProgressView ToProgressView(const ProgressSnapshot& snapshot);
 CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot);
 
-// A spec as decisions read it: defaulted, and what is wrong with it.
+// A spec as decisions read it: with defaults, and its validation errors.
 struct JudgedSpec {
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // never null
   std::vector<std::string> errors;
 };
 JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec);
 
-// Identity, `judged` (of the same generation), and the status; the rest is left for the caller.
+// Fills in identity, `judged` (of the same generation), and the status; the rest is the caller's.
 JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged);
 
 }  // namespace muster::control

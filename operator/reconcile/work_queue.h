@@ -17,20 +17,20 @@
 
 namespace muster::control {
 
-// Told how long keys waited and were worked on. Called with the queue's lock held: must be quick
-// and must not call back.
+// Observes how long keys waited and were worked on. Called with the queue's lock held; must be
+// quick and must not call back.
 class WorkQueueObserver {
  public:
   virtual ~WorkQueueObserver() = default;
-  // From when the key became ready to when a worker took it.
+  // A worker took a key, `waited` after it became ready.
   virtual void Taken(absl::Duration waited) = 0;
-  // From there to Done.
+  // Done was called for a key, `worked` after it was taken.
   virtual void Finished(absl::Duration worked) = 0;
 };
 
 // The controller's queue of keys, as in client-go: a key waits at most once however often it is
-// added, is handed to one worker at a time, and a key added while it is worked on comes back after
-// Done.
+// added, is handed to one worker at a time, and comes back after Done if it was added while it was
+// worked on.
 //
 //   while (auto key = queue.Get()) {
 //     if (Reconcile(*key).ok()) queue.Forget(*key); else queue.AddRateLimited(*key);
@@ -46,7 +46,7 @@ class WorkQueue {
     // A back-off of d is drawn from [d, d * (1 + jitter)].
     double jitter = 0.25;
     uint64_t seed = 1;
-    // Of what can wait, while there is other work.
+    // The longest that keys of AddWhenIdle wait while there is other work.
     absl::Duration patience = absl::Seconds(5);
   };
   struct Stats {
@@ -61,7 +61,7 @@ class WorkQueue {
   struct KeyState {
     std::string key;
     std::string state;    // "waiting", "delayed" or "inProgress"
-    absl::Duration time;  // waited, left to wait, or worked on
+    absl::Duration time;  // time waited, time left to wait, or time worked on
     int failures = 0;     // since Forget
     bool again = false;   // in progress and added meanwhile
   };
@@ -71,12 +71,12 @@ class WorkQueue {
   WorkQueue(const Clock& clock, Options options, WorkQueueObserver* observer = nullptr);
 
   void Add(const std::string& key);
-  // Of several delayed adds of one key the earliest counts.
+  // The earliest of several delayed adds of one key counts.
   void AddAfter(const std::string& key, absl::Duration delay);
-  // The same for what can wait: then it is handed out when nothing else is ready, or has waited for
-  // Options::patience.
+  // Adds a key that can wait, after the delay: it is handed out when no other key is ready, or
+  // after it has waited for Options::patience.
   void AddWhenIdle(const std::string& key, absl::Duration delay);
-  // While held, what can wait does so whether there is other work or not, for Options::patience.
+  // While held, keys that can wait do so for Options::patience even if there is no other work.
   void HoldIdle(bool held);
   // Delays by the key's back-off, which doubles each time until Forget.
   void AddRateLimited(const std::string& key);
@@ -88,15 +88,15 @@ class WorkQueue {
   std::optional<std::string> TryGet();
   void Done(const std::string& key);
 
-  // Wakes every Get; what waits is dropped, adds are ignored from now on.
+  // Wakes every Get, drops the waiting keys, and ignores adds from now on.
   void Shutdown();
 
   Stats stats() const;
-  // At most `limit` of them, what is in progress first, then what waits, in their order.
+  // Returns at most `limit` keys: those in progress first, then those that wait, in their order.
   std::vector<KeyState> Keys(size_t limit) const;
-  // Nullopt: the queue does not hold the key.
+  // Returns nullopt if the queue does not hold the key.
   std::optional<KeyState> Find(const std::string& key) const;
-  // When the next delayed key becomes ready, by Clock::Monotonic.
+  // Returns when the next delayed key becomes ready, by Clock::Monotonic.
   std::optional<absl::Time> next_due() const;
 
  private:
@@ -115,9 +115,9 @@ class WorkQueue {
   bool IsIdle(const Ready& entry) const MUSTER_REQUIRES(mu_);
   bool IsIdleNext(absl::Time now) MUSTER_REQUIRES(mu_);
   std::optional<std::string> TakeLocked() MUSTER_REQUIRES(mu_);
-  // When there may be something to take without a call.
+  // Returns when there may be a key to take without a further call.
   absl::Time NextLocked() const MUSTER_REQUIRES(mu_);
-  // All keys in the order of Keys, until `visit` says false.
+  // Visits all keys in the order of Keys, until `visit` returns false.
   void VisitLocked(const std::function<bool(KeyState)>& visit) const MUSTER_REQUIRES(mu_);
 
   const Clock& clock_;
@@ -128,12 +128,12 @@ class WorkQueue {
   CondVar ready_;
   bool shutdown_ MUSTER_GUARDED_BY(mu_) = false;
   std::deque<Ready> queue_ MUSTER_GUARDED_BY(mu_);
-  // What can wait, and since when each key does: an entry of another time has left by Add.
+  // Keys that can wait, and since when each does: an entry with another time was moved by Add.
   std::deque<Ready> idle_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, absl::Time> idle_since_ MUSTER_GUARDED_BY(mu_);
   bool idle_held_ MUSTER_GUARDED_BY(mu_) = false;
   std::set<std::string> dirty_ MUSTER_GUARDED_BY(mu_);  // in a queue, or to be after Done
-  std::map<std::string, absl::Time> processing_ MUSTER_GUARDED_BY(mu_);  // taken when
+  std::map<std::string, absl::Time> processing_ MUSTER_GUARDED_BY(mu_);  // when taken
   std::map<std::string, Due> due_ MUSTER_GUARDED_BY(mu_);
   std::set<std::pair<absl::Time, std::string>> delayed_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, int> failures_ MUSTER_GUARDED_BY(mu_);

@@ -112,7 +112,7 @@ TEST_F(WorkQueueTest, ShutdownWakesEveryWaiter) {
   EXPECT_EQ(queue_.Get(), std::nullopt);
 }
 
-// Against a model: random operations, and after each the queue's promises hold.
+// Applies random operations and compares with a model: the queue's promises hold after each.
 TEST_F(WorkQueueTest, PropertyNoKeyIsLostOrWorkedOnTwiceAtOnce) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     std::mt19937_64 random(seed);
@@ -206,10 +206,10 @@ TEST_F(WorkQueueTest, TellsHowLongKeysWaitedAndWereWorkedOn) {
   WorkQueue queue(clock_, WorkQueue::Options(), &times);
   queue.Add("a");
   clock_.Advance(absl::Seconds(2));
-  queue.Add("a");  // waits already: the first Add counts
+  queue.Add("a");  // it waits already: the first Add counts
   ASSERT_EQ(queue.TryGet(), "a");
   clock_.Advance(absl::Seconds(3));
-  queue.Add("a");  // comes back after Done, and waits from then on
+  queue.Add("a");  // it comes back after Done, and waits from then on
   EXPECT_EQ(queue.stats().longest_running, absl::Seconds(3));
   clock_.Advance(absl::Seconds(1));
   queue.Done("a");

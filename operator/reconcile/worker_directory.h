@@ -10,9 +10,10 @@
 
 namespace muster::control {
 
-// Which worker a pod is, by the caches: the coordinator's FindWorker. What the caches do not know
-// yet is kUnavailable. Refusals: kNotAWorker for a pod that no job made, whatever its labels say;
-// kReplaced for an older incarnation than the job's status records. Pure but for the caches' locks.
+// Returns which worker a pod is, by the caches: the coordinator's FindWorker. kUnavailable means
+// that the caches do not know it yet. Refusals: kNotAWorker for a pod that no job made, whatever
+// its labels; kReplaced for an older incarnation than the job's status records. Pure but for the
+// caches' locks.
 absl::StatusOr<PeerIdentity> FindWorkerOfPod(const kube::Cache<TrainingJob>& jobs,
                                              const kube::Cache<PodRecord>& pods,
                                              const ReviewedPod& pod);

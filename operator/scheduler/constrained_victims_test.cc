@@ -1,5 +1,5 @@
-// Who makes room for a gang whose pods are bound by where others are, through the scheduling cycle
-// over the embedded API.
+// Victims for a gang whose pods depend on where others are, through the scheduling cycle over the
+// embedded API.
 #include <map>
 #include <string>
 
@@ -38,7 +38,7 @@ class SocialVictimsTest : public SchedulerFixture {
     labels["zone"] = name;
     AddNode(name + "0", 2, labels);
   }
-  // One worker, which runs on some node from now on.
+  // Adds a job of one worker, which runs on some node from now on.
   void Run(const std::string& name) {
     AddJob(name, 1, 1, Json(), "theirs");
     AddPod(name, 0);
@@ -60,7 +60,7 @@ class SocialVictimsTest : public SchedulerFixture {
     for (int i = 0; i < workers; ++i) AddPod(name, i, 1, Json::parse(pod_spec));
     RunOnce();
   }
-  // Of a job that nobody has submitted.
+  // Asks about a job that has not been submitted.
   Scheduler::Forecast WhatIf(const std::string& name, int workers, const std::string& pod_spec) {
     Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
     job["spec"]["queue"] = "mine";
@@ -81,7 +81,7 @@ class SocialVictimsTest : public SchedulerFixture {
     return scheduler_->Explain(*found).start.value();
   }
 
-  // Nodes of those that were told to stop, and how many there are told to on each.
+  // Returns the number of jobs that were ordered to stop, by node.
   std::map<std::string, int> Told() {
     std::map<std::string, int> told;
     for (const auto& [name, uid] : uids_) {
@@ -97,7 +97,8 @@ class SocialVictimsTest : public SchedulerFixture {
   std::map<std::string, std::string> uids_;
 };
 
-// The two that have lost least work are in one zone, where the gang may not be alone.
+// The two jobs that lose least work are in one zone, but the spread does not allow both workers
+// there.
 TEST_F(SocialVictimsTest, ASpreadGangGetsVictimsInEveryZone) {
   FillTwoZones();
   Ask("gpt", 2, kSpread);
@@ -140,7 +141,7 @@ TEST_F(SocialVictimsTest, WhatIfNamesVictimsByTheRules) {
   EXPECT_EQ(nowhere.queue.start.kind, StartKind::kNoRoom);
 }
 
-// There is room for it all the while.
+// The cluster has room for the gang all the while.
 TEST_F(SocialVictimsTest, AGangThatIsKeptAwayStartsWhenTheOtherEnds) {
   AddMember("mine", 4);
   AddZone("a");
@@ -163,7 +164,7 @@ TEST_F(SocialVictimsTest, AGangThatIsKeptAwayStartsWhenTheOtherEnds) {
   EXPECT_EQ(WhatIf("other", 1, "{}").queue.start.kind, StartKind::kNow);
 }
 
-// Room there is: it is somebody's neighbourhood that is in the way.
+// There is room, but pods of another job keep the gang away.
 TEST_F(SocialVictimsTest, WhoKeepsAGangAwayMakesRoomForIt) {
   AddCohort();
   AddZone("a");

@@ -1,4 +1,4 @@
-// What a template asks of its nodes, through the scheduling cycle over the embedded API.
+// Constraints of a template on its nodes, through the scheduling cycle over the embedded API.
 #include <map>
 #include <string>
 
@@ -24,7 +24,7 @@ class ConstraintsTest : public SchedulerFixture {
            {{kRequired,
              {{{"topologyKey", key}, {"labelSelector", {{"matchLabels", {{"app", app}}}}}}}}}}}}};
   }
-  // To or from pods of the same job.
+  // An affinity to, or anti-affinity from, pods of the same job.
   static Json OwnAffinity(const char* kind, const std::string& job, const std::string& key) {
     Json affinity = Affinity(kind, "", key);
     affinity["affinity"][kind][kRequired][0]["labelSelector"] = {
@@ -113,7 +113,7 @@ TEST_F(ConstraintsTest, AGangIsSpreadEvenly) {
   EXPECT_EQ(PodsOn("gpt", 6, "b"), 3);
 }
 
-// More of them on a node than the node would have had before the others went elsewhere.
+// A node takes more pods than it could have taken before the others were placed elsewhere.
 TEST_F(ConstraintsTest, ASpreadOverHostsPutsSeveralOnEach) {
   AddNode("a0", 3);
   AddNode("a1", 3);
@@ -159,7 +159,7 @@ TEST_F(ConstraintsTest, AHostPortIsOnceOnANode) {
   AddNode("d", 1);
   EXPECT_EQ(RunOnce(), 3);
   EXPECT_EQ(PodsOn("gpt", 3, "b"), 0);
-  // Now on all of them, whoever asks.
+  // The port is in use on all nodes now, for any job.
   AddJobWithPods("two", 1, wants);
   EXPECT_EQ(RunOnce(), 0);
   EXPECT_THAT(Sentence(), HasSubstr("4 have the host port 8080/TCP in use"));
@@ -212,7 +212,8 @@ TEST_F(ConstraintsTest, ResourceClaimsAreRefused) {
   EXPECT_EQ(Sentence(), "the template has resourceClaims, which muster does not place yet");
 }
 
-// Memory of refusals: another job of the same shape, and one that only looks like it.
+// Job `two` differs from `one` only in its tolerations, so the refusal of `one` does not hold for
+// it.
 TEST_F(ConstraintsTest, ARefusalIsRememberedForGangsThatAskTheSameAlone) {
   AddNode("a", 1, Json::object(), {{"taints", {{{"key", "k"}, {"effect", "NoSchedule"}}}}});
   AddJobWithPods("one", 1, Json::object());

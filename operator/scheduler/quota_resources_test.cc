@@ -27,14 +27,14 @@ class QuotaResourcesTest : public SchedulerFixture {
   void AddNodeOf(const std::string& kind, const std::string& name, int gpus) {
     AddNode(name, gpus, {{"nvidia.com/gpu.product", kind}});
   }
-  // A node that has eight of a resource of another name.
+  // Adds a node that has eight of another resource.
   void AddNodeWith(const std::string& resource, const std::string& name) {
     AddNode(name, 0);
     Json node = memory_->Get(kube::kNodes, {"", name}).value();
     node["status"]["allocatable"][resource] = "8";
     ASSERT_TRUE(memory_->UpdateStatus(kube::kNodes, node).ok());
   }
-  // One worker, of a GPU unless the pod's spec says something else.
+  // Adds a job of one worker, which has a GPU unless the pod's spec says otherwise.
   void AddOne(const std::string& name, const Json& pod = Json::object()) {
     AddJob(name, 1, 1, Json(), "team");
     AddPod(name, 0, 1, pod);
@@ -120,7 +120,8 @@ TEST_F(QuotaResourcesTest, OnceItRunsAJobCountsForTheKindThatItGotAlone) {
   EXPECT_EQ(RunOnce(), 1);
 }
 
-// Both count for both kinds while they wait, and the first gives one of them back as it starts.
+// Both jobs count for both kinds while they wait, and the first gives one of them back as it
+// starts.
 TEST_F(QuotaResourcesTest, WhatAKindLeavesToOthersIsSeenAtOnce) {
   AddNodeOf("A100", "a", 2);
   AddNodeOf("H100", "h", 1);

@@ -18,8 +18,8 @@ namespace muster::control {
 namespace {
 
 constexpr size_t kFindingsToLog = 20;
-// Reservations and shares move with the clock: a cycle that would decide the same by all else is
-// made again after this.
+// Reservations and shares change with the clock: a cycle whose other inputs are unchanged runs
+// again after this.
 constexpr absl::Duration kDecideAgain = absl::Seconds(5);
 
 }  // namespace
@@ -211,8 +211,8 @@ void Scheduler::Decide() {
     ++decisions_[std::string(ScheduleActionName(decision.action))];
   }
   if (book_.has_queues()) behind_told_ += carrier_.TellBehind(decisions);
-  // What was decided is in the book already, but for the kinds of GPUs that came of it: who counted
-  // for several may leave room to others now.
+  // The book has all decisions already, except for the GPU kinds that came of them: a job that
+  // counted for several kinds may leave room to others now.
   book_.TakeRecounted();
   book_.Update(clock_.Wall());
   if (book_.TakeRecounted()) return wake_();
@@ -248,7 +248,7 @@ int Scheduler::RunOnce() {
   return bound + TakeWritten();
 }
 
-// The future is looked into without the lock: the cycle goes on meanwhile.
+// Forecasts without holding the lock, so that the cycle goes on meanwhile.
 GangReport Scheduler::Explain(const TrainingJob& job) const {
   GangReport report;
   std::optional<QueueQuestion> question;

@@ -46,80 +46,82 @@ namespace muster::control {
 struct SchedulerOptions {
   // Label keys, broad to narrow; empty: the topology is found in the labels.
   std::vector<std::string> topology_levels;
-  // Others call writer().WaitAndRun(); else RunOnce carries out what it has decided.
+  // True if other threads call writer().WaitAndRun(); otherwise RunOnce carries out its decisions.
   bool writes_apart = false;
-  // How many threads do.
+  // Number of those threads.
   int write_threads = 1;
-  // A gang that is bound in part for this long, and too small to run, is undone: the pods that are
-  // bound are deleted, and their replacements wait for the whole gang. Leaves time to write.
+  // A gang that is bound in part for this long, and too small to run, is undone: its bound pods are
+  // deleted, and their replacements wait for the whole gang. Must leave time for the writes.
   absl::Duration undo_after = absl::Seconds(5);
-  // For volumes that are made or given when the gang has its places.
+  // Time limit for volumes that are made or given once the gang has its places.
   absl::Duration volume_deadline = absl::Minutes(5);
   BookOptions book;
-  // Gets all that goes into each decision, for muster replay; null: nothing is kept.
+  // Gets the input of each decision, for `muster replay`; null: nothing is kept.
   DecisionRecorder* recorder = nullptr;
-  // Without queues nobody holds a place for another, and every job is looked at.
+  // If there are no queues, no job holds a place for another, and every job is looked at.
   ScheduleOptions queues;
 };
 
-// What cycles have had to look at, ever: not more than what happens, however many jobs wait.
+// The work of all cycles so far: bounded by what happens, not by how many jobs wait.
 struct SchedulerWork {
   int64_t half_looks = 0;   // at gangs that might be bound in part
-  int64_t behind_told = 0;  // jobs that were told that others are ahead
+  int64_t behind_told = 0;  // reports to jobs that others are ahead
 };
 
 // The scheduling cycle: the shell around operator/queue's Schedule(). It groups the pods of each
-// job into a gang, keeps one model of the cluster and one book of the queues by what the caches
-// show, places lost workers' replacements near the others, has Schedule decide whose turn it is and
-// who makes room, and carries that out: gangs are bound, orders given to jobs, refusals told on
-// every pod and to the controller. What it has promised counts at once, so nothing is promised
-// twice. RunOnce is for one thread; the rest is thread-safe.
+// job into a gang, follows the caches with one model of the cluster and one book of the queues,
+// places replacements of lost workers near the others, has Schedule decide whose turn it is and who
+// makes room, and carries that out: it binds gangs, gives orders to jobs, and writes refusals to
+// every pod and to the controller. A promise counts at once, so that nothing is promised twice.
+// RunOnce is for one thread; the rest is thread-safe.
 class Scheduler {
  public:
   using Refusal = PlacementRefusal;
   using Forecast = PlacementForecast;
 
-  // Follows the caches from now on: they must be empty yet. `on_verdict` gets the key of a job
-  // whose verdict changed; `wake` is called when there is something to do for RunOnce.
+  // Follows the caches from now on; they must still be empty. `on_verdict` gets the key of a job
+  // whose verdict changed; `wake` is called when RunOnce has something to do.
   Scheduler(
       kube::Api& api, const Clock& clock, JobCache& jobs, PodCache& pods, NodeCache& nodes,
       std::function<void(const std::string& job_key)> on_verdict, SchedulerOptions options = {},
       std::function<void()> wake = [] {});
-  // Likewise. Before it there is one queue without a quota, and every priority is 0.
+  // Follows these caches likewise. Before, there is one queue without a quota and every priority is
+  // 0.
   void FollowQueues(QueueCache& queues, PriorityCache& priorities);
 
-  // In place of the options' levels, from the next cycle on.
+  // Replaces the options' levels from the next cycle on.
   void SetTopologyLevels(std::vector<std::string> keys);
 
-  // A change of namespaces or storage, taken in before the next decision, in order.
+  // Adds a change of namespaces or storage; all are applied in order before the next decision.
   void Change(std::function<void(ClusterSnapshot&)> change) { feed_.Change(std::move(change)); }
 
-  // Takes in what the caches have shown and decides nothing: of a replica that does not lead.
+  // Takes in the caches' changes without deciding anything; for a replica that does not lead.
   void Follow();
 
-  // One cycle over everything that waits. Returns the number of pods that were found bound by what
-  // was decided here since the last call.
+  // Runs one cycle over everything that waits. Returns the number of pods that were found bound by
+  // decisions made here since the last call.
   int RunOnce();
 
-  // Where each job's workers are, or why they are nowhere.
-  const Verdicts& verdicts() const { return verdicts_; }
+  // Returns where the job's workers are or why they have no place; empty before it is first looked
+  // at.
+  PlacementView Verdict(const std::string& job_uid) const { return verdicts_.Of(job_uid); }
   int64_t binds() const;
-  // Gangs that were bound in part and given up.
+  // Number of gangs that were bound in part and undone.
   int64_t undone() const;
-  // Nodes whose topology labels contradict others, as last read.
+  // Nodes whose topology labels contradict others', as last read.
   std::vector<TopologyFinding> TopologyFindings() const;
-  // Nodes that are set aside for what they say of themselves, by fault, as last read.
+  // Number of nodes that are set aside, by fault, as last read.
   std::map<NodeFault, int64_t> NodeFaults() const;
 
-  // For people: how the job's gang stands, where one that is only thought of would go, the cluster,
-  // and the queues. Of a job without pods the report has no workers.
+  // Reports for people: how the job's gang stands, where a hypothetical one would go, the cluster,
+  // and the queues. The report about a job without pods has no workers.
   GangReport Explain(const TrainingJob& job) const;
   Forecast WhatIf(const TrainingJob& job, const PodRecord& pod) const;
   DomainReport Tree(int depth) const;
-  // With the jobs that wait in each, in their order, `most_jobs` of each queue at most.
+  // Each queue has at most `most_jobs` of its waiting jobs, in their order.
   std::vector<QueueReport> Queues(int most_jobs) const;
   SchedulerWork work() const;
-  // By what was decided: "Start", "Stop", ...
+  // Number of decisions by action: "Start", "Stop", ...
   std::map<std::string, int64_t> decisions() const;
 
   PodWriter& writer() { return writer_; }
@@ -136,7 +138,7 @@ class Scheduler {
   bool MustDecide() MUSTER_REQUIRES(model_mu_);
   ScheduleOptions OptionsOfCycle() const MUSTER_REQUIRES(model_mu_);
   void Decide() MUSTER_REQUIRES(model_mu_);
-  // Empty: nothing is wrong with it.
+  // Returns what is wrong with the priority class, or nothing.
   std::string PriorityComplaint(const std::string& class_name) const;
 
   const Clock& clock_;
@@ -162,13 +164,13 @@ class Scheduler {
   DecisionCarrier carrier_ MUSTER_GUARDED_BY(model_mu_);
   LostWorkers lost_ MUSTER_GUARDED_BY(model_mu_);
   DecisionNotes notes_ MUSTER_GUARDED_BY(model_mu_);
-  // Of RunOnce's thread.
+  // Used by RunOnce's thread only.
   std::vector<TopologyFinding> reported_;  // as last logged
   RefusalMemo refused_;
-  uint64_t refused_at_ = 0;  // the model's changes() that it and what the carrier knows are of
-  uint64_t decided_at_ = 0;  // and that the last cycle was of
+  uint64_t refused_at_ = 0;  // model's changes() of `refused_` and the carrier's memory
+  uint64_t decided_at_ = 0;  // model's changes() at the last cycle
   uint64_t capacity_at_ = 0;
-  bool recalled_ = false;  // what queues used under the leader before
+  bool recalled_ = false;  // past use of queues was taken over
   int64_t behind_told_ MUSTER_GUARDED_BY(model_mu_) = 0;
   absl::Time decide_again_ = absl::InfinitePast();
 

@@ -22,37 +22,37 @@ class SchedulerFixture : public testing::Test {
  protected:
   SchedulerFixture();
 
-  // With room for `gpus` pods of one GPU, ten at most.
+  // Adds a node with room for `gpus` pods of one GPU, ten at most.
   void AddNode(const std::string& name, int gpus, const Json& labels = Json::object(),
                const Json& spec = Json::object());
   void Cordon(const std::string& name, bool cordoned = true);
-  // Two nodes in each of two zones: a0, a1, b0, b1.
+  // Adds two nodes in each of two zones: a0, a1, b0, b1.
   void AddZones(int gpus);
 
-  // With so many GPUs.
+  // Adds a queue with a quota of `gpus`.
   void AddQueue(const std::string& name, int gpus);
 
-  // A job without pods; they come with AddPod, to the job that was added last.
+  // Adds a job without pods. AddPod adds pods to the job that was added last.
   void AddJob(const std::string& name, int count, int min, const Json& topology = Json(),
               const std::string& queue = "");
   void AddPod(const std::string& job, int index, int incarnation = 1,
               const Json& more = Json::object());
-  // A job with all its pods, whose specs have `more`. No `min`: all or none.
+  // Adds a job with all its pods, whose specs have `more`. min == 0: all or none.
   void AddJobWithPods(const std::string& name, int count, const Json& more,
                       const Json& topology = Json(), int min = 0);
-  // The spec of a pod with one GPU, and `more`.
+  // Returns the spec of a pod with one GPU, and `more`.
   static Json PodSpec(const Json& more);
-  // Another scheduler's pod, on a node.
+  // Adds another scheduler's pod on a node.
   void AddForeign(const std::string& name, const std::string& node, const std::string& app,
                   const Json& more = Json::object());
   void DeletePod(const std::string& name);
 
-  // Lets the caches see all there is, then runs one cycle.
+  // Brings the caches up to date, then runs one cycle.
   int RunOnce();
   std::string NodeOf(const std::string& pod);
-  // How many of the job's first pods are on nodes whose names begin so.
+  // Returns how many of the job's first `count` pods are on nodes whose names begin with `prefix`.
   int PodsOn(const std::string& job, int count, const std::string& prefix);
-  // Of the job that was added last.
+  // UID of the job that was added last.
   const std::string& uid() const { return owner_.uid; }
   std::string Sentence() { return scheduler_->Verdict(uid()).sentence; }
 

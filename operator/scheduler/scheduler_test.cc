@@ -46,7 +46,7 @@ TEST_F(SchedulerTest, BindsNothingWhenTheGangDoesNotFitAndSaysWhy) {
   EXPECT_FALSE(record->unscheduled_message.empty());
   EXPECT_EQ(Sentence(), record->unscheduled_message);
   EXPECT_EQ(told_, std::vector<std::string>{"default/gpt"});
-  // The same verdict is neither written nor told again.
+  // The same verdict is neither written nor reported again.
   const int64_t writes = api_->calls(kube::Verb::kUpdateStatus);
   EXPECT_EQ(RunOnce(), 0);
   EXPECT_EQ(api_->calls(kube::Verb::kUpdateStatus), writes);
@@ -99,7 +99,7 @@ TEST_F(SchedulerTest, ANodeThatChangesTheOrderOfLevelsTouchesNoRunningJob) {
   // Three nodes of one NVLink domain over two leaves.
   AddJobWithPods("gpt", 3, Json::object(), {{"require", "nvlink"}});
   EXPECT_EQ(RunOnce(), 3);
-  // Now neither nests in the other, and NVLink is below the leaf again.
+  // Neither level nests in the other now, and NVLink is below the leaf again.
   add("d", "l2", "nvl2");
   EXPECT_EQ(RunOnce(), 0);
   EXPECT_EQ(PodsOn("gpt", 3, ""), 3);
@@ -166,7 +166,7 @@ TEST_F(SchedulerTest, NothingIsBoundToATaintedNodeUnlessItIsTolerated) {
   EXPECT_EQ(RunOnce(), 1);
 }
 
-// Else a worker would be bound to the node that it has just left.
+// Otherwise a worker would be bound to the node that it has just left.
 TEST_F(SchedulerTest, NothingIsBoundToANodeThatGoesAwayWhateverIsTolerated) {
   AddNode("a", 2);
   Json node = memory_->Get(kube::kNodes, {"", "a"}).value();
@@ -192,7 +192,7 @@ TEST_F(SchedulerTest, ARequiredLevelHoldsForTheGangAndForWhoReplacesALostWorker)
   EXPECT_EQ(verdict.level, "leaf");
   EXPECT_EQ(verdict.domain, "rack-a");
   EXPECT_EQ(verdict.score, 1);
-  // Its node is taken by another while its replacement is made.
+  // The node becomes unavailable while the replacement is made.
   DeletePod("gpt-1-1");
   RunOnce();
   AddPod("gpt", 1, 2);
@@ -211,7 +211,7 @@ TEST_F(SchedulerTest, ABindWhoseAnswerIsLostIsRepeatedOnTheSameNode) {
   AddPod("gpt", 0);
   api_->FailNext(kube::Verb::kBind, absl::DeadlineExceededError("no answer"));
   EXPECT_EQ(RunOnce(), 0);
-  // Nothing else gets what may be taken.
+  // No other job gets a node that the unanswered bind may have taken.
   AddJob("two", 2, 2);
   AddPod("two", 0);
   AddPod("two", 1);
@@ -272,7 +272,7 @@ TEST_F(SchedulerTest, ARefusalNamesTheNodesThatWereLeftOutAndWhatWouldFit) {
       "cordoned");
 }
 
-// Each cycle would cost what all that wait cost.
+// Otherwise each cycle would cost time in proportion to all waiting jobs.
 TEST_F(SchedulerTest, AGangThatNothingHappensToIsNotLookedAtForBeingHalf) {
   AddNode("a", 1);
   for (int i = 0; i < 20; ++i) AddJobWithPods(absl::StrCat("job", i), 1, Json::object());
@@ -295,7 +295,7 @@ TEST_F(SchedulerTest, WhoIsFarBehindIsToldOnce) {
     AddJob(name, 1, 1, Json(), "q");
     AddPod(name, 0);
   };
-  // One runs, one is the queue's head, and so many are looked at behind it.
+  // One job runs, one is the queue's head, and backfill_depth jobs are looked at behind it.
   const int looked_at = 2 + ScheduleOptions().backfill_depth;
   for (int i = 0; i < looked_at + 7; ++i) add(i);
   EXPECT_EQ(RunOnce(), 1);

@@ -1,4 +1,4 @@
-// What the volumes of a template's claims ask of its nodes, through the scheduling cycle over the
+// Constraints of volumes of a template's claims on its nodes, through the scheduling cycle over the
 // embedded API.
 #include <string>
 
@@ -87,7 +87,8 @@ TEST_F(VolumesTest, ANodeAttachesNoMoreVolumesThanItCan) {
   EXPECT_EQ(PodsOn("gpt", 2, "b"), 2);
 }
 
-// kube-scheduler would spread them, and all but one node's would wait for the volume for ever.
+// kube-scheduler would spread the workers, and those on all but one node would wait for the volume
+// for ever.
 TEST_F(VolumesTest, WorkersThatShareAVolumeOfOneNodeGoToOneNode) {
   AddNode("a", 1);
   AddNode("b", 1);
@@ -134,7 +135,7 @@ class VolumeWaitTest : public VolumesTest {
   Json Stored(const std::string& name) {
     return memory_->Get(kube::kVolumeClaims, {"default", name}).value();
   }
-  // What a watch would show.
+  // Shows the claim to the scheduler, as a watch would.
   void ShowClaim(const std::string& name) {
     const VolumeClaim claim = ParseVolumeClaim(Stored(name)).value();
     scheduler_->Change([claim](ClusterSnapshot& to) { to.SetClaim(claim); });
@@ -143,7 +144,7 @@ class VolumeWaitTest : public VolumesTest {
     return kube::StringAt(Stored(name),
                           {"metadata", "annotations", "volume.kubernetes.io/selected-node"});
   }
-  // As a provisioner does, for nodes of the zone.
+  // Makes a volume for the claim, reachable from nodes of the zone, as a provisioner does.
   void Provision(const std::string& name, const std::string& zone) {
     Volume volume;
     volume.name = "pv-" + name;
@@ -162,7 +163,8 @@ TEST_F(VolumeWaitTest, NoPodIsBoundBeforeTheClaimsAre) {
   AddJobWithPods("gpt", 1, Claim("data"));
   EXPECT_EQ(RunOnce(), 0);
   EXPECT_EQ(SelectedNode("data"), "a0");
-  // The place is held: another gang of both nodes has to wait, one of the other node has not.
+  // The place is held: another gang that needs both nodes has to wait, one that needs the other
+  // node does not.
   AddJobWithPods("other", 2, Json::object());
   ShowClaim("data");
   EXPECT_EQ(RunOnce(), 0);
@@ -189,7 +191,7 @@ TEST_F(VolumeWaitTest, WhatIsNotBoundInTimeIsUndoneAndPlacedAgain) {
   EXPECT_EQ(SelectedNode("data"), "");
 }
 
-// Where a claim is for all, its volume decides when it is there.
+// The volume of a claim shared by all workers decides, once it exists.
 TEST_F(VolumeWaitTest, AGangGoesWhereTheVolumeThatWasMadeCanBeReached) {
   AddNode("b1", 1, {{"zone", "b"}});
   AddClaim("data");
@@ -243,7 +245,7 @@ TEST_F(VolumeWaitTest, AVolumeThatExistsIsGivenAndOnlyOnce) {
   ShowClaim("data");
   EXPECT_EQ(RunOnce(), 1);
   EXPECT_EQ(NodeOf("gpt-0-1"), "a0");
-  // There is none for another claim.
+  // There is no volume for another claim.
   AddClaim("more");
   AddJobWithPods("two", 1, Claim("more"));
   EXPECT_EQ(RunOnce(), 0);

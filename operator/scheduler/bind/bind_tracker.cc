@@ -8,11 +8,12 @@
 namespace muster::control {
 namespace {
 
-// Between two tries of a write whose outcome is unknown, and before a refused bind is decided anew.
+// Delay before a write of unknown outcome is repeated, and before a refused bind is decided on
+// again.
 constexpr absl::Duration kRepeatAfter = absl::Milliseconds(250);
-// What changes about the same members, or did not arrive, is not written more often than this.
+// Least interval between different refusals to the same members, or after one that did not arrive.
 constexpr absl::Duration kTellAgain = absl::Seconds(5);
-// After volumes could not be had.
+// Delay before a gang whose volumes could not be had is placed again.
 constexpr absl::Duration kPlaceAgain = absl::Seconds(10);
 constexpr size_t kForgetFrom = 64;
 
@@ -69,7 +70,7 @@ void GangWrites::Settle(const PodWritten& written) {
     to_repeat_.back().write.again = true;
     if (bind) on_change_(write.job_uid);
   } else if (bind) {
-    // The pod changed or went, or the server does not want it: the next cycle decides again.
+    // The pod changed or is gone, or the server refuses it: the next cycle decides again.
     state.not_before = clock_.Monotonic() + kRepeatAfter;
     state.refused.insert(pod.view->uid);
     model_.TakeBack(pod);
@@ -95,8 +96,8 @@ void GangWrites::TellOwed() {
   }
 }
 
-// The same pod to the same node: whatever became of the tries before, it ends up there or nowhere.
-// Where that node is no place any more, the pod is given up instead.
+// Binds the same pod to the same node again: whatever became of earlier tries, it ends up there or
+// nowhere. If that node is no longer usable, the pod is given up instead.
 void GangWrites::RepeatUnknown() {
   for (Repeated& one : std::exchange(to_repeat_, {})) {
     if (clock_.Monotonic() < one.not_before) {
@@ -108,7 +109,7 @@ void GangWrites::RepeatUnknown() {
         write.kind == PodWrite::Kind::kSelectNode || write.kind == PodWrite::Kind::kGiveVolume;
     if (asked && !volumes_.IsWaiting(write.job_uid)) continue;
     if (write.kind == PodWrite::Kind::kBind) {
-      if (!model_.IsPromised(*write.pod)) continue;  // the cache has told what became of it
+      if (!model_.IsPromised(*write.pod)) continue;  // the cache shows the outcome already
       const NodeRecord* node = model_.FindNode(write.text);
       if (node == nullptr || !node->schedulable) {
         write.text = absl::StrCat("whether it was bound to ", write.text,
@@ -175,7 +176,8 @@ void GangWrites::Refuse(const std::string& uid, const Gang& gang, const std::str
 void GangWrites::Tell(const std::string& uid, const Gang& gang, const std::string& sentence) {
   State& state = states_[uid];
   owed_.erase(uid);
-  // Each pod that shows it is a new version of the gang: the others are being told already.
+  // Every pod that shows the refusal makes a new version of the gang, while the writes to the
+  // others are already under way.
   const bool anew = state.told != sentence;
   const std::map<std::string, std::string> before = std::exchange(state.telling, {});
   state.told = sentence;
@@ -215,7 +217,7 @@ int GangWrites::in_flight(const std::string& uid) const {
 }
 
 void GangWrites::Forget() {
-  // Seldom enough that it costs nothing for each gang that comes and goes.
+  // Runs so seldom that its cost per gang is negligible.
   if (states_.size() < 2 * model_.gangs().size() + kForgetFrom) return;
   std::erase_if(states_, [&](const auto& entry) {
     return entry.second.in_flight == 0 && model_.gangs().count(entry.first) == 0;

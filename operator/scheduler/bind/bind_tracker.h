@@ -17,51 +17,53 @@
 
 namespace muster::control {
 
-// What the scheduling cycle has written about gangs, until its outcome is known: a bind whose
-// outcome is unknown is tried again on the same node, or given up with its pod; a refusal is told
-// once on all members. The model holds what is promised meanwhile. Not thread-safe.
+// The writes of the scheduling cycle about gangs, until their outcomes are known. A bind whose
+// outcome is unknown is tried again on the same node, or given up together with its pod; a refusal
+// is written once to all members. The model holds the promises meanwhile. Not thread-safe.
 class GangWrites {
  public:
   // `on_change` gets the UID of a job whose members in the model changed, or one of whose binds has
-  // come to an end, whether its outcome is known or not.
+  // ended, whether its outcome is known or not.
   GangWrites(PodWriter& writer, ClusterModel& model, const Clock& clock,
              absl::Duration volume_deadline, std::function<void(const std::string& uid)> on_change);
 
-  // What was written since the last call; returns the number of pods that were found bound.
+  // Takes in the writes that ended since the last call; returns the number of pods found bound.
   int Take();
-  // Tries again what is unknown, and tells what it still owes to pods. Needs no news of the gangs.
+  // Repeats writes whose outcome is unknown, and writes refusals that are still owed to pods. Needs
+  // no news of the gangs.
   void Repeat();
 
-  // Promises the pods to their nodes and has them bound, once the claims that wait for them are.
+  // Promises the pods to their nodes and has them bound, once their pending volume claims are
+  // bound.
   using Member = VolumeWait::Member;
   void Bind(const std::string& uid, const std::vector<Member>& members);
-  // Goes on with gangs whose claims were waited for. Those whose claims cannot be had are told, by
-  // the job's UID, with the reason: their promises are taken back, and they pause.
+  // Goes on with gangs that waited for claims. Returns the reason, by job UID, for each gang whose
+  // claims cannot be had: its promises are taken back, and it pauses.
   std::map<std::string, std::string> TakeVolumes();
   bool WaitsForVolumes(const std::string& uid) const { return volumes_.IsWaiting(uid); }
-  // All members at once, so that an autoscaler sees the whole gang. Another sentence about the same
-  // members is not written at once, but by and by.
+  // Writes the refusal to all members at once, so that an autoscaler sees the whole gang. Another
+  // sentence about the same members is delayed to limit writes.
   void Refuse(const std::string& uid, const Gang& gang, const std::string& sentence);
   void TakeRefusalBack(const std::string& uid);
-  // The bound members go, and nothing is held for the rest, which has no place.
+  // Deletes the bound members and releases what is held for the rest, which has no place.
   void Undo(const std::string& uid, const Gang& gang);
 
-  // A bind was refused just now: the next is not tried at once.
+  // Returns true for a while after a bind was refused or volumes could not be had.
   bool MustPause(const std::string& uid) const;
-  // Binds that the writer has; pods that wait for their volumes have none yet.
+  // Returns the number of binds that the writer has; pods that wait for volumes are not counted.
   int in_flight(const std::string& uid) const;
-  // Drops what is known of gangs that are gone.
+  // Drops the state of gangs that are gone.
   void Forget();
 
  private:
   struct State {
     int in_flight = 0;
-    std::set<std::string> refused;  // by UID, the pods whose last bind was
+    std::set<std::string> refused;  // UIDs of pods whose last bind was refused
     absl::Time not_before = absl::InfinitePast();
     uint64_t told_version = 0;
     std::string told;
     absl::Time told_at = absl::InfinitePast();
-    // By UID, the pods that were told so and do not show it yet: their versions then.
+    // Resource versions, by UID, of pods that `told` was written to and that do not show it yet.
     std::map<std::string, std::string> telling;
   };
   struct Repeated {

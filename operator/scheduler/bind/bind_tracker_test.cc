@@ -84,7 +84,7 @@ class GangWritesTest : public testing::Test {
   ClusterModel model_;
   std::unique_ptr<PodWriter> writer_;
   std::unique_ptr<GangWrites> writes_;
-  int changes_ = 0;  // told of the gang
+  int changes_ = 0;  // calls of on_change
 };
 
 TEST_F(GangWritesTest, ABindDoesNotQueueBehindRefusals) {
@@ -99,7 +99,7 @@ TEST_F(GangWritesTest, ABindDoesNotQueueBehindRefusals) {
   EXPECT_EQ(api_->calls(kube::Verb::kUpdateStatus), 0) << "a pod that has its node is told nothing";
 }
 
-// Each pod that shows the refusal changes its gang: the others must not be told again for that.
+// Each pod that shows the refusal changes its gang; that must not repeat the writes to the others.
 TEST_F(GangWritesTest, EveryPodOfAGangIsToldARefusalOnce) {
   Refuse("no room");
   EXPECT_EQ(writer_->pending(), 3);
@@ -123,7 +123,7 @@ TEST_F(GangWritesTest, ARefusalThatDidNotArriveIsToldAgain) {
   EXPECT_EQ(writer_->pending(), 1);
 }
 
-// In a quiet cluster nothing else would bring the gang back.
+// Nothing else would bring the gang back in a quiet cluster.
 TEST_F(GangWritesTest, ARefusalThatDidNotArriveIsToldAgainThoughNobodyAsks) {
   Refuse("no room");
   api_->FailNext(kube::Verb::kUpdateStatus, absl::UnavailableError("gone for a moment"));
@@ -152,7 +152,7 @@ TEST_F(GangWritesTest, AnotherSentenceSoonAfterIsToldByAndBy) {
   EXPECT_EQ(writer_->pending(), 6);
   clock_.Advance(absl::Seconds(1));
   Refuse("room for 1 of 3");
-  Refuse("room for 2 of 3");  // what they show
+  Refuse("room for 2 of 3");  // the sentence that the pods show
   clock_.Advance(absl::Seconds(5));
   writes_->Repeat();
   EXPECT_EQ(writer_->pending(), 6);
@@ -188,7 +188,7 @@ TEST_F(GangWritesTest, AnotherReasonIsToldEverybody) {
   EXPECT_EQ(writer_->pending(), 6);
 }
 
-// Who waits for the end of a gang's binds hears of nothing else.
+// A caller that waits for the end of a gang's binds gets no other signal.
 TEST_F(GangWritesTest, TheEndOfEachBindIsToldWhateverItsOutcome) {
   BindAll();
   api_->FailNext(kube::Verb::kBind, absl::DeadlineExceededError("not answered"));
@@ -223,7 +223,7 @@ TEST_F(GangWritesTest, ARefusedBindIsTriedAgainBehindTheFirstTriesOfOthers) {
   EXPECT_EQ(kube::StringAt(memory_->Get(kube::kPods, Key(0)).value(), {"spec", "nodeName"}), "a");
 }
 
-// In a burst of jobs nearly all gangs are being bound: each cycle would look at all of them.
+// Nearly all gangs are being bound in a burst of jobs: each cycle would look at all of them.
 TEST_F(GangWritesTest, AGangThatIsBeingBoundIsNotLookedAtForBeingHalf) {
   JobCache jobs{ParseTrainingJob};
   Verdicts verdicts([](const std::string&) {});

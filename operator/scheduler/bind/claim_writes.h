@@ -7,15 +7,15 @@
 #include "operator/kube/api.h"
 #include "operator/kube/object_meta.h"
 
-// What a scheduler writes about volume claims that wait for their first consumer. Each may be
-// repeated; kFailedPrecondition says that it is too late for it.
+// Writes of a scheduler to volume claims that wait for their first consumer. Each may be repeated;
+// kFailedPrecondition means that it comes too late.
 namespace muster::control {
 
-// The claim's volume is to be made for the node.
+// Has the claim's volume made for the node.
 absl::Status SelectNode(kube::Api& api, const kube::ObjectKey& claim, const std::string& node);
-// Not any more, unless it is bound by now.
+// Undoes SelectNode, unless the claim is bound by now.
 absl::Status ForgetNode(kube::Api& api, const kube::ObjectKey& claim, const std::string& node);
-// The claim gets this volume, which exists and is nobody's.
+// Gives the claim this volume, which must exist and belong to no other claim.
 absl::Status GiveVolume(kube::Api& api, const kube::ObjectKey& claim, const std::string& volume);
 
 }  // namespace muster::control

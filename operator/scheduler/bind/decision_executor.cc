@@ -74,7 +74,8 @@ void DecisionCarrier::Bind(const Decision& decision, const JobStanding& standing
   world_.book.Entitle(decision.job, decision.workers, world_.clock.Wall());
 }
 
-// Pods that are there are bound; those that its queue had it give up are made first.
+// Binds the pods of the new workers. If some do not exist, because the queue had the job give them
+// up, an order has them made first.
 void DecisionCarrier::Grow(const Decision& decision, const JobStanding& standing) {
   const std::string& uid = decision.job;
   const std::map<int, PodCache::Object> pods = NewestUnbound(world_.model.gangs().at(uid));
@@ -118,7 +119,7 @@ std::string DecisionCarrier::SentenceOf(Decision decision) const {
   return Sentence(decision, world_.clock.Wall());
 }
 
-// Written to the job's status by the controller before anything comes of it.
+// The controller writes the order to the job's status before it is carried out.
 void DecisionCarrier::Order(const Decision& decision, const JobStanding& standing) {
   QueueOrder order;
   order.workers = decision.workers;
@@ -129,7 +130,7 @@ void DecisionCarrier::Order(const Decision& decision, const JobStanding& standin
 }
 
 void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing) {
-  // Of a social gang the decision has the whole sentence.
+  // The decision about a social gang already has the whole sentence.
   const bool asked = decision.reason == ScheduleReason::kConstraints ||
                      (PlaceReasonOf(decision.reason) && !world_.gate.IsOfNodeAlone(decision.job));
   if (asked) {
@@ -137,7 +138,7 @@ void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing
     return world_.outcomes.Refuse(standing, {reason, decision.detail, false});
   }
   if (PlaceReasonOf(decision.reason)) return TellNoPlace(decision, standing);
-  // Told on its pods as well: nodes would help, and an autoscaler looks there.
+  // The refusal goes to its pods as well: more nodes would help, and an autoscaler looks there.
   if (decision.reason == ScheduleReason::kFitsNowhere) {
     const std::string reason(ScheduleReasonName(decision.reason));
     std::string sentence = SentenceOf(decision);
@@ -150,7 +151,7 @@ void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing
   world_.outcomes.TellQueued(standing, decision.reason, SentenceOf(decision));
 }
 
-// What the whole of a gang's rules say about it; gangs of one shape are told the same.
+// Refuses the gang with the sentence of all its rules; gangs of one shape get the same one.
 void DecisionCarrier::TellNoPlace(const Decision& decision, const JobStanding& standing) {
   const Gang& gang = world_.model.gangs().at(decision.job);
   const PartialGang request = MakeGangRequest(*standing.job, standing.spec, gang);
@@ -164,7 +165,7 @@ void DecisionCarrier::TellNoPlace(const Decision& decision, const JobStanding& s
     if (no->of_shape && !shape.empty()) told_[shape] = *no;
     return world_.outcomes.Refuse(standing, *no);
   }
-  // It has a place of less than its queue would let it have.
+  // The gang has a place, but a smaller one than its queue requires.
   const Unplaceable no{*PlaceReasonOf(decision.reason), decision.detail,
                        decision.nearest_feasible_size};
   world_.outcomes.Refuse(standing, {std::string(ScheduleReasonName(decision.reason)),
@@ -174,7 +175,7 @@ void DecisionCarrier::TellNoPlace(const Decision& decision, const JobStanding& s
 int DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
   absl::flat_hash_set<std::string> decided;
   for (const Decision& decision : decisions) decided.insert(decision.job);
-  // Most of them are decided about in cycle after cycle.
+  // Most of these jobs have a decision in cycle after cycle.
   std::set<std::string> passed_over;
   auto pass_over = [&](const std::string& uid) {
     if (!decided.contains(uid)) passed_over.insert(uid);
@@ -186,7 +187,7 @@ int DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
   for (const std::string& uid : passed_over) {
     const JobStanding* standing = world_.book.Find(uid);
     if (standing == nullptr || standing->state != State::kWaiting) continue;
-    // Told once, so without its position, which changes.
+    // The sentence is written once, so it leaves out the position, which changes.
     Decision behind;
     behind.numbers.queue = QueueBook::State::QueueOf(standing->queued);
     world_.outcomes.TellQueued(*standing, behind.reason, Sentence(behind, absl::UnixEpoch()));

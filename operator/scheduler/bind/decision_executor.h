@@ -17,9 +17,9 @@
 
 namespace muster::control {
 
-// Carries out what Schedule() has decided: gangs are bound, orders given to jobs, refusals told.
-// The gate lets Schedule judge nodes one by one; where pods look at each other, the gang is placed
-// again here by all its rules. What it refers to must outlive it. Not thread-safe.
+// Carries out the decisions of Schedule(): binds gangs, gives orders to jobs, reports refusals. The
+// gate lets Schedule judge nodes one by one; where pods depend on each other, the gang is placed
+// again here by all its rules. Everything in World must outlive this. Not thread-safe.
 class DecisionCarrier {
  public:
   struct World {
@@ -34,12 +34,13 @@ class DecisionCarrier {
 
   explicit DecisionCarrier(const World& world) : world_(world) {}
 
-  // What was refused may fit now.
+  // Drops the remembered refusals: what was refused may fit now.
   void Forget() { told_.clear(); }
-  // False: the job is gone meanwhile.
+  // Returns false if the job is gone meanwhile.
   bool CarryOut(const Decision& decision);
-  // To jobs that came to wait since the last time, or that were looked at then, and are not among
-  // the decisions now: that others are ahead. The rest know. Returns how many were told.
+  // Reports that others are ahead to each waiting job without a decision in this cycle that began
+  // to wait after the last call, or had a decision then. The other jobs have that report already.
+  // Returns the number of jobs reported to.
   int TellBehind(const std::vector<Decision>& decisions);
 
  private:
@@ -56,7 +57,7 @@ class DecisionCarrier {
 
   const World world_;
   std::map<std::string, PlacementRefusal> told_;  // by shape
-  absl::flat_hash_set<std::string> decided_;      // by job UID, the last time
+  absl::flat_hash_set<std::string> decided_;      // UIDs of jobs with a decision in the last cycle
 };
 
 }  // namespace muster::control

@@ -9,7 +9,7 @@
 namespace muster::control {
 namespace {
 
-// Some of it is bound, it has never run as it is, and it cannot.
+// Returns true if the gang is bound in part, has never run as it is, and is too small to run.
 bool IsHalf(const Gang& gang, const TrainingJob& job, int confirmed) {
   if (gang.bound.empty()) return false;
   v1alpha1::TrainingJobSpec spec;
@@ -62,7 +62,7 @@ int HalfGangs::Undo(absl::Time now, const ClusterModel& model, const JobCache& j
     }
     Look& look = looks_[uid];
     if (look.whole_version == gang.version) return true;
-    if (writes.in_flight(uid) > 0) return true;  // their outcomes touch it
+    if (writes.in_flight(uid) > 0) return true;  // their outcomes will touch it
     JobCache::Object job = jobs.Get(gang.job);
     if (job != nullptr && job->uid != uid) job = nullptr;
     if (IsDue(now, gang, job, look)) {

@@ -14,30 +14,30 @@
 
 namespace muster::control {
 
-// Gangs that are bound in part, have never run as they are, and cannot: after a while without
-// getting on, their bound pods are deleted, and the replacements wait for the whole gang. Only
-// those are looked at that something happened to, and those that are half. Not thread-safe.
+// Undoes gangs that are bound in part, have never run as they are, and cannot: after a while
+// without progress their bound pods are deleted, and the replacements wait for the whole gang. Only
+// gangs that were touched and those bound in part are looked at. Not thread-safe.
 class HalfGangs {
  public:
   explicit HalfGangs(absl::Duration undo_after) : undo_after_(undo_after) {}
 
-  // Something of the job may have changed: its object, its pods, what is being written of them.
+  // The job's object, its pods, or the writes about them may have changed.
   void Touch(const std::string& job_uid) { open_.insert(job_uid); }
-  // Returns how many were given up.
+  // Returns the number of gangs undone.
   int Undo(absl::Time now, const ClusterModel& model, const JobCache& jobs,
            const Verdicts& verdicts, GangWrites& writes);
-  // Gangs that were looked at, ever.
+  // Number of looks at gangs, ever.
   int64_t looks() const { return count_; }
 
  private:
   struct Look {
-    // Since when it is bound in part without getting on, and how far it had got.
+    // The time since which the gang is bound in part without progress, and its confirmed pods then.
     absl::Time half_since = absl::InfiniteFuture();
     int confirmed = 0;
-    uint64_t whole_version = 0;  // every member of it was seen to be bound
+    uint64_t whole_version = 0;  // the gang's version at which every member was bound
   };
 
-  // Whether its time is up.
+  // Returns true if the gang has been bound in part for too long.
   bool IsDue(absl::Time now, const Gang& gang, const JobCache::Object& job, Look& look) const;
 
   const absl::Duration undo_after_;

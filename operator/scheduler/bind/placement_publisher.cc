@@ -8,7 +8,7 @@
 namespace muster::control {
 namespace {
 
-// The API shows four digits: a score is no more exact than that.
+// The API shows four decimals; a score is no more exact than that.
 double Shown(double score) { return std::round(score * 1e4) / 1e4; }
 
 }  // namespace

@@ -19,15 +19,15 @@
 
 namespace muster::control {
 
-// The newest pod of each worker that is named, with the node it is to have. Each has one.
+// Returns the newest pod of each worker in `nodes`, with its node. Each of them must have a pod.
 std::vector<GangWrites::Member> MembersOf(const Gang& gang,
                                           const std::map<int, std::string>& nodes);
 
-// What comes of a gang that was placed or was not: it is bound, or refused on all its pods, and its
-// controller is told. What it refers to must outlive it. Not thread-safe.
+// Carries out the outcome of placing a gang: binds it, or writes the refusal to all its pods, and
+// reports either to its controller. The references must outlive this. Not thread-safe.
 class GangOutcomes {
  public:
-  // `complaint` says what is wrong with a priority class of that name, empty: nothing.
+  // Returns what is wrong with a priority class of that name, or nothing.
   using Complaint = std::function<std::string(const std::string& priority_class)>;
   GangOutcomes(const Clock& clock, const ClusterModel& model, Verdicts& verdicts,
                GangWrites& writes, Complaint complaint)
@@ -37,12 +37,12 @@ class GangOutcomes {
         writes_(writes),
         complaint_(std::move(complaint)) {}
 
-  // The job of a standing must be there; the gang of one that is refused, too.
+  // The job of `standing` must exist; for Refuse, its gang too.
   void Bind(const JobStanding& standing, const std::vector<GangWrites::Member>& members,
             const Placement& placement);
   void Refuse(const JobStanding& standing, const PlacementRefusal& no);
   void Tell(const JobStanding& standing, PlacementView verdict);
-  // It waits for its queue; the rest of the verdict stays.
+  // Reports that the job waits for its queue; the rest of `verdict` is kept.
   void TellQueued(const JobStanding& standing, ScheduleReason reason, std::string sentence,
                   PlacementView verdict = {});
 

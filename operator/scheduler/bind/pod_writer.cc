@@ -15,7 +15,7 @@ namespace {
 
 using Outcome = PodWritten::Outcome;
 
-// Whether a call that failed so may have reached the store, or may do so yet.
+// Returns true if a call that failed so may have reached the store, or may still do so.
 bool MayHaveHappened(const absl::Status& status) {
   if (kube::IsFenced(status)) return false;
   switch (status.code()) {
@@ -122,7 +122,7 @@ void PodWriter::Run(PodWrite write, bool first_try) {
     written = Bind(write);
   } else if (write.is_of_claim()) {
     written.status = WriteClaim(write);
-    // Each finds out by itself what was done already: a conflict is tried again, too.
+    // Each call finds out by itself what was done already, so a conflict is tried again, too.
     written.outcome =
         absl::IsAborted(written.status) ? Outcome::kUnknown : OutcomeOf(written.status);
   } else {
@@ -152,7 +152,7 @@ PodWritten PodWriter::Bind(const PodWrite& write) {
   return written;
 }
 
-// A conflict: bound already, on its way out, or another pod of that name.
+// A conflict means that the pod is bound already, is being deleted, or was replaced by another.
 PodWritten PodWriter::LookUp(const PodWrite& write, absl::Status conflict) {
   PodWritten written;
   written.outcome = Outcome::kNotDone;

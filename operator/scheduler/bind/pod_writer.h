@@ -14,13 +14,13 @@
 
 namespace muster::control {
 
-// What the scheduling cycle wants written about one pod.
+// A write about one pod that the scheduling cycle asks for.
 struct PodWrite {
   enum class Kind {
-    kBind,    // to `text`, a node
+    kBind,    // to the node `text`
     kRefuse,  // condition PodScheduled=False/Unschedulable with the message `text`
-    kDelete,  // because of `text`
-    // Of `claim`, of the pod's namespace: SelectNode and ForgetNode with the node `text`,
+    kDelete,  // for the reason `text`
+    // Calls on `claim`, in the pod's namespace: SelectNode and ForgetNode with the node `text`,
     // GiveVolume with the volume `text` (operator/runtime/claim_writes).
     kSelectNode,
     kForgetNode,
@@ -31,7 +31,7 @@ struct PodWrite {
   PodCache::Object pod;
   std::string text;
   std::string claim = "";
-  // Tried before, or of a job whose last bind was refused: it waits behind what was not.
+  // True if it was tried before, or the job's last bind was refused: it waits behind first tries.
   bool again = false;
 
   bool is_of_claim() const {
@@ -44,39 +44,40 @@ struct PodWritten {
   PodWrite write;
   enum class Outcome {
     kDone,
-    kNotDone,  // and will never be: the call was refused, or the pod is no longer this one
+    kNotDone,  // and never will be: the call was refused, or the pod was replaced
     kUnknown,  // it may have happened, or may still happen
   };
   Outcome outcome = Outcome::kDone;
-  // kBind, kDone: where the pod is, which may be another node than the one asked for.
+  // The pod's node after a kBind that is kDone, which may be another than the one asked for.
   std::string node;
   absl::Status status;
 };
 
-// Carries out the scheduling cycle's writes, as many at a time as there are threads that call it.
-// There are three lanes, each in the order it was asked for: what moves pods and was not tried
-// before, what was, and what only tells pods why they wait. Each goes when nothing of those before
-// it is left, and the last two never take the last thread, since theirs are the calls that a server
-// lets wait. So a job that is refused with thousands of pods keeps no other from its nodes. Every
-// write names the pod's UID; a bind that the server refuses as a conflict is looked up, for it
-// may be our own of before, whose answer was lost. Thread-safe.
+// Carries out the scheduling cycle's writes, as many at a time as threads call it. There are three
+// lanes, each first in, first out: first tries of writes that move pods, repeated ones, and
+// refusals, which only explain why pods wait. A lane is served when those before it are empty, and
+// the last two never take the last thread, because a server makes such calls wait: so a refused job
+// with thousands of pods keeps no other from its nodes. Every write names the pod's UID. A bind
+// that the server refuses as a conflict is looked up, because it may be an earlier bind of this
+// writer whose answer was lost. Thread-safe.
 class PodWriter {
  public:
-  // `threads` is how many will call; a single one takes from all lanes. `on_written` is called
-  // without locks held when an outcome is there to be taken.
+  // `threads` is the number of calling threads; a single one serves all lanes. `on_written` is
+  // called without locks held when a result is ready to be taken.
   PodWriter(kube::Api& api, int threads, std::function<void()> on_written);
 
   void Add(PodWrite write);
-  // One write; false when none waits that may begin.
+  // Carries out one write; returns false if none may begin.
   bool RunNext();
-  // Waits for a write and carries it out; false after Shutdown, which leaves what waits undone.
+  // Waits for a write and carries it out. After Shutdown returns false and drops the waiting
+  // writes.
   bool WaitAndRun();
-  // While held, WaitAndRun begins nothing.
+  // While held, WaitAndRun begins no write.
   void Hold(bool held);
   void Shutdown();
-  // Since the last call, in the order they ended.
+  // Returns the writes that ended since the last call, in that order.
   std::vector<PodWritten> Take();
-  // Waiting and under way.
+  // Number of writes that wait or are under way.
   int64_t pending() const;
 
  private:
@@ -99,7 +100,7 @@ class PodWriter {
   bool stopped_ MUSTER_GUARDED_BY(mu_) = false;
   bool held_ MUSTER_GUARDED_BY(mu_) = false;
   int64_t running_ MUSTER_GUARDED_BY(mu_) = 0;
-  int64_t others_running_ MUSTER_GUARDED_BY(mu_) = 0;  // of them, those that are no first tries
+  int64_t others_running_ MUSTER_GUARDED_BY(mu_) = 0;  // those of them that are not first tries
   std::deque<PodWrite> first_tries_ MUSTER_GUARDED_BY(mu_);
   std::deque<PodWrite> again_ MUSTER_GUARDED_BY(mu_);
   std::deque<PodWrite> refusals_ MUSTER_GUARDED_BY(mu_);

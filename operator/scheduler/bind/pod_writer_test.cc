@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kThreads = 3;
 
-// Every call about a pod named "slow-..." waits until it is let go, and is refused then.
+// Blocks every call about a pod named "slow-..." until LetGo, and then refuses it.
 class SlowlyRefusingApi final : public kube::InterceptedApi {
  public:
   explicit SlowlyRefusingApi(kube::Api& api) : InterceptedApi(api) {}
@@ -115,7 +115,7 @@ class PodWriterTest : public testing::Test {
   std::vector<std::thread> threads_;
 };
 
-// All threads sat in such calls at once, and what could be bound waited for them.
+// Slow calls must not occupy all threads at once while pods that could be bound wait for them.
 TEST_F(PodWriterTest, ABindIsMadeWhileRefusalsAndRetriesWaitForTheServer) {
   for (int i = 0; i < 2 * kThreads; ++i) {
     const PodCache::Object pod = AddPod(absl::StrCat("slow-", i));
@@ -133,7 +133,7 @@ TEST_F(PodWriterTest, ABindIsMadeWhileRefusalsAndRetriesWaitForTheServer) {
   WaitForWritten(1);
   EXPECT_EQ(NodeOf("good"), "a");
   EXPECT_EQ(api_->most_waiting(), kThreads - 1);
-  // Nothing is left undone for it.
+  // Every write still ends.
   api_->LetGo();
   WaitForWritten(2 * kThreads + 1);
   EXPECT_EQ(writer_->pending(), 0);

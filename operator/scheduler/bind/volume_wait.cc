@@ -33,7 +33,7 @@ bool VolumeWait::Begin(const std::string& job_uid, const std::vector<Member>& me
     const std::string& ns = member.pod->key.name_space;
     const VolumeNeeds needs = AssumeVolumes(*node, *member.pod->scheduling, next);
     for (const std::string& claim : needs.select_node) {
-      // Of those who share a claim the first has the choice.
+      // The first of the members that share a claim chooses its node.
       if (!gang.claims.emplace(kube::ObjectKey{ns, claim}, member.node).second) continue;
       writer.Add({PodWrite::Kind::kSelectNode, job_uid, member.pod, member.node, claim});
     }
@@ -56,7 +56,7 @@ void VolumeWait::GiveUp(const std::string& job_uid, const std::string& why) {
   if (gang != gangs_.end() && gang->second.failure.empty()) gang->second.failure = why;
 }
 
-// Its pods are still those that wait, and promised.
+// Returns true if the gang's pods still wait and are promised.
 bool VolumeWait::AreMembers(const std::string& uid, const Gang& gang, const ClusterModel& model) {
   return model.gangs().count(uid) > 0 &&
          std::all_of(gang.members.begin(), gang.members.end(),

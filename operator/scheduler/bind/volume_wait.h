@@ -12,10 +12,10 @@
 
 namespace muster::control {
 
-// Gangs that have places, and claims that wait for their first consumer: nodes are selected or
-// volumes given for all of them at once, and no pod of the gang is bound before all its claims are.
-// Meanwhile its pods are promised to their nodes. What takes longer than the deadline is taken
-// back. Not thread-safe.
+// Gangs that have places but also claims that wait for their first consumer. Nodes are selected or
+// volumes given for all claims at once, and no pod of the gang is bound before all its claims are;
+// meanwhile its pods are promised to their nodes. After the deadline all is taken back. Not
+// thread-safe.
 class VolumeWait {
  public:
   struct Member {
@@ -25,28 +25,29 @@ class VolumeWait {
   struct Outcome {
     std::string job_uid;
     std::vector<Member> members;
-    // Empty: every claim is bound, and the members may be. Else their promises are to be taken
-    // back.
+    // Empty if every claim is bound and the members may be bound; otherwise the reason why not, and
+    // the caller must take back their promises.
     std::string why_not;
   };
 
   explicit VolumeWait(absl::Duration deadline) : deadline_(deadline) {}
 
-  // In the order in which they would be bound. False: there is nothing to wait for.
+  // Begins to wait; `members` are in the order in which they would be bound. Returns false if there
+  // is nothing to wait for.
   bool Begin(const std::string& job_uid, const std::vector<Member>& members,
              const ClusterModel& model, absl::Time now, PodWriter& writer);
-  // Of a write that Begin asked for and that will never be done.
+  // Notes that a write that Begin asked for will never be done.
   void Failed(const PodWritten& written);
-  // The job's gang is not to be bound: Take tells why.
+  // Ends the wait without binding the job's gang: Take returns `why`.
   void GiveUp(const std::string& job_uid, const std::string& why);
-  // Those that need wait no longer.
+  // Returns the gangs that need not wait any longer.
   std::vector<Outcome> Take(const ClusterModel& model, absl::Time now, PodWriter& writer);
   bool IsWaiting(const std::string& job_uid) const { return gangs_.count(job_uid) > 0; }
 
  private:
   struct Gang {
     std::vector<Member> members;
-    std::map<kube::ObjectKey, std::string> claims;  // the node each is for
+    std::map<kube::ObjectKey, std::string> claims;  // by claim, the node that it is for
     absl::Time since;
     std::string failure;
   };

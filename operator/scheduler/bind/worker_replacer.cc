@@ -13,7 +13,7 @@
 namespace muster::control {
 namespace {
 
-// Forgotten seldom enough that it costs nothing for each gang that comes and goes.
+// Forget runs so seldom that its cost per gang is negligible.
 constexpr size_t kForgetFrom = 64;
 
 }  // namespace
@@ -43,7 +43,7 @@ void LostWorkers::ReplaceOf(const std::string& uid, const JobStanding& standing)
   if (look.IsOf(world_.model, gang, standing)) {
     return world_.writes.Refuse(uid, gang, look.refusal);
   }
-  // What starts anew starts as a whole.
+  // A gang that has lost all its workers starts again as a whole.
   const int open = OpenWorkers(standing, standing.entitled);
   if (gang.bound.empty() && static_cast<int>(gang.unbound.size()) < open) return;
   const Gang own = WorkersBelow(gang, standing.entitled);

@@ -13,9 +13,9 @@
 
 namespace muster::control {
 
-// Pods without a node of jobs that run: those that replace lost workers are placed near the others
-// before anybody's turn comes; those that the job would grow by wait for the queue, and are told
-// why. What it refers to must outlive it. Not thread-safe.
+// Places the pods without a node of running jobs: replacements of lost workers go near the others
+// before any job gets its turn; pods that the job would grow by wait for the queue, and the reason
+// is reported. Everything in World must outlive this. Not thread-safe.
 class LostWorkers {
  public:
   struct World {
@@ -28,14 +28,14 @@ class LostWorkers {
 
   explicit LostWorkers(const World& world) : world_(world) {}
 
-  // The oldest job's first.
+  // Places replacements, those of the oldest job first.
   void Replace();
   void TellGrowers();
-  // Drops what is known of gangs that are gone.
+  // Drops the state of gangs that are gone.
   void Forget();
 
  private:
-  // What the last look at a gang came to; the same again comes to the same.
+  // The result of the last look at a gang, and its inputs: equal inputs give the same result.
   struct Look {
     uint64_t changes = 0;
     uint64_t version = 0;

@@ -9,7 +9,7 @@
 namespace muster::control {
 namespace {
 
-// Nothing new goes to a node that is about to be taken.
+// Nothing new is placed on a node that is about to be reclaimed.
 bool IsOpen(const NodeRecord& node) {
   return node.schedulable && FindNotice(node.taints) == nullptr;
 }
@@ -19,7 +19,7 @@ bool IsMember(const PodRecord& pod) {
          !pod.view->owner_uid.empty() && !pod.ended() && !pod.view->deleting;
 }
 
-// Where it may run depends on where others do.
+// Returns true if the places of other pods decide where this one may run.
 bool IsSocial(const PodRecord& pod) {
   const PodConstraints& wants = pod.scheduling->wants();
   return !wants.affinity.empty() || !wants.spread.empty();
@@ -27,7 +27,7 @@ bool IsSocial(const PodRecord& pod) {
 
 }  // namespace
 
-// What a node that lies says it has is not added up.
+// The amounts that a faulty node reports are not counted.
 Resources FreeOn(const NodeState& state) {
   return state.node->complaint ? Resources{} : TreeAmounts(state.free, state.free_pods());
 }
@@ -96,7 +96,7 @@ void ClusterModel::Discount(Pod& pod) {
   ++changes_;
 }
 
-// One place for each pod, where it counts now.
+// Moves the pod to the one place where it counts now.
 void ClusterModel::Settle(const kube::ObjectKey& key, Pod& pod) {
   std::string node;
   std::string nominated;
@@ -195,7 +195,7 @@ void ClusterModel::Promise(const PodRecord& pod, const std::string& node) {
 void ClusterModel::Confirm(const PodRecord& pod, const std::string& node) {
   const auto known = pods_.find(pod.key);
   if (known == pods_.end() || known->second.record->view->uid != pod.view->uid) return;
-  if (!known->second.record->view->node.empty()) return;  // the cache knows already
+  if (!known->second.record->view->node.empty()) return;  // the cache shows it already
   held_[pod.key] = {pod.view->uid, node, true};
   PutPod(pod.key, PodCache::Object(known->second.record));
 }

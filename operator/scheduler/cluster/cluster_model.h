@@ -26,19 +26,20 @@ namespace muster::control {
 
 inline constexpr char kSchedulerName[] = "muster";
 
-// Who places pods here, in a filter's terms.
+// Returns the filter options for pods that muster places.
 FilterOptions PlacedByMuster();
 
-// What is free on a node as the tree counts it; nothing on one that lies.
+// Returns a node's free amounts in the tree's units. A faulty node, one with a complaint, has none.
 Resources FreeOn(const NodeState& state);
 
-// The pods of one job that take part: not ended, not on their way out. By worker index, then name.
+// The pods of one job that muster schedules and that have neither ended nor begun to terminate.
+// Keyed by worker index, then by name.
 struct Gang {
   using Place = std::pair<int, std::string>;
   struct Bound {
     PodCache::Object pod;
     std::string node;
-    bool confirmed = false;  // the API server said so, or the cache shows it
+    bool confirmed = false;  // the API server answered so, or the cache shows it
   };
 
   kube::ObjectKey job;
@@ -49,73 +50,73 @@ struct Gang {
 };
 
 // The cluster as the scheduling cycle sees it: a snapshot of all that decides where a pod may run,
-// one topology tree whose free amounts follow it, and the gangs of our jobs. A pod's change costs
-// O(pods of its node) in the snapshot and O(depth) in the tree. Every pod counts on its node,
-// whoever made it, until it has ended or is gone; what was promised counts from the moment of the
-// promise. The tree is built anew only when nodes come, go, or change their labels or size.
-// Level-triggered: events may be merged. A copy, tens of milliseconds at 50,000 pods, is a model of
-// its own. Not thread-safe.
+// one topology tree whose free amounts follow it, and the gangs of muster's jobs. A pod's change
+// costs O(pods of its node) in the snapshot and O(depth) in the tree. Every pod counts on its node,
+// whoever made it, until it has ended or is gone; a promised pod counts from the moment of the
+// promise. The tree is rebuilt only when nodes come, go, or change their labels or size.
+// Level-triggered: events may be merged. A copy is an independent model and takes tens of
+// milliseconds at 50,000 pods. Not thread-safe.
 class ClusterModel {
  public:
-  // Level keys, broad to narrow, as in a Kueue Topology; none of them: every node is for itself.
-  // Nullopt, as at first: levels are found in the labels.
+  // Sets the label keys of the levels, broad to narrow, as in a Kueue Topology. With an empty list
+  // every node is on its own; with nullopt, the initial state, levels are found in the labels.
   void SetLevels(std::optional<std::vector<std::string>> keys);
-  // Of levels, by name, in place of the default ones of the score.
+  // Sets links by level name, in place of the score's defaults.
   void SetLinks(std::map<std::string, Link> links) { links_ = std::move(links); }
   const std::map<std::string, Link>& links() const { return links_; }
 
-  // As the cache shows them now; null: gone.
+  // Take an object as the cache shows it now; null means that it is gone.
   void PutNode(const std::string& name, const NodeCache::Object& node);
   void PutPod(const kube::ObjectKey& key, const PodCache::Object& pod);
 
-  // What else decides where pods may run: namespaces and storage. To be changed only so.
+  // Namespaces and storage, which also decide where pods may run. Change them only through this
+  // call, which counts as a change.
   ClusterSnapshot& Storage();
 
-  // The pod is promised to the node, until the cache says otherwise or the promise is taken back.
+  // Promises the pod to the node, until the cache shows otherwise or the promise is taken back.
   void Promise(const PodRecord& pod, const std::string& node);
-  // The API server says that it is bound, to whatever node.
+  // Notes that the API server has bound the pod to this node, perhaps not the promised one.
   void Confirm(const PodRecord& pod, const std::string& node);
   void TakeBack(const PodRecord& pod);
-  // Somebody else has charged the node in the tree: what is free there is read anew.
+  // Rereads the node's free amounts at the next Tree(): someone else has charged it in the tree.
   void Recount(const std::string& node) { touched_.insert(node); }
-  // And nothing is known about it yet.
+  // Returns true if the pod is promised to a node and not yet confirmed to be bound.
   bool IsPromised(const PodRecord& pod) const;
 
-  // The pod as it counts in the snapshot, and on which node; null: on none.
+  // Returns the pod as it counts in the snapshot, and its node; null if it counts on none.
   std::pair<PodPointer, std::string> CountedOn(const kube::ObjectKey& pod) const;
 
-  // Brings the tree and the states up to date. The reference stays good until the next call.
+  // Brings the tree and the states up to date. The reference stays valid until the next call.
   TopologyTree& Tree();
-  // By index of the tree as it stands.
+  // Indexed like the nodes of the current tree.
   const std::vector<NodePointer>& states() const { return states_; }
   const ClusterSnapshot& snapshot() const { return snapshot_; }
-  // Which nodes of the tree as it stands a pod like this may go to, whether this one is bound or
-  // not.
+  // Returns the nodes of the current tree that a pod like this one may go to, bound or not.
   FilteredNodes NodesFor(const SchedulingPod& pod);
-  // The same in a cluster that is only thought of; `states` are its nodes.
+  // The same in a hypothetical cluster whose nodes are `states`.
   FilteredNodes NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
                          const std::vector<NodePointer>& states);
-  // Whether each node can be judged for the pod by what is on that node alone.
+  // Returns true if each node can be judged for the pod by what is on that node alone.
   bool IsOfNodeAlone(const SchedulingPod& pod) const;
-  // Node of the tree's index.
+  // Returns null if there is no such node.
   const NodeRecord* FindNode(const std::string& name) const;
   template <typename Take>
   void ForEachNode(Take take) const {
     for (const auto& [name, node] : nodes_) take(*node.record);
   }
   int nodes() const { return static_cast<int>(states_.size()); }
-  // Grows when a node comes, goes, or says something else of itself.
+  // Grows when a node comes, goes, or changes what it reports to schedulers.
   uint64_t node_changes() const { return node_changes_; }
-  // The kinds of GPUs that nodes have, and a number that grows when a node's kind changes.
+  // The kinds of GPUs that nodes have, and a counter of changes to the kind of any node.
   const GpuKindSet& gpu_kinds() const { return gpu_kinds_; }
   uint64_t gpu_kind_changes() const { return gpu_kind_changes_; }
 
   const std::map<std::string, Gang>& gangs() const { return gangs_; }  // by job UID
-  // Jobs with pods that have no node.
+  // UIDs of jobs with pods that have no node.
   const std::set<std::string>& waiting() const { return waiting_; }
-  // Grows when something may have become placeable that was not before.
+  // Grows when a pod that had no place may have one now.
   uint64_t changes() const { return changes_; }
-  // Labels that cannot all be true, of the tree as it stands.
+  // Contradictions among the topology labels that the current tree was built from.
   const std::vector<TopologyFinding>& findings() const { return findings_; }
 
  private:
@@ -126,8 +127,8 @@ class ClusterModel {
   struct Pod {
     PodCache::Object record;
     PodPointer counted;     // in the snapshot; null: nowhere
-    std::string charged;    // the node it counts on
-    std::string nominated;  // or where it is awaited
+    std::string charged;    // the node that it counts on
+    std::string nominated;  // or the node that it is nominated for
   };
   struct Held {
     std::string uid;
@@ -135,7 +136,7 @@ class ClusterModel {
     bool confirmed = false;
   };
 
-  // null: it has none.
+  // `before` is null for a new node, `after` for one that is gone.
   void CountKind(const NodeRecord* before, const NodeRecord* after);
   void Discount(Pod& pod);
   void Apply(Node& node);
@@ -144,7 +145,7 @@ class ClusterModel {
   void CountSocial(const PodRecord& pod, int sign);
   void Join(const kube::ObjectKey& key, const PodRecord& pod);
   void Leave(const PodRecord& pod);
-  // A gang without members.
+  // Removes the gang if it has no members.
   void Drop(const std::string& uid);
 
   std::optional<std::vector<std::string>> levels_;
@@ -165,7 +166,7 @@ class ClusterModel {
   std::map<std::string, int> nodes_of_kind_;
   GpuKindSet gpu_kinds_;
   uint64_t gpu_kind_changes_ = 0;
-  // Members without a node for whom a pod that comes may be what they wait for.
+  // Members without a node whose affinity or spread may be met by the arrival of another pod.
   int social_ = 0;
 };
 

@@ -10,16 +10,16 @@
 
 namespace muster::control {
 
-// Kueue's Topology objects, by the versions that have served them, the newest first.
+// The versions that have served Kueue's Topology objects, the newest first.
 inline constexpr kube::ResourceType kKueueTopologies[] = {
     {"kueue.x-k8s.io", "v1beta2", "topologies", "Topology", false, false},
     {"kueue.x-k8s.io", "v1beta1", "topologies", "Topology", false, false},
     {"kueue.x-k8s.io", "v1alpha1", "topologies", "Topology", false, false},
 };
 
-// The label keys of spec.levels of the Topology of that name, broad to narrow. The last level
-// "kubernetes.io/hostname" is left out: nodes are the narrowest level anyway. kNotFound when there
-// is no such object, or no such kind.
+// Returns the label keys of spec.levels of the Topology `name`, broad to narrow. A last level
+// "kubernetes.io/hostname" is left out: nodes are the narrowest level anyway. kNotFound if there is
+// no such object or no such kind.
 absl::StatusOr<std::vector<std::string>> ReadKueueLevels(kube::Api& api, const std::string& name);
 
 }  // namespace muster::control

@@ -14,7 +14,7 @@ std::string WhyNotReady(const NodeRecord& node) {
   return "not Ready";
 }
 
-// Kubernetes' own words for a condition or a cordon.
+// Returns true if the taint is Kubernetes' own mark of a condition or a cordon.
 bool IsEcho(const TaintView& taint) {
   for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable",
                           "node.kubernetes.io/unschedulable"}) {

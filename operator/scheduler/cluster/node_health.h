@@ -9,7 +9,8 @@
 
 namespace muster::control {
 
-// What keeps workers off a node. One with kTaint takes those that tolerate it, all others nobody.
+// A reason that keeps workers off a node. One with kTaint admits workers that tolerate the taint;
+// any other admits none.
 struct NodeTrouble {
   FilterReason reason = FilterReason::kNodeNotReady;
   std::string sentence;  // "not Ready (KubeletNotReady)"
@@ -18,8 +19,8 @@ struct NodeTrouble {
   friend bool operator==(const NodeTrouble&, const NodeTrouble&) = default;
 };
 
-// Those that close it first, in the order in which placement asks. What is a taint and a condition
-// is told once. Empty: it is well. Pure.
+// Returns the troubles of a node, those that close it first, in the order in which placement asks.
+// A taint that repeats a condition is left out. Empty if the node is well. Pure.
 std::vector<NodeTrouble> TroublesOf(const NodeRecord& node);
 
 }  // namespace muster::control

@@ -10,13 +10,13 @@
 
 namespace muster::control {
 
-// The pods of jobs that hold a node, those on their way out included: what a job that is to go has
-// not given back yet. By the caches' events alone. Not thread-safe.
+// The pods of jobs that hold a node, including those being deleted: what a stopping job has yet to
+// give back. Follows the caches' events alone. Not thread-safe.
 class NodeHolders {
  public:
   using Pods = std::map<kube::ObjectKey, PodCache::Object>;
 
-  // As the cache shows it now; null: gone.
+  // Takes the pod as the cache shows it now; null means that it is gone.
   void Put(const kube::ObjectKey& key, const PodCache::Object& pod);
   const Pods& Of(const std::string& job_uid) const;
 

@@ -11,9 +11,9 @@
 
 namespace muster::control {
 
-// A cluster to place gangs in: the model's own, or one that is only thought of.
+// A cluster to place gangs in: the model's own, or a hypothetical one.
 struct PlacementWorld {
-  // Of the model as it is.
+  // The model's own cluster.
   explicit PlacementWorld(ClusterModel& of)
       : model(of), tree(of.Tree()), snapshot(of.snapshot()), states(of.states()) {}
   PlacementWorld(ClusterModel& of, TopologyTree& with, const ClusterSnapshot& all,
@@ -24,7 +24,7 @@ struct PlacementWorld {
     return model.NodesFor(pod, snapshot, states);
   }
 
-  ClusterModel& model;  // what filters said is remembered there
+  ClusterModel& model;  // remembers the filters' answers
   TopologyTree& tree;
   const ClusterSnapshot& snapshot;
   const std::vector<NodePointer>& states;  // by index of the tree

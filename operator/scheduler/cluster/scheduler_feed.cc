@@ -29,7 +29,7 @@ void SchedulerFeed::Follow(QueueCache& queues, PriorityCache& priorities,
                            std::function<void()> wake) {
   queues.OnChange([this, wake](const kube::ObjectKey&, const QueueCache::Object& before,
                                const QueueCache::Object& after) {
-    // What was written to its status is no news.
+    // A change of the status alone is not news.
     const bool same = before != nullptr && after != nullptr &&
                       before->generation == after->generation && before->uid == after->uid;
     if (same) return;

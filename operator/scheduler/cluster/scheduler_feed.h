@@ -16,21 +16,22 @@ namespace muster::control {
 
 using QueueCache = kube::Cache<TrainingQueue>;
 
-// What the caches have shown since the last cycle, the newest of each object. Thread-safe.
+// Collects what the caches have shown since the last cycle, the newest version of each object.
+// Thread-safe.
 class SchedulerFeed {
  public:
   struct Changes {
-    // Of namespaces and storage, in their order; they come first.
+    // Changes of namespaces and storage, in order; to be applied first.
     std::vector<std::function<void(ClusterSnapshot&)>> cluster;
     std::map<kube::ObjectKey, PodCache::Object> pods;  // null: gone
     std::map<std::string, NodeCache::Object> nodes;    // null: gone
-    std::map<std::string, kube::ObjectKey> jobs;       // by UID: changed, or their pods did
+    std::map<std::string, kube::ObjectKey> jobs;       // by UID: the job or its pods changed
     bool queues = false;
     bool priorities = false;
   };
 
   SchedulerFeed(JobCache& jobs, PodCache& pods, NodeCache& nodes);
-  // `wake` is called when one of them has changed, with no lock held.
+  // Calls `wake` when one of these caches has changed, with no lock held.
   void Follow(QueueCache& queues, PriorityCache& priorities, std::function<void()> wake);
 
   void Change(std::function<void(ClusterSnapshot&)> change);

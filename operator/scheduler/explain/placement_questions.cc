@@ -17,15 +17,14 @@
 namespace muster::control {
 namespace {
 
-// Jobs whose nodes are asked for; templates are few, but each that is new costs a look at all
-// nodes.
+// The most jobs whose nodes are asked for: each new template costs a look at all nodes.
 constexpr size_t kMostAsked = 256;
-// Jobs of a queue that are looked at behind one that cannot start.
+// The fewest jobs of a queue that are looked at behind one that cannot start.
 constexpr int kLeastDepth = 1000;
-// No UID of the API server's looks so.
+// The API server makes no UIDs of this form.
 constexpr char kThoughtOf[] = "what-if";
 
-// The first ones of every queue, in turns.
+// Returns the first jobs of all queues, taking turns.
 std::vector<std::string> FirstOfQueues(const QueueBook& book, absl::Time now, size_t most) {
   std::vector<std::vector<const QueuedJob*>> queues;
   size_t longest = 0;
@@ -63,7 +62,7 @@ DecisionInput Input(const QueueWorld& world, int64_t position) {
                  FirstOfQueues(book, world.now, kMostAsked));
 }
 
-// The cluster as it was, whatever becomes of the other one.
+// A gate with its own copy of the cluster, unaffected by changes to the model.
 class CopiedGate final : public GangGate {
  public:
   CopiedGate(const QueueWorld& world, const std::string& job_uid, const Gang* thought)

@@ -24,11 +24,11 @@ namespace muster::control {
 struct PlacementForecast {
   GangReport report;
   PlacementAnswer answer;
-  // What its queue would say, and when it would start.
+  // The queue's answer, and when the job would start.
   WhatIfAnswer queue;
 };
 
-// What a question about queues is asked of: the scheduling cycle's own state, left as it was.
+// The scheduling cycle's state that a question about queues reads and leaves as it was.
 struct QueueWorld {
   absl::Time now;  // the wall clock's
   ClusterModel& model;
@@ -38,25 +38,25 @@ struct QueueWorld {
   ScheduleOptions options;  // of the next cycle
 };
 
-// How the job's gang stands; without workers when it has no pods.
+// Reports how the job's gang stands; without workers if the job has no pods.
 GangReport ExplainGang(ClusterModel& model, const TrainingJob& job, PlacementView verdict);
 
-// Where a job with such pods would go; its queue is not asked.
+// Forecasts where a job with such pods would go; its queue is not asked.
 PlacementForecast ForecastGang(ClusterModel& model, const TrainingJob& job, const PodRecord& pod);
 
 // A question about the future of a waiting job: the next decision's input. Jobs far behind it, and
-// more than a few hundred, are taken to be able to run on every node.
+// those beyond the first few hundred, are assumed to be able to run on every node.
 struct QueueQuestion {
   DecisionInput input;
   QueuedJob job;
-  // Of a social gang: asks a copy of the cluster. Else null.
+  // Answers about a social gang from a copy of the cluster; null for any other gang.
   std::unique_ptr<GangGate> gate;
 };
 
-// For ForecastStart, about a job that waits.
+// Makes the question for ForecastStart about a waiting job.
 QueueQuestion QuestionAbout(const QueueWorld& world, const std::string& uid);
-// For AskWhatIf, about one that is only thought of and not in the input. One of its name that waits
-// already is left out.
+// Makes the question for AskWhatIf about a hypothetical job, which is not in the input. A job of
+// its name that waits already is left out.
 QueueQuestion QuestionWith(const QueueWorld& world, const TrainingJob& job, const PodRecord& pod);
 
 }  // namespace muster::control

@@ -15,7 +15,7 @@ std::string PathOf(const TopologyTree& tree, const std::string& node) {
   return index ? tree.PathOf(tree.node_level(), *index) : "";
 }
 
-// The largest size that fits, the workers that have nodes included.
+// Returns the largest size that fits, including the workers that have nodes.
 int Fits(TopologyTree& tree, PartialGang gang) {
   gang.request.min = 1;
   const auto answer = CompleteGang(tree, gang);

@@ -16,8 +16,8 @@
 #include "operator/scheduler/cluster/cluster_model.h"
 #include "operator/scheduler/cluster/node_health.h"
 
-// What people are told about a gang and about the cluster it is to run on: the answers of the same
-// code that decides, asked once more. Not thread-safe, as the model; it is as before afterwards.
+// Reports for people about a gang and its cluster: the answers of the same code that decides, asked
+// once more. Not thread-safe, like the model, which is left as it was.
 namespace muster::control {
 
 struct WorkerPlace {
@@ -27,10 +27,10 @@ struct WorkerPlace {
   std::string path;  // of the node, from the broadest level down
 };
 
-// What fits now when one thing were otherwise.
+// The size that would fit now if one constraint were changed.
 struct Relaxation {
   std::string change;
-  int workers = 0;  // the largest gang then
+  int workers = 0;  // the largest gang that fits then
 };
 
 struct GangReport {
@@ -38,16 +38,16 @@ struct GangReport {
   GangRequest request;
   std::vector<WorkerPlace> workers;
   int nodes = 0;         // of the cluster
-  std::string left_out;  // nodes that are not for it, by why
-  int fits = 0;          // workers of it that fit as it is, now; for one that waits
+  std::string left_out;  // counts of nodes that the gang cannot use, by reason
+  int fits = 0;          // workers that fit now without a change; of a waiting gang
   std::vector<Relaxation> relaxations;
-  uint64_t decision = 0;               // for muster replay; 0: it is not kept
-  std::optional<StartForecast> start;  // of one that waits for its turn
+  uint64_t decision = 0;               // id for `muster replay`; 0: not kept
+  std::optional<StartForecast> start;  // of a job that waits for its turn
   absl::Time now = absl::UnixEpoch();  // when it was asked
-  std::string warning;  // what is wrong with the job without keeping it from its turn
+  std::string warning;                 // a fault of the job that does not cost it its turn
 };
 
-// Of a gang with pods, or one that is only thought of.
+// Reports on a gang with pods, or on a hypothetical one.
 GangReport ReportGang(ClusterModel& model, const PartialGang& gang, const PodRecord& pod);
 
 // A domain of the tree with all below it, down to a level.
@@ -56,7 +56,7 @@ struct DomainReport {
   std::string name;
   int nodes = 0;
   int usable = 0;  // ready, not cordoned, not about to go, not faulty
-  // Of those that are not usable, how many there are for each first cause.
+  // Number of unusable nodes by the first reason that closes them.
   std::map<FilterReason, int> closed;
   std::vector<NodeTrouble> troubles;  // of a host
   Resources allocatable;
@@ -64,7 +64,7 @@ struct DomainReport {
   std::vector<DomainReport> children;
 };
 
-// `depth` levels below the cluster at most.
+// Reports at most `depth` levels below the cluster.
 DomainReport ReportTree(ClusterModel& model, int depth);
 
 }  // namespace muster::control

@@ -16,7 +16,7 @@
 namespace muster::control {
 namespace {
 
-// A domain of the tree's level, and a value of each label.
+// A domain of the required level, and a value of each label.
 using Key = std::pair<int, std::vector<std::string_view>>;
 
 std::optional<Key> KeyOf(const PlacementWorld& world, int node, int level,
@@ -46,7 +46,7 @@ GangDomains DomainsFor(const PlacementWorld& world, const PartialGang& gang,
                        const SchedulingPod& pod, const FilteredNodes& filtered) {
   const TopologyTree& tree = world.tree;
   const Resources& each = gang.request.per_worker;
-  // A spread allows more on a node once others are elsewhere: what it says now bounds nothing.
+  // A spread allows more on a node once others are elsewhere, so its answer now is no upper bound.
   const FilteredNodes most_of_each =
       pod.wants().spread.empty() ? filtered : world.NodesFor(WithoutSpread(pod));
   const GatedTree gated(world.tree, most_of_each.nodes.get(), each);

@@ -12,23 +12,22 @@
 
 namespace muster::control {
 
-// Nodes of which a gang may have any, as far as its pods have to be together.
+// Nodes of which a gang may use any without breaking its rules about being together.
 struct GangDomain {
-  std::vector<int> nodes;  // those with room, rising
-  int64_t room = 0;        // for at most so many of its workers, however they lie
+  std::vector<int> nodes;  // indices of nodes with room, rising
+  int64_t room = 0;        // upper bound on its workers that fit here
 };
 
 struct GangDomains {
-  // Labels by whose values the pods want to be together; empty: none.
+  // Labels whose values all pods of the gang want to share; may be empty.
   std::vector<std::string> labels;
-  // The most workers first, as far as the gang asks for them, and of equal ones the tightest.
+  // Sorted by room for the gang's workers, the most first; among equal ones the tightest first.
   std::vector<GangDomain> domains;
 };
 
-// The cluster in parts, each of one domain of the required level (unless those who have nodes have
-// settled it) and one value of each label of the gang's own affinity. Nothing that fits lies across
-// two of them.
-// `filtered` is what the world says of the pod.
+// Divides the cluster into parts, each within one domain of the required level (unless members that
+// have nodes have settled it) and one value of each label of the gang's own affinity. No valid
+// place lies across two of them. `filtered` is the world's NodesFor(pod).
 GangDomains DomainsFor(const PlacementWorld& world, const PartialGang& gang,
                        const SchedulingPod& pod, const FilteredNodes& filtered);
 

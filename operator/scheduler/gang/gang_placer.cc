@@ -20,8 +20,8 @@
 namespace muster::control {
 namespace {
 
-// Domains with room that are tried, and node checks spent on placing it worker by worker, before a
-// gang is refused.
+// Limits on the search before a gang is refused: domains with room that are tried, and node checks
+// spent on placing it worker by worker.
 constexpr size_t kMostDomains = 64;
 constexpr size_t kMostChecks = 1'000'000;
 
@@ -32,7 +32,7 @@ PlacementRefusal Refuse(const Unplaceable& no, const PartialGang& gang,
           filtered.of_node_alone};
 }
 
-// All nodes but these.
+// Returns all nodes but these as closed; `nodes` must rise.
 GangNodes AllBut(const std::vector<int>& nodes, int count) {
   GangNodes others;
   auto next = nodes.begin();
@@ -46,7 +46,8 @@ GangNodes AllBut(const std::vector<int>& nodes, int count) {
   return others;
 }
 
-// In the order in which they are bound. Nothing: each fits when those before it are there.
+// Checks the pods in the order in which they are bound. Returns nullopt if each fits once those
+// before it are there.
 std::optional<GangRefusal> Verify(const PlacementWorld& world, const Completion& completion,
                                   const std::map<int, PodPointer>& pods) {
   std::vector<PodPointer> members;
@@ -85,7 +86,7 @@ class GangSearch {
       }
       Try(domain, domains.size() > 1);
     }
-    // For the sentence: which workers still had places, and what keeps the next one out.
+    // This try finds, for the sentence, which workers had places and what keeps the next one out.
     if (tries == 0 && !best_) TryOneByOne(GangNodes(), 0);
     return Answer();
   }
@@ -97,7 +98,7 @@ class GangSearch {
     return std::move(no_);
   }
 
-  // Where the whole gang would go by topology alone. True: there is nothing better to be found.
+  // Places the whole gang by topology alone. Returns true if nothing better can be found.
   bool AskTopology() {
     const GatedTree gated(world_.tree, filtered_.nodes.get(), gang_.request.per_worker);
     auto answer = CompleteGang(world_.tree, gang_, world_.model.links());
@@ -137,7 +138,7 @@ class GangSearch {
   void Try(const GangDomain& domain, bool one_of_several) {
     const int nodes = static_cast<int>(world_.states.size());
     const GangNodes others = AllBut(domain.nodes, nodes);
-    // Of the whole cluster topology has been asked.
+    // Topology has been asked about the whole cluster already.
     if (one_of_several && TryTogether(domain, others)) return;
     TryOneByOne(others, domain.room);
   }
@@ -159,7 +160,7 @@ class GangSearch {
                                             " of ", gang_.request.min, " workers ", no.sentence)};
   }
 
-  // As topology has it. True: no more of them fit there.
+  // Places the gang in the domain by topology. Returns true if no more workers fit there.
   bool TryTogether(const GangDomain& domain, const GangNodes& others) {
     const Resources& each = gang_.request.per_worker;
     const GatedTree without(world_.tree, &others, each);
@@ -183,17 +184,17 @@ class GangSearch {
   const PartialGang& gang_;
   const std::map<int, PodPointer>& pods_;
   const SchedulingPod& pod_;
-  // A node that may have one of them now may have more once others are elsewhere.
+  // True if the gang has a spread: a node may take more pods once others are elsewhere.
   const bool spreads_;
   const FilteredNodes filtered_;
   const int64_t most_;
   const int64_t least_;
   std::optional<Completion> best_;
-  int64_t room_ = 0;  // of the domain that it is in
+  int64_t room_ = 0;  // room of the domain that `best_` is in
   PlacementRefusal no_;
-  int furthest_ = -1;  // workers that had places when it was said
+  int furthest_ = -1;  // workers that had places when `no_` was set
   size_t checks_ = 0;
-  std::string cut_;  // why the search has ended before its time
+  std::string cut_;  // why the search was cut short
 };
 
 }  // namespace

@@ -13,29 +13,29 @@
 
 namespace muster::control {
 
-// What the template's constraints leave of a place for the gang as a whole is none; beside the
-// reasons of UnplaceableReasonName.
+// Reason of a refusal where the template's constraints leave no place for the gang as a whole; used
+// besides the reasons of UnplaceableReasonName.
 inline constexpr char kConstraintsReason[] = "Constraints";
 
 struct PlacementRefusal {
   std::string reason;
   std::string sentence;
-  // Any gang of this shape (ShapeOf) is refused alike as the cluster stands.
+  // True if any gang of this shape (ShapeOf) is refused alike while the cluster stays as it is.
   bool of_shape = false;
 };
 
 using PlacementAnswer = std::variant<Completion, PlacementRefusal>;
 
-// The pods of a gang that have no node yet, by worker: of each worker the newest.
+// Returns the newest pod without a node of each worker.
 std::map<int, PodCache::Object> NewestUnbound(const Gang& gang);
 // The same, as filters see them.
 std::map<int, PodPointer> MissingPods(const Gang& gang);
 
-// Where the missing pods of a gang go, each of them valid by every rule of kube-scheduler's when
-// they are bound one after the other. Topology decides; what the pods of the gang are to each other
-// (affinity, spread, volumes) is verified then. Where that fails, or a spread leaves room for more,
-// the best is taken of the domains that the gang may be in: the most workers, then the tightest.
-// The world is as before.
+// Finds places for the missing pods of a gang, each valid by every rule of kube-scheduler when they
+// are bound one after the other. Topology decides first; the rules between pods of the gang
+// (affinity, spread, volumes) are verified then. Where that fails, or a spread leaves room for
+// more, the best of the domains that the gang may use is taken: the most workers, then the
+// tightest. The world is left as it was.
 PlacementAnswer PlaceGang(const PlacementWorld& world, const PartialGang& gang,
                           const std::map<int, PodPointer>& pods);
 inline PlacementAnswer PlaceGang(ClusterModel& model, const PartialGang& gang,

@@ -12,8 +12,8 @@
 #include "gtest/gtest.h"
 #include "operator/scheduler/gang/placer_fixture.h"
 
-// PlaceGang() on random small clusters against a search through every order of every assignment.
-// The judge of what is legal reads labels and knows nothing of the filters.
+// Compares PlaceGang() on random small clusters with a search through every order of every
+// assignment. The judge of what is legal reads labels and does not use the filters.
 namespace muster::control {
 namespace {
 
@@ -26,8 +26,8 @@ struct Site {
   NodeLabels labels;
   int free = 0;
   bool data = false;  // a pod of app=data is there
-  bool shy = false;   // one that keeps the gang out of its rack
-  bool web = false;   // one that has the host port
+  bool shy = false;   // a pod that keeps the gang out of its rack
+  bool web = false;   // a pod that has the host port
 };
 
 struct Case {
@@ -54,7 +54,7 @@ bool Share(const Site& a, const Site& b, const std::string& label) {
   return one != a.labels.end() && other != b.labels.end() && one->second == other->second;
 }
 
-// Whether a site that shares the label's domain with `to` is one of those.
+// Returns true if `is` holds for a site that shares the label's domain with `to`.
 template <typename Is>
 bool AnySharing(const Case& c, const Site& to, const std::string& label, Is is) {
   for (size_t i = 0; i < c.sites.size(); ++i) {
@@ -78,7 +78,7 @@ bool SpreadAllows(const Case& c, const Counts& counts, const Site& to) {
   return domains.at(own->second) + 1 - fewest <= c.max_skew;
 }
 
-// Whether one more of the gang may go to the site.
+// Returns true if one more worker of the gang may go to the site.
 bool MayJoin(const Case& c, const Counts& counts, size_t at) {
   const Site& to = c.sites[at];
   const auto has_worker = [&](size_t i) { return counts[i] > 0; };
@@ -143,7 +143,7 @@ Case RandomCase(unsigned seed) {
     c.placed.push_back(at);
   }
   if (c.count > 1 && c.placed.size() < 2 && often(8)) c.slices = often(2) ? kHost : "leaf";
-  // One that runs has its slice's domain.
+  // Slices require that a placed worker is in a leaf.
   if (!c.placed.empty() && c.sites[c.placed[0]].labels.count("leaf") == 0) c.slices.clear();
   return c;
 }
@@ -209,7 +209,7 @@ int LargestFrom(const Case& c, const Counts& counts, int size, std::set<Counts>&
   return largest;
 }
 
-// Of every order of every assignment.
+// Returns the size of the largest legal gang over every order of every assignment.
 int Largest(const Case& c) {
   std::set<Counts> seen;
   return LargestFrom(c, Start(c), static_cast<int>(c.placed.size()), seen);
@@ -240,8 +240,9 @@ std::string FreeOf(const TopologyTree& tree) {
   return absl::StrCat(text, tree.level(0)[0].free.slots);
 }
 
-// Rules by several labels, of domains that lie across each other: no choice of a worker's place is
-// taken back, so of these, and of slices, nothing is promised but that what is placed is legal.
+// Returns true if the case has rules by several labels whose domains lie across each other. No
+// choice of a worker's place is taken back, so for these, and for slices, only legality is
+// promised.
 bool Cross(const Case& c) {
   std::set<std::string> labels(c.apart.begin(), c.apart.end());
   if (!c.spread.empty()) labels.insert(c.spread);
@@ -249,7 +250,7 @@ bool Cross(const Case& c) {
   return labels.size() > 1;
 }
 
-// Each worker where it may be with those before it in place.
+// Expects that each worker may be at its place with those before it in place.
 void ExpectLegal(const Case& c, const Completion& completion) {
   Counts counts = Start(c);
   for (const auto& [worker, node] : completion.nodes) {
@@ -259,7 +260,7 @@ void ExpectLegal(const Case& c, const Completion& completion) {
   }
 }
 
-// Two workers each, none of them alone but one that was.
+// Expects each slice to share a domain and to have two workers, unless one was placed before.
 void ExpectWholeSlices(const Case& c, const Completion& completion) {
   std::map<int, std::set<std::string>> shared;
   std::map<int, int> workers;

@@ -17,14 +17,14 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-// Labels that the tree has no level for.
+// Makes an affinity by labels that the tree has no level for.
 Json TogetherBy(const std::vector<std::string>& labels) {
   Json spec;
   Want(spec, "podAffinity", "gang", labels);
   return spec;
 }
 
-// Workers by the first letter of their nodes' names.
+// Counts workers by the first letter of their nodes' names.
 std::map<char, int> ByLetter(const PlacementAnswer& answer) {
   std::map<char, int> workers;
   const auto* completion = std::get_if<Completion>(&answer);
@@ -81,7 +81,7 @@ TEST(GangPlacerTest, WithoutADomainThatIsLargeEnoughTheBestIsTold) {
             "workers");
 }
 
-// Each rack is one row, and no row may have two of them.
+// Each rack is a row of its own, and no row may have two workers.
 TEST(GangPlacerTest, ARefusalSaysThatTheSearchWasCut) {
   Json spec = TogetherBy({"rack"});
   Want(spec, "podAntiAffinity", "gang", {"row"});
@@ -118,7 +118,7 @@ TEST(GangPlacerTest, ADomainOfTheAffinityWhoseRoomIsNotForOneGangIsPassedOver) {
   EXPECT_EQ(ByLetter(world.Place()), (std::map<char, int>{{'b', 2}}));
 }
 
-// Racks of two rows have one name.
+// Racks of different rows share a name.
 TEST(GangPlacerTest, AnAffinityByTwoLabelsIsKeptByBoth) {
   PlacerWorld world;
   world.AddNode("a0", 1, {{"row", "1"}, {"rack", "a"}});
@@ -128,7 +128,7 @@ TEST(GangPlacerTest, AnAffinityByTwoLabelsIsKeptByBoth) {
   EXPECT_EQ(ByLetter(world.Place()), (std::map<char, int>{{'b', 2}}));
 }
 
-// At first no node may have more than one of them.
+// The spread allows only one worker on each node at first.
 TEST(GangPlacerTest, AnElasticGangUnderASpreadIsAsLargeAsTheSpreadAllows) {
   PlacerWorld world;
   world.AddNode("a0", 3);

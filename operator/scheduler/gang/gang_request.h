@@ -11,16 +11,16 @@
 
 namespace muster::control {
 
-// What placement is asked about a job's pods; `spec` is the job's with its defaults.
+// Builds the placement request for a job's pods. `spec` is the job's with its defaults.
 PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobSpec& spec,
                             const Gang& gang);
 
-// Two gangs of equal shape fit or do not fit alike, as far as only nodes decide about one pod of
-// each; empty for one that has nodes already, or whose pods look at more than nodes. `pod` is one
-// of its own.
+// Returns the shape of a gang. Two gangs of equal shape fit or do not fit alike. Empty if some pods
+// have nodes already, or if more than the nodes alone decides where a pod may go. `pod` is one of
+// the gang's own.
 std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod);
 
-// The refusal with what would help, and with the nodes that were not looked at.
+// Returns the refusal's sentence with what would help and which nodes were left out.
 std::string FullSentence(const Unplaceable& no, const GangRequest& request,
                          const std::string& left_out);
 

@@ -57,13 +57,14 @@ class OneByOne {
  private:
   int placed() const { return static_cast<int>(so_far_.placed.size()); }
 
-  // Of the outermost kind.
+  // Returns the index of the worker's outermost slice.
   int SliceOf(int worker) const {
     const std::vector<Slice>& slices = gang_.request.slices;
     return slices.empty() ? worker : worker / std::max(1, slices.front().size);
   }
 
-  // True: it had to go where a part of it is, and none of it could: others may still go elsewhere.
+  // Takes back the slice's workers. Returns true if other slices may still find places: this one
+  // had to join members that were placed before, and none of the rest of it could.
   bool LeaveOut(int slice) {
     const auto in_slice = [&](const auto& entry) { return SliceOf(entry.first) == slice; };
     const size_t taken = std::erase_if(so_far_.placed, [&](const auto& entry) {
@@ -72,10 +73,10 @@ class OneByOne {
     return taken == 0 && std::any_of(gang_.placed.begin(), gang_.placed.end(), in_slice);
   }
 
-  // Empty, or why there is no place.
+  // Returns why there is no place, or nothing.
   std::string PlaceOne(int worker) {
     const PodPointer& pod = pods_.at(worker);
-    // With the rest of its slice, which has to fit where it begins.
+    // The rest of its slice is asked for too, because it has to fit where the slice begins.
     so_far_.missing.clear();
     for (const int other : gang_.missing) {
       if (other >= worker && SliceOf(other) == SliceOf(worker)) so_far_.missing.push_back(other);

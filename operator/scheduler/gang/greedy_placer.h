@@ -12,16 +12,16 @@
 
 namespace muster::control {
 
-// There is no place for the next worker.
+// The next worker has no place.
 struct NoNextPlace {
   int placed = 0;  // workers of the gang that have one
   std::string sentence;
 };
 
-// Worker by worker, each as near to the others as the rules allow it beside those before it: as
-// many as can be, in whole slices, at least the gang's `min`. `others` are not for it; `pods` are
-// by worker. No choice is taken back, so where rules by several labels cross each other it may
-// miss a place. The world is as before.
+// Places worker by worker, each as near to the others as the rules allow beside those before it: as
+// many as possible, in whole slices, at least the gang's `min`. Nodes closed in `others` are not
+// used; `pods` are by worker. No choice is taken back, so where rules by several labels cross, it
+// may miss a place. The world is left as it was.
 std::variant<Completion, NoNextPlace> PlaceOneByOne(const PlacementWorld& world,
                                                     const PartialGang& gang,
                                                     const std::map<int, PodPointer>& pods,

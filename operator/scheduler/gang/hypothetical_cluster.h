@@ -14,9 +14,9 @@
 
 namespace muster::control {
 
-// The cluster as it would be with some pods gone and others there. What is free in the model's tree
-// is changed for as long as this lives; the rest is a copy. Nothing else may change the model
-// meanwhile. Not thread-safe.
+// A hypothetical cluster: the model's with some pods removed and others added. The free amounts in
+// the model's tree are changed for as long as this lives; the rest is a copy. Nothing else may
+// change the model meanwhile. Not thread-safe.
 class ThoughtCluster {
  public:
   explicit ThoughtCluster(ClusterModel& model);
@@ -24,9 +24,9 @@ class ThoughtCluster {
   ThoughtCluster(const ThoughtCluster&) = delete;
   ThoughtCluster& operator=(const ThoughtCluster&) = delete;
 
-  // One that counts nowhere, or has gone before, changes nothing.
+  // Has no effect for a pod that counts nowhere, or was removed before.
   void Remove(const kube::ObjectKey& pod);
-  // On a node whose tree is charged for it already.
+  // Adds a pod to a node that is already charged for it in the tree.
   void Add(const PodPointer& pod, const std::string& node);
 
   PlacementWorld world() { return {model_, tree_, snapshot_, states_}; }

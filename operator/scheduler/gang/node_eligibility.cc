@@ -15,7 +15,8 @@
 namespace muster::control {
 namespace {
 
-// All that holds a node for it, but its first workers: those on their way out are none of these.
+// Removes all pods of the job that hold nodes, except its first workers. Pods that are being
+// deleted are not among those.
 void TakeAway(const GangQuestion::Leaver& leaver, const ClusterModel& model,
               const NodeHolders& holders, ThoughtCluster& cluster) {
   std::set<kube::ObjectKey> staying;

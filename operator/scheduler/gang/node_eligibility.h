@@ -12,24 +12,24 @@
 
 namespace muster::control {
 
-// How many pods like this one each node takes. Of a social gang, whose pods are bound by each
-// other, the bounds are left out: how many a node takes then depends on where the others are.
+// Returns how many pods like this one each node takes. If the gang is social, so that the places of
+// its pods depend on each other, the bounds are left out: they depend on where the others are.
 std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const SchedulingPod& pod);
 
-// Which nodes the pods of a job may go to, by the rules that their template is under
-// (NodesForGangOf), and of a social gang, where PlaceGang would put it. The model, which remembers
-// the answers, and the holders must outlive it. Not thread-safe.
+// Tells Schedule() which nodes the pods of a job may go to by the rules of their template
+// (NodesForGangOf), and where PlaceGang would put a social gang. The model, which remembers the
+// answers, and the holders must outlive this. Not thread-safe.
 class PodGate final : public GangGate {
  public:
   PodGate(ClusterModel& model, const NodeHolders& holders) : model_(model), holders_(holders) {}
-  // A gang besides that nobody has submitted.
+  // Adds a hypothetical gang.
   void Think(std::string job_uid, Gang gang);
 
   std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override;
-  // The job's pods are there, and none of them has a node.
+  // The job's pods must exist, and none may have a node.
   std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override;
-  // Whether a node can be judged for one pod of the job without the others: then what the gate says
-  // of each is enough for the gang.
+  // Returns true if a node can be judged for one pod of the job without the others: then the gate's
+  // answer for each node is enough for the gang.
   bool IsOfNodeAlone(const std::string& job_uid) const;
 
  private:

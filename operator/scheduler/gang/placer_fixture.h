@@ -17,10 +17,10 @@ namespace muster::control {
 
 using NodeLabels = std::map<std::string, std::string>;
 
-// A cluster and one gang to be placed in it, without an API. All pods are of app=gang but those
-// that say otherwise.
+// A cluster and one gang to be placed in it, without an API. Pods have the label app=gang unless
+// they are given another app.
 struct PlacerWorld {
-  // Ready, with room for so many workers.
+  // Adds a ready node with room for `gpus` workers.
   void AddNode(const std::string& name, int gpus, NodeLabels labels = {}) {
     labels["kubernetes.io/hostname"] = name;
     const Json node = {{"metadata", {{"name", name}, {"labels", labels}}},
@@ -44,14 +44,14 @@ struct PlacerWorld {
             {"spec", std::move(spec)}};
   }
 
-  // Holds no GPU.
+  // Binds a pod without GPUs.
   void Bind(const std::string& name, const std::string& app, const std::string& node, Json spec) {
     spec["nodeName"] = node;
     const Json pod = Pod(name, app, std::move(spec));
     model.PutPod({"default", name}, std::make_shared<PodRecord>(ParsePodRecord(pod).value()));
   }
 
-  // Workers of one GPU each, all of them of one template: `spec` beside that.
+  // Sets a gang of `count` workers with one GPU each, from one template: `spec` plus the GPU.
   void SetGang(int min, int count, Json spec) {
     spec["containers"][0]["name"] = "worker";
     spec["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] = "1";
@@ -74,7 +74,7 @@ struct PlacerWorld {
 
 inline Json AppSelector(const std::string& app) { return {{"matchLabels", {{"app", app}}}}; }
 
-// `kind` is podAffinity or podAntiAffinity; to pods of an app, once by each label.
+// Adds one required term per label to pods of `app`. `kind` is podAffinity or podAntiAffinity.
 inline void Want(Json& spec, const std::string& kind, const std::string& app,
                  const std::vector<std::string>& labels) {
   Json& terms = spec["affinity"][kind]["requiredDuringSchedulingIgnoredDuringExecution"];
@@ -83,7 +83,7 @@ inline void Want(Json& spec, const std::string& kind, const std::string& app,
   }
 }
 
-// Of the gang itself.
+// Spreads the gang's own pods.
 inline void Spread(Json& spec, const std::string& label, int max_skew) {
   spec["topologySpreadConstraints"].push_back({{"maxSkew", max_skew},
                                                {"topologyKey", label},

@@ -13,7 +13,7 @@
 namespace muster::control {
 namespace {
 
-// Taints that come and go with a node's state; others say what kind of node it is.
+// Returns true for taints that come and go with a node's state; others describe the kind of node.
 bool IsPassing(const NodeTaint& taint) {
   return absl::StartsWith(taint.key, "node.kubernetes.io/") ||
          absl::StartsWith(taint.key, "node.cloudprovider.kubernetes.io/") ||
@@ -42,7 +42,7 @@ bool HasLess(const SchedulingNode& now, const SchedulingNode& before) {
          a.slots < b.slots;
 }
 
-// Without what depends on other pods or on volumes.
+// Returns the pod without the constraints that depend on other pods or on volumes.
 SchedulingPod Alone(const SchedulingPod& pod) {
   SchedulingPod alone = pod;
   alone.node.clear();
@@ -71,7 +71,7 @@ void WholeNodes::SetLevels(std::optional<std::vector<std::string>> keys) {
 void WholeNodes::Count(const std::string& name, Node& node,
                        std::shared_ptr<const SchedulingNode> as) {
   if (node.seen != nullptr && as != nullptr && *node.seen == *as) return;
-  // What fits goes on fitting when a node comes.
+  // A gang that fits still fits when a node is added.
   if (node.seen != nullptr) fit_.clear();
   fit_nowhere_.clear();
   cluster_.reset();

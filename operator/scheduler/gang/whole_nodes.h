@@ -21,38 +21,37 @@
 
 namespace muster::control {
 
-// The nodes that there are and those that there were within a day, each as if nothing ran on it and
-// nothing kept it closed for the moment: what has no place on them fits nowhere, whoever ends.
-// Answers are remembered by shape; the cluster is built anew only when one has to be found. Not
-// thread-safe.
+// The nodes of now and of the last day, each as if nothing ran on it and nothing closed it for the
+// moment: a gang without a place on them fits nowhere, whichever jobs end. Answers are remembered
+// by shape; the cluster is rebuilt only when a new answer is needed. Not thread-safe.
 class WholeNodes {
  public:
-  // A node that is gone, or was larger, counts as it was for so long. `most_gone`: of those that
-  // are gone, the newest so many.
+  // A node that is gone, or was larger, counts as it was for the duration `remembered`; of such
+  // nodes at most the newest `most_gone` count.
   explicit WholeNodes(absl::Duration remembered = absl::Hours(24), size_t most_gone = 10'000);
 
-  // As ClusterModel::SetLevels.
+  // See ClusterModel::SetLevels.
   void SetLevels(std::optional<std::vector<std::string>> keys);
-  // As seen now; null: gone. `now` is the wall clock's.
+  // Takes a node as it is now; null means that it is gone. `now` is the wall clock's.
   void Put(absl::Time now, const std::string& name,
            const std::shared_ptr<const SchedulingNode>& node);
-  // Forgets what was seen too long ago.
+  // Forgets what was last seen too long ago.
   void Forget(absl::Time now);
 
-  // Grows when an answer may be another one.
+  // Grows when an answer may have changed.
   uint64_t version() const { return version_; }
 
-  // What the answers about a gang of such pods are remembered by.
+  // Returns the key by which answers about a gang of such pods are remembered.
   static std::string ShapeOf(const GangRequest& request, const SchedulingPod& pod);
-  // Whether the smallest size of a gang of such pods has no place, as far as topology and the nodes
-  // themselves go: other pods and volumes are not looked at. `shape` is ShapeOf them.
+  // Returns true if even the smallest size of a gang of such pods has no place, judging by topology
+  // and the nodes themselves: other pods and volumes are ignored. `shape` is their ShapeOf.
   bool FitsNowhere(const std::string& shape, const GangRequest& request, const SchedulingPod& pod);
 
  private:
   struct Node {
     std::shared_ptr<const SchedulingNode> is;    // null: gone
-    std::shared_ptr<const SchedulingNode> seen;  // that counts
-    absl::Time until = absl::InfiniteFuture();   // `seen` is not what it is, and counts till then
+    std::shared_ptr<const SchedulingNode> seen;  // the version that counts
+    absl::Time until = absl::InfiniteFuture();  // until when a `seen` that differs from `is` counts
   };
   void Count(const std::string& name, Node& node, std::shared_ptr<const SchedulingNode> as);
   void DropOldest();
@@ -62,7 +61,7 @@ class WholeNodes {
   const size_t most_gone_;
   std::optional<std::vector<std::string>> levels_;
   std::map<std::string, Node> nodes_;
-  std::set<std::pair<absl::Time, std::string>> ends_;  // the nodes with an `until`, by it
+  std::set<std::pair<absl::Time, std::string>> ends_;  // nodes with a finite `until`, sorted by it
   ClusterSnapshot snapshot_;
   FilterMemo filters_;
   std::optional<EmptyCluster> cluster_;

@@ -79,7 +79,7 @@ TEST(WholeNodes, ANodeThatHasGoneCountsForADay) {
   nodes.Put(At(0), "b", Node("b", 1, "x"));
   nodes.Put(At(1), "b", nullptr);
   EXPECT_FALSE(FitsNowhere(nodes, 2));
-  // It comes again, with fewer GPUs for now.
+  // The node comes back, with fewer GPUs for now.
   nodes.Put(At(2), "b", Node("b", 1, "x"));
   nodes.Put(At(3), "b", Node("b", 0, "x"));
   nodes.Forget(At(26.9));
@@ -103,7 +103,7 @@ TEST(WholeNodes, OfThoseThatHaveGoneTheNewestAreKept) {
 
 class FitsNowhereTest : public SchedulerFixture {};
 
-// The operator finds out and says it on the pods, where an autoscaler looks; the next one goes on.
+// The operator writes it to the pods, where an autoscaler looks, and goes on with the next job.
 TEST_F(FitsNowhereTest, TheOperatorTellsTheHeadAndGoesOnWithTheNext) {
   AddZones(1);
   AddQueue("team", 16);
@@ -122,7 +122,7 @@ TEST_F(FitsNowhereTest, TheOperatorTellsTheHeadAndGoesOnWithTheNext) {
   AddJob("next", 1, 1, Json(), "team");
   AddPod("next", 0);
   EXPECT_EQ(RunOnce(), 1) << "it is held up by nobody";
-  // A node comes: now it is one that fits when others end.
+  // A node is added: the job now fits when others end.
   AddNode("c0", 1);
   RunOnce();
   EXPECT_NE(scheduler_->Verdict(wide).reason, "FitsNowhere");

@@ -15,8 +15,8 @@
 namespace muster::control {
 namespace {
 
-// What a worker counts for: in each kind of GPU that its job's nodes have, or, as long as none of
-// them is known, in each that it may get.
+// Returns what a worker counts for: each kind of GPU that its job's nodes have or, as long as none
+// of the nodes is known, each kind that it may get.
 Amounts CountedOn(const std::vector<std::string>& nodes, const SchedulingPod& pod,
                   const ClusterModel& model) {
   bool known = false;
@@ -31,7 +31,7 @@ Amounts CountedOn(const std::vector<std::string>& nodes, const SchedulingPod& po
   return QuotaOf(pod, known ? kinds : GpuKindsFor(pod.wants(), model.gpu_kinds()));
 }
 
-// What does not depend on whether it runs.
+// Makes the part that is the same for running and waiting jobs.
 QueuedJob Base(const JobStanding& standing, const PodRecord& pod) {
   const TrainingJob& job = *standing.job;
   QueuedJob queued;

@@ -17,73 +17,76 @@
 
 namespace muster::control {
 
-// Where a job stands with its queue, and what of it that was made of.
+// A job's standing with its queue, and the inputs that it was derived from.
 struct JobStanding {
   enum class State {
-    kOut,      // it has ended, is suspended, or its pods are not all there yet
-    kWaiting,  // for its turn
+    kOut,      // it has ended, is suspended, or some of its pods are missing
+    kWaiting,  // it waits for its turn
     kRunning,  // some workers have nodes, or had and are being replaced
-    kLeaving,  // all that is left of it is on its way out
+    kLeaving,  // all that is left of it is being deleted
   };
 
   kube::ObjectKey key;
   JobCache::Object job;  // null: gone
-  // Of the spec with its defaults: workers, topology, queue, deadline; not the program.
+  // The spec with its defaults, reduced to what queues need: workers, topology, queue, priority
+  // class, deadline, suspend, managedBy; not the program.
   v1alpha1::TrainingJobSpec spec;
   State state = State::kOut;
-  // Workers that are its own, whether they have nodes or are being replaced: 0 to entitled - 1.
+  // Number of workers that are its own, with nodes or being replaced: indices 0 to entitled - 1.
   int entitled = 0;
   absl::Time started = absl::UnixEpoch();
-  absl::Duration ran;  // before, as QueuedJob::ran
-  QueuedJob queued;    // as the book has it, less what cycles change
-  // The members, the job and the order that it was made of.
+  absl::Duration ran;  // in earlier runs, as QueuedJob::ran
+  QueuedJob queued;    // as in the book, less what cycles change
+  // Versions of the gang and the job, and the order, that the standing was derived from.
   uint64_t gang_version = 0;
   int64_t generation = -1;
   std::optional<int> limit;  // by its queue; 0: it is to stop
-  // Of the status: for how long the job was active before it came to wait, and whose command has
-  // ended, so that they need no pods.
+  // Copies from the status: how long the job was active before it came to wait, in seconds, and the
+  // workers whose commands have ended, which need no pods.
   double active_seconds = 0;
   std::set<int> ended;
   size_t holders = 0;
-  std::string shape;  // WholeNodes::ShapeOf, of one that waits; empty: not asked for yet
+  std::string shape;  // WholeNodes::ShapeOf of a waiting job; empty: not computed yet
   bool stale = true;
 };
 
-// The limit that its queue has set, as the status says, or as it will once `pending` is written.
+// Returns the limit that the job's queue has set, by the status or by `pending`, yet to be written.
 std::optional<int> LimitOf(const TrainingJob& job, const std::optional<QueueOrder>& pending);
 
-// Whether nothing of it is to run: it has ended, is suspended, deleted, or another's.
+// Returns true if no worker is to run: the job has ended, is suspended, deleted, or managed by
+// another.
 bool IsOut(const JobStanding& standing);
 
-// Workers that it is to have: workers.count, or fewer while its queue says so.
+// Returns how many workers the job is to have: workers.count, or fewer while its queue limits it.
 int WantedWorkers(const JobStanding& standing);
 
-// Of its first so many workers, how many need pods: their commands have not ended.
+// Returns how many of the first `workers` workers need pods: those whose commands have not ended.
 int OpenWorkers(const JobStanding& standing, int workers);
 
-// The gang has all its pods and none has a node.
+// Returns true if the gang has all its pods and none has a node.
 bool IsWhole(const JobStanding& standing, const Gang& gang);
 
-// A job that waits, with the pods that it would start with. It counts for each kind of GPU that the
-// cluster may give it.
+// Makes the queue's entry for a waiting job, with the pods that it would start with. The job counts
+// for each kind of GPU that the cluster may give it.
 QueuedJob MakeWaiting(const JobStanding& standing, const Gang& gang, const ClusterModel& model);
 
-// One that runs: worker i on nodes[i], "" where it is being replaced; then what is on its way out.
-// `gang` may be null while all of it is being replaced: `standing.queued` tells what it was.
-// All of it counts for each kind of GPU that its nodes have.
+// Makes the queue's entry for a running job: worker i on nodes[i], "" if it is being replaced, then
+// the nodes of pods that are being deleted. `gang` may be null while all workers are being
+// replaced; `standing.queued` has their shape then. The whole job counts for each kind of GPU that
+// its nodes have.
 QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
                       const NodeHolders::Pods& holders, const ClusterModel& model);
 
-// All that is left of it is on its way out; at least one pod is.
+// Makes the queue's entry for a job all of whose pods are being deleted; there is at least one.
 QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& holders,
                       const ClusterModel& model);
 
-// Only the workers whose index is below `workers`, of those without a node.
+// Returns the gang less the pods without a node whose worker index is not below `workers`.
 Gang WorkersBelow(const Gang& gang, int workers);
 
-// When it ends, by its ETA or its deadline, whichever is earlier; absent: endless.
+// Returns when the job ends, by its ETA or its deadline, whichever is earlier; nullopt if endless.
 std::optional<absl::Time> EndOf(const JobStanding& standing);
-// Its last durable checkpoint, or when it started.
+// Returns the time of the job's last durable checkpoint, or of its start if that is later.
 absl::Time CheckpointOf(const JobStanding& standing);
 
 }  // namespace muster::control

@@ -8,7 +8,7 @@
 namespace muster::control {
 namespace {
 
-// Amounts are counted in thousandths of a core.
+// CPU amounts are counted in thousandths of a core; the status has cores.
 double UnitOf(const std::string& resource) { return resource == "cpu" ? 1000 : 1; }
 
 }  // namespace

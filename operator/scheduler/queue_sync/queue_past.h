@@ -8,15 +8,15 @@
 #include "operator/queue/queue_book.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
 
-// What queues have used outlives its leader in their status. There it is as it was at some time:
-// what became of it since then follows from what the status says is used, so that a queue in which
-// nothing changes needs no writes. Pure.
+// Keeps the past use of queues in their status, so that it outlives a leader. The status has it as
+// of some time; what it has become since follows from the use in the same status, so that a queue
+// in which nothing changes needs no writes. Pure.
 namespace muster::control {
 
 void PutPast(absl::Time now, const QueueBook::QueueView& queue,
              v1alpha1::TrainingQueueStatus& status);
 
-// The decayed mean of what was used, by resource, as it is at `now`.
+// Returns the decayed mean of what was used, by resource, as of `now`.
 std::map<std::string, double> PastOf(const v1alpha1::TrainingQueueStatus& status, absl::Time now,
                                      absl::Duration half_life);
 

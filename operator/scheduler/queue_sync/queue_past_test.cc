@@ -15,7 +15,7 @@ TEST(QueuePastTest, IsReadBackAsItIsByThen) {
   PutPast(kThen, queue, status);
   EXPECT_EQ(status.past(0).amount(), 2.5) << "cores";
   EXPECT_EQ(PastOf(status, kThen, absl::Hours(24)), queue.past);
-  // Nothing is used: all of it is forgotten by halves.
+  // Nothing is used any more, so past use decays by its half-life.
   const auto later = PastOf(status, kThen + absl::Hours(48), absl::Hours(24));
   EXPECT_DOUBLE_EQ(later.at("nvidia.com/gpu"), 12.25 / 4);
   EXPECT_DOUBLE_EQ(later.at("cpu"), 2500.0 / 4);

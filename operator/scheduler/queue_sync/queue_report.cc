@@ -19,7 +19,7 @@ std::string Few(const std::vector<std::string>& names) {
                       names.size() - kMostNames, " more");
 }
 
-// Most likely a slip of the pen, and then nothing is limited.
+// Notes resources that no node has: most likely a misspelling, and then the quota limits nothing.
 void NoteUnknown(const QueueSpec& spec, const Amounts& capacity, QueueReport& report) {
   if (capacity.empty()) return;
   std::set<std::string> unknown;

@@ -11,7 +11,7 @@
 
 namespace muster::control {
 
-// A job that waits, as people read it.
+// A waiting job, for display.
 struct WaitingJobReport {
   std::string ns;
   std::string name;
@@ -23,19 +23,19 @@ struct WaitingJobReport {
   std::string sentence;
 };
 
-// A queue, or a cohort, and who waits in it, the next one first.
+// A queue or a cohort, and the jobs that wait in it, the next one first.
 struct QueueReport {
   QueueBook::QueueView queue;
   bool broken = false;  // its parents form a circle
   bool cohort = false;  // others name it as their parent
-  // Resources that it limits and that no node has; empty while no node is known. Then a sentence
-  // about them.
+  // Resources that it limits and no node has (empty while no node is known), and a sentence about
+  // them.
   std::vector<std::string> unknown;
   std::string complaint;
   std::vector<WaitingJobReport> waiting;
 };
 
-// In the order of their names; `most_jobs` of each at most.
+// Returns the queues sorted by name, each with at most `most_jobs` waiting jobs.
 std::vector<QueueReport> ReportQueues(absl::Time now, const QueueBook& book,
                                       const Verdicts& verdicts, int most_jobs);
 

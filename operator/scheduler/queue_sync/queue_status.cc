@@ -20,7 +20,7 @@ namespace muster::control {
 namespace {
 
 constexpr char kActive[] = "Active";
-// A share moves with the clock: it is written when it has moved by this part of itself.
+// A share changes with the clock: it is written once it has changed by this fraction of itself.
 constexpr double kShareNoise = 0.05;
 constexpr double kLeastShare = 0.001;
 
@@ -44,7 +44,8 @@ Shown ShownOf(const TrainingQueue& queue, const QueueReport& report) {
   return {true, "NoSuchResource", absl::StrCat(shown.message, "; ", report.complaint)};
 }
 
-// The definition has room for so many: those that the queue limits, then the first by name.
+// Reduces the view to the resources that the CRD has room for: those with quotas, then the first by
+// name.
 QueueBook::QueueView MostOf(const TrainingQueue& queue, QueueBook::QueueView view) {
   constexpr size_t kRoom = 64;
   std::set<std::string> all;
@@ -72,7 +73,7 @@ bool IsNoise(const v1alpha1::TrainingQueueStatus& before, v1alpha1::TrainingQueu
   if (before.has_share() && moved <= std::max(kLeastShare, kShareNoise * before.share())) {
     after.set_share(before.share());
   }
-  // It follows from what is there already.
+  // The new past use follows from the old one and needs no write.
   if (before.has_past_time() || before.past_size() > 0 || after.past_size() == 0) {
     *after.mutable_past() = before.past();
     after.clear_past_time();

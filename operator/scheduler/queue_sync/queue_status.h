@@ -12,17 +12,17 @@
 
 namespace muster::control {
 
-// What a queue's status says; `queue` is as it was read. Times of conditions stay while they hold.
+// Makes a queue's status. `queue` is as it was read; a condition that holds on keeps its time.
 v1alpha1::TrainingQueueStatus QueueStatusOf(absl::Time now, const TrainingQueue& queue,
                                             const QueueReport& report);
 
-// Writes the status of each TrainingQueue that has changed by more than its share's noise. To be
-// called now and then, by one thread; each call writes a queue once at most.
+// Writes the status of each TrainingQueue that has changed by more than its share's noise. Call it
+// now and then from one thread; each call writes a queue at most once.
 class QueueStatusWriter {
  public:
   QueueStatusWriter(kube::Api& api, const QueueCache& queues) : api_(api), queues_(queues) {}
 
-  // Returns the number of writes that were done. A conflict is left to the next call.
+  // Returns the number of successful writes. A conflict is left to the next call.
   int RunOnce(absl::Time now, const std::vector<QueueReport>& reports);
 
  private:

@@ -68,7 +68,7 @@ TEST(QueueStatusTest, ALimitOfANamespaceIsLookedAtToo) {
   EXPECT_THAT(report.unknown, testing::ElementsAre("nvidia.com/gpu/H100"));
 }
 
-// The definition refuses a status with more, and then none is ever written.
+// The CRD refuses a status with more resources, and then none would ever be written.
 TEST(QueueStatusTest, NoMoreResourcesThanTheDefinitionHasRoomFor) {
   const TrainingQueue queue =
       QueueWith({{"quotas", {{{"resource", "zz.example/last"}, {"nominal", "8"}}}}});

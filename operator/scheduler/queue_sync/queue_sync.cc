@@ -13,7 +13,7 @@ namespace {
 
 using State = JobStanding::State;
 
-// Since when a job that was found running has its nodes.
+// Returns the time since which a job that was found running has had its nodes.
 absl::Time StartOf(const TrainingJob& job, absl::Time now) {
   const v1alpha1::Condition* scheduled = FindCondition(job.status, ConditionType::kScheduled);
   const absl::Time since = scheduled == nullptr || scheduled->status() != "True"
@@ -22,7 +22,7 @@ absl::Time StartOf(const TrainingJob& job, absl::Time now) {
   return since == absl::InfinitePast() ? now : since;
 }
 
-// How long a job that a leader finds had run before it came to wait.
+// Returns how long a job that a new leader finds had run before it came to wait.
 absl::Duration RanOf(const TrainingJob& job) { return absl::Seconds(job.status.active_seconds()); }
 
 }  // namespace
@@ -70,7 +70,8 @@ void JobBook::SetPriorities(const PriorityCache& classes) {
   for (const auto& [uid, standing] : standings_) LookAgain(uid);
 }
 
-// Which kinds those that run have, and which those that wait may get.
+// Has jobs looked at again if the GPU kinds of nodes changed: running ones count for the kinds that
+// they have, waiting ones for those that they may get.
 void JobBook::FollowKinds() {
   const uint64_t changes = world_.model.gpu_kind_changes();
   if (std::exchange(kind_changes_, changes) == changes) return;
@@ -152,7 +153,7 @@ void JobBook::Leave(absl::Time now, const std::string& uid, JobStanding& standin
   if (!holders.empty() && (standing.job != nullptr || !standing.queued.uid.empty())) {
     standing.state = State::kLeaving;
     QueuedJob leaving = MakeLeaving(standing, holders, world_.model);
-    // Found on its way out: nobody saw it run.
+    // The job was already leaving when it was first seen: its start is unknown.
     if (leaving.started == absl::UnixEpoch()) leaving.started = now;
     return Put(now, standing, std::move(leaving));
   }

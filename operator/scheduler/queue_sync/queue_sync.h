@@ -25,10 +25,9 @@
 
 namespace muster::control {
 
-// The QueueBook as the caches and the model say it is: jobs wait once all their pods are there, run
-// with the workers that have nodes, and leave when they were told to, until their pods are gone.
-// Only jobs that something happened to are looked at. What it refers to must outlive it. Not
-// thread-safe.
+// Keeps the QueueBook as the caches and the model have it: jobs wait once all their pods are there,
+// run with the workers that have nodes, and leave when ordered to, until their pods are gone. Only
+// jobs that were touched are looked at. Everything in World must outlive this. Not thread-safe.
 class JobBook {
  public:
   struct World {
@@ -40,42 +39,43 @@ class JobBook {
 
   JobBook(const World& world, const BookOptions& options);
 
-  // Take effect at the next Update, for all jobs.
+  // Both take effect at the next Update, for all jobs.
   void SetQueues(absl::Time now, const std::vector<QueueSpec>& queues);
   void SetPriorities(const PriorityCache& classes);
-  // What queues used under the leader before.
+  // Takes over what queues used under the previous leader.
   void RememberPast(absl::Time now,
                     const std::map<std::string, std::map<std::string, double>>& past_use) {
     book_.RememberPast(now, past_use);
   }
-  // What the cluster has; shares are parts of it.
+  // Sets the amounts that the cluster has; shares are fractions of them.
   void SetCapacity(const Amounts& capacity);
 
-  // Something of the job may have changed: its object, its pods, an order.
+  // The job's object, its pods, or an order to it may have changed.
   void Touch(const std::string& uid, const kube::ObjectKey& job) { touched_[uid] = job; }
   void Touch(const std::string& uid);
-  // Brings the book up to date with what was touched. `now` is the wall clock's.
+  // Brings the book up to date with the touched jobs. `now` is the wall clock's.
   void Update(absl::Time now);
-  // Whether a cycle might decide otherwise than the last one did, as far as the book goes.
+  // Returns true if the book changed since the last call, so that a cycle might decide differently.
   bool TakeChanged() { return std::exchange(changed_, false); }
-  // Whether jobs that run have come to count for other resources since the last call.
+  // Returns true if running jobs have come to count for other resources since the last call.
   bool TakeRecounted() { return std::exchange(recounted_, false); }
 
-  // Says of those that wait whether they fit nowhere, where that may have changed. Without queues
-  // nobody holds up others, and nobody is told so.
+  // Marks waiting jobs that fit nowhere, where that may have changed. Without queues no job holds
+  // up others, and none is marked.
   void MarkThoseThatFitNowhere(WholeNodes& nodes);
 
-  // It started with so many workers, or has as many from now on. Those it loses are its own still.
+  // Records that the job started with this many workers, or has this many from now on. Workers that
+  // it loses remain its own.
   void Entitle(const std::string& uid, int workers, absl::Time now);
-  // It lost all of them and has no place: it waits again.
+  // Records that the job lost all its workers and has no place: it waits again.
   void Demote(const std::string& uid);
 
-  // Null: not known.
+  // Returns null for an unknown job.
   const JobStanding* Find(const std::string& uid) const;
   const absl::flat_hash_map<std::string, JobStanding>& all() const { return standings_; }
-  // Jobs that run and had pods without a node at the last Update, by UID.
+  // UIDs of running jobs that had pods without a node at the last Update.
   const std::set<std::string>& incomplete() const { return incomplete_; }
-  // Jobs that wait and that have come to since the last call, or whose queues have changed.
+  // Returns waiting jobs that began to wait, or whose queues changed, since the last call.
   std::set<std::string> TakeFresh() { return std::exchange(fresh_, {}); }
   QueueBook& book() { return book_; }
   const QueueBook& book() const { return book_; }
@@ -90,11 +90,11 @@ class JobBook {
   void Index(const std::string& uid, JobStanding::State before, JobStanding::State state);
   void Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key);
   void Read(JobStanding& standing, const JobCache::Object& job) const;
-  // False when all that the standing is made of is as it was.
+  // Brings the inputs of the standing up to date; returns false if none has changed.
   bool Refresh(const std::string& uid, const Gang* gang, JobStanding& standing) const;
   void Judge(absl::Time now, const std::string& uid, const Gang* gang, JobStanding& standing);
   void Leave(absl::Time now, const std::string& uid, JobStanding& standing);
-  // It runs no more, or not for now.
+  // Saves how long the job has run, when it no longer runs.
   void NoteRan(absl::Time now, const std::string& uid, JobStanding& standing) const;
   void Put(absl::Time now, JobStanding& standing, QueuedJob job);
 
@@ -104,13 +104,13 @@ class JobBook {
   bool has_queues_ = false;
   bool changed_ = true;
   bool recounted_ = false;
-  GpuKindSet kinds_;  // that those that wait may get
+  GpuKindSet kinds_;  // kinds that waiting jobs may get
   uint64_t kind_changes_ = 0;
   std::map<std::string, kube::ObjectKey> touched_;
   std::set<std::string> incomplete_;
   std::set<std::string> fresh_;
-  std::set<std::string> unmarked_;  // that wait, and of which nobody has said whether they fit
-  uint64_t marked_at_ = 0;          // the nodes' version
+  std::set<std::string> unmarked_;  // waiting jobs not yet checked for fitting nowhere
+  uint64_t marked_at_ = 0;          // the WholeNodes version of the last check
   absl::flat_hash_map<std::string, JobStanding> standings_;  // by job UID
 };
 

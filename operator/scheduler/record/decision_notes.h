@@ -16,17 +16,17 @@
 
 namespace muster::control {
 
-// Schedule(), with all that goes into it handed to a recorder, if there is one; and which decision
-// each job was last spoken of in. Not thread-safe.
+// Calls Schedule(), hands all its input to a recorder if there is one, and remembers which decision
+// last mentioned each job. Not thread-safe.
 class DecisionNotes {
  public:
-  // Null: nothing is kept. Must outlive this.
+  // If `recorder` is null, nothing is kept; otherwise it must outlive this.
   explicit DecisionNotes(DecisionRecorder* recorder) : recorder_(recorder) {}
 
   std::vector<Decision> Schedule(absl::Time now, TopologyTree& tree, QueueBook& book,
                                  const ScheduleOptions& options);
 
-  // For muster replay; 0: none is kept.
+  // Returns the id for `muster replay`, or 0 if no decision about the job is kept.
   uint64_t DecisionOf(const std::string& job_uid) const;
   void Forget(const std::function<bool(const std::string& job_uid)>& is_gone);
 

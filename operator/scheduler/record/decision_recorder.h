@@ -15,32 +15,32 @@
 
 namespace muster::control {
 
-// Takes decisions from the scheduler's thread and has them written by another: a slow or broken
-// disk costs records, never a decision. One that says what the one before it said is not kept
-// again. Thread-safe.
+// Takes decisions from the scheduler's thread and has another thread write them: a slow or broken
+// disk costs records, never a decision. A decision with the outcome of the one before it is not
+// kept again. Thread-safe.
 //
 //   DecisionInput input;
 //   const auto decisions = ScheduleAndCapture(now, tree, book, options, input);
 //   const uint64_t id = recorder.Note(std::move(input), decisions);
 class DecisionRecorder {
  public:
-  // What waits to be written, at most; what comes then is dropped.
+  // The most decisions that wait to be written; further ones are dropped.
   static constexpr size_t kMaxWaiting = 16;
 
   explicit DecisionRecorder(DecisionRing ring);
 
-  // The id under which the decision is kept, or that of the equal one before it. 0: it decided
-  // nothing.
+  // Returns the id under which the decision is kept, or that of the equal one before it; 0 if
+  // `decisions` is empty.
   uint64_t Note(DecisionInput input, const std::vector<Decision>& decisions);
 
-  // Writes one; false when none waits.
+  // Writes one decision; returns false if none waits.
   bool RunOnce();
-  // Waits for one and writes it; false after Shutdown, once all are written.
+  // Waits for a decision and writes it; returns false after Shutdown, once all are written.
   bool WaitAndRun();
   void Shutdown();
 
   int64_t kept() const;
-  int64_t dropped() const;  // for want of time, or by the disk
+  int64_t dropped() const;  // because too many waited, or the disk failed
 
  private:
   struct Waiting {

@@ -21,10 +21,10 @@ constexpr size_t kMaxFile = size_t{1} << 30;
 
 struct RingFile {
   std::string path;
-  uint64_t first = 0;  // the id of its first record, as it is named
+  uint64_t first = 0;  // the id of its first record, from the file name
 };
 
-// Oldest first. What is named otherwise is somebody else's.
+// Returns the ring's files, oldest first. Files with other names are not the ring's.
 absl::StatusOr<std::vector<RingFile>> ListFiles(Files& files, const std::string& directory) {
   MUSTER_ASSIGN_OR_RETURN(const auto entries, files.List(directory));
   std::vector<RingFile> found;
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<RingFile>> ListFiles(Files& files, const std::string&
   return found;
 }
 
-// Until `see` says false; whether it never did.
+// Passes records to `see` until it returns false; returns true if it never did.
 bool ReadRecords(std::string_view bytes,
                  const std::function<bool(const absl::StatusOr<DecisionRecord>&)>& see) {
   kube::WalReader reader(bytes);
@@ -51,7 +51,7 @@ bool ReadRecords(std::string_view bytes,
   return true;
 }
 
-// Of the file's whole records, in their order; none of one that cannot be read.
+// Returns the ids of the file's whole records, in order; none for an unreadable file.
 std::vector<uint64_t> IdsIn(Files& files, const RingFile& file) {
   std::vector<uint64_t> ids;
   const absl::StatusOr<std::string> bytes = ReadFile(files, file.path, kMaxFile);
@@ -63,7 +63,7 @@ std::vector<uint64_t> IdsIn(Files& files, const RingFile& file) {
   return ids;
 }
 
-// 0: there is none.
+// Returns 0 if there is no record.
 uint64_t LastId(Files& files, const std::vector<RingFile>& list) {
   for (auto file = list.rbegin(); file != list.rend(); ++file) {
     if (const auto ids = IdsIn(files, *file); !ids.empty()) return ids.back();
@@ -78,7 +78,7 @@ uint64_t FirstId(Files& files, const std::vector<RingFile>& list) {
   return 0;
 }
 
-// The ids before and after one that is missing between others.
+// Returns the ids before and after `id`, which is missing between others.
 std::pair<uint64_t, uint64_t> Around(Files& files, const std::vector<RingFile>& list, uint64_t id) {
   std::pair<uint64_t, uint64_t> around;
   for (auto file = list.rbegin(); file != list.rend(); ++file) {
@@ -116,7 +116,7 @@ DecisionRing::DecisionRing(Files& files, std::string directory, DecisionRingOpti
     const auto info = files_.Stat(file.path);
     segments_.push_back({file.path, info.ok() ? info->size : 0});
   }
-  // Damaged files are passed over: ids must go up, and nothing else rests on them.
+  // Damaged files are skipped: ids must rise, and nothing else depends on those files.
   next_id_ = LastId(files_, *list) + 1;
   if (!list->empty()) next_id_ = std::max(next_id_, list->back().first + 1);
 }
@@ -131,7 +131,7 @@ absl::Status DecisionRing::Begin(uint64_t id) {
   return absl::OkStatus();
 }
 
-// The file that is being written stays.
+// Removes the oldest files until there is `room`, but never the one that is being written.
 void DecisionRing::DropOldest(uint64_t room) {
   uint64_t all = 0;
   for (const Segment& segment : segments_) all += segment.bytes;
@@ -165,7 +165,7 @@ absl::Status ReadDecisions(Files& files, const std::string& directory,
   MUSTER_ASSIGN_OR_RETURN(const auto list, ListFiles(files, directory));
   for (const RingFile& file : list) {
     const absl::StatusOr<std::string> bytes = ReadFile(files, file.path, kMaxFile);
-    if (absl::IsNotFound(bytes.status())) continue;  // it made room meanwhile
+    if (absl::IsNotFound(bytes.status())) continue;  // removed meanwhile to make room
     if (!bytes.ok()) return bytes.status();
     if (!ReadRecords(*bytes, see)) break;
   }
@@ -175,14 +175,14 @@ absl::Status ReadDecisions(Files& files, const std::string& directory,
 absl::StatusOr<DecisionRecord> FindDecision(Files& files, const std::string& directory,
                                             uint64_t id) {
   MUSTER_ASSIGN_OR_RETURN(const auto list, ListFiles(files, directory));
-  // Ids go up from file to file: the last that begins at or before it has it, or, where a crash
-  // left nothing whole in that one, the one before.
+  // Ids rise from file to file: the last file that begins at or before `id` has it, or the one
+  // before, if a crash left no whole record in that one.
   auto file =
       std::upper_bound(list.begin(), list.end(), id,
                        [](uint64_t wanted, const RingFile& later) { return wanted < later.first; });
   for (bool empty = true; empty && file != list.begin();) {
     const absl::StatusOr<std::string> bytes = ReadFile(files, (--file)->path, kMaxFile);
-    if (absl::IsNotFound(bytes.status())) break;  // it made room meanwhile
+    if (absl::IsNotFound(bytes.status())) break;  // removed meanwhile to make room
     if (!bytes.ok()) return bytes.status();
     kube::WalReader reader(*bytes);
     while (const std::optional<std::string_view> record = reader.Next()) {

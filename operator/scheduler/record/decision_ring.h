@@ -16,22 +16,22 @@
 namespace muster::control {
 
 struct DecisionRingOptions {
-  // Of all files together. The oldest decisions make room; one that is larger than a file's part
-  // of it is not kept.
+  // Bound on all files together. The oldest decisions make room; a decision larger than one file's
+  // share is not kept.
   uint64_t max_bytes = uint64_t{256} << 20;
   int files = 8;
 };
 
 // The last decisions of the scheduler in a directory: files of framed records, each file named by
-// the id of its first. Ids go up over restarts. What a crash cut off is left out when it is read;
+// the id of its first. Ids keep rising over restarts. Readers skip a record that a crash cut off;
 // nothing is synced, for nothing depends on it. Not thread-safe; one process writes a directory.
 class DecisionRing {
  public:
-  // Never fails: a directory that cannot be read is taken for an empty one.
+  // Never fails: a directory that cannot be read counts as empty.
   DecisionRing(Files& files, std::string directory, DecisionRingOptions options = {});
 
   uint64_t next_id() const { return next_id_; }
-  // Keeps the record, whose id must be at least next_id(). After a failure the next one begins a
+  // Keeps the record, whose id must be at least next_id(). After a failure the next record begins a
   // new file.
   absl::Status Add(uint64_t id, std::string_view record);
 
@@ -52,10 +52,11 @@ class DecisionRing {
   std::unique_ptr<WritableFile> open_;
 };
 
-// Every whole record of the directory, oldest first, until `see` says false.
+// Passes every whole record of the directory to `see`, oldest first, until it returns false.
 absl::Status ReadDecisions(Files& files, const std::string& directory,
                            const std::function<bool(const absl::StatusOr<DecisionRecord>&)>& see);
-// Of one file alone. kNotFound names the ids that are there, and the nearest.
+// Finds a record in the one file that should hold it. kNotFound names the ids there, and the
+// nearest.
 absl::StatusOr<DecisionRecord> FindDecision(Files& files, const std::string& directory,
                                             uint64_t id);
 

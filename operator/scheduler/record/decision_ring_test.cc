@@ -22,7 +22,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Says which files were opened.
+// Records which files were opened.
 class WatchedFiles final : public Files {
  public:
   absl::StatusOr<FileInfo> Stat(const std::string& path) override { return in_.Stat(path); }
@@ -62,7 +62,7 @@ class WatchedFiles final : public Files {
 
 std::string PathOf(uint64_t first) { return absl::StrFormat("%s/decisions-%016x", kFolder, first); }
 
-// Version 1, the id, and an input that cannot be inflated.
+// A record of version 1 with the id and an input that cannot be inflated.
 std::string Uninflatable(char id) {
   return std::string("\x08\x01\x10", 3) + id + std::string("\x20\x05\x2a\x03xyz", 7);
 }
@@ -72,7 +72,7 @@ std::string RecordOf(uint64_t id) {
   return EncodeRecord(id, input, Replay(input));
 }
 
-// With a file for every two records.
+// A ring with a file for every two records.
 DecisionRing TwoEach(Files& files) {
   const uint64_t each = RecordOf(1).size() + kube::kWalHeaderBytes;
   return DecisionRing(files, kFolder, {.max_bytes = 8 * (2 * each + each / 2), .files = 8});
@@ -111,7 +111,8 @@ TEST(DecisionRingTest, NothingIsInflatedButWhatIsWanted) {
   EXPECT_EQ(FindDecision(files, kFolder, 3).status().message(), "a decision's input is damaged");
 }
 
-// A crash cut the last file off in its first record, bad storage changed a byte of the one before.
+// A crash has cut off the last file in its first record, and bad storage has changed a byte of the
+// one before.
 TEST(DecisionRingTest, WhatFollowsADamagedRecordIsLeftOut) {
   MemoryFiles files;
   DecisionRing ring = TwoEach(files);

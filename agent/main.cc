@@ -5,9 +5,9 @@
 //   2. become the reaper of processes whose parents end
 //   3. flags, whose defaults come from the environment that the operator gives the pod
 //   4. run until the worker's work is done, it is told to end, or no operator is left
-//   5. write the exit file, for whoever starts again and finds this process gone
+//   5. write the exit file, for a LocalNodes that was restarted and finds this process gone
 //
-// Exit codes: base/exit_codes.h; a failed rank's own code when the job failed by it.
+// Exit codes: base/exit_codes.h; a failed rank's own code when it failed the job.
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ void Show(std::string_view line) {
 }
 
 int Run(WorkerAgentOptions options) {
-  // An operator elsewhere goes on counting while this machine sleeps.
+  // An operator on another machine keeps counting while this machine is suspended.
   const Clock& clock = options.config.shares_machine ? Clock::Real() : Clock::Boot();
   WorkerAgent agent(std::move(options), clock, ProcessLauncher::Real(), PrivateFileSystem());
   std::optional<int> code;
@@ -85,7 +85,7 @@ int Main(int argc, char** argv) {
   if (!options->log_directory.empty()) {
     PrivateFileSystem()
         .MakeDirectories(options->log_directory)
-        .IgnoreError();  // its log says so itself
+        .IgnoreError();  // it logs its own errors
   }
   const int code = Run(*std::move(options));  // 4
   const std::string& exit_file = flags->at("exit-file");
@@ -99,5 +99,5 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   const int code = muster::agent::Main(argc, argv);
   std::fflush(nullptr);
-  _exit(code);  // without destructors of statics that gRPC's threads still use
+  _exit(code);  // skips destructors of statics that gRPC's threads still use
 }

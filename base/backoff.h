@@ -13,9 +13,9 @@ struct BackoffBounds {
   absl::Duration longest;
 };
 
-// How long to wait before the next try of what failed `failures` times in a row: nothing without a
-// failure, `first` after one, then twice as long each time, at most `longest`. Pure. Whoever could
-// meet others at the next try adds some chance of its own.
+// Returns the wait before the next attempt after `failures` consecutive failures: zero without a
+// failure, `first` after one, then twice as long each time, at most `longest`. Pure; a caller whose
+// retries could collide with others' adds jitter of its own.
 inline absl::Duration BackoffAfter(int failures, const BackoffBounds& bounds) {
   if (failures <= 0) return absl::ZeroDuration();
   const int doublings = std::min(failures - 1, 30);

@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// The seam to time. Deadlines and durations use Monotonic(), which never steps backwards; only what
-// people or files read (conditions, logs) uses Wall(). Thread-safe.
+// The seam to time. Deadlines and durations use Monotonic(), which never steps backwards; Wall() is
+// only for times that people or files read (conditions, logs). Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -16,10 +16,10 @@ class Clock {
   virtual absl::Time Monotonic() const = 0;
   virtual absl::Time Wall() const = 0;
 
-  // The machine's clocks. Lives for ever.
+  // The machine's clocks. Lives forever.
   static const Clock& Real();
-  // As Real, but Monotonic also counts the time in which the machine slept: for what others count
-  // while it does, as leases. Lives for ever.
+  // The same, but Monotonic() also counts the time that the machine was suspended, for deadlines
+  // that others measure meanwhile, such as leases. Lives forever.
   static const Clock& Boot();
 };
 

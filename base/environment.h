@@ -9,8 +9,8 @@ namespace muster {
 // A process's environment, name -> value.
 using Environment = std::map<std::string, std::string>;
 
-// Replaces $(NAME) as a kubelet does in commands and values: unknown names stay, $$ is a dollar
-// sign.
+// Replaces $(NAME) as the kubelet does in commands and values: an unknown name stays as it is, and
+// $$ becomes one dollar sign.
 std::string ExpandVariables(const std::string& text, const Environment& environment);
 
 }  // namespace muster

@@ -79,7 +79,7 @@ bool ConditionsHold(const Failpoint& point) {
   return true;
 }
 
-// What is armed in this process, and how often each name was hit.
+// The failpoints armed in this process, and the number of hits of each name.
 struct Armed {
   Mutex mu;
   std::vector<Failpoint> points;

@@ -9,19 +9,20 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-// Named places in the code where a test makes the process die, stop, wait or fail, so that process
-// tests hit the same moments as the model-checked ones. Compiled out with -DMUSTER_RELEASE.
+// Failpoints: named places in the code where a test makes the process die, stop, sleep or fail, so
+// that process tests hit the same moments as the model-checked ones. They are compiled out with
+// -DMUSTER_RELEASE.
 //
 //   MUSTER_FAILPOINT("trainer.after_vote");
 //   MUSTER_RETURN_IF_ERROR(MUSTER_FAILPOINT_STATUS("checkpoint.write_shard"));
 //
-// They are armed through the environment, read at the first hit:
+// They are armed through the environment, which is read at the first hit:
 //   MUSTER_FAILPOINTS="trainer.after_vote=kill@3?RANK=1&TORCHELASTIC_RESTART_COUNT=0;x.y=sleep:250"
 // Each is NAME=ACTION[@N][?VAR=VALUE[&VAR=VALUE...]]. ACTION is kill (SIGKILL), stop (SIGSTOP),
-// sleep:MILLISECONDS or error; N is the hit, counted from 1, at which it acts (1 if left out),
-// once. The conditions are on the environment and let one string address one rank, or one life of
-// it. A malformed MUSTER_FAILPOINTS ends the process with code 2: a mistyped fault must not pass
-// for a survived one. Thread-safe.
+// sleep:MILLISECONDS or error. It acts once, at the Nth hit, counted from 1 (the default). The
+// conditions refer to the environment, so that one string can address one rank, or one of its
+// lives. A malformed MUSTER_FAILPOINTS ends the process with code 2, because a mistyped fault must
+// not pass for a survived one. Thread-safe.
 
 namespace muster {
 
@@ -38,7 +39,7 @@ struct Failpoint {
 absl::StatusOr<std::vector<Failpoint>> ParseFailpoints(std::string_view text);
 
 namespace failpoint_internal {
-// Carries out what is armed for `name`; an Aborted status for the action `error`.
+// Carries out the action armed for `name`; returns Aborted if it is `error`.
 absl::Status Hit(std::string_view name);
 }  // namespace failpoint_internal
 

@@ -17,7 +17,7 @@ absl::Status Pass() {
 }
 
 TEST(FailpointReleaseTest, AnArmedFailpointDoesNothing) {
-  // The names are put together here, so that only the macros could have left them whole.
+  // The names are assembled here, so that the program holds them whole only if the macros do.
   const std::string stem = std::string("release") + "-test";
   setenv("MUSTER_FAILPOINTS", (stem + "-kill=kill;" + stem + "-error=error").c_str(), 1);
   EXPECT_TRUE(Pass().ok());

@@ -20,7 +20,7 @@ absl::Status WriteAll(Files& files, const std::string& path, CreateMode mode,
 }
 
 std::string TemporaryName(const std::string& path) {
-  // Random, as processes of several machines may share the directory.
+  // Random, because processes of several machines may share the directory.
   static const uint64_t process = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   static std::atomic<uint64_t> counter{0};
   return absl::StrCat(path, ".tmp.", absl::Hex(process), ".", getpid(), ".", counter.fetch_add(1));
@@ -63,7 +63,7 @@ absl::Status CreateExclusive(Files& files, const std::string& path, std::string_
 absl::Status RemoveAll(Files& files, const std::string& path) {
   absl::StatusOr<FileInfo> info = files.Stat(path);
   if (info.ok() && info->kind == FileKind::kDirectory) {
-    // A link to a directory is removed at the first try; a real one that is not empty refuses.
+    // Remove succeeds for a link to a directory and fails for a real one that is not empty.
     if (files.Remove(path).ok()) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, files.List(path));
     for (const DirectoryEntry& entry : entries) {

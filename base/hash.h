@@ -8,15 +8,15 @@
 
 namespace muster {
 
-// XXH3: fast checksums and content keys. It detects accidents, not attackers. Values are the same
-// on every machine, so they may be stored.
+// XXH3, for checksums and content keys. It detects accidents, not attacks. Values are the same on
+// every machine, so they may be stored.
 
 uint64_t Hash64(std::string_view bytes, uint64_t seed = 0);
-// 32 hex digits.
+// Returns 32 hex digits.
 std::string Hash128Hex(std::string_view bytes);
-std::string ToHex(uint64_t value);  // 16 digits
+std::string ToHex(uint64_t value);  // returns 16 digits
 
-// The same value as Hash64 with seed 0 over bytes that come in pieces. Not thread-safe.
+// Computes Hash64 with seed 0 over bytes that come in pieces. Not thread-safe.
 class Hasher64 {
  public:
   Hasher64();
@@ -29,7 +29,7 @@ class Hasher64 {
   std::unique_ptr<State> state_;
 };
 
-// The same 128-bit value over bytes that come in pieces. Not thread-safe.
+// Computes the 128-bit hash over bytes that come in pieces. Not thread-safe.
 class Hasher128 {
  public:
   Hasher128();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxDepth = 128;
 
-// nlohmann's parser recurses on nothing but its destructor does, so depth is checked on the text
+// nlohmann's parser does not recurse but its destructor does, so the depth is checked on the text
 // first.
 absl::Status CheckDepth(std::string_view text) {
   int depth = 0;

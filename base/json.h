@@ -9,14 +9,14 @@
 
 namespace muster {
 
-// The one JSON document type. Keys are kept sorted, so Dump() of equal documents is equal bytes.
+// The JSON document type. Keys are sorted, so equal documents are dumped to equal bytes.
 using Json = nlohmann::json;
 
-// Parses untrusted bytes. Rejects invalid UTF-8, trailing text, more than `max_bytes`, and
+// Parses untrusted bytes. Rejects invalid UTF-8, trailing text, more than `max_bytes` bytes and
 // nesting deeper than 128, with the byte offset in the message. Never throws.
 absl::StatusOr<Json> ParseJson(std::string_view text, size_t max_bytes = size_t{64} << 20);
 
-// Serialises without throwing: invalid UTF-8 in strings is replaced by U+FFFD.
+// Serializes without throwing: invalid UTF-8 in strings is replaced by U+FFFD.
 std::string DumpJson(const Json& json, int indent = -1);
 
 }  // namespace muster

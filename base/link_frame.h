@@ -28,31 +28,31 @@ namespace muster {
 inline constexpr size_t kLinkFrameHeaderBytes = 4;
 inline constexpr size_t kMaxLinkFrameBytes = size_t{16} << 20;
 
-// Appends `message` as one frame. ResourceExhausted when it is larger than a frame may be; `out` is
-// then unchanged.
+// Appends `message` as one frame; ResourceExhausted, with `out` unchanged, if it is larger than
+// kMaxLinkFrameBytes.
 absl::Status AppendLinkFrame(const google::protobuf::MessageLite& message, std::string* out);
 absl::Status AppendLinkFrame(std::string_view payload, std::string* out);
 
-// Sends `message` as one frame over a blocking socket, whole. Unavailable when the peer is gone;
-// never raises SIGPIPE. One caller at a time.
+// Sends `message` as one whole frame over a blocking socket. Unavailable if the peer is gone; never
+// raises SIGPIPE. Calls must not overlap.
 absl::Status SendLinkFrame(int fd, const google::protobuf::MessageLite& message);
 
-// Cuts a byte stream back into frames, whatever chunks it arrives in. After an error the stream has
-// lost its framing: every later call returns the same error. Not thread-safe.
+// Splits a byte stream, which may arrive in any pieces, into frames. An error means that the
+// framing is lost: every later call returns the same error. Not thread-safe.
 class LinkFrameDecoder {
  public:
   void Append(std::string_view bytes);
 
-  // The next whole frame's payload; nullopt when more bytes are needed; InvalidArgument when the
-  // length is larger than a frame may be.
+  // Returns the payload of the next whole frame; nullopt if more bytes are needed; InvalidArgument
+  // if the length exceeds kMaxLinkFrameBytes.
   absl::StatusOr<std::optional<std::string>> Next();
 
-  // To be asked at the end of the stream: DataLoss when it ended inside a frame.
+  // Call it at the end of the stream: DataLoss if the stream ended inside a frame.
   absl::Status AtEnd() const;
 
  private:
   std::string buffer_;
-  size_t begin_ = 0;  // of the bytes not yet taken
+  size_t begin_ = 0;  // start of the bytes not yet taken
   absl::Status error_;
 };
 

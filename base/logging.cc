@@ -49,7 +49,7 @@ void WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nowhere to complain
+    if (written <= 0) return;  // the error cannot be logged
     text.remove_prefix(static_cast<size_t>(written));
   }
 }
@@ -68,8 +68,8 @@ std::vector<LogField>& ScopeFields() {
   return fields;
 }
 
-// Bytes of the UTF-8 sequence at the front of `text`; 0 when it is not one. Overlong forms,
-// surrogates and code points beyond U+10FFFF are not UTF-8.
+// Returns the length in bytes of the UTF-8 sequence at the front of `text`; 0 if there is none.
+// Overlong forms, surrogates and code points beyond U+10FFFF are not UTF-8.
 size_t SequenceLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto tail = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
@@ -86,7 +86,8 @@ size_t SequenceLength(std::string_view text) {
   return lead == 0xF4 && byte(1) >= 0x90 ? 0 : 4;
 }
 
-// C1 controls and the line separators U+2028 and U+2029: some terminals obey, some viewers break.
+// Returns true for C1 controls and the line separators U+2028 and U+2029: some terminals obey them,
+// and some viewers break lines at them.
 bool ActsOnTerminals(std::string_view sequence) {
   if (sequence.size() == 2) return sequence[0] == '\xC2' && sequence[1] < '\xA0';
   return sequence == "\xE2\x80\xA8" || sequence == "\xE2\x80\xA9";
@@ -105,7 +106,7 @@ unsigned CodePoint(std::string_view sequence) {
   return (byte(0) & 0x0F) << 12 | byte(1) << 6 | byte(2);
 }
 
-// With `json` by JSON's rules, where a byte that is not UTF-8 becomes U+FFFD; else as in C.
+// Escapes as JSON with `json`, where a byte that is not UTF-8 becomes U+FFFD; otherwise as C.
 std::string Escape(std::string_view text, bool json) {
   std::string out;
   out.reserve(text.size());
@@ -144,10 +145,10 @@ bool IsPlain(std::string_view value) {
   for (const char c : value) {
     if (c <= ' ' || c == '"' || c == '=' || c == '\\' || c == '\x7F') return false;
   }
-  return true;  // `c <= ' '` is also every byte beyond ASCII, as char is signed: those are quoted
+  return true;  // `char` is signed, so `c <= ' '` also holds beyond ASCII: quoted
 }
 
-// The scopes' fields, then the line's own; of one key the innermost.
+// Returns the scopes' fields, then the line's own; if a key occurs twice, only the innermost field.
 std::vector<const LogField*> AllFields(std::initializer_list<LogField> fields) {
   std::vector<const LogField*> all;
   const auto add = [&](const LogField& field) {
@@ -200,7 +201,7 @@ std::string FormatJsonLog(std::string_view time, LogLevel level, std::string_vie
                                   std::string(kLevelNames[static_cast<int>(level)]),
                                   "\",\"message\":\"", Escape(message, /*json=*/true), "\"");
   for (const LogField* field : AllFields(fields)) {
-    // Of a key that stands twice readers keep either, so a field must not take the line's own.
+    // JSON readers may keep either of two equal keys, so a field must not take a key of the line.
     const bool taken = field->key == "time" || field->key == "level" || field->key == "message";
     absl::StrAppend(&line, ",\"", Escape(field->key, /*json=*/true), taken ? "_\":" : "\":");
     if (field->bare) {
@@ -236,7 +237,7 @@ LogLimiter::Verdict LogLimiter::Admit(std::string_view message, std::string_view
   const std::pair<std::string, std::string> name(message, about);
   const auto found = sources_.find(name);
   if (found == sources_.end()) {
-    // Room is made by those that have been quiet for a window.
+    // Sources that have been quiet for a window are dropped to make room.
     if (sources_.size() >= kMaxSources) {
       std::erase_if(sources_, [&](const auto& s) {
         return now - s.second.since >= kWindow && s.second.held_back == 0;
@@ -276,7 +277,7 @@ std::vector<LogLimiter::HeldBack> LogLimiter::TakeHeldBack(absl::Time now, bool 
 
 namespace {
 LogLimiter& TheLimiter() {
-  static LogLimiter& limiter = *new LogLimiter;  // never destroyed, as the sink
+  static LogLimiter& limiter = *new LogLimiter;  // never destroyed, like the sink
   return limiter;
 }
 }  // namespace

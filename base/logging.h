@@ -26,10 +26,10 @@
 // or, with LogFormat::kJson, one JSON object per line with the keys time, level, message and the
 // fields; numbers and booleans stay numbers and booleans.
 //
-// Levels: DEBUG, INFO, WARN, ERROR. Lines below the level of MUSTER_LOG_LEVEL (INFO when unset)
-// cost one comparison. Values with spaces, quotes or control characters are quoted and escaped, and
-// what is not UTF-8 is escaped too, so a line is always one line of valid UTF-8. They go to stderr,
-// or to the file given to LogToFile. Thread-safe.
+// Levels: DEBUG, INFO, WARN, ERROR. A line below the level of MUSTER_LOG_LEVEL (INFO when unset)
+// costs one comparison. Values with spaces, quotes or control characters are quoted and escaped,
+// and invalid UTF-8 is escaped too, so a line is always one line of valid UTF-8. Lines go to
+// stderr, or to the file given to LogToFile. Thread-safe.
 
 namespace muster {
 
@@ -54,7 +54,7 @@ struct LogField {
 
   std::string_view key;  // a literal: [A-Za-z0-9_]+
   std::string value;
-  bool bare = false;  // a JSON number or boolean as it stands
+  bool bare = false;  // written unquoted in JSON: a number or a boolean
 };
 
 bool LogEnabled(LogLevel level);
@@ -68,20 +68,20 @@ void SetLogFormat(LogFormat format);
 // "text" or "json"; kInvalidArgument for anything else.
 absl::StatusOr<LogFormat> ParseLogFormat(std::string_view name);
 
-// Appends to `path` from now on; with `also_stderr` to stderr as well. An empty path means stderr
-// only.
+// Appends to `path` from now on, and with `also_stderr` to stderr as well. An empty path means
+// stderr only.
 absl::Status LogToFile(const std::string& path, bool also_stderr);
 
-// The text of one line without its time stamp and newline, for tests and other sinks. Fields of the
-// thread's LogScopes stand first; of one key the innermost counts.
+// Returns the text of one line without its time stamp and newline, for tests and other sinks.
+// Fields of the thread's LogScopes come first; if a key occurs twice, the innermost field counts.
 std::string FormatLog(LogLevel level, std::string_view message,
                       std::initializer_list<LogField> fields);
-// The JSON line without its newline; `time` is RFC 3339.
+// Returns the JSON line without its newline; `time` is RFC 3339.
 std::string FormatJsonLog(std::string_view time, LogLevel level, std::string_view message,
                           std::initializer_list<LogField> fields);
 
-// Fields that every line of this thread carries while this lives: what a piece of work is about is
-// said once, by the one who started it. Scopes nest and end in reverse order.
+// Adds fields to every line that this thread logs while the scope lives, so that only the start of
+// a piece of work names its subject. Scopes nest and end in reverse order.
 //
 //   LogScope scope({{"job", key}, {"reconcile", id}});
 class LogScope {
@@ -92,13 +92,13 @@ class LogScope {
   LogScope& operator=(const LogScope&) = delete;
 
  private:
-  size_t outer_;  // how many fields stood before
+  size_t outer_;  // the number of fields before this scope
 };
 
-// Limits lines that say the same again and again: of one (message, about) the first kBurst in a
-// window of kWindow are written, the rest are counted, and the first line after the window carries
-// the count: `... repeats=312 window=60s`; when none comes, FlushLimitedLogs tells it. Bounded in
-// memory: what floods under ever new names is not limited. Thread-safe.
+// Limits repeated lines: in a window of kWindow, the first kBurst lines of one (message, about)
+// pair are written and the rest are counted. The first line after the window carries the count:
+// `... repeats=312 window=60s`; if no line follows, FlushLimitedLogs reports it. Memory is bounded:
+// beyond kMaxSources pairs, new ones are not limited. Thread-safe.
 class LogLimiter {
  public:
   static constexpr int kBurst = 5;
@@ -118,8 +118,8 @@ class LogLimiter {
     std::string about;
     int64_t repeats = 0;
   };
-  // What was held back in windows that have ended, with `all` in those that have not too; told
-  // once.
+  // Returns, once, the lines held back in windows that have ended; with `all` also those in windows
+  // that are still open.
   std::vector<HeldBack> TakeHeldBack(absl::Time now, bool all);
 
  private:
@@ -136,8 +136,8 @@ class LogLimiter {
 
 // The limiter behind MUSTER_LOG_LIMITED, on the real clock.
 LogLimiter::Verdict AdmitLog(LogLevel level, std::string_view message, std::string_view about);
-// Writes how often lines were held back whose window has ended, with `all` the others too. For a
-// loop that runs every second or so, and with `all` for the end of a program:
+// Logs the number of lines held back in windows that have ended; with `all` also in those still
+// open. Called about every second by a loop, and with `all` at the end of a program:
 //
 //   WARN reconcile failed about=default/gpt repeats=312 window=60s
 void FlushLimitedLogs(bool all = false);
@@ -156,8 +156,8 @@ void FlushLimitedLogs(bool all = false);
     }                                                                       \
   } while (false)
 
-// As MUSTER_LOG, for what may repeat: LogLimiter. `about` is the job or object that the line is
-// about.
+// Like MUSTER_LOG, but limited by LogLimiter, for lines that may repeat. `about` is the job or
+// object that the line concerns.
 #define MUSTER_LOG_LIMITED(level, about, message, ...)                                         \
   do {                                                                                         \
     if (!::muster::LogEnabled(MUSTER_LOG_LEVEL_##level)) break;                                \

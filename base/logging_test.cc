@@ -102,7 +102,7 @@ TEST(LoggingTest, TheLimiterForgetsQuietSourcesAndNeverGrows) {
   for (size_t i = 0; i < 2 * LogLimiter::kMaxSources; ++i) {
     EXPECT_TRUE(limiter.Admit("x", std::to_string(i), start).write);
   }
-  // Full: a new name is not limited, an old one still is; after a window there is room again.
+  // The full table limits old names but no new one; after a window there is room again.
   for (int i = 0; i < 2 * LogLimiter::kBurst; ++i) {
     EXPECT_TRUE(limiter.Admit("x", "new", start).write);
   }

@@ -47,7 +47,7 @@ class MUSTER_THREAD_ANNOTATION_(scoped_lockable) MutexLock {
   Mutex& mu_;
 };
 
-// Waits may wake without a signal: call them in a loop on the condition.
+// A wait may end without a signal: call it in a loop that checks the condition.
 class CondVar {
  public:
   void Wait(Mutex& mu) MUSTER_REQUIRES(mu) {
@@ -55,7 +55,7 @@ class CondVar {
     cv_.wait(lock);
     lock.release();
   }
-  // Returns false when `timeout` ran out first.
+  // Returns false if `timeout` expired first.
   bool WaitFor(Mutex& mu, absl::Duration timeout) MUSTER_REQUIRES(mu) {
     std::unique_lock<std::mutex> lock(mu.mu_, std::adopt_lock);
     const bool woken =

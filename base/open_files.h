@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// Raises this process's limit of open files as far as it may: the soft limit, which is low for the
-// sake of programs that use select(), to the hard one. Returns what it is then.
+// Raises this process's soft limit of open files, which is low for the sake of programs that use
+// select(), to the hard limit. Returns the limit that is then in force.
 int64_t RaiseOpenFileLimit();
 
 }  // namespace muster

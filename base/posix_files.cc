@@ -71,8 +71,8 @@ absl::StatusOr<uint64_t> RegularSize(const Descriptor& fd, const std::string& pa
   return static_cast<uint64_t>(info.st_size);
 }
 
-// A long file is written back as it grows, by the thread that writes it: Sync has little left to
-// wait for, and the kernel's own flusher, which may run on any core, never has to start.
+// The writing thread writes a long file back as it grows, so that Sync has little left to wait for,
+// and the kernel's own flusher, which may run on any core, need not start.
 constexpr off_t kWriteBackBytes = off_t{8} << 20;
 
 class PosixWritableFile final : public WritableFile {
@@ -101,15 +101,15 @@ class PosixWritableFile final : public WritableFile {
   }
 
  private:
-  // Starts on what was appended since the last call, after what was started then is written.
+  // Waits for the write-back of the previous call, then starts it for the bytes appended since.
   absl::Status WriteBack() {
     if (started_ > waited_ &&
         sync_file_range(fd_.get(), waited_, started_ - waited_, SYNC_FILE_RANGE_WAIT_BEFORE) != 0) {
-      // Sync would not report these a second time.
+      // Sync would not report these errors again.
       if (errno == EIO || errno == ENOSPC) return ErrnoStatus(errno, "write", path_);
     }
     waited_ = started_;
-    // A hint: some file systems know no such call, and Sync is what counts.
+    // Only a hint: some file systems do not support it, and Sync gives the guarantee.
     (void)sync_file_range(fd_.get(), started_, end_ - started_, SYNC_FILE_RANGE_WRITE);
     started_ = end_;
     return absl::OkStatus();
@@ -118,8 +118,8 @@ class PosixWritableFile final : public WritableFile {
   Descriptor fd_;
   const std::string path_;
   off_t end_;      // of the file, as far as this writer knows
-  off_t started_;  // written back, or being
-  off_t waited_;   // written back
+  off_t started_;  // write-back has been started up to here
+  off_t waited_;   // write-back has finished up to here
 };
 
 class PosixReadableFile final : public ReadableFile {
@@ -185,7 +185,7 @@ class PosixFiles final : public Files {
       const std::string name = entry->d_name;
       if (name == "." || name == "..") continue;
       struct stat info;
-      // An entry that vanished meanwhile, or a dangling link, is listed as what it is not: kOther.
+      // An entry that vanished meanwhile, and a dangling link, are listed as kOther.
       const bool known = fstatat(dirfd(stream), name.c_str(), &info, 0) == 0;
       entries.push_back({name, known ? KindOf(info.st_mode) : FileKind::kOther});
       errno = 0;
@@ -199,7 +199,7 @@ class PosixFiles final : public Files {
   }
 
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
-    // O_NONBLOCK: opening a pipe must not wait for a writer.
+    // O_NONBLOCK keeps the open of a pipe from waiting for a writer.
     MUSTER_ASSIGN_OR_RETURN(Descriptor fd, OpenDescriptor(path, O_RDONLY | O_NONBLOCK, "open"));
     MUSTER_ASSIGN_OR_RETURN(const uint64_t size, RegularSize(fd, path));
     return std::make_unique<PosixReadableFile>(std::move(fd), size, path);
@@ -254,7 +254,7 @@ class PosixFiles final : public Files {
   absl::Status SyncDirectory(const std::string& directory) override {
     MUSTER_ASSIGN_OR_RETURN(Descriptor fd,
                             OpenDescriptor(directory, O_RDONLY | O_DIRECTORY, "open directory"));
-    // Some network file systems refuse to sync a directory; there is nothing more to ask of them.
+    // Some network file systems refuse to sync a directory; nothing more can be done there.
     if (fsync(fd.get()) != 0 && errno != EINVAL) return ErrnoStatus(errno, "sync", directory);
     return absl::OkStatus();
   }

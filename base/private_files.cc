@@ -16,7 +16,7 @@
 namespace muster {
 namespace {
 
-// FileSystem(), but for what it makes.
+// FileSystem(), except for the modes of the files and directories that it creates.
 class PrivateFiles final : public Files {
  public:
   absl::StatusOr<FileInfo> Stat(const std::string& path) override { return all_.Stat(path); }
@@ -30,7 +30,7 @@ class PrivateFiles final : public Files {
     return all_.Map(path);
   }
 
-  // A file is made with its mode and then opened as one that is there; errors are told by that.
+  // Creates the file with its mode, then opens it as an existing one, which reports any error.
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path,
                                                        CreateMode mode) override {
     const int made = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

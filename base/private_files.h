@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// The machine's file system for what may hold a secret: files it makes have mode 0600, directories
-// 0700, whatever the umask. What is there already keeps its mode. Lives for ever.
+// The machine's file system for files that may hold a secret: it creates files with mode 0600 and
+// directories with 0700, whatever the umask. Existing ones keep their mode. Lives forever.
 Files& PrivateFileSystem();
 
 }  // namespace muster

@@ -28,7 +28,7 @@
 namespace muster {
 namespace {
 
-// Above any descriptor that a child is given, so that moving one never lands on another.
+// Above any descriptor that a child is given, so that moving one never overwrites another.
 constexpr int kHighFd = 200;
 
 absl::Status ErrnoStatus(int error, const std::string& what) {
@@ -71,14 +71,14 @@ int PidfdOpen(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 
 int PidfdSignal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }
-// True for a zombie, too.
+// Returns true for a zombie, too.
 bool HasEnded(int pidfd) {
   pollfd fd = {pidfd, POLLIN, 0};
   return poll(&fd, 1, 0) > 0;
 }
 
-// The fields of /proc/PID/stat after the name, which may itself hold spaces and parentheses; the
-// first is field 3, the state.
+// Returns the fields of /proc/PID/stat after the name, which may itself hold spaces and
+// parentheses; the first is field 3, the state.
 absl::StatusOr<std::vector<std::string>> StatFields(pid_t pid) {
   const std::string path = absl::StrCat("/proc/", pid, "/stat");
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -103,12 +103,12 @@ absl::StatusOr<uint64_t> StartTimeIn(const std::vector<std::string>& fields, pid
   return ticks;
 }
 
-// Everything the child needs, made before the fork: after it only system calls are safe.
+// All data of the child, prepared before the fork, after which only system calls are safe.
 struct ChildPlan {
   std::vector<std::string> paths;
   std::vector<char*> argv;
   std::vector<char*> env;
-  std::vector<std::pair<int, int>> fds;  // from (all above kHighFd) to
+  std::vector<std::pair<int, int>> fds;  // source (all above kHighFd), target
   const char* cwd = nullptr;
   ProcessSpec::Group group = ProcessSpec::Group::kInherit;
   bool die_with_parent = false;
@@ -122,7 +122,7 @@ void CloseOnExecFrom(int first) {
   for (int fd = first; fd < 4096; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// In the child, between fork and exec; returns only to report errno.
+// Runs in the child between fork and exec; returns only to report errno.
 int BecomeProgram(const ChildPlan& plan) {
   if (plan.group == ProcessSpec::Group::kSession && setsid() < 0) return errno;
   if (plan.group == ProcessSpec::Group::kProcessGroup && setpgid(0, 0) < 0) return errno;
@@ -171,8 +171,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Forks and executes; the pid, or why not. All signals are blocked around the fork so that no
-// handler of ours runs in the child.
+// Forks and executes; returns the pid, or an error. All signals are blocked around the fork so that
+// none of this process's handlers runs in the child.
 absl::StatusOr<pid_t> ForkExec(ChildPlan& plan, const std::string& program) {
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) < 0) return ErrnoStatus(errno, "pipe");
@@ -226,7 +226,7 @@ class RealProcess final : public Process {
   }
 
   absl::Status SignalGroup(int signal) override {
-    // Once reaped the number may be another's; before that the zombie keeps it ours.
+    // After it is reaped, the pid may belong to another process; until then the zombie holds it.
     if (exit_.has_value()) return absl::NotFoundError(absl::StrCat("process ", pid_, " ended"));
     if (kill(-pid_, signal) == 0) return absl::OkStatus();
     return ErrnoStatus(errno, absl::StrCat("signal ", signal, " to process group ", pid_));
@@ -297,7 +297,7 @@ absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Launch(const ProcessSpec&
   MUSTER_ASSIGN_OR_RETURN(const pid_t pid, ForkExec(plan, spec.argv[0]));
   UniqueFd pidfd(PidfdOpen(pid));
   if (pidfd.get() < 0) return ErrnoStatus(errno, "pidfd_open");
-  // Not reaped yet, so its /proc entry is there even if it has ended.
+  // The child is not reaped yet, so its /proc entry exists even if it has ended.
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> fields, StatFields(pid));
   MUSTER_ASSIGN_OR_RETURN(const uint64_t start_time, StartTimeIn(fields, pid));
   return std::make_unique<RealProcess>(pid, start_time, std::move(pidfd), /*child=*/true);
@@ -307,7 +307,7 @@ absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Adopt(pid_t pid, uint64_t
   if (pid <= 0) return absl::NotFoundError(absl::StrCat("process ", pid));
   UniqueFd pidfd(PidfdOpen(pid));
   if (pidfd.get() < 0) return ErrnoStatus(errno, absl::StrCat("process ", pid));
-  // Asked after the pidfd is open: if it matches, the pidfd is this very process.
+  // Read after the pidfd is open: if the start time matches, the pidfd refers to this very process.
   MUSTER_ASSIGN_OR_RETURN(const uint64_t actual, ProcessStartTime(pid));
   if (actual != start_time) {
     return absl::NotFoundError(absl::StrCat("process ", pid, " is another one by now"));
@@ -315,15 +315,15 @@ absl::StatusOr<std::unique_ptr<Process>> RealLauncher::Adopt(pid_t pid, uint64_t
   return std::make_unique<RealProcess>(pid, start_time, std::move(pidfd), /*child=*/false);
 }
 
-// A process, by its number and when it began.
+// A process, by its pid and start time.
 using Identity = std::pair<pid_t, uint64_t>;
 
-// One look at all processes.
+// The result of one scan over all processes.
 struct Pass {
-  std::vector<UniqueFd> signalled;  // ran with the mark when they were looked at
-  std::set<Identity> zombies;       // had ended with the mark, and wait to be reaped
-  // Something ended while it was looked at, or since the pass before: with the mark, or before it
-  // could be read. It may have started another.
+  std::vector<UniqueFd> signalled;  // had the mark and were running
+  std::set<Identity> zombies;       // had the mark, and have ended but not been reaped
+  // True if a process ended during this scan, or since the previous one, that had the mark or could
+  // not be read in time. It may have started another.
   bool missed = false;
 };
 
@@ -334,8 +334,8 @@ std::optional<Identity> IdentityOf(pid_t pid) {
   return started.ok() ? std::optional<Identity>({pid, *started}) : std::nullopt;
 }
 
-// Notes in `pass` what ended before it could be signalled. What was a zombie in the pass before has
-// started nothing since.
+// Records in `pass` a process that ended before it could be signalled. One that was a zombie in the
+// previous pass has started nothing since.
 void NoteEnded(pid_t pid, bool marked, const std::set<Identity>& zombies_before, Pass& pass) {
   const std::optional<Identity> zombie = marked ? IdentityOf(pid) : std::nullopt;
   if (zombie.has_value()) {
@@ -343,7 +343,7 @@ void NoteEnded(pid_t pid, bool marked, const std::set<Identity>& zombies_before,
     pass.zombies.insert(*zombie);
     return;
   }
-  // A zombie without the mark is still there.
+  // A zombie without the mark still exists.
   pass.missed |= marked || kill(pid, 0) != 0;
 }
 
@@ -354,7 +354,7 @@ Pass SignalAll(const std::string& mark, int signal, const std::set<Identity>& zo
   while (const dirent* file = readdir(proc)) {
     pid_t pid = 0;
     if (!absl::SimpleAtoi(file->d_name, &pid) || pid == getpid()) continue;
-    // Opened before its mark is read: the signal goes to the process that was read, or nowhere.
+    // Opened before the mark is read: the signal goes to the process that was read, or nowhere.
     UniqueFd pidfd(PidfdOpen(pid));
     const bool marked = pidfd.get() >= 0 && HasMark(pid, mark);
     if (pidfd.get() < 0 || HasEnded(pidfd.get())) {
@@ -373,10 +373,11 @@ int RealLauncher::SignalMarked(const std::string& mark, int signal) {
 
 absl::Status RealLauncher::EndMarked(const std::string& mark, absl::Duration patience) {
   const absl::Time deadline = Clock::Real().Monotonic() + patience;
-  // Numbers are listed upwards and given upwards, so a child comes after its parent, unless the
-  // numbers began anew in between: hence two passes that find nothing. What is told to end starts
-  // no other process. Strangers end all the time on a busy machine, so a pass that only missed
-  // something counts a little, too: a chain of processes is caught long before that is enough.
+  // Pids are listed and assigned in ascending order, so a child is listed after its parent unless
+  // the pids wrapped around in between: hence two passes that find no process. A killed process
+  // starts no other. Unrelated processes end all the time on a busy machine, so a pass that only
+  // missed something counts a little, too: a chain of processes is caught long before that
+  // suffices.
   constexpr int kEnough = 2 * 500;
   Pass pass;
   for (int empty = 0; empty < kEnough;) {

@@ -13,16 +13,17 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-// The seam to the operating system's processes: start, watch and end them without ever addressing a
-// process that merely got the same number. FakeProcessLauncher (fake_process.h) behaves in tests.
+// The seam to the operating system's processes: it starts, watches and ends them, and never
+// addresses another process that got the same pid. FakeProcessLauncher (fake_process.h) is the test
+// double.
 //
-// Watching goes through pidfds, so it works for processes that are not our children (adopted after
-// a restart) and nothing depends on SIGCHLD.
+// Processes are watched through pidfds, so it works for processes that are not children of this one
+// (adopted after a restart) and does not depend on SIGCHLD.
 
 namespace muster {
 
-// How a process ended: by itself with `code`, or by `signal` (then code is 128+signal, as a shell
-// reports it). `known` is false for an adopted process, whose end only its parent is told.
+// The exit of a process: by itself with `code`, or by `signal` (then code is 128+signal, as in a
+// shell). `known` is false for an adopted process, because only its parent receives its status.
 struct ExitStatus {
   int code = 0;
   int signal = 0;
@@ -42,20 +43,20 @@ struct ProcessSpec {
     int child = -1;
   };
 
-  // argv[0] without a slash is looked up in PATH of `env`.
+  // If argv[0] has no slash, it is looked up in PATH of `env`.
   std::vector<std::string> argv;
   // The whole environment, as NAME=VALUE.
   std::vector<std::string> env;
   std::string cwd;
-  // The child has these descriptors and stdin from /dev/null, stdout and stderr as here unless
-  // mapped; every other one is closed.
+  // The child gets these descriptors, stdin from /dev/null and this process's stdout and stderr
+  // unless they are mapped; every other descriptor is closed.
   std::vector<FdMapping> fds;
   Group group = Group::kInherit;
-  // The kernel kills it (SIGKILL) when the *thread* that launched it ends: launch from a thread
-  // that lives as long as the process.
+  // The kernel kills the child (SIGKILL) when the *thread* that launched it ends, so launch it from
+  // a thread that lives as long as the process.
   bool die_with_parent = false;
-  // NAME=VALUE, best an entry of `env`, too: how it and its descendants are found again when it is
-  // gone (process_mark.h).
+  // NAME=VALUE, preferably an entry of `env`, too. It identifies the process and its descendants
+  // after the process has ended (process_mark.h).
   std::string mark;
 };
 
@@ -65,16 +66,16 @@ class Process {
   virtual ~Process() = default;
 
   virtual pid_t pid() const = 0;
-  // Clock ticks from boot to its start; with the pid, its identity on this boot.
+  // Start time in clock ticks since boot; with the pid, it identifies the process on this boot.
   virtual uint64_t start_time() const = 0;
-  // Becomes readable when the process ends; -1 when there is none.
+  // A descriptor that becomes readable when the process ends; -1 if there is none.
   virtual int poll_fd() const = 0;
-  // Its exit once it ended, else nullopt. For a child it reaps it first time; afterwards it
-  // repeats.
+  // Returns the exit status once the process has ended, else nullopt. The first such call reaps a
+  // child; later calls repeat the result.
   virtual absl::StatusOr<std::optional<ExitStatus>> Poll() = 0;
-  // NotFound when it has ended.
+  // NotFound if the process has ended.
   virtual absl::Status Signal(int signal) = 0;
-  // To the whole process group that it leads. Only valid for one started with a group of its own.
+  // Signals the process group that this process leads; only valid if it leads one.
   virtual absl::Status SignalGroup(int signal) = 0;
 };
 
@@ -82,28 +83,27 @@ class ProcessLauncher {
  public:
   virtual ~ProcessLauncher() = default;
 
-  // NotFound, PermissionDenied … with argv[0] and the reason when it cannot be executed.
+  // Returns NotFound, PermissionDenied ..., with argv[0] and the reason, if it cannot be executed.
   virtual absl::StatusOr<std::unique_ptr<Process>> Launch(const ProcessSpec& spec) = 0;
-  // A running process that somebody else started. NotFound when it is gone or `pid` is another's
-  // now.
+  // Attaches to a running process. NotFound if it is gone or `pid` now belongs to another one.
   virtual absl::StatusOr<std::unique_ptr<Process>> Adopt(pid_t pid, uint64_t start_time) = 0;
-  // Sends `signal` to every process that was started with `mark`, and to the descendants of one
-  // that was, wherever they went; how many it found. Zombies and this process do not count.
+  // Sends `signal` to every process that was started with `mark`, and to all its descendants;
+  // returns the number of processes found. Zombies and this process do not count.
   virtual int SignalMarked(const std::string& mark, int signal) = 0;
-  // Kills all of them, and what they start meanwhile, and returns when they have ended.
-  // DeadlineExceeded when one of them, in a system call that cannot be interrupted, has not within
-  // `patience`, or when so many processes come and go that it is not known by then.
+  // Kills all of them, with any they start meanwhile, and returns when they have ended.
+  // DeadlineExceeded if one, in an uninterruptible system call, has not ended within `patience`, or
+  // if processes come and go so fast that this is not certain by then.
   virtual absl::Status EndMarked(const std::string& mark, absl::Duration patience) = 0;
 
-  // The operating system. Lives for ever; thread-safe.
+  // The operating system's processes. Lives forever; thread-safe.
   static ProcessLauncher& Real();
 };
 
-// Start time of a running process; NotFound when there is none. A zombie, which has ended and waits
-// to be reaped, does not run.
+// Returns the start time of a running process; NotFound if there is none. A zombie, which has ended
+// and waits to be reaped, does not count as running.
 absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid);
 
-// "exit code 3" or "killed by SIGKILL (9)".
+// Returns "exit code 3" or "killed by SIGKILL (9)".
 std::string DescribeExit(const ExitStatus& exit);
 
 }  // namespace muster

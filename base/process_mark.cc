@@ -16,9 +16,9 @@
 namespace muster {
 namespace {
 
-// Reads a file of /proc/PID; empty when the process is gone or the file is not ours to read.
+// Reads a file of /proc/PID; returns "" if the process is gone or this user may not read it.
 std::string ReadProcFile(pid_t pid, const char* name) {
-  constexpr size_t kAtOnce = size_t{1} << 16;  // an execve between two reads would cut it off
+  constexpr size_t kAtOnce = size_t{1} << 16;  // an execve between two reads would truncate it
   const int fd = open(absl::StrCat("/proc/", pid, "/", name).c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return "";
   std::string text;
@@ -51,7 +51,7 @@ bool HasInEnvironment(pid_t pid, const std::string& entry) {
 
 }  // namespace
 
-// Lower than RLIM_INFINITY, which is how "no limit" is written.
+// Lower than RLIM_INFINITY, which means "no limit".
 uint64_t MarkNumber(const std::string& mark) { return Hash64(mark) >> 1; }
 
 void TakeMark(uint64_t number) {

@@ -79,8 +79,8 @@ TEST(ProcessTest, GivesExactlyTheMappedDescriptorsEnvironmentAndFolder) {
   ASSERT_EQ(pipe(out), 0);
   ASSERT_EQ(pipe(extra), 0);
   ASSERT_EQ(pipe(leaked), 0);  // without O_CLOEXEC, as a careless library would
-  // Swapped on purpose: 3 and 4 are likely to be in use in this process.
-  // No pipeline: while it starts one, the shell itself holds descriptors more.
+  // Descriptor 3, the target of a mapping, is likely to be in use in this process. The script has
+  // no pipeline, because a shell that starts one holds more descriptors.
   ProcessSpec spec = Shell("echo $A $(pwd) $PATH; ls /proc/$$/fd; echo extra >&3");
   spec.env.push_back("A=b");
   spec.cwd = "/tmp";
@@ -121,7 +121,7 @@ TEST(ProcessTest, AdoptsOnlyTheVeryProcess) {
             absl::StatusCode::kNotFound);
 }
 
-// A killed operator that its parent had not reaped was taken for a live one.
+// Regression: a killed operator that its parent had not reaped was taken for a live one.
 TEST(ProcessTest, AZombieDoesNotRun) {
   auto process = Start(Shell("sleep 100"));
   const uint64_t start_time = process->start_time();
@@ -129,7 +129,7 @@ TEST(ProcessTest, AZombieDoesNotRun) {
   ASSERT_TRUE(process->SignalGroup(SIGKILL).ok());
   pollfd fd = {process->poll_fd(), POLLIN, 0};
   ASSERT_EQ(poll(&fd, 1, 20'000), 1);
-  // Not reaped: its entry in /proc is still there, and is still its own.
+  // Not reaped: its entry in /proc still exists, and still belongs to it.
   ASSERT_EQ(kill(process->pid(), 0), 0);
   EXPECT_EQ(ProcessStartTime(process->pid()).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ProcessLauncher::Real().Adopt(process->pid(), start_time).status().code(),
@@ -137,8 +137,8 @@ TEST(ProcessTest, AZombieDoesNotRun) {
   EXPECT_EQ(WaitFor(*process).signal, 9);
 }
 
-// A process with a mark of its own, and what it leaves behind: one line of output for each process
-// that is ready, and the end of the output when the last one has ended.
+// A process with a mark of its own and its descendants: one line of output for each process that is
+// ready, and the end of the output when the last one has ended.
 class Family {
  public:
   explicit Family(const std::string& script)
@@ -176,7 +176,7 @@ class Family {
   std::unique_ptr<Process> process_;
 };
 
-// Its first process is gone, as LocalNodes finds it; the others are found, and end.
+// Ends the first process, as LocalNodes finds it; checks that the others are found and ended.
 void ExpectFoundAndEnded(Family& family) {
   ASSERT_TRUE(family.process().Signal(SIGKILL).ok());
   EXPECT_EQ(WaitFor(family.process()).signal, SIGKILL);
@@ -200,7 +200,7 @@ TEST(ProcessTest, ADescendantThatClearedItsEnvironmentIsFound) {
   ExpectFoundAndEnded(family);
 }
 
-// Its parents have ended, its session and its environment are others; the last shell waits, so that
+// Its parents have ended, and its session and environment are others; the last shell waits, so that
 // the first process lives until it is killed.
 TEST(ProcessTest, ADescendantThatForkedTwiceIsFound) {
   Family family(
@@ -210,7 +210,7 @@ TEST(ProcessTest, ADescendantThatForkedTwiceIsFound) {
   ExpectFoundAndEnded(family);
 }
 
-// For a moment of execve a process shows no environment.
+// A process shows no environment for a moment of execve.
 TEST(ProcessTest, AProcessThatKeepsExecutingIsFoundEveryTime) {
   Family family("eval \"$AGAIN\"");
   int missed = 0;
@@ -220,8 +220,7 @@ TEST(ProcessTest, AProcessThatKeepsExecutingIsFoundEveryTime) {
   EXPECT_EQ(WaitFor(family.process()).signal, SIGKILL);
 }
 
-// All it was known by at once: executing without an end, in a session of its own, and an
-// environment without its mark.
+// Combines all obstacles: endless execve, a session of its own, an environment without its mark.
 TEST(ProcessTest, ADaemonThatKeepsExecutingIsFoundEveryTime) {
   Family family(
       "(setsid env -i AGAIN=\"$AGAIN\" /bin/sh -c 'echo ready; eval \"$AGAIN\"' &); "
@@ -233,7 +232,7 @@ TEST(ProcessTest, ADaemonThatKeepsExecutingIsFoundEveryTime) {
   ExpectFoundAndEnded(family);
 }
 
-// Whoever is found has started the next one and ended by the time it is killed.
+// Each process that is found has started the next one and ended by the time it is killed.
 TEST(ProcessTest, AChainOfProcessesThatNeverRestsIsEnded) {
   Family family("AGAIN='sh -c \"$AGAIN\" &'; export AGAIN; echo ready; eval \"$AGAIN\"");
   EXPECT_EQ(family.ReadLine(), "ready");
@@ -243,7 +242,7 @@ TEST(ProcessTest, AChainOfProcessesThatNeverRestsIsEnded) {
   EXPECT_EQ(family.ReadRest(), "");
 }
 
-// One that has ended unseen may have started another, so a pass that finds it is not enough.
+// A process that has ended unseen may have started another, so a pass that finds it is not enough.
 TEST(ProcessTest, PassesThatOnlyMissedSomethingEndByTheDeadlineToo) {
   Family family("exit 0");
   pollfd ended = {family.process().poll_fd(), POLLIN, 0};
@@ -256,7 +255,7 @@ TEST(ProcessTest, PassesThatOnlyMissedSomethingEndByTheDeadlineToo) {
   EXPECT_EQ(WaitFor(family.process()).code, 0);
 }
 
-// What another program started, as tools/testenv does, has the mark in its environment alone.
+// A process started by another program, such as tools/testenv, has only the environment's mark.
 TEST(ProcessTest, AProcessWithNothingButTheEnvironmentIsFound) {
   int out[2];
   ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);

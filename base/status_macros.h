@@ -4,8 +4,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Early return on error, as in Abseil's newer status_macros.h, which Debian's Abseil does not have
-// yet.
+// Early returns on error, as in newer versions of Abseil's status_macros.h, which Debian's Abseil
+// does not have yet.
 //
 //   MUSTER_RETURN_IF_ERROR(file.Sync());
 //   MUSTER_ASSIGN_OR_RETURN(std::string text, ReadFile(path));

@@ -5,18 +5,19 @@
 
 namespace muster {
 
-// SIGTERM and SIGINT, taken by one thread when it asks for them. Made first in main(), before any
-// thread is started: all inherit that these are blocked. SIGPIPE is ignored from then on: a peer
-// that went away is an error of the call.
+// Receives SIGTERM and SIGINT synchronously. Construct it first in main(), before any thread is
+// started, because threads inherit that these signals are blocked. It also ignores SIGPIPE: a
+// closed connection becomes an error of the call.
 class StopSignals {
  public:
   StopSignals();
 
-  // Waits; returns the signal.
+  // Blocks until a signal arrives; returns it.
   int Wait() const;
-  // Whether one has come since the last call.
+  // Returns true if a signal has arrived since the last call.
   bool Take() const;
-  // A new descriptor that becomes readable with one; the caller closes it. -1 with errno on error.
+  // Returns a new descriptor, readable once a signal arrives, which the caller closes; -1 on error,
+  // with errno.
   int NewDescriptor() const;
 
  private:

@@ -47,7 +47,7 @@ std::string UnixPath(const std::string& address) {
 }
 
 absl::Status MakePrivateFolder(const std::string& folder) {
-  // The umask cannot widen this, and a folder that is made here is nobody else's.
+  // The umask cannot widen this mode, and a folder made here belongs to this user.
   if (::mkdir(folder.c_str(), 0700) == 0) return absl::OkStatus();
   if (errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder));

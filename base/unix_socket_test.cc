@@ -45,7 +45,7 @@ TEST_F(UnixSocketTest, AFolderThatIsMissingIsMadePrivate) {
   EXPECT_EQ(ModeOf(folder_ + "/run"), 0700u);
 }
 
-// As /tmp, which root would have made its own.
+// A shared folder like /tmp, which root would otherwise have been able to make private.
 TEST_F(UnixSocketTest, ASharedFolderIsRefusedAndNotChanged) {
   ASSERT_EQ(::mkdir((folder_ + "/run").c_str(), 0700), 0);
   ASSERT_EQ(::chmod((folder_ + "/run").c_str(), 01777), 0);

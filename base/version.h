@@ -3,7 +3,7 @@
 
 namespace muster {
 
-// The release this tree becomes; every program of one build reports the same.
+// The version of the next release from this tree, reported by every program of a build.
 inline constexpr char kVersion[] = "0.1.0-dev";
 
 }  // namespace muster

@@ -11,18 +11,18 @@
 
 namespace muster::cli {
 
-// Writes of `muster run` to the job that its operator writes to as well: whoever loses the race
-// for a write reads the job again and repeats it, a bounded number of times, then Aborted.
+// Writes of `muster run` to a job that its operator writes to as well: a write that meets a
+// conflict is repeated on the newly read job, a bounded number of times, then Aborted.
 
 struct Applied {
   std::string uid;
-  // The job had succeeded before, and nothing is left to run.
+  // The job had already succeeded, and nothing is left to run.
   bool ended_before = false;
 };
 
-// Creates the job, or does with the one that is there what DecideReapply() (cli/reapply.h) says;
-// `steps` is how many steps that one has made. InvalidArgument when it would be another run: the
-// message says what differs, and the two ways on.
+// Creates the job, or handles an existing one as DecideReapply() (cli/reapply.h) decides; `steps`
+// is the number of steps that the existing job has made. InvalidArgument if it would be another
+// run: the message names the difference and the two ways to proceed.
 absl::StatusOr<Applied> ApplyJob(kube::Api& api, const control::TrainingJob& job, int64_t steps);
 
 absl::Status SetJobSuspended(kube::Api& api, const kube::ObjectKey& key, bool suspended);

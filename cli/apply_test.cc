@@ -50,7 +50,7 @@ class ApplyTest : public testing::Test {
   kube::FaultyApi api_{*memory_, {}};
 };
 
-// `muster run` failed with Aborted when the operator wrote the job's status first.
+// Regression: `muster run` failed with Aborted when the operator wrote the job's status first.
 TEST_F(ApplyTest, TakingOverAJobThatTheOperatorWritesTooReadsItAgain) {
   const auto uid = ApplyJob(api_, JobOfSteps(10), 0);
   ASSERT_TRUE(uid.ok()) << uid.status();
@@ -95,7 +95,7 @@ TEST_F(ApplyTest, AFinishedJobIsKeptWhenAlikeAndReplacedWhenNot) {
   EXPECT_EQ(Steps(), 20);
 }
 
-// A new manifest under an old name took over its progress: "steps 509 of 10".
+// Regression: a new manifest under an old name took over its progress: "steps 509 of 10".
 TEST_F(ApplyTest, AnotherRunUnderTheNameIsRefusedWithTheTwoWaysOn) {
   ASSERT_TRUE(ApplyJob(api_, JobOfSteps(1000), 0).ok());
   EXPECT_EQ(ApplyJob(api_, JobOfSteps(10), 509).status(),

@@ -1,5 +1,5 @@
-// `muster checkpoints`: what a job, or a directory, can go on from; and what it has given up, which
-// is kept until somebody prunes it.
+// `muster checkpoints`: lists the checkpoints that a job, or a directory, can resume from, and
+// those of runs that were given up, which are kept until they are pruned.
 
 #include <cstdint>
 #include <cstdio>
@@ -52,7 +52,7 @@ void Print(const std::string& directory, const std::vector<CheckpointListing>& l
               abandoned.size(), ShortBytes(static_cast<double>(BytesOf(abandoned))).c_str());
 }
 
-// Deletes what was set aside, and nothing else.
+// Deletes the abandoned checkpoints only.
 absl::Status Prune(const std::string& directory, bool dry_run) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> abandoned,
                           ListAbandoned(FileSystem(), directory));
@@ -62,7 +62,7 @@ absl::Status Prune(const std::string& directory, bool dry_run) {
     std::printf("%s %s  %s\n", dry_run ? "would delete" : "deleted", path.c_str(),
                 ShortBytes(static_cast<double>(listing.bytes)).c_str());
     if (dry_run) continue;
-    // The last one takes its folder with it.
+    // Succeeds for the last checkpoint of a folder.
     FileSystem().Remove(ParentPath(path)).IgnoreError();
   }
   std::printf("%zu checkpoints of runs that were given up, %s\n", abandoned.size(),

@@ -7,14 +7,14 @@
 
 namespace muster::cli {
 
-// Commands to a job of a cluster. They are writes of the TrainingJob with the rights of whoever
-// runs them, at the API server: the operator takes none.
+// Commands for a job on a cluster. They write the TrainingJob at the API server with the rights of
+// the caller; the operator accepts no commands.
 
-// --kubeconfig and those that go with it.
+// The flags that choose a cluster: --kubeconfig and related ones.
 std::vector<FlagSpec> ClusterFlags();
 bool NamesCluster(const Flags& flags);
 
-// Writes spec.suspend of the job that is named; an exit code. An ended job is left alone.
+// Writes spec.suspend of the named job unless it has ended; returns an exit code.
 int SuspendOnCluster(const Flags& flags, bool suspend);
 
 }  // namespace muster::cli

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An API server with one job, and what it was asked.
+// An API server with one job, which records its requests.
 class ClusterJobTest : public ::testing::Test {
  protected:
   ClusterJobTest() {

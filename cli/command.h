@@ -17,7 +17,7 @@ struct Command {
   absl::string_view help;
   int (*main)(const std::vector<std::string>& arguments);
   std::vector<FlagSpec> (*flags)();
-  // Its positional arguments are words of its own, and names.
+  // Completion of its positional arguments: fixed words, and names of this kind.
   std::vector<absl::string_view> words = {};
   Names names = Names::kOther;
 };

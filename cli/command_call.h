@@ -8,14 +8,14 @@
 
 namespace muster::cli {
 
-// How a subcommand ended, and what it printed.
+// The exit code of a subcommand, and its output.
 struct Ended {
   int code = 0;
   std::string out;
   std::string err;
 };
 
-// Calls it within the test's own process.
+// Calls a subcommand within the test's own process.
 inline Ended Call(int (*command)(const std::vector<std::string>&),
                   const std::vector<std::string>& arguments) {
   testing::internal::CaptureStdout();

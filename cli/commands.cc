@@ -65,7 +65,7 @@ std::vector<Command> JobCommands() {
   };
 }
 
-// The commands about where jobs go and when, and about the tool itself.
+// The commands about placement and queues, and about the tool itself.
 std::vector<Command> OtherCommands() {
   return {
       {"simulate", "simulate --trace FILE [--cluster FILE] [--svg FILE]",

@@ -12,8 +12,8 @@ namespace muster::cli {
 
 const std::vector<Command>& Commands();
 
-// Prints the error; BadInput for what the user can mend, Failed otherwise. What was Cancelled is no
-// error but the help that was asked for.
+// Prints the error; returns BadInput for errors that the user can correct, Failed for others.
+// Cancelled carries the help that was requested: it is printed, and is no failure.
 int Fail(const absl::Status& status);
 
 int RunMain(const std::vector<std::string>& arguments);
@@ -33,7 +33,7 @@ int SimulateMain(const std::vector<std::string>& arguments);
 int ReplayMain(const std::vector<std::string>& arguments);
 int CompletionMain(const std::vector<std::string>& arguments);
 
-// The flags of each.
+// The flags of each subcommand.
 std::vector<FlagSpec> RunFlags();
 std::vector<FlagSpec> ResumeFlags();
 std::vector<FlagSpec> DeleteFlags();

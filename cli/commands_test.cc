@@ -36,7 +36,7 @@ std::string Root(const std::string& name) {
 constexpr const char* kOfOneJob[] = {"get", "describe", "logs", "stop", "resume", "checkpoints"};
 constexpr const char* kEndAJob[] = {"stop", "delete"};
 
-// `muster get NAME` and `muster logs NAME` said 0: a run whose port was taken leaves such a folder.
+// Regression: `muster get` and `muster logs` returned 0 for the folder of a run that did not start.
 TEST(CommandsTest, AFolderThatNoJobWasWrittenToIsNoJob) {
   const std::string root = Root("folder");
   const JobPaths paths{root, "small"};
@@ -68,7 +68,7 @@ TEST(CommandsTest, AJobThatNobodyKnowsIsNamedWithThoseThereAre) {
   }
 }
 
-// Bare `muster stop` stopped the only job there was, which nobody had named.
+// Regression: bare `muster stop` stopped the only job there was, which nobody had named.
 TEST(CommandsTest, WhatEndsAJobNeedsItsName) {
   const std::string root = Root("bare");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
@@ -81,7 +81,7 @@ TEST(CommandsTest, WhatEndsAJobNeedsItsName) {
   EXPECT_TRUE(Exists(FileSystem(), JobPaths{root, "small"}.api()));
 }
 
-// `tree`, `queue` and `whatif` could not be asked once there was a second job.
+// Regression: `tree`, `queue` and `whatif` failed as soon as there was a second job.
 TEST(CommandsTest, OfSeveralJobsTheOneThatRunsIsMeant) {
   const std::string root = Root("several");
   for (const char* job : {"done", "runs"}) {
@@ -105,7 +105,7 @@ TEST(CommandsTest, AJobIsDeletedByItsName) {
   EXPECT_TRUE(Exists(FileSystem(), JobPaths{root, "other"}.api()));
 }
 
-// `--help` was an unknown flag to all of them.
+// Regression: no command knew the flag `--help`.
 TEST(CommandsTest, EveryCommandTellsItsFlags) {
   for (const Command& command : Commands()) {
     const Ended ended = Call(command.main, {"--help"});

@@ -12,9 +12,9 @@
 namespace muster::cli {
 namespace {
 
-// The word under the cursor, and the flag whose value it is.
+// The word under the cursor, and the flag if the word is its value.
 struct Cursor {
-  std::string flag;  // empty: it is no value
+  std::string flag;  // empty if the word is no value
   std::string word;
   std::string before;
 };
@@ -54,7 +54,7 @@ bool StandsBeforeCommand(const std::string& name) {
   return std::find(flags.begin(), flags.end(), name) != flags.end();
 }
 
-// Where the command stands; line.at when none was typed before it.
+// Returns the index of the command; line.at if none was typed before it.
 size_t CommandPlace(const TypedLine& line) {
   size_t i = 1;
   while (i < line.at && absl::StartsWith(WordAt(line, i), "-")) {

@@ -1,8 +1,8 @@
-// `muster completion bash|zsh`: a script that has this program complete its own command lines, so
-// that a script of one version knows the flags of another.
+// `muster completion bash|zsh`: prints a script that has this program complete its own command
+// lines, so that a script of one version supports the flags of another.
 //
-// The scripts call `muster completion words AT -- WORD...`, which prints what may stand in place
-// AT.
+// The scripts call `muster completion words AT -- WORD...`, which prints the candidates for the
+// word at index AT.
 
 #include <cstdio>
 #include <string>
@@ -22,7 +22,7 @@
 namespace muster::cli {
 namespace {
 
-// Where muster has nothing to offer, the shell's own names of files are.
+// The shell completes file names if muster has no candidates.
 constexpr char kBash[] = R"(_muster() {
   local IFS=$'\n'
   COMPREPLY=($("${COMP_WORDS[0]/#\~/$HOME}" completion words "$COMP_CWORD" -- "${COMP_WORDS[@]}" 2>/dev/null))

@@ -63,7 +63,7 @@ TEST(Complete, JobsWhereOneIsNamed) {
 }
 
 TEST(Complete, AValueBehindAnEqualsSign) {
-  // As bash has it, and as zsh.
+  // The words as bash splits them, and as zsh does.
   for (const Completion& one : {At({"tree", "--job", "=", "sm"}), At({"tree", "--job=sm"})}) {
     EXPECT_EQ(one.names, Names::kJob);
     EXPECT_EQ(one.begin, "sm");

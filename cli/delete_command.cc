@@ -1,4 +1,4 @@
-// `muster delete`: takes a job off this machine. Its checkpoints stay.
+// `muster delete`: removes a job from this machine. Its checkpoints stay.
 
 #include <cstdio>
 #include <string>
@@ -23,7 +23,7 @@ int DeleteMain(const std::vector<std::string>& arguments) {
   const auto paths = NamedJob(FileSystem(), *root, flags->positional());
   if (!paths.ok()) return Fail(paths.status());
   const auto job = ReadJob(*paths);
-  // How each of its workers ended is no news of this command.
+  // The ends of its workers are not worth a message here.
   SetLogLevel(LogLevel::kWarn);
   const absl::Status removed = RemoveJob(FileSystem(), *paths);
   if (!removed.ok()) {

@@ -16,7 +16,7 @@ const FlagSpec* Find(const std::vector<FlagSpec>& specs, absl::string_view name)
   return nullptr;
 }
 
-// As `muster COMMAND --help` prints them.
+// Formats the flags for `muster COMMAND --help`.
 std::string HelpOf(const std::vector<FlagSpec>& specs) {
   std::string help = "flags:\n";
   for (const FlagSpec& spec : specs) {

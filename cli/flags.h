@@ -12,10 +12,10 @@
 
 namespace muster::cli {
 
-// A value or a positional argument names this, as far as a shell can complete it.
+// The kind of name that a value or positional argument is, as far as a shell can complete it.
 enum class Names { kOther, kJob };  // kJob: a job of this machine
 
-// One flag of a subcommand. A switch takes no value; anything else takes one.
+// One flag of a subcommand. A switch takes no value; any other flag takes one.
 struct FlagSpec {
   absl::string_view name;  // without dashes
   absl::string_view help;
@@ -26,8 +26,8 @@ struct FlagSpec {
 // The arguments of a subcommand: `--name value`, `--name=value`, `--switch`, positionals, and `--`.
 class Flags {
  public:
-  // InvalidArgument names the flag that is unknown or lacks its value, and lists those there are.
-  // Cancelled when help was asked for: the message is the help, and Fail() prints it.
+  // InvalidArgument names a flag that is unknown or lacks its value, and lists the valid ones.
+  // Cancelled means that help was requested: the message is the help, and Fail() prints it.
   static absl::StatusOr<Flags> Parse(const std::vector<std::string>& arguments,
                                      const std::vector<FlagSpec>& specs);
 

@@ -1,4 +1,4 @@
-// `muster generate`: text from a job's newest checkpoint, or from another one.
+// `muster generate`: generates text from a job's newest checkpoint, or from another one.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,10 +21,10 @@
 namespace muster::cli {
 namespace {
 
-// The newest complete checkpoint in `directory`, or the one after --step.
+// Returns the newest complete checkpoint in `directory`, or the one given by --step.
 absl::StatusOr<std::string> ChooseCheckpoint(const std::string& directory, const Flags& flags) {
   MUSTER_ASSIGN_OR_RETURN(const int64_t step, flags.GetInt("step", -1));
-  // A checkpoint's own directory is taken as it is.
+  // If `directory` is itself a checkpoint, it is used directly.
   if (InspectCheckpoint(FileSystem(), directory).complete) return directory;
   MUSTER_ASSIGN_OR_RETURN(const auto listings, ListCheckpoints(FileSystem(), directory));
   for (const CheckpointListing& listing : listings) {
@@ -62,8 +62,8 @@ absl::StatusOr<Json> MakeRequest(const Flags& flags) {
   return request;
 }
 
-// Becomes muster-generate, which has LibTorch. A prompt may be long and private, so it is handed
-// over as standard input and not as an argument.
+// Executes muster-generate, which has LibTorch. The prompt is passed as standard input, not as an
+// argument, because it may be long and private.
 absl::Status Become(const std::string& program, const std::string& request) {
   const int fd = memfd_create("request", MFD_CLOEXEC);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make the request");

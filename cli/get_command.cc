@@ -1,4 +1,4 @@
-// `muster get` and `muster describe`: jobs as people read them.
+// `muster get` and `muster describe`: show jobs to people.
 
 #include <cstdio>
 #include <string>
@@ -23,7 +23,7 @@ using control::TrainingJob;
 
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
-// A job whose `muster run` is gone is not training, whatever its status still says.
+// Returns the job's state, with a note if its `muster run` is gone before the job has ended.
 std::string StateOf(const TrainingJob& job, bool live) {
   const std::string state = job.status.state();
   const bool settled = state == "Succeeded" || state == "Failed" || state == "Suspended";
@@ -54,7 +54,7 @@ absl::StatusOr<TrainingJob> Load(const JobPaths& paths, bool& live,
   return ReadJob(paths);
 }
 
-// A row for each; of a job that cannot be read, why.
+// Prints one row per job, or the error if a job cannot be read.
 void PrintTable(const std::vector<JobPaths>& all) {
   std::printf("%-24s %-14s %-9s %-14s %-9s %s\n", "NAME", "STATE", "WORKERS", "STEP", "LOSS",
               "CHECKPOINT");
@@ -70,7 +70,7 @@ void PrintTable(const std::vector<JobPaths>& all) {
   }
 }
 
-// The objects as they are, or as they are shown to others.
+// Selects the form of printed objects: unchanged, or with secrets redacted for others.
 enum class Secrets { kShown, kRedacted };
 
 int PrintJson(const std::vector<JobPaths>& all, Secrets secrets) {

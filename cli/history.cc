@@ -39,13 +39,13 @@ double Number(const Json& json, const char* key) {
   return it != json.end() && it->is_number() ? it->get<double>() : 0;
 }
 
-// False for a line that is none of ours, such as one torn by a crash.
+// Returns false for an invalid line, such as one torn by a crash.
 bool FromJson(const std::string& line, StepReport& step) {
   const absl::StatusOr<Json> json = ParseJson(line, 1 << 16);
   if (!json.ok() || !json->is_object() || Number(*json, "step") < 1) return false;
   step.mutable_version()->set_step(static_cast<int64_t>(Number(*json, "step")));
   step.mutable_version()->set_attempt(static_cast<int64_t>(Number(*json, "attempt")));
-  // A loss that was not finite was written as null.
+  // A non-finite loss is written as null.
   step.set_loss(json->contains("loss") && (*json)["loss"].is_number() ? Number(*json, "loss")
                                                                       : std::nan(""));
   step.set_gradient_norm(Number(*json, "gradientNorm"));
@@ -104,7 +104,7 @@ absl::StatusOr<std::unique_ptr<History>> History::Load(Files& files, const std::
 absl::StatusOr<std::unique_ptr<History>> History::Open(Files& files, const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<History> history, Load(files, path));
   MUSTER_ASSIGN_OR_RETURN(history->file_, files.Create(path, CreateMode::kAppend));
-  // Ends a line that a crash may have torn.
+  // Terminates a line that a crash may have torn.
   MUSTER_RETURN_IF_ERROR(history->file_->Append("\n"));
   return history;
 }
@@ -116,7 +116,7 @@ absl::Status History::Add(const StepReport& step) {
 
 void History::Keep(const StepReport& step) {
   AddTo(times_, step.times());
-  // An older step than the newest means training went back: what followed is void.
+  // A step that is not newer means that training went back: the later steps are void.
   steps_.erase(steps_.lower_bound(step.version().step()), steps_.end());
   steps_[step.version().step()] = step;
 }

@@ -16,14 +16,14 @@
 
 namespace muster::cli {
 
-// All steps of a local run, also across restarts of `muster run`: a file of one JSON line per step.
-// A step redone after a failure replaces its earlier line. A torn last line is dropped.
-// One writer, one thread.
+// All steps of a local run, across restarts of `muster run`: a file with one JSON line per step. A
+// step that is redone after a failure replaces its earlier line. A torn last line is dropped. One
+// writer, one thread.
 class History {
  public:
-  // Reads `path` if it is there and appends to it from now on.
+  // Reads `path` if it exists, and opens it for appending.
   static absl::StatusOr<std::unique_ptr<History>> Open(Files& files, const std::string& path);
-  // Reads only.
+  // Opens for reading only.
   static absl::StatusOr<std::unique_ptr<History>> Load(Files& files, const std::string& path);
 
   absl::Status Add(const v1alpha1::StepReport& step);
@@ -32,11 +32,11 @@ class History {
   const std::map<int64_t, v1alpha1::StepReport>& steps() const { return steps_; }
 
   std::vector<LossPoint> Curve() const;
-  // Summed over every line ever written: work that was redone was paid for too.
+  // The sum over every line ever written, because redone work was paid for too.
   const v1alpha1::PhaseTimes& times() const { return times_; }
   std::optional<double> best_validation_loss() const;
   std::optional<double> unigram_entropy() const;
-  // Tokens per second over all steps, from their own wall times; 0 when unknown.
+  // Tokens per second over all steps, from their own wall times; 0 if unknown.
   double tokens_per_second() const;
 
  private:
@@ -48,7 +48,7 @@ class History {
   std::unique_ptr<WritableFile> file_;
 };
 
-// Total of all classes, seconds.
+// The total of all classes, in seconds.
 double TotalSeconds(const v1alpha1::PhaseTimes& times);
 
 }  // namespace muster::cli

@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kMostBytes = 16 << 20;
 
-// As its kubelet would write it. The levels of the file are the keys of its labels.
+// Returns the Node as its kubelet would report it. The file's levels are the keys of its labels.
 Json NodeObject(const control::NodeInventory& node, const std::vector<std::string>& levels) {
   Json object = kube::NewObject(kube::kNodes, {"", node.name});
   kube::SetLabel(object, "kubernetes.io/hostname", node.name);
@@ -43,7 +43,7 @@ Json NodeObject(const control::NodeInventory& node, const std::vector<std::strin
   return object;
 }
 
-// Does what a reflector does with its first list.
+// Fills a cache as a reflector does with its first list.
 void Fill(kube::ReflectorSink& cache, std::vector<Json> objects) {
   cache.BeginList();
   for (Json& object : objects) cache.Listed(std::move(object));
@@ -77,7 +77,7 @@ struct ImaginedCluster::World {
     }
     Fill(nodes, std::move(objects));
     Fill(queues, cluster.queue_objects);
-    // Nobody waits, so this only takes them in.
+    // No job is waiting, so this only loads the queues.
     scheduler.RunOnce();
   }
 

@@ -11,19 +11,19 @@
 
 namespace muster::cli {
 
-// A cluster that is only a file, with nothing on it, and the operator's own scheduler over it. It
-// answers as a running operator's HTTP API would. Not thread-safe.
+// An empty cluster that exists only as a file, with the operator's own scheduler over it. It
+// answers like a running operator's HTTP API. Not thread-safe.
 class ImaginedCluster {
  public:
-  // `file` is a cluster file as `muster simulate` takes it. InvalidArgument names what is wrong.
+  // `file` is a cluster file as for `muster simulate`. InvalidArgument describes the problem.
   static absl::StatusOr<std::unique_ptr<ImaginedCluster>> Open(Files& files,
                                                                const std::string& file);
   ~ImaginedCluster();
 
-  // Where the job would go: the page of POST /api/v1/whatif. InvalidArgument for a job that an API
-  // server would refuse.
+  // Returns the page of POST /api/v1/whatif: the places that the job would get. InvalidArgument for
+  // a job that an API server would reject.
   absl::StatusOr<Json> WhatIf(const control::TrainingJob& job) const;
-  // The page of GET /api/v1/topology, `depth` levels deep.
+  // Returns the page of GET /api/v1/topology, `depth` levels deep.
   Json Tree(int depth) const;
 
  private:

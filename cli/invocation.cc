@@ -19,7 +19,7 @@ bool IsCommon(const std::string& word) {
   });
 }
 
-// Words after `--` are the command's own, whatever they look like.
+// Reads the command's own arguments; words after `--` are never flags.
 void ReadCommandsArguments(const std::vector<std::string>& arguments, size_t begin,
                            Invocation& invocation) {
   bool flags = true;

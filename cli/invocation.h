@@ -8,22 +8,22 @@
 
 namespace muster::cli {
 
-// The command line of `muster`, read as far as every command has it in common.
+// The command line of `muster`, parsed as far as all commands share it.
 struct Invocation {
-  std::string command;                 // empty: none was given
-  std::vector<std::string> arguments;  // of the command; the common flags before it, too
-  bool help = false;                   // --help, -h or `help` was among them
+  std::string command;                 // empty if none was given
+  std::vector<std::string> arguments;  // the command's, with the common flags before it
+  bool help = false;                   // --help, -h or `help` was given
   bool version = false;
 };
 
 // The flags that may stand before the command, without dashes; each takes a value.
 const std::vector<std::string>& FlagsBeforeCommand();
 
-// `arguments` without the program's name. FlagsBeforeCommand() may stand before the command.
-// InvalidArgument for another flag there. Pure.
+// Parses `arguments`, without the program's name. FlagsBeforeCommand() may precede the command;
+// InvalidArgument for any other flag there. Pure.
 absl::StatusOr<Invocation> ReadInvocation(const std::vector<std::string>& arguments);
 
-// "; did you mean X?" with the name that is nearest to `word`; empty when none is near.
+// Returns "; did you mean X?" with the name nearest to `word`; empty if none is near.
 std::string DidYouMean(const std::string& word, const std::vector<std::string>& names);
 
 }  // namespace muster::cli

@@ -11,7 +11,7 @@
 
 namespace muster::cli {
 
-// Where a local job keeps its state: one folder per job, `<root>/<job>/`.
+// Paths of a local job's state: one folder per job, `<root>/<job>/`.
 struct JobPaths {
   std::string root;
   std::string job;
@@ -24,28 +24,28 @@ struct JobPaths {
   std::string log() const { return JoinPath(folder(), "operator.log"); }
   std::string decisions() const { return JoinPath(folder(), "decisions"); }
   std::string checkpoints() const { return JoinPath(folder(), "checkpoints"); }
-  // The coordinator's socket: short, because a unix socket's path must be under 108 bytes.
+  // The coordinator's socket; short, because a unix socket's path must be under 108 bytes.
   std::string socket() const;
-  // The socket of its HTTP server, and the token that a server on a port wants.
+  // The socket of its HTTP server, and the token that a server on a port requires.
   std::string http_socket() const;
   std::string http_token() const { return JoinPath(folder(), "http.token"); }
 };
 
-// $MUSTER_STATE_DIR, else ~/.local/state/muster; `flag` when not empty. Absolute.
+// Returns `flag` if not empty, else $MUSTER_STATE_DIR, else ~/.local/state/muster. Absolute.
 absl::StatusOr<std::string> StateRoot(absl::string_view flag);
 
-// The job's folder, for this user alone. One that is there and holds a job is made so too: an older
-// muster let others read it. Any other is left as it is.
+// Makes the job's folder, accessible to this user alone. An existing folder is made so too if it
+// holds a job, because older versions let others read it; any other is left unchanged.
 absl::Status MakeJobFolder(const JobPaths& paths);
 
-// Names of the jobs that have a folder under `root`, sorted.
+// Returns the names of the jobs that have a folder under `root`, sorted.
 absl::StatusOr<std::vector<std::string>> LocalJobs(Files& files, const std::string& root);
 
-// `path` made absolute against the working directory; URIs with a scheme stay as they are.
+// Makes `path` absolute, relative to the working directory; URIs with a scheme stay unchanged.
 std::string Absolute(absl::string_view path);
 
-// The program `name` beside this one: in its folder, or in ../<package>/ as Bazel lays them out.
-// NotFound names `flag`, by which its path can be given.
+// Finds the program `name` beside this one: in its folder, or in ../<package>/ as in Bazel's
+// layout. NotFound names `flag`, with which its path can be given.
 absl::StatusOr<std::string> FindProgram(const std::string& package, const std::string& name,
                                         const std::string& flag);
 

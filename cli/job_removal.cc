@@ -17,7 +17,7 @@
 namespace muster::cli {
 namespace {
 
-// Whoever holds the store runs the job: with it in hand, nobody can start the job meanwhile.
+// The holder of the store runs the job, so nobody can start the job while this holds it.
 absl::Status EndWorkers(Files& files, const JobPaths& paths) {
   kube::MemoryApiOptions options;
   options.directory = paths.api();
@@ -31,7 +31,7 @@ absl::Status EndWorkers(Files& files, const JobPaths& paths) {
         "job ", paths.job, " is running", live ? absl::StrCat(" (pid ", live->pid, ")") : "",
         "; stop it first: muster stop ", paths.job));
   }
-  // A store that is damaged is removed like any other: its workers are known from their folders.
+  // A job with a damaged store is removed like any other: its workers are found by their folders.
   if (!api.ok() && !absl::IsDataLoss(api.status())) return api.status();
   const auto empty = kube::MemoryApi::Open(Clock::Real(), {});
   MUSTER_RETURN_IF_ERROR(empty.status());
@@ -76,7 +76,7 @@ absl::Status RemoveJob(Files& files, const JobPaths& paths) {
     if (entry.name == kept) continue;
     MUSTER_RETURN_IF_ERROR(RemoveAll(files, JoinPath(paths.folder(), entry.name)));
   }
-  // There may be checkpoints in it.
+  // The folder stays if it still holds checkpoints.
   if (!Exists(files, paths.checkpoints())) return RemoveAll(files, paths.folder());
   return absl::OkStatus();
 }

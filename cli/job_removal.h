@@ -10,14 +10,14 @@
 
 namespace muster::cli {
 
-// Takes a job off this machine: ends what an earlier `muster run` left of its workers, and removes
-// its state. Checkpoints are never removed. Those in the job's own folder are set aside as
-// SetCheckpointsAside does, so that a later job of the name does not take them for its own.
+// Removes a job from this machine: ends workers left by an earlier `muster run`, and removes its
+// state. Checkpoints are never removed. Those in the job's own folder are set aside by
+// SetCheckpointsAside, so that a later job of the same name does not resume from them.
 // FailedPrecondition while another process runs the job.
 absl::Status RemoveJob(Files& files, const JobPaths& paths);
 
-// Moves what a job could go on from out of its sight: the step-* folders of `directory` go into a
-// new folder abandoned-<id> in it, which is named; empty when there are none.
+// Sets aside the checkpoints in `directory`, so that no job resumes from them: moves its step-*
+// folders into a new folder abandoned-<id> in it. Returns the new folder; empty if there are none.
 absl::StatusOr<std::string> SetCheckpointsAside(Files& files, const std::string& directory);
 
 }  // namespace muster::cli

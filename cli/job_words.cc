@@ -12,12 +12,12 @@ using control::TrainingJob;
 using v1alpha1::Condition;
 using v1alpha1::FailureRecord;
 
-// No change of others' pods mends these reasons of operator/placement, nor that of operator/queue
-// for a queue that is not there: nobody can make one on one machine.
+// Reasons of operator/placement that no change of other pods removes, and that of operator/queue
+// for a missing queue, because queues cannot be created on one machine.
 constexpr const char* kForEver[] = {"InvalidRequest", "NoNodeBigEnough", "Insufficient",
                                     "Topology",       "Constraints",     "NoSuchQueue"};
 
-// Null unless the condition is there and False.
+// Returns null unless the condition is present and False.
 const Condition* FindFalse(const TrainingJob& job, const char* type) {
   for (const Condition& condition : job.status.conditions()) {
     if (condition.type() == type && condition.status() == "False") return &condition;
@@ -25,7 +25,7 @@ const Condition* FindFalse(const TrainingJob& job, const char* type) {
   return nullptr;
 }
 
-// Null unless its pods have no place, or it is not its turn.
+// Returns null unless the job's pods cannot be placed, or it waits for its turn.
 const Condition* FindWait(const TrainingJob& job) {
   const Condition* scheduled = FindFalse(job, "Scheduled");
   if (scheduled == nullptr) return nullptr;
@@ -45,7 +45,7 @@ bool IsBrokenByRank(const Condition& running) {
   return running.reason() == "RankFailed" || running.reason() == "WorkerLost";
 }
 
-// Tells the newest failure when it is what broke the newest round.
+// Describes the newest failure if that is what broke the newest round.
 std::string WhatFailed(const TrainingJob& job, const Condition& running) {
   const auto& failures = job.status.failures();
   if (!IsBrokenByRank(running) || !failures.has_latest() ||
@@ -58,7 +58,7 @@ std::string WhatFailed(const TrainingJob& job, const Condition& running) {
                       spec.failure_policy().max_failures() + 1);
 }
 
-// The type of the condition that tells why a job is in this state.
+// Returns the type of the condition that explains the state.
 std::string TypeFor(const std::string& state) {
   if (state == "Recovering") return "Running";
   if (state == "Queued" || state == "Pending" || state == "Starting") return "Scheduled";
@@ -79,7 +79,7 @@ std::string SentenceOf(const TrainingJob& job) {
   if (const Condition* wait = FindWait(job)) return wait->message();
   const Condition* running = FindFalse(job, "Running");
   if (running == nullptr) return "";
-  // A job whose rounds break before they are Active is Starting still.
+  // A job whose rounds break before they are Active is still Starting.
   const bool broken = state == "Recovering" || (state == "Starting" && IsBrokenByRank(*running));
   return broken ? WhatFailed(job, *running) : "";
 }
@@ -90,7 +90,7 @@ NotTraining WhyNotTraining(const TrainingJob& job) { return {ReasonOf(job), Sent
 
 std::optional<std::string> WhyItNeverFits(const TrainingJob& job) {
   const Condition* wait = FindWait(job);
-  // An older generation's verdict is about what the job asked for then.
+  // A verdict for an older generation concerns an older request.
   if (wait == nullptr || wait->observed_generation() < job.generation) return std::nullopt;
   const std::string& reason = job.status.placement().reason();
   const bool for_ever = std::any_of(std::begin(kForEver), std::end(kForEver),

@@ -8,21 +8,20 @@
 
 namespace muster::cli {
 
-// Why a job does not train now, for whoever watches it.
+// The reason why a job does not train now, for people.
 struct NotTraining {
-  // The reason of the condition that the job's state comes from: for one that recovers, why its
-  // round broke, not that its pods are bound. Empty while it trains.
+  // The reason of the condition that the job's state comes from; for a recovering job it is that of
+  // the broken round, not that its pods are bound. Empty while it trains.
   std::string reason;
-  // Says what failed and which try this is ("rank 1 exited with code 7; try 2 of 11"), or what the
-  // workers wait for. Empty when the reason says it all.
+  // Describes the failure and the number of the attempt ("rank 1 exited with code 7; try 2 of 11"),
+  // or what the workers wait for. Empty if the reason suffices.
   std::string sentence;
 };
 
-// Pure.
 NotTraining WhyNotTraining(const control::TrainingJob& job);
 
-// Why a job on one machine, where none of its workers has a place, will never get one, in the
-// scheduler's words: nobody else is on that machine, and it does not grow. Pure.
+// Returns the scheduler's message if a job on one machine, none of whose workers is placed, can
+// never be placed: there are no others on that machine to make room, and it does not grow. Pure.
 std::optional<std::string> WhyItNeverFits(const control::TrainingJob& job);
 
 }  // namespace muster::cli

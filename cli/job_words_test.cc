@@ -24,7 +24,7 @@ v1alpha1::Condition& AddFalse(control::TrainingJob& job, const char* type, const
   return condition;
 }
 
-// It said "Recovering reason=PodsBound".
+// Regression: it was "Recovering reason=PodsBound".
 TEST(WhyNotTraining, RecoveringSaysWhatFailedAndWhichTryThisIs) {
   control::TrainingJob job = JobIn("Recovering");
   AddFalse(job, "Running", "RankFailed", "rank 1 of worker 0 ended with exit code 7 (Exited)");
@@ -44,7 +44,7 @@ TEST(WhyNotTraining, RecoveringSaysWhatFailedAndWhichTryThisIs) {
       << "that failure was of an earlier round";
 }
 
-// It said "Starting reason=PodsBound" when the ranks ended before their first round was Active.
+// Regression: it was "Starting reason=PodsBound" if ranks ended before the first round was Active.
 TEST(WhyNotTraining, AJobThatNeverTrainedSaysWhatFailedToo) {
   control::TrainingJob job = JobIn("Starting");
   AddFalse(job, "Running", "PreparingRound", "round 3 is being formed");

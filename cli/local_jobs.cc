@@ -26,7 +26,7 @@ std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths
   if (!json.ok() || !json->is_object()) return std::nullopt;
   const Json pid = json->value("pid", Json()), started = json->value("started", Json());
   if (!pid.is_number_integer() || !started.is_number_integer()) return std::nullopt;
-  // A pid may be taken by another process by now; its start time tells.
+  // The pid may belong to another process by now; the start time shows that.
   const auto start_time = ProcessStartTime(pid.get<int>());
   if (!start_time.ok() || static_cast<int64_t>(*start_time) != started.get<int64_t>()) {
     return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths
   LiveOperator live;
   live.pid = pid.get<int>();
   live.http = json->value("http", std::string());
-  // Over a socket of its own nobody is asked for a token.
+  // A unix socket requires no token.
   if (!IsUnixAddress(live.http)) {
     live.token = ReadFile(files, paths.http_token(), kMostToken).value_or("");
   }

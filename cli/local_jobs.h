@@ -16,31 +16,31 @@
 
 namespace muster::cli {
 
-// Empty when none runs: there is no file, or the process it names is gone or another.
+// Returns nullopt if none runs: there is no file, or the process in it is gone or another one.
 std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths);
 absl::Status WriteLiveOperator(Files& files, const JobPaths& paths, const std::string& http);
 
-// The job as its embedded API has it on disk, also while `muster run` writes there. NotFound when
-// only its folder is there: `muster run` ended before it wrote the job.
+// Reads the job from its embedded API's files, even while `muster run` writes there. NotFound if
+// only its folder exists: `muster run` ended before it wrote the job.
 absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths);
 
-// Jobs whose `muster run` is there now, by name.
+// Returns the jobs whose `muster run` is running now, by name.
 absl::StatusOr<std::vector<JobPaths>> RunningJobs(Files& files, const std::string& root);
 
-// The job named; when `name` is empty, the only one there is, or else the only one that runs now.
-// NotFound lists those there are, and says with `to_choose` how to name one.
+// Returns the job `name`; if it is empty, the only job there is, or else the only one that runs
+// now. NotFound lists the jobs, and explains with `to_choose` how to name one.
 absl::StatusOr<JobPaths> FindJob(Files& files, const std::string& root, const std::string& name,
                                  absl::string_view to_choose = "name a job");
-// Commands whose positional argument is something else say this.
+// The `to_choose` of commands whose positional argument is something else.
 inline constexpr absl::string_view kChooseByFlag = "choose a job with --job NAME";
 
-// The job that a command names which ends something: never one that was only meant. NotFound lists
-// those there are.
+// Returns the job that is named explicitly, for commands that end something and must not guess.
+// NotFound lists the jobs.
 absl::StatusOr<JobPaths> NamedJob(Files& files, const std::string& root,
                                   const std::vector<std::string>& positional);
 
-// Where a job saves, or what --dir says instead. `job`: its name; empty: the only one there is.
-// NotFound when it saves nowhere. Reads the flags `state-dir` and `dir`.
+// Returns the directory that a job saves to, or --dir if given. `job`: its name; empty: the only
+// one there is. NotFound if it saves nowhere. Reads the flags `state-dir` and `dir`.
 absl::StatusOr<std::string> CheckpointDirectory(const Flags& flags, const std::string& job);
 
 }  // namespace muster::cli

@@ -1,4 +1,4 @@
-// `muster logs`: what the workers and their ranks printed.
+// `muster logs`: prints the output of the workers and their ranks.
 
 #include <poll.h>
 
@@ -23,7 +23,7 @@ struct Selection {
   std::string rank;    // empty: all
 };
 
-// Prints what files grew by since the last call; knows each by name and offset.
+// Prints the growth of files since the last call; tracks each by name and offset.
 class Tailer {
  public:
   Tailer(std::string pods, Selection selection)
@@ -96,7 +96,7 @@ int LogsMain(const std::vector<std::string>& arguments) {
   const auto paths =
       FindJob(FileSystem(), *root, flags->positional().empty() ? "" : flags->positional()[0]);
   if (!paths.ok()) return Fail(paths.status());
-  // Logs are worth printing whatever else is wrong with the job.
+  // Logs are worth printing whatever other error the job has.
   if (const auto job = ReadJob(*paths); absl::IsNotFound(job.status())) return Fail(job.status());
   Tailer tailer(paths->pods(), {flags->Get("worker", ""), flags->Get("rank", "")});
   while (true) {

@@ -40,7 +40,7 @@ Range LossRange(const std::vector<LossPoint>& points, std::optional<double> floo
   return {range.low - margin, range.high + margin};
 }
 
-// A step of 1, 2 or 5 times a power of ten that cuts the range into about `count` parts.
+// Returns a step of 1, 2 or 5 times a power of ten that divides the range into about `count` parts.
 double NiceStep(double width, int count) {
   const double raw = width / count;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
@@ -56,7 +56,7 @@ std::string Escape(absl::string_view text) {
 
 constexpr double kWidth = 860, kHeight = 420, kLeft = 76, kRight = 24, kTop = 44, kBottom = 48;
 
-// Fits lines through runs of neighbouring points, by their places, in constant time each.
+// Fits lines through runs of neighbouring points, by index, in constant time each.
 class LineSums {
  public:
   explicit LineSums(const std::vector<LossPoint>& points)
@@ -67,7 +67,7 @@ class LineSums {
     }
   }
 
-  // The value at place `i` of the least-squares line through the `width` points from `first` on.
+  // Returns the value at index `i` of the least-squares line through points [first, first + width).
   double At(size_t i, size_t first, size_t width) const {
     const double n = static_cast<double>(width);
     const double sum = loss_[first + width] - loss_[first];
@@ -99,7 +99,7 @@ class SvgCurve {
   std::string Axes() const {
     std::string out;
     const double dy = NiceStep(loss_.high - loss_.low, 6);
-    // Whole numbers of steps: there is no minus zero among them, and no sum of many roundings.
+    // Multiplies whole numbers of steps, which yields no minus zero and accumulates no rounding.
     for (auto i = static_cast<int64_t>(std::ceil(loss_.low / dy)); i * dy <= loss_.high; ++i) {
       const double v = i * dy;
       absl::StrAppendFormat(&out,
@@ -122,16 +122,16 @@ class SvgCurve {
     return out;
   }
 
-  // Each point as a straight line through its neighbours has it, `half_window` to either side. At
-  // the ends the window stays as wide: the mean of an ever narrower one would end on the last raw
-  // loss, and the mean of a one-sided one would lag behind a loss that falls.
+  // Draws each point at its value on the least-squares line through its neighbours, `half_window`
+  // on either side. At the ends the window keeps its width: a shrinking window would end on the
+  // last raw loss, and a one-sided mean would lag behind a falling loss.
   std::string Training(size_t half_window) const {
     const LineSums sums(points_);
     const size_t width = std::min(2 * half_window + 1, points_.size());
     std::string path;
     const size_t stride = std::max<size_t>(1, points_.size() / static_cast<size_t>(2 * kWidth));
     for (size_t i = 0; i < points_.size(); ++i) {
-      // At most two points per pixel column, so that a long run stays a small file.
+      // Draws at most two points per pixel column, so that a long run makes a small file.
       if (i % stride != 0 && i + 1 != points_.size()) continue;
       const size_t first = std::min(i - std::min(half_window, i), points_.size() - width);
       absl::StrAppendFormat(&path, "%s%.1f,%.1f", path.empty() ? "M" : "L", X(points_[i].step),
@@ -222,7 +222,7 @@ void AppendBraille(std::string& out, int bits) {
   out += static_cast<char>(0x80 | (code & 0x3F));
 }
 
-// The mean loss of the points that fall into each dot column; NaN where none does.
+// Returns the mean loss of the points in each dot column; NaN for a column without points.
 std::vector<double> ColumnMeans(const std::vector<LossPoint>& points, int columns) {
   std::vector<double> sum(columns, 0), count(columns, 0);
   const double first = points.front().step, last = std::max(points.back().step + 0.0, first + 1);

@@ -15,15 +15,15 @@ struct LossPoint {
   std::optional<double> validation_loss;
 };
 
-// A loss curve as a standalone SVG file: training loss (thin, with a smoothed line over it),
-// validation loss, and `floor` when given: a dashed line such as the unigram entropy, named
-// `floor_name`. Points need not be sorted; those that are not finite are left out. Pure.
+// Draws a loss curve as a standalone SVG file: training loss (thin, with a smoothed line over it),
+// validation loss, and if given `floor`, a dashed line such as the unigram entropy, labelled
+// `floor_name`. Points need not be sorted; non-finite ones are left out. Pure.
 std::string LossCurveSvg(std::vector<LossPoint> points, absl::string_view title,
                          std::optional<double> floor = std::nullopt,
                          absl::string_view floor_name = "");
 
-// The training loss as `rows` lines of `columns` braille characters with the loss at the left and
-// steps below, for a terminal. Empty with fewer than two finite points. Pure.
+// Draws the training loss as `rows` lines of `columns` braille characters, with the loss at the
+// left and steps below, for a terminal. Empty for fewer than two finite points. Pure.
 std::string LossCurveBraille(std::vector<LossPoint> points, int columns, int rows);
 
 }  // namespace muster::cli

@@ -31,7 +31,7 @@ TEST(LossCurveSvg, DrawsTrainingValidationAndFloor) {
 }
 
 TEST(LossCurveSvg, TheSmoothedLineDoesNotLagBehindTheLoss) {
-  // Both lines of a straight fall are the same line, so its last point stands twice.
+  // Both lines of a straight fall coincide, so its last point occurs twice.
   const std::string svg = LossCurveSvg(Falling(240), "t");
   const size_t first = svg.find("L836.0,");
   ASSERT_NE(first, std::string::npos);
@@ -39,8 +39,8 @@ TEST(LossCurveSvg, TheSmoothedLineDoesNotLagBehindTheLoss) {
   EXPECT_NE(svg.find(last_point, first + 1), std::string::npos) << last_point;
 }
 
-// Heights of the last points of the training loss: the raw line's, then the smoothed one's. Pixels
-// from the top.
+// Returns the heights of the training loss's last points, of the raw and then of the smoothed line,
+// in pixels from the top.
 std::vector<double> LastHeights(const std::string& svg) {
   std::vector<double> heights;
   for (size_t path = svg.find("<path d='"); path != std::string::npos;
@@ -61,13 +61,13 @@ TEST(LossCurveSvg, TheSmoothedLineDoesNotJumpToTheLastRawStep) {
   points.front().loss = 5.0;  // the same scale, and a calm end
   const std::vector<double> calm = LastHeights(LossCurveSvg(points, "t"));
   ASSERT_EQ(calm.size(), 2u);
-  // A line through the last 21 losses gives the last one less than a fifth of the say.
+  // The last of the 21 losses has less than a fifth of the weight in the line through them.
   EXPECT_LT(calm[1] - heights[1], 0.2 * (calm[1] - heights[0]));
   EXPECT_GT(calm[1], heights[0] + 200);
 }
 
 TEST(LossCurveSvg, ZeroIsWrittenWithoutASign) {
-  // The margin below the least loss reaches under zero.
+  // The margin below the smallest loss extends below zero.
   const std::string svg = LossCurveSvg({{1, 5.0, std::nullopt}, {2, 0.1, std::nullopt}}, "t");
   EXPECT_THAT(svg, HasSubstr(">0</text>"));
   EXPECT_THAT(svg, Not(HasSubstr(">-0</text>")));

@@ -1,4 +1,4 @@
-// muster: run TrainingJobs on this machine and look at them.
+// muster: runs TrainingJobs on this machine and shows their state.
 
 #include <cstdio>
 #include <string>

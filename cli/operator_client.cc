@@ -74,10 +74,10 @@ absl::StatusOr<std::unique_ptr<httplib::SSLClient>> TlsClientOf(const LiveOperat
 struct Answer {
   httplib::Result result;
   std::string body;
-  std::string refused;  // why it was not read to its end; empty: it was
+  std::string refused;  // why it was not read completely; empty if it was
 };
 
-// A body grows by what is read of it alone: nothing is decoded, and what is too long is left.
+// The body is read without decoding, up to the limit on its size.
 httplib::Request RequestFor(const LiveOperator& live, const std::string& method,
                             const std::string& path, const std::string& body, Answer& answer) {
   httplib::Request request;
@@ -106,7 +106,7 @@ httplib::Request RequestFor(const LiveOperator& live, const std::string& method,
   return request;
 }
 
-// Asks by a client over TCP or over a socket: they share no base class.
+// Sends the request by a client over TCP or over a socket, which share no base class.
 template <typename Client>
 void Ask(Client& client, const httplib::Request& request, Answer& answer) {
   client.set_connection_timeout(2);

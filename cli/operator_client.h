@@ -11,26 +11,25 @@
 
 namespace muster::cli {
 
-// An operator whose HTTP API can be asked: a cluster's, or the `muster run` that owns a job's
-// state.
+// An operator with a reachable HTTP API: a cluster's, or the `muster run` that owns a job's state.
 struct LiveOperator {
   int pid = 0;
   std::string http;         // "unix:/path" or "host:port"
-  std::string token;        // sent with each call; empty: none
-  bool tls = false;         // a cluster's
-  std::string ca;           // PEM to trust then; empty: the machine's roots
-  std::string server_name;  // what its certificate must be for; empty: the host of `http`
+  std::string token;        // sent with each call; empty if there is none
+  bool tls = false;         // true for a cluster's
+  std::string ca;           // PEM of the trusted CA; empty: the machine's roots
+  std::string server_name;  // expected name in the certificate; empty: the host of `http`
 };
 
-// The flags that say which operator to ask: --server and those that go with it.
+// The flags that choose an operator: --server and related ones.
 std::vector<FlagSpec> ServerFlags();
-// The operator that --server names: https://HOST:PORT of a cluster, http://HOST:PORT or unix:/PATH
-// of this machine. InvalidArgument says what is none, or which file cannot be read.
+// Returns the operator at --server: https://HOST:PORT of a cluster, http://HOST:PORT or unix:/PATH
+// of this machine. InvalidArgument for any other form or an unreadable file.
 absl::StatusOr<LiveOperator> ServerAt(Files& files, const Flags& flags);
 
-// Calls the operator's JSON API. Unavailable when it does not answer, or with an answer that is
-// encoded or longer than 64 MiB; otherwise its own error: NotFound or InvalidArgument where it says
-// so, FailedPrecondition for the rest.
+// Calls the operator's JSON API. Unavailable if there is no answer, or one that is encoded or
+// longer than 64 MiB. Errors of the operator are NotFound or InvalidArgument accordingly,
+// FailedPrecondition otherwise.
 absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& method,
                                   const std::string& path, const std::string& body = "");
 

@@ -59,7 +59,7 @@ TEST_F(OperatorClientTest, ARefusalIsItsOwnErrorWithTheOperatorsWords) {
   EXPECT_THAT(std::string(asked.status().message()), HasSubstr("there is no such job"));
 }
 
-// httplib would have decoded it in memory, whatever came out.
+// httplib would have decoded it in memory, to any size.
 TEST_F(OperatorClientTest, AnEncodedAnswerIsRefusedUnread) {
   Serve([](const httplib::Request&, httplib::Response& response) {
     response.set_header("Content-Encoding", "br");

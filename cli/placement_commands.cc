@@ -1,5 +1,5 @@
-// `muster explain`, `muster whatif`, `muster tree` and `muster queue`: placement and queues as the
-// operator sees them.
+// `muster explain`, `muster whatif`, `muster tree` and `muster queue`: the operator's view of
+// placement and queues.
 
 #include <algorithm>
 #include <cstdint>
@@ -28,10 +28,10 @@
 namespace muster::cli {
 namespace {
 
-// The flag that needs no operator at all.
+// The flag for questions that need no operator.
 constexpr FlagSpec kClusterFlag = {
     "cluster", "a file as muster simulate takes it: asks of that cluster, empty, and no operator"};
-// The flag that chooses among the operators of this machine, for commands that are about no job.
+// The flag that chooses among this machine's operators, for commands about no particular job.
 constexpr FlagSpec kJobFlag = {"job", "the job of this machine whose operator is asked",
                                /*is_switch=*/false, Names::kJob};
 
@@ -61,7 +61,7 @@ absl::StatusOr<Target> LocalTarget(const JobPaths& paths) {
   return Target{*live, known.ns, known.name};
 }
 
-// The server that was named, or the one that runs the job on this machine.
+// Returns the named server, or the one that runs the job on this machine.
 absl::StatusOr<Target> FindTarget(const Flags& flags, const std::string& job,
                                   absl::string_view to_choose) {
   if (!flags.Get("server", "").empty()) {
@@ -73,7 +73,7 @@ absl::StatusOr<Target> FindTarget(const Flags& flags, const std::string& job,
   return LocalTarget(paths);
 }
 
-// As above, of commands that are not about one job. InvalidArgument for --job with --server: a
+// The same for commands that concern no particular job. InvalidArgument for --job with --server: a
 // cluster has one operator for all its jobs.
 absl::StatusOr<Target> FindTarget(const Flags& flags) {
   const std::string job = flags.Get("job", "");
@@ -85,8 +85,8 @@ absl::StatusOr<Target> FindTarget(const Flags& flags) {
   return FindTarget(flags, job, kChooseByFlag);
 }
 
-// All that a question about no job in particular is for: every job that runs on this machine has an
-// operator of its own. One where a job or server was named, or the answer is one document.
+// Returns all operators that a question about no particular job concerns: each job that runs on
+// this machine has its own. Only one if a job or server is named, or the answer is one document.
 absl::StatusOr<std::vector<Target>> FindTargets(const Flags& flags) {
   const bool one = flags.Has("json") || flags.Has("svg") || !flags.Get("job", "").empty() ||
                    !flags.Get("server", "").empty();
@@ -116,8 +116,8 @@ int Answer(const Flags& flags, const absl::StatusOr<Json>& page, void (*print)(c
   return kExitOk;
 }
 
-// Asks each of them for the same page, and prints each answer under its job's name where there are
-// several. The answer of one that ended meanwhile does not hide the others'.
+// Requests the same page from each target, and prints each answer under its job's name if there are
+// several. A target that has ended meanwhile does not hide the others' answers.
 int AnswerEach(const Flags& flags, const std::vector<Target>& targets, const std::string& path,
                void (*print)(const Json&)) {
   int code = kExitOk;
@@ -131,7 +131,7 @@ int AnswerEach(const Flags& flags, const std::vector<Target>& targets, const std
   return code;
 }
 
-// The cluster of --cluster. InvalidArgument for what chooses an operator beside it.
+// Opens the cluster of --cluster. InvalidArgument if an operator is chosen as well.
 absl::StatusOr<std::unique_ptr<ImaginedCluster>> Imagined(const Flags& flags) {
   for (const char* other : {"server", "job"}) {
     if (flags.Get(other, "").empty()) continue;
@@ -147,7 +147,7 @@ absl::StatusOr<Json> WhatIfImagined(const Flags& flags, control::TrainingJob job
   return cluster->WhatIf(job);
 }
 
-// A job of this machine, where its workers would be.
+// Explains where the workers of a job of this machine would be placed on that cluster.
 absl::StatusOr<Json> ExplainImagined(const Flags& flags, const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
   MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, name));

@@ -22,7 +22,7 @@ int64_t Number(const Json& json, const char* name) {
   return json.contains(name) && json[name].is_number() ? json[name].get<int64_t>() : 0;
 }
 
-// Whoever would make room, and why each is needed.
+// Prints the victims that would make room, and why each is needed.
 void PrintVictims(const Json& victims) {
   for (const Json& victim : victims) {
     const int64_t workers = Number(victim, "workers");
@@ -34,7 +34,7 @@ void PrintVictims(const Json& victims) {
   }
 }
 
-// Leaves out what the sentence ends with already.
+// Omits warnings that the sentence already contains.
 void PrintWarnings(const Json& page) {
   if (!page.contains("warnings")) return;
   for (const Json& warning : page["warnings"]) {
@@ -99,10 +99,10 @@ std::string Share(const Json& domain, const char* name, double unit, const char*
   return absl::StrFormat("  %.6g of %.6g %s free", free, all, what);
 }
 
-// Hosts of a larger cluster are only counted, unless --depth asks for them.
+// Hosts of a larger cluster are only counted, unless --depth shows them.
 constexpr int64_t kMostHosts = 128;
 
-// Usable hosts below a domain of which nobody has a GPU, or where there are none a CPU.
+// Counts the usable hosts below a domain whose GPUs are all free (their CPUs if they have no GPUs).
 int64_t Unused(const Json& domain) {
   if (Text(domain, "level") == "host") {
     const char* what = Number(domain["allocatable"], "gpus") > 0 ? "gpus" : "cpuMillis";
@@ -122,7 +122,7 @@ std::string WordOf(const std::string& reason) {
   return reason == "NodeUnschedulable" ? "cordoned" : reason;
 }
 
-// ", 30 usable (1 cordoned, 1 not Ready)".
+// Returns, for example, ", 30 usable (1 cordoned, 1 not Ready)".
 std::string UsableOf(const Json& domain) {
   std::vector<std::string> causes;
   if (domain.contains("notUsable")) {
@@ -134,7 +134,8 @@ std::string UsableOf(const Json& domain) {
                       causes.empty() ? "" : absl::StrCat(" (", absl::StrJoin(causes, ", "), ")"));
 }
 
-// "  not usable: cordoned", or only what is not tolerated by all: "  taint team=a:NoSchedule".
+// Returns, for example, "  not usable: cordoned", or just a taint that not all tolerate: "  taint
+// team=a:NoSchedule".
 std::string HealthOf(const Json& host) {
   std::vector<std::string> causes;
   if (host.contains("health")) {
@@ -145,7 +146,7 @@ std::string HealthOf(const Json& host) {
   return absl::StrCat("  not usable", why.empty() ? "" : ": ", why);
 }
 
-// Left to print below a domain: the hosts, or only how many of them nobody uses.
+// Selects the output below a domain: the hosts, or only the number of unused ones.
 enum class Hosts { kPrinted, kCounted };
 
 void PrintDomain(const Json& domain, int depth, Hosts hosts) {

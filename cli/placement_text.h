@@ -5,15 +5,15 @@
 
 namespace muster::cli {
 
-// Prints the operator's pages on placement and queues (docs/http-api.md) to stdout, for people.
-// Missing fields count as nothing.
+// Functions that print the operator's pages on placement and queues (docs/http-api.md) to stdout,
+// for people. Missing fields count as empty.
 
-// Where a job's workers are or would be, or why they are nowhere.
+// Prints a job's actual or possible placement, or why it has none.
 void PrintGang(const Json& page);
-// The topology with what is free in each domain; hosts of a large cluster are only counted.
+// Prints the topology with each domain's free resources; a large cluster's hosts are only counted.
 void PrintTree(const Json& tree);
 void PrintAllHosts(const Json& tree);
-// Queues with their shares, and who waits in each.
+// Prints queues with their shares and waiting jobs.
 void PrintQueues(const Json& page);
 
 }  // namespace muster::cli

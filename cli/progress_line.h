@@ -7,11 +7,11 @@
 
 namespace muster::cli {
 
-// What a progress line tells. Pure formatting; nothing here reads a clock.
+// The contents of a progress line. Pure formatting; nothing here reads a clock.
 struct ProgressView {
   std::string state;  // as in status.state
   std::string reason;
-  std::string why;  // it does not train, as a sentence; instead of the reason
+  std::string why;  // a sentence why it does not train; replaces the reason
   int64_t step = 0;
   int64_t steps = 0;
   std::optional<double> loss;
@@ -23,18 +23,19 @@ struct ProgressView {
   int64_t round = 0;
 };
 
-// For a terminal: `[######------]  412/1000  loss 2.3141  val 2.4012  51.2k tok/s  ETA 1m12s`, cut
-// to `columns`.
+// Formats a line for a terminal, cut to `columns`: `[######------]  412/1000  loss 2.3141  val
+// 2.4012  51.2k tok/s  ETA 1m12s`.
 std::string TerminalLine(const ProgressView& view, int columns);
 
-// For a pipe or file: `step=412/1000 loss=2.3141 ... state=Training workers=2/2 round=3`.
+// Formats a line for a pipe or file: `step=412/1000 loss=2.3141 ... state=Training workers=2/2
+// round=3`.
 std::string PlainLine(const ProgressView& view);
 
-// 51.2k, 3.4M: three significant digits with a unit.
+// Returns three significant digits with a unit: 51.2k, 3.4M.
 std::string Short(double value);
-// 1h02m, 3m05s, 12s, 0.4s.
+// Returns 1h02m, 3m05s, 12s, 0.4s.
 std::string ShortDuration(double seconds);
-// 1.2 GiB, 340 MiB, 12 B.
+// Returns 1.2 GiB, 340 MiB, 12 B.
 std::string ShortBytes(double bytes);
 
 }  // namespace muster::cli

@@ -33,7 +33,7 @@ TEST(TerminalLine, NamesAnyStateButTrainingWithItsReason) {
   EXPECT_EQ(TerminalLine(view, 200), "[--------------------] 0/10  Recovering (RankFailed)");
 }
 
-// A job that waited said "Recovering (PodsBound)" while nobody knew what had failed.
+// Regression: a waiting job showed "Recovering (PodsBound)" and not what had failed.
 TEST(TerminalLine, SaysWhyItDoesNotTrainInPlaceOfTheReason) {
   ProgressView view;
   view.state = "Recovering";

@@ -18,7 +18,7 @@ constexpr char kPrefix[] = "[rank ";
 template <typename Visit>
 void RankOutput::ForEachLog(Visit visit) {
   const auto pods = files_.List(pods_);
-  if (!pods.ok()) return;  // none was started yet
+  if (!pods.ok()) return;  // no pod was started yet
   for (const DirectoryEntry& pod : *pods) {
     const std::string path = absl::StrCat(pods_, "/", pod.name, "/logs/agent.log");
     const auto info = files_.Stat(path);
@@ -39,7 +39,7 @@ std::string RankOutput::TakeLines() {
 }
 
 void RankOutput::Read(const std::string& path, uint64_t size, Log& log, std::string& lines) {
-  if (size < log.offset) log = Log{};  // rotated, or another pod's of this name
+  if (size < log.offset) log = Log{};  // rotated, or of another pod with this name
   if (size == log.offset) return;
   const auto file = files_.Open(path);
   if (!file.ok()) return;
@@ -58,7 +58,7 @@ void RankOutput::Read(const std::string& path, uint64_t size, Log& log, std::str
 std::string WarningsAmong(const std::string& lines) {
   std::string warnings;
   for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
-    // "[rank 0] TIME WARN text".
+    // Matches "[rank 0] TIME WARN text".
     const std::vector<absl::string_view> words = absl::StrSplit(line, absl::MaxSplits(' ', 4));
     if (words.size() == 5 && words[3] == "WARN") absl::StrAppend(&warnings, line, "\n");
   }

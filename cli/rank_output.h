@@ -9,22 +9,22 @@
 
 namespace muster::cli {
 
-// Reads what the ranks of a local job print, line by line, each with its "[rank N] ", from their
-// agents' logs, where an agent shows them among lines of its own. Not thread-safe.
+// Reads the output of a local job's ranks, line by line, each with its "[rank N] ", from the
+// agents' logs, where it stands among the agents' own lines. Not thread-safe.
 class RankOutput {
  public:
-  // `pods` holds a folder for each pod. Lines that are in their logs now were printed before, and
-  // are passed over.
+  // `pods` holds a folder for each pod. Lines that are already in the logs are skipped, because
+  // they were printed before.
   RankOutput(Files& files, std::string pods);
 
-  // The whole lines that were added since the last call. A log that cannot be read now is read the
-  // next time.
+  // Returns the whole lines added since the last call. A log that cannot be read now is read by the
+  // next call.
   std::string TakeLines();
 
  private:
   struct Log {
     uint64_t offset = 0;
-    std::string unfinished;  // the end of it that lacks its newline
+    std::string unfinished;  // an incomplete last line
   };
   // Calls visit(path, size) for each agent's log.
   template <typename Visit>
@@ -36,7 +36,7 @@ class RankOutput {
   std::map<std::string, Log> logs_;  // by path
 };
 
-// The lines among them, as TakeLines() gives them, that a trainer logged as a warning. Pure.
+// Returns those of `lines`, as TakeLines() returns them, that a trainer logged as a warning. Pure.
 std::string WarningsAmong(const std::string& lines);
 
 }  // namespace muster::cli

@@ -38,23 +38,23 @@ std::string Changed(const char* field, const std::string& was, const std::string
   return absl::StrCat(field, " was ", was, " and is ", is, " now");
 }
 
-// Of what the run rests on: see operator/core/sources.h.
+// Describes a changed location that the run depends on: see operator/core/sources.h.
 std::string Moved(const char* field, const std::string& was, const std::string& is) {
   return absl::StrCat(Changed(field, was, is), ": put it back to go on with that run");
 }
 
-// The worker's command with its arguments, as JSON.
+// Returns the worker's command with its arguments, as JSON.
 std::string CommandOf(const TrainingJobSpec& spec) {
   return DumpJson(Json(ReadWorkerProgram(spec).words));
 }
 
-// The first script whose contents are others; those that the command no longer names are seen in
-// it.
+// Describes the first script whose contents changed. Scripts that the command no longer names are a
+// change of the command itself.
 std::optional<std::string> ScriptThatChanged(const TrainingJob& current,
                                              const TrainingJob& wanted) {
   const absl::StatusOr<Json> before = ParseJson(ScriptsOf(current));
   const absl::StatusOr<Json> after = ParseJson(ScriptsOf(wanted));
-  if (!before.ok() || !before->is_object()) return std::nullopt;  // nobody looked
+  if (!before.ok() || !before->is_object()) return std::nullopt;  // none were recorded
   for (const auto& [script, print] : before->items()) {
     const bool there = after.ok() && after->is_object() && after->contains(script);
     if (!there) return absl::StrCat(script, ", which the command names, is not there any more");
@@ -89,7 +89,7 @@ std::optional<std::string> TrainingThatDiffers(const TrainingJob& current, int64
   return std::nullopt;
 }
 
-// Why `wanted` is another run than `current`; nothing when it is the same one.
+// Returns why `wanted` is another run than `current`; nullopt if it is the same one.
 std::optional<std::string> Difference(const TrainingJob& current, int64_t steps,
                                       const TrainingJob& wanted) {
   if (current.spec.has_trainer() != wanted.spec.has_trainer()) {
@@ -126,7 +126,7 @@ ReapplyVerdict DecideReapply(const TrainingJob& current, int64_t steps, const Tr
   }
   const std::optional<std::string> refused = UpdateThatIsRefused(current, wanted);
   if (ran) return refused ? ReapplyVerdict{Reapply::kRefuse, *refused} : ReapplyVerdict{};
-  // Its pods, if there are any, are of the template as it was, and wait.
+  // Its pods, if any, follow the old template, and wait.
   const bool same_pods =
       MessageDifferencer::Equals(current.spec.template_(), wanted.spec.template_());
   return {refused || !same_pods ? Reapply::kReplace : Reapply::kUpdate, ""};

@@ -8,27 +8,26 @@
 
 namespace muster::cli {
 
-// The contents of the scripts that a job's command names, as ScriptPrints() (cli/script_prints.h)
-// has them.
+// Holds the hashes of the scripts that a job's command names, as made by ScriptPrints()
+// (cli/script_prints.h).
 inline constexpr char kScriptsAnnotation[] = "muster.dev/scripts";
 
-// A manifest's name may be that of a job that is there already: this is what `muster run` does with
-// that job.
+// The action of `muster run` on a job that already exists under the manifest's name.
 enum class Reapply {
-  kKeep,     // it has succeeded with this very manifest: there is nothing to run
-  kUpdate,   // it goes on, with what the manifest changed
-  kReplace,  // it is made anew: nothing of it ran, or it has ended and may run again
-  kRefuse,   // it would be another run, and would take over this one's progress
+  kKeep,     // it has succeeded with this very manifest: nothing is left to run
+  kUpdate,   // it continues, with the manifest's changes
+  kReplace,  // it is created anew: it never ran, or has ended and may run again
+  kRefuse,   // it would be another run that takes over this one's progress
 };
 
 struct ReapplyVerdict {
   Reapply what = Reapply::kUpdate;
-  std::string sentence;  // says what differs; empty unless `what` is kRefuse
+  std::string sentence;  // describes the difference; empty unless `what` is kRefuse
 };
 
-// `wanted` is the manifest's job, `current` the one that is there, `steps` how many steps it has
-// made. A job that failed before its first step holds nothing that another program could take over:
-// a script may be mended and run again. Pure.
+// `wanted` is the manifest's job, `current` the existing one, `steps` the number of steps it has
+// made. A job that failed before its first step holds no progress that another program could take
+// over, so a script may be corrected and run again. Pure.
 ReapplyVerdict DecideReapply(const control::TrainingJob& current, int64_t steps,
                              const control::TrainingJob& wanted);
 

@@ -51,7 +51,7 @@ TEST(DecideReapply, MoreStepsOfTheSameTrainingGoOn) {
       Reapply::kKeep);
 }
 
-// A finished job of another model was made anew under the name, on its checkpoints.
+// Regression: a finished job of another model was created anew under the name, on its checkpoints.
 TEST(DecideReapply, AnotherModelUnderAnOldNameIsRefusedWhateverBecameOfTheOldOne) {
   for (const char* state : {"Succeeded", "Suspended", "Training", "Failed"}) {
     const ReapplyVerdict verdict =
@@ -95,7 +95,7 @@ TEST(DecideReapply, AChangedScriptOrCommandOfACommandThatSucceededIsRefused) {
             "its program was a command and is the trainer now");
 }
 
-// Else nobody could mend a script and try it again.
+// Otherwise a script could not be corrected and tried again.
 TEST(DecideReapply, ACommandThatFailedMayBeMended) {
   EXPECT_EQ(
       DecideReapply(In(Command("--lr=1", "aaaa"), "Failed"), 0, Command("--lr=1", "bbbb")).what,

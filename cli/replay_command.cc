@@ -1,5 +1,5 @@
-// `muster replay`: the scheduler's decisions of before, from the ring on disk or the operator that
-// keeps it, decided once more.
+// `muster replay`: replays past decisions of the scheduler, from the ring on disk or from the
+// operator that keeps it.
 
 #include <cstdint>
 #include <cstdio>
@@ -42,7 +42,7 @@ absl::StatusOr<std::string> DirectoryOf(const Flags& flags) {
   return paths.decisions();
 }
 
-// What was kept and what comes out of it now.
+// The recorded decisions and the replayed ones.
 struct Replayed {
   std::vector<DecisionLine> then;
   std::vector<DecisionLine> now;
@@ -110,7 +110,7 @@ absl::StatusOr<bool> ReplayOne(const Flags& flags, uint64_t id) {
   return replayed.same;
 }
 
-// A line for each decision that is kept; all of them are replayed.
+// Prints a line for each recorded decision; all of them are replayed.
 absl::StatusOr<bool> ReplayAll(const Flags& flags) {
   if (flags.Has("server")) {
     return absl::InvalidArgumentError("which decision? muster replay DECISION --server ADDRESS");

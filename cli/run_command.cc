@@ -1,4 +1,4 @@
-// `muster run` and `muster resume`: one job on this machine, from start to summary.
+// `muster run` and `muster resume`: run one job on this machine, from start to summary.
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ namespace {
 using control::TrainingJob;
 
 constexpr absl::Duration kPoll = absl::Milliseconds(100);
-// For workers that were told to stop; with the job over they have nothing left to save.
+// The limit for workers that were told to stop; the job is over, so they have nothing left to save.
 constexpr absl::Duration kLeave = absl::Seconds(10);
 constexpr absl::Duration kPlainLineEvery = absl::Seconds(5);
 
@@ -43,7 +43,7 @@ volatile std::sig_atomic_t interrupts = 0;
 
 void OnInterrupt(int) { interrupts = interrupts + 1; }
 
-// Those that run and resume have in common.
+// The flags that run and resume share.
 std::vector<FlagSpec> SessionFlags() {
   return {
       {"state-dir", "where jobs keep their state"},
@@ -62,7 +62,7 @@ int TerminalColumns() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
-// Redraws one line on a terminal; elsewhere prints a plain one every few seconds and on a change.
+// Redraws one line on a terminal; elsewhere prints a line every few seconds and on a change.
 class ProgressPrinter {
  public:
   explicit ProgressPrinter(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
@@ -83,7 +83,7 @@ class ProgressPrinter {
     last_why_ = view.why;
     last_step_ = view.step;
   }
-  // Before anything else is printed.
+  // Called before anything else is printed.
   void Clear() {
     if (drawn_) std::fprintf(stderr, "\r\033[K");
     drawn_ = false;
@@ -103,7 +103,7 @@ bool IsOver(const std::string& state) {
   return state == "Succeeded" || state == "Failed" || state == "Suspended";
 }
 
-// What people typed is relative to where they typed it; the workers run elsewhere.
+// Paths are relative to the user's working directory, but the workers run elsewhere.
 void MakePathsAbsolute(const JobPaths& paths, TrainingJob& job) {
   auto& spec = job.spec;
   if (!spec.has_trainer()) {
@@ -119,7 +119,7 @@ void MakePathsAbsolute(const JobPaths& paths, TrainingJob& job) {
   checkpoint.set_uri(checkpoint.has_uri() ? Absolute(checkpoint.uri()) : paths.checkpoints());
 }
 
-// The condition that the job's state is named after.
+// Returns the condition that the job's state is named after.
 const v1alpha1::Condition* FinalCondition(const TrainingJob& job) {
   for (const auto& condition : job.status.conditions()) {
     if (condition.type() == job.status.state() && condition.status() == "True") return &condition;
@@ -132,7 +132,7 @@ std::string MessageOf(const TrainingJob& job) {
   return condition == nullptr ? "" : absl::StrCat(condition->reason(), ": ", condition->message());
 }
 
-// What a job that stands still waits for somebody to do; empty: nothing.
+// Returns what a stalled job waits for somebody to do; empty if it does not wait.
 std::string WaitsFor(const TrainingJob& job) {
   for (const auto& condition : job.status.conditions()) {
     if (condition.type() != "Running" || condition.status() != "False") continue;
@@ -144,7 +144,7 @@ std::string WaitsFor(const TrainingJob& job) {
   return "";
 }
 
-// When Watch began, on both clocks.
+// The start of Watch, on both clocks.
 struct WatchStart {
   absl::Time wall = Clock::Real().Wall();
   absl::Time monotonic = Clock::Real().Monotonic();
@@ -158,7 +158,7 @@ double WallSeconds(const TrainingJob& job, const WatchStart& watch, absl::Time o
                     over - watch.monotonic);
 }
 
-// Writes the curve beside the checkpoint, prints it and the table.
+// Writes the curve beside the checkpoint, and prints it and the table.
 absl::Status PrintSummary(const TrainingJob& job, const History& history, double wall_seconds) {
   RunFacts facts;
   facts.job = job.name;
@@ -185,7 +185,7 @@ absl::Status PrintSummary(const TrainingJob& job, const History& history, double
   return absl::OkStatus();
 }
 
-// Nothing ran, so there is no summary of this run to print.
+// Reports that nothing ran, so there is no summary.
 int TellEndedBefore(const TrainingJob& job) {
   std::printf(
       "job %s had come to its end before: Succeeded. Nothing was run now.\n"
@@ -202,7 +202,7 @@ int TellItNeverFits(const TrainingJob& job, const std::string& why) {
   return kExitDoesNotFit;
 }
 
-// What it goes on from is what is whole now: a save that was under way is not.
+// Names the newest complete checkpoint, from which the job resumes.
 int TellStoppedAtOnce(const TrainingJob& job) {
   std::string kept;
   if (job.spec.has_trainer() && job.spec.has_checkpoint()) {
@@ -221,7 +221,7 @@ int TellStoppedAtOnce(const TrainingJob& job) {
 int Finish(const TrainingJob& job, const History& history, double wall_seconds) {
   const std::string& state = job.status.state();
   if (job.spec.has_trainer()) {
-    // How the job ended counts, also where its curve could not be written.
+    // The job's result counts, even if its curve could not be written.
     const absl::Status status = PrintSummary(job, history, wall_seconds);
     if (!status.ok()) Fail(status);
   } else {
@@ -233,7 +233,7 @@ int Finish(const TrainingJob& job, const History& history, double wall_seconds) 
     return interrupts > 0 ? kExitSignalBase + SIGINT : kExitStopped;
   }
   std::fprintf(stderr, "muster: job %s failed: %s\n", job.name.c_str(), MessageOf(job).c_str());
-  // Whatever ended later, ended because of this or in the same way.
+  // Later failures were caused by the first one, or have the same cause.
   if (job.status.failures().has_evidence()) {
     std::fprintf(stderr, "the first failure: %s\n", job.status.failures().evidence().c_str());
   }
@@ -242,8 +242,8 @@ int Finish(const TrainingJob& job, const History& history, double wall_seconds) 
   return condition != nullptr && condition->reason() == "BadInput" ? kExitBadInput : kExitFailed;
 }
 
-// The ranks of a command print what they print. For a trainer's there is the progress line, and
-// what they warn of before they train.
+// Prints the output of a command's ranks. A trainer's ranks have the progress line, so only their
+// warnings before training are printed.
 class OutputPrinter {
  public:
   explicit OutputPrinter(RankOutput& output) : output_(output) {}
@@ -263,7 +263,7 @@ class OutputPrinter {
   bool has_trained_ = false;
 };
 
-// Once for each thing that it waits for; `told` is the last.
+// Prints each thing that the job waits for once; `told` holds the last one.
 void TellWait(const TrainingJob& job, std::string& told, ProgressPrinter& printer) {
   const std::string now = WaitsFor(job);
   if (now == told) return;
@@ -273,7 +273,7 @@ void TellWait(const TrainingJob& job, std::string& told, ProgressPrinter& printe
   std::fprintf(stderr, "muster: job %s waits: %s\n", job.name.c_str(), now.c_str());
 }
 
-// Until the job is over, or a second Ctrl-C.
+// Runs until the job is over, or a second Ctrl-C.
 int Watch(RunSession& session, RankOutput& output, bool quiet) {
   const WatchStart start;
   ProgressPrinter printer(quiet);
@@ -345,7 +345,7 @@ int FailToOpen(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) ? kExitRefused : kExitFailed;
 }
 
-// So that what is run is not taken for what was run under this name before.
+// Records the scripts, so that a changed one is not mistaken for the earlier run under this name.
 void RecordScripts(TrainingJob& job) {
   if (job.spec.has_trainer()) return;
   const WorkerProgram program = ReadWorkerProgram(job.spec);
@@ -353,7 +353,7 @@ void RecordScripts(TrainingJob& job) {
       program.words, Absolute(program.directory.empty() ? "." : program.directory), FileSystem());
 }
 
-// Makes way for a run that begins anew. Nothing that was trained is lost.
+// Removes a job so that a run can begin anew; its checkpoints are kept.
 absl::Status ForgetJob(const JobPaths& paths, const TrainingJob& job) {
   if (Exists(FileSystem(), paths.folder())) {
     MUSTER_RETURN_IF_ERROR(RemoveJob(FileSystem(), paths));

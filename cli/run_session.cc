@@ -21,7 +21,7 @@ namespace {
 
 using control::TrainingJob;
 
-// Nobody wants processes in the background for hours that no command watches.
+// Processes that no command watches should not stay in the background for hours.
 constexpr absl::Duration kOrphanDeadline = absl::Seconds(60);
 
 int CpusOfThisMachine() {
@@ -57,7 +57,7 @@ absl::Status RunSession::Start() {
   api_ = *std::move(opened);
   MUSTER_ASSIGN_OR_RETURN(history_, History::Open(PrivateFileSystem(), paths_.history()));
 
-  // The machine is there before its operator, so that no job is refused for want of a node.
+  // The machine is registered before the operator starts, so that no job is refused for lack of it.
   control::LocalNodesOptions nodes;
   nodes.nodes = {{.name = "local", .cpus = CpusOfThisMachine()}};
   nodes.agent_path = options_.agent;
@@ -131,7 +131,7 @@ absl::StatusOr<bool> RunSession::Apply(const TrainingJob& job) {
 
 bool RunSession::AnyWorkerIsPlaced() {
   const absl::StatusOr<kube::ObjectList> pods = api_->List(kube::kPods, {});
-  if (!pods.ok()) return true;  // not known
+  if (!pods.ok()) return true;  // unknown
   return std::any_of(pods->items.begin(), pods->items.end(), [](const Json& pod) {
     return !kube::StringAt(pod, {"spec", "nodeName"}).empty();
   });
@@ -144,8 +144,8 @@ absl::Status RunSession::SetSuspended(bool suspended) {
 absl::StatusOr<TrainingJob> RunSession::Job() { return GetJob(*api_, key_); }
 
 absl::Status RunSession::TakeSteps() {
-  // After a restart the board is empty and agents report from where they are, so nothing repeats; a
-  // board that went back to an older step shows the redone steps again.
+  // After a restart the board is empty and agents continue from their current step, so no step
+  // repeats; a board that went back to an older step returns the redone steps again.
   const auto snapshot = app_->progress().Snapshot(uid_);
   int64_t after = history_->last_step();
   if (snapshot.last_step && snapshot.last_step->version().step() < after) {

@@ -22,35 +22,35 @@ namespace muster::cli {
 struct SessionOptions {
   std::string agent;    // path of muster-agent
   std::string trainer;  // path of muster-trainer
-  // Metrics, health and the JSON API, host:port of the loopback; empty: a socket of this user's.
+  // Address of metrics, health and the JSON API: loopback host:port; empty: a socket of this user.
   std::string http;
 };
 
 // One job on this machine: the embedded API with its files, the operator over it, and LocalNodes
-// that run its pods. Opened again after a crash, it takes over what still runs. Open and the
-// destructor on one thread; LocalNodes has a thread of its own inside.
+// that run its pods. When opened again after a crash, it takes over the running workers. Open and
+// the destructor are called by one thread; LocalNodes runs on an internal thread.
 class RunSession {
  public:
-  // FailedPrecondition, with the pid, when another process runs this job.
+  // FailedPrecondition, with the pid, if another process runs this job.
   static absl::StatusOr<std::unique_ptr<RunSession>> Open(const JobPaths& paths,
                                                           SessionOptions options);
   ~RunSession();
 
-  // As ApplyJob() does. `job` has absolute paths. False: it had succeeded before, and nothing runs.
+  // Applies the job by ApplyJob(). `job` has absolute paths. False: it had succeeded, nothing runs.
   absl::StatusOr<bool> Apply(const control::TrainingJob& job);
   absl::Status SetSuspended(bool suspended);
 
   absl::StatusOr<control::TrainingJob> Job();
-  // Takes the steps reported since the last call into the history.
+  // Adds the steps reported since the last call to the history.
   absl::Status TakeSteps();
   ProgressView Progress(const control::TrainingJob& job);
   const History& history() const { return *history_; }
 
-  // Whether a worker of the job is on this machine, or was sent to it.
+  // Returns true if a worker of the job is on this machine, or was assigned to it.
   bool AnyWorkerIsPlaced();
-  // Waits until no worker's process is left, for at most `within`.
+  // Waits until all workers have ended, for at most `within`.
   void WaitForWorkers(absl::Duration within);
-  // Ends all workers of the job at once, without a checkpoint.
+  // Kills all workers of the job at once, without a checkpoint.
   void KillWorkers();
 
  private:

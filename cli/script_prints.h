@@ -8,10 +8,10 @@
 
 namespace muster::cli {
 
-// The scripts that a command names, as a JSON object of their names with a hash of their contents:
-// the program itself where it is given by its path, and every file that a word of it, or of a shell
-// line in it, names and that has a script's first line (#!) or ending (.py, .sh, ...). Other files
-// are data, which a command may well write itself. Relative names begin at `directory`.
+// Returns a JSON object that maps the names of a command's scripts to hashes of their contents: the
+// program itself if it is given by its path, and every file named by a word of the command, or of a
+// shell line in it, with a script's first line (#!) or ending (.py, .sh, ...). Other files count as
+// data, which a command may write itself. Relative names start at `directory`.
 std::string ScriptPrints(const std::vector<std::string>& command, const std::string& directory,
                          Files& files);
 

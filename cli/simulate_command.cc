@@ -1,4 +1,4 @@
-// `muster simulate`: a workload on a cluster of the imagination, by the operator's own decisions.
+// `muster simulate`: runs a workload on an imaginary cluster, with the operator's own decisions.
 
 #include <chrono>
 #include <cstdio>
@@ -29,7 +29,7 @@
 namespace muster::cli {
 namespace {
 
-// A cluster file says more than a generator's: where both have something, the cluster file counts.
+// The cluster file overrides whatever a generator's file also defines.
 absl::StatusOr<SimCluster> ClusterFor(const Flags& flags, const SimTrace& trace) {
   SimCluster cluster;
   if (trace.cluster) cluster = *trace.cluster;
@@ -46,7 +46,7 @@ absl::StatusOr<SimCluster> ClusterFor(const Flags& flags, const SimTrace& trace)
   return cluster;
 }
 
-// Keeps every cycle as the operator does. Null without a directory.
+// Records every cycle as the operator does. Null without a directory.
 std::unique_ptr<control::DecisionRecorder> RecorderFor(const Flags& flags) {
   if (!flags.Has("record")) return nullptr;
   return std::make_unique<control::DecisionRecorder>(

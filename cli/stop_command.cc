@@ -1,5 +1,5 @@
-// `muster stop`: asks the running operator to save a checkpoint and suspend the job; of a cluster's
-// job it writes so itself.
+// `muster stop`: asks the running operator to save a checkpoint and suspend the job; on a cluster
+// it writes spec.suspend itself.
 
 #include <cstdio>
 #include <string>

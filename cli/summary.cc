@@ -14,8 +14,8 @@ namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
-// One step's loss tells more of its batch than of the model: the mean of the last hundredth of the
-// run, of steps that were not skipped.
+// Returns the mean loss of the last hundredth of the steps, without skipped ones, because a single
+// step's loss reflects its batch more than the model.
 std::string FinalLoss(const History& history) {
   const size_t wanted = std::max<size_t>(1, history.steps().size() / 100);
   double sum = 0.0;

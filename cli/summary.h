@@ -9,7 +9,7 @@
 
 namespace muster::cli {
 
-// What is known of a run besides its steps. Empty strings and unset values are left out.
+// The facts about a run besides its steps. Empty strings and unset values are left out.
 struct RunFacts {
   std::string job;
   std::string state;
@@ -21,13 +21,13 @@ struct RunFacts {
   std::string curve;
 };
 
-// How long a job took, from its recorded `start` to its `end` (InfiniteFuture when none is
-// recorded). The clock that wrote both may have been stepped since, so what this process saw of the
-// job, from the wall time `opened` on, is `watched`, measured; only what was before is a difference
-// of recorded times. Never negative. Pure.
+// Returns the duration of a job from its recorded `start` to its `end` (InfiniteFuture if none is
+// recorded). The wall clock may have been stepped meanwhile, so the part since `opened`, the wall
+// time at which this process began to watch, is taken from the measured `watched`; only the part
+// before is a difference of recorded times. Never negative. Pure.
 double JobSeconds(absl::Time start, absl::Time end, absl::Time opened, absl::Duration watched);
 
-// The table printed at the end of a run. Pure.
+// Returns the table printed at the end of a run. Pure.
 std::string SummaryTable(const RunFacts& facts, const History& history);
 
 }  // namespace muster::cli

@@ -71,7 +71,7 @@ TEST(SummaryTable, ARunWithoutStepsHasNoLosses) {
   EXPECT_THAT(table, ::testing::Not(HasSubstr("loss")));
 }
 
-// The wall time was the difference of two wall clock readings, less than nothing after a step back.
+// Regression: the wall time was a difference of wall clock readings, negative after a step back.
 TEST(JobSeconds, AClockThatIsSteppedWhileTheJobRunsChangesNothing) {
   const absl::Time opened = absl::FromUnixSeconds(1'000'000);
   const absl::Time start = opened + absl::Seconds(1);

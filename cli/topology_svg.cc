@@ -14,7 +14,7 @@ namespace {
 constexpr double kWidth = 900;  // of a row of boxes, at most
 constexpr double kCell = 7, kPad = 8, kHead = 18, kGap = 8;
 constexpr int kMostCells = 16;
-// Nodes of one domain that stand side by side.
+// The number of a domain's nodes drawn side by side.
 constexpr int kNodesInRow = 4;
 constexpr const char* kTaken = "#2f6fb3";
 constexpr const char* kFree = "#dbe6f1";
@@ -33,7 +33,7 @@ int64_t Number(const Json& json, const char* part, const char* name) {
   return of.contains(name) && of[name].is_number() ? of[name].get<int64_t>() : 0;
 }
 
-// A domain and where it is drawn.
+// A domain and its place in the drawing.
 struct Box {
   const Json* domain = nullptr;
   bool is_node = false;
@@ -46,14 +46,14 @@ int Cells(const Json& domain) {
       std::clamp<int64_t>(Number(domain, "allocatable", "gpus"), 0, kMostCells));
 }
 
-// Two rows of cells, or one bar.
+// Sizes a node for two rows of cells, or one bar.
 void SizeNode(Box& box) {
   const int columns = std::max(4, (Cells(*box.domain) + 1) / 2);
   box.width = columns * kCell + 3;
   box.height = 2 * kCell + 3;
 }
 
-// Rows of children from left to right, each as high as its highest.
+// Places the children in rows from left to right; each row is as high as its highest box.
 void Arrange(Box& box) {
   double x = kPad, y = kHead, row = 0;
   int in_row = 0;
@@ -85,7 +85,7 @@ Box MakeBox(const Json& domain) {
   if (domain.contains("children") && domain["children"].is_array()) {
     for (const Json& child : domain["children"]) box.children.push_back(MakeBox(child));
   }
-  // Wide enough for what is written on it.
+  // Wide enough for its text.
   box.width = 152;
   Arrange(box);
   return box;
@@ -118,7 +118,7 @@ std::string NodeSvg(const Box& box, double x, double y) {
   const int cells = usable ? Cells(node) : 0;
   const int columns = std::max(1, (cells + 1) / 2);
   for (int i = 0; i < cells; ++i) {
-    // More GPUs than cells: each stands for its share of them.
+    // If there are more GPUs than cells, each cell stands for its share of them.
     const bool taken = i >= Number(node, "free", "gpus") * cells / gpus;
     out += Rect(x + 2 + (i % columns) * kCell, y + 2 + (i / columns) * kCell, kCell - 1, kCell - 1,
                 Filled(taken ? kTaken : kFree).c_str());

@@ -7,9 +7,9 @@
 
 namespace muster::cli {
 
-// The operator's topology page (/api/v1/topology) as a standalone SVG file: a box for each domain,
-// in it those below, and each node with a cell for each GPU, dark where it is taken; without GPUs
-// the share of its CPUs. Missing fields count as nothing. Pure.
+// Draws the operator's topology page (/api/v1/topology) as a standalone SVG file: nested boxes for
+// the domains, and in each node a cell per GPU, dark if it is in use; without GPUs, the share of
+// its CPUs. Missing fields count as empty. Pure.
 std::string TopologySvg(const Json& page);
 
 }  // namespace muster::cli

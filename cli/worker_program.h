@@ -8,13 +8,13 @@
 
 namespace muster::cli {
 
-// What the template's container named `worker` runs: its command with the arguments, and where.
+// The program of the template's container named `worker`: command, arguments and directory.
 struct WorkerProgram {
   std::vector<std::string> words;
-  std::string directory;  // workingDir; empty: where `muster run` was called
+  std::string directory;  // workingDir; empty: the directory of `muster run`
 };
 
-// Empty without such a container, or where the template is of another shape. Pure.
+// Empty if there is no such container, or if the template has another shape. Pure.
 WorkerProgram ReadWorkerProgram(const v1alpha1::TrainingJobSpec& spec);
 
 }  // namespace muster::cli

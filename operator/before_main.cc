@@ -1,6 +1,6 @@
-// What muster-operator does before shared libraries are initialised: one of them starts OpenSSL
-// then, whose memory must be arranged first. Only a program has such a section, no library.
-#include "base/tls/tls_buffers.h"
+// Runs before shared libraries are initialized, because one of them starts OpenSSL, whose memory
+// must be arranged first. Only a program can have a .preinit_array section, not a library.
+#include "base/tls_buffers.h"
 
 namespace {
 

@@ -23,9 +23,9 @@ void RaiseLimits() {
 void LimitHeaps() {
   constexpr int kLargeBuffer = 128 << 10;
   constexpr int kHeaps = 4;
-  ::mallopt(M_MMAP_THRESHOLD, kLargeBuffer);  // which glibc would else raise by itself
+  ::mallopt(M_MMAP_THRESHOLD, kLargeBuffer);  // otherwise glibc raises it by itself
   ::mallopt(M_ARENA_MAX, kHeaps);
-  // gRPC else reads into 8 KB a connection, whatever its channel arguments say.
+  // Otherwise gRPC reads into 8 KB per connection, whatever its channel arguments are.
   ::setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", /*overwrite=*/0);
 }
 

@@ -3,13 +3,13 @@
 
 namespace muster::control {
 
-// Raises this process's limit of open files as far as it may, and warns when that is too low for
-// 5,000 agents: beyond it no agent is let in, and none that lost its connection comes back.
+// Raises this process's limit of open files as far as allowed, and warns if it is too low for 5,000
+// agents: above the limit no agent can connect, and none that lost its connection can return.
 void RaiseLimits();
 
-// What the first lists and a burst of answers take and give back goes back to the kernel, too:
-// large buffers come from it one by one, and small ones from a few heaps for all threads, or each
-// thread would keep a heap as large as it once was.
+// Lets memory that the first lists and bursts of responses have freed return to the kernel: large
+// buffers are mapped one by one, and all threads share a few heaps for small ones, because
+// otherwise each thread would keep a heap at its peak size.
 void LimitHeaps();
 
 }  // namespace muster::control

@@ -1,14 +1,14 @@
 // muster-operator: watches TrainingJobs and keeps their workers running and in step.
 //
 // Start order:
-//   0. before_main.cc: memory of TLS connections
-//   1. block SIGTERM and SIGINT, so that every thread inherits that and only main takes them
-//   2. flags; the limit of open files is raised, for each agent takes one
+//   0. before_main.cc: arrange the memory of TLS connections
+//   1. block SIGTERM and SIGINT, so that all threads inherit that and only main receives them
+//   2. flags; the limit of open files is raised, because each agent needs one
 //   3. the API: a real server's, or with --state-dir the embedded one
 //   4. the operator: coordinator and HTTP addresses are bound, caches sync, loops start; with
 //      --leader-elect it is a candidate from here on
 //   5. wait for SIGTERM or SIGINT
-//   6. drain: running reconciles end, the lease is given up, streams close; agents dial again
+//   6. drain: running reconciles end, the lease is released, streams close; agents redial
 // A lost lease ends the process at once, without 6.
 //
 // Exit codes: base/exit_codes.h.
@@ -95,7 +95,7 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
   lease.renew_deadline = flags.renew_deadline;
   lease.retry_period = flags.retry_period;
   options.lease_clock = &Clock::Boot();
-  // A former leader ends before anything else: what it still has in hand is the next one's.
+  // A former leader ends before anything else: its remaining work belongs to the next leader.
   options.on_lost = [](const absl::Status& why) {
     std::fprintf(stderr, "muster-operator: the lease was lost: %s\n",
                  std::string(why.message()).c_str());
@@ -139,7 +139,7 @@ int Main(int argc, char** argv) {
   if (status.ok()) return kExitOk;
   std::fprintf(stderr, "muster-operator: %s\n", std::string(status.message()).c_str());
   if (absl::IsInvalidArgument(status)) return kExitBadInput;
-  // A state directory in use is Unavailable, and so is a real server that cannot be reached.
+  // Unavailable means that the state directory is in use, or that a real server cannot be reached.
   const bool taken = absl::IsUnavailable(status) && !flags->state_dir.empty();
   return absl::IsAlreadyExists(status) || taken ? kExitRefused : kExitFailed;
 }

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int32_t kVocabularyMultiple = 64;
 
-// What a program with LibTorch occupies before it holds a model, with room for the allocator.
+// The memory of a LibTorch program before it holds a model, with room for the allocator.
 constexpr int64_t kFixedBytes = int64_t{300} << 20;
 
 int64_t ElementBytes(Precision precision) { return precision == Precision::kFp64 ? 8 : 4; }
 
-// Size of what the blocks compute in and save for backward.
+// The element size in which the blocks compute and save for the backward pass.
 int64_t ComputeBytes(Precision precision) {
   return precision == Precision::kBf16 ? 2 : ElementBytes(precision);
 }

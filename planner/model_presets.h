@@ -11,10 +11,10 @@
 
 namespace muster::planner {
 
-// The GPT-2 models that a job can name, and what they need. Pure arithmetic; sizes in bytes unless
-// a name says otherwise. Thread-safe: no state.
+// The GPT-2 models that a job can name, and their requirements. Pure arithmetic; sizes are in bytes
+// unless a name says otherwise. Thread-safe: no state.
 
-// All that fixes the shapes of a model's tensors, plus dropout.
+// Everything that determines the shapes of a model's tensors, plus dropout.
 struct ModelShape {
   int32_t layers = 0;
   int32_t heads = 0;
@@ -34,38 +34,38 @@ struct ModelPreset {
   int32_t positions;
 };
 
-// Smallest first.
+// Returns the presets, smallest first.
 const std::vector<ModelPreset>& ModelPresets();
-// Null when there is no such preset.
+// Returns null if there is no such preset.
 const ModelPreset* FindModelPreset(absl::string_view name);
 
-// The preset with what the spec changes in it. The vocabulary is the spec's, or when that is 0
-// `tokenizer_vocabulary` padded to a multiple of 64. Fails on an unknown preset, a shape that
-// cannot be (width not a multiple of heads), and a vocabulary smaller than the tokenizer's.
+// Applies the spec's changes to its preset. The vocabulary is the spec's, or, if that is 0,
+// `tokenizer_vocabulary` padded to a multiple of 64. Fails for an unknown preset, an impossible
+// shape (width not a multiple of heads), and a vocabulary smaller than the tokenizer's.
 absl::StatusOr<ModelShape> ResolveModel(const v1alpha1::ModelSpec& spec,
                                         int32_t tokenizer_vocabulary);
 
-// Trainable parameters; the head is tied to the token embedding and counts once.
+// Counts trainable parameters; the head is tied to the token embedding and counts once.
 int64_t ParameterCount(const ModelShape& shape);
 
 enum class Precision { kFp32, kBf16, kFp64 };
 enum class OptimizerKind { kAdamW, kSgd, kSgdMomentum };
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name);
-// `momentum` tells plain SGD, which keeps no state, from SGD with a momentum buffer.
+// `momentum` distinguishes plain SGD, which keeps no state, from SGD with a momentum buffer.
 absl::StatusOr<OptimizerKind> ParseOptimizer(absl::string_view name, double momentum);
 
-// What one rank of plain data parallel holds at its peak, an estimate that errs on the high side.
+// The peak memory of one rank with plain data parallelism, an estimate that errs on the high side.
 struct MemoryEstimate {
   int64_t parameters = 0;
   int64_t gradients = 0;
   int64_t optimizer = 0;
-  // Saved for backward by all layers of one micro-batch.
+  // Activations of one micro-batch that all layers save for the backward pass.
   int64_t activations = 0;
-  // Logits, their softmax and their gradient, of one micro-batch.
+  // Logits, their softmax and their gradient, for one micro-batch.
   int64_t logits = 0;
-  // The copy a checkpoint is written from.
+  // The copy that a checkpoint is written from.
   int64_t checkpoint_copy = 0;
-  // Program, libraries and buffers, whatever the model.
+  // Program, libraries and buffers, independent of the model.
   int64_t fixed = 0;
 
   int64_t Total() const {
@@ -76,7 +76,7 @@ struct MemoryEstimate {
 MemoryEstimate EstimateMemory(const ModelShape& shape, Precision precision, int32_t micro_batch,
                               int32_t sequence, OptimizerKind optimizer);
 
-// EstimateMemory(...).Total().
+// Returns EstimateMemory(...).Total().
 int64_t MemoryBytes(const ModelShape& shape, Precision precision, int32_t micro_batch,
                     int32_t sequence, OptimizerKind optimizer);
 

@@ -11,14 +11,14 @@
 
 namespace muster::agent {
 
-// Why the agent ends a rank's process. Only the first two are failures.
+// The reason why the agent ends a rank's process. Only kSilent and kLinkLost are failures.
 enum class KillReason { kNone, kSilent, kLinkLost, kReplaced, kStopping };
 
-// One local rank and its process, if any. Data of WorkerMachine.
+// One local rank and its process, if any. Owned by WorkerMachine.
 struct RankSlot {
   int local_rank = 0;
 
-  // The process.
+  // State of the process.
   bool alive = false;
   int generation = 0;
   int restarts = 0;
@@ -26,21 +26,21 @@ struct RankSlot {
   absl::Time heard_at;
   bool said_hello = false;
   KillReason kill_reason = KillReason::kNone;
-  absl::Time kill_at = absl::InfiniteFuture();  // SIGKILL is due
-  bool kill_sent = false;                       // SIGKILL, by us
+  absl::Time kill_at = absl::InfiniteFuture();  // when SIGKILL is due
+  bool kill_sent = false;                       // the agent sent SIGKILL
 
-  // A launch that is due at launch_at, after a back-off.
+  // A launch is due at launch_at, after a backoff.
   bool wanted = false;
   absl::Time launch_at;
-  int short_lives = 0;  // in a row, of its processes
+  int short_lives = 0;  // consecutive processes that ended soon after their launch
 
-  // The round.
+  // State of the round.
   std::optional<v1alpha1::RankReady> ready;
   bool joined = false;
-  // Its work is done: TrainerFinished, or a command that ended with 0. May still be alive.
+  // The work is done: TrainerFinished arrived, or the command exited with 0. It may still be alive.
   bool finished = false;
   bool succeeded = false;
-  std::string message;  // why not
+  std::string message;  // the reason if it did not succeed
   v1alpha1::Version version;
   std::optional<v1alpha1::Version> durable;
   v1alpha1::PhaseTimes times;
@@ -50,8 +50,8 @@ struct RankSlot {
     joined = finished = succeeded = false;
   }
 
-  // How long to wait before the next process: nothing after a decent life or for the first time,
-  // so that a program that cannot start does not spin.
+  // Returns the delay before the next process: zero for the first one and after a life of more than
+  // 10 s, growing otherwise, so that a program that cannot start does not spin.
   absl::Duration NextBackoff(absl::Time now, const BackoffBounds& bounds) {
     if (now - launched_at > absl::Seconds(10)) short_lives = 0;
     return BackoffAfter(short_lives++, bounds);

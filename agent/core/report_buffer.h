@@ -9,15 +9,15 @@
 
 namespace muster::agent {
 
-// Reports kept while no operator is attached, in order. Bounded: step reports of one round are
-// merged into one message of at most kMaxSteps, and of everything the oldest is dropped first.
+// Keeps reports in order while no operator is attached. Bounded: the step reports of one round are
+// merged into one message of at most kMaxSteps steps, and the oldest are dropped first.
 class ReportBuffer {
  public:
   static constexpr size_t kMaxReports = 256;
   static constexpr int kMaxSteps = 2000;
 
   void Add(v1alpha1::AgentMessage message);
-  // Empties it.
+  // Empties the buffer.
   std::vector<v1alpha1::AgentMessage> Take();
   size_t size() const { return reports_.size(); }
 

@@ -8,18 +8,18 @@
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 
-// What the worker machine is told (events) and what it tells its shell to do (actions). Plain
-// values.
+// The inputs of the worker machine (events) and its outputs, which the agent carries out (actions).
+// Plain values.
 //
-// A local rank has one process at a time; `generation` counts its processes from 1, so that news of
-// an earlier one is recognised.
+// A local rank has one process at a time; `generation` counts its processes from 1, so that late
+// events of an earlier process are recognized.
 
 namespace muster::agent {
 
-// The control stream is up; an order or Welcome may follow.
+// The control stream is open; Welcome or an order may follow.
 struct StreamOpened {};
 struct StreamClosed {
-  // The leader said that a newer incarnation of this worker exists.
+  // The leader reported that a newer incarnation of this worker exists.
   bool replaced = false;
 };
 struct OperatorSaid {
@@ -37,8 +37,8 @@ struct RankLinkClosed {
 struct RankEnded {
   int local_rank = 0;
   int generation = 0;
-  int code = 0;    // 128+signal when killed
-  int signal = 0;  // 0 when it exited
+  int code = 0;    // 128+signal if killed
+  int signal = 0;  // 0 if it exited
   std::string log_tail;
 };
 // The answer to ReservePort.
@@ -46,17 +46,17 @@ struct PortReserved {
   v1alpha1::RoundId round;
   int port = 0;
 };
-// SIGTERM or SIGINT to the agent itself.
+// The agent itself received SIGTERM or SIGINT.
 struct Terminate {
   int signal = 0;
 };
-// Time has passed. To be sent at least every 100 ms.
+// Time has passed. Must be sent at least every 100 ms.
 struct Tick {};
 
 using Event = std::variant<StreamOpened, StreamClosed, OperatorSaid, RankSaid, RankLinkClosed,
                            RankEnded, PortReserved, Terminate, Tick>;
 
-// Where a rank's process stands in its round when it is launched, in torchrun's terms.
+// A rank's place in its round at launch, in torchrun's terms.
 struct RankPlacement {
   int rank = 0;
   int local_rank = 0;
@@ -65,7 +65,7 @@ struct RankPlacement {
   int group_rank = 0;
   int group_world_size = 1;
   int restart_count = 0;
-  // Of rank 0; empty when not known at launch (the built-in trainer is told with Go).
+  // Rank 0's endpoint; empty if it is not known at launch (the built-in trainer gets it with Go).
   std::string master_endpoint;
 
   bool operator==(const RankPlacement&) const = default;
@@ -88,11 +88,11 @@ struct SendToRank {
 struct SendToOperator {
   v1alpha1::AgentMessage message;
 };
-// Find a free TCP port for the user's rendezvous store; answered by PortReserved.
+// Requests a free TCP port for the rendezvous store of a user's command; answered by PortReserved.
 struct ReservePort {
   v1alpha1::RoundId round;
 };
-// Leave this stream and dial again, `address` first when it is not empty.
+// Leaves this stream and dials again, `address` first if it is not empty.
 struct Redial {
   std::string address;
   std::string reason;

@@ -72,8 +72,8 @@ void WorkerMachine::On(const OperatorSaid& event) {
     case v1alpha1::OperatorMessage::kWelcome:
       return OnWelcome(message.welcome());
     case v1alpha1::OperatorMessage::kNotLeader:
-      // Nobody leads, but the operator is not gone. A leader that this agent cannot reach is: it
-      // counts the orphanDeadline of a command from its own last word.
+      // If no address is given, nobody leads, but the operator is alive. Otherwise a leader that
+      // this agent cannot reach counts a command's orphanDeadline from its own last contact.
       if (!RunsCommand() || message.not_leader().address().empty()) detached_at_ = now_;
       return Do(Redial{message.not_leader().address(), "the peer is not the leader"});
     case v1alpha1::OperatorMessage::kPrepare:
@@ -85,7 +85,7 @@ void WorkerMachine::On(const OperatorSaid& event) {
     case v1alpha1::OperatorMessage::kSave:
       return OnSave(message.save());
     case v1alpha1::OperatorMessage::KIND_NOT_SET:
-      return;  // a newer operator's order
+      return;  // an order of a newer operator
   }
 }
 
@@ -172,7 +172,7 @@ void WorkerMachine::OnGo(const v1alpha1::GoRound& go) {
   if (phase_ == Phase::kStopping) return Refuse(go.round(), "this worker is stopping");
   if (!ready_.has_value()) return Refuse(go.round(), "this worker is not ready");
   if (phase_ == Phase::kWaiting) {
-    if (joined_.has_value() && joined_->error().empty()) return;  // it ran and broke since
+    if (joined_.has_value() && joined_->error().empty()) return;  // it ran and has failed since
     joined_.emplace();
     *joined_->mutable_round() = round_;
     joined_->set_error("a rank of this worker ended after it was ready");
@@ -226,20 +226,20 @@ void WorkerMachine::On(const Tick&) {
 }
 
 // The agent was stopped or starved, so it could neither hear its ranks nor reach the operator:
-// their deadlines start over as if that time had not passed.
+// extends their deadlines by that time.
 void WorkerMachine::ForgiveSilence(absl::Duration gap) {
   for (RankSlot& slot : slots_) slot.heard_at = std::min(now_, slot.heard_at + gap);
   prepare_deadline_ += gap;
-  // The operator does not forgive a command's: it replaces it when the deadline has passed.
+  // The operator grants a command no extension: it replaces the worker at the deadline.
   if (!CountsFreezes()) detached_at_ = std::min(now_, detached_at_ + gap);
 }
 
-// A machine that was frozen wakes up with its ranks, which write on, while the operator may have
-// replaced them. The agent ends them before it deals with anything else, and gives them no time.
+// After a freeze the ranks continue to write, although the operator may have replaced them. The
+// agent ends them before it handles anything else, without a grace period.
 void WorkerMachine::NoteFreeze(absl::Time awake) {
   if (!CountsFreezes() || now_ - awake <= kLongTick) return;
   const absl::Time contact = attached_ ? awake : detached_at_;
-  // A little past the deadline, there is still time for SIGTERM before the operator counts on it.
+  // Shortly past the deadline there is still time for SIGTERM before the operator relies on it.
   if (now_ - contact <= settings_->orphan_deadline + config_.term_grace) return;
   EndAtOnce(absl::StrCat("this machine stood still for ", absl::FormatDuration(now_ - awake),
                          "; the operator has replaced this worker or will"));
@@ -286,7 +286,7 @@ bool WorkerMachine::AnyAlive() const {
   return std::any_of(slots_.begin(), slots_.end(), [](const RankSlot& s) { return s.alive; });
 }
 
-// Used by the machine's other files.
+// The instances used by the machine's other files.
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerReady&);
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerJoined&);
 template void WorkerMachine::ReportIfAttached(const v1alpha1::WorkerFinished&);

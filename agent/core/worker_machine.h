@@ -18,21 +18,25 @@
 // The worker agent's state machine: obeys the operator's orders, drives the local ranks through
 // rounds and ends them all before it ends. Pure: events and the time go in, actions come out.
 //
+// clang-format off
 // Invariants:
 // - A local rank never has two processes; a new one is launched after the old one's RankEnded.
-// - Orders lower than the highest (term, round) obeyed are refused, and nothing is said about a
-// round
+// - Orders lower than the highest (term, round) obeyed are refused, and no report concerns a round
 //   that is no longer the current one.
-// - ExitAgent comes when no process is left, once, and nothing after it.
+// - ExitAgent is emitted once, when no process is left, and is the last action.
 //
 // Phases. Being attached to an operator is independent of them.
 //   Waiting    no round, or its round is broken: waits for Prepare
-//   Preparing  ranks stop what is in flight and say where they stand; then waits for Go
-//   Joining    ranks form communicators        Running   ranks step
-//   Finished   all ranks ended their work      Stopping  ranks are being ended    Ended
+//   Preparing  ranks abort work in flight and report their state; then it waits for Go
+//   Joining    ranks form communicators
+//   Running    ranks step
+//   Finished   all ranks have ended their work
+//   Stopping   ranks are being ended
+//   Ended      no process is left
+// clang-format on
 //
-// Not thread-safe. Times are monotonic; where a replacement may be started elsewhere they count the
-// time in which the machine sleeps, too.
+// Not thread-safe. Times are monotonic; where a replacement may be started on another machine, they
+// include the time in which this machine is suspended.
 
 namespace muster::agent {
 
@@ -48,13 +52,13 @@ class WorkerMachine {
   bool attached() const { return attached_; }
   // The highest (term, round) obeyed.
   const v1alpha1::RoundId& seen() const { return seen_; }
-  // Of the built-in trainer; false before Welcome and for jobs that bring their own command.
+  // True for jobs of the built-in trainer; false before Welcome and for jobs with a command.
   bool runs_trainer() const { return settings_.has_value() && settings_->spec.has_trainer(); }
   // Absent before the first Welcome.
   const std::optional<WorkerSettings>& settings() const { return settings_; }
 
  private:
-  // Why the ranks are being ended.
+  // The reason why the ranks are being ended.
   enum class StopCause { kOrder, kSignal, kOrphaned };
 
   void On(const StreamOpened&);
@@ -80,19 +84,19 @@ class WorkerMachine {
   void OnCommandEnded(RankSlot& slot, const RankEnded& event);
   void OnRankFailed(RankSlot& slot, const RankEnded& event);
 
-  // Its work is done, and it is known to be.
+  // The work is done, and the result is recorded.
   bool HasSucceeded() const { return finished_.has_value() && finished_->succeeded(); }
   bool RunsCommand() const { return settings_.has_value() && !runs_trainer(); }
-  // Reports that an order is not obeyed.
+  // Reports that an order was refused.
   void Refuse(const v1alpha1::RoundId& order, const std::string& reason);
   std::string WhyNotPrepare(const v1alpha1::PrepareRound& prepare) const;
   void AdoptRound(const v1alpha1::PrepareRound& prepare);
-  // `knows_end`: the operator has heard that ranks cannot go on, and wants to try again.
+  // `knows_end`: the operator knows that ranks have failed for good, and wants another attempt.
   void PrepareTrainers(bool fresh, bool knows_end);
   void PrepareCommand();
   void ReportReadyIfComplete();
   void LaunchCommand(const v1alpha1::GoRound& go);
-  // A process for `slot`, now or after `delay`.
+  // Requests a process for `slot`, now or after `delay`.
   void WantProcess(RankSlot& slot, absl::Duration delay);
   void Launch(RankSlot& slot, const std::string& master_endpoint);
   void SendPrepare(RankSlot& slot);
@@ -113,9 +117,9 @@ class WorkerMachine {
   bool StopIsDone() const;
   bool AnyAlive() const;
 
-  // To the operator, now or when one is attached again.
+  // Sends a report to the operator, or buffers it until one is attached.
   void Report(v1alpha1::AgentMessage message);
-  // What follows from the present state is not buffered but said again at every Welcome.
+  // Reports that follow from the present state are not buffered but repeated after every Welcome.
   void ReportState();
   template <typename T>
   void ReportIfAttached(const T& state);
@@ -130,21 +134,21 @@ class WorkerMachine {
   Phase phase_ = Phase::kWaiting;
   std::vector<RankSlot> slots_;  // by local rank
 
-  // The stream.
-  bool attached_ = false;  // since Welcome
+  // State of the stream.
+  bool attached_ = false;  // a Welcome was received on this stream
   int64_t term_ = 0;       // of the newest Welcome
   absl::Time detached_at_;
   absl::Time next_heartbeat_;
   ReportBuffer buffer_;
 
-  // The round.
+  // State of the round.
   v1alpha1::RoundId seen_;
   v1alpha1::RoundId round_;
   int first_rank_ = 0;
   int world_size_ = 0;
   int group_rank_ = 0;
   int group_world_size_ = 0;
-  // By what its ranks train, as the operator gave it with the round.
+  // The spec that the ranks train by, as the operator sent it with the round.
   v1alpha1::TrainingJobSpec round_spec_;
   std::string trajectory_;
   absl::Time prepare_deadline_;
@@ -153,9 +157,9 @@ class WorkerMachine {
   std::optional<v1alpha1::WorkerReady> ready_;
   std::optional<v1alpha1::WorkerJoined> joined_;
   std::optional<v1alpha1::WorkerFinished> finished_;
-  int failure_code_ = 0;  // of the last rank that failed and was not made good since
+  int failure_code_ = 0;  // of the last failed rank; 0 once a later round runs
 
-  // Stopping.
+  // State of the stop.
   StopCause stop_cause_ = StopCause::kOrder;
   absl::Time stop_deadline_;
   bool waits_for_save_ = false;

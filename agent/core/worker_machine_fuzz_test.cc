@@ -1,5 +1,5 @@
-// Random events against the machine's invariants (the World checks them at every action), and that
-// it always comes to an end.
+// Feeds random events to the machine, checks its invariants (in World, at every action), and checks
+// that it always comes to an end.
 #include <csignal>
 #include <random>
 
@@ -82,7 +82,7 @@ class Storm {
     }
   }
 
-  // However it stands, a signal, an order or the lack of an operator ends it in bounded time.
+  // A signal, an order or a missing operator ends it in bounded time, whatever its state.
   void End() {
     switch (Random(3)) {
       case 0:

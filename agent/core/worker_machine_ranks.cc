@@ -1,4 +1,4 @@
-// The worker machine's side towards its ranks: processes, rounds, ends.
+// The part of the worker machine that deals with its ranks: processes, rounds, ends.
 #include <algorithm>
 #include <csignal>
 #include <string>
@@ -15,10 +15,10 @@ using v1alpha1::ToTrainer;
 
 namespace {
 
-// How long a process whose link has closed may take to end by itself.
+// A process whose link has closed may take this long to end by itself.
 constexpr absl::Duration kLinkLostGrace = absl::Seconds(1);
 
-// A process killed by somebody else closes its link first; only our own signal was for the link.
+// A process killed by others closes its link first, too; LinkLost requires the agent's own SIGKILL.
 std::string ExitReason(const RankSlot& slot, int signal) {
   const bool ours = signal == SIGKILL && slot.kill_sent;
   if (ours && slot.kill_reason == KillReason::kSilent) return "DeadlineExceeded";
@@ -26,7 +26,7 @@ std::string ExitReason(const RankSlot& slot, int signal) {
   return signal != 0 ? "Signaled" : "Exited";
 }
 
-// Text from a process: what protobuf takes as a string, and at most 8 KiB of it.
+// Returns the last 8 KiB of a process's text, as ASCII that a protobuf string accepts.
 std::string Evidence(std::string text) {
   constexpr size_t kMaxBytes = 8 << 10;
   if (text.size() > kMaxBytes) text.erase(0, text.size() - kMaxBytes);
@@ -41,12 +41,12 @@ std::string Evidence(std::string text) {
 void WorkerMachine::PrepareTrainers(bool fresh, bool knows_end) {
   for (RankSlot& slot : slots_) {
     const bool failed = slot.finished && !slot.succeeded;
-    // The order and the rank's end have crossed: why it cannot go on is told as soon as it is gone.
+    // The order and the rank's failure crossed: the failure is reported once the process is gone.
     if (failed && slot.alive && !fresh && !knows_end) continue;
     const bool ending = fresh || failed;
     slot.ResetRound();
     if (!slot.alive) {
-      WantProcess(slot, absl::ZeroDuration());  // the operator has decided to try again
+      WantProcess(slot, absl::ZeroDuration());  // the operator has decided on another attempt
     } else if (ending) {
       Kill(slot, SIGKILL, KillReason::kReplaced);
     } else {
@@ -55,7 +55,7 @@ void WorkerMachine::PrepareTrainers(bool fresh, bool knows_end) {
   }
 }
 
-// A command knows no rounds: every process is ended, and all start anew with Go.
+// A command has no notion of rounds: every process is ended, and all start anew with Go.
 void WorkerMachine::PrepareCommand() {
   for (RankSlot& slot : slots_) {
     if (slot.alive && slot.kill_reason == KillReason::kNone) {
@@ -238,7 +238,7 @@ void WorkerMachine::OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joine
 
 void WorkerMachine::OnStalled(RankSlot& slot, const v1alpha1::RankStalled& stalled) {
   if (!Same(stalled.round(), round_)) return;
-  waits_for_save_ = false;  // there is nobody to write it with
+  waits_for_save_ = false;  // no peers are left to write it with
   if (phase_ == Phase::kJoining || phase_ == Phase::kRunning) phase_ = Phase::kWaiting;
   AgentMessage report;
   *report.mutable_stalled() = stalled;
@@ -262,7 +262,7 @@ void WorkerMachine::OnFinished(RankSlot& slot, const v1alpha1::TrainerFinished& 
   slot.times = finished.times();
   if (phase_ == Phase::kStopping || phase_ == Phase::kFinished) return;
   if (finished.succeeded()) return FinishIfComplete();
-  // It cannot go on. Its exit code, which says whether trying again can help, follows at once.
+  // The rank failed for good. Its exit code, which shows whether a retry can help, follows at once.
   slot.message = finished.message();
   slot.kill_at = std::min(slot.kill_at, now_ + kLinkLostGrace);
 }
@@ -284,7 +284,7 @@ void WorkerMachine::FinishWorker(bool succeeded, int exit_code, const std::strin
     if (slot.version.step() >= finished_->version().step()) {
       *finished_->mutable_version() = slot.version;
     }
-    // Rank 0 completes a checkpoint, and need not be here.
+    // Rank 0 completes a checkpoint, and may run on another worker.
     if (slot.durable && slot.durable->step() >= finished_->durable().step()) {
       *finished_->mutable_durable() = *slot.durable;
     }
@@ -308,7 +308,7 @@ void WorkerMachine::On(const RankEnded& event) {
   slot.alive = false;
   slot.kill_at = absl::InfiniteFuture();
   if (phase_ == Phase::kStopping) {
-    waits_for_save_ = false;  // AdvanceStop counts who is left
+    waits_for_save_ = false;  // AdvanceStop counts the remaining ranks
     return;
   }
   if (slot.kill_reason == KillReason::kReplaced) {
@@ -316,7 +316,7 @@ void WorkerMachine::On(const RankEnded& event) {
   }
   if (!runs_trainer()) return OnCommandEnded(slot, event);
   if (!slot.finished) return OnRankFailed(slot, event);
-  // One rank that cannot go on is enough: the others would wait for it.
+  // One failed rank is enough: the others would wait for it.
   if (!slot.succeeded && phase_ != Phase::kFinished) {
     FinishWorker(false, event.signal == 0 && event.code != 0 ? event.code : kExitFailed,
                  slot.message);
@@ -344,7 +344,7 @@ void WorkerMachine::OnRankFailed(RankSlot& slot, const RankEnded& event) {
   exited->set_reason(ExitReason(slot, event.signal));
   exited->set_log_tail(Evidence(event.log_tail));
   Report(std::move(report));
-  // Before its answer this round can still be met by the next process.
+  // Before this worker has answered Prepare, the next process can still take part in the round.
   const bool still_preparing = phase_ == Phase::kPreparing && !ready_.has_value();
   if (phase_ != Phase::kFinished && !still_preparing) phase_ = Phase::kWaiting;
   if (restart) WantProcess(slot, slot.NextBackoff(now_, settings_->restart_backoff));

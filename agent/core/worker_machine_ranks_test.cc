@@ -1,4 +1,4 @@
-// The worker machine and its ranks: how they end, are watched and come back.
+// The worker machine and its ranks: how they end, are watched and are restarted.
 #include "agent/core/worker_machine.h"
 
 #include <csignal>
@@ -52,7 +52,7 @@ TEST(WorkerMachineRanksTest, WithShrinkARankComesBackOnlyWithTheNextRoundThatWan
   EXPECT_TRUE(world.alive(0));
 }
 
-// The operator heard only its exit code then, with the last line of its log for a reason.
+// Regression: the operator received only the exit code, with the log's last line as the reason.
 TEST(WorkerMachineRanksTest, WhyARankCannotGoOnIsToldThoughTheNextRoundCameFirst) {
   World world;
   world.Welcome(1);
@@ -90,7 +90,7 @@ TEST(WorkerMachineRanksTest, AProgramThatCannotStartIsTriedEverMoreSlowly) {
   EXPECT_LE(world.generation(0), 20) << "100 seconds at 10 s between tries";
 }
 
-// How long rank 0's process takes to come back, when each ends at once.
+// Returns the delay until rank 0's next process, when each ends at once.
 absl::Duration NextStart(World& world) {
   const int before = world.generation(0);
   world.End(0, 127);
@@ -156,8 +156,8 @@ TEST(WorkerMachineRanksTest, ThawedAgentDoesNotKillRanksForItsOwnSilence) {
   EXPECT_TRUE(world.TakeSignals(1).empty());
 }
 
-// It answers heartbeats for ever and never Prepare. The agent's own limit of 60 s, or twice the
-// step deadline, did not follow the operator's.
+// Regression: the rank answers heartbeats forever and never Prepare, and the agent's own limit of
+// 60 s, or twice the step deadline, did not follow the operator's.
 TEST(WorkerMachineRanksTest, ARankThatDoesNotGetReadyIsKilledWhenTheOperatorWaitsNoLonger) {
   const std::optional<absl::Duration> told[] = {absl::Seconds(5), absl::Minutes(3), std::nullopt};
   for (const std::optional<absl::Duration> deadline : told) {
@@ -188,7 +188,7 @@ TEST(WorkerMachineRanksTest, ALostLinkEndsItsProcess) {
   EXPECT_EQ(world.TakeSaid()[0].rank_exited().reason(), "LinkLost");
 }
 
-// Was reported as LinkLost: the end of the link is seen before the end of the process.
+// Regression: it was LinkLost, because the end of the link is seen before that of the process.
 TEST(WorkerMachineRanksTest, AProcessKilledFromOutsideIsSignaledThoughItsLinkClosedFirst) {
   World world;
   world.Welcome(1);

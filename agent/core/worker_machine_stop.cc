@@ -1,4 +1,4 @@
-// The worker machine's way to its end: by order, by signal, or for want of an operator.
+// The end of the worker machine: by order, by signal, or because no operator is left.
 #include <algorithm>
 #include <csignal>
 #include <string>
@@ -14,12 +14,12 @@ using v1alpha1::ToTrainer;
 void WorkerMachine::On(const Terminate& event) {
   ++signals_;
   if (phase_ != Phase::kStopping) {
-    // The pod's exit code is all that is left to say that the work is done.
+    // The pod's exit code is the only remaining way to report that the work is done.
     const int code = HasSucceeded() ? +kExitOk : 128 + event.signal;
     return BeginStop(StopCause::kSignal, /*save=*/true, code, "terminated");
   }
   if (signals_ == 1) {
-    // A stop by order goes on, within the time that a terminated pod has.
+    // A stop by order continues, within the time that a terminated pod has.
     stop_deadline_ = std::min(stop_deadline_, now_ + config_.signal_save_deadline);
   } else if (!ending_ranks_) {
     EndRanks();
@@ -31,7 +31,7 @@ void WorkerMachine::On(const Terminate& event) {
 void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
                               const std::string& reason) {
   if (phase_ == Phase::kStopping) {
-    if (!save && !ending_ranks_) EndRanks();  // asked again, and no longer for a checkpoint
+    if (!save && !ending_ranks_) EndRanks();  // ordered again, now without a checkpoint
     return;
   }
   const bool was_running = phase_ == Phase::kRunning && runs_trainer();
@@ -43,7 +43,7 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
   for (RankSlot& slot : slots_) slot.wanted = false;
   if (!runs_trainer() || was_finished) return EndRanks();
   if (cause == StopCause::kSignal) {
-    // Only this worker ends, so its ranks must not vote to stop: that would stop the others too.
+    // Only this worker ends; if its ranks voted to stop, the others would stop too.
     if (!was_running) return EndRanks();
     waits_for_save_ = true;
     stop_deadline_ = now_ + config_.signal_save_deadline;
@@ -66,7 +66,7 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
   }
 }
 
-// Somebody else may do the same work by now.
+// Kills all ranks without grace, because another worker may do the same work by now.
 void WorkerMachine::EndAtOnce(const std::string& reason) {
   for (RankSlot& slot : slots_) {
     slot.wanted = false;

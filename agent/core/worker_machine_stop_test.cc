@@ -154,7 +154,7 @@ TEST(WorkerMachineStopTest, AnOrphanSavesStopsAndExits) {
   EXPECT_EQ(world.exit_code(), kExitOrphaned);
 }
 
-// While the API server is away nobody can lead, for however long.
+// While the API server is away there is no leader, for any length of time.
 TEST(WorkerMachineStopTest, WhereAStandbyAnswersNobodyIsAnOrphan) {
   World world;
   world.Welcome(1);
@@ -204,7 +204,7 @@ TEST(WorkerMachineStopTest, ACommandThatEndedIsNotStartedAgainByALaterRound) {
   EXPECT_EQ(world.generation(1), 1);
 }
 
-// kubelet tells the next operator, which never heard the agent.
+// The kubelet reports the exit code to the next operator, which had no contact with the agent.
 TEST(WorkerMachineStopTest, TerminatedAfterItsWorkWasDoneItEndsWithZero) {
   World world;
   RunCommand(world);
@@ -245,7 +245,7 @@ TEST(WorkerMachineStopTest, ACommandIsNotEndedForAMissingOperatorThatSetNoDeadli
   EXPECT_TRUE(world.TakeSignals(0).empty());
 }
 
-// The leader counts the deadline from when it last heard of the worker, whatever standbys say.
+// The leader counts the deadline from its last contact with the worker, whatever standbys answer.
 TEST(WorkerMachineStopTest, AStandbyThatKnowsALeaderDoesNotKeepACommandAlive) {
   World world;
   RunCommand(world);
@@ -260,7 +260,7 @@ TEST(WorkerMachineStopTest, AStandbyThatKnowsALeaderDoesNotKeepACommandAlive) {
   EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
 }
 
-// A virtual machine that was paused: its ranks are thawed with it, and write on.
+// Simulates a paused virtual machine: its ranks are thawed with it and continue to write.
 TEST(WorkerMachineStopTest, ACommandThatStoodStillForLongerThanItsDeadlineIsKilledFirstOfAll) {
   for (const bool attached : {true, false}) {
     World world;
@@ -270,7 +270,7 @@ TEST(WorkerMachineStopTest, ACommandThatStoodStillForLongerThanItsDeadlineIsKill
       world.Pass(absl::Seconds(40));
     }
     world.now() += attached ? absl::Seconds(66) : absl::Seconds(26);
-    world.Do(StreamOpened{});  // whatever comes first
+    world.Do(StreamOpened{});  // any event may come first
     for (const int rank : {0, 1}) EXPECT_EQ(world.TakeSignals(rank), std::vector<int>{SIGKILL});
     world.End(0, 137, SIGKILL);
     world.End(1, 137, SIGKILL);
@@ -286,7 +286,7 @@ TEST(WorkerMachineStopTest, ACommandThatStoodStillForLessGoesOn) {
     world.Do(Tick{});
   }
   EXPECT_TRUE(world.TakeSignals(0).empty());
-  // Without an operator before and after: it is not forgiven, as the operator does not.
+  // The operator does not extend the deadline of a detached agent, so the agent does not either.
   world.Do(StreamClosed{});
   world.now() += absl::Seconds(59);
   world.Do(Tick{});
@@ -297,7 +297,7 @@ TEST(WorkerMachineStopTest, ACommandThatStoodStillForLessGoesOn) {
 
 TEST(WorkerMachineStopTest, NoFreezeEndsWhatNobodyReplaces) {
   WorkerConfig beside = TwoRanks();
-  beside.shares_machine = true;  // the operator stood still, too
+  beside.shares_machine = true;  // the operator was frozen, too
   World local(beside);
   RunCommand(local);
   World for_ever;
@@ -315,7 +315,7 @@ TEST(WorkerMachineStopTest, NoFreezeEndsWhatNobodyReplaces) {
   }
 }
 
-// Where a pause shows on no clock, this is the first that the agent hears of it.
+// A pause may show on no clock; then this is the agent's first notice of it.
 TEST(WorkerMachineStopTest, ACommandWhoseReplacementRunsIsKilledAtOnce) {
   World world;
   RunCommand(world);
@@ -328,7 +328,7 @@ TEST(WorkerMachineStopTest, ACommandWhoseReplacementRunsIsKilledAtOnce) {
   EXPECT_EQ(world.exit_code(), kExitOrphaned);
 }
 
-// Under failurePolicy Shrink the job goes on without it: see operator/core/elastic.h.
+// The job continues without this worker if onRankFailure is Shrink: see operator/core/elastic.h.
 TEST(WorkerMachineStopTest, ACommandsWorkerThatIsLeftOutEndsTheRanksItStillRuns) {
   World world;
   world.Welcome(1, "Shrink", /*trainer=*/false);

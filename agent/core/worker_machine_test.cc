@@ -90,7 +90,7 @@ TEST(WorkerMachineTest, PrepareForOthersOrOfAnotherSizeIsRefused) {
   message.mutable_prepare()->set_world_size(4);
   auto* member = message.mutable_prepare()->mutable_member();
   member->mutable_worker()->set_index(1);
-  member->mutable_worker()->set_incarnation(1);  // our predecessor
+  member->mutable_worker()->set_incarnation(1);  // this worker's predecessor
   member->set_ranks(2);
   world.TakeSaid();
   world.Say(message);
@@ -152,7 +152,7 @@ TEST(WorkerMachineTest, AJoinErrorIsPassedOnAtOnce) {
   EXPECT_EQ(world.machine().phase(), Phase::kWaiting);
 }
 
-// The operator's greeting is as old as the stream; what a round trains by comes with the round.
+// Welcome is as old as the stream; the spec to train by comes with the round.
 TEST(WorkerMachineTest, OldAndNewProcessesAreToldTheRoundsSpecWhateverTheGreetingSaid) {
   World world;
   world.Welcome(1);
@@ -290,7 +290,7 @@ TEST(WorkerMachineTest, ACommandsFailureWaitsForTheNextRoundWhichReplacesAll) {
   EXPECT_FALSE(said[0].rank_exited().restarted());
   world.Prepare(1, 2);
   EXPECT_EQ(world.TakeSignals(1), std::vector<int>{SIGTERM});
-  world.Do(PortReserved{Round(1, 1), 777});  // late, of the old round
+  world.Do(PortReserved{Round(1, 1), 777});  // late: it belongs to the old round
   world.End(1, 143, SIGTERM);
   EXPECT_EQ(world.port_requests(), 2);
   world.Do(PortReserved{Round(1, 2), 778});

@@ -33,8 +33,8 @@ inline WorkerConfig TwoRanks() {
   return config;
 }
 
-// A world around one machine: it keeps the table of processes, checks the invariants that hold for
-// every action, and gathers what was said.
+// A simulated environment of one machine: it keeps the table of processes, checks the invariants of
+// every action, and collects the messages that the machine sends.
 class World {
  public:
   explicit World(WorkerConfig config = TwoRanks())
@@ -127,14 +127,14 @@ class World {
     message.mutable_finished()->mutable_version()->set_step(step);
     FromRank(rank, message);
   }
-  // The process ends by itself or because it was killed.
+  // Ends a process, by itself or by a signal.
   void End(int rank, int code, int signal = 0) {
     Process& process = processes_[rank];
     ASSERT_TRUE(process.alive);
     process.alive = false;
     Do(RankEnded{rank, process.generation, code, signal, "the last words"});
   }
-  // Carries out the kills that were ordered: SIGTERM too unless a process ignores it.
+  // Ends the processes that were signalled; `ignore_term` spares those that got only SIGTERM.
   void EndKilled(bool ignore_term = false) {
     for (auto& [rank, process] : processes_) {
       if (!process.alive || process.signals.empty()) continue;
@@ -142,7 +142,7 @@ class World {
       if (signal == 9 || !ignore_term) End(rank, 128 + signal, signal);
     }
   }
-  // Time passes in ticks of 100 ms; ranks that `beats` names send heartbeats.
+  // Advances time in ticks of 100 ms, while the ranks in `beats` send heartbeats.
   void Pass(absl::Duration duration, const std::vector<int>& beats = {}) {
     for (absl::Duration d; d < duration && !exited(); d += absl::Milliseconds(100)) {
       now_ += absl::Milliseconds(100);
@@ -160,7 +160,7 @@ class World {
     for (int rank : {0, 1}) Joined(rank, Round(term, round));
   }
 
-  // What was said since the last call, without heartbeats.
+  // Returns the messages to the operator since the last call, without heartbeats.
   std::vector<v1alpha1::AgentMessage> TakeSaid() { return std::exchange(said_, {}); }
   std::vector<v1alpha1::ToTrainer> TakeTold(int rank) { return std::exchange(told_[rank], {}); }
   bool alive(int rank) { return processes_[rank].alive; }
@@ -172,13 +172,13 @@ class World {
   int port_requests() const { return port_requests_; }
   const std::vector<std::string>& redials() const { return redials_; }
   WorkerMachine& machine() { return machine_; }
-  // The next rounds train by this.
+  // Sets the spec of the next rounds.
   void Edit(const v1alpha1::TrainingJobSpec& spec, const std::string& trajectory) {
     spec_ = spec;
     trajectory_ = trajectory;
   }
   absl::Time& now() { return now_; }
-  // As Welcome says; absent: it does not.
+  // The deadline in Welcome; absent if Welcome has none.
   std::optional<absl::Duration> prepare_deadline;
 
  private:

@@ -27,7 +27,7 @@ WorkerSettings ReadWelcome(const v1alpha1::Welcome& welcome, const WorkerConfig&
   settings.orphan_deadline = SecondsOr(welcome.orphan_deadline_seconds(),
                                        ParseOr(elastic.orphan_deadline(), config.orphan_deadline));
   settings.rank_deadline = ParseOr(elastic.rank_deadline(), absl::Seconds(10));
-  // An operator that does not say so waits for 60 s.
+  // An operator that sends no deadline waits for 60 s.
   settings.prepare_deadline = SecondsOr(welcome.prepare_deadline_seconds(), absl::Seconds(60));
   settings.restart_rank = welcome.spec().failure_policy().on_rank_failure() != "Shrink";
   const v1alpha1::FailurePolicySpec& policy = welcome.spec().failure_policy();

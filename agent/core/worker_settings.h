@@ -11,46 +11,46 @@
 
 namespace muster::agent {
 
-// Who this agent is. Constant for its life.
+// The identity and limits of this agent, constant for its life.
 struct WorkerConfig {
   v1alpha1::WorkerId worker;
   int ranks = 1;
-  // Under which other workers reach this one.
+  // The host name or address by which other workers reach this one.
   std::string host;
   std::string version;
-  // Until Welcome says otherwise.
+  // Applies until Welcome sets another one.
   absl::Duration orphan_deadline = absl::Seconds(60);
-  // The operator runs on this machine, so that it is frozen whenever this agent is.
+  // The operator runs on this machine, so it is frozen whenever this agent is.
   bool shares_machine = false;
   // A new process may load libraries and read its data for this long before its first message.
   absl::Duration start_deadline = absl::Seconds(300);
-  // From SIGTERM to SIGKILL.
+  // The time between SIGTERM and SIGKILL.
   absl::Duration term_grace = absl::Seconds(5);
-  // For a stop at the end of the current step, without and with a checkpoint.
+  // Limits for a stop at the end of the current step, without and with a checkpoint.
   absl::Duration stop_deadline = absl::Seconds(10);
   absl::Duration save_deadline = absl::Seconds(60);
-  // For the checkpoint after SIGTERM: less than a pod's usual 30 s of grace.
+  // The limit for the checkpoint after SIGTERM; less than a pod's usual 30 s of grace.
   absl::Duration signal_save_deadline = absl::Seconds(15);
 };
 
-// What Welcome says, read once.
+// The contents of Welcome, parsed once.
 struct WorkerSettings {
   v1alpha1::TrainingJobSpec spec;
   absl::Duration heartbeat;
   absl::Duration orphan_deadline;
-  // Silence of a rank after which it is killed.
+  // A rank that is silent for this long is killed.
   absl::Duration rank_deadline;
   // A rank that has not answered Prepare by then is stuck: the operator waits no longer.
   absl::Duration prepare_deadline;
   bool restart_rank = true;
-  // Between the processes of a rank that ends soon after it was started.
+  // The delay before the next process of a rank whose processes end soon after their start.
   BackoffBounds restart_backoff;
 };
 
-// Durations that are absent or malformed get their defaults: the API has validated them.
+// Parses Welcome. Absent or malformed durations get defaults, since the API has validated them.
 WorkerSettings ReadWelcome(const v1alpha1::Welcome& welcome, const WorkerConfig& config);
 
-// (term, round) ordered as numbers.
+// Compares (term, round) as numbers.
 bool Less(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b);
 bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b);
 std::string ToText(const v1alpha1::RoundId& round);

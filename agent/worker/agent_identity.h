@@ -13,24 +13,24 @@
 
 namespace muster::agent {
 
-// What an agent on a cluster is given to prove itself with. Empty on one machine, where the
+// The inputs with which an agent on a cluster proves its identity. Empty on one machine, where the
 // coordinator is a unix socket.
 struct IdentitySources {
-  std::string authority_pem;  // whom to believe that it is the coordinator
-  std::string token_path;     // the pod's projected token, replaced by kubelet from time to time
+  std::string authority_pem;  // CA that signs the coordinator's certificate
+  std::string token_path;     // the pod's projected token, which the kubelet rotates
 
   bool empty() const { return authority_pem.empty(); }
 };
 
-// Key and certificate for TLS, PEM. Empty before the first certificate.
+// Key and certificate for TLS, as PEM. Empty before the first certificate.
 struct KeyAndCertificate {
   std::string key_pem;
   std::string certificate_pem;
 };
 
-// The certificate this agent has and when it needs another. Each certificate has a key of its own,
-// which never leaves this process. Times are monotonic: the coordinator says how long a certificate
-// lives, so the machines' clocks need not agree. Not thread-safe.
+// The agent's current certificate, and the time of its renewal. Each certificate has a key of its
+// own, which never leaves this process. Times are monotonic: the coordinator sends the lifetime of
+// a certificate, so the machines' clocks need not agree. Not thread-safe.
 class AgentIdentity {
  public:
   // `files` must outlive it.
@@ -38,15 +38,15 @@ class AgentIdentity {
 
   const std::string& authority_pem() const { return sources_.authority_pem; }
 
-  // A request with a new key and the token as it is in its file now.
+  // Makes a request with a new key and the token that is now in its file.
   absl::StatusOr<v1alpha1::IdentifyRequest> NewRequest();
-  // The answer to the newest request, which was sent at `asked`.
+  // Takes the answer to the newest request, which was sent at `asked`.
   absl::Status Accept(const v1alpha1::IdentifyResponse& response, absl::Time asked);
 
   bool Usable(absl::Time now) const { return now < expires_; }
-  // From two thirds of the certificate's life on.
+  // True after two thirds of the certificate's life.
   bool WantsRenewal(absl::Time now) const { return now >= renew_at_; }
-  // The coordinator does not take it.
+  // Discards a certificate that the coordinator does not accept.
   void Drop();
   const KeyAndCertificate& current() const { return current_; }
 

@@ -5,7 +5,7 @@
 namespace muster::agent {
 namespace {
 
-// What every replica's certificate says, whichever address it is reached at.
+// The name in every replica's certificate, independent of the address that is dialled.
 constexpr char kServerName[] = "muster-coordinator";
 constexpr char kUnixPrefix[] = "unix:";
 // Longer than the longest pause between two dials.
@@ -15,8 +15,8 @@ grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // The channel of the first Identify is kept, but not its connection: the coordinator would have
-  // two of every agent.
+  // The channel of the first Identify is kept for good, but its idle connection is not: the
+  // coordinator would hold two connections of every agent.
   arguments.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, kIdleMs);
   return arguments;
 }

@@ -11,13 +11,13 @@
 
 namespace muster::agent {
 
-// A channel of its own for each dial, so that gRPC's back-off does not add to ours.
+// Each dial gets a new channel, so that gRPC's backoff does not add to the client's own.
 
-// To a unix socket: no TLS.
+// Connects to a unix socket, without TLS.
 std::shared_ptr<grpc::Channel> NewLocalChannel(const std::string& address);
-// TLS to whoever proves to be the coordinator by `authority_pem`, whatever its address; `client` is
-// presented when it is not empty. A peer that answers nothing, not even pings, for `silence` is
-// given up.
+// Connects by TLS to a peer that proves to be the coordinator by `authority_pem`, at any address;
+// presents `client` if it is not empty. Gives up a peer that answers nothing, not even pings, for
+// `silence`.
 std::shared_ptr<grpc::Channel> NewTlsChannel(const std::string& address,
                                              const std::string& authority_pem,
                                              const KeyAndCertificate& client,

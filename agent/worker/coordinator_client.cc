@@ -15,10 +15,10 @@ namespace {
 
 constexpr BackoffBounds kRedial = {absl::Milliseconds(50), absl::Seconds(1)};
 constexpr absl::Duration kIdentifyTimeout = absl::Seconds(10);
-// A renewal that failed is tried again after this; a third of the certificate's life is left then.
+// The delay before a failed renewal is retried; a third of the certificate's life is left then.
 constexpr absl::Duration kRenewalRetry = absl::Seconds(5);
-// Streams in a row that end unheard before the certificate is suspected: a handshake that the
-// coordinator refuses looks like one that is not there.
+// The certificate is suspected after this many consecutive streams without a message: a handshake
+// that the coordinator refuses looks like an absent coordinator.
 constexpr int kUnheardStreams = 6;
 
 bool IsRefusal(const absl::Status& status) {
@@ -68,7 +68,8 @@ void CoordinatorClient::On(v1alpha1::OperatorMessage& message, absl::Time,
                            std::vector<Event>& events) {
   heard_ = true;
   unheard_ = 0;
-  // Not after NotLeader: standbys that name each other must not be dialled without a pause.
+  // NotLeader must not reset the backoff, or standbys that name each other are dialled without
+  // pause.
   if (message.has_welcome()) {
     failures_ = 0;
     spare_.reset();
@@ -116,7 +117,7 @@ void CoordinatorClient::On(CoordinatorMailbox::Identified& answer, absl::Time no
              {"seconds", answer->lifetime_seconds()});
   ++certificates_;
   if (stream_ != nullptr) return;
-  preferred_ = asked.address;  // it is there: the stream goes to the same one, at once
+  preferred_ = asked.address;  // it is reachable, so the stream dials it at once
   next_dial_ = now;
 }
 
@@ -172,7 +173,7 @@ void CoordinatorClient::Send(const v1alpha1::AgentMessage& message) {
 
 void CoordinatorClient::Redial(const std::string& address) {
   preferred_ = address;
-  if (stream_ != nullptr) stream_->Cancel();  // reported as StreamClosed, then dialled
+  if (stream_ != nullptr) stream_->Cancel();  // reported as StreamClosed, then redialled
 }
 
 void CoordinatorClient::HangUp(absl::Duration timeout) {

@@ -22,26 +22,26 @@
 namespace muster::agent {
 
 struct CoordinatorClientOptions {
-  // gRPC targets, tried in turn: "unix:/path" or "host:port". With identity all are host:port.
+  // gRPC targets, tried in turn: "unix:/path" or "host:port". With `identity` all are host:port.
   std::vector<std::string> addresses;
   IdentitySources identity;
-  // A coordinator that answers nothing for this long is left: half a lease.
+  // A coordinator that is silent for this long is given up; the default is half a lease.
   absl::Duration silence = absl::Milliseconds(7500);
 };
 
-// The control stream to the operator, dialled again whenever it is lost: after about 50 ms,
-// doubling to 1 s until one welcomes us. One stream at a time; nothing of an old one is delivered
-// once it was reported closed. What is sent while there is no stream is dropped: the worker machine
-// keeps what matters.
+// The control stream to the operator, redialled whenever it is lost: after about 50 ms, doubling to
+// 1 s until a coordinator sends Welcome. There is one stream at a time; no event of an old one is
+// delivered after its StreamClosed. Messages sent while there is no stream are dropped: the worker
+// machine buffers those that matter.
 //
-// The connection to a coordinator that answered and does not lead is kept for the next dial to it:
+// The connection to a coordinator that answered but does not lead is kept for the next dial to it:
 // while nobody leads, thousands of agents ask again every second, and a handshake costs far more
 // than a call.
 //
-// With identity sources, a certificate is asked for before the first stream, and a new one over the
-// same connection when two thirds of its life are over; the stream goes on.
+// With identity sources, the client requests a certificate before the first stream, and renews it
+// over the same connection after two thirds of its life; the stream continues.
 //
-// Used by one thread, on which nothing here blocks; gRPC's own threads do the work behind it.
+// Used by one thread, which blocks only in HangUp and the destructor; gRPC's threads do the work.
 class CoordinatorClient {
  public:
   // `files` must outlive it.
@@ -50,15 +50,15 @@ class CoordinatorClient {
 
   // Readable when Collect has something to return.
   int poll_fd() const { return mailbox_->fd(); }
-  // StreamOpened, StreamClosed and OperatorSaid, in order; dials when it is time to.
+  // Returns StreamOpened, StreamClosed and OperatorSaid in order; dials when it is due.
   std::vector<Event> Collect(absl::Time now);
   void Send(const v1alpha1::AgentMessage& message);
   // Leaves the stream; the next dial goes to `address` if it is not empty.
   void Redial(const std::string& address);
-  // Ends the stream so that everything sent arrives; waits at most `timeout` for that.
+  // Ends the stream so that everything sent arrives; waits for at most `timeout`.
   void HangUp(absl::Duration timeout);
 
-  // Certificates received, and connections begun, so far.
+  // The numbers of certificates received and connections begun so far.
   int certificates() const { return certificates_; }
   int connections() const { return connections_; }
 
@@ -76,34 +76,35 @@ class CoordinatorClient {
   void Dial();
   void KeepConnection(bool heard, bool refused);
   void Ask(const std::string& address, std::shared_ptr<grpc::Channel> channel, absl::Time now);
-  // What each kind of news means; events for the machine are added to `events`.
+  // Handle one kind of news each; events for the machine are appended to `events`.
   void On(v1alpha1::OperatorMessage& message, absl::Time now, std::vector<Event>& events);
   void On(CoordinatorMailbox::StreamEnded& ended, absl::Time now, std::vector<Event>& events);
   void On(CoordinatorMailbox::Identified& answer, absl::Time now, std::vector<Event>& events);
   void NotIdentified(const absl::Status& why, absl::Time now);
-  // A time after `now` that is not the same for all agents, and later every time.
+  // Returns a time after `now`, randomized among agents and later after each failure.
   absl::Time BackOff(absl::Time now);
 
   const CoordinatorClientOptions options_;
   AgentIdentity identity_;
-  // Shared with the streams, whose last callbacks may come after this object is gone.
+  // Shared with the streams, whose last callbacks may run after this object is gone.
   std::shared_ptr<CoordinatorMailbox> mailbox_;
-  // Kept for good: gRPC's callback threads live as long as some channel that has used them.
+  // Kept for the life of the client: gRPC's callback threads live as long as some channel that has
+  // used them.
   std::shared_ptr<void> first_channel_;
   // Also owned by itself until gRPC is done with it.
   std::shared_ptr<CoordinatorStream> stream_;
-  bool heard_ = false;  // anything on this stream
-  // To a coordinator that does not lead; null: none.
+  bool heard_ = false;  // a message arrived on this stream
+  // A connection to a coordinator that does not lead; null if there is none.
   std::string spare_address_;
   std::shared_ptr<grpc::Channel> spare_;
-  int unheard_ = 0;  // streams in a row that ended before anything was heard
+  int unheard_ = 0;  // consecutive streams that ended without a message
   std::optional<Asking> asking_;
   int certificates_ = 0;
   int connections_ = 0;
   size_t next_address_ = 0;
   std::string preferred_;
   std::mt19937 random_;
-  int failures_ = 0;  // in a row, for the back-off
+  int failures_ = 0;  // consecutive, for the backoff
   absl::Time next_dial_ = absl::InfinitePast();
   absl::Time next_renewal_ = absl::InfinitePast();
 };

@@ -15,7 +15,7 @@ CoordinatorMailbox::~CoordinatorMailbox() { close(event_fd_); }
 
 void CoordinatorMailbox::Wake() {
   const uint64_t one = 1;
-  if (write(event_fd_, &one, sizeof(one)) < 0) return;  // it is awake anyhow
+  if (write(event_fd_, &one, sizeof(one)) < 0) return;  // the reader wakes anyway
 }
 
 void CoordinatorMailbox::SetCurrent(const void* stream) {

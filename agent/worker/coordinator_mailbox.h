@@ -14,7 +14,7 @@
 
 namespace muster::agent {
 
-// What gRPC's threads hand over to the agent's. Thread-safe.
+// Passes messages from gRPC's threads to the agent's thread. Thread-safe.
 class CoordinatorMailbox {
  public:
   struct StreamEnded {
@@ -26,20 +26,20 @@ class CoordinatorMailbox {
   CoordinatorMailbox();
   ~CoordinatorMailbox();
 
-  // The one stream whose words are taken; null for none. Every stream and call that starts is
-  // counted by CallStarted until it is buried.
+  // Sets the one stream whose messages are accepted; null for none. CallStarted counts every stream
+  // and call until it is buried.
   void SetCurrent(const void* stream);
   void CallStarted();
 
-  // From gRPC's threads.
+  // Called by gRPC's threads.
   void Put(const void* stream, v1alpha1::OperatorMessage message);
   void End(const void* stream, absl::Status why);
   void Answer(Identified answer);
-  // A call that is over, to be destroyed by our thread: destroying a channel on gRPC's own callback
-  // thread makes that thread join itself.
+  // Hands over a finished call, to be destroyed by the agent's thread: destroying a channel on
+  // gRPC's own callback thread makes that thread join itself.
   void Bury(std::shared_ptr<void> call);
 
-  // From our thread.
+  // Called by the agent's thread.
   std::deque<News> Take();
   void DestroyDead();
   void WaitForCalls(absl::Time deadline);

@@ -27,8 +27,7 @@ void CoordinatorStream::Start(std::shared_ptr<CoordinatorStream> self) {
   self_ = std::move(self);
   mailbox_->CallStarted();
   stub_->async()->Attach(&context_, this);
-  // Writes are started outside of gRPC's callbacks: until the hold goes, the call cannot end under
-  // them.
+  // Writes are started outside gRPC's callbacks; the hold keeps the call alive under them.
   AddHold();
   StartRead(&incoming_);
   StartCall();
@@ -58,7 +57,7 @@ void CoordinatorStream::OnReadDone(bool ok) {
       MutexLock lock(mu_);
       closed_ = true;
     }
-    return RemoveHold();  // OnDone follows, perhaps inside of it
+    return RemoveHold();  // OnDone follows, perhaps during this call
   }
   mailbox_->Put(this, std::move(incoming_));
   incoming_.Clear();
@@ -81,7 +80,7 @@ void CoordinatorStream::OnDone(const grpc::Status& status) {
   }
   const std::shared_ptr<CoordinatorMailbox> mailbox = mailbox_;
   mailbox->End(this, ToAbsl(status));
-  mailbox->Bury(std::move(self_));  // our thread may destroy this at once
+  mailbox->Bury(std::move(self_));  // the agent's thread may destroy this at once
 }
 
 void CoordinatorStream::WriteNext() {

@@ -20,7 +20,7 @@ namespace muster::agent {
 class CoordinatorStream final
     : public grpc::ClientBidiReactor<v1alpha1::AgentMessage, v1alpha1::OperatorMessage> {
  public:
-  // An operator that takes nothing while this many messages wait is left.
+  // The stream is cancelled when more messages than this wait for the operator to read.
   static constexpr size_t kMaxOutgoing = 4096;
 
   CoordinatorStream(std::shared_ptr<CoordinatorMailbox> mailbox,
@@ -29,8 +29,8 @@ class CoordinatorStream final
   void Start(std::shared_ptr<CoordinatorStream> self);
   void Send(const v1alpha1::AgentMessage& message);
   void Cancel() { context_.TryCancel(); }
-  // Says that nothing follows and waits for the operator to hang up: a call that is merely
-  // cancelled may lose what was written last.
+  // Half-closes the stream and waits for the operator to hang up, because a call that is merely
+  // cancelled may lose the last writes.
   void HangUp(absl::Time deadline);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
@@ -57,12 +57,12 @@ class CoordinatorStream final
   bool writing_ MUSTER_GUARDED_BY(mu_) = false;
   bool hanging_up_ MUSTER_GUARDED_BY(mu_) = false;
   bool hung_up_ MUSTER_GUARDED_BY(mu_) = false;
-  bool closed_ MUSTER_GUARDED_BY(mu_) = false;  // nothing may be started any more
+  bool closed_ MUSTER_GUARDED_BY(mu_) = false;  // no operation may be started any more
   bool done_ MUSTER_GUARDED_BY(mu_) = false;
 };
 
-// Asks for a certificate over `channel`; the answer goes to the mailbox. Fails after `timeout`.
-// Returns what cancels it.
+// Requests a certificate over `channel`; the answer goes to the mailbox. Fails after `timeout`.
+// Returns the context, by which the call can be cancelled.
 std::shared_ptr<grpc::ClientContext> StartIdentify(std::shared_ptr<CoordinatorMailbox> mailbox,
                                                    std::shared_ptr<grpc::Channel> channel,
                                                    v1alpha1::IdentifyRequest request,

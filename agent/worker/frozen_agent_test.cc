@@ -1,5 +1,5 @@
-// A machine that stands still and wakes up: the agent's thread is held, its rank is stopped, and
-// the clock goes on.
+// Simulates a machine that freezes and wakes up: the agent's thread is held, its rank is stopped,
+// and the clock advances.
 #include <signal.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@
 namespace muster::agent {
 namespace {
 
-// In a command $$ stands for one $, as in a pod.
+// A command writes $$ for one $, as in a pod.
 constexpr char kCommand[] = R"({"spec": {"containers": [{"name": "worker",
     "command": ["sh", "-c", "trap 'echo termed' TERM; echo up $$$$; while :; do sleep 0.05; done"]}]}})";
 
@@ -38,7 +38,7 @@ class FrozenAgentTest : public testing::Test {
     thread_ = std::thread([this] { Run(); });
   }
   ~FrozenAgentTest() override {
-    clock_.Advance(absl::Hours(1));  // ends what still runs
+    clock_.Advance(absl::Hours(1));  // ends any process still running
     if (thread_.joinable()) thread_.join();
     std::system(absl::StrCat("rm -rf ", folder_).c_str());
   }
@@ -103,7 +103,7 @@ class FrozenAgentTest : public testing::Test {
     go.mutable_go()->set_endpoint("127.0.0.1:4000");
     ASSERT_TRUE(coordinator_->Say(go));
   }
-  // Agent and rank stand still, and are thawed together.
+  // Freezes agent and rank, and thaws them together.
   void Freeze(pid_t rank, absl::Duration time) {
     MutexLock lock(mu_);
     hold_ = true;
@@ -120,8 +120,8 @@ class FrozenAgentTest : public testing::Test {
   std::unique_ptr<ScriptedCoordinator> coordinator_;
   Mutex mu_;
   CondVar changed_;
-  bool hold_ MUSTER_GUARDED_BY(mu_) = false;    // the agent's thread is to stand still
-  bool stands_ MUSTER_GUARDED_BY(mu_) = false;  // and does
+  bool hold_ MUSTER_GUARDED_BY(mu_) = false;    // the agent's thread shall stop
+  bool stands_ MUSTER_GUARDED_BY(mu_) = false;  // and has stopped
   std::string shown_ MUSTER_GUARDED_BY(mu_);
   int code_ = -1;
   std::thread thread_;

@@ -7,7 +7,7 @@
 namespace muster::agent {
 namespace {
 
-// Sets host and port of rank 0's store, in torchrun's two spellings.
+// Sets host and port of rank 0's store in both of torchrun's spellings.
 void SetMaster(const std::string& endpoint, const std::string& host, Environment& env) {
   const size_t colon = endpoint.rfind(':');
   const bool known = colon != std::string::npos;
@@ -44,7 +44,7 @@ Environment RankEnvironment(Environment env, const v1alpha1::WorkerId& worker,
   set("TORCHELASTIC_RESTART_COUNT", at.restart_count);
   set("TORCHELASTIC_MAX_RESTARTS", max_restarts);
   env["TORCHELASTIC_RUN_ID"] = worker.job_uid().empty() ? worker.job() : worker.job_uid();
-  // The store is rank 0's own, not the agent's.
+  // The store belongs to rank 0, not to the agent.
   env["TORCHELASTIC_USE_AGENT_STORE"] = "False";
   set("PET_NNODES", at.group_world_size);
   set("PET_NPROC_PER_NODE", at.local_world_size);

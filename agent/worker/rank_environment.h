@@ -10,12 +10,12 @@
 
 namespace muster::agent {
 
-// Of this process, without what concerns the agent alone.
+// Returns `environ` without the variables that concern only the agent.
 Environment InheritedEnvironment(const char* const* environ);
 
-// What a rank's process is started with: `inherited` and over it torchrun's variables, so that a
-// program written for torchrun runs unchanged. OMP_NUM_THREADS and OMP_WAIT_POLICY are set only
-// when the job does not.
+// Returns the environment of a rank's process: `inherited`, overridden by torchrun's variables, so
+// that a program written for torchrun runs unchanged. OMP_NUM_THREADS and OMP_WAIT_POLICY are set
+// only if the job does not set them.
 Environment RankEnvironment(Environment inherited, const v1alpha1::WorkerId& worker,
                             const RankPlacement& placement, int max_restarts,
                             const std::string& host);

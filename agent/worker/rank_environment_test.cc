@@ -68,7 +68,7 @@ TEST(ReadUserCommandTest, TakesCommandAndArgs) {
   EXPECT_FALSE(ReadUserCommand("nonsense").ok());
 }
 
-// checkpoint.uri of a command was accepted and nobody was told of it.
+// Regression: checkpoint.uri was accepted for a command, but never passed to it.
 TEST(AddCheckpointDirectoryTest, TheDirectoryIsMadeForTheCommandAndNamedToIt) {
   MemoryFiles files;
   Environment env;

@@ -9,7 +9,7 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kTailBytes = 8 << 10;
-// A longer line is shown in pieces.
+// Longer lines are shown in pieces.
 constexpr size_t kMaxLine = 64 << 10;
 
 }  // namespace
@@ -60,7 +60,7 @@ void RankLog::Rotate() {
   file_.reset();
   for (int i = options_.keep; i > 0; --i) {
     const std::string from = i == 1 ? options_.path : absl::StrCat(options_.path, ".", i - 1);
-    // The first rotations find nothing to rename.
+    // The first rotations have no old file to rename.
     files_.Rename(from, absl::StrCat(options_.path, ".", i)).IgnoreError();
   }
   if (options_.keep == 0) files_.Remove(options_.path).IgnoreError();

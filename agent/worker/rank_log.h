@@ -12,26 +12,26 @@
 
 namespace muster::agent {
 
-// What one local rank's processes write to stdout and stderr: kept in `path` (which is renamed to
-// path.1, path.2 when it reaches max_bytes; older ones go), shown line by line with a prefix
-// through `show`, and its end kept as evidence. A disk that is full costs log lines, never the
-// rank. Not thread-safe.
+// The stdout and stderr of one local rank's processes: kept in `path` (renamed to path.1, path.2
+// when it reaches max_bytes; older ones are removed), passed to `show` line by line with a prefix,
+// and its end kept as evidence. A full disk loses log lines but never stops the rank. Not
+// thread-safe.
 class RankLog {
  public:
   struct Options {
     std::string path;
     size_t max_bytes = size_t{16} << 20;
     int keep = 2;  // rotated files
-    // Gets whole lines, newline included.
+    // Receives whole lines, newline included.
     std::function<void(std::string_view)> show;
   };
 
   RankLog(Options options, Files& files);
 
-  // Shown before every line from now on, e.g. "[rank 3] ".
+  // The prefix of every line from now on, e.g. "[rank 3] ".
   void SetPrefix(std::string prefix) { prefix_ = std::move(prefix); }
   void Write(std::string_view bytes);
-  // The process has ended: shows a last line that lacks its newline.
+  // Called when the process has ended: shows a last line that lacks its newline.
   void EndOfProcess();
   // The last 8 KiB since the previous BeginProcess.
   const std::string& tail() const { return tail_; }
@@ -46,7 +46,7 @@ class RankLog {
   std::unique_ptr<WritableFile> file_;
   size_t size_ = 0;
   std::string prefix_;
-  std::string line_;  // not yet ended
+  std::string line_;  // incomplete line
   std::string tail_;
 };
 

@@ -20,7 +20,7 @@ namespace muster::agent {
 namespace {
 
 constexpr int kChildLinkFd = 3;
-// A trainer that reads nothing for this long a queue is as good as gone.
+// A trainer that lets this many bytes queue up unread is considered dead.
 constexpr size_t kMaxOutgoing = size_t{64} << 20;
 
 void CloseFd(int& fd) {
@@ -29,10 +29,10 @@ void CloseFd(int& fd) {
 
 bool SetNonBlocking(int fd) { return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0; }
 
-// Reads what is there; false at the end of the stream.
+// Reads the available bytes; returns false at the end of the stream.
 bool ReadAvailable(int fd, const std::function<void(std::string_view)>& take) {
   char bytes[64 << 10];
-  for (int i = 0; i < 64; ++i) {  // a chatty rank must not keep the loop from the others
+  for (int i = 0; i < 64; ++i) {  // a chatty rank must not starve the others
     const ssize_t n = read(fd, bytes, sizeof(bytes));
     if (n > 0) {
       take(std::string_view(bytes, static_cast<size_t>(n)));
@@ -126,7 +126,7 @@ absl::Status RankSupervisor::Rank::Launch(int generation, const Program& program
 
 void RankSupervisor::Rank::Kill(int generation, int signal) {
   if (process_ == nullptr || generation != generation_) return;
-  // A stopped process takes SIGTERM only once it goes on.
+  // A stopped process handles SIGTERM only after SIGCONT.
   process_->SignalGroup(signal).IgnoreError();
   if (signal == SIGTERM) process_->SignalGroup(SIGCONT).IgnoreError();
 }
@@ -145,7 +145,7 @@ void RankSupervisor::Rank::Flush() {
     if (n > 0) {
       outgoing_.erase(0, static_cast<size_t>(n));
     } else if (errno != EINTR) {
-      return;  // full, or gone: reading will tell
+      return;  // full, or gone: the next read detects the latter
     }
   }
 }
@@ -161,9 +161,9 @@ void RankSupervisor::Rank::AddPollFds(std::vector<pollfd>* fds) const {
 
 void RankSupervisor::Rank::Collect(std::vector<Event>* events) {
   if (process_ == nullptr) return;
-  // Asked before reading, so that everything an ended process wrote is read before its end is told.
+  // Checked before reading, so that all output of an ended process precedes the report of its end.
   const bool ended = HasEnded();
-  if (ended) process_->SignalGroup(SIGKILL).IgnoreError();  // its own children, if any are left
+  if (ended) process_->SignalGroup(SIGKILL).IgnoreError();  // its remaining children
   Flush();
   ReadOutput();
   ReadLink(events);

@@ -19,15 +19,16 @@
 namespace muster::agent {
 
 // The processes of a worker's local ranks: launches them in process groups of their own, carries
-// messages over their links, captures what they print, and tells when they end. When a rank ends,
-// whatever is left of its process group is killed before its end is reported.
+// messages over their links, captures their output, and reports their ends. When a rank ends, the
+// rest of its process group is killed before the end is reported.
 //
-// Single-threaded, and the kernel kills every rank when that thread ends. Nothing blocks.
+// Single-threaded: the kernel kills every rank when the thread that launched it ends. Nothing
+// blocks.
 class RankSupervisor {
  public:
   struct Options {
     int ranks = 1;
-    // For rank-<local rank>.log; empty: only shown.
+    // The directory of rank-<local rank>.log; if empty, output is only shown.
     std::string log_directory;
     size_t max_log_bytes = size_t{16} << 20;
     std::function<void(std::string_view)> show;
@@ -36,25 +37,25 @@ class RankSupervisor {
     std::vector<std::string> argv;
     std::vector<std::string> env;
     std::string cwd;
-    // The built-in trainer: its end of the link is descriptor 3.
+    // True for the built-in trainer, whose end of the link is descriptor 3.
     bool link = true;
-    // For its log lines.
+    // The rank named in its log lines.
     int rank = 0;
   };
 
   RankSupervisor(Options options, ProcessLauncher& launcher, Files& files);
-  ~RankSupervisor();  // kills what runs
+  ~RankSupervisor();  // kills running processes
 
   // `local_rank` must have no process.
   absl::Status Launch(int local_rank, int generation, const Program& program);
   void Kill(int local_rank, int generation, int signal);
   void Send(int local_rank, const v1alpha1::ToTrainer& message);
-  // Whether `pid` is a rank's process whose end was not reported yet.
+  // Returns true if `pid` is a rank's process whose end has not been reported yet.
   bool Owns(pid_t pid) const;
 
-  // What to wait for; then Collect.
+  // Adds the descriptors to poll before the next Collect.
   void AddPollFds(std::vector<pollfd>* fds) const;
-  // Everything that happened since, in the order in which each rank did it.
+  // Returns all events since the last call, in order for each rank.
   std::vector<Event> Collect();
 
  private:

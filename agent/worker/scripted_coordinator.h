@@ -19,8 +19,8 @@
 
 namespace muster::agent {
 
-// A coordinator that a test plays: it serves one agent over a unix socket, keeps everything the
-// agent says, and says what the test tells it to. Waits end after 20 s, with nullopt. Thread-safe.
+// A coordinator that a test scripts: it serves one agent over a unix socket, keeps its messages,
+// and sends those the test provides. Waits end after 20 s, with nullopt. Thread-safe.
 class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
  public:
   using Stream = grpc::ServerReaderWriter<v1alpha1::OperatorMessage, v1alpha1::AgentMessage>;
@@ -34,13 +34,13 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
   ~ScriptedCoordinator() override { Shutdown(); }
 
   bool ok() const { return server_ != nullptr; }
-  // As a killed operator: streams break, nothing answers any more.
+  // Acts like a killed operator: streams break, and nothing answers any more.
   void Shutdown() {
     if (server_ != nullptr) server_->Shutdown(absl::ToChronoTime(absl::Now()));
     server_.reset();
   }
 
-  // Ends the stream; from now on every other is refused so.
+  // Ends the stream, and refuses every later one with `why`.
   void Refuse(const grpc::Status& why) {
     MutexLock lock(mu_);
     refusal_ = why;
@@ -67,7 +67,7 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
     return grpc::Status::OK;
   }
 
-  // A Prepare that has no spec gets the one the agent was greeted with.
+  // A Prepare without a spec gets the one of Greet.
   bool Say(v1alpha1::OperatorMessage message) {
     MutexLock lock(mu_);
     if (message.has_prepare() && !message.prepare().has_spec()) {
@@ -81,7 +81,7 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
     return stream_->Write(message);
   }
 
-  // The first message since the last call for which `wanted` holds; those before it are dropped.
+  // Returns the first message since the last call for which `wanted` holds; drops earlier ones.
   std::optional<v1alpha1::AgentMessage> WaitFor(
       const std::function<bool(const v1alpha1::AgentMessage&)>& wanted) {
     MutexLock lock(mu_);
@@ -97,7 +97,7 @@ class ScriptedCoordinator final : public v1alpha1::Coordinator::Service {
     }
   }
 
-  // Gets the agent from nothing to its first message after Welcome.
+  // Welcomes the agent; returns its Hello.
   std::optional<v1alpha1::AgentMessage> Greet(int64_t term, const v1alpha1::TrainingJobSpec& spec) {
     auto hello = WaitFor([](const auto& m) { return m.has_hello(); });
     v1alpha1::OperatorMessage message;

@@ -12,13 +12,13 @@
 
 namespace muster::agent {
 
-// The command of the container named `worker` of a pod template: command, then args, as they are.
-// InvalidArgument when the template has no such container or it has no command.
+// Returns the command of the container named `worker` in a pod template: command, then args,
+// verbatim. InvalidArgument if there is no such container or it has no command.
 absl::StatusOr<std::vector<std::string>> ReadUserCommand(const std::string& pod_template_json);
 
-// A command saves by itself, muster only says where: makes the directory of spec.checkpoint and
-// names it in MUSTER_CHECKPOINT_DIR. What has a scheme (s3://bucket) is named as it is, and left to
-// the command. Without spec.checkpoint nothing is set.
+// A command saves its own checkpoints; muster only provides the place: makes the directory of
+// spec.checkpoint and passes it in MUSTER_CHECKPOINT_DIR. A URI with a scheme (s3://bucket) is
+// passed unchanged and left to the command. Sets nothing without spec.checkpoint.
 absl::Status AddCheckpointDirectory(const v1alpha1::TrainingJobSpec& spec, Files& files,
                                     Environment& env);
 

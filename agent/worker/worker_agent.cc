@@ -19,7 +19,7 @@
 namespace muster::agent {
 namespace {
 
-// The machine wants a tick at least this often.
+// The machine requires a tick at least this often.
 constexpr absl::Duration kMaxWait = absl::Milliseconds(100);
 
 }  // namespace
@@ -42,7 +42,7 @@ std::optional<int> WorkerAgent::RunOnce(absl::Duration wait) {
   TakeSignals();
   for (Event& event : supervisor_.Collect()) pending_.push_back(std::move(event));
   for (Event& event : client_.Collect(clock_.Monotonic())) pending_.push_back(std::move(event));
-  // Last, so that what ranks have said counts before their silence does.
+  // The tick comes last, so that messages from ranks are handled before their silence is judged.
   pending_.push_back(Tick{});
   while (!pending_.empty() && !exit_code_.has_value()) {
     const Event event = std::move(pending_.front());
@@ -54,9 +54,9 @@ std::optional<int> WorkerAgent::RunOnce(absl::Duration wait) {
   return exit_code_;
 }
 
-// Processes that lost their parents become this agent's children, as the first process of a
-// container or by PR_SET_CHILD_SUBREAPER. A rank that ended is its supervisor's to reap: then the
-// next pass.
+// Orphaned processes become this agent's children, because it is the first process of a container
+// or a subreaper (PR_SET_CHILD_SUBREAPER). A rank that has ended is left for its supervisor to
+// reap; the next pass goes on.
 void WorkerAgent::ReapStrays() {
   while (true) {
     siginfo_t info = {};
@@ -117,7 +117,7 @@ void WorkerAgent::Do(const LaunchRank& launch) {
       program.ok() ? supervisor_.Launch(local_rank, launch.generation, *program) : program.status();
   if (status.ok()) return;
   MUSTER_LOG(ERROR, "rank not started", {"rank", launch.placement.rank}, {"error", status});
-  // As a shell has it: 127 not found, 126 found but not executable.
+  // The codes of a shell: 127 not found, 126 found but not executable.
   const int code = status.code() == absl::StatusCode::kNotFound ? 127 : 126;
   pending_.push_back(
       RankEnded{local_rank, launch.generation, code, 0, std::string(status.message())});

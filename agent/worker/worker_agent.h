@@ -27,23 +27,24 @@ struct WorkerAgentOptions {
   std::string trainer_path;
   std::string log_directory;
   size_t max_log_bytes = size_t{16} << 20;
-  // A signalfd for SIGTERM and SIGINT; -1 without.
+  // A signalfd for SIGTERM and SIGINT; -1 if there is none.
   int signal_fd = -1;
   Environment environment;
-  // Gets the ranks' lines, with their prefix.
+  // Receives the ranks' lines, with their prefix.
   std::function<void(std::string_view)> show;
 };
 
-// The worker agent: carries events to the worker machine and its actions out. Single-threaded: one
-// thread, which must live as long as the object, calls RunOnce until it returns an exit code.
+// The worker agent: feeds events to the worker machine and carries out its actions.
+// Single-threaded: one thread, which must live as long as the object, calls RunOnce until it
+// returns an exit code.
 class WorkerAgent {
  public:
   // `clock`, `launcher` and `files` must outlive it.
   WorkerAgent(WorkerAgentOptions options, const Clock& clock, ProcessLauncher& launcher,
               Files& files);
 
-  // Waits at most `wait` for something to happen and deals with all of it. The exit code, once no
-  // rank is left and the last report is sent.
+  // Waits at most `wait` for events and handles all of them. Returns the exit code once no rank is
+  // left and the last report is sent.
   std::optional<int> RunOnce(absl::Duration wait);
 
   const WorkerMachine& machine() const { return machine_; }
@@ -71,7 +72,7 @@ class WorkerAgent {
   WorkerMachine machine_;
   RankSupervisor supervisor_;
   CoordinatorClient client_;
-  // What happened while an action was carried out.
+  // Events that occurred while an action was carried out.
   std::deque<Event> pending_;
   // Holds the port promised to the user's rendezvous store until that store is launched.
   int port_fd_ = -1;

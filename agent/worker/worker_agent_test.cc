@@ -1,4 +1,4 @@
-// The agent program with real processes, against a coordinator that the test plays.
+// The agent program with real processes, against a coordinator scripted by the test.
 #include <poll.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-// Waits until `pid` is gone: its pidfd tells, also for a process that is not our child.
+// Waits until `pid` is gone, by its pidfd, which also works for a process that is not a child.
 bool Gone(pid_t pid, uint64_t start_time) {
   auto process = ProcessLauncher::Real().Adopt(pid, start_time);
   if (!process.ok()) return true;
@@ -94,7 +94,7 @@ class WorkerAgentTest : public testing::Test {
     agent_ = *std::move(agent);
   }
 
-  // A job without a trainer: its worker container runs this shell script.
+  // Sets a job without a trainer, whose worker container runs this shell script.
   void SetCommand(const std::string& script) {
     spec_.clear_trainer();
     spec_.mutable_template_()->set_raw(
@@ -139,7 +139,7 @@ class WorkerAgentTest : public testing::Test {
   std::optional<AgentMessage> Wait(AgentMessage::KindCase kind) {
     return coordinator_->WaitFor([kind](const auto& m) { return m.kind_case() == kind; });
   }
-  // From nothing, or from the round before, to stepping.
+  // Takes the ranks from nothing, or from the previous round, to stepping.
   void RunRound(int64_t term, int64_t round, int ranks) {
     Prepare(term, round, ranks);
     const auto ready = Wait(AgentMessage::kReady);
@@ -149,7 +149,7 @@ class WorkerAgentTest : public testing::Test {
     ASSERT_TRUE(Wait(AgentMessage::kJoined).has_value());
     ASSERT_TRUE(Wait(AgentMessage::kSteps).has_value());
   }
-  // The pid of a rank's newest process, from what the trainer was given as its environment.
+  // Returns the pid of a rank's newest process, found by the trainer's environment.
   pid_t RankPid(int rank) {
     for (pid_t pid : Descendants()) {
       const std::string env = '\0' + ReadText(absl::StrCat("/proc/", pid, "/environ"));
@@ -264,7 +264,7 @@ TEST_F(WorkerAgentTest, ReAttachesToANewOperatorWithItsRoundStillRunning) {
   RunRound(2, 2, 1);
 }
 
-// A channel destroyed on gRPC's callback thread made that thread join itself, and the agent abort.
+// Regression: destroying a channel on gRPC's callback thread made it join itself and abort.
 TEST_F(WorkerAgentTest, SurvivesManyLostStreams) {
   StartAgent(1);
   for (int term = 1; term <= 8; ++term) {
@@ -328,7 +328,7 @@ TEST_F(WorkerAgentTest, AFailedCommandIsReportedAndItsCodeIsTheAgents) {
   EXPECT_EQ(WaitForExit(), 9);
 }
 
-// It kept its command for an orphanDeadline, beside the one that had taken its place.
+// Regression: it kept its command for an orphanDeadline, beside the worker that had replaced it.
 TEST_F(WorkerAgentTest, ACommandWhoseWorkerWasReplacedIsKilledWhenTheAgentHearsOfIt) {
   SetCommand("trap '' TERM; while :; do sleep 0.1; done");
   StartAgent(1);

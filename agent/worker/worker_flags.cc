@@ -36,7 +36,7 @@ Flags Defaults(const EnvironmentLookup& env) {
           {"orphan-deadline", env("MUSTER_ORPHAN_DEADLINE")}};
 }
 
-// Empty means `otherwise`.
+// Empty text means `otherwise`.
 absl::StatusOr<int> Number(const Flags& flags, const std::string& name, int otherwise) {
   const std::string& text = flags.at(name);
   int value = otherwise;
@@ -47,7 +47,7 @@ absl::StatusOr<int> Number(const Flags& flags, const std::string& name, int othe
   return value;
 }
 
-// Empty leaves `value` as it is.
+// Empty text leaves `value` unchanged.
 absl::Status ReadDuration(const Flags& flags, const std::string& name, absl::Duration& value) {
   const std::string& text = flags.at(name);
   if (text.empty() || absl::ParseDuration(text, &value)) return absl::OkStatus();

@@ -15,15 +15,15 @@ extern const char kWorkerUsage[];
 // The flags of `muster-agent worker` by name, without their dashes.
 using Flags = std::map<std::string, std::string>;
 
-// Looks up an environment variable; empty when it is not set.
+// Looks up an environment variable; returns "" if it is not set.
 using EnvironmentLookup = std::function<std::string(const std::string& name)>;
 
-// InvalidArgument with what is wrong. `argv` begins with the program's name. Flags that are not
-// given come from the environment that the operator gives a pod (MUSTER_...).
+// Parses the flags; `argv` begins with the program's name. Flags that are not given default to the
+// environment that the operator gives a pod (MUSTER_...). Errors are InvalidArgument.
 absl::StatusOr<Flags> ParseWorkerFlags(int argc, const char* const* argv,
                                        const EnvironmentLookup& environment);
 
-// InvalidArgument when a number or duration is none.
+// Converts the flags; InvalidArgument for a malformed number or duration.
 absl::StatusOr<WorkerAgentOptions> ToWorkerAgentOptions(const Flags& flags);
 
 }  // namespace muster::agent

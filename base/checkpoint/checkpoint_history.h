@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// A history is one run from initial weights on; its id is 16 hexadecimal digits. Checkpoints that
-// name none, of before there were histories, count as those of this one.
+// A history is one run from its initial weights on; its id is 16 hexadecimal digits. Old
+// checkpoints, which name no history, count as those of this one.
 inline constexpr char kUnnamedHistory[] = "0000000000000000";
 
 inline std::string_view HistoryName(std::string_view history) {

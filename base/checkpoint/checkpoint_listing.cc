@@ -30,8 +30,8 @@ std::string Text(const Json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Says what a file that could not be read makes of its checkpoint: broken for good where the file
-// itself is not what it should be, unknown where the file system failed.
+// Returns the problem of a checkpoint whose file `name` could not be read: broken for good if the
+// file itself is at fault, unknown if the file system failed.
 std::string Broken(const std::string& name, const absl::Status& error, CheckpointListing& listing) {
   switch (error.code()) {
     case absl::StatusCode::kNotFound:
@@ -46,7 +46,7 @@ std::string Broken(const std::string& name, const absl::Status& error, Checkpoin
   }
 }
 
-// The sizes of all files the manifest names, against those that are there.
+// Compares the sizes of all files in the manifest with those on disk. Returns the problem, or "".
 std::string CheckSizes(Files& files, const std::string& path, const Json& records,
                        CheckpointListing& listing) {
   for (const Json& record : records) {
@@ -78,7 +78,7 @@ void ReadRun(const Json& run, CheckpointListing& listing) {
   listing.created = Text(run, "created");
 }
 
-// Fills the listing; the answer is what is wrong, or nothing.
+// Fills `listing`. Returns the problem, or "".
 std::string Inspect(Files& files, const std::string& path, CheckpointListing& listing) {
   const int64_t named_step = StepOfCheckpointName(listing.directory);
   if (named_step < 0) {
@@ -178,7 +178,7 @@ int64_t StepOfCheckpointName(const std::string& name) {
   const char* const end = name.data() + name.size();
   int64_t step = -1;
   const auto [stopped, error] = std::from_chars(begin, end, step);
-  // Only the spelling that is written: two names never mean one step.
+  // Only the canonical spelling counts, so two names never mean one step.
   if (error != std::errc() || stopped != end || step < 0 || CheckpointName(step) != name) return -1;
   return step;
 }

@@ -14,46 +14,46 @@ namespace muster {
 // tensors' bytes are not read.
 struct CheckpointListing {
   std::string directory;  // its name, e.g. step-000001000
-  int64_t step = -1;      // -1 where unknown
+  int64_t step = -1;      // -1 if unknown
   int64_t attempt = 0;
   int64_t term = 0;
   int64_t round = 0;
   int64_t writers = 0;
-  std::string job;  // whose run it is
+  std::string job;  // the job that saved it
   std::string job_uid;
-  std::string history;  // the run it belongs to; empty in those of before histories had names
+  std::string history;  // the run it belongs to; empty in checkpoints older than histories
   uint64_t bytes = 0;   // of all files the manifest names
   std::string created;  // RFC 3339
   bool complete = false;
-  // Why it is not complete, for people: half-written, truncated, corrupted, foreign.
+  // The reason why it is not complete, for people: half-written, truncated, corrupted, foreign.
   std::string problem;
-  // It could not be looked at, so that nothing is known of it: an error of the file system.
+  // True after an error of the file system: the checkpoint could not be read, and may be whole.
   bool unreadable = false;
 };
 
-// The complete ones newest first, then the others by name. A missing `uri` is an empty list. What
-// was set aside, the claim and hidden directories are not among them.
+// Lists the complete checkpoints, newest first, then the others by name. A missing `uri` gives an
+// empty list. Abandoned checkpoints, the claim and hidden directories are not listed.
 absl::StatusOr<std::vector<CheckpointListing>> ListCheckpoints(Files& files,
                                                                const std::string& uri);
-// One directory by its own path.
+// Inspects one checkpoint directory, given by its own path.
 CheckpointListing InspectCheckpoint(Files& files, const std::string& path);
 
-// The checkpoints that were set aside, in the same order, each with the folder that it is in.
+// Lists the abandoned checkpoints in the same order, each with the folder that it is in.
 absl::StatusOr<std::vector<CheckpointListing>> ListAbandoned(Files& files, const std::string& uri);
 
-// abandoned-<history>: where checkpoints of a run that was given up are kept.
+// Returns abandoned-<history>, the folder that keeps the checkpoints of a run that was given up.
 std::string AbandonedName(const std::string& history);
 bool IsAbandonedName(const std::string& name);
 // The folder by which a job claims a directory of checkpoints.
 inline constexpr char kClaimName[] = "claim";
 
-// step-000001000, step-000001000.r7
+// Return step-000001000 and step-000001000.r7.
 std::string CheckpointName(int64_t step);
 std::string PartialCheckpointName(int64_t step, int64_t round);
-// The reverse: -1 for names that are not of that form.
+// The inverse of CheckpointName(); -1 for a name of any other form.
 int64_t StepOfCheckpointName(const std::string& name);
 
-// DONE holds this for a manifest of these bytes.
+// Returns the contents of the file DONE beside a manifest of these bytes.
 std::string CheckpointDoneContents(const std::string& manifest);
 
 }  // namespace muster

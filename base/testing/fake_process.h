@@ -14,9 +14,9 @@
 
 namespace muster {
 
-// A table of imaginary processes that a test ends as it likes. It behaves: SIGKILL ends a process,
-// so does SIGTERM unless the process ignores it, signals to an ended one are NotFound, numbers are
-// never reused, and an adopted process does not tell its exit code. Not thread-safe.
+// A table of imaginary processes, which a test ends as it likes. SIGKILL ends a process, and so
+// does SIGTERM unless the process ignores it. A signal to a process that has ended is NotFound,
+// pids are never reused, and the exit code of an adopted process is unknown. Not thread-safe.
 class FakeProcessLauncher final : public ProcessLauncher {
  public:
   struct State {
@@ -75,7 +75,7 @@ class FakeProcessLauncher final : public ProcessLauncher {
  private:
   class FakeProcess final : public Process {
    public:
-    // Shared, because the table must still know a process whose handle is gone.
+    // Shared, because the table must still find a process whose handle was destroyed.
     FakeProcess(std::shared_ptr<State> state, bool child)
         : state_(std::move(state)), child_(child) {}
     pid_t pid() const override { return state_->pid; }

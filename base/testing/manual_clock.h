@@ -7,7 +7,7 @@
 
 namespace muster {
 
-// A clock that moves only when told to: the virtual time of tests and simulations. Thread-safe.
+// A clock that moves only on request: the virtual time of tests and simulations. Thread-safe.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(absl::Time start = absl::FromUnixSeconds(1'700'000'000)) : now_(start) {}

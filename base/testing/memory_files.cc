@@ -46,7 +46,7 @@ class MemoryFiles::Writer final : public WritableFile {
   const int64_t generation_;
 };
 
-// Both kinds of reader: the bytes as they were when the file was opened.
+// Serves both kinds of reader with the bytes as they were when the file was opened.
 class MemoryFiles::Reader final : public ReadableFile, public MappedFile {
  public:
   Reader(std::string bytes, std::string path) : bytes_(std::move(bytes)), path_(std::move(path)) {}

@@ -16,8 +16,8 @@
 
 namespace muster {
 
-// A file system in memory, for tests. It keeps, beside what programs see, what a power cut would
-// leave: file bytes reach that state by Sync(), names by SyncDirectory(). Thread-safe.
+// A file system in memory, for tests. Besides the contents that programs see, it keeps those that a
+// power cut would leave: bytes get there by Sync(), names by SyncDirectory(). Thread-safe.
 class MemoryFiles final : public Files {
  public:
   enum class Operation {
@@ -29,7 +29,7 @@ class MemoryFiles final : public Files {
     kRemove,
     kSyncDirectory
   };
-  // Asked before every change; a non-OK answer is what the caller gets and nothing is changed.
+  // Called before every change; the caller gets a non-OK result, and nothing changes.
   using Fault = std::function<absl::Status(Operation, const std::string& path)>;
 
   MemoryFiles();
@@ -48,18 +48,18 @@ class MemoryFiles final : public Files {
   absl::StatusOr<uint64_t> FreeBytes(const std::string& path) override;
 
   void SetFault(Fault fault);
-  // The process "dies" at its change number `changes` from now: that one and all later ones answer
-  // Aborted and change nothing. Negative: never.
+  // Simulates the death of the process at its `changes`th change from now: this and all later
+  // changes return Aborted and have no effect. Negative: never.
   void KillAfter(int64_t changes);
-  // Changes since construction.
+  // The number of changes since construction.
   int64_t changes() const;
-  // Bytes all files together may hold; an Append beyond it writes what fits, then
-  // ResourceExhausted.
+  // Limits the bytes that all files together may hold. An Append beyond it writes what fits, then
+  // returns ResourceExhausted.
   void SetCapacity(uint64_t bytes);
-  // A power cut: what was never synced is gone. Faults and kills are lifted, open files are dead.
+  // Simulates a power cut: unsynced data is lost, faults and kills are lifted, and open files fail.
   void Crash();
 
-  // Changes bytes behind every caller's back, as bad storage does.
+  // Changes bytes without any caller's knowledge, as bad storage does.
   absl::Status Overwrite(const std::string& path, std::string contents);
 
  private:

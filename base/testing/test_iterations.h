@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-// How much a test tries. MUSTER_FULL=1 (tools/test --full) asks for its long form; the sanitizer
-// configurations set MUSTER_SANITIZED=1, as each try is several times dearer there.
+// The effort of a test. MUSTER_FULL=1 (tools/test --full) requests the long form; the sanitizer
+// configurations set MUSTER_SANITIZED=1, as each try costs several times more there.
 namespace muster {
 
 inline bool FullEffort() { return std::getenv("MUSTER_FULL") != nullptr; }

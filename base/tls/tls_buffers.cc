@@ -15,10 +15,10 @@
 namespace muster {
 namespace {
 
-// What OpenSSL asks for one buffer fits into five pages.
+// OpenSSL's request for one buffer fits into five pages.
 constexpr size_t kSmallest = 16 << 10;
 constexpr size_t kSlot = 20 << 10;
-// Address space, not memory. What does not fit comes from the heap.
+// Address space, not memory. Buffers that do not fit come from the heap.
 constexpr size_t kSlots = 64 << 10;
 
 class SlotPool {
@@ -33,7 +33,7 @@ class SlotPool {
     const auto* at = static_cast<const char*>(p);
     return base_ != nullptr && at >= base_ && at < base_ + kSlot * kSlots;
   }
-  // Null when there is none left.
+  // Returns null if none is left.
   void* Take() {
     MutexLock lock(mu_);
     if (!free_.empty()) {
@@ -56,7 +56,7 @@ class SlotPool {
   size_t fresh_ MUSTER_GUARDED_BY(mu_) = 0;
 };
 
-// Lives for ever: OpenSSL frees things at exit.
+// Lives forever: OpenSSL frees memory at exit.
 SlotPool& Pool() {
   static auto& pool = *new SlotPool;
   return pool;

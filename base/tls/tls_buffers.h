@@ -3,13 +3,14 @@
 
 namespace muster {
 
-// For programs with thousands of TLS connections. OpenSSL keeps four buffers of about 17 KB for
-// each, sized for the largest record; messages of a few hundred bytes touch one page of each, but
-// what comes from the heap was touched before. From here on such buffers come page by page from the
-// kernel and go back there when they are freed, so that only what is used is resident.
+// Reduces the memory of programs with thousands of TLS connections. OpenSSL keeps four buffers of
+// about 17 KB per connection, sized for the largest record. Messages of a few hundred bytes touch
+// only one page of each, but memory from the heap has usually been touched before. After this call
+// such buffers are mapped from the kernel and returned to it when freed, so that only the used
+// pages are resident.
 //
-// False when OpenSSL has allocated already, and nothing is changed then. Libraries do that in their
-// initialisers, so that it is to be called from .preinit_array.
+// Returns false, and changes nothing, if OpenSSL has allocated already. Libraries do that in their
+// initializers, so call it from .preinit_array.
 bool InstallTlsBuffers();
 
 }  // namespace muster

@@ -36,7 +36,7 @@ struct Deleter {
 template <typename T>
 using Owned = std::unique_ptr<T, Deleter>;
 
-// What OpenSSL's error queue of this thread says, which is emptied.
+// Drains OpenSSL's error queue of this thread and returns its text.
 std::string WhatOpenSslSays() {
   std::vector<std::string> lines;
   while (const unsigned long code = ERR_get_error()) {
@@ -127,7 +127,7 @@ absl::Status AddName(GENERAL_NAMES* names, int type, const std::string& value) {
   return absl::OkStatus();
 }
 
-// As values, never as text in OpenSSL's configuration language, which a name could break out of.
+// Values are never passed as text of OpenSSL's configuration language, which a name could escape.
 absl::Status AddAlternativeNames(X509* certificate, const CertificateProfile& profile) {
   if (profile.dns_names.empty() && profile.uris.empty()) return absl::OkStatus();
   const Owned<GENERAL_NAMES> names(GENERAL_NAMES_new());

@@ -10,21 +10,21 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-// The little of X.509 that programs use to prove who they are: keys, signing requests and
-// certificates, as PEM text. Keys are ECDSA on P-256, signatures SHA-256. A seam to OpenSSL, whose
-// types stay in x509.cc. Input may be hostile: sizes are bounded, failures carry a sentence.
+// The small part of X.509 with which programs prove their identity: keys, signing requests and
+// certificates, as PEM text. Keys are ECDSA on P-256, signatures use SHA-256. It hides OpenSSL's
+// types in x509.cc. Input may be hostile: sizes are bounded, and errors carry a sentence.
 namespace muster {
 
-// A private key. A value: copies share the key, which never changes. Thread-safe.
+// A private key. Copies share the key, which never changes. Thread-safe.
 class PrivateKey {
  public:
   static absl::StatusOr<PrivateKey> Generate();
-  // kInvalidArgument when it is not a P-256 key without a pass phrase.
+  // kInvalidArgument unless it is a P-256 key without a pass phrase.
   static absl::StatusOr<PrivateKey> FromPem(std::string_view pem);
 
-  // PKCS #8. Secret: never log it.
+  // Returns PKCS #8. It is secret: never log it.
   std::string ToPem() const;
-  // An OpenSSL EVP_PKEY.
+  // Returns an OpenSSL EVP_PKEY.
   void* native() const { return key_.get(); }
 
  private:
@@ -32,7 +32,7 @@ class PrivateKey {
   std::shared_ptr<void> key_;
 };
 
-// A PKCS #10 request, signed with `key` to prove that the asker holds it.
+// Makes a PKCS #10 request, signed with `key` to prove that the requester holds it.
 absl::StatusOr<std::string> MakeSigningRequest(const PrivateKey& key,
                                                const std::string& common_name);
 
@@ -45,11 +45,11 @@ struct CertificateInfo {
   bool is_authority = false;
 };
 
-// The first certificate of `pem`; more may follow it.
+// Reads the first certificate of `pem`; more may follow it.
 absl::StatusOr<CertificateInfo> ReadCertificate(std::string_view pem);
 bool KeyMatches(const PrivateKey& key, std::string_view certificate_pem);
 
-// What a certificate is to say. Its serial number is random.
+// The contents of a certificate to be issued. Its serial number is random.
 struct CertificateProfile {
   enum class Use { kAuthority, kServer, kClient };
   Use use = Use::kClient;
@@ -67,11 +67,11 @@ struct Issuer {
 };
 
 absl::StatusOr<std::string> SelfSign(const PrivateKey& key, const CertificateProfile& profile);
-// For the public half of `key`.
+// Issues a certificate for the public half of `key`.
 absl::StatusOr<std::string> SignKey(const Issuer& issuer, const PrivateKey& key,
                                     const CertificateProfile& profile);
-// For the key of a request whose signature is verified; nothing else of the request is used.
-// kInvalidArgument when the request is malformed, not signed by its key, or not for a P-256 key.
+// Verifies a request's signature and certifies its key; nothing else of the request is used.
+// kInvalidArgument if it is malformed, not signed by its key, or not for a P-256 key.
 absl::StatusOr<std::string> SignRequest(const Issuer& issuer, std::string_view request_pem,
                                         const CertificateProfile& profile);
 

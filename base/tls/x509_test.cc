@@ -78,7 +78,7 @@ TEST_F(X509Test, ARequestThatWasChangedIsRefused) {
 }
 
 TEST_F(X509Test, OnlyP256IsTaken) {
-  // From `openssl genpkey -algorithm ED25519`.
+  // Made by `openssl genpkey -algorithm ED25519`.
   const auto other = PrivateKey::FromPem(
       "-----BEGIN PRIVATE KEY-----\n"
       "MC4CAQAwBQYDK2VwBCIEIHJsrPtFjQ8b7oEMqB6ybKG4V9tbfVTlWyXJDN7jvK8A\n"

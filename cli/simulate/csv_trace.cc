@@ -1,4 +1,4 @@
-// The CSV form of a trace.
+// Reads the CSV form of a trace.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,7 @@ const std::vector<std::string>& Columns() {
   return *kColumns;
 }
 
-// One line. The first error is kept.
+// One line of the table. The first error is kept.
 class Row {
  public:
   Row(const std::vector<std::string>& header, const std::vector<std::string>& cells) {
@@ -110,7 +110,7 @@ SimJob ReadJob(Row& row, size_t number) {
                           {kMemoryResource, each.memory_bytes}};
   out.job_class = row.Text("class", job.queue.empty() ? "all" : job.queue);
   out.duration = row.Seconds("duration", 0);
-  // An empty estimate is none; a trace without the column has perfect ones.
+  // An empty estimate means none; a trace without the column has perfect estimates.
   if (!row.IsEmpty("estimate")) {
     job.runtime = row.Seconds("estimate", absl::ToDoubleSeconds(out.duration));
   }
@@ -153,8 +153,8 @@ absl::StatusOr<SimTrace> ParseCsvTrace(absl::string_view text, absl::string_view
   return trace;
 }
 
-// A generator's file is a map: after what YAML has before a document, its first line has a key. A
-// table's first line is names of columns.
+// A generator's file is a YAML map, whose first line, after any preamble, has a key. A table's
+// first line holds the names of columns.
 absl::StatusOr<SimTrace> ParseTrace(absl::string_view text, absl::string_view file) {
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // a byte order mark
   for (absl::string_view line : absl::StrSplit(text, '\n')) {

@@ -1,4 +1,4 @@
-// The YAML of Kueue's performance generator as a trace.
+// Reads the YAML of Kueue's performance generator as a trace.
 
 #include <algorithm>
 #include <cstddef>
@@ -207,7 +207,7 @@ absl::StatusOr<SimTrace> Generator::Run(const Json& json) {
   MUSTER_RETURN_IF_ERROR(status_);
   std::stable_sort(trace_.jobs.begin(), trace_.jobs.end(),
                    [](const SimJob& a, const SimJob& b) { return a.job.created < b.job.created; });
-  // Runs of a second: nobody saves for a minute.
+  // The jobs run for seconds, so saving for a minute would be unrealistic.
   cluster_.stop = cluster_.restart = absl::ZeroDuration();
   cluster_.schedule.stop_grace = absl::ZeroDuration();
   cluster_.capacity = CapacityOf(cluster_.inventory);

@@ -28,7 +28,7 @@ std::string Rect(double x, double y, double width, double height, const char* co
                          std::max(width, 0.5), height, colour);
 }
 
-// What it asks, as in "4 x 8 GPUs" or "1 to 4 x 8 GPUs".
+// Describes the request, as in "4 x 8 GPUs" or "1 to 4 x 8 GPUs".
 std::string Size(const control::GangRequest& request) {
   const std::string workers = request.min < request.max
                                   ? absl::StrCat(request.min, " to ", request.max)

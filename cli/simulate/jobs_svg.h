@@ -10,8 +10,8 @@
 
 namespace muster::cli {
 
-// A line for each of the first 60 jobs, as a standalone SVG file: thin while it waits, and while it
-// trains as high as it has workers of those it asked for, in its queue's colour. Pure.
+// Draws a line for each of the first 60 jobs, as a standalone SVG file: thin while it waits; while
+// it trains, its height is the share of the requested workers, in its queue's colour. Pure.
 std::string JobsSvg(const SimReport& report, const std::vector<SimJob>& jobs,
                     absl::string_view title);
 

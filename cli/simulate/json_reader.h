@@ -12,30 +12,30 @@
 
 namespace muster::cli {
 
-// Reads the fields of one object of a file that a person wrote. The first error is kept and names
-// the field; after it everything reads as its fallback. Fields nobody asked for are an error, too.
+// Reads the fields of one object in a hand-written file. The first error is kept and names the
+// field; after it every read returns its fallback. Fields that were never read are an error, too.
 class JsonReader {
  public:
-  // `path` is the object's own, empty for a whole file.
+  // `path` is the path of the object, empty for a whole file.
   JsonReader(const Json& object, std::string path, absl::Status& status);
 
   bool Has(const char* name);
   std::string Text(const char* name, const std::string& fallback);
-  // A number, or a string that is one.
+  // Accepts a number, or a string that is one.
   double Number(const char* name, double fallback);
   int64_t Integer(const char* name, int64_t fallback, int64_t least, int64_t most);
   bool Switch(const char* name, bool fallback);
-  // As Go writes it: "90s", "24h".
+  // A duration in Go's format: "90s", "24h".
   absl::Duration Duration(const char* name, absl::Duration fallback);
-  // A Kubernetes quantity of the resource, in its counted unit.
+  // A Kubernetes quantity, in the unit in which the resource is counted.
   int64_t Quantity(const char* name, const std::string& resource, int64_t fallback);
-  // The items of a list; an empty list when it is absent.
+  // The items of a list; an empty list if it is absent.
   const Json& List(const char* name);
   const Json& Object(const char* name);
 
   std::string PathOf(const char* name) const;
   void Fail(const char* name, absl::string_view message);
-  // Says which fields are unknown. Call it last.
+  // Reports unknown fields. Call it last.
   void Finish();
 
  private:

@@ -17,11 +17,11 @@ namespace {
 constexpr double kWidth = 900, kLeft = 64, kRight = 180, kTop = 48;
 constexpr double kUse = 300, kGap = 28, kWaiting = 80, kBottom = 44;
 constexpr double kHeight = kTop + kUse + kGap + kWaiting + kBottom;
-// Columns into which time is cut: each shows the mean.
+// The number of columns into which time is divided; each shows a mean.
 constexpr int kColumns = 656;
 constexpr size_t kColours = kSvgColours;
 
-// The means of each column of time: of each band, and of the jobs that waited.
+// The means over each column of time: of each band, and of the waiting jobs.
 struct Columns {
   std::vector<std::vector<double>> bands;
   std::vector<double> waiting;
@@ -53,7 +53,7 @@ double X(int column) {
   return kLeft + (kWidth - kLeft - kRight) * column / static_cast<double>(kColumns);
 }
 
-// The area between two lines over the columns, as steps.
+// Draws the area between two stepped lines over the columns.
 std::string Area(const std::vector<double>& low, const std::vector<double>& high, double zero,
                  double scale, const char* colour) {
   std::string path = absl::StrFormat("<path fill='%s' d='M%.1f,%.1f", colour, X(0), zero);
@@ -95,7 +95,7 @@ std::string OccupancySvg(const SimReport& report, absl::string_view title) {
   const double zero = kTop + kUse;
   const double unit = report.resource == kCpuResource ? 1000 : 1;
   const double capacity = static_cast<double>(report.capacity);
-  // A cluster that is hardly used is drawn as high as it ever was.
+  // A cluster that is hardly used is scaled to its highest usage.
   std::vector<double> total(kColumns);
   for (const auto& band : columns.bands) {
     for (int c = 0; c < kColumns; ++c) total[c] += band[c];

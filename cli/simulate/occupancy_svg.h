@@ -8,8 +8,8 @@
 
 namespace muster::cli {
 
-// Who used how much of the cluster when, stacked by queue, with how many jobs waited below, as a
-// standalone SVG file. Pure.
+// Draws the used share of the cluster over time, stacked by queue, with the number of waiting jobs
+// below, as a standalone SVG file. Pure.
 std::string OccupancySvg(const SimReport& report, absl::string_view title);
 
 }  // namespace muster::cli

@@ -24,7 +24,7 @@ using control::NodeInventory;
 
 constexpr int64_t kMostBackfillDepth = 1'000'000;
 
-// Nodes of one make, filled into the domains of each level in order.
+// Reads nodes of one type, and fills the domains of each level with them in order.
 void ReadPool(const Json& json, const std::string& path, Inventory& inventory,
               absl::Status& status) {
   JsonReader reader(json, path, status);

@@ -16,17 +16,17 @@
 
 namespace muster::cli {
 
-// Resources by which quotas count, as a pod asks for them.
+// Resources that quotas count, named as in a pod's requests.
 inline constexpr char kGpuResource[] = "nvidia.com/gpu";
 inline constexpr char kCpuResource[] = "cpu";
 inline constexpr char kMemoryResource[] = "memory";
 
-// The most that a file may ask for.
+// The largest counts that a file may request.
 inline constexpr int64_t kMostSimNodes = 100'000;
 inline constexpr int64_t kMostGpusOfNode = 1'000;
 inline constexpr int64_t kMostPodsOfNode = 100'000;
 
-// What a workload is run on: a cluster of the imagination.
+// The imaginary cluster that a workload runs on.
 struct SimCluster {
   control::Inventory inventory;
   control::Amounts capacity;
@@ -34,17 +34,17 @@ struct SimCluster {
   std::vector<Json> queue_objects;  // the same as TrainingQueues
   control::BookOptions book;
   control::ScheduleOptions schedule;
-  // From being told to go until the nodes are free: a checkpoint is saved.
+  // The time from the order to stop until the nodes are free, in which a checkpoint is saved.
   absl::Duration stop = absl::Seconds(30);
-  // From getting nodes again until training goes on.
+  // The time from the new placement until training continues.
   absl::Duration restart = absl::Minutes(1);
 };
 
-// A cluster file: nodes in pools, TrainingQueues, and options; docs/queues.md describes it.
-// InvalidArgument names the file, the field and what is wrong with it.
+// Parses a cluster file: nodes in pools, TrainingQueues, and options; docs/queues.md describes it.
+// InvalidArgument names the file, the field and the problem.
 absl::StatusOr<SimCluster> ParseCluster(absl::string_view yaml, absl::string_view file);
 
-// Sums up what the nodes have.
+// Sums up the nodes' allocatable resources.
 control::Amounts CapacityOf(const control::Inventory& inventory);
 
 }  // namespace muster::cli

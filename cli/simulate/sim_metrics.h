@@ -12,23 +12,23 @@
 
 namespace muster::cli {
 
-// Adds up what a simulation is judged by, event by event.
+// Accumulates the metrics of a simulation, event by event.
 class SimMetrics {
  public:
   SimMetrics(const SimCluster& cluster, const control::TopologyTree& tree,
              const std::vector<SimJob>& jobs);
 
-  // Everything from the last call until `now` was as it is.
+  // Accounts for the time from the last call until `now`, in which nothing changed.
   void Advance(absl::Time now);
 
   void Submitted(const SimJob& job) { ++waiting_[QueueOf(job)]; }
   void Waits(const SimJob& job) { ++waiting_[QueueOf(job)]; }
   void Started(const SimJob& job, absl::Time now, bool first);
-  // Its workers' number has changed by so much; the tree has been charged.
+  // Records a change of the job's number of workers by `workers`, after the tree was charged.
   void Used(const SimJob& job, int64_t workers, const std::vector<int>& nodes);
   void Finished(absl::Time now);
 
-  // Remembers what is used from now on.
+  // Records the usage from `now` on.
   void Mark(absl::Time now);
   void Fill(SimReport& report);
 
@@ -43,7 +43,7 @@ class SimMetrics {
   absl::Time last_end_;
   int64_t capacity_ = 0;
   int64_t free_ = 0;
-  int64_t broken_ = 0;  // free on nodes in part used
+  int64_t broken_ = 0;  // free on partly used nodes
   std::vector<int64_t> broken_of_;
   std::vector<int64_t> free_of_;
   std::map<std::string, size_t> queue_index_;

@@ -8,7 +8,7 @@
 
 namespace muster::cli {
 
-// A report as people read it, and as programs do. Pure.
+// The report as text for people, and as JSON for programs. Pure.
 std::string ReportText(const SimReport& report);
 Json ReportJson(const SimReport& report);
 

@@ -15,24 +15,25 @@ namespace muster::cli {
 
 // A job of a trace.
 struct SimJob {
-  // As it is submitted: `created` is when, `runtime` what it says of itself.
+  // The job as submitted: `created` is the time of submission, `runtime` its own estimate.
   control::QueuedJob job;
-  std::string job_class;  // what waits are told by
-  // How long it really trains with all its workers; longer with fewer.
+  std::string job_class;  // wait times are reported by class
+  // The real training time with all its workers; it takes longer with fewer.
   absl::Duration duration;
-  // Zero: it saves nothing, and begins anew when it is stopped.
+  // Zero: it saves no checkpoints, and starts over when it is stopped.
   absl::Duration checkpoint_every;
 };
 
 struct SimTrace {
   std::vector<SimJob> jobs;  // by time of submission
-  // Only a generator's file has these, and not all of them have nodes.
+  // Only in a generator's file, and even then not always with nodes.
   std::optional<SimCluster> cluster;
 };
 
-// A trace, by its beginning: CSV with a header line, or the YAML of Kueue's performance generator
-// (test/performance/scheduler), which also makes queues and, with `topology`, nodes. docs/queues.md
-// describes both. InvalidArgument names the file, the line or field, and what is wrong.
+// Parses a trace, detected from its beginning: CSV with a header line, or the YAML of Kueue's
+// performance generator (test/performance/scheduler), which also defines queues and, with
+// `topology`, nodes. docs/queues.md describes both. InvalidArgument names file, line or field, and
+// problem.
 absl::StatusOr<SimTrace> ParseTrace(absl::string_view text, absl::string_view file);
 
 absl::StatusOr<SimTrace> ParseCsvTrace(absl::string_view text, absl::string_view file);

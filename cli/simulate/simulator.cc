@@ -27,7 +27,7 @@ using control::ScheduleReason;
 
 enum class EventKind { kLeaversGone, kFinish, kUnprotected };
 
-// Something that happens to a running job, unless the job has changed since.
+// An event of a running job; void if the job has changed since.
 struct Event {
   absl::Time at;
   EventKind kind;
@@ -39,7 +39,7 @@ struct Event {
   }
 };
 
-// When a job that trains has its next checkpoint, unless its training has changed since.
+// The next checkpoint of a job in training; void if its training has changed since.
 struct Save {
   absl::Time at;
   size_t job;
@@ -47,17 +47,17 @@ struct Save {
   bool operator>(const Save& other) const { return at > other.at; }
 };
 
-// A job's training so far.
+// The progress of a job's training.
 struct Training {
   double left = 0;  // seconds of training with all its workers
   absl::Time since = absl::UnixEpoch();
   int workers = 0;  // that train
   int version = 0;
   bool started = false;
-  absl::Time counted = absl::UnixEpoch();  // its span begins
+  absl::Time counted = absl::UnixEpoch();  // the start of its span
 };
 
-// Why a job waited when it was last looked at.
+// The reason why a job waited, as of the last decision about it.
 struct Refusal {
   ScheduleReason reason = ScheduleReason::kBehind;
   std::string sentence = "it was not looked at: others are ahead of it and cannot start";
@@ -99,11 +99,11 @@ class Simulator {
   void Handle(const Event& event);
   void Finish(size_t job);
   void LeaversGone(size_t job);
-  // Counts what has been trained until now.
+  // Accounts for the training done until now.
   void Settle(size_t job);
-  // What it trained with until now is told.
+  // Ends the current span and reports it.
   void EndSpan(size_t job);
-  // From now on (or `pause` later) so many workers train.
+  // Continues training with `workers` workers, after `pause`.
   void Train(size_t job, int workers, absl::Duration pause);
   std::vector<int> Free(const QueuedJob& job, int from);
   std::vector<int> NodesOf(const std::vector<std::string>& names, size_t from) const;
@@ -167,7 +167,7 @@ QueuedJob Simulator::Submitted(size_t job) {
   return queued;
 }
 
-// What the job would say of the time it still needs.
+// Returns the job's own estimate of its remaining time.
 std::optional<absl::Duration> Simulator::Estimate(size_t job) const {
   const std::optional<absl::Duration>& whole = jobs_[job].job.runtime;
   const double duration = absl::ToDoubleSeconds(jobs_[job].duration);
@@ -196,7 +196,7 @@ void Simulator::Train(size_t job, int workers, absl::Duration pause) {
   ++training.version;
   if (workers == 0) return;
   const double all = jobs_[job].job.request.max;
-  // Rounded up, so that the end is not before the last of the work.
+  // Rounded up, so that the job does not end before its work does.
   const absl::Duration left =
       absl::Ceil(absl::Seconds(training.left * all / workers), absl::Nanoseconds(1));
   events_.push({training.since + left, EventKind::kFinish, job, training.version});
@@ -241,8 +241,8 @@ void Simulator::Grow(size_t job, const Decision& decision) {
   Train(job, decision.workers, absl::ZeroDuration());
 }
 
-// The sentence is that of the first look with this reason: thousands of jobs are refused anew in
-// each cycle.
+// Only the first refusal for a reason is turned into a sentence, because thousands of jobs are
+// refused again in each cycle.
 void Simulator::NoteWait(const Decision& decision) {
   const size_t job = index_.at(decision.job);
   if (trainings_[job].started) return;
@@ -318,12 +318,12 @@ void Simulator::LeaversGone(size_t job) {
 void Simulator::Handle(const Event& event) {
   if (event.version != trainings_[event.job].version) return;
   if (event.kind == EventKind::kFinish) return Finish(event.job);
-  // Others may take its place from now on: that takes a cycle, nothing else.
+  // Others may take its place from now on, which only needs a cycle.
   if (event.kind == EventKind::kUnprotected) return;
   LeaversGone(event.job);
 }
 
-// The cycle counts what would be lost; so each job's last checkpoint must be known to it.
+// A cycle weighs the work that a stop would lose, so it must know each job's last checkpoint.
 void Simulator::SaveCheckpoints() {
   if (book_.waiting() == 0) return;
   while (!saves_.empty() && saves_.top().at <= now_) {

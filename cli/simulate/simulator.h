@@ -16,7 +16,7 @@
 
 namespace muster::cli {
 
-// How long jobs of a class waited from submission to their first start, in seconds.
+// The waits of a class's jobs from submission to first start, in seconds.
 struct WaitStats {
   int64_t jobs = 0;
   double mean = 0;
@@ -25,14 +25,14 @@ struct WaitStats {
   double most = 0;
 };
 
-// What was used from `at` until the next point, by queue.
+// The usage by queue from `at` until the next point.
 struct OccupancyPoint {
   double at = 0;  // seconds since the first submission
   int64_t waiting = 0;
   std::vector<int64_t> used;
 };
 
-// A job that trained with so many workers for a while, in seconds since the first submission.
+// A period in which a job trained with `workers` workers, in seconds since the first submission.
 struct TrainingSpan {
   size_t job = 0;  // of the trace
   double from = 0;
@@ -40,26 +40,26 @@ struct TrainingSpan {
   int workers = 0;
 };
 
-// Jobs that never started for one reason, as it was when they were last looked at.
+// Jobs that never started for one reason, as of the last decision about each.
 struct NeverStarted {
-  std::string reason;  // of operator/queue
+  std::string reason;  // as named in operator/queue
   int64_t jobs = 0;
   std::string first;     // name of the first one submitted
-  std::string sentence;  // why, of that one
+  std::string sentence;  // the explanation for that one
 };
 
 struct SimReport {
   int64_t jobs = 0;
   int64_t finished = 0;
-  std::vector<NeverStarted> never_started;  // the most jobs first
+  std::vector<NeverStarted> never_started;  // by descending number of jobs
   double makespan = 0;                      // seconds, from the first submission to the last end
-  // All of one resource: GPUs, or CPU where there are none.
+  // Metrics of one resource: GPUs, or CPU if there are none.
   std::string resource;
   int64_t capacity = 0;
   double utilisation = 0;  // of the capacity, over the makespan
-  // While jobs waited: of what was free, the part on nodes that others use too.
+  // While jobs waited: the share of free resources that was on partly used nodes.
   double fragmentation = 0;
-  // Jain's index over what each queue used by weight while it had jobs waiting: 1 is equal.
+  // Jain's index over the queues' usage by weight while they had waiting jobs; 1 is equal.
   double fairness = 1;
   int64_t stops = 0;
   int64_t shrinks = 0;
@@ -75,14 +75,14 @@ struct SimReport {
 int64_t JobsNeverStarted(const SimReport& report);
 
 using DecisionObserver = std::function<void(absl::Time, const control::Decision&)>;
-// Gets every cycle that decided something, with all that went into it.
+// Receives every cycle that decided something, with all its inputs.
 using CycleObserver =
     std::function<void(control::DecisionInput, const std::vector<control::Decision>&)>;
 
-// Runs the trace on the cluster with the operator's own Schedule, on a virtual clock: jobs come
-// when they are submitted, train for as long as they say and end; stopped ones save, wait and go on
-// where they were, or begin anew where they have no checkpoints. Deterministic. `observer` sees
-// every decision; `cycles` costs a copy of the cluster for each of them.
+// Runs the trace on the cluster with the operator's own Schedule, on a virtual clock: jobs arrive
+// when they are submitted, train for their duration and end; stopped ones save, wait and continue
+// from there, or start over if they have no checkpoints. Deterministic. `observer` sees every
+// decision; `cycles` costs a copy of the cluster for each cycle that it receives.
 SimReport Simulate(const SimCluster& cluster, const std::vector<SimJob>& jobs,
                    const DecisionObserver& observer = nullptr,
                    const CycleObserver& cycles = nullptr);

@@ -5,14 +5,14 @@
 
 namespace muster::control {
 
-// A server that cannot be asked is given up after the first, one whose answers are long after the
-// second.
+// A server that cannot be reached is given up after the first, one whose responses are slow after
+// the second.
 inline constexpr absl::Duration kReachDeadline = absl::Seconds(30);
 inline constexpr absl::Duration kSyncDeadline = absl::Minutes(10);
 
-// Whether the first lists have had their time. Both are counted from the start; `failed` is the
-// newest failure, below zero when there was none. An early failure is no sign that what goes on
-// since fails, too.
+// Returns true if the first lists took too long. Both times are counted from the start; `failed` is
+// that of the newest failure, below zero if there was none. An early failure does not mean that the
+// attempts since then fail, too.
 inline bool SyncTookTooLong(absl::Duration waited, absl::Duration failed) {
   return waited >= (failed > waited / 2 ? kReachDeadline : kSyncDeadline);
 }

@@ -25,7 +25,7 @@ bool IsSameSpec(const JobCache::Object& before, const JobCache::Object& after) {
          before->generation == after->generation;
 }
 
-// For a node.
+// Returns true if the pod waits for a node.
 bool Waits(const PodCache::Object& pod) {
   return pod != nullptr && !pod->job.empty() && pod->view->node.empty() && !pod->ended();
 }
@@ -40,7 +40,7 @@ bool OffersTheSame(const NodeCache::Object& before, const NodeCache::Object& aft
          before->scheduling->labels == after->scheduling->labels && before->taints == after->taints;
 }
 
-// Of all types this one alone has to be installed.
+// TrainingJobs are the only type that must be installed first.
 absl::Status ExplainListError(std::string_view resource, const absl::Status& error) {
   if (!absl::IsNotFound(error) || resource != kube::kTrainingJobs.plural) return error;
   return kube::Annotate(error,
@@ -63,7 +63,7 @@ ClusterWatch::ClusterWatch(kube::Api& api, const Clock& clock, Options options)
       priorities_(ParsePriorityClass, {{}, LogParseError}),
       jobs_reflector_(api, kube::kTrainingJobs,
                       Reflecting(kube::kTrainingJobs, options_.namespace_scope), jobs_, clock),
-      // Every pod counts against a node's slots, whoever made it.
+      // Every pod counts against a node's slots, whatever created it.
       pods_reflector_(api, kube::kPods, Reflecting(kube::kPods), pods_, clock),
       nodes_reflector_(api, kube::kNodes, Reflecting(kube::kNodes), nodes_, clock),
       storage_(
@@ -87,7 +87,7 @@ kube::ReflectorOptions ClusterWatch::Reflecting(const kube::ResourceType& type,
   options.jitter = options_.jitter;
   options.on_error = [this, resource = type.plural](const absl::Status& error) {
     const absl::Status status = ExplainListError(resource, error);
-    // By what is wrong: another error within the minute is news.
+    // Limited by the error: another error within the minute is still logged.
     MUSTER_LOG_LIMITED(WARN, absl::StrCat(std::string(resource), " ", status.message()),
                        "list or watch failed", {"resource", resource}, {"error", status});
     MutexLock lock(mu_);
@@ -120,7 +120,7 @@ void ClusterWatch::Follow(Followers followers) {
 void ClusterWatch::FollowJobs() {
   jobs_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
     followers_.job(kube::ToString(key));
-    // What was written to its status places nothing.
+    // A change of status alone gives the scheduler no work.
     if (!IsSameSpec(before, after)) followers_.placement();
   });
 }
@@ -138,7 +138,7 @@ void ClusterWatch::FollowPods() {
 
 void ClusterWatch::FollowNodes() {
   nodes_.OnChange([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
-    // Taints may tell workers to leave.
+    // Taints may evict workers.
     if (before != nullptr && after != nullptr && before->taints != after->taints) {
       for (const PodCache::Object& pod : pods_.List()) {
         if (pod->job.empty() || pod->view->node != key.name) continue;

@@ -21,27 +21,27 @@
 
 namespace muster::control {
 
-// What one replica knows of the cluster, whether it leads or not: a cache and a reflector for each
-// type of objects, and whom their changes concern. It writes nothing and decides nothing.
+// One replica's view of the cluster, whether it leads or not: a cache and a reflector for each type
+// of object, and callbacks to those concerned by a change. It writes nothing and decides nothing.
 //
-// Owns caches and reflectors; what they hand out stays good for as long as it is held. The API, the
-// clock and the followers must outlive it. Follow comes once, before the first reflector runs. Then
-// each reflector is for one thread, in which the followers are called; the rest is thread-safe.
-// Times are monotonic.
+// Owns caches and reflectors; the objects they return stay valid for as long as they are held. The
+// API, the clock and the followers must outlive it. Follow is called once, before the first
+// reflector runs. Each reflector is used by one thread, which also calls the followers; the rest is
+// thread-safe. Times are monotonic.
 class ClusterWatch {
  public:
   struct Options {
-    // Only jobs of this namespace; empty: of all.
+    // Watches only jobs of this namespace; empty: of all.
     std::string namespace_scope;
     // Spreads the retries of lists and watches over time, in [0, 1); thread-safe. Empty: no spread.
     std::function<double()> jitter;
   };
   struct Followers {
-    std::function<void(const std::string& job_key)> job;  // may have to be decided on again
-    std::function<void()> placement;                      // something may fit that did not
+    std::function<void(const std::string& job_key)> job;  // the job may need a new decision
+    std::function<void()> placement;                      // a job that did not fit may fit now
     StorageWatch::Tell storage;
   };
-  // The newest failure of a list or watch; OK when there was none.
+  // The newest failure of a list or watch; OK if there was none.
   struct ListFailure {
     absl::Time at = absl::InfinitePast();
     absl::Status status;
@@ -51,21 +51,21 @@ class ClusterWatch {
   ClusterWatch(const ClusterWatch&) = delete;
   ClusterWatch& operator=(const ClusterWatch&) = delete;
 
-  // After all who mirror a cache have added their handlers: who is woken finds their mirrors as new
-  // as the change.
+  // Called after all mirrors of a cache have added their handlers, so that a follower that is woken
+  // finds the mirrors as new as the change.
   void Follow(Followers followers);
 
-  // Of jobs, pods, nodes, and then of what else decides about nodes.
+  // The reflectors of jobs, pods and nodes, then of the other types that decide about nodes.
   std::vector<kube::Reflector*> reflectors();
-  // Of queues and priority classes. A cluster that serves neither, or lets nobody read them, has
-  // none; nothing else waits for these lists.
+  // The reflectors of queues and priority classes. If the cluster does not serve a type, or forbids
+  // reading it, there are no objects of it; nothing else waits for these lists.
   std::vector<kube::Reflector*> side_reflectors() {
     return {&queues_reflector_, &priorities_reflector_};
   }
   bool HasSynced() const;
   ListFailure list_failure() const;
 
-  // Asks for lists that begin at `when` or later: of all but the side ones, or of pods alone.
+  // Requests lists that begin at `when` or later: of all types but the side ones, or of pods alone.
   void ListAfter(absl::Time when);
   bool HasListedAfter(absl::Time when);
   void ListPodsAfter(absl::Time when) { pods_reflector_.ListAfter(when); }
@@ -94,7 +94,7 @@ class ClusterWatch {
   Followers followers_;  // constant after Follow
 
   JobCache jobs_;
-  PodSharing pod_sharing_;  // of the thread of the pods' reflector
+  PodSharing pod_sharing_;  // used by the thread of the pods' reflector
   PodCache pods_;
   NodeCache nodes_;
   QueueCache queues_;

@@ -15,37 +15,37 @@
 
 namespace muster::control {
 
-// Where HTTP is served, and to whom.
+// The addresses of the HTTP servers, and the ways callers authenticate.
 struct HttpOptions {
-  // "unix:/path": for this user alone. "host:port", port 0 for any free one: on a cluster over TLS,
-  // to whom the API server knows and allows it; on one machine on its loopback, to who has the
-  // token. Empty: nowhere.
+  // "unix:/path": for this user alone. "host:port", with port 0 for any free one: on a cluster over
+  // TLS, for callers that the API server authenticates and authorizes; on one machine on its
+  // loopback, for callers with the token. Empty: no server.
   std::string address;
-  // A real API server: commands are refused, for they are its callers' own writes.
+  // True with a real API server: commands are refused, since callers write to it themselves.
   bool cluster = false;
-  // PEM, read again at each connection; empty: the certificate that agents are served with.
+  // PEM, read again at each connection; if empty, the certificate that agents see is used.
   std::string certificate_file;
   std::string key_file;
-  // On one machine and a port: written with a new token, for this user alone.
+  // Used for a port on one machine: a new token is written to it, readable by this user alone.
   std::string token_file;
-  // Health alone, plain, host:port; empty: nowhere.
+  // host:port of a plain HTTP server for health alone; empty: none.
   std::string probe_address;
 };
 
-// Whether `options` need the coordinator's certificates.
+// Returns true if `options` need the coordinator's certificates.
 bool NeedsIdentity(const HttpOptions& options);
 
-// The HTTP servers of an operator. One thread opens and closes it.
+// The HTTP servers of an operator. Open and Close are called by one thread.
 class HttpDoors {
  public:
-  // `api` reviews callers; `identity` may be null unless NeedsIdentity. They, `clock` and what
-  // `deps` names must outlive it. kUnavailable: an address is taken. kInvalidArgument: the options
-  // do not go together.
+  // `api` reviews callers; `identity` may be null unless NeedsIdentity. They, `clock` and
+  // everything that `deps` refers to must outlive it. kUnavailable: an address is in use.
+  // kInvalidArgument: the options contradict each other.
   static absl::StatusOr<std::unique_ptr<HttpDoors>> Open(const HttpOptions& options, WebDeps deps,
                                                          kube::Api& api, const Clock& clock,
                                                          CoordinatorIdentity* identity);
 
-  // With the real port; empty without one.
+  // The address with its actual port; empty if there is no server.
   std::string address() const { return pages_ == nullptr ? "" : pages_->address(); }
   std::string probe_address() const { return probes_ == nullptr ? "" : probes_->address(); }
   void Close();

@@ -38,10 +38,10 @@ namespace {
 constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
 constexpr absl::Duration kSchedulePeriod = absl::Milliseconds(500);
 constexpr absl::Duration kLongestRest = absl::Milliseconds(50);
-// Between two writes of a queue's status.
+// The period of writes to queues' status.
 constexpr absl::Duration kQueuePeriod = absl::Seconds(2);
 
-// Creates of one job's pods at a time, besides those of the other reconciles.
+// Pods of one job created at a time, in addition to those of the other reconciles.
 constexpr int kCreateHelpers = 15;
 
 std::unique_ptr<DecisionRecorder> RecorderFor(const OperatorOptions& options) {
@@ -131,15 +131,15 @@ class OperatorApp::Impl {
   const Clock& lease_clock_;
   const OperatorOptions options_;
   ThreadFanOut fan_out_{kCreateHelpers};
-  const std::unique_ptr<DecisionRecorder> recorder_;  // null: decisions are not kept
+  const std::unique_ptr<DecisionRecorder> recorder_;  // null if decisions are not kept
   Replica replica_;
   std::string coordinator_address_;
   std::unique_ptr<CoordinatorIdentity> identity_;
   std::unique_ptr<CoordinatorServer> coordinator_;
   std::unique_ptr<HttpDoors> http_;
 
-  std::atomic<bool> stopping_{false};  // no new work
-  std::atomic<bool> ended_{false};     // nor reads and elections
+  std::atomic<bool> stopping_{false};  // no new work is accepted
+  std::atomic<bool> ended_{false};     // reads and elections have ended, too
   std::vector<std::thread> workers_;
   std::vector<std::thread> watchers_;
   std::thread event_sender_;
@@ -183,7 +183,7 @@ void OperatorApp::Impl::Schedule() {
     {
       MutexLock lock(mu_);
       if (!look_ && !stopping_) wake_.WaitFor(mu_, kSchedulePeriod);
-      // Cycles are as long as the cluster is large, and a burst wakes us for every pod.
+      // Cycles take longer in larger clusters, and a burst wakes this thread for every pod.
       while (!stopping_ && clock_.Monotonic() < rest_until) {
         wake_.WaitFor(mu_, rest_until - clock_.Monotonic());
       }
@@ -317,7 +317,7 @@ absl::Status OperatorApp::Impl::WaitSynced() {
     }
     wake_.WaitFor(mu_, absl::Milliseconds(2));
   }
-  ::malloc_trim(0);  // what the lists took and the caches did not keep
+  ::malloc_trim(0);  // memory that the lists used and the caches do not keep
   return absl::OkStatus();
 }
 
@@ -371,14 +371,14 @@ void OperatorApp::Impl::Stop() {
   if (recorder_ != nullptr) recorder_->Shutdown();
   Wake();
   for (std::thread& thread : workers_) thread.join();
-  // Nobody records any more.
+  // No thread records events any more.
   replica_.events().Shutdown();
   if (event_sender_.joinable()) event_sender_.join();
-  // A leader that pauses here must not let its lease run on: elections end with the last write.
+  // A leader that pauses here must not let its lease run on, so elections end after the last write.
   ended_ = true;
   Wake();
   if (elector_.joinable()) elector_.join();
-  // Every write has ended, so the next leader need not wait for any.
+  // Every write has ended, so the next leader need not wait.
   if (const absl::Status status = replica_.Release(); !status.ok()) {
     MUSTER_LOG(WARN, "lease not released", {"error", status});
   }

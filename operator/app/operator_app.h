@@ -25,95 +25,95 @@
 namespace muster::control {
 
 struct OperatorOptions {
-  // Only jobs of this namespace; empty: of all.
+  // Watches only jobs of this namespace; empty: of all.
   std::string namespace_scope;
-  // Where the coordinator listens: "unix:/path" (in a folder of mode 0700, made if missing; the
-  // socket 0600) or "host:port" with port 0 for any free one. Ports speak TLS; their certificate
-  // authority is a Secret in operator_namespace.
+  // Addresses on which the coordinator listens: "unix:/path" (in a folder of mode 0700, made if
+  // missing; the socket has 0600) or "host:port" with port 0 for any free one. Ports use TLS; their
+  // certificate authority is a Secret in operator_namespace.
   std::vector<std::string> coordinator_addresses;
   std::string operator_namespace = "muster-system";
-  // This replica's own address as others reach it; empty: the first of coordinator_addresses with
-  // its real port.
+  // The address of this replica's coordinator as others reach it; if empty, the first of
+  // coordinator_addresses with its actual port.
   std::string advertised_coordinator;
-  // What pods are told to dial: a Service, or every replica's address, comma-separated; empty: this
-  // replica's.
+  // The addresses that pods dial: a Service, or every replica's address, comma-separated; if empty,
+  // this replica's.
   std::string pod_coordinator;
   // Metrics, health and the JSON API.
   HttpOptions http;
   // The image of the worker container of jobs with a built-in trainer.
   std::string worker_image = "muster-agent";
-  // Jobs reconciled at the same time.
+  // The number of jobs reconciled at the same time.
   int reconcile_threads = 2;
-  // Pods written about at the same time by the scheduler.
+  // The number of pods that the scheduler writes to at the same time.
   int bind_threads = 16;
-  // Of a round: how long its members may take to say where they stand, and then to be in it.
+  // Limits for the members of a round: to report their state, and then to join.
   absl::Duration prepare_deadline = DecideOptions().prepare_deadline;
   absl::Duration join_deadline = DecideOptions().join_deadline;
-  // Label keys of the topology, broad to narrow; empty: it is found in the labels.
+  // Label keys of the topology, broad to narrow; if empty, the levels are derived from the labels.
   std::vector<std::string> topology_levels;
-  // Or the name of a Kueue Topology that has them.
+  // Alternatively, the name of a Kueue Topology that lists the levels.
   std::string kueue_topology;
-  // In place of the model's, by level.
+  // Links by level, in place of the ring model's defaults.
   std::map<std::string, Link> topology_links;
-  // Past use of a queue counts half after this; a priority one more for each such time waited; and
-  // whether jobs are moved so that a large one fits.
+  // Scheduling by queues: the half-life of a queue's past use, the waiting time that raises a job's
+  // priority by one, and whether jobs are moved to make room for a large one.
   absl::Duration queue_half_life = absl::Hours(24);
   absl::Duration queue_aging = absl::Minutes(1);
   bool defragment = false;
-  // How long workers without an operator go on when their job does not say; absent: 6 hours with a
-  // trainer, else for ever.
+  // Limits how long workers run without an operator if their job sets no limit; absent: 6 hours
+  // with a trainer, else forever.
   std::optional<absl::Duration> orphan_deadline;
-  // Where all that goes into each decision of the scheduler is kept, for muster replay; at most 256
-  // MiB. Empty: nowhere.
+  // Directory for the inputs of scheduler decisions, for muster replay; at most 256 MiB. Empty:
+  // none.
   std::string decision_log_dir;
-  // For events and leases, unique per process; empty: host name, pid and a random number.
+  // Unique name of this process in events and leases; if empty, host name, pid and a random number.
   std::string identity;
-  // Absent: this process is the only operator. Its identity and annotations are filled in.
+  // If absent, this process is the only operator. `identity` and `annotations` are filled in.
   std::optional<kube::LeaseConfig> election;
-  // What the lease is timed by: Clock::Boot() for a real one; null: the app's clock.
+  // Times the lease: Clock::Boot() for a real one; if null, the app's clock.
   const Clock* lease_clock = nullptr;
-  // What the client behind `api` tells its waits to, else null. Must outlive the app.
+  // Receives the waits of the client behind `api`, or null. Must outlive the app.
   ThrottleRelay* throttle = nullptr;
-  // Called once, by a thread of the app's, when the lease was lost: the process must end at once.
+  // Called once, by a thread of the app, when the lease was lost: the process must end at once.
   std::function<void(const absl::Status& why)> on_lost;
 };
 
-// The operator, assembled: caches over `api`, work queue, controller, scheduler, coordinator and
-// HTTP server. `muster-operator` and `muster run` both run exactly this.
+// The assembled operator: caches over `api`, work queue, controller, scheduler, coordinator and
+// HTTP server. Both `muster-operator` and `muster run` run it.
 //
 //   MUSTER_ASSIGN_OR_RETURN(auto app, OperatorApp::Create(api, Clock::Real(), options));
 //   MUSTER_RETURN_IF_ERROR(app->Start());
 //   ...
 //   app->Stop();
 //
-// Start, Stop and Create are called by one thread; everything else is thread-safe after Start.
+// Create, Start and Stop are called by one thread; everything else is thread-safe after Start.
 // `api` and `clock` must outlive it. Stop neither stops workers nor writes to jobs: another
-// operator takes over, at once when this one gave up its lease.
+// operator takes over, at once if this one released its lease.
 class OperatorApp {
  public:
   static absl::StatusOr<std::unique_ptr<OperatorApp>> Create(kube::Api& api, const Clock& clock,
                                                              OperatorOptions options);
   ~OperatorApp();
 
-  // Binds the addresses, starts the loops and returns when the caches have synced; without an
+  // Binds the addresses, starts the loops and returns when the caches have synced. Without an
   // election it leads from then on, else it is a candidate.
   absl::Status Start();
-  // Stops taking new work, lets the reconciles that run finish, closes streams and servers.
+  // Accepts no new work, waits for running reconciles, closes streams and servers.
   void Stop();
 
   bool IsLeading() const;
-  // Not OK once the lease was lost.
+  // Not OK after the lease was lost.
   absl::Status lost() const;
 
-  // What agents dial, e.g. "unix:/tmp/muster-0/1f.sock".
+  // The address that agents dial, e.g. "unix:/tmp/muster-0/1f.sock".
   std::string coordinator_address() const;
-  // "127.0.0.1:41234" or "unix:/path"; empty without HTTP. And of the probes.
+  // "127.0.0.1:41234" or "unix:/path"; empty if there is no such server.
   std::string http_address() const;
   std::string probe_address() const;
 
-  // What agents last said, and recent steps, for progress lines and summaries.
+  // The newest reports of agents, and recent steps, for progress lines and summaries.
   AgentRegistry& agents();
-  // Null when the coordinator serves unix sockets only.
+  // Null if the coordinator serves only unix sockets.
   const CoordinatorIdentity* coordinator_identity() const;
   ProgressBoard& progress();
 

@@ -67,7 +67,7 @@ const char kOperatorUsage[] =
 
 namespace {
 
-using Problem = std::optional<std::string>;  // what the value should have been
+using Problem = std::optional<std::string>;  // what a valid value would be
 using Setter = std::function<Problem(const std::string& value)>;
 
 Setter Text(std::string& to) {
@@ -185,7 +185,7 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"log-format", OneOf(flags.log_json, "text", "json")}};
 }
 
-// The flags given; problems are appended.
+// Returns the names of the flags given; appends to `problems`.
 std::set<std::string> Read(const std::vector<std::string>& args, OperatorFlags& flags,
                            std::vector<std::string>& problems) {
   const std::map<std::string, Setter> setters = SettersOf(flags);

@@ -14,11 +14,11 @@ namespace muster::control {
 
 extern const char kOperatorUsage[];
 
-// What muster-operator was told, defaults filled in.
+// The flags of muster-operator, with defaults filled in.
 struct OperatorFlags {
-  // The embedded API server over this folder; empty: a real one.
+  // Directory of the embedded API server; if empty, a real one is used.
   std::string state_dir;
-  // Files of a real server's kubeconfig, in order; empty: the configuration of the pod we run in.
+  // Kubeconfig files of a real server, in order; if empty, the configuration of this process's pod.
   std::vector<std::string> kubeconfig;
   std::string context;
   double qps = 500;
@@ -36,28 +36,28 @@ struct OperatorFlags {
   std::string advertise;
   std::string pod_coordinator;
   std::string http;
-  std::string http_certificate;  // files; empty: the coordinator's
+  std::string http_certificate;  // files; if empty, the coordinator's
   std::string http_key;
-  std::string http_token_file;  // made from state_dir
+  std::string http_token_file;  // derived from state_dir
   std::string probes;
   std::string worker_image = "muster-agent";
   int workers = 2;
   int binders = 16;
   absl::Duration prepare_deadline = absl::Seconds(60);
   absl::Duration join_deadline = absl::Minutes(10);
-  std::vector<std::string> topology_levels;  // label keys, broad to narrow; empty: found in labels
+  std::vector<std::string> topology_levels;  // label keys, broad to narrow; empty: derived
   std::string kueue_topology;
   std::map<std::string, Link> topology_links;  // by level, for the score
   absl::Duration queue_half_life = absl::Hours(24);
   absl::Duration queue_aging = absl::Minutes(1);
   bool defragment = false;
-  std::string decision_log_dir;  // empty: none
+  std::string decision_log_dir;  // empty: decisions are not kept
   bool log_json = false;
 };
 
-// `args` without the program's name; `environment` gives a variable's value, or an empty string.
-// Every flag is --NAME=VALUE; --leader-elect alone means true. The error names every bad flag, one
-// a line.
+// Parses `args`, without the program's name; `environment` returns a variable's value, or "". Every
+// flag is --NAME=VALUE; --leader-elect alone means true. The error lists every bad flag, one per
+// line.
 absl::StatusOr<OperatorFlags> ParseOperatorFlags(
     const std::vector<std::string>& args,
     const std::function<std::string(const std::string& name)>& environment);

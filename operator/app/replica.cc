@@ -13,7 +13,7 @@
 namespace muster::control {
 namespace {
 
-// Between an acquired lease and the first bind there are lists to wait for.
+// The period of checks for the lists awaited between the lease's acquisition and the first bind.
 constexpr absl::Duration kTakeOverCheck = absl::Milliseconds(20);
 constexpr absl::Duration kUnbounded = absl::Minutes(1);
 constexpr int kConflictsToTell = 5;
@@ -87,7 +87,7 @@ absl::Duration Replica::LongestWrite() const {
 }
 
 absl::Time Replica::Elect() {
-  // Decisions rest on complete caches only, so nobody leads without them.
+  // Decisions require complete caches, so no replica leads without them.
   if (!HasSynced()) return lease_clock_.Monotonic() + kTakeOverCheck;
   if (elector_ == nullptr) {
     if (!leading_) Lead();
@@ -122,7 +122,7 @@ void Replica::StepElection() {
   TellAgents();
 }
 
-// A candidate that may not touch the lease would else wait for ever without a word.
+// Otherwise a candidate that may not access the lease would wait forever in silence.
 void Replica::TellLeaseFailure(const absl::Status& why) {
   const std::string lease = kube::ToString(options_.election->lease);
   MUSTER_LOG_LIMITED(WARN, absl::StrCat(lease, " ", why.message()),
@@ -208,7 +208,7 @@ void Replica::Reconcile(const std::string& key) {
     }
     return;
   }
-  if (kube::IsFenced(result.status())) return;  // the next leader's business
+  if (kube::IsFenced(result.status())) return;  // the next leader takes over
   if (IsTerminal(result.status())) {
     metrics_.Observe("terminal", took);
     queue_.Forget(key);
@@ -219,14 +219,14 @@ void Replica::Reconcile(const std::string& key) {
   const bool conflict = absl::IsAborted(result.status());
   metrics_.Observe(conflict ? "conflict" : "error", took);
   queue_.AddRateLimited(key);
-  // One conflict is how two writers meet; many in a row are somebody's fault.
+  // A single conflict is normal between two writers; many in a row are somebody's fault.
   const std::optional<WorkQueue::KeyState> state = queue_.Find(key);
   if (conflict && (!state || state->failures < kConflictsToTell)) return;
   MUSTER_LOG_LIMITED(WARN, absl::StrCat(key, " ", result.status().message()), "reconcile failed",
                      {"job", key}, {"error", result.status()});
 }
 
-// The last levels that could be read stay.
+// A failed read keeps the previous levels.
 void Replica::FollowTopology() {
   const absl::Time now = clock_.Monotonic();
   if (options_.kueue_topology.empty() || now < next_topology_) return;
@@ -240,7 +240,7 @@ void Replica::FollowTopology() {
                      {"topology", options_.kueue_topology}, {"error", levels.status()});
 }
 
-// A burst of jobs gets all of its pods before any is bound or told of.
+// While the pods of a burst of jobs are created, scheduling, binding and idle reconciles wait.
 void Replica::HoldOthers(bool held) {
   queue_.HoldIdle(held);
   scheduler_.writer().Hold(held);

@@ -36,81 +36,83 @@
 
 namespace muster::control {
 
-// The annotation of the Lease that names the leader's coordinator.
+// The annotation of the Lease that holds the address of the leader's coordinator.
 inline constexpr char kCoordinatorAnnotation[] = "muster.dev/coordinator";
 
 struct ReplicaOptions {
-  // Only jobs of this namespace; empty: of all.
+  // Watches only jobs of this namespace; empty: of all.
   std::string namespace_scope;
   // The source of events; with an election also the candidate's name.
   std::string identity;
-  // Absent: this replica is the only one. `identity` and `annotations` are filled in.
+  // If absent, this replica is the only one. `identity` and `annotations` are filled in.
   std::optional<kube::LeaseConfig> election;
-  // What heals a missed event.
+  // The period of full resyncs, which make up for missed events.
   absl::Duration resync = absl::Minutes(10);
   // Spreads the retries of lists and watches over time, in [0, 1); thread-safe. Empty: no spread.
   std::function<double()> jitter;
-  // Makes a job's pods, several at a time; must outlive the replica. Null: one after the other.
+  // Creates a job's pods, several at a time; must outlive the replica. If null, one by one.
   FanOut* fan_out = nullptr;
   DecideOptions decide;
   SchedulerOptions scheduler;
-  // Events are sent by whoever calls events().WaitAndRun(); else by whoever records them.
+  // Events are sent by the caller of events().WaitAndRun() if true, else by the recording thread.
   bool events_apart = false;
-  // The Kueue Topology whose levels count; empty: none.
+  // The Kueue Topology that defines the levels; empty: none.
   std::string kueue_topology;
 };
 
-// One operator without threads and servers: every loop is a function that does one round of it.
+// One operator without threads and servers: every loop is a function that runs one iteration.
 //
-//   standby: caches are kept warm, agents are told NotLeader
+// clang-format off
+//   standby: caches are kept warm, agents get NotLeader
 //     -> acquired: jobs, pods and nodes are listed anew
-//     -> leading: reconciles run; after the longest time that a write of the last leader can have
-//        been under way, pods are listed once more and the first pod is bound. A lease that was
-//        given up spares that wait, for its holder had ended its writes.
-//     -> lost (final): nothing is written any more; the process is to end
+//     -> leading: reconciles run; once no write of the last leader can be under way, pods are
+//        listed again and the first pod is bound. A released lease needs no such wait, because its
+//        holder had ended its writes.
+//     -> lost (final): nothing is written any more; the process must end
+// clang-format on
 //
-// Elect is for one thread, Schedule for another, each reflector for one; Reconcile may be called by
-// several with different keys. The rest is thread-safe.
+// Elect is called by one thread, Schedule by another, each reflector by one; Reconcile may be
+// called by several threads with different keys. The rest is thread-safe.
 class Replica {
  public:
-  // `lease_clock` counts while the machine sleeps (Clock::Boot); `clock` may not.
+  // `lease_clock` counts the time in which the machine is suspended (Clock::Boot); `clock` may not.
   Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock, ReplicaOptions options);
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  // Before any loop: what pods are told, and the address that the lease advertises.
+  // Called before any loop: sets the options of pods, and the address that the lease advertises.
   void Connect(PodBuilderOptions pods, const std::string& coordinator);
-  // Told when something came that Schedule may care about.
+  // Sets a callback for changes that may give Schedule work.
   void OnWork(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  // See ClusterWatch.
+  // See ClusterWatch for these.
   std::vector<kube::Reflector*> reflectors() { return watch_.reflectors(); }
   std::vector<kube::Reflector*> side_reflectors() { return watch_.side_reflectors(); }
   bool HasSynced() const { return watch_.HasSynced(); }
   ClusterWatch::ListFailure list_failure() const { return watch_.list_failure(); }
 
-  // One step of the election and of what follows from it. Returns when to call again, by
+  // Runs one step of the election and of its consequences. Returns the time of the next call, by
   // `lease_clock`.
   absl::Time Elect();
   bool IsLeading() const { return leading_; }
-  // Not OK once the lease was lost.
+  // Not OK after the lease was lost.
   absl::Status lost() const;
-  // A clean end: after every other loop has ended for good.
+  // Releases the lease; called after every other loop has ended for good.
   absl::Status Release();
 
-  // One key of the queue; false when none is ready.
+  // Reconciles one key of the queue; returns false if none is ready.
   bool ReconcileNext();
   void Reconcile(const std::string& key);
-  // One scheduling cycle, and the resync when it is due. Returns the number of pods bound.
+  // Runs one scheduling cycle, and the resync if it is due. Returns the number of pods bound.
   int Schedule();
-  // Reads the Kueue Topology when it is due; leading or not, now and then. Nothing is decided
-  // before it was asked for.
+  // Reads the Kueue Topology if it is due. Called periodically, leading or not; nothing is
+  // scheduled before the first attempt to read it.
   void FollowTopology();
-  // What the queues' status says; while leading, now and then. Returns the number of writes.
+  // Writes the queues' status while leading; called periodically. Returns the number of writes.
   int WriteQueues();
-  // Events about what objects say and cannot be; likewise. Returns the number of events.
+  // Emits events about contradictions in objects; likewise. Returns the number of events.
   int Warn();
-  // Every job is looked at again.
+  // Queues every job for a reconcile.
   void Resync();
 
   WorkQueue& queue() { return queue_; }
@@ -121,16 +123,16 @@ class Replica {
   ProgressBoard& progress() { return progress_; }
   const Controller& controller() const { return *controller_; }
   const Scheduler& scheduler() const { return scheduler_; }
-  // With scheduler.writes_apart: its owner calls WaitAndRun while it may.
+  // The owner of the replica calls WaitAndRun on it if scheduler.writes_apart is set.
   PodWriter& pod_writer() { return scheduler_.writer(); }
   EventRecorder& events() { return events_; }
   Metrics& metrics() { return metrics_; }
-  // Who holds the lease as last seen, and its transitions; empty and 0 without an election.
+  // The lease's holder as last seen, and its transitions; empty and 0 without an election.
   std::string lease_holder() const { return elector_ == nullptr ? "" : elector_->holder(); }
   int64_t lease_term() const { return elector_ == nullptr ? 0 : elector_->term(); }
-  // For what people ask this replica to write.
+  // The API for writes that people request from this replica; fails unless it leads.
   kube::Api& fenced_api() { return api_; }
-  // For what every replica asks and writes, leading or not; counted.
+  // The API for reads and writes of every replica, leading or not; counted in the metrics.
   kube::Api& observed_api() { return open_api_; }
 
  private:
@@ -158,15 +160,15 @@ class Replica {
   AgentRegistry registry_;
   EventRecorder events_;
   Scheduler scheduler_;
-  QueueStatusWriter queue_status_;  // of WriteQueues' thread
+  QueueStatusWriter queue_status_;  // used by WriteQueues' thread
   ObjectWarnings warnings_;         // likewise
-  // Made by Connect.
+  // Set by Connect.
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<kube::LeaderElector> elector_;
   std::function<void()> wake_ = [] {};
 
-  // Of Elect's thread.
+  // Used by Elect's thread.
   absl::Time next_step_ = absl::InfinitePast();  // by lease_clock_
   absl::Time acquired_at_ = absl::InfiniteFuture();
   absl::Time bind_from_ = absl::InfiniteFuture();
@@ -174,8 +176,8 @@ class Replica {
   std::atomic<bool> leading_{false};
   std::atomic<bool> may_bind_{false};
   std::atomic<bool> topology_asked_;
-  absl::Time next_topology_ = absl::InfinitePast();  // of FollowTopology's thread
-  absl::Time next_resync_ = absl::InfiniteFuture();  // of Schedule's thread
+  absl::Time next_topology_ = absl::InfinitePast();  // FollowTopology's thread
+  absl::Time next_resync_ = absl::InfiniteFuture();  // Schedule's thread
 
   mutable Mutex mu_;
   absl::Time confirmed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();

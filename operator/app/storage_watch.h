@@ -16,12 +16,12 @@
 
 namespace muster::control {
 
-// Mirrors what decides about nodes beside nodes and pods: namespaces' labels, volume claims and
-// volumes, their classes, drivers and capacities, what nodes can attach and have attached. A
-// cluster without volumes has few such objects. Each reflector is for one thread.
+// Mirrors the objects that, besides nodes and pods, decide about nodes: namespaces' labels, volume
+// claims and volumes, their classes, drivers and capacities, and the attach limits and attachments
+// of nodes. A cluster without volumes has few of them. Each reflector is used by one thread.
 class StorageWatch {
  public:
-  // Told about each change, in the thread of its type's reflector.
+  // Receives each change, in the thread of its type's reflector.
   using Tell = std::function<void(std::function<void(ClusterSnapshot&)> change)>;
   using OptionsOf = std::function<kube::ReflectorOptions(const kube::ResourceType&)>;
 

@@ -9,12 +9,12 @@
 
 namespace muster::control {
 
-// Tells the operator's metrics how long the API client waited for its own rate limit. The client is
-// made before the metrics, so they are connected later; what was told before is lost. Requests are
-// not passed on: ObservedApi counts them for every kind of API. Thread-safe.
+// Reports to the operator's metrics how long the API client waited for its own rate limit. The
+// client is made before the metrics, so they are connected later; earlier waits are lost. Requests
+// are not passed on: ObservedApi counts them for every kind of API. Thread-safe.
 class ThrottleRelay final : public kube::RequestObserver {
  public:
-  // Null: nobody. After it returns the one before is told nothing more.
+  // Null disconnects. After it returns, the previous observer is no longer called.
   void ConnectTo(kube::RequestObserver* observer) {
     MutexLock lock(mu_);
     observer_ = observer;

@@ -10,7 +10,7 @@ namespace {
 
 TEST(ThrottleRelayTest, WaitsReachTheMetricsAndRequestsAreNotCountedTwice) {
   ThrottleRelay relay;
-  relay.Throttled(absl::Seconds(9));  // nobody listens yet
+  relay.Throttled(absl::Seconds(9));  // nobody is connected yet
   Metrics metrics;
   relay.ConnectTo(&metrics);
   relay.Throttled(absl::Milliseconds(1500));

@@ -60,7 +60,7 @@ class Trainer {
     Send(message);
   }
 
-  // False at the end of the link.
+  // Returns false at the end of the link.
   bool Receive() {
     char bytes[4096];
     const ssize_t n = read(kLink, bytes, sizeof(bytes));

@@ -1,6 +1,6 @@
 // Runs before shared libraries are initialized, because one of them starts OpenSSL, whose memory
 // must be arranged first. Only a program can have a .preinit_array section, not a library.
-#include "base/tls_buffers.h"
+#include "base/tls/tls_buffers.h"
 
 namespace {
 

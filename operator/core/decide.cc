@@ -4,15 +4,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/active_time.h"
+#include "operator/core/admission.h"
 #include "operator/core/checkpoint.h"
 #include "operator/core/conditions.h"
+#include "operator/core/deletion.h"
 #include "operator/core/draft.h"
 #include "operator/core/ended.h"
+#include "operator/core/expiry.h"
 #include "operator/core/failure.h"
 #include "operator/core/failure_persistence.h"
 #include "operator/core/finish.h"
 #include "operator/core/gang.h"
-#include "operator/core/lifecycle.h"
 #include "operator/core/preemption.h"
 #include "operator/core/progress.h"
 #include "operator/core/rounds.h"
@@ -27,16 +29,33 @@
 namespace muster::control {
 namespace {
 
-using Policy = void (*)(Draft&);
+struct Policy {
+  absl::string_view file;
+  void (*run)(Draft&);
+};
 
 // A deleted job only loses its pods, a finished one only stops and expires, and an invalid one
 // starts nothing. A job that is suspended, or stopped for others, has neither gang nor round.
 // Rounds come before the gang, which must not delete what a round still needs. A job that has
 // reached its end succeeds, whatever fails after it.
-constexpr Policy kPolicies[] = {HandleDeletion, ReportProgress, ReportCheckpoint, ExpireFinished,
-                                Admit,          RecallFailures, NoteEnded,        FinishWhenDone,
-                                CountFailures,  ObeyQueue,      SuspendOrResume,  EnforceDeadline,
-                                LeaveNodes,     DriveRounds,    SaveOnRequest,    KeepGang};
+constexpr Policy kPolicies[] = {
+    {"deletion", HandleDeletion},
+    {"progress", ReportProgress},
+    {"checkpoint", ReportCheckpoint},
+    {"expiry", ExpireFinished},
+    {"admission", Admit},
+    {"failure_persistence", RecallFailures},
+    {"ended", NoteEnded},
+    {"finish", FinishWhenDone},
+    {"failure", CountFailures},
+    {"preemption", ObeyQueue},
+    {"suspend", SuspendOrResume},
+    {"active_time", EnforceDeadline},
+    {"spot", LeaveNodes},
+    {"rounds", DriveRounds},
+    {"save_request", SaveOnRequest},
+    {"gang", KeepGang},
+};
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 
@@ -75,8 +94,8 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
   }
   draft.status().set_term(view.leader_term);
   draft.Say(Reason::kNothingToDo, "everything is as it should be");
-  for (Policy policy : kPolicies) {
-    policy(draft);
+  for (const Policy& policy : kPolicies) {
+    policy.run(draft);
     if (draft.done) break;
   }
   KeepFailures(draft);
@@ -100,6 +119,12 @@ Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions&
     kept.spec_errors.push_back(std::move(refused->sentence));
   }
   return DecideOn(kept, memory, options);
+}
+
+std::vector<absl::string_view> PolicyFiles() {
+  std::vector<absl::string_view> files;
+  for (const Policy& policy : kPolicies) files.push_back(policy.file);
+  return files;
 }
 
 }  // namespace muster::control

@@ -1,6 +1,9 @@
 #ifndef MUSTER_OPERATOR_CORE_DECIDE_H_
 #define MUSTER_OPERATOR_CORE_DECIDE_H_
 
+#include <vector>
+
+#include "absl/strings/string_view.h"
 #include "operator/core/options.h"
 #include "operator/core/plan.h"
 #include "operator/core/round_memory.h"
@@ -12,11 +15,14 @@ namespace muster::control {
 // calling it again on a world that has not changed plans nothing new. It never plans an order of a
 // round that is not recorded in plan.status (or already in view.status).
 //
-// Policies in order: deletion, progress, checkpoint, ttl, admission, recall, ended, finish,
-// failure, preemption, suspend, deadline, spot, rounds, save_request, gang. Whichever of them acted
-// last, the rest of the status is then brought up to date, and telling.h decides whether it is
-// written.
+// The policies, in this order, each in the file of its name: deletion, progress, checkpoint,
+// expiry, admission, failure_persistence, ended, finish, failure, preemption, suspend, active_time,
+// spot, rounds, save_request, gang. Whichever of them acted last, the rest of the status is then
+// brought up to date, and status_write_policy.h decides whether it is written.
 Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options = {});
+
+// Returns the policies' file names, in order.
+std::vector<absl::string_view> PolicyFiles();
 
 }  // namespace muster::control
 

@@ -7,6 +7,12 @@
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
+namespace {
+
+// The time that a deleted pod has to end.
+constexpr absl::Duration kPodGrace = absl::Seconds(30);
+
+}  // namespace
 
 Draft::Draft(const JobView& view_in, const RoundMemory& memory, const DecideOptions& options_in)
     : view(view_in), options(options_in) {
@@ -58,11 +64,11 @@ void Draft::RequeueAt(absl::Time when) {
   if (!plan.requeue_after || after < *plan.requeue_after) plan.requeue_after = after;
 }
 
-void Draft::Delete(const PodView& pod, absl::Duration grace, std::string reason) {
+void Draft::Delete(const PodView& pod, std::string reason) {
   const bool planned = std::any_of(plan.deletes.begin(), plan.deletes.end(),
                                    [&](const DeletePod& other) { return other.uid == pod.uid; });
   if (pod.deleting || planned) return;
-  plan.deletes.push_back({pod.name, pod.uid, grace, std::move(reason)});
+  plan.deletes.push_back({pod.name, pod.uid, kPodGrace, std::move(reason)});
 }
 
 }  // namespace muster::control

@@ -55,7 +55,7 @@ class Draft {
   }
   // Plans to delete the pod, with its uid as precondition. Does nothing if it is already being
   // deleted, or planned to be.
-  void Delete(const PodView& pod, absl::Duration grace, std::string reason);
+  void Delete(const PodView& pod, std::string reason);
 };
 
 }  // namespace muster::control

@@ -15,8 +15,6 @@
 namespace muster::control {
 namespace {
 
-constexpr absl::Duration kGrace = absl::Seconds(30);
-
 void End(Draft& draft, ConditionType type, Reason reason, std::string sentence) {
   WriteProgress(draft);
   draft.Condition(type, true, reason, sentence);
@@ -161,7 +159,7 @@ void StopFinished(Draft& draft) {
     }
     const bool never_ran = worker.pod->phase == PodPhase::kPending;
     if (never_ran || draft.view.now >= deadline) {
-      draft.Delete(*worker.pod, kGrace, "the job has ended");
+      draft.Delete(*worker.pod, "the job has ended");
     } else {
       draft.RequeueAt(deadline);
     }

@@ -16,7 +16,6 @@
 namespace muster::control {
 namespace {
 
-constexpr absl::Duration kGrace = absl::Seconds(30);
 constexpr absl::Duration kCacheLag = absl::Seconds(5);
 
 CreatePod Describe(const Draft& draft, const Worker& worker) {
@@ -66,7 +65,7 @@ void Create(Draft& draft, const Worker& worker) {
 // A command that may still run is not replaced: its pod is deleted, and its end awaited.
 bool AwaitItsEnd(Draft& draft, const Worker& worker) {
   if (worker.pod == nullptr || EndIsConfirmed(draft, *worker.pod)) return false;
-  draft.Delete(*worker.pod, kGrace, "its command must have ended before another one starts");
+  draft.Delete(*worker.pod, "its command must have ended before another one starts");
   draft.RequeueAt(std::min(EndIsConfirmedAt(draft, *worker.pod), draft.view.now + absl::Hours(1)));
   return true;
 }
@@ -111,9 +110,9 @@ void DeleteOthers(Draft& draft, int count) {
   for (const PodView& pod : draft.view.pods) {
     const bool known = pod.index >= 0 && pod.index < draft.view.status.incarnations_size();
     if (known && pod.incarnation < draft.view.status.incarnations(pod.index)) {
-      draft.Delete(pod, kGrace, "a newer incarnation takes its place");
+      draft.Delete(pod, "a newer incarnation takes its place");
     } else if (settled && pod.index >= count && (broken || members.count(pod.index) == 0)) {
-      draft.Delete(pod, kGrace, "workers.count is lower now");
+      draft.Delete(pod, "workers.count is lower now");
     }
   }
 }

@@ -2,7 +2,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/core/checkpoint.h"
-#include "operator/core/lifecycle.h"
+#include "operator/core/finalizer.h"
 #include "operator/core/progress.h"
 #include "operator/core/testing/test_world.h"
 

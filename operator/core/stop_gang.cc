@@ -9,11 +9,9 @@
 namespace muster::control {
 namespace {
 
-constexpr absl::Duration kGrace = absl::Seconds(30);
-
 void DeleteAll(Draft& draft, absl::string_view why) {
   for (const PodView& pod : draft.view.pods) {
-    draft.Delete(pod, kGrace, std::string(why));
+    draft.Delete(pod, std::string(why));
   }
 }
 

@@ -102,9 +102,8 @@ class Scheduler {
   // decisions made here since the last call.
   int RunOnce();
 
-  // Returns where the job's workers are or why they have no place; empty before it is first looked
-  // at.
-  PlacementView Verdict(const std::string& job_uid) const { return verdicts_.Of(job_uid); }
+  // Where each job's workers are, or why they have no place.
+  const Verdicts& verdicts() const { return verdicts_; }
   int64_t binds() const;
   // Number of gangs that were bound in part and undone.
   int64_t undone() const;

@@ -9,7 +9,7 @@
 #include "operator/api/training_job.h"
 #include "operator/core/decide.h"
 #include "operator/core/gang.h"
-#include "operator/core/lifecycle.h"
+#include "operator/core/finalizer.h"
 #include "operator/core/plan.h"
 #include "operator/core/round_memory.h"
 #include "operator/core/view.h"

@@ -1,22 +1,14 @@
-#include "operator/core/lifecycle.h"
+#include "operator/core/admission.h"
 
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "operator/core/finish.h"
+#include "operator/core/finalizer.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
 namespace {
-
-constexpr absl::Duration kGrace = absl::Seconds(30);
-
-bool HasFinalizer(const Draft& draft) {
-  const auto& finalizers = draft.view.job.finalizers;
-  return std::find(finalizers.begin(), finalizers.end(), kFinalizer) != finalizers.end();
-}
 
 // Accepts a valid spec, perhaps without a change that came too late.
 void AcceptSpec(Draft& draft) {
@@ -32,32 +24,6 @@ void AcceptSpec(Draft& draft) {
 }
 
 }  // namespace
-
-void HandleDeletion(Draft& draft) {
-  if (!draft.view.job.deleting) return;
-  draft.done = true;
-  draft.Say(Reason::kDeleting, absl::StrCat(draft.view.pods.size(), " pods are left"));
-  for (const PodView& pod : draft.view.pods) draft.Delete(pod, kGrace, "the job is deleted");
-  if (draft.view.pods.empty() && HasFinalizer(draft)) {
-    draft.plan.remove_finalizers.push_back(kFinalizer);
-  }
-}
-
-void ExpireFinished(Draft& draft) {
-  if (!IsFinished(draft.view.status)) return;
-  draft.done = true;
-  draft.Say(Reason::kNothingToDo, "the job has ended");
-  StopFinished(draft);
-  if (!draft.spec().has_ttl_seconds_after_finished()) return;
-  const absl::Time ended = ParseWall(draft.view.status.completion_time());
-  const absl::Time expires = ended + absl::Seconds(draft.spec().ttl_seconds_after_finished());
-  if (draft.view.wall >= expires) {
-    draft.plan.delete_job = true;
-    draft.Say(Reason::kExpired, "ttlSecondsAfterFinished has passed");
-  } else {
-    draft.RequeueAt(draft.view.now + (expires - draft.view.wall));
-  }
-}
 
 void Admit(Draft& draft) {
   v1alpha1::TrainingJobStatus& status = draft.status();

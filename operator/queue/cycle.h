@@ -75,8 +75,7 @@ class Cycle {
   void HandleHead(JobEntry& entry, Decision& decision);
   // Adds to the detail when the first job that min_runtime protects from `entry` may be stopped.
   void TellProtected(const JobEntry& entry, Decision& decision) const;
-  // Renews the job's claim if it is for at least `least` workers and still has room; nobody else
-  // goes.
+  // Renews the job's claim if it covers `least` workers and still has room, without new victims.
   bool ClaimAgain(JobEntry& entry, int least, Decision& decision);
   // Makes room for at least `least` workers, and for as many as nominal quota gives its queue.
   // Returns true if somebody goes for it, now or because of an earlier cycle.

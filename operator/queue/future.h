@@ -23,8 +23,8 @@ namespace muster::control {
 // gone after options.stop_grace. Pure; the input must outlive it.
 class Future {
  public:
-  // The gate that finds places for a social gang, by the cluster of the beginning. It must outlive
-  // the future.
+  // The gate that finds places for a social gang; it knows the cluster as of the input. Must
+  // outlive the future.
   struct Asked {
     GangGate* gate = nullptr;  // null: room alone decides
     std::string job;           // UID of the gang

@@ -19,8 +19,8 @@ struct Shortage {
 
 // Returns the most workers up to `most` of a job that its queue has room for as the book stands, by
 // quota and by the limit of its namespace there; if these are fewer, sets `shortage`. A namespace
-// that leaves too little for the smallest size is named before quota: no other job's leaving would
-// help.
+// that leaves too little for the smallest size is named before quota: only its jobs could make
+// room.
 int64_t RoomInQueue(const QueueBook::State& state, const JobEntry& job, int64_t most,
                     Shortage& shortage);
 // The same, by the limit of its namespace alone.

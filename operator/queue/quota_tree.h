@@ -82,8 +82,7 @@ class QuotaTree {
   absl::flat_hash_map<std::string, int> resource_index_;
 };
 
-// The amounts that a tree's queues use. A value: copy it to try something out. The tree must
-// outlive it.
+// The amounts that the queues use. A value: copy it to try something out. The tree must outlive it.
 class QuotaUse {
  public:
   explicit QuotaUse(const QuotaTree& tree);

@@ -42,8 +42,7 @@ struct ScheduleOptions {
   int reservations_of_nodes = 4;
   // The most tries of a search for victims.
   int victim_search_budget = 4000;
-  // Also stop jobs and place them elsewhere when a large job would then fit and gain more than it
-  // costs.
+  // Also move jobs to other nodes when a large job then fits and gains more than that costs.
   bool defragment = false;
   std::map<std::string, Link> links;  // as in Place
   // The nodes that each job may use; null: all nodes for every job.

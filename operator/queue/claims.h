@@ -44,8 +44,8 @@ class Claims {
   // Claims room for as many workers as there will be, up to `most`. Returns false and claims
   // nothing if there will not be enough for the smallest size. Each job has at most one claim.
   bool Add(JobEntry& job, int most);
-  // The same for room found by more rules than Place has; if Place finds no nodes, claims quota
-  // only.
+  // The same for room that was found by more rules than Place has; if Place finds no nodes, only
+  // quota is claimed.
   void AddByRules(JobEntry& job, int workers);
   void Withdraw(const JobEntry& job);
   // Withdraws and returns the claims of jobs of the same queue that come after this one.

@@ -19,14 +19,14 @@ struct Shortage {
 
 // Returns the most workers up to `most` of a job that its queue has room for as the book stands, by
 // quota and by the limit of its namespace there; if these are fewer, sets `shortage`. A namespace
-// that leaves too little for the smallest size is named before quota: only its jobs could make
+// that leaves too little for the smallest size is named before quota: only jobs of it can make
 // room.
 int64_t RoomInQueue(const QueueBook::State& state, const JobEntry& job, int64_t most,
                     Shortage& shortage);
 // The same, by the limit of its namespace alone.
 int64_t RoomInNamespace(const QueueBook::State& state, const JobEntry& job, int64_t most);
 
-// The same while others leave and come. State and job must outlive it.
+// The same while other jobs leave and come. State and job must outlive it.
 class QueueRoom {
  public:
   QueueRoom(const QueueBook::State& state, const JobEntry& job);

@@ -83,9 +83,9 @@ struct QueueBook::State {
   std::vector<Leaver> LeaversAfter(absl::Time now, absl::Duration grace) const;
   // Brings the queue's past use up to now.
   void Settle(absl::Time now, int queue);
-  // The decayed weighted dominant share: the mean of current and past use as a part of the cluster,
-  // of the resource of which that is most, divided by the weight. `claimed`, by resource index,
-  // counts as used; empty: nothing.
+  // The decayed weighted dominant share: the mean of current and past use, as a fraction of the
+  // cluster, for the resource with the largest fraction, divided by the weight. `claimed`, by
+  // resource index, counts as used; empty: nothing.
   double ShareOf(absl::Time now, int queue, const std::vector<int64_t>& claimed = {});
 
   BookOptions options;

@@ -70,7 +70,7 @@ class ByRules {
 
   VictimTrial& trial_;
   VictimRules& rules_;
-  std::vector<int> shrunk_;  // by candidate: when all that can be are shrunk and nobody is stopped
+  std::vector<int> shrunk_;  // by candidate: workers kept with all shrunk and none stopped
   Order stopped_;
 };
 

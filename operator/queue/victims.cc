@@ -70,7 +70,7 @@ class VictimSearch {
   const VictimOptions options_;
   VictimTrial trial_;
   VictimRules rules_;
-  std::vector<int> base_keep_;  // with all shrunk that can be, and none stopped
+  std::vector<int> base_keep_;  // workers kept with all shrunk and none stopped
   std::vector<int> by_cost_;    // candidates, the cheapest to stop first
   std::vector<std::vector<int>> on_node_;
   std::set<int> banned_;

@@ -10,8 +10,8 @@
 
 #include "base/json.h"
 
-// Reading Kubernetes objects. What is absent, or of another type than it should be, reads as empty.
-namespace muster {
+// Reads Kubernetes objects. A field that is absent, or of an unexpected type, reads as empty.
+namespace muster::control {
 
 const Json* FindField(const Json& object, std::initializer_list<const char*> path);
 std::string StringField(const Json& object, const char* name);

@@ -11,18 +11,17 @@
 namespace muster::control {
 namespace {
 
-// Where workers have to go because of those that have nodes: within one domain, level 0 being the
-// whole cluster.
+// The domain where workers must be because of those that have nodes; level 0 is the whole cluster.
 struct Anchor {
   int level = 0;
   int domain = 0;
-  size_t slices = 0;  // so many of the request's slices are broader than it, or it
+  size_t slices = 0;  // the request's slices that are no narrower than it
   auto operator<=>(const Anchor&) const = default;
 };
 
 constexpr int kAnyProduct = -2;
 
-// Leaves only the nodes in some domains schedulable, and puts everything back at its end.
+// Leaves only the nodes in some domains schedulable, and restores everything when it is destroyed.
 class Narrowed {
  public:
   explicit Narrowed(TopologyTree& tree) : tree_(tree) {
@@ -41,7 +40,7 @@ class Narrowed {
   Narrowed(const Narrowed&) = delete;
   Narrowed& operator=(const Narrowed&) = delete;
 
-  // Of one GPU product only, unless it is kAnyProduct.
+  // Opens nodes of one GPU product only, unless it is kAnyProduct.
   void Open(int level, const std::set<int>& domains, int gpu_product) {
     std::vector<int> still;
     for (int node : closed_) {
@@ -57,7 +56,7 @@ class Narrowed {
     closed_.insert(closed_.end(), open_.begin(), open_.end());
     open_.clear();
   }
-  // Until the end.
+  // The amount stays charged until this is destroyed.
   void Charge(int node, const Resources& amount) {
     tree_.Charge(node, amount);
     charged_.push_back({node, amount});
@@ -78,13 +77,13 @@ class Completer {
     }
   }
 
-  // Empty, or why it cannot be done.
+  // Returns nothing, or why it cannot be done.
   std::optional<Unplaceable> Run() {
     std::map<Anchor, std::vector<int>> groups;
     for (int worker : gang_.missing) groups[AnchorOf(worker)].push_back(worker);
     Narrowed view(tree_);
     std::optional<Unplaceable> refusal;
-    // The narrowest first: they have the least choice.
+    // The narrowest groups go first: they have the least choice.
     for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
       auto no = PlaceGroup(view, group->first, group->second);
       if (no && !refusal) refusal = std::move(no);
@@ -103,7 +102,7 @@ class Completer {
   // Workers that have nodes by now.
   int Having() const { return static_cast<int>(gang_.placed.size() + nodes_.size()); }
 
-  // The gang's own domain, where it is narrower than the slice's.
+  // The narrowest slice that has a worker with a node, or the required domain if that is narrower.
   Anchor AnchorOf(int worker) const {
     const std::vector<Slice>& slices = gang_.request.slices;
     const std::optional<int> required = tree_.FindLevel(gang_.request.required_level);
@@ -119,7 +118,7 @@ class Completer {
     return {};
   }
 
-  // Of a level, those in the anchor's domain where the gang is already.
+  // Returns the domains of a level, within the anchor's domain, where the gang is already.
   std::set<int> Inhabited(const Anchor& anchor, int level) const {
     std::set<int> domains;
     for (const auto& [worker, node] : placed_) {
@@ -146,7 +145,7 @@ class Completer {
     const int product = ProductOfOthers();
     for (int level = std::max(preferred, anchor.level); level >= anchor.level; --level) {
       const std::set<int> domains = Inhabited(anchor, level);
-      // What the others have comes first, then whatever is as close.
+      // The product of the other workers' GPUs comes first, then any that is as close.
       if (product != kAnyProduct) {
         view.Open(level, domains, product);
         const auto alike = Place(tree_, request);
@@ -178,7 +177,7 @@ class Completer {
     }
   }
 
-  // That all who have nodes share, where it may be that others have another.
+  // The product that all workers with nodes share; kAnyProduct if there is none or no choice.
   int ProductOfOthers() const {
     if (gang_.request.per_worker.gpus == 0 || tree_.gpu_products().size() < 2) return kAnyProduct;
     int product = kAnyProduct;
@@ -232,7 +231,7 @@ std::variant<Completion, Unplaceable> CompleteGang(TopologyTree& tree, const Par
   for (const Slice& slice : gang.request.slices) {
     known = known && tree.FindLevel(slice.level).has_value();
   }
-  if (!known) {  // Place says which level there is not
+  if (!known) {  // Place names the unknown level
     if (auto answer = Place(tree, gang.request); std::holds_alternative<Unplaceable>(answer)) {
       return std::get<Unplaceable>(std::move(answer));
     }

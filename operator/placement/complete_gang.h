@@ -13,20 +13,20 @@ namespace muster::control {
 
 // A gang some of whose workers have nodes already: a lost one is replaced, an elastic job grows.
 struct PartialGang {
-  // Of the whole gang; min counts the workers that have nodes.
+  // The whole gang's request, in which min counts the workers that have nodes.
   GangRequest request;
   std::map<int, std::string> placed;  // worker -> node
   std::vector<int> missing;           // workers, rising; none of them is in `placed`
 };
 
 struct Completion {
-  std::map<int, std::string> nodes;  // of the missing workers; an elastic gang may leave some out
-  Placement gang;                    // of all that have nodes then, in the order of the workers
+  std::map<int, std::string> nodes;  // by missing worker; an elastic gang may leave some out
+  Placement gang;                    // all workers that have nodes then, in order
 };
 
-// Places what is missing where the rest is: within the required level's domain and the slices'
-// domains of the others, and from the preferred level outwards as near to them as there is room.
-// Without any that has a node it is Place. The tree is as before when it returns. Pure.
+// Places the missing workers where the rest are: within the domains that the required level and the
+// slices prescribe, and from the preferred level outwards as near to the rest as there is room. If
+// no worker has a node, this is Place. The tree is unchanged when it returns. Pure.
 std::variant<Completion, Unplaceable> CompleteGang(TopologyTree& tree, const PartialGang& gang,
                                                    const std::map<std::string, Link>& links = {});
 

@@ -82,10 +82,10 @@ TEST(CompleteGang, ALostWorkerIsReplacedOnTheGpuProductOfTheOthers) {
   racks.nodes[0].free = {};  // r0n0 and r0n1 hold the others
   TopologyTree tree(racks);
   EXPECT_EQ(Nodes(tree, Gang(2, {{0, "r0n0"}}, {1})), (std::map<int, std::string>{{1, "r0n3"}}));
-  // Closeness comes first: the rack's last node is of another product.
+  // Closeness comes first: the rack's last node has another product.
   EXPECT_EQ(Nodes(tree, Gang(3, {{0, "r0n0"}}, {1, 2})),
             (std::map<int, std::string>{{1, "r0n1"}, {2, "r0n2"}}));
-  // Who has two products already has no more to lose.
+  // A gang that has two products already has no more to lose.
   racks.nodes[1].free = {};
   TopologyTree other(racks);
   EXPECT_EQ(Nodes(other, Gang(3, {{0, "r0n0"}, {1, "r0n1"}}, {2})),
@@ -105,7 +105,7 @@ TEST(CompleteGang, WaitsForTheRequiredRackThoughAnotherIsEmpty) {
             "1 of 2 workers have no node in r1, where the others are: a worker asks for 1 GPU; the "
             "most that is free on one node is no GPU (2 of 4 nodes may be used)");
   EXPECT_EQ(no.nearest_feasible_size, 1);
-  // What was closed for the search is open again.
+  // Nodes that were closed for the search are open again.
   EXPECT_EQ(Nodes(tree, Gang(2, {}, {0, 1})),
             (std::map<int, std::string>{{0, "r0n0"}, {1, "r0n1"}}));
 }
@@ -180,7 +180,7 @@ TEST(CompleteGang, AnUnknownLevelIsToldEvenOfAGangThatRuns) {
             "there is no topology level \"rack\"; known: leaf, host");
 }
 
-// What is free and schedulable, node by node.
+// Prints the free amounts and schedulability of every domain and node.
 std::string StateOf(const TopologyTree& tree) {
   std::string state;
   for (int level = 0; level < tree.depth(); ++level) {

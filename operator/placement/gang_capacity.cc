@@ -47,7 +47,7 @@ int64_t GangCapacity::Fill(int level, int index) {
   if (level == tree_.node_level()) {
     fit = kind_.Includes(tree_.node(index)) ? OnNode(index) : 0;
   } else {
-    // What is free below sums to less than one worker: no node of it holds one.
+    // The free amounts below sum to less than one worker, so no node of it holds one.
     if (occupancy_ == Occupancy::kNow && WorkersThatFit(domain.free, per_worker_) == 0) return 0;
     for (int child = domain.first_child; child < domain.end_child; ++child) {
       fit += Fill(level + 1, child);

@@ -9,10 +9,10 @@
 
 namespace muster::control {
 
-// More workers than any gang has: what a node takes that nothing is asked of.
+// More workers than any gang has: the number that fit if they need nothing.
 inline constexpr int64_t kUnboundedWorkers = 1'000'000;
 
-// How many workers of `each` fit into `have`.
+// Returns the number of workers of `each` that fit into `have`.
 int64_t WorkersThatFit(const Resources& have, const Resources& each);
 
 // `size` workers that must share one domain of a level of the tree.
@@ -22,15 +22,15 @@ struct SliceAt {
 };
 
 enum class Occupancy {
-  kNow,    // what is free
-  kEmpty,  // what there is when nothing runs
+  kNow,    // free amounts
+  kEmpty,  // amounts when nothing runs
 };
 
-// Which nodes count: all, those that have no GPUs, those that have, or those of one product.
+// The nodes that count: all, those without GPUs, those with GPUs, or those of one product.
 struct NodeKind {
   enum class Which { kAll, kWithoutGpus, kWithGpus, kOfProduct };
   Which which = Which::kAll;
-  int gpu_product = 0;  // of TopologyTree::gpu_products(), with kOfProduct
+  int gpu_product = 0;  // index in TopologyTree::gpu_products(), with kOfProduct
 
   bool Includes(const TopologyTree::Node& node) const {
     if (which == Which::kAll) return true;
@@ -39,10 +39,10 @@ struct NodeKind {
   }
 };
 
-// How many workers of one shape fit into each domain of a tree, slices kept whole: a domain of a
-// slice's level holds a multiple of the slice, a domain above it the sum of its children. Slices
-// come outermost first; each size is a multiple of the next and no level is broader than the one
-// before it. Full domains are left out unseen. The tree must outlive it and stay as it is.
+// Counts the workers of one shape that fit into each domain of a tree, slices kept whole: a domain
+// of a slice's level holds a multiple of the slice, a domain above it the sum of its children.
+// Slices come outermost first; each size is a multiple of the next and no level is broader than the
+// one before it. Full domains are skipped. The tree must outlive it and stay as it is.
 class GangCapacity {
  public:
   GangCapacity(const TopologyTree& tree, const Resources& per_worker, std::vector<SliceAt> slices,
@@ -55,11 +55,11 @@ class GangCapacity {
   // Amounts for one domain of `level` are multiples of this.
   int UnitAt(int level) const;
   int outermost_slice() const { return slices_.empty() ? 1 : slices_.front().size; }
-  // GPUs that are free in the domain, whatever their kind; none count when nothing runs.
+  // GPUs that are free in the domain, of any kind; 0 with Occupancy::kEmpty.
   int64_t FreeGpus(int level, int index) const {
     return occupancy_ == Occupancy::kNow ? tree_.level(level)[index].free.gpus : 0;
   }
-  // Workers that fit on all nodes, slices left aside.
+  // Workers that fit on all nodes, without regard to slices.
   int64_t workers() const { return workers_; }
   const std::vector<SliceAt>& slices() const { return slices_; }
 

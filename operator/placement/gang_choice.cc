@@ -15,7 +15,7 @@ bool IsDomain(const TopologyTree& tree, int level, int index) {
   return level == 0 || !tree.level(level)[index].name.empty();
 }
 
-// Whether the domain lies within a domain of the required level, or is one.
+// Returns true if the domain lies within a domain of the required level, or is one.
 bool MeetsRequirement(const TopologyTree& tree, const GangPlan& plan, int level, int index) {
   for (; level > plan.required; --level) index = tree.level(level)[index].parent;
   return IsDomain(tree, plan.required, index);
@@ -27,8 +27,8 @@ struct Candidate {
   int index;
 };
 
-// Room left over in the domain and then in each that holds it, in workers and then in GPUs: least
-// is best, so that what is already broken is used up and large domains stay whole.
+// Compares the room left over in the domain and then in each that holds it, in workers and then in
+// GPUs: least is best, so that broken domains are used up and large ones stay whole.
 bool IsTighter(const TopologyTree& tree, int level, Candidate a, Candidate b) {
   for (; level >= 0; --level) {
     if (a.index == b.index && a.capacity == b.capacity) return false;
@@ -44,8 +44,8 @@ bool IsTighter(const TopologyTree& tree, int level, Candidate a, Candidate b) {
   return false;
 }
 
-// The domain of the level that takes most of `size` by the capacity `first`, and of these the
-// tightest; without `first` the tightest of all.
+// Returns the domain of the level that takes most of `size` by the capacity `first`, and of these
+// the tightest; without `first` the tightest of all.
 DomainShare DomainAt(const TopologyTree& tree, const GangCapacity& capacity, const GangPlan& plan,
                      int64_t size, int level, const GangCapacity* first = nullptr) {
   DomainShare best{level, -1, size};
@@ -64,7 +64,7 @@ DomainShare DomainAt(const TopologyTree& tree, const GangCapacity& capacity, con
   return best;
 }
 
-// From the preferred level outwards the first level that has a domain for the gang.
+// Takes the first level, from the preferred one outwards, that has a domain for the gang.
 DomainShare ChooseDomain(const TopologyTree& tree, const GangCapacity& capacity,
                          const GangPlan& plan, int64_t size) {
   DomainShare best{0, -1, size};
@@ -74,7 +74,7 @@ DomainShare ChooseDomain(const TopologyTree& tree, const GangCapacity& capacity,
   return best;
 }
 
-// Kinds of nodes, one of which the gang had better have alone. None: all nodes are of one kind.
+// Returns the kinds of nodes of which the gang should preferably get one only. None: all are alike.
 std::vector<NodeKind> KindsFor(const TopologyTree& tree, const GangPlan& plan) {
   std::vector<NodeKind> kinds;
   const int products = static_cast<int>(tree.gpu_products().size());
@@ -86,8 +86,8 @@ std::vector<NodeKind> KindsFor(const TopologyTree& tree, const GangPlan& plan) {
   return kinds;
 }
 
-// No domain of the level has room for the gang on nodes without GPUs alone: they take what they
-// can, in the domain where that is most. Empty: slices need both kinds of nodes in one domain.
+// Used if no domain of the level has room for the gang on nodes without GPUs alone: these take what
+// they can, in the domain where that is most. Empty: slices need both kinds of nodes in one domain.
 std::vector<int> FewestOnGpuNodes(const TopologyTree& tree, const GangCapacity& now,
                                   const GangPlan& plan, int64_t size, int level) {
   const GangCapacity without(tree, plan.per_worker, plan.slices, Occupancy::kNow,

@@ -9,7 +9,7 @@
 #include "operator/placement/inventory.h"
 #include "operator/placement/topology_tree.h"
 
-// Which domain a gang goes to, and which of its nodes. Pure and deterministic.
+// Chooses the domain of a gang, and its nodes there. Pure and deterministic.
 namespace muster::control {
 
 // A request in terms of the tree. Level 0, the whole cluster, stands for no level.
@@ -20,18 +20,18 @@ struct GangPlan {
   std::vector<SliceAt> slices;
 };
 
-// The largest gang up to `most` within one domain of the required level, and where.
+// The largest gang up to `most` within one domain of the required level, and that domain.
 DomainShare LargestGang(const TopologyTree& tree, const GangCapacity& capacity,
                         const GangPlan& plan, int64_t most);
 
-// The nodes of a gang of exactly `size`, one for each worker in the tree's order; empty when it
-// does not fit. From the preferred level outwards the first level that has a domain with room, and
-// there the tightest.
+// Returns the nodes of a gang of exactly `size`, one for each worker in the tree's order; empty if
+// it does not fit. Takes the first level, from the preferred one outwards, that has a domain with
+// room, and there the tightest domain.
 std::vector<int> NodesForGang(const TopologyTree& tree, const GangCapacity& capacity,
                               const GangPlan& plan, int64_t size);
 
-// The same as things are now (`now` counts all nodes), and of the domains of that level one where
-// the gang has nodes of one GPU product is preferred; where it asks for no GPUs, nodes without any.
+// The same on current free amounts (`now` counts all nodes), but prefers, at that level, a domain
+// where the gang gets nodes of one GPU product or, if it needs no GPUs, nodes without any.
 std::vector<int> AlikeNodesForGang(const TopologyTree& tree, const GangCapacity& now,
                                    const GangPlan& plan, int64_t size);
 

@@ -11,36 +11,37 @@
 #include "operator/placement/placement.h"
 #include "operator/placement/topology_tree.h"
 
-// Nodes that are not for every gang: selectors, taints, affinity, volumes. Place and what is built
-// on it know none of these; they are told which nodes of the tree a gang's pods may go to.
+// Restricts the nodes of single gangs, by selectors, taints, affinity or volumes. Place and the
+// code built on it see none of these rules; they are given the nodes of the tree that a gang's pods
+// may use.
 namespace muster::control {
 
-// What one gang's pods may use of a tree, beyond what is free and schedulable. Valid for the tree
-// it was made of, as long as that keeps its shape.
+// The nodes that one gang's pods may use, beyond what is free and schedulable. Valid for the tree
+// that it was made for, as long as that keeps its shape.
 struct GangNodes {
-  // Nodes that are not for it, rising.
+  // Nodes that the gang may not use, rising.
   std::vector<int> closed;
-  // Nodes that take at most so many of its workers, whatever is free; rising by node.
+  // Nodes that take at most this many of its workers, whatever is free; rising by node.
   struct Bound {
     int node = 0;
     int64_t workers = 0;
   };
   std::vector<Bound> bounds;
-  // For people: nodes left out, by why. Empty: none.
+  // The nodes that are left out, by reason, for people. Empty: none.
   std::string left_out;
-  // Its pods look at others, its own among them, beyond a node: which nodes they may have together
-  // only GangGate::PlacesFor knows.
+  // True if rules of its pods look at other pods, its own among them, beyond a node. Only
+  // GangGate::PlacesFor can then tell which nodes they may have together.
   bool social = false;
 };
 
-// Null: all nodes are for it, whoever else is there.
+// Null stands for all nodes, whatever other pods are there.
 inline bool IsSocial(const GangNodes* nodes) { return nodes != nullptr && nodes->social; }
 
-// A gang without nodes, in a cluster that is not quite the one that the gate knows.
+// Asks for nodes for a gang in a cluster that differs a little from the gate's.
 struct GangQuestion {
   std::string job;  // UID
   GangRequest request;
-  // Jobs of which only the first so many workers have not gone.
+  // Jobs that keep only their first `stay` workers.
   struct Leaver {
     std::string job;
     int stay = 0;
@@ -55,28 +56,28 @@ struct GangQuestion {
 };
 
 struct GangAnswer {
-  std::vector<std::string> nodes;  // worker i's; empty: it has no places
-  // Why not: of UnplaceableReasonName, or another; and a sentence.
+  std::vector<std::string> nodes;  // by worker; empty: it has no places
+  // The reason, one of UnplaceableReasonName or another, and a sentence, if there are no places.
   std::string reason;
   std::string sentence;
 };
 
-// Whoever knows the pods says it. Asked for each job that is looked at; gangs that get the same
-// object have the same nodes, so what was refused to one is refused to the other.
+// Answers, from the pods, which nodes a gang may use. Called for each job that is considered; gangs
+// that get the same object have the same nodes, so that Place's refusal of one holds for the other.
 class GangGate {
  public:
   virtual ~GangGate() = default;
-  // Of a job with that UID, whose pods have no node yet. Null: all nodes are for it.
+  // The nodes of a job with that UID, whose pods have no node yet. Null: all nodes.
   virtual std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) = 0;
-  // Places for a social gang that hold by every rule. Nothing: it is not known, room decides.
+  // Places for a social gang that satisfy every rule. Nothing: not known, room alone decides.
   virtual std::optional<GangAnswer> PlacesFor(const GangQuestion& question) {
     static_cast<void>(question);
     return std::nullopt;
   }
 };
 
-// Takes what is not for a gang out of a tree, and puts it back. Nothing else may change the tree
-// in between. O(depth) for each node that is closed or bound.
+// Takes the nodes that are not for a gang out of a tree, and puts them back. Nothing else may
+// change the tree in between. O(depth) for each node that is closed or bound.
 class GatedTree {
  public:
   // `nodes` may be null; else it must outlive this.

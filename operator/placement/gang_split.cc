@@ -16,7 +16,7 @@ struct Bin {
   int index;
 };
 
-// What goes to a node, and what it has room for, in units.
+// The amount that goes to a node, and the node's room, in units.
 struct Load {
   int node = 0;
   int64_t room = 0;
@@ -63,7 +63,7 @@ class Splitter {
     const int below = share.level + 1;
     const int unit = capacity_.UnitAt(below);
     std::vector<Bin> bins = BinsOf(share, unit);
-    // Of equal rooms the one with fewest GPUs left over, and then the leftmost, is last.
+    // Sorted by room; among equals the one with fewest GPUs left over, then the leftmost, is last.
     std::sort(bins.begin(), bins.end(), [](const Bin& a, const Bin& b) {
       return std::tie(a.room, b.free_gpus, b.index) < std::tie(b.room, a.free_gpus, a.index);
     });
@@ -87,8 +87,8 @@ class Splitter {
     for (const DomainShare& part : parts) Split(part);
   }
 
-  // The fewest nodes are those with most room. What these would take evenly goes to the nodes with
-  // least room that take it, the smallest amount first: so each amount finds one.
+  // The fewest nodes are those with most room. The even amounts for these go, the smallest first,
+  // to the nodes with least room that can take them; so each amount finds a node.
   void SplitEvenly(const DomainShare& share) {
     std::vector<Bin> bins = BinsOf(share, unit_);
     std::sort(bins.begin(), bins.end(), [](const Bin& a, const Bin& b) {
@@ -111,7 +111,7 @@ class Splitter {
               [](const Load& a, const Load& b) { return a.node < b.node; });
   }
 
-  // What stays within one domain is moved within it alone.
+  // Evens out the loads, but only within each domain of the innermost slices above the node.
   void EvenOutInSlices() {
     int level = 0;
     for (const SliceAt& slice : capacity_.slices()) {
@@ -127,7 +127,7 @@ class Splitter {
     }
   }
 
-  // Of equal rooms the leftmost takes what is over.
+  // The leftmost of nodes with equal room takes the remainder.
   static void EvenOut(std::vector<Load>::iterator begin, std::vector<Load>::iterator end) {
     std::vector<Load*> order;
     int64_t left = 0;

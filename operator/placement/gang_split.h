@@ -16,11 +16,11 @@ struct DomainShare {
   int64_t workers = 0;
 };
 
-// Splits the share over the domain's nodes, slices kept whole: level by level into few children,
-// the smallest that takes all that is left, or else the largest; on the nodes at the end as few as
-// can be, with as equal numbers as they have room for, and of those that will do the ones with
-// least room and fewest GPUs left over. The domain has room for the share. One node for each
-// worker, in the tree's order.
+// Splits the share over the domain's nodes, slices kept whole, level by level into few children:
+// the smallest that takes all that is left, otherwise the largest. The nodes at the end are as few
+// as possible, with numbers as equal as their room allows; of those that suffice, the ones with
+// least room and fewest GPUs left over. The domain must have room for the share. Returns one node
+// for each worker, in the tree's order.
 std::vector<int> SplitOverNodes(const TopologyTree& tree, const GangCapacity& capacity,
                                 const DomainShare& share);
 

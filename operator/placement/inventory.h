@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-// What placement knows about a cluster: plain values, no behaviour.
+// The cluster as placement sees it: plain values, no behaviour.
 namespace muster::control {
 
-// What a worker asks of a node, and what a node has: every component is >= 0. A difference of two,
-// which `TopologyTree::Charge` takes, may be negative.
+// Amounts that a worker needs of a node, or that a node has: every component is >= 0. A difference
+// of two, as `TopologyTree::Charge` takes it, may be negative.
 struct Resources {
   int64_t gpus = 0;
   int64_t cpu_millis = 0;
@@ -32,16 +32,17 @@ struct Resources {
 
 struct NodeInventory {
   std::string name;
-  // What is left, after every pod on the node, whoever made it, terminating ones included.
+  // The amounts left by all pods on the node, whoever made them, terminating ones included.
   Resources free;
   bool schedulable = true;
   // The node's place in the topology, outermost level first, e.g. {"dc1", "spine3", "leaf7"}; the
   // levels' names are Inventory::levels. May be shorter, and may have empty names: the node is then
-  // nowhere at those levels.
+  // in no domain of those levels.
   std::vector<std::string> domains;
-  // What there is when nothing runs, for the score; what is free if less than that.
+  // The amounts when nothing runs, for the score; raised to `free` where less than that.
   Resources allocatable;
-  // What its GPUs are, as "NVIDIA-H100-80GB-HBM3"; empty: nobody says. Nodes of one name are alike.
+  // The model of its GPUs, e.g. "NVIDIA-H100-80GB-HBM3"; empty: unknown. Nodes of one model count
+  // as alike.
   std::string gpu_product;
 };
 

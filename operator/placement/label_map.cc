@@ -3,7 +3,7 @@
 namespace muster::control {
 namespace {
 
-// Seven bits a byte, the lowest first; the highest bit says that more follow.
+// Writes seven bits in each byte, the lowest first; the highest bit means that more follow.
 void PutLength(size_t length, std::string& bytes) {
   for (; length >= 0x80; length >>= 7) bytes.push_back(static_cast<char>(length | 0x80));
   bytes.push_back(static_cast<char>(length));

@@ -14,10 +14,10 @@
 
 namespace muster::control {
 
-// An object's labels or annotations: a map that is never changed, by key. A cluster has half a
-// million labels, so all of one object's are one block of bytes, which copies share: less than half
-// of what a std::map takes for the same. Looking one up costs O(labels). What it hands out stays
-// good for as long as one of the copies.
+// An object's labels or annotations: an immutable map by key. A cluster has half a million labels,
+// so all of an object's are one block of bytes, which copies share: less than half of what a
+// std::map takes for the same. A lookup costs O(labels). Views into it live as long as any of the
+// copies.
 class LabelMap {
  public:
   struct Label {
@@ -52,16 +52,16 @@ class LabelMap {
   };
 
   LabelMap() = default;
-  // Not explicit: they are its other spelling.
+  // Not explicit: a std::map is another spelling of the same labels.
   LabelMap(const std::map<std::string, std::string>& labels);  // NOLINT
-  // Of two with one key the first counts.
+  // The first of two labels with one key counts.
   LabelMap(std::initializer_list<std::pair<std::string_view, std::string_view>> labels);
 
   const_iterator begin() const { return {bytes_.get(), bytes_.get() + size_}; }
   const_iterator end() const { return {bytes_.get() + size_, bytes_.get() + size_}; }
   const_iterator find(std::string_view key) const;
   size_t count(std::string_view key) const { return find(key) == end() ? 0 : 1; }
-  // Empty: there is none, or it is.
+  // Empty: there is no such label, or its value is empty.
   std::string_view Value(std::string_view key) const { return find(key)->second; }
   size_t size() const;
   bool empty() const { return size_ == 0; }
@@ -75,7 +75,7 @@ class LabelMap {
  private:
   std::string_view bytes() const { return {bytes_.get(), size_}; }
 
-  // Of each label: the lengths of key and value, then both. Sorted by key.
+  // The lengths of key and value, then both, label by label. Sorted by key.
   std::shared_ptr<const char[]> bytes_;
   uint32_t size_ = 0;
 };

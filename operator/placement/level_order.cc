@@ -8,7 +8,7 @@
 namespace muster::control {
 namespace {
 
-// Whether every domain of `inner` lies within one of `outer`.
+// Returns true if every domain of `inner` lies within one of `outer`.
 bool Nests(const Topology& topology, size_t inner, size_t outer) {
   std::map<std::string, const std::string*> place;
   for (const auto& path : topology.paths) {

@@ -41,7 +41,7 @@ std::string InvalidSize(const GangRequest& request) {
   return "";
 }
 
-// Fills `plan`, or says what is wrong.
+// Fills `plan`, or returns what is wrong.
 std::string Resolve(const TopologyTree& tree, const GangRequest& request, GangPlan& plan) {
   std::string error = InvalidSize(request);
   auto find = [&](const std::string& name) {
@@ -92,8 +92,8 @@ std::string Amount(const Resources& r) {
   return parts.empty() ? "a place for a pod" : absl::StrJoin(parts, ", ");
 }
 
-// Not one worker fits. Of each resource the most that is free on one node is told, which need not
-// be one and the same node.
+// Explains why not one worker fits. Names the most of each resource that is free on one node, which
+// need not be the same node for all.
 std::string NoRoomAnywhere(const TopologyTree& tree, const Resources& asked) {
   const int nodes = static_cast<int>(tree.level(tree.node_level()).size());
   Resources most;
@@ -124,7 +124,7 @@ std::string NoRoomAnywhere(const TopologyTree& tree, const Resources& asked) {
                       " (", usable, " of ", nodes, " nodes may be used)");
 }
 
-// The gang on these nodes, one for each worker.
+// Judges the gang on these nodes, one for each worker.
 Placement Judged(const TopologyTree& tree, const GangRequest& request, const GangPlan& plan,
                  const std::vector<int>& nodes, const std::map<std::string, Link>& links) {
   Placement placement;

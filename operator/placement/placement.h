@@ -11,7 +11,7 @@
 #include "operator/placement/ring_model.h"
 #include "operator/placement/topology_tree.h"
 
-// Gang placement: which node each worker of a gang runs on, all of them or none. Pure and
+// Gang placement: assigns a node to each worker of a gang, to all of them or none. Pure and
 // deterministic: equal arguments give an equal answer, whatever the order of the inventory.
 namespace muster::control {
 
@@ -29,7 +29,7 @@ struct GangRequest {
   int min = 1;
   int max = 1;
   // A level of the inventory, or "host", or empty. Required: all workers share one domain of it.
-  // Preferred: they do if that costs no worker; if not, they share the narrowest domain that holds
+  // Preferred: they share one if that costs no worker, otherwise the narrowest domain that holds
   // them. Without a preference that rule starts at the single node.
   std::string required_level;
   std::string preferred_level;
@@ -39,13 +39,13 @@ struct GangRequest {
 };
 
 struct Placement {
-  // nodes[i] is worker i's, in the order of the topology: neighbours in the ring are neighbours in
-  // the fabric, and workers of a node follow each other.
+  // Worker i runs on nodes[i]. In the order of the topology: neighbours in the ring are neighbours
+  // in the fabric, and workers of a node follow each other.
   std::vector<std::string> nodes;
-  // The innermost level that all share a domain of, and that domain's path; empty: none.
+  // The innermost level of which all workers share a domain, and that domain's path; empty: none.
   std::string level;
   std::string domain;
-  // Predicted time of the slowest ring on an empty cluster over that on these nodes: (0, 1].
+  // Predicted time of the slowest ring on an empty cluster, divided by that on these nodes: (0, 1].
   double score = 1;
   double ring_seconds = 0;
 };
@@ -66,15 +66,15 @@ struct Unplaceable {
   int nearest_feasible_size = 0;
 };
 
-// Links of a level, by its name, take the place of the default ones in the score.
+// Places the gang. `links` replaces the default links of levels, by level name, in the score.
 std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangRequest& request,
                                            const std::map<std::string, Link>& links = {});
-// What Place would say of a gang whose worker i is on nodes[i], wherever that is; the gang's sizes
-// do not count. Empty names, and nodes that the tree does not have, are left out.
+// Judges a gang whose worker i is on nodes[i] as Place would, wherever that is; the gang's sizes do
+// not count. Empty names, and nodes that the tree does not have, are left out.
 Placement Judge(const TopologyTree& tree, const GangRequest& request,
                 const std::vector<std::string>& nodes,
                 const std::map<std::string, Link>& links = {});
-// Builds the tree first.
+// The same on a tree built from the inventory.
 std::variant<Placement, Unplaceable> Place(const Inventory& inventory, const GangRequest& request);
 
 }  // namespace muster::control

@@ -15,8 +15,8 @@
 #include "operator/placement/placement.h"
 #include "operator/placement/topology_tree.h"
 
-// Place() on random small clusters against a search through every assignment. The judge of what is
-// legal reads the nodes' paths and knows nothing of the tree.
+// Compares Place() on random small clusters with a search through every assignment. The check of
+// what is legal reads the nodes' paths and does not use the tree.
 namespace muster::control {
 namespace {
 
@@ -62,7 +62,7 @@ Case RandomCase(std::mt19937& random) {
   return c;
 }
 
-// The node's domain of a level, with all that hold it; empty when it is nowhere there.
+// The path of the node's domain at a level; empty if it is in none there.
 std::string DomainOf(const NodeInventory& node, const std::string& level) {
   if (level == "host") return absl::StrCat("node ", node.name);
   std::string path;
@@ -178,8 +178,8 @@ TEST(PlacePropertyTest, EqualsBruteForceAndViolatesNothing) {
   EXPECT_GT(placed, kClusters / 4);
 }
 
-// How good a gang is among those that are as close: smaller is better, the first that differs
-// counts. What follows the tightness of a domain is asked within one domain only.
+// The merit of a gang among those that are as close: smaller is better, the first difference
+// decides. Fields after the tightness of a domain are compared within one domain only.
 struct Merit {
   int gpu_nodes_workers = 0;  // of a gang without GPUs: workers on nodes that have some
   int products = 0;           // of a gang with GPUs: 0 for one alone, 1 for more
@@ -199,7 +199,7 @@ Merit MeritOf(const Case& c, const std::vector<int>& nodes) {
   return merit;
 }
 
-// Workers by node, the fewest first; all of `nodes` together on as few nodes as there are.
+// Workers by node, the fewest first.
 std::vector<int> LoadsOf(const std::vector<int>& nodes) {
   std::map<int, int> per_node;
   for (int n : nodes) ++per_node[n];
@@ -227,7 +227,7 @@ void ForEachGang(const Case& c, size_t size,
   extend(0);
 }
 
-// Nodes of two products, and such without GPUs.
+// Nodes of two products, and nodes without GPUs.
 Case MixedCase(std::mt19937& random) {
   Case c = RandomCase(random);
   for (NodeInventory& node : c.inventory.nodes) {
@@ -257,7 +257,7 @@ TEST(PlacePropertyTest, OfEquallyCloseGangsNoneIsMoreAlike) {
     ForEachGang(c, nodes.size(), [&](const std::vector<int>& other) {
       if (std::min(Closeness(c, other), Wanted(c.request)) < closeness) return;
       const Merit better = MeritOf(c, other);
-      // How many go to GPU nodes is decided before slices need both kinds in one domain.
+      // The number of workers on GPU nodes is decided before slices need both kinds in one domain.
       const bool comparable = c.request.slices.empty() || better == Merit();
       if (comparable) ASSERT_LE(merit, better) << "case " << round;
     });
@@ -268,7 +268,7 @@ TEST(PlacePropertyTest, OfEquallyCloseGangsNoneIsMoreAlike) {
   EXPECT_GT(without, 100);
 }
 
-// Within the leaf that a gang got: the fewest nodes, and of these the most even numbers.
+// A gang gets the fewest nodes of its leaf, and of these the most even numbers.
 TEST(PlacePropertyTest, NoGangOfTheSameLeafIsOnFewerNodesOrMoreEven) {
   std::mt19937 random(6);
   int split = 0;
@@ -331,7 +331,7 @@ TEST(PlacePropertyTest, MoreRoomNeverMeansFewerWorkers) {
   }
 }
 
-// A tree that was charged node by node answers as one that is built afresh.
+// A tree that was charged node by node gives the same answers as one that is built anew.
 TEST(PlacePropertyTest, AChargedTreeAnswersAsANewOne) {
   std::mt19937 random(4);
   for (int round = 0; round < 2000; ++round) {

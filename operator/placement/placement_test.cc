@@ -188,7 +188,7 @@ TEST(PlaceTest, WorkersWithoutGpusPreferNodesWithoutGpus) {
   EXPECT_THAT(Placed(Place(inventory, Gang(1, 1, 0))).nodes, ElementsAre("c0"));
   EXPECT_EQ(Loads(Placed(Place(inventory, Gang(10, 10, 0)))),
             (std::map<std::string, int>{{"c0", 5}, {"c1", 5}}));
-  // What is more than they have room for goes where fewest GPUs are free.
+  // The workers that exceed their room go where fewest GPUs are free.
   EXPECT_EQ(Loads(Placed(Place(inventory, Gang(14, 14, 0)))),
             (std::map<std::string, int>{{"c0", 6}, {"c1", 6}, {"g1", 2}}));
   // Closeness comes first: a host with GPUs that holds all is closer than two without.
@@ -233,7 +233,7 @@ TEST(PlaceTest, BalancesOverTheNodesOfSeveralLeaves) {
   request.slices = {{2, "host"}};
   EXPECT_EQ(Loads(Placed(Place(inventory, request))),
             (std::map<std::string, int>{{"a", 6}, {"b", 4}}));
-  // And slices of a leaf do.
+  // Slices of a leaf stay whole, too.
   const Inventory pairs{{"leaf"},
                         {Node("a", 3, {"l1"}), Node("b", 3, {"l1"}), Node("c", 4, {"l2"})}};
   request = Gang(8, 8);
@@ -250,7 +250,7 @@ NodeInventory GpuNode(const std::string& name, const std::string& product, int64
 }
 
 TEST(PlaceTest, AGangPrefersOneGpuProduct) {
-  // The first rack is tighter, and has three of one and two of another.
+  // The first rack is tighter, and has three nodes of one product and two of another.
   Inventory inventory{{"spine", "rack"}, {}};
   for (int i = 0; i < 5; ++i) {
     inventory.nodes.push_back(
@@ -262,13 +262,13 @@ TEST(PlaceTest, AGangPrefersOneGpuProduct) {
               ElementsAre("b0", "b1", "b2", "b3", "b4"));
   // The tightest domain of one product, whichever that is.
   EXPECT_THAT(Placed(Place(inventory, Gang(3, 3, 8))).nodes, ElementsAre("a0", "a1", "a2"));
-  // Closeness comes first: six of them share a rack, not a product.
+  // Closeness comes first: the six share a rack, not a product.
   const Placement six = Placed(Place(inventory, Gang(6, 6, 8)));
   EXPECT_EQ(six.domain, "s1/r2");
-  // So it does on the way outwards: of the spine's seven H100, not of both kinds.
+  // One product is preferred further out, too: the spine's seven H100 nodes, not both kinds.
   const Placement seven = Placed(Place(inventory, Gang(7, 7, 8)));
   EXPECT_THAT(seven.nodes, ElementsAre("a3", "a4", "b0", "b1", "b2", "b3", "b4"));
-  // And it costs no worker.
+  // The preference costs no worker.
   EXPECT_EQ(Placed(Place(inventory, Gang(1, 11, 8))).nodes.size(), 11u);
 }
 
@@ -283,7 +283,7 @@ TEST(PlaceTest, OneGpuProductCostsNoRequiredOrPreferredLevel) {
   request.required_level.clear();
   request.preferred_level = "rack";
   EXPECT_THAT(Placed(Place(inventory, request)).nodes, ElementsAre("a", "b"));
-  // Who prefers the spine gets one product in it.
+  // A gang that prefers the spine gets one product in it.
   request.preferred_level = "spine";
   EXPECT_THAT(Placed(Place(inventory, request)).nodes, ElementsAre("b", "c"));
 }

@@ -35,11 +35,11 @@ size_t RungOf(const std::string& level, size_t narrower) {
   for (size_t i = 0; i + 1 < kRungs; ++i) {
     if (level == kLadder[i].level || known == kLadder[i].level) return i;
   }
-  // Between nodes there is at least a leaf.
+  // Levels between nodes are at least a leaf.
   return std::clamp(narrower + 1, kLeafRung, kRungs - 1);
 }
 
-// Who shares a leaf shares the NVLink domain that it lies in, too: the fastest link counts.
+// Workers that share a leaf share the NVLink domain that it lies in, too: the fastest link counts.
 const Link& FastestShared(const TopologyTree& tree, const LinkTable& links, int a, int b) {
   const int shared = tree.SharedLevel(a, b);
   const Link* fastest = &links[shared];
@@ -67,7 +67,7 @@ LinkTable LinksOf(const TopologyTree& tree, const std::map<std::string, Link>& o
   for (int level = tree.node_level(); level >= 0; --level) {
     size_t rung = level == tree.node_level() ? 0 : RungOf(tree.level_name(level), broadest);
     broadest = std::max(broadest, rung);
-    // Nodes of which nothing is known hang on one fabric.
+    // Nodes without any known level share one fabric.
     if (level == 0 && tree.depth() == 2) rung = kSpineRung;
     const auto given = overrides.find(tree.level_name(level));
     links[level] = given != overrides.end() ? given->second : kLadder[rung].link;

@@ -7,8 +7,7 @@
 
 #include "operator/placement/topology_labels.h"
 
-// Clusters of each source of topology labels, with the keys and the shapes of values that its
-// documentation shows.
+// Clusters of each source of topology labels, with the keys and value formats of its documentation.
 namespace muster::control {
 
 // Labels by node name, in the order of the fabric.
@@ -23,7 +22,7 @@ struct Fixture {
 };
 
 // Amazon EKS, "Place distributed AI/ML workloads with network topology labels": 4 p5 nodes on two
-// lowest switches (three layers), 2 nodes of a type with four.
+// lowest switches (three layers), 2 nodes of a type with four layers.
 Fixture AwsThreeAndFourLayers();
 // Two P6e-GB200 UltraServers of three nodes.
 Fixture AwsUltraServers();

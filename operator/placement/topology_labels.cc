@@ -75,7 +75,7 @@ int CountOf(const LabelMap& labels, const FabricSource& source) {
                     [&](const auto& key) { return !labels.Value(key).empty(); }));
 }
 
-// The source that says most; of equals the first. "spine" alone is of either older topograph.
+// Returns the source with most labels, the first among equals. Both old topographs have "spine".
 const FabricSource* SourceFor(const LabelMap& labels) {
   const FabricSource* best = nullptr;
   int most = 0;
@@ -92,7 +92,7 @@ bool IsTopograph(const FabricSource& source) {
   return std::strncmp(source.name, "topograph", 9) == 0;
 }
 
-// All versions of topograph name the same switches.
+// Reports labels that differ between versions of topograph, which should name the same switches.
 void CompareVersions(const LabelledNode& node, const FabricSource& taken, const Position& position,
                      std::vector<TopologyFinding>& findings) {
   for (const FabricSource& source : FabricSources()) {
@@ -109,8 +109,8 @@ void CompareVersions(const LabelledNode& node, const FabricSource& taken, const 
   }
 }
 
-// AWS counts layers from the top. Where some instance types have four layers and others three, the
-// lowest switch of the latter stands for its missing leaf, so that upper layers meet.
+// AWS counts layers from the top. If some instance types have four layers and others three, the
+// lowest switch of the latter stands for the missing leaf, so that the upper layers match.
 void ReadAws(const LabelMap& labels, int layers, Position& position) {
   std::string_view lowest;
   for (int layer = 1; layer <= layers; ++layer) {
@@ -145,13 +145,13 @@ void ReadFabric(const LabelledNode& node, int aws_layers, Position& position,
 constexpr char kClique[] = "nvidia.com/gpu.clique";
 constexpr char kAccelerator[] = "network.topology.nvidia.com/accelerator";
 
-// Of a clique, all zeros: the GPUs have no NVLink beyond the host.
+// All zeros in a clique: the GPUs have no NVLink beyond the host.
 bool IsNoDomain(std::string_view value) {
   return value.substr(0, value.find('.')).find_first_not_of("0-") == std::string::npos;
 }
 
-// "<cluster UUID>.<clique>": the UUID is of the NVLink domain (a rack), all of it the partition
-// that GPUs can talk in.
+// Reads "<cluster UUID>.<clique>": the UUID is that of the NVLink domain (a rack), the whole is the
+// partition in which GPUs can communicate.
 void ReadClique(std::string_view value, Position& position) {
   if (IsNoDomain(value)) return;
   const size_t dot = value.find('.');
@@ -223,7 +223,7 @@ void DropUnusedLevels(Topology& topology) {
   }
 }
 
-// Partitions matter where a domain has more than one.
+// Partitions matter only if some domain has more than one.
 void DropPartitionsThatAreDomains(Topology& topology) {
   const auto found = std::find(topology.levels.begin(), topology.levels.end(), "nvlink-partition");
   if (found == topology.levels.end()) return;
@@ -237,7 +237,7 @@ void DropPartitionsThatAreDomains(Topology& topology) {
   DropLevel(topology, level);
 }
 
-// What a domain's nodes say about a broader level, by how many.
+// The domains of a broader level that a domain's nodes name, with the number of nodes for each.
 using Votes = std::map<std::string, int>;
 
 std::string Winner(const Votes& votes) {
@@ -257,7 +257,7 @@ bool IsNvlink(const std::string& level) {
   return level.rfind("nvlink", 0) == 0 || known.rfind("nvlink", 0) == 0;
 }
 
-// Domains of NVLink are known by unique identifiers, whoever orders the levels.
+// NVLink domains have unique identifiers, so the nodes can order their levels.
 void OrderByNodes(Topology& topology) {
   std::vector<size_t> nvlink;
   for (size_t i = 0; i < topology.levels.size(); ++i) {
@@ -266,8 +266,8 @@ void OrderByNodes(Topology& topology) {
   OrderLevels(std::move(nvlink), topology);
 }
 
-// Makes the domains of `level` lie within one domain of the broader level `above` each.
-// `reported`: nodes that need no further finding.
+// Makes each domain of `level` lie within one domain of the broader level `above`. `reported`:
+// nodes that need no further finding.
 void Nest(const std::vector<LabelledNode>& nodes, size_t level, size_t above, Topology& topology,
           std::vector<bool>& reported) {
   std::map<std::string, Votes> votes;
@@ -281,7 +281,7 @@ void Nest(const std::vector<LabelledNode>& nodes, size_t level, size_t above, To
     const auto found = place.find(path[level]);
     if (path[level].empty() || found == place.end() || path[above] == found->second) continue;
     if (path[above].empty()) {
-      // A switch is everybody's behind it; NVLink is not.
+      // All nodes below a switch share it; an NVLink domain need not hold all of them.
       if (!IsNvlink(topology.levels[above]) || IsNvlink(topology.levels[level])) {
         path[above] = found->second;
       }
@@ -356,8 +356,8 @@ Topology ReadTopology(const std::vector<LabelledNode>& nodes) {
   DropUnusedLevels(topology);
   DropPartitionsThatAreDomains(topology);
   OrderByNodes(topology);
-  // Narrow domains first, each against the next broader level and on: what one fills in the next
-  // can use.
+  // Narrow domains come first, each against all broader levels outwards: a level that is filled in
+  // helps to fill in the next.
   std::vector<bool> reported(nodes.size());
   for (size_t level = topology.levels.size(); level-- > 1;) {
     for (size_t above = level; above-- > 0;) Nest(nodes, level, above, topology, reported);

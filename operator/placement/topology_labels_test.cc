@@ -81,7 +81,7 @@ TEST(ReadTopologyTest, ACliqueIsAPartitionOfItsDomain) {
   const std::string rack = "7b8a3c5e-0000-4f1d-9c56-1d2e3f4a5b61";
   EXPECT_THAT(topology.paths[4], ElementsAre(rack, rack + ".1"));
   EXPECT_THAT(topology.paths[5], ElementsAre(rack, rack + ".2"));
-  // NVLink ends at the host where the UUID is all zeros.
+  // NVLink ends at the host if the UUID is all zeros.
   EXPECT_THAT(topology.paths[6], ElementsAre("", ""));
 }
 
@@ -244,7 +244,7 @@ TEST(ReadTopologyTest, TheOrderOfLevelsThatAreGivenFollowsFromTheNodesToo) {
   EXPECT_THAT(topology.levels,
               ElementsAre(prefix + "spine", prefix + "accelerator", prefix + "block"));
   EXPECT_EQ(PathOf(topology, 4), "sw21/nvl1/sw12");
-  // A rack's NVLink that is said to be broader than the leaf group it lies in.
+  // The keys claim that a rack's NVLink is broader than the leaf group it lies in.
   const std::vector<std::string> rack = {"ds.coreweave.com/nvlink.domain",
                                          "backend.coreweave.cloud/superpod"};
   EXPECT_THAT(ReadTopology(CoreWeaveNvl72().nodes(), rack).levels, ElementsAre(rack[1], rack[0]));
@@ -282,7 +282,7 @@ TEST(ReadTopologyTest, ANodeWithoutNvlinkIsNotTakenForOneOfItsLeafsDomain) {
   EXPECT_THAT(topology.levels, ElementsAre("core", "spine", "nvlink", "leaf"));
   EXPECT_EQ(PathOf(topology, 2), "sw31/sw21//sw11");
   EXPECT_THAT(topology.findings, IsEmpty());
-  // The same of given levels: that is no label which is missing.
+  // Given levels behave the same: no label is missing.
   const std::string prefix = "network.topology.nvidia.com/";
   EXPECT_THAT(ReadTopology(fixture.nodes(), {prefix + "block", prefix + "accelerator"}).findings,
               IsEmpty());
@@ -301,7 +301,7 @@ TEST(ReadTopologyTest, CliquesOfZerosAreNoDomainOfGivenLevels) {
   EXPECT_EQ(PathOf(topology, 0), "r0/");
 }
 
-// From labels to nodes: sixteen workers of one GPU pair on NVL72 racks, one of them half full.
+// Leads from labels to nodes: workers of four GPUs on NVL72 racks, one of them half full.
 TEST(ReadTopologyTest, AGangStaysInARackOfItsOwnSize) {
   const Fixture fixture = CoreWeaveNvl72();
   const Topology topology = ReadTopology(fixture.nodes());

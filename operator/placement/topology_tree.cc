@@ -104,7 +104,7 @@ void TopologyTree::AppendDomain(int level, const std::string& name) {
 }
 
 std::optional<int> TopologyTree::FindLevel(const std::string& name) const {
-  // From the cluster's side, so that a level called "host" hides the nodes' own.
+  // Searches from the cluster's side, so that a level called "host" hides the nodes' own.
   const auto found = std::find(level_names_.begin() + 1, level_names_.end(), name);
   if (found == level_names_.end()) return std::nullopt;
   return static_cast<int>(found - level_names_.begin());

@@ -13,11 +13,11 @@ namespace muster::control {
 inline constexpr char kHostLevel[] = "host";
 
 // An inventory as a tree: level 0 is the whole cluster, then the inventory's levels, broad to
-// narrow, and last the nodes. What is free in each domain is kept up to date: a change of one node
-// costs O(depth). Domains of a level are in path order and the children of a domain lie side by
-// side, so a walk from left to right is the order in which ranks are numbered.
-// A node that is nowhere at a level stands there in a domain without a name, which counts as none.
-// Equal inventories give equal trees, whatever the order of their nodes. Not thread-safe.
+// narrow, and last the nodes. The free amounts of each domain are kept up to date: a change of one
+// node costs O(depth). Domains of a level are in path order and the children of a domain lie side
+// by side, so a walk from left to right is the order in which ranks are numbered. A node that is in
+// no domain of a level stands there in one without a name, which counts as none. Equal inventories
+// give equal trees, whatever the order of their nodes. Not thread-safe.
 class TopologyTree {
  public:
   struct Domain {
@@ -31,7 +31,7 @@ class TopologyTree {
     Resources free;
     Resources allocatable;
     bool schedulable = true;
-    int gpu_product = kNoGpus;  // of gpu_products()
+    int gpu_product = kNoGpus;  // index in gpu_products(), or kNoGpus
   };
   static constexpr int kNoGpus = -1;
 
@@ -42,7 +42,7 @@ class TopologyTree {
   int node_level() const { return depth() - 1; }
   const std::vector<Domain>& level(int level) const { return levels_[level]; }
   const Node& node(int index) const { return nodes_[index]; }
-  // Of the nodes that have GPUs, rising; "" stands for those that do not say.
+  // The products of the nodes that have GPUs, sorted; "" stands for an unknown one.
   const std::vector<std::string>& gpu_products() const { return gpu_products_; }
   bool has_nodes_without_gpus() const { return has_nodes_without_gpus_; }
   // "" for the cluster.
@@ -50,20 +50,19 @@ class TopologyTree {
   std::optional<int> FindLevel(const std::string& name) const;
   std::optional<int> FindNode(const std::string& name) const;
 
-  // Takes from, or with negative amounts gives back to, a node. O(depth).
+  // Takes the amount from a node, or gives it back if negative. O(depth).
   void Charge(int node, const Resources& amount);
   void SetSchedulable(int node, bool schedulable);
 
-  // Names from the broadest level down to the domain, joined by "/"; levels without a name are left
-  // out.
+  // Names from the broadest level down to the domain, joined by "/"; unnamed domains are left out.
   std::string PathOf(int level, int index) const;
   // The index of the domain at `level` that holds `node`.
   int AncestorOf(int node, int level) const;
-  // The innermost level at which two nodes share a domain with a name; 0 when they share none.
+  // The innermost level at which two nodes share a domain with a name; 0 if they share none.
   int SharedLevel(int a, int b) const;
 
  private:
-  // Under the last domain of the level above.
+  // Appends it to the last domain of the level above.
   void AppendDomain(int level, const std::string& name);
   void AddUp(int node, const Resources& amount, int sign);
   void NumberGpuProducts(const std::vector<const NodeInventory*>& in_path_order);

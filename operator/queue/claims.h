@@ -23,51 +23,52 @@ struct Claim {
   std::vector<int> nodes;
 };
 
-// Of one cycle: who gets what the jobs that were told to go leave behind, and what is free besides.
+// Allots to waiting jobs, for one cycle, the room that leaving jobs free and what is free besides.
 // No quota and no node is claimed twice. Tree and state must outlive it; the tree keeps its shape.
 class Claims {
  public:
-  // What leaves, or ends by itself, is gone after `grace`. `gate` as Schedule.
+  // Workers that were told to go, or that end by themselves, are gone after `grace`. `gate` is as
+  // in ScheduleOptions.
   Claims(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
          absl::Duration grace, GangGate* gate);
 
   const std::vector<Claim>& all() const { return claims_; }
-  // Whether anybody has been told to go and has not gone yet.
+  // Returns true if some workers were told to go and have not gone yet.
   bool SomebodyLeaves();
   const Claim* Find(const JobEntry& job) const;
-  // When those have gone who make room for the job, or, if nobody does, all who are on their way.
+  // The time by which all have gone who make room for the job, or all leavers if nobody does.
   absl::Time ReadyAt(const JobEntry& job) const;
-  // Of a queue, by resource index; empty: nothing is claimed.
+  // The amounts that a queue's jobs claim, by resource index; empty: none.
   const std::vector<int64_t>& Of(int queue) const;
 
-  // The job claims room for as many workers as there will be, up to `most`. False: there will not
-  // be enough for its smallest size, and it claims nothing. Each job has one claim at most.
+  // Claims room for as many workers as there will be, up to `most`. Returns false and claims
+  // nothing if there will not be enough for the smallest size. Each job has at most one claim.
   bool Add(JobEntry& job, int most);
-  // The same where rules beyond room were asked: what of it has no room by Place is claimed of
-  // quota alone.
+  // The same for room that was found by more rules than Place has; if Place finds no nodes, only
+  // quota is claimed.
   void AddByRules(JobEntry& job, int workers);
   void Withdraw(const JobEntry& job);
-  // The claims of jobs of the same queue that come after this one, withdrawn.
+  // Withdraws and returns the claims of jobs of the same queue that come after this one.
   std::vector<Claim> WithdrawAfter(const JobEntry& job);
 
-  // A running job has been told to go down to `keep` workers, so far it would have kept `kept`.
+  // Records that a running job was told to go down from `kept` to `keep` workers.
   void Told(const JobEntry& job, int keep, int kept);
-  // A job has got these nodes, in tree and book.
+  // Records that a job got these nodes, in tree and book.
   void Started(const JobEntry& job, const std::vector<int>& nodes);
 
-  // A claimant that would not get its room if `job` got more workers on these nodes; null: none.
+  // Returns a claimant that loses its room if `job` gets more workers on these nodes; null: none.
   const JobEntry* WhoIsDelayed(const JobEntry& job, const std::vector<int>& nodes) const;
-  // As many workers up to `most` as quota leaves the job beside all claims.
+  // The most workers up to `most` that quota leaves the job beside all claims of others.
   int64_t RoomInQuota(const JobEntry& job, int64_t most) const;
-  // Of what is free on nodes now, what claimants are to have.
+  // Amounts that are free on nodes now and kept for claimants, by node index.
   std::vector<std::pair<int, Resources>> Held() const;
 
  private:
   QueueRoom RoomBeside(const JobEntry& job) const;
   void CollectLeavers();
-  // In the tree of the future.
+  // Frees the leaver's share of nodes in Future().
   void Release(const Leaver& leaver);
-  // The tree when all leavers have gone and all claimants have come.
+  // The tree once all leavers have gone and all claimants have come.
   TopologyTree& Future();
   void Count(const Claim& claim, int sign);
   void Push(Claim claim);

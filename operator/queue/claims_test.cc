@@ -24,7 +24,7 @@ using fixtures::World;
 using A = ScheduleAction;
 using R = ScheduleReason;
 
-// Who was told to go in the last cycle, and for whom.
+// Jobs that were told to go in the last cycle, by UID, and the job that each makes room for.
 std::map<std::string, std::string> Told(const World& world) {
   std::map<std::string, std::string> told;
   for (const Decision& decision : world.last) {
@@ -34,7 +34,7 @@ std::map<std::string, std::string> Told(const World& world) {
   return told;
 }
 
-// It took a stop for each of them, one after the other.
+// All claim their places in one cycle, instead of one stop after the other.
 TEST(Claims, SixtyFourJobsTakeTheirQuotaBackInOneStop) {
   World world(Racks(2, 4), {Queue("mine", "c", 64), Queue("theirs", "c", 0)});
   for (int i = 0; i < 64; ++i) world.Submit(Job(absl::StrCat("theirs-", i), "theirs", 1, 1, 0, i));
@@ -51,7 +51,7 @@ TEST(Claims, SixtyFourJobsTakeTheirQuotaBackInOneStop) {
   }
   EXPECT_EQ(claimants.size(), 64u);
   EXPECT_EQ(world.Of("mine-63").numbers.expected_start, At(160));
-  // Nobody else goes while they are on their way.
+  // No other job goes while those are on their way.
   world.Cycle();
   EXPECT_TRUE(Told(world).empty());
   EXPECT_EQ(world.Of("mine-63").reason, R::kWaitingForVictims);
@@ -93,7 +93,7 @@ TEST(Claims, WhatAVanishedClaimantsLeaversHeldIsForOthers) {
   EXPECT_TRUE(world.Runs("y0"));
 }
 
-// It knows who is on the way out, not for whom.
+// The new leader knows which jobs are leaving, but not for whom.
 TEST(Claims, ANewLeaderGivesWhatIsOnItsWayToThoseWhoWaitAndStopsNobodyElse) {
   const std::vector<QueueSpec> queues = {Queue("x", "c", 16), Queue("y", "c", 8),
                                          Queue("z", "c", 0)};
@@ -143,8 +143,8 @@ TEST(Claims, WhatIsFreeAndClaimedIsNotGivenToAnother) {
   EXPECT_TRUE(world.Runs("y0"));
 }
 
-// Whoever has been told that others make room for it gets it when they have gone, all of them, with
-// nobody else being told to go: nothing was promised twice.
+// A job that was told that others make room for it gets that room when all of them have gone, and
+// no other job is told to go meanwhile: nothing was promised twice.
 void PlayClaims(bool whole_nodes, int& claims, int& together, int& broken) {
   for (int seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
@@ -173,7 +173,7 @@ void PlayClaims(bool whole_nodes, int& claims, int& together, int& broken) {
         const bool waits = decision.action == A::kWait && decision.reason == R::kWaitingForVictims;
         if (waits) claimants.insert(decision.job);
       }
-      // One that was stopped may come before a claimant of its own queue when it waits again.
+      // A stopped job may come before a claimant of its own queue when it waits again.
       std::set<std::string> overtaken;
       for (const auto& [uid, claimant] : Told(world)) {
         overtaken.insert(world.book.Find(uid)->queue);

@@ -19,16 +19,17 @@
 namespace muster::control {
 namespace {
 
-// Jobs that grow back in one cycle.
+// The most jobs that grow back in one cycle.
 constexpr int kMostGrowing = 50;
-// What a newcomer gains by defragmentation is at most so much of its wait.
+// The longest wait that counts as a newcomer's gain by defragmentation.
 constexpr absl::Duration kLongestGain = absl::Hours(24);
-// Jobs and nodes that a cycle's searches for victims look at before no queue's second job gets one.
+// When a cycle's searches for victims have looked at this many jobs and nodes, no queue gets a
+// search for its second job.
 constexpr int64_t kMostSearched = 2'000'000;
-// Orders in which claimants are given their places again.
+// The most orders in which claimants are given their places again.
 constexpr int kMostOrdersOfClaims = 8;
 
-// Reasons that pass when others end.
+// Returns true for reasons that pass when other jobs end.
 bool Passes(ScheduleReason reason) {
   switch (reason) {
     case ScheduleReason::kQuotaExhausted:
@@ -102,7 +103,7 @@ void Cycle::KeepClaims() {
     if (a->claimed_since != b->claimed_since) return *a->claimed_since < *b->claimed_since;
     return WaitsBefore()(a, b);
   });
-  // Others may lie where they were not the last time: who finds no place so chooses first.
+  // Other jobs may now lie elsewhere: a claimant that finds no place is moved to the front.
   for (int tries = 0; tries < kMostOrdersOfClaims; ++tries) {
     const auto lost = std::find_if(claimants.begin(), claimants.end(), [this](JobEntry* entry) {
       return claims_.Find(*entry) == nullptr && !claims_.Add(*entry, entry->job.request.min);
@@ -114,7 +115,7 @@ void Cycle::KeepClaims() {
   for (JobEntry* entry : claimants) {
     if (claims_.Find(*entry) == nullptr) claims_.Add(*entry, entry->job.request.min);
   }
-  // Nobody's larger size costs another its smallest.
+  // No claimant's larger size costs another its smallest, so claims grow only now.
   for (JobEntry* entry : claimants) {
     const Claim* claim = claims_.Find(*entry);
     if (claim == nullptr || claim->workers == entry->job.request.max) continue;
@@ -123,7 +124,7 @@ void Cycle::KeepClaims() {
   }
 }
 
-// Puts the queue where its next job and its share say.
+// Queues the turn by its next job and its share.
 void Cycle::Offer(Turn turn) {
   if (turn.next == state_.queues[turn.queue].waiting.end()) return;
   if (turn.looked_at > options_.backfill_depth) return;
@@ -148,7 +149,7 @@ void Cycle::Take(Turn turn) {
   claimed_.reset();
   if (const Claim* claim = claims_.Find(entry)) claimed_ = *claim;
   claims_.Withdraw(entry);
-  // Within its queue a job that comes before a claimant is not held up by it.
+  // Claimants of the same queue do not hold up a job that comes before them.
   std::vector<Claim> after;
   if (turn.head == nullptr && !claimed_) after = claims_.WithdrawAfter(entry);
   Decision decision = Try(entry, turn);
@@ -191,7 +192,7 @@ bool Cycle::WaitsForNodes(const JobEntry& entry, Decision& decision) const {
     case ScheduleReason::kConstraints:
       break;
     case ScheduleReason::kQuotaExhausted:
-      // New nodes alone would not help one that its queue has no nominal quota for.
+      // New nodes alone would not help a job that its queue has no nominal quota for.
       if (NominalWorkers(state_, entry, &claims_) < entry.job.request.min) return true;
       break;
     case ScheduleReason::kNamespaceLimit:
@@ -204,7 +205,7 @@ bool Cycle::WaitsForNodes(const JobEntry& entry, Decision& decision) const {
 }
 
 void Cycle::AskNamespace(JobEntry& entry, Decision& decision) {
-  // As the head of a queue, the first of the namespace.
+  // The first job of each namespace asks, as the head of a queue does.
   const bool first = full_.insert({entry.queue, entry.job.ns}).second;
   if (first && NamespaceMayMakeRoom(now_, state_, entry)) {
     MakeRoom(entry, entry.job.request.min, decision);
@@ -295,7 +296,7 @@ const JobEntry* Cycle::WhoIsDelayed(const JobEntry& entry, const Placement& plac
   const std::vector<int> nodes = NodesOf(placement.nodes);
   const JobEntry* claimant = claims_.WhoIsDelayed(entry, nodes);
   held_by_claim_ = claimant != nullptr;
-  // Whom others have made room for waits for no promise that was given since.
+  // A job that others made room for does not wait for promises given since.
   if (held_by_claim_ || claimed_) return claimant;
   return reservations_.WhoIsDelayed(entry, nodes);
 }
@@ -329,7 +330,7 @@ Decision Cycle::Try(JobEntry& entry, const Turn& turn) {
   Placement placement;
   if (most == 0 || !FindPlace(entry, most, placement, decision)) return decision;
   const int now = static_cast<int>(placement.nodes.size());
-  // More of it is its queue's by right than is free: it waits for those who have that.
+  // Its queue has a right to more workers than fit now: the job waits for those that hold them.
   const bool has_claim = claimed_ && now >= claimed_->workers;
   const bool has_more = !has_claim && now < NominalWorkers(state_, entry, &claims_);
   if (!behind && has_more && MakeRoom(entry, now + 1, decision)) return decision;
@@ -339,7 +340,7 @@ Decision Cycle::Try(JobEntry& entry, const Turn& turn) {
     delayed = WhoIsDelayed(entry, placement);
   }
   if (delayed != nullptr && static_cast<int>(placement.nodes.size()) > entry.job.request.min) {
-    // Perhaps a smaller one does not.
+    // A smaller gang may delay nobody.
     if (!FindPlace(entry, entry.job.request.min, placement, decision)) return decision;
     delayed = WhoIsDelayed(entry, placement);
   }
@@ -378,7 +379,7 @@ void Cycle::Start(JobEntry& entry, Placement placement, bool behind, Decision& d
 void Cycle::HandleHead(JobEntry& entry, Decision& decision) {
   if (decision.reason == ScheduleReason::kHeldByReservation) {
     if (claimed_) claims_.Add(entry, claimed_->workers);
-    // What it would take is a claimant's; perhaps others make room for it as well.
+    // The places are a claimant's; other jobs may make room for this one as well.
     const bool waits =
         held_by_claim_ && !claimed_ && MakeRoom(entry, entry.job.request.min, decision);
     if (waits) decision.numbers.expected_start = claims_.ReadyAt(entry);
@@ -424,8 +425,8 @@ bool Cycle::MakeRoom(JobEntry& entry, int least, Decision& decision) {
                static_cast<int64_t>(tree_.level(tree_.node_level()).size());
   const std::optional<RoomPlan> room = PlanRoom(now_, tree_, state_, entry, least, victims);
   const bool starts_else = least > entry.job.request.min;
-  // Who could start waits for those only who go for its sake, and who waits for nobody but jobs
-  // that end by themselves gets a reservation.
+  // A job that could start waits only for workers that go for its sake. One that waits only for
+  // jobs that end by themselves gets a reservation instead.
   const bool somebody_goes = room && (!room->plan.victims.empty() || claims_.SomebodyLeaves());
   const bool waits = somebody_goes && (!starts_else || !room->plan.victims.empty() ||
                                        entry.claimed_since.has_value());
@@ -461,7 +462,7 @@ void Cycle::Evict(const Victim& victim, const JobEntry& newcomer, const VictimPl
 }
 
 void Cycle::Defragment(JobEntry& entry, Decision& decision) {
-  // Those who move need places elsewhere, which are nobody's claim.
+  // Jobs that move need places elsewhere, free of claims.
   if (!claims_.all().empty()) return;
   const std::optional<DefragmentationPlan> plan =
       PlanDefragmentation(now_, tree_, state_, entry, decision.numbers.expected_start, kLongestGain,
@@ -503,8 +504,8 @@ void Cycle::GrowShrunk() {
   for (JobEntry* entry : shrunk) TryToGrow(*entry);
 }
 
-// The workers that are there stay where they are. Nothing when its queue has no room, or one of
-// them is being replaced.
+// The workers that it has stay where they are. Nothing if its queue has no room, or if one of them
+// is on a node that the tree does not have.
 std::optional<PartialGang> Cycle::LargerGang(const JobEntry& entry) const {
   const int workers = entry.job.workers();
   PartialGang gang;

@@ -24,7 +24,7 @@
 
 namespace muster::control {
 
-// One cycle of Schedule, on its arguments. For one Run().
+// Runs one cycle of Schedule on its arguments. Run() may be called once.
 class Cycle {
  public:
   Cycle(absl::Time now, TopologyTree& tree, QueueBook::State& state,
@@ -38,9 +38,9 @@ class Cycle {
     OrderKey key;
     int queue = 0;
     std::set<JobEntry*, WaitsBefore>::iterator next;
-    const JobEntry* head = nullptr;  // the first that cannot start, and that nobody makes room for
-    bool claims = false;             // others make room for one before it
-    int looked_at = 0;               // behind the head
+    const JobEntry* head = nullptr;  // the first that can neither start nor get room made
+    bool claims = false;             // others make room for an earlier job
+    int looked_at = 0;               // jobs behind the head
 
     bool behind() const { return head != nullptr || claims; }
   };
@@ -49,36 +49,36 @@ class Cycle {
   };
   void Offer(Turn turn);
   void Take(Turn turn);
-  // Of a job that fits nowhere: whether that is what keeps it from starting, and says so if more
-  // nodes are all that it waits for. False: it has a place all the same, or waits for no resources.
+  // Returns true if that is what keeps a job that fits nowhere from starting, and sets kFitsNowhere
+  // if more nodes are all that it waits for. False: it has a place, or waits for no resources.
   bool WaitsForNodes(const JobEntry& entry, Decision& decision) const;
-  // Whom its namespace's limit keeps out may take the place of others of the namespace only.
+  // Lets a job that its namespace's limit keeps out take the place of others of the namespace only.
   void AskNamespace(JobEntry& entry, Decision& decision);
-  // Those for whom others have been told to go get their claims before anybody has a turn.
+  // Renews the claims of jobs for which others were told to go, before any queue has a turn.
   void KeepClaims();
-  // Whether the next job of the queue may ask for room as well.
+  // Returns true if the next job of the queue may ask for room as well.
   bool GoesOn(const JobEntry& entry, const Decision& decision) const;
   // Starts the job, or says why not.
   Decision Try(JobEntry& entry, const Turn& turn);
   const JobEntry* WhoIsDelayed(const JobEntry& entry, const Placement& placement);
-  // Places that are nobody's claim; only room is looked at.
+  // Finds places that nobody claims; only room is looked at, so a social gang gets none.
   bool FindPlaceBesideClaims(const JobEntry& entry, int most, Placement& placement);
   bool MayEverStart(const JobEntry& entry, Decision& decision) const;
-  // The most workers that quota and namespace leave room for; 0 and a reason: too few.
+  // The most workers that quota and namespace leave room for; 0 and a reason if these are too few.
   int RoomInQuota(const JobEntry& entry, Decision& decision) const;
   bool FindPlace(const JobEntry& entry, int most, Placement& placement, Decision& decision);
-  // Of a social gang, by all its rules. Nothing: the gate does not know.
+  // Finds places for a social gang, by all its rules. Nothing: the gate does not know.
   std::optional<bool> AskGate(const JobEntry& entry, const GangRequest& request,
                               Placement& placement, Decision& decision) const;
   void Start(JobEntry& entry, Placement placement, bool behind, Decision& decision);
-  // What the first job of a queue that cannot start may do about it.
+  // Makes room for the first job of a queue that cannot start, or reserves a time for it.
   void HandleHead(JobEntry& entry, Decision& decision);
-  // Whose least run time keeps the job from its room, if any does.
+  // Adds to the detail when the first job that min_runtime protects from `entry` may be stopped.
   void TellProtected(const JobEntry& entry, Decision& decision) const;
-  // Whether the room that is to come is enough for so many workers without anybody else's going.
+  // Renews the job's claim if it covers `least` workers and still has room, without new victims.
   bool ClaimAgain(JobEntry& entry, int least, Decision& decision);
-  // Room for at least so many workers, and for what is nominally its queue's. Whether somebody
-  // makes it now, or has been told to before.
+  // Makes room for at least `least` workers, and for as many as nominal quota gives its queue.
+  // Returns true if somebody goes for it, now or because of an earlier cycle.
   bool MakeRoom(JobEntry& entry, int least, Decision& decision);
   void Evict(const Victim& victim, const JobEntry& newcomer, const VictimPlan& plan);
   void Defragment(JobEntry& entry, Decision& decision);
@@ -94,14 +94,14 @@ class Cycle {
   const ScheduleOptions& options_;
   Reservations reservations_;
   Claims claims_;
-  // The claim of the job that has its turn, as it was before.
+  // The claim that the job whose turn it is had before.
   std::optional<Claim> claimed_;
-  bool held_by_claim_ = false;  // what WhoIsDelayed said last
+  bool held_by_claim_ = false;  // WhoIsDelayed last returned a claimant
   int64_t searched_ = 0;        // jobs and nodes that searches for victims have looked at
   std::priority_queue<Turn, std::vector<Turn>, TurnAfter> turns_;
   std::set<std::pair<int, std::string>> full_;  // namespaces of queues that are at their limit
   RefusalMemo refused_here_;
-  RefusalMemo& refused_;  // nothing is freed in a cycle
+  RefusalMemo& refused_;  // stays true: a cycle frees nothing
   std::vector<Decision> decisions_;
 };
 

@@ -44,7 +44,7 @@ std::string Short(const ScheduleNumbers& numbers) {
                       Amount(numbers.resource, numbers.available), " available");
 }
 
-// Who names no kind of GPU would not know why one is held against it.
+// A job that names no kind of GPU needs to be told why one counts against it.
 std::string WhyThisKind(const std::string& resource) {
   if (!absl::StartsWith(resource, "nvidia.com/gpu/")) return "";
   return "; a job counts for each kind of GPU that its node selector lets in";

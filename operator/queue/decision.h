@@ -17,7 +17,7 @@ enum class ScheduleAction {
   kWait,    // nothing to do; the reason says why
   kShrink,  // an elastic job: the workers from index `workers` on go away
   kStop,    // a whole gang: save, stop, wait again
-  kGrow,    // an elastic job that had been shrunk: placement.nodes are all its workers' then
+  kGrow,    // an elastic job that was shrunk; placement.nodes has all its workers
 };
 absl::string_view ScheduleActionName(ScheduleAction action);
 
@@ -28,10 +28,10 @@ enum class ScheduleReason {
   kBorrowing,   // takes the queue beyond its nominal quota
   kBackfilled,  // ahead of a job that cannot start yet, without delaying it
   // kWait
-  kNoSuchQueue,    // nobody made it, or its parents form a circle
+  kNoSuchQueue,    // it does not exist, or its parents form a cycle
   kQueueIsCohort,  // other queues name it as their parent
   kQueueStopped,
-  kInvalidRequest,  // as Place says
+  kInvalidRequest,  // refused by Place as such
   kExceedsQuota,    // more than the queue may ever have
   kNamespaceLimit,
   kQuotaExhausted,
@@ -39,7 +39,7 @@ enum class ScheduleReason {
   kInsufficient,
   kTopology,
   kHeldByReservation,  // would delay a job that is ahead of it
-  kWaitingForVictims,  // what was told to go has not gone yet
+  kWaitingForVictims,  // workers that were told to go still hold their nodes
   kBehind,             // not looked at: others are ahead and cannot start
   // kStop, kShrink
   kReclaimed,     // nominal quota is taken back from a borrower
@@ -47,45 +47,45 @@ enum class ScheduleReason {
   kDefragmented,  // moved so that a large job fits
   // kGrow
   kRoomAgain,
-  // kWait; the last, so that what was recorded before them is read as it was meant
-  kConstraints,  // the gang's pods, or others', are in each other's way
-  kFitsNowhere,  // the cluster is too small for it, whoever ends; it holds up nobody
+  // kWait. These come last, so that older records keep their meaning.
+  kConstraints,  // rules about other pods keep the gang out
+  kFitsNowhere,  // too large for the cluster even when empty; it holds up nobody
 };
 absl::string_view ScheduleReasonName(ScheduleReason reason);
 
-// What Place says, among the reasons here; and back: nothing for reasons that are not Place's.
+// ReasonOf converts Place's reasons to these; PlaceReasonOf converts back, nothing for others.
 ScheduleReason ReasonOf(UnplaceableReason reason);
-// By its name; kConstraints for one that is not Place's.
+// Finds the reason by its name; kConstraints for a name that is not Place's.
 ScheduleReason ReasonOfName(absl::string_view place_reason);
 std::optional<UnplaceableReason> PlaceReasonOf(ScheduleReason reason);
 
-// The numbers of the sentence; which ones count depends on the reason.
+// The numbers of the sentence; the reason decides which of them count.
 struct ScheduleNumbers {
   std::string queue;
   std::string resource;   // the one that is short
-  int64_t needed = 0;     // of it
-  int64_t available = 0;  // of it, now
+  int64_t needed = 0;     // of `resource`
+  int64_t available = 0;  // of `resource`, now
   int64_t limit = 0;      // the most there could be
-  int64_t position = 0;   // of kBehind: in its queue, from 1; 0: not counted
-  // When it starts at the latest, given that others end when they say; InfiniteFuture: unknown.
+  int64_t position = 0;   // kBehind: place in its queue, from 1; 0: not counted
+  // The latest start, given that others end when they say; InfiniteFuture: unknown.
   absl::Time expected_start = absl::InfiniteFuture();
   std::string blocked_by;  // UID of the job that is ahead
-  // Of kStop and kShrink, for the whole set: GPU-seconds lost, and a bound below which no set of
-  // victims costs. kDefragmented: what the move costs.
+  // kStop and kShrink, for the whole set of victims: GPU-seconds lost, and a lower bound of what
+  // any set costs. kDefragmented: the cost of the move.
   double cost = 0;
   double cost_bound = 0;
-  double gain = 0;  // of kDefragmented: GPU-seconds that the newcomer does not wait
+  double gain = 0;  // kDefragmented: GPU-seconds of waiting saved
 };
 
 struct Decision {
   ScheduleAction action = ScheduleAction::kWait;
   ScheduleReason reason = ScheduleReason::kBehind;
   std::string job;  // UID
-  int workers = 0;  // afterwards; of kWaitingForVictims: those that room is made for
+  int workers = 0;  // afterwards; kWaitingForVictims: those that room is made for
   Placement placement;
   std::string for_job;  // kStop, kShrink: UID of the newcomer
   ScheduleNumbers numbers;
-  std::string detail;  // what Place said, if it refused
+  std::string detail;  // why Place refused, and who is protected from preemption
   int nearest_feasible_size = 0;
 };
 

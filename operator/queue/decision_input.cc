@@ -51,7 +51,7 @@ Snapshot SnapshotOf(absl::Time now, const TopologyTree& tree, const QueueBook& b
   return snapshot;
 }
 
-// Passes questions on and keeps the answers.
+// Passes questions on and records the answers.
 class NotingGate final : public GangGate {
  public:
   NotingGate(GangGate& inner, DecisionInput& input) : inner_(inner), input_(input) {}
@@ -78,7 +78,7 @@ class KnownGate final : public GangGate {
     const auto found = input_.nodes_for.find(job_uid);
     return found == input_.nodes_for.end() ? nullptr : found->second;
   }
-  // The same questions come in the same order.
+  // Replays rely on the same questions coming in the same order.
   std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override {
     const auto found = input_.places_for.find(question.job);
     if (found == input_.places_for.end()) return std::nullopt;

@@ -15,34 +15,33 @@
 #include "operator/queue/refusal_memo.h"
 #include "operator/queue/schedule.h"
 
-// One cycle of Schedule from outside: all that went into it as plain values, so that it can be run
-// again elsewhere. Pure.
+// The whole input of one cycle of Schedule as plain values, to run it again elsewhere. Pure.
 namespace muster::control {
 
 struct DecisionInput {
   absl::Time now = absl::UnixEpoch();
   Snapshot snapshot;  // its options' gate and refused are null
-  // What the gate said, by job UID; jobs it was not asked about are not there.
+  // The gate's answers to NodesFor by job UID; absent: not asked, or all nodes are for the job.
   std::map<std::string, std::shared_ptr<const GangNodes>> nodes_for;
-  // And to its questions about places, in their order.
+  // The gate's answers to PlacesFor by job UID, in the order of the questions.
   std::map<std::string, std::vector<std::optional<GangAnswer>>> places_for;
-  // What had been refused in cycles before.
+  // Refusals that earlier cycles remembered.
   std::vector<RefusalMemo::Entry> refused;
 };
 
-// Runs Schedule as it is, and sets `input` to what went into it. Costs a copy of all nodes and
+// Runs Schedule and sets `input` to everything that went into it. Costs a copy of all nodes and
 // jobs.
 std::vector<Decision> ScheduleAndCapture(absl::Time now, TopologyTree& tree, QueueBook& book,
                                          const ScheduleOptions& options, DecisionInput& input);
 
-// The same input without a decision; the gate is asked about the jobs `asked` and no others.
+// Captures the same input without deciding; the gate is asked about the jobs `asked` and no others.
 DecisionInput Capture(absl::Time now, const TopologyTree& tree, const QueueBook& book,
                       const ScheduleOptions& options, const std::vector<std::string>& asked);
 
-// The same decisions again.
+// Decides again; returns the decisions of the captured cycle.
 std::vector<Decision> Replay(const DecisionInput& input);
 
-// Says what the input's gate said. The input must outlive it.
+// Returns a gate that repeats the answers in the input, which must outlive it.
 std::unique_ptr<GangGate> GateOf(const DecisionInput& input);
 
 }  // namespace muster::control

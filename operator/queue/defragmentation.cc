@@ -16,7 +16,7 @@
 namespace muster::control {
 namespace {
 
-// A job that could move, and what of it lies in the domain that is to be emptied.
+// A job that could move, and its price in the domain that is to be emptied.
 struct Movable {
   JobEntry* entry;
   double cost;
@@ -41,7 +41,7 @@ std::shared_ptr<const GangNodes> NodesOf(GangGate* gate, const JobEntry& entry) 
   return gate == nullptr ? nullptr : gate->NodesFor(entry.job.uid);
 }
 
-// Whether newcomer and moved jobs all have a place once the latter have left theirs.
+// Returns true if the newcomer and all moved jobs have places once the latter have left theirs.
 bool AllFit(TopologyTree tree, GangGate* gate, const JobEntry& newcomer,
             const std::vector<JobEntry*>& moved) {
   for (const JobEntry* entry : moved) {
@@ -68,7 +68,7 @@ bool AllFit(TopologyTree tree, GangGate* gate, const JobEntry& newcomer,
   });
 }
 
-// Room is not all that a social newcomer needs.
+// A social newcomer needs more than room.
 bool HoldsByRules(absl::Time now, const QueueBook::State& state, const VictimOptions& options,
                   const JobEntry& newcomer, const std::vector<JobEntry*>& moved) {
   GangGate* const gate = options.gate;
@@ -128,7 +128,7 @@ std::optional<DefragmentationPlan> PlanDefragmentation(absl::Time now, const Top
     }
     const bool fits = trial.FitsIn(domain);
     DefragmentationPlan plan{{}, 0, gain};
-    // The dearest stays if it can.
+    // The dearest jobs stay if they can.
     std::stable_sort(chosen.begin(), chosen.end(),
                      [](const Movable& a, const Movable& b) { return a.cost > b.cost; });
     for (const Movable& movable : chosen) {

@@ -18,10 +18,10 @@ struct DefragmentationPlan {
   double gain = 0;  // GPU-seconds that the newcomer does not wait
 };
 
-// A plan that gains more than it costs; nothing when there is none. `newcomer` has quota but no
-// nodes, and would start by `otherwise` (InfiniteFuture: unknown, taken as `at_most` from now).
-// Whoever moves, of whatever queue, has a place on what is left when the newcomer has its own. Jobs
-// that cost more to stop than the newcomer gains are not looked at.
+// Returns a plan that gains more than it costs, or nothing. `newcomer` has quota but no nodes, and
+// would start by `otherwise` (InfiniteFuture: unknown); its wait counts up to `at_most`. Every job
+// that moves, whatever its queue, has a place on the nodes that are left when the newcomer has its
+// own. Jobs that cost more to stop than the newcomer gains are not moved.
 std::optional<DefragmentationPlan> PlanDefragmentation(absl::Time now, const TopologyTree& tree,
                                                        QueueBook::State& state,
                                                        const JobEntry& newcomer,

@@ -18,14 +18,14 @@ using fixtures::World;
 using A = ScheduleAction;
 using R = ScheduleReason;
 
-// Racks of two nodes, and no queue: nothing else moves anybody.
+// Racks of two nodes without queues, so that only defragmentation moves jobs.
 class Defragmentation : public testing::Test {
  protected:
   explicit Defragmentation(int racks = 2) : world_(Racks(racks, 2), {}) {
     world_.options.defragment = true;
   }
 
-  // It runs with one worker on each of these nodes since the beginning.
+  // Runs a job since the beginning, with one worker on each of these nodes.
   void Run(const std::string& uid, const std::vector<std::string>& nodes,
            std::optional<double> ends = std::nullopt, int gpus = 8) {
     QueuedJob job = Job(uid, "", static_cast<int>(nodes.size()), gpus);
@@ -36,7 +36,7 @@ class Defragmentation : public testing::Test {
     }
     world_.Submit(job);
   }
-  // Wants a rack for itself.
+  // Submits a job that needs a whole rack.
   void SubmitLarge(int gpus = 8) {
     QueuedJob large = Job("large", "", 2, gpus, 0, 1);
     large.request.required_level = "rack";
@@ -99,7 +99,7 @@ TEST_F(Defragmentation, WhatFitsNowhereElseDoesNotMove) {
     Run("whole-" + rack, {rack + "-n0"});
     Run("most-" + rack, {rack + "-n1"}, std::nullopt, 5);
   }
-  // Where one of five has gone two of three have room, and it has none where three are free.
+  // Two workers of three GPUs fit where one of five has left; one of five fits in no gap of three.
   SubmitLarge(3);
   world_.Cycle();
   ExpectNobodyMoves();
@@ -120,7 +120,7 @@ TEST_F(Defragmentation, AnElasticJobMovesWithAllItsWorkers) {
   EXPECT_EQ(world_.Workers("elastic"), 2);
 }
 
-// One worker of it would have a place, but that is not what it has now.
+// One of its workers would have a place, but it runs with more.
 TEST_F(Defragmentation, AnElasticJobThatWouldBeSmallerDoesNotMove) {
   for (const std::string rack : {"r0", "r1"}) Run("whole-" + rack, {rack + "-n0"});
   Run("elastic", {"r0-n1", "r1-n1"}, std::nullopt, 5);

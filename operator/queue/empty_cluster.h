@@ -11,21 +11,21 @@
 
 namespace muster::control {
 
-// Nodes as if nothing ran on them and all of them could be used: what has no place there does not
-// get one by waiting for jobs to end (QueuedJob::fits_nowhere). Not thread-safe.
+// The nodes as if nothing ran on them and all were schedulable: a gang that has no place there does
+// not get one by waiting for jobs to end (QueuedJob::fits_nowhere). Not thread-safe.
 class EmptyCluster {
  public:
   explicit EmptyCluster(Inventory nodes);
 
   const TopologyTree& tree() const { return tree_; }
 
-  // Whether the gang's smallest size has a place on these of the tree's nodes; null: on all. What
-  // Place takes for an invalid request counts as placed, so that its own reason is told. Answers
-  // are remembered by the gang's shape and `pods`, which stands for the nodes: those with an equal
-  // one get the same.
+  // Returns true if the gang's smallest size has a place on `nodes`; null: on all nodes of the
+  // tree. A request that Place finds invalid counts as placed, so that its own reason is reported.
+  // Answers are remembered by the gang's shape and `pods`, a key that stands for `nodes`: equal
+  // keys get equal answers.
   bool HasPlaceFor(const GangRequest& request, const std::string& pods = "",
                    const GangNodes* nodes = nullptr);
-  // Whether HasPlaceFor has the answer already.
+  // Returns true if HasPlaceFor remembers the answer.
   bool Knows(const GangRequest& request, const std::string& pods) const;
 
  private:

@@ -60,7 +60,7 @@ TEST(EmptyCluster, WhatIsInvalidIsNotCalledTooLarge) {
   EXPECT_TRUE(empty.HasPlaceFor(job.request));
 }
 
-// A head for which there can never be room: the one behind it takes back what is its queue's.
+// The head can never have room: the job behind it takes back what is its queue's.
 TEST(FitsNowhere, AHeadWithoutHopeLeavesReclaimPreemptionAndReservationToTheNext) {
   for (const bool flagged : {false, true}) {
     World world(Racks(1, 4), {Queue("a", "c", 40), Queue("b", "c", 0)});
@@ -98,14 +98,14 @@ TEST(FitsNowhere, HoldsUpNobodyAndSaysSo) {
   EXPECT_TRUE(absl::StrContains(sentence, "even if all of them were empty")) << sentence;
   EXPECT_TRUE(absl::StrContains(sentence, "room for 4 of at least 5 workers")) << sentence;
   EXPECT_FALSE(world.book.Memory(world.now).reserved_since.count("wide"));
-  // When there are nodes for it after all it starts, whatever was said of it.
+  // The flag does not keep a job from starting once there are nodes for it.
   World larger(Racks(1, 5), {Queue("a", "", 64)});
   larger.Submit(wide);
   larger.Cycle();
   EXPECT_TRUE(larger.Runs("wide"));
 }
 
-// Nodes alone would not help it: an autoscaler is not to be asked for any.
+// Nodes alone would not help the job, so an autoscaler is not asked for any.
 TEST(FitsNowhere, OneThatItsQueueHasNoQuotaForWaitsForThatFirst) {
   World world(Racks(1, 4), {Queue("a", "c", 8), Queue("b", "c", 32)});
   world.Submit(Job("b0", "b", 4));

@@ -7,8 +7,8 @@
 
 namespace muster::control {
 
-// Equal for requests that have a place on the same nodes, or none: everything of them counts but
-// the job's name and the level that it prefers.
+// Returns equal keys for requests that have a place on the same nodes, or none: the key covers
+// everything but the job's name and the level that it prefers.
 std::string FeasibilityKey(const GangRequest& request);
 
 }  // namespace muster::control

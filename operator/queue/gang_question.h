@@ -8,12 +8,12 @@
 
 namespace muster::control {
 
-// Where a waiting job would go now, for a gate whose cluster is of the beginning of the cycle: jobs
-// that have started at `now` count. `request` is the job's, of the sizes that are asked for.
+// Asks where a waiting job would go now, of a gate whose cluster is that of the beginning of the
+// cycle: jobs that started at `now` are added. `request` is the job's, with the sizes in question.
 GangQuestion QuestionAbout(absl::Time now, const QueueBook::State& state, const JobEntry& job,
                            GangRequest request);
 
-// All that has been told to go, or ends by itself, within `grace` has gone.
+// Adds the workers that have gone after `grace`: they were told to go, or their job ends by then.
 void AddLeavers(absl::Time now, const QueueBook::State& state, absl::Duration grace,
                 GangQuestion& question);
 

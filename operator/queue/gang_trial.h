@@ -10,12 +10,12 @@
 
 namespace muster::control {
 
-// Whether a gang's smallest size would fit if some nodes had more or less free: Place's own
-// arithmetic kept up to date change by change, O(depth) each, on a copy of what is free. Made in
-// O(nodes). The tree must outlive it and keep its shape. Not thread-safe.
+// Computes whether a gang's smallest size would fit if some nodes had more or less free: Place's
+// own arithmetic kept up to date change by change, O(depth) each, on a copy of what is free. Made
+// in O(nodes). The tree must outlive it and keep its shape. Not thread-safe.
 class GangTrial {
  public:
-  // `nodes`: those that the gang may use; null: all. Only looked at while it is made.
+  // `nodes`: those that the gang may use; null: all. Read only by the constructor.
   GangTrial(const TopologyTree& tree, const GangRequest& request, const GangNodes* nodes = nullptr);
 
   // `workers` of `each` leave the node, or come to it.
@@ -28,17 +28,16 @@ class GangTrial {
   // The workers asked for: the smallest size of whole slices.
   int64_t need() const { return need_; }
 
-  // A domain of the required level; the whole cluster when none is required.
+  // The domains of the required level; the whole cluster if none is required.
   int domains() const { return static_cast<int>(named_.size()); }
   int DomainOf(int node) const { return tree_.AncestorOf(node, level_); }
   bool FitsIn(int domain) const { return Gang(domain) >= need_; }
-  // The largest gang there; 0 where the level has no domain.
+  // The largest gang there; 0 for the nodes that are in no domain of the level.
   int64_t Gang(int domain) const;
-  // Of one node.
   const Resources& free(int node) const { return free_[node]; }
   int64_t FitOn(int node) const { return usable_[tree_.node_level()][node]; }
   const Resources& per_worker() const { return per_worker_; }
-  // Whether the gang may use it at all.
+  // Returns true if the gang may use the node at all.
   bool schedulable(int node) const { return most_[node] > 0; }
 
  private:
@@ -60,11 +59,11 @@ class GangTrial {
   };
   std::vector<Cut> cuts_;  // the slices
   std::vector<Resources> free_;
-  std::vector<int64_t> most_;                 // workers that a node takes, whatever is free
-  std::vector<std::vector<int64_t>> sum_;     // by level and index, of the children's usable
+  std::vector<int64_t> most_;              // workers that a node takes, whatever is free
+  std::vector<std::vector<int64_t>> sum_;  // by level and index: the children's usable_, added up
   std::vector<std::vector<int64_t>> usable_;  // less what fills no slice
   std::vector<bool> named_;                   // by domain: it may hold the gang
-  int fitting_ = 0;                           // domains that do
+  int fitting_ = 0;                           // domains in which the gang fits
 };
 
 }  // namespace muster::control

@@ -15,7 +15,7 @@
 namespace muster::control {
 namespace {
 
-// After any changes the trial says what Place says of a tree with the same changes.
+// After any changes the trial agrees with Place on a tree with the same changes.
 TEST(GangTrial, AgreesWithPlaceOnRandomClusters) {
   int fits = 0;
   for (int seed = 0; seed < 2000; ++seed) {
@@ -58,7 +58,7 @@ TEST(GangTrial, AgreesWithPlaceOnRandomClusters) {
       EXPECT_EQ(trial.Fits(), std::holds_alternative<Placement>(answer)) << seed << " " << step;
       fits += trial.Fits() ? 1 : 0;
       const int node = pick(8);
-      // No more than is free: the tree does not go below nothing.
+      // Takes no more than is free: the tree does not go below zero.
       const bool has = tree.node(node).free.gpus > 0;
       const int count = has && pick(2) ? 1 : -2;
       tree.Charge(node, {count, 0, 0, 0});

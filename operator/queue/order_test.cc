@@ -26,8 +26,7 @@ OrderKey Key(bool borrows, double share, absl::string_view queue, double rank, d
 }
 
 TEST(Order, EachRuleDecidesBeforeTheNext) {
-  // From first to last; each pair of neighbours differs in one rule for the better, and in all
-  // later ones for the worse.
+  // Sorted; each neighbour is better by one rule, and worse by all later ones.
   OrderKey claims = Key(true, 0.9, "z", 0, 9, "z");
   claims.claims = true;
   const std::vector<OrderKey> order = {
@@ -51,7 +50,7 @@ TEST(Order, IsAStrictTotalOrder) {
   std::mt19937 random(1);
   auto pick = [&](int n) { return static_cast<int>(random() % n); };
   const std::vector<std::string> queues = {"a", "b", "c"};
-  // As in a cycle: a queue has one share, and is a borrower or not.
+  // All jobs of a queue share these, as in a cycle.
   const double share[] = {0.5, 0.5, 0.1};
   const bool borrows[] = {false, true, false};
   std::vector<std::string> uids;
@@ -75,7 +74,7 @@ TEST(Order, IsAStrictTotalOrder) {
 TEST(Order, AgingMakesUpForPriority) {
   const absl::Time early = absl::UnixEpoch() + absl::Hours(1);
   const absl::Duration aging = absl::Minutes(1);
-  // One more for each minute: 60 minutes make up for 60, not for 61.
+  // The rank rises by one a minute: 60 minutes make up for 60, not for 61.
   EXPECT_EQ(AgedRank(0, early, aging), AgedRank(60, early + absl::Hours(1), aging));
   EXPECT_LT(AgedRank(0, early, aging), AgedRank(61, early + absl::Hours(1), aging));
   EXPECT_EQ(AgedRank(5, early, absl::InfiniteDuration()),

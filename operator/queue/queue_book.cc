@@ -234,7 +234,7 @@ void QueueBook::Upsert(absl::Time now, QueuedJob job) {
     if (job.leaving > 0 && job.leaves_for.empty()) job.leaves_for = entry->job.leaves_for;
   }
   if (job.leaving == 0) job.leaves_for.clear();
-  // What waits again goes on aging from what it had waited when it started.
+  // A job that waits again keeps the age it had when it started.
   if (!job.running()) job.ran = std::max(job.ran, RanBy(entry->job, now));
   entry->job = std::move(job);
   if (entry->job.running()) {

@@ -19,25 +19,25 @@
 namespace muster::control {
 
 struct BookOptions {
-  // After this long a queue's past use counts half; zero: only what it uses now counts.
+  // A queue's past use counts half after this long; zero: only current use counts.
   absl::Duration half_life = absl::Hours(24);
-  // A job's priority counts one more for each such time it has waited; infinite: never.
+  // A job's priority counts one more for each such time that it has waited; infinite: never.
   absl::Duration aging = absl::Minutes(1);
 };
 
-// What a new leader must be told to decide as the one before, and a replay to decide the same.
+// The state that a new leader needs to decide as the one before, and a replay to decide the same.
 struct BookMemory {
   BookOptions options;
   Amounts capacity;
-  // By queue: the decayed mean of what it used, by resource, at `at`.
+  // The decayed mean of each queue's use, by resource, at `at`.
   std::map<std::string, std::map<std::string, double>> past_use;
   absl::Time at = absl::UnixEpoch();
-  // By job: since when it has a reservation, and since when others make room for it.
+  // By job: when it got its reservation, and when others began to make room for it.
   std::map<std::string, absl::Time> reserved_since;
   std::map<std::string, absl::Time> claimed_since;
 };
 
-// What `mean` becomes when so much is used for so long: older use counts half after a half-life.
+// Returns the mean after `used` was in use for `passed`; older use counts half after a half-life.
 double DecayedMean(double mean, double used, absl::Duration passed, absl::Duration half_life);
 
 // Queues and jobs, indexed for Schedule: the jobs of each queue in order, what each queue uses and
@@ -49,26 +49,26 @@ class QueueBook {
   QueueBook(const QueueBook&) = delete;
   QueueBook& operator=(const QueueBook&) = delete;
 
-  // Takes the place of all queues that were there. O(jobs).
+  // Replaces all queues. O(jobs).
   void SetQueues(absl::Time now, const std::vector<QueueSpec>& queues);
-  // What the cluster has of each resource when nothing runs: shares are parts of it. A resource
-  // that is not named counts for no share.
+  // Sets what the cluster has of each resource when nothing runs: shares are parts of it. A
+  // resource that is not named counts for no share.
   void SetCapacity(const Amounts& capacity);
-  // Adds a job, or takes the place of the one with its UID. Jobs without a queue are in the queue
-  // "default", which has no limits unless somebody makes it.
+  // Adds a job, or replaces the one with its UID. Jobs without a queue are in the queue "default",
+  // which has no limits unless it is among the queues that were set.
   void Upsert(absl::Time now, QueuedJob job);
   bool Remove(absl::Time now, const std::string& uid);
-  // A running job has saved a checkpoint, or knows better when it ends: neither changes its place.
+  // Records a running job's last checkpoint and its expected end. Its place does not change.
   void Progress(const std::string& uid, absl::Time checkpointed, std::optional<absl::Time> ends);
 
-  // Of a waiting job: QueuedJob::fits_nowhere. Its place in the queue stays.
+  // Sets QueuedJob::fits_nowhere of a waiting job. Its place in the queue does not change.
   void SetFitsNowhere(const std::string& uid, bool fits_nowhere);
 
   const QueuedJob* Find(const std::string& uid) const;
   int64_t jobs() const;
   int64_t waiting() const;
 
-  // For people: a queue's use, its dominant share now (weighted, decayed), its jobs in order.
+  // A queue as it is shown to people; the share is dominant, weighted and decayed.
   struct QueueView {
     std::string name;
     std::string parent;
@@ -83,17 +83,17 @@ class QueueBook {
   };
   std::vector<QueueView> Queues(absl::Time now) const;
   std::vector<const QueuedJob*> WaitingInOrder(const std::string& queue) const;
-  // Of a waiting job in its queue's order, from 1; 0: it does not wait in a queue that is there.
+  // The waiting job's place in its queue, from 1; 0: it does not wait in a queue that exists.
   // O(jobs ahead).
   int64_t PositionOf(const std::string& uid) const;
 
   BookMemory Memory(absl::Time now) const;
   void Remember(const BookMemory& memory);
-  // What queues had used by `now`, by queue and resource; of others it is forgotten.
+  // Sets the past use of queues as of `now`, by queue and resource; those left out have none.
   void RememberPast(absl::Time now,
                     const std::map<std::string, std::map<std::string, double>>& past_use);
 
-  // For Schedule and what it is made of: queue_state.h.
+  // The internals that Schedule and its parts use (queue_state.h).
   struct State;
   State& state() { return *state_; }
   const State& state() const { return *state_; }

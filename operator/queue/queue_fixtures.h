@@ -29,22 +29,22 @@ QueueSpec Queue(const std::string& name, const std::string& parent, int64_t nomi
 QueuedJob Job(const std::string& uid, const std::string& queue, int workers, int gpus = 8,
               double runtime = 0, double created = 0);
 
-// A cluster, its queues, and the world that does what Schedule says.
+// A cluster with its queues, in which Schedule's decisions come true.
 class World {
  public:
   World(const Inventory& inventory, const std::vector<QueueSpec>& queues,
         const BookOptions& options = {});
 
   void Submit(const QueuedJob& job) { book.Upsert(now, job); }
-  // The job ends; its nodes are free.
+  // Ends the job and frees its nodes.
   void Finish(const std::string& uid);
-  // What has been told to go goes: stopped jobs wait again.
+  // Lets all leaving workers go: stopped jobs wait again.
   void LetLeaversGo();
   std::vector<Decision> Cycle();
 
   bool Runs(const std::string& uid) const;
   int Workers(const std::string& uid) const;
-  // Of the last cycle; a Decision with an empty job: none.
+  // The last cycle's decision on the job; an empty `job` if there is none.
   Decision Of(const std::string& uid) const;
 
   absl::Time now = At(0);

@@ -10,13 +10,12 @@
 
 namespace muster::control {
 
-// A TrainingQueue as the cycle wants it: quantities in a resource's smallest counted unit,
-// millicores for "cpu". InvalidArgument, with the field, for a quantity that is none. Of a
-// defaulted spec.
+// Converts a defaulted TrainingQueue to what the cycle uses: quantities in a resource's smallest
+// counted unit, millicores for "cpu". InvalidArgument, with the field, for a malformed quantity.
 absl::StatusOr<QueueSpec> QueueFromSpec(const std::string& name,
                                         const v1alpha1::TrainingQueueSpec& spec);
 
-// A quantity of a resource in that unit.
+// Parses a quantity of a resource, in that unit.
 absl::StatusOr<int64_t> AmountOf(const std::string& resource, const std::string& quantity);
 
 }  // namespace muster::control

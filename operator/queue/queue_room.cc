@@ -15,7 +15,7 @@ const NamespaceLimit* LimitOf(const QueueSpec& spec, const std::string& ns) {
   return others;
 }
 
-// Of what the job asks for, what the limit of its namespace leaves.
+// The part of the namespace's limit that is left, for the resources that the job asks for.
 QuotaNeed LeftOfNamespace(const QueueBook::State& state, const JobEntry& job) {
   const QueueEntry& queue = state.queues[job.queue];
   const NamespaceLimit* limit = LimitOf(queue.spec, job.job.ns);

@@ -9,28 +9,29 @@
 
 namespace muster::control {
 
-// The resource that bounds a size, how much of it there is, and whether that is what the limit of
-// the job's namespace leaves; otherwise it is what quota leaves.
+// The resource that bounds a job's size and the amount available: what the limit of the job's
+// namespace leaves if `of_namespace`, otherwise what quota leaves.
 struct Shortage {
   int resource = -1;
   int64_t available = 0;
   bool of_namespace = false;
 };
 
-// The most workers up to `most` of a job that its queue has room for as the book stands, by quota
-// and by the limit of its namespace there; when that is fewer, says what is short. A namespace that
-// leaves too little for the job's smallest size is named before quota: nobody else's going helps.
+// Returns the most workers up to `most` of a job that its queue has room for as the book stands, by
+// quota and by the limit of its namespace there; if these are fewer, sets `shortage`. A namespace
+// that leaves too little for the smallest size is named before quota: only jobs of it can make
+// room.
 int64_t RoomInQueue(const QueueBook::State& state, const JobEntry& job, int64_t most,
                     Shortage& shortage);
-// By the limit of its namespace alone.
+// The same, by the limit of its namespace alone.
 int64_t RoomInNamespace(const QueueBook::State& state, const JobEntry& job, int64_t most);
 
-// The same while others leave and come. State and job must outlive it.
+// The same while other jobs leave and come. State and job must outlive it.
 class QueueRoom {
  public:
   QueueRoom(const QueueBook::State& state, const JobEntry& job);
 
-  // So much of a namespace in a queue is given back, or taken.
+  // Gives back, or takes, an amount of a namespace in a queue.
   void Leave(int queue, const std::string& ns, const QuotaNeed& amount);
   void Come(int queue, const std::string& ns, const QuotaNeed& amount);
   void Leave(const JobEntry& other, int64_t workers) {
@@ -44,7 +45,7 @@ class QueueRoom {
   bool Fits(int64_t workers) const;
   // The most workers up to `most` that there is room for.
   int64_t Most(int64_t most) const;
-  // What keeps so many out; its resource is -1 when nothing does.
+  // The shortage that keeps `workers` out; its resource is -1 if nothing does.
   Shortage ShortOf(int64_t workers) const;
 
  private:
@@ -53,7 +54,7 @@ class QueueRoom {
   const QuotaTree* tree_;
   const JobEntry* job_;
   QuotaUse use_;
-  QuotaNeed left_;  // of its namespace's limit in its queue; may be negative
+  QuotaNeed left_;  // what its namespace's limit leaves; may be negative
 };
 
 }  // namespace muster::control

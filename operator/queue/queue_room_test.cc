@@ -30,8 +30,8 @@ QueuedJob In(const std::string& ns, QueuedJob job) {
   return job;
 }
 
-// Its queue would take them back, and then it could not start: they would be stopped again and
-// again.
+// Its queue would take the GPUs back and still could not start the job, so that the borrower would
+// be stopped again and again.
 TEST(QueueRoom, NobodyIsStoppedForAJobThatItsNamespaceKeepsOut) {
   World world(Racks(1, 2, 4), {Limited(Queue("a", "c", 8), {{"x", 4}}), Queue("b", "c", 0)});
   world.Submit(In("x", Job("x0", "a", 1, 4)));
@@ -155,7 +155,7 @@ TEST(QueueRoom, AHigherPriorityMakesRoomWithinItsNamespace) {
   EXPECT_EQ(world.Of("low").reason, R::kNamespaceLimit);
 }
 
-// At 1000 there are nodes and quota for both, but the limit is the head's.
+// At 1000 s there are nodes and quota for both, but the namespace's limit is promised to the head.
 TEST(QueueRoom, AReservationHoldsTheLimitOfItsNamespace) {
   World world(Racks(1, 4), {Limited(Queue("a", "", 32), {{"x", 16}})});
   world.Submit(In("y", Job("y0", "a", 3, 8, 1000)));

@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 
-// What an administrator says about a queue: plain values, no behaviour.
+// A queue as an administrator defines it: plain values, no behaviour.
 namespace muster::control {
 
 // Amounts by resource. A resource is what Kubernetes calls it ("nvidia.com/gpu", "cpu" in
@@ -17,18 +17,18 @@ namespace muster::control {
 // counts against each resource that it requests, and each kind that it may get or has.
 using Amounts = std::map<std::string, int64_t>;
 
-// What a queue has of one resource. Every amount is >= 0.
+// A queue's quota of one resource. Every amount is >= 0.
 struct Quota {
   std::string resource;
   int64_t nominal = 0;
-  // The most it takes from its cohort beyond `nominal`; absent: no limit.
+  // The most that the queue takes from its cohort beyond `nominal`; absent: no limit.
   std::optional<int64_t> borrow_limit;
-  // The most of `nominal` that it leaves to its cohort while it does not need it; absent: all.
+  // The most of `nominal` that the queue leaves to its cohort while it needs less; absent: all.
   std::optional<int64_t> lend_limit;
 };
 
-// What the jobs of one namespace may take of the queue, together. "*" is each namespace that has no
-// limit of its own.
+// The most that the jobs of one namespace may take of the queue, together. "*" is each namespace
+// that has no limit of its own.
 struct NamespaceLimit {
   std::string ns;
   Amounts limits;
@@ -39,7 +39,7 @@ enum class PreemptWithinQueue {
   kNever,
 };
 
-// From whom a queue takes back its nominal quota. Only ever from queues that borrow.
+// The jobs from which a queue takes back its nominal quota. They are always in queues that borrow.
 enum class ReclaimFrom {
   kAny,
   kLowerPriority,
@@ -47,7 +47,7 @@ enum class ReclaimFrom {
 };
 
 // A queue, or a cohort: a queue that others name as their parent. Jobs wait in queues without
-// children. A parent that is not there is a cohort without a quota of its own.
+// children. A parent that nobody defines is a cohort without a quota of its own.
 struct QueueSpec {
   std::string name;
   std::string parent;  // empty: none
@@ -57,9 +57,9 @@ struct QueueSpec {
   std::vector<NamespaceLimit> namespace_limits;
   PreemptWithinQueue preempt_within_queue = PreemptWithinQueue::kLowerPriority;
   ReclaimFrom reclaim = ReclaimFrom::kAny;
-  // So long after its newest start a job of this queue neither stops nor shrinks for another.
+  // A job of this queue neither stops nor shrinks for another within this time of its newest start.
   absl::Duration min_runtime;
-  bool stopped = false;  // nothing new starts
+  bool stopped = false;  // no further job starts
 };
 
 }  // namespace muster::control

@@ -18,17 +18,17 @@
 #include "operator/queue/queued_job.h"
 #include "operator/queue/quota_tree.h"
 
-// The inside of a QueueBook, for Schedule and its parts.
+// The internals of a QueueBook, for Schedule and its parts.
 namespace muster::control {
 
-// A job and where it stands.
+// A job and its state in the book.
 struct JobEntry {
   QueuedJob job;
-  int queue = -1;  // of the quota tree; -1: there is none of its name
+  int queue = -1;  // index in the quota tree; -1: no queue has that name
   QuotaNeed per_worker;
-  // RankOf: it is the same while it waits. Of one that runs, when it was last asked for.
+  // RankOf, which is constant while the job waits. For a running job, the value last computed.
   double rank = 0;
-  // Since when it has a reservation, and since when others make room for it.
+  // The times at which it got its reservation, and at which others began to make room for it.
   std::optional<absl::Time> reserved_since;
   std::optional<absl::Time> claimed_since;
 
@@ -37,7 +37,7 @@ struct JobEntry {
   int NodeOf(const TopologyTree& nodes, int worker) const;
 
  private:
-  mutable std::vector<int> node_at_;  // as found last: nodes seldom change their index
+  mutable std::vector<int> node_at_;  // the last answers: nodes seldom change their index
 };
 
 struct WaitsBefore {
@@ -58,7 +58,7 @@ struct QueueEntry {
   absl::Time past_at = absl::UnixEpoch();
 };
 
-// Workers [from, to) of a running job, which go.
+// Workers [from, to) of a running job, which are about to go.
 struct Leaver {
   const JobEntry* entry = nullptr;
   int from = 0;
@@ -68,24 +68,24 @@ struct Leaver {
 struct QueueBook::State {
   explicit State(const BookOptions& options);
 
-  // Where a job that names no queue waits.
+  // The name of the job's queue; the default queue's if it names none.
   static const std::string& QueueOf(const QueuedJob& job);
 
   void Insert(absl::Time now, JobEntry& entry);
   void Erase(absl::Time now, JobEntry& entry);
-  // The job starts, ends or changes its size: its place in the queue and what is used follow.
+  // Starts, ends or resizes the job: its place in the queue and what is used follow.
   void Move(absl::Time now, JobEntry& entry, std::vector<std::string> nodes);
-  // AgedRank of a job that waits, or that would wait from now on: what it runs does not age it.
+  // AgedRank of a job that waits, or would wait from now on; time spent running does not age it.
   double RankOf(const JobEntry& entry, absl::Time now) const;
-  // Until when a running job neither stops nor shrinks for another: QueueSpec::min_runtime.
+  // A running job neither stops nor shrinks for another before this: QueueSpec::min_runtime.
   absl::Time ProtectedUntil(const JobEntry& entry) const;
-  // Who has been told to go, or ends by itself, and is gone after `grace`.
+  // Workers that were told to go, or whose job ends by itself, and that are gone after `grace`.
   std::vector<Leaver> LeaversAfter(absl::Time now, absl::Duration grace) const;
   // Brings the queue's past use up to now.
   void Settle(absl::Time now, int queue);
-  // The decayed weighted dominant share: the mean of what the queue uses now and what it used,
-  // as a part of the cluster, of the resource of which that is most, by weight.
-  // `claimed`, by resource index, counts as used; empty: nothing.
+  // The decayed weighted dominant share: the mean of current and past use, as a fraction of the
+  // cluster, for the resource with the largest fraction, divided by the weight. `claimed`, by
+  // resource index, counts as used; empty: nothing.
   double ShareOf(absl::Time now, int queue, const std::vector<int64_t>& claimed = {});
 
   BookOptions options;
@@ -94,11 +94,11 @@ struct QueueBook::State {
   std::vector<QueueSpec> specs;
   std::unique_ptr<QuotaTree> tree;
   std::unique_ptr<QuotaUse> use;
-  std::vector<QueueEntry> queues;                                    // by index of the tree
-  std::set<JobEntry*, UidBefore> strays;                             // of queues that nobody made
+  std::vector<QueueEntry> queues;         // by index of the tree
+  std::set<JobEntry*, UidBefore> strays;  // jobs of queues that do not exist
   absl::flat_hash_map<std::string, std::unique_ptr<JobEntry>> jobs;  // by UID
   int64_t waiting = 0;
-  bool may_have_claims = false;  // whether some job that waits may have a `claimed_since`
+  bool may_have_claims = false;  // some waiting job may have a `claimed_since`
 
  private:
   void Count(absl::Time now, JobEntry& entry, int sign);

@@ -29,7 +29,7 @@ void AddAll(const ResourceAmounts& amounts, const GpuKindSet& kinds, Amounts& to
   for (const std::string& kind : kinds) Add(absl::StrCat(kGpu, "/", kind), gpus, to);
 }
 
-// As far as the product goes: what a term says of other labels rules out no kind.
+// Only the product counts: requirements on other labels rule out no kind.
 bool LetsIn(const NodeSelectorTerm& term, const LabelMap& product) {
   return term.valid && std::all_of(term.expressions.begin(), term.expressions.end(),
                                    [&](const LabelRequirement& one) {

@@ -23,7 +23,7 @@ SchedulingNode Node(const std::string& allocatable, const std::string& labels = 
   return ParseSchedulingNode(json).value();
 }
 
-// Required node affinity, of its alternatives.
+// Required node affinity with these alternatives.
 std::string Affinity(const std::string& terms) {
   return R"({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
       {"nodeSelectorTerms": [)" +

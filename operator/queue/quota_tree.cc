@@ -10,7 +10,7 @@
 namespace muster::control {
 namespace {
 
-// Sums of a few of these do not overflow.
+// A few of these can be added without overflow.
 constexpr int64_t kMost = int64_t{1} << 56;
 
 int64_t Sane(int64_t amount) { return std::clamp<int64_t>(amount, 0, kMost); }
@@ -82,7 +82,7 @@ void QuotaTree::FillCells(const std::vector<QueueSpec>& queues) {
       cell.limited = true;
     }
   }
-  // Parents first: what a cohort lists limits all below it.
+  // Parents first: a resource that a cohort lists is limited for all below it.
   for (auto at = children_first_.rbegin(); at != children_first_.rend(); ++at) {
     if (nodes_[*at].parent < 0) continue;
     for (int r = 0; r < resources(); ++r) {
@@ -95,7 +95,7 @@ void QuotaTree::FillCells(const std::vector<QueueSpec>& queues) {
     for (int r = 0; r < resources(); ++r) {
       const Cell& cell = At(i, r);
       At(parent, r).subtree += cell.subtree - cell.kept();
-      // A cohort's limit is then what its children have; their siblings' is still their own affair.
+      // The cohort is then limited to what its children have, but other children of it are not.
       At(parent, r).limited = At(parent, r).limited || cell.limited;
     }
   }

@@ -16,18 +16,18 @@ namespace muster::control {
 // are left out.
 using QuotaNeed = std::vector<std::pair<int, int64_t>>;
 
-// The quotas of all queues and cohorts: who may use how much, given what all use. Fixed once made;
-// what is used is apart (QuotaUse), so that a decision can try things out on a copy.
-// Resources and queues are numbers here. Thread-safe.
+// The quotas of all queues and cohorts: who may use how much, given what all use. Immutable; what
+// is used is kept apart (QuotaUse), so that a decision can try things out on a copy. Resources and
+// queues are indices here. Thread-safe.
 class QuotaTree {
  public:
-  // Resources beyond those in the quotas that are to have an index, for shares.
+  // `also_resources`: resources that get an index, for shares, though no quota may list them.
   explicit QuotaTree(const std::vector<QueueSpec>& queues,
                      const std::vector<std::string>& also_resources = {});
 
   int queues() const { return static_cast<int>(nodes_.size()); }
   int resources() const { return static_cast<int>(resource_names_.size()); }
-  // -1: none.
+  // Returns -1 if there is none.
   int FindQueue(absl::string_view name) const;
   const std::string& queue_name(int queue) const { return nodes_[queue].name; }
   const std::string& resource_name(int resource) const { return resource_names_[resource]; }
@@ -35,12 +35,12 @@ class QuotaTree {
   // The cohort at the top; the queue itself when it has no parent.
   int root(int queue) const { return nodes_[queue].root; }
   bool is_cohort(int queue) const { return nodes_[queue].is_cohort; }
-  // Whether its parents form a circle: no job may use it then.
+  // Returns true if its parents form a cycle; no job may use it then.
   bool is_broken(int queue) const { return nodes_[queue].is_broken; }
-  // Whether the queue or a parent lists the resource.
+  // Returns true if the queue, a parent or, for a cohort, a queue below it lists the resource.
   bool is_limited(int queue, int resource) const { return At(queue, resource).limited; }
   int64_t nominal(int queue, int resource) const { return At(queue, resource).nominal; }
-  // Its own nominal quota and what its children lend.
+  // Its own nominal quota plus what its children lend.
   int64_t subtree_quota(int queue, int resource) const { return At(queue, resource).subtree; }
   // The most a queue could use if nobody else used anything.
   int64_t Potential(int queue, int resource) const;
@@ -55,7 +55,7 @@ class QuotaTree {
     int root = 0;
     bool is_cohort = false;
     bool is_broken = false;
-    bool listed = false;  // somebody made it
+    bool listed = false;  // it has a QueueSpec
   };
   struct Cell {
     int64_t nominal = 0;
@@ -63,7 +63,7 @@ class QuotaTree {
     int64_t borrow_limit = -1;  // -1: none
     int64_t lend_limit = -1;
     bool limited = false;
-    // Of `subtree`, what the node keeps to itself.
+    // The part of `subtree` that the node does not lend.
     int64_t kept() const {
       return lend_limit < 0 ? 0 : (subtree > lend_limit ? subtree - lend_limit : 0);
     }
@@ -82,7 +82,7 @@ class QuotaTree {
   absl::flat_hash_map<std::string, int> resource_index_;
 };
 
-// What the queues of a tree use. A value: copy it to try something out. The tree must outlive it.
+// The amounts that the queues use. A value: copy it to try something out. The tree must outlive it.
 class QuotaUse {
  public:
   explicit QuotaUse(const QuotaTree& tree);
@@ -90,35 +90,35 @@ class QuotaUse {
   void Add(int queue, const QuotaNeed& amount) { Change(queue, amount, 1); }
   void Remove(int queue, const QuotaNeed& amount) { Change(queue, amount, -1); }
 
-  // Of jobs in the queue and, of a cohort, in all queues below it.
+  // Used by jobs in the queue and, for a cohort, in all queues below it.
   int64_t used(int queue, int resource) const;
-  // How much more of a limited resource the queue could use now. May be negative.
+  // The amount of a limited resource that the queue could use in addition now. May be negative.
   int64_t Available(int queue, int resource) const;
-  // Whether all of it is available. Resources that are not limited always are.
+  // Returns true if all of `need` is available. Resources that are not limited always are.
   bool Fits(int queue, const QuotaNeed& need) const;
-  // Whether the queue or cohort would be within its own quota (a cohort's: all that its children
-  // lend and its own) with so much more below it.
+  // Returns true if the queue or cohort would be within its own quota (a cohort's: its own and all
+  // that its children lend) with `more` used below it.
   bool WithinQuota(int queue, const QuotaNeed& more) const;
-  // Whether it uses more than its own quota of one of these resources.
+  // Returns true if it uses more than its own quota of one of these resources.
   bool OverQuota(int queue, const QuotaNeed& resources) const;
-  // Of what a queue needs, what is not available; all of it when everything is: then it is
-  // something else, nodes, that is short.
+  // The part of `need` that is not available; all of it if everything is: then nodes are short.
   QuotaNeed Lacking(int queue, const QuotaNeed& need) const;
-  // Whether a queue that needs so much and lacks some of it may take quota back from `victim`: both
-  // are in one cohort, and of the two parts of it that they are in, the first stays within its
-  // quota and the second, and `victim` itself, uses more than its own of something that is lacking.
+  // Returns true if a queue that needs `need`, and lacks `lacking` of it, may take quota back from
+  // `victim`. Both must be in one cohort. Of the two parts of that cohort that they are in, the
+  // queue's stays within its quota, and the victim's, as `victim` itself, uses more than its own of
+  // something that is lacking.
   bool MayReclaim(int queue, const QuotaNeed& need, const QuotaNeed& lacking, int victim) const;
-  // Of that, only that the first part stays within its quota.
+  // The test that the queue's part stays within its quota, alone.
   bool StaysWithin(int queue, const QuotaNeed& need, int victim) const;
 
  private:
   void Change(int queue, const QuotaNeed& amount, int sign);
-  // Of the innermost cohort that both are in, the part that the first is in.
+  // The part of the innermost common cohort that `queue` is in.
   int PartOf(int queue, int other) const;
   size_t Index(int queue, int resource) const { return queue * tree_->resources() + resource; }
 
   const QuotaTree* tree_;
-  // Of a node: of its jobs, and what its children take beyond what they keep to themselves.
+  // By node: use by its own jobs, and what its children take beyond what they keep to themselves.
   std::vector<int64_t> bubbled_;
   std::vector<int64_t> total_;
 };

@@ -103,8 +103,8 @@ TEST(QuotaTree, ParentsInACircleAreBroken) {
   EXPECT_FALSE(tree.is_broken(tree.FindQueue("d")));
 }
 
-// Whatever happens: a queue never uses more than it may, nobody's kept quota is taken, and what
-// comes and goes leaves no trace.
+// A queue never uses more than it may, quota that others keep is never taken, and use that comes
+// and goes leaves no trace.
 TEST(QuotaTree, RandomForests) {
   for (int seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);

@@ -12,22 +12,22 @@
 
 namespace muster::control {
 
-// What Place refused: while nothing is freed it refuses the same again. Larger gangs of that shape
-// have no place either, but their own reason and numbers, so each size is a question of its own.
-// Its owner clears it when something may have become free, or the tree was built anew.
+// Remembers what Place refused: while nothing is freed it refuses the same again. Larger gangs of
+// that shape have no place either, but their own reason and numbers, so each size is a question of
+// its own. The owner clears the memo when something may have become free, or the tree was rebuilt.
 class RefusalMemo {
  public:
   using Nodes = std::shared_ptr<const GangNodes>;
 
-  // Null: not known.
+  // Returns null if nothing is known.
   const Unplaceable* Find(const GangRequest& request, const Nodes& nodes) const;
   void Add(const GangRequest& request, const Nodes& nodes, const Unplaceable& answer);
   void Clear() { refused_.clear(); }
 
-  // All of it as plain values, in no order, and one of them back: for a decision to be replayed.
+  // The memo as plain values, in no order, to replay a decision. Restore adds one back.
   struct Entry {
     Nodes nodes;
-    std::string shape;  // with its size
+    std::string shape;  // FeasibilityKey, which includes the size
     Unplaceable answer;
   };
   std::vector<Entry> Entries() const;
@@ -35,7 +35,7 @@ class RefusalMemo {
 
  private:
   struct Refused {
-    Nodes nodes;  // kept: no other may get its address
+    Nodes nodes;  // owned, so that the address in Key stays unique
     Unplaceable answer;
   };
   using Key = std::pair<const GangNodes*, std::string>;

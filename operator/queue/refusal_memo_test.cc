@@ -36,7 +36,7 @@ TEST(RefusalMemo, TheSameIsRefusedAgain) {
   EXPECT_EQ(memo.Find(Request(4), nullptr), nullptr);
 }
 
-// Larger jobs of one shape were told what a smaller one had been refused with.
+// A larger job of the same shape must not get a smaller one's refusal.
 TEST(RefusalMemo, EachSizeIsRefusedWithItsOwnNumbers) {
   fixtures::World world(fixtures::Racks(2, 4), {});
   for (const int workers : {5, 6, 9}) {

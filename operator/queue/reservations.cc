@@ -98,7 +98,7 @@ std::optional<absl::Time> Reservations::Reserve(JobEntry& head, int workers, boo
   promise.wants_nodes = holding_nodes_ < limits_.with_nodes;
   bool possible = Compute(promise, by_nodes && promise.wants_nodes);
   if (!possible && *head.reserved_since < now_) {
-    // Jobs without an end have come since and leave no room: from now on there is a promise again.
+    // Endless jobs that started since leave no room: the promise is made anew, counting them.
     head.reserved_since = now_;
     possible = Compute(promise, by_nodes && promise.wants_nodes);
   }
@@ -117,8 +117,8 @@ std::optional<absl::Time> Reservations::Reserve(JobEntry& head, int workers, boo
 bool Reservations::Concerns(const Promise& promise, const JobEntry& job, size_t workers) const {
   if (promise.head == &job) return false;
   const QuotaNeed more = job.Need(static_cast<int64_t>(workers));
-  // Its own queue's jobs come after the head, or they would starve it on its own quota. When nobody
-  // knows for how long, they are not to leave that quota unused.
+  // Jobs of the head's own queue come after it, or they would starve it on its own quota. If the
+  // time is unknown, they may use that quota meanwhile.
   const bool after = job.queue == promise.head->queue && promise.at < absl::InfiniteFuture();
   if (promise.borrows && !after && state_.use->WithinQuota(job.queue, more)) return false;
   if (!job.job.runtime) return true;
@@ -161,7 +161,7 @@ const JobEntry* Reservations::WhoIsDelayed(const JobEntry& job, const std::vecto
 
 void Reservations::Started(const JobEntry& job, const std::vector<int>& nodes) {
   for (Promise& promise : promises_) {
-    // What is used includes it already.
+    // The quota use includes it already.
     if (Concerns(promise, job, 0)) Hold(promise, job, nodes, 1);
   }
   if (collected_) AddJob(job);

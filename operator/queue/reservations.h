@@ -19,35 +19,35 @@
 namespace muster::control {
 
 struct ReservationLimits {
-  absl::Duration stop_grace;  // what leaves is gone after it
+  absl::Duration stop_grace;  // leaving workers have gone after it
   int per_cohort = 8;
   // Reservations that also hold nodes; the others hold quota only.
   int with_nodes = 4;
-  GangGate* gate = nullptr;  // as Schedule
+  GangGate* gate = nullptr;  // as in ScheduleOptions
 };
 
-// Of one cycle: jobs that cannot start yet, and the time by which they do if running jobs end when
-// they say. Jobs that say no end come last, at InfiniteFuture; those of them that started after the
-// reservation was first made, never. A promise to a job that borrows does not bind jobs of other
-// queues within their nominal quota. Tree and state must outlive it.
+// The promises of one cycle: jobs that cannot start yet, and the time by which they do if running
+// jobs end when they say. Jobs that state no end come last, at InfiniteFuture; those of them that
+// started after the reservation was first made never end. A promise to a job that borrows does not
+// bind jobs of other queues within their nominal quota. Tree and state must outlive it.
 class Reservations {
  public:
   Reservations(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
                const ReservationLimits& limits);
 
-  // Promises `head` the earliest time at which it fits with so many workers, or with its smallest
-  // size if it never does with them; `by_nodes` when it is nodes that it lacks. Nothing if its
-  // cohort has enough promises, or it can never fit.
+  // Promises `head` the earliest time at which it fits with `workers`, or with its smallest size if
+  // it never does with them; `by_nodes` if it lacks nodes. Nothing if its cohort has enough
+  // promises, or it can never fit.
   std::optional<absl::Time> Reserve(JobEntry& head, int workers, bool by_nodes);
 
-  // A job whose promise would be broken if `job` ran from now on with one worker on each of
+  // Returns a job whose promise would be broken if `job` ran from now on with one worker on each of
   // `nodes`; null: none.
   const JobEntry* WhoIsDelayed(const JobEntry& job, const std::vector<int>& nodes);
-  // It has started: the tree and what is used include it.
+  // Records that the job has started: the tree and what is used include it.
   void Started(const JobEntry& job, const std::vector<int>& nodes);
 
  private:
-  // The workers from `from` up to `to` of a running job go at `at`.
+  // Workers [from, to) of a running job go at `at`.
   struct Ending {
     absl::Time at;
     const JobEntry* entry;
@@ -56,7 +56,7 @@ class Reservations {
   };
   struct Promise {
     JobEntry* head = nullptr;
-    GangRequest request;  // its own, of the size that is promised
+    GangRequest request;  // the head's, with the promised size as `min`
     absl::Time at;
     QuotaNeed need;
     QueueRoom room;                    // at that time
@@ -66,7 +66,7 @@ class Reservations {
   };
 
   void CollectEndings();
-  // In any order; AddJob keeps it.
+  // Appends in any order; AddJob keeps the lists sorted.
   void AppendJob(const JobEntry& entry, std::vector<Ending>& endings) const;
   void AddJob(const JobEntry& entry);
   // Fills in at, room and nodes.
@@ -80,7 +80,7 @@ class Reservations {
   const QueueBook::State& state_;
   const ReservationLimits limits_;
   bool collected_ = false;
-  // By time, then UID; of all running jobs, and by cohort.
+  // Sorted by time, then UID: all running jobs, and the same by cohort.
   std::vector<Ending> endings_;
   std::map<int, std::vector<Ending>> endings_of_;
   std::vector<Promise> promises_;

@@ -1,4 +1,4 @@
-// What a head is promised, and who may pass it meanwhile.
+// Tests of what a head is promised, and of which jobs may pass it meanwhile.
 #include "operator/queue/reservations.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(Reservations, BackfillMayRunBesideTheReservation) {
   EXPECT_EQ(world.Of("endless").reason, R::kBackfilled);
 }
 
-// Whether or not jobs say when they end, in one queue or in two.
+// A stream of jobs with or without a stated end, in one queue or in two.
 struct Stream {
   double runtime;
   bool one_queue;
@@ -67,7 +67,7 @@ TEST_P(Starvation, AVeryLargeJobAgainstAStreamOfSmallOnes) {
   QueuedJob large = Job("large", GetParam().one_queue ? "small" : "large", 8, 8, 100, 1);
   large.request.required_level = "rack";
   world.Submit(large);
-  // Every ten seconds a small job ends, later than it had said, and two more come.
+  // Every ten seconds a small job ends, later than it said, and two more come.
   int cycles = 0;
   for (; !world.Runs("large") && cycles < 400; ++cycles) {
     world.now += absl::Seconds(10);
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Reservations, Starvation,
                          testing::Values(Stream{100, false}, Stream{100, true}, Stream{0, false},
                                          Stream{0, true}));
 
-// Found by the simulator: a head that borrowed all there is kept others' own quota idle.
+// A head that borrows all there is must not keep others' own quota idle.
 TEST(Reservations, ABorrowersReservationDoesNotBindOtherQueuesWithinTheirQuota) {
   std::vector<QueueSpec> queues = {Queue("a", "c", 16), Queue("b", "c", 16)};
   queues[1].reclaim = ReclaimFrom::kNever;
@@ -132,7 +132,7 @@ TEST(Reservations, AHeadThatBorrowsIsNotStarvedByItsOwnQueuesSmallJobs) {
   EXPECT_EQ(world.now, At(100)) << "when what ran before it has ended";
 }
 
-// A queue would stand still otherwise, for as long as its first job has no place.
+// The queue would otherwise stand still for as long as its first job has no place.
 TEST(Reservations, BehindEndlessJobsAHeadThatBorrowsLeavesItsQueuesQuotaToOthers) {
   World world(Racks(1, 2), {Queue("a", "c", 8), Queue("b", "c", 8)});
   world.Submit(Job("first", "a", 1, 1, 0, 0));

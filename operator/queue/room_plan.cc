@@ -41,7 +41,7 @@ std::optional<RoomPlan> PlanRoom(absl::Time now, const TopologyTree& tree, Queue
   auto plan = find(least);
   if (!plan) return std::nullopt;
   RoomPlan best{least, *std::move(plan)};
-  // What makes room for some makes room for fewer.
+  // Room for some size is room for every smaller one, so the largest is found by bisection.
   for (int too_many = most; too_many - best.workers > 1;) {
     const int middle = (best.workers + too_many) / 2;
     if ((plan = find(middle))) {

@@ -21,7 +21,7 @@ using fixtures::World;
 using A = ScheduleAction;
 using R = ScheduleReason;
 
-// Nodes of one job each; of them `mine` and `theirs` have so many by right.
+// A cluster of nodes that hold one job each; `mine` and `theirs` are the queues' quotas in nodes.
 World Nodes(int nodes, int mine, int theirs, ReclaimFrom reclaim = ReclaimFrom::kAny) {
   std::vector<QueueSpec> queues = {Queue("mine", "c", 8 * mine), Queue("theirs", "c", 8 * theirs)};
   queues[0].reclaim = reclaim;
@@ -34,7 +34,7 @@ QueuedJob Elastic(const std::string& uid, const std::string& queue, int min, int
   return job;
 }
 
-// So many borrowing jobs of one worker.
+// Runs this many borrowing jobs of one worker.
 void Borrow(World& world, int jobs) {
   for (int i = 0; i < jobs; ++i) world.Submit(Job(absl::StrCat("b", i), "theirs", 1, 8, 0, i));
   world.Cycle();
@@ -83,7 +83,7 @@ TEST(RoomPlan, WhoCouldStartSmallerWaitsForWhatIsItsOwn) {
   world.Cycle();
   EXPECT_EQ(Stopped(world), 1);
   EXPECT_EQ(world.Of("newcomer").reason, R::kWaitingForVictims);
-  // Told once.
+  // The victims are told once.
   world.Cycle();
   EXPECT_EQ(Stopped(world), 0);
   EXPECT_EQ(world.Of("newcomer").reason, R::kWaitingForVictims);
@@ -131,7 +131,7 @@ TEST(RoomPlan, OfItsOwnQueueOnlySoManyGoAsItNeedsAtLeast) {
   EXPECT_EQ(world.Of("newcomer").workers, 1);
 }
 
-// Else whoever shrank would grow again into the first place that is given back.
+// A job that shrank would otherwise grow again into the first place that is given back.
 TEST(RoomPlan, WhatIsGivenBackOneByOneIsKeptForTheNewcomer) {
   World world = Nodes(4, 2, 2);
   Borrow(world, 4);

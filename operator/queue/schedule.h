@@ -17,52 +17,51 @@
 #include "operator/queue/refusal_memo.h"
 #include "operator/queue/victims.h"
 
-// Which waiting jobs start now and where, who makes room for whom, and why the others wait. The one
-// entry for the operator's decision thread and the simulator. Pure and deterministic.
+// Decides which waiting jobs start now and where, who makes room for whom, and why the others wait.
+// The one entry for the operator's decision thread and the simulator. Pure and deterministic.
 //
-// Queues take turns by the order of order.h, and each offers its jobs by it. The first job of a
-// queue that cannot start is its head: it may take back nominal quota or preempt, and gets a
-// reservation, the time by which it starts if running jobs end when they say. Jobs behind it start
-// only if that time stays. Jobs that say no end count as ending last; such jobs that started after
-// the head got its reservation, as never.
+// Queues take turns, and each offers its jobs, in the order of order.h. The first job of a queue
+// that cannot start is its head: it may take back nominal quota or preempt, and gets a reservation,
+// the time by which it starts if running jobs end when they say. Jobs behind it start only if they
+// do not delay that time. Jobs that state no end count as ending last; those of them that started
+// after the head got its reservation count as never ending.
 namespace muster::control {
 
 struct ScheduleOptions {
-  // How long what was told to go still holds its nodes.
+  // A worker that was told to stop holds its node for at most this long.
   absl::Duration stop_grace = absl::Minutes(1);
-  // What stopping a worker costs beyond work done twice, and what shrinking costs each that stays;
-  // in time of each of its GPUs.
+  // The cost of stopping a worker, beyond the work that is done twice, and of a shrink, for each
+  // worker of the job; in time of each of its GPUs.
   absl::Duration restart_cost = absl::Minutes(2);
   absl::Duration reshape_cost = absl::Seconds(5);
-  // Jobs looked at behind the head of each queue.
+  // The number of jobs that are tried behind the head of each queue.
   int backfill_depth = 100;
-  // Heads of each cohort that get a reservation of quota.
+  // The most heads of each cohort that get a reservation.
   int reservations = 8;
-  // Of all heads, those whose reservation also holds nodes.
+  // The most reservations, over all cohorts, that also hold nodes.
   int reservations_of_nodes = 4;
-  // Tries of the search for victims.
+  // The most tries of a search for victims.
   int victim_search_budget = 4000;
-  // Also move elastic jobs and those that are cheap to stop when a large job would then fit and
-  // gain more than that costs.
+  // Also move jobs to other nodes when a large job then fits and gains more than that costs.
   bool defragment = false;
-  std::map<std::string, Link> links;  // as Place
-  // Which nodes are for whom; null: all for everybody.
+  std::map<std::string, Link> links;  // as in Place
+  // The nodes that each job may use; null: all nodes for every job.
   GangGate* gate = nullptr;
-  // What was refused in cycles before and would be again; null: nothing is known.
+  // Refusals of earlier cycles that still hold; null: nothing is known.
   RefusalMemo* refused = nullptr;
 };
 
-// How a cycle searches for victims, and what it takes their going to cost.
+// Returns the options of the search for victims: its budget, and the cost of each victim.
 VictimOptions VictimOptionsOf(const ScheduleOptions& options);
 
-// One cycle. What it decides is done to `tree` and `book` at once: started jobs are charged to the
-// tree and run in the book, what must go is marked as leaving. The shell then does the same to the
-// world, and says with QueueBook::Upsert what came of it. `tree` is the cluster less all that runs.
-// A waiting job for which nothing comes back was not looked at: kBehind.
+// Runs one cycle, and applies its decisions to `tree` and `book` at once: started jobs are charged
+// to the tree and run in the book, workers that must go are marked as leaving. The shell then does
+// the same to the cluster, and reports the result with QueueBook::Upsert. `tree` is the cluster
+// less all that runs. A waiting job that gets no decision was not looked at: kBehind.
 std::vector<Decision> Schedule(absl::Time now, TopologyTree& tree, QueueBook& book,
                                const ScheduleOptions& options = {});
 
-// All of a decision's input as plain values: what `muster replay` keeps.
+// The input of a decision as plain values, which `muster replay` keeps.
 struct Snapshot {
   Inventory inventory;
   std::vector<QueueSpec> queues;

@@ -95,8 +95,8 @@ TEST(Schedule, PriorityThenAgeWithinAQueue) {
   EXPECT_TRUE(world.Runs("old"));
 }
 
-// Found by the simulator: the victim, which had waited longer, came first again, took its nodes
-// back, and was stopped again, for ever.
+// Otherwise the victim, which has waited longer, would come first again, take its nodes back and be
+// stopped again, for ever.
 TEST(Schedule, NobodyIsStoppedForAJobItWouldComeBefore) {
   World world(Racks(1, 1), {Queue("a", "", 8)});
   world.Submit(Job("first", "a", 1, 8, 0, 0));
@@ -113,7 +113,7 @@ TEST(Schedule, NobodyIsStoppedForAJobItWouldComeBefore) {
   world.Cycle();
   EXPECT_EQ(world.Of("old").job, "");
   EXPECT_EQ(world.Of("young").reason, R::kQuotaExhausted);
-  // With a priority that two hours of waiting do not make up for.
+  // Two hours of waiting do not make up for this priority.
   young.priority = 1000;
   world.Submit(young);
   world.Cycle();
@@ -136,7 +136,7 @@ TEST(Schedule, WhatAJobRunsDoesNotAgeIt) {
   world.LetLeaversGo();
   world.Cycle();
   EXPECT_TRUE(world.Runs("high"));
-  // It waits again, as one that has just come.
+  // The job waits again as if it had just come.
   world.now += absl::Minutes(15);
   submit("higher", 20);
   submit("lower", 10);

@@ -10,13 +10,13 @@
 namespace muster::control {
 namespace {
 
-// Some of the resource that counts, and its price for each unit.
+// An amount of the resource that counts, at a price for each unit.
 struct Offer {
   double price;
   int64_t units;
 };
 
-// The resource that workers are most often short of: the first that they ask for.
+// The amount of the resource that workers are most often short of: the first that they ask for.
 int64_t Dominant(const Resources& amount, const Resources& per_worker) {
   if (per_worker.gpus > 0) return amount.gpus;
   if (per_worker.cpu_millis > 0) return amount.cpu_millis;
@@ -24,7 +24,7 @@ int64_t Dominant(const Resources& amount, const Resources& per_worker) {
   return amount.slots;
 }
 
-// The least that victims cost who free what the quota lacks; nothing when all of them do not.
+// A lower bound on the cost of victims that free the lacking quota; nothing if no set does.
 std::optional<double> BoundOfQuota(VictimTrial& trial) {
   double bound = 0;
   for (const auto& [resource, needed] : trial.need()) {
@@ -52,7 +52,7 @@ std::optional<double> BoundOfQuota(VictimTrial& trial) {
   return bound;
 }
 
-// What each further worker on a node costs: its own offers, cheapest first.
+// Appends the cost of each further worker on a node, using the node's own offers, cheapest first.
 void AddIncrements(std::vector<Offer> offers, int64_t free, int64_t per_worker,
                    std::vector<double>& increments) {
   std::sort(offers.begin(), offers.end(),

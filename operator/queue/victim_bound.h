@@ -8,16 +8,16 @@
 
 namespace muster::control {
 
-// A domain in which the newcomer could fit, and what victims there cost at least.
+// A domain in which the newcomer could fit, and a lower bound on the cost of victims there.
 struct DomainBound {
   int domain = 0;
   double cost = 0;
 };
 
-// For each domain of the newcomer's level that could hold it if every candidate were stopped: a
-// cost below which no set of stopped candidates makes it fit there. Each job's cost is spread over
-// what it frees; the cheapest workers' worth on each node count, node by node, and what the quota
-// lacks likewise. Cheapest first. O(candidates' workers + nodes).
+// Returns, for each domain of the newcomer's level that could hold it if every candidate were
+// stopped, a cost below which no set of stopped candidates makes it fit there; cheapest first. Each
+// job's cost is spread over what it frees; the cheapest workers' worth on each node counts, node by
+// node, and what the quota lacks likewise. O(candidates' workers + nodes).
 std::vector<DomainBound> BoundDomains(const TopologyTree& tree, VictimTrial& trial);
 
 }  // namespace muster::control

@@ -1,5 +1,5 @@
-// Who makes room for whom: minimum run times, ends that are near, what a stop brings about, and
-// victims of both kinds at once.
+// Tests of the choice of victims: minimum run times, near ends, the jobs that a stopped job stops
+// in turn, and victims of both kinds at once.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -25,7 +25,7 @@ using A = ScheduleAction;
 using R = ScheduleReason;
 using Names = std::set<std::string>;
 
-// Who was told to go in the last cycle.
+// Jobs that were told to go in the last cycle.
 Names Told(const World& world) {
   Names told;
   for (const Decision& decision : world.last) {
@@ -69,7 +69,7 @@ TEST_F(MinRuntime, ABorrowerIsLeftAloneUntilItHasRunForIt) {
   world.LetLeaversGo();
   world.Cycle();
   ASSERT_TRUE(world.Runs("owner"));
-  // From its newest start.
+  // The minimum run time counts from the newest start.
   world.now = At(700);
   world.Finish("owner");
   world.Cycle();
@@ -116,7 +116,7 @@ TEST_F(MinRuntime, ItHoldsWithinAQueueAndForShrinkingAndMovingToo) {
   EXPECT_EQ(Told(moved).size(), 1u);
 }
 
-// It had trained for ten hours and would have ended before the stop was over.
+// The job has trained for ten hours and ends before a stop would be over.
 TEST(NearEnds, WhatEndsSoonerThanAStopTakesIsNotStopped) {
   for (const double left : {5.0, 600.0}) {
     World world(Racks(1, 4), {Queue("a", "c", 32), Queue("b", "c", 0)});
@@ -173,7 +173,7 @@ TEST(FollowUps, AnOwnJobThatWouldPreemptInTurnIsNotTheCheapest) {
   EXPECT_EQ(Told(world), Names());
 }
 
-// A part of its nominal quota is in use by its own queue's lower priority, a part is lent.
+// Jobs of lower priority in its own queue use one part of its nominal quota, borrowers the other.
 TEST(BothKinds, OwnLowerPriorityAndBorrowersGoTogether) {
   for (const bool never : {false, true}) {
     QueueSpec a = Queue("a", "c", 24);

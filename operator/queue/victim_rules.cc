@@ -63,14 +63,14 @@ class ByRules {
   Order All();
   bool Holds() { return trial_.QuotaFits() && rules_.Pass(trial_); }
   bool IsInTheWay(const VictimCandidate& candidate) const;
-  // Of those that can be stopped, whom the newcomer's places need first, and each of them cheapest.
+  // Stops all that may be stopped: those in the newcomer's way first, then the cheapest.
   bool StopAll();
   void GiveBack(Order::iterator first, Order::iterator last);
   void GiveBackShrunk();
 
   VictimTrial& trial_;
   VictimRules& rules_;
-  std::vector<int> shrunk_;  // by candidate: when all that can be are shrunk and nobody is stopped
+  std::vector<int> shrunk_;  // by candidate: workers kept with all shrunk and none stopped
   Order stopped_;
 };
 
@@ -87,7 +87,7 @@ bool ByRules::IsInTheWay(const VictimCandidate& candidate) const {
 
 bool ByRules::StopAll() {
   Order order = All();
-  // Where it would go if it might take from all of them.
+  // The places that it would get if it might take from all of them.
   for (VictimCandidate* candidate : order) trial_.SetKeep(*candidate, 0);
   if (!rules_.Pass(trial_)) return false;
   for (size_t i = 0; i < order.size(); ++i) trial_.SetKeep(*order[i], shrunk_[i]);
@@ -95,7 +95,7 @@ bool ByRules::StopAll() {
     const bool a_first = IsInTheWay(*a);
     return a_first != IsInTheWay(*b) ? a_first : a->stop_cost < b->stop_cost;
   });
-  // The second time for borrowers that may be taken from only when others have gone.
+  // The second pass is for borrowers that may be taken from only when others have gone.
   for (int pass = 0; pass < (trial_.own_first() ? 2 : 1); ++pass) {
     for (VictimCandidate* candidate : order) {
       if (candidate->keep == 0 || !trial_.MayTake(*candidate)) continue;
@@ -106,7 +106,7 @@ bool ByRules::StopAll() {
   return Holds();
 }
 
-// Halves, quarters, ... of those who need not go come back with one question.
+// Gives back halves, quarters, ... of the range, with one question each.
 void ByRules::GiveBack(Order::iterator first, Order::iterator last) {
   if (first == last) return;
   auto keep = [this](const VictimCandidate* candidate) {
@@ -130,7 +130,7 @@ void ByRules::GiveBackShrunk() {
     if (kept == 0 || kept == candidate->workers) continue;
     int fits = 0;
     int too_many = (candidate->workers - kept) / candidate->unit + 1;
-    // Most need not shrink at all.
+    // Most jobs need not shrink at all, so that is tried first.
     for (int next = too_many - 1; too_many - fits > 1; next = (fits + too_many) / 2) {
       trial_.SetKeep(*candidate, kept + next * candidate->unit);
       (Holds() ? fits : too_many) = next;

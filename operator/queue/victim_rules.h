@@ -13,9 +13,9 @@
 
 namespace muster::control {
 
-// Room on nodes is not all that a social gang needs: its pods, or those of others, may be in each
-// other's way. Asks the gate about trials, so often at most; then it says no. Tree, state, newcomer
-// and gate must outlive it.
+// Checks a trial by all rules of a social gang: room on nodes is not all that it needs, because its
+// pods, or those of others, may be in each other's way. Asks the gate at most kMostQuestions times,
+// then every answer is no. Tree, state, newcomer and gate must outlive it.
 class VictimRules {
  public:
   static constexpr int kMostQuestions = 64;
@@ -23,27 +23,27 @@ class VictimRules {
   VictimRules(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
               const JobEntry& newcomer, const VictimOptions& options);
 
-  // The newcomer is social. For others all trials pass.
+  // True if the newcomer is social. All trials of other newcomers pass.
   bool apply() const { return apply_; }
-  // Whether it has places by every rule as the trial stands; quota is not looked at.
+  // Returns true if it has places by every rule as the trial stands; quota is not looked at.
   bool Pass(VictimTrial& trial);
   bool exhausted() const { return asked_ > kMostQuestions; }
-  // Of the last trial that passed; empty: not known.
+  // The newcomer's nodes in the last trial that passed; empty: not known.
   const std::set<int>& nodes() const { return nodes_; }
 
  private:
   const TopologyTree& tree_;
   GangGate* const gate_;
   bool apply_ = false;
-  GangQuestion question_;  // without the trial's own
+  GangQuestion question_;  // without the workers that a trial takes
   std::set<int> nodes_;
   int asked_ = 0;
 };
 
-// For when victims by room are not enough: whose going lets the newcomer in by every rule. All that
-// may be taken is, and given back as far as the newcomer keeps its places, the dearest first; so
-// each that stays taken is needed, but another set may cost less. False: there is none, or it was
-// not found with so many questions; then the trial is of no use any more.
+// Finds victims that let the newcomer in by every rule, for when victims by room are not enough.
+// Takes all that may be taken, and gives it back as far as the newcomer keeps its places, the
+// dearest first: so each that stays taken is needed, but another set may cost less. False: there is
+// none, or it was not found with so many questions; the trial must not be used after that.
 bool ChooseByRules(VictimTrial& trial, VictimRules& rules);
 
 }  // namespace muster::control

@@ -32,7 +32,7 @@ QuotaNeed LimitedNeed(const QuotaTree& tree, const JobEntry& job, int workers) {
   return need;
 }
 
-// Nobody is stopped for a job that it would come before when it waits again.
+// No job is stopped for one that it would come before when it waits again.
 bool MayPreempt(absl::Time now, const QueueBook::State& state, const JobEntry& newcomer,
                 const JobEntry& victim) {
   const QueueSpec& spec = state.queues[newcomer.queue].spec;
@@ -40,7 +40,7 @@ bool MayPreempt(absl::Time now, const QueueBook::State& state, const JobEntry& n
          victim.job.priority < newcomer.job.priority && state.RankOf(victim, now) < newcomer.rank;
 }
 
-// One that is stopped, when it waits again.
+// The same for a job that is stopped, when it waits again.
 bool WouldPreempt(absl::Time now, const QueueBook::State& state, const JobEntry& stopped,
                   const JobEntry& other) {
   return stopped.job.preempts && other.job.priority < stopped.job.priority &&
@@ -109,7 +109,7 @@ void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueB
     return StayingAfter(entry.job, now, options.stop_grace) == entry.job.workers() &&
            state.ProtectedUntil(entry) <= now;
   };
-  // Without those of its own queue that may go the newcomer may be within its nominal quota.
+  // The newcomer may be within its nominal quota once the victims in its own queue have gone.
   QuotaUse without_own = use();
   if (SizeOf(newcomer, options) <= newcomer.job.request.min) {
     for (JobEntry* entry : state.queues[queue_].running) {
@@ -127,13 +127,13 @@ void VictimTrial::Collect(absl::Time now, const TopologyTree& tree, const QueueB
     }
   }
   PriceFollowUps(now, state);
-  // By UID: what is decided does not depend on the order of queues.
+  // Sorted by UID, so that the decision does not depend on the order of queues.
   std::sort(candidates_.begin(), candidates_.end(),
             [](const auto& a, const auto& b) { return a.entry->job.uid < b.entry->job.uid; });
 }
 
-// A job that is stopped comes again, and takes in turn what it may: those of lower priorities first
-// know what they cost themselves.
+// A job that is stopped comes again, and takes in turn what it may. Jobs of lower priority are
+// priced first, so that a price includes the prices of those it takes from.
 void VictimTrial::PriceFollowUps(absl::Time now, const QueueBook::State& state) {
   const QueueSpec& spec = state.queues[queue_].spec;
   const bool reclaims = use().WithinQuota(queue_, need_);

@@ -20,19 +20,19 @@ namespace muster::control {
 struct VictimCandidate {
   JobEntry* entry = nullptr;
   bool reclaim = false;
-  // With what those lose whom it stops in turn, once it waits again.
+  // Includes what the jobs lose that it stops in turn, once it waits again.
   double stop_cost = 0;
   double shrink_cost = 0;
   int workers = 0;
   int min = 0;             // it cannot be shrunk below this; workers, if it is not elastic
-  int unit = 1;            // it shrinks by so many workers at a time
+  int unit = 1;            // it shrinks by multiples of so many workers
   std::vector<int> nodes;  // by worker; -1: unknown
-  int keep = 0;            // in the trial
+  int keep = 0;            // workers left in the trial
 };
 
-// What would be if some jobs were shrunk or stopped: changed and undone job by job. Starts as the
-// world will be when what was told to go, or ends by itself in that time, has gone, and those who
-// claim room have come.
+// A trial in which some jobs are shrunk or stopped: changed and undone job by job. Starts from the
+// state in which workers that were told to go, or whose jobs end by themselves in that time, have
+// gone, and all claimants have come.
 class VictimTrial {
  public:
   VictimTrial(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
@@ -44,17 +44,17 @@ class VictimTrial {
   const QuotaNeed& need() const { return need_; }
   int queue() const { return queue_; }
 
-  // Leaves the job so many workers.
+  // Leaves the job `keep` workers.
   void SetKeep(VictimCandidate& candidate, int keep);
-  // Elastic jobs get as small as they may, the first ones first.
+  // Shrinks elastic jobs as far as they may be, those of the newcomer's own queue first.
   void ShrinkAll();
-  // Whether the job may be taken from at all, as things stand.
+  // Returns true if workers may be taken from the job at all, as the trial stands.
   bool MayTake(const VictimCandidate& candidate) const;
 
-  // Whether borrowers may be taken from only when some of the newcomer's own queue have gone.
+  // True if borrowers may be taken from only when some of the newcomer's own queue have gone.
   bool own_first() const { return own_first_; }
-  // By quota and by the limit of the newcomer's namespace, without taking from borrowers beyond
-  // nominal quota.
+  // Returns true if quota and the limit of the newcomer's namespace have room, and nothing beyond
+  // its nominal quota was taken from borrowers.
   bool QuotaFits() const { return room_.Fits(workers_) && IsLawful(); }
   bool Fits() const { return gang_.Fits() && QuotaFits(); }
   bool FitsIn(int domain) const { return gang_.FitsIn(domain) && QuotaFits(); }
@@ -74,20 +74,20 @@ class VictimTrial {
   QueueRoom room_;
   const int queue_;
   const int workers_;
-  QuotaNeed need_;     // of the newcomer, where it is limited
-  QuotaNeed lacking_;  // of that, when nobody has gone that was not told to before
+  QuotaNeed need_;     // the newcomer's, of limited resources
+  QuotaNeed lacking_;  // the part of it that was lacking at first
   std::vector<VictimCandidate> candidates_;
   bool own_first_ = false;
-  std::map<int, int> taken_;  // workers of borrowing queues
+  std::map<int, int> taken_;  // workers taken, by borrowing queue
 };
 
-// When the first of those whose place the newcomer might take has run its queue's least time;
-// nothing: it is not that which keeps them. O(running jobs).
+// Returns when the first job whose place the newcomer might take has run its queue's min_runtime;
+// nothing if min_runtime protects none of them. O(running jobs).
 std::optional<absl::Time> FirstUnprotected(absl::Time now, const QueueBook::State& state,
                                            const JobEntry& newcomer);
 
-// Whether the limit of the newcomer's namespace would let its smallest size in if those of the
-// namespace went that it may take the place of. Looks at the queue's running jobs only.
+// Returns true if the limit of the newcomer's namespace would let its smallest size in once the
+// jobs that it may take the place of there have gone. Looks at the queue's running jobs only.
 bool NamespaceMayMakeRoom(absl::Time now, const QueueBook::State& state, const JobEntry& newcomer);
 
 }  // namespace muster::control

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 
-// A choice of candidates to stop, by index, and its cost.
+// Candidates to stop, by index, and their cost.
 struct StopSet {
   std::vector<int> stopped;
   double cost = kEndless;
@@ -43,14 +43,13 @@ class VictimSearch {
 
   void GiveBackShrunk();
   bool ChooseStops(VictimPlan& plan);
-  // Stop() is false when the job may not be taken.
+  // Stop() returns false if the job may not be taken from.
   bool Stop(int index);
   void Unstop(int index) { trial_.SetKeep(At(index), base_keep_[index]); }
   void UnstopAll(std::vector<int>& stopped);
   StopSet Prune(std::vector<int> stopped);
   StopSet GreedyByJob(int domain, bool own_first);
-  // The cheapest jobs on a node that make room for one more worker there, and what a place costs
-  // so.
+  // The cheapest jobs on a node that make room for one more worker there, and that place's price.
   struct Bundle {
     double price = kEndless;
     std::vector<int> jobs;
@@ -59,7 +58,7 @@ class VictimSearch {
   Bundle CheapestOn(int node);
   StopSet GreedyByNode(int domain, bool own_first);
   bool AddForQuota(std::vector<int>& stopped);
-  // Stops those of the newcomer's own queue, the cheapest first, until borrowers may be taken from.
+  // Stops jobs of the newcomer's own queue, the cheapest first, until borrowers may be taken from.
   void StopOwn(std::vector<int>& stopped);
   void TryAllSets(StopSet& best);
   void TrySets(int index, double cost, std::vector<int>& stopped, StopSet& best);
@@ -71,14 +70,14 @@ class VictimSearch {
   const VictimOptions options_;
   VictimTrial trial_;
   VictimRules rules_;
-  std::vector<int> base_keep_;  // when nobody is stopped and all that can be are shrunk
+  std::vector<int> base_keep_;  // workers kept with all shrunk and none stopped
   std::vector<int> by_cost_;    // candidates, the cheapest to stop first
   std::vector<std::vector<int>> on_node_;
   std::set<int> banned_;
   int tries_ = 0;
 };
 
-// Each job gets back as many workers as leave the newcomer its place, the dearest first.
+// Gives back to each job as many workers as leave the newcomer its place, the dearest job first.
 void VictimSearch::GiveBackShrunk() {
   std::vector<int> order;
   for (int i = 0; i < Count(); ++i) {
@@ -112,7 +111,8 @@ void VictimSearch::UnstopAll(std::vector<int>& stopped) {
   stopped.clear();
 }
 
-// Leaves only those that are needed, the dearest given back first, and undoes everything.
+// Gives back what is not needed, the dearest first, and returns the rest. The trial is then as it
+// was before any stop.
 StopSet VictimSearch::Prune(std::vector<int> stopped) {
   std::stable_sort(stopped.begin(), stopped.end(),
                    [this](int a, int b) { return At(a).stop_cost > At(b).stop_cost; });
@@ -162,7 +162,7 @@ void VictimSearch::StopOwn(std::vector<int>& stopped) {
   }
 }
 
-// The jobs of a domain by what each worker's place costs, until the gang fits.
+// Stops jobs of a domain, by the price of each worker's place there, until the gang fits.
 StopSet VictimSearch::GreedyByJob(int domain, bool own_first) {
   std::vector<int> order = InDomain(domain);
   std::vector<double> price(Count());
@@ -202,7 +202,7 @@ VictimSearch::Bundle VictimSearch::CheapestOn(int node) {
   return bundle;
 }
 
-// The nodes of a domain by what a further worker's place on each costs, until the gang fits.
+// Stops jobs on nodes of a domain, by the price of one more worker's place, until the gang fits.
 StopSet VictimSearch::GreedyByNode(int domain, bool own_first) {
   std::vector<int> stopped;
   if (own_first) StopOwn(stopped);
@@ -219,7 +219,7 @@ StopSet VictimSearch::GreedyByNode(int domain, bool own_first) {
     const Bundle bundle = CheapestOn(node);
     if (bundle.price == kEndless) continue;
     cheapest.push({bundle.price, node});
-    if (bundle.price > price) continue;  // others come first by now
+    if (bundle.price > price) continue;  // others are cheaper by now
     for (int index : bundle.jobs) {
       if (Stop(index)) stopped.push_back(index);
     }
@@ -229,7 +229,7 @@ StopSet VictimSearch::GreedyByNode(int domain, bool own_first) {
   return {};
 }
 
-// Without each of the chosen in turn, is there something cheaper?
+// Bans each of the chosen jobs in turn and takes a cheaper set if there is one.
 void VictimSearch::Exchange(int domain, StopSet& best) {
   bool better = true;
   while (better) {
@@ -258,8 +258,8 @@ void VictimSearch::TrySets(int index, double cost, std::vector<int>& stopped, St
     return;
   }
   if (index == Count()) return;
-  // The newcomer's own queue goes first, for then borrowers may be taken from; of a borrower's jobs
-  // the smallest, so that most of them may go while it borrows.
+  // Jobs of the newcomer's own queue come first, because borrowers may be taken from only then; a
+  // borrower's smallest jobs come first, so that most of them may go while it borrows.
   const int candidate = by_cost_[index];
   if (Stop(candidate)) {
     stopped.push_back(candidate);
@@ -278,7 +278,7 @@ void VictimSearch::TryAllSets(StopSet& best) {
   });
   std::vector<int> stopped;
   TrySets(0, 0, stopped, best);
-  // A job that costs nothing to stop may be among them without need.
+  // A job that costs nothing to stop may be in the set without need.
   for (int index : best.stopped) trial_.SetKeep(At(index), 0);
   if (best.cost < kEndless) best = Prune(std::move(best.stopped));
 }

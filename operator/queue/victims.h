@@ -19,9 +19,9 @@ struct Victim {
   double cost = 0;       // GPU-seconds
 };
 
-// Who makes room for a newcomer.
+// The victims that make room for a newcomer.
 struct VictimPlan {
-  // Empty: what has been told to go already is enough.
+  // Empty: workers that were told to go before are enough.
   std::vector<Victim> victims;
   double cost = 0;
   // No set of victims that is enough costs less; equal to `cost` when the search was exhaustive.
@@ -32,33 +32,33 @@ struct VictimPlan {
 struct VictimOptions {
   absl::Duration restart_cost = absl::Minutes(2);
   absl::Duration reshape_cost = absl::Seconds(5);
-  // Sets that are tried beyond the first.
+  // After this many tries the search stops as soon as it has a set.
   int budget = 4000;
-  // Up to this many jobs that could be stopped all sets are tried.
+  // All sets are tried if at most this many jobs could be stopped.
   int exhaustive_up_to = 12;
-  GangGate* gate = nullptr;  // as Schedule
-  // What ends by itself within it is not told to go.
+  GangGate* gate = nullptr;  // as in ScheduleOptions
+  // A job that ends by itself within this time is not told to go.
   absl::Duration stop_grace;
-  // Room that is not the newcomer's; null: none.
+  // Room that other jobs claim; null: none.
   const Claims* claims = nullptr;
-  // How large the newcomer is to be; 0: its smallest size. For more than that, only borrowers go.
+  // The newcomer's size; 0: its smallest. Only borrowers go for more than its smallest size.
   int workers = 0;
 };
 
-// What stopping all of a running job loses: work since its last durable checkpoint, and the
+// The cost of stopping all of a running job: work since its last durable checkpoint, and the
 // restart.
 double CostOfStopping(const QueuedJob& job, absl::Time now, const VictimOptions& options);
-// What shrinking it by some workers does: those that stay wait for the next round.
+// The cost of shrinking it, by any number of workers: the job waits for the next round.
 double CostOfShrinking(const QueuedJob& job, const VictimOptions& options);
 
-// Victims that make room for `newcomer`, in its quota and on nodes; nothing when no set does. Jobs
-// of borrowing queues of its cohort, while they borrow, if it stays within its nominal quota and
-// its queue's policy lets it; jobs of lower priority in its own queue, likewise. Elastic jobs are
-// shrunk before any job is stopped. Every victim is needed, and every worker that goes: without it
-// the newcomer does not fit. The set has the least cost that was found, never above that of the
-// cheapest domain's greedy choice; `cost_bound` says how far from the least it may be. Takes
-// O(victims log victims) on top of O(nodes) for each domain that could be the cheapest. Of a social
-// newcomer the gate has the last word (victim_rules.h).
+// Finds victims that make room for `newcomer`, in its quota and on nodes; nothing when no set does.
+// Jobs of borrowing queues of its cohort go, while they borrow, if it stays within its nominal
+// quota and its queue's policy lets it; jobs of lower priority in its own queue, likewise. Elastic
+// jobs are shrunk before any job is stopped. Every victim is needed, and every worker that goes:
+// without it the newcomer does not fit. The set has the least cost that was found, never above that
+// of the cheapest domain's greedy choice; `cost_bound` says how far from the least it may be. Takes
+// O(victims log victims) on top of O(nodes) for each domain that could be the cheapest. The gate
+// has the last word on a social newcomer (victim_rules.h).
 std::optional<VictimPlan> FindVictims(absl::Time now, const TopologyTree& tree,
                                       QueueBook::State& state, JobEntry& newcomer,
                                       const VictimOptions& options);

@@ -29,7 +29,7 @@ using fixtures::Queue;
 using fixtures::Racks;
 using fixtures::World;
 
-// A cluster full of jobs of a borrowing queue, and of low priority in the newcomer's own.
+// A cluster full of a borrowing queue's jobs and of low-priority jobs in the newcomer's own queue.
 class RandomCase {
  public:
   RandomCase(int seed, int racks, int nodes, bool elastic)
@@ -52,7 +52,7 @@ class RandomCase {
 
  private:
   void Run(int i, bool elastic) {
-    // One draw a statement: the order of arguments is the compiler's.
+    // One draw in each statement, because compilers order the evaluation of arguments differently.
     const std::string queue = Pick(3) ? "theirs" : "mine";
     const int workers = 1 + Pick(3);
     QueuedJob job = Job(absl::StrCat("v", i), queue, workers, 1 << Pick(4));
@@ -74,8 +74,8 @@ class RandomCase {
   World world_;
 };
 
-// Whether the newcomer fits, in quota and on nodes, when these victims have gone, and each could be
-// taken from its borrower in some order.
+// Returns true if the newcomer fits, in quota and on nodes, when these victims have gone, and each
+// of them could be taken from its borrower in some order.
 bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victims) {
   QueueBook::State& state = world.book.state();
   const QuotaNeed need = newcomer.Need(newcomer.job.request.min);
@@ -105,7 +105,7 @@ bool Suffices(World& world, JobEntry& newcomer, const std::vector<Victim>& victi
 // The least cost over all sets of whole jobs; infinite when none is enough.
 double LeastCost(World& world, JobEntry& newcomer, const VictimOptions& options) {
   QueueBook::State& state = world.book.state();
-  // What each costs with what it stops in turn.
+  // The cost of each, with the jobs that it stops in turn.
   std::map<const JobEntry*, double> costs;
   VictimTrial trial(world.now, world.tree, state, newcomer, options);
   for (const VictimCandidate& one : trial.candidates()) costs[one.entry] = one.stop_cost;
@@ -149,7 +149,7 @@ TEST(Victims, SmallCasesAreAsCheapAsBruteForce) {
   EXPECT_GT(preempted, 100);
 }
 
-// Without the exhaustive search: never below the bound it states, never above what it states.
+// Even without the exhaustive search the least cost lies between the plan's bound and its cost.
 TEST(Victims, TheSearchStatesItsDistanceFromTheLeast) {
   double worst = 1;
   int exact = 0;
@@ -201,8 +201,7 @@ TEST(Victims, SufficeAndEachIsNeeded) {
   EXPECT_GT(shrunk, 50);
 }
 
-// Takes gangs that have at most two workers in each rack, wherever there is room for them; in one
-// rack, if they have to be.
+// Gives a gang at most two workers in each rack that has room; all in one rack if required.
 class ThinlySpread final : public GangGate {
  public:
   explicit ThinlySpread(const World& world) : world_(world) {}
@@ -242,7 +241,7 @@ class ThinlySpread final : public GangGate {
       std::make_shared<GangNodes>(GangNodes{{}, {}, "", true});
 };
 
-// Victims by room would often not be enough: then there are others, or none.
+// Victims by room would often not be enough: then the plan has others, or there is none.
 TEST(Victims, OfASocialGangSufficeByTheGateAndEachIsNeeded) {
   int plans = 0;
   int unlike_room = 0;
@@ -317,7 +316,8 @@ TEST(Victims, NobodyIsStoppedWhileShrinkingIsEnough) {
         if (may && keep < entry->job.workers()) all.push_back({entry, keep, false, 0});
       }
     }
-    // May take more than it could while the other borrows: then this says nothing.
+    // Shrinking everybody may take more than is allowed, because the other queue then no longer
+    // borrows: nothing follows from such a case.
     QuotaUse use = *state.use;
     for (const Victim& victim : all) {
       use.Remove(victim.entry->queue,
@@ -347,7 +347,7 @@ TEST(Victims, WhoBorrowsWhatIsLackingGivesItBack) {
     world.Cycle();
     ASSERT_TRUE(world.Runs("cpus") && world.Runs("own") && world.Runs("gpus"));
     world.now = At(1000);
-    // What would be taken if nothing but the cost counted.
+    // The job that would be taken if only the cost counted.
     world.book.Progress(of_gpus ? "cpus" : "gpus", world.now, std::nullopt);
     world.Submit(with_cpus(Job("newcomer", "a", of_gpus ? 2 : 1, 8, 0, 2), of_gpus ? 2 : 5));
     const auto plan = FindVictims(world.now, world.tree, world.book.state(),

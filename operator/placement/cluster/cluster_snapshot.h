@@ -17,12 +17,12 @@ namespace muster::control {
 
 using PodPointer = std::shared_ptr<const SchedulingPod>;
 
-// A node and what is on it.
+// A node and the pods on it.
 struct NodeState {
   std::shared_ptr<const SchedulingNode> node;
-  // Bound here and not ended: any scheduler's, terminating ones too.
+  // Pods bound here that have not ended: any scheduler's, terminating ones too.
   std::vector<PodPointer> pods;
-  // Promised this node by whoever makes room for them; held against pods of no higher priority.
+  // Pods nominated to this node, for which room is made; held against pods of no higher priority.
   std::vector<PodPointer> nominated;
   ResourceAmounts held;
   // Allocatable less held. Negative where more is held than there is.
@@ -34,23 +34,23 @@ struct NodeState {
 
 // Every node, pod, namespace and volume that placement asks about, kept up to date object by
 // object. A pod's change costs O(pods of its node); a copy costs about a thousand pointers,
-// whatever the cluster's size, and shares what neither changes after. Pods may come before their
-// nodes. Which pods are here is its caller's to know: pods that are alike may be one object in many
-// places, which is why a place is told with each. An object is for one thread, copying it included;
-// the copy is for any.
+// whatever the cluster's size, and shares whatever neither copy changes afterwards. Pods may come
+// before their nodes. The caller keeps track of the pods that are here and of their nodes: one
+// object may stand for pods that are alike in many places, so each call names the place. An object
+// is for one thread, copying it included; a copy may go to any thread.
 class ClusterSnapshot {
  public:
   void SetNode(std::shared_ptr<const SchedulingNode> node);
   void RemoveNode(const std::string& name);
 
-  // On the node, whatever it says itself: bound there, or decided and not seen yet.
+  // Puts the pod on the node, whatever `pod->node` says: bound, or decided and not yet observed.
   void AddPod(PodPointer pod, const std::string& node);
-  // Of what AddPod was given. What is not there stays so.
+  // Undoes AddPod with the same pointer. Ignores pods that are not there.
   void RemovePod(const PodPointer& pod, const std::string& node);
   void AddNominated(PodPointer pod, const std::string& node);
   void RemoveNominated(const PodPointer& pod, const std::string& node);
-  // Where the pod says that it is. One that is neither bound nor nominated, or has ended, holds
-  // nothing.
+  // Puts the pod where its own fields place it. A pod that is neither bound nor nominated, or has
+  // ended, holds nothing.
   void AddPod(PodPointer pod);
 
   void SetNamespace(const std::string& name, LabelMap labels);
@@ -70,9 +70,9 @@ class ClusterSnapshot {
   void SetCapacity(StorageCapacity capacity);
   void RemoveCapacity(const std::string& ns, const std::string& name);
 
-  // Null: none. Pointers stay good until the next change of this object.
+  // Null: none. The pointers are valid until the next change of this object.
   const NodeState* FindNode(const std::string& name) const;
-  // The same, kept as it is now for as long as it is held. Another object after each change.
+  // The same, unchanged for as long as it is held. Every change makes another object.
   std::shared_ptr<const NodeState> ShareNode(const std::string& name) const;
   const LabelMap* FindNamespace(const std::string& name) const;
   const VolumeClaim* FindClaim(const std::string& ns, const std::string& name) const;
@@ -81,7 +81,7 @@ class ClusterSnapshot {
   const AttachLimits* FindAttachLimits(const std::string& node) const;
   const StorageDriver* FindDriver(const std::string& name) const;
 
-  // In an order without meaning. Only nodes that are there: not those only pods speak of.
+  // The order has no meaning. Nodes that only pods refer to are left out.
   template <typename Visit>
   void ForEachNode(Visit visit) const {
     nodes_.ForEach([&](const std::string&, const NodeState& state) {
@@ -104,7 +104,7 @@ class ClusterSnapshot {
   void ForEachCapacity(Visit visit) const {
     capacities_.ForEach([&](const std::string&, const StorageCapacity& one) { visit(one); });
   }
-  // Pods on nodes that have required anti-affinity: they keep others away. visit(pod, state)
+  // Visits pods on nodes that have required anti-affinity: they keep others away. visit(pod, state)
   template <typename Visit>
   void ForEachAntiAffinePod(Visit visit) const {
     anti_affine_.ForEach([&](const std::string& node, const int&) {
@@ -115,16 +115,16 @@ class ClusterSnapshot {
       }
     });
   }
-  // Pods on nodes that use the claim.
+  // The number of pods on nodes that use the claim.
   int ClaimUsers(const std::string& ns, const std::string& claim) const;
 
   int64_t nodes() const { return known_nodes_; }
-  // Set aside for what they say of themselves, by reason: for a metric.
+  // Nodes that are set aside for what they report, by fault, for a metric.
   const std::map<NodeFault, int64_t>& faults() const { return faults_; }
 
  private:
   using Pods = std::vector<PodPointer> NodeState::*;
-  // Puts the pod into a list of the node's, or takes it from there: false when it is not there.
+  // Adds the pod to a list of the node, or removes it; false if it is not there.
   bool Move(const PodPointer& pod, const std::string& node, Pods list, int sign);
   void Set(const std::string& name, std::shared_ptr<const NodeState> state);
   void CountClaims(const SchedulingPod& pod, int sign);

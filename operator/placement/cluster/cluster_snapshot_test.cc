@@ -164,7 +164,7 @@ void Remove(const PodPointer& pod, ClusterSnapshot& snapshot) {
   snapshot.RemoveNominated(pod, pod->nominated);
 }
 
-// Whatever order objects come in, and copied in between: as if built from what is left.
+// A snapshot built in any order, and copied in between, equals one that is built from what is left.
 TEST(ClusterSnapshotTest, EqualsOneBuiltAnewAfterAnyHistory) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);

@@ -15,7 +15,7 @@ constexpr size_t kPrefixMost = 253;
 
 bool IsAlphanumeric(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-// A name as in a label: letters, digits and "-_." between letters or digits.
+// Accepts a name as in a label: letters, digits and "-_." between letters or digits.
 bool IsName(std::string_view text) {
   if (text.empty() || text.size() > kNameMost) return false;
   if (!IsAlphanumeric(text.front()) || !IsAlphanumeric(text.back())) return false;
@@ -39,7 +39,7 @@ bool IsSubdomain(std::string_view text) {
   }
 }
 
-// As Go's strconv.ParseInt reads base 10: an optional sign and digits, nothing else.
+// Parses as Go's strconv.ParseInt does in base 10: an optional sign and digits, nothing else.
 std::optional<int64_t> ToInteger(const std::string& text) {
   size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   if (at == text.size()) return std::nullopt;
@@ -55,7 +55,7 @@ bool Contains(const std::vector<std::string>& values, std::string_view value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// Whether the value of a label, null for none, is what the requirement wants.
+// Returns true if a label's value, null for none, meets the requirement.
 bool Holds(const LabelRequirement& requirement, std::optional<std::string_view> value) {
   switch (requirement.op) {
     case SelectorOperator::kIn:
@@ -156,7 +156,7 @@ LabelSelector ParseLabelSelector(const Json* json) {
   }
   for (const Json& item : ArrayField(*json, "matchExpressions")) {
     const auto requirement = ParseRequirement(item);
-    // Label selectors know no order.
+    // Label selectors have no order comparisons.
     if (!requirement || requirement->op == SelectorOperator::kGreaterThan ||
         requirement->op == SelectorOperator::kLessThan) {
       selector.valid = false;

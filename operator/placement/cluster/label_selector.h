@@ -10,7 +10,7 @@
 
 namespace muster::control {
 
-// What Kubernetes takes for a label's key ("a.example/b") and value.
+// Kubernetes' rules for a label's key ("a.example/b") and value.
 bool IsLabelKey(std::string_view key);
 bool IsLabelValue(std::string_view value);
 
@@ -22,8 +22,8 @@ struct LabelRequirement {
   std::vector<std::string> values;
 
   bool Matches(const LabelMap& labels) const;
-  // As k8s.io/apimachinery's NewRequirement judges: keys and values must be label keys and values,
-  // Gt and Lt take one integer.
+  // Returns true if k8s.io/apimachinery's NewRequirement would accept it: keys and values must be
+  // label keys and values, Gt and Lt take one integer.
   bool IsValid() const;
 
   friend bool operator==(const LabelRequirement&, const LabelRequirement&) = default;
@@ -46,7 +46,7 @@ LabelSelector ParseLabelSelector(const Json* json);
 
 // One entry of nodeSelectorTerms: all of its requirements must hold. Terms are alternatives.
 struct NodeSelectorTerm {
-  // Of no effect, as kube-scheduler has it: an operator, key or value that cannot be.
+  // False: an operator, key or value is invalid. The term then has no effect, as in kube-scheduler.
   bool valid = true;
   std::vector<LabelRequirement> expressions;
   std::vector<LabelRequirement> fields;  // metadata.name

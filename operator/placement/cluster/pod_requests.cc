@@ -1,4 +1,4 @@
-// Requests of a pod: k8s.io/component-helpers/resource, PodRequests.
+// Computes a pod's requests as k8s.io/component-helpers/resource, PodRequests does.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using Quantities = std::map<std::string, Quantity>;
 
-// What cannot be read counts as nothing: an API server lets none of it in.
+// An amount that cannot be parsed counts as nothing: an API server admits none.
 Quantities ReadQuantities(const Json& amounts) {
   Quantities quantities;
   for (const auto& [name, value] : amounts.items()) {
@@ -38,7 +38,7 @@ void RaiseTo(Quantities& into, const Quantities& other) {
 Quantities SpecRequests(const Json& container) {
   const Json& resources = ObjectField(container, "resources");
   Quantities requests = ReadQuantities(ObjectField(resources, "requests"));
-  // As the API server fills them in.
+  // Limits stand in for missing requests, as the API server fills them in.
   for (const auto& [name, amount] : ReadQuantities(ObjectField(resources, "limits"))) {
     requests.emplace(name, amount);
   }
@@ -72,7 +72,7 @@ class RequestsOf {
     }
   }
 
-  // A resize in place holds the most of what is asked, given and set aside.
+  // A container that is resized in place holds the most of what it requests, has and is allocated.
   Quantities Effective(const Json& container) const {
     const auto status = statuses_.find(StringField(container, "name"));
     if (status == statuses_.end() || FindField(*status->second, {"resources"}) == nullptr) {
@@ -90,8 +90,8 @@ class RequestsOf {
     for (const Json& container : ArrayField(spec_, "containers")) {
       AddTo(total, Effective(container));
     }
-    Quantities restartable;  // those before
-    Quantities most;         // of any init container beside those before it
+    Quantities restartable;  // those so far
+    Quantities most;         // the most of any init container and those
     for (const Json& container : ArrayField(spec_, "initContainers")) {
       if (StringField(container, "restartPolicy") == "Always") {
         const Quantities one = Effective(container);
@@ -117,7 +117,8 @@ class RequestsOf {
     for (const auto& [name, amount] : requests) {
       if (counts(name)) total[name] = amount;
     }
-    // Again as the API server fills in: what the containers ask, else the pod's limit.
+    // Missing pod-level requests come from the containers, else from the pod's limit, as the API
+    // server fills them in.
     for (const auto& [name, amount] : ReadQuantities(ObjectField(resources, "limits"))) {
       if (counts(name)) total.emplace(name, amount);
     }

@@ -16,12 +16,12 @@ using Int128 = absl::int128;
 
 constexpr int kNanoDigits = 9;
 constexpr int64_t kNanos = 1'000'000'000;
-// Far beyond int64 units, far within 128 bits however many pods are summed.
+// Far beyond int64 units, and far enough within 128 bits that many pods can be summed.
 const Int128 kMost = absl::MakeInt128(int64_t{1} << 56, 0);
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// A suffix: the number is to be multiplied by 2^binary * 10^decimal.
+// A suffix multiplies the number by 2^binary * 10^decimal.
 struct Scale {
   int binary = 0;
   int decimal = 0;
@@ -88,8 +88,8 @@ std::optional<Parts> Split(std::string_view text) {
   return parts;
 }
 
-// digits * 2^binary * 10^decimal, rounded up; kMost when it is more.
-// `rest`: something below the last digit was left out.
+// Returns digits * 2^binary * 10^decimal, rounded up; kMost if it is more.
+// `rest`: nonzero digits were cut off.
 Int128 Scaled(std::string_view digits, int binary, int decimal, bool rest) {
   Int128 value = 0;
   for (const char c : digits) {
@@ -134,13 +134,13 @@ absl::StatusOr<Quantity> Quantity::Parse(std::string_view text) {
   if (!parts) return refuse();
   const std::optional<Scale> scale = SuffixScale(parts->suffix);
   if (!scale) return refuse();
-  // A suffix alone is nothing, or refused where the API machinery takes its slow way.
+  // A suffix alone is zero, or refused where the API machinery takes its slow path.
   if (parts->digits.empty() && (scale->binary > 40 || scale->decimal < -kNanoDigits)) {
     return refuse();
   }
   std::string_view digits = parts->digits;
   while (!digits.empty() && digits.front() == '0') digits.remove_prefix(1);
-  // What more digits than fit add is below a billionth: only that there is something counts.
+  // Further digits add less than a billionth: it matters only whether they are all zero.
   int fraction = parts->fraction;
   bool cut = false;
   constexpr size_t kDigits = 34;

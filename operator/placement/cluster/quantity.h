@@ -10,20 +10,20 @@
 namespace muster::control {
 
 // A Kubernetes quantity ("500m", "1.5Gi", "2e3"), exact: a whole number of billionths, which is the
-// precision the API server keeps. Reads what k8s.io/apimachinery's ParseQuantity reads and refuses
-// what it refuses. Finer amounts are rounded away from zero; amounts beyond int64 are kept at the
-// limit, and `IsAbsurd` says so.
+// precision the API server keeps. Accepts and refuses the same texts as k8s.io/apimachinery's
+// ParseQuantity. Finer amounts are rounded away from zero; amounts beyond int64 are kept at the
+// limit, and `IsAbsurd` is then true.
 class Quantity {
  public:
   Quantity() = default;
-  // kInvalidArgument for what is no quantity.
+  // kInvalidArgument if the text is no quantity.
   static absl::StatusOr<Quantity> Parse(std::string_view text);
 
-  // In units and in thousandths, a fraction rounded up. Saturates at int64.
+  // The amount in units, and in thousandths; fractions are rounded up. Saturates at int64.
   int64_t Value() const;
   int64_t MilliValue() const;
   bool IsNegative() const { return nanos_ < 0; }
-  // Its value is beyond int64.
+  // Returns true if the value is beyond int64.
   bool IsAbsurd() const;
 
   Quantity& operator+=(const Quantity& other);

@@ -36,7 +36,7 @@ TEST(QuantityTest, SumsAreExact) {
   EXPECT_EQ(sum.MilliValue(), 1);
 }
 
-// As a double 2^63 - 1 would be 2^63.
+// A double would turn 2^63 - 1 into 2^63.
 TEST(QuantityTest, LargeAmountsAreExactToTheLimitAndThenAbsurd) {
   constexpr int64_t kLimit = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(Value("9223372036854775807"), kLimit);

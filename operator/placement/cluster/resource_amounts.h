@@ -9,10 +9,9 @@
 
 namespace muster::control {
 
-// Amounts of everything a scheduler counts, by kube-scheduler's names and rounding: CPU in
-// thousandths of a core, memory and ephemeral storage in bytes, and by name every extended resource
-// (GPUs, MIG slices, shared GPUs, RDMA devices, ...), huge pages and attachable volumes.
-// Arithmetic saturates.
+// Amounts that a scheduler counts, by kube-scheduler's names and rounding: CPU in thousandths of a
+// core, memory and ephemeral storage in bytes, and by name every extended resource (GPUs, MIG
+// slices, shared GPUs, RDMA devices, ...), huge pages and attachable volumes. Arithmetic saturates.
 struct ResourceAmounts {
   int64_t cpu_millis = 0;
   int64_t memory_bytes = 0;
@@ -27,10 +26,10 @@ struct ResourceAmounts {
   friend bool operator==(const ResourceAmounts&, const ResourceAmounts&) = default;
 };
 
-// Whether kube-scheduler counts a resource of this name beside CPU, memory and ephemeral storage.
+// Returns true if kube-scheduler counts it beside CPU, memory and ephemeral storage.
 bool IsScalarResource(std::string_view name);
 
-// A whole GPU, a slice of one or a share in one, of any vendor.
+// Returns true for a whole GPU, a slice of one or a share in one, of any vendor.
 bool IsGpuResource(std::string_view name);
 
 }  // namespace muster::control

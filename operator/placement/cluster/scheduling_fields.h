@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-// The fields that ParseSchedulingPod and ParseSchedulingNode read, as paths for a field mask. Where
-// an empty object means another thing than none at all (an empty label selector selects everything)
-// the path is that of the whole around it, which must come as it is.
+// The fields that ParseSchedulingPod and ParseSchedulingNode read, as paths for a field mask. If an
+// empty object differs in meaning from none at all (an empty label selector selects everything),
+// the path is that of the enclosing object, which must come complete.
 namespace muster::control {
 
 inline constexpr std::string_view kSchedulingPodFields[] = {

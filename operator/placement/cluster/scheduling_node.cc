@@ -10,7 +10,7 @@
 namespace muster::control {
 namespace {
 
-// More than any machine has.
+// No machine has more than these.
 constexpr int64_t kMostCpuMillis = int64_t{1'000'000} * 1000;
 constexpr int64_t kMostBytes = int64_t{1} << 60;
 constexpr int64_t kMostDevices = 1'000'000'000;  // shares of a device may be counted by the byte
@@ -19,7 +19,7 @@ constexpr int64_t kMostPods = 1'000'000;
 
 using Amounts = std::map<std::string, Quantity>;
 
-// Reads one list of the status and judges each amount by itself.
+// Reads one list of the status and checks each amount by itself.
 Amounts ReadAmounts(const Json& status, const char* list, std::optional<NodeComplaint>& complaint) {
   Amounts amounts;
   for (const auto& [name, value] : ObjectField(status, list).items()) {
@@ -83,8 +83,8 @@ void Fill(const Amounts& amounts, SchedulingNode& node) {
   }
 }
 
-// GPU feature discovery counts what is there; a plugin may share or slice it, but a node without
-// either has no more whole GPUs than that.
+// GPU feature discovery counts the physical GPUs. A plugin may share or slice them, but a node
+// where it does neither has no more whole GPUs than that.
 std::optional<NodeComplaint> CompareGpuCount(const SchedulingNode& node) {
   const auto count = node.labels.find("nvidia.com/gpu.count");
   const auto sharing = node.labels.find("nvidia.com/gpu.sharing-strategy");

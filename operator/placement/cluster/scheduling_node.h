@@ -22,12 +22,12 @@ struct NodeTaint {
   friend bool operator==(const NodeTaint&, const NodeTaint&) = default;
 };
 
-// Why a node's own word about itself is not believed: it is set aside until that changes.
+// The reasons why a node's report is not believed; the node is set aside until its report changes.
 enum class NodeFault {
   kNegativeAmount,  // allocatable or capacity below zero
   kAbsurdAmount,    // more than any machine has
   kUnreadable,      // not a quantity
-  kContradiction,   // more allocatable than there is, or GPUs that its own GPU count denies
+  kContradiction,   // more allocatable than capacity, or than its own GPU count
 };
 inline constexpr int kNodeFaults = 4;
 std::string_view NodeFaultName(NodeFault fault);  // "NegativeAmount", ...: a metric's label
@@ -55,7 +55,7 @@ struct SchedulingNode {
 
 absl::StatusOr<SchedulingNode> ParseSchedulingNode(const Json& json);
 
-// The node's GPUs by kind: the resource's name, with the product where the node tells it
+// The node's GPUs by kind: the resource's name, with the product if the node has the label
 // ("nvidia.com/gpu NVIDIA-H100-80GB-HBM3"). Empty: none.
 std::vector<std::string> GpuKinds(const SchedulingNode& node);
 

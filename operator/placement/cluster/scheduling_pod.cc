@@ -16,8 +16,8 @@ bool HasKey(const LabelSelector& selector, const std::string& key) {
                      [&](const LabelRequirement& one) { return one.key == key; });
 }
 
-// The values that the pod has for these labels, as further requirements. The API server writes them
-// into the selector itself: what is there is left.
+// Adds the pod's values of these labels as requirements. The API server writes them into the
+// selector itself, so keys that are there already are skipped.
 void MergeLabelKeys(const Json& json, const char* field, SelectorOperator op,
                     const LabelMap& labels, LabelSelector& selector) {
   if (selector.absent) return;
@@ -44,7 +44,7 @@ bool IsValid(const PodAffinityTerm& term) {
   return term.selector.valid && term.namespace_selector.valid;
 }
 
-// The required terms; none of them counts when one cannot be. Preferred ones are only looked at.
+// Returns the required terms; none if one is invalid. Preferred terms are only checked.
 std::vector<PodAffinityTerm> ParseAffinityTerms(const Json& json, const SchedulingPod& pod,
                                                 bool& invalid) {
   std::vector<PodAffinityTerm> terms;
@@ -172,7 +172,7 @@ std::vector<HostPort> ParsePorts(const Json& spec) {
   return ports;
 }
 
-// Else nothing but what is asked for counts.
+// Returns true if the status has resources; otherwise only the requests count.
 bool HasResourceStatus(const Json& status) {
   for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
     for (const Json& one : ArrayField(status, list)) {

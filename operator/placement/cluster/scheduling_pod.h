@@ -65,21 +65,21 @@ struct InlineDisk {
 
 struct PodClaim {
   std::string name;
-  // Made for the pod from a template in it: must be owned by the pod.
+  // Made for the pod from a template in its spec; the pod must own it.
   bool ephemeral = false;
 
   friend bool operator==(const PodClaim&, const PodClaim&) = default;
 };
 
-// What a pod asks of the node it is to run on, beyond resources: behind a pointer, because most of
-// a cluster's pods ask nothing.
+// Constraints, beyond resources, on the node that a pod runs on. Behind a pointer, because most
+// pods of a cluster have none.
 struct PodConstraints {
   LabelMap node_selector;
   std::optional<std::vector<NodeSelectorTerm>> node_affinity;  // required; no term: no node
   std::vector<PodToleration> tolerations;
   std::vector<PodAffinityTerm> affinity;
   std::vector<PodAffinityTerm> anti_affinity;
-  // A selector in a term that cannot be: the pod is placed nowhere, its terms count for nobody.
+  // A term has an invalid selector: the pod is placed nowhere, and its terms count for nobody.
   bool affinity_invalid = false;
   std::vector<SpreadConstraint> spread;  // DoNotSchedule
   bool spread_invalid = false;
@@ -90,7 +90,7 @@ struct PodConstraints {
   friend bool operator==(const PodConstraints&, const PodConstraints&) = default;
 };
 
-// A pod, any pod of the cluster, as placement sees it. A value: shared, never changed.
+// Any pod of the cluster, as placement sees it. A value: shared, never changed.
 struct SchedulingPod {
   std::string ns;
   std::string name;
@@ -98,13 +98,13 @@ struct SchedulingPod {
   LabelMap labels;
   std::string scheduler_name;
   std::string node;       // spec.nodeName; empty: not bound
-  std::string nominated;  // status.nominatedNodeName, of one that is not bound
+  std::string nominated;  // status.nominatedNodeName, unless bound
   int priority = 0;
   bool terminating = false;
   bool ended = false;  // Succeeded or Failed: holds nothing
-  // What it holds on its node: with what was allocated to it by a resize in place.
+  // The amounts it holds on its node, including those allocated to it by a resize in place.
   ResourceAmounts holds;
-  // What it asks for when it is placed.
+  // The amounts it requests when it is placed.
   ResourceAmounts requests;
   std::vector<HostPort> host_ports;
   std::shared_ptr<const PodConstraints> constraints;  // null: none
@@ -112,21 +112,21 @@ struct SchedulingPod {
   const PodConstraints& wants() const;
 };
 
-// Whether everything is equal, constraints included, but for the nodes they are on.
+// Returns true if all is equal, constraints included, but for the nodes they are on.
 bool IsAlike(const SchedulingPod& a, const SchedulingPod& b);
 
-// What matters of a pod that somebody else places: what it holds, and what keeps others away. Alike
-// for all that hold the same, wherever they are; one that is nominated, or has a claim made for it
-// alone, keeps its name.
+// Reduces a pod that another scheduler places to what matters: what it holds, and what keeps others
+// away. Pods that hold the same get equal footprints, wherever they are; a pod that is nominated,
+// or has a claim made for it alone, keeps its name.
 SchedulingPod Footprint(SchedulingPod pod);
 
-// kInvalidArgument for what cannot be a pod. Requests that an API server would have filled in from
+// kInvalidArgument if it cannot be a pod. Requests that an API server would have filled in from
 // limits are filled in here, for pods that have not been through one.
 absl::StatusOr<SchedulingPod> ParseSchedulingPod(const Json& json);
 
-// A pod's requests by kube-scheduler's formula: containers and restartable init containers
-// together, or the most that any init container needs beside the restartable ones before it; pod
-// level requests in their place; plus overhead. `with_status`: a resize in place counts as well.
+// Returns a pod's requests by kube-scheduler's formula: containers and restartable init containers
+// together, or the most that any init container needs beside the restartable ones before it;
+// pod-level requests replace these; plus overhead. `with_status`: a resize in place counts as well.
 ResourceAmounts PodRequests(const Json& pod, bool with_status);
 
 }  // namespace muster::control

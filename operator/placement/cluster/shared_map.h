@@ -11,9 +11,9 @@
 
 namespace muster::control {
 
-// A map from strings whose copies share what none of them has changed since: a copy costs one
-// pointer a bucket, a change copies one bucket. Values are shared and never changed in place.
-// One object is for one thread; its copies are for any.
+// A map from strings whose copies share the buckets that neither has changed since: a copy costs
+// one pointer for each bucket, a change copies one bucket. Values are shared and never changed in
+// place. An object is for one thread; a copy may go to any thread.
 template <typename Value, size_t kBuckets = 64>
 class SharedMap {
  public:
@@ -26,7 +26,7 @@ class SharedMap {
     return it == bucket->end() ? nullptr : it->second;
   }
 
-  // Puts in what was not there and replaces what was.
+  // Inserts the value, or replaces the one with its key.
   void Set(const std::string& key, Pointer value) {
     Bucket& bucket = Own(BucketOf(key));
     const auto [it, inserted] = bucket.insert_or_assign(key, std::move(value));
@@ -43,7 +43,7 @@ class SharedMap {
 
   size_t size() const { return size_; }
 
-  // In no order that means anything; the same for equal histories.
+  // The order has no meaning; it is the same for equal histories.
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (const auto& bucket : buckets_) {
@@ -60,7 +60,7 @@ class SharedMap {
   }
 
   // A bucket is changed in place only by the object that copied it last, and only until that object
-  // is copied itself: `owned_` of both is then cleared.
+  // is copied itself, which clears `owned_` of both.
   Bucket& Own(size_t at) {
     if (!owned_.mine[at]) {
       buckets_[at] = buckets_[at] == nullptr ? std::make_shared<Bucket>()

@@ -21,7 +21,7 @@ std::optional<Quantity> ReadQuantity(const Json& object, const char* name) {
   return amount.ok() ? std::optional(*amount) : std::nullopt;
 }
 
-// The annotation was there first and still counts first.
+// The annotation is older than the field and takes precedence.
 std::string ClassOf(const LabelMap& annotations, const Json& spec) {
   const auto beta = annotations.find(kBetaClass);
   return beta != annotations.end() ? std::string(beta->second)

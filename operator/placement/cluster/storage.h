@@ -12,7 +12,7 @@
 #include "operator/placement/cluster/label_selector.h"
 #include "operator/placement/cluster/quantity.h"
 
-// Storage as placement sees it. Plain values read from their objects.
+// Storage objects as placement sees them: plain values.
 namespace muster::control {
 
 struct VolumeClaim {
@@ -63,7 +63,7 @@ struct StorageClass {
   bool restricts_topology = false;
 };
 
-// CSINode: how many volumes of a driver a node can attach.
+// CSINode: the number of volumes of each driver that a node can attach.
 struct AttachLimits {
   std::string node;
   std::map<std::string, int64_t> by_driver;
@@ -76,7 +76,7 @@ struct VolumeAttachment {
   std::string volume;
 };
 
-// CSIDriver, as far as it says that capacity counts.
+// CSIDriver, reduced to whether its storage capacity counts.
 struct StorageDriver {
   std::string name;
   bool counts_capacity = false;

@@ -6,7 +6,7 @@ namespace muster::control {
 
 namespace {
 
-// What nobody has, so that sums stay far from the limit.
+// More than any node has; sums stay far from overflow.
 constexpr int64_t kMostGpus = 1'000'000'000'000;
 
 }  // namespace

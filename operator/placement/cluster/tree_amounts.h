@@ -8,7 +8,7 @@
 
 namespace muster::control {
 
-// Amounts as topology trees count them: GPUs of all vendors and kinds together, nothing below zero.
+// Converts amounts for topology trees: GPUs of all vendors and kinds together, nothing below zero.
 Resources TreeAmounts(const ResourceAmounts& amounts, int64_t slots);
 
 }  // namespace muster::control

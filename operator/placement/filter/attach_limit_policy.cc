@@ -6,8 +6,8 @@
 namespace muster::control {
 namespace {
 
-// Provisioners built into Kubernetes, whose drivers have taken their place since: null where that
-// is not so on every node.
+// Finds the CSI driver that replaced a provisioner built into Kubernetes. Null: it is not built in.
+// A null driver: it was not replaced on every node.
 const char* const* FindBuiltIn(const std::string& provisioner) {
   struct Entry {
     const char* name;
@@ -28,7 +28,7 @@ const char* const* FindBuiltIn(const std::string& provisioner) {
   return nullptr;
 }
 
-// Disks named in a pod itself that a CSI driver attaches by now; null: the others.
+// The CSI driver that now attaches a disk named in a pod itself; null if none does.
 const char* InlineDriver(const InlineDisk& disk) {
   if (disk.kind == InlineDisk::Kind::kEbs) return "ebs.csi.aws.com";
   if (disk.kind == InlineDisk::Kind::kGce) return "pd.csi.storage.gke.io";
@@ -62,7 +62,7 @@ AttachLimitPolicy::AttachLimitPolicy(const SchedulingPod& pod, const ClusterSnap
   });
 }
 
-// What is attached, and how much may be, is told by other objects than the node and its pods.
+// Attachments and limits are recorded in other objects than the node and its pods.
 bool AttachLimitPolicy::of_node_alone() const {
   const auto& disks = pod_.wants().disks;
   return pod_.wants().claims.empty() &&
@@ -90,7 +90,7 @@ std::optional<std::pair<std::string, std::string>> AttachLimitPolicy::DriverOf(
     driver = *built_in;
   }
   if (driver.empty()) return std::nullopt;
-  // Not made yet: no other volume has this name.
+  // The volume has yet to be made: no other volume has this name.
   return std::pair(driver, driver + "/claim of " + claim.ns + "/" + claim.name);
 }
 

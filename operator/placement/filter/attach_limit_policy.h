@@ -13,7 +13,7 @@
 
 namespace muster::control {
 
-// How many volumes of a CSI driver a node can attach (CSINode): those of its pods and those still
+// Limits the volumes of a CSI driver on a node (CSINode): those of its pods and those still
 // attached, each once, with the pod's own. Volumes of drivers built into Kubernetes are not
 // counted.
 class AttachLimitPolicy {
@@ -21,21 +21,21 @@ class AttachLimitPolicy {
   AttachLimitPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // As NodeFilter has it.
+  // See NodeFilter::of_node_alone.
   bool of_node_alone() const;
 
  private:
   using Volumes = std::map<std::string, std::string>;  // unique name -> driver
 
   bool attaches() const;
-  // False: the claim of a pod made from a template is not the pod's.
+  // False: a claim that should be made from a pod's template is not that pod's.
   bool Collect(const SchedulingPod& pod, bool has_csi_node, Volumes& volumes) const;
   std::optional<std::pair<std::string, std::string>> DriverOf(const VolumeClaim& claim,
                                                               bool has_csi_node) const;
 
   const SchedulingPod& pod_;
   const ClusterSnapshot& snapshot_;
-  std::optional<NodeRefusal> refusal_;          // of every node
+  std::optional<NodeRefusal> refusal_;          // for every node
   std::map<std::string, Volumes> attachments_;  // by node
 };
 

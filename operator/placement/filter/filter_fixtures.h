@@ -9,10 +9,10 @@
 #include "operator/placement/cluster/cluster_snapshot.h"
 #include "operator/placement/cluster/scheduling_pod.h"
 
-// Small clusters for tests, written as Kubernetes writes its objects.
+// Small clusters for tests, in the JSON of Kubernetes objects.
 namespace muster::control {
 
-// `text` is a pod's or node's `spec` with single quotes for double ones.
+// `text` is JSON, such as the `spec` of a pod or node, with single quotes in place of double ones.
 Json FromText(std::string text);
 
 // A pod of the namespace "default" with the label app=`app`; no requests unless the spec has some.
@@ -26,7 +26,7 @@ struct FilterWorld {
   const NodeState& AddNode(const std::string& name, const std::string& labels = "{}",
                            const std::string& spec = "{}");
   void Bind(const SchedulingPod& pod, const std::string& node);
-  void Unbind(const std::string& pod);  // the one of this name
+  void Unbind(const std::string& pod);  // the pod bound under this name
   const NodeState& node(const std::string& name) const { return *snapshot.FindNode(name); }
 
   std::map<std::string, std::pair<PodPointer, std::string>> bound;  // by the pod's name

@@ -12,7 +12,7 @@
 namespace muster::control {
 namespace {
 
-// Lengths keep what stands side by side apart.
+// The length keeps adjacent texts apart.
 void Append(std::string& key, std::string_view text) {
   absl::StrAppend(&key, text.size(), ":");
   key.append(text);

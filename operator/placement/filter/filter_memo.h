@@ -17,30 +17,30 @@
 
 namespace muster::control {
 
-// All of a pod that decides about a node by itself: equal for pods of one template. Labels and
-// namespace are not in it: only what looks beyond a node reads them, and that is not remembered.
+// Returns a key of everything in a pod that decides about a node by itself: equal for pods of one
+// template. Labels and namespace are left out: only rules that look beyond a node read them.
 std::string TemplateKey(const SchedulingPod& pod);
 
 // Nodes for a pod, and for pods like it.
 struct FilteredNodes {
-  // Never null. The same object as before when nothing is different.
+  // Never null. The same object as before if nothing has changed.
   std::shared_ptr<const GangNodes> nodes;
   bool of_node_alone = true;  // NodeFilter::of_node_alone
 };
 
-// Remembers what a filter said of a node for as long as the node is as it was, template by
-// template, so that of a large cluster only nodes with changes are asked again. The templates asked
-// last are kept. Not thread-safe.
+// Remembers a filter's verdict on a node for as long as the node is unchanged, template by
+// template, so that only the changed nodes of a large cluster are asked again. Keeps the templates
+// that were asked for last. Not thread-safe.
 class FilterMemo {
  public:
   explicit FilterMemo(size_t templates = 16) : most_(templates) {}
 
-  // `states` are the nodes of the snapshot by index of the tree. What the tree sees itself, too
-  // little CPU, memory, GPUs or slots, is left to the tree.
+  // `states` are the nodes of the snapshot by index of the tree. Shortages that the tree sees
+  // itself, of CPU, memory, GPUs or slots, are left to the tree.
   FilteredNodes NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
                          const TopologyTree& tree, const std::vector<NodePointer>& states,
                          const FilterOptions& options = {});
-  // Nodes that a filter was asked about, ever.
+  // The number of times that a filter was asked about a node.
   int64_t asked() const { return asked_; }
 
  private:

@@ -75,12 +75,12 @@ TEST(FilterMemoTest, WhatTheTreeSeesIsLeftToItAndTheRestIsClosedOrBound) {
   ASSERT_EQ(ports.nodes->bounds.size(), 3u);
   EXPECT_EQ(ports.nodes->bounds[1].node, 1);
   EXPECT_EQ(ports.nodes->bounds[1].workers, 1);
-  // Of a resource that the tree does not know.
+  // The tree does not count this resource.
   const auto rdma = world.Ask(
       PodOf("p", "{'containers':[{'name':'c','resources':{'requests':{'rdma/hca':'1'}}}]}"));
   EXPECT_EQ(rdma.nodes->closed.size(), 3u);
   EXPECT_THAT(rdma.nodes->left_out, HasSubstr("3 lack rdma/hca"));
-  // Of GPUs the tree knows the number alone, not the kind.
+  // The tree counts GPUs, but not their kinds.
   const auto mig = world.Ask(PodOf(
       "p", "{'containers':[{'name':'c','resources':{'requests':{'nvidia.com/mig-1g.5gb':'1'}}}]}"));
   EXPECT_EQ(mig.nodes->closed.size(), 3u);
@@ -134,7 +134,7 @@ TEST(FilterMemoTest, WhatLooksAtOtherNodesIsNeverRemembered) {
   EXPECT_FALSE(world.Ask(apart).of_node_alone);
   world.Bind(PodOf("other", "{}", "y"), "n2");
   EXPECT_EQ(world.Ask(apart).nodes->closed.size(), 3u);
-  // And for one whom others keep away.
+  // The same holds for a pod that others keep away.
   EXPECT_TRUE(world.Ask(PodOf("q", "{}", "y")).of_node_alone);
   world.Bind(apart, "n1");
   EXPECT_FALSE(world.Ask(PodOf("q", "{}", "y")).of_node_alone);
@@ -146,7 +146,7 @@ constexpr char kApartFromX[] =
     "{'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{"
     "'topologyKey':'kubernetes.io/hostname','labelSelector':{'matchLabels':{'app':'x'}}}]}}}";
 
-// How many disks a node can attach is told by another object than the node.
+// The number of disks that a node can attach is recorded in another object than the node.
 TEST(FilterMemoTest, ADiskThatIsAttachedIsJudgedByTheLimitOfNow) {
   MemoWorld world;
   const SchedulingPod pod = PodOf("p", kEbsDisk);
@@ -154,13 +154,13 @@ TEST(FilterMemoTest, ADiskThatIsAttachedIsJudgedByTheLimitOfNow) {
   world.snapshot.SetAttachLimits({"n1", {{"ebs.csi.aws.com", 0}}});
   EXPECT_EQ(world.Ask(pod).nodes->closed, std::vector<int>{1});
   EXPECT_FALSE(world.Ask(pod).of_node_alone);
-  // Of one that no limit counts the node alone decides.
+  // The node alone decides about a disk that no limit counts.
   EXPECT_TRUE(
       world.Ask(PodOf("q", "{'volumes':[{'name':'v','rbd':{'image':'i'}}]}")).of_node_alone);
 }
 
-// kube-scheduler leaves anti-affinity out for a pod that none of those on nodes is under, and with
-// it that of nominated pods: jobs that differ in labels alone get one answer.
+// kube-scheduler skips anti-affinity for a pod that none of the bound pods keeps away, and with it
+// the anti-affinity of nominated pods: jobs that differ only in labels get one answer.
 TEST(FilterMemoTest, AntiAffinityOfNominatedPodsTellsNoJobsApart) {
   MemoWorld world;
   SchedulingPod vip = PodOf("vip", kApartFromX, "vip");
@@ -172,7 +172,7 @@ TEST(FilterMemoTest, AntiAffinityOfNominatedPodsTellsNoJobsApart) {
     EXPECT_EQ(world.Ask(pod).nodes->closed, world.Ask(pod, anew).nodes->closed) << app;
     EXPECT_TRUE(world.Ask(pod).nodes->closed.empty()) << app;
   }
-  // Once it is there it does.
+  // Once the pod is bound its anti-affinity counts.
   world.Bind(vip, "n1");
   EXPECT_TRUE(world.Ask(PodOf("p", kGpus, "y")).nodes->closed.empty());
   EXPECT_EQ(world.Ask(PodOf("p", kGpus, "x")).nodes->closed, std::vector<int>{1});
@@ -204,7 +204,7 @@ SchedulingPod RandomPod(const std::string& name, std::mt19937& random) {
   return pod;
 }
 
-// Pods come and go and are nominated, claims, limits and attachments change.
+// Makes one random change: pods come, go and are nominated; claims, limits and attachments change.
 void Change(MemoWorld& world, std::mt19937& random) {
   const std::string node = absl::StrCat("n", random() % 3);
   const std::string name = absl::StrCat("there-", random() % 6);

@@ -14,17 +14,17 @@
 
 namespace muster::control {
 
-// Nodes for one pod of a gang after the other, those before it being where they have been placed.
-// What is known of a node by itself, and what is counted over all nodes, is kept from pod to pod,
-// so that the next one costs a look at each node and not a filter of its own. Not thread-safe.
+// Filters nodes for one pod of a gang after the other, given the places of those before it. Keeps
+// from pod to pod what holds for a node by itself and what is counted over all nodes, so that the
+// next pod costs a look at each node and not a filter of its own. Not thread-safe.
 class GangFilter {
  public:
   // `states` are the nodes of the snapshot by index of the tree.
   GangFilter(ClusterSnapshot snapshot, std::vector<NodePointer> states, FilterOptions options);
 
-  // As FilterMemo has it.
+  // See FilterMemo::NodesFor.
   GangNodes NodesFor(const PodPointer& pod, const TopologyTree& tree);
-  // The pod is on the node from now on; its volumes are taken.
+  // Puts the pod on the node, and takes its volumes there.
   void Place(const PodPointer& pod, int node);
 
  private:
@@ -35,8 +35,8 @@ class GangFilter {
   std::vector<NodePointer> states_;
   const FilterOptions options_;
   std::optional<NodeFilter> filter_;
-  PodPointer pod_;           // that the filter is for
-  std::optional<int> went_;  // to which node, since it was asked about
+  PodPointer pod_;           // the pod that filter_ is for
+  std::optional<int> went_;  // the node pod_ was placed on since
   std::vector<NodeVerdict> alone_;
   std::vector<NodeVerdict> verdicts_;
 };

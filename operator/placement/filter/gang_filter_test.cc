@@ -29,7 +29,7 @@ class GangFilterTest : public testing::Test {
   std::string Term() {
     return absl::StrCat("{'topologyKey':'", Key(), "','labelSelector':", Selector(), "}");
   }
-  // Of a template: spread, affinity, anti-affinity, ports, a selector, or none of them.
+  // A random template with spread, affinity, anti-affinity, ports, a selector, or none of them.
   std::string Spec() {
     std::vector<std::string> parts = {
         "'containers':[{'name':'c','resources':{'requests':{'cpu':'2'}}}]"};
@@ -91,7 +91,7 @@ class GangFilterTest : public testing::Test {
   FilterWorld world_;
 };
 
-// What is kept from pod to pod changes no answer.
+// Reusing answers from pod to pod changes no answer.
 TEST_F(GangFilterTest, SaysWhatAFilterOfItsOwnWouldSay) {
   int closed = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
@@ -118,7 +118,7 @@ TEST_F(GangFilterTest, SaysWhatAFilterOfItsOwnWouldSay) {
   EXPECT_GT(closed, 1000);
 }
 
-// As it is used: the members' nodes are found one by one, then checked together.
+// The usual course: the members' nodes are found one by one, then checked together.
 TEST_F(GangFilterTest, AGangThatIsPlacedOneByOneHoldsTogether) {
   int placed = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {

@@ -9,7 +9,7 @@
 
 namespace muster::control {
 
-// A host port of the pod that a pod of the node has: on the same address, or on all of them.
+// Refuses a node where a pod has a host port of the pod: on the same address, or on all of them.
 std::optional<NodeRefusal> CheckHostPorts(const SchedulingPod& pod, const NodeState& node);
 
 }  // namespace muster::control

@@ -12,7 +12,7 @@ bool SatisfiesAffinity(const SchedulingPod& pod, const SchedulingNode& node) {
   return !terms || MatchesAnyTerm(*terms, node.labels, node.name);
 }
 
-// The first label of the selector that the node has not; empty: none.
+// The first label of the selector that the node does not match; empty: none.
 std::string MissingLabel(const SchedulingPod& pod, const SchedulingNode& node) {
   for (const auto& [key, value] : pod.wants().node_selector) {
     const auto label = node.labels.find(key);

@@ -9,11 +9,11 @@
 
 namespace muster::control {
 
-// nodeSelector and required node affinity together.
+// Checks nodeSelector and required node affinity together.
 bool MatchesNodeAffinity(const SchedulingPod& pod, const SchedulingNode& node);
 std::optional<NodeRefusal> CheckNodeAffinity(const SchedulingPod& pod, const SchedulingNode& node);
 
-// spec.nodeName of a pod that has chosen its node itself.
+// Checks spec.nodeName, for a pod that has chosen its node itself.
 std::optional<NodeRefusal> CheckNodeName(const SchedulingPod& pod, const SchedulingNode& node);
 
 }  // namespace muster::control

@@ -57,7 +57,7 @@ TEST(NodeAffinityPolicyTest, TermsAreAlternativesAndNoneIsNoNode) {
   EXPECT_FALSE(MatchesNodeAffinity(PodOf("p", Affinity("{}")), *node.node));
 }
 
-// As in kube-scheduler: "-5" is no label value, so the whole term is of no effect.
+// "-5" is no label value, so the whole term has no effect, as in kube-scheduler.
 TEST(NodeAffinityPolicyTest, ATermThatCannotBeMatchesNothing) {
   FilterWorld world;
   const NodeState& node = world.AddNode("n", "{'gen':'3'}");

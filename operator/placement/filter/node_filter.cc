@@ -19,7 +19,7 @@
 
 namespace muster::control {
 
-// Those that look at more than the node when they are made.
+// The policies whose constructors look at more than the node.
 struct NodeFilter::Policies {
   Policies(const SchedulingPod& pod, const ClusterSnapshot& snapshot, bool comparison)
       : conflicts(pod, snapshot),
@@ -45,7 +45,7 @@ struct NodeFilter::Policies {
   PodAffinityPolicy affinity;
 };
 
-// The node with the pods that are nominated there, and the policies over that cluster.
+// A node with the pods that are nominated there added, and the policies over that cluster.
 struct NodeFilter::Crowded {
   ClusterSnapshot snapshot;
   std::unique_ptr<Policies> policies;
@@ -61,7 +61,7 @@ NodeFilter::NodeFilter(const SchedulingPod& pod, const ClusterSnapshot& snapshot
 
 NodeFilter::~NodeFilter() = default;
 
-// Rule after rule, in kube-scheduler's order; stops at the first refusal unless all are wanted.
+// Collects rule after rule, in kube-scheduler's order; stops at the first refusal unless `all`.
 struct NodeFilter::Answers {
   bool all = false;
   std::vector<NodeRefusal> refusals;
@@ -76,7 +76,7 @@ struct NodeFilter::Answers {
   }
 };
 
-// `skipped` are the rules that have been left out of it.
+// Rules that `skipped` skips are left out.
 bool NodeFilter::AskAlone(const NodeState& state, const Policies& policies, const Policies& skipped,
                           Answers& answers) const {
   const SchedulingNode& node = *state.node;

@@ -11,21 +11,21 @@
 #include "operator/placement/cluster/scheduling_pod.h"
 #include "operator/placement/filter/refusal.h"
 
-// Which nodes a pod may run on: every rule that kube-scheduler's filter plugins have, and ours.
+// Decides which nodes a pod may run on, by every filter rule of kube-scheduler and muster's own.
 namespace muster::control {
 
 struct FilterOptions {
-  // Who may place the pod; empty: whoever its template names.
+  // The scheduler that may place the pod; empty: the one that its template names.
   std::string scheduler_name;
   // Alpha in Kubernetes 1.35: tolerations with the operators Gt and Lt.
   bool taint_comparison_operators = false;
-  // A rule that kube-scheduler has not: SingleNodeClaimPolicy.
+  // SingleNodeClaimPolicy, a rule that kube-scheduler does not have.
   bool single_node_claims = false;
 };
 
-// One pod's filter over one snapshot. Made once for a pod, asked for every node: what does not
-// depend on the node is computed when it is made. Pod and snapshot must outlive it and stay as they
-// are.
+// One pod's filter over one snapshot. Made once for a pod and asked about every node: everything
+// that does not depend on the node is computed by the constructor. Pod and snapshot must outlive it
+// and stay as they are.
 class NodeFilter {
  public:
   NodeFilter(const SchedulingPod& pod, const ClusterSnapshot& snapshot, FilterOptions options = {});
@@ -33,30 +33,30 @@ class NodeFilter {
   NodeFilter(const NodeFilter&) = delete;
   NodeFilter& operator=(const NodeFilter&) = delete;
 
-  // The first rule that refuses the node; nothing: the pod fits. A pod that is nominated there with
-  // no lower priority counts as if it ran, and as if it did not: both must do.
+  // Returns the first refusal; nothing: the pod fits. It must fit both with and without the pods
+  // that are nominated there with no lower priority.
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // The same in two parts, where nobody is nominated: what of an unchanged node stays the same
-  // wherever other pods are, and then what does not.
+  // The same in two parts, for a node without nominated pods: the rules whose answer about an
+  // unchanged node stays the same wherever other pods are, and the rest.
   std::optional<NodeRefusal> CheckAlone(const NodeState& node) const;
   std::optional<NodeRefusal> CheckAmongOthers(const NodeState& node) const;
-  // The filter of another pod of the gang, for when this one's has been added to the snapshot, on
-  // `node`, and nothing else. False: the two differ in more than names and labels, or have volumes,
-  // so `next` needs a filter of its own; this one is of no use any more.
+  // Turns this into the filter of another pod of the gang, once this one's has been added to the
+  // snapshot on `node`, and nothing else has changed. False: the two differ in more than names and
+  // labels, or have volumes, so `next` needs its own filter and this one must not be used any more.
   bool GoOn(const SchedulingPod& next, const NodeState& node);
-  // Every rule that refuses it, each with its first objection.
+  // Returns every rule's refusal, each with its first objection.
   std::vector<NodeRefusal> Explain(const NodeState& node) const;
-  // How many pods like this one the node has room for at once; 0 when it is refused. What keeps
-  // them apart on one node counts (host ports, anti-affinity to itself, spread over hosts).
+  // Returns how many pods like this one the node has room for at once; 0 if it is refused. Rules
+  // that keep them apart there count (host ports, anti-affinity to itself, spread over hosts).
   int64_t Copies(const NodeState& node) const;
-  // The same for a node that `Check` has not refused.
+  // The same for a node that `Check` did not refuse.
   int64_t Room(const NodeState& node) const;
-  // Nothing but the node itself, the pods on it and those nominated there decide about a node, as
-  // each policy says of itself: no claims, no disks that count against an attach limit, no affinity
-  // of pods to each other, no spread. Then equal templates get equal answers of an unchanged node.
+  // Returns true if only the node, the pods on it and those nominated there decide, as each policy
+  // answers for itself: no claims, no disks under an attach limit, no affinity between pods, no
+  // spread. Equal templates then get equal answers about an unchanged node.
   bool of_node_alone() const;
-  // Labels by whose values pods like this one have to be together: they want to be near each other,
-  // and none is there yet that they could be near to. Empty: none.
+  // Returns the labels whose values must be equal for pods like this one: they have to be near each
+  // other, and no pod that they could be near to exists yet. Empty: none.
   std::vector<std::string> together_by() const;
 
  private:
@@ -70,7 +70,7 @@ class NodeFilter {
   std::vector<NodeRefusal> Ask(const NodeState& state, const Policies& policies, bool all,
                                const Policies& skipped) const;
   std::vector<NodeRefusal> CheckAll(const NodeState& node, bool all) const;
-  // Null: nobody is nominated there whom the pod has to give way to.
+  // Returns null if no pod is nominated there that this one must give way to.
   std::unique_ptr<Crowded> Crowd(const NodeState& node) const;
 
   const SchedulingPod* pod_;
@@ -82,7 +82,7 @@ class NodeFilter {
 std::optional<NodeRefusal> Fits(const NodeState& node, const SchedulingPod& pod,
                                 const ClusterSnapshot& snapshot, const FilterOptions& options = {});
 
-// What must happen to a pod's volumes before it can be bound to the node.
+// The steps that a pod's volumes need before it can be bound to the node.
 struct VolumeNeeds {
   // Claims ("name", of the pod's namespace) that wait for their first consumer: annotate each with
   // volume.kubernetes.io/selected-node and wait until it is bound.
@@ -98,17 +98,17 @@ struct VolumeNeeds {
 };
 VolumeNeeds VolumeNeedsOn(const NodeState& node, const SchedulingPod& pod,
                           const ClusterSnapshot& snapshot);
-// The same, and done in the snapshot: later pods see which volume is taken, which claim has it. Of
-// a volume that is still to be made nobody knows yet which nodes can reach it.
+// The same, applied to the snapshot: later pods see the volume as taken and the claim as bound. For
+// a volume that has yet to be made it is not known which nodes can reach it.
 VolumeNeeds AssumeVolumes(const NodeState& node, const SchedulingPod& pod,
                           ClusterSnapshot& snapshot);
-// Whether all its claims are bound, to volumes that the node can reach.
+// Refuses the node unless all claims of the pod are bound to volumes that the node can reach.
 std::optional<NodeRefusal> CheckVolumes(const NodeState& node, const SchedulingPod& pod,
                                         const ClusterSnapshot& snapshot);
 
-// A gang's members are placed at once and may be in each other's way (anti-affinity among them,
-// spread, one claim for all). `nodes[i]` is where pods[i] is to go. The first member that does not
-// fit when those before it are there.
+// Checks a gang's members, which are placed at once and may be in each other's way (anti-affinity
+// among them, spread, one claim for all). pods[i] is to go to `nodes[i]`. Returns the first member
+// that does not fit when those before it are there.
 struct GangRefusal {
   size_t member = 0;
   NodeRefusal refusal;

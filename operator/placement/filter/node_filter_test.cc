@@ -66,7 +66,7 @@ TEST(NodeFilterTest, WhoeverIsNominatedWithNoLowerPriorityIsHeldAgainstThePod) {
   EXPECT_TRUE(Fits(world.node("n"), pod, world.snapshot));
   pod.priority = 11;
   EXPECT_FALSE(Fits(world.node("n"), pod, world.snapshot));
-  // It does not stand in its own way.
+  // The pod's own nomination is not in its way.
   EXPECT_FALSE(Fits(world.node("n"), *nominated, world.snapshot));
 }
 

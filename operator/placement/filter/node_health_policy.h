@@ -8,8 +8,8 @@
 
 namespace muster::control {
 
-// A node that is not Ready, or that says of itself what cannot be. kube-scheduler knows neither: it
-// relies on the taints that the node lifecycle controller sets, a little later.
+// Refuses a node that is not Ready, or whose own report is impossible. kube-scheduler has neither
+// rule: it relies on the taints that the node lifecycle controller sets, a little later.
 std::optional<NodeRefusal> CheckNodeHealth(const SchedulingNode& node);
 
 }  // namespace muster::control

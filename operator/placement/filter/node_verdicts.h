@@ -16,17 +16,17 @@ namespace muster::control {
 
 using NodePointer = std::shared_ptr<const NodeState>;
 
-// What a filter said of a node.
+// A filter's verdict on a node.
 struct NodeVerdict {
-  NodePointer state;                           // that it is about
+  NodePointer state;                           // the node that it is about
   std::shared_ptr<const NodeRefusal> refusal;  // null: it fits
   int64_t room = 0;                            // NodeFilter::Room
 };
 
 std::shared_ptr<const NodeRefusal> Share(std::optional<NodeRefusal> refusal);
 
-// The same for Place, `verdicts[i]` being about the tree's node i. What the tree sees itself, too
-// little CPU, memory, GPUs or slots, is left to the tree.
+// Turns verdicts into nodes for Place; `verdicts[i]` is about the tree's node i. Shortages that the
+// tree sees itself, of CPU, memory, GPUs or slots, are left to the tree.
 GangNodes GatherNodes(const SchedulingPod& pod, const std::vector<NodeVerdict>& verdicts,
                       const TopologyTree& tree);
 

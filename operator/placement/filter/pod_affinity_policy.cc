@@ -20,8 +20,8 @@ bool Matches(const PodAffinityTerm& term, const SchedulingPod& pod, const LabelM
          term.selector.Matches(pod.labels);
 }
 
-// The pod's own terms name the namespaces that their selectors select; kube-scheduler then asks the
-// selectors once more, of a namespace without labels, so one that only excludes selects them all.
+// The pod's own terms list the namespaces that their selectors select. kube-scheduler then applies
+// the selectors once more, to a namespace without labels, so a purely excluding one selects all.
 bool MatchesOwn(const PodAffinityTerm& term, const SchedulingPod& pod) {
   return Matches(term, pod, NoLabels());
 }
@@ -42,7 +42,7 @@ std::vector<PodAffinityTerm> WithNamespaces(std::vector<PodAffinityTerm> terms,
   return terms;
 }
 
-// Where a node stands in the term's topology; absent: nowhere.
+// The node's domain in the term's topology; absent: none.
 std::optional<std::string_view> DomainOf(const SchedulingNode& node, const PodAffinityTerm& term) {
   const auto label = node.labels.find(term.topology_key);
   if (label == node.labels.end()) return std::nullopt;
@@ -105,7 +105,7 @@ bool PodAffinityPolicy::SatisfiesAffinity(const SchedulingNode& node) const {
     const auto near = near_.find(term.topology_key);
     all = all && near != near_.end() && near->second.contains(*domain);
   }
-  // The first of pods that want to be near each other has nobody to be near to.
+  // The first pod of a group that wants to be together has no pod to be near to.
   return all || (near_.empty() && MatchesAll(affinity_, *pod_));
 }
 

@@ -15,23 +15,22 @@
 
 namespace muster::control {
 
-// Required affinity and anti-affinity of the pod to others, and of others to it.
+// Checks required affinity and anti-affinity of the pod, and other pods' anti-affinity to it.
 class PodAffinityPolicy {
  public:
   PodAffinityPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
-  // The pod is on the node, in the snapshot, from now on, and `next`, which has the same terms, is
-  // to go somewhere.
+  // Moves on to `next`, which has the same terms; the snapshot now has the previous pod on `node`.
   void GoOn(const SchedulingPod& next, const NodeState& node, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // No term says anything: kube-scheduler then leaves this rule out, nominated pods' terms as well.
+  // No term applies: kube-scheduler then skips this rule, and with it the terms of nominated pods.
   bool skipped() const { return skipped_; }
-  // As NodeFilter has it: it is then asked about no node, whoever is nominated there.
+  // See NodeFilter::of_node_alone: if true, no node is asked about, whatever is nominated there.
   bool of_node_alone() const { return skipped_; }
-  // Two pods like this one cannot run on the node.
+  // Returns true if two pods like this one cannot run on the node.
   bool excludes_itself(const NodeState& node) const;
-  // As NodeFilter has it.
+  // See NodeFilter::together_by.
   std::vector<std::string> together_by() const;
 
  private:

@@ -8,7 +8,7 @@
 namespace muster::control {
 namespace {
 
-// "1.5 Gi" and the like: as people write amounts of this resource.
+// Formats an amount in the unit in which people write this resource, e.g. "1.5 Gi".
 std::string Amount(const std::string& resource, int64_t amount) {
   if (resource == "cpu") return absl::StrCat(static_cast<double>(amount) / 1000);
   const bool bytes = resource == "memory" || resource == "ephemeral-storage" ||
@@ -27,7 +27,7 @@ std::string WithCommas(int64_t number) {
   return text;
 }
 
-// What nodes do not have or allow: "<nodes> lack ...", or "<one> lacks ...".
+// The refusal as a predicate: "<nodes> lack ...", or "<one> lacks ...".
 std::string Predicate(const NodeRefusal& of, bool one) {
   const char* const are = one ? "is" : "are";
   const char* const have = one ? "has" : "have";
@@ -125,7 +125,7 @@ std::string Sentence(const NodeRefusal& refusal) {
 
 void RefusalSummary::Add(const NodeRefusal& refusal) {
   ++nodes_;
-  // What a faulty node says is its own; the sentence names the first.
+  // Each faulty node has its own report, so they form one group; the sentence shows the first.
   const std::string subject = refusal.reason == FilterReason::kNodeFaulty ? "" : refusal.subject;
   Group& group = groups_[{refusal.reason, subject}];
   if (++group.nodes == 1) group.example = refusal;

@@ -9,12 +9,12 @@
 
 namespace muster::control {
 
-// Why a pod cannot run on a node: the closed list. The order is that in which they are asked:
-// kube-scheduler's, after what only we look at.
+// The closed list of reasons why a pod cannot run on a node. The rules are asked in this order:
+// kube-scheduler's, after those that only muster has.
 enum class FilterReason {
   kOtherScheduler,  // the template names another scheduler
   kResourceClaims,  // the template has resourceClaims
-  kNodeFaulty,      // what the node says of itself cannot be
+  kNodeFaulty,      // its own report is impossible
   kNodeLeaving,     // it is about to be taken away
   kNodeNotReady,
   kNodeUnschedulable,  // cordoned
@@ -35,9 +35,9 @@ std::string_view FilterReasonName(FilterReason reason);  // "Resources"
 
 struct NodeRefusal {
   FilterReason reason = FilterReason::kResources;
-  // What it is about: a resource, taint, label, claim, port; what `Sentence` is made from.
+  // The resource, taint, label, claim or port in question; `Sentence` is made from it.
   std::string subject;
-  // Numbers, where the reason has any: what is asked for, what there is, what there is in all.
+  // The amounts needed, available and in all, if the reason has any.
   int64_t wanted = 0;
   int64_t available = 0;
   int64_t total = 0;
@@ -48,20 +48,20 @@ struct NodeRefusal {
 // "nodes like it lack nvidia.com/gpu (8 needed, at most 3 of 8 free)".
 std::string Sentence(const NodeRefusal& refusal);
 
-// Many nodes' refusals told in one sentence, the commonest first: "of 5,000 nodes 3,200 lack
+// Sums up many nodes' refusals in one sentence, the commonest first: "of 5,000 nodes 3,200 lack
 // nvidia.com/gpu (8 needed, at most 4 free) and 1,800 have the taint x".
 class RefusalSummary {
  public:
   void Add(const NodeRefusal& refusal);
   int64_t nodes() const { return nodes_; }
   std::string Text() const;
-  // Without the number of all of them; empty: none.
+  // The same without the total; empty: no refusals.
   std::string List() const;
 
  private:
   struct Group {
     int64_t nodes = 0;
-    NodeRefusal example;  // the most that any node of them has
+    NodeRefusal example;  // with the largest amounts of all its nodes
   };
   std::map<std::pair<FilterReason, std::string>, Group> groups_;
   int64_t nodes_ = 0;

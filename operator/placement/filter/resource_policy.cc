@@ -7,7 +7,7 @@
 namespace muster::control {
 namespace {
 
-// kube-scheduler's order: CPU, memory, ephemeral storage, the others by name.
+// Visits in kube-scheduler's order: CPU, memory, ephemeral storage, the others by name.
 template <typename Visit>
 void ForEach(const ResourceAmounts& requests, const ResourceAmounts& free, Visit visit) {
   visit("cpu", requests.cpu_millis, free.cpu_millis);

@@ -11,10 +11,10 @@
 
 namespace muster::control {
 
-// What the pod requests against what is free, and the number of pods. The first that is short.
+// Checks requests against free amounts, and the number of pods; refuses for the first shortage.
 std::optional<NodeRefusal> CheckResources(const SchedulingPod& pod, const NodeState& node);
 
-// How many times the requests fit into the amounts; at most `limit`.
+// Returns the number of times that the requests fit into the amounts; at most `limit`.
 int64_t TimesIn(const ResourceAmounts& amounts, const ResourceAmounts& requests, int64_t limit);
 
 }  // namespace muster::control

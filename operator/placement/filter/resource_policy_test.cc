@@ -44,7 +44,7 @@ TEST(ResourcePolicyTest, ThePodsOfANodeAreCounted) {
             (NodeRefusal{FilterReason::kResources, "pods", 1, 0, 10}));
 }
 
-// More is held than there is, as after a device has failed: who asks for none of it still fits.
+// Pods hold more than there is, as after a device failure: a pod that needs none of it still fits.
 TEST(ResourcePolicyTest, AnOvercommittedNode) {
   FilterWorld world;
   world.AddNode("n");

@@ -11,7 +11,7 @@ bool IsOfOneNode(const VolumeClaim& claim) {
                      [](const std::string& mode) { return mode == "ReadWriteOnce"; });
 }
 
-// Of its volume, or of the one that will be made for it.
+// The driver of its volume, or of the volume that will be made for it.
 std::string DriverOf(const VolumeClaim& claim, const ClusterSnapshot& snapshot) {
   if (!claim.volume.empty()) {
     const Volume* volume = snapshot.FindVolume(claim.volume);

@@ -11,16 +11,16 @@
 
 namespace muster::control {
 
-// A claim that is ReadWriteOnce and nothing else, of a driver that attaches volumes to nodes, can
-// be mounted on one node at a time: the pod goes where its other users are. kube-scheduler has no
-// such rule, its pods then wait for a volume that is attached elsewhere. Drivers that attach
-// nothing (NFS and the like) mount such claims anywhere.
+// Keeps the users of a claim on one node. A claim that is ReadWriteOnce and nothing else, of a
+// driver that attaches volumes to nodes, can be mounted on one node at a time, so the pod goes
+// where its other users are. kube-scheduler has no such rule: its pods wait for a volume that is
+// attached elsewhere. Drivers that attach nothing (NFS and the like) mount such claims anywhere.
 class SingleNodeClaimPolicy {
  public:
   SingleNodeClaimPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // As NodeFilter has it.
+  // See NodeFilter::of_node_alone.
   bool of_node_alone() const { return pod_.wants().claims.empty(); }
 
  private:

@@ -10,7 +10,7 @@
 namespace muster::control {
 namespace {
 
-// A decimal integer as Kubernetes writes one: no leading zero, no plus.
+// Parses a decimal integer as Kubernetes writes one: no leading zero, no plus.
 std::optional<int64_t> ToInteger(const std::string& text) {
   const size_t at = text.size() > 1 && text[0] == '-' ? 1 : 0;
   if (text.empty() || (text[at] == '0' && text.size() > 1)) return std::nullopt;

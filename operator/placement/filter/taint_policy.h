@@ -9,14 +9,14 @@
 
 namespace muster::control {
 
-// Whether the pod bears a taint; `comparison`: tolerations may compare numbers (Gt, Lt).
+// Returns true if the pod tolerates the taint; `comparison` allows the operators Gt and Lt.
 bool Tolerates(const SchedulingPod& pod, const NodeTaint& taint, bool comparison);
 
-// A cordoned node: only for pods that tolerate node.kubernetes.io/unschedulable.
+// Refuses a cordoned node to pods that do not tolerate node.kubernetes.io/unschedulable.
 std::optional<NodeRefusal> CheckUnschedulable(const SchedulingPod& pod, const SchedulingNode& node,
                                               bool comparison);
 
-// The first taint with the effect NoSchedule or NoExecute that the pod does not tolerate.
+// Refuses for the first NoSchedule or NoExecute taint that the pod does not tolerate.
 std::optional<NodeRefusal> CheckTaints(const SchedulingPod& pod, const SchedulingNode& node,
                                        bool comparison);
 

@@ -9,8 +9,8 @@
 
 namespace muster::control {
 
-// What no node can make up for: a template that is another scheduler's, or asks for what muster
-// does not place yet. `scheduler_name` empty: any.
+// Refuses a template on every node: one that names another scheduler, or needs something that
+// muster does not place yet. `scheduler_name` empty: any.
 std::optional<NodeRefusal> CheckTemplate(const SchedulingPod& pod,
                                          const std::string& scheduler_name);
 

@@ -16,7 +16,7 @@ bool HasEveryKey(const SchedulingPod& pod, const SchedulingNode& node) {
   });
 }
 
-// As kube-scheduler has it: a selector of everything counts nothing.
+// A selector of everything counts no pods, as in kube-scheduler.
 bool Counts(const SpreadConstraint& constraint, const SchedulingPod& pod, const std::string& ns) {
   return !constraint.selector.SelectsEverything() && !pod.terminating && pod.ns == ns &&
          constraint.selector.Matches(pod.labels);
@@ -32,7 +32,7 @@ TopologySpreadPolicy::TopologySpreadPolicy(const SchedulingPod& pod,
   FindFewest();
 }
 
-// Of what the constraints select in the domains.
+// Finds the smallest count of each constraint.
 void TopologySpreadPolicy::FindFewest() {
   for (size_t i = 0; i < counts_.size(); ++i) {
     const SpreadConstraint& constraint = pod_->wants().spread[i];

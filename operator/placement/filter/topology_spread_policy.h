@@ -16,21 +16,20 @@
 
 namespace muster::control {
 
-// topologySpreadConstraints with DoNotSchedule: matching pods in the node's domain, the new one
-// counted, less those in the emptiest domain, must not be more than maxSkew. Domains are those of
+// Checks topologySpreadConstraints with DoNotSchedule: the matching pods in the node's domain, with
+// the new one, less those in the emptiest domain, must not exceed maxSkew. Domains are those of
 // nodes that have every key and, by policy, match the pod's affinity and are tolerated.
 class TopologySpreadPolicy {
  public:
   TopologySpreadPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot, bool comparison);
 
-  // The pod is on the node from now on, and `next`, which has the same constraints, is to go
-  // somewhere.
+  // Moves on to `next`, which has the same constraints; the previous pod is on `node` from now on.
   void GoOn(const SchedulingPod& next, const NodeState& node);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // How many pods like this one fit into the node's domains as the others are; at most `limit`.
+  // Returns the number of such pods that fit into the node's domains as they are; at most `limit`.
   int64_t Room(const NodeState& node, int64_t limit) const;
-  // As NodeFilter has it.
+  // See NodeFilter::of_node_alone.
   bool of_node_alone() const { return counts_.empty(); }
 
  private:

@@ -78,7 +78,7 @@ TEST(TopologySpreadPolicyTest, PodsThatGoDoNotCount) {
 
 TEST(TopologySpreadPolicyTest, MatchLabelKeysNarrowTheSelector) {
   const FilterWorld world = TwoRacks();
-  // Everything of the namespace, narrowed to the pod's own app.
+  // The selector takes every pod of the namespace, narrowed to the pod's own app.
   const std::string spec =
       "{'topologySpreadConstraints':[{'maxSkew':1,'topologyKey':'rack','whenUnsatisfiable':"
       "'DoNotSchedule','labelSelector':{},'matchLabelKeys':['app']}]}";

@@ -26,7 +26,7 @@ bool HasModes(const Volume& volume, const VolumeClaim& claim) {
   });
 }
 
-// Whether the claim could have the volume, wherever it is.
+// Returns true if the claim could have the volume, wherever that is.
 bool Suits(const Volume& volume, const VolumeClaim& claim) {
   if (volume.storage_class != claim.storage_class || volume.terminating) return false;
   if (!volume.claim_name.empty() && !IsBoundTo(volume, claim)) return false;
@@ -98,7 +98,7 @@ const Volume* VolumeBindingPolicy::Match(const VolumeClaim& claim, const Schedul
     if (taken || !Suits(volume, claim)) return;
     const bool reaches = Reaches(volume, node);
     if (!volume.claim_name.empty()) {
-      // Meant for this claim: it or none.
+      // The volume is reserved for this claim: it takes this one or none.
       own = reaches ? &volume : own;
       own_elsewhere = own_elsewhere || !reaches;
       return;

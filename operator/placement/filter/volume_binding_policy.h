@@ -13,17 +13,17 @@
 
 namespace muster::control {
 
-// The pod's claims: bound ones to volumes that the node can reach; those that wait for their first
-// consumer to a volume that exists or can be made there; others must be bound before.
+// Checks the pod's claims: bound ones need a volume that the node can reach; those that wait for
+// their first consumer need one that exists or can be made there; others must be bound before.
 class VolumeBindingPolicy {
  public:
   VolumeBindingPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // As NodeFilter has it.
+  // See NodeFilter::of_node_alone.
   bool of_node_alone() const { return !refusal_ && bound_.empty() && waiting_.empty(); }
 
-  // What `Check` found for the claims that wait for their first consumer.
+  // The volumes that `Find` chose for the claims that wait for their first consumer.
   struct Found {
     std::vector<const VolumeClaim*> provision;
     std::vector<std::pair<const VolumeClaim*, const Volume*>> bind;
@@ -43,7 +43,7 @@ class VolumeBindingPolicy {
   const ClusterSnapshot& snapshot_;
   std::optional<NodeRefusal> refusal_;  // of every node
   std::vector<const VolumeClaim*> bound_;
-  std::vector<const VolumeClaim*> waiting_;  // the smallest first
+  std::vector<const VolumeClaim*> waiting_;  // smallest request first
 };
 
 }  // namespace muster::control

@@ -9,18 +9,18 @@
 
 namespace muster::control {
 
-// What two pods cannot have at once: a disk named in both on one node, a claim with the access mode
-// ReadWriteOncePod anywhere.
+// Refuses volumes that two pods cannot have at once: a disk named in both on one node, or a claim
+// with the access mode ReadWriteOncePod anywhere.
 class VolumeConflictPolicy {
  public:
   VolumeConflictPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // kube-scheduler then leaves this rule out, nominated pods' part in it as well.
+  // kube-scheduler then skips this rule, and with it the part of nominated pods.
   bool skipped() const { return skipped_; }
-  // Two pods like this one cannot run on one node.
+  // Returns true if two pods like this one cannot run on one node.
   bool excludes_itself() const;
-  // As NodeFilter has it.
+  // See NodeFilter::of_node_alone.
   bool of_node_alone() const { return pod_.wants().claims.empty(); }
 
  private:

@@ -170,7 +170,7 @@ TEST_F(VolumePoliciesTest, AttachLimitsCountEachVolumeOnce) {
   EXPECT_EQ(ask(), (NodeRefusal{FilterReason::kAttachLimit, "csi.a", 1, 0, 1}));
   limit(2);
   EXPECT_FALSE(ask());
-  // Still attached, though no pod uses it any more.
+  // The volume is still attached, though no pod uses it any more.
   SetVolume("pv3", "z1");
   world_.snapshot.SetAttachment({"a", "n1", "csi.a", "pv3"});
   EXPECT_EQ(ask(), (NodeRefusal{FilterReason::kAttachLimit, "csi.a", 1, 0, 2}));

@@ -16,7 +16,7 @@ constexpr std::array<const char*, 4> kLabels = {kOldZone, kOldRegion, kZone, kRe
 
 NodeRefusal Refuse(const std::string& sentence) { return {FilterReason::kVolumeZone, sentence}; }
 
-// "a__b": several zones. An empty one makes the label say nothing.
+// Splits "a__b" into its zones. With an empty one the label means nothing.
 std::set<std::string, std::less<>> SplitZones(std::string_view text) {
   constexpr std::string_view kDelimiter = "__";
   std::set<std::string, std::less<>> zones;
@@ -76,7 +76,7 @@ std::optional<NodeRefusal> VolumeZonePolicy::Check(const NodeState& node) const 
   const LabelMap& labels = node.node->labels;
   const bool has_zone = std::any_of(kLabels.begin(), kLabels.end(),
                                     [&](const char* key) { return labels.count(key) > 0; });
-  // A node without any is taken to be in a cluster of one zone.
+  // A node without zone labels is taken to be in a cluster of one zone.
   if (!has_zone) return std::nullopt;
   for (const Zones& zones : zones_) {
     auto label = labels.find(zones.key);

@@ -14,13 +14,13 @@
 
 namespace muster::control {
 
-// Zone and region labels of bound volumes against the node's.
+// Checks zone and region labels of bound volumes against the node's.
 class VolumeZonePolicy {
  public:
   VolumeZonePolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // As NodeFilter has it.
+  // See NodeFilter::of_node_alone.
   bool of_node_alone() const { return of_node_alone_; }
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostNames = 3;
 
-// Reasons that no end of another job changes.
+// Returns true for reasons that do not pass when other jobs end.
 bool IsForever(ScheduleReason reason) {
   switch (reason) {
     case ScheduleReason::kNoSuchQueue:
@@ -47,7 +47,7 @@ class Forecaster {
  private:
   JobEntry& entry() { return *future_.book().state().jobs.at(uid_); }
   void CountRunning();
-  // False: more of the future has to be looked at.
+  // Returns false if more of the future has to be looked at.
   bool Read(const std::vector<Decision>& decisions);
   void NameAwaited();
   StartForecast NotBefore();
@@ -96,7 +96,7 @@ bool Forecaster::Read(const std::vector<Decision>& decisions) {
   return false;
 }
 
-// A social gang may have had room all the while: those that went last were in its way.
+// A social gang may have had room all the while: then the jobs that went last were in its way.
 void Forecaster::NameAwaited() {
   std::vector<Future::Gone> needed = Room(future_, entry()).Needed(future_.gone());
   const auto went_now = [this](const Future::Gone& gone) { return gone.at == future_.now(); };
@@ -113,7 +113,7 @@ StartForecast Forecaster::NotBefore() {
   return std::move(forecast_);
 }
 
-// All that say when they end have ended, and it has no room still.
+// All jobs that state an end have ended, and it still has no room.
 void Forecaster::NobodyEnds() {
   std::vector<Future::Gone> endless;
   for (const auto& [uid, entry] : future_.book().state().jobs) {

@@ -13,17 +13,17 @@
 #include "operator/queue/decision_input.h"
 #include "operator/queue/forecast/schedule_rollout.h"
 
-// When a waiting job starts, if nobody submits anything and running jobs end when they say. The
-// answer of Schedule itself, asked again at every end until then. Pure and deterministic.
+// Forecasts when a waiting job starts, if nobody submits anything and running jobs end when they
+// say: the answer of Schedule itself, asked again at every end until then. Pure and deterministic.
 namespace muster::control {
 
 enum class StartKind {
   kNow,        // its turn comes in the next cycle
   kAt,         // at a time that is known
-  kNotBefore,  // later than has been looked at
-  kUnknown,    // jobs have to end that do not say when
+  kNotBefore,  // later than the limits let it look
+  kUnknown,    // needs the end of jobs that state none
   kNoRoom,     // it would not fit if every job ended
-  kNever,      // its queue or its request does not let it
+  kNever,      // its queue or its request forbids it
 };
 absl::string_view StartKindName(StartKind kind);
 
@@ -32,21 +32,21 @@ struct AwaitedJob {
   std::string uid;
   std::string ns;
   std::string name;
-  absl::Time ends = absl::InfiniteFuture();  // InfiniteFuture: it does not say
-  int workers = 0;                           // that go
-  bool told = false;                         // it has been told to go, or will be
+  absl::Time ends = absl::InfiniteFuture();  // InfiniteFuture: it states no end
+  int workers = 0;                           // those that go
+  bool told = false;                         // it was told to go, or will be
 };
 
 struct StartForecast {
   StartKind kind = StartKind::kUnknown;
   absl::Time at = absl::InfiniteFuture();  // kNow, kAt, kNotBefore
   // Each of them is needed: without its end the job would not fit at `at`. The last to end comes
-  // last. Of kUnknown, jobs that do not say when they end.
+  // last. kUnknown: jobs that state no end.
   std::vector<AwaitedJob> awaited;
   int ahead = 0;    // waiting jobs that start before it
-  int running = 0;  // jobs that run now, and those of them that do not say when they end
+  int running = 0;  // jobs that run now
   int running_endless = 0;
-  int workers = 0;  // kNow, kAt: that it starts with, and where
+  int workers = 0;  // kNow, kAt: its size when it starts
   Placement placement;
   std::string never;  // kNever: why
 };
@@ -55,15 +55,15 @@ struct ForecastLimits {
   int cycles = 1000;
   // Jobs looked at, over all cycles.
   int64_t looks = 20'000;
-  // About places for a social gang, over all cycles.
+  // Questions to the gate about places for a social gang, over all cycles.
   int questions = 100;
 };
 
-// Sees the first cycle, done.
+// Called once, after the first cycle.
 using FirstCycle = std::function<void(Future& future, const std::vector<Decision>& decisions)>;
 
 // `uid` is a job of the input that waits. If it is a social gang, `gate`, which knows the input's
-// cluster, says where it may go; without one room alone decides.
+// cluster, finds its places; without a gate room alone decides.
 StartForecast ForecastStart(const DecisionInput& input, const std::string& uid,
                             const ForecastLimits& limits = {}, GangGate* gate = nullptr,
                             const FirstCycle& first = nullptr);
@@ -71,7 +71,7 @@ StartForecast ForecastStart(const DecisionInput& input, const std::string& uid,
 // "starts in about 40 min, when default/x ends".
 std::string Sentence(const StartForecast& forecast, absl::Time now);
 
-// "40 min", "2 h 10 min", "3 d 4 h": as exact as a guess is.
+// "40 min", "2 h 10 min", "3 d 4 h": rounded as an estimate deserves.
 std::string About(absl::Duration duration);
 
 }  // namespace muster::control

@@ -188,7 +188,7 @@ TEST(Forecast, LooksAheadOnlySoFar) {
       "starts in 5 min at the earliest: further ahead nobody has looked; 3 jobs start before it");
 }
 
-// The forecast is what comes true when everybody keeps their word.
+// The forecast comes true if all jobs end when they say.
 TEST(Forecast, ComesTrue) {
   World world(Racks(2, 4), {Queue("a", "c", 32), Queue("b", "c", 32)});
   for (int i = 0; i < 24; ++i) {

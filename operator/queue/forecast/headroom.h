@@ -14,9 +14,9 @@
 
 namespace muster::control {
 
-// Whether a job has room for its smallest size, or for so many workers, in its quota and on nodes,
-// as a future stands, when others leave or are there again. One that has started in that future
-// counts as if it had not. The future must outlive it and stay as it is.
+// The room for a job's smallest size, or for `workers`, in its quota and on nodes, as a future
+// stands and while other jobs leave or return. A job that has started in that future counts as if
+// it had not. The future must outlive it and stay as it is.
 class Room {
  public:
   Room(Future& future, const JobEntry& entry) : Room(future, entry, entry.job.request.min) {}
@@ -24,22 +24,23 @@ class Room {
       : Room(future, entry, workers, future.gate().NodesFor(entry.job.uid)) {}
 
   bool HasNodes() const { return trial_.Fits(); }
-  // Of its queue, and of its namespace there.
+  // Checks its queue, and its namespace there.
   bool HasQuota() const { return in_queue_.Fits(workers_); }
   bool IsKeptOutByNamespace() const { return in_queue_.ShortOf(workers_).of_namespace; }
   bool Fits() const { return HasNodes() && HasQuota(); }
-  // The largest gang that there are nodes for.
+  // The largest gang that the nodes have room for.
   int64_t Workers() const;
-  // False of a social gang: rules about other pods, which are not looked at here, may keep it out.
+  // False for a social gang: rules about other pods, which are not checked here, may keep it out.
   bool is_all() const { return is_all_; }
   // The workers asked for.
   int64_t need() const { return trial_.need(); }
 
-  // The workers from `from` up to `to` of a job leave, or are there again.
+  // Workers [from, to) of a job leave, or are back again.
   void Leave(const QueuedJob& job, int from, int to) { Move(job, from, to, 1); }
   void Return(const QueuedJob& job, int from, int to) { Move(job, from, to, -1); }
 
-  // Of those that have left, the ones without which it has none; the others are there again.
+  // Returns those of `gone` without which the job has no room, and brings the others back. All of
+  // `gone` must have left.
   std::vector<Future::Gone> Needed(const std::vector<Future::Gone>& gone);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace muster::control {
 
-// Asks about one gang as the future stands, and knows of the others what the input knows.
+// Asks about one gang as the future stands, and repeats the input's answers about all others.
 class Future::Gate final : public GangGate {
  public:
   Gate(Future& future, const DecisionInput& input) : future_(future), known_(GateOf(input)) {}
@@ -44,13 +44,13 @@ Future::Future(const DecisionInput& input, Asked asked)
   for (const QueuedJob& job : input.snapshot.jobs) {
     if (!job.running()) continue;
     ran_.insert(job.uid);
-    // A late one must not be later each time it is looked at.
+    // The end of a late job is fixed once, or it would move at each look.
     if (job.ends) book_.Progress(job.uid, job.checkpointed, ExpectedEnd(job, now_));
   }
 }
 
-// The question is about this cycle; what cycles before it have changed is added. That jobs which
-// ran at the beginning have grown since is left out.
+// Adds to the question, which is about this cycle, what earlier cycles have changed. Jobs that ran
+// at the beginning and have grown since are left out.
 std::optional<GangAnswer> Future::Ask(GangQuestion question) {
   if (++questions_ > asked_.most) {
     return GangAnswer{{},

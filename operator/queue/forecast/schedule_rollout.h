@@ -18,17 +18,17 @@
 
 namespace muster::control {
 
-// What becomes of a decision's input if nobody submits anything and running jobs end when they say:
-// Schedule, cycle after cycle, on a copy. Jobs without an end never end; what was told to go goes
-// after options.stop_grace. Pure; the input must outlive it.
+// Plays a decision's input on, cycle after cycle on a copy, while nobody submits anything and
+// running jobs end when they say. Jobs without an end never end; workers that were told to go have
+// gone after options.stop_grace. Pure; the input must outlive it.
 class Future {
  public:
-  // Whom to ask about places for a social gang. What the gate knows is the beginning; it must
+  // The gate that finds places for a social gang; it knows the cluster as of the input. Must
   // outlive the future.
   struct Asked {
-    GangGate* gate = nullptr;  // null: room decides
-    std::string job;           // the one that is asked about
-    int most = 0;              // questions
+    GangGate* gate = nullptr;  // null: room alone decides
+    std::string job;           // UID of the gang
+    int most = 0;              // the most questions
   };
   Future(const DecisionInput& input, Asked asked);
   ~Future();
@@ -36,27 +36,28 @@ class Future {
   Future& operator=(const Future&) = delete;
 
   absl::Time now() const { return now_; }
-  // One cycle.
+  // Runs one cycle.
   std::vector<Decision> Decide();
-  // To the next time at which somebody ends, goes, or may be told to go; false: nobody says so.
+  // Moves to the next time at which a job ends, workers go, or a job loses its protection by
+  // min_runtime; false if there is none.
   bool Advance();
-  // Of all who run, at once.
+  // Ends all running jobs at once.
   void EndAll();
 
-  // The workers from `from` up to `to` of a job that ran at the beginning have gone.
+  // Workers [from, to) of a job that ran at the beginning, which have gone.
   struct Gone {
-    QueuedJob job;  // as it was then
+    QueuedJob job;  // as it was just before
     int from = 0;
     int to = 0;
     absl::Time at;
-    bool told = false;  // to go; otherwise it has ended
+    bool told = false;  // it was told to go; false: it ended
   };
   const std::vector<Gone>& gone() const { return gone_; }
 
   const TopologyTree& tree() const { return tree_; }
   QueueBook& book() { return book_; }
   GangGate& gate() { return *gate_; }
-  // There were more questions than may be asked: they got a no.
+  // There were more questions than allowed; the further ones got a no.
   bool exhausted() const { return questions_ > asked_.most; }
 
  private:
@@ -64,7 +65,7 @@ class Future {
   friend class Gate;
 
   std::optional<GangAnswer> Ask(GangQuestion question);
-  // When something happens to a running job next.
+  // The time at which a running job next ends or gives up workers.
   absl::Time NextOf(const QueuedJob& job);
   void Release(const QueuedJob& job, int from, bool told);
   void End(const std::string& uid);
@@ -78,7 +79,7 @@ class Future {
   QueueBook book_;
   absl::Time now_;
   std::set<std::string> ran_;                  // since the beginning, by UID
-  std::map<std::string, absl::Time> leaving_;  // until when, by UID
+  std::map<std::string, absl::Time> leaving_;  // end of grace, by UID
   std::vector<Gone> gone_;
 };
 

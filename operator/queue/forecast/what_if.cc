@@ -40,7 +40,7 @@ std::string IsNeeded(const Room& room, const QueuedJob& newcomer) {
 
 std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>& decisions,
                                     const QueuedJob& newcomer, const ScheduleOptions& options) {
-  // Nobody goes for a job whose queue is not there, and there is no quota to look at.
+  // No job goes for one whose queue does not exist; there is no quota to look at either.
   if (std::none_of(decisions.begin(), decisions.end(),
                    [&](const Decision& order) { return order.for_job == newcomer.uid; })) {
     return {};
@@ -81,7 +81,7 @@ std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>&
   return victims;
 }
 
-// Of one that the cycle did not come to: where it stands behind the others.
+// A newcomer that the cycle did not reach gets its position in the queue.
 Decision DecisionOn(const QueuedJob& newcomer, const std::vector<Decision>& decisions,
                     const QueueBook& book) {
   for (const Decision& decision : decisions) {
@@ -109,7 +109,7 @@ WhatIfAnswer AskWhatIf(DecisionInput input, const QueuedJob& newcomer, const For
         if (job != nullptr) ahead = absl::StrCat(job->ns, "/", job->name);
         answer.victims = VictimsOf(future, decisions, newcomer, input.snapshot.options);
       });
-  // A decision alone does not know when victims are gone.
+  // The decision alone does not know when the victims will have gone.
   if (answer.start.kind == StartKind::kAt) {
     answer.decision.numbers.expected_start = answer.start.at;
   }

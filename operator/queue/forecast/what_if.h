@@ -10,7 +10,7 @@
 #include "operator/queue/forecast/forecast.h"
 #include "operator/queue/queued_job.h"
 
-// What Schedule would decide about a job that nobody has submitted. Pure.
+// Answers what Schedule would decide about a job that nobody has submitted. Pure.
 namespace muster::control {
 
 // A running job that would make room for it.
@@ -22,8 +22,8 @@ struct NeededVictim {
   ScheduleReason reason = ScheduleReason::kPriority;
   int workers = 0;  // now
   int keep = 0;     // afterwards
-  double lost = 0;  // GPU-seconds; workers' seconds where they have no GPU
-  std::string why;  // it may be asked, and is needed
+  double lost = 0;  // GPU-seconds; worker-seconds without GPUs
+  std::string why;  // why it may be a victim, and why it is needed
 };
 
 struct WhatIfAnswer {
@@ -32,7 +32,7 @@ struct WhatIfAnswer {
   StartForecast start;
 };
 
-// `newcomer` waits; its UID is nobody else's. `gate` as in ForecastStart.
+// `newcomer` waits, with a UID that no other job has. `gate` is as in ForecastStart.
 WhatIfAnswer AskWhatIf(DecisionInput input, const QueuedJob& newcomer,
                        const ForecastLimits& limits = {}, GangGate* gate = nullptr);
 

@@ -32,7 +32,7 @@ TEST(WhatIf, WhatFitsStartsNow) {
   EXPECT_EQ(world.book.Find("next"), nullptr) << "asking changes nothing";
 }
 
-// It read the quotas of a queue that is not there, and ended the operator.
+// Reading the quotas of a queue that does not exist would end the operator.
 TEST(WhatIf, AQueueThatIsNotThereIsSaid) {
   World world(Racks(1, 2), {Queue("a", "", 16)});
   const WhatIfAnswer answer = Ask(world, Job("next", "nobody-made-it", 1));

@@ -19,7 +19,7 @@ struct DecisionLine {
   friend bool operator==(const DecisionLine&, const DecisionLine&) = default;
 };
 
-// What was decided for whom, jobs by their names.
+// One line for each decision, with jobs by their names.
 std::vector<DecisionLine> LinesOf(const DecisionRecord& record,
                                   const std::vector<Decision>& decisions);
 Json ToJson(const std::vector<DecisionLine>& lines);
@@ -29,8 +29,7 @@ std::string DecisionTime(absl::Time time);
 
 // {"decision", "time", "nodes", "jobs", "queues", "decided": [{"action", "job", "reason",
 // "sentence"}], "input", "outcome"}: the last two are RecordedInput and RecordedOutcome of
-// decision_record.proto in protobuf's JSON, from which RecordFromJson has the same record again,
-// bit by bit.
+// decision_record.proto in protobuf's JSON. RecordFromJson rebuilds the same record, bit by bit.
 absl::StatusOr<Json> ToJson(const DecisionRecord& record);
 absl::StatusOr<DecisionRecord> RecordFromJson(const Json& json);
 

@@ -19,7 +19,7 @@ namespace {
 namespace pb = v1alpha1;
 
 constexpr uint32_t kVersion = 1;
-// More than 100,000 nodes and as many jobs take.
+// Bytes; 100,000 nodes and as many jobs take less.
 constexpr uint64_t kMaxInput = uint64_t{256} << 20;
 
 std::string Deflate(const std::string& bytes) {
@@ -32,7 +32,7 @@ std::string Deflate(const std::string& bytes) {
 }
 
 absl::StatusOr<std::string> Inflate(const std::string& deflated, uint64_t size) {
-  // Deflate makes nothing smaller than a thousandth.
+  // Deflate shrinks nothing to less than a thousandth.
   if (size > kMaxInput || size > 1100 * (deflated.size() + 1)) {
     return absl::DataLossError(absl::StrCat("a decision's input of ", size, " bytes cannot be"));
   }
@@ -140,7 +140,7 @@ std::string EncodeRecord(uint64_t id, const DecisionInput& input,
   return record.SerializeAsString();
 }
 
-// Fields are written in the order of their numbers.
+// Reads only the first field: fields are written in the order of their numbers.
 absl::StatusOr<uint64_t> RecordId(std::string_view bytes) {
   using google::protobuf::internal::WireFormatLite;
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),

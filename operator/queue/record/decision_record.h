@@ -10,26 +10,26 @@
 #include "operator/queue/decision.h"
 #include "operator/queue/decision_input.h"
 
-// A cycle of Schedule as bytes: proto/muster/v1alpha1/decision_record.proto. Lossless, down to the
+// A cycle of Schedule as bytes (proto/muster/v1alpha1/decision_record.proto). Lossless, down to the
 // quarter nanosecond of a time.
 namespace muster::control {
 
 struct DecisionRecord {
   uint64_t id = 0;
   DecisionInput input;
-  // What was decided then, as EncodeOutcome wrote it.
+  // The cycle's decisions, as EncodeOutcome wrote them.
   std::string outcome;
 };
 
 std::string EncodeRecord(uint64_t id, const DecisionInput& input,
                          const std::vector<Decision>& decisions);
-// kDataLoss for what is no record, kUnimplemented for one of another version.
+// kDataLoss if the bytes are no record, kUnimplemented if the record is of another version.
 absl::StatusOr<DecisionRecord> DecodeRecord(std::string_view bytes);
 
-// The id alone, without what is deflated. kDataLoss for what has none.
+// Reads the id without inflating the rest. kDataLoss if there is none.
 absl::StatusOr<uint64_t> RecordId(std::string_view bytes);
 
-// Equal decisions give equal bytes, and only those.
+// Equal decisions give equal bytes, and unequal ones do not.
 std::string EncodeOutcome(const std::vector<Decision>& decisions);
 absl::StatusOr<std::vector<Decision>> DecodeOutcome(std::string_view bytes);
 

@@ -23,8 +23,8 @@ using fixtures::Queue;
 using fixtures::Racks;
 using fixtures::World;
 
-// Some nodes are not for some jobs, and some jobs are social: of those it does not answer as it did
-// to the same question before.
+// Closes some nodes to some jobs and makes some jobs social; answers the same question about those
+// differently each time.
 class OddGate final : public GangGate {
  public:
   std::shared_ptr<const GangNodes> NodesFor(const std::string& uid) override {
@@ -66,7 +66,7 @@ Inventory RacksOfTwoProducts() {
   return racks;
 }
 
-// A year of queues that lend, elastic jobs, deadlines and victims, one cycle after the other.
+// A year with queues that lend, elastic jobs, deadlines and victims, one cycle after the other.
 class Life {
  public:
   explicit Life(uint64_t seed)
@@ -78,7 +78,7 @@ class Life {
     world_.options.links = {{"rack", {25, 3.5}}};
   }
 
-  // One cycle: what went in, and what came out.
+  // Runs one cycle; sets `input` and returns the decisions.
   std::vector<Decision> Step(DecisionInput& input) {
     world_.now += absl::Seconds(std::uniform_real_distribution<double>(0, 200)(random_));
     for (int i = 0; i < Pick(0, 3); ++i) Submit();
@@ -135,7 +135,7 @@ TEST(DecisionRecordTest, ReplayGivesTheSameBytesAfterATripThroughTheFile) {
       ASSERT_EQ(record->outcome, EncodeOutcome(decisions));
       const std::vector<Decision> again = Replay(record->input);
       ASSERT_EQ(EncodeOutcome(again), record->outcome) << "seed " << seed << ", cycle " << cycle;
-      // And nothing was lost on the way.
+      // Encoding again loses nothing.
       ASSERT_EQ(EncodeRecord(cycle + 1, record->input, again), bytes);
       for (const QueuedJob& job : record->input.snapshot.jobs) {
         leavers += job.leaves_for.empty() ? 0 : 1;

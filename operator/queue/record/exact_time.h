@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "proto/muster/v1alpha1/decision_record.pb.h"
 
-// Abseil's times as a message and back, without loss.
+// Converts Abseil's times to a message and back, without loss.
 namespace muster::control {
 
 inline v1alpha1::ExactTime ToExact(absl::Duration duration) {

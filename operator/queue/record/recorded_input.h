@@ -8,7 +8,7 @@
 namespace muster::control {
 
 v1alpha1::RecordedInput ToRecorded(const DecisionInput& input);
-// kDataLoss for values that no input can have, so that what comes back can be run.
+// kDataLoss for values that no input can have, so that every result can be run.
 absl::StatusOr<DecisionInput> FromRecorded(const v1alpha1::RecordedInput& recorded);
 
 }  // namespace muster::control

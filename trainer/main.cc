@@ -1,8 +1,8 @@
 // muster-trainer: one rank. Started by its agent with a socket pair; it has no flags.
 //
 //  1. signals and threads      a dead peer is an error, not SIGPIPE; one compute thread per rank
-//  2. the link and its reader  the end of the link ends the process, whatever it is at
-//  3. Configure                data, memory check, model; bad input is said and ends with code 2
+//  2. the link and its reader  the end of the link ends the process, whatever it is doing
+//  3. Configure                data, memory check, model; bad input is reported, with exit code 2
 //  4. Hello and heartbeat
 //  5. rounds and steps         until the agent is gone or this rank cannot go on
 
@@ -51,13 +51,13 @@ ProcessOptions ReadEnvironment() {
   return options;
 }
 
-// Leaves without destructors: reader and heartbeat still use what they would destroy.
+// Exits without running destructors: reader and heartbeat still use what they would destroy.
 [[noreturn]] void Leave(int code) {
   std::fflush(nullptr);
   _exit(code);
 }
 
-// An orphan gets a moment to leave by itself; a stuck one does not stay.
+// Gives an orphaned process a moment to leave by itself; a stuck one is ended.
 void ReadUntilTheAgentIsGone(SocketLink& link, Inbox& inbox) {
   while (link.RunOnce(inbox)) {
   }

@@ -19,7 +19,7 @@ absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListi
     name = absl::StrCat(checkpoint.directory, ".", other);
   }
   MUSTER_RETURN_IF_ERROR(files.Rename(JoinPath(uri, checkpoint.directory), JoinPath(folder, name)));
-  // The new name is durable before the old one's end may be.
+  // The new name must be durable before the removal of the old one can be.
   MUSTER_RETURN_IF_ERROR(files.SyncDirectory(folder));
   return files.SyncDirectory(uri);
 }

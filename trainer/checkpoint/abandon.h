@@ -10,18 +10,18 @@
 
 namespace muster::trainer {
 
-// Checkpoints of a run that was given up are kept in abandoned-<history>/, where nobody lists,
-// counts or deletes them but who asks for it by name.
+// Checkpoints of a run that was given up are kept in abandoned-<history>/. They are listed and
+// deleted only by somebody who asks for that directory by name, and count nowhere.
 
-// Moves one there, under a name that is free.
+// Moves one checkpoint there, under a name that is free.
 absl::Status Abandon(Files& files, const std::string& uri, const CheckpointListing& checkpoint);
 
-// Whether `checkpoint` may be younger than `run`: of a newer round of the same job. Then this
-// process is a zombie, and the checkpoint is none of its business.
+// Returns true if `checkpoint` is of a newer round of the same job than `run`. Then this process is
+// a zombie and must leave the checkpoint alone.
 bool IsOfNewerRound(const CheckpointListing& checkpoint, const RunRecord& run);
 
-// The run goes on as `run` says: its history, from its step on, in its round. Every complete
-// checkpoint of another history, or of a later step, moves away.
+// Call when the run goes on as `run`: its history, from its step on, in its round. Moves every
+// complete checkpoint of another history, or of a later step, away.
 absl::Status SetAside(Files& files, const std::string& uri, const RunRecord& run);
 
 }  // namespace muster::trainer

@@ -65,7 +65,7 @@ TEST_F(AbandonTest, AZombieSetsNothingOfANewerRoundAside) {
   EXPECT_EQ(Names(), Strings{"step-000000030"});
 }
 
-// The rounds of an earlier job of the name may have been more than this one has had.
+// An earlier job of the same name may have had more rounds than this one.
 TEST_F(AbandonTest, RoundsOfAnotherJobDoNotCount) {
   SaveOf(kOld, 30, 50, 50, "earlier");
   RunRecord run = GoingOn(kNew, 0, 1);

@@ -10,7 +10,7 @@
 namespace muster::trainer {
 namespace {
 
-// Hashed while it lies in the core's own cache.
+// The size of a piece that is hashed while it lies in the core's own cache.
 constexpr size_t kReadBytes = size_t{256} << 10;
 
 absl::StatusOr<std::string> ChecksumOf(const ReadableFile& file) {

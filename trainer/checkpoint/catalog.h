@@ -16,7 +16,7 @@ namespace muster::trainer {
 
 struct SkippedCheckpoint {
   std::string directory;
-  std::string reason;  // for people
+  std::string reason;  // a sentence for people
 };
 
 struct FoundCheckpoint {
@@ -25,16 +25,17 @@ struct FoundCheckpoint {
   std::vector<SkippedCheckpoint> skipped;    // newer or broken ones passed over
 };
 
-// The newest checkpoint below `uri` that is complete and verified byte by byte. Half-written,
-// truncated, corrupted and foreign directories are named in `skipped`; nothing is deleted. A
-// missing uri is no checkpoint. `accept` (may be null) is asked about the newest complete one: its
-// error, with the directory's name, is the answer, for who points at another model's checkpoints
-// means something else than to train anew.
+// Returns the newest checkpoint below `uri` that is complete and verified byte by byte.
+// Half-written, truncated, corrupted and foreign directories are named in `skipped`; nothing is
+// deleted. A missing uri has no checkpoint. `accept` (may be null) checks the newest complete one:
+// its error is returned, with the directory's name, because a user who points at another model's
+// checkpoints does not mean to train anew.
 absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
     Files& files, const std::string& uri,
     const std::function<absl::Status(const Manifest&)>& accept);
 
-// Every file's size and checksum against the manifest. DataLoss names the first that differs.
+// Checks every file's size and checksum against the manifest. DataLoss names the first that
+// differs.
 absl::Status VerifyCheckpoint(Files& files, const std::string& path);
 
 }  // namespace muster::trainer

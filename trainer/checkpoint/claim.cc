@@ -22,7 +22,7 @@ std::string OwnerPath(const std::string& uri) {
   return JoinPath(JoinPath(uri, kClaimName), kOwnerFile);
 }
 
-// No listing takes it for a checkpoint, and no other process has the same.
+// Returns a path that no listing takes for a checkpoint and no other process has.
 std::string HiddenName(const std::string& uri, const char* prefix) {
   std::random_device random;
   const uint64_t number = (uint64_t{random()} << 32) | random();
@@ -33,7 +33,7 @@ std::string Format(const ClaimOwner& owner) {
   return DumpJson({{"job", owner.job}, {"jobUid", owner.job_uid}}, 1);
 }
 
-// NotFound: nobody's.
+// NotFound if nobody has claimed the directory.
 absl::StatusOr<ClaimOwner> ReadOwner(Files& files, const std::string& uri) {
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(files, OwnerPath(uri), kMaxOwner));
   const absl::StatusOr<Json> json = ParseJson(text);
@@ -57,12 +57,12 @@ absl::Status Refused(const std::string& uri, const std::string& job) {
                    ": give this job a directory of its own, or move them away"));
 }
 
-// Older manifests name a job without its namespace.
+// Allows for older manifests, which name a job without its namespace.
 bool IsOf(const std::string& job, const ClaimOwner& owner) {
   return job.empty() || job == owner.job || absl::EndsWith(owner.job, absl::StrCat("/", job));
 }
 
-// Whose checkpoints lie in a directory that nobody has claimed.
+// Refuses a directory that nobody has claimed if another job's checkpoints are in it.
 absl::Status CheckCheckpoints(Files& files, const std::string& uri, const ClaimOwner& owner) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings,
                           ListCheckpoints(files, uri));
@@ -72,7 +72,7 @@ absl::Status CheckCheckpoints(Files& files, const std::string& uri, const ClaimO
   return absl::OkStatus();
 }
 
-// AlreadyExists when somebody else was first.
+// Makes the claim; AlreadyExists if another process was first.
 absl::Status Make(Files& files, const std::string& uri, const ClaimOwner& owner) {
   const std::string draft = HiddenName(uri, "claim");
   absl::Status made = files.MakeDirectories(draft);
@@ -98,7 +98,7 @@ absl::Status ClaimCheckpoints(Files& files, const std::string& uri, const ClaimO
     MUSTER_RETURN_IF_ERROR(CheckCheckpoints(files, uri, owner));
     const absl::Status made = Make(files, uri, owner);
     if (!absl::IsAlreadyExists(made)) return made;
-    known = ReadOwner(files, uri);  // of who was faster
+    known = ReadOwner(files, uri);  // the faster one's
   }
   MUSTER_RETURN_IF_ERROR(known.status());
   if (known->job != owner.job) return Refused(uri, known->job);

@@ -8,9 +8,9 @@
 
 namespace muster::trainer {
 
-// One job at a time writes to a directory of checkpoints: the folder claim/ in it holds
-// owner.json, which names that job. It appears whole, by a rename, so of any number of processes
-// that claim at once one wins and the others see whose it is.
+// One job at a time writes to a directory of checkpoints: the folder claim/ in it holds owner.json,
+// which names that job. The folder appears whole, by a rename, so that of any number of processes
+// that claim at once one wins and the others see the owner.
 
 struct ClaimOwner {
   std::string job;  // namespace/name
@@ -18,21 +18,21 @@ struct ClaimOwner {
 };
 
 enum class Takeover {
-  // From an earlier job of the same name: a name is given again only when nothing of the job that
-  // had it runs any more.
+  // Takes the directory from an earlier job of the same name: a name is given again only when
+  // nothing of the job that had it runs any more.
   kFromEarlierJob,
   kNever,
 };
 
-// Claims `uri`, which is made if it is missing, for `owner`; OK when it is the owner's already.
-// AlreadyExists names the owner when it is another job's; FailedPrecondition and PermissionDenied
-// say why there can be no directory to claim. A directory without a claim is that of the job whose
-// checkpoints are in it.
+// Claims `uri`, which is made if it is missing, for `owner`; OK if it is the owner's already.
+// AlreadyExists names the owner if it is another job's; FailedPrecondition and PermissionDenied
+// state why there can be no directory to claim. A directory without a claim belongs to the job
+// whose checkpoints are in it.
 absl::Status ClaimCheckpoints(Files& files, const std::string& uri, const ClaimOwner& owner,
                               Takeover takeover);
 
-// Whether something can be made in `uri`: PermissionDenied, say, when it cannot, and
-// NotFound when it is not there. Leaves nothing.
+// Returns OK if files can be made in `uri`, else for example PermissionDenied, or NotFound if `uri`
+// is missing. Leaves nothing behind.
 absl::Status CheckWritable(Files& files, const std::string& uri);
 
 }  // namespace muster::trainer

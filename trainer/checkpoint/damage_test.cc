@@ -1,4 +1,4 @@
-// Checkpoints that storage or people damaged.
+// Tests with checkpoints that storage or people damaged.
 
 #include <cstddef>
 #include <functional>
@@ -20,7 +20,7 @@
 namespace muster::trainer {
 namespace {
 
-// Damage to a checkpoint, and what the catalog says of it; the older one is used, nothing deleted.
+// Damages a checkpoint and checks the catalog's reason: the older one is used, nothing is deleted.
 class DamageTest : public WriterTest {
  protected:
   void SetUp() override {

@@ -33,7 +33,7 @@ std::optional<DataType> ParseDataType(std::string_view name) {
 uint64_t ElementBytes(DataType type) { return RowOf(type).bytes; }
 
 std::optional<uint64_t> ElementCount(const std::vector<int64_t>& shape) {
-  // Eight bytes an element at most, so bytes stay below 2^62.
+  // An element has eight bytes at most, so bytes stay below 2^62.
   constexpr uint64_t kMost = uint64_t{1} << 59;
   uint64_t count = 1;
   bool empty = false;

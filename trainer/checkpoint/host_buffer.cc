@@ -42,7 +42,7 @@ absl::Status HostBuffer::Reserve(size_t bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for a copy of ", bytes, " bytes of tensors"));
   }
-  (void)madvise(data, rounded, MADV_HUGEPAGE);  // a wish: 512 times fewer faults in the first copy
+  (void)madvise(data, rounded, MADV_HUGEPAGE);  // advice: 512 times fewer faults in the first copy
   data_ = static_cast<std::byte*>(data);
   size_ = rounded;
   return absl::OkStatus();
@@ -51,7 +51,7 @@ absl::Status HostBuffer::Reserve(size_t bytes) {
 bool HostBuffer::Populate(size_t most) {
   const size_t bytes = std::min(most, size_ - populated_);
   if (bytes == 0) return false;
-  // Kernels before 5.14 do not know it: there the first copy is as slow as ever.
+  // Kernels before 5.14 lack this: there the first copy stays slow.
   if (madvise(data_ + populated_, bytes, MADV_POPULATE_WRITE) != 0) {
     populated_ = size_;
     return false;

@@ -8,9 +8,9 @@
 namespace muster::trainer {
 
 // Memory for the host copy of a snapshot, made to be filled once and used again: it is not
-// initialised, lies on large pages where the system has them, and only grows. The system gives a
-// page when it is first written, which takes far longer than the copy itself; Populate has them
-// given before. Not thread-safe.
+// initialised, lies on large pages where the system has them, and only grows. The system supplies a
+// page when it is first written, which takes far longer than the copy itself; Populate has pages
+// supplied before. Not thread-safe.
 class HostBuffer {
  public:
   HostBuffer() = default;
@@ -18,10 +18,11 @@ class HostBuffer {
   HostBuffer& operator=(HostBuffer&& other) noexcept;
   ~HostBuffer();
 
-  // At least `bytes` from now on; what was in it is lost if it had to grow. ResourceExhausted, with
-  // the size, when the machine has no room: then it is empty.
+  // Makes the buffer hold at least `bytes`. Its contents are lost if it has to grow.
+  // ResourceExhausted, with the size, if the machine has no room; the buffer is then empty.
   absl::Status Reserve(size_t bytes);
-  // Has the pages of the next `most` bytes given; what is in them stays. False when all are there.
+  // Has the pages of the next `most` bytes supplied and keeps their contents. Returns false if all
+  // are there, or if the kernel cannot do it.
   bool Populate(size_t most);
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }

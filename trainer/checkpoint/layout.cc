@@ -30,8 +30,8 @@ bool IsSameHistory(const CheckpointListing& listing, const RunRecord& run) {
   return HistoryName(listing.history) == HistoryName(run.history);
 }
 
-// What stands under the final name: newer, the same version saved before, unfinished, or of a run
-// that was given up.
+// Makes room under the final name, unless a newer round has published it. It may hold the same
+// version saved before, an unfinished directory, or a checkpoint of a run that was given up.
 absl::Status ClearName(Files& files, const std::string& uri, const std::string& final_path,
                        const RunRecord& run) {
   const CheckpointListing there = InspectCheckpoint(files, final_path);
@@ -48,7 +48,8 @@ absl::Status ClearName(Files& files, const std::string& uri, const std::string& 
   return files.Rename(final_path, aside);
 }
 
-// The step and round of `step-%09d.r<round>` and `step-%09d.old.r<round>`; false for other names.
+// Parses the step and round of `step-%09d.r<round>` and `step-%09d.old.r<round>`; false for other
+// names.
 bool ParseLeftover(const std::string& name, int64_t& step, int64_t& round) {
   const size_t dot = name.find('.');
   if (dot == std::string::npos) return false;
@@ -61,7 +62,7 @@ bool ParseLeftover(const std::string& name, int64_t& step, int64_t& round) {
   return error == std::errc() && stopped == end;
 }
 
-// DONE goes first: half deleted must look half written.
+// Removes DONE first: a half-deleted checkpoint must look half-written.
 absl::Status Delete(Files& files, const std::string& path) {
   const absl::Status done = files.Remove(JoinPath(path, "DONE"));
   if (!done.ok() && !absl::IsNotFound(done)) return done;
@@ -146,7 +147,7 @@ absl::Status WriteDocument(Files& files, const std::string& partial, const std::
 absl::Status Publish(Files& files, const std::string& uri, const std::string& partial,
                      const Manifest& manifest) {
   const std::string text = FormatManifest(manifest);
-  // Our own reader must accept it: better no checkpoint than one that cannot be loaded.
+  // The reader here must accept it: no checkpoint is better than one that cannot be loaded.
   MUSTER_RETURN_IF_ERROR(ParseManifest(text).status());
   MUSTER_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(partial, "manifest.json"), text));
   for (int writer = 0; writer < manifest.run.writers; ++writer) {
@@ -174,13 +175,15 @@ absl::Status Prune(Files& files, const std::string& uri, const RunRecord& publis
   for (const CheckpointListing& listing : listings) {
     int64_t step = 0, round = 0;
     if (listing.complete) {
-      // Other runs, and later steps than ours, are none of those to keep, and not ours to delete.
+      // Checkpoints of other runs, and of later steps, do not count and are not this run's to
+      // delete.
       if (!IsSameHistory(listing, published) || listing.step > published.step) continue;
       if (++complete > std::max(keep, 2)) doomed.push_back(listing.directory);
     } else if (ParseLeftover(listing.directory, step, round) && step <= published.step &&
                (round < published.round || absl::StrContains(listing.directory, ".old.") ||
                 (round == published.round && step < published.step))) {
-      // Of our own round too: each of its writers was done with the older save before this one.
+      // An older save of the same round goes, too: all its writers were done with it before this
+      // one.
       doomed.push_back(listing.directory);
     }
   }

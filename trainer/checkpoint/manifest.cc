@@ -21,8 +21,8 @@ absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("manifest: ", what));
 }
 
-// One object of the document, which knows its place for messages. The first thing that is wrong
-// stays in `status`; what is read after that is meaningless.
+// One object of the document, with its place for messages. The first error stays in `status`;
+// values that are read after it are meaningless.
 class Object {
  public:
   Object(const Json& json, std::string place, absl::Status& status)
@@ -207,7 +207,7 @@ bool BoxesMeet(const TensorSlice& a, const TensorSlice& b) {
   return true;
 }
 
-// Slices of one box must be disjoint ranges, boxes disjoint; then equal counts mean full cover.
+// Slices of one box must be disjoint ranges, and boxes disjoint; then equal counts mean full cover.
 void CheckCover(Object& tensor, const std::vector<TensorSlice>& slices, uint64_t whole) {
   std::map<std::pair<std::vector<int64_t>, std::vector<int64_t>>, std::vector<const TensorSlice*>>
       boxes;

@@ -13,8 +13,8 @@
 namespace muster::trainer {
 
 // A part of a tensor as one file holds it: the elements [begin, begin + count) of the box that
-// starts at `start` and spans `lengths`, in row-major order. Empty start and lengths: the box is
-// the whole tensor. Flat ranges are what ZeRO makes, boxes what tensor parallelism makes.
+// starts at `start` and spans `lengths`, in row-major order. If start and lengths are empty, the
+// box is the whole tensor. ZeRO makes flat ranges, tensor parallelism makes boxes.
 struct TensorSlice {
   std::string file;
   uint64_t offset = 0;  // bytes from the start of the file
@@ -38,12 +38,12 @@ struct FileRecord {
   std::string checksum;  // XXH3, 128 bits, hex
 };
 
-// What a checkpoint says about the run besides its tensors. Parts this file does not interpret are
-// kept as JSON.
+// A checkpoint's record of the run, besides its tensors. Parts that this file does not interpret
+// are kept as JSON.
 struct RunRecord {
   std::string job;
   std::string job_uid;
-  std::string history;  // the run from initial weights on; empty in older manifests
+  std::string history;  // identifies the run from its initial weights on; empty in older manifests
   int64_t step = 0;
   int64_t attempt = 0;
   int64_t term = 0;
@@ -52,7 +52,7 @@ struct RunRecord {
   int64_t writers = 1;
   uint64_t seed = 0;
   int64_t data_position = 0;  // samples consumed: where the next step begins
-  // Steps skipped because they were not finite. Absent in older manifests: none.
+  // Steps skipped because they were not finite. Older manifests lack them: 0.
   int64_t skipped_in_row = 0;
   int64_t skipped_total = 0;
   int64_t vocabulary = 0;
@@ -75,13 +75,13 @@ struct Manifest {
 
 inline constexpr int kManifestFormat = 1;
 
-// Parses untrusted bytes. InvalidArgument with the place when a field is missing, of the wrong type
-// or out of range; when a file name leaves the directory; when a slice lies outside its file or
-// tensor; when a tensor's slices overlap or leave a gap.
+// Parses untrusted bytes. Returns InvalidArgument, with the place, if a field is missing, of the
+// wrong type or out of range; if a file name leaves the directory; if a slice lies outside its file
+// or tensor; or if a tensor's slices overlap or leave a gap.
 absl::StatusOr<Manifest> ParseManifest(std::string_view text);
 std::string FormatManifest(const Manifest& manifest);
 
-// One writer's share, before rank 0 joins them: the same records, the run's identity only.
+// One writer's share, before writer 0 joins them: the same records, but only the run's identity.
 absl::StatusOr<Manifest> ParseSidecar(std::string_view text);
 std::string FormatSidecar(const Manifest& part);
 

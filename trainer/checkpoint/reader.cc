@@ -49,7 +49,8 @@ void Scatter(const TensorRecord& tensor, const TensorSlice& slice, const char* f
   }
 }
 
-// Fields that may differ between two runs of one model: they do not shape the weights.
+// Returns true for fields that may differ between two runs of one model: they do not shape the
+// weights.
 bool IsIrrelevant(const std::string& key) {
   return absl::StrContains(key, "pdrop") || absl::StrContains(key, "dropout") ||
          key == "torch_dtype" || key == "dtype" || key == "transformers_version" ||
@@ -86,7 +87,7 @@ absl::StatusOr<const ReadableFile*> CheckpointReader::FileNamed(const std::strin
   std::unique_ptr<ReadableFile>& file = open_[name];
   if (file == nullptr) {
     auto opened = files_.Open(JoinPath(path_, name));
-    // What stands there is no file: that does not mend by itself.
+    // Something other than a file has that name, which does not mend by itself.
     if (absl::IsFailedPrecondition(opened.status())) {
       return absl::DataLossError(opened.status().message());
     }

@@ -16,25 +16,24 @@
 
 namespace muster::trainer {
 
-// A complete checkpoint, opened. Tensors are read whole by name, whatever writers and slices they
+// Reads a complete checkpoint. Tensors are read whole by name, whatever writers and slices they
 // were saved by; every slice is checked against its checksum. Thread-safe.
 class CheckpointReader {
  public:
-  // `path` is the checkpoint's own directory. DataLoss when it is not complete (no DONE, or DONE is
-  // of another manifest), InvalidArgument when the manifest is not one; what the file system says
-  // when it failed.
+  // `path` is the checkpoint's own directory. DataLoss if it is not complete (no DONE, or DONE is
+  // of another manifest), InvalidArgument if the manifest is malformed; else the file system's
+  // error.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(Files& files,
                                                                 const std::string& path);
 
   const Manifest& manifest() const { return manifest_; }
   const std::string& path() const { return path_; }
 
-  // Fills `into` with the whole tensor. FailedPrecondition when there is none of this name, type
-  // and shape; DataLoss when the bytes are not those that were written; what the file system says
-  // when it failed.
+  // Fills `into` with the whole tensor. FailedPrecondition if there is none of this name, type and
+  // shape; DataLoss if the bytes are not those that were written; else the file system's error.
   absl::Status Read(const std::string& name, DataType type, const std::vector<int64_t>& shape,
                     std::span<std::byte> into) const;
-  // A document saved beside the tensors, e.g. tokenizer.json.
+  // Returns a document saved beside the tensors, e.g. tokenizer.json.
   absl::StatusOr<std::string> ReadDocument(const std::string& name) const;
 
  private:
@@ -50,14 +49,14 @@ class CheckpointReader {
   mutable std::map<std::string, std::unique_ptr<ReadableFile>> open_ MUSTER_GUARDED_BY(mu_);
 };
 
-// Whether a run of this model and vocabulary can go on from that checkpoint; FailedPrecondition
-// says in one sentence what differs. Only what the weights depend on is compared: of the model
-// every field of `model` that is a number or a string, but no dropout.
+// Returns OK if a run of this model and vocabulary can go on from that checkpoint, else
+// FailedPrecondition with the difference in one sentence. Compares only what the weights depend on:
+// of the model every field of `model` that is a number or a string, but no dropout.
 absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t vocabulary,
                              const std::string& tokenizer_checksum);
 
-// Whether the checkpoint holds the tensors `wanted` (their names, types and shapes) and no others:
-// another optimizer has other state. FailedPrecondition names the first that differs.
+// Returns OK if the checkpoint holds the tensors `wanted` (their names, types and shapes) and no
+// others: another optimizer has other state. FailedPrecondition names the first that differs.
 absl::Status CheckTensors(const Manifest& saved, const std::vector<TensorRecord>& wanted);
 
 }  // namespace muster::trainer

@@ -20,14 +20,15 @@ static_assert(std::endian::native == std::endian::little, "safetensors is little
 
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kMaxDimensions = 16;
-// Hashed twice and written while it lies in the core's own cache: memory is read once.
+// The size of a piece that is hashed twice and written while it lies in the core's own cache, so
+// that memory is read once.
 constexpr size_t kWriteBytes = size_t{256} << 10;
 
 absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("safetensors: ", what));
 }
 
-// The header's own length, checked against the file's.
+// Returns the header's own length, checked against the file's.
 absl::StatusOr<uint64_t> HeaderLength(std::string_view prefix, uint64_t file_size) {
   if (prefix.size() < kLengthBytes || file_size < kLengthBytes) {
     return Bad(absl::StrCat("the file of ", file_size, " bytes is too short"));
@@ -93,7 +94,7 @@ absl::Status ReadMetadata(const Json& json, std::map<std::string, std::string>& 
   return absl::OkStatus();
 }
 
-// Tensors must cover the data exactly: no overlap, no hole, nothing after the last.
+// Checks that tensors cover the data exactly: no overlap, no hole, nothing after the last.
 absl::Status CheckCover(const std::vector<StoredTensor>& tensors, uint64_t begin, uint64_t end) {
   for (const StoredTensor& tensor : tensors) {
     if (tensor.offset < begin) return Bad(absl::StrCat(tensor.name, ": overlaps another tensor"));
@@ -147,7 +148,7 @@ absl::Status CheckViews(std::span<const TensorView> tensors, std::span<const siz
   return absl::OkStatus();
 }
 
-// Appends to a file and to its checksum, and says the checksum of what one call appended.
+// Appends to a file and to its checksum. Each call returns the checksum of what it appended.
 class Stream {
  public:
   explicit Stream(WritableFile& file) : file_(file) {}

@@ -31,12 +31,12 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Longest header that is read or written.
+// The longest header that is read or written, in bytes.
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
 
-// Parses untrusted bytes: `prefix` is the file's beginning, at least the whole header of it.
-// InvalidArgument when anything does not fit: lengths, types, shapes whose size is not the
-// tensor's, overlaps, holes, bytes outside `file_size`.
+// Parses untrusted bytes: `prefix` is the file's beginning and holds at least the whole header.
+// InvalidArgument if anything does not fit: lengths, types, shapes whose size is not the tensor's,
+// overlaps, holes, bytes outside `file_size`.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view prefix,
                                                          uint64_t file_size);
 absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const ReadableFile& file);

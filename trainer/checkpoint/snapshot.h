@@ -23,7 +23,7 @@ struct SnapshotTensor {
   DataType type = DataType::kF32;
   std::vector<int64_t> shape;  // of the whole tensor
   std::span<const std::byte> bytes;
-  // Elements of the whole tensor that `bytes` is; count 0: all of it.
+  // The elements of the whole tensor that `bytes` holds; count 0: all of them.
   uint64_t begin = 0;
   uint64_t count = 0;
 };
@@ -37,18 +37,20 @@ struct Snapshot {
   std::map<std::string, std::string> documents;
 };
 
-// "model" or "optimizer", as file names have it.
+// Returns "model" or "optimizer", as in file names.
 const char* GroupName(TensorGroup group);
 
-// InvalidArgument: the writer is none of the writers, or bytes that are not those of their part.
+// Returns InvalidArgument if the writer is not one of the writers, or if a tensor's bytes do not
+// have the size of its part.
 absl::Status CheckSnapshot(const Snapshot& snapshot);
 
-// What a copy of the tensors takes.
+// Returns the bytes that a copy of the tensors takes.
 size_t CopyBytes(std::span<const SnapshotTensor> tensors);
-// Copies them to `memory`, of CopyBytes(), one after the other; the tensors' bytes are there then.
+// Copies the tensors to `memory`, of CopyBytes(), one after the other, and points them there.
 void CopyTensors(std::span<SnapshotTensor> tensors, std::byte* memory);
 
-// Which of `writers` saves each tensor whole: balanced by bytes, the same on every rank.
+// Returns, for each tensor, the one of `writers` that saves it whole: balanced by bytes, the same
+// on every rank.
 std::vector<int> AssignWriters(std::span<const uint64_t> tensor_bytes, int writers);
 
 }  // namespace muster::trainer

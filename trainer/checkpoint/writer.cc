@@ -24,17 +24,18 @@ namespace muster::trainer {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
-// A save that comes early waits for no more than this to be made ready.
+// The most memory made ready at once, which a save that comes early has to wait for.
 constexpr size_t kPopulateBytes = size_t{16} << 20;
-// Room for headers, manifest and documents on top of the tensors.
+// Space for headers, manifest and documents on top of the tensors.
 constexpr uint64_t kSlackBytes = 1 << 20;
 
-// Best effort, the lowest of its levels (the kernel's encoding; C libraries have no name for it).
+// The lowest level of the best-effort class (in the kernel's encoding; C libraries have no name for
+// it).
 constexpr int kLowestIoPriority = (2 << 13) | 7;
 
-// Below the ranks' own threads, so that a save takes idle time only: it never preempts one when it
-// wakes, and its reads and writes wait behind theirs. Still not the idle class, in which a machine
-// with a rank on every core would never end a save.
+// Puts this thread below the ranks' own threads, so that a save takes idle time only: it never
+// preempts one when it wakes, and its reads and writes wait behind theirs. It does not use the idle
+// class, in which a machine with a rank on every core would never finish a save.
 void LowerPriority(int cpu) {
   const sched_param none{};
   pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
@@ -198,7 +199,7 @@ bool CheckpointWriter::PopulateSome() {
   return true;
 }
 
-// The shares may all be there although the round is over: then it is a checkpoint like any other.
+// All shares may be there although the round is over: then it is a checkpoint like any other.
 CheckpointWriter::Progress CheckpointWriter::LastLook(Job& job) {
   if (Advance(job) == Progress::kWaiting) {
     Finish(job, absl::AbortedError("given up: its round ended before all had written"));
@@ -229,7 +230,7 @@ absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
   std::map<std::string, const SnapshotTensor*> by_name;
   for (const SnapshotTensor& tensor : job.snapshot.tensors) {
     if (tensor.group != group) continue;
-    // A part of a tensor is stored flat: its place in the whole is the manifest's business.
+    // A part of a tensor is stored flat; only the manifest records its place in the whole.
     std::vector<int64_t> shape = tensor.shape;
     if (tensor.count != 0) shape = {static_cast<int64_t>(tensor.count)};
     views.push_back({tensor.name, tensor.type, std::move(shape), tensor.bytes});
@@ -316,11 +317,11 @@ absl::Status CheckpointWriter::Complete(Job& job) {
   return Publish(files_, options_.uri, job.partial, manifest);
 }
 
-// After a failure nothing of this save may stay: its bytes may be what the disk lacks.
+// Deletes everything of a failed save: its bytes may be what the disk lacks.
 void CheckpointWriter::Finish(Job& job, const absl::Status& status) {
   if (status.ok()) {
     Tell(job, v1alpha1::CheckpointReport::WRITTEN, "");
-    // What could not be deleted now is tried again after the next checkpoint.
+    // A directory that cannot be deleted now is tried again after the next checkpoint.
     if (job.snapshot.writer == 0) {
       Prune(files_, options_.uri, job.run(), keep_).IgnoreError();
     }

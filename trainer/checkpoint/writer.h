@@ -26,10 +26,10 @@ namespace muster::trainer {
 
 struct WriterOptions {
   std::string uri;  // directory of all checkpoints
-  // Whose they are; nobody's claim is asked for without it.
+  // The job that the checkpoints belong to; without it no claim is made or checked.
   std::optional<ClaimOwner> owner = std::nullopt;
   int keep = 2;  // complete ones to keep, at least 2
-  // How long writer 0 waits for the others' shares.
+  // Bounds the time that writer 0 waits for the others' shares.
   absl::Duration collect_deadline = absl::Minutes(10);
   int cpu = -1;  // the thread runs on this core only; -1: anywhere
   bool start_thread = true;
@@ -37,8 +37,8 @@ struct WriterOptions {
 
 // Saves snapshots in the background. Begin copies and returns; a thread of low priority writes
 // `step-%09d.r<round>/`, and writer 0 completes it when all shares are in: manifest, DONE (created
-// exclusively), syncs, rename to `step-%09d`, then deletes what is more than `keep`, after
-// verifying a newer one. A failure leaves no partial directory behind and is only reported:
+// exclusively), syncs, rename to `step-%09d`. Then, after verifying the new checkpoint, it deletes
+// all but the `keep` newest. A failure leaves no partial directory behind and is only reported:
 // training goes on and a later snapshot tries again.
 //
 // Thread-safe. `report` is called from the thread: STARTED, then WRITTEN or FAILED; writers other
@@ -48,27 +48,28 @@ class CheckpointWriter {
   using Report = std::function<void(const v1alpha1::CheckpointReport&)>;
 
   CheckpointWriter(Files& files, const Clock& clock, WriterOptions options, Report report);
-  // Finishes writing what was begun, but does not wait for other writers.
+  // Finishes the snapshot that was begun, but does not wait for other writers.
   ~CheckpointWriter();
 
-  // A snapshot of `bytes` will come: the thread has the memory for its copy ready by then, unless
+  // Announces a snapshot of `bytes`: the thread has the memory for its copy ready by then, unless
   // it is short of time.
   void Expect(size_t bytes);
-  // Copies the tensors in one pass. Unavailable while an earlier snapshot is still being written; a
-  // snapshot of an older round that only waits for other writers is given up instead.
-  // ResourceExhausted when there is no memory for the copy.
+  // Copies the tensors in one pass. Unavailable while an earlier snapshot is still being written;
+  // an earlier snapshot of an older round that only waits for other writers is given up instead.
+  // ResourceExhausted if there is no memory for the copy.
   absl::Status Begin(const Snapshot& snapshot);
-  // From the next checkpoint that is completed on.
+  // Takes effect with the next checkpoint that is completed.
   void SetKeep(int keep) { keep_ = keep; }
-  // Whether a snapshot is in the works.
+  // Returns true if a snapshot is being copied or written.
   bool busy() const;
-  // Until nothing is in the works, or `deadline` (monotonic) passed: then DeadlineExceeded.
+  // Waits until not busy(); DeadlineExceeded after `deadline` (monotonic).
   absl::Status WaitIdle(absl::Time deadline);
-  // A round ended: what only waits for other writers is completed if they are done, else given up.
+  // Call when a round has ended. A snapshot that only waits for other writers is completed if they
+  // are done, else given up.
   void Abandon();
 
-  // One piece of work: write a share, look once for the others', or ready some memory. False when
-  // there is none or nothing moved.
+  // Does one piece of work: writes a share, looks once for the others', or makes some memory ready.
+  // Returns false if there is none or nothing moved.
   bool RunOnce();
 
  private:
@@ -103,7 +104,7 @@ class CheckpointWriter {
   bool abandon_ MUSTER_GUARDED_BY(mu_) = false;
   bool stop_ MUSTER_GUARDED_BY(mu_) = false;
   HostBuffer buffer_ MUSTER_GUARDED_BY(mu_);   // reused: only a first copy may fault pages
-  size_t unready_ MUSTER_GUARDED_BY(mu_) = 0;  // bytes that buffer_ is still to be made ready for
+  size_t unready_ MUSTER_GUARDED_BY(mu_) = 0;  // bytes that buffer_ must still be made ready for
   bool populating_ MUSTER_GUARDED_BY(mu_) = false;  // the thread has buffer_
   std::thread thread_;
 };

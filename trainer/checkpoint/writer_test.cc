@@ -95,7 +95,7 @@ TEST_F(WriterTest, WhatOlderRoundsLeftIsDeletedAfterSuccess) {
             (Strings{"mine.r1", "step-000000002", "step-000000002.r7", "step-000000009.r1"}));
 }
 
-// A writer that is slower than the failure of writer 0 makes the folder that was removed anew.
+// A writer that is slower than writer 0's failure makes the removed folder again.
 TEST_F(WriterTest, WhatAFailedSaveOfTheSameRoundLeftIsDeletedAfterSuccess) {
   ASSERT_TRUE(files_.MakeDirectories(std::string(kUri) + "/step-000000001.r1").ok());
   ASSERT_TRUE(files_.MakeDirectories(std::string(kUri) + "/step-000000003.r1").ok());
@@ -143,7 +143,7 @@ TEST_F(WriterTest, AFailureAtAnyChangeIsCleanedUpAndTheNextSaveWorks) {
   for (int fail_at = 0;; ++fail_at) {
     int change = 0;
     files_.SetFault([&](MemoryFiles::Operation operation, const std::string& path) {
-      // Removals work on a full disk; else nothing could be cleaned.
+      // Removals work on a full disk; otherwise nothing could be cleaned up.
       if (operation == MemoryFiles::Operation::kRemove) return absl::OkStatus();
       if (change++ == fail_at) return absl::ResourceExhaustedError(path + ": No space left");
       return absl::OkStatus();
@@ -153,7 +153,7 @@ TEST_F(WriterTest, AFailureAtAnyChangeIsCleanedUpAndTheNextSaveWorks) {
     if (report.phase() == CheckpointReport::WRITTEN) break;
     EXPECT_TRUE(absl::StrContains(report.error(), "No space left")) << report.error();
     const Strings left = Names();
-    // The rename may have happened; only its sync failed. Else nothing stays.
+    // The rename may have happened and only its sync failed. Otherwise nothing stays.
     EXPECT_TRUE(left.empty() || left == Strings{"step-000000001"}) << left[0];
     ASSERT_TRUE(RemoveAll(files_, kUri).ok());
     ASSERT_LT(fail_at, 200);

@@ -22,13 +22,12 @@
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/checkpoint/writer.h"
 
-// What the tests of writing and of damage share: a small state to save, and its writers. One
-// thread.
+// Shared by the tests of writing and of damage: a small state to save, and its writers. One thread.
 namespace muster::trainer {
 
 inline constexpr char kUri[] = "/ck";
 
-// A model of three tensors whose values tell the step, and the optimizer's state of one.
+// A model of two tensors whose values depend on the step, and the optimizer's state.
 struct State {
   std::vector<float> embedding, weight, moment;
   std::vector<double> scalar;
@@ -72,7 +71,8 @@ class WriterTest : public testing::Test {
         [this](const v1alpha1::CheckpointReport& r) { reports_.push_back(r); });
   }
 
-  // With `divide` every tensor is cut into flat parts, one a writer; else whole tensors are dealt.
+  // Returns a writer's share. If `divide`, every tensor is cut into flat parts, one for each
+  // writer; else whole tensors are dealt out.
   static Snapshot Share(const State& state, int64_t step, int writer, int writers, int64_t round,
                         bool divide) {
     Snapshot snapshot;
@@ -104,7 +104,7 @@ class WriterTest : public testing::Test {
     return snapshot;
   }
 
-  // Saves `step` by `writers` writers; the last report of writer 0.
+  // Saves `step` by `writers` writers and returns the last report of writer 0.
   v1alpha1::CheckpointReport Save(int64_t step, int writers = 1, bool divide = false,
                                   int64_t round = 1) {
     const State state = StateAt(step);
@@ -120,7 +120,8 @@ class WriterTest : public testing::Test {
     return reports_.back();
   }
 
-  // What FindNewest finds, checked value by value; -1 when there is none.
+  // Returns the step of the checkpoint that FindNewestCheckpoint finds, after checking every value;
+  // -1 if there is none.
   int64_t NewestStep() {
     const auto found = FindNewestCheckpoint(files_, kUri, nullptr);
     EXPECT_TRUE(found.ok()) << found.status();

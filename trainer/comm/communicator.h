@@ -18,10 +18,10 @@ enum class ReduceOp { kSum, kMax, kMin };
 class Pending {
  public:
   virtual ~Pending() = default;
-  // Returns when the data is in place on this rank. Ends by the communicator's deadline at the
-  // latest: DeadlineExceeded for a silent peer, Unavailable for a dead one, Aborted after Abort(),
-  // Internal when the check mode found ranks at different operations. After an error the tensors'
-  // contents are lost and every later operation of this communicator fails the same way.
+  // Returns when the data is in place on this rank, by the communicator's deadline at the latest.
+  // DeadlineExceeded for a silent peer, Unavailable for a dead one, Aborted after Abort(), Internal
+  // if the check mode found ranks at different operations. After an error the tensors' contents are
+  // lost and every later operation of this communicator fails the same way.
   virtual absl::Status Wait() = 0;
 };
 
@@ -29,7 +29,7 @@ class Pending {
 //
 // All ranks issue the same operations in the same order. Operations of one communicator complete in
 // that order; several may be in flight. Tensors are contiguous and must stay alive and untouched
-// until Wait(). `label` names what is moved (a unit, "vote", ...) in the flight record. One thread
+// until Wait(). `label` names the data (a unit, "vote", ...) in the flight record. One thread
 // issues operations; Abort() and DumpFlightRecord() may be called from any thread at any time.
 class Communicator {
  public:
@@ -40,12 +40,12 @@ class Communicator {
 
   virtual std::unique_ptr<Pending> AllReduce(at::Tensor tensor, ReduceOp op,
                                              std::string_view label) = 0;
-  // input: size() equal slices; output: this rank's slice, reduced.
+  // `input` holds size() equal slices; `output` gets this rank's slice, reduced.
   virtual std::unique_ptr<Pending> ReduceScatter(at::Tensor output, at::Tensor input, ReduceOp op,
                                                  std::string_view label) = 0;
   virtual std::unique_ptr<Pending> AllGather(at::Tensor output, at::Tensor input,
                                              std::string_view label) = 0;
-  // counts[r] elements go to (come from) rank r; tensors are flat.
+  // input_counts[r] elements go to rank r, output_counts[r] come from it; tensors are flat.
   virtual std::unique_ptr<Pending> AllToAllV(at::Tensor output, std::vector<int64_t> output_counts,
                                              at::Tensor input, std::vector<int64_t> input_counts,
                                              std::string_view label) = 0;
@@ -58,8 +58,8 @@ class Communicator {
   // Makes every operation in flight, and every later one, fail with Aborted. Idempotent.
   virtual void Abort(std::string_view why) = 0;
 
-  // The last operations with sequence number, fingerprint and state, oldest first, for people to
-  // read.
+  // Lists the last operations with sequence number, fingerprint and state, oldest first, for people
+  // to read.
   virtual std::string DumpFlightRecord() const = 0;
 };
 

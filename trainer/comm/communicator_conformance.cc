@@ -71,7 +71,7 @@ std::string ScatterAndGather(Communicator& c) {
   return "";
 }
 
-// Rank r sends s elements of value 10 r + s to rank s: nothing at all to rank 0.
+// Rank r sends s elements of value 10 r + s to rank s, so rank 0 gets none.
 std::string Exchange(Communicator& c) {
   const int n = c.size(), me = c.rank();
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kLong}) {
@@ -139,8 +139,8 @@ std::string ManyInFlight(Communicator& c) {
   return "";
 }
 
-// Rank 0 waits for something that nobody sends, and is aborted by another thread; the others see a
-// peer that is gone. Nothing works any more afterwards.
+// Rank 0 waits for a message that nobody sends and is aborted by another thread; the others find
+// their peer gone. Every later operation fails.
 std::string AbortFromAnotherThread(Communicator& c) {
   at::Tensor t = Full(100000, 1);
   MUSTER_REQUIRE_OK(c.Barrier()->Wait());  // others may still be connecting
@@ -169,7 +169,8 @@ std::string DeadPeer(Communicator& c) {
   return "";
 }
 
-// Nobody joins in what the other one does: whoever gives up first says so, the other sees it go.
+// Neither rank takes part in the other's operation: the rank that gives up first reports the
+// deadline, the other one finds it gone.
 std::string SilentPeer(Communicator& c) {
   at::Tensor t = Full(1000, 1);
   const absl::Status status = c.Recv(t, 1 - c.rank(), "never sent")->Wait();
@@ -226,7 +227,7 @@ std::vector<ConformanceCase> MakeCases() {
     add("AbortFromAnotherThread", AbortFromAnotherThread);
     add("DeadPeer", DeadPeer);
   }
-  // Time enough for the ranks to find each other, too.
+  // The deadline leaves time for the ranks to find each other, too.
   cases.push_back({.name = "SilentPeer", .deadline = absl::Seconds(2), .body = SilentPeer});
   cases.push_back({.name = "CheckNamesBoth", .check = true, .body = CheckNamesBoth});
   cases.push_back({.name = "CheckComparesMessages", .check = true, .body = CheckComparesMessages});

@@ -10,9 +10,9 @@
 
 namespace muster::trainer {
 
-// What every Communicator must do, as cases that any implementation runs: `body` is called once per
-// rank, at the same time, and returns what is wrong there, or nothing. It may end while the other
-// ranks go on, as a process that dies does.
+// The duties of every Communicator, as cases that any implementation runs. `body` is called once
+// per rank, at the same time, and returns a description of the fault there, or "". It may end while
+// the other ranks go on, as a process that dies does.
 struct ConformanceCase {
   std::string name;
   int ranks = 2;

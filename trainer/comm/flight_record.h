@@ -10,18 +10,18 @@
 
 namespace muster::trainer {
 
-// The last operations of one rank in a ring, numbered from 0: when a round breaks off, comparing
-// the ranks' records shows who was behind, and at which operation. Thread-safe.
+// Keeps the last operations of one rank in a ring, numbered from 0. When a round breaks off,
+// comparing the ranks' records shows which rank was behind, and at which operation. Thread-safe.
 class FlightRecord {
  public:
   static constexpr int kCapacity = 64;
 
-  // The operation's sequence number.
+  // Returns the operation's sequence number.
   int64_t Issued(Fingerprint fingerprint);
   void Completed(int64_t sequence);
   void Failed(int64_t sequence);
 
-  // One line per operation, oldest first.
+  // Returns one line per operation, oldest first.
   std::string Dump() const;
 
  private:

@@ -44,7 +44,7 @@ class Finished final : public Pending {
   const absl::Status status_;
 };
 
-// What Wait() does around waiting for Gloo.
+// Steps of Wait() before and after it waits for Gloo.
 struct Hooks {
   std::function<absl::Status()> before;
   std::function<void()> after;
@@ -85,12 +85,12 @@ class GlooPending final : public Pending {
  private:
   const std::shared_ptr<LiveGroup> group_;
   const int64_t sequence_;
-  std::unique_ptr<GlooOperation> operation_;  // null once it was waited for
+  std::unique_ptr<GlooOperation> operation_;  // null once Wait() has returned
   const Hooks hooks_;
   absl::Status result_;
 };
 
-// What ranks exchange in check mode: the fingerprint as text, cut to this length.
+// The bytes of a fingerprint that ranks exchange as text in check mode; a longer one is cut.
 constexpr int64_t kCheckBytes = 160;
 
 class GlooCommunicator final : public Communicator {
@@ -113,8 +113,8 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
-  // Gloo's own takes three times an all-reduce. Slices go straight to their owners, who add them in
-  // rank order.
+  // Sends slices straight to their owners, which add them in rank order: Gloo's own reduce-scatter
+  // takes three times as long as an all-reduce.
   std::unique_ptr<Pending> ReduceScatter(at::Tensor output, at::Tensor input, ReduceOp op,
                                          std::string_view label) override {
     at::Tensor received = at::empty_like(input);
@@ -206,7 +206,8 @@ class GlooCommunicator final : public Communicator {
       if (group_->check()) {
         if (absl::Status status = Check(sequence, print, hooks); !status.ok()) return fail(status);
       }
-      // Nothing to move; Gloo refuses empty tensors. Exchanges may be empty on one rank only.
+      // There is nothing to move, and Gloo refuses empty tensors. An exchange may be empty on one
+      // rank only.
       if (!tensors.empty() && tensors.back().numel() == 0 &&
           print.kind != OperationKind::kAllToAllV) {
         group_->record().Completed(sequence);
@@ -230,7 +231,7 @@ class GlooCommunicator final : public Communicator {
   const int rank_;
   const int size_;
   const std::shared_ptr<LiveGroup> group_;
-  // Check mode: messages' fingerprints on their way.
+  // Fingerprints of messages on their way, in check mode.
   std::deque<GlooOperation> check_sends_;
 };
 
@@ -245,7 +246,7 @@ std::string FromBytes(const at::Tensor& bytes) {
   return std::string(static_cast<const char*>(bytes.const_data_ptr()));
 }
 
-// Numbers are not compared: messages count on two ranks only.
+// Sequence numbers are not compared: only two ranks count a message.
 absl::Status GlooCommunicator::Check(int64_t sequence, const Fingerprint& print, Hooks& hooks) {
   if (print.kind == OperationKind::kSend || print.kind == OperationKind::kRecv) {
     return CheckMessage(sequence, print, hooks);
@@ -265,7 +266,7 @@ absl::Status GlooCommunicator::Check(int64_t sequence, const Fingerprint& print,
   return absl::OkStatus();
 }
 
-// The fingerprint goes ahead of the message and is compared by the receiver, before it takes it.
+// Sends the fingerprint ahead of the message; the receiver compares it before it takes the message.
 absl::Status GlooCommunicator::CheckMessage(int64_t sequence, const Fingerprint& print,
                                             Hooks& hooks) {
   std::vector<at::Tensor> bytes{ToBytes(print.AsMessage(rank_))};

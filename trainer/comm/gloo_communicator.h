@@ -12,7 +12,7 @@
 namespace muster::trainer {
 
 struct GlooOptions {
-  // A RoundStore's endpoint; unused for a size of 1.
+  // The endpoint of a RoundStore; unused if `size` is 1.
   std::string store;
   int rank = 0;
   int size = 1;
@@ -20,19 +20,19 @@ struct GlooOptions {
   std::string tag;
   // This process's address, as the other ranks reach it.
   std::string host = "127.0.0.1";
-  // Bounds every Wait(), and the connecting.
+  // Bounds every Wait(), and the time to connect.
   absl::Duration deadline = absl::Seconds(60);
-  // Compares fingerprints among the ranks before each operation. Slow: one message each more.
+  // Compares fingerprints among the ranks before each operation. Slow: it adds a message to each.
   bool check = false;
 };
 
 // Forms a communicator over TCP between CPU processes. Connect() waits for the other ranks;
 // Abort(), from any thread, ends that wait within milliseconds, and a Connect() after it fails at
 // once. Only one connector of a process may be in Connect() at a time (FailedPrecondition
-// otherwise): the group's sockets are found by what appears meanwhile.
+// otherwise): the group's sockets are those that appear meanwhile.
 //
-// Connect fails with DeadlineExceeded naming the ranks that did not come, Unavailable when the
-// store or a peer is gone, Aborted after Abort().
+// Connect fails with DeadlineExceeded, naming the ranks that did not come, Unavailable if the store
+// or a peer is gone, and Aborted after Abort().
 class GlooConnector {
  public:
   explicit GlooConnector(GlooOptions options);
@@ -48,7 +48,7 @@ class GlooConnector {
   const std::unique_ptr<Impl> impl_;
 };
 
-// Connect() of a connector that nobody can abort.
+// Connects without a way to abort.
 absl::StatusOr<std::unique_ptr<Communicator>> MakeGlooCommunicator(GlooOptions options);
 
 }  // namespace muster::trainer

@@ -24,15 +24,15 @@
 namespace muster::trainer {
 namespace {
 
-// One process per rank, forked before this one has any thread. What a body returns goes to the
-// test.
+// Runs one process per rank, forked before this one has any thread. The text that a body returns
+// goes to the test.
 class Processes {
  public:
   ~Processes() {
     for (const Child& child : children_) kill(child.pid, SIGKILL);
   }
 
-  // Returns the endpoint that a process serving a store writes first.
+  // Starts a process that serves a store, and returns the endpoint that it writes first.
   std::string Serve() {
     return Start([](int out) {
       auto store = StartRoundStore();
@@ -51,7 +51,7 @@ class Processes {
   }
   pid_t pid(int child) const { return children_[child].pid; }
 
-  // What child `child` returned.
+  // Returns the text that child `child` returned.
   std::string Result(int child) {
     std::string text = ReadLine(children_[child].out);
     return text;
@@ -248,8 +248,8 @@ TEST(GlooCommunicatorTest, FormsAgainAfterAnAbort) {
   EXPECT_EQ(processes.Result(2), "2 2 2 2 2 ");
 }
 
-// Ranks 0 and 1 of a group whose connection is stuck in the middle of a message: rank 1 stops
-// itself as soon as the first bytes are there. Gloo never tells rank 0's operation that its
+// Ranks 0 and 1 form a group whose connection is stuck in the middle of a message: rank 1 stops
+// itself as soon as the first bytes are there. Gloo never reports to rank 0's operation that its
 // connection broke.
 constexpr int64_t kStuckElements = 64 << 20;
 
@@ -257,7 +257,7 @@ GlooOptions StuckOptions(const std::string& store, int rank) {
   return {.store = store, .rank = rank, .size = 2, .tag = "stuck", .deadline = absl::Seconds(50)};
 }
 
-// Rank 1: `start` begins to receive into the tensor.
+// Runs rank 1: `start` begins to receive into the tensor.
 std::string ReceiveAndStop(
     const std::string& store,
     const std::function<std::unique_ptr<Pending>(Communicator&, at::Tensor)>& start) {
@@ -280,7 +280,7 @@ void WaitUntilStopped(pid_t pid) {
   }
 }
 
-// Rank 0: `start` begins to send; then the group is aborted from another thread.
+// Runs rank 0: `start` begins to send; then the group is aborted from another thread.
 std::string SendAndAbort(
     const std::string& store, pid_t peer,
     const std::function<std::unique_ptr<Pending>(Communicator&, at::Tensor)>& start) {
@@ -327,7 +327,7 @@ TEST(GlooCommunicatorTest, AbortEndsASendThatGlooForgot) {
   EXPECT_EQ(processes.Result(2), "ABORTED: another round is prepared, soon");
 }
 
-// The thread that destroys the group sleeps on meanwhile.
+// The thread that destroys the group is still asleep when the process ends.
 TEST(GlooCommunicatorTest, AProcessEndsWhileItsStuckGroupIsDestroyed) {
   auto start = [](Communicator& c, at::Tensor t) { return c.Broadcast(t, 0, "forgotten"); };
   EXPECT_EXIT(

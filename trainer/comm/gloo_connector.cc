@@ -22,8 +22,8 @@ namespace {
 // Set while some connector of this process is in Connect().
 std::atomic_flag connecting = ATOMIC_FLAG_INIT;
 
-// What Gloo finds addresses with, over our client. c10d wants exceptions; ConnectBetween catches
-// them.
+// The store in which Gloo finds addresses, over a StoreClient. c10d expects exceptions;
+// ConnectBetween catches them.
 class GlooStore final : public c10d::Store {
  public:
   GlooStore(std::shared_ptr<StoreClient> client, std::string tag, absl::Time until)
@@ -90,11 +90,11 @@ class GlooConnector::Impl {
   absl::Status WaitForRanks(absl::Time until);
   c10::intrusive_ptr<c10d::ProcessGroupGloo> MakeGroup(absl::Time until) const;
   std::set<ConnectedSocket> AppearedSockets() const MUSTER_EXCLUDES(mu_);
-  // The abort's reason if there was one, else `status`.
+  // Returns the abort's reason if there was one, else `status`.
   absl::Status OrAborted(const absl::Status& status) const MUSTER_EXCLUDES(mu_);
 
   const GlooOptions options_;
-  const std::shared_ptr<StoreClient> client_ = std::make_shared<StoreClient>();  // and of Gloo
+  const std::shared_ptr<StoreClient> client_ = std::make_shared<StoreClient>();  // shared with Gloo
   mutable Mutex mu_;
   CondVar changed_;
   bool aborted_ MUSTER_GUARDED_BY(mu_) = false;
@@ -114,15 +114,15 @@ std::set<ConnectedSocket> GlooConnector::Impl::AppearedSockets() const {
   const std::set<ConnectedSocket> sockets = FindConnectedSockets();
   MutexLock lock(mu_);
   std::set<ConnectedSocket> appeared = NewSockets(before_, sockets);
-  // Connections to the store, which this process may even serve, are not the group's.
+  // Connections to the store are not the group's; this process may even be their server.
   std::erase_if(appeared, [&](const ConnectedSocket& socket) {
     return absl::StrCat(socket.local_port) == port || absl::StrCat(socket.peer_port) == port;
   });
   return appeared;
 }
 
-// Every rank says that it is here before any goes on: a missing one is named, and nobody is stuck
-// in Gloo's own connecting.
+// Every rank announces itself before any goes on, so that a missing rank is named and none is stuck
+// while Gloo connects.
 absl::Status GlooConnector::Impl::WaitForRanks(absl::Time until) {
   auto key = [this](int rank) { return absl::StrCat(options_.tag, "/here/", rank); };
   MUSTER_RETURN_IF_ERROR(client_->Set(key(options_.rank), "1", until));

@@ -14,7 +14,7 @@ class ProcessGroupGloo;
 
 namespace muster::trainer {
 
-// A formed group: what GlooConnector hands to the communicator.
+// A formed group, as GlooConnector hands it to the communicator.
 struct GlooGroup {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> process_group;
   std::set<ConnectedSocket> sockets;

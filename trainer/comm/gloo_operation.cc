@@ -44,7 +44,7 @@ absl::Status GlooStatus(const std::string& text) {
 LiveGroup::~LiveGroup() {
   if (!watch_->failure().ok() || watch_->busy()) ShutDown(group_.sockets);
   if (!watch_->busy()) return;
-  // Detached: nobody waits for it, and the process may end before it does.
+  // The thread is detached: nobody waits for it, and the process may end before it does.
   std::thread([group = std::move(group_.process_group), tensors = std::move(abandoned_)]() mutable {
     group.reset();
   }).detach();

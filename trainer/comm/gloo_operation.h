@@ -19,15 +19,15 @@ namespace muster::trainer {
 
 using GlooWork = c10::intrusive_ptr<c10d::Work>;
 
-// Gloo tells errors apart only by their text.
+// Makes a status from the text of an error; Gloo's errors have no codes.
 absl::Status GlooStatus(const std::string& text);
 
-// A Gloo group in use. Thread-safe, but for the process group itself.
+// A Gloo group in use. Thread-safe, except for the process group itself.
 //
 // When a connection breaks while a message waits to be written to it, or has come in part, Gloo
-// does not tell whoever waits for that message: the operation sleeps until Gloo's own time-out, and
-// so does the destructor of Gloo's group. Such an operation is abandoned, with its tensors, and
-// such a group is destroyed by a thread of its own.
+// does not wake the thread that waits for that message: the operation sleeps until Gloo's own
+// time-out, and so does the destructor of Gloo's group. Such an operation is abandoned, with its
+// tensors, and such a group is destroyed by a thread of its own.
 class LiveGroup {
  public:
   explicit LiveGroup(GlooGroup group) : group_(std::move(group)) {}
@@ -41,10 +41,11 @@ class LiveGroup {
   FlightRecord& record() { return record_; }
   const std::shared_ptr<GroupWatch>& watch() const { return watch_; }
 
-  // The first failure stands, and is returned. Ends what is in flight, here and on the peers.
+  // Fails the group, which ends what is in flight here and on the peers. The first failure stands
+  // and is returned.
   absl::Status Fail(const absl::Status& status) MUSTER_EXCLUDES(mu_);
 
-  // Messages under way: nothing but their own abort() wakes those who wait for them.
+  // The messages under way. Only their own abort() wakes a thread that waits for them.
   void AddMessage(const GlooWork& work) MUSTER_EXCLUDES(mu_);
   void RemoveMessage(const GlooWork& work) MUSTER_EXCLUDES(mu_);
 
@@ -54,14 +55,14 @@ class LiveGroup {
  private:
   GlooGroup group_;
   FlightRecord record_;
-  // Gloo's threads use it too, and must not be the last owners of their group.
+  // Shared with Gloo's threads, which must not be the last owners of their group.
   const std::shared_ptr<GroupWatch> watch_ = std::make_shared<GroupWatch>();
   Mutex mu_;
   std::vector<GlooWork> messages_ MUSTER_GUARDED_BY(mu_);
   std::vector<at::Tensor> abandoned_ MUSTER_GUARDED_BY(mu_);
 };
 
-// One operation of a group under way. Used by one thread.
+// One operation of a group. Used by one thread.
 class GlooOperation {
  public:
   GlooOperation(std::shared_ptr<LiveGroup> group, int64_t sequence, Fingerprint fingerprint,
@@ -70,8 +71,8 @@ class GlooOperation {
   GlooOperation(const GlooOperation&) = delete;
   GlooOperation& operator=(const GlooOperation&) = delete;
 
-  // Ends by the group's deadline, and promptly when the group fails; an error is the group's
-  // failure. From then on Gloo leaves the tensors alone.
+  // Returns by the group's deadline, and promptly when the group fails; an error is the group's
+  // failure. Gloo then leaves the tensors alone, or they are abandoned with the operation.
   absl::Status Wait();
 
  private:
@@ -82,7 +83,7 @@ class GlooOperation {
   const std::shared_ptr<LiveGroup> group_;  // operations may outlive their communicator
   const int64_t sequence_;
   const Fingerprint fingerprint_;
-  GlooWork work_;  // null once it was waited for
+  GlooWork work_;  // null once Wait() has returned
   std::vector<at::Tensor> tensors_;
   int64_t watched_ = -1;  // its number in the group's watch, unless it is a message
   absl::Status result_;

@@ -7,7 +7,7 @@
 
 namespace muster::trainer {
 
-// A connected TCP socket of this process. The inode tells whether the descriptor was closed and
+// A connected TCP socket of this process. The inode shows whether the descriptor was closed and
 // used again for something else.
 struct ConnectedSocket {
   int fd = -1;
@@ -18,16 +18,16 @@ struct ConnectedSocket {
   auto operator<=>(const ConnectedSocket&) const = default;
 };
 
-// Gloo has no way to cancel what waits for a peer; shutting its sockets down makes every such wait
-// end at once, on this rank and on its peers. Which sockets are a group's is found by looking at
-// the process before and after the group was made. All are thread-safe.
+// Gloo cannot cancel a wait for a peer. Shutting its sockets down ends every such wait at once, on
+// this rank and on its peers. The sockets of a group are those that appear in the process while the
+// group is made. All functions are thread-safe.
 std::set<ConnectedSocket> FindConnectedSockets();
 
-// Sockets of `now` that were not in `before`.
+// Returns the sockets of `now` that are not in `before`.
 std::set<ConnectedSocket> NewSockets(const std::set<ConnectedSocket>& before,
                                      const std::set<ConnectedSocket>& now);
 
-// Shuts both directions down; a descriptor that means another file by now is left alone.
+// Shuts both directions down. Leaves a descriptor alone that means another file by now.
 void ShutDown(const std::set<ConnectedSocket>& sockets);
 
 }  // namespace muster::trainer

@@ -10,30 +10,32 @@
 
 namespace muster::trainer {
 
-// Which operations of a group of ranks are under way, and the group's first failure, which every
-// operation after it shares. Who waits for an operation is woken by its end and by the failure,
-// whichever comes first: a library may keep an operation asleep long after its peer has died.
-// Thread-safe.
+// Watches the operations of a group of ranks, and keeps the group's first failure, which every
+// later operation shares. A thread that waits for an operation is woken by its end or by the
+// failure, whichever comes first: a library may keep an operation asleep long after its peer has
+// died. Thread-safe.
 class GroupWatch {
  public:
-  // How long a failed group's operations may take to leave their tensors alone.
+  // A failed group's operations may take this long to leave their tensors alone.
   static constexpr absl::Duration kSettleTime = absl::Milliseconds(250);
 
-  // The operation's number, for the calls below.
+  // Returns the operation's number, for the calls below.
   int64_t Started();
   void Ended(int64_t operation);
-  // An operation that ends badly is the group's failure, unless there was one.
+  // Call when an operation ended badly: that is the group's failure, unless there was one.
   void Broke(int64_t operation, const absl::Status& error);
 
-  // The first failure stands, and is returned.
+  // Fails the group. The first failure stands and is returned.
   absl::Status Fail(const absl::Status& failure);
   absl::Status failure() const;
 
-  // OK once the operation ended well, else the group's failure, or DeadlineExceeded after `limit`.
+  // Returns OK once the operation ended well, else the group's failure, or DeadlineExceeded after
+  // `limit`.
   absl::Status Await(int64_t operation, absl::Duration limit);
-  // Whether the operation ended, well or badly, until kSettleTime after the failure.
+  // Waits for the operation's end, good or bad, until kSettleTime after the failure; false if it
+  // has not ended by then.
   bool Settle(int64_t operation);
-  // Whether some operation has not ended.
+  // Returns true if some operation has not ended.
   bool busy() const;
 
  private:

@@ -15,7 +15,7 @@
 namespace muster::trainer {
 namespace {
 
-// What one rank brings to an operation.
+// One rank's part in an operation.
 struct Share {
   at::Tensor output, input;
   std::vector<int64_t> output_counts, input_counts;
@@ -31,7 +31,7 @@ struct Operation {
   int first = 0;
 };
 
-// (-1, -1, n) for the n-th collective, (from, to, n) for the n-th message between two ranks.
+// Is (-1, -1, n) for the n-th collective, (from, to, n) for the n-th message between two ranks.
 using Key = std::tuple<int, int, int64_t>;
 
 struct Hub {
@@ -40,7 +40,7 @@ struct Hub {
   Mutex mu;
   CondVar changed;
   std::map<Key, Operation> operations MUSTER_GUARDED_BY(mu);
-  // The first failure, and whose it was; every rank sees it in its own way.
+  // The first failure and the rank that caused it; see FailureFor for the other ranks.
   absl::Status failure MUSTER_GUARDED_BY(mu);
   int failed_rank MUSTER_GUARDED_BY(mu) = -1;
 

@@ -24,11 +24,11 @@ using GroupMaker = std::function<absl::StatusOr<std::unique_ptr<Communicator>>(
 // all members must do in the same order. Not thread-safe.
 //
 //   MUSTER_ASSIGN_OR_RETURN(Mesh mesh, Mesh::Create({.data = 2}, world, make));
-//   MUSTER_ASSIGN_OR_RETURN(Communicator* reduce, mesh.Group({MeshAxis::kData,
-//   MeshAxis::kContext}));
+//   MUSTER_ASSIGN_OR_RETURN(Communicator* reduce,
+//                           mesh.Group({MeshAxis::kData, MeshAxis::kContext}));
 class Mesh {
  public:
-  // `world` outlives the mesh.
+  // `world` must outlive the mesh.
   static absl::StatusOr<Mesh> Create(const MeshShape& shape, Communicator& world, GroupMaker make);
 
   const MeshShape& shape() const { return shape_; }

@@ -9,8 +9,8 @@
 
 namespace muster::trainer {
 
-// How the ranks of a round are laid out for parallelism: pipeline x data x context x tensor x
-// expert, tensor and expert innermost, so that the ranks that talk most are neighbours (and on one
+// The layout of a round's ranks for parallelism: pipeline x data x context x tensor x expert,
+// tensor and expert innermost, so that the ranks that communicate most are neighbours (and on one
 // node, as ranks are numbered by node). Pure arithmetic.
 
 enum class MeshAxis { kPipeline, kData, kContext, kTensor, kExpert };
@@ -35,13 +35,13 @@ struct MeshShape {
   int size() const { return pipeline * data * context * tensor * expert; }
   int extent(MeshAxis axis) const;
 
-  // Every extent is at least 1, and all together make up `world_size`.
+  // Returns an error unless every extent is at least 1 and all of them multiply to `world_size`.
   absl::Status Check(int world_size) const;
-  // 0 <= rank < size().
+  // Requires 0 <= rank < size().
   MeshCoordinates CoordinatesOf(int rank) const;
   int RankOf(const MeshCoordinates& coordinates) const;
-  // The ranks that differ from `rank` in these axes only, ascending; among them `rank`. Gradients
-  // are reduced over {kData, kContext}, for one.
+  // Returns the ranks that differ from `rank` in these axes only, ascending, `rank` included. For
+  // example, gradients are reduced over {kData, kContext}.
   std::vector<int> Group(int rank, const std::vector<MeshAxis>& axes) const;
 };
 

@@ -23,8 +23,9 @@ enum class OperationKind {
 };
 absl::string_view OperationKindName(OperationKind kind);
 
-// What identifies an operation to the other ranks: equal on all ranks of a collective, and equal on
-// both sides of a message but for its kind. `count` is elements, `peer` a root or the other rank.
+// Identifies an operation to the other ranks: equal on all ranks of a collective, and equal on both
+// sides of a message except for its kind. `count` is in elements, `peer` is a root or the other
+// rank.
 struct Fingerprint {
   OperationKind kind = OperationKind::kBarrier;
   at::ScalarType type = at::kFloat;
@@ -33,13 +34,13 @@ struct Fingerprint {
   int peer = -1;
   std::string label;
 
-  // For people, e.g. `AllReduce sum 4096 Float "vote"`.
+  // Formats it for messages, e.g. `AllReduce sum 4096 Float "vote"`.
   std::string ToString() const;
-  // The same text on both sides of a message, from the point of view of rank `rank`.
+  // Formats it equally on both sides of a message; `rank` is the side that calls.
   std::string AsMessage(int rank) const;
 };
 
-// Counts of AllToAllV differ between ranks and are left out.
+// Leaves out the counts of AllToAllV, which differ between ranks.
 Fingerprint FingerprintOf(OperationKind kind, const at::Tensor& tensor, std::string_view label,
                           ReduceOp op = ReduceOp::kSum, int peer = -1);
 

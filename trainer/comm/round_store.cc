@@ -128,12 +128,12 @@ class TcpRoundStore final : public RoundStore {
   const int stop_;
   const std::string endpoint_;
   std::thread thread_;
-  // Of the thread.
+  // Used by the thread only.
   std::vector<Connection> connections_;
   std::map<std::string, std::string> values_;
 };
 
-// A listening socket on a free port of `host`, or -1.
+// Returns a listening socket on a free port of `host`, or -1.
 int Listen(const std::string& host) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;

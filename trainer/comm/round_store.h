@@ -8,18 +8,18 @@
 
 namespace muster::trainer {
 
-// The key-value store through which the ranks of a round find each other's addresses, served from a
-// thread of this process (rank 0's) on a free port until it is destroyed. It is needed only while
-// communicators connect. Ours rather than TCPStore: that one asks the name server for the names of
-// addresses, which takes seconds where none answers. Thread-safe.
+// The key-value store through which the ranks of a round find each other's addresses. A thread of
+// this process (rank 0's) serves it on a free port until it is destroyed. It is needed only while
+// communicators connect. It replaces TCPStore, which asks the name server for the names of
+// addresses; that takes seconds where none answers. Thread-safe.
 class RoundStore {
  public:
   virtual ~RoundStore() = default;
-  // host:port, as other ranks reach it.
+  // Returns host:port, as other ranks reach it.
   virtual const std::string& endpoint() const = 0;
 };
 
-// `host` is this machine's address that the other ranks use; only it is listened on.
+// Listens on `host` only, the address of this machine that the other ranks use.
 absl::StatusOr<std::unique_ptr<RoundStore>> StartRoundStore(const std::string& host = "127.0.0.1");
 
 }  // namespace muster::trainer

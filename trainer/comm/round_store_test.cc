@@ -63,7 +63,7 @@ TEST(RoundStoreTest, AStoreThatEndsIsUnavailable) {
   EXPECT_EQ(client.Set("a", "b", Soon()).code(), absl::StatusCode::kUnavailable);
 }
 
-// On a busy machine a rank may not be run from before the deadline until after it.
+// A busy machine may not run a rank from before the deadline until after it.
 TEST(RoundStoreTest, NobodyAnsweringIsToldAlsoToWhoLooksAfterTheDeadline) {
   auto store = StartRoundStore();
   const std::string endpoint = (*store)->endpoint();
@@ -99,7 +99,7 @@ TEST(RoundStoreTest, AClientThatBreaksTheProtocolIsDroppedAndOthersAreServed) {
   EXPECT_EQ(client.Get("k", Soon()).value(), std::nullopt);
 }
 
-// Answers when it is told to, one request after the other.
+// Answers only when told to, one request after the other.
 class SlowStore {
  public:
   SlowStore() {

@@ -24,7 +24,7 @@ absl::Status Gone(const char* what) {
   return absl::UnavailableError(absl::StrCat("the store is gone: ", what));
 }
 
-// A non-blocking socket that is connecting to the first address of host:port, or -1.
+// Returns a non-blocking socket that is connecting to the first address of host:port, or -1.
 int StartConnecting(const std::string& endpoint) {
   const size_t colon = endpoint.rfind(':');
   addrinfo hints = {};
@@ -72,7 +72,7 @@ void StoreClient::Abort() {
 
 absl::Status StoreClient::Await(int fd, short events, absl::Time until) {
   while (true) {
-    // Whoever was not run for long looks once nevertheless.
+    // Looks once even if this thread was not run until after the deadline.
     const absl::Duration left = until - Clock::Real().Monotonic();
     const bool late = left <= absl::ZeroDuration();
     pollfd fds[] = {{aborted_, POLLIN, 0}, {fd, events, 0}};
@@ -120,7 +120,7 @@ absl::StatusOr<StoreAnswer> StoreClient::Ask(const StoreRequest& request, absl::
   out_ += Encode(request);
   ++owed_;
   MUSTER_RETURN_IF_ERROR(SendAll(until));
-  // Answers to what was given up come first.
+  // Answers to requests that were given up come first.
   while (true) {
     MUSTER_ASSIGN_OR_RETURN(StoreAnswer answer, ReadAnswer(until));
     if (--owed_ == 0) return answer;

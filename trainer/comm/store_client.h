@@ -14,10 +14,10 @@
 
 namespace muster::trainer {
 
-// One connection to a RoundStore. Abort(), from any thread, ends what is under way at once with
-// Aborted, and makes all that follows fail the same way. Every call ends by `until` (monotonic)
-// with DeadlineExceeded, and what it asked for may be done later, before what is asked next; a
-// store that is gone is Unavailable. Thread-safe.
+// One connection to a RoundStore. Abort(), from any thread, ends the call under way at once with
+// Aborted, and makes all later calls fail the same way. Every call returns by `until` (monotonic),
+// if need be with DeadlineExceeded; the store may then still carry out the request, before any
+// later one. Unavailable if the store is gone. Thread-safe.
 class StoreClient {
  public:
   StoreClient();
@@ -25,17 +25,17 @@ class StoreClient {
   StoreClient(const StoreClient&) = delete;
   StoreClient& operator=(const StoreClient&) = delete;
 
-  // Tries until somebody accepts; Unavailable when nobody has by `until`.
+  // Tries until a store accepts; Unavailable if none has by `until`.
   absl::Status Connect(const std::string& endpoint, absl::Time until);
 
   absl::Status Set(const std::string& key, const std::string& value, absl::Time until);
-  // Absent if nobody has set it yet.
+  // Absent if no rank has set the key yet.
   absl::StatusOr<std::optional<std::string>> Get(const std::string& key, absl::Time until);
   absl::StatusOr<std::string> WaitFor(const std::string& key, absl::Time until);
   absl::StatusOr<int64_t> Add(const std::string& key, int64_t value, absl::Time until);
 
   void Abort();
-  // Waits; Aborted as soon as that is called for.
+  // Waits for `duration`; Aborted as soon as Abort() is called.
   absl::Status Pause(absl::Duration duration);
 
  private:
@@ -51,7 +51,7 @@ class StoreClient {
   int fd_ MUSTER_GUARDED_BY(mu_) = -1;
   std::string out_ MUSTER_GUARDED_BY(mu_);  // not sent yet
   std::string in_ MUSTER_GUARDED_BY(mu_);   // not read yet
-  int owed_ MUSTER_GUARDED_BY(mu_) = 0;     // answers
+  int owed_ MUSTER_GUARDED_BY(mu_) = 0;     // answers to come
 };
 
 }  // namespace muster::trainer

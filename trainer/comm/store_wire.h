@@ -10,9 +10,9 @@
 
 namespace muster::trainer {
 
-// What a store's client and server say to each other over TCP, one answer per request:
+// The messages between a store's client and server over TCP, one answer per request:
 //   request: length, operation, length of key, key, value       answer: length, found, value
-// Lengths are 32-bit little-endian; the first counts what follows it. Pure.
+// Lengths are 32-bit little-endian; the first counts the bytes after it. Pure.
 
 enum class StoreOperation : uint8_t { kSet = 1, kGet = 2, kAdd = 3, kDelete = 4 };
 
@@ -54,7 +54,7 @@ inline std::string Encode(const StoreAnswer& answer) {
   return out + answer.value;
 }
 
-// Of a message without its first length; absent if it is malformed.
+// Decodes a message without its first length; absent if it is malformed.
 inline std::optional<StoreRequest> DecodeStoreRequest(std::string_view in) {
   if (in.size() < 5) return std::nullopt;
   const auto operation = static_cast<uint8_t>(in[0]);

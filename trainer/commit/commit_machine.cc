@@ -87,7 +87,7 @@ v1alpha1::RankPosition CommitMachine::Position() const {
   return position;
 }
 
-// Whether this rank is at the resume point, or one relayed decision before it.
+// Returns OK if this rank is at the resume point, or one relayed decision before it.
 absl::Status CommitMachine::CheckKeeps(const ResumePoint& resume) const {
   if (applied_ && Same(*applied_, resume.version())) return absl::OkStatus();
   const bool can_apply = applied_ && sealed_ && resume.has_relay() &&
@@ -141,8 +141,9 @@ absl::StatusOr<RestorePlan> CommitMachine::Go(const RoundId& round, int rank,
   return plan;
 }
 
-// What is ahead of the resume point belongs to a history that is given up. Sealed gradients stay
-// until they are overwritten: they may still serve if the round ends before its first step.
+// Forgets decisions ahead of the resume point: they belong to a history that is given up. Sealed
+// gradients stay until they are overwritten: they may still serve if the round ends before its
+// first step.
 void CommitMachine::EnterRound() {
   if (live_) joined_ = round_;
   state_ = State::kReady;

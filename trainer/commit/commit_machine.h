@@ -13,39 +13,42 @@
 
 namespace muster::trainer {
 
-// What a rank has to do to come to the resume point of a round.
+// The way for a rank to come to the resume point of a round.
 struct RestorePlan {
   enum class Action {
-    kKeep,        // it is there
+    kKeep,        // already there
     kApplyRelay,  // BeginApply and EndApply of `relay`
     kReceive,     // from rank `donor`
     kLoad,        // `checkpoint`
     kInitialize,  // from the seed
   };
   Action action = Action::kKeep;
-  v1alpha1::Version version;  // where it is then
+  v1alpha1::Version version;  // the resume point
   v1alpha1::StepDecision relay;
   int donor = 0;
   v1alpha1::CheckpointRef checkpoint;
 };
 
-// The commit protocol on one rank: which version its weights are, whether it holds sealed
-// gradients, which decisions it saw, and which round it obeys. It moves no tensor; whoever drives
-// it says what happened, and is refused (FailedPrecondition, nothing changed) what would break the
-// protocol.
+// clang-format off
+// The commit protocol on one rank: the version of its weights, whether it holds sealed gradients,
+// the decisions it saw, and the round it obeys. It moves no tensor: its driver reports each event,
+// and a report that would break the protocol is refused (FailedPrecondition, nothing changed).
 //
 //   kHolding --Go--> kReady --BeginStep--> kComputing --Seal--> kSealed --VoteSent--> kVoted
-//       \--Go--> kRestoring --Restored--^                                               | Decide
-//        \--Go with a relay--> kDecided        kReady <--EndApply-- kApplying <--BeginApply--
-//        kDecided
+//       |                                                                               | Decide
+//       |--Go--> kRestoring --Restored--> kReady                                        v
+//       '--Go with a relay--------------------------------------------------------> kDecided
+//
+//   kDecided --BeginApply--> kApplying --EndApply--> kReady
 //
 // Prepare leads from every state but kApplying (finish first: Apply is local) to kHolding, and
-// keeps the weights' version, gradients that were sealed, and decisions. Lose() leads there from
-// kApplying and kRestoring too, without any usable weights.
+// keeps the weights' version, sealed gradients, and decisions. Lose() leads there from kApplying
+// and kRestoring too, without any usable weights.
 //
 // Invariants: the version in Position() is that of whole weights; sealed gradients were computed
 // from exactly those weights; decisions are of this rank's own history, at most one step ahead of
 // it. Pure; copyable; not thread-safe.
+// clang-format on
 class CommitMachine {
  public:
   enum class State {
@@ -62,41 +65,42 @@ class CommitMachine {
   State state() const { return state_; }
   const v1alpha1::RoundId& round() const { return round_; }
   const std::optional<v1alpha1::Version>& applied() const { return applied_; }
-  // The run from initial weights on that applied() belongs to.
+  // Identifies the run, from its initial weights on, that applied() belongs to.
   const std::string& history() const { return history_; }
   const std::optional<v1alpha1::Version>& sealed() const { return sealed_; }
-  // The newest first, at most two.
+  // The newest comes first; there are at most two.
   const std::vector<v1alpha1::StepDecision>& decisions() const { return decisions_; }
 
-  // Refused unless newer than every round prepared before.
+  // Begins to obey `round`; refused unless it is newer than every round prepared before.
   absl::Status Prepare(const v1alpha1::RoundId& round);
-  // Where this rank stands, but for checkpoints.
+  // Returns this rank's position, except for its checkpoints.
   v1alpha1::RankPosition Position() const;
-  // Refused unless it is for the round prepared last, once. The weights count as lost from here
-  // until Restored where the plan replaces them.
+  // Refused unless it is for the round prepared last, once. If the plan replaces the weights, they
+  // count as lost from here until Restored.
   absl::StatusOr<RestorePlan> Go(const v1alpha1::RoundId& round, int rank,
                                  const v1alpha1::ResumePoint& resume);
-  // The plan's kReceive, kLoad or kInitialize is carried out.
+  // Call when the plan's kReceive, kLoad or kInitialize is carried out.
   absl::Status Restored();
-  // Without an operator (benchmarks, tests): this process holds `version` and goes on from there.
+  // Goes on from `version`, which this process holds, without an operator (for benchmarks and
+  // tests).
   absl::Status StartAlone(const v1alpha1::Version& version, const v1alpha1::RoundId& round,
                           int64_t attempt);
 
-  // The version that the step under way, or the next, will take.
+  // Returns the version that the step under way, or the next one, will have.
   v1alpha1::Version next() const;
-  // The gradients are about to be overwritten.
+  // Call before the gradients are overwritten.
   absl::Status BeginStep();
-  // They are complete and reduced: a successful Wait said so.
+  // Call when the gradients are complete and reduced, after a successful Wait.
   absl::Status Seal();
-  // This rank's part of the vote is out of its hands.
+  // Call when this rank can no longer take its part of the vote back.
   absl::Status VoteSent();
-  // The vote's outcome; refused if it is of another round or version.
+  // Takes the vote's outcome; refused if it is of another round or version.
   absl::Status Decide(const v1alpha1::StepDecision& decision);
-  // Between these two nothing may fail; the decision to carry out is decisions()[0].
+  // Nothing may fail between these two. The decision to carry out is decisions()[0].
   absl::Status BeginApply();
   absl::Status EndApply();
 
-  // The weights are torn.
+  // Call when the weights are torn, for example by an update that failed halfway.
   void Lose();
 
  private:

@@ -42,7 +42,7 @@ std::string Text(const std::optional<Version>& version) {
   return version ? version->ShortDebugString() : "none";
 }
 
-// A rank of round 1 that has applied `steps` steps.
+// Returns a rank of round 1 that has applied `steps` steps.
 CommitMachine Stepped(int steps) {
   CommitMachine machine;
   EXPECT_TRUE(machine.Prepare(Round(1, 1)).ok());
@@ -58,7 +58,7 @@ CommitMachine Stepped(int steps) {
   }
   return machine;
 }
-// ... and has voted on the next.
+// Returns such a rank that has also voted on the next step.
 CommitMachine Voted(int steps) {
   CommitMachine machine = Stepped(steps);
   EXPECT_TRUE(machine.BeginStep().ok());
@@ -200,7 +200,7 @@ TEST(CommitMachineTest, AnUpdateBeingWrittenIsEndedBeforeAnythingElse) {
   ASSERT_TRUE(machine.Decide(Decision(At(2, 1), Round(1, 1))).ok());
   ASSERT_TRUE(machine.BeginApply().ok());
   EXPECT_EQ(machine.Prepare(Round(1, 2)).message(), "an update is being written: end it first");
-  machine.Lose();  // it could not be ended
+  machine.Lose();  // the update could not be ended
   ASSERT_TRUE(machine.Prepare(Round(1, 2)).ok());
   EXPECT_EQ(machine.Position().ShortDebugString(), "");
 }

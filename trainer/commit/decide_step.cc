@@ -11,8 +11,8 @@ using v1alpha1::StepDecision;
 
 enum class Outcome {
   kApply,
-  kNoTokens,   // says nothing about the weights
-  kNotFinite,  // they, or what they were shown, are past saving
+  kNoTokens,   // the step shows nothing about the weights
+  kNotFinite,  // the weights, or their data, are past saving
 };
 
 void Count(Outcome outcome, const StepRules& rules, const SkippedSteps& before,
@@ -42,7 +42,7 @@ Outcome Judge(const VoteTotals& totals, const StepRules& rules, StepDecision& de
     return Outcome::kNotFinite;
   }
   decision.set_apply(true);
-  // PyTorch's clip_grad_norm_, with its 1e-6.
+  // Clips like PyTorch's clip_grad_norm_, with its 1e-6.
   if (rules.clip_norm > 0.0 && rules.clip_norm < norm + 1e-6) {
     decision.set_clip_factor(rules.clip_norm / (norm + 1e-6));
   }

@@ -31,7 +31,7 @@ constexpr VoteTotals kNoTokens = {};
 constexpr StepRules kThreeInRowFiveInAll = {
     .nominal_tokens = 10, .max_skipped_in_row = 3, .max_skipped_total = 5};
 
-// What one run decides, step by step, until it ends.
+// Returns the decisions of one run, step by step, until it ends.
 std::vector<v1alpha1::StepDecision> DecideAll(const std::vector<VoteTotals>& votes,
                                               SkippedSteps before) {
   std::vector<v1alpha1::StepDecision> decisions;
@@ -116,7 +116,7 @@ TEST(DecideStepTest, OneRanksWishIsEnough) {
   EXPECT_TRUE(Decide({.stop_requests = 2.0}).stop_after()) << "even if the step is skipped";
 }
 
-// Numbers whose sum depends on the order: the deterministic vote must not.
+// The plain sum of these numbers depends on the order; the deterministic vote must not.
 TEST(VoteMessageTest, DeterministicTotalsDoNotDependOnHowRanksShareTheLeaves) {
   const std::vector<double> losses = {1e16, 1.0, -1e16, 3.0, 1e-3};
   const std::vector<double> tokens(5, 7.0);

@@ -23,9 +23,10 @@ struct VoteTotals {
   double stop_requests = 0.0;  // ranks that ask to stop after this step
 };
 
-// What one rank adds. Ranges are of logical micro-batches and of chunks of all units together.
+// One rank's part of the vote. Ranges are of logical micro-batches and of chunks of all units
+// together.
 struct VoteShare {
-  v1alpha1::Version version;  // what the rank votes on
+  v1alpha1::Version version;  // the one that the rank votes on
   uint64_t trajectory = 0;    // a hash of the spec it trains by
   int64_t first_micro_batch = 0;
   std::span<const double> losses;        // of this rank's micro-batches
@@ -38,17 +39,17 @@ struct VoteShare {
 
 std::vector<double> EncodeVote(const VoteShare& share, bool deterministic, int64_t micro_batches,
                                int64_t chunks);
-// Of the sum of all ranks' vectors.
+// Decodes the sum of all ranks' vectors.
 VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t micro_batches,
                       int64_t chunks);
 
-// Internal, naming what they vote on, unless all `ranks` vote on `version`. Of the sum as well: two
-// sums, of what each votes on and of its square, tell exactly whether all are equal.
+// Returns Internal, naming the versions, unless all `ranks` vote on `version`. The sum suffices:
+// each rank's number and its square, summed, show exactly whether all numbers are equal.
 absl::Status CheckVersions(std::span<const double> sum, const v1alpha1::Version& version,
                            int64_t ranks);
 
-// Internal unless all `ranks` train by the spec with this hash, told by its residue: two different
-// ones look the same once in 65,536 times.
+// Returns Internal unless all `ranks` train by the spec with this hash. Compares a residue of it:
+// two different hashes look the same once in 65,536 times.
 absl::Status CheckTrajectories(std::span<const double> sum, uint64_t trajectory, int64_t ranks);
 
 }  // namespace muster::trainer

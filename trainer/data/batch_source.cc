@@ -24,7 +24,7 @@ TokenBatch EmptyBatch(int64_t sequences, int64_t length) {
   return batch;
 }
 
-// Row `row` becomes the window that starts at token `begin`; what is not there stays ignored.
+// Makes row `row` the window that starts at token `begin`; positions beyond the end stay ignored.
 void FillRow(const Tokens& tokens, uint64_t begin, int64_t row, TokenBatch& batch) {
   if (begin + 1 >= tokens.size()) return;
   const uint64_t length =
@@ -136,7 +136,7 @@ absl::StatusOr<TokenBatch> BatchSource::Validation(int64_t index) const {
   return batch;
 }
 
-// A caller walks through its range once a step: where it begins and ends shows after one step.
+// Learns the range that the caller walks through once a step: both its ends show after one step.
 void BatchSource::Observe(const BatchPlace& place) {
   const Key key = {place.consumed, place.micro_batch};
   if (key.first != last_.first) {
@@ -149,7 +149,7 @@ void BatchSource::Observe(const BatchPlace& place) {
   }
   micro_batches_ = place.micro_batches;
   last_ = key;
-  // What is behind, or far ahead because the caller jumped back, was a wrong guess.
+  // A batch behind the caller, or far ahead because the caller jumped back, was a wrong guess.
   for (auto it = ready_.begin(); it != ready_.end();) {
     const bool useful =
         it->first >= key && it->first.first <= key.first + options_.prefetch * StepSamples();
@@ -185,7 +185,7 @@ bool BatchSource::RunOnce() {
   }
   TokenBatch batch = Read(wanted);
   MutexLock lock(mu_);
-  // The caller may have overtaken.
+  // The caller may have overtaken this thread.
   if (wanted > last_) ready_.emplace(wanted, std::move(batch));
   return true;
 }

@@ -21,8 +21,8 @@ struct TokenBatch {
   int64_t sequences = 0;
   int64_t length = 0;
   std::vector<int64_t> tokens;
-  std::vector<int64_t> labels;   // the next token; kIgnored where there is none
-  std::vector<int64_t> samples;  // each row's global position; in validation its index there
+  std::vector<int64_t> labels;   // the next token; kIgnored if there is none
+  std::vector<int64_t> samples;  // each row's global position; its index in validation
 
   static constexpr int64_t kIgnored = -100;
 };
@@ -31,36 +31,36 @@ struct BatchOptions {
   int64_t sequence = 0;     // tokens
   int64_t micro_batch = 0;  // sequences
   uint64_t seed = 0;
-  // Tokens must be below this.
+  // Every token must be below this.
   int64_t vocabulary = 0;
-  // Micro-batches kept ready; 0: none.
+  // Number of micro-batches kept ready; 0: none.
   int prefetch = 0;
-  bool start_thread = true;  // false: somebody calls RunOnce
+  bool start_thread = true;  // false: the caller calls RunOnce
 };
 
-// Cuts tokens into windows of sequence + 1 and hands out logical micro-batches. What one holds
-// depends on its place alone, never on rank or world size. The thread reads ahead what the caller's
-// pattern makes likely; a wrong guess costs time only. Thread-safe.
+// Cuts tokens into windows of sequence + 1 and hands out logical micro-batches. The contents of one
+// depend on its place alone, never on rank or world size. The thread reads ahead the batches that
+// the caller's pattern makes likely; a wrong guess costs only time. Thread-safe.
 class BatchSource {
  public:
-  // InvalidArgument with the numbers when `training` is shorter than one window.
+  // Returns InvalidArgument, with the numbers, if `training` is shorter than one window.
   static absl::StatusOr<std::unique_ptr<BatchSource>> Create(Tokens training, Tokens validation,
                                                              const BatchOptions& options);
   ~BatchSource();
 
-  // InvalidArgument when the data hold a token that the vocabulary does not have.
+  // Returns InvalidArgument if the data hold a token that the vocabulary does not have.
   absl::StatusOr<TokenBatch> Training(const BatchPlace& place);
-  // Windows in their order, the last one padded with ignored labels, rows beyond the end all
-  // ignored. Empty when nothing is kept for validation. `index` wraps at validation_batches().
+  // Returns windows in their order, the last one padded with ignored labels, rows beyond the end
+  // all ignored. Empty if no data are kept for validation. `index` wraps at validation_batches().
   absl::StatusOr<TokenBatch> Validation(int64_t index) const;
 
   uint64_t training_sequences() const { return order_.sequences(); }
   int64_t validation_batches() const;
 
-  // How many micro-batches were ready when they were asked for.
+  // Returns how many micro-batches were ready when they were asked for.
   int64_t hits() const;
 
-  // Prepares one batch that is likely next; false when there is nothing to do.
+  // Prepares one batch that is likely next; returns false if there is nothing to do.
   bool RunOnce();
 
  private:
@@ -84,7 +84,7 @@ class BatchSource {
   bool stop_ MUSTER_GUARDED_BY(mu_) = false;
   Key last_ MUSTER_GUARDED_BY(mu_) = {-1, 0};
   int64_t micro_batches_ MUSTER_GUARDED_BY(mu_) = 1;  // of the last step
-  // The caller's range of micro-batches, as far as it has shown.
+  // The caller's range of micro-batches, as far as it is known.
   int64_t begin_ MUSTER_GUARDED_BY(mu_) = 0;
   int64_t end_ MUSTER_GUARDED_BY(mu_) = 0;
   int64_t hits_ MUSTER_GUARDED_BY(mu_) = 0;

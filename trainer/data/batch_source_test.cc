@@ -42,7 +42,7 @@ TEST(SampleOrderTest, EveryEpochIsItsOwnPass) {
   }
 }
 
-// What a checkpoint promises to go on with: a change here breaks resumed runs.
+// Checkpoints rely on this order: a change here breaks resumed runs.
 TEST(SampleOrderTest, IsFixedForEver) {
   const SampleOrder order(1000, 1234);
   std::vector<uint64_t> first;
@@ -60,7 +60,7 @@ BatchOptions Options(int prefetch = 0) {
   return {.sequence = 4, .micro_batch = 2, .seed = 5, .vocabulary = 5000, .prefetch = prefetch};
 }
 
-// Of a run whose steps have always had three micro-batches of two samples.
+// Returns a place in a run whose steps have always had three micro-batches of two samples.
 BatchPlace At(int64_t step, int64_t micro_batch) {
   return {.consumed = (step - 1) * 6, .micro_batch = micro_batch, .micro_batches = 3};
 }
@@ -130,7 +130,8 @@ TEST(BatchSourceTest, PrefetchFollowsTheCallersRange) {
 TEST(BatchSourceTest, PrefetchedBatchesAreTheSame) {
   auto plain = BatchSource::Create(Counting(1001), {}, Options()).value();
   auto ahead = BatchSource::Create(Counting(1001), {}, Options(4)).value();
-  // A rank of a changing world: ranges [1,3), then [0,2), then a step redone, then a jump.
+  // The calls of a rank of a changing world: ranges [1,3), then [0,2), then a step redone, then a
+  // jump.
   const std::vector<std::pair<int64_t, int64_t>> calls = {
       {1, 1}, {1, 2}, {2, 1}, {2, 2}, {3, 0},  {3, 1},  {4, 0}, {4, 1},
       {4, 0}, {4, 1}, {4, 2}, {9, 2}, {10, 2}, {11, 2}, {2, 0}, {2, 1}};
@@ -145,8 +146,8 @@ TEST(BatchSourceTest, PrefetchedBatchesAreTheSame) {
   }
 }
 
-// 16 windows of 4 tokens and one more: step by step the batch and the ranks change, in the middle
-// of epochs too.
+// There are 16 windows of 4 tokens. The batch and the ranks change step by step, also in the middle
+// of epochs.
 TEST(BatchSourceTest, BatchAndRanksChangeTogetherAndEveryEpochStillVisitsEveryWindowOnce) {
   constexpr int64_t kWindows = 16;
   struct Step {

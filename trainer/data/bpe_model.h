@@ -10,7 +10,7 @@ namespace muster::trainer {
 
 inline constexpr char kEndOfText[] = "<|endoftext|>";
 
-// A token that is found in the text as it stands, before anything else.
+// A token that is found in the text as it stands, before any other.
 struct AddedToken {
   uint32_t id = 0;
   std::string content;
@@ -25,15 +25,15 @@ struct Merge {
 
 // A byte-level BPE vocabulary. Every one of the 256 bytes has a token.
 struct BpeModel {
-  // The bytes of each id; empty where an id has none, and for added tokens.
+  // The bytes of each id; empty for an unused id and for added tokens.
   std::vector<std::string> tokens;
-  std::vector<Merge> merges;  // first come, first merged
+  std::vector<Merge> merges;  // in order of priority, the first to merge first
   std::vector<AddedToken> added;
   bool add_prefix_space = false;
-  bool ignore_merges = false;  // a word that is a token is that token
+  bool ignore_merges = false;  // a word that is a token is not built by merges
 };
 
-// Bytes as ids 0..255 and end-of-text as 256: BPE without a merge.
+// Returns BPE without a merge: bytes as ids 0..255 and end-of-text as 256.
 BpeModel ByteModel();
 
 }  // namespace muster::trainer

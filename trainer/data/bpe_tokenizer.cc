@@ -113,7 +113,8 @@ void BpeTokenizer::EncodeWord(std::string_view word, std::vector<uint32_t>& out)
   }
 }
 
-// The lowest rank first, among equals the leftmost; a heap, so a word of n bytes costs n log n.
+// Merges the lowest rank first, among equals the leftmost; a heap, so a word of n bytes costs n log
+// n.
 std::vector<uint32_t> BpeTokenizer::MergeWord(std::string_view word) const {
   const uint32_t size = static_cast<uint32_t>(word.size());
   std::vector<Symbol> symbols(size);

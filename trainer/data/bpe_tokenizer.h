@@ -16,11 +16,11 @@
 
 namespace muster::trainer {
 
-// Byte-level BPE with GPT-2's pattern; the byte tokenizer is the one without merges. Words once
-// seen come from a bounded cache, so Encode is one caller at a time.
+// Byte-level BPE with GPT-2's pattern; without merges it is the byte tokenizer. Words seen before
+// come from a bounded cache, so Encode serves one caller at a time.
 class BpeTokenizer final : public Tokenizer {
  public:
-  // `json` is what json() returns.
+  // `json` is returned by json().
   BpeTokenizer(BpeModel model, std::string json);
 
   uint32_t vocabulary() const override { return static_cast<uint32_t>(model_.tokens.size()); }
@@ -36,7 +36,7 @@ class BpeTokenizer final : public Tokenizer {
     uint32_t merged;
   };
 
-  // The added token that starts at text[at], the longest one.
+  // Returns the longest added token that starts at text[at].
   const AddedToken* AddedAt(std::string_view text, size_t at) const;
   void EncodePlain(std::string_view text, std::vector<uint32_t>& out) const MUSTER_REQUIRES(mu_);
   void EncodeWord(std::string_view word, std::vector<uint32_t>& out) const MUSTER_REQUIRES(mu_);

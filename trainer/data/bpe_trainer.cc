@@ -27,7 +27,7 @@ struct Candidate {
   int64_t count = 0;
   Pair pair;
 
-  // For a heap with the best on top.
+  // Orders a heap with the best candidate on top.
   bool operator<(const Candidate& other) const {
     return count != other.count ? count < other.count : pair > other.pair;
   }
@@ -79,7 +79,7 @@ class Trainer {
     }
   }
 
-  // Pairs that became more frequent; those that became rarer are found out when they come up.
+  // Queues pairs that became more frequent. Pairs that became rarer are noticed when they come up.
   void Requeue() {
     for (const Pair& pair : touched_) {
       if (const int64_t count = counts_[pair]; count >= 2) queue_.push({count, pair});

@@ -10,11 +10,11 @@
 
 namespace muster::trainer {
 
-// Learns a byte-level BPE vocabulary of at most `vocabulary` ids, end-of-text and the 256 bytes
-// among them, as Hugging Face's trainer numbers them: end-of-text, bytes by stand-in, then merges;
-// the most frequent pair first, among equals the one with the smaller ids. A pair must occur twice,
-// so little text gives fewer ids. Only the first `max_bytes` are read. Pure: every rank that trains
-// on the same documents gets the same model.
+// Learns a byte-level BPE vocabulary of at most `vocabulary` ids, including end-of-text and the 256
+// bytes. Numbers them like Hugging Face's trainer: end-of-text, bytes by stand-in, then merges, the
+// most frequent pair first, among equals the one with the smaller ids. A pair must occur twice, so
+// little text gives fewer ids. Reads only the first `max_bytes`. Pure: every rank that trains on
+// the same documents gets the same model.
 absl::StatusOr<BpeModel> TrainBpe(const std::vector<std::string_view>& documents,
                                   uint32_t vocabulary, uint64_t max_bytes = uint64_t{256} << 20);
 

@@ -17,8 +17,8 @@ CacheTurn::CacheTurn(const std::string& path) : lock_(path + ".lock") {
     Close();
     return;
   }
-  // Whoever finishes removes the name first, so one without a name says that the making is over,
-  // well or not; one that still has it, that the maker died.
+  // A process that finishes removes the name first. A lock without a name therefore means that the
+  // making is over, well or not; a lock that still has its name, that the maker died.
   struct stat info;
   if (fstat(fd_, &info) != 0 || info.st_nlink == 0) Close();
 }

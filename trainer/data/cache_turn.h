@@ -5,19 +5,19 @@
 
 namespace muster::trainer {
 
-// Whose turn it is to make a cache file: of all processes of the machine that find it missing, one
-// makes it while the others wait here. Look for the file again once it is constructed. The turn is
-// given back with the object, or with the process, whose place then the next one takes. Who cannot
-// lock (the directory is missing or read-only) does not wait, so at worst all make the same file.
+// Processes of one machine that find a cache file missing take turns: one makes it while the others
+// wait in this constructor. Look for the file again after construction. The turn ends with the
+// object, or with the process, and the next one gets it. A process that cannot lock (the directory
+// is missing or read-only) does not wait, so at worst all make the same file.
 class CacheTurn {
  public:
-  // Of the file `path`; locks `path`.lock, which is removed afterwards.
+  // Waits for the turn to make the file `path`; locks `path`.lock, which is removed afterwards.
   explicit CacheTurn(const std::string& path);
   ~CacheTurn();
   CacheTurn(const CacheTurn&) = delete;
   CacheTurn& operator=(const CacheTurn&) = delete;
 
-  // Whether others wait for this one.
+  // Returns true if this object has the turn, so that others wait for it.
   bool held() const { return fd_ >= 0; }
 
  private:

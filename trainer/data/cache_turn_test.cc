@@ -32,7 +32,7 @@ std::string Fresh(const std::string& name) {
   return folder;
 }
 
-// Runs `body` in a child that says when it is ready and then waits to be killed.
+// Runs `body` in a child that reports when it is ready and then waits to be killed.
 class Child {
  public:
   template <typename Body>
@@ -107,7 +107,7 @@ TEST(CacheTurnTest, ADirectoryThatIsMissingIsNoWait) {
   EXPECT_FALSE(turn.held());
 }
 
-// Counts what it encodes; `in_encode` is called inside.
+// Encodes bytes as ids; calls `in_json` and `in_encode` inside json() and Encode().
 class CountingTokenizer final : public Tokenizer {
  public:
   explicit CountingTokenizer(std::function<void()> in_json, std::function<void()> in_encode)

@@ -53,7 +53,7 @@ uint64_t Corpus::bytes() const {
 std::string Corpus::ContentHash() const {
   Hasher128 hasher;
   for (const Document& document : documents) {
-    // The length stands in front, so that no two lists of documents hash alike.
+    // The length goes first, so that no two lists of documents hash alike.
     hasher.Update(absl::StrCat(document.bytes().size(), ":"));
     hasher.Update(document.bytes());
   }

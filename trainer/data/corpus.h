@@ -27,15 +27,16 @@ struct Corpus {
   std::vector<Document> documents;
 
   uint64_t bytes() const;
-  // Of contents and document boundaries, not of names.
+  // Hashes contents and document boundaries, but not names.
   std::string ContentHash() const;
 };
 
-// With kText every document is checked to be UTF-8. Errors, each with the path: NotFound; empty;
-// InvalidArgument with the offset and value of the first byte that is not text.
+// Opens a corpus; with kText every document is checked to be UTF-8. Every error has the path:
+// NotFound, or InvalidArgument if it is empty, or with the offset and value of the first byte that
+// is not text.
 absl::StatusOr<Corpus> OpenCorpus(Files& files, const std::string& path, TextFormat format);
 
-// A file of raw little-endian token ids.
+// Opens a file of raw little-endian token ids.
 absl::StatusOr<Tokens> OpenTokenFile(Files& files, const std::string& path, TokenType type);
 
 }  // namespace muster::trainer

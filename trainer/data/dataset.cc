@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TrainTokenizer(const Corpus& corpus,
   return FromModel(std::move(model));
 }
 
-// A trained tokenizer depends on the corpus and the size alone, so ranks need not ask each other.
+// Ranks need not communicate: a trained tokenizer depends on the corpus and the size alone.
 absl::StatusOr<std::unique_ptr<Tokenizer>> TrainedTokenizer(Files& files, const Corpus& corpus,
                                                             uint32_t vocabulary,
                                                             const std::string& cache_directory) {
@@ -94,7 +94,7 @@ absl::Status OpenTokens(Files& files, const DatasetOptions& options, Dataset& da
   return absl::OkStatus();
 }
 
-// The validation part has at least one window, or there is none.
+// Keeps at least one window for validation, or none if no share is asked for.
 absl::Status Split(const Tokens& tokens, const DatasetOptions& options, Dataset& dataset) {
   const uint64_t window = static_cast<uint64_t>(options.sequence) + 1;
   uint64_t kept = static_cast<uint64_t>(static_cast<double>(tokens.size()) * options.validation);

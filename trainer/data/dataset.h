@@ -22,30 +22,30 @@ struct DatasetOptions {
   TokenizerKind tokenizer = TokenizerKind::kByte;
   std::string tokenizer_path;         // kBpe: a tokenizer.json; empty: one is trained on the data
   uint32_t tokenizer_vocabulary = 0;  // kBpe, trained: its size; 0: 8192
-  double validation = 0.0;            // the tail share kept for validation, [0, 0.5]
+  double validation = 0.0;            // the share at the end kept for validation, [0, 0.5]
   int64_t sequence = 0;               // tokens; the data must hold at least one window
-  // Where token files and trained tokenizers are kept between starts; empty: nowhere.
+  // The directory that keeps token files and trained tokenizers between starts; empty: none.
   std::string cache_directory;
 };
 
-// What a run trains on. Equal options and contents give equal tokens on every rank, with or without
+// The data of a run. Equal options and contents give equal tokens on every rank, with or without
 // the cache.
 struct Dataset {
   Tokens training;
   Tokens validation;                     // empty when none is kept
   std::unique_ptr<Tokenizer> tokenizer;  // null for format kTokens without a tokenizer_path
-  // Ids are below this. 0 for format kTokens without a tokenizer_path: only the model knows. Such
-  // files are not read through here, so whoever reads tokens has to check them.
+  // Ids are below this. 0 for format kTokens without a tokenizer_path: only the model has a
+  // vocabulary. Opening does not scan such files, so the code that reads tokens must check them.
   uint32_t vocabulary = 0;
-  // Entropy of single tokens at the beginning of the validation part (of the training part when
-  // there is none), in nats per token: the loss of a model that knows no context. One that learned
+  // Entropy of single tokens at the beginning of the validation part (of the training part if there
+  // is none), in nats per token: the loss of a model that ignores the context. A model that learned
   // anything is below it.
   double unigram_entropy = 0.0;
 };
 
 absl::StatusOr<Dataset> OpenDataset(Files& files, const DatasetOptions& options);
 
-// Entropy of single tokens in nats, of the first four million.
+// Returns the entropy of single tokens in nats, over the first four million.
 double UnigramEntropy(const Tokens& tokens);
 
 }  // namespace muster::trainer

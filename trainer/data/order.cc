@@ -34,7 +34,7 @@ uint64_t Permutation::Encrypt(uint64_t value) const {
 
 uint64_t Permutation::operator()(uint64_t index) const {
   if (size_ <= 1) return 0;
-  // At most four values outside per value inside, so the walk is short.
+  // A quarter of the values or more lie inside, so the walk is short.
   do {
     index = Encrypt(index);
   } while (index >= size_);

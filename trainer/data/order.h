@@ -6,7 +6,8 @@
 namespace muster::trainer {
 
 // A bijection of [0, size) chosen by `key`: a Feistel network over the next power of four, walked
-// until it lands inside. No memory, no state; the same on every machine. size > 0.
+// until it lands inside. It needs no memory, has no state, and is the same on every machine.
+// `size` must be positive.
 class Permutation {
  public:
   Permutation(uint64_t size, uint64_t key);
@@ -20,17 +21,17 @@ class Permutation {
   int half_bits_;
 };
 
-// Which micro-batch of a run, by what was trained on before it, and not by its step: the global
-// batch may change between steps.
+// Identifies a micro-batch of a run by the samples consumed before its step, and not by the step:
+// the global batch may change between steps.
 struct BatchPlace {
   int64_t consumed = 0;       // samples of the run before this step
   int64_t micro_batch = 0;    // within the step, from 0
   int64_t micro_batches = 1;  // of the step, over all ranks
 };
 
-// Which sequence stands at a global position: a function of (seed, epoch, position) only. An epoch
-// is one pass over all `sequences`, in an order of its own. Positions count from 0 over the whole
-// run: position p belongs to epoch p / sequences.
+// Maps a global position to a sequence: a function of (seed, epoch, position) only. An epoch is one
+// pass over all `sequences`, in an order of its own. Positions count from 0 over the whole run:
+// position p belongs to epoch p / sequences.
 class SampleOrder {
  public:
   SampleOrder(uint64_t sequences, uint64_t seed) : sequences_(sequences), seed_(seed) {}

@@ -34,7 +34,8 @@ size_t RunEnd(std::string_view text, size_t at, CharacterClass kind) {
   return at;
 }
 
-// \s+(?!\S)|\s+ : a run of spaces before a word leaves its last one to the word's own pattern.
+// Matches \s+(?!\S)|\s+ : a run of spaces before a word leaves its last one to the word's own
+// pattern.
 size_t SpacesEnd(std::string_view text) {
   size_t at = 0, last = 0;
   while (at < text.size()) {

@@ -8,16 +8,16 @@
 
 namespace muster::trainer {
 
-// GPT-2's pattern, which no merge may cross:
+// Takes the next word off `text` (not empty) and returns it. Words follow GPT-2's pattern, and no
+// merge may cross their borders:
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-// Takes the next word off `text` (not empty) and returns it. Bytes that are no UTF-8 count as
-// [^\s\p{L}\p{N}], so any bytes can be split. Pure.
+// Bytes that are not UTF-8 count as [^\s\p{L}\p{N}], so any bytes can be split. Pure.
 std::string_view NextWord(std::string_view& text);
 
-// GPT-2's printable stand-ins for the 256 bytes, one code point each.
+// Returns GPT-2's printable stand-ins for the 256 bytes, one code point each.
 const std::array<char32_t, 256>& ByteStandIns();
 std::string ToStandIns(std::string_view bytes);  // UTF-8
-// False when a code point of `stand_ins` stands for no byte.
+// Returns false if a code point of `stand_ins` stands for no byte.
 bool FromStandIns(std::string_view stand_ins, std::string& bytes);
 
 }  // namespace muster::trainer

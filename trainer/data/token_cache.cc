@@ -15,7 +15,7 @@
 namespace muster::trainer {
 namespace {
 
-// A cache file: this, then the tokens.
+// The head of a cache file; the tokens follow it.
 struct Header {
   char magic[8];
   uint64_t tokens;
@@ -46,7 +46,7 @@ std::string Pack(std::span<const uint32_t> ids, TokenType type) {
   return bytes;
 }
 
-// Absent when the file is missing or not whole; then it is made again.
+// Absent if the file is missing or not whole; it is then made again.
 std::optional<Tokens> OpenCached(Files& files, const std::string& path, TokenType type) {
   absl::StatusOr<std::shared_ptr<const MappedFile>> file = files.Map(path);
   if (!file.ok()) return std::nullopt;

@@ -13,15 +13,16 @@
 
 namespace muster::trainer {
 
-// The corpus as tokens: documents one after the other, with end-of-text between them when there are
-// several and the tokenizer has one. With a `cache_directory` they are encoded once and mapped from
-// there afterwards: the file is named by what went in (contents and tokenizer), written atomically
-// and checked when opened. Of the ranks of a machine that do this at once, one encodes and the
-// others wait for its file. A cache that cannot be written costs time, never the run.
+// Returns the corpus as tokens: documents one after the other, with end-of-text between them if
+// there are several and the tokenizer has one. If there is a `cache_directory`, they are encoded
+// once and mapped from there afterwards: the file is named after its inputs (contents and
+// tokenizer), written atomically and checked when opened. If several ranks of a machine do this at
+// once, one encodes and the others wait for its file. A cache that cannot be written costs time,
+// never the run.
 absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokenizer& tokenizer,
                                 const std::string& cache_directory);
 
-// Token ids in memory.
+// Packs token ids into memory.
 Tokens TokensInMemory(std::span<const uint32_t> ids, TokenType type);
 
 }  // namespace muster::trainer

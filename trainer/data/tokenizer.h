@@ -10,8 +10,8 @@
 
 namespace muster::trainer {
 
-// Bytes to token ids and back: Decode(Encode(x)) == x for every x that has no special token's text
-// in it. Thread-safe.
+// Converts bytes to token ids and back: Decode(Encode(x)) == x for every x that does not contain a
+// special token's text. Thread-safe.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -21,9 +21,9 @@ class Tokenizer {
   virtual std::optional<uint32_t> end_of_text() const = 0;
   // Appends to `out`.
   virtual void Encode(std::string_view text, std::vector<uint32_t>& out) const = 0;
-  // Ids without a token decode to nothing.
+  // Decodes an id without a token to nothing.
   virtual std::string Decode(std::span<const uint32_t> ids) const = 0;
-  // The same tokenizer as a Hugging Face tokenizer.json; equal tokenizers give equal bytes.
+  // Returns the same tokenizer as a Hugging Face tokenizer.json; equal tokenizers give equal bytes.
   virtual const std::string& json() const = 0;
 };
 

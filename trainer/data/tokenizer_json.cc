@@ -23,7 +23,7 @@ absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("tokenizer.json: ", what));
 }
 
-// The member, or null when it is absent: the format writes null for both.
+// Returns the member, or null if it is absent: the format writes null for both.
 const Json& Member(const Json& object, const char* name) {
   static const Json* const null = new Json(nullptr);
   if (!object.is_object()) return *null;
@@ -48,7 +48,8 @@ absl::StatusOr<uint32_t> Id(const Json& value, const std::string& where) {
   return static_cast<uint32_t>(value.get<uint64_t>());
 }
 
-// ByteLevel with its own pattern, or Split with the same pattern and then ByteLevel without one.
+// Accepts ByteLevel with its own pattern, or Split with the same pattern and then ByteLevel without
+// one.
 absl::Status ReadPreTokenizer(const Json& json, BpeModel& model) {
   std::vector<const Json*> steps = {&json};
   if (Text(json, "type") == "Sequence" && Member(json, "pretokenizers").is_array()) {
@@ -112,7 +113,7 @@ absl::StatusOr<Ids> ReadVocabulary(const Json& vocabulary, BpeModel& model) {
     }
     if (id >= model.tokens.size()) model.tokens.resize(id + 1);
     std::string bytes;
-    // What stands for no bytes stays empty here: only an added token may be spelled so.
+    // A token that stands for no bytes stays empty here: only an added token may be spelled so.
     if (FromStandIns(token, bytes)) model.tokens[id] = bytes;
     ids.emplace(token, id);
   }
@@ -180,7 +181,8 @@ absl::Status ReadAdded(const Json& added, const Ids& ids, BpeModel& model) {
   return absl::OkStatus();
 }
 
-// Such a token can never come out of merging bytes: another tokenizer's spelling, or damage.
+// Refuses a token that can never come out of merging bytes: another tokenizer's spelling, or
+// damage.
 absl::Status CheckSpelling(const Ids& ids, const BpeModel& model) {
   std::unordered_set<uint32_t> added;
   for (const AddedToken& token : model.added) added.insert(token.id);

@@ -10,11 +10,12 @@
 namespace muster::trainer {
 
 // Reads a Hugging Face tokenizer.json: byte-level BPE with GPT-2's pattern, merges as strings or as
-// pairs. Untrusted bytes: InvalidArgument says what is wrong, or which feature of the format is not
-// supported, before anything could be encoded differently from `tokenizers`.
+// pairs. The bytes are untrusted: InvalidArgument names the fault, or the feature of the format
+// that is not supported, so that no text is ever encoded differently from `tokenizers`.
 absl::StatusOr<BpeModel> ParseTokenizerJson(std::string_view text);
 
-// What `tokenizers` reads back as the same tokenizer. Equal models give equal bytes.
+// Formats a model so that `tokenizers` reads back the same tokenizer. Equal models give equal
+// bytes.
 std::string FormatTokenizerJson(const BpeModel& model);
 
 }  // namespace muster::trainer

@@ -31,7 +31,7 @@ Ids Encode(const Tokenizer& tokenizer, std::string_view text) {
 BpeTokenizer Make(const BpeModel& model) { return BpeTokenizer(model, FormatTokenizerJson(model)); }
 
 // Texts that have broken tokenizers: combining marks, other scripts, emoji with joiners, every kind
-// of space, numerals that are no digits, and bytes that are no text.
+// of space, numerals that are not digits, and bytes that are not text.
 const char* const kNasty[] = {
     "",
     " ",
@@ -91,7 +91,8 @@ TEST(ByteTokenizerTest, BytesAreTheirOwnIds) {
   EXPECT_EQ(tokenizer.Decode(Ids{65, 256, 98, 999}), "A<|endoftext|>b");
 }
 
-// "a".."e" as in the file below; every other byte has an id too.
+// Returns a tokenizer.json in which every byte is its own id, end-of-text is 300, and the rest is
+// given.
 std::string HandMade(const Json& merges, const Json& extra_tokens) {
   Json vocabulary = Json::object();
   for (int b = 0; b < 256; ++b) {
@@ -243,7 +244,7 @@ TEST(BpeTest, RoundTripsEveryText) {
   }
 }
 
-// The heap against the definition: merge the lowest rank, leftmost, until none is left.
+// Checks the heap against the definition: merge the lowest rank, leftmost, until none is left.
 Ids EncodeByDefinition(const BpeModel& model, std::string_view word) {
   Ids ids;
   for (const char c : word) {

@@ -19,7 +19,7 @@ inline constexpr uint64_t TokenBytes(TokenType type) { return type == TokenType:
 class Tokens {
  public:
   Tokens() = default;
-  // `bytes` lie in `owner` and are a whole number of tokens.
+  // `bytes` must lie in `owner` and be a whole number of tokens.
   Tokens(std::shared_ptr<const MappedFile> owner, std::string_view bytes, TokenType type)
       : owner_(std::move(owner)), bytes_(bytes), type_(type) {}
 
@@ -36,8 +36,8 @@ class Tokens {
   TokenType type_ = TokenType::kU16;
 };
 
-// Tells one run of tokens from another: by its length and by tokens from all over it. 16 hex
-// digits.
+// Returns 16 hex digits that tell runs of tokens apart: by their length and by tokens from all
+// over.
 std::string TokensChecksum(const Tokens& tokens);
 
 }  // namespace muster::trainer

@@ -9,11 +9,11 @@
 
 namespace muster::trainer {
 
-// Pure functions on UTF-8 and the character classes that tokenizers' patterns name.
+// Pure functions on UTF-8 and on the character classes that tokenizers' patterns name.
 
 enum class CharacterClass : uint8_t { kOther, kLetter, kNumber, kSpace };
 
-// \p{L}, \p{N}, \s (White_Space); all else is kOther.
+// Returns the class of \p{L}, \p{N} or \s (White_Space); kOther for all else.
 CharacterClass ClassOf(char32_t code_point);
 
 struct CodePoint {
@@ -22,11 +22,11 @@ struct CodePoint {
   bool valid = true;  // false: one byte that starts no well-formed sequence
 };
 
-// The code point at text[at]; at < text.size(). Overlong forms, surrogates and values above
-// U+10FFFF are not well-formed.
+// Returns the code point at text[at]; requires at < text.size(). Overlong forms, surrogates and
+// values above U+10FFFF are not well-formed.
 CodePoint DecodeAt(std::string_view text, size_t at);
 
-// Offset of the first byte that is not well-formed UTF-8.
+// Returns the offset of the first byte that is not well-formed UTF-8.
 std::optional<size_t> FirstInvalidUtf8(std::string_view text);
 
 void AppendUtf8(char32_t code_point, std::string& out);

@@ -13,14 +13,14 @@
 namespace muster::trainer {
 namespace {
 
-// A product is large enough that calling it costs little beside it, and small enough that eight of
-// them take a few milliseconds where bf16 is slow.
+// Makes a product large enough that the call itself costs little beside it, and small enough that
+// eight of them take a few milliseconds where bf16 is slow.
 constexpr int64_t kSize = 192;
 constexpr int kTries = 3;
 constexpr double kWorthAWarning = 2.0;
 
-// The best of a few: others use this machine, too. The first one is not counted, for it chooses and
-// prepares its kernel.
+// Returns the best of a few tries, because other processes use this machine, too. The first product
+// is not counted: it chooses and prepares its kernel.
 double SecondsOf(const Clock& clock, c10::ScalarType type) {
   const at::Tensor x = at::full({kSize, kSize}, 0.5, at::dtype(type));
   LinearOutIn(x, x);

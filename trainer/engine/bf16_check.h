@@ -9,19 +9,20 @@
 
 namespace muster::trainer {
 
-// A CPU without bfloat16 instructions computes it in software, many times slower than fp32. That is
-// measured, because neither the CPU's name nor its flags tell how LibTorch multiplies on it.
+// A CPU without bfloat16 instructions computes it in software, many times slower than fp32. The
+// speed is measured, because neither the CPU's name nor its flags show how LibTorch multiplies on
+// it.
 
-// How long one product of two small matrices takes on this CPU, in seconds.
+// The seconds that one product of two small matrices takes on this CPU.
 struct ProductTimes {
   double fp32 = 0.0;
   double bf16 = 0.0;
 };
 
-// Takes some milliseconds on the threads that the model uses. Unknown when LibTorch fails.
+// Takes some milliseconds on the threads that the model uses. Unknown if LibTorch fails.
 absl::StatusOr<ProductTimes> MeasureProducts(const Clock& clock);
 
-// What to warn of, with the factor: bf16 takes more than twice as long as fp32. Pure.
+// Returns a warning, with the factor, if bf16 takes more than twice as long as fp32. Pure.
 std::optional<std::string> SlowBf16(const ProductTimes& times);
 
 }  // namespace muster::trainer

@@ -13,25 +13,26 @@
 namespace muster::trainer {
 
 // Runs Forward and Backward tasks over blocks, each in an autograd graph of its own: the boundary
-// between two blocks is detached, and its gradient carried by hand. Gradients of parameters are
-// added into the units. Torch's exceptions end here and become Unknown. Not thread-safe.
+// between two blocks is detached, and its gradient is carried over by hand. Gradients of parameters
+// are added into the units. Torch's exceptions end here and become Unknown. Not thread-safe.
 class BlockRunner {
  public:
-  // `model` outlives this and is bound to its units.
+  // `model` must outlive this and be bound to its units.
   explicit BlockRunner(const Model& model) : model_(model) {}
 
   // Gradients are those of loss_scale * the summed loss.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
 
-  // The contexts of this rank's micro-batches; forgets all that was run before.
+  // Sets the contexts of this rank's micro-batches and discards everything that was run before.
   void Begin(std::vector<MicroBatchContext> contexts);
   absl::Status Forward(int block, int micro_batch);
   absl::Status Backward(int block, int micro_batch);
 
-  // Of a micro-batch whose last block has run: the loss summed over valid tokens.
+  // Returns the loss of a micro-batch, summed over valid tokens. Its last block must have run.
   double loss(int micro_batch) const { return losses_.at(static_cast<size_t>(micro_batch)); }
 
-  // Forward alone, without graphs and dropout; the summed loss.
+  // Runs Forward alone, without graphs, for a `context` that is not for training; returns the
+  // summed loss.
   absl::StatusOr<double> Evaluate(const MicroBatchContext& context);
 
  private:

@@ -62,14 +62,14 @@ std::string TokenizerChecksum(const RunIdentity& identity) {
   return identity.tokenizer_json.empty() ? "" : ToHex(Hash64(identity.tokenizer_json));
 }
 
-// transformers reads this beside the weights. It takes GPT-2's own 50256 for an id that is missing,
-// which a smaller vocabulary does not have; null says that there is none.
+// Returns the config.json that transformers reads beside the weights. transformers takes GPT-2's
+// own 50256 for an id that is missing, which a smaller vocabulary does not have; null means no id.
 absl::StatusOr<Json> HuggingFaceConfig(const TrainingState& state, const RunIdentity& identity) {
   MUSTER_ASSIGN_OR_RETURN(Json config, ParseJson(state.model().config_json));
   const bool wide = state.options().types.parameters == at::kDouble;
   config["torch_dtype"] = wide ? "float64" : "float32";
   const Json end = identity.end_of_text ? Json(*identity.end_of_text) : Json();
-  // As in GPT-2, a document begins where another ends.
+  // A document begins where another ends, as in GPT-2.
   config["bos_token_id"] = end;
   config["eos_token_id"] = end;
   return config;
@@ -85,7 +85,7 @@ std::vector<TensorRecord> RecordsOf(const std::vector<SnapshotTensor>& tensors) 
   return records;
 }
 
-// Whether a checkpoint that could not be read is damaged for good.
+// Returns true if a checkpoint that could not be read is damaged for good.
 bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
          absl::IsOutOfRange(status);
@@ -109,7 +109,7 @@ CheckpointStore::CheckpointStore(Files& files, const Clock& clock, std::string u
       writer_(files, clock, {.uri = uri_, .owner = OwnerOf(identity_), .keep = keep, .cpu = cpu},
               ReportTo(outbox)) {}
 
-// The first rank's writer speaks to the agent; other ranks' shares are no checkpoints.
+// Only the first rank's writer reports to the agent: other ranks' shares are no checkpoints.
 CheckpointWriter::Report CheckpointStore::ReportTo(Outbox& outbox) {
   return [this, &outbox](const v1alpha1::CheckpointReport& report) {
     if (!is_first_) return;
@@ -134,7 +134,7 @@ std::optional<v1alpha1::Version> CheckpointStore::Durable() {
 
 Checkpoints::Listing CheckpointStore::List(const TrainingState& state) {
   Listing out;
-  // Nothing can be in a file; who wants to write says what is wrong.
+  // A file holds no checkpoints; the first attempt to write reports the mistake.
   const absl::StatusOr<FileInfo> info = files_.Stat(uri_);
   if (info.ok() && info->kind != FileKind::kDirectory) return out;
   const auto listings = ListCheckpoints(files_, uri_);
@@ -160,8 +160,8 @@ Checkpoints::Listing CheckpointStore::List(const TrainingState& state) {
   return out;
 }
 
-// Why `state` cannot be loaded from it; empty: it can, or loading it will show that it is damaged.
-// An error when that could not be found out.
+// Returns the reason that `state` cannot be loaded from the checkpoint; empty if it can, or if
+// loading will show that it is damaged. Returns an error if the reason could not be found out.
 absl::StatusOr<std::string> CheckpointStore::Mismatch(const CheckpointListing& listing,
                                                       const TrainingState& state) {
   const std::string key = absl::StrCat(listing.directory, " ", listing.job_uid, " ", listing.term,

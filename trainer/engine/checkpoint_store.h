@@ -21,7 +21,7 @@
 
 namespace muster::trainer {
 
-// A checkpoint says this about its run, and a resume is checked against it.
+// Identifies a run in its checkpoints; a resume is checked against it.
 struct RunIdentity {
   std::string job;
   std::string job_uid;
@@ -32,9 +32,9 @@ struct RunIdentity {
   int64_t vocabulary = 0;
 };
 
-// Checkpoints in a directory that all ranks see: each rank saves its share of the tensors, by name
-// and whole. Rank 0's writer reports to the agent. A writer runs on core `cpu` only, if one is
-// given. A directory is one job's: see trainer/checkpoint/claim.h.
+// Stores checkpoints in a directory that all ranks see. Each rank saves its share of the tensors; a
+// tensor is never divided. Rank 0's writer reports to the agent. A writer runs on core `cpu` only,
+// if one is given. A directory belongs to one job: see trainer/checkpoint/claim.h.
 class CheckpointStore final : public Checkpoints {
  public:
   CheckpointStore(Files& files, const Clock& clock, std::string uri, int keep, RunIdentity identity,
@@ -66,16 +66,16 @@ class CheckpointStore final : public Checkpoints {
   const std::string uri_;
   const RunIdentity identity_;
   std::atomic<bool> is_first_ = false;  // read by the writer's thread
-  // Checkpoints that were listed before need not be opened again: why each cannot be loaded, by its
-  // name and round.
+  // The reason that a checkpoint listed before cannot be loaded, by its name and round; empty if it
+  // can. Such a checkpoint need not be opened again.
   std::map<std::string, std::string> mismatches_;
   Mutex mu_;
   std::optional<v1alpha1::Version> durable_ MUSTER_GUARDED_BY(mu_);
   CheckpointWriter writer_;
 };
 
-// Deterministic mode fixes these besides the spec, and a resume should find them unchanged: the
-// generator, threads, instruction set and library version.
+// Returns the settings that a resume in deterministic mode should find unchanged: the generator,
+// threads, instruction set, library version and the size of a micro-batch.
 Json DeterminismRecord(const TrainingOptions& options);
 
 }  // namespace muster::trainer

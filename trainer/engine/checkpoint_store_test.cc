@@ -23,7 +23,7 @@ using v1alpha1::ResumePoint;
 constexpr char kUri[] = "/ck";
 constexpr char kHistory[] = "00000000000000aa";
 
-// A state of `history` after `step`, as if it had been trained to there.
+// Returns a state of `history` that claims to have been trained to `step`.
 std::unique_ptr<TrainingState> StateAt(int64_t step, const TrainingOptions& options = TinyOptions(),
                                        const std::string& history = kHistory) {
   auto state = MakeTinyState(options, 0.1);

@@ -14,7 +14,7 @@ namespace muster::trainer {
 namespace {
 
 // The collectives of one kind, each named by its unit and by how often a rank has run it before,
-// and which of them some rank runs right before which.
+// and the pairs of them that some rank runs one right after the other.
 class CollectiveOrder {
  public:
   CollectiveOrder(const std::vector<TaskTable>& ranks, TaskKind kind) : kind_(kind) {
@@ -27,7 +27,7 @@ class CollectiveOrder {
     for (const auto& [node, next] : next_) {
       for (const auto& [to, rank] : next) ++incoming[to];
     }
-    // Whatever nothing left comes before is taken away; what waits in a circle stays.
+    // Takes away every collective that has none left before it; those that wait in a circle stay.
     std::vector<Node> free;
     for (const auto& [node, next] : next_) {
       if (!incoming.contains(node)) free.push_back(node);

@@ -8,9 +8,9 @@
 
 namespace muster::trainer {
 
-// InvalidArgument, naming two ranks, unless all ranks can run the reduces of their units, and their
-// gathers, without waiting for each other in a circle. Takes time linear in the tasks of all ranks,
-// because every rank checks the tables of all. Pure.
+// Returns InvalidArgument, naming two ranks, unless all ranks can run the reduces of their units,
+// and the gathers, without waiting for each other in a circle. Takes time linear in the tasks of
+// all ranks, because every rank checks the tables of all. Pure.
 absl::Status CheckCollectiveOrder(const std::vector<TaskTable>& ranks);
 
 }  // namespace muster::trainer

@@ -45,7 +45,7 @@ int64_t AllChunks(const std::vector<Unit>& units) {
   return chunks;
 }
 
-// Sums of squares of the chunks in `range`, numbered over all units.
+// Returns the sums of squares of the chunks in `range`, numbered over all units.
 std::vector<double> ChunkSquaresOf(const std::vector<Unit>& units, const TreeNode& range) {
   std::vector<double> out(static_cast<size_t>(range.leaves()));
   int64_t first = 0;
@@ -273,7 +273,8 @@ absl::StatusOr<double> Engine::Validate(int batches) {
 }
 
 absl::Status Engine::ValidateOrThrow(int batches, double& loss) {
-  // One place per batch, each filled by one rank, so the sum does not depend on the world size.
+  // Each batch has a place of its own, filled by one rank, so the sum does not depend on the world
+  // size.
   const PhaseScope compute(timer_, Phase::kOther);
   std::vector<double> message(2 * static_cast<size_t>(batches), 0.0);
   for (int b = communicator_->rank(); b < batches; b += communicator_->size()) {

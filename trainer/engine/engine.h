@@ -20,7 +20,7 @@
 
 namespace muster::trainer {
 
-// What the ranks ask for; any rank's wish rides on the vote and all act on it after the same step.
+// Requests of a rank. Any rank's request rides on the vote, and all act on it after the same step.
 struct StepWishes {
   bool save = false;
   bool stop = false;
@@ -32,35 +32,35 @@ struct StepOutcome {
 };
 
 // Executes a task table over blocks and units: one training step at a time, among the ranks of one
-// round. After an error the state is exactly what the TrainingState says: the version applied
-// before, perhaps with sealed gradients or an unapplied decision. Runs on one thread; `interrupt`
-// may be set by any other and ends a step between two tasks with Aborted.
+// round. After an error the TrainingState still describes exactly what its memory holds: the
+// version applied before, perhaps with sealed gradients or an unapplied decision. Runs on one
+// thread; `interrupt` may be set by any other and ends a step between two tasks with Aborted.
 //
 //   engine.BeginRound(*communicator);
 //   while (...) { MUSTER_ASSIGN_OR_RETURN(StepOutcome outcome, engine.Step({})); ... }
 class Engine {
  public:
-  // All outlive this.
+  // All of these must outlive this.
   Engine(TrainingState& state, BatchFeed& feed, PhaseTimer& timer,
          const std::atomic<bool>& interrupt);
 
   // Takes this rank's share of the micro-batches and checks the table that it is about to run. The
-  // state's commit protocol is ready for a step.
+  // state's commit protocol must be ready for a step.
   absl::Status BeginRound(Communicator& communicator);
-  // The same without an operator, for benchmarks and tests: from what the memory holds as version
-  // 0.
+  // Does the same without an operator, for benchmarks and tests; the memory holds version 0.
   absl::Status BeginAlone(Communicator& communicator);
   void EndRound();
 
   absl::StatusOr<StepOutcome> Step(const StepWishes& wishes);
 
-  // Mean loss over `batches` validation micro-batches, which the ranks share among themselves.
+  // Returns the mean loss over `batches` validation micro-batches, which the ranks share among
+  // themselves.
   absl::StatusOr<double> Validate(int batches);
 
-  // Forward, backward and reduction of the next step, and no vote: the gradients of the summed loss
-  // divided by nominal tokens stay in the units. For parity tests.
+  // Runs forward, backward and reduction of the next step, without a vote: the gradients of the
+  // summed loss divided by nominal tokens stay in the units. For parity tests.
   absl::Status ComputeGradients();
-  // Of the last step computed: this rank's summed loss over valid tokens.
+  // Returns this rank's loss in the last step computed, summed over valid tokens.
   double loss_sum() const;
 
  private:
@@ -78,13 +78,13 @@ class Engine {
   const std::atomic<bool>& interrupt_;
   BlockRunner runner_;
 
-  // Of the current round.
+  // State of the current round.
   Communicator* communicator_ = nullptr;
   TreeNode micro_batches_;  // this rank's range of the logical ones
   TaskTable table_;
   std::unique_ptr<GradientReducer> reducer_;
 
-  // Of the current step.
+  // State of the current step.
   std::vector<double> valid_tokens_;  // by micro-batch of this rank
 };
 

@@ -41,7 +41,7 @@ struct Solo {
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     return *outcome;
   }
-  // A new round from the live state, after `relay` if that is a decision.
+  // Begins a new round from the live state, after `relay` if it holds a decision.
   void GoOn(const v1alpha1::StepDecision& relay) {
     v1alpha1::RoundId round;
     round.set_round(state->commit().round().round() + 1);
@@ -105,7 +105,7 @@ TEST(EngineTest, GradientsAgreeWithFiniteDifferences) {
   for (const double dropout : {0.0, 0.2}) {
     Solo solo(options, dropout);
     const auto loss = [&] {
-      // A step's loss before it is applied, of the same samples and masks.
+      // The loss of a step before it is applied, on the same samples and with the same masks.
       EXPECT_TRUE(solo.engine.ComputeGradients().ok());
       return solo.engine.loss_sum() / static_cast<double>(options.nominal_tokens());
     };
@@ -309,7 +309,7 @@ TEST(EngineTest, SealedGradientsAreAppliedByTheOptionsThatMadeThemWhateverCameSi
   EXPECT_EQ(cut.state->counts().samples, 10 + 14);
 }
 
-// As LibTorch throws when there is no memory.
+// Throws as LibTorch does when it has no memory.
 class ThrowingCommunicator final : public Communicator {
  public:
   ThrowingCommunicator(Communicator& inner, std::string label)
@@ -366,7 +366,8 @@ TEST(EngineTest, WhatLibTorchThrowsInTheVoteOrInValidationIsAnErrorThatSaysWhere
   }
 }
 
-// Writing through a tensor whose elements share memory is what LibTorch refuses by throwing.
+// Makes the next write to the unit throw: LibTorch refuses to write through a tensor whose elements
+// share memory.
 void Spoil(const Unit& unit) {
   at::Tensor gradients = unit.gradients();
   gradients.as_strided_(gradients.sizes(), {0});

@@ -9,9 +9,8 @@
 
 namespace muster::trainer {
 
-// Rounds over TCP between CPU processes. `host`: this process's address, as the other ranks reach
-// it. `deadline` bounds every wait for them
-// until SetDeadline() says otherwise.
+// Makes rounds over TCP between CPU processes. `host` is this process's address, as the other ranks
+// reach it. `deadline` bounds every wait for them until SetDeadline() changes it.
 std::unique_ptr<RoundNetwork> MakeGlooNetwork(std::string host, absl::Duration deadline);
 
 }  // namespace muster::trainer

@@ -155,7 +155,7 @@ class DeterministicReducer final : public GradientReducer {
     return {chunks.begin * kChunkElements, chunks.end * kChunkElements};
   }
 
-  // For each owner in turn its slice of every node of ours.
+  // Packs, for each owner in turn, its slice of every node of this rank.
   at::Tensor PackNodes(int unit, std::vector<int64_t>& counts) const {
     const std::vector<Partial>& stack = stacks_[unit];
     const auto nodes = static_cast<int64_t>(stack.size());

@@ -11,7 +11,7 @@
 
 namespace muster::trainer {
 
-// What the engine is at, for the heartbeat to tell. Thread-safe.
+// Holds the round and step that the engine is at, for the heartbeat to report. Thread-safe.
 class StepGauge {
  public:
   explicit StepGauge(const Clock& clock) : clock_(clock), since_(clock.Monotonic()) {}
@@ -27,8 +27,8 @@ class StepGauge {
   absl::Time since_ MUSTER_GUARDED_BY(mu_);
 };
 
-// A stopped process falls silent and a computing one does not, because heartbeats come from a
-// thread of their own: call RunOnce in a loop there.
+// Sends heartbeats. Call RunOnce in a loop on a thread of its own, so that a computing process
+// still sends them and only a stopped one falls silent.
 class Heartbeat {
  public:
   Heartbeat(const StepGauge& gauge, Outbox& outbox) : gauge_(gauge), outbox_(outbox) {}

@@ -14,7 +14,7 @@
 
 namespace muster::trainer {
 
-// Where what this trainer has to say goes. Thread-safe.
+// Sends this trainer's messages to its agent. Thread-safe.
 class Outbox {
  public:
   virtual ~Outbox() = default;
@@ -26,17 +26,17 @@ class Outbox {
 // in use. Thread-safe.
 class Inbox {
  public:
-  // From the reader.
+  // Called by the reader.
   void Push(v1alpha1::ToTrainer message);
   void Close();  // the agent is gone
 
-  // From the engine's thread. Take waits; absent when closed.
+  // Called by the engine's thread. Take waits for a message, and returns none once closed.
   std::optional<v1alpha1::ToTrainer> TryTake();
   std::optional<v1alpha1::ToTrainer> Take();
   // Raised while a Prepare waits to be taken, and for ever after Close.
   const std::atomic<bool>& interrupt() const { return interrupt_; }
-  // How to end what the engine waits for, from any thread; called at once if an interrupt is raised
-  // already. What it uses must stay alive until another is set. Null: nothing.
+  // Ends what the engine waits for. Called from any thread, and at once if an interrupt is already
+  // raised. Everything it uses must stay alive until another is set. Null: there is nothing to end.
   using Abort = std::function<void(std::string_view why)>;
   void SetAbort(Abort abort);
 
@@ -57,11 +57,11 @@ class SocketLink final : public Outbox {
  public:
   explicit SocketLink(int fd) : fd_(fd) {}
 
-  // A message that cannot be sent is dropped: the reader finds the link's end.
+  // Drops a message that cannot be sent: the reader notices the end of the link.
   void Send(const v1alpha1::FromTrainer& message) override;
 
-  // Waits for bytes and pushes the messages they complete; false at the end of the link, with the
-  // inbox closed. One thread.
+  // Waits for bytes and pushes the messages that they complete. Returns false at the end of the
+  // link, with the inbox closed. Call from one thread.
   bool RunOnce(Inbox& inbox);
 
  private:

@@ -15,13 +15,13 @@ namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 
-// The kernel's files say that they are empty, so they are read to the end; "" when there is none.
+// Reads to the end, because the kernel reports a size of zero for its files; "" if there is none.
 std::string ReadKernelFile(const char* path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// A control group's file that holds one number; kUnknown for "max" or no such file.
+// Reads a control group's file that holds one number; kUnknown for "max" or no such file.
 int64_t ReadNumber(const char* path) {
   int64_t value = 0;
   return absl::SimpleAtoi(ReadKernelFile(path), &value) ? value : kUnknown;

@@ -10,20 +10,20 @@
 
 namespace muster::trainer {
 
-// Whether the model fits, said before anything is allocated. Bytes.
+// Checks that the model fits before anything is allocated. All sizes are in bytes.
 
-// What this process and its siblings may still allocate: MemAvailable, and what the control group
-// leaves. INT64_MAX when the machine does not say.
+// Returns how much this process and its siblings may still allocate: MemAvailable, or what the
+// control group leaves if that is less. INT64_MAX if the machine reports neither.
 int64_t AvailableMemory();
 
-// ResourceExhausted with the bytes needed, what for, and the bytes there, when `ranks` ranks that
-// need `estimate` each do not fit into `available`.
+// Returns ResourceExhausted, with the bytes needed, their use, and the bytes available, if `ranks`
+// ranks that need `estimate` each do not fit into `available`.
 absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int64_t available);
 
-// The number of bytes behind `key` in /proc/meminfo's format; -1 when there is none.
+// Returns the number of bytes of `key` in a text of /proc/meminfo's format; -1 if there is none.
 int64_t ReadMeminfo(std::string_view text, std::string_view key);
 
-// For people, e.g. "1.5 GiB".
+// Formats a size for messages, e.g. "1.5 GiB".
 std::string ByteText(int64_t bytes);
 
 }  // namespace muster::trainer

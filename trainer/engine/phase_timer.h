@@ -13,14 +13,14 @@ namespace muster::trainer {
 
 enum class Phase { kInit, kCompute, kData, kCommunication, kCheckpoint, kRecovery, kOther };
 
-// Splits the wall time of one thread into classes: at every moment exactly one phase is running, so
-// the classes sum to the time since construction. Not thread-safe.
+// Splits the wall time of one thread into phases. Exactly one phase runs at every moment, so the
+// phases sum to the time since construction. Not thread-safe.
 class PhaseTimer {
  public:
   PhaseTimer(const Clock& clock, Phase phase)
       : clock_(clock), phase_(phase), since_(clock.Monotonic()) {}
 
-  // Charges the time since the last switch to the running phase and returns it.
+  // Charges the time since the last switch to the running phase, and returns that phase.
   Phase Switch(Phase to) {
     const absl::Time now = clock_.Monotonic();
     totals_[static_cast<size_t>(phase_)] += now - since_;
@@ -52,7 +52,7 @@ class PhaseTimer {
   std::array<absl::Duration, 7> totals_{};
 };
 
-// Runs a phase for the length of a scope, then the one before it again.
+// Runs a phase for the length of a scope, then returns to the phase before.
 class PhaseScope {
  public:
   PhaseScope(PhaseTimer& timer, Phase phase) : timer_(timer), before_(timer.Switch(phase)) {}
@@ -65,7 +65,7 @@ class PhaseScope {
   const Phase before_;
 };
 
-// What happened between two readings.
+// Returns the time spent in each phase between two readings.
 inline v1alpha1::PhaseTimes Difference(const v1alpha1::PhaseTimes& now,
                                        const v1alpha1::PhaseTimes& before) {
   v1alpha1::PhaseTimes out;

@@ -1,5 +1,5 @@
-// The built muster-trainer as its agent sees it: real processes, links, Gloo, checkpoints, and
-// kills.
+// Tests the built muster-trainer as its agent sees it: real processes, links, Gloo, checkpoints,
+// and kills.
 
 #include <poll.h>
 #include <signal.h>
@@ -100,7 +100,7 @@ class RankProcess {
     End(kTimeoutMs);
   }
   void Hangup() { close(std::exchange(link_, -1)); }
-  // Its exit, waiting for it at most `timeout_ms`.
+  // Returns its exit, waiting for it at most `timeout_ms`.
   std::optional<ExitStatus> End(int timeout_ms) {
     pollfd fd = {process_->poll_fd(), POLLIN, 0};
     if (fd.fd >= 0 && poll(&fd, 1, timeout_ms) <= 0) return std::nullopt;
@@ -108,7 +108,8 @@ class RankProcess {
     return exit.ok() ? *exit : std::nullopt;
   }
 
-  // The next message of this kind; reports on the way are kept. Fails the test at the time-out.
+  // Returns the next message of this kind; reports on the way are kept. Fails the test at the
+  // time-out.
   FromTrainer Await(FromTrainer::KindCase kind) {
     while (true) {
       while (true) {
@@ -168,7 +169,7 @@ void Go(int64_t round, const Ranks& ranks, const std::vector<v1alpha1::RankReady
   }
 }
 
-// What the operator would decide for these positions.
+// Returns the resume point that the operator would choose for these positions.
 ResumePoint Live(const std::vector<v1alpha1::RankReady>& ready) {
   const v1alpha1::RankPosition* ahead = nullptr;
   for (const auto& one : ready) {
@@ -207,7 +208,7 @@ void Finish(const Ranks& ranks) {
   }
 }
 
-// The tensor files of a checkpoint, whatever their number, as one text.
+// Returns the tensor files of a checkpoint, however many there are, as one text.
 std::string Tensors(const std::string& folder, const std::string& step) {
   std::string all;
   const std::string directory = folder + "/checkpoints/" + step;
@@ -226,7 +227,7 @@ struct Result {
   double loss = 0.0;  // of the last step
 };
 
-// An undisturbed run of two ranks, trained once.
+// Returns the result of an undisturbed run of two ranks, trained only once.
 const Result& Undisturbed() {
   static const Result* const result = [] {
     const std::string folder = Folder("undisturbed");
@@ -248,7 +249,7 @@ TEST(ProcessTest, TwoProcessesTrainAndLeaveACheckpoint) {
   EXPECT_GT(Undisturbed().tensors.size(), 100'000);
 }
 
-// At each of the named places a rank's process dies; the other goes on with a replacement, and the
+// A rank's process dies at each of the named places; the other goes on with a replacement, and the
 // weights end byte for byte as if nothing had happened.
 class KillTest : public ::testing::TestWithParam<std::string> {};
 
@@ -294,8 +295,8 @@ TEST(ProcessTest, ACheckpointIsResumedOnMoreRanksWithTheSameWeights) {
   Go(2, ranks, ready, resume);
   Finish(ranks);
   EXPECT_EQ(ListCheckpoints(FileSystem(), folder + "/checkpoints")->front().step, 30);
-  // Three writers cut the files differently; the loss of the last step tells of the weights before
-  // it.
+  // Three writers divide the tensors differently, so the files cannot be compared; the loss of the
+  // last step stands for the weights before it.
   EXPECT_EQ(b.reports.back().loss(), Undisturbed().loss);
 }
 
@@ -353,7 +354,7 @@ TEST(ProcessTest, DataThatOnlyMovedAreGoneOnWithAndOtherDataAreAMismatch) {
             "the checkpoint was trained on other data: the training tokens are not those of then");
 }
 
-// By the deadline that it was started with it would wait for the other rank far longer than this
+// The deadline that it was started with would have it wait for the other rank far longer than this
 // test does.
 TEST(ProcessTest, AChangedStepDeadlineIsThatOfTheNextRound) {
   auto spec = Spec(Folder("deadline"));

@@ -1,4 +1,4 @@
-// Several ranks as threads: what must not depend on how many there are.
+// Tests, with several ranks as threads, the results that must not depend on how many there are.
 
 #include <atomic>
 #include <memory>
@@ -23,7 +23,7 @@ struct Result {
   std::vector<int64_t> digest;
 };
 
-// `steps` steps on `world` ranks; what rank r saw.
+// Trains `steps` steps on `world` ranks; returns the results of each rank.
 std::vector<Result> Train(const TrainingOptions& options, int world, int steps, double dropout) {
   auto communicators = MakeLocalCommunicators({.size = world});
   std::vector<Result> results(static_cast<size_t>(world));

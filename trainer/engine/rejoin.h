@@ -10,19 +10,19 @@
 
 namespace muster::trainer {
 
-// The steps by which the ranks of a new round come to hold one version. A failure loses nothing
-// that was not being replaced.
+// The steps by which the ranks of a new round come to hold one version. A failure loses only state
+// that was being replaced.
 
-// LIVE: the donor sends parameters and optimizer state to every receiver, from one rank to another,
-// so that a transfer that breaks off costs no rank its state but the receivers'.
+// Resuming LIVE, the donor sends parameters and optimizer state to every receiver, rank to rank, so
+// that a transfer that breaks off costs only receivers their state.
 absl::Status TransferState(const v1alpha1::ResumePoint& resume, Communicator& communicator,
                            TrainingState& state);
 
-// All ranks: refuses to go on unless all train by the spec with this hash.
+// Called by all ranks. Fails unless all train by the spec with this hash.
 absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator);
 
-// All ranks: refuses to go on unless every replicated unit and its version are equal everywhere. A
-// rank that differs from `reference` gives its weights up, so that it receives in the next round.
+// Called by all ranks. Fails unless every replicated unit and its version are equal everywhere. A
+// rank that differs from `reference` gives up its weights, so that it receives in the next round.
 absl::Status CompareDigests(int reference, Communicator& communicator, TrainingState& state);
 
 }  // namespace muster::trainer

@@ -16,19 +16,20 @@ namespace muster::trainer {
 class RoundConnector {
  public:
   virtual ~RoundConnector() = default;
-  // Meets the other ranks. Ends by the step deadline, or with Aborted during or after Abort().
+  // Meets the other ranks. Returns by the step deadline, or with Aborted during or after Abort().
   virtual absl::StatusOr<std::unique_ptr<Communicator>> Connect() = 0;
-  // From any thread.
+  // May be called from any thread.
   virtual void Abort(std::string_view why) = 0;
 };
 
-// The seam to how the ranks of a round find each other. Used from the engine's thread.
+// The seam to the way the ranks of a round find each other. Used from the engine's thread.
 class RoundNetwork {
  public:
   virtual ~RoundNetwork() = default;
-  // The step deadline of the rounds that are connected from now on.
+  // Sets the step deadline of the rounds that are connected from now on.
   virtual void SetDeadline(absl::Duration deadline) = 0;
-  // Starts the store of the next round in this process, in place of an earlier one; its host:port.
+  // Starts the store of the next round in this process, in place of an earlier one, and returns its
+  // host:port.
   virtual absl::StatusOr<std::string> Serve() = 0;
   virtual std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
                                                         const std::string& store, int rank,

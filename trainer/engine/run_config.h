@@ -13,23 +13,23 @@
 
 namespace muster::trainer {
 
-// A TrainingJob's spec in the trainer's own terms. The API has filled in defaults and validated;
-// what is absent all the same gets the same default here, and what cannot be is refused with
-// InvalidArgument. Pure.
+// A TrainingJob's spec in the trainer's own terms. The API has filled in defaults and validated it;
+// a field that is absent nevertheless gets the same default here, and an impossible value is
+// refused with InvalidArgument. Pure.
 struct RunConfig {
   TrainingOptions training;
   TrainerSettings settings;
   planner::Precision precision = planner::Precision::kFp32;
   planner::OptimizerKind optimizer = planner::OptimizerKind::kAdamW;
-  // Every wait for other ranks ends by then.
+  // Bounds every wait for other ranks.
   absl::Duration step_deadline;
   int keep = 3;  // complete checkpoints
 };
 
 absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank);
 
-// Whether a process that opened model, data and checkpoints by `opened` can go on by `wanted`;
-// FailedPrecondition that names the field which it cannot follow.
+// Returns OK if a process that opened model, data and checkpoints according to `opened` can go on
+// with `wanted`, else FailedPrecondition that names the field that it cannot follow.
 absl::Status CheckSameSources(const v1alpha1::TrainingJobSpec& opened,
                               const v1alpha1::TrainingJobSpec& wanted);
 

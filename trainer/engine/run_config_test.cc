@@ -59,7 +59,7 @@ v1alpha1::TrainingJobSpec SpecWithoutDefaults() {
   return spec;
 }
 
-// None of them is what it would be without the spec.
+// Every value differs from the one that an empty spec gives.
 TEST(RunConfigTest, EveryFieldOfTheSpecReachesTheTrainer) {
   v1alpha1::TrainingJobSpec spec = SpecWithoutDefaults();
   auto config = ReadRunConfig(spec, 0);

@@ -11,23 +11,23 @@
 
 namespace muster::trainer {
 
-// Rank 0's step reports. A step is reported once it is committed: when every rank of the round is
-// known to have applied it, which the next collective of all ranks proves. Sent in batches, at most
-// ten a second. Not thread-safe.
+// Sends rank 0's step reports. A step is reported once it is committed: every rank of the round is
+// known to have applied it, which the next collective of all ranks proves. Reports go out in
+// batches, at most ten a second. Not thread-safe.
 class StepReporter {
  public:
   StepReporter(Outbox& outbox, const Clock& clock) : outbox_(outbox), clock_(clock) {}
 
-  // From now on reports carry this round. What was committed before is sent first.
+  // Sends the steps committed so far; later reports carry this round.
   void BeginRound(const v1alpha1::RoundId& round);
-  // This rank applied a step; so all ranks applied the one before.
+  // Call when this rank has applied a step; all ranks have then applied the one before.
   void Applied(v1alpha1::StepReport report);
-  // All ranks applied everything added so far.
+  // Call when all ranks have applied every step added so far.
   void Commit();
-  // What was added last may not be applied everywhere, and is forgotten unless it is at or before
-  // `step`, from which the ranks go on together.
+  // Call when the ranks go on together from `step`. The step added last may not be applied
+  // everywhere: it is forgotten unless it is at or before `step`.
   void Resume(int64_t step);
-  // Sends what is committed, if the last batch was long enough ago or `now` is true.
+  // Sends the committed steps if the last batch was long enough ago or `now` is true.
   void Flush(bool now);
 
  private:

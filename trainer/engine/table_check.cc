@@ -35,7 +35,7 @@ bool Communicates(TaskKind kind) {
   return false;
 }
 
-// One rank's table by itself, task by task.
+// Checks one rank's table by itself, task by task.
 class RankCheck {
  public:
   RankCheck(const TableShape& shape, int rank, int ranks, const TaskTable& table)
@@ -250,7 +250,7 @@ double Cost(TaskKind kind) {
   }
 }
 
-// All tables at once: messages, votes, and the clock of each rank.
+// Runs all tables at once, with messages, votes, and a clock for each rank.
 class Simulation {
  public:
   explicit Simulation(const std::vector<TaskTable>& ranks)

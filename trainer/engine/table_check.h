@@ -11,25 +11,24 @@ namespace muster::trainer {
 // Proves a set of task tables, one per rank, right before it runs. Pure.
 
 struct TableReport {
-  // Time in which ranks idle, as a share of all their time, with Forward = 1, Backward = 2 and the
-  // halves of a Backward = 1 each; communication costs nothing.
+  // The share of all ranks' time in which they idle, if a Forward takes 1, a Backward 2, each half
+  // of a Backward 1, and communication nothing.
   double bubble = 0.0;
-  // The most micro-batches whose forward is kept for a backward at once, over all blocks of a rank.
+  // The most micro-batches whose forward any one block keeps for its backward at once.
   int most_alive = 0;
 };
 
-// What it proves, or InvalidArgument with a sentence that names the rank and the task:
+// clang-format off
+// Returns InvalidArgument, naming the rank and the task, unless all of these hold:
 // - every task names a block, unit and peer that exist, and split backwards only blocks that can;
 // - each block a rank runs has one forward and one whole backward per micro-batch, in this order,
-// with
-//   its inputs (and output gradients) computed or received before;
+//   with its inputs (and output gradients) computed or received before;
 // - each unit a rank uses is reduced once, after the last backward of all its users;
 // - Vote follows all reduces, Apply follows the last Vote, every unit is applied once, and between
-// that
-//   Vote and the last Apply nothing communicates;
+//   that Vote and the last Apply nothing communicates;
 // - run together the tables end: every Recv finds its Send in order, ranks that share a unit reduce
-// in
-//   the same order, and all ranks vote equally often.
+//   in the same order, and all ranks vote equally often.
+// clang-format on
 absl::StatusOr<TableReport> CheckTables(const TableShape& shape,
                                         const std::vector<TaskTable>& ranks);
 

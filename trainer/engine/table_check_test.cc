@@ -11,7 +11,7 @@
 namespace muster::trainer {
 namespace {
 
-// Three blocks: own units 1..3, and unit 0 tied between the first and the last.
+// Returns three blocks with units 1..3 of their own; unit 0 is tied between the first and the last.
 TableShape Tied() {
   return {.blocks = 3, .unit_users = {{0, 2}, {0}, {1}, {2}}, .can_split = {false, true, false}};
 }
@@ -52,8 +52,6 @@ TEST(CheckTablesTest, AcceptsDataParallelTablesOfAnySizeWithoutBubble) {
   }
 }
 
-// Every table with one task dropped, doubled, or two neighbours of different kinds swapped is
-// either refused with a sentence or as good as before.
 TEST(CheckTablesTest, RefusesEveryDroppedAndEveryDoubledTask) {
   const TaskTable good = DataParallelTable(Tied(), 2);
   for (size_t i = 0; i < good.size(); ++i) {
@@ -121,7 +119,7 @@ TEST(CheckTablesTest, RefusesRanksThatReduceInDifferentOrders) {
             "task tables: ranks 0 and 1 run the Reduces of their units in different orders");
 }
 
-// Any two of them agree on the units that they share, and yet each waits for another one.
+// Any two ranks agree on the units that they share, and yet each waits for another one.
 TEST(CheckTablesTest, RefusesThreeRanksThatWaitForEachOtherInACircle) {
   const auto reduces = [](int first, int second) {
     return TaskTable{{.kind = TaskKind::kReduce, .unit = first},
@@ -159,7 +157,7 @@ TEST(CheckTablesTest, SplitsOnlyBackwardsThatCanSplit) {
             "block that cannot split");
 }
 
-// Two stages of one block each, GPipe: all forwards, then all backwards.
+// Returns two stages of one block each, as in GPipe: all forwards, then all backwards.
 std::vector<TaskTable> TwoStages(int micro_batches) {
   std::vector<TaskTable> ranks(2);
   for (int m = 0; m < micro_batches; ++m) {

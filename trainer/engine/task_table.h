@@ -7,19 +7,19 @@
 
 namespace muster::trainer {
 
-// What one rank does in one step, in order, as data: every form of parallelism is another table,
-// and the engine knows only tasks. Pure.
+// clang-format off
+// The tasks of one rank in one step, in order, as data: every form of parallelism is another table,
+// and the engine runs nothing else. Pure.
 //
 //   Forward, Backward      block and micro_batch; Backward also adds the parameters' gradients
 //   BackwardInput/Weight   the two halves of Backward, for blocks that can split it
-//   Gather, Reduce         unit; start a collective among the ranks that share the unit. A Reduce
-//   is
-//                          waited for before the Vote
-//   Send, Recv             block's outputs (gradient: the gradient of block's outputs),
-//   micro_batch, peer.
+//   Gather, Reduce         unit; start a collective among the ranks that share the unit. The Vote
+//                          waits for every Reduce
+//   Send, Recv             micro_batch, peer, and block's outputs (if `gradient`, their gradient).
 //                          A Send is buffered
 //   Vote                   the collective among all ranks that decides the step
 //   Prepare, Apply         the optimizer's two halves; unit, or all units when it is -1
+// clang-format on
 enum class TaskKind {
   kForward,
   kBackward,
@@ -47,23 +47,23 @@ struct Task {
 
 using TaskTable = std::vector<Task>;
 
-// For people, e.g. "Backward(block 3, micro-batch 0)".
+// Formats a task for messages, e.g. "Backward(block 3, micro-batch 0)".
 std::string ToString(const Task& task);
 std::string_view ToString(TaskKind kind);
 
-// What a table is made for.
+// The properties of model and optimizer that a table depends on.
 struct TableShape {
   int blocks = 0;
-  // For each unit, the blocks that use it, ascending.
+  // The blocks that use each unit, ascending.
   std::vector<std::vector<int>> unit_users;
   // Blocks whose Backward may be split.
   std::vector<bool> can_split;
   bool optimizer_prepares = false;
 };
 
-// Plain data parallel, one rank's table: micro-batches one after the other; the Reduce of a unit
-// stands right after the last backward of its last user, so that it overlaps with the backward of
-// the blocks before it.
+// Returns one rank's table for plain data parallelism: micro-batches one after the other; the
+// Reduce of a unit stands right after the last backward of its last user, so that it overlaps with
+// the backward of the blocks before it.
 TaskTable DataParallelTable(const TableShape& shape, int micro_batches);
 
 }  // namespace muster::trainer

@@ -12,9 +12,8 @@
 
 namespace muster::trainer {
 
-// LibTorch throws where it has no memory, or is given what it cannot take. Runs `run` and makes of
-// an exception an Unknown error that says at `what` it happened; so it becomes the rank's last
-// words, and not the silence of a process that was aborted.
+// LibTorch throws if it has no memory or refuses its arguments. Runs `run` and turns an exception
+// into an Unknown error that names `what`, so that the rank reports it instead of dying silently.
 template <typename F>
 absl::Status CatchTorch(absl::string_view what, F&& run) {
   try {

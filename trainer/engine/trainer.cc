@@ -25,7 +25,8 @@ bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
   return a.term() == b.term() && a.round() == b.round();
 }
 
-// Whether an error is the round's, so that another round may mend it, and not this rank's own.
+// Returns true if an error belongs to the round, so that another round may mend it, and not to this
+// rank itself.
 bool IsOfTheRound(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kAborted:
@@ -39,7 +40,7 @@ bool IsOfTheRound(const absl::Status& status) {
   }
 }
 
-// Nobody can write there before people change something.
+// Nobody can write there until somebody changes the directory.
 bool IsForbidden(const absl::Status& written) {
   return absl::IsFailedPrecondition(written) || absl::IsPermissionDenied(written);
 }
@@ -91,8 +92,8 @@ void Trainer::LeaveRound() {
   engine_.EndRound();
   communicator_.reset();
   reporter_.Flush(true);
-  // Shares of ranks that are gone will never come. This rank's own may be written, and yet be of a
-  // checkpoint that nobody completes: all save anew what the next round ends with.
+  // Shares of ranks that are gone will never come. This rank's own share may be written, but in a
+  // checkpoint that nobody completes: all ranks save the next round's last version anew.
   if (parts_.checkpoints != nullptr && !parts_.checkpoints->WaitIdle(absl::ZeroDuration())) {
     parts_.checkpoints->Abandon();
   }
@@ -118,8 +119,8 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   }
   LeaveRound();
   if (round_.round() > 0) parts_.timer.Switch(Phase::kRecovery);
-  // The first report after joining covers what led to it, of the rank that reports: of the others'
-  // time nobody was told, and it is not the run's wall time either.
+  // The first report after joining covers the time before it if this rank reported before. The time
+  // of other ranks was never reported, and is not the run's wall time either.
   if (round_.round() > 0 && !IsFirst()) reported_ = parts_.timer.Totals();
   state_ = State::kHolding;
   round_ = prepare.round();
@@ -144,7 +145,7 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   parts_.outbox.Send(message);
 }
 
-// From here on this rank trains by the round's spec. An order without one leaves it as it is.
+// Makes this rank train by the round's spec. An order without a spec leaves the old one in force.
 absl::Status Trainer::Adopt(const v1alpha1::TrainerPrepare& prepare) {
   if (!prepare.has_spec()) return absl::OkStatus();
   if (parts_.opened != nullptr) {
@@ -193,9 +194,9 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
              {"world_size", world_size_}, {"step", parts_.state.applied()->step()});
 }
 
-// Before the first step: what cannot be saved is not trained. A directory that could never be
-// claimed is bad input; one that was this job's and cannot be written now is waited for, unless
-// ranks hold live state, which is worth more than that.
+// Runs before the first step: a state that cannot be saved is not trained. A directory that could
+// never be claimed is bad input. One that belonged to this job and cannot be written now is waited
+// for, unless ranks hold live state, which is worth more than that.
 absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
   if (parts_.checkpoints == nullptr) return absl::OkStatus();
   if (resume.source() == ResumePoint::FRESH) {
@@ -217,7 +218,7 @@ absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
                    "; the job goes on when it can be"));
 }
 
-// As of a save that failed.
+// Reports as a save that failed does.
 void Trainer::TellCannotSave(const ResumePoint& resume, const absl::Status& why) {
   MUSTER_LOG(ERROR, "the checkpoint directory cannot be written; training goes on", {"error", why});
   FromTrainer message;
@@ -282,8 +283,8 @@ absl::Status Trainer::Load(const RestorePlan& plan, std::string& bad_checkpoint)
     saved_step_ = version->step();
     return absl::OkStatus();
   }
-  // Only what is damaged is passed over from now on: after any other error the checkpoint may be as
-  // good as ever, and the next round asks again.
+  // Only a damaged checkpoint is passed over from now on. After any other error it may still be
+  // good, and the next round tries it again.
   if (absl::IsDataLoss(version.status())) bad_checkpoint = plan.checkpoint.directory();
   return absl::Status(
       version.ok() ? absl::StatusCode::kAborted : version.status().code(),
@@ -291,8 +292,8 @@ absl::Status Trainer::Load(const RestorePlan& plan, std::string& bad_checkpoint)
                    version.ok() ? "is of another version" : version.status().message()));
 }
 
-// Once every rank has what it goes on from. What could not be moved stays in nobody's way: it is of
-// another history or attempt, and is moved when its name is needed.
+// Runs once every rank has the state that it goes on from. A checkpoint that could not be moved is
+// in nobody's way: it is of another history or attempt, and is moved when its name is needed.
 void Trainer::SetAside() {
   if (parts_.checkpoints == nullptr || !IsFirst()) return;
   if (absl::Status status = parts_.checkpoints->SetAside(parts_.state, round_); !status.ok()) {
@@ -308,7 +309,7 @@ void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
     return;
   }
   if (state_ == State::kFinished) return;
-  // Between rounds there is nobody to write with: the first rank writes alone.
+  // There is nobody to write with between rounds: the first rank writes alone.
   if (stop.save() && IsFirst() && parts_.state.applied() &&
       saved_step_ != parts_.state.applied()->step()) {
     Save({.round = round_});
@@ -389,8 +390,9 @@ void Trainer::Save(const SaveShare& writer) {
   saved_step_ = parts_.state.applied()->step();
 }
 
-// The last step was taken, or a stop was voted. The barrier tells that all ranks applied it; then
-// each waits for its own part of the last checkpoint, but not for ranks that are lost meanwhile.
+// Runs after the last step, or after a stop was voted. The barrier proves that all ranks applied
+// it; then each waits for its own part of the last checkpoint, but not for ranks that are lost
+// meanwhile.
 absl::Status Trainer::EndRun(const std::string& message) {
   const bool done = parts_.state.applied()->step() >= settings_.steps;
   if (done && saved_step_ != parts_.state.applied()->step()) {
@@ -409,7 +411,7 @@ absl::Status Trainer::EndRun(const std::string& message) {
   return absl::OkStatus();
 }
 
-// Of what the weights are now, if that is on disk.
+// Returns the version of the present weights if it is on disk.
 std::optional<v1alpha1::Version> Trainer::Durable() const {
   if (parts_.checkpoints == nullptr || !parts_.state.applied()) return std::nullopt;
   const auto durable = parts_.checkpoints->Durable();
@@ -419,8 +421,8 @@ std::optional<v1alpha1::Version> Trainer::Durable() const {
   return same ? durable : std::nullopt;
 }
 
-// The run may not skip more steps, as every rank has seen in the vote. All give up, whoever of them
-// is still heard.
+// The run may not skip more steps, as every rank has seen in the vote. All ranks give up, so that
+// any one that can still report does.
 void Trainer::GiveUp(const v1alpha1::StepDecision& decision) {
   if (communicator_->Barrier()->Wait().ok()) reporter_.Commit();
   reporter_.Flush(true);

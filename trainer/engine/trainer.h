@@ -28,9 +28,9 @@
 
 namespace muster::trainer {
 
-// What is kept of the data for validation.
+// The data that is kept for validation.
 struct ValidationData {
-  int batches = INT_MAX;       // how many micro-batches there are
+  int batches = INT_MAX;       // number of micro-batches there are
   double unigram_entropy = 0;  // nats per token; reported beside the loss
 };
 
@@ -44,7 +44,7 @@ struct ValidationData {
 // thread-safe; all blocking ends by a Prepare's arrival in the inbox.
 class Trainer {
  public:
-  // All outlive this. `checkpoints` may be null: nothing is saved.
+  // All of these must outlive the trainer. If `checkpoints` is null, nothing is saved.
   struct Parts {
     TrainingState& state;
     BatchFeed& feed;
@@ -56,16 +56,17 @@ class Trainer {
     PhaseTimer& timer;
     const Clock& clock;
     ValidationData validation = {};
-    // By what model, data and checkpoints were opened; null: they suit every spec.
+    // The spec by which model, data and checkpoints were opened; null: they suit every spec.
     const v1alpha1::TrainingJobSpec* opened = nullptr;
   };
   Trainer(const TrainerSettings& settings, const Parts& parts);
   ~Trainer();
 
-  // Obeys waiting orders, then runs one step or waits for an order; false when the agent is gone or
-  // training cannot go on.
+  // Obeys waiting orders, then runs one step or waits for an order. Returns false when the agent is
+  // gone or training cannot go on.
   bool RunOnce();
-  // 0 until an error of this rank's own (data, model) ended it.
+  // Returns 0 unless an error of this rank's own (data, model) or too many skipped steps ended
+  // training.
   int exit_code() const { return exit_code_; }
 
  private:
@@ -107,8 +108,8 @@ class Trainer {
   v1alpha1::RoundId round_;  // the newest prepared
   int rank_ = 0;
   int world_size_ = 1;
-  std::string trajectory_;  // of the spec that came with it
-  absl::Status adopted_;    // or why this rank cannot train by that spec
+  std::string trajectory_;  // of the spec adopted last
+  absl::Status adopted_;    // else why this rank cannot train by the round's spec
   std::unique_ptr<Communicator> communicator_;
   StepWishes wishes_;
   int64_t saved_step_ = -1;  // in this round, or loaded for it; the same on all ranks

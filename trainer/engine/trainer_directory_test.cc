@@ -1,5 +1,5 @@
-// What becomes of a round when the checkpoint directory cannot be listed or written, and what of it
-// changes with the spec.
+// Tests rounds whose checkpoint directory cannot be listed or written, and the changes to it that a
+// new spec brings.
 #include <memory>
 #include <string>
 #include <vector>

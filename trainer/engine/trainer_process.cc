@@ -36,8 +36,8 @@ DatasetOptions ReadData(const v1alpha1::DataSpec& spec, int64_t sequence,
   return data;
 }
 
-// Another job's checkpoints are neither read nor written. Whether the directory can be written at
-// all matters when training begins, and when it saves: see Trainer::Join.
+// Refuses another job's checkpoints: they are neither read nor written. Whether the directory can
+// be written at all matters only when training begins, and when it saves: see Trainer::Join.
 absl::Status Claim(CheckpointStore& store) {
   const absl::Status claimed = store.Claim();
   if (absl::IsAlreadyExists(claimed)) {
@@ -101,7 +101,7 @@ ValidationData TrainerProcess::ReadValidation() const {
 }
 
 void TrainerProcess::WarnOfSlowPrecision(const Clock& clock) const {
-  // Ranks of one worker run on the same CPU: one of them says it.
+  // Ranks of one worker run on the same CPU, so only one of them warns.
   if (config_.precision != planner::Precision::kBf16 || config_.settings.local_rank != 0) return;
   const absl::StatusOr<ProductTimes> times = MeasureProducts(clock);
   if (!times.ok()) {

@@ -22,21 +22,21 @@
 
 namespace muster::trainer {
 
-// What a trainer process gets from its surroundings.
+// The environment of a trainer process.
 struct ProcessOptions {
   // This process's address, as the other ranks reach it.
   std::string host = "127.0.0.1";
-  // Where tokenised data is kept between starts; empty: nowhere.
+  // Directory that keeps tokenised data between starts; empty: it is not kept.
   std::string cache_directory;
-  // Ranks that start now beside this one and need as much memory.
+  // Number of ranks, this one included, that start now and need as much memory each.
   int ranks_starting = 1;
 };
 
-// All parts of one rank, built from its agent's Configure: data, model, state, network,
+// Owns all parts of one rank, built from its agent's Configure: data, model, state, network,
 // checkpoints. The model's memory is checked before any of it is allocated. Not thread-safe.
 class TrainerProcess {
  public:
-  // `files`, `clock`, `inbox`, `outbox` and `gauge` outlive this.
+  // The arguments from `files` on must outlive this.
   static absl::StatusOr<std::unique_ptr<TrainerProcess>> Create(
       const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
       const Clock& clock, Inbox& inbox, Outbox& outbox, StepGauge& gauge);

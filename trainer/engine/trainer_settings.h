@@ -7,13 +7,13 @@
 
 namespace muster::trainer {
 
-// When a rank validates, saves and ends. The same on every rank of a round but for local_rank.
+// Decides when a rank validates, saves and ends. Equal on all ranks of a round, except local_rank.
 struct TrainerSettings {
   int local_rank = 0;
   int64_t steps = 0;
   int validate_every = 0;  // steps; 0 never
   int validate_batches = 0;
-  // At most one of the two is set.
+  // No more than one of these two is set.
   int64_t save_every_steps = 0;
   absl::Duration save_every = absl::ZeroDuration();
 };

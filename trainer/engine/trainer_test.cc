@@ -68,7 +68,7 @@ TEST_F(TrainerTest, AReplacementReceivesTheStateOfASurvivor) {
   ASSERT_TRUE(positions[0].has_applied());
   ASSERT_TRUE(positions[2].has_applied());
   EXPECT_FALSE(positions[1].has_applied());
-  // As the operator decides: the newest version, or a relay to those one step behind.
+  // Decides as the operator does: the newest version, or a relay to those one step behind.
   const bool a_ahead = positions[0].applied().step() >= positions[2].applied().step();
   const auto& ahead = positions[a_ahead ? 0 : 2];
   const auto& behind = positions[a_ahead ? 2 : 0];
@@ -124,8 +124,7 @@ TEST_F(TrainerTest, AStopWithSaveEndsAllRanksAfterTheSameStepAndACheckpointResum
   EXPECT_EQ(WeightsOf(*d), Undisturbed());
 }
 
-// Counts how often each sample below `end` is among what the ranks were given from position `begin`
-// on, and nothing else.
+// Counts how often the ranks were given each sample in [begin, end).
 std::vector<int> TimesUsed(const std::vector<ThreadTrainer*>& ranks, int64_t begin, int64_t end) {
   std::vector<int> times(static_cast<size_t>(end - begin));
   for (ThreadTrainer* rank : ranks) {
@@ -153,7 +152,7 @@ TEST_F(TrainerTest, BatchRateAndRanksChangeInOneRoundAndNoSampleIsSkippedOrUsedT
   EXPECT_EQ(positions[0].applied().step(), 3);
   EXPECT_EQ(positions[1].applied().step(), 3);
   EXPECT_EQ(a->state().counts().samples, 24);
-  // What was begun of the fourth step is done again.
+  // The part of the fourth step that was begun is done again.
   EXPECT_EQ(TimesUsed({a.get(), b.get()}, 0, 24), std::vector<int>(24, 1));
   for (ThreadTrainer* rank : {a.get(), b.get()}) rank->feed().Forget();
   ResumePoint resume;
@@ -170,7 +169,7 @@ TEST_F(TrainerTest, BatchRateAndRanksChangeInOneRoundAndNoSampleIsSkippedOrUsedT
     EXPECT_EQ(report.learning_rate(), report.version().step() <= 3 ? 1e-3 : 5e-4);
   }
 
-  // And again from the checkpoint, in new processes.
+  // The job goes on again from the checkpoint, in new processes.
   auto d = Start();
   const TrainingJobSpec longer = Spec(10, 6, 5e-4);
   const auto saved = Prepare({d.get()}, &longer, "longer");
@@ -222,7 +221,7 @@ TEST_F(TrainerTest, ASpecThatALiveRankCannotFollowIsRefusedWithItsFieldAndTheOld
 }
 
 TEST_F(TrainerTest, MoreSkippedStepsThanAllowedEndTheRunOnEveryRankWithTheNumbers) {
-  options_.schedule = {.peak = 1e38};  // of which no weights recover
+  options_.schedule = {.peak = 1e38};  // no weights recover from this
   options_.max_skipped_in_row = 3;
   auto a = Start(), b = Start();
   Prepare({a.get(), b.get()});

@@ -21,7 +21,7 @@
 
 namespace muster::trainer {
 
-// What fixes the numbers of a run, the same on every rank.
+// The options that determine a run's numbers; equal on every rank.
 struct TrainingOptions {
   PrecisionTypes types;
   bool deterministic = false;
@@ -34,17 +34,17 @@ struct TrainingOptions {
   int64_t max_skipped_total = INT64_MAX;
   OptimizerOptions optimizer;
   Schedule schedule;
-  // A hash of the spec that all of this was read from: ranks of one round must agree on it.
+  // A hash of the spec that all of this was read from. The ranks of one round must agree on it.
   uint64_t trajectory = 0;
 
   int64_t step_samples() const { return micro_batch * micro_batches; }
   int64_t nominal_tokens() const { return sequence * step_samples(); }
 };
 
-// What of them the vote's outcome depends on.
+// Returns the options that the vote's outcome depends on.
 StepRules RulesOf(const TrainingOptions& options);
 
-// What a run has behind it besides its version; part of the state.
+// A run's progress besides its version; part of the state.
 struct RunCounts {
   int64_t updates = 0;  // applied; skipped steps do not count
   int64_t samples = 0;  // consumed: where in the data the next step begins
@@ -52,28 +52,29 @@ struct RunCounts {
   bool operator==(const RunCounts&) const = default;
 };
 
-// One tensor of the state under its name, a view of the state's memory.
+// One tensor of the state with its name, a view of the state's memory.
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;
 };
 
-// The model, its units and the optimizer, with the commit protocol's word on which version of the
-// weights they are: the part of a trainer that outlives rounds. Not thread-safe.
+// The model, its units and the optimizer, with the commit protocol's record of the version that
+// they hold: the part of a trainer that outlives rounds. Not thread-safe.
 class TrainingState {
  public:
   static absl::StatusOr<std::unique_ptr<TrainingState>> Create(Model model,
                                                                const TrainingOptions& options);
 
   const TrainingOptions& options() const { return options_; }
-  // How the next steps train. InvalidArgument, naming what, when it is something that this process
-  // cannot change. Gradients sealed before are still applied by the options that made them.
+  // Sets the options of the next steps. Returns InvalidArgument, naming the field, if this process
+  // cannot change it. Gradients that are already sealed are still applied by the options that made
+  // them.
   absl::Status Configure(const TrainingOptions& options);
   const Model& model() const { return model_; }
   std::vector<Unit>& units() { return units_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
-  // Every overwriting of the memory below is announced here first.
+  // Every write to the memory below is announced here first.
   CommitMachine& commit() { return commit_; }
   const CommitMachine& commit() const { return commit_; }
   const std::optional<v1alpha1::Version>& applied() const { return commit_.applied(); }
@@ -81,22 +82,22 @@ class TrainingState {
   const RunCounts& counts() const { return counts_; }
   void set_counts(const RunCounts& counts) { counts_ = counts; }
 
-  // Initial weights from the seed, and no optimizer state.
+  // Sets initial weights from the seed, and zero optimizer state.
   void InitializeFresh();
-  // The gradients in the units are complete and reduced.
+  // Call when the gradients in the units are complete and reduced.
   absl::Status Seal();
-  // Carries out the decision that commit() holds, from the gradients in the units. Local. Should
-  // LibTorch fail between the first and the last write, the weights are lost.
+  // Carries out the decision that commit() holds, from the gradients in the units, without
+  // communication. If LibTorch fails between the first and the last write, the weights are lost.
   absl::Status Apply();
 
-  // Flat memory that makes up the version: values and optimizer state of every unit.
+  // Returns the flat memory that makes up the version: values and optimizer state of every unit.
   std::vector<NamedTensor> FlatTensors() const;
-  // By Hugging Face names; optimizer state as <parameter>.<state>.
+  // Named as in Hugging Face; optimizer state is named <parameter>.<state>.
   std::vector<NamedTensor> Parameters() const;
   std::vector<NamedTensor> Gradients() const;
   std::vector<NamedTensor> OptimizerTensors() const;
 
-  // One number per unit, then one for version and counts: equal on ranks that hold equal state.
+  // Returns one number per unit, then one for version and counts: equal on ranks with equal state.
   std::vector<int64_t> Digest() const;
 
  private:

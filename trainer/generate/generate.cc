@@ -26,7 +26,7 @@ size_t LengthOf(unsigned char lead) {
   return lead >= 0xC0 ? 2 : 1;
 }
 
-// The bytes at the end of `text` that begin a character and lack the rest of it.
+// Returns the number of bytes at the end of `text` that begin a character but do not complete it.
 size_t UnfinishedBytes(std::string_view text) {
   for (size_t back = 1; back < kLongestCharacter && back <= text.size(); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -36,7 +36,7 @@ size_t UnfinishedBytes(std::string_view text) {
   return 0;
 }
 
-// Takes from `pending` what may be shown.
+// Takes the whole characters from the beginning of `pending`.
 std::string TakeWhole(std::string& pending) {
   const size_t whole = pending.size() - UnfinishedBytes(pending);
   std::string text = pending.substr(0, whole);

@@ -24,21 +24,21 @@ struct GenerateOptions {
 struct GeneratedToken {
   uint32_t token = 0;
   double log_probability = 0.0;
-  // What may be shown now that this token is there: whole characters only, so it may be empty while
-  // a character lacks bytes.
+  // The text that this token completes: whole characters only, so it may be empty while a character
+  // lacks bytes.
   std::string text;
 };
 
-// The part of the world that Generate needs of a model.
+// The part of a model that Generate needs.
 struct NextToken {
   int64_t positions = 0;  // the most tokens that `logits` takes
   std::function<absl::StatusOr<std::vector<float>>(std::span<const uint32_t>)> logits;
 };
 
-// Goes on from `prompt`, token by token, until there are max_tokens of them, or the tokenizer's end
-// of text, which is not shown. An empty prompt begins a text; InvalidArgument when the tokenizer
-// has no token for that. The newest `positions` tokens are looked at, so a longer text goes on as
-// if its beginning had never been.
+// Continues `prompt`, token by token, until there are max_tokens new ones, or until the tokenizer's
+// end of text, which is not shown. An empty prompt begins a text; InvalidArgument if the tokenizer
+// has no token for that. The model sees only the newest `positions` tokens, so a longer text goes
+// on as if its beginning had never been.
 absl::Status Generate(const NextToken& model, const Tokenizer& tokenizer, std::string_view prompt,
                       const GenerateOptions& options,
                       const std::function<void(const GeneratedToken&)>& show);

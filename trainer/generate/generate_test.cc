@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kEnd = 256;
 
-// A token per byte, and the end of text.
+// Has a token for each byte, and one for the end of text.
 class ByteTokenizer : public Tokenizer {
  public:
   explicit ByteTokenizer(bool has_end = true) : has_end_(has_end) {}
@@ -37,7 +37,7 @@ class ByteTokenizer : public Tokenizer {
   const std::string json_;
 };
 
-// A model that says `script` and then the end, and remembers what it was shown.
+// A model that answers `script` and then the end of text, and records its inputs.
 struct ScriptedModel {
   std::string script;
   std::vector<std::vector<uint32_t>> seen;

@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> Number(const Json& config, const char* field, int64_t mo
   return found->get<int64_t>();
 }
 
-// `tensors`: how many the checkpoint has, and no model has more layers.
+// `tensors` is the number of tensors in the checkpoint, which bounds the model's layers.
 absl::StatusOr<Gpt2Config> ReadConfig(const Json& config, size_t tensors) {
   if (!config.is_object() || config.value("model_type", Json()) != "gpt2") {
     return absl::InvalidArgumentError("the checkpoint's model is none that is known here: gpt2");
@@ -71,7 +71,7 @@ absl::StatusOr<at::Tensor> ReadTensor(const CheckpointReader& reader, const Para
   return tensor;
 }
 
-// Hands over the weights and answers with their type.
+// Binds the weights to the model and returns their type.
 absl::StatusOr<c10::ScalarType> BindWeights(const CheckpointReader& reader, Model& model) {
   std::map<std::string, at::Tensor> tensors;  // blocks that name the same tensor share it
   for (const auto& block : model.blocks) {
@@ -111,7 +111,7 @@ absl::Status CheckTokens(std::span<const uint32_t> tokens, int64_t positions, in
   return absl::OkStatus();
 }
 
-// One row of tokens; without labels the last block answers with logits.
+// Makes one row of tokens without labels, for which the last block returns logits.
 MicroBatchContext ContextOf(std::span<const uint32_t> tokens) {
   const auto size = static_cast<int64_t>(tokens.size());
   MicroBatchContext context;

@@ -15,21 +15,21 @@
 
 namespace muster::trainer {
 
-// The weights of one checkpoint, as the function from tokens to what may follow them. Dropout is
-// off; products are in the type of the weights. Not thread-safe.
+// Computes, with the weights of one checkpoint, which tokens may follow others. Dropout is off;
+// products are in the type of the weights. Not thread-safe.
 class LanguageModel {
  public:
-  // `path` is the checkpoint's own directory. Every byte that is read is checked. DataLoss when it
-  // is not complete or damaged, InvalidArgument when it is of no model that is known here.
+  // `path` is the checkpoint's own directory. Checks every byte that is read. DataLoss if it is
+  // incomplete or damaged, InvalidArgument if its model is not known here.
   static absl::StatusOr<std::unique_ptr<LanguageModel>> Open(Files& files, const std::string& path);
 
   int64_t positions() const { return positions_; }
   int64_t vocabulary() const { return vocabulary_; }
-  // The one it was trained with; null: it was trained on token ids.
+  // Returns the tokenizer of the training; null if it was on token ids.
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
 
-  // The logit of each token, [vocabulary], that could follow `tokens`: 1 to positions() of them,
-  // each below vocabulary(), else InvalidArgument. The whole sequence is computed at each call.
+  // Returns the logit, [vocabulary], of each token that could follow `tokens`: 1 to positions() of
+  // them, each below vocabulary(), else InvalidArgument. Every call computes the whole sequence.
   absl::StatusOr<std::vector<float>> NextLogits(std::span<const uint32_t> tokens);
 
  private:

@@ -31,7 +31,7 @@ Json ConfigOf(int64_t layers = 1) {
           {"n_embd", 8},          {"n_positions", 4},  {"vocab_size", 5}};
 }
 
-// A checkpoint without a tokenizer whose weights are all alike, but for what `config` says of them.
+// Saves checkpoints without a tokenizer, which differ only in their `config`.
 class LanguageModelTest : public testing::Test {
  protected:
   void Save(const Json& config) {

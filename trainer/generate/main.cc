@@ -1,5 +1,5 @@
-// muster-generate: text from a checkpoint. Started by `muster generate`, with what to do as a JSON
-// document on its standard input; it has no flags.
+// muster-generate writes text from a checkpoint. It is started by `muster generate`, with its
+// request as a JSON document on its standard input; it has no flags.
 
 #include <cstdio>
 #include <iostream>

@@ -18,7 +18,7 @@ double LogSumExp(std::span<const float> logits) {
   return most + std::log(sum);
 }
 
-// The tokens from the most likely on, as far as top_k lets them in (0: all).
+// Returns the tokens from the most likely on, the first `top_k` of them (0: all).
 std::vector<uint32_t> MostLikely(std::span<const float> logits, int64_t top_k) {
   std::vector<uint32_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0U);
@@ -33,7 +33,7 @@ std::vector<uint32_t> MostLikely(std::span<const float> logits, int64_t top_k) {
   return tokens;
 }
 
-// Draws by weight: the first token whose running sum of weights passes the draw.
+// Draws by weight: returns the first token whose running sum of weights passes the draw.
 uint32_t Draw(const std::vector<uint32_t>& tokens, const std::vector<double>& weights, double top_p,
               double uniform) {
   const double all = std::accumulate(weights.begin(), weights.end(), 0.0);

@@ -11,24 +11,24 @@ namespace muster::trainer {
 
 struct SamplingOptions {
   double temperature = 0.0;  // 0 is greedy: always the most likely token
-  // Only tokens below it are chosen: models may have more than their tokenizer. 0: all.
+  // Chooses only tokens below this: a model may have more than its tokenizer. 0: all.
   int64_t vocabulary = 0;
   int64_t top_k = 0;   // only the k most likely tokens; 0: all
   double top_p = 1.0;  // only the most likely tokens that together have this probability
 };
 
-// InvalidArgument names the option that is out of range.
+// Returns InvalidArgument that names the option out of range.
 absl::Status CheckSampling(const SamplingOptions& options);
 
 struct Choice {
   uint32_t token = 0;
-  double log_probability = 0.0;  // natural, by the model alone: among all its tokens
+  double log_probability = 0.0;  // natural; of the model alone, among all its tokens
 };
 
-// The token that follows. `logits` has one number per token; `uniform` in [0, 1) is the draw,
+// Chooses the next token. `logits` has one number per token; `uniform` in [0, 1) is the draw,
 // unused when greedy. The cuts are made at `temperature`, top_k before top_p (Holtzman et al.,
-// 2020, "The curious case of neural text degeneration"); of equal logits the lower token comes
-// first. Pure. FailedPrecondition when a logit is no number, as weights of a diverged run give.
+// 2020, "The curious case of neural text degeneration"); among equal logits the lower token comes
+// first. Pure. FailedPrecondition if a logit is not a number, as with weights of a diverged run.
 absl::StatusOr<Choice> ChooseToken(std::span<const float> logits, const SamplingOptions& options,
                                    double uniform);
 

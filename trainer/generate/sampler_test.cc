@@ -10,11 +10,11 @@
 namespace muster::trainer {
 namespace {
 
-// Probabilities 1/2, 1/4, 1/8, 1/8 of tokens 2, 0, 1, 3.
+// The logits of probabilities 1/2, 1/4, 1/8, 1/8 for tokens 2, 0, 1, 3.
 const std::vector<float> kLogits = {std::log(0.25F), std::log(0.125F), std::log(0.5F),
                                     std::log(0.125F)};
 
-// How often each token is chosen over an even grid of draws.
+// Returns the share of each token over an even grid of draws.
 std::map<uint32_t, double> Shares(const SamplingOptions& options) {
   constexpr int kDraws = 4000;
   std::map<uint32_t, double> shares;

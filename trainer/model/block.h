@@ -13,11 +13,11 @@
 
 namespace muster::trainer {
 
-// Everything a block may depend on besides its inputs and parameters.
+// Everything that a block may depend on besides its inputs and parameters.
 struct MicroBatchContext {
   at::Tensor tokens;  // int64 [batch, sequence]
-  // int64 [batch, sequence]; kIgnoredLabel is no valid token. Undefined: nothing is trained, and
-  // the last block answers with logits.
+  // int64 [batch, sequence]; kIgnoredLabel where there is no valid token. If undefined, nothing is
+  // trained, and the last block returns logits.
   at::Tensor labels;
   at::Tensor positions;          // int64 [sequence]
   std::vector<int64_t> samples;  // global sample index of each row
@@ -31,34 +31,34 @@ struct MicroBatchContext {
 
 inline constexpr int64_t kIgnoredLabel = -100;
 
-// The last block's tensors[0] is the loss summed over valid tokens (a scalar), or without labels
-// the logits of what follows each row, [batch, vocabulary].
+// The last block's tensors[0] is the loss summed over valid tokens (a scalar) or, without labels,
+// the logits of the token after each row, [batch, vocabulary].
 struct BlockOutput {
   std::vector<at::Tensor> tensors;
   std::vector<at::Tensor> auxiliary_losses;
 };
 
 // A piece of a model that runs as one task. Forward is a pure function of inputs, context and the
-// bound parameters: computed twice it gives the same bits (activation recompute relies on it). Not
-// thread-safe. LibTorch exceptions pass through; the engine catches them.
+// bound parameters: computed twice, it gives the same bits (recomputing activations relies on it).
+// Not thread-safe. LibTorch exceptions pass through; the engine catches them.
 class Block {
  public:
   virtual ~Block() = default;
 
   virtual std::string name() const = 0;
   virtual const std::vector<ParameterSpec>& parameters() const = 0;
-  // Hands over views of the units' memory, in the order of parameters(). Called before Forward.
+  // Takes views of the units' memory, in the order of parameters(). Called before Forward.
   virtual void Bind(std::vector<at::Tensor> views) = 0;
   virtual BlockOutput Forward(std::vector<at::Tensor> inputs, const MicroBatchContext& context) = 0;
-  // Whether BackwardInput and BackwardWeight may be run apart.
+  // Returns true if BackwardInput and BackwardWeight may run apart.
   virtual bool can_split_backward() const { return false; }
 };
 
 // A model is a list of blocks: the output tensors of one are the inputs of the next.
 struct Model {
   std::vector<std::unique_ptr<Block>> blocks;
-  // What Hugging Face reads as config.json, as far as the model alone decides it: the checkpoint
-  // adds the weights' type and the tokenizer's ids.
+  // Hugging Face's config.json, as far as the model alone decides it: the checkpoint adds the
+  // weights' type and the tokenizer's ids.
   std::string config_json;
 };
 

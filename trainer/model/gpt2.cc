@@ -36,7 +36,7 @@ constexpr double kDeviation = 0.02;
 
 enum DropoutSite : int32_t { kEmbeddingSite, kAttentionSite, kProjectionSite, kMlpSite };
 
-// Multiplies by a mask of our own; rows of `x` along its first dimension are the samples.
+// Multiplies by a mask that FillDropout draws; the samples lie along the first dimension of `x`.
 at::Tensor Dropout(const at::Tensor& x, double p, int32_t layer, DropoutSite site,
                    const MicroBatchContext& context) {
   if (!context.training || p <= 0.0) return x;
@@ -52,7 +52,7 @@ at::Tensor Dropout(const at::Tensor& x, double p, int32_t layer, DropoutSite sit
   return x * mask;
 }
 
-// Conv1D of the original: weight is [in, out]. x is [rows, in].
+// The Conv1D of the original: weight is [in, out], x is [rows, in].
 at::Tensor Linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                   const MicroBatchContext& context) {
   const auto type = context.compute_type;
@@ -72,7 +72,7 @@ ParameterSpec Gain(std::string name, int64_t size) {
   return {.name = std::move(name), .shape = {size}, .init = {Initialization::Kind::kOnes}};
 }
 
-// What all three kinds of block share.
+// The members that all three kinds of block share.
 class Gpt2Block : public Block {
  public:
   explicit Gpt2Block(const Gpt2Config& config) : config_(config) {}
@@ -161,7 +161,7 @@ class TransformerBlock final : public Gpt2Block {
     return o.transpose(1, 2).reshape({batch * sequence, config_.width});
   }
 
-  // The flash kernel draws no masks of ours, so the probabilities are written out.
+  // Writes the probabilities out, because the flash kernel cannot use FillDropout's masks.
   at::Tensor AttentionWithDropout(const std::vector<at::Tensor>& qkv, int64_t sequence,
                                   int64_t head, const MicroBatchContext& context) const {
     const double scale = 1.0 / std::sqrt(static_cast<double>(head));

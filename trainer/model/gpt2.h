@@ -17,11 +17,11 @@ struct Gpt2Config {
   double dropout = 0.1;  // embedding, attention and residual
 };
 
-// GPT-2 as OpenAI made it: learned positions, pre-LN blocks, tanh GELU, causal attention, output
-// head tied to the token embedding. Parameters carry Hugging Face's names and layout (linear
-// weights are [in, out]), initial values are GPT-2's: N(0, 0.02), residual projections scaled by
-// 1/sqrt(2 layers). The blocks: embedding, one per layer, head with loss. InvalidArgument for
-// impossible dimensions.
+// Makes OpenAI's GPT-2: learned positions, pre-LN blocks, tanh GELU, causal attention, output head
+// tied to the token embedding. Parameters carry Hugging Face's names and layout (linear weights are
+// [in, out]); initial values are GPT-2's: N(0, 0.02), residual projections scaled by
+// 1/sqrt(2 * layers). The blocks are the embedding, one per layer, and the head with the loss.
+// InvalidArgument for impossible dimensions.
 absl::StatusOr<Model> MakeGpt2(const Gpt2Config& config);
 
 }  // namespace muster::trainer

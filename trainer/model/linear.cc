@@ -41,7 +41,7 @@ bool UsesOneDnn(const at::Tensor& x) {
   return x.scalar_type() == at::kFloat && x.is_cpu() && OneDnn().has_value();
 }
 
-// y = x w^T + bias, for a weight given as it lies: [out, in], or [in, out] when `transposed`.
+// y = x w^T + bias, for a weight as it lies in memory: [out, in], or [in, out] if `transposed`.
 class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,

@@ -7,7 +7,8 @@
 
 namespace muster::trainer {
 
-// How a parameter starts. Normal numbers are drawn per tensor name, so every rank draws the same.
+// The initial values of a parameter. Normal numbers are drawn per tensor name, so every rank draws
+// the same.
 struct Initialization {
   enum class Kind { kZeros, kOnes, kNormal };
   Kind kind = Kind::kZeros;

@@ -11,7 +11,7 @@
 namespace muster::trainer {
 namespace {
 
-// The runs of a unit that share one weight decay.
+// A run of a unit's elements that share one weight decay.
 struct Run {
   at::Tensor values, gradients;
   std::vector<at::Tensor> state;

@@ -12,7 +12,7 @@
 
 namespace muster::trainer {
 
-// What an optimizer sees of a unit: flat values and gradients, weight decay on the first
+// An optimizer's view of a unit: flat values and gradients; weight decay applies to the first
 // `decay_elements` only.
 struct OptimizerUnit {
   at::Tensor values;
@@ -32,25 +32,25 @@ struct OptimizerOptions {
   bool operator==(const OptimizerOptions&) const = default;
 };
 
-// Writes a step into the values, in place. Prepare may communicate and writes scratch only; Apply
-// is local and cannot fail, so that a decision once voted is carried out by every rank that lives.
-// Not thread-safe.
+// Writes a step into the values, in place. Prepare may communicate and writes scratch memory only;
+// Apply is local and cannot fail, so that every rank that lives carries out a decision once it is
+// voted. Not thread-safe.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // From the next Apply on. What state there is does not change: the kind, and whether there is
-  // momentum, must be the same as before.
+  // Takes effect with the next Apply. The kind, and whether there is momentum, must be the same as
+  // before, because the state tensors stay as they are.
   virtual void Configure(const OptimizerOptions& options) = 0;
 
-  // Whether Prepare does anything: then the task table votes after it.
+  // Returns true if Prepare does anything; the task table then votes after it.
   virtual bool has_prepare() const { return false; }
   virtual absl::Status Prepare() { return absl::OkStatus(); }
-  // `update` counts the updates applied so far including this one, from 1; skipped steps do not
-  // count.
+  // `update` counts the applied updates from 1, including this one; skipped steps do not count.
   virtual void Apply(int64_t update, double learning_rate) = 0;
 
-  // The flat state tensors of one unit, in the order of state_names(); they live as long as this.
+  // Returns the flat state tensors of one unit, in the order of state_names(); they live as long as
+  // this.
   virtual const std::vector<std::string>& state_names() const = 0;
   virtual std::vector<at::Tensor> state(int unit) const = 0;
 };

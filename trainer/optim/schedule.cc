@@ -17,7 +17,7 @@ double Schedule::At(int64_t step) const {
   }
   const double span = static_cast<double>(std::max<int64_t>(1, steps - warmup_steps));
   const double share = std::clamp(static_cast<double>(step - warmup_steps) / span, 0.0, 1.0);
-  double left = 1.0;  // of the way from final_fraction up to 1
+  double left = 1.0;  // share of the way from final_fraction up to 1
   switch (kind) {
     case Kind::kConstant:
       return peak;

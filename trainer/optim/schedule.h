@@ -16,11 +16,11 @@ struct Schedule {
   int64_t warmup_steps = 0;
   // The step at which the decay ends.
   int64_t steps = 0;
-  // The last value, as a share of peak.
+  // The final rate, as a share of peak.
   double final_fraction = 0.0;
 
-  // For step 1, 2, ...: rises linearly to peak at step `warmup_steps`, then decays to
-  // final_fraction * peak at step `steps`, and stays there.
+  // Returns the rate of step 1, 2, ...: it rises linearly to peak at step `warmup_steps`. Then it
+  // stays there (kConstant), or decays to final_fraction * peak at step `steps` and stays there.
   double At(int64_t step) const;
 };
 

@@ -5,8 +5,9 @@
 
 namespace muster::trainer {
 
-// The sum of squares of each chunk (kChunkElements) of `values`, in double; out has one element per
-// chunk. The order of additions within a chunk is fixed. A chunk with an infinity or NaN gives one.
+// Computes the sum of squares of each chunk (kChunkElements) of `values`, in double; out has one
+// element per chunk. The order of additions within a chunk is fixed. A chunk with an infinity or
+// NaN gives one.
 void ChunkSquares(std::span<const float> values, std::span<double> out);
 void ChunkSquares(std::span<const double> values, std::span<double> out);
 

@@ -7,8 +7,9 @@
 
 namespace muster::trainer {
 
-// The fixed binary tree that deterministic mode sums on: over n leaves, the left child takes the
-// largest power of two below n. Who computed a leaf does not change the order of additions. Pure.
+// The fixed binary tree along which deterministic mode sums: over n leaves, the left child takes
+// the largest power of two below n. The order of additions does not depend on which rank computed a
+// leaf. Pure.
 
 struct TreeNode {
   int64_t begin = 0;
@@ -18,20 +19,20 @@ struct TreeNode {
   bool operator==(const TreeNode&) const = default;
 };
 
-// Where a node of `leaves` >= 2 leaves is split, as the size of its left child.
+// Returns the size of the left child of a node of `leaves` >= 2 leaves.
 int64_t TreeSplit(int64_t leaves);
 
-// The largest nodes of the tree over `leaves` that lie within [begin, end), left to right: what a
-// rank with that range of leaves has to send.
+// Returns the largest nodes of the tree over `leaves` that lie within [begin, end), left to right:
+// a rank with that range of leaves sends these.
 std::vector<TreeNode> MaximalNodes(int64_t leaves, int64_t begin, int64_t end);
 
-// Whether a and b (a left of b) are the two children of one node of the tree over `leaves`.
+// Returns true if a and b (a left of b) are the two children of one node of the tree over `leaves`.
 bool AreSiblings(int64_t leaves, const TreeNode& a, const TreeNode& b);
 
-// Sum of all leaves in tree order; 0 for none.
+// Returns the sum of all leaves in tree order; 0 if there are none.
 double TreeSum(std::span<const double> leaves);
 
-// The contiguous range of `leaves` that rank `rank` of `world` has: floor(n*r/W) ..
+// Returns the contiguous range of `leaves` that belongs to rank `rank` of `world`: floor(n*r/W) ..
 // floor(n*(r+1)/W).
 TreeNode RankRange(int64_t leaves, int rank, int world);
 

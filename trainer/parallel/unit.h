@@ -13,7 +13,7 @@
 
 namespace muster::trainer {
 
-// The flat memory of one unit. Parameters are leaf views of `values`, their gradients views of
+// Owns the flat memory of one unit. Parameters are leaf views of `values`, their gradients views of
 // `gradients`: autograd adds in place, so gradients are zeroed, never reset, and the views stay
 // views for the life of the unit. Not thread-safe.
 class Unit {
@@ -25,9 +25,10 @@ class Unit {
   const at::Tensor& gradients() const { return gradients_; }  // [elements]
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
 
-  // Initial values, a function of seed and tensor names.
+  // Sets initial values, a function of seed and tensor names.
   void Initialize(uint64_t seed);
-  // A broken view (somebody replaced a grad) would train silently on stale gradients: Internal.
+  // Returns Internal if a view is broken because its grad was replaced: training would silently use
+  // stale gradients.
   absl::Status CheckViews() const;
 
  private:

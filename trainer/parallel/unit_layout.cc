@@ -12,7 +12,7 @@ namespace {
 
 int64_t RoundUp(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
-// Who declares each name.
+// Returns the blocks that declare each name.
 absl::StatusOr<std::map<std::string, std::vector<int>>> FindUsers(
     const std::vector<BlockParameters>& blocks) {
   std::map<std::string, std::vector<int>> users;
@@ -36,7 +36,7 @@ absl::StatusOr<std::map<std::string, std::vector<int>>> FindUsers(
   return users;
 }
 
-// Gives each tensor its offset, those under decay first.
+// Gives each tensor its offset; those under decay come first.
 void Place(UnitLayout& unit) {
   std::stable_sort(
       unit.tensors.begin(), unit.tensors.end(),

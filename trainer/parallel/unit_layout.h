@@ -10,7 +10,7 @@
 
 namespace muster::trainer {
 
-// Where each parameter lies in flat memory. Pure. Sizes are elements unless a name says bytes.
+// The place of each parameter in flat memory. Pure. Sizes are elements unless a name says bytes.
 
 // Units are cut into chunks of this many elements, whatever the world size: every statistic is a
 // per-chunk partial and every slice a run of whole chunks.
@@ -24,14 +24,14 @@ struct UnitTensor {
   int64_t size = 0;
 };
 
-// The unit of reducing, gathering and applying. Padding is at a tensor's end and at the unit's end,
-// and always zero.
+// The unit in which parameters are reduced, gathered and applied. Padding is at a tensor's end and
+// at the unit's end, and always zero.
 struct UnitLayout {
   std::string name;
   // Blocks whose backward adds to this unit's gradient, ascending. The gradient of a micro-batch is
   // final after the backward of users.front(), the last to run.
   std::vector<int> users;
-  // Tensors under weight decay first, so the unit is two runs at most.
+  // Tensors under weight decay come first, so the unit is two runs at most.
   std::vector<UnitTensor> tensors;
   int64_t decay_elements = 0;
   int64_t elements = 0;  // a multiple of kChunkElements
@@ -46,10 +46,10 @@ struct ParameterPlace {
 
 struct ModelLayout {
   std::vector<UnitLayout> units;
-  // For each block, for each of its parameters in order: where it lies.
+  // The places of each block's parameters, in the order of parameters().
   std::vector<std::vector<ParameterPlace>> places;
 
-  // Chunks of all units together; units are numbered one after the other.
+  // Returns the number of chunks in all units together; units are numbered one after the other.
   int64_t chunks() const;
 };
 
@@ -58,8 +58,9 @@ struct BlockParameters {
   std::vector<ParameterSpec> parameters;
 };
 
-// One unit per block that has parameters of its own, and one per tensor that several blocks share.
-// InvalidArgument when blocks disagree about a shared tensor or one block declares a name twice.
+// Makes one unit per block that has parameters of its own, and one per tensor that several blocks
+// share. InvalidArgument if blocks disagree about a shared tensor or one block declares a name
+// twice.
 absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks);
 
 }  // namespace muster::trainer

@@ -12,7 +12,8 @@ struct PrecisionTypes {
   c10::ScalarType compute = c10::ScalarType::Float;     // matrix products
 };
 
-// bf16: matrix products in bfloat16; parameters, gradient sums, norms, softmax and loss in fp32.
+// Returns the types of a precision. bf16 has matrix products in bfloat16, and parameters, gradient
+// sums, norms, softmax and loss in fp32.
 inline PrecisionTypes TypesOf(planner::Precision precision) {
   switch (precision) {
     case planner::Precision::kFp32:

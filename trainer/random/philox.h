@@ -7,9 +7,9 @@
 
 namespace muster::trainer {
 
-// Counter-based random numbers: Philox4x32-10 (Salmon et al., 2011). Four words are a function of a
-// 64-bit key and a 128-bit counter and of nothing else, so whoever computes an element, wherever
-// and how often, gets the same bits. Pure; the same function serves CPU and CUDA.
+// Counter-based random numbers: Philox4x32-10 (Salmon et al., 2011). The four words depend only on
+// a 64-bit key and a 128-bit counter, so computing an element anywhere, however often, gives the
+// same bits. Pure; the same function serves CPU and CUDA.
 inline std::array<uint32_t, 4> Philox(uint64_t key, std::array<uint32_t, 4> counter) {
   auto k0 = static_cast<uint32_t>(key);
   auto k1 = static_cast<uint32_t>(key >> 32);
@@ -32,7 +32,7 @@ inline uint64_t MixKey(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// FNV-1a, for keys made of names.
+// FNV-1a, for keys that are made from names.
 inline uint64_t HashName(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;

@@ -16,8 +16,8 @@
 
 namespace muster::trainer {
 
-// A language that is easy to learn: each token is a fixed function of the one before, with a seeded
-// start. Labels after `ignore_from` are ignored.
+// Feeds a language that is easy to learn: each token is a fixed function of the one before, and the
+// first token one of the sample's index. Labels from `ignore_from` on are ignored.
 class SyntheticFeed final : public BatchFeed {
  public:
   SyntheticFeed(const TrainingOptions& options, int64_t vocabulary)
@@ -36,7 +36,7 @@ class SyntheticFeed final : public BatchFeed {
   absl::StatusOr<MicroBatch> Validation(int64_t index) override {
     return Make(1'000'000 + index * options_.micro_batch);
   }
-  // What was trained on, in the order of asking.
+  // Returns the samples that Training() handed out, in that order.
   std::vector<int64_t> samples() {
     MutexLock lock(mu_);
     return samples_;
@@ -45,7 +45,7 @@ class SyntheticFeed final : public BatchFeed {
     MutexLock lock(mu_);
     samples_.clear();
   }
-  // Training waits before this step, while the batch stays what it is, until it is released.
+  // Training waits before this step until Release(). The global batch must not change meanwhile.
   void HoldAt(int64_t step) {
     MutexLock lock(mu_);
     hold_at_ = step;

@@ -27,7 +27,7 @@
 
 namespace muster::trainer {
 
-// Rounds among threads: a round's communicators are made when its first rank comes.
+// Connects rounds among threads. A round's communicators are made when its first rank arrives.
 class ThreadNetwork final : public RoundNetwork {
  public:
   struct Rounds {
@@ -65,7 +65,7 @@ class ThreadNetwork final : public RoundNetwork {
   Rounds& rounds_;
 };
 
-// Checkpoints in memory, seen by all ranks. Rank 0's copy is the checkpoint.
+// Keeps checkpoints in memory, seen by all ranks. Rank 0's copy is the checkpoint.
 class MemoryCheckpoints final : public Checkpoints {
  public:
   struct Saved {
@@ -78,10 +78,10 @@ class MemoryCheckpoints final : public Checkpoints {
     Mutex mu;
     std::map<std::string, Saved> saved MUSTER_GUARDED_BY(mu);
     std::map<std::string, Saved> set_aside MUSTER_GUARDED_BY(mu);
-    // What claiming, listing, saving and loading answer while it is set.
+    // Claiming, listing, saving and loading return these errors while they are set.
     absl::Status claim_fault MUSTER_GUARDED_BY(mu);
-    absl::Status write_fault MUSTER_GUARDED_BY(mu);  // of the probe, and of a save
-    int keep MUSTER_GUARDED_BY(mu) = 0;              // the newest that was set
+    absl::Status write_fault MUSTER_GUARDED_BY(mu);  // returned by CheckWritable and Save
+    int keep MUSTER_GUARDED_BY(mu) = 0;              // as set last
     absl::Status list_fault MUSTER_GUARDED_BY(mu);
     absl::Status save_fault MUSTER_GUARDED_BY(mu);
     absl::Status load_fault MUSTER_GUARDED_BY(mu);
@@ -156,7 +156,7 @@ class MemoryCheckpoints final : public Checkpoints {
   std::optional<v1alpha1::Version> durable_;
 };
 
-// What a trainer said; the test waits for more.
+// Records the messages of a trainer; a test can wait for one.
 class RecordingOutbox final : public Outbox {
  public:
   void Send(const v1alpha1::FromTrainer& message) override {
@@ -164,8 +164,8 @@ class RecordingOutbox final : public Outbox {
     messages_.push_back(message);
     changed_.NotifyAll();
   }
-  // The next message of this kind, waiting for it; those before it are dropped from the queue, step
-  // reports are collected.
+  // Waits for the next message of this kind and returns it. Messages before it are skipped;
+  // Reports() still finds their step reports.
   v1alpha1::FromTrainer Await(v1alpha1::FromTrainer::KindCase kind) {
     MutexLock lock(mu_);
     while (true) {
@@ -192,7 +192,7 @@ class RecordingOutbox final : public Outbox {
   size_t next_ MUSTER_GUARDED_BY(mu_) = 0;
 };
 
-// One trainer on a thread of its own. Kill() ends it as the loss of its process would.
+// Runs one trainer on a thread of its own. Kill() ends it as the loss of its process would.
 class ThreadTrainer {
  public:
   ThreadTrainer(const TrainingOptions& options, TrainerSettings settings,
@@ -249,11 +249,11 @@ class ThreadTrainer {
   v1alpha1::TrainerFinished AwaitFinished() {
     return outbox_.Await(v1alpha1::FromTrainer::kFinished).finished();
   }
-  // Once Kill() has returned.
+  // Valid once Kill() has returned.
   int exit_code() const { return exit_code_; }
   SyntheticFeed& feed() { return feed_; }
   RecordingOutbox& outbox() { return outbox_; }
-  // Only while the trainer waits for an order.
+  // Call only while the trainer waits for an order.
   TrainingState& state() { return *state_; }
 
  private:

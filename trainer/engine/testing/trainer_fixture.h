@@ -11,7 +11,7 @@
 #include "proto/muster/v1alpha1/training_job.pb.h"
 #include "trainer/engine/testing/thread_rounds.h"
 
-// Trainers on threads, and the orders that their agents would give them.
+// Runs trainers on threads and gives them the orders that their agents would give.
 namespace muster::trainer {
 
 inline constexpr int64_t kSteps = 40;
@@ -23,7 +23,7 @@ inline TrainingOptions Options() {
   return options;
 }
 
-// As a TrainingJob says what Options() are, but for what may change.
+// Returns the spec of Options(), except for the parts that may change during a run.
 inline v1alpha1::TrainingJobSpec Spec(int64_t steps, int batch, double learning_rate) {
   v1alpha1::TrainingJobSpec spec;
   v1alpha1::TrainSpec& train = *spec.mutable_trainer()->mutable_train();
@@ -72,7 +72,7 @@ class TrainerTest : public ::testing::Test {
   std::unique_ptr<ThreadTrainer> Start() {
     return std::make_unique<ThreadTrainer>(options_, settings_, rounds_, disk_);
   }
-  // Prepares a round among `ranks` and returns where they stand.
+  // Prepares a round among `ranks` and returns their positions.
   std::vector<v1alpha1::RankPosition> Prepare(const std::vector<ThreadTrainer*>& ranks,
                                               const v1alpha1::TrainingJobSpec* spec = nullptr,
                                               const std::string& trajectory = "") {
@@ -94,7 +94,7 @@ class TrainerTest : public ::testing::Test {
       EXPECT_EQ(joined.round().round(), round_);
     }
   }
-  // The undisturbed run of one rank.
+  // Returns the weights after an undisturbed run of one rank.
   std::vector<int64_t> Undisturbed() {
     const std::unique_ptr<ThreadTrainer> alone = Start();
     Prepare({alone.get()});
@@ -103,7 +103,7 @@ class TrainerTest : public ::testing::Test {
     alone->Kill();
     return WeightsOf(*alone);
   }
-  // Without the last number: attempts differ between histories.
+  // Leaves out the digest's last number: it covers the attempt, which differs between histories.
   static std::vector<int64_t> WeightsOf(ThreadTrainer& trainer) {
     std::vector<int64_t> digest = trainer.state().Digest();
     digest.pop_back();

@@ -14,6 +14,7 @@ namespace muster::schema {
 //
 // A new CEL rule on an existing object counts as additive only if it names a field that is new
 // there: it cannot refuse objects that were written before the field existed.
+// Pure; thread-safe.
 std::vector<std::string> BreakingChanges(const Json& before, const Json& after);
 
 }  // namespace muster::schema

@@ -11,7 +11,7 @@ using Text = std::string;
 
 constexpr int kClaims = 6;  // in each namespace
 
-// For nominated pods kube-scheduler compares claims by name alone, ignoring namespaces, so names
+// kube-scheduler compares the claims of nominated pods by name alone, ignoring namespaces, so names
 // differ between namespaces here.
 Text ClaimName(const Text& ns, int index) { return "claim-" + ns + "-" + std::to_string(index); }
 

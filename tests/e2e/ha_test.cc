@@ -55,7 +55,7 @@ constexpr int kWorkers = 3;
 
 // Enough pods that the leader is still creating them when the first ones are seen.
 constexpr int kMany = 60;
-// On an idle machine a clean hand-over takes half a second; one after a crash takes the lease and
+// A clean hand-over takes half a second on an idle machine; one after a crash takes the lease and
 // less than a second more. The lease is long enough that a leader on a busy machine does not lose
 // it.
 const std::vector<std::string> kLeaseFlags = {"--lease-duration=12s", "--renew-deadline=10s",

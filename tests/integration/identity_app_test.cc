@@ -95,7 +95,7 @@ TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
   }
   EXPECT_EQ(app->agents().attached(), 1);
   EXPECT_EQ(app->coordinator_identity()->counters().certificates_signed, 1);
-  // On a cluster HTTP uses TLS with the same authority and serves callers whom the API server
+  // HTTP on a cluster uses TLS with the same authority and serves callers whom the API server
   // allows; probes are plain HTTP.
   kube::RestConfig trust;
   trust.tls_server_name = kCoordinatorServerName;

@@ -24,7 +24,7 @@ TEST_F(LeaderDiscoveryTest, AgentsFollowTheLeader) {
   agent::CoordinatorClient client(ClientOptions({second.address(), first_->address()}), files_);
   ASSERT_TRUE(Welcomed(client));
   EXPECT_EQ(first_->registry.attached(), 1);
-  // In a planned hand-over the first replica names its successor.
+  // This is a planned hand-over: the first replica names its successor.
   second.Lead();
   first_->registry.SetStandby(second.address());
   ASSERT_TRUE(Welcomed(client, 2));
@@ -81,7 +81,7 @@ TEST_F(LeaderDiscoveryTest, AgentsLeaveALeaderThatHasGoneSilent) {
   ASSERT_TRUE(Welcomed(client));
   EXPECT_EQ(terms_.front(), 1);
   relay.Freeze();
-  // On a busy machine the agent may have left the first replica briefly before.
+  // The agent may have left the first replica briefly before, if the machine is busy.
   EXPECT_TRUE(RunUntil(client, [&] { return terms_.back() == 2; }));
 }
 

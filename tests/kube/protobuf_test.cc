@@ -216,7 +216,7 @@ TEST_F(ProtobufTest, ProtobufSaysWhatJsonSays) {
   Json pod = *ParseJson(kFullPod);
   SetName(pod, "full");
   pod["metadata"]["namespace"] = cluster_->name_space();
-  // Without its owner the garbage collector would delete the pod.
+  // The garbage collector would delete the pod without its owner.
   const auto owner = api_->Create(kConfigMaps, ConfigMap("o"));
   ASSERT_TRUE(owner.ok()) << owner.status();
   pod["metadata"]["ownerReferences"][0]["uid"] = UidOf(*owner);

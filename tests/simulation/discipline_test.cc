@@ -169,7 +169,7 @@ TEST_F(DisciplineTest, AStaleCacheOfJobsNeverDecidesTwice) {
   host().held = {true, false, false};
   world_.ForgetWrites();
   world_.RunFor(absl::Minutes(1));
-  // At most the pending write is made; none builds on a state that was never read back.
+  // Only the pending write may be made; none builds on a state that was never read back.
   EXPECT_LE(world_.Writes("update_status trainingjobs"), 1);
   EXPECT_EQ(world_.Writes("create pods"), 0);
   host().held = {false, false, false};

@@ -142,7 +142,7 @@ void ReplicaWorld::RunHost(Host& host) {
   }
   if (host.alive) replica.Schedule();
   host.running = false;
-  // As in main, a process that has lost its lease ends before it does anything else.
+  // A process that has lost its lease ends before it does anything else, as in main.
   if (host.alive && !replica.lost().ok()) Kill(host);
   if (!host.alive) host.replica.reset();
 }

@@ -150,8 +150,8 @@ class Search {
     if (node == end || budget_ < 0) return;
     const int64_t gpus = contest_.gangs[gang].per_worker.gpus;
     int most = static_cast<int>(std::min<int64_t>(left, free_[node] / gpus));
-    // Among nodes of a leaf with equal free GPUs, the first gets at least as many workers as the
-    // next: other splits are equivalent.
+    // The first of several nodes of a leaf with equal free GPUs gets at least as many workers as
+    // the next: other splits are equivalent.
     const bool twin = node > 0 && Before(gang, node - 1) == Before(gang, node) &&
                       tree_.level(tree_.node_level())[node - 1].parent ==
                           tree_.level(tree_.node_level())[node].parent;

@@ -15,7 +15,7 @@
 namespace muster::agent {
 namespace {
 
-// As a real agent, which wakes this often at least.
+// A real agent also wakes at least this often.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr int kDialsAtOnce = 2;
 
@@ -25,7 +25,7 @@ bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
   return a.term() == b.term() && a.round() == b.round();
 }
 
-// In [0, 1), another one for each agent and always the same.
+// Returns a number in [0, 1) that differs between agents and is the same in every run.
 double Spread(size_t agent) {
   return std::fmod(static_cast<double>(agent) * 0.6180339887498949, 1.0);
 }
@@ -101,7 +101,7 @@ void AgentSwarm::Beat(size_t index) {
   Agent& agent = agents_[index];
   Later(options_.heartbeat, index, [this, index](Agent&) { Beat(index); });
   if (!agent.welcomed) return;
-  Collect(index);  // a certificate may be due
+  Collect(index);  // renews the certificate if it is due
   v1alpha1::AgentMessage beat;
   *beat.mutable_heartbeat()->mutable_round() = agent.seen;
   agent.client->Send(beat);

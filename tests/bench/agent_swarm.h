@@ -19,10 +19,10 @@
 
 namespace muster::agent {
 
-// Thousands of worker agents in one thread: the real client of the coordinator (its dials,
-// back-off, certificates and streams), and instead of ranks a script. On Prepare the ranks of a
-// worker answer after `ready_after`, on Go after `joined_after`; every second comes a heartbeat,
-// from rank 0 of an active round a step report as well. Times are monotonic. One thread.
+// Thousands of worker agents in one thread: the real client of the coordinator (dials, back-off,
+// certificates and streams) with a script in place of ranks. A worker answers Prepare after
+// `ready_after` and Go after `joined_after`; every second it sends a heartbeat, and the leader of
+// an active round a step report. Times are monotonic. Not thread-safe.
 class AgentSwarm {
  public:
   struct Options {
@@ -31,7 +31,7 @@ class AgentSwarm {
     absl::Duration joined_after;
   };
 
-  // What happened in the newest round of a job.
+  // Progress of a job's newest round: how many agents have got or sent each message, and when.
   struct Round {
     v1alpha1::RoundId id;
     int members = 0;
@@ -39,21 +39,21 @@ class AgentSwarm {
     absl::Time first_prepare, last_prepare, last_go, last_joined;
   };
 
-  // `files` has the tokens and must outlive it.
+  // `files` holds the agents' tokens and must outlive this object.
   AgentSwarm(Options options, Files& files);
   ~AgentSwarm();
 
-  // Starts an agent soon: a few dial at a time, or they would keep those that are attached from
-  // their heartbeats, and the operator would take them for lost.
+  // Queues an agent to be started. Only a few dial at a time: more would delay the heartbeats of
+  // attached agents, which the operator would then take for lost.
   void Add(v1alpha1::WorkerId worker, int ranks, CoordinatorClientOptions coordinator);
-  // Takes what has come, waiting up to `wait` for the first of it, and does what is due.
+  // Handles what has arrived, waiting up to `wait` for the first event, and runs what is due.
   void RunOnce(absl::Duration wait);
-  // A rank of the job's last worker ends and is started again: the operator opens another round.
-  // Returns when it was said.
+  // Reports that a rank of the job's newest worker exited and was restarted, which makes the
+  // operator open another round. Returns the time of the report.
   absl::Time FailRank(const std::string& job_uid);
 
   int size() const { return static_cast<int>(agents_.size()); }
-  // Attached, as the agents see it: welcomed on the stream they have.
+  // The number of agents that have been welcomed on their present stream.
   int welcomed() const { return welcomed_; }
   int64_t streams_lost() const { return streams_lost_; }
   int64_t certificates() const;
@@ -65,10 +65,10 @@ class AgentSwarm {
     int ranks = 0;
     std::unique_ptr<CoordinatorClient> client;
     bool welcomed = false;
-    bool dialing = true;  // until it is attached its client is looked at often
+    bool dialing = true;  // its client is polled often until it is welcomed
     bool leads = false;
     v1alpha1::RoundId seen, active;
-    std::string trajectory;  // of `seen`
+    std::string trajectory;  // of round `seen`
     int64_t step = 0;
   };
   struct Due {
@@ -100,7 +100,7 @@ class AgentSwarm {
   const int epoll_;
   std::vector<Agent> agents_;
   std::deque<Joining> joining_;
-  std::deque<size_t> dialing_;  // to be looked at
+  std::deque<size_t> dialing_;  // agents whose client is to be polled
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
   std::map<std::string, Round> rounds_;  // by job uid
   int welcomed_ = 0;

@@ -1,6 +1,6 @@
 // agents_bench: thousands of simulated worker agents and the kubelets of their pods, as one process
-// against a real API server; tests/bench/agents.py drives it. Prints a JSON object a line, at most
-// 20 a second: how many agents there are and how many are attached, and the monotonic clock.
+// against a real API server; tests/bench/agents.py drives it. Prints one JSON object a line, at
+// most 20 a second: the number of agents, how many are attached, and the monotonic clock.
 //
 //   agents_bench --kubeconfig=PATH --namespace=NAME --nodes=N
 //
@@ -82,7 +82,7 @@ absl::Status Run(std::map<std::string, std::string> flags) {
     Print(swarm, kubelet);
   }
   std::fflush(stdout);
-  _exit(0);  // thousands of clients would hang up one after the other
+  _exit(0);  // thousands of clients would disconnect one by one
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // usage: checkpoint_bench DIRECTORY [RANK_CORE WRITER_CORE]
 //
-// What an asynchronous checkpoint costs training: one rank, pinned to a core, takes steps; saves
-// run on another core. In turn: a save with the steps that overlap it, then as many steps
-// undisturbed.
+// Measures how much an asynchronous checkpoint slows training. One rank, pinned to a core, takes
+// steps; saves are written on another core. A save with the steps that overlap it alternates with
+// as many undisturbed steps.
 
 #include <sched.h>
 
@@ -60,7 +60,7 @@ double Seconds(absl::Time since) {
   return absl::ToDoubleSeconds(Clock::Real().Monotonic() - since);
 }
 
-// Fails the run on a failed save; keeps how long the last took.
+// Ends the program on a failed save; keeps the duration of the last one.
 class WriterReports final : public Outbox {
  public:
   void Send(const v1alpha1::FromTrainer& message) override {
@@ -76,7 +76,7 @@ class WriterReports final : public Outbox {
   std::atomic<double> seconds_ = 0;
 };
 
-// One rank and its store.
+// A rank with its checkpoint store.
 class Rank {
  public:
   Rank(const Case& c, const std::string& directory, int writer_core)
@@ -100,7 +100,7 @@ class Rank {
     OkOrDie(store_.Save(*state_, {}));
     return Seconds(start);
   }
-  // What a trainer says when its round begins.
+  // Announces the state to the store, as a trainer does when its round begins.
   void Expect() { store_.Expect(*state_, {}); }
   bool Writes() { return !store_.WaitIdle(absl::ZeroDuration()); }
   double write_seconds() const { return reports_.seconds(); }

@@ -1,4 +1,4 @@
-// Times of collectives between processes of this machine, over the communicator that CPU training
+// Measures collectives between processes of this machine, over the communicator that CPU training
 // uses. usage: comm_bench [ranks]
 
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ namespace {
 
 absl::Time Now() { return Clock::Real().Monotonic(); }
 
-// Median and least time of one operation, in milliseconds.
+// Prints the median and least time of one operation, in milliseconds.
 void Measure(Communicator& c, const char* name, int64_t bytes, int times,
              const std::function<void()>& operation) {
   for (int i = 0; i < 3; ++i) operation();
@@ -104,7 +104,7 @@ int Run(int ranks) {
     children.push_back(pid);
     ends.push_back(to_rank[1]);
   }
-  const auto store = StartRoundStore();  // after the forks: it has a thread
+  const auto store = StartRoundStore();  // after the forks, because it starts a thread
   Must(store.status());
   for (const int end : ends) {
     const std::string& endpoint = (*store)->endpoint();

@@ -1,4 +1,4 @@
-// What it costs to keep a snapshot of a cluster and to ask of every node whether a pod fits.
+// Measures the upkeep of a cluster snapshot and the check of one pod against every node.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,7 +31,7 @@ std::shared_ptr<SchedulingPod> Pod(int index, const std::string& node) {
 
 std::string NodeName(int index) { return "node-" + std::to_string(index); }
 
-// Racks of 32 nodes, 8 pods on each.
+// A cluster of racks of 32 nodes with 8 pods on each node.
 ClusterSnapshot Cluster(int nodes) {
   ClusterSnapshot snapshot;
   for (int i = 0; i < nodes; ++i) {
@@ -73,7 +73,7 @@ SchedulingPod ApartByRack() {
   return pod;
 }
 
-// A pod comes to a node that has eight, and goes.
+// Adds a ninth pod to a node and removes it again.
 void BM_ComeAndGo(benchmark::State& state) {
   const int nodes = static_cast<int>(state.range(0));
   ClusterSnapshot snapshot = Cluster(nodes);
@@ -95,7 +95,7 @@ void BM_Copy(benchmark::State& state) {
   }
 }
 
-// A cluster with its tree, for a memo that knows nothing yet.
+// A cluster with its topology tree: the arguments of FilterMemo::NodesFor().
 struct Asked {
   explicit Asked(int nodes) : snapshot(Cluster(nodes)) {
     for (int i = 0; i < nodes; ++i) {
@@ -126,7 +126,7 @@ void BM_NodesFor(benchmark::State& state) {
   }
 }
 
-// One node has changed since.
+// Repeats the query after one node has changed.
 void BM_NodesForAgain(benchmark::State& state) {
   Asked cluster(static_cast<int>(state.range(0)));
   const SchedulingPod pod = Worker();

@@ -1,7 +1,7 @@
-// What people ask of the queues, at 5,000 nodes of 8 GPUs in leaves of 32 and spines of 16 leaves
-// that 1,250 jobs of two queues fill: when does the last of 1,000 waiting jobs start, who would
-// make room for another. What the operator does without its lock; taking the input under it is
-// apart.
+// Measures the queries about queues, on 5,000 nodes of 8 GPUs in leaves of 32 nodes and spines of
+// 16 leaves, full with 1,250 jobs of two queues: when the last of 1,000 waiting jobs starts, and
+// which jobs would make room for another. The operator computes these without holding its lock;
+// taking the input under the lock is measured separately.
 #include <cstdint>
 #include <random>
 #include <string>
@@ -57,7 +57,7 @@ QueuedJob Job(const std::string& uid, const char* queue, int workers, absl::Dura
   return job;
 }
 
-// A full cluster, and `waiting` jobs that have just been refused.
+// A full cluster and `waiting` jobs that have just been refused.
 struct World {
   World(int nodes, int waiting) : tree(Cluster(nodes)) {
     std::mt19937 random(7);
@@ -93,7 +93,7 @@ void BM_TakeInput(benchmark::State& state) {
   }
 }
 
-// `ahead`: the place of the job in its queue.
+// Argument `ahead` is the number of jobs before this one in its queue.
 void BM_Forecast(benchmark::State& state) {
   World world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
   const DecisionInput input = Capture(world.now, world.tree, world.book, world.options, {});

@@ -1,5 +1,6 @@
-// Place() on trees of 500, 5,000 and 20,000 nodes of 8 GPUs: three levels (spine of 16 leaves of 32
-// nodes), 40 % of the GPUs taken at random. Each line is the distribution over single calls.
+// Measures Place() on trees of 500, 5,000 and 20,000 nodes of 8 GPUs: three levels (spines of 16
+// leaves of 32 nodes), 40 % of the GPUs taken at random. Each line is the distribution over single
+// calls.
 #include <time.h>
 
 #include <algorithm>
@@ -60,7 +61,8 @@ double CpuMilliseconds() {
   return now.tv_sec * 1e3 + now.tv_nsec * 1e-6;
 }
 
-// The wall's tail is also that of whatever else the machine runs; the CPU's is the call's own.
+// Measures wall and CPU time: the tail of the wall time includes other load on the machine, that of
+// the CPU time does not.
 template <typename F>
 void Measure(benchmark::State& state, F call) {
   std::vector<double> wall;
@@ -86,13 +88,13 @@ void PlaceGang(benchmark::State& state, const GangRequest& request, bool fits, i
   });
 }
 
-// 512 pods of one GPU, wherever they are closest.
+// Places 512 pods of one GPU wherever they are closest.
 void Place512(benchmark::State& state) { PlaceGang(state, Gang(512), true); }
 
-// Leaf by leaf of one of three GPU products: those of one spine are too few, the gang is mixed.
+// Each leaf has one of three GPU products; one spine has too few of any, so the gang is mixed.
 void Place512Products(benchmark::State& state) { PlaceGang(state, Gang(512), true, 3); }
 
-// In tensor-parallel groups of 8 on one host, pipelines of 64 in one leaf, all in one spine.
+// Places tensor-parallel groups of 8 on one host, pipelines of 64 in one leaf, all in one spine.
 void Place512Nested(benchmark::State& state) {
   GangRequest request = Gang(512);
   request.required_level = "spine";
@@ -100,7 +102,7 @@ void Place512Nested(benchmark::State& state) {
   PlaceGang(state, request, true);
 }
 
-// More than a leaf has: the refusal.
+// Requests more than a leaf has, which is refused.
 void Refuse512(benchmark::State& state) {
   GangRequest request = Gang(512);
   request.required_level = "leaf";
@@ -112,7 +114,7 @@ void BuildTree(benchmark::State& state) {
   Measure(state, [&] { benchmark::DoNotOptimize(TopologyTree(inventory)); });
 }
 
-// One pod comes or goes: takes no longer on more nodes.
+// Charges or releases one pod; its time must not grow with the number of nodes.
 void ChargeOnePod(benchmark::State& state) {
   TopologyTree tree(Cluster(static_cast<int>(state.range(0)), false));
   int64_t sign = 1;

@@ -1,5 +1,6 @@
-// FindVictims() on 2,000 nodes of 8 GPUs in leaves of 32, full of 700 jobs that a borrowing queue
-// runs: a newcomer within its nominal quota takes back what it needs, anywhere or within one leaf.
+// Measures FindVictims() on 2,000 nodes of 8 GPUs in leaves of 32, full with 700 jobs of a queue
+// that borrows: a newcomer within its nominal quota takes back what it needs, anywhere or within
+// one leaf.
 #include <cstdint>
 #include <random>
 #include <string>
@@ -65,7 +66,7 @@ void BM_FindVictims(benchmark::State& state) {
   for (int i = 0; i < kVictims; ++i) {
     QueuedJob job = Job(absl::StrCat("victim-", i), "borrower", 1 + static_cast<int>(random() % 6),
                         4 << (random() % 2));
-    // The last ones fill what is left.
+    // Jobs that no longer fit are skipped; the last ones fill the gaps.
     const auto answer = Place(tree, job.request);
     if (!std::holds_alternative<Placement>(answer)) continue;
     job.nodes = std::get<Placement>(answer).nodes;
@@ -75,7 +76,7 @@ void BM_FindVictims(benchmark::State& state) {
     }
     book.Upsert(now, job);
   }
-  // Nodes that nobody has are not there for the newcomer.
+  // Nodes that are still empty are made unschedulable, so that the newcomer needs victims.
   for (int i = 0; i < kNodes; ++i) {
     if (tree.node(i).free.gpus == 8) tree.SetSchedulable(i, false);
   }

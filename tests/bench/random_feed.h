@@ -9,7 +9,7 @@
 
 namespace muster::trainer {
 
-// Micro-batches of random tokens, new ones each time. Not thread-safe.
+// A feed of micro-batches with fresh random tokens. Not thread-safe.
 class RandomFeed final : public BatchFeed {
  public:
   RandomFeed(const TrainingOptions& options, int64_t vocabulary)

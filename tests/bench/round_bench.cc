@@ -1,5 +1,6 @@
-// round_bench MEMBERS ROUNDS: what the operator adds to a round beyond its ranks' own time. One
-// operator and all agents in this process, over the embedded API and TLS. Prints a JSON object.
+// round_bench MEMBERS ROUNDS measures the time that the operator adds to a round beyond that of its
+// ranks. One operator and all agents run in this process, over the embedded API and TLS. Prints a
+// JSON object.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -21,8 +22,8 @@ namespace muster {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Minutes(3);
-// What the ranks take to unwind and answer Prepare, the same for all: the worst case, for all
-// answers come at once.
+// The time that every rank takes to unwind and answer Prepare. Equal times are the worst case,
+// because all answers arrive at once.
 constexpr absl::Duration kRanks = absl::Milliseconds(500);
 
 double Milliseconds(absl::Duration d) { return absl::ToDoubleMilliseconds(d); }
@@ -37,7 +38,8 @@ absl::Status Run(int members, int rounds) {
   const agent::AgentSwarm& swarm = world->swarm();
   Json overhead = Json::array(), decided = Json::array(), spread = Json::array();
   for (int i = 0; i < rounds; ++i) {
-    // Two heartbeats: the leader's step report makes the next failure the first of its kind again.
+    // Waits for two heartbeats: after the leader's step report the next failure counts as the first
+    // of its kind again.
     const absl::Time rested = Clock::Real().Monotonic() + absl::Seconds(2);
     MUSTER_RETURN_IF_ERROR(
         world->RunUntil([&] { return Clock::Real().Monotonic() > rested; }, kPatience, "a pause"));
@@ -75,5 +77,5 @@ int main(int argc, char** argv) {
   if (!status.ok())
     std::fprintf(stderr, "round_bench: %s\n", std::string(status.message()).c_str());
   std::fflush(stderr);
-  std::_Exit(status.ok() ? 0 : 1);  // thousands of clients would hang up one after the other
+  std::_Exit(status.ok() ? 0 : 1);  // thousands of clients would disconnect one by one
 }

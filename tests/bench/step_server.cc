@@ -1,7 +1,8 @@
 // usage: step_server CONFIG_JSON RANK WORLD STORE
 //
-// Our side of the step benchmark: for each line on stdin, one training step of the engine on random
-// tokens; prints its seconds. Ranks find each other through the file STORE.endpoint.
+// muster's side of the step benchmark: for each line on stdin, runs one training step of the engine
+// on random tokens and prints its duration in seconds. Ranks find each other through the file
+// STORE.endpoint.
 
 #include <poll.h>
 
@@ -39,7 +40,7 @@ T OrDie(absl::StatusOr<T> value) {
 
 void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
-// Rank 0 serves the store and leaves its endpoint in a file.
+// Connects the ranks. Rank 0 serves the store and writes its endpoint to a file.
 std::unique_ptr<Communicator> Connect(int rank, int world, const std::string& store_file,
                                       std::unique_ptr<RoundStore>& store) {
   GlooOptions options{.rank = rank, .size = world, .tag = "bench"};

@@ -59,7 +59,8 @@ absl::Status SwarmKubelet::MakeNodes(kube::Api& api, int count, int pods) {
     MUSTER_ASSIGN_OR_RETURN(
         Json node,
         api.Create(kube::kNodes, kube::NewObject(kube::kNodes, {"", absl::StrCat("swarm-", i)})));
-    // A real server taints every new node, for a controller to take away once it is ready.
+    // A real server taints every new node; a controller normally removes the taint once it is
+    // ready.
     if (kube::Find(node, {"spec", "taints"}) != nullptr) {
       node["spec"].erase("taints");
       MUSTER_ASSIGN_OR_RETURN(node, api.Update(kube::kNodes, node));
@@ -84,7 +85,7 @@ absl::Status SwarmKubelet::status() const {
 }
 
 void SwarmKubelet::Watch() {
-  while (!stopping_) WatchOnce().IgnoreError();  // a watch that ended is opened anew
+  while (!stopping_) WatchOnce().IgnoreError();  // a watch that ended is reopened
 }
 
 absl::Status SwarmKubelet::WatchOnce() {

@@ -19,12 +19,12 @@
 
 namespace muster::agent {
 
-// Plays all kubelets of a namespace, for pods that are simulated agents: makes nodes, and for every
-// pod that is bound to one says that it runs and gets its token, bound to the pod, into `files`.
-// Thread-safe. Api and files must outlive it.
+// Plays all kubelets of a namespace whose pods are simulated agents: creates nodes, marks each
+// bound pod Running, and writes its token, bound to the pod, into `files`. Thread-safe. `api` and
+// `files` must outlive this object.
 class SwarmKubelet {
  public:
-  // What a pod's agent is started with.
+  // Everything needed to start a pod's agent.
   struct Started {
     v1alpha1::WorkerId worker;
     int ranks = 0;
@@ -34,12 +34,12 @@ class SwarmKubelet {
   SwarmKubelet(kube::Api& api, std::string name_space, Files& files, int threads);
   ~SwarmKubelet();
 
-  // `count` nodes that are ready and have room for `pods` pods each.
+  // Creates `count` ready nodes with room for `pods` pods each.
   static absl::Status MakeNodes(kube::Api& api, int count, int pods);
 
   // Pods started since the last call.
   std::vector<Started> Take();
-  // The newest failure; OK when there was none.
+  // The newest failure; OK if there was none.
   absl::Status status() const;
 
  private:

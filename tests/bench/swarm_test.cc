@@ -1,5 +1,5 @@
-// The benchmarks `agents` and `round` at a size that a test can afford: they must go on working,
-// and what they promise of threads and of a change of leader must not depend on their size.
+// Runs the benchmarks `agents` and `round` at a size that a test can afford. They must keep
+// working, and their promises about threads and a change of leader must not depend on the size.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -50,7 +50,7 @@ TEST(SwarmTest, TwoHundredAgentsNeedNoThreadEachAndFollowTheLeader) {
   EXPECT_LT(ThreadsOfThisProcess() - threads_without_agents, kAgents / 4)
       << "of two operators, agents and kubelet";
 
-  // One connection each, with two ends and what wakes its agent's loop.
+  // Each agent has one connection with two ends, and descriptors that wake its loop.
   status = world->RunUntil([&] { return OpenFilesOfThisProcess() < 4 * kAgents; }, kPatience,
                            "the connections for certificates are gone");
   EXPECT_TRUE(status.ok()) << status;

@@ -21,8 +21,8 @@ namespace {
 constexpr int kPodsPerNode = 250;
 constexpr int kKubeletThreads = 2;
 
-// "127.0.0.1:PORT" with ports that were free a moment ago: replicas must know each other's before
-// they start.
+// Returns "127.0.0.1:PORT" addresses with ports that were free a moment ago: replicas must know
+// each other's addresses before they start.
 std::vector<std::string> FreeAddresses(int count) {
   std::vector<std::string> addresses;
   std::vector<int> fds;

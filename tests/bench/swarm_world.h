@@ -18,25 +18,26 @@
 
 namespace muster {
 
-// Operators and simulated agents in one process: the operator as muster-operator runs it, threads,
-// TLS and all, over an embedded API that also issues and reviews tokens. One thread.
+// Operators and simulated agents in one process. Each operator runs as muster-operator does,
+// threads, TLS and all, over an embedded API that also issues and reviews tokens. Not thread-safe.
 class SwarmWorld {
  public:
-  // `replicas` operators share a lease; the first to start leads.
+  // Starts `replicas` operators that share a lease; the first one leads.
   static absl::StatusOr<std::unique_ptr<SwarmWorld>> Start(int replicas,
                                                            agent::AgentSwarm::Options options);
 
-  // A job with the built-in trainer, and nodes for it. Returns its uid.
+  // Creates a job with the built-in trainer, and nodes for it. Returns the job's UID.
   absl::StatusOr<std::string> CreateJob(const std::string& name, int workers);
-  // Runs the agents until `done`, for at most `patience`.
+  // Runs the agents until `done` returns true, for at most `patience`; `what` names the awaited
+  // state in the error.
   absl::Status RunUntil(const std::function<bool()>& done, absl::Duration patience,
                         const std::string& what);
-  // Of the job's newest round: every member has joined.
+  // Returns true if every member of the job's newest round has joined.
   bool IsActive(const std::string& job_uid) const;
 
-  // The replica that leads, or null.
+  // The leading replica, or null.
   control::OperatorApp* leader() const;
-  // A clean end of that replica.
+  // Stops the leader cleanly.
   void StopLeader();
 
   agent::AgentSwarm& swarm() { return *swarm_; }

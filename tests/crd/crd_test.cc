@@ -13,8 +13,8 @@
 #include "tests/crd/refused_manifests.h"
 #include "tests/testenv/test_cluster.h"
 
-// The CustomResourceDefinition on a real API server: what it refuses, in which words, what it fills
-// in, and that it says the same as the local validation.
+// Tests the CustomResourceDefinition on a real API server: what it refuses and with which messages,
+// the defaults that it fills in, and that it agrees with the local validation.
 
 namespace muster::control {
 namespace {
@@ -69,7 +69,7 @@ TEST_P(FrozenField, MustNotChange) {
 
 class GoodManifest : public testing::TestWithParam<std::string> {};
 
-// One source: the server fills in what the local defaulting fills in.
+// Both come from one source, so the server's defaults equal the local ones.
 TEST_P(GoodManifest, GetsTheSameDefaultsFromBoth) {
   const tests::CommandResult applied =
       Kubectl({"create", "--dry-run=server", "--validate=strict", "-o", "json", "-f", GetParam()});
@@ -79,7 +79,7 @@ TEST_P(GoodManifest, GetsTheSameDefaultsFromBoth) {
   v1alpha1::TrainingJobSpec spec = local.job.spec;
   DefaultFromSchema(spec);
   const Json server = ParseJson(applied.out).value()["spec"];
-  // As values: the server writes 1.0 as 1.
+  // Compares values, not text: the server writes 1.0 as 1.
   EXPECT_TRUE(server == EncodeMessage(spec)) << DumpJson(server);
 }
 

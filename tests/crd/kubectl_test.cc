@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "tests/testenv/test_cluster.h"
 
-// What people do to a TrainingJob with kubectl, on a real API server.
+// Tests the usual kubectl operations on a TrainingJob, on a real API server.
 
 namespace muster {
 namespace {
@@ -33,7 +33,7 @@ class Kubectl : public testing::Test {
   static tests::CommandResult Run(const std::vector<std::string>& arguments) {
     return cluster_->Kubectl(arguments).value();
   }
-  // Runs it, wants exit code 0, returns what it printed.
+  // Runs kubectl, expects exit code 0, and returns its output.
   static std::string Expect(const std::vector<std::string>& arguments) {
     const tests::CommandResult result = Run(arguments);
     EXPECT_TRUE(result.ok()) << result.err;
@@ -145,7 +145,7 @@ spec:
 )");
   Expect({"apply", "--server-side", "--field-manager=author", "-f", steps});
   Expect({"apply", "--server-side", "--field-manager=platform", "-f", saves});
-  // The author applies again without the other's fields: they stay.
+  // When the author applies again without the other manager's fields, those stay.
   Expect({"apply", "--server-side", "--field-manager=author", "-f", steps});
   EXPECT_EQ(Expect({"get", "tj", "shared", "-o", "jsonpath={.spec.checkpoint.uri}"}), "out");
 
@@ -162,7 +162,8 @@ spec:
   EXPECT_TRUE(absl::StrContains(conflict.err, ".spec.workers.count")) << conflict.err;
 }
 
-// The largest job that the schema allows must not run into the server's limit of CEL's cost.
+// The largest job that the schema allows must stay within the server's limit on the cost of CEL
+// rules.
 TEST_F(Kubectl, TheLargestTemplateFitsTheCostOfTheRules) {
   Json containers = Json::array();
   for (int c = 0; c < 16; ++c) {

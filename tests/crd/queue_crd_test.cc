@@ -12,8 +12,8 @@
 #include "tests/crd/refused_manifests.h"
 #include "tests/testenv/test_cluster.h"
 
-// The TrainingQueue's CustomResourceDefinition on a real API server: what it refuses, in which
-// words, and that it says the same as the local validation.
+// Tests the TrainingQueue's CustomResourceDefinition on a real API server: what it refuses and with
+// which messages, and that it agrees with the local validation.
 
 namespace muster::control {
 namespace {
@@ -48,7 +48,7 @@ TEST_P(RefusedQueue, IsRefusedByTheServerAndLocally) {
 INSTANTIATE_TEST_SUITE_P(QueueCrd, RefusedQueue,
                          testing::ValuesIn(Manifests("tests/crd/refused_queues")), Stem);
 
-// One source: the server fills in what the local defaulting fills in.
+// Both come from one source, so the server's defaults equal the local ones.
 TEST(QueueCrd, ExamplesGetTheSameDefaultsFromBoth) {
   int queues = 0;
   for (const auto text : absl::StrSplit(ReadText("examples/queues/queues.yaml"), "\n---\n")) {

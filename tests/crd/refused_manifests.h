@@ -7,19 +7,19 @@
 #include "gtest/gtest.h"
 #include "tests/testenv/test_cluster.h"
 
-// What the tests of the definitions share: manifests, one file each, whose first line says
-// "# refused: SENTENCE", the sentence expected of the API server.
+// Helpers for the tests of the CustomResourceDefinitions. Each refused manifest is a file whose
+// first line is "# refused: SENTENCE", the message expected of the API server.
 namespace muster::tests {
 
 std::string ReadText(const std::string& path);
 
-// The folder's YAML files, by name, with absolute paths.
+// Absolute paths of the folder's YAML files, sorted by name.
 std::vector<std::string> Manifests(const std::string& folder);
 
-// Expects that the server refused the manifest with the sentence on its first line.
+// Expects that the server refused the manifest with the message on its first line.
 void ExpectRefused(const CommandResult& answer, const std::string& manifest);
 
-// A file's name as a test's.
+// Turns the name of a manifest into the name of its test.
 std::string Stem(const testing::TestParamInfo<std::string>& info);
 
 }  // namespace muster::tests

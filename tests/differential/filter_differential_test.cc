@@ -1,4 +1,4 @@
-// Our filters and places against kube-scheduler's own plugins, which are in
+// Compares muster's filters and places with kube-scheduler's own plugins, which are in
 // tests/testenv/modules/controlplane/filters, on random clusters.
 #include <algorithm>
 #include <cstdio>
@@ -25,7 +25,8 @@
 namespace muster::control {
 namespace {
 
-// By kube-scheduler's names; what only we ask is not in random clusters.
+// The name of kube-scheduler's plugin for a reason. Rules that only muster has do not occur in
+// random clusters.
 std::string PluginOf(FilterReason reason) {
   static const std::map<FilterReason, std::string> plugins = {
       {FilterReason::kNodeUnschedulable, "NodeUnschedulable"},
@@ -45,7 +46,7 @@ std::string PluginOf(FilterReason reason) {
   return it == plugins.end() ? "ours: " + std::string(FilterReasonName(reason)) : it->second;
 }
 
-// Asks the peer all at once: a line each.
+// Sends all requests to the peer at once, one JSON object a line, and returns its answers.
 std::vector<Json> AskPeer(const std::vector<Json>& requests) {
   const char* peer = std::getenv("MUSTER_FILTER_PEER");
   if (peer == nullptr) {
@@ -123,7 +124,7 @@ class Comparison {
     if (ours.empty()) ++fits_;
     for (const std::string& plugin : ours) ++refusals_[plugin];
     if (ours.size() == 1) ++alone_[*ours.begin()];
-    // The quick question has the same answer as the thorough one, and names the first rule.
+    // Check() must agree with the thorough Explain(), as must Copies().
     const auto first = filter.Check(node);
     EXPECT_EQ(first.has_value(), !ours.empty()) << where;
     EXPECT_EQ(filter.Copies(node) > 0, ours.empty()) << where;
@@ -159,7 +160,7 @@ TEST(FilterDifferentialTest, AgreesWithKubeSchedulersPluginsOnEveryPair) {
   comparison.Report();
   EXPECT_EQ(comparison.disagreements(), 0);
   EXPECT_GE(comparison.pairs(), 25000);
-  // About half of them fit, and every rule decides alone often enough to be told from the others.
+  // About half of the pairs fit, and each rule is often enough the only one to refuse.
   EXPECT_NEAR(comparison.fits(), comparison.pairs() / 2, comparison.pairs() / 8);
   EXPECT_EQ(comparison.alone().size(), 12u);
   for (const auto& [plugin, count] : comparison.alone()) EXPECT_GE(count, 20) << plugin;
@@ -205,7 +206,7 @@ TEST(FilterDifferentialTest, ReadsQuantitiesAsTheApiMachineryDoes) {
   EXPECT_GT(read, 10000);
 }
 
-// What the placement score is compared with in tools/bench placement: the default profile spreads.
+// The default profile is the peer of the placement score in `tools/bench placement`: it spreads.
 TEST(SchedulerPeerTest, TheDefaultProfileSpreadsGangsThatWeKeepTogether) {
   const char* peer = std::getenv("MUSTER_FILTER_PEER");
   ASSERT_NE(peer, nullptr);

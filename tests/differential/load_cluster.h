@@ -6,7 +6,7 @@
 
 namespace muster::control {
 
-// Kubernetes objects in lists ("nodes", "pods", "claims", ...) as a snapshot.
+// Loads Kubernetes objects in lists by kind ("nodes", "pods", "claims", ...) into a snapshot.
 ClusterSnapshot LoadCluster(const Json& objects);
 
 }  // namespace muster::control

@@ -1,4 +1,5 @@
-// Objects that no API server would hold are read, or refused, and asked about like any others.
+// Objects that no API server would store are read or refused without a crash, and can be queried
+// like any others.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

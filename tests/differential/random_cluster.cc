@@ -64,7 +64,7 @@ Json RandomCluster::Amounts(bool large) {
   if (dice_.Chance(7)) amounts["rdma/hca_shared"] = dice_.Pick<Text>({"1", "0", "2"});
   if (dice_.Chance(5)) amounts["hugepages-2Mi"] = dice_.Pick<Text>({"2Mi", "16Mi"});
   if (dice_.Chance(2)) amounts["example.kubernetes.io/thing"] = "1";
-  if (dice_.Chance(4)) amounts["storage"] = "1Gi";  // counted by nobody
+  if (dice_.Chance(4)) amounts["storage"] = "1Gi";  // a resource that no filter counts
   return amounts;
 }
 
@@ -121,7 +121,7 @@ Json RandomCluster::Containers(const char* prefix, int count, bool can_restart, 
   for (int i = 0; i < count; ++i) {
     Json container = {{"name", prefix + std::to_string(i)}, {"image", "i"}};
     Json requests = Amounts(dice_.Chance(richness / 2));
-    // As an API server leaves it: what has a limit has a request.
+    // An API server gives every resource with a limit a request, too.
     if (dice_.Chance(30)) container["resources"]["limits"] = requests;
     container["resources"]["requests"] = std::move(requests);
     if (can_restart && dice_.Chance(50)) container["restartPolicy"] = "Always";
@@ -176,7 +176,7 @@ Json RandomCluster::Selector() {
   Json selector = Json::object();
   if (dice_.Chance(65)) selector["matchLabels"]["app"] = dice_.Pick<Text>({"x", "y"});
   if (dice_.Chance(30)) selector["matchExpressions"] = Json::array({Requirement(false)});
-  // One that selects everything means different things of nominated pods and of others.
+  // An empty selector, which selects everything, is treated differently for nominated pods.
   if (selector.empty() && has_nominated_) selector["matchLabels"]["app"] = "x";
   return selector;
 }

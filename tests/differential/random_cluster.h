@@ -11,7 +11,7 @@
 
 namespace muster::control {
 
-// Numbers that are the same with every standard library.
+// Random numbers that are the same with every standard library.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : engine_(seed) {}
@@ -31,14 +31,15 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
-// Kubernetes objects at random, as an API server would hold them: a few nodes, pods on them, pods
-// promised to them, volumes; and pods that wait. Rich in everything that decides where a pod may
-// run. Equal seeds give equal clusters.
+// Random Kubernetes objects as an API server would store them: a few nodes, pods bound or nominated
+// to them, volumes, and pending pods. They use every feature that affects where a pod may run.
+// Equal seeds give equal clusters.
 class RandomCluster {
  public:
   explicit RandomCluster(uint64_t seed);
 
-  // With the fields that tests/testenv/modules/controlplane/filters reads.
+  // The objects in lists by kind, with the fields that tests/testenv/modules/controlplane/filters
+  // reads.
   const Json& objects() const { return objects_; }
 
  private:
@@ -74,7 +75,7 @@ class RandomCluster {
   int serial_ = 0;
 };
 
-// What might be a quantity.
+// Returns a string that may or may not be a valid Kubernetes quantity.
 std::string RandomQuantity(Dice& dice);
 
 }  // namespace muster::control

@@ -11,8 +11,8 @@ using Text = std::string;
 
 constexpr int kClaims = 6;  // in each namespace
 
-// Of pods that are nominated kube-scheduler compares the names of claims alone, whatever their
-// namespaces: so they differ.
+// kube-scheduler compares the claims of nominated pods by name alone, ignoring namespaces, so names
+// differ between namespaces here.
 Text ClaimName(const Text& ns, int index) { return "claim-" + ns + "-" + std::to_string(index); }
 
 }  // namespace
@@ -138,7 +138,7 @@ void RandomCluster::AddClaims() {
 }
 
 void RandomCluster::AddEphemeralClaim(const Text& name, const Text& ns, const Text& uid) {
-  if (dice_.Chance(15)) return;  // not made yet
+  if (dice_.Chance(15)) return;  // not created yet
   Json meta = Meta(name, ns);
   meta["ownerReferences"] = Json::array({{{"apiVersion", "v1"},
                                           {"kind", "Pod"},
@@ -158,7 +158,8 @@ Json RandomCluster::Volumes(const Text& ns, int richness) {
     Json volume = {{"name", "v" + std::to_string(i)}};
     const int kind = dice_.Below(20);
     if (kind < 10) {
-      const int last = dice_.Chance(4) ? kClaims : kClaims - 1;  // one more than there are
+      const int last =
+          dice_.Chance(4) ? kClaims : kClaims - 1;  // may name a claim that does not exist
       volume["persistentVolumeClaim"]["claimName"] = ClaimName(ns, dice_.Below(last + 1));
     } else if (kind < 11) {
       volume["ephemeral"]["volumeClaimTemplate"]["spec"]["accessModes"] = {"ReadWriteOnce"};

@@ -1,4 +1,4 @@
-// The fields that placement says it reads are all that it reads.
+// Tests that placement reads only the fields that scheduling_fields.h declares.
 #include "operator/placement/cluster/scheduling_fields.h"
 
 #include <cstddef>
@@ -26,7 +26,7 @@ kube::FieldMask MaskOf(const std::string_view (&fields)[N]) {
   return kube::FieldMask(std::vector<std::string_view>(std::begin(fields), std::end(fields)));
 }
 
-// Everything that the filters say of the cluster's waiting pods.
+// The filters' verdicts on all waiting pods of the cluster.
 std::vector<std::string> Verdicts(const Json& objects) {
   std::vector<std::string> verdicts;
   const ClusterSnapshot snapshot = LoadCluster(objects);

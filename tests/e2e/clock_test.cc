@@ -1,5 +1,5 @@
-// The wall clock of operators, nodes, agents and trainers is stepped half an hour ahead and back
-// while a job trains; the API server's is not.
+// Steps the wall clock of operators, nodes, agents and trainers half an hour ahead and back while a
+// job trains; the API server's clock is not changed.
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -53,7 +53,7 @@ class ClockTest : public testing::Test {
     if (HasFailure() && world_ != nullptr) ADD_FAILURE() << world_->Logs();
   }
 
-  // In place: the processes have it mapped.
+  // Writes the offset in place, because the processes have the file mapped.
   void Step(absl::Duration to) {
     const int64_t nanoseconds = absl::ToInt64Nanoseconds(to);
     std::fstream file(clock_file_, std::ios::in | std::ios::out | std::ios::binary);
@@ -73,7 +73,7 @@ class ClockTest : public testing::Test {
     return processes;
   }
 
-  // Steps and checkpoints go on, by the same processes, under the same leader.
+  // Expects that the same processes keep stepping under the same leader.
   void ExpectUndisturbed(const std::map<std::string, std::vector<pid_t>>& before, int leader) {
     for (int i = 0; i < 3; ++i) {
       const absl::Status status = world_->WaitForMoreSteps(kJob);
@@ -103,7 +103,7 @@ TEST_F(ClockTest, AClockSteppedThereAndBackDisturbsNothing) {
   ASSERT_EQ(before.size(), 2u);
   Step(absl::Minutes(30));
   ExpectUndisturbed(before, leader);
-  // It is the clock they read.
+  // The lease shows that the operator reads the stepped clock.
   absl::Time written;
   const auto lease =
       world_->cluster().api().Get(kube::kLeases, {"muster-system", "muster-operator"});
@@ -113,7 +113,7 @@ TEST_F(ClockTest, AClockSteppedThereAndBackDisturbsNothing) {
   EXPECT_GT(written, absl::Now() + absl::Minutes(25));
   Step(absl::ZeroDuration());
   ExpectUndisturbed(before, leader);
-  // And new work is taken.
+  // New jobs are served, too.
   ASSERT_TRUE(world_->DeleteJob(kJob).ok());
   ASSERT_TRUE(world_->ApplyJob("after", 1, 20).ok());
   const auto done = world_->WaitForJob("after", "it succeeded", [](const Json& now) {

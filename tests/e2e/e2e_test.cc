@@ -1,4 +1,5 @@
-// TrainingJobs from kubectl to their end on a real control plane, with real agents and trainers.
+// Follows TrainingJobs from kubectl to their end on a real control plane, with real agents and
+// trainers.
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -118,12 +119,13 @@ TEST_F(E2eTest, ScaleAndEditOpenARoundInPlace) {
   EXPECT_TRUE(world_->DeleteJob("elastic").ok());
 }
 
-// Two of the three machines are product's by right; research may borrow them.
+// The nominal quota of queue `product` covers two of the three machines; `research` may borrow
+// them.
 class QueueE2eTest : public E2eTest {
  protected:
   void SetUp() override {
     E2eTest::SetUp();
-    // kubectl as a person has it, who is in the namespace of the jobs.
+    // A kubeconfig like a user's, whose current namespace is that of the jobs.
     const std::string config = world_->folder() + "/jobs.kubeconfig";
     const auto made = TestCluster::Run(
         {"/bin/bash", "-euc",
@@ -138,14 +140,14 @@ class QueueE2eTest : public E2eTest {
     EXPECT_TRUE(deleted.ok() && deleted->ok()) << deleted->err;
     EXPECT_TRUE(world_->DeleteJob("borrower").ok());
     EXPECT_TRUE(world_->cluster().Kubectl({"delete", "tq", "research", "product"}).ok());
-    // The next jobs of these names begin anew.
+    // Later jobs of these names must start from scratch.
     for (const char* job : {"owner", "borrower"}) {
       std::filesystem::remove_all(world_->Checkpoints(job));
     }
     E2eTest::TearDown();
   }
 
-  // A block of docs/queues.md; what it printed.
+  // Runs a block of docs/queues.md and returns its output.
   static std::string Run(const std::string& block) {
     const auto out =
         world_->RunDocumented(block, {"KUBECONFIG=" + world_->folder() + "/jobs.kubeconfig"});
@@ -158,7 +160,7 @@ class QueueE2eTest : public E2eTest {
     const std::string manifest = world_->Manifest(job, workers, steps, more);
     ASSERT_TRUE(WriteFileAtomically(FileSystem(), path, manifest).ok());
   }
-  // One or two workers of the queue that lends, until they have trained.
+  // Submits a job of two workers, which may shrink to one, to the lending queue.
   void RunOwner(int steps) {
     ASSERT_TRUE(world_->ApplyJob("owner", 2, steps, "  queue: product\n").ok());
   }
@@ -281,12 +283,13 @@ TEST_F(E2eTest, ALostNodesWorkerIsReplacedElsewhereAndTrainingGoesOn) {
                               return !pod.ok() || kube::IsTerminating(*pod);
                             })
                   .ok());
-  // The machine comes back: it ends what is left, and takes pods again.
+  // The machine comes back, ends leftover processes, and takes pods again.
   ASSERT_TRUE(world_->StartNode(node).ok());
   EXPECT_TRUE(world_->DeleteJob("lost").ok());
 }
 
-// Its pods' processes live on, where nobody sees them: they must not disturb those that follow.
+// The pods' processes keep running where nobody sees them; they must not disturb their
+// replacements.
 TEST_F(E2eTest, AKubeletThatStopsIsALostNodeAndEndsItsOldPodsWhenItReturns) {
   ASSERT_TRUE(world_->ApplyJob("frozen", 2, E2eWorld::kEndless).ok());
   const auto first = world_->WaitForRound("frozen", 2);
@@ -350,7 +353,7 @@ TEST_F(E2eTest, ANodeThatGoesAwayIsLeftInTimeAndTheJobGrowsAgainElsewhere) {
   EXPECT_TRUE(world_->DeleteJob("spot").ok());
 }
 
-// An update of the operator, and of what runs on a node, disturbs no training.
+// Updating the operator and the programs on a node must not disturb training.
 TEST_F(E2eTest, OperatorAndNodeAgentsAreReplacedUnderARunningJob) {
   ASSERT_TRUE(world_->ApplyJob("steady", 2, E2eWorld::kEndless).ok());
   const auto first = world_->WaitForRound("steady", 2);

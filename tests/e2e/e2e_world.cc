@@ -27,11 +27,11 @@ namespace {
 using kube::Find;
 using kube::StringAt;
 
-// Between two looks at something that sends no signal.
+// The interval at which conditions without a notification are polled.
 constexpr int kLookMillis = 50;
 constexpr char kMark[] = "E2E_NODE";
 
-// Text of its own making, so that the test needs no corpus.
+// Generates text, so that the test needs no corpus.
 std::string Corpus() {
   std::mt19937_64 random(11);
   const std::vector<std::string> words = {"the",  "gang", "of",   "ranks", "meets", "again", "and",
@@ -69,15 +69,15 @@ absl::StatusOr<std::unique_ptr<E2eWorld>> E2eWorld::Create(const E2eOptions& opt
 }
 
 absl::Status E2eWorld::Install() {
-  // What kubectl remembers of a server is filed by its address, which all control planes here
-  // share.
+  // kubectl caches what it learns of a server under its address, which is the same for all control
+  // planes here.
   setenv("KUBECACHEDIR", absl::StrCat(std::getenv("TEST_TMPDIR"), "/kube-cache").c_str(), 1);
   MUSTER_ASSIGN_OR_RETURN(cluster_, TestCluster::Create("e2e"));
   folder_ = absl::StrCat(std::getenv("TEST_TMPDIR"), "/world");
   MUSTER_RETURN_IF_ERROR(RemoveAll(FileSystem(), folder_));
   MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(folder_));
   MUSTER_RETURN_IF_ERROR(WriteFileAtomically(FileSystem(), folder_ + "/text.txt", Corpus()));
-  // Where the page's commands run: it has the tree's deploy/.
+  // The documented commands run in folder_ and expect deploy/ there.
   const std::string deploy = folder_ + "/deploy";
   if (symlink(SourcePath("deploy").c_str(), deploy.c_str()) != 0) {
     return absl::InternalError(absl::StrCat("cannot link ", deploy));
@@ -151,7 +151,7 @@ absl::Status E2eWorld::StartNode(const std::string& name, int cpus) {
       cluster_->UserKubeconfig(absl::StrCat("system:node:", name), {"system:nodes"}));
   std::vector<std::string> env = options_.env;
   env.push_back(MarkOf(name));
-  std::vector<std::string> argv = {"/usr/bin/nice",  // training leaves the control plane room
+  std::vector<std::string> argv = {"/usr/bin/nice",  // leaves CPU time to the control plane
                                    SourcePath("operator/local/muster-local-nodes"),
                                    "--kubeconfig=" + kubeconfig,
                                    "--node=" + name,
@@ -163,13 +163,13 @@ absl::Status E2eWorld::StartNode(const std::string& name, int cpus) {
   MUSTER_ASSIGN_OR_RETURN(nodes_[name], LaunchLogged(folder_, name, std::move(argv), env));
   return WaitFor(absl::StrCat("node ", name, " takes pods"), [&] {
     const auto node = cluster_->Get(kube::kNodes, name);
-    // The taint that a new node gets is taken away once it is Ready.
+    // The taint of a new node is removed once the node is Ready.
     return node.ok() && absl::StartsWith(ConditionOf(*node, "Ready"), "True") &&
            Find(*node, {"spec", "taints"}) == nullptr;
   });
 }
 
-// Other worlds on this machine have nodes of the same names.
+// The mark holds the folder's path, because other tests on this machine use the same node names.
 std::string E2eWorld::MarkOf(const std::string& name) const {
   return absl::StrCat(kMark, "=", folder_, "/", name);
 }

@@ -20,92 +20,97 @@
 
 namespace muster::tests {
 
-// Whoever waits longer waits in vain, on however busy a machine.
+// Generous even for a busy machine: a wait that exceeds this has failed.
 inline constexpr absl::Duration kPatience = absl::Minutes(3);
 
 struct E2eOptions {
   int replicas = 1;
-  // Of the operators; empty: short ones.
+  // The operators' flags for the lease; empty: a short lease.
   std::vector<std::string> lease_flags;
-  // Further variables of the operators and machines.
+  // Further environment variables of the operators and machines.
   std::vector<std::string> env;
-  // Operators that have ended are started again while something is waited for.
+  // Restarts operators that have ended, during every wait.
   bool supervise = false;
 };
 
-// A private control plane, on which muster is installed as docs/operations.md says: the CRD,
-// operators as processes under their own ServiceAccount, and machines: muster-local-nodes, each
-// with a node's own client certificate. What it started is gone when it is destroyed. One thread.
+// A private control plane with muster installed as docs/operations.md describes: the CRD, operators
+// as processes under their own ServiceAccount, and machines, each a muster-local-nodes process with
+// the client certificate of a node. The destructor ends everything that was started. Not
+// thread-safe.
 class E2eWorld {
  public:
   static absl::StatusOr<std::unique_ptr<E2eWorld>> Create(const E2eOptions& options = {});
   ~E2eWorld();
 
-  // kubectl, in the namespace of the jobs.
+  // Access to the control plane; its namespace is that of the jobs.
   TestCluster& cluster() { return *cluster_; }
   const std::string& folder() const { return folder_; }
 
-  // The block of commands that docs/operations.md or docs/queues.md marks with this name.
+  // The block of commands marked with this name in docs/operations.md or docs/queues.md.
   static absl::StatusOr<std::string> Documented(const std::string& block);
-  // Runs it in folder(), as an administrator in the tree's root would; what it printed.
+  // Runs that block in folder(), as an administrator would in the root of the tree. Returns its
+  // standard output.
   absl::StatusOr<std::string> RunDocumented(const std::string& block,
                                             const std::vector<std::string>& env = {});
 
-  // What the page says, with shorter leases; it leads.
+  // Starts the operator as documented, with a shorter lease, and waits until it leads.
   absl::Status StartOperator();
-  // SIGTERM, and its end.
+  // Sends SIGTERM and waits until the operator has ended.
   absl::Status StopOperator();
-  // All of them; one leads, the others are ready to.
+  // Starts all replicas and waits until one leads and the others are ready to.
   absl::Status StartOperators();
   OperatorReplicas& operators() { return *operators_; }
-  // A machine that takes a pod of a CPU for each of its own, ready to.
+  // Starts a machine with `cpus` CPUs, each of which has room for one pod, and waits until it is
+  // ready.
   absl::Status StartNode(const std::string& name, int cpus = 1);
-  // The machine loses its power: nothing of it runs any more.
+  // Ends everything that runs on the machine, as a loss of power would.
   void KillNode(const std::string& name);
-  // muster-local-nodes alone is killed, or gets SIGSTOP and SIGCONT; the pods' processes live on.
+  // Kills muster-local-nodes alone, or sends it a signal (SIGSTOP, SIGCONT); the pods' processes
+  // keep running.
   void KillKubelet(const std::string& name);
   void SignalKubelet(const std::string& name, int signal);
 
-  // Steps of a job that is watched and does not end. They keep a pace, so that the job leaves the
-  // machine to what is watched.
+  // A number of steps that no test reaches. Such jobs sleep in each step, to leave the machine to
+  // the processes under test.
   static constexpr int kEndless = 10'000'000;
   std::string Manifest(const std::string& name, int workers, int steps,
                        const std::string& more = "") const;
-  // Steps between two checkpoints of jobs that are applied from now on.
+  // Sets the number of steps between checkpoints of jobs that are applied from now on.
   void SetCheckpointInterval(int steps) { checkpoint_interval_ = steps; }
-  // kubectl apply of a training of gpt2-nano; `more` are further lines of the spec.
+  // Applies a job that trains gpt2-nano; `more` holds further lines of the spec.
   absl::Status ApplyJob(const std::string& name, int workers, int steps,
                         const std::string& more = "");
-  // kubectl delete, and all its pods gone.
+  // Deletes the job and waits until no job and no pod is left in the namespace.
   absl::Status DeleteJob(const std::string& name);
   std::string Checkpoints(const std::string& job) const;
-  // Looks until `done` is true of the job; else DeadlineExceeded with the job and the logs' ends.
+  // Polls until `done` is true of the job and returns it, else DeadlineExceeded with the job and
+  // the ends of the logs.
   absl::StatusOr<Json> WaitForJob(const std::string& name, const std::string& what,
                                   const std::function<bool(const Json&)>& done,
                                   absl::Duration within = kPatience);
-  // A round with so many workers is active, newer than `after_round`.
+  // Waits until a round newer than `after_round` is active with this many workers.
   absl::StatusOr<Json> WaitForRound(const std::string& name, int workers, int64_t after_round = 0,
                                     absl::Duration within = kPatience);
-  // Steps go on from where they are.
+  // Waits until the job has reported a later step than now.
   absl::Status WaitForMoreSteps(const std::string& name);
   absl::Status WaitFor(const std::string& what, const std::function<bool()>& done,
                        absl::Duration within = kPatience);
 
-  // Pods of the job that have not ended, by name.
+  // The job's pods that have not ended, by name.
   std::map<std::string, Json> Pods(const std::string& job);
-  // Pids of the trainers of a pod, by its uid, or of its other processes.
+  // Pids of a pod's trainers, or of its processes of another program.
   std::vector<pid_t> TrainersOf(const Json& pod) const;
   std::vector<pid_t> ProcessesOf(const Json& pod, const std::string& program) const;
-  // What a pod's processes said, by file name.
+  // The logs of a pod's processes, by file name.
   std::map<std::string, std::string> PodLogs(const Json& pod) const;
-  // What operator and machines said last, for a failed assertion.
+  // The ends of the logs of operators and machines, for the message of a failed assertion.
   std::string Logs() const;
   std::string OperatorLog() const { return operators_->Log(0); }
 
  private:
   explicit E2eWorld(E2eOptions options) : options_(std::move(options)) {}
   absl::Status Install();
-  // NAME=VALUE in the environment of all that runs on a node.
+  // NAME=VALUE, in the environment of every process that runs on the node.
   std::string MarkOf(const std::string& node) const;
 
   const E2eOptions options_;
@@ -118,7 +123,7 @@ class E2eWorld {
 
 int64_t StepOf(const Json& job);
 int64_t RoundOf(const Json& job);
-// "True/Reason" of a condition; empty: there is none.
+// A condition as "Status/Reason", e.g. "True/Training"; empty if there is none.
 std::string ConditionOf(const Json& object, const std::string& type);
 
 }  // namespace muster::tests

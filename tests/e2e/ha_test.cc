@@ -1,6 +1,7 @@
-// Three replicas of the operator on a real control plane, real agents and trainers. The leader is
-// killed, stopped past its lease and thawed, or shut down, at moments of a job's life drawn by the
-// seed, while another job trains. Asserted are outcomes; the times of the hand-over are printed.
+// Runs three replicas of the operator on a real control plane, with real agents and trainers. The
+// leader is killed, stopped past its lease and thawed, or shut down, at moments of a job's life
+// drawn by the seed, while another job trains. Outcomes are asserted; the durations of hand-overs
+// are printed.
 #include <poll.h>
 
 #include <algorithm>
@@ -52,10 +53,11 @@ constexpr const char* kMomentNames[] = {"Creating", "Binding", "Opening", "Train
 
 constexpr int kWorkers = 3;
 
-// So many pods that the leader is in the middle of them when the first ones are seen.
+// Enough pods that the leader is still creating them when the first ones are seen.
 constexpr int kMany = 60;
-// On an idle machine a clean hand-over takes half a second, one after a crash the lease and less
-// than a second more. A leader that a busy machine keeps waiting does not lose so long a one.
+// A clean hand-over takes half a second on an idle machine; one after a crash takes the lease and
+// less than a second more. The lease is long enough that a leader on a busy machine does not lose
+// it.
 const std::vector<std::string> kLeaseFlags = {"--lease-duration=12s", "--renew-deadline=10s",
                                               "--retry-period=500ms"};
 
@@ -70,7 +72,7 @@ std::string NameOf(const Case& at) {
                       kMomentNames[static_cast<int>(at.moment)], at.seed);
 }
 
-// Everything that must not change of a job that trains.
+// Everything about a training job that must not change.
 struct Life {
   int64_t round = 0;
   std::map<std::string, std::vector<pid_t>> processes;  // by pod uid
@@ -98,7 +100,7 @@ class HaTest : public testing::TestWithParam<Case> {
     }
     const absl::Status started = world_->StartOperators();
     ASSERT_TRUE(started.ok()) << started;
-    // It trains through everything.
+    // This job trains through all cases.
     world_->SetCheckpointInterval(1'000'000);
     ASSERT_TRUE(world_->ApplyJob("steady", 1, E2eWorld::kEndless).ok());
     const auto running = world_->WaitForRound("steady", 1);
@@ -134,7 +136,8 @@ class HaTest : public testing::TestWithParam<Case> {
     });
   }
 
-  // A job that no node has room for. Of each case its own: the one before may have pods left.
+  // A job that no node has room for. Each case uses its own name, because pods of the previous case
+  // may still be there.
   static std::string ManyFor(const std::string& job) { return "many-" + job; }
   static std::string ManyPods(const std::string& job) {
     return absl::StrReplaceAll(world_->Manifest(ManyFor(job), kMany, /*steps=*/10),
@@ -157,7 +160,7 @@ class HaTest : public testing::TestWithParam<Case> {
     EXPECT_THAT(observer_->broken(), IsEmpty());
   }
 
-  // Returns at the moment, or a little after it.
+  // Returns at the moment or up to 15 ms after it.
   static bool WaitForMoment(Moment moment, const std::string& job, std::mt19937& random) {
     const int nth = std::uniform_int_distribution<>(1, kWorkers)(random);
     const int step = std::uniform_int_distribution<>(5, 25)(random);
@@ -187,11 +190,12 @@ class HaTest : public testing::TestWithParam<Case> {
         }
         return came;
     }
-    if (moment > Moment::kBinding) poll(nullptr, 0, later);  // before or after what follows it
+    if (moment > Moment::kBinding)
+      poll(nullptr, 0, later);  // so that the fault hits before or after the next action
     return came;
   }
 
-  // Leaderships so far, by the Lease.
+  // The number of leaderships so far, as the Lease counts them.
   static int64_t Leaderships() {
     const auto lease =
         world_->cluster().api().Get(kube::kLeases, {"muster-system", "muster-operator"});
@@ -201,7 +205,8 @@ class HaTest : public testing::TestWithParam<Case> {
     return transitions == nullptr ? 0 : transitions->get<int64_t>();
   }
 
-  // The leader meets its fate; another one leads when this returns. How long that took.
+  // Applies the fault to the leader and waits until another replica leads. Returns how long that
+  // took.
   absl::Duration HandOver(Fault fault, int leader, std::mt19937& random) {
     OperatorReplicas& operators = world_->operators();
     const absl::Time struck = absl::Now();
@@ -217,7 +222,7 @@ class HaTest : public testing::TestWithParam<Case> {
     EXPECT_TRUE(status.ok()) << status;
     if (!status.ok()) return absl::InfiniteDuration();
     if (fault == Fault::kFrozen) {
-      // Both lead, each in its own mind, once the old one wakes.
+      // When the old leader wakes up, both replicas believe that they lead.
       poll(nullptr, 0, std::uniform_int_distribution<>(0, 300)(random));
       EXPECT_TRUE(operators.Signal(leader, SIGCONT).ok());
     }
@@ -251,14 +256,15 @@ class HaTest : public testing::TestWithParam<Case> {
     }
   }
 
-  // Its trainers prepared only what the job's status recorded, each round once and in order.
+  // Expects that the job's trainers prepared only rounds that the status recorded, each once and in
+  // order.
   void ExpectOrdersOfRecord(const std::string& job, const std::map<std::string, Json>& pods) {
     const JobObserver::JobHistory history = observer_->Job(job);
     for (const auto& [name, pod] : pods) {
       int64_t last = 0;
       bool any = false;
       for (const auto& [file, log] : world_->PodLogs(pod)) {
-        if (!absl::StartsWith(file, "rank-")) continue;  // the agent repeats it
+        if (!absl::StartsWith(file, "rank-")) continue;  // the agent's log repeats these lines
         for (const absl::string_view line : absl::StrSplit(log, '\n')) {
           const size_t at = line.find(" prepared round=");
           int64_t round = 0;
@@ -340,7 +346,7 @@ TEST_P(HaTest, TheJobsDoNotNoticeAndEndAsTheyShould) {
           .ok());
 }
 
-// Every moment for some fault, every fault at three.
+// Each moment occurs with at least one fault, and each fault at three moments.
 INSTANTIATE_TEST_SUITE_P(Seeds, HaTest,
                          testing::Values(Case{Fault::kKilled, Moment::kCreating, 1},
                                          Case{Fault::kStopped, Moment::kBinding, 2},

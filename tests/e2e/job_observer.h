@@ -17,10 +17,9 @@
 
 namespace muster::tests {
 
-// Sees every change of the jobs and pods of a namespace, as the API server tells it, and collects
-// what no operator may do, whoever leads: a pod made twice, a term or round taken back, another
-// membership for a recorded round, a committed step taken back. A server that goes away is asked
-// again. Thread-safe.
+// Watches the jobs and pods of a namespace and records violations of what must hold whoever leads:
+// a pod created twice, a term or round that decreases, a second membership for a recorded round, a
+// committed step that decreases. It reopens watches that end. Thread-safe.
 class JobObserver {
  public:
   struct PodHistory {
@@ -28,28 +27,29 @@ class JobObserver {
     bool bound = false;
   };
   struct JobHistory {
-    std::map<std::string, PodHistory> pods;  // all that ever were, by name
+    std::map<std::string, PodHistory> pods;  // every pod that was seen, by name
     int64_t term = 0;
     int64_t round = 0;
     int64_t step = 0;
     int64_t checkpoint = 0;
-    std::set<int64_t> rounds;  // recorded ones
+    std::set<int64_t> rounds;  // numbers of the recorded rounds
     std::string state;
 
     int bound() const;
   };
 
-  // `api` must outlive it.
+  // `api` must outlive this object.
   JobObserver(kube::Api& api, std::string name_space);
   ~JobObserver();
   JobObserver(const JobObserver&) = delete;
   JobObserver& operator=(const JobObserver&) = delete;
 
   JobHistory Job(const std::string& name);
-  // Returns within a millisecond of the change that makes it true; false when the time ran out.
+  // Waits until `done` is true and returns within a millisecond of the change that makes it so.
+  // Returns false after `within`.
   bool WaitUntil(const std::string& job, const std::function<bool(const JobHistory&)>& done,
                  absl::Duration within = absl::Minutes(3));
-  // Sentences about what must not be.
+  // One sentence for each violation.
   std::vector<std::string> broken();
 
  private:

@@ -10,11 +10,11 @@
 
 namespace muster::tests {
 
-// Path of a built program or file of the tree, e.g. "operator/muster-operator".
+// Path of a built program or of a source file, e.g. "operator/muster-operator".
 std::string SourcePath(const std::string& name);
 
-// Starts a program in `folder`; what it says is appended to `name`.log there. `env` is added to
-// what every program of a test needs.
+// Starts a program in `folder` and appends its output to `name`.log there. `env` is added to the
+// environment that every program of a test needs.
 absl::StatusOr<std::unique_ptr<Process>> LaunchLogged(const std::string& folder,
                                                       const std::string& name,
                                                       std::vector<std::string> argv,

@@ -1,4 +1,4 @@
-// What muster-local-nodes does with pods that nobody of muster made, under a node's own rights.
+// Tests how muster-local-nodes runs pods that muster did not create, with the rights of a node.
 #include <map>
 #include <memory>
 #include <string>
@@ -36,7 +36,8 @@ class NodeTest : public testing::Test {
   static void TearDownTestSuite() { delete std::exchange(world_, nullptr); }
   void SetUp() override { ASSERT_NE(world_, nullptr); }
 
-  // A pod bound to the node, as any scheduler would. `container` and `spec` are further fields.
+  // Creates a pod and binds it to the node as any scheduler would. `container` and `spec` are
+  // further fields.
   void Run(const std::string& name, const std::string& command, const std::string& container = "",
            const std::string& spec = "") {
     const std::string pod = absl::StrCat(
@@ -90,11 +91,11 @@ TEST_F(NodeTest, TheNodeAndItsLeaseAreThereAndRenewed) {
       return lease()["spec"]["renewTime"] != before["spec"]["renewTime"];
     });
   };
-  // The controller-manager writes to a new node, too.
+  // The controller-manager also writes to a new node.
   ASSERT_TRUE(renewed().ok());
   node = world_->cluster().Get(kube::kNodes, "solo");
   ASSERT_TRUE(node.ok()) << node.status();
-  // Nothing else is written from one renewal to the next.
+  // The node object is not written between two renewals.
   ASSERT_TRUE(renewed().ok());
   EXPECT_EQ(kube::ResourceVersionOf(*world_->cluster().Get(kube::kNodes, "solo")),
             kube::ResourceVersionOf(*node));
@@ -144,7 +145,7 @@ TEST_F(NodeTest, VolumesHoldTokensMapsSecretsAndThePodItself) {
       "\"metadata.labels['color']\"}}]}\n");
   const Json pod = WaitForPhase("volumes", "Succeeded");
   EXPECT_THAT(Log(pod), StartsWith("from the map from the secret redey")) << "a token is base64";
-  // The token is the pod's and nobody else's.
+  // The token belongs to this pod and to nobody else.
   const std::string token = Log(pod).substr(Log(pod).find("redey") + 3);
   const auto review = world_->cluster().Kubectl(
       {"create", "--output=json", "--filename=-"},
@@ -178,7 +179,7 @@ TEST_F(NodeTest, DeletionGivesThePodItsGraceAndRemovesAllOfIt) {
       "[sh, -c, \"trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.05; done\"]");
   const Json pod = WaitForPhase("polite", "Running");
   ASSERT_TRUE(world_->WaitFor("it is up", [&] { return Log(pod) == "up\n"; }).ok());
-  // kubectl waits until it is gone.
+  // kubectl returns once the pod is gone.
   const auto deleted = world_->cluster().Kubectl({"delete", "pod", "polite"});
   ASSERT_TRUE(deleted.ok() && deleted->ok()) << deleted->err;
   EXPECT_TRUE(world_->WaitFor("its folder is gone", [&] { return Log(pod) == "(none)"; }).ok());

@@ -1,4 +1,4 @@
-// docs/operations.md, from installing to removing: its commands run in their order.
+// Runs the commands of docs/operations.md in their order, from installing to removing.
 #include <cstdlib>
 #include <memory>
 #include <set>
@@ -26,7 +26,7 @@ std::string Page() {
 }
 
 TEST(OperationsTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
-  // Its Create runs the blocks "install" and "kubeconfig".
+  // Create() runs the blocks "install" and "kubeconfig".
   auto world = E2eWorld::Create();
   ASSERT_TRUE(world.ok()) << world.status();
   std::set<std::string> done = {"install", "kubeconfig", "operator"};

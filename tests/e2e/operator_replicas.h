@@ -21,9 +21,9 @@ struct OperatorReplicasOptions {
   std::vector<std::string> env;
 };
 
-// muster-operator as processes that share one lease, numbered from 0, on loopback ports of their
-// own. What a replica did is read from its log, of which only its present life counts. They are
-// killed when this is destroyed. One thread.
+// Runs muster-operator as `count` processes that share one lease. Replicas are numbered from 0 and
+// listen on loopback ports of their own. The state of a replica is read from the log of its present
+// life, that is since its last Launch(). The destructor kills them. Not thread-safe.
 class OperatorReplicas {
  public:
   explicit OperatorReplicas(OperatorReplicasOptions options);
@@ -32,22 +32,22 @@ class OperatorReplicas {
   OperatorReplicas& operator=(const OperatorReplicas&) = delete;
 
   int count() const { return options_.count; }
-  // Starts a life of a replica that does not run.
+  // Starts a replica that is not running.
   absl::Status Launch(int replica);
   absl::Status Signal(int replica, int signal);
-  // How its last life ended; nullopt while it runs. A replica that never ran has ended well.
+  // The exit status of the replica's last life; nullopt while it runs, success if it never ran.
   std::optional<ExitStatus> End(int replica);
-  // What a supervisor does: replicas that have ended are started again, each at most once a second.
+  // Restarts replicas that have ended, each at most once a second, as a supervisor does.
   void RestartEnded();
 
-  // Its caches are synced: it leads, or may.
+  // Returns true if the replica's caches are synced, so that it leads or could.
   bool HasStarted(int replica) const;
-  // When this life began to lead, by its own log.
+  // The time at which the present life became leader, by its own log.
   std::optional<absl::Time> LeadingSince(int replica) const;
-  // The running replica that began to lead last; `except` is left out.
+  // The running replica that became leader last, other than `except`.
   std::optional<int> Leader(int except = -1);
 
-  // Of all lives, and of the present one.
+  // The replica's log of all its lives, or of the present one.
   std::string Log(int replica) const;
   std::string LifeLog(int replica) const;
 

@@ -1,5 +1,6 @@
-// The API server or its store goes away and comes back, while operators, agents and trainers run:
-// jobs keep training in the same processes, and the status catches up. Longer with MUSTER_FULL=1.
+// Takes the API server or its store down and up again while operators, agents and trainers run.
+// Jobs must keep training in the same processes, and the status must catch up. The outages are
+// longer with MUSTER_FULL=1.
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
@@ -43,7 +44,7 @@ class OutageTest : public testing::Test {
     E2eOptions options;
     options.replicas = 2;
     options.supervise = true;
-    // A minute is what the flags' defaults must stand.
+    // The default flags must survive an outage of a minute.
     if (FullEffort()) options.lease_flags = {"--lease-duration=15s"};
     auto world = E2eWorld::Create(options);
     ASSERT_TRUE(world.ok()) << world.status();
@@ -75,7 +76,7 @@ class OutageTest : public testing::Test {
     if (HasFailure() && world_ != nullptr) ADD_FAILURE() << world_->Logs();
   }
 
-  // Agents and trainers by their pod's uid.
+  // Pids of agents and trainers by the UID of their pod.
   static std::map<std::string, std::vector<pid_t>> Processes() {
     std::map<std::string, std::vector<pid_t>> processes;
     for (const auto& [name, pod] : world_->Pods(kJob)) {
@@ -88,7 +89,7 @@ class OutageTest : public testing::Test {
     return processes;
   }
 
-  // The newest complete one, as the disk has it: no server is asked.
+  // The step of the newest complete checkpoint, read from disk without asking a server.
   static int64_t CheckpointOnDisk() {
     int64_t newest = 0;
     const std::string folder = world_->Checkpoints(kJob);
@@ -105,7 +106,8 @@ class OutageTest : public testing::Test {
     return newest;
   }
 
-  // Nobody answers for so long; training is seen to go on at its beginning and at its end.
+  // Waits until the outage is over and expects that a checkpoint is written at its beginning and at
+  // its end.
   static void SitOut(absl::Duration outage) {
     const absl::Time end = Clock::Real().Monotonic() + outage;
     const auto more = [](const char* when) {
@@ -124,7 +126,7 @@ class OutageTest : public testing::Test {
     more("end");
   }
 
-  // Everything goes on as if nothing had been.
+  // Expects that the status catches up and that the same processes train on in the same round.
   void ExpectUndisturbed() {
     const absl::Time back = Clock::Real().Monotonic();
     const int64_t on_disk = CheckpointOnDisk();
@@ -166,12 +168,12 @@ TEST_F(OutageTest, TheApiServerIsKilledAndRestarted) {
 
 TEST_F(OutageTest, TheStoreIsKilledAndRestarted) { KillAndRestart(kStore, absl::ZeroDuration()); }
 
-// Longer than a lease: nobody leads when it ends.
+// The outage exceeds the lease, so nobody leads when it ends.
 TEST_F(OutageTest, NobodyAnswersForLongerThanALease) {
   KillAndRestart(kServer, FullEffort() ? absl::Seconds(60) : absl::Seconds(5));
 }
 
-// Connections stay open and nothing is said.
+// Connections stay open but silent.
 TEST_F(OutageTest, TheApiServerIsFrozenAndThawed) {
   ASSERT_TRUE(world_->cluster().Freeze(kServer).ok());
   SitOut(absl::Seconds(5));
@@ -179,7 +181,7 @@ TEST_F(OutageTest, TheApiServerIsFrozenAndThawed) {
   ExpectUndisturbed();
 }
 
-// What comes after is served as before.
+// Runs last: new jobs are still served after all the outages.
 TEST_F(OutageTest, NewJobsAreServedAfterwards) {
   ASSERT_TRUE(world_->ApplyJob("after", 1, 20).ok());
   const auto done = world_->WaitForJob("after", "it succeeded", [](const Json& now) {

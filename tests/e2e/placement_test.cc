@@ -1,5 +1,5 @@
-// Gangs on a topology, on a real API server: nodes without kubelets, so that all there is to see is
-// where pods are bound and what is said about it.
+// Places gangs on a topology, on a real API server. The nodes have no kubelets: the tests look only
+// at where pods are bound and at the reasons given.
 #include <map>
 #include <memory>
 #include <set>
@@ -33,7 +33,7 @@ class PlacementTest : public testing::Test {
     world_ = world->release();
     const absl::Status started = world_->StartOperator();
     ASSERT_TRUE(started.ok()) << started;
-    // A rack of two nodes with four places, and one of three with six.
+    // One rack of two nodes with room for four workers, and one of three nodes with room for six.
     for (const char* node : {"a0", "a1"}) AddNode(node, "rack-a");
     for (const char* node : {"b0", "b1", "b2"}) AddNode(node, "rack-b");
   }
@@ -60,14 +60,14 @@ class PlacementTest : public testing::Test {
       return patched.ok();
     });
     ASSERT_TRUE(ready.ok()) << ready;
-    // No controller that would do it runs where nothing else needs it.
+    // The controller that would remove this taint runs only in tests that need it.
     world_->cluster()
         .Kubectl({"taint", "node", name, "node.kubernetes.io/not-ready:NoSchedule-"})
         .status()
         .IgnoreError();
   }
 
-  // Of a CPU a worker.
+  // Applies a job whose workers request one CPU each.
   absl::Status Apply(const std::string& name, int workers, const std::string& topology) {
     return world_->cluster().Apply(absl::StrCat(
         "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: ", name,
@@ -95,7 +95,7 @@ TEST_F(PlacementTest, AGangLandsInOneRackWithItsRanksInOrderAndItsScoreInTheStat
            JobText(now, {"status", "placement", "reason"}) == "Placed";
   });
   ASSERT_TRUE(job.ok()) << job.status();
-  // The tighter rack, and pods of a node follow each other.
+  // The smaller rack is used, and pods with adjacent indexes share a node.
   EXPECT_EQ(NodesByPod("gpt"),
             (std::map<std::string, std::string>{
                 {"gpt-0-1", "a0"}, {"gpt-1-1", "a0"}, {"gpt-2-1", "a1"}, {"gpt-3-1", "a1"}}));
@@ -133,7 +133,7 @@ TEST_F(PlacementTest, AGangThatFitsInNoRackIsToldSoOnItsPodsAndItself) {
   EXPECT_THAT(sentence, HasSubstr("fits now with workers.count <= "));
 }
 
-// By rules of kube-scheduler's: topology alone would put them on two nodes.
+// kube-scheduler's rule for host ports decides: topology alone would use two nodes.
 TEST_F(PlacementTest, WorkersWithOneHostPortAreOnNodesOfTheirOwn) {
   ASSERT_TRUE(world_->cluster()
                   .Apply("apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: "
@@ -151,8 +151,8 @@ TEST_F(PlacementTest, WorkersWithOneHostPortAreOnNodesOfTheirOwn) {
   EXPECT_EQ(nodes, (std::set<std::string>{"b0", "b1", "b2"}));
 }
 
-// A claim that waits for its first consumer, and a local disk of one node: the volume controller
-// binds them once the operator has chosen, and only then is the pod bound.
+// Uses a claim that waits for its first consumer and a local disk of one node. The volume
+// controller binds them once the operator has chosen a node; only then is the pod bound.
 TEST_F(PlacementTest, AWorkerGoesToTheNodeOfItsVolumeOnceItsClaimIsBound) {
   TestCluster& cluster = world_->cluster();
   const std::string late = cluster.Unique("late");
@@ -192,7 +192,8 @@ TEST_F(PlacementTest, AWorkerGoesToTheNodeOfItsVolumeOnceItsClaimIsBound) {
   cluster.Kubectl({"delete", "storageclass,pv", late, "--wait=false"}).status().IgnoreError();
 }
 
-// What a device plugin gone wrong does: the server takes it, the operator must not believe it.
+// A broken device plugin may report too much: the server accepts it, but the operator must not
+// believe it.
 TEST_F(PlacementTest, ANodeThatLiesIsSetAsideAndItsDescriptionSaysWhy) {
   AddNode("liar", "rack-c");
   TestCluster& cluster = world_->cluster();
@@ -208,7 +209,7 @@ TEST_F(PlacementTest, ANodeThatLiesIsSetAsideAndItsDescriptionSaysWhy) {
   });
   ASSERT_TRUE(told.ok()) << told << description;
   EXPECT_THAT(description, HasSubstr("set aside, nothing is placed here: allocatable cpu "));
-  // More than all others have: it would go there, if it went by what the node says.
+  // The job needs more than any other node has, so only the faulty node's report would admit it.
   ASSERT_TRUE(world_->cluster()
                   .Apply("apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: "
                          "large}\nspec:\n  workers: {count: 1}\n  template: {spec: {containers: "

@@ -1,5 +1,6 @@
-// For LD_PRELOAD: the wall clock of a process is off by what the file that MUSTER_TEST_CLOCK names
-// says, in nanoseconds, and is stepped by writing to it. Other clocks, and the kernel's, stay.
+// A library for LD_PRELOAD that shifts the wall clock of a process. The file named by
+// MUSTER_TEST_CLOCK holds the offset in nanoseconds; writing to it steps the clock. Other clocks,
+// and the kernel's, are not changed.
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -79,7 +80,7 @@ time_t time(time_t* out) noexcept {
   return now.tv_sec;
 }
 
-// Waits until a time of this clock are waits until one of the kernel's.
+// Converts the deadline of a futex wait from the shifted clock to the kernel's.
 long syscall(long number, ...) noexcept {
   va_list list;
   va_start(list, number);

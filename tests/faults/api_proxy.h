@@ -13,21 +13,21 @@
 
 namespace muster::tests {
 
-// A request that the proxy saw.
+// A request that reached the proxy.
 struct ProxiedRequest {
   std::string method;
   std::string path;
   std::string query;
   int status = 0;      // -1: not answered yet; 0: it ended without an answer
-  std::string rule;    // the `name` of the rule that spoilt it
-  double seconds = 0;  // when it came, since the proxy's start
+  std::string rule;    // the `name` of the rule that applied; empty: none
+  double seconds = 0;  // when it arrived, since the proxy's start
 
   bool IsWatch() const { return query.find("watch=") != std::string::npos; }
 };
 
-// A proxy on loopback before a TestCluster's API server, which spoils what its rules say:
-// api_proxy.py tells what a rule can do. It speaks TLS with the server's own certificate, and asks
-// the server as its administrator. One thread.
+// A proxy on loopback in front of a TestCluster's API server, which spoils requests and answers as
+// its rules say; api_proxy.py documents the rules. It serves TLS with the API server's own
+// certificate and sends requests on as the cluster's administrator. Not thread-safe.
 class ApiProxy {
  public:
   static absl::StatusOr<std::unique_ptr<ApiProxy>> Start(const TestCluster& cluster);
@@ -35,18 +35,18 @@ class ApiProxy {
   ApiProxy(const ApiProxy&) = delete;
   ApiProxy& operator=(const ApiProxy&) = delete;
 
-  // The administrator's kubeconfig, but for the proxy.
+  // The administrator's kubeconfig, with the proxy's address in place of the server's.
   const std::string& kubeconfig() const { return kubeconfig_; }
   // "https://127.0.0.1:port"
   const std::string& server() const { return server_; }
 
-  // In place of all earlier rules. Requests that wait, stall or are streams stay as they are.
+  // Replaces all rules. Requests that are being delayed, stalled or streamed are not affected.
   absl::Status SetRules(const Json& rules);
-  // Every connection that is open ends.
+  // Closes every open connection.
   absl::Status CutAll();
-  // PEM files: what new connections are shown.
+  // New connections are served with this certificate and key (paths of PEM files).
   absl::Status ServeCertificate(const std::string& certificate, const std::string& key);
-  // In the order they came.
+  // Every request so far, in the order of arrival.
   absl::StatusOr<std::vector<ProxiedRequest>> Log() const;
 
  private:

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "tests/testenv/test_cluster.h"
 
-// The proxy itself, seen by kubectl.
+// Tests the proxy itself, with kubectl as the client.
 
 namespace muster::tests {
 namespace {

@@ -7,16 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "tests/faults/faulty_api_test_fixture.h"
 
-// An API server whose answers are late, cut, or no answers at all. One operator lives through all
-// of it, says what is wrong, asks ever more seldom, and loses nothing. The lease is spared unless
-// the test is about it: a leader that cannot renew ends, which expiry_test.cc has.
+// Tests an API server whose answers are late, cut off, or malformed. One operator process lives
+// through all of it, reports the cause, backs off, and loses nothing. Faults spare the lease unless
+// the test is about it: a leader that cannot renew exits, which expiring_credentials_test.cc tests.
 
 namespace muster::tests {
 namespace {
 
 class BadApiServer : public SpoiltTest {
  protected:
-  // `rules` without the brackets of their list.
+  // `rules` is a JSON list without its brackets.
   static absl::Status SpoilAllButTheLease(const std::string& rules) {
     return world_->Spoil(absl::StrCat(R"([{"path": "/leases/"}, )", rules, "]"));
   }
@@ -35,7 +35,8 @@ TEST_F(BadApiServer, EveryAnswerIsLate) {
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
-// Later than a write may take: each one is done, and its answer never heard.
+// Answers take longer than the timeout of a write: every write is done, but its answer never
+// arrives.
 TEST_F(BadApiServer, WritesAreDoneAndTheirAnswersComeTooLate) {
   ASSERT_EQ(world_->Spoil(R"([
       {"name": "spoilt", "path": "/trainingjobs/", "delay_answer": 1.5, "times": 3},
@@ -47,7 +48,7 @@ TEST_F(BadApiServer, WritesAreDoneAndTheirAnswersComeTooLate) {
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
-// The client has long gone when the server gets the request.
+// The server gets each request long after the client has given up.
 TEST_F(BadApiServer, WritesThatWereGivenUpHappenLater) {
   ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "method": "POST", "path": "/pods", "delay": 1.5,
                               "times": 4}])"),
@@ -88,7 +89,7 @@ TEST_F(BadApiServer, AnswersAreNoJson) {
   ExpectServedOnceMended();
 }
 
-// A login page of somebody's gateway.
+// Every answer is the login page of a gateway.
 TEST_F(BadApiServer, AnswersAreAPageForPeople) {
   ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 200,
                               "text": "<html>Sign in</html>\n",
@@ -101,7 +102,8 @@ TEST_F(BadApiServer, AnswersAreAPageForPeople) {
   ExpectServedOnceMended();
 }
 
-// What is no list must not be taken for a list of nothing: all would be made anew.
+// An answer that is not a list must not be read as an empty list, or every pod would be created
+// again.
 TEST_F(BadApiServer, AnEmptyObjectIsNoEmptyList) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
@@ -152,7 +154,7 @@ TEST_F(BadApiServer, ATooBusyServerIsAskedWhenItSaidSo) {
   ExpectServedOnceMended();
 }
 
-// Whatever Retry-After says, a server is not asked without a pause.
+// Requests pause even if Retry-After is 0.
 TEST_F(BadApiServer, ATooBusyServerThatSaysAtOnceIsNotHammered) {
   ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 429,
                               "text": "too many requests", "headers": {"Retry-After": "0"}})"),
@@ -172,7 +174,7 @@ TEST_F(BadApiServer, EveryThirdConnectionIsReset) {
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
-// Each stream brings an event and ends: a healthy sign that must not start the back-off anew.
+// Each watch delivers one event and ends. The event alone must not reset the back-off.
 TEST_F(BadApiServer, WatchesThatEndAtTheirFirstEvent) {
   ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "path": "/nodes\\?.*watch=", "cut_after": 1}])"),
             absl::OkStatus());

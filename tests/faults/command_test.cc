@@ -1,5 +1,5 @@
-// Jobs that bring their own command, as real processes: what has ended is not run again, and what
-// cannot run is not tried for ever.
+// Tests jobs with a command of their own, as real processes: a command that has ended is not run
+// again, and one that cannot run is not retried for ever.
 
 #include <signal.h>
 
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(60);
 
-// Every start leaves a line; then it waits until the test lets it end.
+// A command that records each start as a line and then waits until the test lets it end.
 constexpr char kWaits[] = R"(
 apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
@@ -65,7 +65,7 @@ TEST(CommandTest, WhatEndedWhileNoOperatorWasThereIsNotRunAgain) {
   ASSERT_TRUE(running.ok()) << running.status();
   run.Signal(SIGKILL);
   ASSERT_TRUE(run.WaitForEnd(kLong).ok());
-  // Before anybody is an orphan.
+  // The commands end before any agent counts as orphaned.
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), run.folder() + "/end", "").ok());
   const absl::Status nobody = run.WaitForNobody(kLong);
   ASSERT_TRUE(nobody.ok()) << nobody;

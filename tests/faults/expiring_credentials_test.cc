@@ -17,8 +17,8 @@
 #include "operator/kube/resource_type.h"
 #include "tests/faults/faulty_api_world.h"
 
-// What proves who the operator and the API server are runs out while the operator works, and an API
-// server that is not there.
+// Tests credentials of the operator and the API server that expire while the operator works, and an
+// API server that is unreachable.
 
 namespace muster::tests {
 namespace {
@@ -29,8 +29,8 @@ class ExpiringCredentials : public testing::Test {
   void TearDown() override {
     if (HasFailure()) ADD_FAILURE() << world_->OperatorLog();
   }
-  // The lease outlives the fault, on however busy a machine; writes are about as short as with a
-  // short one.
+  // A lease long enough to outlive the fault even on a busy machine; the timeout of writes is about
+  // the same as with a short lease.
   const std::vector<std::string> kPatient = {"--lease-duration=302s", "--renew-deadline=300s"};
 
   std::string Text(const std::string& path) { return ReadFile(FileSystem(), path).value(); }
@@ -42,7 +42,7 @@ class ExpiringCredentials : public testing::Test {
   std::string Pki() {
     return std::filesystem::path(world_->cluster().ca_file()).parent_path().string();
   }
-  // A kubeconfig for `server` whose user is given as YAML.
+  // Writes a kubeconfig for `server`, with the user's credentials given as YAML.
   std::string Kubeconfig(const std::string& server, const std::string& user) {
     return Write("kubeconfig",
                  absl::StrCat("apiVersion: v1\nkind: Config\nclusters: [{name: c, "
@@ -52,7 +52,8 @@ class ExpiringCredentials : public testing::Test {
                               "}}]\ncontexts: [{name: x, context: {cluster: c, user: "
                               "u}}]\ncurrent-context: x\n"));
   }
-  // A client certificate of the cluster's own authority, with its key; the user may do everything.
+  // Writes a client certificate signed by the cluster's authority, with its key, for a user with
+  // all rights.
   void IssueClient(absl::Duration lifetime) {
     const std::string user = world_->cluster().Unique("expiring");
     const Issuer issuer{Text(Pki() + "/ca.crt"),
@@ -78,9 +79,9 @@ class ExpiringCredentials : public testing::Test {
   std::vector<std::string> bindings_;
 };
 
-// At the real server itself, which looks at the certificate anew at every request.
+// Connects to the real server directly, which checks the certificate at every request.
 TEST_F(ExpiringCredentials, AClientCertificateThatRunsOutIsReadAgainWhenItIsReplaced) {
-  IssueClient(absl::Seconds(40));  // it has to lead first
+  IssueClient(absl::Seconds(40));  // long enough for the operator to become leader
   const std::string config =
       Kubeconfig(world_->cluster().server(),
                  absl::StrCat("client-certificate: ", world_->folder(),
@@ -139,7 +140,8 @@ TEST_F(ExpiringCredentials, AServersCertificateThatRanOutIsRefusedUntilItIsRepla
   EXPECT_TRUE(world_->OperatorIsRunning());
 }
 
-// Its writes would no longer be its own: it ends, says why, and is to be started again.
+// A leader without a lease must not write: it exits, logs the reason, and relies on being
+// restarted.
 TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
   const std::vector<std::string> flags = {"--lease-duration=17s", "--renew-deadline=15s"};
   ASSERT_EQ(world_->StartOperator(flags), absl::OkStatus());
@@ -158,7 +160,7 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
       "the lease was lost: the lease could not be renewed: the lease has been modified"));
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 
-  // As a candidate it waits, and says for what.
+  // A candidate waits and logs what it waits for.
   ASSERT_EQ(world_->LaunchOperator(flags), absl::OkStatus());
   ASSERT_EQ(world_->WaitForLog("lease not acquired"), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
@@ -166,7 +168,8 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
 }
 
-// Without an election too: there need not be another namespace, nor a right to look into it.
+// The Secret is in the given namespace even without an election: no other namespace need exist or
+// be readable.
 TEST_F(ExpiringCredentials, TheAuthorityOfALoneOperatorIsInTheNamespaceThatItWasTold) {
   ASSERT_EQ(world_->StartOperator({"--leader-elect=false"}), absl::OkStatus());
   EXPECT_TRUE(world_->cluster().Get(kube::kSecrets, "muster-coordinator-ca").ok());

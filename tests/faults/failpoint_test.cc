@@ -1,6 +1,6 @@
-// Ends ranks at the named places in a step, a join and a save where the commit exploration ends
-// them, and asserts that the run ends with the weights of an undisturbed run, byte for byte.
-// MUSTER_FULL=1 does each place to each rank, at more steps.
+// Kills ranks at the named places in a step, a join and a save, where commit_exploration_test.cc
+// lets them die, and asserts that the run ends with the weights of an undisturbed run, byte for
+// byte. MUSTER_FULL=1 uses every place with every rank, at more steps.
 
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ struct Case {
   std::string failpoints;
 };
 
-// `place` ends that rank's first life at the given hit.
+// A failpoint that kills the first process of `rank` at the given hit of `place`.
 std::string Kill(const std::string& place, int hit, int rank) {
   return absl::StrCat(place, "=kill@", hit, "?RANK=", rank, "&TORCHELASTIC_RESTART_COUNT=0");
 }
@@ -36,7 +36,7 @@ std::vector<Case> Cases() {
       {"DuringFirstJoin", Kill("trainer.during_join", 1, 1)},
       {"WhileRejoining",
        absl::StrCat(Kill("trainer.after_vote", 9, 1), ";", Kill("trainer.during_join", 2, 0))},
-      // The survivor's share of the last checkpoint is written, and of no use.
+      // The survivor has written its share of the last checkpoint, which is useless alone.
       {"AfterTheLastVote", Kill("trainer.after_vote", 30, 0)},
       {"BothAtOnce",
        absl::StrCat(Kill("trainer.after_apply", 20, 0), ";", Kill("trainer.mid_apply", 20, 1))},

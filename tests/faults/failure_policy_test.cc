@@ -1,4 +1,4 @@
-// What failurePolicy and successPolicy say is done, to real processes.
+// Tests that failurePolicy and successPolicy are carried out, with real processes.
 
 #include <signal.h>
 
@@ -105,7 +105,8 @@ TEST(FailurePolicyTest, ALogPatternEndsTheJobAtOnceWithTheEvidence) {
   EXPECT_TRUE(run->WaitForNobody(kLong).ok()) << "the other rank is stopped";
 }
 
-// The example of docs/failure-policy.md, and the command with which it says to look at it.
+// Runs the example of docs/failure-policy.md and the command that it recommends for looking at the
+// job.
 TEST(FailurePolicyTest, TheExampleEndsByItsFirstRuleAndDescribeSaysSo) {
   const auto text = ReadFile(FileSystem(), "examples/failure-policy.yaml");
   ASSERT_TRUE(text.ok()) << text.status();

@@ -17,7 +17,7 @@
 namespace muster::tests {
 namespace {
 
-// Whoever waits longer waits in vain, on however busy a machine.
+// Generous even for a busy machine: a wait that exceeds this has failed.
 constexpr absl::Duration kLong = absl::Minutes(5);
 
 constexpr char kManifest[] = R"(
@@ -36,7 +36,7 @@ spec:
   elastic: {rankDeadline: @RANK, stepDeadline: 10s, orphanDeadline: @ORPHAN}
 )";
 
-// Text of its own making, so that the test needs no corpus.
+// Generates text, so that the test needs no corpus.
 std::string Corpus() {
   std::mt19937_64 random(11);
   const std::vector<std::string> words = {"the", "gang",  "of",   "ranks", "meets", "again",

@@ -10,9 +10,9 @@
 
 namespace muster::tests {
 
-// The small deterministic job that fault tests disturb: two workers of one rank each, gpt2-nano
-// with dropout on text of its own making, so that any lost, doubled or reordered step shows in the
-// weights.
+// The small deterministic job that fault tests disturb: two workers of one rank each train
+// gpt2-nano with dropout on generated text, so that any lost, repeated or reordered step changes
+// the weights.
 struct FaultJob {
   int steps = 40;
   int save_every = 15;
@@ -20,28 +20,29 @@ struct FaultJob {
   std::string on_rank_failure = "RestartRank";
   std::string orphan_deadline = "60s";
   std::string rank_deadline = "2s";
-  // failurePolicy.rules as YAML, "[{...}]"; none when empty.
+  // failurePolicy.rules as YAML, "[{...}]"; empty: none.
   std::string rules;
-  // MUSTER_FAILPOINTS of the workers; none when empty.
+  // MUSTER_FAILPOINTS of the workers; empty: none.
   std::string failpoints;
   std::string checkpoints = "$FOLDER/checkpoints";
 };
 
 using Tensors = std::vector<std::pair<std::string, std::string>>;
 
-// A run of it, not started, in a fresh folder.
+// Returns a run of the job in a fresh folder, not yet started.
 std::unique_ptr<LocalRun> NewRun(const std::string& name, const FaultJob& job = {});
 std::string ManifestOf(const FaultJob& job);
-// Waits for the run's success; the tensors of its last checkpoint.
+// Waits until the run has succeeded and returns the tensors of its last checkpoint. An empty
+// `checkpoints` stands for the run's own folder.
 Tensors FinalTensors(LocalRun& run, const std::string& checkpoints = "");
-// Of an undisturbed run of that many steps, trained once per process.
+// The final tensors of an undisturbed run of that many steps, which is trained once per process.
 const Tensors& Undisturbed(int steps);
-// The run ends well, with the undisturbed weights, and nothing of it is left.
+// Expects that the run succeeds with the weights of an undisturbed run and leaves no agents behind.
 void ExpectUndisturbedWeights(LocalRun& run, const FaultJob& job = {},
                               const std::string& checkpoints = "");
-// The job's status.round now, 0 when it cannot be read.
+// The job's current status.round, or 0 if it cannot be read.
 int64_t RoundOf(const LocalRun& run);
-// Waits until the job's condition `type` has that reason; its message.
+// Waits until the job's condition `type` has that reason and returns the condition's message.
 absl::StatusOr<std::string> WaitForReason(const LocalRun& run, const std::string& type,
                                           const std::string& reason, absl::Duration within);
 

@@ -15,8 +15,9 @@
 
 namespace muster::tests {
 
-// Tests that one operator process must live through, one after the other. Each has a job of its own
-// name; what one test spoilt is mended before the next.
+// Fixture of tests that run one after the other against the same operator process, which must
+// survive all of them. Each test has its own job, named after it, and its faults are removed before
+// the next test.
 class SpoiltTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { world_ = SpoiltWorld::Create().value(); }
@@ -34,12 +35,13 @@ class SpoiltTest : public testing::Test {
     if (HasFailure()) ADD_FAILURE() << Log();
   }
 
-  // What the operator wrote since the test began.
+  // The operator's log since the test began.
   std::string Log() const { return world_->OperatorLog().substr(logged_); }
   static std::string Job() {
     return absl::AsciiStrToLower(testing::UnitTest::GetInstance()->current_test_info()->name());
   }
-  // What is spoilt stays so until there were `requests` of the rules named "spoilt".
+  // Waits, with the faults in place, until `requests` requests have matched rules named "spoilt".
+  // Also expects that the operator never exceeded kCalm requests a second.
   void Endure(size_t requests) {
     const auto met = [&] { return world_->Requests("spoilt").size() >= requests; };
     ASSERT_EQ(world_->WaitFor(absl::StrCat(requests, " requests are spoilt"), met),

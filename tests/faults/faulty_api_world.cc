@@ -30,12 +30,12 @@ namespace {
 using kube::Find;
 using kube::StringAt;
 
-// Whoever waits longer waits in vain, on however slow a machine.
+// Generous even for a slow machine: a wait that exceeds this has failed.
 constexpr absl::Duration kPatience = absl::Minutes(3);
 constexpr int kLookMillis = 30;
 constexpr size_t kLogShown = 6000;
 
-// Only pods that are made for it go there, and it stays ready for as long as a test lasts.
+// Only pods made for this node go there, and it stays ready for the whole test.
 constexpr char kNode[] = R"({"apiVersion": "v1", "kind": "Node",
   "metadata": {"name": "NAME", "labels": {"muster.dev/test": "NAME"}},
   "spec": {"taints": [{"key": "muster.dev/test", "value": "NAME", "effect": "NoSchedule"}]}})";
@@ -71,13 +71,13 @@ absl::Status SpoiltWorld::MakeNode(const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(const Json wanted,
                           ParseJson(absl::StrReplaceAll(kNode, {{"NAME", name.c_str()}})));
   MUSTER_RETURN_IF_ERROR(cluster_->api().Create(kube::kNodes, wanted).status());
-  // Nobody else may write to it in between: its version is not given.
+  // Leaves out the resourceVersion, so that a write by somebody else in between does no harm.
   Json ready = wanted;
   MUSTER_ASSIGN_OR_RETURN(ready["status"], ParseJson(kNodeStatus));
   return cluster_->api().UpdateStatus(kube::kNodes, ready).status();
 }
 
-// A label's value is short.
+// The name is hashed because the length of a label's value is limited.
 std::string SpoiltWorld::NodeOf(const std::string& job) const {
   return absl::StrCat(cluster_->name_space(), "-", absl::Hex(absl::HashOf(job), absl::kZeroPad16));
 }
@@ -89,7 +89,7 @@ SpoiltWorld::~SpoiltWorld() {
   }
   if (!socket_folder_.empty()) (void)RemoveAll(FileSystem(), socket_folder_);
   if (cluster_ == nullptr) return;
-  // Nobody is left who would release the jobs, or say of the pods that they ended.
+  // The operator is gone, so nobody else would remove the finalizers or end the pods.
   for (const Json& job : Listed(kube::kTrainingJobs)) {
     (void)cluster_->api().PatchMetadata(kube::kTrainingJobs, kube::KeyOf(job),
                                         {{"finalizers", nullptr}});
@@ -227,7 +227,7 @@ absl::Status SpoiltWorld::RemoveJob(const std::string& name) {
   MUSTER_RETURN_IF_ERROR(
       cluster_->api().Delete(kube::kTrainingJobs, {cluster_->name_space(), name}));
   return WaitFor(name + " is gone", [&] {
-    // There is no kubelet that would say they have ended.
+    // No kubelet runs that would end these pods.
     for (const Json& pod : Pods(name)) {
       if (kube::IsTerminating(pod)) EndPod(pod);
     }

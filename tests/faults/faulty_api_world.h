@@ -19,10 +19,11 @@
 
 namespace muster::tests {
 
-// A real control plane, an ApiProxy before it, and a muster-operator process that knows only the
-// proxy; its jobs, lease and secrets are in the test's namespace. What kubectl does here goes past
-// the proxy. Each job has a node that only its pods fit, without a kubelet: they are bound and no
-// more. What it made is gone when it is destroyed. One thread.
+// A real control plane, an ApiProxy in front of it, and a muster-operator process that reaches the
+// API server only through the proxy; its jobs, lease and secrets are in the test's namespace. The
+// calls made here bypass the proxy. Each job has a node of its own that only its pods fit and that
+// has no kubelet, so pods are bound but never run. The destructor removes everything that was
+// created. Not thread-safe.
 class SpoiltWorld {
  public:
   static absl::StatusOr<std::unique_ptr<SpoiltWorld>> Create();
@@ -34,40 +35,40 @@ class SpoiltWorld {
   ApiProxy& proxy() { return *proxy_; }
   const std::string& folder() const { return folder_; }
 
-  // Returns at once. `kubeconfig` empty: the proxy's.
+  // Starts the operator and returns at once. An empty `kubeconfig` stands for the proxy's.
   absl::Status LaunchOperator(const std::vector<std::string>& more_flags = {},
                               const std::string& kubeconfig = "");
-  // And waits until it leads.
+  // Launches the operator and waits until it leads.
   absl::Status StartOperator(const std::vector<std::string>& more_flags = {},
                              const std::string& kubeconfig = "");
   bool OperatorIsRunning() { return operator_ != nullptr && !OperatorEnd().has_value(); }
-  // Its exit when it has ended.
+  // The operator's exit status, or nullopt while it runs.
   std::optional<ExitStatus> OperatorEnd();
   absl::StatusOr<ExitStatus> WaitForOperatorEnd();
-  // All that the operators of this world wrote.
+  // The logs of all operators that this object has started.
   std::string OperatorLog() const;
   // The sum of a metric's series whose line contains `labels`; 0 when there is none.
   double Metric(const std::string& name, const std::string& labels = "") const;
 
-  // From now on; an empty list mends everything.
+  // Replaces the proxy's rules (a JSON list); an empty list removes all faults.
   absl::Status Spoil(const std::string& rules);
   absl::Status Mend() { return Spoil("[]"); }
-  // What was asked since the last Spoil; with `rule`, only what that rule spoilt.
+  // The requests since the last Spoil(), or only those that `rule` was applied to.
   std::vector<ProxiedRequest> Requests(const std::string& rule = "") const;
   // The most requests within any second since the last Spoil.
   int BusiestSecond() const;
-  // What it may be when everything breaks at once: a dozen watches that each end, are opened again,
-  // listed and tried once more, the lease, and what backs off. A loop without a pause makes
+  // The bound for BusiestSecond() when everything fails at once: a dozen watches that each end,
+  // reopen, list and retry, the lease, and requests in back-off. A loop without a pause makes
   // hundreds.
   static constexpr int kCalm = 60;
 
-  // `more` are further lines of the spec; `env` of the worker, as YAML.
+  // `more` holds further lines of the spec, `env` the worker's environment as a YAML list.
   absl::Status ApplyJob(const std::string& name, int workers, const std::string& more = "",
                         const std::string& env = "[]");
-  // The operator lets it go, with its pods.
+  // Deletes the job and waits until the operator has released it and its pods are gone.
   absl::Status RemoveJob(const std::string& name);
-  // The newest job is served: its pods are all bound, each index has one, none was made twice or
-  // lost, and the status says so.
+  // Waits until the newest job is served: every index has exactly one pod, all are bound, none was
+  // created twice or lost, and the status agrees.
   absl::Status WaitUntilServed(const std::string& name, int workers);
   absl::Status WaitForLog(const std::string& text);
   absl::Status WaitForEvent(const std::string& reason, const std::string& text);
@@ -79,9 +80,9 @@ class SpoiltWorld {
  private:
   SpoiltWorld() = default;
   absl::Status MakeNode(const std::string& name);
-  // None when the server does not answer.
+  // Returns an empty list if the server does not answer.
   std::vector<Json> Listed(const kube::ResourceType& type, const std::string& selector = "");
-  void EndPod(const Json& pod);  // there is no kubelet that would
+  void EndPod(const Json& pod);  // in place of the missing kubelet
   std::string NodeOf(const std::string& job) const;
   bool IsServed(const std::string& name, int workers, std::string& why);
 
@@ -89,10 +90,10 @@ class SpoiltWorld {
   std::unique_ptr<ApiProxy> proxy_;
   std::unique_ptr<Process> operator_;
   std::string folder_;
-  std::string socket_folder_;  // a socket's path is short
+  std::string socket_folder_;  // the path of a unix socket is limited to some 100 bytes
   std::set<std::string> nodes_;
-  size_t spoilt_from_ = 0;  // in the proxy's log
-  size_t applied_at_ = 0;   // the newest job, likewise
+  size_t spoilt_from_ = 0;  // index into the proxy's log at the last Spoil()
+  size_t applied_at_ = 0;   // the same, when the newest job was applied
 };
 
 }  // namespace muster::tests

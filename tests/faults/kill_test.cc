@@ -1,5 +1,6 @@
-// Kills each part of a real run at a seeded moment and asserts that it ends with the weights of an
-// undisturbed run, byte for byte. MUSTER_FULL=1 runs 20 seeds of each kind instead of 2.
+// Kills each part of a real run at a moment drawn from a seed and asserts that the run ends with
+// the weights of an undisturbed run, byte for byte. MUSTER_FULL=1 runs 20 seeds of each kind
+// instead of 2.
 
 #include <poll.h>
 #include <signal.h>
@@ -16,17 +17,18 @@
 namespace muster::tests {
 namespace {
 
-// Far more than the moments, so that the run is under way at each of them on a busy machine, too.
+// Far more steps than moments, so that the run is still under way at each of them even on a busy
+// machine.
 constexpr int kSteps = 150;
 constexpr int kMoments = 40;
-// Whoever waits longer waits in vain.
+// Generous: a wait that exceeds this has failed.
 constexpr absl::Duration kLong = absl::Minutes(5);
 
 const FaultJob kJob = {.steps = kSteps, .save_every = 25};
 
 class KillTest : public ::testing::TestWithParam<int> {
  protected:
-  // A run, stopped in its tracks at a moment drawn from the seed.
+  // Starts a run and returns at a moment drawn from the seed.
   std::unique_ptr<LocalRun> RunToTheMoment(const std::string& kind) {
     random_.seed(GetParam() * 1000003);
     auto run = NewRun(absl::StrCat(kind, "-", GetParam()), kJob);

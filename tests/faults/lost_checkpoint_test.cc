@@ -1,5 +1,5 @@
-// A job whose checkpoints are gone, hidden or of no use to it any more holds, and says how to go
-// on. It never begins at step 0 by itself, and deletes nothing.
+// Tests jobs whose checkpoints are gone, hidden or unusable: such a job holds and reports how to
+// continue. It never restarts at step 0 by itself, and deletes nothing.
 
 #include <signal.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(120);
 
-// What the message tells to write into checkpoint.giveUp.
+// Extracts the value for checkpoint.giveUp from the condition's message.
 std::string GiveUpOf(const std::string& message) {
   const std::string before = "giveUp: \"";
   const size_t begin = message.find(before);
@@ -69,7 +69,7 @@ TEST(LostCheckpointTest, AnotherMomentumOnAFinishedJobHoldsItAndItsOwnerMayGiveT
   const auto end = run.WaitForEnd(kLong);
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->code, kExitOk) << run.Output();
-  // The old run is where nobody lists it, and goes only when somebody says so.
+  // The old run is set aside under a name that is never listed, and is deleted only by the user.
   const std::string old =
       absl::StrCat(folder, "/checkpoints/abandoned-", give_up.substr(give_up.find('@') + 1));
   EXPECT_TRUE(Exists(FileSystem(), old + "/step-000000040/DONE"));
@@ -81,7 +81,7 @@ TEST(LostCheckpointTest, AnotherMomentumOnAFinishedJobHoldsItAndItsOwnerMayGiveT
   EXPECT_TRUE(Exists(FileSystem(), folder + "/checkpoints/step-000000040/DONE"));
 }
 
-// Trains until a checkpoint is known, calls `spoil` and kills every rank.
+// Trains until the status has a checkpoint, calls `spoil`, and kills every rank.
 template <typename Spoil>
 std::unique_ptr<LocalRun> TrainAndSpoil(const std::string& name, const FaultJob& job, Spoil spoil) {
   auto run = NewRun(name, job);
@@ -105,7 +105,7 @@ TEST(LostCheckpointTest, ADirectoryThatIsGoneHoldsTheJobUntilItIsBack) {
   ASSERT_TRUE(held.ok()) << held.status() << run->Output();
   EXPECT_THAT(*held, HasSubstr("which no rank finds"));
   EXPECT_NE(GiveUpOf(*held), "");
-  // What the held ranks made there in the meantime is no checkpoint.
+  // The held ranks may have created files there in the meantime, but no checkpoint.
   ASSERT_TRUE(RemoveAll(FileSystem(), run->Checkpoints()).ok());
   ASSERT_TRUE(FileSystem().Rename(away, run->Checkpoints()).ok());
   ExpectUndisturbedWeights(*run, job);
@@ -114,7 +114,7 @@ TEST(LostCheckpointTest, ADirectoryThatIsGoneHoldsTheJobUntilItIsBack) {
 TEST(LostCheckpointTest, ADirectoryThatCannotBeListedHoldsTheJobUntilItCan) {
   const FaultJob job = {.steps = 300, .save_every = 60};
   std::string away;
-  // A link to itself is no directory, and no file: for root as for anybody else.
+  // A symbolic link to itself cannot be listed, not even by root.
   auto run = TrainAndSpoil("unlistable", job, [&](const std::string& checkpoints) {
     away = checkpoints + ".away";
     ASSERT_TRUE(FileSystem().Rename(checkpoints, away).ok());

@@ -9,8 +9,8 @@
 #include "operator/kube/resource_type.h"
 #include "tests/faults/faulty_api_world.h"
 
-// A CustomResourceDefinition that is older than the operator, and none at all: on a control plane
-// of its own, for all tests of a control plane share one definition.
+// Tests a CustomResourceDefinition that is older than the operator, and a missing one. Needs a
+// control plane of its own, because tests on the shared one share one definition.
 
 namespace muster::tests {
 namespace {
@@ -22,7 +22,8 @@ class OlderCrd : public testing::Test {
     EXPECT_TRUE(world_->OperatorIsRunning());
     if (HasFailure()) ADD_FAILURE() << world_->OperatorLog();
   }
-  // As if this field of the status were not thought of yet; the server drops what it does not know.
+  // Removes a field of the status from the definition, as in an older version; the server then
+  // drops it.
   void Forget(const std::string& field) {
     Json crd = world_->cluster().Get(kube::kCustomResourceDefinitions, kName).value();
     Json& schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -59,7 +60,7 @@ TEST_F(OlderCrd, WithoutAFieldThatPodsRestOn) {
   EXPECT_TRUE(world_->Pods("job").empty());
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
   ASSERT_EQ(world_->cluster().InstallCrd(), absl::OkStatus());
-  // It is tried again when the job changes; the server takes its time for a definition.
+  // The operator retries when the job changes, and the server takes a while to serve a definition.
   int touched = 0;
   const auto has_pods = [&] {
     const std::string touch = absl::StrCat("touched=", ++touched);

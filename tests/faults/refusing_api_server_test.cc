@@ -9,15 +9,15 @@
 #include "base/json.h"
 #include "tests/faults/faulty_api_test_fixture.h"
 
-// An API server that takes everything but one thing. One operator lives through all of it, and a
-// line, an event or a condition says what is refused and to whom.
+// Tests an API server that refuses one kind of request. One operator process lives through all of
+// it, and a log line, an event or a condition reports what is refused and to whom.
 
 namespace muster::tests {
 namespace {
 
 class RefusingApiServer : public SpoiltTest {
  protected:
-  // A 403 as the real one words it, for a method and path.
+  // Answers requests of this method and path with a 403 in the real server's words.
   void Forbid(const std::string& method, const std::string& path, const std::string& verb) {
     ASSERT_EQ(world_->Spoil(absl::StrCat(
                   R"([{"name": "spoilt", "method": ")", method, R"(", "path": ")", path,
@@ -27,9 +27,9 @@ class RefusingApiServer : public SpoiltTest {
                   verb, R"("}}])")),
               absl::OkStatus());
   }
-  // The worker's environment of so many bytes.
+  // An environment for the worker of `size` bytes.
   static std::string Large(size_t size) {
-    constexpr size_t kOfOne = 32'000;  // what a variable may have
+    constexpr size_t kOfOne = 32'000;  // the most that one variable may hold
     std::string env = "[";
     for (int i = 0; size > 0; ++i) {
       const size_t part = std::min(size, kOfOne);
@@ -148,7 +148,7 @@ TEST_F(RefusingApiServer, ConflictsForEverOnBinds) {
   ExpectServedOnceMended();
 }
 
-// Somebody else's pod has the name that the job's first pod is to have.
+// A foreign pod already has the name of the job's first pod.
 TEST_F(RefusingApiServer, AForeignPodHasTheName) {
   const auto made =
       world_->cluster().Kubectl({"run", Job() + "-0-1", "--image=none", "--restart=Never",
@@ -169,9 +169,9 @@ TEST_F(RefusingApiServer, AJobOfMoreThanAMegabyte) {
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
 }
 
-// The job fits into the store, and with what the operator has to say of it it does not.
+// The job alone fits into the store; with the operator's status it does not.
 TEST_F(RefusingApiServer, AStatusThatDoesNotFit) {
-  constexpr size_t kMost = 1'572'864;  // of a request to etcd, unless it is told otherwise
+  constexpr size_t kMost = 1'572'864;  // etcd's default limit of a request
   constexpr size_t kTried = 1'500'000;
   const auto managed_by = [](const std::string& name) { return "  managedBy: " + name + "\n"; };
   ASSERT_EQ(world_->ApplyJob(Job(), 2, managed_by("muster.dev/x"), Large(kTried)),
@@ -188,7 +188,7 @@ TEST_F(RefusingApiServer, AStatusThatDoesNotFit) {
   ExpectLog("status not stored");
   EXPECT_TRUE(world_->Pods(Job()).empty());
   EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
-  // Its author makes room.
+  // The user shrinks the job.
   const auto made = world_->cluster().Kubectl(
       {"patch", "trainingjob", Job(), "--type=json",
        R"(--patch=[{"op": "remove", "path": "/spec/template/spec/containers/0/env"}])"});

@@ -1,4 +1,4 @@
-// Faults that a job must outlive in other ways than by one rank's or agent's restart: shrinking, an
+// Tests faults that a restart of one rank or agent does not cure: a loss that shrinks the job, an
 // operator that stays away, ranks and agents that return late, the loss of every rank, and
 // checkpoints that cannot be written or read.
 
@@ -22,10 +22,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Whoever waits longer waits in vain, on however busy a machine.
+// Generous even for a busy machine: a wait that exceeds this has failed.
 constexpr absl::Duration kLong = absl::Minutes(5);
 constexpr int kLookMillis = 10;
-// Long enough to look at the job meanwhile; the same everywhere, for one undisturbed run.
+// Long enough to observe the job while it trains; the same in all tests, so that they share one
+// undisturbed run.
 constexpr int kLongSteps = 300;
 
 std::unique_ptr<LocalRun> StartTo(int step, const std::string& name, const FaultJob& job) {
@@ -36,7 +37,7 @@ std::unique_ptr<LocalRun> StartTo(int step, const std::string& name, const Fault
   return run;
 }
 
-// Of none of these: the operator has given up on one of them.
+// Waits for an agent that is not in `known`: the operator has replaced one of those.
 bool WaitForAnotherAgent(const LocalRun& run, const std::vector<pid_t>& known) {
   const absl::Time deadline = Clock::Real().Monotonic() + kLong;
   const auto is_new = [&](pid_t pid) {
@@ -85,7 +86,7 @@ TEST(SurvivalTest, AStoppedAgentThatReturnsIsReplacedOrRefused) {
   const int64_t round = RoundOf(*run);
   kill(agents[1], SIGSTOP);
   const std::vector<pid_t> trainers = run->Trainers();
-  kill(trainers.back(), SIGKILL);  // so that somebody needs the stopped one
+  kill(trainers.back(), SIGKILL);  // so that a new round needs the stopped agent
   ASSERT_TRUE(WaitForAnotherAgent(*run, agents)) << run->Output();
   kill(agents[1], SIGCONT);
   ExpectUndisturbedWeights(*run, job);
@@ -110,7 +111,7 @@ TEST(SurvivalTest, EveryRankLostBeforeACheckpointStartsFresh) {
 TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
   const FaultJob job = {.steps = kLongSteps, .save_every = 20, .rank_deadline = "5m"};
   auto run = StartTo(5, "unwritable", job);
-  // A file where the directory should be: nobody can write there, root included.
+  // Nobody, not even root, can write to a file in place of the directory.
   const std::string away = run->Checkpoints() + ".away";
   ASSERT_TRUE(FileSystem().Rename(run->Checkpoints(), away).ok());
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), run->Checkpoints(), "in the way").ok());

@@ -1,4 +1,5 @@
-// A file of the ring of decisions, on any bytes: no crash, and what is read writes itself again.
+// Reads a file of the decision log from any bytes: it must not crash, and whatever is read must
+// survive being written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,7 +24,7 @@ void CheckOutcome(std::string_view bytes) {
   if (!read.ok() || EncodeOutcome(*read) != again) std::abort();
 }
 
-// As it is before it is deflated: the fuzzer cannot guess that.
+// Checks the input of a decision before compression, because the fuzzer cannot guess deflated data.
 void CheckInput(std::string_view bytes) {
   v1alpha1::RecordedInput recorded;
   if (!recorded.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;

@@ -1,5 +1,5 @@
-// The frames of the link between agent and trainer: whatever the bytes and the chunks they come in,
-// the decoder neither crashes nor depends on the chunks, and what it accepts parses or is refused.
+// Decodes frames of the link between agent and trainer from any bytes in any chunks: the decoder
+// must neither crash nor depend on the chunks, and parsing an accepted frame must not crash.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// An API server's answer, on any bytes in any pieces: no crash, and no dependence on the pieces.
+// Parses an API server's answer from any bytes in any pieces: it must neither crash nor depend on
+// the pieces.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

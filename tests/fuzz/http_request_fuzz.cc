@@ -1,5 +1,6 @@
-// What anybody may send to the operator's HTTP server, in any pieces: no crash, no dependence on
-// the pieces, and nothing of a request beyond its limits or in an encoding.
+// Parses anything that a client may send to the operator's HTTP server, in any pieces: no crash, no
+// dependence on the pieces, and no request accepted that exceeds its limits or has a content
+// encoding.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +15,7 @@
 namespace muster::control {
 namespace {
 
-// Small, so that a short input reaches them.
+// Small limits, so that a short input reaches them.
 constexpr RequestLimits kLimits = {.target = 64, .head = 256, .body = 64, .wire = 4096};
 
 struct Got {
@@ -30,7 +31,7 @@ void Check(bool holds) {
   if (!holds) std::abort();
 }
 
-// The requests of a connection, one after another, until one is refused or nothing is left.
+// Reads the requests of a connection one after the other, until one is refused or no input is left.
 std::vector<Got> Read(std::string_view bytes, size_t piece) {
   RequestParser parser(kLimits);
   std::vector<Got> all(1);
@@ -52,7 +53,7 @@ std::vector<Got> Read(std::string_view bytes, size_t piece) {
     all.emplace_back();
     parser.Next();
   }
-  all.back().taken = 0;  // of one that is not whole yet
+  all.back().taken = 0;  // the last request is not complete yet
   return all;
 }
 

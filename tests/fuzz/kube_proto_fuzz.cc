@@ -1,5 +1,5 @@
-// Protobuf as API servers send it, on any bytes in any chunks: a watch, a list, a refusal. No
-// crash, no dependence on the chunks, and every event that is accepted can be applied.
+// Reads protobuf as API servers send it (a watch, a list, a refusal) from any bytes in any chunks:
+// no crash, no dependence on the chunks, and every accepted event can be applied.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

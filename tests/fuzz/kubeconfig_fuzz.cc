@@ -1,6 +1,6 @@
-// A kubeconfig of any bytes, and one merged behind another: no crash, every error names the file,
-// and what is accepted has a server that can be dialled and is never one whose certificate would
-// not be checked.
+// Loads a kubeconfig of any bytes, alone and merged with another: no crash, every error names the
+// file, and an accepted one has a server that can be dialled and whose certificate is always
+// checked.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 
 #include "trainer/checkpoint/manifest.h"
 
-// A checkpoint manifest that is accepted is written back as one that is accepted and equal.
+// An accepted checkpoint manifest must be written back as an accepted and equal one.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   static_cast<void>(muster::trainer::ParseSidecar(text));

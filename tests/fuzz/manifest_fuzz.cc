@@ -1,5 +1,5 @@
-// YAML -> TrainingJob on any bytes: no crash, no unbounded work, and what is accepted survives a
-// round trip through JSON and stays valid.
+// Converts any bytes from YAML to a TrainingJob: no crash, no unbounded work, and an accepted
+// manifest survives a round trip through JSON and stays valid.
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/safetensors.h"
 
-// A header that is accepted describes tensors that lie inside the file, one after the other.
+// An accepted header must describe tensors that lie inside the file, one after the other.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto header = muster::trainer::ParseSafetensorsHeader(bytes, size);

@@ -10,7 +10,8 @@
 #include "trainer/data/bpe_tokenizer.h"
 #include "trainer/data/tokenizer_json.h"
 
-// A tokenizer that is accepted gives back every text it encodes, with ids of its vocabulary only.
+// An accepted tokenizer must encode with ids of its vocabulary only and, unless it adds a prefix
+// space, decode every text that it encodes back to the same text.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   auto model = muster::trainer::ParseTokenizerJson(text);

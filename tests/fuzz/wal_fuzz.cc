@@ -1,5 +1,5 @@
-// The write-ahead file of the embedded API server, on any bytes: no crash, and what replays is
-// stable: its good prefix replays to the same objects, and a snapshot of those gives them back.
+// Replays the write-ahead file of the embedded API server from any bytes: no crash, and the result
+// is stable: the valid prefix replays to the same objects, and so does a snapshot of them.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -28,7 +28,7 @@ std::string SnapshotOf(const MemoryStore& store) {
   return bytes;
 }
 
-// The length of the good prefix; nothing when a record was refused.
+// Returns the length of the valid prefix, or nullopt if a record was refused.
 std::optional<size_t> Replay(std::string_view bytes, bool from_snapshot, MemoryStore& store) {
   StoreLoader loader(store);
   WalReader reader(bytes);
@@ -52,7 +52,7 @@ void Check(std::string_view bytes, bool from_snapshot) {
   if (SnapshotOf(restored) != snapshot) std::abort();
 }
 
-// The fuzzer cannot guess checksums: each line of its input becomes a record.
+// Makes each line of the input a record, because the fuzzer cannot guess checksums.
 std::string Framed(std::string_view text) {
   std::string bytes;
   while (!text.empty()) {

@@ -1,5 +1,5 @@
-// The body of a watch response, on any bytes in any chunks: no crash, no dependence on the chunks,
-// and every event that is accepted can be applied (it has a version, and a name unless it is a
+// Reads the body of a watch response from any bytes in any chunks: no crash, no dependence on the
+// chunks, and every accepted event can be applied (it has a version, and a name unless it is a
 // bookmark).
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The real agent and the real trainer, two ranks, against a coordinator that the test plays: what
-// they say to each other is enough to train, to lose a rank, and to go on from the survivor's
+// Runs the real agent and the real trainer with two ranks, against a coordinator that the test
+// plays. Their messages suffice to train, to lose a rank, and to continue from the survivor's
 // memory.
 #include <poll.h>
 #include <unistd.h>
@@ -123,7 +123,7 @@ class AgentTrainerTest : public testing::Test {
         })
         .has_value();
   }
-  // The process of a rank: a child of the agent with that LOCAL_RANK.
+  // Finds the process of a rank: the child of the agent with that LOCAL_RANK.
   pid_t FindRank(int local_rank) {
     std::ifstream children(
         absl::StrCat("/proc/", agent_->pid(), "/task/", agent_->pid(), "/children"));

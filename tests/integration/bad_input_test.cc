@@ -1,5 +1,5 @@
-// Input that cannot be trained on: its exit code, the sentence that says so, and that nothing is
-// left running. Nothing of the user's is changed.
+// Tests input that cannot be trained on: the exit code and message, that nothing is left running,
+// and that none of the user's files is changed.
 
 #include <string>
 
@@ -39,7 +39,7 @@ std::string GoodText() {
   return text;
 }
 
-// Runs a job on `text` in a fresh folder to its end; what it printed.
+// Runs a job on `text` in a fresh folder to its end and returns its output.
 std::string RunToFailure(const std::string& name, const std::string& text,
                          const std::string& manifest, int want_code) {
   const std::string folder = FreshFolder(name);

@@ -1,4 +1,4 @@
-// The script of `muster completion bash`, in a real bash, with the built program.
+// Tests the script of `muster completion bash` in a real bash, with the built program.
 #include <stdio.h>
 #include <sys/wait.h>
 
@@ -31,7 +31,7 @@ class CompletionTest : public testing::Test {
     }
   }
 
-  // What bash offers for the last of `words`, which are bash's own.
+  // The completions that bash offers for the last word; `words` is the command line as bash source.
   std::vector<std::string> Offered(const std::string& words) {
     const std::string muster = std::getenv("TEST_SRCDIR") + std::string("/muster/cli/muster");
     const std::string script = absl::StrCat(
@@ -74,7 +74,7 @@ TEST_F(CompletionTest, BashOffersJobs) {
   EXPECT_THAT(Offered("describe --state-dir /nowhere ''"), IsEmpty());
 }
 
-// bash completes the names of files itself where nothing is offered.
+// bash completes file names itself if nothing is offered.
 TEST_F(CompletionTest, FilesAreLeftToTheShell) {
   EXPECT_THAT(Offered("run job.ya"), IsEmpty());
   EXPECT_THAT(Offered("tree --svg ''"), IsEmpty());

@@ -16,8 +16,8 @@
 
 namespace muster::tests {
 
-// A relay to a port of this machine that can stop moving bytes while its connections stay open, as
-// a frozen process or a broken network looks from outside.
+// A TCP relay to a local port that can stop moving bytes while its connections stay open, so that
+// the server looks frozen or the network broken.
 class FreezableRelay {
  public:
   explicit FreezableRelay(const std::string& target)

@@ -1,5 +1,6 @@
-// A disk that is full at checkpoint time: training goes on, the job says so, and the next save
-// after there is room works. The disk is a small tmpfs that only this test and its children see.
+// Tests a disk that is full at checkpoint time: training continues, the job reports the failure,
+// and the next save after there is room succeeds. The disk is a small tmpfs that only this test and
+// its children see.
 
 #include <fcntl.h>
 #include <sched.h>
@@ -46,7 +47,8 @@ absl::Status Failed(const std::string& what) {
   return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
-// A mount namespace of our own; who is not root gets a user namespace in which he is.
+// Enters a mount namespace of its own; a user other than root also gets a user namespace in which
+// it is root.
 absl::Status EnterOwnMounts() {
   const uid_t user = geteuid();
   const gid_t group = getegid();
@@ -60,7 +62,7 @@ absl::Status EnterOwnMounts() {
   return absl::OkStatus();
 }
 
-// Takes all the room there is.
+// Fills the disk to the last byte.
 void Fill(const std::string& path) {
   const int fd = open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
   ASSERT_GE(fd, 0);
@@ -71,7 +73,7 @@ void Fill(const std::string& path) {
   close(fd);
 }
 
-// Takes all the files there may be, but leaves room for `left` more.
+// Creates files until no more are allowed, then removes `left` of them.
 void FillNames(const std::string& folder, int left) {
   int made = 0;
   for (int fd = 0; fd >= 0; ++made) {
@@ -84,7 +86,8 @@ void FillNames(const std::string& folder, int left) {
   }
 }
 
-// A folder with text to train on, and a tmpfs for its checkpoints that goes with the test.
+// Fixture with a folder of training text and a tmpfs for the checkpoints, which is unmounted after
+// the test.
 class FullDiskTest : public testing::Test {
  protected:
   void Mount(const std::string& name, const char* limits) {
@@ -105,7 +108,8 @@ class FullDiskTest : public testing::Test {
     EXPECT_EQ(umount2(disk_.c_str(), MNT_DETACH), 0);
   }
 
-  // Trains on the full disk, calls `make_room` and sees a save work; what the failed one said.
+  // Trains on the full disk, calls `make_room`, and expects that a save succeeds. Stores the
+  // message of the failed save in `said`.
   template <typename MakeRoom>
   void TrainThroughIt(std::string& said, MakeRoom make_room) {
     LocalRun run(folder_, "small", kManifest);
@@ -146,13 +150,13 @@ TEST_F(FullDiskTest, TrainingGoesOnTheJobSaysSoAndALaterSaveWorks) {
   EXPECT_THAT(said, HasSubstr(" are free"));
 }
 
-// Bytes are free, so a save begins; its folder and one file are all that the disk takes then.
+// Bytes are free, so a save begins; then the disk takes only its folder and one file.
 TEST_F(FullDiskTest, ASaveThatTheDiskRefusesInTheMiddleLeavesNothing) {
   Mount("full-in-the-middle", "size=256m,nr_inodes=100");
   if (IsSkipped() || HasFatalFailure()) return;
   const std::string fillers = disk_ + "/fillers";
   ASSERT_TRUE(FileSystem().MakeDirectories(fillers).ok());
-  FillNames(fillers, 4);  // the claim is a folder and a file too
+  FillNames(fillers, 4);  // the claim also needs a folder and a file
   std::string said;
   TrainThroughIt(said, [&] { ASSERT_TRUE(RemoveAll(FileSystem(), fillers).ok()); });
   EXPECT_THAT(said, HasSubstr("No space left on device"));
@@ -216,7 +220,7 @@ TEST_F(FullDiskTest, AReadOnlyDirectoryIsFoundBeforeTheFirstStep) {
   EXPECT_EQ(run.last_step(), 0) << "it trained what it could not save";
 }
 
-// The claim is there, so only an attempt to write shows it.
+// The claim exists from before, so only an attempt to write shows that the disk is read-only.
 TEST_F(FullDiskTest, AJobWhoseDirectoryBecameReadOnlyWaitsBeforeItsFirstStepAndGoesOn) {
   Mount("read-only-later", "size=256m");
   if (IsSkipped() || HasFatalFailure()) return;

@@ -1,4 +1,5 @@
-// The whole operator with a port: what its pods are given is enough for their agents to attach.
+// Tests the whole operator with a TCP port: the pods that it creates get everything their agents
+// need to attach.
 #include <poll.h>
 
 #include <map>
@@ -35,7 +36,7 @@
 namespace muster::control {
 namespace {
 
-// Whoever waits longer waits in vain, on however busy a machine.
+// Generous even for a busy machine: a wait that exceeds this has failed.
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
 TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
@@ -94,8 +95,8 @@ TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
   }
   EXPECT_EQ(app->agents().attached(), 1);
   EXPECT_EQ(app->coordinator_identity()->counters().certificates_signed, 1);
-  // HTTP of a cluster: TLS by the same authority, whoever the API server allows it, and plain
-  // probes.
+  // HTTP on a cluster uses TLS with the same authority and serves callers whom the API server
+  // allows; probes are plain HTTP.
   kube::RestConfig trust;
   trust.tls_server_name = kCoordinatorServerName;
   const auto http = *kube::MakeTlsClient(

@@ -1,4 +1,4 @@
-// Pods' tokens and the certificate authority's Secret on a real API server.
+// Tests pod tokens and the certificate authority's Secret on a real API server.
 #include <poll.h>
 
 #include <memory>
@@ -33,7 +33,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr int kLookMillis = 200;
-// A server on a busy machine takes its time.
+// Generous, because a server on a busy machine is slow.
 constexpr absl::Duration kPatience = absl::Minutes(3);
 const kube::CallOptions kPatient = {.timeout = kPatience};
 
@@ -57,7 +57,7 @@ class IdentityClusterTest : public testing::Test {
     pod_uid_ = kube::UidOf(*stored);
   }
 
-  // As kubelet asks for the token of a projected volume.
+  // Requests a token as kubelet does for a projected volume.
   std::string Token(const std::string& audience, bool bound = true) {
     Json request = {{"apiVersion", "authentication.k8s.io/v1"},
                     {"kind", "TokenRequest"},
@@ -97,7 +97,7 @@ TEST_F(IdentityClusterTest, ATokenIsWorthWhatItWasMadeForAndNoLongerThanItsPod) 
   EXPECT_EQ(refusal(token.substr(0, token.size() - 8) + "AAAAAAAA"), Refusal::kTokenRejected);
   EXPECT_EQ(refusal("nonsense"), Refusal::kTokenRejected);
 
-  // At the API server itself it opens nothing.
+  // The token is useless at the API server itself.
   kube::RestConfig thief = config_;
   thief.client_certificate = {};
   thief.client_key = {};
@@ -105,7 +105,7 @@ TEST_F(IdentityClusterTest, ATokenIsWorthWhatItWasMadeForAndNoLongerThanItsPod) 
   const auto stolen = (*kube::RestApi::Create(thief))->Get(kube::kPods, {ns_, "gpt-0-1"});
   EXPECT_TRUE(absl::IsUnauthenticated(stolen.status())) << stolen.status();
 
-  // The server itself remembers a good token for some ten seconds.
+  // The API server caches a valid token for some ten seconds.
   ASSERT_TRUE(
       api_->Delete(kube::kPods, {ns_, "gpt-0-1"}, {.grace_period_seconds = 0}, kPatient).ok());
   const absl::Time deadline = absl::Now() + kPatience;

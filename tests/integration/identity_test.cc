@@ -1,5 +1,5 @@
-// Agents' client and operator's coordinator over TLS, in one process: who is let in, who is refused
-// and how that is seen, and renewal.
+// Tests the agents' client and the operator's coordinator over TLS, in one process: who is
+// admitted, who is refused and how that is reported, and renewal of certificates.
 #include <grpcpp/grpcpp.h>
 #include <poll.h>
 
@@ -75,7 +75,7 @@ TEST_F(IdentityTest, WithoutACertificateOnlyIdentifyIsServed) {
       HasSubstr("get one with Identify first"));
 }
 
-// Any peer could send 16 MiB, as often as it liked.
+// Otherwise any peer could send 16 MiB as often as it liked.
 TEST_F(IdentityTest, AnIdentifyThatIsTooLargeIsRefusedBeforeItsTokenIsReviewed) {
   const auto stub = v1alpha1::Coordinator::NewStub(Channel({}));
   v1alpha1::IdentifyRequest request;
@@ -121,7 +121,7 @@ TEST_F(IdentityTest, HandshakesThatFailAreCounted) {
   const auto handshake_refused = [&](const std::shared_ptr<grpc::Channel>& channel) {
     const int64_t before = first_->refused(Refusal::kHandshakeFailed);
     EXPECT_EQ(Attach(channel, kWorker).error_code(), grpc::StatusCode::UNAVAILABLE);
-    // The peer may know before the server has counted it.
+    // The peer may see the refusal before the server has counted it.
     const absl::Time deadline = absl::Now() + kPatience;
     while (first_->refused(Refusal::kHandshakeFailed) == before && absl::Now() < deadline) {
       poll(nullptr, 0, 5);
@@ -154,12 +154,12 @@ TEST_F(IdentityTest, TheCertificateIsRenewedOverTheSameStreamWithTheTokenOfThatM
   first_->Lead();
   agent::CoordinatorClient client(ClientOptions({first_->address()}), files_);
   ASSERT_TRUE(Welcomed(client));
-  // kubelet has replaced the token meanwhile; the first one is of no use any more.
+  // kubelet has replaced the token meanwhile; the first one is no longer valid.
   SetToken(api_->Issue({"team", "gpt-1-3", "pod-uid"}));
   api_->Revoke("token-1");
   clock_.Advance(absl::Minutes(45));
   ASSERT_TRUE(RunUntil(client, [&] { return client.certificates() == 2; }));
-  // The first certificate is over; the stream lives by the second.
+  // The first certificate has expired; the second keeps the stream alive.
   clock_.Advance(absl::Minutes(30));
   const absl::Time heard = first_->registry.Agents("uid")[0].last_heard;
   Heartbeat(client);
@@ -180,7 +180,8 @@ TEST_F(IdentityTest, AStreamEndsWithItsCertificateWhenItCannotBeRenewed) {
   EXPECT_EQ(first_->refused(Refusal::kCertificateExpired), 1);
   ASSERT_TRUE(RunUntil(client, [&] { return first_->refused(Refusal::kTokenRejected) > 0; }));
   EXPECT_EQ(first_->registry.attached(), 0);
-  // A good token lets it back in. Signed at the real time, or TLS would not take it.
+  // A valid token lets the agent back in. Its certificate must be signed at the real time for TLS
+  // to accept it.
   clock_.StepWall(-absl::Minutes(61));
   SetToken(api_->Issue({"team", "gpt-1-3", "pod-uid"}));
   ASSERT_TRUE(Welcomed(client, 2));
@@ -196,14 +197,14 @@ TEST_F(IdentityTest, AnAgentWithABadTokenAsksAgainAndIsLoggedOnce) {
   ASSERT_TRUE(Welcomed(client));
 }
 
-// The serving certificate changes under an open connection, and for the next one.
+// The serving certificate changes while a connection is open; new connections get the new one.
 TEST_F(IdentityTest, TheServersCertificateIsRenewedWithoutDroppingAStream) {
   first_->Lead();
   agent::CoordinatorClient client(ClientOptions({first_->address()}), files_);
   ASSERT_TRUE(Welcomed(client));
   const int64_t before = first_->identity->ServingCertificate()->generation;
   clock_.Advance(absl::Hours(17));
-  clock_.StepWall(-absl::Hours(17));  // what is signed now must hold by the real clock
+  clock_.StepWall(-absl::Hours(17));  // new certificates must be valid by the real clock
   EXPECT_TRUE(Attach(Channel(CertificateOf(kWorker)), kWorker).ok());
   EXPECT_EQ(first_->identity->ServingCertificate()->generation, before + 1);
 }

@@ -36,7 +36,7 @@
 
 namespace muster {
 
-// Whoever waits longer waits in vain, on however busy a machine.
+// Generous even for a busy machine: a wait that exceeds this has failed.
 inline constexpr absl::Duration kPatience = absl::Minutes(3);
 inline const control::PeerIdentity kWorker{"team", "gpt", "uid", 1, 3, "gpt-1-3", "pod-uid"};
 
@@ -52,7 +52,7 @@ inline v1alpha1::AgentMessage Hello(const control::PeerIdentity& worker) {
   return message;
 }
 
-// One replica of the operator, as far as agents see it.
+// The parts of an operator replica that agents talk to.
 struct Replica {
   Replica(kube::Api& api, const Clock& clock, int64_t term)
       : registry(clock, nullptr, [](const std::string&) {}) {
@@ -103,7 +103,7 @@ class IdentityTest : public testing::Test {
     return options;
   }
 
-  // A certificate of the real authority, for whomever a test wants to be.
+  // A certificate signed by the real authority, for any worker identity that a test wants.
   agent::KeyAndCertificate CertificateOf(const control::PeerIdentity& worker,
                                          absl::Duration age = {},
                                          absl::Duration lifetime = absl::Hours(1)) {
@@ -112,7 +112,8 @@ class IdentityTest : public testing::Test {
     return {key.ToPem(), *authority.SignWorker(worker, *MakeSigningRequest(key, "x"),
                                                clock_.Wall() - age, lifetime)};
   }
-  // How an Attach of a bare client ends, or OK once it is welcomed.
+  // Attaches with a bare client. Returns OK once the client is welcomed, else the status that ended
+  // the stream.
   grpc::Status Attach(const std::shared_ptr<grpc::Channel>& channel,
                       const control::PeerIdentity& claim) {
     const auto stub = v1alpha1::Coordinator::NewStub(channel);
@@ -131,7 +132,8 @@ class IdentityTest : public testing::Test {
     return agent::NewTlsChannel(first_->address(), first_->identity->authority_pem(), certificate,
                                 kPatience);
   }
-  // Refused with `code`, counted as `reason`; returns the sentence.
+  // Expects that Attach() is refused with `code` and counted as `reason`. Returns the error
+  // message.
   std::string RefusedAttach(const agent::KeyAndCertificate& certificate,
                             const control::PeerIdentity& claim, control::Refusal reason,
                             grpc::StatusCode code) {
@@ -145,7 +147,8 @@ class IdentityTest : public testing::Test {
     return status.error_message();
   }
 
-  // Runs the client's loop at `*now` until `done`, keeping what happened.
+  // Runs the client's loop until `done`, counting events in terms_, closed_ and not_leaders_.
+  // Returns false when kPatience has passed.
   bool RunUntil(agent::CoordinatorClient& client, const std::function<bool()>& done) {
     const absl::Time deadline = absl::Now() + kPatience;
     while (!done()) {
@@ -176,7 +179,8 @@ class IdentityTest : public testing::Test {
   }
 
   const absl::Time started_ = absl::Now();
-  // TLS libraries look at the real clock; this one starts there and moves when told to.
+  // TLS libraries read the real clock; this one starts at the same time and moves only when told
+  // to.
   ManualClock clock_{absl::Now()};
   MemoryFiles files_;
   std::unique_ptr<kube::MemoryApi> memory_;

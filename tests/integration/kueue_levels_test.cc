@@ -1,4 +1,4 @@
-// --kueue-topology, as it is deployed.
+// Tests --kueue-topology as it is deployed.
 #include <set>
 #include <string>
 

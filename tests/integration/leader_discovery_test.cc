@@ -1,4 +1,5 @@
-// Agents find the replica that leads, and the next one: those that do not lead say who does.
+// Tests that agents find the leading replica and its successor: replicas that do not lead name the
+// leader.
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,28 +20,28 @@ TEST_F(LeaderDiscoveryTest, AgentsFollowTheLeader) {
   Replica second(*api_, clock_, 2);
   second.registry.SetStandby(first_->address());
   first_->Lead();
-  // The standby is asked first and says who leads.
+  // The standby is dialled first and names the leader.
   agent::CoordinatorClient client(ClientOptions({second.address(), first_->address()}), files_);
   ASSERT_TRUE(Welcomed(client));
   EXPECT_EQ(first_->registry.attached(), 1);
-  // A planned hand-over: the first says who follows.
+  // This is a planned hand-over: the first replica names its successor.
   second.Lead();
   first_->registry.SetStandby(second.address());
   ASSERT_TRUE(Welcomed(client, 2));
   EXPECT_EQ(second.registry.attached(), 1);
   EXPECT_EQ(terms_, (std::vector<int64_t>{1, 2}));
-  // Its certificate is good at every replica.
+  // The certificate is valid at every replica.
   EXPECT_EQ(client.certificates(), 1);
 }
 
-// While nobody leads, thousands of agents ask every standby again and again.
+// While nobody leads, thousands of agents redial every standby again and again.
 TEST_F(LeaderDiscoveryTest, AStandbyIsAskedAgainOverTheSameConnection) {
   first_->registry.SetStandby("127.0.0.1:1");  // a leader that is gone
   agent::CoordinatorClient client(ClientOptions({first_->address()}), files_);
   ASSERT_TRUE(RunUntil(client, [&] { return not_leaders_ >= 4; }));
   first_->Lead();
   ASSERT_TRUE(Welcomed(client));
-  // One for Identify, one with the certificate, and those to the leader that is gone.
+  // Counts one connection for Identify, one with the certificate, and those to the vanished leader.
   EXPECT_LE(client.connections() - not_leaders_, 2);
   EXPECT_GE(not_leaders_, 4);
 }
@@ -75,12 +76,12 @@ TEST_F(LeaderDiscoveryTest, AgentsLeaveALeaderThatHasGoneSilent) {
   first_->Lead();
   tests::FreezableRelay relay(first_->address());
   agent::CoordinatorClientOptions options = ClientOptions({relay.address(), second->address()});
-  options.silence = absl::Seconds(2);  // by the connection's own pings, so of real time
+  options.silence = absl::Seconds(2);  // real time, because the connection's pings measure it
   agent::CoordinatorClient client(std::move(options), files_);
   ASSERT_TRUE(Welcomed(client));
   EXPECT_EQ(terms_.front(), 1);
   relay.Freeze();
-  // On a busy machine it may have left the first for a moment before.
+  // The agent may have left the first replica briefly before, if the machine is busy.
   EXPECT_TRUE(RunUntil(client, [&] { return terms_.back() == 2; }));
 }
 

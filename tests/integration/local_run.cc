@@ -21,10 +21,10 @@
 namespace muster::tests {
 namespace {
 
-// Between two looks at something that sends no signal.
+// The interval at which conditions without a notification are polled.
 constexpr int kLookMillis = 10;
 
-// Children are listed under the thread that started them.
+// The kernel lists children under the thread that started them.
 std::vector<pid_t> ChildrenOf(pid_t parent) {
   std::vector<pid_t> children;
   const std::string tasks = absl::StrCat("/proc/", parent, "/task");
@@ -161,7 +161,7 @@ absl::StatusOr<std::string> LocalRun::WaitForCondition(const std::string& type,
   absl::Status asked;
   while (Clock::Real().Monotonic() < deadline) {
     MUSTER_ASSIGN_OR_RETURN(const std::optional<ExitStatus> ended, process_->Poll());
-    const auto job = Job();  // is none before `muster run` has written it
+    const auto job = Job();  // fails until `muster run` has written the job
     asked = job.status();
     if (job.ok()) {
       const Json conditions =
@@ -183,7 +183,7 @@ absl::StatusOr<std::string> LocalRun::WaitForCondition(const std::string& type,
 absl::Status LocalRun::WaitForOutput(const std::string& text, absl::Duration within) {
   const absl::Time deadline = Clock::Real().Monotonic() + within;
   while (true) {
-    // Asked first, so that what it printed last is looked at.
+    // Polls the process before reading its output, so that the last output is not missed.
     MUSTER_ASSIGN_OR_RETURN(const std::optional<ExitStatus> ended, process_->Poll());
     const std::string out = ReadFile(FileSystem(), folder_ + "/out.log").value_or("");
     if (absl::StrContains(out, text)) return absl::OkStatus();

@@ -15,32 +15,32 @@
 
 namespace muster::tests {
 
-// What another `muster` command did.
+// The exit status and output of a `muster` command.
 struct ToolResult {
   ExitStatus exit;
   std::string out;  // stdout and stderr
 };
 
-// The real `muster run` on a manifest, as a child process with a folder of its own, for tests that
-// kill parts of it. Whatever it started is gone when it is destroyed. One thread.
+// Runs the real `muster run` on a manifest, as a child process with a folder of its own, for tests
+// that kill parts of it. The destructor ends everything that it started. Not thread-safe.
 class LocalRun {
  public:
   // `folder` gets manifest.yaml, state/ and out.log; paths in the manifest may start with $FOLDER.
   LocalRun(std::string folder, std::string job, std::string manifest);
   ~LocalRun();
 
-  // Gives the job another manifest.
+  // Replaces the job's manifest.
   void SetManifest(const std::string& manifest) const;
-  // Starts `muster run` (again, after it was killed), with more flags if given.
+  // Starts `muster run`, possibly again after it was killed, with further flags.
   absl::Status Start(const std::vector<std::string>& flags = {});
   // Starts `muster resume` instead.
   absl::Status Resume();
   // Waits until the newest reported step is at least `step`.
   absl::Status WaitForStep(int64_t step, absl::Duration within);
-  // Waits until the job has the condition with this status and reason; its message.
+  // Waits until the job has the condition with this status and reason and returns its message.
   absl::StatusOr<std::string> WaitForCondition(const std::string& type, const std::string& status,
                                                const std::string& reason, absl::Duration within);
-  // Waits until `muster run` has printed `text`; it must be running still.
+  // Waits until `muster run`, which must still be running, has printed `text`.
   absl::Status WaitForOutput(const std::string& text, absl::Duration within);
   // Waits for `muster run` to end.
   absl::StatusOr<ExitStatus> WaitForEnd(absl::Duration within);
@@ -51,15 +51,15 @@ class LocalRun {
   absl::StatusOr<Json> Job() const;
 
   pid_t operator_pid() const { return process_ == nullptr ? 0 : process_->pid(); }
-  // Running worker agents, and the processes they started, by pid.
+  // Pids of the running worker agents, and of the trainers that they started.
   std::vector<pid_t> Agents() const;
   std::vector<pid_t> Trainers() const;
 
-  // Waits until no agent is left, and so no process of one.
+  // Waits until no agent is left, and therefore none of its processes.
   absl::Status WaitForNobody(absl::Duration within) const;
 
   int64_t last_step() const;
-  // What `muster run` printed, for a failed assertion.
+  // The output of `muster run` and the end of the operator's log, for a failed assertion.
   std::string Output() const;
   const std::string& folder() const { return folder_; }
   std::string Checkpoints() const { return folder_ + "/checkpoints"; }

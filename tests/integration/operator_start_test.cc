@@ -10,7 +10,7 @@
 #include "base/exit_codes.h"
 #include "tests/testenv/test_cluster.h"
 
-// How muster-operator ends when it cannot begin.
+// Tests how muster-operator exits when it cannot start.
 
 namespace muster::tests {
 namespace {

@@ -1,4 +1,5 @@
-// The operator as a whole: real loops, real gRPC, the embedded API; agents and kubelet are played.
+// Tests the operator as a whole, with real loops and gRPC and the embedded API; the tests play the
+// agents and the kubelet.
 #include <string>
 
 #include "absl/status/status.h"
@@ -37,13 +38,15 @@ class OperatorTest : public testing::Test {
     world_.CreateJob(job);
     ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
   }
-  // In round `from` or later, by one reading of the status: two could be of two rounds.
+  // Returns true if the job trains in round `from` or later. Reads the status only once, because
+  // two reads could be of different rounds.
   bool Training(int64_t from = 1) {
     const TrainingJob job = world_.Job();
     return job.status.round() >= from && job.status.state() == "Training" &&
            world_.ActiveIn(job.status.round()) == 2;
   }
-  // A worker of the first incarnation answers not all orders; its replacement does.
+  // Starts a job in which workers of the first incarnation leave some orders unanswered (see
+  // `deaf`); their replacements answer all.
   void StartDeaf() {
     world_.AddNode("node-1", 8);
     world_.StartOperator();
@@ -104,7 +107,7 @@ TEST_F(OperatorTest, RunsAJobFromManifestToSucceeded) {
   world_.Agent(1)->Finish(100);
   ASSERT_TRUE(world_.Until([&] { return world_.Job().status.state() == "Succeeded"; }))
       << world_.Job().status.DebugString();
-  // Told to stop, the agents end, and their pods with them.
+  // Agents end when told to stop, and their pods end with them.
   ASSERT_TRUE(world_.Until([&] {
     for (const Json& pod : world_.Pods()) {
       if (kube::StringAt(pod, {"status", "phase"}) != "Succeeded") return false;
@@ -127,7 +130,7 @@ TEST_F(OperatorTest, ANewOperatorAdoptsTheActiveRoundWithAHigherTerm) {
   EXPECT_EQ(world_.Job().status.round(), 1);
   EXPECT_EQ(world_.Agent(0)->active().round(), before.round());
   EXPECT_EQ(Prepares(), prepares) << "the round was prepared again";
-  // Orders of the new leadership are obeyed: a failure opens the next round.
+  // Agents obey orders of the new leader: a failure opens the next round.
   world_.Agent(1)->ReportExit(139);
   ASSERT_TRUE(world_.Until([&] { return Training(2); })) << world_.Job().status.DebugString();
   EXPECT_EQ(world_.Job().status.round(), 2);
@@ -137,7 +140,7 @@ TEST_F(OperatorTest, ANewOperatorAdoptsTheActiveRoundWithAHigherTerm) {
 TEST_F(OperatorTest, ALostStatusWriteSendsNoOrders) {
   StartTraining();
   const int prepares = Prepares();
-  // Every status write is refused from here on, pods' too.
+  // Refuses every status write from here on, those of pods included.
   kube::FaultPolicy refuse;
   refuse.conflict = 1;
   refuse.max_in_a_row = 1 << 30;
@@ -161,7 +164,8 @@ TEST_F(OperatorTest, AKilledAgentIsReplacedByTheNextIncarnation) {
   EXPECT_EQ(world_.Job().status.incarnations(1), 2);
 }
 
-// The agent hears of it, too: it waits no longer for its ranks than the operator does for it.
+// The agent gets the deadline, too, and waits no longer for its ranks than the operator does for
+// it.
 TEST_F(OperatorTest, ThePrepareDeadlineOfTheOptionsBreaksARound) {
   world_.prepare_deadline = absl::Seconds(1);
   world_.deaf[1].to_prepare = true;
@@ -233,7 +237,7 @@ TEST_F(OperatorTest, StopAndResumeOverHttp) {
   ASSERT_TRUE(world_.Until([&] { return Training(); })) << world_.Job().status.DebugString();
 }
 
-// What people have in place of POST .../save where commands over HTTP are refused.
+// The annotation replaces POST .../save where commands over HTTP are refused.
 TEST_F(OperatorTest, AnAnnotationAsksForACheckpointOnce) {
   StartTraining(absl::StrReplaceAll(
       kJob, {{"\"template\":", "\"checkpoint\": {\"uri\": \"/out\"}, \"template\":"}}));
@@ -279,7 +283,7 @@ TEST_F(OperatorTest, AClockSteppedBackwardsDisturbsNothing) {
   world_.Settle();
   EXPECT_EQ(world_.Job().status.round(), before.status.round());
   EXPECT_EQ(Prepares(), prepares) << "a round was prepared for nothing";
-  // Failures are still found and mended, and the end is still the end.
+  // Failures are still detected and repaired, and the job can still finish.
   world_.Agent(1)->ReportExit(139);
   ASSERT_TRUE(world_.Until([&] { return Training(2); })) << world_.Job().status.DebugString();
   EXPECT_EQ(world_.Job().status.round(), 2);

@@ -29,7 +29,7 @@ void Pause() {
   never.WaitFor(mu, kTick);
 }
 
-// The agent's settings, from the environment that the pod gives it.
+// The environment of the pod's worker container, which configures its agent.
 std::map<std::string, std::string> EnvironmentOf(const Json& pod) {
   std::map<std::string, std::string> env;
   for (const Json& container : pod["spec"]["containers"]) {

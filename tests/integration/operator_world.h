@@ -21,7 +21,7 @@
 
 namespace muster::control {
 
-// The machine's clocks, but the wall's can be stepped, as a time server or a person does.
+// The machine's clocks, with a wall clock that can be stepped as a time server or a person might.
 class SteppedClock final : public Clock {
  public:
   absl::Time Monotonic() const override { return Clock::Real().Monotonic(); }
@@ -34,8 +34,8 @@ class SteppedClock final : public Clock {
   std::atomic<int64_t> offset_seconds_ = 0;
 };
 
-// The real operator over the embedded API, with a kubelet that a test plays: it marks bound pods
-// Running, runs a ScriptedAgent for each, and reports what became of it. One thread.
+// The real operator over the embedded API. The test plays the kubelet: it marks bound pods Running,
+// runs a ScriptedAgent for each, and reports their exits. Not thread-safe.
 class OperatorWorld {
  public:
   OperatorWorld();
@@ -46,7 +46,7 @@ class OperatorWorld {
   void CreateJob(const std::string& manifest_json);
   void AddNode(const std::string& name, int pods, const kube::Labels& labels = {});
 
-  // Plays the kubelet until `done`, for at most 20 s. False: it ran out.
+  // Plays the kubelet until `done` returns true. Returns false after 20 s.
   bool Until(const std::function<bool()>& done);
   // Plays the kubelet for a while, to see that something does not happen.
   void Settle();
@@ -56,24 +56,26 @@ class OperatorWorld {
   // The agent of worker `index`'s newest pod; null when none runs.
   ScriptedAgent* Agent(int index);
   void KillAgent(int index);
-  // How many workers step in this round.
+  // The number of workers that are active in this round.
   int ActiveIn(int64_t round) const;
 
-  SteppedClock clock;  // of the API and the operator
+  SteppedClock clock;  // shared by the API and the operator
   std::unique_ptr<kube::MemoryApi> memory;
   std::unique_ptr<kube::FaultyApi> api;
   std::unique_ptr<OperatorApp> app;
   std::string socket;
-  // Where HTTP is served, of operators that are started from now on; and the token on a port.
+  // The HTTP address of operators that are started from now on, and the token file they use when it
+  // is a port.
   std::string http;
   std::string http_token_file() const { return folder_ + "/http.token"; }
-  // Of operators that are started from now on; empty: they keep none.
+  // Decision log of operators that are started from now on; empty: none is kept.
   std::string decision_log_dir;
-  // Likewise; empty: the levels are found in the nodes' labels.
+  // Kueue topology of operators that are started from now on; empty: levels are found from the
+  // nodes' labels.
   std::string kueue_topology;
   absl::Duration prepare_deadline = OperatorOptions().prepare_deadline;
   absl::Duration join_deadline = OperatorOptions().join_deadline;
-  // By worker index, of agents that are started from now on.
+  // Orders that agents started from now on leave unanswered, by worker index.
   std::map<int, ScriptedAgent::Deafness> deaf;
 
  private:

@@ -19,7 +19,7 @@
 #include "operator/kube/resource_type.h"
 #include "tests/integration/operator_world.h"
 
-// `muster` as a user runs it: the binary, beside a running operator over the embedded API.
+// Runs the `muster` binary as a user does, against a running operator over the embedded API.
 namespace muster::control {
 
 struct Said {
@@ -28,7 +28,7 @@ struct Said {
   std::string error;
 };
 
-// Workers of 8 GPUs, as many as a node has; `more` are fields of the spec.
+// A job whose workers have 8 GPUs each, a whole node's; `more` holds further fields of the spec.
 inline std::string Manifest(const std::string& name, int workers, const std::string& topology,
                             const std::string& more = "") {
   return absl::StrCat(R"({"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
@@ -48,7 +48,7 @@ class PlacementCommandsTest : public testing::Test {
     server_ = world_.app->http_address();
   }
 
-  // Two leaves of two nodes with 8 GPUs each under one spine.
+  // Adds a node with 8 GPUs. SetUp() makes two leaves of two nodes each under one spine.
   void AddNode(int index) {
     Json node = kube::NewObject(kube::kNodes, {"", absl::StrCat("n", index)});
     node["metadata"]["labels"] = {
@@ -100,7 +100,7 @@ class PlacementCommandsTest : public testing::Test {
     return path;
   }
 
-  // Waits until the job's verdict is this.
+  // Waits until the job's status.placement.reason is `reason`.
   bool IsTold(const std::string& name, const std::string& reason) {
     return world_.Until([&] {
       const auto job = world_.memory->Get(kube::kTrainingJobs, {"default", name});

@@ -1,4 +1,5 @@
-// `muster tree`, `queue` and `explain`: who is where, in which order the others come, and why.
+// Tests `muster tree`, `queue` and `explain`: where jobs run, in which order the others follow, and
+// why.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -80,7 +81,7 @@ TEST_F(PlacementCommandsTest, TreeOnlyCountsTheHostsOfALargeCluster) {
       return all.out.find(line) == 0;
     });
   };
-  // A leaf of which the operator has heard of one node only would fit the job better than l0.
+  // Waits for all nodes first: a leaf with only one known node would fit the job better than l0.
   ASSERT_TRUE(tree_begins("cluster  132 nodes, 132 unused  1056 of 1056 GPUs free")) << all.out;
   Submit("gpt", 1, R"({"require": "leaf"})");
   ASSERT_TRUE(IsTold("gpt", "Placed"));
@@ -208,7 +209,7 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhenAJobStarts) {
   ASSERT_EQ(start["awaited"].size(), 1u);
   EXPECT_EQ(start["awaited"][0]["job"], "default/gpt");
   EXPECT_EQ(start["awaited"][0]["ends"], start["at"]);
-  // The one that said no end has reported steps by now.
+  // The job without a deadline has reported steps in the meantime.
   auto bert = world_.memory->Get(kube::kTrainingJobs, {"default", "bert"});
   ASSERT_TRUE(bert.ok()) << bert.status();
   (*bert)["status"]["progress"] = {{"step", 50}, {"eta", "10m"}, {"time", FormatWall(absl::Now())}};
@@ -244,7 +245,7 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhatIsWrongWithTheQuestion) {
   EXPECT_EQ(foreign.error,
             "muster: --server: ftp://operator is no address of an operator: give https://HOST:PORT "
             "of a cluster, or unix:/PATH or http://HOST:PORT of this machine\n");
-  // On this machine there is neither a job nor an operator.
+  // The state directory has neither a job nor an operator.
   const Said nowhere = Muster({"explain", "gpt", "--state-dir", folder_ + "/state"});
   EXPECT_EQ(nowhere.code, kExitBadInput);
   EXPECT_THAT(nowhere.error, HasSubstr("there is no job 'gpt'"));

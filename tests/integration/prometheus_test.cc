@@ -1,4 +1,4 @@
-// What a real Prometheus makes of the operator's /metrics.
+// Tests that a real Prometheus scrapes the operator's /metrics.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -42,7 +42,7 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
-// A real operator with a training job of two workers, one of which reported a step.
+// Fixture with a real operator and a training job of two workers, one of which has reported a step.
 class PrometheusTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -87,7 +87,7 @@ class PrometheusTest : public testing::Test {
     prometheus_ = *std::move(launched);
     http_ = std::make_unique<httplib::Client>("http://" + address);
   }
-  // The "data" of an answer; null when there is none yet.
+  // The "data" of Prometheus's answer; null if there is none yet.
   Json Data(const std::string& path) {
     const auto answer = http_->Get(path);
     if (!answer) return nullptr;

@@ -1,5 +1,4 @@
-// `muster simulate` plays a workload, and `muster replay` makes its decisions and the operator's
-// again.
+// Tests `muster simulate`, and that `muster replay` repeats its decisions and the operator's.
 #include <string>
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-// Two operators as they are deployed, threads, servers and all, over one API server.
+// Runs two operators as they are deployed, with threads and servers, over one API server.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@
 namespace muster::control {
 namespace {
 
-// Whoever waits longer waits in vain, on however busy a machine.
+// Generous even for a busy machine: a wait that exceeds this has failed.
 constexpr absl::Duration kPatience = absl::Minutes(3);
 const kube::ObjectKey kLease = {"muster-system", "muster-operator"};
 
@@ -70,8 +70,8 @@ class ReplicasTest : public testing::Test {
     return leading;
   }
   int Leader() const { return apps_[0]->IsLeading() ? 0 : 1; }
-  // The lease's time goes on by `pace` at each look: no thread that the machine keeps waiting makes
-  // a lease run out.
+  // Polls until `done` is true, advancing the lease's clock by `pace` each time, so that a thread
+  // that a busy machine delays does not let a lease expire.
   bool Until(const std::function<bool()>& done, absl::Duration pace = absl::Milliseconds(5)) {
     const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
     Mutex mu;
@@ -120,7 +120,7 @@ TEST_F(ReplicasTest, OneLeadsBothAreReadyAndAStopHandsOver) {
 TEST_F(ReplicasTest, ALeaseThatIsTakenAwayEndsTheLeader) {
   ASSERT_TRUE(Until([&] { return Leading() == 1; }));
   const int first = Leader();
-  // Renewals write it too: try until ours is the last word.
+  // Renewals write the lease, too: retries until this write succeeds.
   ASSERT_TRUE(Until([&] {
     Json lease = memory_->Get(kube::kLeases, kLease).value();
     lease["spec"]["holderIdentity"] = "usurper";
@@ -131,7 +131,7 @@ TEST_F(ReplicasTest, ALeaseThatIsTakenAwayEndsTheLeader) {
   EXPECT_FALSE(apps_[first]->IsLeading());
   EXPECT_EQ(apps_[first]->lost(), lost());
   EXPECT_FALSE(apps_[1 - first]->IsLeading()) << "the usurper's lease has not run out";
-  // The usurper does not renew.
+  // The usurper's lease expires because nobody renews it.
   EXPECT_TRUE(Until([&] { return apps_[1 - first]->IsLeading(); }, absl::Seconds(1)));
 }
 

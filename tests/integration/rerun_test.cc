@@ -1,5 +1,5 @@
-// `muster run` again under a name that was used before: what goes on, what is refused, what begins
-// anew, and that nothing is lost by it.
+// Tests `muster run` under a name that was used before: what continues, what is refused, what
+// starts fresh, and that nothing is lost.
 
 #include <signal.h>
 
@@ -77,7 +77,8 @@ class RerunTest : public testing::Test {
   std::unique_ptr<LocalRun> run_;
 };
 
-// It was not run, and said Succeeded, with exit code 0.
+// The changed script must not be taken for the finished one, which would report Succeeded without
+// running it.
 TEST_F(RerunTest, AFinishedCommandWhoseScriptChangedIsRefusedAndFreshRunsIt) {
   Write("work.sh", absl::StrCat("echo first > ", folder_, "/result\n"));
   NewRun(kCommand);
@@ -127,7 +128,7 @@ TEST_F(RerunTest, AnotherModelIsRefusedAndFreshBeginsAnewWithTheOldCheckpointsKe
   EXPECT_EQ(*NewestTensors(JoinPath(run_->Checkpoints(), aside)), *first);
 }
 
-// "steps 509 of 10", and Succeeded.
+// Otherwise the job would report "steps 509 of 10" and Succeeded.
 TEST_F(RerunTest, FewerStepsThanWereMadeAreNotTheSameRun) {
   NewRun(Training(100'000));
   ASSERT_TRUE(run_->Start().ok());

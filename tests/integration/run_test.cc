@@ -1,4 +1,4 @@
-// `muster run` as its user sees it: exit codes, messages, what is on disk afterwards.
+// Tests `muster run` as its user sees it: exit codes, messages, and the files it leaves.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -172,7 +172,7 @@ TEST(RunTest, MissingDataFailsTheJobWithTheReason) {
   EXPECT_TRUE(run->Agents().empty());
 }
 
-// They were held, and the trainer computed on the CPU.
+// Otherwise the GPUs would be reserved while the trainer computes on the CPU.
 TEST(RunTest, GpusForTheTrainerAreRefused) {
   auto run =
       NewRun("gpus", "small",
@@ -186,13 +186,14 @@ TEST(RunTest, GpusForTheTrainerAreRefused) {
   EXPECT_FALSE(Exists(FileSystem(), run->folder() + "/state/small"));
 }
 
-// It claimed a checkpoint that was half written.
+// The message must never name a checkpoint that is only partly written.
 TEST(RunTest, StoppedAtOnceItNamesTheNewestWholeCheckpointOrNone) {
   auto run = NewRun("twice", "small", Manifest(100'000));
   ASSERT_TRUE(run->Start().ok());
   const absl::Status reached = run->WaitForStep(5, kLong);
   ASSERT_TRUE(reached.ok()) << reached;
-  // What a save leaves that was under way. Two signals of one kind might be taken for one.
+  // Creates the directory of an interrupted save. Then sends two different signals, because two of
+  // one kind might be merged.
   ASSERT_TRUE(FileSystem().MakeDirectories(run->Checkpoints() + "/step-000099999.r7").ok());
   run->Signal(SIGINT);
   run->Signal(SIGTERM);
@@ -206,7 +207,7 @@ TEST(RunTest, StoppedAtOnceItNamesTheNewestWholeCheckpointOrNone) {
           ? absl::StrCat("muster: stopped at once; the newest whole checkpoint is ",
                          run->Checkpoints(), "/", whole->front().first.substr(0, 14), "\n")
           : "muster: stopped at once; no checkpoint is whole, so training would begin anew\n";
-  // One that came too late to be stopped has been suspended instead.
+  // If the second signal came too late, the job has been suspended instead.
   EXPECT_THAT(run->Output(), AnyOf(HasSubstr(said), HasSubstr("small: Suspended")));
   EXPECT_THAT(run->Output(), HasSubstr("go on with: muster resume small"));
 }
@@ -241,7 +242,7 @@ TEST(RunTest, ACommandRunsOncePerRankWithTorchrunsEnvironment) {
   }
 }
 
-// It waited for ever, and nothing was said.
+// Such a job must not wait for ever in silence.
 TEST(RunTest, WhatNeverFitsOnThisMachineSaysWhyAndEndsWithItsOwnCode) {
   auto run = NewRun("never", "command",
                     absl::StrReplaceAll(kCommand, {{"SCRIPT", "'exit 0'"},
@@ -254,13 +255,13 @@ TEST(RunTest, WhatNeverFitsOnThisMachineSaysWhyAndEndsWithItsOwnCode) {
   EXPECT_THAT(run->Output(), HasSubstr("muster: job command can never run on this machine: a "
                                        "worker asks for 1 GPU"));
   EXPECT_TRUE(run->Agents().empty());
-  // What never ran leaves nothing that the corrected manifest could take over.
+  // A job that never ran leaves no state that the corrected manifest would take over.
   run->SetManifest(absl::StrReplaceAll(kCommand, {{"SCRIPT", "'exit 0'"}}));
   ASSERT_TRUE(run->Start().ok());
   EXPECT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
 }
 
-// checkpoint.uri of a command was accepted, and had no effect.
+// checkpoint.uri takes effect for a command, too.
 TEST(RunTest, ACommandFindsItsCheckpointDirectoryMade) {
   auto run = NewRun(
       "directory", "command",
@@ -297,7 +298,7 @@ TEST(RunTest, OutputOfACommandAppearsLiveWithItsRank) {
 }
 
 TEST(RunTest, RecoveringSaysWhichRankFailedHowAndWhichTryThisIs) {
-  // The last try but one waits for a back-off.
+  // The back-off before the last try leaves time to see the message.
   auto run =
       NewRun("why", "command",
              absl::StrReplaceAll(kCommand, {{"SCRIPT", "'[ $RANK = 1 ] && exit 7; sleep 600'"},

@@ -16,11 +16,12 @@
 
 namespace muster::control {
 
-// A worker agent without ranks, over a real stream: answers Prepare, Go and Stop as a healthy
-// worker does, and says the rest when told to. Dials for ever, as a real one. Thread-safe.
+// A worker agent without ranks, over a real stream. It answers Prepare, Go and Stop as a healthy
+// worker does and sends other reports when the test calls for them. Like a real agent it redials
+// until it is killed or stopped. Thread-safe.
 class ScriptedAgent {
  public:
-  // What it does not answer.
+  // The orders that the agent leaves unanswered.
   struct Deafness {
     bool to_prepare = false;
     bool to_go = false;
@@ -34,7 +35,7 @@ class ScriptedAgent {
   }
   ~ScriptedAgent() { Kill(); }
 
-  // Ends at once, as by SIGKILL.
+  // Ends the agent at once, as SIGKILL would.
   void Kill() {
     if (stopping_.exchange(true)) return;
     {
@@ -44,7 +45,7 @@ class ScriptedAgent {
     thread_.join();
   }
 
-  // The round that this worker steps in; {0, 0} none.
+  // The round in which this worker is active; {0, 0}: none.
   v1alpha1::RoundId active() const {
     MutexLock lock(mu_);
     return active_;
@@ -103,7 +104,7 @@ class ScriptedAgent {
     while (!stopping_ && !stopped_) {
       RunStream();
       MutexLock lock(mu_);
-      // A pause between dials; Kill does not wait for it long.
+      // A pause between dials, short enough for Kill() to wait for.
       if (!stopping_ && !stopped_) pause_.WaitFor(mu_, absl::Milliseconds(20));
     }
   }

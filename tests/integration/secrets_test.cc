@@ -1,5 +1,5 @@
-// A value of the template's environment that must not be seen: in which files of a local run it
-// stands, who may read them, and in which answers it is.
+// Tests where a secret value of the template's environment appears: which files of a local run hold
+// it, who may read them, and which answers contain it.
 #include <sys/stat.h>
 
 #include <csignal>

@@ -1,5 +1,5 @@
-// What `muster tree`, `queue`, `whatif` and `replay` do on a machine where several jobs run, each
-// under an operator of its own.
+// Tests `muster tree`, `queue`, `whatif` and `replay` on a machine where several jobs run, each
+// under its own operator.
 #include <random>
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ class SeveralJobsTest : public PlacementCommandsTest {
     for (const char* job : {"big", "small"}) AddRunning(job);
   }
 
-  // As `muster run` leaves it while it runs; its operator is the world's.
+  // Creates the state of a running `muster run`, with the test's operator as its live operator.
   void AddRunning(const std::string& job) {
     const cli::JobPaths paths{root_, job};
     kube::MemoryApiOptions options;

@@ -1,4 +1,4 @@
-// The other `muster` commands, from a second process while a job runs.
+// Tests the other `muster` commands, called from a second process while a job runs.
 
 #include <string>
 #include <thread>

@@ -1,4 +1,5 @@
-// `muster whatif`: where a job would go, who would make room for it, and nothing changes.
+// Tests `muster whatif`: it shows where a job would go and who would make room for it, and changes
+// nothing.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -64,7 +65,7 @@ TEST_F(WhatIfCommandTest, SaysWhoWouldMakeRoom) {
   const std::string manifest = Write("urgent.json", Manifest("next", 4, R"({"require": "spine"})",
                                                              R"("priorityClassName": "urgent", )"));
   Said said;
-  // The class reaches the operator's cache when it does.
+  // Retries until the PriorityClass has reached the operator's cache.
   ASSERT_TRUE(world_.Until([&] {
     said = Muster({"whatif", "-f", manifest, "--server", server_});
     return said.out.find("WaitingForVictims") != std::string::npos;
@@ -87,7 +88,7 @@ TEST_F(WhatIfCommandTest, SaysWhoWouldMakeRoom) {
   EXPECT_EQ(victim["workers"], 2);
   EXPECT_EQ(victim["keeps"], 0);
   EXPECT_GE(victim["gpuSecondsLost"].get<double>(), 16 * 120.0);
-  // Nobody was told anything.
+  // No job was asked to make room.
   for (const char* job : {"gpt", "wide"}) {
     const auto stored = world_.memory->Get(kube::kTrainingJobs, {"default", job});
     ASSERT_TRUE(stored.ok());

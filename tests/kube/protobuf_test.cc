@@ -1,5 +1,4 @@
-// Objects as protobuf, which a schema of our own reads and writes, against the server that they are
-// for.
+// Tests objects in protobuf, read and written by muster's own schema, against a real API server.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -26,7 +25,7 @@ namespace {
 
 using ProtobufTest = RestApiClusterTest;
 
-// The path of everything that the schema says how to read.
+// Collects the paths of all fields that the schema can read.
 void AddPaths(const ProtoMessage& message, const std::string& prefix,
               std::set<std::string>& paths) {
   for (const ProtoField& field : message) {
@@ -41,7 +40,7 @@ void AddPaths(const ProtoMessage& message, const std::string& prefix,
   }
 }
 
-// Whether any object that the path leads to through lists has its field.
+// Returns true if any object reached by the path, through every element of lists, has the field.
 bool Has(const Json& json, std::string_view path) {
   if (path.empty()) return true;
   if (json.is_array()) {
@@ -53,7 +52,8 @@ bool Has(const Json& json, std::string_view path) {
          Has(*field, dot == std::string_view::npos ? "" : path.substr(dot + 1));
 }
 
-// What placement reads is compared only if the server has it.
+// Expects that the server's pod has every field that placement reads; otherwise the comparison
+// would not cover it.
 void ExpectSchedulingFieldsThere(const std::set<std::string>& paths, const Json& pod) {
   for (const std::string& path : paths) {
     const bool read =
@@ -61,7 +61,8 @@ void ExpectSchedulingFieldsThere(const std::set<std::string>& paths, const Json&
                     std::end(control::kSchedulingPodFields), [&](std::string_view field) {
                       return path == field || path.rfind(std::string(field) + ".", 0) == 0;
                     });
-    // Not of a pod that is about to go, has a node, or a container that has not begun.
+    // Fields that this pod cannot have: it is not being deleted, has no node, and its containers
+    // have not started.
     const bool cannot_be = path == "metadata.deletionTimestamp" || path == "spec.nodeName" ||
                            path == "spec.overhead" ||
                            path.rfind("status.initContainerStatuses.", 0) == 0 ||
@@ -72,7 +73,7 @@ void ExpectSchedulingFieldsThere(const std::set<std::string>& paths, const Json&
   }
 }
 
-// JSON writes down some of what is not set.
+// Removes nulls, empty strings and empty containers: JSON includes some unset fields.
 Json WithoutNothing(const Json& json) {
   if (!json.is_structured()) return json;
   Json kept = json.is_array() ? Json::array() : Json::object();
@@ -189,7 +190,7 @@ constexpr char kFullStatus[] = R"({
       {"name": "side", "image": "y", "imageID": "", "ready": true, "restartCount": 0,
        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no"}}}]})";
 
-// As much as the schema has of a pod.
+// The pod has every field that the schema has.
 TEST_F(ProtobufTest, APodWrittenAsProtobufIsTheOneWrittenAsJson) {
   Json pod = *ParseJson(kFullPod);
   pod["metadata"]["namespace"] = cluster_->name_space();
@@ -209,13 +210,13 @@ TEST_F(ProtobufTest, APodWrittenAsProtobufIsTheOneWrittenAsJson) {
             in_json->at("metadata").at("annotations"));
 }
 
-// The schema's numbers and names, against the server that they are from: it is asked for every
-// field that the schema has, in both forms.
+// Compares the schema's field numbers and names with the server's: requests every field of the
+// schema in both encodings.
 TEST_F(ProtobufTest, ProtobufSaysWhatJsonSays) {
   Json pod = *ParseJson(kFullPod);
   SetName(pod, "full");
   pod["metadata"]["namespace"] = cluster_->name_space();
-  // Else the garbage collector takes the pod.
+  // The garbage collector would delete the pod without its owner.
   const auto owner = api_->Create(kConfigMaps, ConfigMap("o"));
   ASSERT_TRUE(owner.ok()) << owner.status();
   pod["metadata"]["ownerReferences"][0]["uid"] = UidOf(*owner);
@@ -242,7 +243,7 @@ TEST_F(ProtobufTest, ProtobufSaysWhatJsonSays) {
     auto from_proto = api_->Get(type, key, {.fields = &fields});
     auto from_json = json_api->Get(type, key, {.fields = &fields});
     ASSERT_TRUE(from_proto.ok() && from_json.ok()) << from_proto.status() << from_json.status();
-    // The node's controllers may write between the two.
+    // The node's controllers may write between the two reads.
     while (ResourceVersionOf(*from_proto) != ResourceVersionOf(*from_json)) {
       from_proto = api_->Get(type, key, {.fields = &fields});
       from_json = json_api->Get(type, key, {.fields = &fields});
@@ -252,7 +253,7 @@ TEST_F(ProtobufTest, ProtobufSaysWhatJsonSays) {
     EXPECT_FALSE(from_proto->contains("managedFields"));
     if (type == kPods) {
       ExpectSchedulingFieldsThere(paths, *from_json);
-      // An empty selector selects everything, none nothing.
+      // An empty selector selects everything, an absent one nothing.
       const Json& kept = from_proto->at("spec")
                              .at("affinity")
                              .at("podAntiAffinity")

@@ -15,7 +15,7 @@
 
 namespace muster::kube {
 
-// A client of the tests' control plane, in a namespace of its own.
+// Fixture with a client of the tests' control plane and a namespace of the test's own.
 class RestApiClusterTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -19,12 +19,11 @@
 #include "operator/kube/rest/rest_api.h"
 #include "tests/testenv/test_cluster.h"
 
-// The conformance suite on a real control plane, which it has for itself because it restarts the
-// API server.
+// Runs the conformance suite on a private control plane, because it restarts the API server.
 namespace muster::kube {
 namespace {
 
-// What all cases share: one client, and namespaces made a little ahead of their use.
+// State shared by all cases: one client, and namespaces created a little ahead of their use.
 class RealServer {
  public:
   static RealServer& Get() {
@@ -42,7 +41,7 @@ class RealServer {
     }
     const std::string name = ahead_.front();
     ahead_.pop_front();
-    // Without it no pod is admitted.
+    // No pod is admitted before the default service account exists.
     const absl::Time deadline = absl::Now() + absl::Minutes(3);
     while (!api_->Get(kServiceAccounts, {name, "default"}).ok()) {
       if (absl::Now() > deadline) ADD_FAILURE() << name << " has no service account";
@@ -51,7 +50,8 @@ class RealServer {
     }
     return name;
   }
-  // etcd forgets what is older than now, and a new API server has seen nothing of it.
+  // Compacts etcd to the present revision and restarts the API server, whose watch cache then holds
+  // no older history either.
   bool ExpireHistory() {
     const auto now = api_->List(kConfigMaps, {.name_space = cluster_->name_space()});
     if (!now.ok()) return false;
@@ -114,14 +114,14 @@ INSTANTIATE_TEST_SUITE_P(RestApi, ConformanceTest,
                              "Real", [] { return std::make_unique<RealEnvironment>(); }}),
                          [](const auto& info) { return info.param.name; });
 
-// A client of the same server that gives up early.
+// A client that gives up a silent watch after 3 s.
 std::unique_ptr<RestApi> ImpatientClient() {
   RestConfig config = *LoadKubeconfig({RealServer::Get().cluster().kubeconfig()});
   config.watch_silence = absl::Seconds(3);
   return *RestApi::Create(config);
 }
 
-// Whatever comes before it.
+// Reads the watch to its end and returns the status, skipping all events.
 absl::Status EndOf(Watcher& watcher) {
   while (true) {
     const auto event = watcher.Next(absl::Seconds(30));
@@ -137,7 +137,7 @@ TEST(RestApiOutageTest, AFrozenServerIsNoticedByCallsAndWatches) {
   const auto watcher = api->Watch(kSecrets, options);
   ASSERT_TRUE(watcher.ok()) << watcher.status();
   const ObjectKey key{cluster.name_space(), "absent"};
-  ASSERT_EQ(ReasonOf(api->Get(kSecrets, key).status()), Reason::kNotFound);  // over a connection
+  ASSERT_EQ(ReasonOf(api->Get(kSecrets, key).status()), Reason::kNotFound);  // opens the connection
   ASSERT_TRUE(cluster.Freeze("kube-apiserver").ok());
   const absl::Status call = api->Get(kSecrets, key, {.timeout = absl::Seconds(1)}).status();
   EXPECT_EQ(ReasonOf(call), Reason::kTimeout) << call;

@@ -24,7 +24,7 @@
 #include "tests/kube/rest_api_cluster.h"
 #include "tests/testenv/test_cluster.h"
 
-// What a real server does beyond the conformance suite.
+// Tests behaviour of a real server beyond the conformance suite.
 namespace muster::kube {
 namespace {
 
@@ -73,7 +73,7 @@ TEST_F(RestApiClusterTest, ABookmarkComesBeforeTheServerEndsAQuietWatch) {
   options.server_timeout = absl::Seconds(5);
   const auto watcher = api_->Watch(kSecrets, options);
   ASSERT_TRUE(watcher.ok()) << watcher.status();
-  // There is one only when the version has moved.
+  // The server sends a bookmark only if the resourceVersion has changed.
   const ObjectKey other{"default", cluster_->Unique("elsewhere")};
   ASSERT_TRUE(api_->Create(kSecrets, NewObject(kSecrets, other)).ok());
   EXPECT_TRUE(api_->Delete(kSecrets, other).ok());
@@ -127,7 +127,7 @@ TEST_F(RestApiClusterTest, SixteenWritersSideBySide) {
   EXPECT_GE(names.size(), size_t{kThreads * kEach});
 }
 
-// What a reflector was told.
+// Records what a reflector delivers.
 class Seen final : public ReflectorSink {
  public:
   void BeginList() override { names.clear(); }

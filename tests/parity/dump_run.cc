@@ -33,8 +33,9 @@ namespace {
 
 constexpr int64_t kSteps = 50, kVocabulary = 96, kBatch = 4, kSequence = 32;
 
-// Sentences of a small seeded grammar: there is something to learn, and no two steps are alike. A
-// step has the same kBatch sentences however many micro-batches they are cut into.
+// A feed of sentences from a small seeded grammar, so that there is something to learn and no two
+// steps are alike. A step has the same kBatch sentences however many micro-batches they are cut
+// into.
 class GrammarFeed final : public BatchFeed {
  public:
   explicit GrammarFeed(int64_t rows) : rows_(rows) {}
@@ -76,7 +77,7 @@ T OrDie(absl::StatusOr<T> value) {
 void OkOrDie(const absl::Status& status) { OrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
 
 void Write(const std::string& path, const std::vector<NamedTensor>& tensors) {
-  std::vector<at::Tensor> whole;  // alive until the file is written
+  std::vector<at::Tensor> whole;  // kept alive until the file is written
   std::vector<TensorView> views;
   for (const NamedTensor& named : tensors) {
     whole.push_back(named.tensor.contiguous());
@@ -92,12 +93,11 @@ void Write(const std::string& path, const std::vector<NamedTensor>& tensors) {
   OrDie(WriteSafetensors(FileSystem(), path, views, {}));
 }
 
-// The reference's module names are Hugging Face's, with the head tied.
 std::string Named(const std::string& folder, const std::string& file) {
   return JoinPath(folder, file + ".safetensors");
 }
 
-// Several ranks share as many micro-batches as there are sentences.
+// One rank runs a step as one micro-batch; several ranks share one micro-batch per sentence.
 TrainingOptions Options(const std::string& precision, const std::string& optimizer, int ranks) {
   TrainingOptions options;
   const auto type = precision == "fp64" ? at::kDouble : at::kFloat;
@@ -123,7 +123,7 @@ struct Curve {
   std::vector<double> losses, norms;
 };
 
-// One rank's training. With a folder it writes its weights and gradients there as it goes.
+// Trains one rank. With a non-empty folder it also writes weights and gradients there.
 Curve TrainRank(const Gpt2Config& model, const TrainingOptions& options, Communicator& communicator,
                 const std::string& folder) {
   const auto state = OrDie(TrainingState::Create(OrDie(MakeGpt2(model)), options));
@@ -149,7 +149,7 @@ Curve TrainRank(const Gpt2Config& model, const TrainingOptions& options, Communi
   return curve;
 }
 
-// What the first of them saw.
+// Trains all ranks and returns the curve of rank 0.
 Curve Train(const Gpt2Config& model, const TrainingOptions& options, int ranks,
             const std::string& folder) {
   const auto communicators = MakeLocalCommunicators({.size = ranks});

@@ -2,7 +2,8 @@
 //        tokenize encode TOKENIZER_JSON LINES_JSON      -- prints the ids of each line, decoded
 //        back
 //
-// Our half of the comparison with Hugging Face's tokenizers; LINES_JSON is an array of strings.
+// muster's half of the comparison with Hugging Face's tokenizers; LINES_JSON is an array of
+// strings.
 
 #include <cstdint>
 #include <cstdio>

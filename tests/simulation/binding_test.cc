@@ -1,8 +1,7 @@
-// Gangs are bound while everything goes wrong: binds conflict, time out with the bind done or not,
-// pods are deleted and nodes go away at the very call, the leader dies, and any other read or write
-// of a pod or a job fails or is not answered. Whatever the moment, no CPU
-// is given twice, no gang stays bound in part, nothing starts before all of it is bound, and every
-// job ends.
+// Binds gangs while everything goes wrong: binds conflict or time out whether or not they were
+// done, pods are deleted and nodes go away during the very call, the leader dies, and any other
+// read or write of a pod or job fails or is not answered. At every moment no CPU is given twice, no
+// gang stays bound in part, nothing starts before all of its gang is bound, and every job ends.
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -45,7 +44,7 @@ class BindingWorld {
       world_.Tick();
       Watch();
       if (!broken_.empty() || !world_.promises.broken().empty()) break;
-      // Trouble ends, so that everything else can.
+      // Faults stop after a while, so that all jobs can finish.
       if (world_.clock.Monotonic() > start + absl::Minutes(2)) rate_ = 0;
       ReturnNodes();
     }
@@ -56,7 +55,8 @@ class BindingWorld {
 
   const std::map<Fault, int>& faults() const { return faults_; }
   const std::map<std::string, int>& hiccups() const { return hiccups_; }  // "pods create"
-  // Gangs that were given up for being bound in part, as far as their leaders live.
+  // The number of gangs that were unbound because they were bound only in part, as counted by the
+  // replicas that are alive.
   int64_t undone() const {
     int64_t all = 0;
     for (const ReplicaWorld::Host& host : world_.hosts) {
@@ -91,7 +91,8 @@ class BindingWorld {
     jobs_[name] = {world_.CreateJob(name, spec).uid, min};
   }
 
-  // Of a pod or a job, any call but those that show them all.
+  // Returns true if this call is to fail: a random call for a single pod or job, other than List
+  // and Watch.
   bool Hiccups(const kube::ApiCall& call) {
     if (call.type != kube::kPods && call.type != kube::kTrainingJobs) return false;
     if (call.verb == kube::Verb::kList || call.verb == kube::Verb::kWatch ||
@@ -129,7 +130,7 @@ class BindingWorld {
     if (fault == Fault::kLeaderDies && faults_[fault] >= 2) return absl::OkStatus();
     if (fault == Fault::kNodeGone && !gone_.empty()) return absl::OkStatus();
     if (fault == Fault::kDoneUnheard) {
-      unheard_ = true;  // and noted when it was done
+      unheard_ = true;  // After() notes the fault once the bind is done
       return absl::OkStatus();
     }
     Note(fault);
@@ -164,7 +165,8 @@ class BindingWorld {
     return absl::DeadlineExceededError("no answer");
   }
 
-  // Cordoned, not ready, and its pods deleted, as the node controllers do when a machine is gone.
+  // Takes a node away: marks it not ready and deletes its pods, as the node controllers do when a
+  // machine is gone.
   void TakeNode() {
     gone_ = absl::StrCat("r", world_.Number(0, 1), "n", world_.Number(0, 2));
     SetReady(gone_, false);
@@ -215,7 +217,7 @@ class BindingWorld {
     int min = 1;
     absl::Time half_since = absl::InfiniteFuture();
     int64_t round = 0;
-    int most = 0;  // pods that were bound at one time
+    int most = 0;  // highest number of pods bound at the same time
   };
 
   void WatchJob(const std::string& name, SimJob& job, int bound) {
@@ -230,7 +232,7 @@ class BindingWorld {
       return;
     }
     job.half_since = std::min(job.half_since, world_.clock.Monotonic());
-    // A new leader waits for the last one's writes to end before its own.
+    // A new leader first waits until the previous leader's writes must have ended.
     const absl::Time from = std::max(job.half_since, led_since_ + absl::Seconds(5));
     if (leader_ >= 0 && world_.clock.Monotonic() > from + kHalfAtMost) {
       broken_ = absl::StrCat(name, " stays bound in part: ", bound, " of ", job.min);
@@ -282,12 +284,12 @@ TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
     for (const auto& [call, count] : world.hiccups()) hiccups[call] += count;
     undone += world.undone();
   }
-  // The moments must come, or the test shows nothing.
+  // Each fault must have occurred, or the test shows nothing.
   if (one != nullptr) return;
   for (int i = 0; i < static_cast<int>(Fault::kCount); ++i) {
     EXPECT_GE(faults[static_cast<Fault>(i)], static_cast<int>(seeds) / 10) << kFaultNames[i];
   }
-  // Rarer: a few seeds need not have them.
+  // These are rarer and need not occur with only a few seeds.
   if (seeds < kManySeeds) return;
   for (const char* call : {"pods create", "pods update_status", "pods delete",
                            "trainingjobs update_status", "trainingjobs patch"}) {

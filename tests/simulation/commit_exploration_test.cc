@@ -1,4 +1,4 @@
-// The commit protocol, explored exhaustively: every order in which messages, collectives, deaths,
+// Explores the commit protocol exhaustively: every order in which messages, collectives, deaths,
 // partitions and restarts of the operator can happen to a few ranks over a few steps, with the real
 // state machine of a rank and the real decision of the operator.
 
@@ -21,14 +21,14 @@ struct Found {
   int64_t states = 0;
   int64_t ends = 0;
   bool cut = false;    // the limit was reached
-  std::string broken;  // a promise, and the actions that lead there
+  std::string broken;  // the broken promise and the actions that led to it
 };
 
 class Explorer {
  public:
   explicit Explorer(int64_t limit) : limit_(limit) {}
 
-  // Depth first, each world once. The worlds seen are kept as 128-bit hashes.
+  // Visits each reachable world once, depth first. Visited worlds are stored as 128-bit hashes.
   Found Run(const CommitWorld& start) {
     struct Frame {
       CommitWorld world;
@@ -98,7 +98,7 @@ struct Case {
 
 constexpr int64_t kDefaultLimit = 80'000;
 
-// MUSTER_EXPLORE_LIMIT: worlds per case; 0 for all there are.
+// The highest number of worlds per case, from MUSTER_EXPLORE_LIMIT; 0: no limit.
 int64_t Limit() {
   const char* text = std::getenv("MUSTER_EXPLORE_LIMIT");
   const int64_t limit = text == nullptr ? kDefaultLimit : std::atoll(text);
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"FourRanksTwoDie", 4, 2, {.deaths = 2}}),
     [](const auto& info) { return info.param.name; });
 
-// Wrong operators, each of which breaks a promise that the exploration must notice.
+// Wrong decisions of the operator, each of which breaks a promise that the exploration must notice.
 v1alpha1::ResumePoint NeverRelays(const std::vector<v1alpha1::RankPosition>& positions,
                                   int64_t round) {
   std::vector<v1alpha1::RankPosition> blind = positions;

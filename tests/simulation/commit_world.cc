@@ -188,8 +188,8 @@ void CommitWorld::Give(const Rank& rank, int index) {
   ++Find(rank.machine.round())->given[static_cast<size_t>(index)];
 }
 
-// Whether every member has given its part to the collective that the rank waits in: it gave to none
-// that is later.
+// Returns true if every member has contributed to the collective that the rank waits in. The rank
+// itself has contributed to none after it.
 bool CommitWorld::Complete(const Rank& rank) const {
   const Collectives* round = Find(rank.machine.round());
   if (round == nullptr) return false;
@@ -198,7 +198,7 @@ bool CommitWorld::Complete(const Rank& rank) const {
                                  [&](int member) { return round->given[member] >= mine; });
 }
 
-// --- Orders, as a rank sees them.
+// Delivery of orders to a rank.
 
 std::string CommitWorld::Deliver(Rank& rank, int index) {
   const Order order = rank.orders.front();
@@ -206,7 +206,7 @@ std::string CommitWorld::Deliver(Rank& rank, int index) {
   if (order.go != nullptr) {
     if (!Same(order.round, rank.machine.round()) ||
         rank.machine.state() != CommitMachine::State::kHolding) {
-      // Late: it must be refused.
+      // A late Go must be refused.
       CommitMachine copy = rank.machine;
       return copy.Go(order.round, 0, *order.go).ok() ? "a late Go was obeyed" : "";
     }
@@ -267,7 +267,7 @@ std::string CommitWorld::EndApply(Rank& rank, int index) {
   if (absl::Status status = rank.machine.EndApply(); !status.ok()) {
     return std::string(status.message());
   }
-  // Gradients of another state, or of another attempt, must never get here.
+  // Gradients of another state or another attempt must never be applied.
   if (rank.sealed_weights.size() != rank.weights.size() + 1 ||
       !IsPrefix(rank.weights, rank.sealed_weights) ||
       rank.sealed_weights.back().first != rank.machine.applied()->step()) {
@@ -276,7 +276,7 @@ std::string CommitWorld::EndApply(Rank& rank, int index) {
   }
   rank.weights = std::exchange(rank.sealed_weights, {});
   if (!rank.in_round) return Enter(rank, index);
-  // Committed is what all members of the operator's round have reported as applied.
+  // A step is committed once all members of the operator's round have reported it as applied.
   auto it = std::find_if(applied_by_.begin(), applied_by_.end(),
                          [&](const auto& entry) { return entry.first == rank.weights; });
   if (it == applied_by_.end()) it = applied_by_.insert(it, {rank.weights, 0});
@@ -288,7 +288,7 @@ std::string CommitWorld::EndApply(Rank& rank, int index) {
   return Same(round.round, id_) ? Commit(rank.weights, it->second) : "";
 }
 
-// --- The operator.
+// The operator.
 
 bool CommitWorld::IsInUse(const Collectives& round) const {
   return Same(round.round, id_) || std::any_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) {
@@ -325,7 +325,7 @@ std::string CommitWorld::SendGo() {
     resume_ = std::make_shared<const ResumePoint>(point);
     phase_ = Phase::kGoing;
     positions_.clear();
-    // Who is not among them counts as dead from here on.
+    // Ranks that are not members count as dead from here on.
     for (Committed& committed : committed_) committed.holders &= Mask(members_);
     std::erase_if(committed_, [](const Committed& c) { return c.holders == 0; });
   }
@@ -333,8 +333,8 @@ std::string CommitWorld::SendGo() {
   return "";
 }
 
-// A round in which all members step is adopted; any other is opened anew. Orders sent stay on their
-// way.
+// The new operator adopts a round in which all members step and reopens any other. Orders that were
+// sent stay pending.
 void CommitWorld::RestartOperator() {
   --left_.operator_restarts;
   ++term_;

@@ -13,23 +13,24 @@
 
 namespace muster {
 
-// How much may go wrong in one run.
+// The number of faults that may happen in one run.
 struct Trouble {
-  int deaths = 0;      // of a rank's process; a fresh one may take its place
-  int partitions = 0;  // a rank goes on unheard and comes back later: a zombie
+  int deaths = 0;      // of rank processes; a fresh process may replace each
+  int partitions = 0;  // a rank keeps running while cut off and may return later: a zombie
   int operator_restarts = 0;
   int extra_rounds = 0;  // opened although nothing is wrong
 };
 
-// A small world of ranks, each with the real CommitMachine, and an operator with the real
-// DecideResume, in which messages and collectives take any time they like. Weights are modelled by
-// their whole history. A world is a value: Actions() lists what may happen next, Do() lets it
-// happen, and says which promise it broke, if one.
+// A small model of a job: ranks with the real CommitMachine, an operator with the real
+// DecideResume, and messages and collectives that take any time. Weights are modelled by the
+// history of updates that made them. A CommitWorld is a value: Actions() lists what may happen
+// next; Do() performs one action and returns the promise that it broke, if any.
 class CommitWorld {
  public:
   using Decider = v1alpha1::ResumePoint (*)(const std::vector<v1alpha1::RankPosition>& positions,
                                             int64_t round);
-  // `decide` is the operator's; a wrong one shows that the promises are watched.
+  // `decide` is the operator's decision. Tests pass wrong ones to show that broken promises are
+  // noticed.
   CommitWorld(int ranks, int steps, const Trouble& trouble, Decider decide = &Decide);
 
   static v1alpha1::ResumePoint Decide(const std::vector<v1alpha1::RankPosition>& positions,
@@ -39,18 +40,18 @@ class CommitWorld {
   enum class Kind {
     kDeliver,    // the rank reads its next order
     kReceive,    // the donor's state arrives
-    kBeginStep,  // computes and gives its gradients to the reduction
+    kBeginStep,  // computes, and contributes its gradients to the reduction
     kSeal,       // the reduction completes on this rank
     kSendVote,
     kSeeVote,  // the vote completes on this rank
     kBeginApply,
     kEndApply,
     kDie,
-    kReturn,  // a fresh process in the place of a dead one
+    kReturn,  // a fresh process replaces a dead one
     kPartition,
     kHeal,
     kOpenRound,
-    kSendGo,  // to the next member; before the first, the operator decides
+    kSendGo,  // to the next member; the operator decides before the first one
     kRestartOperator,
   };
   struct Action {
@@ -60,23 +61,24 @@ class CommitWorld {
   static std::string Name(const Action& action);
 
   std::vector<Action> Actions() const;
-  // Empty, or the broken promise.
+  // Performs the action. Returns the broken promise, or an empty string.
   std::string Do(const Action& action);
-  // Of a world without actions: whether training got to its end. Empty, or what is stuck.
+  // Checks a world in which no action is left: returns an empty string if training finished, else
+  // what is stuck.
   std::string CheckEnd() const;
   // Equal worlds have equal keys.
   std::string Key() const;
 
  private:
-  // Weights are named by the updates that made them: their steps, and the rounds that computed
-  // them.
+  // Weights are identified by the updates that made them: pairs of a step and the round that
+  // computed it.
   using History = std::vector<std::pair<int64_t, int64_t>>;
 
   struct Order {
     v1alpha1::RoundId round;
     std::vector<int> members;
     std::shared_ptr<const v1alpha1::ResumePoint>
-        go;  // null: Prepare; shared by copies of the world
+        go;  // null for Prepare; shared by copies of the world
   };
   struct Rank {
     bool alive = true, heard = true;
@@ -84,15 +86,15 @@ class CommitWorld {
     std::shared_ptr<const v1alpha1::ResumePoint> resume;
     History weights, sealed_weights;
     bool in_round = false;      // restored in machine.round()
-    bool stepping = false;      // saw that all ranks of the round are
-    std::vector<Order> orders;  // on their way
+    bool stepping = false;      // saw that all ranks of the round have restored
+    std::vector<Order> orders;  // sent and not yet delivered
   };
-  // How many collectives of a round each of its members has given its part to.
+  // Counts the collectives of a round that each member has contributed to.
   struct Collectives {
     v1alpha1::RoundId round;
     std::vector<int> members;
     std::vector<int> given;  // by world rank
-    bool started = false;    // some member saw that all restored
+    bool started = false;    // some member saw that all have restored
     History agreed;
   };
   struct Committed {
@@ -116,7 +118,8 @@ class CommitWorld {
   const Collectives* Find(const v1alpha1::RoundId& round) const;
   bool Complete(const Rank& rank) const;
   void Give(const Rank& rank, int index);
-  // Whether anybody is in the round, or on the way to it.
+  // Returns true if the round is the operator's newest, or a rank is in it or has an order of it
+  // pending.
   bool IsInUse(const Collectives& round) const;
   std::vector<int> Wanted() const;
   std::string Agree(Collectives& round, const Rank& rank);
@@ -131,12 +134,12 @@ class CommitWorld {
   std::vector<Committed> committed_;
   std::vector<std::pair<History, uint32_t>> applied_by_;
 
-  // The operator. Its id is written ahead, the rest dies with it.
+  // State of the operator. Only id_ is persisted (write-ahead); the rest is lost when it restarts.
   v1alpha1::RoundId id_;
   int64_t term_ = 1;
   std::vector<int> members_;
   Phase phase_ = Phase::kIdle;
-  bool changed_ = true;  // the membership, or a member broke off
+  bool changed_ = true;  // the membership changed, or the operator restarted
   std::vector<std::pair<int, v1alpha1::RankPosition>> positions_;
   std::shared_ptr<const v1alpha1::ResumePoint> resume_;
   size_t go_sent_ = 0;

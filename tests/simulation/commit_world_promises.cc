@@ -1,4 +1,4 @@
-// What the commit protocol promises, watched at the moments when it could break.
+// Checks the promises of the commit protocol at the moments when they could be broken.
 
 #include <algorithm>
 #include <utility>
@@ -18,8 +18,9 @@ std::pair<int64_t, int64_t> Pair(const v1alpha1::Version& version) {
 
 }  // namespace
 
-// All members restored: they hold one state, and it continues every committed one of which a member
-// is left. Said by the first that goes on, and heard by the others.
+// Called when all members have restored: they must hold the same state, and it must continue every
+// committed state of which a holder is left. The first member to go on determines the agreed state;
+// the others must match it.
 std::string CommitWorld::Agree(Collectives& round, const Rank& rank) {
   if (round.started) {
     return round.agreed == rank.weights ? ""
@@ -28,8 +29,8 @@ std::string CommitWorld::Agree(Collectives& round, const Rank& rank) {
   }
   round.started = true;
   round.agreed = rank.weights;
-  // The operator hears nobody of an older round. If one has left this one, no step of it can ever
-  // be reduced.
+  // The operator ignores members of an older round. If a member has left this one, none of its
+  // steps can ever be reduced.
   if (!Same(round.round, id_)) return "";
   for (const int member : round.members) {
     const Rank& other = ranks_[member];
@@ -56,7 +57,7 @@ std::string CommitWorld::Commit(const History& weights, uint32_t holders) {
   return "";
 }
 
-// Equal versions mean equal weights, whoever holds them: a zombie too.
+// Equal versions must mean equal weights, even on a zombie.
 std::string CommitWorld::CheckVersions() const {
   for (size_t a = 0; a < ranks_.size(); ++a) {
     const auto& version = ranks_[a].machine.applied();

@@ -11,7 +11,7 @@
 
 namespace muster {
 
-// Small words shared by the two halves of CommitWorld: what happens, and what is promised.
+// Helpers shared by commit_world.cc (the actions) and commit_world_promises.cc (the invariants).
 
 inline bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
   return a.term() == b.term() && a.round() == b.round();

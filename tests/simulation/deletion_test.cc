@@ -1,5 +1,5 @@
-// Whose pods are whose, and what is left when a job is deleted: by uid, at every phase, whatever
-// process dies in between.
+// Tests ownership of pods by UID and what is left when a job is deleted, at every phase and
+// whichever process dies in between.
 #include <string>
 #include <vector>
 
@@ -32,7 +32,8 @@ bool IsIn(ReplicaWorld& world, Phase phase, const TrainingJob& job) {
   return false;
 }
 
-// Deletes a job in `phase`, with a crash after the nth write from then on. False: there were fewer.
+// Deletes a job in `phase`, with a crash after the nth write from then on. Returns false if there
+// were fewer writes.
 bool DeleteWithCrash(Phase phase, int nth) {
   ReplicaWorld world({.seed = 3, .election = false});
   world.AddNode("node-1", 8);
@@ -68,7 +69,7 @@ class NamesakeTest : public testing::Test {
     EXPECT_TRUE(
         world_.RunUntil([&] { return world_.fleet->Training(old_.uid) == 2; }, absl::Seconds(30)));
   }
-  // As somebody does who is in a hurry: the finalizer goes by hand.
+  // Deletes the job and removes its finalizer by hand, as an impatient user might.
   void RemoveTheOldJob(kube::Propagation propagation) {
     kube::DeleteOptions options;
     options.propagation = propagation;
@@ -119,7 +120,7 @@ TEST_F(NamesakeTest, DoesNotAdoptWhatTheOldOneLeft) {
          event["message"].get<std::string>().find("belongs to another owner") != std::string::npos);
   }
   EXPECT_TRUE(said);
-  // Whoever left them takes them away, and the job goes on.
+  // Once the owner of the foreign pods removes them, the job continues.
   for (const Json& pod : world_.Pods()) {
     ASSERT_TRUE(world_.memory->Delete(kube::kPods, kube::KeyOf(pod)).ok());
   }

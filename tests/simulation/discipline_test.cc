@@ -1,5 +1,5 @@
-// What a controller owes whatever it is shown: events lost, merged, repeated and out of order,
-// caches that lag, calls that fail, a process that dies after any write.
+// Tests the discipline of a controller, whatever it observes: events lost, merged, repeated and out
+// of order, caches that lag, calls that fail, a process that dies after any write.
 #include <string>
 #include <vector>
 
@@ -17,7 +17,7 @@ namespace {
 
 using testing::IsEmpty;
 
-// What must be the same however events came.
+// The part of the final state that must not depend on the order of events.
 std::string Outcome(const ReplicaWorld& world) {
   const TrainingJob job = world.Job("gpt");
   std::vector<std::string> pods;
@@ -52,8 +52,8 @@ TEST_F(DisciplineTest, AnyOrderOfEventsEndsInTheSameState) {
     ReplicaWorld world({.seed = seed, .election = false});
     kube::FaultPolicy policy;
     policy.seed = seed;
-    policy.watch_closed = 0.1;   // events come later, together
-    policy.watch_expired = 0.1;  // events are lost, the state comes anew
+    policy.watch_closed = 0.1;   // events arrive later, together
+    policy.watch_expired = 0.1;  // events are lost and the state is listed again
     world.faulty->SetPolicy(policy);
     world.AddNode("node-1", 8);
     world.CreateJob("gpt");
@@ -61,9 +61,9 @@ TEST_F(DisciplineTest, AnyOrderOfEventsEndsInTheSameState) {
         [&] {
           ReplicaWorld::Host& host = world.hosts[0];
           const int reflector = world.Number(0, 2);
-          // One type's events come after another's that were written later.
+          // Holding back one type makes its events arrive after later events of the others.
           host.held[reflector] = world.Number(0, 3) > 0;
-          // Every object is seen again.
+          // A new list delivers every object again.
           if (host.alive && world.Number(0, 9) == 0) {
             host.replica->reflectors()[reflector]->ListAfter(world.clock.Monotonic());
           }
@@ -92,8 +92,9 @@ TEST_F(DisciplineTest, FailingCallsCostNothingButTime) {
   }
 }
 
-// What is in the store is then newer than what is remembered of it, and was taken for a status that
-// an older definition had cut: the job stood still, and its rounds began anew.
+// The store is then newer than the last write that the operator remembers. This must not be
+// mistaken for a status that an older definition has truncated, which would stall the job and
+// restart its rounds.
 TEST_F(DisciplineTest, AStatusWriteThatIsDoneAndNotAnsweredIsNoLoss) {
   for (int unheard = 1; unheard <= 8; ++unheard) {
     ReplicaWorld world({.seed = 5, .election = false});
@@ -114,7 +115,7 @@ TEST_F(DisciplineTest, AStatusWriteThatIsDoneAndNotAnsweredIsNoLoss) {
   }
 }
 
-// Somebody else writes between each of our reads and writes, for ever.
+// Another writer intervenes between every read and write of the operator, for ever.
 TEST_F(DisciplineTest, ConflictsWithoutEndAreToldAndTriedLessOften) {
   int refused = 0;
   world_.SetFates(
@@ -168,7 +169,7 @@ TEST_F(DisciplineTest, AStaleCacheOfJobsNeverDecidesTwice) {
   host().held = {true, false, false};
   world_.ForgetWrites();
   world_.RunFor(absl::Minutes(1));
-  // At most the write that was being decided on; nothing on top of it that nobody has read.
+  // Only the pending write may be made; none builds on a state that was never read back.
   EXPECT_LE(world_.Writes("update_status trainingjobs"), 1);
   EXPECT_EQ(world_.Writes("create pods"), 0);
   host().held = {false, false, false};
@@ -203,7 +204,7 @@ TEST_F(DisciplineTest, AStaleCacheOfPodsNeverDeletesTwice) {
 TEST_F(DisciplineTest, AResyncHealsAMissedEvent) {
   world_.Tick();
   world_.CreateJob("gpt");
-  // The cache has the job, and the queue was never told.
+  // The job is in the cache, but its key was dropped from the work queue.
   host().replica->reflectors()[0]->RunOnce(absl::ZeroDuration());
   const auto key = host().replica->queue().TryGet();
   ASSERT_TRUE(key.has_value());
@@ -214,7 +215,7 @@ TEST_F(DisciplineTest, AResyncHealsAMissedEvent) {
   EXPECT_EQ(world_.Pods().size(), 2u);
 }
 
-// The process dies after its nth write, for every n there is, and another one takes its place.
+// Kills the process after its nth write, for every n that occurs; another one takes its place.
 TEST_F(DisciplineTest, ACrashAfterAnyWriteIsHealed) {
   for (int nth = 1;; ++nth) {
     ReplicaWorld world({.seed = 7, .election = false});

@@ -19,18 +19,19 @@
 
 namespace muster::control {
 
-// The operators' processes as agents find them.
+// The operator processes that agents can dial.
 class Coordinators {
  public:
   virtual ~Coordinators() = default;
   virtual int count() const = 0;
   // Null while the process does not run.
   virtual AgentRegistry* Reach(int number) = 0;
-  // Of the process there now; another one after a restart. A stream ends with its process.
+  // An id of the process that runs there now, which changes with a restart. A stream ends with its
+  // process.
   virtual int64_t process(int number) const = 0;
 };
 
-// What an agent's stream has taken in and the agent has not read yet. Written by the registry.
+// An agent's end of a stream: messages that the registry has sent and the agent has not read yet.
 struct SimStream final : AgentStream {
   absl::Status Send(EncodedMessage message) override {
     if (closed) return absl::UnavailableError("the stream is closed");
@@ -43,32 +44,32 @@ struct SimStream final : AgentStream {
   bool closed = false;
 };
 
-// One pod with what runs in it.
+// A pod and the agent that runs in it (null once the agent was killed).
 struct SimWorker {
   std::string job_uid;
   std::string pod;
   std::unique_ptr<SimAgent> agent;
 
-  int host = -1;  // whose stream it has; -1: none
+  int host = -1;  // the operator process it is attached to; -1: none
   int64_t process = 0;
   uint64_t attachment = 0;
   std::shared_ptr<SimStream> stream;
-  absl::Time heard;  // of the stream's other end
+  absl::Time heard;  // when the other end of the stream was last reachable
   absl::Time dial_at = absl::InfinitePast();
   absl::Time beat_at = absl::InfinitePast();
-  // What was said on this stream; a stall is said once, on whatever stream there is.
+  // The newest reports sent on this stream. A stall is reported only once, over any stream.
   RoundStamp told_ready;
   RoundStamp told_joined;
   RoundStamp told_finished;
   size_t told_stalls = 0;
 };
 
-// Nodes, agents and ranks on virtual time, over any Api: a kubelet that starts what is bound,
-// agents that find the leader among the coordinators and obey as the real one does, and ranks that
-// step and save as long as their whole round is there. Told to `promises`.
+// Simulates nodes, agents and ranks on virtual time, over any Api: a kubelet that starts bound
+// pods, agents that find the leader among the coordinators and obey it as the real agent does, and
+// ranks that step and save while their whole round is present. Reports what happens to `promises`.
 class Fleet {
  public:
-  // An agent leaves a stream on which nothing came for this long: half a lease.
+  // An agent leaves a stream that was silent for this long: half a lease.
   static constexpr absl::Duration kSilence = absl::Milliseconds(7500);
 
   Fleet(kube::Api& api, const Clock& clock, Coordinators& coordinators, Promises& promises,
@@ -77,14 +78,14 @@ class Fleet {
 
   void RunOnce();
 
-  // The agent of the newest pod of `index`; null when none runs.
+  // The agent of the newest pod of worker `index`; null if none runs.
   SimAgent* Agent(const std::string& job_uid, int index);
-  // Its process dies, the pod fails.
+  // Kills that agent's process, so that its pod fails.
   void KillAgent(const std::string& job_uid, int index);
-  // How many of the job's agents step in one round now.
+  // The largest number of the job's agents that are running in the same round.
   int Training(const std::string& job_uid) const;
   int64_t steps_done() const { return steps_done_; }
-  // Deleted pods stay for so long at most.
+  // Deleted pods take a random time up to this long to go.
   void SetGrace(absl::Duration most) { grace_ = most; }
 
  private:
@@ -112,12 +113,12 @@ class Fleet {
   std::mt19937_64 random_;
   absl::Duration grace_ = absl::Seconds(2);
   std::map<std::string, SimWorker> workers_;    // by pod UID
-  std::map<std::string, absl::Time> starting_;  // pod UID -> when it runs
+  std::map<std::string, absl::Time> starting_;  // pod UID -> when it starts
   std::map<std::string, absl::Time> ending_;    // pod UID -> when it is gone
   std::map<std::string, std::vector<v1alpha1::CheckpointRef>> checkpoints_;  // by job UID
   std::map<std::string, int64_t> total_steps_;
   int64_t steps_done_ = 0;
-  // Streams that agents have left, which their process has not seen yet.
+  // Streams that agents have left and whose end the operator process has not noticed yet.
   struct LeftStream {
     int host;
     int64_t process;

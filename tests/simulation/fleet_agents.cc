@@ -1,4 +1,4 @@
-// The part of Fleet in which agents find a leader, obey it and tell it what happened.
+// The part of Fleet in which agents find a leader, obey it and report to it.
 #include <memory>
 #include <optional>
 #include <utility>
@@ -20,7 +20,7 @@ void Set(v1alpha1::RoundId& id, RoundStamp stamp) {
   id.set_round(stamp.round);
 }
 
-// The order in a message; nothing for a greeting.
+// The order in a message, or nullopt for a greeting.
 std::optional<Order> ToOrder(const OperatorMessage& message, const SimAgent& agent) {
   Order order{agent.index, agent.incarnation, agent.pod_uid, SaveOrder{}};
   switch (message.kind_case()) {
@@ -69,7 +69,8 @@ void Fleet::RunAgent(SimWorker& worker) {
   if (worker.host >= 0) Report(worker);
 }
 
-// Asks one of the replicas; a standby and a job that is not known yet mean another try soon.
+// Dials a random replica. If it is a standby or does not know the job yet, another attempt follows
+// soon.
 void Fleet::Dial(SimWorker& worker) {
   worker.dial_at = now() + absl::Milliseconds(Number(100, 600));
   const int host = Number(0, coordinators_.count() - 1);
@@ -112,7 +113,7 @@ void Fleet::Leave(SimWorker& worker) {
   if (worker.agent != nullptr) worker.agent->Detach(now());
 }
 
-// A process that is stopped finds the end of a stream when it goes on.
+// A frozen process notices the end of a stream once it is thawed.
 void Fleet::EndStreams() {
   std::erase_if(left_, [this](const LeftStream& left) {
     if (coordinators_.process(left.host) != left.process) return true;
@@ -132,7 +133,8 @@ void Fleet::Read(SimWorker& worker) {
     const RoundStamp before = agent.seen;
     agent.Obey(*order, now());
     promises_.AgentMoved(worker.pod, before, agent.seen);
-    // An order is on its way only once the status says so, and the status never goes back.
+    // An order is sent only after the status has recorded it, and the status never goes back, so
+    // reading it at delivery is sound.
     const auto jobs = api_.List(kube::kTrainingJobs, {});
     if (!jobs.ok()) continue;
     for (const Json& json : jobs->items) {

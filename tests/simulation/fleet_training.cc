@@ -17,7 +17,8 @@ constexpr int64_t kSaveEvery = 20;
 
 }  // namespace
 
-// The members of the worker's round when every one is in `phase` of it, else none.
+// The members of the worker's round, ordered by rank, if all of them are in `phase`; otherwise
+// empty.
 std::vector<SimAgent*> Fleet::WholeRound(const SimWorker& first, SimAgent::Phase phase) {
   std::vector<SimAgent*> whole;
   for (auto& [uid, worker] : workers_) {
@@ -85,7 +86,7 @@ void Fleet::Step(SimWorker& first, const std::vector<SimAgent*>& members) {
       const auto parsed = ParseTrainingJob(json);
       if (parsed.ok()) total_steps_[parsed->uid] = parsed->spec.trainer().train().steps();
     }
-    // The job is deleted and its workers do not know it yet.
+    // A job that is not listed was deleted, and its workers do not know yet.
     total_steps_.try_emplace(job, 1 << 30);
   }
   v1alpha1::Version next = members.front()->ranks.front().position.applied();

@@ -1,7 +1,6 @@
-// A leader is killed, stopped and thawed, shut down, or believed in beside another, at a moment
-// drawn by the seed: at the nth write of some kind, before it was sent or after it was done.
-// Whatever the moment, the outcome is the same: every job ends as it should and no promise is
-// broken.
+// Kills a leader, freezes and thaws it, shuts it down, or lets two replicas believe that they lead,
+// at a moment drawn by the seed: at the nth write of some kind, before it is sent or after it is
+// done. The outcome must always be the same: every job ends as it should and no promise is broken.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +23,7 @@ struct Script {
   Fault fault;
   Point point;
   int nth;
-  bool before;  // the call is sent, or its answer seen
+  bool before;  // strikes before the call is sent, else after it is done
   absl::Duration length;
   bool agent_dies;
 };
@@ -55,7 +54,7 @@ bool IsAt(const Script& script, const ReplicaWorld& world, const kube::ApiCall& 
     case Point::kAnyStatus:
       return status;
     case Point::kCheckpoint:
-      return false;  // no write of the operator's
+      return false;  // the operator makes no write at this point
   }
   return false;
 }
@@ -88,7 +87,8 @@ class HaSeedsTest : public testing::TestWithParam<Fault> {
         if (cut) return absl::UnavailableError("the lease is out of reach");
         if (struck || before != script.before || !IsAt(script, world, call))
           return absl::OkStatus();
-        // A clean stop is a signal's work, never in the middle of a call; nor do two believe here.
+        // A clean stop comes from a signal, never within a call, and with two believers no call is
+        // struck.
         if (script.fault == Fault::kTwoBelieve || script.fault == Fault::kStopped) {
           return absl::OkStatus();
         }
@@ -111,7 +111,8 @@ class HaSeedsTest : public testing::TestWithParam<Fault> {
         strike(*world.Leader());
       }
     }
-    // With two believing, a change for both to act on: more workers, and a job that nobody had.
+    // If two replicas believe that they lead, gives both something to act on: more workers, and a
+    // new job.
     if (script.fault == Fault::kTwoBelieve) {
       world.RunUntil([&] { return world.Leaders().size() == 2; }, absl::Seconds(25));
       two_believed_ += world.Leaders().size() == 2;
@@ -139,7 +140,7 @@ class HaSeedsTest : public testing::TestWithParam<Fault> {
 TEST_P(HaSeedsTest, EndsAsItShouldWhateverTheMoment) {
   const int seeds = HowMany({.sanitized = 15, .usual = 50, .full = 200});
   for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds) && !HasFailure(); ++seed) Run(seed);
-  // The moments must come, or the test shows nothing.
+  // The fault must have struck often enough, or the test shows nothing.
   if (GetParam() == Fault::kTwoBelieve) {
     EXPECT_GE(two_believed_, seeds / 2);
   } else {

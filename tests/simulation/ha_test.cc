@@ -1,5 +1,5 @@
-// Two and three replicas over one API server, on virtual time: who leads, how soon, and that no
-// moment of a change of leaders costs a job anything.
+// Runs two and three replicas over one API server, on virtual time: who leads, how soon, and that a
+// change of leaders costs a job nothing at any moment.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +27,7 @@ class HaTest : public testing::Test {
     return world_.Leader() != nullptr && world_.fleet->Training(job_.uid) == 2 &&
            world_.Job("gpt").status.state() == "Training";
   }
-  // Until another process leads; how long that took.
+  // Waits until another process leads and returns how long that took.
   absl::Duration HandOver(int64_t old_process) {
     const absl::Time start = world_.clock.Monotonic();
     EXPECT_TRUE(world_.RunUntil(
@@ -103,7 +103,8 @@ TEST_F(HaTest, AnAgentThatDiesWhileNobodyLeadsIsReplaced) {
   EXPECT_THAT(world_.promises.broken(), IsEmpty());
 }
 
-// Half of a spot notice's two minutes are for a checkpoint, however many leaders there are.
+// Half of a spot notice's two minutes is reserved for a checkpoint, no matter how often the leader
+// changes.
 TEST_F(HaTest, ANoticeIsNotStartedOverByANewLeader) {
   job_ = world_.CreateJob("gpt", {{"trainer", {{"train", {{"steps", 100000}}}}}});
   ASSERT_TRUE(world_.RunUntil([&] { return Training(); }, absl::Seconds(30)));
@@ -133,7 +134,7 @@ TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
   const int64_t process = leader.process;
   int writes = 0;
   world_.Freeze(leader, absl::Seconds(25));
-  ASSERT_EQ(world_.Leaders().size(), 2u);  // it has not looked yet
+  ASSERT_EQ(world_.Leaders().size(), 2u);  // the thawed one has not noticed yet
   world_.SetFates(
       [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
         if (host.number == leader.number && IsWrite(call.verb)) ++writes;
@@ -146,7 +147,7 @@ TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
   EXPECT_EQ(writes, 0);
 }
 
-// Stopped in the middle of a reconcile, with the next write already decided on.
+// The leader is frozen in the middle of a reconcile, with its next write already decided.
 TEST_F(HaTest, ALeaderStoppedBetweenTwoCallsSendsNoFurtherWrite) {
   const ReplicaWorld::Host* stopped = nullptr;
   int writes_after = 0;
@@ -166,7 +167,7 @@ TEST_F(HaTest, ALeaderStoppedBetweenTwoCallsSendsNoFurtherWrite) {
   EXPECT_THAT(world_.promises.broken(), IsEmpty());
 }
 
-// The last leader's binds may still be under way when its lease has run out.
+// The previous leader's binds may still be in flight when its lease expires.
 TEST_F(HaTest, ANewLeaderWaitsBeforeItsFirstBind) {
   LeadAndTrain();
   world_.Kill(*world_.Leader(), absl::Hours(1));
@@ -202,7 +203,7 @@ TEST_F(HaTest, TheTermIsNeverBelowTheLeases) {
   EXPECT_EQ(world_.Job("gpt").status.term(), lease["spec"]["leaseTransitions"].get<int64_t>());
 }
 
-// Its watch lags: what it does not show may exist all the same.
+// The standby's watch lags, so objects may exist that its cache does not show.
 TEST_F(HaTest, NobodyLeadsOnAnOldCache) {
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Leader() != nullptr; }, absl::Seconds(5)));
   ReplicaWorld::Host& standby = Other(*world_.Leader());
@@ -220,7 +221,7 @@ TEST_F(HaTest, NobodyLeadsOnAnOldCache) {
 
 class TwoBelieveTest : public HaTest {
  protected:
-  // The clock of the first replica runs slow, and from now on it cannot reach the lease.
+  // The clock of the first replica runs slow, and while cut_ is set it cannot reach the lease.
   TwoBelieveTest() {
     world_.hosts[0].pace = 0.5;
     world_.SetFates(
@@ -240,7 +241,7 @@ TEST_F(TwoBelieveTest, AFalseLeadersTermIsOverruled) {
   ASSERT_EQ(world_.Leader(), &false_one);
   cut_ = true;
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Leaders().size() == 2; }, absl::Seconds(20)));
-  // A job that the false leader sees only when the true one has begun with it.
+  // The false leader sees this job only after the true leader has started on it.
   false_one.held = {true, false, false};
   world_.CreateJob("late");
   auto term = [&] { return world_.Job("late").status.term(); };

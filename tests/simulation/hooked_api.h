@@ -11,9 +11,10 @@
 
 namespace muster::control {
 
-// An Api whose every call passes two hooks of the test's: `before` may refuse it (nothing is done),
-// `after` sees what came of it and may hide the outcome (it was done, the caller is not told). A
-// hook may run for long: the caller is then a process that was stopped at this very call.
+// An Api that runs two hooks of the test around every call: `before` may refuse it (it is not
+// made), `after` sees its outcome and may replace an OK by an error (it was made, but the caller
+// does not learn so). A hook may run for long, as if the calling process had been stopped at this
+// very call.
 class HookedApi final : public kube::InterceptedApi {
  public:
   using Before = std::function<absl::Status(const kube::ApiCall&)>;

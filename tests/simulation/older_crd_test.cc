@@ -1,5 +1,5 @@
-// A server that drops fields of the status, because its CustomResourceDefinition is older than the
-// operator: whatever rests on them is not done, and it is said why.
+// Tests a server that drops fields of the status because its CustomResourceDefinition is older than
+// the operator: nothing that depends on them is done, and the reason is reported.
 #include <algorithm>
 #include <string>
 
@@ -56,8 +56,9 @@ TEST_P(OlderCrdTest, NothingRestsOnWhatIsNotStored) {
   EXPECT_EQ(world_.fleet->Training(job.uid), 0) << "an order was given";
   EXPECT_EQ(world_.fleet->steps_done(), 0);
   EXPECT_EQ(world_.Pods().empty(), GetParam() == "incarnations" || GetParam() == "term");
-  // One try every twenty seconds: what is not kept, and that it is not. The history is written when
-  // a round is about to go, whose number was written before it.
+  // Each attempt, one every 20 s, makes two writes: the status that is not stored, and the
+  // condition that says so. With "checkpoint" a third one comes first: the history is written only
+  // when a round, whose number is already written, is about to go.
   const int writes_a_try = GetParam() == "checkpoint" ? 3 : 2;
   EXPECT_LE(world_.Writes("update_status trainingjobs"), writes_a_try * 16);
 
@@ -66,7 +67,7 @@ TEST_P(OlderCrdTest, NothingRestsOnWhatIsNotStored) {
   EXPECT_THAT(world_.promises.broken(), IsEmpty());
 }
 
-// The definition is replaced by an older one under a job that trains.
+// Replaces the definition by an older one while a job trains.
 TEST_P(OlderCrdTest, AJobThatTrainsGoesOn) {
   world_.CreateJob("gpt", {{"trainer", {{"train", {{"steps", 3000}}}}}});
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Job("gpt").status.state() == "Training"; },
@@ -80,7 +81,7 @@ TEST_P(OlderCrdTest, AJobThatTrainsGoesOn) {
   EXPECT_EQ(world_.Pods().size(), pods);
   world_.faulty->DropStatusFields({});
   ASSERT_TRUE(RunToTheEnd());
-  // They went back when the server dropped them.
+  // Term and round do go back when the server drops them.
   auto broken = world_.promises.broken();
   std::erase_if(broken, [](const std::string& promise) {
     return promise == "gpt: term went back" || promise == "gpt: round went back";
@@ -88,7 +89,7 @@ TEST_P(OlderCrdTest, AJobThatTrainsGoesOn) {
   EXPECT_THAT(broken, IsEmpty());
 }
 
-// A status that the store has no room for: the job with it would be larger than an object may be.
+// The job with its status would exceed the store's limit on the size of an object.
 TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsToldAndTriedAgainWhenTheJobChanges) {
   const absl::Status refusal =
       kube::ApiError(kube::Reason::kTooLarge, "etcdserver: request is too large");
@@ -99,7 +100,7 @@ TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsToldAndTriedAgainWhenTheJobChanges) 
   EXPECT_TRUE(HasEvent());
   world_.RunFor(absl::Minutes(5));
   EXPECT_THAT(world_.Pods(), IsEmpty());
-  // Its author makes room.
+  // The user edits the job, which may then fit.
   Json smaller = *world_.memory->Get(kube::kTrainingJobs, {"default", "gpt"});
   smaller["spec"]["trainer"]["train"]["steps"] = 20;
   ASSERT_TRUE(world_.memory->Update(kube::kTrainingJobs, smaller).ok());

@@ -14,20 +14,21 @@
 
 namespace muster::control {
 
-// What no operator may ever do, whoever leads: told of everything that happens to jobs, it collects
-// the promises that were broken. Jobs are named by UID.
+// Checks what must hold whoever leads. The simulation reports everything that happens to jobs, and
+// this collects the promises that were broken. Jobs are named by UID.
 class Promises {
  public:
-  // A write that the API server accepted.
+  // Writes that the API server accepted.
   void PodCreated(const Json& pod, const Json& job);
   void StatusWritten(const Json& before, const Json& after);
 
-  // An order on its way, and what the job's status recorded at that moment.
+  // Reports an order that was sent, and the stamp that the job's status recorded at that moment.
   void OrderSent(const std::string& job, const Order& order, RoundStamp recorded);
-  // An agent's highest stamp before and after it took an order.
+  // Reports an agent's highest stamp before and after it handled an order.
   void AgentMoved(const std::string& agent, RoundStamp before, RoundStamp after);
 
-  // Ranks of `round` stepped, formed at `version`, or the state at `version` is all there is left.
+  // Stepped(): the ranks of `round` applied `step`. Resumed(): `round` formed at `step`;
+  // `holder_lives` if a live agent still has the committed step, in which case it must not be lost.
   void Stepped(const std::string& job, int64_t round, int64_t step);
   void Resumed(const std::string& job, int64_t round, int64_t step, bool holder_lives);
 

@@ -1,5 +1,5 @@
-// TrainingQueues in the whole operator, on virtual time: quotas, borrowing, who makes room and how,
-// and a process that dies in the middle of it.
+// Tests TrainingQueues in the whole operator, on virtual time: quotas, borrowing, which job makes
+// room and how, and a process that dies in the middle of it.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +33,7 @@ class QueuesTest : public testing::Test {
     one["value"] = value;
     ASSERT_TRUE(world_.memory->Create(kube::kPriorityClasses, one).ok());
   }
-  // Each worker asks for one CPU.
+  // Creates a job whose workers request one CPU each.
   void AddJob(const std::string& name, const std::string& queue, int workers, int min,
               Json spec = Json::object(), int steps = 200) {
     Json all = {{"workers", {{"count", workers}, {"min", min}}},
@@ -122,7 +122,7 @@ TEST_F(QueuesTest, ABorrowerShrinksAndGrowsAgainBeforeAnybodyStops) {
   ExpectUnharmed("elastic");
 }
 
-// A bound pod names its node; the job's next one may go elsewhere.
+// The node of a job's bound pods must not restrict where its new pods go.
 TEST_F(QueuesTest, WhatWasShrunkGrowsAgainOnAnotherNodeThanItsOthers) {
   for (const char* node : {"a", "b", "c"}) world_.AddNode(node, 1);
   AddQueue("research", 1, "all");
@@ -218,12 +218,13 @@ class RestartTest : public QueuesTest, public testing::WithParamInterface<int> {
   RestartTest() : QueuesTest(GetParam()) {}
 };
 
-// The process dies after the nth write since the order was given, and another one takes its place.
+// Kills the process after the nth write since the preemption was ordered; another one takes its
+// place.
 TEST_P(RestartTest, InTheMiddleOfAPreemptionGoesOnWithIt) {
   world_.AddNode("node", 4);
   AddQueue("research", 2, "all");
   AddQueue("product", 2, "all");
-  // Long enough not to come to its end while no process is there to stop it.
+  // Long enough that the job does not finish while no operator is there to stop it.
   AddJob("rigid", "research", 4, 4, {}, 1500);
   ASSERT_TRUE(Until([&] { return world_.Job("rigid").status.progress().step() >= 10; }));
   int writes = 0;
@@ -243,14 +244,14 @@ TEST_P(RestartTest, InTheMiddleOfAPreemptionGoesOnWithIt) {
   ExpectUnharmed("rigid");
 }
 
-// Each takes a sanitizer seconds; the writes are alike to it.
+// Sanitizer builds skip most of the writes, because each case takes them seconds.
 INSTANTIATE_TEST_SUITE_P(Writes, RestartTest,
                          testing::Range(1, 13, HowMany({.sanitized = 4, .usual = 1, .full = 1})));
 
 class TakeOverTest : public QueuesTest, public testing::WithParamInterface<bool> {};
 
-// Two queues want the same CPUs, and the first by name has used some before: under the leader that
-// saw it and under one that did not, the other's turn comes first.
+// Two queues want the same CPUs, and the first by name has used some before. The other queue's turn
+// comes first, both under the leader that saw that use and under one that did not.
 TEST_P(TakeOverTest, ANewLeaderOrdersQueuesAsTheOldOneWouldHave) {
   world_.AddNode("node", 2);
   for (const char* name : {"a", "b", "c"}) AddQueue(name, 2);

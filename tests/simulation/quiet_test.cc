@@ -1,5 +1,5 @@
-// How much the operator writes, and how little: at rest, with a thousand jobs that make progress,
-// and for a job that cannot work.
+// Tests how much the operator writes: at rest, with a thousand jobs that make progress, and for a
+// job that cannot work.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -61,12 +61,12 @@ TEST(QuietTest, OfAJobThatHasEndedLittleIsKeptInMemory) {
 }
 
 TEST(QuietTest, ProgressOfAThousandJobsIsWrittenInTurns) {
-  // More than 200, or none would have to wait for its turn.
+  // None of 200 jobs or fewer would have to wait for its turn.
   const int kJobs = HowMany({.sanitized = 300, .usual = 1000, .full = 1000});
   ReplicaWorld world({.seed = 1, .election = false, .resync = absl::Seconds(5)});
   std::vector<TrainingJob> jobs;
   for (int i = 0; i < kJobs; ++i) {
-    // Without pods: what steps they make is told below.
+    // The jobs have no pods; their steps are reported below.
     jobs.push_back(world.CreateJob(absl::StrCat("job-", i), {{"suspend", true}}));
   }
   world.RunFor(absl::Seconds(20));
@@ -98,7 +98,7 @@ TEST(QuietTest, ProgressOfAThousandJobsIsWrittenInTurns) {
   }
   EXPECT_LE(all, static_cast<size_t>(20 * kSeconds + 20));
   EXPECT_GE(all, static_cast<size_t>(20 * kSeconds * 9 / 10));
-  EXPECT_EQ(writes.size(), static_cast<size_t>(kJobs));  // each had its turn
+  EXPECT_EQ(writes.size(), static_cast<size_t>(kJobs));  // each job had its turn
 }
 
 TEST(QuietTest, AJobThatAlwaysFailsStarvesNobody) {
@@ -125,9 +125,9 @@ TEST(QuietTest, AJobThatAlwaysFailsStarvesNobody) {
       },
       absl::Minutes(1)));
   world.RunFor(absl::Minutes(10));
-  EXPECT_GE(tries, 10);  // not given up either
+  EXPECT_GE(tries, 10);  // the operator keeps trying
   EXPECT_LE(tries, 40);
-  // Many tries, one event that counts them.
+  // One event counts all attempts.
   int events = 0;
   for (const Json& event : world.Events()) {
     if (event["reason"] != "FailedCreate") continue;
@@ -165,7 +165,7 @@ TEST(QuietTest, WhatTheServerWillNeverTakeIsSaidAndNotTriedAgain) {
   const std::vector<Json> events = world.Events();
   EXPECT_TRUE(std::any_of(events.begin(), events.end(),
                           [](const Json& event) { return event["reason"] == "InvalidSpec"; }));
-  // The author mends it.
+  // The user corrects the job.
   refuse = false;
   Json job = *world.memory->Get(kube::kTrainingJobs, {"default", "gpt"});
   job["spec"]["trainer"]["train"]["steps"] = 20;
@@ -187,7 +187,7 @@ TEST(QuietTest, AStatusThatTheServerWillNeverTakeIsNotWrittenForEver) {
       nullptr);
   world.CreateJob("gpt");
   world.RunFor(absl::Minutes(10));
-  // Once, and once more for each change of the job that the first tries made themselves.
+  // One attempt, and one more for each change of the job that the first attempts caused.
   EXPECT_GE(tries, 1);
   EXPECT_LE(tries, 3);
 }

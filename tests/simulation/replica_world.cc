@@ -11,7 +11,7 @@
 namespace muster::control {
 namespace {
 
-constexpr int kMostKeys = 200;  // of one tick and process
+constexpr int kMostKeys = 200;  // per tick and process
 
 absl::Status Gone() { return absl::UnavailableError("this process is dead"); }
 
@@ -123,7 +123,8 @@ void ReplicaWorld::RunHost(Host& host) {
   }
   host.running = true;
   Replica& replica = *host.replica;
-  // The agents' turn was before. One that is frozen from here on has heard no more than that.
+  // The agents have had their turn in this tick. One that is frozen from here on was last heard
+  // now.
   replica.registry().HeardUntil(replica.registry().clock().Monotonic());
   const auto reflectors = replica.reflectors();
   for (size_t i = 0; i < reflectors.size(); ++i) {
@@ -141,7 +142,7 @@ void ReplicaWorld::RunHost(Host& host) {
   }
   if (host.alive) replica.Schedule();
   host.running = false;
-  // What main does: a process that lost its lease is gone before anything else.
+  // A process that has lost its lease ends before it does anything else, as in main.
   if (host.alive && !replica.lost().ok()) Kill(host);
   if (!host.alive) host.replica.reset();
 }

@@ -24,13 +24,13 @@
 
 namespace muster::control {
 
-// A clock that runs at its own pace against the world's.
+// A clock whose monotonic time runs at its own pace relative to the world's.
 class DriftingClock final : public Clock {
  public:
   explicit DriftingClock(const Clock& world) : world_(world), start_(world.Monotonic()) {}
   absl::Time Monotonic() const override { return start_ + (world_.Monotonic() - start_) * pace_; }
   absl::Time Wall() const override { return world_.Wall(); }
-  // From the beginning: set it before anything reads the clock.
+  // The pace applies from construction on: set it before anything reads the clock.
   void SetPace(double pace) { pace_ = pace; }
 
  private:
@@ -40,8 +40,9 @@ class DriftingClock final : public Clock {
 };
 
 // The operator as one to three real replicas without threads, on virtual time, over one embedded
-// API server with nodes, agents and ranks. A process may be killed, or stopped and thawed, at any
-// of its API calls: the world goes on inside that call. One seed, one history.
+// API server with simulated nodes, agents and ranks. A process may be killed, or stopped and
+// thawed, at any of its API calls; the world goes on inside that call. Equal seeds give equal
+// histories.
 class ReplicaWorld final : public Coordinators {
  public:
   static constexpr absl::Duration kTick = absl::Milliseconds(100);
@@ -52,26 +53,27 @@ class ReplicaWorld final : public Coordinators {
     bool election = true;
     absl::Duration resync = absl::Minutes(10);
   };
-  // A process and its place.
+  // A place that runs one operator process at a time.
   struct Host {
     int number = 0;
-    int64_t process = 0;  // counts the processes of this place
+    int64_t process = 0;  // changes with every start and kill
     bool alive = false;
     bool frozen = false;
-    bool running = false;                        // some call of its process is on the stack
+    bool running = false;                        // a call of its process is on the stack
     absl::Time start_at = absl::InfinitePast();  // when it is started (again)
     double pace = 1;
     std::unique_ptr<DriftingClock> clock;
     std::unique_ptr<HookedApi> api;
     std::unique_ptr<Replica> replica;
     absl::Time elect_at = absl::InfinitePast();  // by its clock
-    // Of the reflectors of jobs, pods and nodes, which do not look now.
+    // The reflectors (jobs, pods, nodes) that are held back: they do not run.
     std::array<bool, 3> held = {false, false, false};
-    // Of the reconcile under way.
+    // Writes of the current reconcile.
     int status_writes = 0;
     int event_writes = 0;
   };
-  // What befalls a process at one of its calls: nothing, or a status to give it instead.
+  // A fault at an API call of a process: returns the status that the caller gets instead, or OK to
+  // leave the call alone. It may also kill or freeze the process.
   using Fate = std::function<absl::Status(Host& host, const kube::ApiCall& call)>;
 
   explicit ReplicaWorld(Options options);
@@ -82,29 +84,29 @@ class ReplicaWorld final : public Coordinators {
 
   void Tick();
   void RunFor(absl::Duration length);
-  // False: `limit` ran out.
+  // Returns false if `limit` passed before `done` was true.
   bool RunUntil(const std::function<bool()>& done, absl::Duration limit);
 
-  // The process ends at once; its place is filled again after `downtime`.
+  // Ends the process at once; a new one starts after `downtime`.
   void Kill(Host& host, absl::Duration downtime = absl::Seconds(5));
-  // A clean end.
+  // Ends the process cleanly, releasing its lease.
   void Stop(Host& host, absl::Duration downtime = absl::Seconds(5));
-  // The process does not run for `length`. Called from a hook, it is stopped in that very call.
+  // Stops the process for `length`. When called from a hook, it stops inside that very call.
   void Freeze(Host& host, absl::Duration length);
-  // Asked at every call of every process, before it is sent and after it was done.
+  // `before` runs before each API call of every process is sent, `after` once it has succeeded.
   void SetFates(Fate before, Fate after) {
     before_ = std::move(before);
     after_ = std::move(after);
   }
 
-  // Null when nobody leads or two do.
+  // The leader; null if there is none or more than one.
   Host* Leader();
   std::vector<Host*> Leaders();
   TrainingJob Job(const std::string& name) const;
   std::vector<Json> Pods() const;
   std::vector<Json> Events() const;
   bool Succeeded(const std::string& name) const;
-  // Accepted writes of the processes, by verb and plural: "update leases".
+  // The number of accepted writes of all processes, by verb and plural, e.g. "update leases".
   int Writes(const std::string& what) const;
   int Writes() const;
   void ForgetWrites() { writes_.clear(); }
@@ -116,7 +118,7 @@ class ReplicaWorld final : public Coordinators {
 
   ManualClock clock;
   std::unique_ptr<kube::MemoryApi> memory;
-  std::unique_ptr<kube::FaultyApi> faulty;  // what the processes reach it through
+  std::unique_ptr<kube::FaultyApi> faulty;  // the processes' way to `memory`
   Promises promises;
   std::vector<Host> hosts;
   std::unique_ptr<Fleet> fleet;
@@ -131,7 +133,7 @@ class ReplicaWorld final : public Coordinators {
   std::mt19937_64 random_;
   Fate before_;
   Fate after_;
-  Json job_before_;  // of the status write under way
+  Json job_before_;  // the job as it was before the current status write
   std::map<std::string, int> writes_;
 };
 

@@ -1,4 +1,4 @@
-// A status stays small however large the job and however badly it goes.
+// Tests that a status stays small however large the job is and however badly it fails.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -34,7 +34,7 @@ class StatusSizeTest : public testing::Test {
     view_.leader_term = 1;
     view_.leading_since = view_.now;
   }
-  // What the API server would hold, after each decision.
+  // Decides once and records the size of the status as the API server would store it.
   void Decide() {
     Plan plan = control::Decide(view_, memory_, {});
     memory_ = std::move(plan.memory);
@@ -54,7 +54,7 @@ class StatusSizeTest : public testing::Test {
       pod.uid = absl::StrCat("pod-", index, "-", pod.incarnation);
       pod.phase = PodPhase::kFailed;
       pod.node = absl::StrCat("node-", index);
-      pod.deleting = index > 0;  // taken away with their nodes, which nobody counts
+      pod.deleting = index > 0;  // deleted with their nodes, which does not count as a failure
       if (index == 0) {
         ContainerEnd end;
         end.container = "worker";
@@ -73,8 +73,8 @@ class StatusSizeTest : public testing::Test {
 };
 
 TEST_F(StatusSizeTest, OfFiveThousandWorkersThatFailAgainAndAgain) {
-  Decide();  // incarnations
-  Decide();  // pods
+  Decide();  // records the incarnations
+  Decide();  // creates the pods
   for (int failure = 0; failure < 90; ++failure) {
     FailEveryPod();
     Decide();

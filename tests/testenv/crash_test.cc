@@ -1,4 +1,5 @@
-// `tools/testenv` itself: nothing it started is left behind, whenever and however it ends.
+// Tests `tools/testenv` itself: nothing that it started is left behind, whenever and however it
+// ends.
 
 #include <signal.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ using ::testing::IsEmpty;
 
 constexpr absl::Duration kDeadline = absl::Minutes(2);
 
-// Another control plane beside the one this test runs in, driven by the command line alone.
+// Fixture with a second control plane beside the one that the test runs in, driven by the command
+// line alone.
 class CrashTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -48,7 +50,7 @@ class CrashTest : public ::testing::Test {
     return result.value_or(CommandResult{{.code = -1}, "", ""});
   }
 
-  // `up` without the controllers, which nothing here needs.
+  // Runs `up` without the controllers, which these tests do not need.
   CommandResult Up() { return Tool("up", {"--no-controller-manager"}); }
 
   std::unique_ptr<Process> BeginUp() { return Begin("up", {}); }
@@ -88,7 +90,8 @@ class CrashTest : public ::testing::Test {
     return std::filesystem::exists(folder_ + "/log/" + component + ".log");
   }
 
-  // Command names of its processes, its folder and its network namespace.
+  // Everything left of the control plane: the command names of its processes, its folder and its
+  // network namespace.
   std::vector<std::string> LeftOvers() const {
     std::vector<std::string> left;
     const std::string mark = absl::StrCat("MUSTER_TESTENV_PROCESS=", folder_, ":");
@@ -172,7 +175,7 @@ TEST_F(CrashTest, TwoUpsAtOnceStartOne) {
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(EndOf(*first).code, 0);
   EXPECT_EQ(EndOf(*second).code, 0);
-  // etcd, kube-apiserver, the folder and the namespace.
+  // These are etcd, kube-apiserver, the folder and the namespace.
   EXPECT_EQ(LeftOvers().size(), 4u);
 }
 

@@ -1,4 +1,4 @@
-// A control plane of a test's own, whose parts come and go.
+// Tests a private control plane whose components are stopped and started.
 
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ class PrivateClusterTest : public ::testing::Test {
     cluster_ = *std::move(cluster);
   }
 
-  // Whether a request with a deadline of two seconds is answered.
+  // Returns true if a request with a timeout of two seconds is answered.
   bool Answers() {
     const auto got = cluster_->Kubectl({"get", "configmaps", "--request-timeout=2s"});
     return got.ok() && got->ok();

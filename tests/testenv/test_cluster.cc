@@ -36,7 +36,7 @@ std::string TemporaryFolder() {
   return folder.empty() ? "/tmp" : folder;
 }
 
-// A file that is gone with its descriptor.
+// A temporary file that is deleted when its descriptor is closed.
 class ScratchFile {
  public:
   ScratchFile() {
@@ -144,7 +144,7 @@ absl::StatusOr<std::unique_ptr<TestCluster>> TestCluster::Create(const std::stri
 
 TestCluster::~TestCluster() {
   if (name_space_.empty()) return;
-  // The contents go with it, which takes the control plane a while.
+  // The control plane deletes the namespace's contents later.
   (void)api_->Delete(kube::kNamespaces, {"", name_space_});
 }
 
@@ -191,7 +191,8 @@ absl::Status TestCluster::InstallCrd() const {
     MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(FileSystem(), file));
     MUSTER_RETURN_IF_ERROR(Apply(text));
   }
-  // `kubectl wait` fails on one that has no conditions yet, and conditions come before it serves.
+  // `kubectl wait` fails on a definition that has no conditions yet, and the conditions become true
+  // before the server serves it.
   const absl::Time deadline = Clock::Real().Monotonic() + kComponentDeadline;
   absl::Status served = absl::UnknownError("not asked yet");
   while (!served.ok() && Clock::Real().Monotonic() < deadline) {

@@ -16,7 +16,7 @@
 
 namespace muster::tests {
 
-// How a program ended and what it wrote.
+// The exit status and output of a program.
 struct CommandResult {
   ExitStatus exit;
   std::string out;
@@ -25,63 +25,66 @@ struct CommandResult {
   bool ok() const { return exit.known && exit.code == 0; }
 };
 
-// The real control plane that a `cluster_test` (cluster_test.bzl) runs in, and a namespace of its
-// own on it, which is deleted when this is destroyed. What has no namespace (nodes, cluster roles)
-// is shared by all tests: put Unique() names into it, and delete it. One thread.
+// The real control plane that a `cluster_test` (cluster_test.bzl) runs in, and a namespace of the
+// test's own, which the destructor deletes. Objects without a namespace (nodes, cluster roles) are
+// shared by all tests: give them Unique() names and delete them. Not thread-safe.
 class TestCluster {
  public:
-  // `prefix` starts the namespace's name. FailedPrecondition outside of a cluster_test.
+  // The namespace's name begins with `prefix`. Returns FailedPrecondition outside of a
+  // cluster_test.
   static absl::StatusOr<std::unique_ptr<TestCluster>> Create(const std::string& prefix);
   ~TestCluster();
   TestCluster(const TestCluster&) = delete;
   TestCluster& operator=(const TestCluster&) = delete;
 
-  // kubeconfig of a cluster administrator.
+  // Path of a cluster administrator's kubeconfig.
   const std::string& kubeconfig() const { return kubeconfig_; }
-  // e.g. "https://127.0.0.1:6443", and the PEM file that its certificate is signed by.
+  // The API server's URL, e.g. "https://127.0.0.1:6443", and the PEM file of the CA that signed its
+  // certificate.
   const std::string& server() const { return server_; }
   const std::string& ca_file() const { return ca_file_; }
   // The test's own namespace.
   const std::string& name_space() const { return name_space_; }
   // Path of a built program: kubectl, helm, etcd, kube-apiserver, kubelet …
   std::string Program(const std::string& name) const;
-  // `name` with an ending that no other test has.
+  // `name` with a suffix that no other test has.
   std::string Unique(const std::string& name) const;
 
   // Runs kubectl as the administrator, in the test's namespace unless `arguments` say otherwise,
-  // and waits for its end. An exit code other than 0 is a result, not an error.
+  // and waits for its end. A non-zero exit code is a result, not an error.
   absl::StatusOr<CommandResult> Kubectl(const std::vector<std::string>& arguments,
                                         std::string_view input = "",
                                         absl::Duration within = absl::Seconds(60)) const;
-  // The administrator's client. A kubectl costs a quarter of a second of a core: what is looked at
-  // again and again is read with this.
+  // The administrator's client. Use it for repeated reads: each Kubectl() call costs a quarter of a
+  // second of a core.
   kube::RestApi& api() const { return *api_; }
-  // Of the test's namespace, where the type has namespaces.
+  // Read objects of the test's namespace, or of the cluster if the type has no namespaces.
   absl::StatusOr<Json> Get(const kube::ResourceType& type, const std::string& name) const;
   absl::StatusOr<std::vector<Json>> List(const kube::ResourceType& type,
                                          const std::string& label_selector = "") const;
   // Server-side apply of YAML or JSON documents.
   absl::Status Apply(const std::string& documents) const;
-  // Applies the tree's CustomResourceDefinition, the same for all tests, and waits until it serves.
+  // Applies the tree's CustomResourceDefinition, the same for all tests, and waits until the server
+  // serves it.
   absl::Status InstallCrd() const;
-  // Makes a ServiceAccount in the test's namespace, which may do nothing until a role is bound to
-  // it, and returns the path of a kubeconfig with a token of it.
+  // Creates a ServiceAccount in the test's namespace, which has no rights until a role is bound to
+  // it, and returns the path of a kubeconfig with its token.
   absl::StatusOr<std::string> ServiceAccountKubeconfig(const std::string& name) const;
   absl::StatusOr<std::string> ServiceAccountToken(const std::string& name) const;
 
-  // Path of a kubeconfig with a client certificate of a user in `groups`. A node's is
-  // "system:node:N" in "system:nodes": the Node authorizer and NodeRestriction then hold it to its
-  // own objects.
+  // Returns the path of a kubeconfig with a client certificate for a user in `groups`. For user
+  // "system:node:N" in group "system:nodes" the Node authorizer and NodeRestriction limit the
+  // client to that node's objects.
   absl::StatusOr<std::string> UserKubeconfig(const std::string& user,
                                              const std::vector<std::string>& groups) const;
 
-  // For a private control plane only (else FailedPrecondition). `component` is "etcd",
-  // "kube-apiserver", "kube-controller-manager" or "kube-scheduler".
+  // The following are for a private control plane only (else FailedPrecondition). `component` is
+  // "etcd", "kube-apiserver", "kube-controller-manager" or "kube-scheduler".
   bool is_private() const;
   absl::Status Kill(const std::string& component) const;  // SIGKILL
-  absl::Status Stop(const std::string& component) const;  // SIGTERM, and waits
+  absl::Status Stop(const std::string& component) const;  // SIGTERM; waits
   absl::Status Start(
-      const std::string& component) const;  // with its data; waits until all is ready
+      const std::string& component) const;  // keeps its data; waits until all are ready
   absl::Status Freeze(const std::string& component) const;  // SIGSTOP
   absl::Status Thaw(const std::string& component) const;    // SIGCONT
 

@@ -1,4 +1,4 @@
-// The shared control plane: what the other tests rely on.
+// Tests the properties of the shared control plane that other tests rely on.
 
 #include "tests/testenv/test_cluster.h"
 

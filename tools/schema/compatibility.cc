@@ -22,7 +22,7 @@ void Say(Changes& changes, const std::string& path, const std::string& what) {
   changes.push_back(absl::StrCat(path, ": ", what));
 }
 
-// A limit that is new or tighter. `upper`: smaller is tighter.
+// Reports a limit that is new or tighter. If `upper`, a smaller limit is tighter.
 void CompareLimit(const std::string& path, const Json& before, const Json& after, const char* name,
                   bool upper, Changes& changes) {
   const Json& now = At(after, name);
@@ -51,7 +51,8 @@ void CompareLimits(const std::string& path, const Json& before, const Json& afte
   }
 }
 
-// A default object may get new fields, because the API server fills in their own defaults anyway.
+// New fields in a default object are compatible, because the API server fills in their own defaults
+// anyway.
 bool KeepsDefault(const Json& was, const Json& now) {
   if (!was.is_object() || !now.is_object()) return was == now;
   for (const auto& [name, value] : was.items()) {
@@ -60,7 +61,8 @@ bool KeepsDefault(const Json& was, const Json& now) {
   return true;
 }
 
-// What must stay word for word, because both a stricter and a laxer one change its meaning.
+// Reports changes of attributes that must stay verbatim, because both a stricter and a laxer value
+// would change their meaning.
 void CompareFixed(const std::string& path, const Json& before, const Json& after,
                   Changes& changes) {
   for (const char* name :

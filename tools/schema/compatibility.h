@@ -8,12 +8,12 @@
 
 namespace muster::schema {
 
-// What in CustomResourceDefinition `after` would refuse, lose or change objects that are good under
-// `before`, or break clients that read them: one sentence each, with the field's path, in the
-// order of the paths. Empty: `after` only adds. The rules are those of docs/api-evolution.md.
+// Lists the changes from CustomResourceDefinition `before` to `after` that would refuse, lose or
+// change valid objects, or break clients that read them: one sentence each, with the field's path,
+// sorted by path. Empty if `after` only adds. The rules are those of docs/api-evolution.md.
 //
-// A new CEL rule of an old object is additive only if it names a field that is new there: it
-// cannot refuse objects that were written before the field.
+// A new CEL rule on an existing object counts as additive only if it names a field that is new
+// there: it cannot refuse objects that were written before the field existed.
 // Pure; thread-safe.
 std::vector<std::string> BreakingChanges(const Json& before, const Json& after);
 

@@ -25,7 +25,7 @@ Json ReadCrd(const std::string& path) {
   return document.json;
 }
 
-// The schema of version v1alpha1 of the accepted CRD with one change.
+// The breaking changes when one value of the accepted CRD's v1alpha1 schema is changed.
 std::vector<std::string> After(const std::string& pointer, const Json& value) {
   const Json before = ReadCrd(kAccepted);
   Json after = before;

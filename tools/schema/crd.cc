@@ -22,8 +22,8 @@ using v1alpha1::FieldSchema;
 
 constexpr int kMaxDurationLength = 32;
 
-// Options that are no JSON are a mistake in training_job.proto: null shows up in the diff of the
-// CRD.
+// Invalid JSON in an option is a mistake in training_job.proto; the resulting null shows up in the
+// diff of the CRD.
 Json ParseOption(const std::string& text) {
   const absl::StatusOr<Json> json = ParseJson(text);
   return json.ok() ? *json : Json();
@@ -36,7 +36,7 @@ Json Number(double value) {
 void AddRule(Json& schema, const std::string& cel, const std::string& message,
              const std::string& field) {
   Json rule = {{"rule", cel}, {"message", message}};
-  // A field path must name a field of the schema, and metadata's are not in it.
+  // A fieldPath must name a field of the schema, which does not contain those of metadata.
   if (!field.empty() && !absl::StartsWith(field, "metadata.")) {
     rule["fieldPath"] = absl::StrCat(".", field);
   }
@@ -74,7 +74,7 @@ void AddStringBounds(const FieldSchema& options, Json& schema) {
   }
 }
 
-// One value of the field, without what belongs to the field itself.
+// The schema of one value of the field, without the attributes of the field itself.
 Json ItemSchema(const FieldDescriptor& field) {
   const FieldSchema& options = SchemaOf(field);
   Json schema = Json::object();
@@ -117,7 +117,7 @@ Json ListSchema(const FieldDescriptor& field) {
   return schema;
 }
 
-// An API server runs a schema's rules over its defaults as they stand, so nested ones are written
+// An API server runs a schema's rules over its literal defaults, so nested defaults are written
 // out.
 void FillDefaults(const Json& schema, Json& value) {
   if (!value.is_object() || !schema.contains("properties")) return;
@@ -140,7 +140,8 @@ Json FieldSchemaJson(const FieldDescriptor& field) {
   return schema;
 }
 
-// Said at the parent, because a rule at the field itself is not run when the field comes or goes.
+// The rules are put on the parent, because a rule on the field itself is not run when the field is
+// added or removed.
 void AddTransitionRules(const FieldDescriptor& field, Json& schema) {
   const FieldSchema& options = SchemaOf(field);
   const std::string& name = field.json_name();

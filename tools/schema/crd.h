@@ -6,12 +6,12 @@
 
 namespace muster::schema {
 
-// The CustomResourceDefinition (apiextensions v1) of a message whose options say `kind`: structural
-// schema, defaults, CEL rules, columns, and the status (and, of a scalable kind, scale)
-// subresource. Thread-safe.
+// The CustomResourceDefinition (apiextensions v1) of a message whose options set `kind`: its
+// structural schema, defaults, CEL rules, printer columns, and the subresources status and, for a
+// scalable kind, scale. Thread-safe.
 Json MakeCrd(const google::protobuf::Descriptor& root);
 
-// The structural schema of any message of these protos.
+// The structural schema of any message of the API's protos. Thread-safe.
 Json MakeSchema(const google::protobuf::Descriptor& message);
 
 }  // namespace muster::schema

@@ -19,7 +19,8 @@ Json Spec() {
   return Crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
 }
 
-// Kubernetes refuses a schema with any of these.
+// Collects the faults of a schema, any of which an API server may refuse: missing types and bounds,
+// null defaults, and unknown required fields.
 void CheckStructural(const Json& schema, const std::string& path,
                      std::vector<std::string>& faults) {
   const std::string type = schema.value("type", "");
@@ -81,7 +82,7 @@ TEST(MakeCrd, CarriesDefaultsBoundsAndEnums) {
             Json::array({"adamw", "sgd"}));
 }
 
-// An API server refused the CRD when a rule met a default of {}: "no such key: gpus".
+// If a rule is run over a default of {}, an API server refuses the CRD: "no such key: gpus".
 TEST(MakeCrd, DefaultsOfObjectsAreWrittenOut) {
   EXPECT_EQ(Spec()["properties"]["workers"]["default"],
             *ParseJson(R"({"count": 1, "gpus": 0, "ranks": 1})"));

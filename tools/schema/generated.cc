@@ -11,7 +11,7 @@
 namespace muster::schema {
 namespace {
 
-// A kind, and what is made from it.
+// A kind and the files that are generated from it.
 struct Source {
   const char* root;
   const char* crd;

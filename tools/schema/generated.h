@@ -13,11 +13,11 @@ struct GeneratedFile {
   std::string text;
 };
 
-// Where the descriptor set lies, from the root of the repository or of a program's runfiles.
+// Path of the descriptor set, relative to the root of the repository or of a program's runfiles.
 inline constexpr char kDescriptorPath[] = "proto/muster/v1alpha1/training_queue.desc";
 
-// Every file that is made from training_job.proto and training_queue.proto. `descriptor_set` is
-// protoc's, with imports and source info. Thread-safe.
+// Generates every file that is made from training_job.proto and training_queue.proto.
+// `descriptor_set` is protoc's output with imports and source info. Thread-safe.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateFiles(const std::string& descriptor_set);
 
 }  // namespace muster::schema

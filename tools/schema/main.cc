@@ -1,4 +1,5 @@
-// Writes the files that are made from training_job.proto into the working tree: tools/generate.
+// Generates files from training_job.proto and training_queue.proto into the working tree; run by
+// tools/generate.
 //
 // 1. read the descriptor set from the runfiles, 2. generate, 3. write below
 // $BUILD_WORKSPACE_DIRECTORY.

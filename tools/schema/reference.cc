@@ -131,7 +131,8 @@ std::string Section(const Descriptor& message) {
   return out;
 }
 
-// The message, then those of its fields, each once: the spec's come together, before the status's.
+// Collects the message and then those of its fields, each once, so that the spec's stand together
+// before the status's.
 void Collect(const Descriptor& message, std::vector<const Descriptor*>& out) {
   if (std::find(out.begin(), out.end(), &message) != out.end()) return;
   out.push_back(&message);

@@ -8,9 +8,9 @@
 
 namespace muster::schema {
 
-// docs/api.md and docs/api-queue.md: one table for each message, from the root down, with types,
-// defaults, constraints and the comments of the proto. `checked_by` names the program that checks
-// them without a cluster. Thread-safe.
+// The text of docs/api.md or docs/api-queue.md: one table for each message, from `root` down, with
+// types, defaults, constraints and the comments of the proto. `checked_by` names the program that
+// checks constraints without a cluster. Thread-safe.
 std::string MakeReference(const google::protobuf::Descriptor& root, absl::string_view checked_by);
 
 }  // namespace muster::schema

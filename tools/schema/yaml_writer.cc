@@ -9,8 +9,8 @@
 namespace muster::schema {
 namespace {
 
-// Letters first, then only what no YAML version gives a meaning; words it does give one are
-// excluded.
+// Returns true if the text needs no quotes: it begins with a letter, has only characters without a
+// meaning in any YAML version, and is not a reserved word.
 bool IsPlain(const std::string& text) {
   static const auto& words =
       *new std::set<std::string>{"true", "false", "yes", "no", "on", "off", "null", "y", "n"};
@@ -28,7 +28,7 @@ std::string Scalar(const Json& json) {
 
 void Write(const Json& json, int indent, std::string& out);
 
-// After `key:` or `-`: scalars and empty containers on the same line, the rest below.
+// Writes a value after `key:` or `-`: scalars and empty containers on the same line, others below.
 void WriteValue(const Json& json, int indent, std::string& out) {
   if (json.is_structured() && !json.empty()) {
     absl::StrAppend(&out, "\n");

@@ -7,8 +7,8 @@
 
 namespace muster::schema {
 
-// JSON as block-style YAML, keys sorted, strings quoted wherever a YAML 1.1 or 1.2 reader could
-// take them for something else. Equal documents give equal bytes. Thread-safe.
+// Writes JSON as block-style YAML with sorted keys; strings that a YAML 1.1 or 1.2 reader could
+// take for another type are quoted. Equal documents give equal bytes. Thread-safe.
 std::string WriteYaml(const Json& json);
 
 }  // namespace muster::schema

@@ -23,7 +23,7 @@ class Search {
       : contest_(contest), tree_(contest.inventory), budget_(budget) {
     for (int i = 0; i < Nodes(); ++i) free_.push_back(tree_.node(i).free.gpus);
     for (size_t i = 0; i < contest.gangs.size(); ++i) order_.push_back(static_cast<int>(i));
-    // Large ones first: they decide most.
+    // Large gangs first: they affect the score most.
     std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) { return Gpus(a) > Gpus(b); });
     for (const GangRequest& gang : contest.gangs) scores_.push_back(ScoresOf(gang));
     splits_.resize(contest.gangs.size());
@@ -49,7 +49,7 @@ class Search {
     return contest_.gangs[gang].max * contest_.gangs[gang].per_worker.gpus;
   }
 
-  // By level: what the gang scores when that is the innermost level its workers share.
+  // The gang's score by the innermost level that its workers share.
   std::vector<double> ScoresOf(const GangRequest& gang) const {
     std::vector<double> seconds;
     for (const Link& link : LinksOf(tree_, {})) {
@@ -68,7 +68,7 @@ class Search {
     return scores;
   }
 
-  // The nodes below a domain are side by side.
+  // The range [first, end) of the nodes below a domain, which are contiguous.
   std::pair<int, int> NodesBelow(int level, int index) const {
     int first = index, end = index + 1;
     for (; level < tree_.node_level(); ++level) {
@@ -87,7 +87,7 @@ class Search {
     return workers;
   }
 
-  // The most that the gang can score on what is free now.
+  // The highest score that the gang can reach with the GPUs that are free now.
   double Alone(int gang) const {
     for (int level = tree_.node_level(); level >= 0; --level) {
       for (int i = 0; i < static_cast<int>(tree_.level(level).size()); ++i) {
@@ -103,7 +103,8 @@ class Search {
     return bound;
   }
 
-  // The free amounts with nodes of a leaf, leaves of a spine ... in the order of what they hold.
+  // The free GPUs of the nodes below a domain, with the children of each domain sorted, so that
+  // equivalent states have equal strings.
   std::string Canonical(int level, int index) const {
     if (level == tree_.node_level()) return std::string(1, static_cast<char>('0' + free_[index]));
     std::vector<std::string> parts;
@@ -140,16 +141,17 @@ class Search {
         splits_[gang].clear();
       }
     }
-    Descend(depth + 1, reached);  // without it
+    Descend(depth + 1, reached);  // leaves this gang out
   }
 
-  // Every way to have `left` workers on the nodes from `node` on.
+  // Calls `then` for every way to put `left` workers on the nodes from `node` to `end`.
   void Split(int gang, int node, int end, int left, const std::function<void()>& then) {
     if (left == 0) return then();
     if (node == end || budget_ < 0) return;
     const int64_t gpus = contest_.gangs[gang].per_worker.gpus;
     int most = static_cast<int>(std::min<int64_t>(left, free_[node] / gpus));
-    // Of nodes of a leaf that have the same free, the first gets no less than the next.
+    // The first of several nodes of a leaf with equal free GPUs gets at least as many workers as
+    // the next: other splits are equivalent.
     const bool twin = node > 0 && Before(gang, node - 1) == Before(gang, node) &&
                       tree_.level(tree_.node_level())[node - 1].parent ==
                           tree_.level(tree_.node_level())[node].parent;

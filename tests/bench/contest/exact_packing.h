@@ -8,10 +8,10 @@
 
 namespace muster::control {
 
-// The highest mean score that the gangs of a contest can have together, whatever their order and
-// with all of them known beforehand: branch and bound over every split of every gang, with states
-// that differ only in the names of nodes taken for one. Only GPUs are counted. Gangs are of one
-// size, without levels and slices. Empty: not found within `budget` states.
+// Finds places with the highest possible mean score, with all gangs known beforehand and in any
+// order. Branch and bound over every split of every gang; states that differ only in the names of
+// nodes count as one. Only GPUs are considered. Gangs must have a fixed size and no topology levels
+// or slices. Returns nullopt if `budget` states do not suffice.
 std::optional<Places> PlaceExactly(const Contest& contest, int64_t budget);
 
 }  // namespace muster::control

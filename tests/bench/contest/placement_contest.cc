@@ -18,9 +18,9 @@ constexpr int kGpus = 8;
 
 struct Shape {
   int spines;
-  int leaves;          // of a spine
-  int nodes;           // of a leaf
-  int broken_percent;  // of the nodes: others use some of their GPUs
+  int leaves;          // per spine
+  int nodes;           // per leaf
+  int broken_percent;  // share of nodes on which other pods hold some GPUs
 };
 
 int Pick(std::mt19937_64& random, int low, int high) {
@@ -71,10 +71,10 @@ Contest SmallContest(uint64_t seed) {
 Contest LargeContest(uint64_t seed) {
   std::mt19937_64 random(seed);
   Contest contest{Cluster({4, 16, 16, 40}, random), {}};
-  // Most jobs are small, most GPUs are of large ones.
+  // Most jobs are small; most GPUs belong to large ones.
   struct Kind {
     int percent;
-    int least;  // workers
+    int least;  // number of workers, from `least` to `most`
     int most;
     int gpus;
   };
@@ -149,7 +149,7 @@ absl::StatusOr<Outcome> Judged(const Contest& contest, const Places& places) {
       }
       left.Charge(*node, gang.per_worker);
     }
-    // Ranks are numbered along the tree, whoever chose the nodes.
+    // Ranks are numbered along the tree, no matter who chose the nodes.
     std::vector<std::string> nodes = places[i];
     std::sort(nodes.begin(), nodes.end(), [&](const std::string& a, const std::string& b) {
       return *tree.FindNode(a) < *tree.FindNode(b);

@@ -9,9 +9,9 @@
 #include "operator/placement/inventory.h"
 #include "operator/placement/placement.h"
 
-// Gangs that come one after the other to a cluster that others have broken into pieces, and ways to
-// place them. Everything is deterministic. A node's use is that of whole GPUs with as much CPU and
-// memory each.
+// Generated placement problems, several ways to solve them, and their scores. Gangs arrive one
+// after the other at a cluster that is already fragmented. Everything is deterministic. A node's
+// use is in whole GPUs, each with the same share of CPU and memory.
 namespace muster::control {
 
 struct Contest {
@@ -19,30 +19,30 @@ struct Contest {
   std::vector<GangRequest> gangs;
 };
 
-// By gang, by worker: its node. A gang without nodes is not placed.
+// The node of each worker, by gang. A gang without nodes is not placed.
 using Places = std::vector<std::vector<std::string>>;
 
-// What `gpus` GPUs of a node take along.
+// The resources of a pod with `gpus` GPUs: their share of a node's CPU and memory.
 Resources WithGpus(int64_t gpus);
 
-// 12 nodes of 8 GPUs in 4 leaves of 2 spines, 8 gangs: small enough for an exact answer.
+// 12 nodes of 8 GPUs in 4 leaves under 2 spines, 8 gangs: small enough for an exact answer.
 Contest SmallContest(uint64_t seed);
-// 1,024 nodes of 8 GPUs in 64 leaves of 4 spines, 200 gangs of 1 to 512 GPUs.
+// 1,024 nodes of 8 GPUs in 64 leaves under 4 spines, 200 gangs of 1 to 512 GPUs.
 Contest LargeContest(uint64_t seed);
 
-// Place(), one gang after the other, each with what those before it left.
+// Calls Place() for one gang after the other, each on what the earlier ones left.
 Places PlaceInTurn(const Contest& contest);
-// Each worker on any node that has room; all of a gang or none.
+// Puts each worker on a random node with room; all workers of a gang or none.
 Places PlaceAtRandom(const Contest& contest, uint64_t seed);
 
 struct Outcome {
-  double score = 0;  // the mean over all gangs; one that is not placed counts 0
+  double score = 0;  // mean over all gangs; a gang that is not placed counts 0
   int placed = 0;
 };
-// kInvalidArgument if the places promise a GPU twice, or a gang is there in part.
+// Returns InvalidArgument if a GPU is promised twice or a gang is placed only in part.
 absl::StatusOr<Outcome> Judged(const Contest& contest, const Places& places);
 
-// No way to place all of them has a higher mean score: each gang as if it were the only one.
+// An upper bound of the mean score: each gang is placed as if it were the only one.
 double ScoreBound(const Contest& contest);
 
 }  // namespace muster::control

@@ -13,7 +13,7 @@
 namespace muster::control {
 namespace {
 
-// Four nodes of 4 GPUs at most in two leaves, three gangs.
+// Four nodes with at most 4 free GPUs each in two leaves, and three gangs.
 Contest TinyContest(uint64_t seed) {
   Contest contest = SmallContest(seed);
   contest.inventory.nodes.resize(4);
@@ -33,7 +33,7 @@ Contest TinyContest(uint64_t seed) {
   return contest;
 }
 
-// Every way to give every worker of every gang a node, or none to a gang.
+// The best score over all ways to give every worker of a gang a node, or to leave the gang out.
 double BestOfAll(const Contest& contest) {
   std::vector<int64_t> free;
   for (const NodeInventory& node : contest.inventory.nodes) free.push_back(node.free.gpus);

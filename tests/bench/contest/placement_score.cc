@@ -1,6 +1,6 @@
-// placement_score, with MUSTER_FILTER_PEER: the mean placement score of gangs on clusters that are
-// in pieces, ours beside the best there is, random places and kube-scheduler's default profile.
-// Prints a table.
+// placement_score prints a table of the mean placement score of gangs on fragmented clusters:
+// muster's, the best possible, random places, and kube-scheduler's default profile. It needs
+// MUSTER_FILTER_PEER.
 #include <stdlib.h>
 
 #include <cstdio>

@@ -9,10 +9,10 @@
 
 namespace muster::control {
 
-// Where kube-scheduler's default profile puts the gangs, pod by pod: the real plugins with their
-// default weights, in the program of tests/testenv/modules/controlplane/filters. It knows no gangs:
-// one of which a pod finds no node counts as not placed and keeps what its other pods got. `peer`
-// is the program, `folder` takes what it is asked and answers.
+// Places the gangs as kube-scheduler's default profile does, pod by pod, with the real plugins and
+// their default weights in the program of tests/testenv/modules/controlplane/filters. It has no
+// notion of gangs: if one pod finds no node, the gang counts as not placed, but its other pods keep
+// their nodes. `peer` is the program's path; its input and output are files in `folder`.
 absl::StatusOr<Places> PlaceAsKubeScheduler(const Contest& contest, uint64_t seed,
                                             const std::string& peer, const std::string& folder);
 

@@ -1,7 +1,7 @@
-// decisions_bench TRACE QUEUES [KUBECONFIG]: the jobs of the first queues of a generator's trace,
-// submitted when it says, through the real operator on the real clock: pods made, bound, run for as
-// long as the trace says, ended. Over an embedded API server, or the real one of KUBECONFIG. Prints
-// a JSON object.
+// decisions_bench TRACE QUEUES [KUBECONFIG] submits the jobs of a generated trace's first QUEUES
+// queues to the real operator, at the trace's times on the real clock. Pods are created, bound, run
+// for as long as the trace says, and end. Uses an embedded API server, or the real one of
+// KUBECONFIG. Prints a JSON object.
 #include <time.h>
 
 #include <algorithm>
@@ -39,7 +39,8 @@ namespace muster::control {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(540);
-// Nobody waits on when no job has ended for so long; the last is submitted far sooner.
+// The run is given up when no job has ended for this long, which is far longer than any gap between
+// submissions.
 constexpr absl::Duration kStall = absl::Seconds(90);
 constexpr int kKubeletThreads = 4;
 constexpr int kSubmitters = 4;
@@ -50,12 +51,12 @@ double CpuSeconds(clockid_t clock) {
   return absl::ToDoubleSeconds(absl::DurationFromTimespec(spent));
 }
 
-// The jobs of the first queues, by the name they get.
+// The jobs of the first queues of the trace; `index` finds them by name.
 struct Load {
   std::vector<cli::SimJob> jobs;
   std::vector<QueueSpec> queues;
   std::unordered_map<std::string, size_t> index;
-  double quota_seconds = 0;  // of all nominal quota
+  double quota_seconds = 0;  // time that the whole nominal quota needs for all jobs
   int64_t pods = 0;
 
   double Last() const { return absl::ToDoubleSeconds(jobs.back().job.created - absl::UnixEpoch()); }
@@ -84,7 +85,7 @@ Load LoadOf(const cli::SimTrace& trace, size_t queues) {
   return load;
 }
 
-// When each job was first seen to run.
+// Records when each job was first seen running.
 class Starts {
  public:
   explicit Starts(const Load& load) : load_(load), at_(load.jobs.size()) {}
@@ -95,7 +96,7 @@ class Starts {
     if (!at_[index]) at_[index] = Clock::Real().Monotonic();
     return load_.jobs[index].duration;
   }
-  // Seconds from submission, by class, sorted.
+  // The waiting times in seconds since submission, by class, sorted.
   std::map<std::string, std::vector<double>> Waits(absl::Time start) const {
     std::map<std::string, std::vector<double>> waits;
     MutexLock lock(mu_);
@@ -115,7 +116,7 @@ class Starts {
   std::vector<std::optional<absl::Time>> at_ MUSTER_GUARDED_BY(mu_);
 };
 
-// Creates its share of the jobs, each when it is due. Returns the CPU seconds that took.
+// Creates one submitter's share of the jobs, each when it is due. Returns the CPU seconds spent.
 double Submit(kube::Api& api, const Load& load, absl::Time start, int share, std::string& error) {
   for (size_t i = share; i < load.jobs.size(); i += kSubmitters) {
     const absl::Time due = start + (load.jobs[i].job.created - absl::UnixEpoch());
@@ -130,7 +131,7 @@ double Submit(kube::Api& api, const Load& load, absl::Time start, int share, std
   return CpuSeconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
-// What of a job that has not come to its end tells why.
+// Describes an unfinished job (its status and pods), to explain why it has not ended.
 Json Unfinished(kube::Api& api, const std::string& name) {
   const auto job = api.Get(kube::kTrainingJobs, {StreamWorld::kNamespace, name});
   if (!job.ok()) return job.status().ToString();
@@ -143,7 +144,8 @@ Json Unfinished(kube::Api& api, const std::string& name) {
           {"pods", pods.ok() ? Json(pods->items) : Json(pods.status().ToString())}};
 }
 
-// Until all jobs have succeeded, or patience is at its end; those that have.
+// Waits until all jobs have succeeded, kPatience has passed, or the run has stalled. Returns the
+// names of those that have succeeded.
 std::set<std::string> WaitForAll(kube::Api& api, const Load& load, absl::Time start,
                                  absl::Time& last) {
   std::set<std::string> done;
@@ -250,7 +252,7 @@ int main(int argc, char** argv) {
   }
   muster::SetLogLevel(muster::LogLevel::kError);
   const absl::Status status = muster::control::Run(argv[1], queues, argc > 3 ? argv[3] : "");
-  if (status.ok()) std::_Exit(0);  // tens of thousands of objects need not be given back one by one
+  if (status.ok()) std::_Exit(0);  // skips destroying tens of thousands of objects
   std::fprintf(stderr, "decisions_bench: %s\n", std::string(status.message()).c_str());
   return 1;
 }

@@ -1,6 +1,6 @@
-// impossible_gang NODES: how long it takes until a gang that cannot be placed is told so in its
-// job's condition: the real operator over the embedded API, from the job's creation to the event
-// that shows it. Prints a JSON object.
+// impossible_gang NODES measures how long it takes until the condition of a job whose gang cannot
+// be placed says so: with the real operator over the embedded API, from the creation of the job to
+// the watch event that shows the condition. Prints a JSON object.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kNodesPerLeaf = 32;
 constexpr int kTimes = 11;
-constexpr int kWorkers = 64;  // two leaves' worth in one leaf
+constexpr int kWorkers = 64;  // twice what one leaf has room for
 constexpr absl::Duration kPatience = absl::Seconds(30);
 
 Inventory Cluster(int nodes) {

@@ -16,7 +16,7 @@ namespace muster::control {
 namespace {
 
 constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
-// Until somebody else is done with an agent, or the job is known to the registry.
+// The pause before an event is retried because another thread holds the agent.
 constexpr absl::Duration kAgain = absl::Milliseconds(2);
 constexpr absl::Duration kHeartbeat = absl::Seconds(2);
 
@@ -46,7 +46,7 @@ v1alpha1::WorkerId WorkerOf(const Json& pod) {
 
 }  // namespace
 
-// What the registry tells one agent comes back as an event.
+// The registry's end of an agent's stream: each message becomes an event of the kubelet.
 class StreamKubelet::Stream final : public AgentStream {
  public:
   Stream(StreamKubelet& kubelet, std::string uid) : kubelet_(kubelet), uid_(std::move(uid)) {}
@@ -126,7 +126,7 @@ void StreamKubelet::Watch() {
       MutexLock lock(mu_);
       if (stopping_) break;
     }
-    WatchOnce().IgnoreError();  // a watch that ended is opened anew
+    WatchOnce().IgnoreError();  // a watch that ended is reopened
   }
   CountCpu();
 }
@@ -237,7 +237,7 @@ void StreamKubelet::Handle(const Event& event) {
     agents_.erase(event.uid);
     return;
   }
-  // Its pod may be deleted from now on, or be so already: the agent stays until then.
+  // The agent stays until its pod is deleted, which may have happened already.
   if (agent->stopped) {
     ++ended_;
     agent->pod = {{"metadata", agent->pod["metadata"]}};
@@ -259,7 +259,8 @@ void StreamKubelet::Start(Agent& agent, const std::string& uid) {
   hello.set_ranks(1);
   const absl::StatusOr<uint64_t> attached = registry_.Attach(hello, agent.stream);
   if (!attached.ok()) {
-    // Until the controller has registered the job; a worker that was replaced has nothing to do.
+    // Retries until the controller has registered the job. Any other refusal is final: the worker
+    // was replaced, for example.
     if (absl::IsUnavailable(attached.status())) return Put(Kind::kStart, uid, 5 * kAgain);
     MutexLock lock(mu_);
     status_ = attached.status();
@@ -314,7 +315,7 @@ bool StreamKubelet::Write(Agent& agent, const Json& status) {
       agent.pod = *std::move(written);
       return true;
     }
-    if (absl::IsNotFound(written.status())) return true;  // there is nothing left to say it of
+    if (absl::IsNotFound(written.status())) return true;  // the pod is gone
     {
       MutexLock lock(mu_);
       if (!absl::IsAborted(written.status())) status_ = written.status();

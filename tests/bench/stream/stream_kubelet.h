@@ -22,10 +22,10 @@
 
 namespace muster::control {
 
-// Plays all kubelets of a namespace and the agents in their pods, in the operator's own process: a
-// pod that is bound runs at once, its agent attaches to the registry without a stream in between,
-// obeys, works for as long as its job is said to, and ends when it is told to. A pod that is
-// deleted goes at once, and its agent with it. Thread-safe; `api` and `registry` must outlive it.
+// Plays all kubelets of a namespace and the agents in their pods, in the operator's own process. A
+// bound pod runs at once; its agent attaches directly to the registry, without a stream, obeys,
+// finishes once its job's RunTime has passed, and ends when told to stop. A deleted pod goes at
+// once, with its agent. Thread-safe; `api` and `registry` must outlive this object.
 class StreamKubelet {
  public:
   using RunTime = std::function<absl::Duration(const std::string& job)>;
@@ -36,9 +36,9 @@ class StreamKubelet {
 
   int64_t started() const;
   int64_t ended() const;
-  // The newest failure of a call; OK when there was none.
+  // The newest failure of an API or registry call; OK if there was none.
   absl::Status status() const;
-  // CPU time of its threads, as far as they have ended.
+  // Stops and joins all threads; cpu() is then their total CPU time.
   void Stop();
   absl::Duration cpu() const;
 
@@ -46,7 +46,7 @@ class StreamKubelet {
   class Stream;
   enum class Kind { kStart, kObey, kHeartbeat, kFinish, kEnd, kRemove };
   struct Agent {
-    Json pod;  // as last written
+    Json pod;  // as last read or written
     v1alpha1::WorkerId worker;
     std::shared_ptr<Stream> stream;
     uint64_t attachment = 0;
@@ -57,7 +57,7 @@ class StreamKubelet {
   };
   struct Event {
     absl::Time at;
-    int64_t number = 0;  // of two at a time the older is first
+    int64_t number = 0;  // orders events of the same time, oldest first
     Kind kind = Kind::kStart;
     std::string uid;
     v1alpha1::OperatorMessage message;
@@ -77,7 +77,8 @@ class StreamKubelet {
   void Start(Agent& agent, const std::string& uid);
   void Obey(Agent& agent, const Event& event);
   void Remove(Agent& agent);
-  // Writes the pod's status, on a newer version if need be.
+  // Writes the pod's status, retrying on conflict with a newer version. Returns false if that
+  // failed.
   bool Write(Agent& agent, const Json& status);
   void CountCpu();
 
@@ -93,7 +94,7 @@ class StreamKubelet {
   int64_t numbers_ MUSTER_GUARDED_BY(mu_) = 0;
   std::set<std::string> seen_ MUSTER_GUARDED_BY(mu_);  // pods by uid
   std::set<std::string> removed_ MUSTER_GUARDED_BY(mu_);
-  // An agent is taken out while an event of it is handled.
+  // Agents by pod UID; null while one of the agent's events is handled.
   std::unordered_map<std::string, std::unique_ptr<Agent>> agents_ MUSTER_GUARDED_BY(mu_);
   absl::Status status_ MUSTER_GUARDED_BY(mu_);
   int64_t started_ MUSTER_GUARDED_BY(mu_) = 0;

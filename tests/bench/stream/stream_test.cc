@@ -1,4 +1,4 @@
-// What tools/bench placement streams jobs through: they all come to their end.
+// Tests the world and the kubelet through which `tools/bench placement` streams jobs: all jobs end.
 #include <set>
 #include <string>
 

@@ -50,7 +50,8 @@ absl::StatusOr<std::unique_ptr<StreamWorld>> StreamWorld::Start(
                                    [](const auto& one) { return one.type == kQueues; });
     if (!known) options.resources.push_back({kQueues, nullptr});
     options.random = [engine = std::mt19937_64(7)]() mutable { return engine(); };
-    // Whoever falls behind lists again, which a benchmark must not.
+    // A watcher that falls behind this history has to list again, which would distort the
+    // benchmark.
     options.history_limit = size_t{1} << 18;
     MUSTER_ASSIGN_OR_RETURN(world->memory_,
                             kube::MemoryApi::Open(Clock::Real(), std::move(options)));
@@ -87,7 +88,8 @@ absl::Status StreamWorld::MakeNodes(const Inventory& inventory) {
       node["metadata"]["labels"][LabelOf(inventory.levels[level])] = from.domains[level];
     }
     MUSTER_ASSIGN_OR_RETURN(node, api_->Create(kube::kNodes, node));
-    // A real server taints every new node, for a controller to take away once it is ready.
+    // A real server taints every new node; a controller normally removes the taint once it is
+    // ready.
     if (kube::Find(node, {"spec", "taints"}) != nullptr) {
       node["spec"].erase("taints");
       MUSTER_ASSIGN_OR_RETURN(node, api_->Update(kube::kNodes, node));

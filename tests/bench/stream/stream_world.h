@@ -16,13 +16,14 @@
 
 namespace muster::control {
 
-// The operator as muster-operator runs it, in this process, over an embedded API server or a real
-// one, on nodes that exist as objects only. One thread.
+// Runs the operator in this process as muster-operator does, over an embedded API server or a real
+// one, with nodes that exist as objects only. Not thread-safe.
 class StreamWorld {
  public:
   static constexpr char kNamespace[] = "stream";
 
-  // `remote`: the real API server's client, or null for an embedded one; must outlive this.
+  // `remote` is the client of a real API server and must outlive this object; null: an embedded
+  // server.
   static absl::StatusOr<std::unique_ptr<StreamWorld>> Start(kube::Api* remote,
                                                             const Inventory& inventory,
                                                             const std::vector<QueueSpec>& queues);
@@ -31,12 +32,12 @@ class StreamWorld {
   kube::Api& api() { return *api_; }
   OperatorApp& app() { return *app_; }
 
-  // The label key that stands for a level of the inventory.
+  // The node label that holds a level of the inventory.
   static std::string LabelOf(const std::string& level);
-  // A training job that runs a command, with the request, queue and topology of this one.
+  // A TrainingJob that runs a command, with the request, queue and topology of `job`.
   static Json JobObject(const QueuedJob& job);
 
-  // Ends the operator.
+  // Stops the operator.
   void Stop();
 
  private:

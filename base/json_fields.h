@@ -11,7 +11,7 @@
 #include "base/json.h"
 
 // Reads Kubernetes objects. A field that is absent, or of an unexpected type, reads as empty.
-namespace muster::control {
+namespace muster {
 
 const Json* FindField(const Json& object, std::initializer_list<const char*> path);
 std::string StringField(const Json& object, const char* name);

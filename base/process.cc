@@ -336,7 +336,8 @@ std::optional<Identity> IdentityOf(pid_t pid) {
 
 // Records in `pass` a process that ended before it could be signalled. One that was a zombie in the
 // previous pass has started nothing since.
-void NoteEnded(pid_t pid, bool marked, const std::set<Identity>& zombies_before, Pass& pass) {
+void RecordFinishedCommands(pid_t pid, bool marked, const std::set<Identity>& zombies_before,
+                            Pass& pass) {
   const std::optional<Identity> zombie = marked ? IdentityOf(pid) : std::nullopt;
   if (zombie.has_value()) {
     pass.missed |= zombies_before.count(*zombie) == 0;
@@ -358,7 +359,7 @@ Pass SignalAll(const std::string& mark, int signal, const std::set<Identity>& zo
     UniqueFd pidfd(PidfdOpen(pid));
     const bool marked = pidfd.get() >= 0 && HasMark(pid, mark);
     if (pidfd.get() < 0 || HasEnded(pidfd.get())) {
-      NoteEnded(pid, marked, zombies_before, pass);
+      RecordFinishedCommands(pid, marked, zombies_before, pass);
     } else if (marked && PidfdSignal(pidfd.get(), signal) == 0) {
       pass.signalled.push_back(std::move(pidfd));
     }

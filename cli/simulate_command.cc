@@ -55,8 +55,8 @@ std::unique_ptr<control::DecisionRecorder> RecorderFor(const Flags& flags) {
 
 std::string DecisionLine(absl::Time now, const control::Decision& decision) {
   return absl::StrFormat("%.3f %s %s %s: %s\n", absl::ToDoubleSeconds(now - absl::UnixEpoch()),
-                         std::string(control::ScheduleActionName(decision.action)), decision.job,
-                         std::string(control::ScheduleReasonName(decision.reason)),
+                         std::string(control::Name(decision.action)), decision.job,
+                         std::string(control::Name(decision.reason)),
                          control::Sentence(decision, now));
 }
 

@@ -15,7 +15,7 @@ struct Tries {
   int full;
 };
 
-inline int HowMany(const Tries& tries) {
+inline int TestIterations(const Tries& tries) {
   if (std::getenv("MUSTER_SANITIZED") != nullptr) {
     return FullEffort() ? tries.usual : tries.sanitized;
   }

@@ -259,7 +259,7 @@ std::vector<NeverStarted> Simulator::TellNeverStarted() const {
     const Refusal refusal = found == refusals_.end() ? Refusal() : found->second;
     NeverStarted& told = by_reason[refusal.reason];
     if (++told.jobs > 1) continue;
-    told.reason = std::string(ScheduleReasonName(refusal.reason));
+    told.reason = std::string(Name(refusal.reason));
     told.first = jobs_[job].job.name;
     told.sentence = refusal.sentence;
   }

@@ -8,18 +8,18 @@ namespace {
 
 constexpr absl::Duration kNever = -absl::InfiniteDuration();
 
-TEST(SyncPatienceTest, AServerThatCannotBeAskedIsGivenUpSoon) {
+TEST(CacheSyncTimeoutTest, AServerThatCannotBeAskedIsGivenUpSoon) {
   EXPECT_FALSE(SyncTookTooLong(absl::Seconds(29), absl::Seconds(28)));
   EXPECT_TRUE(SyncTookTooLong(absl::Seconds(30), absl::Seconds(28)));
 }
 
-TEST(SyncPatienceTest, ALongFirstListHasTenMinutes) {
+TEST(CacheSyncTimeoutTest, ALongFirstListHasTenMinutes) {
   EXPECT_FALSE(SyncTookTooLong(absl::Seconds(30), kNever));
   EXPECT_FALSE(SyncTookTooLong(absl::Minutes(10) - absl::Seconds(1), kNever));
   EXPECT_TRUE(SyncTookTooLong(absl::Minutes(10), kNever));
 }
 
-TEST(SyncPatienceTest, AFailureAtTheBeginningDoesNotCutALongListShort) {
+TEST(CacheSyncTimeoutTest, AFailureAtTheBeginningDoesNotCutALongListShort) {
   EXPECT_FALSE(SyncTookTooLong(absl::Minutes(2), absl::Seconds(5)));
   EXPECT_TRUE(SyncTookTooLong(absl::Minutes(2), absl::Seconds(70))) << "it fails again and again";
 }

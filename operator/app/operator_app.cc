@@ -284,7 +284,7 @@ std::map<std::string, int64_t> OperatorApp::Impl::Refusals() const {
   if (identity_ == nullptr) return by_reason;
   const IdentityCounters counters = identity_->counters();
   for (size_t i = 0; i < counters.refused.size(); ++i) {
-    by_reason[std::string(RefusalName(static_cast<Refusal>(i)))] = counters.refused[i];
+    by_reason[std::string(Name(static_cast<Refusal>(i)))] = counters.refused[i];
   }
   return by_reason;
 }

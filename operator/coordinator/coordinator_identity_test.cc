@@ -76,7 +76,7 @@ TEST(RefusalLogTest, CountsAllAndLogsEachPeerAndReasonOnceAMinute) {
   EXPECT_EQ(log.logged(), 3);
   for (size_t i = 0; i < 3 * RefusalLog::kMaxPeers; ++i) log.Note(no, std::to_string(i));
   for (int i = 0; i < static_cast<int>(Refusal::kCount); ++i) {
-    EXPECT_NE(RefusalName(static_cast<Refusal>(i)), "Unknown");
+    EXPECT_NE(Name(static_cast<Refusal>(i)), "Unknown");
   }
 }
 

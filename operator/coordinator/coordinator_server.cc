@@ -59,7 +59,7 @@ struct CoordinatorServer::Impl {
   std::optional<HandshakeFailureWatch> handshakes;
   std::shared_ptr<grpc::ServerCredentials> tls;  // outlives the server
   std::unique_ptr<grpc::Server> server;
-  std::unique_ptr<HearingProbe> probe;
+  std::unique_ptr<ReadLagProbe> probe;
   std::vector<std::string> addresses;
 };
 
@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<CoordinatorServer>> CoordinatorServer::Start(
     }
     impl->addresses.push_back(std::move(address));
   }
-  MUSTER_ASSIGN_OR_RETURN(impl->probe, HearingProbe::Start(*impl->server, registry.clock(),
+  MUSTER_ASSIGN_OR_RETURN(impl->probe, ReadLagProbe::Start(*impl->server, registry.clock(),
                                                            [&registry](absl::Time when) {
                                                              registry.HeardUntil(when);
                                                            }));

@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kPeriod{250};
 }  // namespace
 
 // The probe runs Ask -> OnAnswer -> an alarm -> Ask; one of them is always under way until the end.
-struct HearingProbe::State {
+struct ReadLagProbe::State {
   State(const Clock& clock_in, std::function<void(absl::Time)> heard_in)
       : clock(clock_in), heard(std::move(heard_in)) {}
 
@@ -76,9 +76,9 @@ struct HearingProbe::State {
   bool ended MUSTER_GUARDED_BY(mu) = false;
 };
 
-HearingProbe::HearingProbe(std::shared_ptr<State> state) : state_(std::move(state)) {}
+ReadLagProbe::ReadLagProbe(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-absl::StatusOr<std::unique_ptr<HearingProbe>> HearingProbe::Start(
+absl::StatusOr<std::unique_ptr<ReadLagProbe>> ReadLagProbe::Start(
     grpc::Server& server, const Clock& clock, std::function<void(absl::Time when)> heard) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
@@ -90,10 +90,10 @@ absl::StatusOr<std::unique_ptr<HearingProbe>> HearingProbe::Start(
   state->stub =
       v1alpha1::Coordinator::NewStub(grpc::CreateInsecureChannelFromFd("itself", ends[1]));
   state->Ask();
-  return std::unique_ptr<HearingProbe>(new HearingProbe(std::move(state)));
+  return std::unique_ptr<ReadLagProbe>(new ReadLagProbe(std::move(state)));
 }
 
-HearingProbe::~HearingProbe() {
+ReadLagProbe::~ReadLagProbe() {
   MutexLock lock(state_->mu);
   state_->stopping = true;
   if (state_->alarm.has_value()) state_->alarm->Cancel();

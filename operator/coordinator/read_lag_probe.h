@@ -17,18 +17,18 @@ namespace muster::control {
 // serves sockets in the order in which they become readable, an answer shows that messages which
 // other peers had sent before were also read. A server that is short of CPU, or was frozen, answers
 // late, and for that long the silence of its peers proves nothing. Has no thread of its own.
-class HearingProbe {
+class ReadLagProbe {
  public:
   // Calls `heard(when)` from gRPC's threads: all that was sent before `when` (of clock.Monotonic())
   // has been read. `server` and `clock` must outlive the probe.
-  static absl::StatusOr<std::unique_ptr<HearingProbe>> Start(
+  static absl::StatusOr<std::unique_ptr<ReadLagProbe>> Start(
       grpc::Server& server, const Clock& clock, std::function<void(absl::Time when)> heard);
   // After this returns, `heard` is not called any more.
-  ~HearingProbe();
+  ~ReadLagProbe();
 
  private:
   struct State;
-  explicit HearingProbe(std::shared_ptr<State> state);
+  explicit ReadLagProbe(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
 

@@ -42,13 +42,13 @@ class LateCoordinator final : public v1alpha1::Coordinator::CallbackService {
   grpc::ServerUnaryReactor* waiting_ MUSTER_GUARDED_BY(mu_) = nullptr;
 };
 
-class HearingProbeTest : public testing::Test {
+class ReadLagProbeTest : public testing::Test {
  protected:
-  HearingProbeTest() {
+  ReadLagProbeTest() {
     grpc::ServerBuilder builder;
     builder.RegisterService(&coordinator_);
     server_ = builder.BuildAndStart();
-    probe_ = HearingProbe::Start(*server_, clock_, [this](absl::Time when) {
+    probe_ = ReadLagProbe::Start(*server_, clock_, [this](absl::Time when) {
                MutexLock lock(mu_);
                heard_.push_back(when);
              }).value();
@@ -72,10 +72,10 @@ class HearingProbeTest : public testing::Test {
   mutable Mutex mu_;
   std::vector<absl::Time> heard_ MUSTER_GUARDED_BY(mu_);
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<HearingProbe> probe_;
+  std::unique_ptr<ReadLagProbe> probe_;
 };
 
-TEST_F(HearingProbeTest, WhatIsNotAnsweredIsNotHeard) {
+TEST_F(ReadLagProbeTest, WhatIsNotAnsweredIsNotHeard) {
   const absl::Time first = clock_.Monotonic();
   clock_.Advance(absl::Seconds(30));
   EXPECT_THAT(heard(), IsEmpty());
@@ -90,7 +90,7 @@ TEST_F(HearingProbeTest, WhatIsNotAnsweredIsNotHeard) {
   End();
 }
 
-TEST_F(HearingProbeTest, AnAnswerThatIsNotTheServersCountsForNothing) {
+TEST_F(ReadLagProbeTest, AnAnswerThatIsNotTheServersCountsForNothing) {
   coordinator_.Answer(grpc::StatusCode::UNAVAILABLE);
   coordinator_.WaitForQuestion();
   AnswerUntilTheNext();

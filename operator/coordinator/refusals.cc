@@ -11,7 +11,7 @@ constexpr char kPayload[] = "muster.dev/refusal";
 
 }  // namespace
 
-std::string_view RefusalName(Refusal reason) {
+std::string_view Name(Refusal reason) {
   switch (reason) {
     case Refusal::kHandshakeFailed:
       return "HandshakeFailed";
@@ -70,7 +70,7 @@ void RefusalLog::Note(const absl::Status& status, const std::string& peer) {
     if (!MayLog(*reason, peer)) return;
     ++logged_;
   }
-  MUSTER_LOG(WARN, "peer refused", {"peer", peer}, {"reason", RefusalName(*reason)},
+  MUSTER_LOG(WARN, "peer refused", {"peer", peer}, {"reason", Name(*reason)},
              {"error", status.message()});
 }
 

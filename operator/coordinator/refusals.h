@@ -36,7 +36,7 @@ enum class Refusal {
   kTooOften,            // more requests than a peer, or all of them, may make
   kCount,
 };
-std::string_view RefusalName(Refusal reason);
+std::string_view Name(Refusal reason);
 
 // Returns an error that is a refusal; its reason travels as a payload.
 absl::Status Refused(Refusal reason, absl::StatusCode code, std::string_view message);

@@ -18,7 +18,7 @@ void AcceptSpec(Draft& draft) {
   }
   const v1alpha1::Condition* shown = FindCondition(draft.status(), ConditionType::kAdmitted);
   if (shown == nullptr || shown->message() != refused) {
-    draft.Warning(Reason::kSpecChangeRefused, refused);
+    draft.EmitWarning(Reason::kSpecChangeRefused, refused);
   }
   draft.Condition(ConditionType::kAdmitted, true, Reason::kSpecChangeRefused, refused);
 }
@@ -32,10 +32,10 @@ void Admit(Draft& draft) {
     const std::string errors = absl::StrJoin(draft.view.spec_errors, "; ");
     const v1alpha1::Condition* shown = FindCondition(status, ConditionType::kAdmitted);
     if (shown == nullptr || shown->status() != "False") {
-      draft.Warning(Reason::kInvalidSpec, errors);
+      draft.EmitWarning(Reason::kInvalidSpec, errors);
     }
     draft.Condition(ConditionType::kAdmitted, false, Reason::kInvalidSpec, errors);
-    draft.Say(Reason::kInvalidSpec, errors);
+    draft.SetReason(Reason::kInvalidSpec, errors);
     draft.done = true;
     return;
   }

@@ -19,7 +19,7 @@ struct Break {
   std::string bad_checkpoint;
   // This is more evidence of the failure that broke the round before, so it adds no back-off.
   bool same_failure = false;
-  // The job waits for its owner's decision: see OwnersWord() in floor.h.
+  // The job waits for its owner's decision: see OwnerDecision() in floor.h.
   bool asks = false;
 };
 

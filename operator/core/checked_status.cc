@@ -8,8 +8,8 @@
 
 namespace muster::control {
 
-std::string DescribeLoss(const v1alpha1::TrainingJobStatus& written,
-                         const v1alpha1::TrainingJobStatus& stored) {
+std::string DescribeMissingFields(const v1alpha1::TrainingJobStatus& written,
+                                  const v1alpha1::TrainingJobStatus& stored) {
   std::vector<std::string> lost;
   if (written.term() != stored.term()) lost.push_back("status.term");
   if (written.round() != stored.round()) lost.push_back("status.round");

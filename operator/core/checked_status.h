@@ -10,8 +10,8 @@ namespace muster::control {
 // Compares the fields on which pods, orders and the next leader rest: term, round, membership,
 // incarnations, the workers that have ended, and the checkpoint that is the floor. Returns a
 // sentence that names the fields in which `stored` differs from `written`; empty if there are none.
-std::string DescribeLoss(const v1alpha1::TrainingJobStatus& written,
-                         const v1alpha1::TrainingJobStatus& stored);
+std::string DescribeMissingFields(const v1alpha1::TrainingJobStatus& written,
+                                  const v1alpha1::TrainingJobStatus& stored);
 
 // Returns a status that has those fields alone.
 v1alpha1::TrainingJobStatus DurablePart(const v1alpha1::TrainingJobStatus& status);

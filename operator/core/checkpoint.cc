@@ -37,7 +37,7 @@ void ShowWritten(Draft& draft, const v1alpha1::CheckpointReport& written) {
     if (!status.has_history()) status.set_history(std::string(HistoryName(written.history())));
     // An unusable checkpoint may have had the same name.
     draft.memory().bad_checkpoints.erase(written.directory());
-    draft.Normal(Reason::kCheckpointWritten, sentence);
+    draft.EmitNormal(Reason::kCheckpointWritten, sentence);
   }
   draft.Condition(ConditionType::kCheckpointed, true, Reason::kCheckpointWritten, sentence);
 }
@@ -47,7 +47,7 @@ void ShowFailed(Draft& draft, const v1alpha1::CheckpointReport& failed) {
                                       " failed: ", failed.error(), "; training goes on");
   const v1alpha1::Condition* shown = FindCondition(draft.view.status, ConditionType::kCheckpointed);
   if (shown == nullptr || shown->message() != sentence) {
-    draft.Warning(Reason::kCheckpointFailed, sentence);
+    draft.EmitWarning(Reason::kCheckpointFailed, sentence);
   }
   draft.Condition(ConditionType::kCheckpointed, false, Reason::kCheckpointFailed, sentence);
 }

@@ -44,17 +44,17 @@ constexpr Policy kPolicies[] = {
     {"checkpoint", ReportCheckpoint},
     {"expiry", ExpireFinished},
     {"admission", Admit},
-    {"failure_persistence", RecallFailures},
-    {"ended", NoteEnded},
+    {"failure_persistence", RestoreFailures},
+    {"ended", RecordFinishedCommands},
     {"finish", FinishWhenDone},
     {"failure", CountFailures},
-    {"preemption", ObeyQueue},
+    {"preemption", ApplyQueueOrder},
     {"suspend", SuspendOrResume},
     {"active_time", EnforceDeadline},
-    {"spot", LeaveNodes},
+    {"spot", EvacuateNodes},
     {"rounds", DriveRounds},
     {"save_request", SaveOnRequest},
-    {"gang", KeepGang},
+    {"gang", ReconcilePods},
 };
 
 constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
@@ -64,27 +64,28 @@ constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
 void TellStatusFault(Draft& draft) {
   const v1alpha1::Condition* shown = FindCondition(draft.view.status, ConditionType::kAdmitted);
   if (shown == nullptr || shown->reason() != Name(Reason::kStatusNotStored)) {
-    draft.Warning(Reason::kStatusNotStored, draft.view.status_fault);
+    draft.EmitWarning(Reason::kStatusNotStored, draft.view.status_fault);
   }
   draft.Condition(ConditionType::kAdmitted, false, Reason::kStatusNotStored,
                   draft.view.status_fault);
-  draft.Say(Reason::kStatusNotStored, draft.view.status_fault);
+  draft.SetReason(Reason::kStatusNotStored, draft.view.status_fault);
   DecideWrite(draft);
 }
 
 Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOptions& options) {
   Draft draft(view, memory, options);
   if (IsManagedByAnother(view.spec)) {
-    draft.Say(Reason::kManagedByAnother, absl::StrCat("managedBy says ", view.spec.managed_by()));
+    draft.SetReason(Reason::kManagedByAnother,
+                    absl::StrCat("managedBy says ", view.spec.managed_by()));
     return std::move(draft.plan);
   }
   const RoundStamp recorded{view.status.term(), view.status.round()};
   if (recorded.term > view.leader_term) {
-    draft.Say(Reason::kStaleLeader, "a newer leader has written this job's status");
+    draft.SetReason(Reason::kStaleLeader, "a newer leader has written this job's status");
     return std::move(draft.plan);
   }
   if (memory.id > recorded) {
-    draft.Say(Reason::kNothingToDo, "the view is older than the last write");
+    draft.SetReason(Reason::kNothingToDo, "the view is older than the last write");
     draft.RequeueAt(view.now + kCacheLag);
     return std::move(draft.plan);
   }
@@ -93,12 +94,12 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
     return std::move(draft.plan);
   }
   draft.status().set_term(view.leader_term);
-  draft.Say(Reason::kNothingToDo, "everything is as it should be");
+  draft.SetReason(Reason::kNothingToDo, "everything is as it should be");
   for (const Policy& policy : kPolicies) {
     policy.run(draft);
     if (draft.done) break;
   }
-  KeepFailures(draft);
+  StoreFailures(draft);
   KeepNotices(draft);
   KeepActiveTime(draft);
   Summarize(draft);
@@ -109,7 +110,7 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
 }  // namespace
 
 Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options) {
-  auto refused = RefuseOtherSources(view, memory);
+  auto refused = RejectSourceChange(view, memory);
   if (!refused) return DecideOn(view, memory, options);
   JobView kept = view;
   if (refused->spec) {

@@ -42,7 +42,7 @@ const Worker* Draft::FindWorker(int index) const {
   return known ? &workers[index] : nullptr;
 }
 
-void Draft::Say(Reason reason, std::string sentence) {
+void Draft::SetReason(Reason reason, std::string sentence) {
   plan.reason = std::string(Name(reason));
   plan.sentence = std::move(sentence);
 }
@@ -51,11 +51,11 @@ void Draft::Condition(ConditionType type, bool value, Reason reason, absl::strin
   SetCondition(plan.status, type, value, reason, message, view.wall, view.job.generation);
 }
 
-void Draft::Normal(Reason reason, std::string message) {
+void Draft::EmitNormal(Reason reason, std::string message) {
   plan.events.push_back({Event::Type::kNormal, std::string(Name(reason)), std::move(message)});
 }
 
-void Draft::Warning(Reason reason, std::string message) {
+void Draft::EmitWarning(Reason reason, std::string message) {
   plan.events.push_back({Event::Type::kWarning, std::string(Name(reason)), std::move(message)});
 }
 

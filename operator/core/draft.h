@@ -40,10 +40,10 @@ class Draft {
   // Returns the worker of `index`, or null if it never had an incarnation.
   const Worker* FindWorker(int index) const;
 
-  void Say(Reason reason, std::string sentence);
+  void SetReason(Reason reason, std::string sentence);
   void Condition(ConditionType type, bool value, Reason reason, absl::string_view message);
-  void Normal(Reason reason, std::string message);
-  void Warning(Reason reason, std::string message);
+  void EmitNormal(Reason reason, std::string message);
+  void EmitWarning(Reason reason, std::string message);
   // Several calls are allowed; the earliest time wins.
   void RequeueAt(absl::Time when);
 

@@ -32,10 +32,10 @@ bool RunsOn(const AgentView& agent, const RoundStamp& round) {
 
 bool IsCondemned(const Draft& draft, const Worker& worker) {
   const auto known = draft.plan.memory.workers.find(worker.index);
-  return known != draft.plan.memory.workers.end() && known->second.condemned;
+  return known != draft.plan.memory.workers.end() && known->second.needs_replacement;
 }
 
-struct Muster {
+struct Roster {
   std::vector<const Worker*> present;  // the members of a round opened now
   std::vector<const Worker*> others;   // present, but Shrink leaves them out, or above the count
   int unknown = 0;                     // may hold live state, may come back
@@ -55,23 +55,23 @@ bool HoldsNewest(const Draft& draft, const Worker& worker) {
   return draft.plan.memory.holders.count({worker.index, worker.incarnation}) > 0;
 }
 
-Muster Count(const Draft& draft) {
-  Muster muster;
+Roster Count(const Draft& draft) {
+  Roster roster;
   const int count = draft.WorkersWanted();
   for (const Worker& worker : draft.workers) {
     const bool above = worker.index >= count;
-    muster.ended += worker.ended && !above;
+    roster.ended += worker.ended && !above;
     if (worker.ended) continue;
     if (above && !MayHoldState(worker) && !HoldsNewest(draft, worker)) continue;
-    muster.recheck = std::min(muster.recheck, worker.recheck);
-    if (worker.presence == Presence::kUnknown) ++muster.unknown;
+    roster.recheck = std::min(roster.recheck, worker.recheck);
+    if (worker.presence == Presence::kUnknown) ++roster.unknown;
     if (worker.presence != Presence::kPresent || IsCondemned(draft, worker)) continue;
     const RoundMemory& memory = draft.plan.memory;
     const bool shrunk = !above && (IsShrunk(memory, worker.index) || IsLeaving(memory, worker));
-    (above || shrunk ? muster.others : muster.present).push_back(&worker);
-    muster.left_out += shrunk;
+    (above || shrunk ? roster.others : roster.present).push_back(&worker);
+    roster.left_out += shrunk;
   }
-  return muster;
+  return roster;
 }
 
 void SortByIndex(std::vector<const Worker*>& workers) {
@@ -80,16 +80,16 @@ void SortByIndex(std::vector<const Worker*>& workers) {
 }
 
 // Takes workers that Shrink left out back in if the gang would be too small without them.
-void TakeBack(const Draft& draft, int at_least, Muster& muster) {
-  if (static_cast<int>(muster.present.size()) >= at_least) return;
+void TakeBack(const Draft& draft, int at_least, Roster& roster) {
+  if (static_cast<int>(roster.present.size()) >= at_least) return;
   std::vector<const Worker*> above;
-  for (const Worker* worker : muster.others) {
+  for (const Worker* worker : roster.others) {
     const bool in_range = worker->index < draft.WorkersWanted();
-    (in_range ? muster.present : above).push_back(worker);
+    (in_range ? roster.present : above).push_back(worker);
   }
-  muster.others = std::move(above);
-  muster.left_out = 0;
-  SortByIndex(muster.present);
+  roster.others = std::move(above);
+  roster.left_out = 0;
+  SortByIndex(roster.present);
 }
 
 const AgentView* FindAgent(const JobView& view, const PodView& pod) {
@@ -119,7 +119,7 @@ bool IsHolderLeaving(const Draft& draft) {
 // A round of workers without state would throw away the state that another one holds, and that
 // one's old round might even step on beside it. So one holder takes part until the others have its
 // state. Returns false if the only holders are being deleted and are worth waiting for.
-bool KeepOneHolder(const Draft& draft, Muster& muster) {
+bool KeepOneHolder(const Draft& draft, Roster& roster) {
   // No state is wanted, or there is none.
   if (draft.plan.memory.restart_all || !draft.spec().has_trainer()) return true;
   auto newest = [&](const Worker* worker) { return HoldsNewest(draft, *worker); };
@@ -127,18 +127,18 @@ bool KeepOneHolder(const Draft& draft, Muster& muster) {
   auto has = [](const std::vector<const Worker*>& workers, const auto& holds) {
     return std::any_of(workers.begin(), workers.end(), holds);
   };
-  if (has(muster.present, newest)) return true;
-  auto holder = std::find_if(muster.others.begin(), muster.others.end(), newest);
-  if (holder == muster.others.end()) {
+  if (has(roster.present, newest)) return true;
+  auto holder = std::find_if(roster.others.begin(), roster.others.end(), newest);
+  if (holder == roster.others.end()) {
     if (IsHolderLeaving(draft)) return false;
-    if (has(muster.present, any)) return true;
-    holder = std::find_if(muster.others.begin(), muster.others.end(), any);
+    if (has(roster.present, any)) return true;
+    holder = std::find_if(roster.others.begin(), roster.others.end(), any);
   }
-  if (holder == muster.others.end()) return true;
+  if (holder == roster.others.end()) return true;
   const int most = std::max(draft.spec().workers().max(), draft.WorkersWanted());
-  if (static_cast<int>(muster.present.size()) >= most) muster.present.pop_back();
-  muster.present.push_back(*holder);
-  SortByIndex(muster.present);
+  if (static_cast<int>(roster.present.size()) >= most) roster.present.pop_back();
+  roster.present.push_back(*holder);
+  SortByIndex(roster.present);
   return true;
 }
 
@@ -171,45 +171,45 @@ bool HasStarted(const Draft& draft) {
          IsTrue(draft.view.status, ConditionType::kRunning);
 }
 
-Wanted ChooseMembers(const Draft& draft) {
+MemberSelection ChooseMembers(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   const int count = draft.WorkersWanted();
   // A job that is being stopped forms one more round of whichever workers are there, to save their
   // state.
   const bool stopping = memory.stopping_since.has_value();
-  Muster muster = Count(draft);
-  const int open = count - muster.ended;
+  Roster roster = Count(draft);
+  const int open = count - roster.ended;
   const int at_least = stopping ? 1 : std::min(open, MinWorkers(draft.spec()));
-  TakeBack(draft, at_least, muster);
-  const int here = static_cast<int>(muster.present.size());
-  const int missing = open - here - muster.left_out;
-  Wanted wanted;
+  TakeBack(draft, at_least, roster);
+  const int here = static_cast<int>(roster.present.size());
+  const int missing = open - here - roster.left_out;
+  MemberSelection wanted;
   wanted.wait_sentence = absl::StrCat(here, " of ", open, " workers are bound and attached");
-  wanted.recheck = muster.recheck;
-  if (!KeepOneHolder(draft, muster)) {
+  wanted.recheck = roster.recheck;
+  if (!KeepOneHolder(draft, roster)) {
     wanted.wait_sentence = "a worker that is being deleted still saves what only it holds";
     wanted.recheck = std::min(wanted.recheck, draft.view.now + absl::Seconds(1));
     return wanted;
   }
-  if (const PodView* pod = FindUnconfirmed(draft)) {
+  if (const PodView* pod = FindPossiblyRunning(draft)) {
     wanted.wait_reason = Reason::kEndUnconfirmed;
     wanted.wait_sentence = DescribeUnconfirmed(*pod);
     wanted.recheck = std::min(wanted.recheck, EndIsConfirmedAt(draft, *pod));
     return wanted;
   }
-  if (count > 0 && here > 0 && missing <= 0 && muster.unknown == 0) {
-    wanted.workers = std::move(muster.present);
+  if (count > 0 && here > 0 && missing <= 0 && roster.unknown == 0) {
+    wanted.workers = std::move(roster.present);
     return wanted;
   }
-  if (muster.unknown > 0) wanted.wait_reason = Reason::kUnknownAfterTakeOver;
+  if (roster.unknown > 0) wanted.wait_reason = Reason::kUnknownAfterTakeOver;
   // Only a gang that does not fit as a whole starts with fewer workers.
   const bool may_be_fewer = HasStarted(draft) || !draft.view.placement.reason.empty();
-  if (muster.unknown > 0 || !may_be_fewer || here < at_least) return wanted;
+  if (roster.unknown > 0 || !may_be_fewer || here < at_least) return wanted;
   const bool at_once =
       stopping || (ShrinksOnFailure(draft.spec()) && memory.phase == RoundPhase::kHolding);
   const absl::Time until = memory.phase_since + draft.options.replacement_wait;
   if (at_once || draft.view.now >= until) {
-    wanted.workers = std::move(muster.present);
+    wanted.workers = std::move(roster.present);
   } else {
     wanted.recheck = std::min(wanted.recheck, until);
   }

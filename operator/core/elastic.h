@@ -12,7 +12,7 @@
 namespace muster::control {
 
 // The members of a round opened now, or the reason why none is to be opened yet.
-struct Wanted {
+struct MemberSelection {
   std::vector<const Worker*> workers;  // in rank order; empty: wait
   Reason wait_reason = Reason::kWaitingForWorkers;
   std::string wait_sentence;
@@ -23,7 +23,7 @@ struct Wanted {
 // failurePolicy Shrink continues at once with the survivors, and RestartRank waits up to
 // options.replacement_wait for replacements. Neither goes below workers.min, nor treats a worker as
 // dead whose state is only unknown.
-Wanted ChooseMembers(const Draft& draft);
+MemberSelection ChooseMembers(const Draft& draft);
 
 // Returns a Break with reason MembershipChanged if the Active round should grow (a worker came
 // back, workers.count was raised) or shrink (workers.count was lowered).

@@ -34,7 +34,7 @@ bool CameToItsEnd(const Worker& worker) {
 
 }  // namespace
 
-void NoteEnded(Draft& draft) {
+void RecordFinishedCommands(Draft& draft) {
   if (draft.spec().has_trainer() || draft.view.status.round() == 0) return;
   if (MayHaveBeenTold(draft)) return;
   std::set<int> ended;

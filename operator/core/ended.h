@@ -9,7 +9,7 @@ namespace muster::control {
 // its pod ended with exit code 0, and it had not been told to stop. Such a worker stays ended,
 // whatever becomes of its pod and of other workers, and its Worker::ended is set. Applies only to
 // jobs without trainer; a trainer's position is known by its steps.
-void NoteEnded(Draft& draft);
+void RecordFinishedCommands(Draft& draft);
 
 // Returns true if every worker that decides the job's success (all wanted workers, or worker 0) has
 // ended.

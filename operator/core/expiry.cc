@@ -8,14 +8,14 @@ namespace muster::control {
 void ExpireFinished(Draft& draft) {
   if (!IsFinished(draft.view.status)) return;
   draft.done = true;
-  draft.Say(Reason::kNothingToDo, "the job has ended");
+  draft.SetReason(Reason::kNothingToDo, "the job has ended");
   StopFinished(draft);
   if (!draft.spec().has_ttl_seconds_after_finished()) return;
   const absl::Time ended = ParseWall(draft.view.status.completion_time());
   const absl::Time expires = ended + absl::Seconds(draft.spec().ttl_seconds_after_finished());
   if (draft.view.wall >= expires) {
     draft.plan.delete_job = true;
-    draft.Say(Reason::kExpired, "ttlSecondsAfterFinished has passed");
+    draft.SetReason(Reason::kExpired, "ttlSecondsAfterFinished has passed");
   } else {
     draft.RequeueAt(draft.view.now + (expires - draft.view.wall));
   }

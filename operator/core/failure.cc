@@ -248,7 +248,7 @@ class RoundFinder {
 
   void Offer(Failure failure) {
     const bool is_new = failure.record.round() > judged_;
-    failure.verdict = JudgeFailure(draft_.spec().failure_policy(), failure.facts);
+    failure.verdict = EvaluateFailure(draft_.spec().failure_policy(), failure.facts);
     const bool ends = failure.verdict.action == FailureAction::kFailJob;
     if ((!is_new && !ends) || (found_ && !ends)) return;
     if (found_ && found_->verdict.action == FailureAction::kFailJob) return;
@@ -270,7 +270,7 @@ bool WasStopped(const Draft& draft, const AgentView& agent) {
   return known != memory.workers.end() && known->second.told_to_stop == agent.incarnation;
 }
 
-void JudgeRound(Draft& draft) {
+void EvaluateRoundFailures(Draft& draft) {
   RoundFinder finder(draft);
   const bool built_in = draft.spec().has_trainer();
   for (const AgentView& agent : draft.view.agents) {
@@ -321,7 +321,7 @@ bool IsToldAlready(const Draft& draft, const Worker& worker, bool member) {
   return member && memory.failed_round >= memory.id.round;
 }
 
-void JudgePods(Draft& draft) {
+void EvaluatePodFailures(Draft& draft) {
   RoundMemory& memory = draft.memory();
   if (memory.stopping_since) return;
   for (const Worker& worker : draft.workers) {
@@ -331,7 +331,7 @@ void JudgePods(Draft& draft) {
     if (known.counted_pod == worker.pod->uid) continue;
     known.counted_pod = worker.pod->uid;
     Failure failure = OfPod(draft, *worker.pod);
-    failure.verdict = JudgeFailure(draft.spec().failure_policy(), failure.facts);
+    failure.verdict = EvaluateFailure(draft.spec().failure_policy(), failure.facts);
     const bool member = IsMember(memory, worker);
     const bool ends = failure.verdict.action == FailureAction::kFailJob;
     if (IsToldAlready(draft, worker, member) && !ends) continue;
@@ -348,7 +348,7 @@ Failure OfRecord(const Draft& draft, const FailureRecord& record, const PodView&
   failure.facts.reason = pod.reason;
   failure.facts.log = record.log();
   NotePod(pod, failure);
-  failure.verdict = JudgeFailure(draft.spec().failure_policy(), failure.facts);
+  failure.verdict = EvaluateFailure(draft.spec().failure_policy(), failure.facts);
   return failure;
 }
 
@@ -377,9 +377,9 @@ void Reconsider(Draft& draft) {
 void CountFailures(Draft& draft) {
   Reconsider(draft);
   ForgetRepeats(draft);
-  JudgeRound(draft);
-  if (!draft.done) JudgePods(draft);
-  NoteWhereElse(draft);
+  EvaluateRoundFailures(draft);
+  if (!draft.done) EvaluatePodFailures(draft);
+  AddNodesOfRepeat(draft);
   if (!draft.done && RepeatsTooOften(draft)) FailForRepeats(draft);
 }
 

@@ -31,7 +31,7 @@ bool HasAnythingToKeep(const RoundMemory& memory) {
 
 }  // namespace
 
-void RecallFailures(Draft& draft) {
+void RestoreFailures(Draft& draft) {
   RoundMemory& memory = draft.memory();
   if (memory.recalled) return;
   memory.recalled = true;
@@ -51,7 +51,7 @@ void RecallFailures(Draft& draft) {
   TakeForJudged(draft);
 }
 
-void KeepFailures(Draft& draft) {
+void StoreFailures(Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (!memory.recalled || IsFinished(draft.view.status)) return;
   if (!draft.view.status.has_failures() && !draft.status().has_failures() &&

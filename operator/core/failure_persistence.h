@@ -9,10 +9,10 @@
 namespace muster::control {
 
 // Policy, ahead of all that need it: a new leader restores what the last one left in the status.
-void RecallFailures(Draft& draft);
+void RestoreFailures(Draft& draft);
 
 // One of the last steps: stores in the status what this decision changed.
-void KeepFailures(Draft& draft);
+void StoreFailures(Draft& draft);
 
 }  // namespace muster::control
 

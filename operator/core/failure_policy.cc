@@ -262,7 +262,8 @@ std::vector<FailureClass> AllFailureClasses() {
   return all;
 }
 
-FailureVerdict JudgeFailure(const v1alpha1::FailurePolicySpec& policy, const FailureFacts& facts) {
+FailureVerdict EvaluateFailure(const v1alpha1::FailurePolicySpec& policy,
+                               const FailureFacts& facts) {
   FailureVerdict verdict;
   verdict.kind = Classify(facts);
   verdict.action = DefaultAction(verdict.kind);

@@ -61,7 +61,8 @@ struct FailureVerdict {
   bool counted() const { return action != FailureAction::kIgnore; }
 };
 
-FailureVerdict JudgeFailure(const v1alpha1::FailurePolicySpec& policy, const FailureFacts& facts);
+FailureVerdict EvaluateFailure(const v1alpha1::FailurePolicySpec& policy,
+                               const FailureFacts& facts);
 
 }  // namespace muster::control
 

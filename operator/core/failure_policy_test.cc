@@ -44,7 +44,7 @@ std::vector<FailureCase> AllCases() {
 TEST(FailurePolicyTest, EveryCase) {
   for (const FailureCase& c : AllCases()) {
     SCOPED_TRACE(absl::StrCat(c.what, " ", c.rules));
-    const FailureVerdict verdict = JudgeFailure(PolicyOf(c.rules), c.facts);
+    const FailureVerdict verdict = EvaluateFailure(PolicyOf(c.rules), c.facts);
     EXPECT_EQ(Name(verdict.kind), Name(c.kind));
     EXPECT_EQ(Name(verdict.action), Name(c.action));
     EXPECT_EQ(verdict.rule, c.rule);
@@ -68,9 +68,9 @@ TEST(FailurePolicyTest, OnlyTheEndOfALogIsSearched) {
   FailureFacts facts;
   facts.ends = {{"worker", 1, 0, "Exited"}};
   facts.log = "needle" + std::string(8 << 10, 'x');
-  EXPECT_EQ(JudgeFailure(policy, facts).rule, "default");
+  EXPECT_EQ(EvaluateFailure(policy, facts).rule, "default");
   facts.log = std::string(8 << 10, 'x') + "needle";
-  EXPECT_EQ(JudgeFailure(policy, facts).rule, "rules[0]");
+  EXPECT_EQ(EvaluateFailure(policy, facts).rule, "rules[0]");
 }
 
 TEST(FailurePolicyTest, APatternThatCannotBeReadMatchesNothing) {
@@ -80,7 +80,7 @@ TEST(FailurePolicyTest, APatternThatCannotBeReadMatchesNothing) {
   FailureFacts facts;
   facts.ends = {{"worker", 1, 0, "Exited"}};
   facts.log = "(";
-  EXPECT_EQ(JudgeFailure(policy, facts).rule, "default");
+  EXPECT_EQ(EvaluateFailure(policy, facts).rule, "default");
 }
 
 // The pattern is exponential on backtracking engines; RE2 is linear.
@@ -89,7 +89,7 @@ TEST(FailurePolicyTest, AnEvilPatternIsHarmless) {
   FailureFacts facts;
   facts.ends = {{"worker", 1, 0, "Exited"}};
   facts.log = std::string(8 << 10, 'a');
-  EXPECT_EQ(JudgeFailure(policy, facts).rule, "default");
+  EXPECT_EQ(EvaluateFailure(policy, facts).rule, "default");
 }
 
 std::string Between(const std::string& text, const std::string& name, size_t& begin, size_t& end) {

@@ -60,7 +60,7 @@ absl::Time EndIsConfirmedAt(const Draft& draft, const PodView& pod) {
   return LastContact(draft, pod) + deadline + kOrphanGrace;
 }
 
-bool EndIsConfirmed(const Draft& draft, const PodView& pod) {
+bool IsProvenStopped(const Draft& draft, const PodView& pod) {
   if (draft.spec().has_trainer()) return true;
   // No command starts before its agent has attached, and a Pending pod's agent has not.
   if (pod.phase != PodPhase::kRunning && pod.phase != PodPhase::kUnknown) return true;
@@ -68,10 +68,10 @@ bool EndIsConfirmed(const Draft& draft, const PodView& pod) {
   return std::min(draft.view.now, draft.view.heard_until) >= EndIsConfirmedAt(draft, pod);
 }
 
-const PodView* FindUnconfirmed(const Draft& draft) {
+const PodView* FindPossiblyRunning(const Draft& draft) {
   if (draft.spec().has_trainer() || draft.view.status.round() == 0) return nullptr;
   for (const PodView& pod : draft.view.pods) {
-    if (!EndIsConfirmed(draft, pod) && !ObeysHere(draft, pod)) return &pod;
+    if (!IsProvenStopped(draft, pod) && !ObeysHere(draft, pod)) return &pod;
   }
   return nullptr;
 }

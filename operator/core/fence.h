@@ -15,7 +15,7 @@ namespace muster::control {
 
 // Returns true if the command of `pod` cannot run any more, or never did; always true with a
 // trainer.
-bool EndIsConfirmed(const Draft& draft, const PodView& pod);
+bool IsProvenStopped(const Draft& draft, const PodView& pod);
 
 // Returns when the passing of time alone will confirm the end; InfiniteFuture without an
 // orphanDeadline.
@@ -23,7 +23,7 @@ absl::Time EndIsConfirmedAt(const Draft& draft, const PodView& pod);
 
 // Returns a pod whose command may still run although no order reaches it or it will be in no
 // further round; null if there is none. The next round waits for the end of that command.
-const PodView* FindUnconfirmed(const Draft& draft);
+const PodView* FindPossiblyRunning(const Draft& draft);
 
 // Describes, for people, what is awaited and what they can do about it.
 std::string DescribeUnconfirmed(const PodView& pod);

@@ -20,11 +20,11 @@ void End(Draft& draft, ConditionType type, Reason reason, std::string sentence) 
   draft.Condition(type, true, reason, sentence);
   draft.status().set_completion_time(FormatWall(draft.view.wall));
   if (type == ConditionType::kFailed) {
-    draft.Warning(reason, sentence);
+    draft.EmitWarning(reason, sentence);
   } else {
-    draft.Normal(reason, sentence);
+    draft.EmitNormal(reason, sentence);
   }
-  draft.Say(reason, std::move(sentence));
+  draft.SetReason(reason, std::move(sentence));
   StopFinished(draft);
   draft.done = true;
 }

@@ -88,11 +88,11 @@ void RecordFloor(Draft& draft, const ResumeDecision& decision) {
     draft.Condition(ConditionType::kCheckpointed, false, Reason::kNoCheckpointYet,
                     "no checkpoint has been written yet");
   }
-  if (decision.gives_up) draft.Warning(Reason::kCheckpointGivenUp, decision.sentence);
+  if (decision.gives_up) draft.EmitWarning(Reason::kCheckpointGivenUp, decision.sentence);
   if (decision.adopts) {
-    draft.Normal(Reason::kCheckpointAdopted,
-                 absl::StrCat("going on from ", point.checkpoint().directory(),
-                              ", which an earlier job of this name has saved"));
+    draft.EmitNormal(Reason::kCheckpointAdopted,
+                     absl::StrCat("going on from ", point.checkpoint().directory(),
+                                  ", which an earlier job of this name has saved"));
   }
 }
 
@@ -110,7 +110,7 @@ bool IsHeld(const RoundMemory& memory) {
                      [&](Reason reason) { return memory.broken_reason == Name(reason); });
 }
 
-std::string OwnersWord(const v1alpha1::TrainingJobSpec& spec) {
+std::string OwnerDecision(const v1alpha1::TrainingJobSpec& spec) {
   return absl::StrCat(spec.checkpoint().on_damage(), " ", spec.checkpoint().give_up());
 }
 

@@ -32,7 +32,7 @@ Break BreakOf(const ResumeDecision& held);
 bool IsHeld(const RoundMemory& memory);
 // Returns the owner's decision about the floor, as the spec has it; once it changes, the next round
 // need not wait.
-std::string OwnersWord(const v1alpha1::TrainingJobSpec& spec);
+std::string OwnerDecision(const v1alpha1::TrainingJobSpec& spec);
 
 }  // namespace muster::control
 

@@ -269,12 +269,12 @@ TEST_F(FloorReportTest, ANewCheckpointUnderTheNameOfADamagedOneIsGood) {
 TEST_F(FloorReportTest, AServerThatDropsItIsNotReliedOn) {
   Report(20, 1, history_);
   v1alpha1::TrainingJobStatus stored = world_.view.status;
-  EXPECT_EQ(DescribeLoss(world_.view.status, stored), "");
+  EXPECT_EQ(DescribeMissingFields(world_.view.status, stored), "");
   stored.mutable_checkpoint()->clear_history();
-  EXPECT_THAT(DescribeLoss(world_.view.status, stored), HasSubstr("status.checkpoint"));
+  EXPECT_THAT(DescribeMissingFields(world_.view.status, stored), HasSubstr("status.checkpoint"));
   stored = world_.view.status;
   stored.mutable_checkpoint()->clear_attempt();
-  EXPECT_THAT(DescribeLoss(world_.view.status, stored), HasSubstr("status.checkpoint"));
+  EXPECT_THAT(DescribeMissingFields(world_.view.status, stored), HasSubstr("status.checkpoint"));
 }
 
 TEST_F(FloorReportTest, ItsAttemptIsWrittenWithIt) {

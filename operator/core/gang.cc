@@ -41,7 +41,7 @@ void Raise(Draft& draft, int index) {
   draft.status().set_incarnations(index, next);
   WorkerMemory& memory = draft.memory().workers[index];
   memory.raised = next;
-  memory.condemned = false;
+  memory.needs_replacement = false;
 }
 
 // Replaces a lost worker's pod: the first time at once, then with growing delays.
@@ -64,7 +64,7 @@ void Create(Draft& draft, const Worker& worker) {
 
 // A command that may still run is not replaced: its pod is deleted, and its end awaited.
 bool AwaitItsEnd(Draft& draft, const Worker& worker) {
-  if (worker.pod == nullptr || EndIsConfirmed(draft, *worker.pod)) return false;
+  if (worker.pod == nullptr || IsProvenStopped(draft, *worker.pod)) return false;
   draft.Delete(*worker.pod, "its command must have ended before another one starts");
   draft.RequeueAt(std::min(EndIsConfirmedAt(draft, *worker.pod), draft.view.now + absl::Hours(1)));
   return true;
@@ -95,7 +95,7 @@ void KeepWorker(Draft& draft, const Worker& worker) {
   }
   const RoundMemory& round = draft.memory();
   const bool ended = round.phase == RoundPhase::kActive && HasReachedEnd(draft, worker, round.id);
-  if (ended || (!IsLost(worker.presence) && !memory.condemned)) return;
+  if (ended || (!IsLost(worker.presence) && !memory.needs_replacement)) return;
   if (!AwaitItsEnd(draft, worker)) Replace(draft, worker);
 }
 
@@ -123,7 +123,7 @@ std::string PodName(absl::string_view job, int index, int incarnation) {
   return absl::StrCat(job, "-", index, "-", incarnation);
 }
 
-void KeepGang(Draft& draft) {
+void ReconcilePods(Draft& draft) {
   const int count = draft.WorkersWanted();
   while (draft.status().incarnations_size() < count) {
     draft.status().add_incarnations(0);

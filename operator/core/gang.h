@@ -20,7 +20,7 @@ std::string PodName(absl::string_view job, int index, int incarnation);
 // never stands for two pods. A lost worker's replacement waits for the back-off, but never for the
 // old pod to be gone. Pods of older incarnations are deleted; pods at or above the count are
 // deleted once no round needs them.
-void KeepGang(Draft& draft);
+void ReconcilePods(Draft& draft);
 
 }  // namespace muster::control
 

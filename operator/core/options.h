@@ -26,7 +26,7 @@ struct DecideOptions {
   absl::Duration backoff_cap = absl::Minutes(1);
   absl::Duration progress_interval = absl::Seconds(10);
   // A status that only reports how a gang comes together is held back this long, to merge writes.
-  absl::Duration tell_delay = absl::Seconds(1);
+  absl::Duration status_write_delay = absl::Seconds(1);
   // The default of elastic.orphanDeadline. Absent: 6 hours with `trainer`, else never.
   std::optional<absl::Duration> orphan_deadline;
   // A round of a job without `trainer`, which reports no steps, counts as progress after this long.

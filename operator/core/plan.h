@@ -92,7 +92,7 @@ struct Event {
 };
 
 // A failure that this decision judged, for metrics; the evidence is in the status.
-struct JudgedFailure {
+struct EvaluatedFailure {
   FailureClass kind = FailureClass::kProgramFailed;
   FailureAction action = FailureAction::kRestartWorker;
 };
@@ -111,7 +111,7 @@ struct Plan {
   std::optional<absl::Duration> requeue_after;
   bool requeue_when_idle = false;  // the requeue may wait for other jobs' work
   std::vector<Event> events;
-  std::vector<JudgedFailure> failures;
+  std::vector<EvaluatedFailure> failures;
   bool delete_job = false;  // with the job's uid as precondition
   // The reason given by the policy that acted last: a name from docs/states.md, and a sentence.
   std::string reason;

@@ -30,7 +30,7 @@ bool TakeOrder(Draft& draft) {
   if (order->workers == 0) told.set_count(told.count() + 1);
   const int had = draft.view.status.preemption().workers();
   const bool less = had == 0 || order->workers < had;
-  if (less) draft.Normal(ReasonOf(told), absl::StrCat("the job ", order->sentence));
+  if (less) draft.EmitNormal(ReasonOf(told), absl::StrCat("the job ", order->sentence));
   return true;
 }
 
@@ -38,7 +38,7 @@ void Stop(Draft& draft) {
   draft.done = true;
   const v1alpha1::PreemptionStatus& told = draft.status().preemption();
   draft.Condition(ConditionType::kPreempted, true, ReasonOf(told), told.message());
-  draft.Say(ReasonOf(told), absl::StrCat(draft.view.pods.size(), " pods are left"));
+  draft.SetReason(ReasonOf(told), absl::StrCat(draft.view.pods.size(), " pods are left"));
   StopGang(draft, "the job makes room for another");
 }
 
@@ -50,7 +50,7 @@ void ShowRunsAgain(Draft& draft) {
 
 }  // namespace
 
-void ObeyQueue(Draft& draft) {
+void ApplyQueueOrder(Draft& draft) {
   const bool taken = TakeOrder(draft);
   if (!draft.status().has_preemption()) return;
   v1alpha1::PreemptionStatus& told = *draft.status().mutable_preemption();
@@ -62,14 +62,14 @@ void ObeyQueue(Draft& draft) {
   if (taken) {
     // A plan deletes pods before it writes the status, so the order is first written by itself.
     draft.done = true;
-    draft.Say(ReasonOf(told), told.message());
+    draft.SetReason(ReasonOf(told), told.message());
     draft.RequeueAt(draft.view.now);
     return;
   }
   if (!draft.view.pods.empty()) return Stop(draft);
   EndStop(draft);
   told.clear_workers();
-  draft.Say(ReasonOf(told), "the workers have stopped; the job waits for its turn");
+  draft.SetReason(ReasonOf(told), "the workers have stopped; the job waits for its turn");
 }
 
 }  // namespace muster::control

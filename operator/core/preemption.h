@@ -9,7 +9,7 @@ namespace muster::control {
 // from the next decision on, whoever leads then. A job that is to stop saves a checkpoint, its pods
 // are deleted, and it waits for its turn with new ones; that is no failure. A job that is to shrink
 // goes on with fewer workers (Draft::WorkersWanted) until the queue gives it more.
-void ObeyQueue(Draft& draft);
+void ApplyQueueOrder(Draft& draft);
 
 }  // namespace muster::control
 

@@ -79,7 +79,8 @@ TEST(PreemptionTest, APodThatStaysDoesNotKeepTheOperatorBusy) {
   world.Advance(DecideOptions{}.stop_deadline);
   EXPECT_THAT(world.Decide().deletes, SizeIs(1));
   world.view.pods[0].deleting = true;
-  EXPECT_EQ(world.Decide().requeue_after, DecideOptions{}.tell_delay) << "that it goes is told";
+  EXPECT_EQ(world.Decide().requeue_after, DecideOptions{}.status_write_delay)
+      << "that it goes is told";
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(world.Decide().requeue_after, std::nullopt);
     world.Advance(absl::Minutes(1));

@@ -108,7 +108,7 @@ void ForgetRepeats(Draft& draft) {
   draft.status().mutable_failures()->clear_repeat();
 }
 
-void NoteWhereElse(Draft& draft) {
+void AddNodesOfRepeat(Draft& draft) {
   if (!draft.status().failures().has_repeat()) return;
   FailureRepeat& repeat = *draft.status().mutable_failures()->mutable_repeat();
   for (const AgentView& agent : draft.view.agents) {

@@ -28,7 +28,7 @@ void WithdrawRepeat(Draft& draft, const v1alpha1::FailureRecord& record);
 // Clears the count once a step was made.
 void ForgetRepeats(Draft& draft);
 // Adds the other nodes on which the counted round broke in the same way.
-void NoteWhereElse(Draft& draft);
+void AddNodesOfRepeat(Draft& draft);
 
 // Returns true once the count reaches failurePolicy.maxIdenticalFailures, on two nodes if the job
 // has two.

@@ -337,7 +337,7 @@ bool IsAhead(Positions positions, const Version& target, const Stored& stored,
 
 }  // namespace
 
-absl::string_view ResumeReasonName(ResumeReason reason) {
+absl::string_view Name(ResumeReason reason) {
   switch (reason) {
     case ResumeReason::kFresh:
       return "Fresh";
@@ -392,8 +392,7 @@ ResumeDecision DecideResume(absl::Span<const RankPosition> positions,
     }
   }
   decision.point.set_next_attempt(NextAttempt(positions, options.min_attempt));
-  decision.point.set_reason(
-      absl::StrCat(ResumeReasonName(decision.reason), ": ", decision.sentence));
+  decision.point.set_reason(absl::StrCat(Name(decision.reason), ": ", decision.sentence));
   return decision;
 }
 

@@ -54,7 +54,7 @@ enum class ResumeReason {
   kCheckpointMismatch,    // it is there, but of another model, optimizer or data
   kCheckpointUnlistable,  // some rank could not list the directory: nothing is known
 };
-absl::string_view ResumeReasonName(ResumeReason reason);
+absl::string_view Name(ResumeReason reason);
 
 // The newest checkpoint that the job is known to have, as in status.checkpoint.
 struct Floor {

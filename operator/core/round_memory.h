@@ -48,7 +48,7 @@ struct WorkerMemory {
   // Named by a break, or by an exit that was reported after it; until a round is Active again.
   bool named = false;
   // Missed a phase's deadline and is to be replaced.
-  bool condemned = false;
+  bool needs_replacement = false;
   // The notice of spot.h: the incarnation whose node goes away (0 none), the latest time at which
   // it leaves (leave_wall is on the wall clock, as in the status), the newest checkpoint at the
   // time of the notice, whether this leadership has asked for another one, and whether the worker
@@ -94,10 +94,10 @@ struct RoundMemory {
   std::string restart_sentence;
   bool fresh = false;  // `id` was opened for that
   std::set<std::string> bad_checkpoints;
-  // The question put to the owner about a lost floor, and OwnersWord() when the newest round was
+  // The question put to the owner about a lost floor, and OwnerDecision() when the newest round was
   // opened.
   std::string asked;
-  std::string owners_word;
+  std::string owner_decision;
   // The last request for a checkpoint that was handled; absent until this leadership has looked.
   std::optional<std::string> save_request;
   // Broken rounds in a row without a committed step; sets the back-off.
@@ -122,7 +122,7 @@ struct RoundMemory {
 
   // The latest time at which a status that is held back is written; InfiniteFuture if none is. See
   // telling.h.
-  absl::Time tell_by = absl::InfiniteFuture();
+  absl::Time write_by = absl::InfiniteFuture();
 
   std::map<int, WorkerMemory> workers;
 };

@@ -79,7 +79,7 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   std::string sentence = absl::StrCat("round ", memory.id.round, " of term ", memory.id.term,
                                       " is active with ", memory.members.size(), " workers");
   if (memory.go) absl::StrAppend(&sentence, "; ", memory.go->resume().reason());
-  draft.Normal(reason, std::move(sentence));
+  draft.EmitNormal(reason, std::move(sentence));
 }
 
 // Returns the id of the recorded round if the worker is in it. A round's number is never used
@@ -135,8 +135,8 @@ bool AdoptOrWait(Draft& draft) {
   std::vector<Member> members = MakeMembers(draft.view, in);
   const bool whole = IsWhole(draft, in);
   if (!whole && unknown) {
-    draft.Say(Reason::kUnknownAfterTakeOver,
-              "waiting for agents that may still be stepping in the recorded round");
+    draft.SetReason(Reason::kUnknownAfterTakeOver,
+                    "waiting for agents that may still be stepping in the recorded round");
     return true;
   }
   memory.id = their_id;
@@ -183,12 +183,12 @@ void BreakRound(Draft& draft, const Break& why) {
     LeaveOut(draft, why.failed);
     if (!why.same_failure) BackOff(draft);
     // A question to the owner is emitted once, however often the round is tried again.
-    if (why.sentence != memory.asked) draft.Warning(why.reason, why.sentence);
+    if (why.sentence != memory.asked) draft.EmitWarning(why.reason, why.sentence);
     memory.asked = why.asks ? why.sentence : "";
   } else {
-    draft.Normal(why.reason, why.sentence);
+    draft.EmitNormal(why.reason, why.sentence);
   }
-  for (int index : why.late) memory.workers[index].condemned = true;
+  for (int index : why.late) memory.workers[index].needs_replacement = true;
   if (!why.bad_checkpoint.empty()) memory.bad_checkpoints.insert(why.bad_checkpoint);
   memory.broken_reason = std::string(Name(why.reason));
   memory.broken_sentence = why.sentence;
@@ -221,29 +221,30 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
   memory.trajectory = TrajectoryDigest(draft.spec());
   memory.membership = RoundMembership(memory.members, memory.trajectory);
   memory.sent_session.clear();
-  memory.owners_word = OwnersWord(draft.spec());
+  memory.owner_decision = OwnerDecision(draft.spec());
   memory.fresh = memory.restart_all;
   status.set_term(memory.id.term);
   status.set_round(memory.id.round);
   status.set_membership(memory.membership);
   Move(draft, RoundEvent::kOpen);
   for (size_t i = 0; i < workers.size(); ++i) SendPrepare(draft, *workers[i], i);
-  draft.Say(Reason::kPreparingRound, absl::StrCat("round ", memory.id.round, " is prepared with ",
-                                                  workers.size(), " workers"));
+  draft.SetReason(
+      Reason::kPreparingRound,
+      absl::StrCat("round ", memory.id.round, " is prepared with ", workers.size(), " workers"));
 }
 
 void TryOpen(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  const bool answered = IsHeld(memory) && memory.owners_word != OwnersWord(draft.spec());
+  const bool answered = IsHeld(memory) && memory.owner_decision != OwnerDecision(draft.spec());
   if (draft.view.now < memory.not_before && !answered) {
     draft.RequeueAt(memory.not_before);
-    draft.Say(Reason::kBackingOff, "waiting before the next round is tried");
+    draft.SetReason(Reason::kBackingOff, "waiting before the next round is tried");
     return;
   }
-  const Wanted wanted = ChooseMembers(draft);
+  const MemberSelection wanted = ChooseMembers(draft);
   if (!wanted.workers.empty()) return Open(draft, wanted.workers);
   if (wanted.recheck != absl::InfiniteFuture()) draft.RequeueAt(wanted.recheck);
-  draft.Say(wanted.wait_reason, wanted.wait_sentence);
+  draft.SetReason(wanted.wait_reason, wanted.wait_sentence);
 }
 
 // After Go, the newest state is that of the members that do not receive it.
@@ -311,7 +312,7 @@ void Go(Draft& draft) {
     const Worker* worker = WorkerOf(draft, member);
     if (IsAttached(worker)) SendGo(draft, *worker);
   }
-  draft.Say(Reason::kJoiningRound, resume.sentence);
+  draft.SetReason(Reason::kJoiningRound, resume.sentence);
 }
 
 void CollectJoined(Draft& draft) {

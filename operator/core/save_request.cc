@@ -51,16 +51,16 @@ void SaveOnRequest(Draft& draft) {
   const std::string cannot = WhyNot(draft);
   if (!cannot.empty()) {
     memory.save_request = asked;
-    return draft.Warning(Reason::kSaveRequested,
-                         absl::StrCat("annotation ", kSaveRequest,
-                                      " asks for a checkpoint, and none is saved: ", cannot));
+    return draft.EmitWarning(Reason::kSaveRequested,
+                             absl::StrCat("annotation ", kSaveRequest,
+                                          " asks for a checkpoint, and none is saved: ", cannot));
   }
   // Nothing was ordered yet; the next decision tries again.
   if (memory.phase != RoundPhase::kActive || OrderSaves(draft) == 0) return;
   memory.save_request = asked;
-  draft.Normal(Reason::kSaveRequested,
-               absl::StrCat("annotation ", kSaveRequest, " says ", asked,
-                            ": a checkpoint is saved after the current step"));
+  draft.EmitNormal(Reason::kSaveRequested,
+                   absl::StrCat("annotation ", kSaveRequest, " says ", asked,
+                                ": a checkpoint is saved after the current step"));
 }
 
 }  // namespace muster::control

@@ -63,7 +63,7 @@ class ChaosTest : public ::testing::TestWithParam<int> {};
 // Each case runs ten seeds, so that a failure names few of them; the long run has twenty times as
 // many.
 TEST_P(ChaosTest, ConvergesAndBreaksNoPromise) {
-  const int seeds = HowMany({.sanitized = 4, .usual = 10, .full = 200});
+  const int seeds = TestIterations({.sanitized = 4, .usual = 10, .full = 200});
   for (int seed = GetParam() * seeds; seed < (GetParam() + 1) * seeds; ++seed) {
     SCOPED_TRACE(seed);
     SimWorld world(seed);

@@ -63,23 +63,23 @@ bool IsTraining(const JobView& view) {
 
 }  // namespace
 
-std::optional<RefusedChange> RefuseOtherSources(const JobView& view, const RoundMemory& memory) {
+std::optional<RejectedChange> RejectSourceChange(const JobView& view, const RoundMemory& memory) {
   const TrainingJobSpec& wanted = view.spec;
   if (!wanted.has_trainer() || wanted.suspend() || view.job.deleting) return std::nullopt;
   if (IsFinished(view.status)) return std::nullopt;
   if (memory.spec != nullptr) {
     std::string sentence = Difference(*memory.spec, wanted);
     if (sentence.empty()) return std::nullopt;
-    return RefusedChange{WithSources(*memory.spec, wanted), std::move(sentence)};
+    return RejectedChange{WithSources(*memory.spec, wanted), std::move(sentence)};
   }
   const std::string opened = SourcesOf(TrajectoryOf(view.status.membership()));
   if (opened.empty() || opened == SourcesOf(TrajectoryDigest(wanted))) return std::nullopt;
   if (!IsTraining(view)) return std::nullopt;
-  return RefusedChange{std::nullopt,
-                       absl::StrCat("spec.trainer.data or spec.checkpoint.uri has changed while "
-                                    "the job runs: its ranks go on by what it was, and nothing is "
-                                    "started",
-                                    kWaysOn)};
+  return RejectedChange{std::nullopt,
+                        absl::StrCat("spec.trainer.data or spec.checkpoint.uri has changed while "
+                                     "the job runs: its ranks go on by what it was, and nothing is "
+                                     "started",
+                                     kWaysOn)};
 }
 
 }  // namespace muster::control

@@ -14,7 +14,7 @@
 // Pure.
 namespace muster::control {
 
-struct RefusedChange {
+struct RejectedChange {
   // The job's spec with the sources that its ranks have. Absent in a leadership that has opened no
   // round: it can see that the sources differ, but not what they were.
   std::optional<v1alpha1::TrainingJobSpec> spec;
@@ -22,7 +22,7 @@ struct RefusedChange {
 };
 
 // Returns nullopt if the job trains by the sources in its spec, or does not train.
-std::optional<RefusedChange> RefuseOtherSources(const JobView& view, const RoundMemory& memory);
+std::optional<RejectedChange> RejectSourceChange(const JobView& view, const RoundMemory& memory);
 
 }  // namespace muster::control
 

@@ -56,10 +56,10 @@ void Notice(Draft& draft, const Worker& worker, const NoticeTaint& notice) {
   known.leave_at = draft.view.now + SaveTime(notice);
   known.leave_wall = draft.view.wall + SaveTime(notice);
   known.checkpoint_at_notice = NewestCheckpoint(draft);
-  draft.Warning(Reason::kNodeGoesAway,
-                absl::StrCat("node ", worker.pod->node, " of worker ", worker.index, " goes away (",
-                             notice.key, ", ", notice.who, "): leaving within ",
-                             absl::FormatDuration(notice.warning)));
+  draft.EmitWarning(Reason::kNodeGoesAway,
+                    absl::StrCat("node ", worker.pod->node, " of worker ", worker.index,
+                                 " goes away (", notice.key, ", ", notice.who, "): leaving within ",
+                                 absl::FormatDuration(notice.warning)));
 }
 
 void Recall(Draft& draft, const Worker& worker, absl::Time leave_wall, int64_t step) {
@@ -186,7 +186,7 @@ const NoticeTaint* FindNotice(const std::vector<TaintView>& taints) {
   return found;
 }
 
-void LeaveNodes(Draft& draft) {
+void EvacuateNodes(Draft& draft) {
   if (draft.memory().stopping_since) return;
   RecallNotices(draft);
   for (const Worker& worker : draft.workers) {

@@ -38,7 +38,7 @@ const NoticeTaint* FindNotice(const std::vector<TaintView>& taints);
 // recreated at once and the others wait for it. The status keeps the notices, so that a new leader
 // continues with them. While it is not known whether the recorded round is still under way, a
 // worker leaves only at its latest time.
-void LeaveNodes(Draft& draft);
+void EvacuateNodes(Draft& draft);
 
 // One of the last steps: lists in status.workers.leaving the workers in the memory that leave
 // first, at most 256. The next leader takes the latest of their times for all others.

@@ -106,7 +106,7 @@ TEST(StatesTest, AnIllegalTransitionSaysWhat) {
 TEST(StatesTest, EveryResumeReasonIsListed) {
   std::vector<std::string> names;
   for (int i = 0; i <= static_cast<int>(ResumeReason::kCheckpointUnlistable); ++i) {
-    names.emplace_back(ResumeReasonName(static_cast<ResumeReason>(i)));
+    names.emplace_back(Name(static_cast<ResumeReason>(i)));
   }
   EXPECT_THAT(Names("Resume reasons"), ElementsAreArray(names));
 }

@@ -207,10 +207,10 @@ TEST(AdmitTest, TheFinalizerIsAddedOnceAfterThePods) {
   EXPECT_THAT(plan.creates, SizeIs(1));
   EXPECT_THAT(plan.add_finalizers, IsEmpty());
   world.AddPod(0, PodPhase::kPending);
-  world.Advance(world.options.tell_delay);
+  world.Advance(world.options.status_write_delay);
   EXPECT_THAT(world.Decide().add_finalizers, ElementsAre("muster.dev/workers"));
   world.view.job.finalizers = {kFinalizer};
-  world.Advance(world.options.tell_delay);
+  world.Advance(world.options.status_write_delay);
   EXPECT_THAT(world.Decide().add_finalizers, IsEmpty());
 }
 

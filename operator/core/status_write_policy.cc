@@ -74,12 +74,12 @@ TrainingJobStatus WithTermOf(const TrainingJobStatus& before, TrainingJobStatus 
 bool CanWait(const Draft& draft, bool differs, const TrainingJobStatus& news) {
   const Plan& plan = draft.plan;
   if (!plan.events.empty() || !plan.orders.empty()) return false;
-  return differs ? OnlyTells(draft.view.status, news) : IsComingTogether(news);
+  return differs ? IsCosmeticChange(draft.view.status, news) : IsComingTogether(news);
 }
 
 }  // namespace
 
-bool OnlyTells(const TrainingJobStatus& before, const TrainingJobStatus& after) {
+bool IsCosmeticChange(const TrainingJobStatus& before, const TrainingJobStatus& after) {
   // People are waiting to learn that the gang has no place.
   if (IsRefused(after) && !IsRefused(before)) return false;
   TrainingJobStatus rest = after;
@@ -90,7 +90,7 @@ bool OnlyTells(const TrainingJobStatus& before, const TrainingJobStatus& after) 
 
 void DecideWrite(Draft& draft) {
   Plan& plan = draft.plan;
-  absl::Time& tell_by = draft.memory().tell_by;
+  absl::Time& write_by = draft.memory().write_by;
   TrainingJobStatus as_before;
   const bool needs_term = NeedsTerm(draft);
   if (!needs_term) as_before = WithTermOf(draft.view.status, plan.status);
@@ -100,15 +100,16 @@ void DecideWrite(Draft& draft) {
   if (RaisesIncarnations(draft)) plan.add_finalizers.clear();
   const bool wanted = differs || !plan.add_finalizers.empty();
   if (wanted && CanWait(draft, differs, news)) {
-    if (tell_by == absl::InfiniteFuture()) tell_by = draft.view.now + draft.options.tell_delay;
-    if (draft.view.now < tell_by) {
+    if (write_by == absl::InfiniteFuture())
+      write_by = draft.view.now + draft.options.status_write_delay;
+    if (draft.view.now < write_by) {
       plan.add_finalizers.clear();
-      draft.RequeueAt(tell_by);
-      plan.requeue_when_idle = *plan.requeue_after == tell_by - draft.view.now;
+      draft.RequeueAt(write_by);
+      plan.requeue_when_idle = *plan.requeue_after == write_by - draft.view.now;
       return;
     }
   }
-  tell_by = absl::InfiniteFuture();
+  write_by = absl::InfiniteFuture();
   plan.write_status = differs;
 }
 

@@ -32,25 +32,25 @@ TestWorld Making() {
 // Returns the same world once the status shows the pods.
 TestWorld MadeAndTold() {
   TestWorld world = Making();
-  world.Advance(world.options.tell_delay);
+  world.Advance(world.options.status_write_delay);
   EXPECT_FALSE(Reconcile(world).write_status);
-  world.Advance(world.options.tell_delay);
+  world.Advance(world.options.status_write_delay);
   EXPECT_TRUE(Reconcile(world).write_status);
   return world;
 }
 
-TEST(TellingTest, WhatAGangBecomesIsToldOnceForAllPods) {
+TEST(StatusWritePolicyTest, WhatAGangBecomesIsToldOnceForAllPods) {
   TestWorld world = Making();
   Plan plan = Reconcile(world);
   EXPECT_EQ(plan.status.state(), "Starting");
   EXPECT_FALSE(plan.write_status);
-  EXPECT_EQ(plan.requeue_after, world.options.tell_delay);
+  EXPECT_EQ(plan.requeue_after, world.options.status_write_delay);
   EXPECT_TRUE(plan.requeue_when_idle);
   world.view.pods[0].node = "node";
-  world.Advance(world.options.tell_delay / 2);
+  world.Advance(world.options.status_write_delay / 2);
   EXPECT_FALSE(Reconcile(world).write_status);
   world.view.pods[1].node = "node";
-  world.Advance(world.options.tell_delay / 2);
+  world.Advance(world.options.status_write_delay / 2);
   plan = Reconcile(world);
   EXPECT_TRUE(plan.write_status);
   EXPECT_FALSE(plan.requeue_when_idle);
@@ -58,16 +58,16 @@ TEST(TellingTest, WhatAGangBecomesIsToldOnceForAllPods) {
   EXPECT_FALSE(Reconcile(world).write_status);
 }
 
-TEST(TellingTest, WhatComesBackToWhatWasWrittenIsNotWritten) {
+TEST(StatusWritePolicyTest, WhatComesBackToWhatWasWrittenIsNotWritten) {
   TestWorld world = MadeAndTold();
   world.view.pods[0].node = "node";
   EXPECT_FALSE(Reconcile(world).write_status);
   world.view.pods[0].node.clear();
   EXPECT_FALSE(Reconcile(world).write_status);
-  EXPECT_EQ(world.memory.tell_by, absl::InfiniteFuture());
+  EXPECT_EQ(world.memory.write_by, absl::InfiniteFuture());
 }
 
-TEST(TellingTest, ARoundIsWrittenAheadAtOnce) {
+TEST(StatusWritePolicyTest, ARoundIsWrittenAheadAtOnce) {
   TestWorld world = Making();
   EXPECT_FALSE(Reconcile(world).write_status);
   world.view.pods.clear();
@@ -78,7 +78,7 @@ TEST(TellingTest, ARoundIsWrittenAheadAtOnce) {
   EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
 }
 
-TEST(TellingTest, ANewTermAndANewGenerationAreWrittenAtOnce) {
+TEST(StatusWritePolicyTest, ANewTermAndANewGenerationAreWrittenAtOnce) {
   TestWorld world = Making();
   world.view.pods[0].phase = PodPhase::kRunning;
   world.view.leader_term = 2;
@@ -88,12 +88,12 @@ TEST(TellingTest, ANewTermAndANewGenerationAreWrittenAtOnce) {
 }
 
 // A new leader of ten thousand waiting jobs must not begin with as many writes.
-TEST(TellingTest, ANewTermIsNotWrittenBeforeThereCanBeAgents) {
+TEST(StatusWritePolicyTest, ANewTermIsNotWrittenBeforeThereCanBeAgents) {
   TestWorld world = MadeAndTold();
   world.view.leader_term = 2;
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(Reconcile(world).write_status);
-    world.Advance(world.options.tell_delay);
+    world.Advance(world.options.status_write_delay);
   }
   world.view.pods[0].node = "node";
   EXPECT_FALSE(Reconcile(world).write_status);
@@ -104,7 +104,7 @@ TEST(TellingTest, ANewTermIsNotWrittenBeforeThereCanBeAgents) {
   EXPECT_EQ(world.Condition(ConditionType::kScheduled), "True/PodsBound");
 }
 
-TEST(TellingTest, WhyAJobHadNoPlaceStaysUntilItHasOne) {
+TEST(StatusWritePolicyTest, WhyAJobHadNoPlaceStaysUntilItHasOne) {
   TestWorld world = Making();
   world.view.placement.reason = "Insufficient";
   world.view.placement.sentence = "room for 1 of at least 2 workers";
@@ -113,19 +113,19 @@ TEST(TellingTest, WhyAJobHadNoPlaceStaysUntilItHasOne) {
   world.view.leader_term = 2;
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(Reconcile(world).write_status);
-    world.Advance(world.options.tell_delay);
+    world.Advance(world.options.status_write_delay);
   }
   EXPECT_EQ(world.Condition(ConditionType::kScheduled), "False/Unschedulable");
   world.view.placement.score = 1;  // it was placed, and its binds wait for those of others
   EXPECT_FALSE(Reconcile(world).write_status);
-  world.Advance(world.options.tell_delay);
+  world.Advance(world.options.status_write_delay);
   EXPECT_FALSE(Reconcile(world).write_status);
   for (PodView& pod : world.view.pods) pod.node = "node";
   EXPECT_TRUE(Reconcile(world).write_status);
   EXPECT_EQ(world.Condition(ConditionType::kScheduled), "True/PodsBound");
 }
 
-TEST(TellingTest, ThatThereIsNoRoomIsToldAtOnceAndThenNotForEveryNumber) {
+TEST(StatusWritePolicyTest, ThatThereIsNoRoomIsToldAtOnceAndThenNotForEveryNumber) {
   TestWorld world = Making();
   EXPECT_FALSE(Reconcile(world).write_status);
   world.view.placement.reason = "Insufficient";
@@ -136,9 +136,9 @@ TEST(TellingTest, ThatThereIsNoRoomIsToldAtOnceAndThenNotForEveryNumber) {
   EXPECT_FALSE(Reconcile(world).write_status);
 }
 
-TEST(TellingTest, AReplacementIsWrittenAheadAtOnce) {
+TEST(StatusWritePolicyTest, AReplacementIsWrittenAheadAtOnce) {
   TestWorld world = Making();
-  world.Advance(world.options.tell_delay);
+  world.Advance(world.options.status_write_delay);
   Reconcile(world);
   world.view.pods[0].phase = PodPhase::kFailed;
   const Plan plan = Reconcile(world);
@@ -148,7 +148,7 @@ TEST(TellingTest, AReplacementIsWrittenAheadAtOnce) {
 
 // Hundreds of agents come back to a new leader, and a write for each would delay reading the
 // others.
-TEST(TellingTest, AgentsThatComeBackAreToldTogether) {
+TEST(StatusWritePolicyTest, AgentsThatComeBackAreToldTogether) {
   TestWorld world(4);
   world.MakeActive();
   world.memory = {};
@@ -161,27 +161,27 @@ TEST(TellingTest, AgentsThatComeBackAreToldTogether) {
     world.view.agents.push_back(agents[i]);
     EXPECT_FALSE(Reconcile(world).write_status) << i;
   }
-  world.Advance(world.options.tell_delay);
+  world.Advance(world.options.status_write_delay);
   const Plan plan = Reconcile(world);
   EXPECT_TRUE(plan.write_status);
   EXPECT_EQ(plan.status.workers().ready(), 3);
 }
 
-TEST(TellingTest, OnlyPeopleWaitForWhatOnlyTells) {
+TEST(StatusWritePolicyTest, OnlyPeopleWaitForWhatOnlyTells) {
   TestWorld world = Making();
   v1alpha1::TrainingJobStatus before = world.view.status;
   v1alpha1::TrainingJobStatus after = before;
   after.set_state("Starting");
   after.mutable_workers()->set_ready(1);
-  EXPECT_TRUE(OnlyTells(before, after));
+  EXPECT_TRUE(IsCosmeticChange(before, after));
   after.set_state("Training");
-  EXPECT_FALSE(OnlyTells(before, after));
+  EXPECT_FALSE(IsCosmeticChange(before, after));
   before = after;
   after.mutable_workers()->set_ready(2);
-  EXPECT_TRUE(OnlyTells(before, after)) << "of a job that trains";
+  EXPECT_TRUE(IsCosmeticChange(before, after)) << "of a job that trains";
   after = before;
   after.mutable_failures()->set_count(1);
-  EXPECT_FALSE(OnlyTells(before, after));
+  EXPECT_FALSE(IsCosmeticChange(before, after));
 }
 
 }  // namespace

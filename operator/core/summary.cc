@@ -93,7 +93,7 @@ std::optional<Shown> ShowRound(const Draft& draft) {
   }
   // Pods usually end soon after they were lost; only a longer wait is worth reporting.
   if (draft.view.now >= memory.phase_since + draft.options.stop_deadline) {
-    if (const PodView* pod = FindUnconfirmed(draft)) {
+    if (const PodView* pod = FindPossiblyRunning(draft)) {
       return Shown{Reason::kEndUnconfirmed, DescribeUnconfirmed(*pod)};
     }
   }

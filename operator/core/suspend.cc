@@ -10,7 +10,8 @@ void Stop(Draft& draft) {
   draft.Condition(ConditionType::kSuspended, false, Reason::kSuspendRequested,
                   "the workers save a checkpoint and stop");
   StopGang(draft, "the job is suspended");
-  draft.Say(Reason::kSuspendRequested, absl::StrCat(draft.view.pods.size(), " pods are left"));
+  draft.SetReason(Reason::kSuspendRequested,
+                  absl::StrCat(draft.view.pods.size(), " pods are left"));
 }
 
 }  // namespace
@@ -25,18 +26,18 @@ void SuspendOrResume(Draft& draft) {
     if (!IsTrue(draft.view.status, ConditionType::kSuspended)) return;
     draft.Condition(ConditionType::kSuspended, false, Reason::kResumed, "the job goes on");
     draft.status().set_start_time(FormatWall(draft.view.wall));
-    draft.Normal(Reason::kResumed, "the job goes on");
+    draft.EmitNormal(Reason::kResumed, "the job goes on");
     return;
   }
   draft.done = true;
   if (!draft.view.pods.empty()) return Stop(draft);
   EndStop(draft);
   if (!IsTrue(draft.view.status, ConditionType::kSuspended)) {
-    draft.Normal(Reason::kWorkersStopped, "the job is suspended; its checkpoints are kept");
+    draft.EmitNormal(Reason::kWorkersStopped, "the job is suspended; its checkpoints are kept");
   }
   draft.Condition(ConditionType::kSuspended, true, Reason::kWorkersStopped,
                   "no worker runs; the checkpoints are kept");
-  draft.Say(Reason::kWorkersStopped, "the job is suspended");
+  draft.SetReason(Reason::kWorkersStopped, "the job is suspended");
   if (!wanted) draft.RequeueAt(draft.view.now);
 }
 

@@ -131,6 +131,6 @@ v1alpha1::TrainingJobSpec RoundSpec(const v1alpha1::TrainingJobSpec& spec) {
 }
 
 std::vector<std::string> FieldsThatShapeTheTrajectory() { return Paths(true); }
-std::vector<std::string> FieldsThatDoNot() { return Paths(false); }
+std::vector<std::string> FieldsOutsideTrajectory() { return Paths(false); }
 
 }  // namespace muster::control

@@ -25,7 +25,7 @@ v1alpha1::TrainingJobSpec RoundSpec(const v1alpha1::TrainingJobSpec& spec);
 
 // Return the fields as paths of JSON names. A path that ends at an object stands for all of it.
 std::vector<std::string> FieldsThatShapeTheTrajectory();
-std::vector<std::string> FieldsThatDoNot();
+std::vector<std::string> FieldsOutsideTrajectory();
 
 }  // namespace muster::control
 

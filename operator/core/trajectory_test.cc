@@ -23,14 +23,14 @@ bool Contains(const std::vector<std::string>& paths, const std::string& path) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
 }
 
-// Collects every leaf of the spec, except those below an object that FieldsThatDoNot() has as a
-// whole.
+// Collects every leaf of the spec, except those below an object that FieldsOutsideTrajectory() has
+// as a whole.
 void Walk(const Descriptor& type, const std::string& prefix, std::vector<std::string>& leaves) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     const std::string path = absl::StrCat(prefix, field.json_name());
     const bool object = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-    if (!object || field.is_repeated() || Contains(FieldsThatDoNot(), path)) {
+    if (!object || field.is_repeated() || Contains(FieldsOutsideTrajectory(), path)) {
       leaves.push_back(path);
     } else {
       Walk(*field.message_type(), path + ".", leaves);
@@ -48,11 +48,11 @@ TEST(TrajectoryTest, EveryFieldOfTheSpecIsSaidToShapeTheTrajectoryOrNot) {
   std::vector<std::string> unknown;
   for (const std::string& path : Leaves()) {
     const bool shapes = Contains(FieldsThatShapeTheTrajectory(), path);
-    if (shapes == Contains(FieldsThatDoNot(), path)) unknown.push_back(path);
+    if (shapes == Contains(FieldsOutsideTrajectory(), path)) unknown.push_back(path);
   }
   EXPECT_THAT(unknown, IsEmpty()) << "list them in trajectory.cc, once";
   std::vector<std::string> gone;
-  for (const auto& listed : {FieldsThatShapeTheTrajectory(), FieldsThatDoNot()}) {
+  for (const auto& listed : {FieldsThatShapeTheTrajectory(), FieldsOutsideTrajectory()}) {
     for (const std::string& path : listed) {
       if (!Contains(Leaves(), path)) gone.push_back(path);
     }
@@ -98,7 +98,8 @@ TEST(TrajectoryTest, TheDigestDependsOnTheFieldsThatShapeTheTrajectoryAndOnNoOth
   const std::string digest = TrajectoryDigest(plain);
   EXPECT_EQ(digest.size(), 32u);
   for (const bool shapes : {true, false}) {
-    for (const std::string& path : shapes ? FieldsThatShapeTheTrajectory() : FieldsThatDoNot()) {
+    for (const std::string& path :
+         shapes ? FieldsThatShapeTheTrajectory() : FieldsOutsideTrajectory()) {
       TrainingJobSpec changed = plain;
       Set(changed, path);
       EXPECT_EQ(TrajectoryDigest(changed) != digest, shapes) << path;

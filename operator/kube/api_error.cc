@@ -54,7 +54,7 @@ const Row* RowOf(Reason reason) {
 
 }  // namespace
 
-std::string_view ReasonName(Reason reason) {
+std::string_view Name(Reason reason) {
   const Row* row = RowOf(reason);
   return row == nullptr ? "Unknown" : row->name;
 }
@@ -77,7 +77,7 @@ Reason ReasonFromKubernetes(std::string_view reason_word, int http_code) {
 
 absl::Status ApiError(Reason reason, std::string_view message) {
   absl::Status status(CodeOf(reason), std::string(message));
-  status.SetPayload(kReasonUrl, TextCord(std::string(ReasonName(reason))));
+  status.SetPayload(kReasonUrl, TextCord(std::string(Name(reason))));
   return status;
 }
 

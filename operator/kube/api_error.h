@@ -48,7 +48,7 @@ enum class Reason {
   kWatchClosed,
 };
 
-std::string_view ReasonName(Reason reason);
+std::string_view Name(Reason reason);
 absl::StatusCode CodeOf(Reason reason);
 // Interprets a metav1.Status: the reason word decides, or the HTTP code if the word is empty or
 // unknown.

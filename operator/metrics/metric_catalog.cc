@@ -19,10 +19,10 @@ using Catalog = std::array<MetricSpec, kMetrics>;
 
 void AddQueue(Catalog& all) {
   const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
-  set(MetricId::kQueueDepth, {"muster_workqueue_depth",
-                              MetricType::Gauge,
-                              {"state"},
-                              "Jobs in the work queue: waiting, delayed or in_progress."});
+  set(MetricId::kWorkQueueDepth, {"muster_workqueue_depth",
+                                  MetricType::Gauge,
+                                  {"state"},
+                                  "Jobs in the work queue: waiting, delayed or in_progress."});
   set(MetricId::kQueueAdds,
       {"muster_workqueue_adds_total", MetricType::Counter, {}, "Jobs added."});
   set(MetricId::kQueueRetries, {"muster_workqueue_retries_total",
@@ -154,10 +154,10 @@ void AddControl(Catalog& all) {
                                   MetricType::Counter,
                                   {"action"},
                                   "What queues decided about jobs: Start, Shrink, Stop or Grow."});
-  set(MetricId::kQueueJobs, {"muster_queue_jobs",
-                             MetricType::Gauge,
-                             {"queue", "state"},
-                             "Jobs of at most 100 queues: waiting or running."});
+  set(MetricId::kTrainingQueueJobs, {"muster_queue_jobs",
+                                     MetricType::Gauge,
+                                     {"queue", "state"},
+                                     "Jobs of at most 100 queues: waiting or running."});
   set(MetricId::kQueueShare,
       {"muster_queue_share",
        MetricType::Gauge,

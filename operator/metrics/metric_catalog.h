@@ -13,7 +13,7 @@
 namespace muster::control {
 
 enum class MetricId {
-  kQueueDepth,
+  kWorkQueueDepth,
   kQueueAdds,
   kQueueRetries,
   kQueueDuration,
@@ -45,7 +45,7 @@ enum class MetricId {
   kTopologyFindings,
   kNodesFaulty,
   kQueueDecisions,
-  kQueueJobs,
+  kTrainingQueueJobs,
   kQueueShare,
   kQueueUsed,
   kJobs,

@@ -23,7 +23,8 @@ absl::Time ToTick(absl::Time time) { return absl::FromUnixMillis(absl::ToUnixMil
 Verdicts::Verdicts(std::function<void(const std::string&)> on_change)
     : on_change_(std::move(on_change)) {}
 
-Verdicts::News Verdicts::Judge(absl::Time now, const Known& known, const PlacementView& verdict) {
+Verdicts::News Verdicts::ClassifyNews(absl::Time now, const Known& known,
+                                      const PlacementView& verdict) {
   if (known.verdict == verdict) return News::kNone;
   if (!verdict.queued || !known.verdict.queued) return News::kNow;
   const bool only_numbers = known.verdict.reason == verdict.reason;
@@ -49,7 +50,7 @@ void Verdicts::Set(absl::Time now, const TrainingJob& job, PlacementView verdict
     Known& known = known_[job.uid];
     verdict.order = known.verdict.order;
     kept_back_.erase(job.uid);
-    const News news = Judge(now, known, verdict);
+    const News news = ClassifyNews(now, known, verdict);
     if (news == News::kLater) kept_back_[job.uid] = {key, std::move(verdict)};
     if (news != News::kNow) return;
     known = {verdict, now};

@@ -47,7 +47,7 @@ class Verdicts {
   };
   enum class News { kNow, kLater, kNone };
 
-  static News Judge(absl::Time now, const Known& known, const PlacementView& verdict);
+  static News ClassifyNews(absl::Time now, const Known& known, const PlacementView& verdict);
   void Tell(const std::string& key, const PlacementView& verdict) const;
 
   const std::function<void(const std::string&)> on_change_;

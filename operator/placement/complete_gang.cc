@@ -243,7 +243,7 @@ std::variant<Completion, Unplaceable> CompleteGang(TopologyTree& tree, const Par
   all.insert(completion.nodes.begin(), completion.nodes.end());
   std::vector<std::string> nodes;
   for (const auto& [worker, node] : all) nodes.push_back(node);
-  completion.gang = Judge(tree, gang.request, nodes, links);
+  completion.gang = ScorePlacement(tree, gang.request, nodes, links);
   return completion;
 }
 

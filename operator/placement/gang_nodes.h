@@ -57,7 +57,7 @@ struct GangQuestion {
 
 struct GangAnswer {
   std::vector<std::string> nodes;  // by worker; empty: it has no places
-  // The reason, one of UnplaceableReasonName or another, and a sentence, if there are no places.
+  // The reason, one of Name or another, and a sentence, if there are no places.
   std::string reason;
   std::string sentence;
 };

@@ -125,7 +125,7 @@ std::string NoRoomAnywhere(const TopologyTree& tree, const Resources& asked) {
 }
 
 // Judges the gang on these nodes, one for each worker.
-Placement Judged(const TopologyTree& tree, const GangRequest& request, const GangPlan& plan,
+Placement Scored(const TopologyTree& tree, const GangRequest& request, const GangPlan& plan,
                  const std::vector<int>& nodes, const std::map<std::string, Link>& links) {
   Placement placement;
   if (nodes.empty()) return placement;
@@ -171,7 +171,7 @@ Unplaceable Explain(const TopologyTree& tree, const GangCapacity& capacity, cons
 
 }  // namespace
 
-absl::string_view UnplaceableReasonName(UnplaceableReason reason) {
+absl::string_view Name(UnplaceableReason reason) {
   switch (reason) {
     case UnplaceableReason::kInvalidRequest:
       return "InvalidRequest";
@@ -196,11 +196,12 @@ std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangR
   const DomainShare largest = LargestGang(tree, now, plan, most);
   if (largest.workers < request.min) return Explain(tree, now, largest, request);
 
-  return Judged(tree, request, plan, AlikeNodesForGang(tree, now, plan, largest.workers), links);
+  return Scored(tree, request, plan, AlikeNodesForGang(tree, now, plan, largest.workers), links);
 }
 
-Placement Judge(const TopologyTree& tree, const GangRequest& request,
-                const std::vector<std::string>& nodes, const std::map<std::string, Link>& links) {
+Placement ScorePlacement(const TopologyTree& tree, const GangRequest& request,
+                         const std::vector<std::string>& nodes,
+                         const std::map<std::string, Link>& links) {
   GangPlan plan;
   if (!Resolve(tree, request, plan).empty()) {
     plan = GangPlan{request.per_worker, 0, tree.node_level(), {}};
@@ -209,7 +210,7 @@ Placement Judge(const TopologyTree& tree, const GangRequest& request,
   for (const std::string& name : nodes) {
     if (const std::optional<int> node = tree.FindNode(name)) known.push_back(*node);
   }
-  return Judged(tree, request, plan, known, links);
+  return Scored(tree, request, plan, known, links);
 }
 
 std::variant<Placement, Unplaceable> Place(const Inventory& inventory, const GangRequest& request) {

@@ -57,7 +57,7 @@ enum class UnplaceableReason {
   kTopology,         // min would fit, but not within one domain of the required level
 };
 inline constexpr int kUnplaceableReasons = 4;
-absl::string_view UnplaceableReasonName(UnplaceableReason reason);
+absl::string_view Name(UnplaceableReason reason);
 
 struct Unplaceable {
   UnplaceableReason reason = UnplaceableReason::kInsufficient;
@@ -71,9 +71,9 @@ std::variant<Placement, Unplaceable> Place(const TopologyTree& tree, const GangR
                                            const std::map<std::string, Link>& links = {});
 // Judges a gang whose worker i is on nodes[i] as Place would, wherever that is; the gang's sizes do
 // not count. Empty names, and nodes that the tree does not have, are left out.
-Placement Judge(const TopologyTree& tree, const GangRequest& request,
-                const std::vector<std::string>& nodes,
-                const std::map<std::string, Link>& links = {});
+Placement ScorePlacement(const TopologyTree& tree, const GangRequest& request,
+                         const std::vector<std::string>& nodes,
+                         const std::map<std::string, Link>& links = {});
 // The same on a tree built from the inventory.
 std::variant<Placement, Unplaceable> Place(const Inventory& inventory, const GangRequest& request);
 

@@ -336,9 +336,9 @@ TEST(PlaceTest, NodesOfALeafHaveTheLinkOfTheNvlinkDomainThatItLiesIn) {
                              Node("e", 8, {"s", "", "l3"})}};
   const TopologyTree tree(inventory);
   const auto seconds = [&](std::vector<std::string> nodes) {
-    return Judge(tree, Gang(1, 8, 8), nodes).ring_seconds;
+    return ScorePlacement(tree, Gang(1, 8, 8), nodes).ring_seconds;
   };
-  EXPECT_EQ(Judge(tree, Gang(1, 8, 8), {"a", "b"}).level, "leaf");
+  EXPECT_EQ(ScorePlacement(tree, Gang(1, 8, 8), {"a", "b"}).level, "leaf");
   EXPECT_NEAR(seconds({"a", "b"}), 2 * (0.5e9 / 450e9 + 2e-6), 1e-9);
   EXPECT_NEAR(seconds({"a", "c"}), 2 * (0.5e9 / 450e9 + 2e-6), 1e-9);
   // A place in the tree without a name is no NVLink domain.

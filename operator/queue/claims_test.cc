@@ -184,7 +184,7 @@ void PlayClaims(bool whole_nodes, int& claims, int& together, int& broken) {
         const bool runs = world.Runs(uid) || overtaken.contains(world.book.Find(uid)->queue);
         broken += runs ? 0 : 1;
         EXPECT_TRUE(runs || !whole_nodes) << uid << " of seed " << seed << ", step " << step << ": "
-                                          << ScheduleReasonName(world.Of(uid).reason);
+                                          << Name(world.Of(uid).reason);
       }
       claims += static_cast<int>(claimants.size());
       together += claimants.size() > 1 ? 1 : 0;

@@ -282,7 +282,7 @@ std::optional<bool> Cycle::AskGate(const JobEntry& entry, const GangRequest& req
     decision.detail = std::move(answer->sentence);
     return false;
   }
-  placement = Judge(tree_, request, answer->nodes, options_.links);
+  placement = ScorePlacement(tree_, request, answer->nodes, options_.links);
   return true;
 }
 

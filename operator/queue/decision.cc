@@ -122,7 +122,7 @@ std::string GoSentence(const Decision& decision) {
 
 }  // namespace
 
-absl::string_view ScheduleActionName(ScheduleAction action) {
+absl::string_view Name(ScheduleAction action) {
   switch (action) {
     case ScheduleAction::kStart:
       return "Start";
@@ -138,7 +138,7 @@ absl::string_view ScheduleActionName(ScheduleAction action) {
   return "";
 }
 
-absl::string_view ScheduleReasonName(ScheduleReason reason) {
+absl::string_view Name(ScheduleReason reason) {
   switch (reason) {
     case ScheduleReason::kWithinQuota:
       return "WithinQuota";
@@ -197,7 +197,7 @@ ScheduleReason ReasonOf(UnplaceableReason reason) {
 
 ScheduleReason ReasonOfName(absl::string_view place_reason) {
   for (const auto& [of_place, of_queue] : kReasonsOfPlace) {
-    if (UnplaceableReasonName(of_place) == place_reason) return of_queue;
+    if (Name(of_place) == place_reason) return of_queue;
   }
   return ScheduleReason::kConstraints;
 }

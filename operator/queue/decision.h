@@ -19,7 +19,7 @@ enum class ScheduleAction {
   kStop,    // a whole gang: save, stop, wait again
   kGrow,    // an elastic job that was shrunk; placement.nodes has all its workers
 };
-absl::string_view ScheduleActionName(ScheduleAction action);
+absl::string_view Name(ScheduleAction action);
 
 // The closed list of reasons.
 enum class ScheduleReason {
@@ -51,7 +51,7 @@ enum class ScheduleReason {
   kConstraints,  // rules about other pods keep the gang out
   kFitsNowhere,  // too large for the cluster even when empty; it holds up nobody
 };
-absl::string_view ScheduleReasonName(ScheduleReason reason);
+absl::string_view Name(ScheduleReason reason);
 
 // ReasonOf converts Place's reasons to these; PlaceReasonOf converts back, nothing for others.
 ScheduleReason ReasonOf(UnplaceableReason reason);

@@ -114,7 +114,7 @@ std::optional<ReconcileResult> Controller::FaceRival(State& state, const Trainin
 void Controller::CheckStored(State& state, const TrainingJob& job) {
   if (state.status_fault.empty()) {
     if (state.durable.term() == 0) return;
-    const std::string loss = DescribeLoss(state.durable, job.status);
+    const std::string loss = DescribeMissingFields(state.durable, job.status);
     if (!loss.empty()) NoteFault(state, job, loss, kFaultRetry);
     return;
   }
@@ -156,11 +156,11 @@ void Controller::NoteNode(PodView& pod) const {
 }
 
 JobView Controller::BuildView(const TrainingJob& job, State& state) const {
-  if (!state.judged || state.judged_generation != job.generation) {
-    state.judged = JudgeSpec(job.spec);
+  if (!state.validated || state.judged_generation != job.generation) {
+    state.validated = ValidateSpec(job.spec);
     state.judged_generation = job.generation;
   }
-  JobView view = MakeJobView(job, *state.judged);
+  JobView view = MakeJobView(job, *state.validated);
   view.now = deps_.clock.Monotonic();
   view.wall = deps_.clock.Wall();
   std::set<std::string> still_there;
@@ -202,9 +202,9 @@ void Controller::Register(const std::string& key, const State& state, const JobV
   registration.key = key;
   registration.uid = state.uid;
   registration.term = state.term;
-  registration.spec = state.judged->spec;
+  registration.spec = state.validated->spec;
   // A new worker must open the same sources as the others.
-  if (const auto refused = RefuseOtherSources(view, state.memory); refused && refused->spec) {
+  if (const auto refused = RejectSourceChange(view, state.memory); refused && refused->spec) {
     registration.spec = std::make_shared<const v1alpha1::TrainingJobSpec>(*refused->spec);
   }
   registration.incarnations = {plan.status.incarnations().begin(),

@@ -66,7 +66,7 @@ class Controller {
     EventRecorder& events;
     const Verdicts& verdicts;
     ControllerObserver* observer = nullptr;
-    const NodeCache* nodes = nullptr;  // null: failures are judged without their conditions
+    const NodeCache* nodes = nullptr;  // null: failures are validated without their conditions
   };
 
   Controller(Deps deps, DecideOptions options);
@@ -89,8 +89,8 @@ class Controller {
     absl::Time rival_since = absl::InfiniteFuture();
     RoundMemory memory;
     Written written;
-    // The spec as judged at `judged_generation`: every decision needs it, and it seldom changes.
-    std::optional<JudgedSpec> judged;
+    // The spec as validated at `judged_generation`: every decision needs it, and it seldom changes.
+    std::optional<ValidatedSpec> validated;
     int64_t judged_generation = 0;
     // The API server's refusal of a pod of this spec, and the generation that it is about.
     std::string refusal;

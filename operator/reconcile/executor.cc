@@ -226,7 +226,7 @@ absl::StatusOr<std::string> Executor::WriteFinalizers(const TrainingJob& job, co
 
 absl::Status Executor::WriteStatus(const TrainingJob& job, const Plan& plan,
                                    const std::string& version, Written& written) {
-  const bool check = !DescribeLoss(plan.status, job.status).empty();
+  const bool check = !DescribeMissingFields(plan.status, job.status).empty();
   absl::StatusOr<Json> stored =
       api_.UpdateStatus(kube::kTrainingJobs, StatusToJson(job, plan.status, version),
                         check ? DurableOnly() : VersionOnly());
@@ -240,7 +240,7 @@ absl::Status Executor::WriteStatus(const TrainingJob& job, const Plan& plan,
   v1alpha1::TrainingJobStatus kept;
   const Json* json = kube::Find(*stored, {"status"});
   if (json != nullptr) DecodeMessage(*json, "status", UnknownFields::kIgnore, kept);
-  written.status_fault = DescribeLoss(plan.status, kept);
+  written.status_fault = DescribeMissingFields(plan.status, kept);
   return written.status_fault.empty() ? absl::OkStatus()
                                       : absl::FailedPreconditionError(written.status_fault);
 }

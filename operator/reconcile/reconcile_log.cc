@@ -53,7 +53,7 @@ void CountRounds(const RoundMemory& before, const Plan& plan, absl::Time now,
 void RecordDecision(const RoundMemory& before, const Plan& plan, int64_t reconcile, absl::Time now,
                     ControllerObserver* observer, JobDebug& debug) {
   CountRounds(before, plan, now, observer, debug);
-  for (const JudgedFailure& failure : plan.failures) {
+  for (const EvaluatedFailure& failure : plan.failures) {
     if (observer == nullptr) break;
     observer->FailureJudged(std::string(Name(failure.kind)), std::string(Name(failure.action)));
   }

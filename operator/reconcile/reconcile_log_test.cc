@@ -38,15 +38,15 @@ class Told final : public ControllerObserver {
   std::vector<std::string> lines_;
 };
 
-class DecisionLogTest : public testing::Test {
+class ReconcileLogTest : public testing::Test {
  protected:
-  DecisionLogTest()
+  ReconcileLogTest()
       : path_(absl::StrCat(getenv("TEST_TMPDIR"), "/",
                            ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
     EXPECT_TRUE(LogToFile(path_, /*also_stderr=*/false).ok());
     debug_.key = "default/gpt";
   }
-  ~DecisionLogTest() override { EXPECT_TRUE(LogToFile("", true).ok()); }
+  ~ReconcileLogTest() override { EXPECT_TRUE(LogToFile("", true).ok()); }
 
   Plan Next(RoundPhase phase, int64_t round, const std::string& reason) {
     Plan plan;
@@ -88,7 +88,7 @@ class DecisionLogTest : public testing::Test {
   absl::Time now_ = absl::UnixEpoch();
 };
 
-TEST_F(DecisionLogTest, TheLineOfADecision) {
+TEST_F(ReconcileLogTest, TheLineOfADecision) {
   Record(Next(RoundPhase::kPreparing, 1, "PreparingRound"));
   EXPECT_THAT(Lines(),
               ElementsAre("INFO decided job=default/gpt uid=u-1 term=2 round=1 reconcile=1 "
@@ -97,7 +97,7 @@ TEST_F(DecisionLogTest, TheLineOfADecision) {
   EXPECT_THAT(told_.Take(), ElementsAre("opened FirstRound"));
 }
 
-TEST_F(DecisionLogTest, OneLinePerChangeAndNoneForTheSameDecisionAgain) {
+TEST_F(ReconcileLogTest, OneLinePerChangeAndNoneForTheSameDecisionAgain) {
   Record(Next(RoundPhase::kActive, 1, "RoundActive"));
   EXPECT_EQ(Lines().size(), 1u);
   for (int i = 0; i < 1000; ++i) {
@@ -113,7 +113,7 @@ TEST_F(DecisionLogTest, OneLinePerChangeAndNoneForTheSameDecisionAgain) {
   EXPECT_EQ(Lines().size(), 1u);
 }
 
-TEST_F(DecisionLogTest, ARecoveryIsTimedFromTheBreakToTheNextActiveRound) {
+TEST_F(ReconcileLogTest, ARecoveryIsTimedFromTheBreakToTheNextActiveRound) {
   Record(Next(RoundPhase::kActive, 1, "RoundActive"));
   Plan broke = Next(RoundPhase::kPreparing, 2, "RankFailed");
   broke.memory.broken_reason = "RankFailed";
@@ -134,7 +134,7 @@ TEST_F(DecisionLogTest, ARecoveryIsTimedFromTheBreakToTheNextActiveRound) {
   EXPECT_EQ(debug_.rounds_opened, 1) << "the first round was active already";
 }
 
-TEST_F(DecisionLogTest, AChangeOfMembersThatWasAskedForIsNoRecovery) {
+TEST_F(ReconcileLogTest, AChangeOfMembersThatWasAskedForIsNoRecovery) {
   Record(Next(RoundPhase::kActive, 1, "RoundActive"));
   told_.Take();
   Plan changed = Next(RoundPhase::kPreparing, 2, "MembershipChanged");
@@ -145,7 +145,7 @@ TEST_F(DecisionLogTest, AChangeOfMembersThatWasAskedForIsNoRecovery) {
   EXPECT_EQ(debug_.recoveries, 0);
 }
 
-TEST_F(DecisionLogTest, AJobStoppedWhileItRecoversHasNotRecovered) {
+TEST_F(ReconcileLogTest, AJobStoppedWhileItRecoversHasNotRecovered) {
   Record(Next(RoundPhase::kActive, 1, "RoundActive"));
   Plan broke = Next(RoundPhase::kHolding, 1, "WorkerLost");
   broke.memory.broken_reason = "WorkerLost";
@@ -157,7 +157,7 @@ TEST_F(DecisionLogTest, AJobStoppedWhileItRecoversHasNotRecovered) {
   EXPECT_THAT(told_.Take(), ElementsAre("opened Resumed"));
 }
 
-TEST_F(DecisionLogTest, JudgedFailuresAreTold) {
+TEST_F(ReconcileLogTest, JudgedFailuresAreTold) {
   Plan plan = Next(RoundPhase::kActive, 1, "RoundActive");
   plan.failures = {{FailureClass::kNodeLost, FailureAction::kIgnore},
                    {FailureClass::kRankKilled, FailureAction::kRestartJob}};

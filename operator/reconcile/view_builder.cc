@@ -73,18 +73,18 @@ CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot) {
   return {snapshot.last_written, snapshot.last_failed};
 }
 
-JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec) {
+ValidatedSpec ValidateSpec(const v1alpha1::TrainingJobSpec& spec) {
   auto defaulted = std::make_shared<v1alpha1::TrainingJobSpec>(spec);
   Default(*defaulted);
-  JudgedSpec judged;
+  ValidatedSpec validated;
   for (const FieldError& error : Validate(*defaulted)) {
-    judged.errors.push_back(absl::StrCat(error.path, ": ", error.message));
+    validated.errors.push_back(absl::StrCat(error.path, ": ", error.message));
   }
-  judged.spec = std::move(defaulted);
-  return judged;
+  validated.spec = std::move(defaulted);
+  return validated;
 }
 
-JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged) {
+JobView MakeJobView(const TrainingJob& job, const ValidatedSpec& validated) {
   JobView view;
   view.job.ns = job.ns;
   view.job.name = job.name;
@@ -95,8 +95,8 @@ JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged) {
   view.job.finalizers = job.finalizers;
   const auto save = job.annotations.find(kSaveRequest);
   if (save != job.annotations.end()) view.job.save_request = save->second;
-  view.spec = *judged.spec;
-  view.spec_errors = judged.errors;
+  view.spec = *validated.spec;
+  view.spec_errors = validated.errors;
   view.status = job.status;
   return view;
 }

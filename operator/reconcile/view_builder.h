@@ -18,14 +18,15 @@ ProgressView ToProgressView(const ProgressSnapshot& snapshot);
 CheckpointView ToCheckpointView(const ProgressSnapshot& snapshot);
 
 // A spec as decisions read it: with defaults, and its validation errors.
-struct JudgedSpec {
+struct ValidatedSpec {
   std::shared_ptr<const v1alpha1::TrainingJobSpec> spec;  // never null
   std::vector<std::string> errors;
 };
-JudgedSpec JudgeSpec(const v1alpha1::TrainingJobSpec& spec);
+ValidatedSpec ValidateSpec(const v1alpha1::TrainingJobSpec& spec);
 
-// Fills in identity, `judged` (of the same generation), and the status; the rest is the caller's.
-JobView MakeJobView(const TrainingJob& job, const JudgedSpec& judged);
+// Fills in identity, `validated` (of the same generation), and the status; the rest is the
+// caller's.
+JobView MakeJobView(const TrainingJob& job, const ValidatedSpec& validated);
 
 }  // namespace muster::control
 

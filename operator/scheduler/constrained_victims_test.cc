@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 // Two zones of two GPUs; all of them belong to the queue `mine`, and `theirs` has borrowed them.
-class SocialVictimsTest : public SchedulerFixture {
+class ConstrainedVictimsTest : public SchedulerFixture {
  protected:
   void AddCohort() {
     AddMember("mine", 4);
@@ -99,7 +99,7 @@ class SocialVictimsTest : public SchedulerFixture {
 
 // The two jobs that lose least work are in one zone, but the spread does not allow both workers
 // there.
-TEST_F(SocialVictimsTest, ASpreadGangGetsVictimsInEveryZone) {
+TEST_F(ConstrainedVictimsTest, ASpreadGangGetsVictimsInEveryZone) {
   FillTwoZones();
   Ask("gpt", 2, kSpread);
   EXPECT_THAT(Told(), ElementsAre(std::pair("a0", 1), std::pair("b0", 1)));
@@ -111,7 +111,7 @@ TEST_F(SocialVictimsTest, ASpreadGangGetsVictimsInEveryZone) {
   EXPECT_EQ(PodsOn("gpt", 2, "a"), 1);
 }
 
-TEST_F(SocialVictimsTest, NobodyIsStoppedForAGangThatWouldNotFitWithoutThem) {
+TEST_F(ConstrainedVictimsTest, NobodyIsStoppedForAGangThatWouldNotFitWithoutThem) {
   AddCohort();
   AddZone("a");
   Run("one");
@@ -126,7 +126,7 @@ TEST_F(SocialVictimsTest, NobodyIsStoppedForAGangThatWouldNotFitWithoutThem) {
   EXPECT_THAT(Told(), ElementsAre(std::pair("a0", 1))) << "there is one place in the other zone";
 }
 
-TEST_F(SocialVictimsTest, WhatIfNamesVictimsByTheRules) {
+TEST_F(ConstrainedVictimsTest, WhatIfNamesVictimsByTheRules) {
   FillTwoZones();
   const Scheduler::Forecast spread = WhatIf("gpt", 2, kSpread);
   std::map<std::string, int> nodes;
@@ -142,7 +142,7 @@ TEST_F(SocialVictimsTest, WhatIfNamesVictimsByTheRules) {
 }
 
 // The cluster has room for the gang all the while.
-TEST_F(SocialVictimsTest, AGangThatIsKeptAwayStartsWhenTheOtherEnds) {
+TEST_F(ConstrainedVictimsTest, AGangThatIsKeptAwayStartsWhenTheOtherEnds) {
   AddMember("mine", 4);
   AddZone("a");
   AddJob("noisy", 1, 1, Json(), "mine");
@@ -165,7 +165,7 @@ TEST_F(SocialVictimsTest, AGangThatIsKeptAwayStartsWhenTheOtherEnds) {
 }
 
 // There is room, but pods of another job keep the gang away.
-TEST_F(SocialVictimsTest, WhoKeepsAGangAwayMakesRoomForIt) {
+TEST_F(ConstrainedVictimsTest, WhoKeepsAGangAwayMakesRoomForIt) {
   AddCohort();
   AddZone("a");
   Run("noisy");

@@ -145,7 +145,7 @@ void Scheduler::Forget() {
 
 void Scheduler::BindThoseWithVolumes() {
   for (const auto& [uid, why_not] : writes_.TakeVolumes()) {
-    const JobStanding* standing = book_.Find(uid);
+    const QueueJobState* standing = book_.Find(uid);
     if (standing == nullptr || standing->job == nullptr || model_.gangs().count(uid) == 0) continue;
     outcomes_.Refuse(*standing, {kConstraintsReason,
                                  absl::StrCat("its volumes are not there: ", why_not), false});
@@ -208,7 +208,7 @@ void Scheduler::Decide() {
   for (const Decision& decision : decisions) {
     if (!carrier_.CarryOut(decision) || decision.action == ScheduleAction::kWait) continue;
     MutexLock lock(mu_);
-    ++decisions_[std::string(ScheduleActionName(decision.action))];
+    ++decisions_[std::string(Name(decision.action))];
   }
   if (book_.has_queues()) behind_told_ += carrier_.TellBehind(decisions);
   // The book has all decisions already, except for the GPU kinds that came of them: a job that

@@ -153,15 +153,15 @@ class Scheduler {
   // Held while a cycle decides, not while it writes. Questions leave the model as it was.
   mutable Mutex model_mu_;
   mutable ClusterModel model_ MUSTER_GUARDED_BY(model_mu_);
-  mutable PodGate gate_ MUSTER_GUARDED_BY(model_mu_);
+  mutable NodeEligibility gate_ MUSTER_GUARDED_BY(model_mu_);
   NodeHolders holders_ MUSTER_GUARDED_BY(model_mu_);
   WholeNodes whole_nodes_ MUSTER_GUARDED_BY(model_mu_);
-  JobBook book_ MUSTER_GUARDED_BY(model_mu_);
-  GangWrites writes_ MUSTER_GUARDED_BY(model_mu_);
-  HalfGangs halves_ MUSTER_GUARDED_BY(model_mu_);
-  GangOutcomes outcomes_ MUSTER_GUARDED_BY(model_mu_);
-  DecisionCarrier carrier_ MUSTER_GUARDED_BY(model_mu_);
-  LostWorkers lost_ MUSTER_GUARDED_BY(model_mu_);
+  QueueSync book_ MUSTER_GUARDED_BY(model_mu_);
+  BindTracker writes_ MUSTER_GUARDED_BY(model_mu_);
+  PartialBindRollback halves_ MUSTER_GUARDED_BY(model_mu_);
+  PlacementPublisher outcomes_ MUSTER_GUARDED_BY(model_mu_);
+  DecisionExecutor carrier_ MUSTER_GUARDED_BY(model_mu_);
+  WorkerReplacer lost_ MUSTER_GUARDED_BY(model_mu_);
   DecisionNotes notes_ MUSTER_GUARDED_BY(model_mu_);
   // Used by RunOnce's thread only.
   std::vector<TopologyFinding> reported_;  // as last logged

@@ -28,7 +28,7 @@ void AddOne(MetricId id, double value, Families& out) {
 
 void AddQueue(const WebDeps& deps, Families& out) {
   const WorkQueue::Stats stats = deps.queue.stats();
-  out.push_back(FamilyBuilder(MetricId::kQueueDepth)
+  out.push_back(FamilyBuilder(MetricId::kWorkQueueDepth)
                     .Add(static_cast<double>(stats.waiting), {"waiting"})
                     .Add(static_cast<double>(stats.delayed), {"delayed"})
                     .Add(static_cast<double>(stats.in_progress), {"in_progress"})
@@ -77,7 +77,7 @@ void AddControl(const WebDeps& deps, Families& out) {
   for (int i = 0; i < kNodeFaults; ++i) {
     const auto found = faults.find(static_cast<NodeFault>(i));
     const int64_t count = found == faults.end() ? 0 : found->second;
-    faulty.Add(static_cast<double>(count), {std::string(NodeFaultName(static_cast<NodeFault>(i)))});
+    faulty.Add(static_cast<double>(count), {std::string(Name(static_cast<NodeFault>(i)))});
   }
   out.push_back(faulty.Take());
 }
@@ -89,7 +89,7 @@ void AddQueues(const WebDeps& deps, Families& out) {
     const auto found = counts.find(action);
     decisions.Add(found == counts.end() ? 0 : static_cast<double>(found->second), {action});
   }
-  FamilyBuilder jobs(MetricId::kQueueJobs);
+  FamilyBuilder jobs(MetricId::kTrainingQueueJobs);
   FamilyBuilder share(MetricId::kQueueShare);
   FamilyBuilder gpus(MetricId::kQueueUsed);
   size_t shown = 0;
@@ -110,10 +110,10 @@ void AddPlacements(const WebDeps& deps, Families& out) {
   FamilyBuilder score(MetricId::kPlacementScore);
   std::map<std::string, int> unplaced;
   for (int i = 0; i < kUnplaceableReasons; ++i) {
-    unplaced[absl::StrCat(UnplaceableReasonName(static_cast<UnplaceableReason>(i)))] = 0;
+    unplaced[absl::StrCat(Name(static_cast<UnplaceableReason>(i)))] = 0;
   }
   unplaced[kConstraintsReason] = 0;
-  unplaced[std::string(ScheduleReasonName(ScheduleReason::kFitsNowhere))] = 0;
+  unplaced[std::string(Name(ScheduleReason::kFitsNowhere))] = 0;
   size_t shown = 0;
   for (const JobCache::Object& job : deps.jobs.List()) {
     if (IsFinished(job->status)) continue;

@@ -80,7 +80,7 @@ Json ToJson(const StartForecast& start, absl::Time now) {
     if (job.ends < absl::InfiniteFuture()) one["ends"] = FormatWall(job.ends);
     awaited.push_back(std::move(one));
   }
-  Json json = {{"kind", Text(StartKindName(start.kind))},
+  Json json = {{"kind", Text(Name(start.kind))},
                {"sentence", Sentence(start, now)},
                {"awaited", std::move(awaited)},
                {"ahead", start.ahead}};
@@ -95,8 +95,8 @@ Json ToJson(const StartForecast& start, absl::Time now) {
 Json ToJson(const NeededVictim& victim) {
   return {{"job", kube::ToString({victim.ns, victim.name})},
           {"queue", victim.queue},
-          {"action", Text(ScheduleActionName(victim.action))},
-          {"reason", Text(ScheduleReasonName(victim.reason))},
+          {"action", Text(Name(victim.action))},
+          {"reason", Text(Name(victim.reason))},
           {"workers", victim.workers},
           {"keeps", victim.keep},
           {"gpuSecondsLost", victim.lost},
@@ -111,11 +111,11 @@ Json ToJson(const DomainReport& domain) {
                {"allocatable", ToJson(domain.allocatable)},
                {"free", ToJson(domain.free)}};
   for (const auto& [reason, nodes] : domain.closed) {
-    json["notUsable"][std::string(FilterReasonName(reason))] = nodes;
+    json["notUsable"][std::string(Name(reason))] = nodes;
   }
   for (const NodeTrouble& trouble : domain.troubles) {
-    json["health"].push_back({{"reason", std::string(FilterReasonName(trouble.reason))},
-                              {"sentence", trouble.sentence}});
+    json["health"].push_back(
+        {{"reason", std::string(Name(trouble.reason))}, {"sentence", trouble.sentence}});
   }
   if (domain.children.empty()) return json;
   Json& children = json["children"] = Json::array();
@@ -179,7 +179,7 @@ void TellForecast(const Scheduler::Forecast& forecast, Json& page) {
     return;
   }
   const bool by_place = no != nullptr && IsOfPlace(decision.reason);
-  page["reason"] = by_place ? no->reason : Text(ScheduleReasonName(decision.reason));
+  page["reason"] = by_place ? no->reason : Text(Name(decision.reason));
   page["sentence"] = by_place ? no->sentence : Sentence(decision, now);
   if (forecast.queue.start.workers > 0) TellPlace(forecast.queue.start.placement, page);
 }

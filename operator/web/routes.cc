@@ -26,7 +26,7 @@ constexpr char kPlainType[] = "text/plain; charset=utf-8";
 constexpr size_t kMaxSteps = 4096;
 constexpr int64_t kMaxDepth = 32;
 // The number of jobs of each queue.
-constexpr int64_t kQueueJobs = 100;
+constexpr int64_t kJobsPerQueue = 100;
 constexpr int64_t kMostQueueJobs = 10000;
 
 int HttpCode(const absl::Status& status) {
@@ -103,7 +103,7 @@ absl::StatusOr<Json> GetTopology(const WebDeps& deps, const HttpRequest& request
 
 absl::StatusOr<Json> GetQueues(const WebDeps& deps, const std::string& queue,
                                const HttpRequest& request) {
-  int64_t limit = kQueueJobs;
+  int64_t limit = kJobsPerQueue;
   if (absl::Status status = ReadNumber(request, "limit", 0, limit); !status.ok()) return status;
   return QueuePage(deps, queue, static_cast<int>(std::min(limit, kMostQueueJobs)));
 }

@@ -43,7 +43,7 @@ std::string PluginOf(FilterReason reason) {
       {FilterReason::kPodAffinity, "InterPodAffinity"},
   };
   const auto it = plugins.find(reason);
-  return it == plugins.end() ? "ours: " + std::string(FilterReasonName(reason)) : it->second;
+  return it == plugins.end() ? "ours: " + std::string(Name(reason)) : it->second;
 }
 
 // Sends all requests to the peer at once, one JSON object a line, and returns its answers.
@@ -143,7 +143,7 @@ class Comparison {
 };
 
 TEST(FilterDifferentialTest, AgreesWithKubeSchedulersPluginsOnEveryPair) {
-  const uint64_t clusters = HowMany({.sanitized = 1000, .usual = 1000, .full = 10000});
+  const uint64_t clusters = TestIterations({.sanitized = 1000, .usual = 1000, .full = 10000});
   constexpr uint64_t kAtOnce = 500;
   Comparison comparison;
   for (uint64_t first = 1; first <= clusters; first += kAtOnce) {
@@ -227,11 +227,11 @@ TEST(SchedulerPeerTest, TheDefaultProfileSpreadsGangsThatWeKeepTogether) {
     const Contest broken = SmallContest(seed);
     const auto places = PlaceAsKubeScheduler(broken, seed, peer, ::testing::TempDir());
     ASSERT_TRUE(places.ok()) << places.status();
-    const auto outcome = Judged(broken, *places);
+    const auto outcome = ScoreContest(broken, *places);
     ASSERT_TRUE(outcome.ok()) << outcome.status();
     EXPECT_GT(outcome->placed, 0);
     their_score += outcome->score;
-    our_score += Judged(broken, PlaceInTurn(broken)).value().score;
+    our_score += ScoreContest(broken, PlaceInTurn(broken)).value().score;
   }
   EXPECT_GT(our_score, 2 * their_score);
 }

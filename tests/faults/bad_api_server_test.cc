@@ -14,7 +14,7 @@
 namespace muster::tests {
 namespace {
 
-class BadApiServer : public SpoiltTest {
+class BadApiServer : public FaultyApiWorldTest {
  protected:
   // `rules` is a JSON list without its brackets.
   static absl::Status SpoilAllButTheLease(const std::string& rules) {
@@ -25,14 +25,14 @@ class BadApiServer : public SpoiltTest {
 TEST_F(BadApiServer, NothingIsWrong) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ExpectServedOnceMended();
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
 }
 
 TEST_F(BadApiServer, EveryAnswerIsLate) {
   ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "delay_answer": 0.4})"), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
 }
 
 // Answers take longer than the timeout of a write: every write is done, but its answer never
@@ -45,7 +45,7 @@ TEST_F(BadApiServer, WritesAreDoneAndTheirAnswersComeTooLate) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
   ExpectLog("it did not answer in time");
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
 }
 
 // The server gets each request long after the client has given up.
@@ -55,7 +55,7 @@ TEST_F(BadApiServer, WritesThatWereGivenUpHappenLater) {
             absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
 }
 
 TEST_F(BadApiServer, AnswersAreCutInHalf) {
@@ -140,7 +140,7 @@ TEST_F(BadApiServer, WritesFailInsideTheServerAfterTheyWereDone) {
             absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
 }
 
 TEST_F(BadApiServer, ATooBusyServerIsAskedWhenItSaidSo) {
@@ -171,7 +171,7 @@ TEST_F(BadApiServer, EveryThirdConnectionIsReset) {
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
 }
 
 // Each watch delivers one event and ends. The event alone must not reset the back-off.

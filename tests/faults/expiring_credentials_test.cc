@@ -25,7 +25,7 @@ namespace {
 
 class ExpiringCredentials : public testing::Test {
  protected:
-  void SetUp() override { world_ = SpoiltWorld::Create().value(); }
+  void SetUp() override { world_ = FaultyApiWorld::Create().value(); }
   void TearDown() override {
     if (HasFailure()) ADD_FAILURE() << world_->OperatorLog();
   }
@@ -75,7 +75,7 @@ class ExpiringCredentials : public testing::Test {
     }
   }
 
-  std::unique_ptr<SpoiltWorld> world_;
+  std::unique_ptr<FaultyApiWorld> world_;
   std::vector<std::string> bindings_;
 };
 
@@ -113,7 +113,7 @@ TEST_F(ExpiringCredentials, ATokenThatRunsOutIsReadAgainWhenItIsReplaced) {
   ASSERT_EQ(world_->WaitFor("it was tried a few times",
                             [&] { return world_->Requests("spoilt").size() > 8; }),
             absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
   Write("token", "second");
   ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
@@ -158,7 +158,7 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
   EXPECT_TRUE(absl::StrContains(
       world_->OperatorLog(),
       "the lease was lost: the lease could not be renewed: the lease has been modified"));
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
 
   // A candidate waits and logs what it waits for.
   ASSERT_EQ(world_->LaunchOperator(flags), absl::OkStatus());
@@ -184,7 +184,7 @@ TEST_F(ExpiringCredentials, AServerThatGoesAwayIsNamedAndAwaited) {
   ASSERT_EQ(world_->WaitFor("it was tried a few times",
                             [&] { return world_->Requests("spoilt").size() > 8; }),
             absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
   ASSERT_EQ(world_->Mend(), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());

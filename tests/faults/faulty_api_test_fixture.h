@@ -18,9 +18,9 @@ namespace muster::tests {
 // Fixture of tests that run one after the other against the same operator process, which must
 // survive all of them. Each test has its own job, named after it, and its faults are removed before
 // the next test.
-class SpoiltTest : public testing::Test {
+class FaultyApiWorldTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { world_ = SpoiltWorld::Create().value(); }
+  static void SetUpTestSuite() { world_ = FaultyApiWorld::Create().value(); }
   static void TearDownTestSuite() { world_.reset(); }
 
   void SetUp() override {
@@ -46,7 +46,7 @@ class SpoiltTest : public testing::Test {
     const auto met = [&] { return world_->Requests("spoilt").size() >= requests; };
     ASSERT_EQ(world_->WaitFor(absl::StrCat(requests, " requests are spoilt"), met),
               absl::OkStatus());
-    EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+    EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
   }
   void ExpectLog(const std::string& text) {
     const auto said = [&] { return absl::StrContains(Log(), text); };
@@ -57,7 +57,7 @@ class SpoiltTest : public testing::Test {
     ASSERT_EQ(world_->WaitUntilServed(Job(), workers), absl::OkStatus());
   }
 
-  static inline std::unique_ptr<SpoiltWorld> world_;
+  static inline std::unique_ptr<FaultyApiWorld> world_;
   size_t logged_ = 0;
 };
 

@@ -51,8 +51,8 @@ absl::Status Check(const absl::StatusOr<CommandResult>& result) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SpoiltWorld>> SpoiltWorld::Create() {
-  auto world = std::unique_ptr<SpoiltWorld>(new SpoiltWorld);
+absl::StatusOr<std::unique_ptr<FaultyApiWorld>> FaultyApiWorld::Create() {
+  auto world = std::unique_ptr<FaultyApiWorld>(new FaultyApiWorld);
   const std::string temporary = std::getenv("TEST_TMPDIR");
   setenv("KUBECACHEDIR", (temporary + "/kube-cache").c_str(), 1);
   MUSTER_ASSIGN_OR_RETURN(world->cluster_, TestCluster::Create("faults"));
@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<SpoiltWorld>> SpoiltWorld::Create() {
   return world;
 }
 
-absl::Status SpoiltWorld::MakeNode(const std::string& name) {
+absl::Status FaultyApiWorld::MakeNode(const std::string& name) {
   if (!nodes_.insert(name).second) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const Json wanted,
                           ParseJson(absl::StrReplaceAll(kNode, {{"NAME", name.c_str()}})));
@@ -78,11 +78,11 @@ absl::Status SpoiltWorld::MakeNode(const std::string& name) {
 }
 
 // The name is hashed because the length of a label's value is limited.
-std::string SpoiltWorld::NodeOf(const std::string& job) const {
+std::string FaultyApiWorld::NodeOf(const std::string& job) const {
   return absl::StrCat(cluster_->name_space(), "-", absl::Hex(absl::HashOf(job), absl::kZeroPad16));
 }
 
-SpoiltWorld::~SpoiltWorld() {
+FaultyApiWorld::~FaultyApiWorld() {
   if (operator_ != nullptr) {
     (void)operator_->Signal(SIGKILL);
     (void)WaitForOperatorEnd();
@@ -98,16 +98,17 @@ SpoiltWorld::~SpoiltWorld() {
   for (const std::string& node : nodes_) (void)cluster_->api().Delete(kube::kNodes, {"", node});
 }
 
-std::vector<Json> SpoiltWorld::Listed(const kube::ResourceType& type, const std::string& selector) {
+std::vector<Json> FaultyApiWorld::Listed(const kube::ResourceType& type,
+                                         const std::string& selector) {
   return cluster_->List(type, selector).value_or(std::vector<Json>());
 }
 
-void SpoiltWorld::EndPod(const Json& pod) {
+void FaultyApiWorld::EndPod(const Json& pod) {
   (void)cluster_->api().Delete(kube::kPods, kube::KeyOf(pod), {.grace_period_seconds = 0});
 }
 
-absl::Status SpoiltWorld::LaunchOperator(const std::vector<std::string>& more_flags,
-                                         const std::string& kubeconfig) {
+absl::Status FaultyApiWorld::LaunchOperator(const std::vector<std::string>& more_flags,
+                                            const std::string& kubeconfig) {
   const std::string path = folder_ + "/operator.log";
   const int log = open(path.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600);
   if (log < 0) return absl::InternalError(absl::StrCat("cannot open ", path));
@@ -137,8 +138,8 @@ absl::Status SpoiltWorld::LaunchOperator(const std::vector<std::string>& more_fl
   return absl::OkStatus();
 }
 
-absl::Status SpoiltWorld::StartOperator(const std::vector<std::string>& more_flags,
-                                        const std::string& kubeconfig) {
+absl::Status FaultyApiWorld::StartOperator(const std::vector<std::string>& more_flags,
+                                           const std::string& kubeconfig) {
   const size_t before = OperatorLog().size();
   MUSTER_RETURN_IF_ERROR(LaunchOperator(more_flags, kubeconfig));
   return WaitFor("the operator leads", [&] {
@@ -147,24 +148,24 @@ absl::Status SpoiltWorld::StartOperator(const std::vector<std::string>& more_fla
   });
 }
 
-std::optional<ExitStatus> SpoiltWorld::OperatorEnd() {
+std::optional<ExitStatus> FaultyApiWorld::OperatorEnd() {
   if (operator_ == nullptr) return std::nullopt;
   const auto end = operator_->Poll();
   return end.ok() ? *end : std::nullopt;
 }
 
-absl::StatusOr<ExitStatus> SpoiltWorld::WaitForOperatorEnd() {
+absl::StatusOr<ExitStatus> FaultyApiWorld::WaitForOperatorEnd() {
   std::optional<ExitStatus> end;
   const auto ended = [&] { return (end = OperatorEnd()).has_value(); };
   MUSTER_RETURN_IF_ERROR(WaitFor("the operator ends", ended));
   return *end;
 }
 
-std::string SpoiltWorld::OperatorLog() const {
+std::string FaultyApiWorld::OperatorLog() const {
   return ReadFile(FileSystem(), folder_ + "/operator.log").value_or("");
 }
 
-double SpoiltWorld::Metric(const std::string& name, const std::string& labels) const {
+double FaultyApiWorld::Metric(const std::string& name, const std::string& labels) const {
   const std::string log = OperatorLog();
   const size_t at = log.rfind("\nhttp ");
   if (at == std::string::npos) return 0;
@@ -182,7 +183,7 @@ double SpoiltWorld::Metric(const std::string& name, const std::string& labels) c
   return sum;
 }
 
-absl::Status SpoiltWorld::Spoil(const std::string& rules) {
+absl::Status FaultyApiWorld::Spoil(const std::string& rules) {
   MUSTER_ASSIGN_OR_RETURN(const Json json, ParseJson(rules));
   MUSTER_RETURN_IF_ERROR(proxy_->SetRules(json));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ProxiedRequest> log, proxy_->Log());
@@ -190,14 +191,14 @@ absl::Status SpoiltWorld::Spoil(const std::string& rules) {
   return absl::OkStatus();
 }
 
-std::vector<ProxiedRequest> SpoiltWorld::Requests(const std::string& rule) const {
+std::vector<ProxiedRequest> FaultyApiWorld::Requests(const std::string& rule) const {
   std::vector<ProxiedRequest> requests = proxy_->Log().value();
   requests.erase(requests.begin(), requests.begin() + static_cast<ptrdiff_t>(spoilt_from_));
   std::erase_if(requests, [&](const auto& one) { return !rule.empty() && one.rule != rule; });
   return requests;
 }
 
-int SpoiltWorld::BusiestSecond() const {
+int FaultyApiWorld::BusiestSecond() const {
   const std::vector<ProxiedRequest> requests = Requests();
   size_t most = 0;
   for (size_t from = 0, to = 0; from < requests.size(); ++from) {
@@ -207,8 +208,8 @@ int SpoiltWorld::BusiestSecond() const {
   return static_cast<int>(most);
 }
 
-absl::Status SpoiltWorld::ApplyJob(const std::string& name, int workers, const std::string& more,
-                                   const std::string& env) {
+absl::Status FaultyApiWorld::ApplyJob(const std::string& name, int workers, const std::string& more,
+                                      const std::string& env) {
   MUSTER_RETURN_IF_ERROR(MakeNode(NodeOf(name)));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ProxiedRequest> log, proxy_->Log());
   applied_at_ = log.size();
@@ -223,7 +224,7 @@ absl::Status SpoiltWorld::ApplyJob(const std::string& name, int workers, const s
           env, "}]\n", more)));
 }
 
-absl::Status SpoiltWorld::RemoveJob(const std::string& name) {
+absl::Status FaultyApiWorld::RemoveJob(const std::string& name) {
   MUSTER_RETURN_IF_ERROR(
       cluster_->api().Delete(kube::kTrainingJobs, {cluster_->name_space(), name}));
   return WaitFor(name + " is gone", [&] {
@@ -235,11 +236,11 @@ absl::Status SpoiltWorld::RemoveJob(const std::string& name) {
   });
 }
 
-std::vector<Json> SpoiltWorld::Pods(const std::string& job) {
+std::vector<Json> FaultyApiWorld::Pods(const std::string& job) {
   return Listed(kube::kPods, "muster.dev/job=" + job);
 }
 
-std::string SpoiltWorld::Condition(const std::string& job, const std::string& type) {
+std::string FaultyApiWorld::Condition(const std::string& job, const std::string& type) {
   const auto json = cluster_->Get(kube::kTrainingJobs, job);
   const Json* conditions = json.ok() ? Find(*json, {"status", "conditions"}) : nullptr;
   if (conditions == nullptr) return "";
@@ -251,7 +252,7 @@ std::string SpoiltWorld::Condition(const std::string& job, const std::string& ty
   return "";
 }
 
-bool SpoiltWorld::IsServed(const std::string& name, int workers, std::string& why) {
+bool FaultyApiWorld::IsServed(const std::string& name, int workers, std::string& why) {
   const std::vector<Json> pods = Pods(name);
   std::set<std::string> indexes;
   for (const Json& pod : pods) {
@@ -270,7 +271,7 @@ bool SpoiltWorld::IsServed(const std::string& name, int workers, std::string& wh
   return absl::StartsWith(scheduled, "True/PodsBound");
 }
 
-absl::Status SpoiltWorld::WaitUntilServed(const std::string& name, int workers) {
+absl::Status FaultyApiWorld::WaitUntilServed(const std::string& name, int workers) {
   std::string why;
   const absl::Status status =
       WaitFor(name + " is served", [&] { return IsServed(name, workers, why); });
@@ -285,12 +286,12 @@ absl::Status SpoiltWorld::WaitUntilServed(const std::string& name, int workers) 
   return absl::InternalError(absl::StrCat(made, " pods were made"));
 }
 
-absl::Status SpoiltWorld::WaitForLog(const std::string& text) {
+absl::Status FaultyApiWorld::WaitForLog(const std::string& text) {
   return WaitFor(absl::StrCat("the log says ", text),
                  [&] { return absl::StrContains(OperatorLog(), text); });
 }
 
-absl::Status SpoiltWorld::WaitForEvent(const std::string& reason, const std::string& text) {
+absl::Status FaultyApiWorld::WaitForEvent(const std::string& reason, const std::string& text) {
   return WaitFor(absl::StrCat("an event says ", reason, ": ", text), [&] {
     const auto events = cluster_->List(kube::kEvents);
     if (!events.ok()) return false;
@@ -301,7 +302,7 @@ absl::Status SpoiltWorld::WaitForEvent(const std::string& reason, const std::str
   });
 }
 
-absl::Status SpoiltWorld::WaitFor(const std::string& what, const std::function<bool()>& done) {
+absl::Status FaultyApiWorld::WaitFor(const std::string& what, const std::function<bool()>& done) {
   const absl::Time deadline = Clock::Real().Monotonic() + kPatience;
   while (!done()) {
     if (Clock::Real().Monotonic() > deadline) {

@@ -24,12 +24,12 @@ namespace muster::tests {
 // calls made here bypass the proxy. Each job has a node of its own that only its pods fit and that
 // has no kubelet, so pods are bound but never run. The destructor removes everything that was
 // created. Not thread-safe.
-class SpoiltWorld {
+class FaultyApiWorld {
  public:
-  static absl::StatusOr<std::unique_ptr<SpoiltWorld>> Create();
-  ~SpoiltWorld();
-  SpoiltWorld(const SpoiltWorld&) = delete;
-  SpoiltWorld& operator=(const SpoiltWorld&) = delete;
+  static absl::StatusOr<std::unique_ptr<FaultyApiWorld>> Create();
+  ~FaultyApiWorld();
+  FaultyApiWorld(const FaultyApiWorld&) = delete;
+  FaultyApiWorld& operator=(const FaultyApiWorld&) = delete;
 
   TestCluster& cluster() { return *cluster_; }
   ApiProxy& proxy() { return *proxy_; }
@@ -78,7 +78,7 @@ class SpoiltWorld {
   std::string Condition(const std::string& job, const std::string& type);
 
  private:
-  SpoiltWorld() = default;
+  FaultyApiWorld() = default;
   absl::Status MakeNode(const std::string& name);
   // Returns an empty list if the server does not answer.
   std::vector<Json> Listed(const kube::ResourceType& type, const std::string& selector = "");

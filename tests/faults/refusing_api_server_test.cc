@@ -15,7 +15,7 @@
 namespace muster::tests {
 namespace {
 
-class RefusingApiServer : public SpoiltTest {
+class RefusingApiServer : public FaultyApiWorldTest {
  protected:
   // Answers requests of this method and path with a 403 in the real server's words.
   void Forbid(const std::string& method, const std::string& path, const std::string& verb) {
@@ -166,7 +166,7 @@ TEST_F(RefusingApiServer, AForeignPodHasTheName) {
 TEST_F(RefusingApiServer, AJobOfMoreThanAMegabyte) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2, "", Large(1'400'000)), absl::OkStatus());
   ExpectServedOnceMended();
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
 }
 
 // The job alone fits into the store; with the operator's status it does not.
@@ -187,7 +187,7 @@ TEST_F(RefusingApiServer, AStatusThatDoesNotFit) {
   EXPECT_EQ(world_->WaitForEvent("StatusNotStored", "too large"), absl::OkStatus());
   ExpectLog("status not stored");
   EXPECT_TRUE(world_->Pods(Job()).empty());
-  EXPECT_LE(world_->BusiestSecond(), SpoiltWorld::kCalm);
+  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
   // The user shrinks the job.
   const auto made = world_->cluster().Kubectl(
       {"patch", "trainingjob", Job(), "--type=json",

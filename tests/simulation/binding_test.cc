@@ -273,7 +273,7 @@ TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
   const char* one = std::getenv("MUSTER_SEED");
   const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
   const uint64_t seeds =
-      one != nullptr ? 1 : HowMany({.sanitized = 10, .usual = 120, .full = 1000});
+      one != nullptr ? 1 : TestIterations({.sanitized = 10, .usual = 120, .full = 1000});
   std::map<Fault, int> faults;
   std::map<std::string, int> hiccups;
   int64_t undone = 0;

@@ -138,7 +138,7 @@ class HaSeedsTest : public testing::TestWithParam<Fault> {
 };
 
 TEST_P(HaSeedsTest, EndsAsItShouldWhateverTheMoment) {
-  const int seeds = HowMany({.sanitized = 15, .usual = 50, .full = 200});
+  const int seeds = TestIterations({.sanitized = 15, .usual = 50, .full = 200});
   for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds) && !HasFailure(); ++seed) Run(seed);
   // The fault must have struck often enough, or the test shows nothing.
   if (GetParam() == Fault::kTwoBelieve) {

@@ -246,7 +246,8 @@ TEST_P(RestartTest, InTheMiddleOfAPreemptionGoesOnWithIt) {
 
 // Sanitizer builds skip most of the writes, because each case takes them seconds.
 INSTANTIATE_TEST_SUITE_P(Writes, RestartTest,
-                         testing::Range(1, 13, HowMany({.sanitized = 4, .usual = 1, .full = 1})));
+                         testing::Range(1, 13,
+                                        TestIterations({.sanitized = 4, .usual = 1, .full = 1})));
 
 class TakeOverTest : public QueuesTest, public testing::WithParamInterface<bool> {};
 

@@ -62,7 +62,7 @@ TEST(QuietTest, OfAJobThatHasEndedLittleIsKeptInMemory) {
 
 TEST(QuietTest, ProgressOfAThousandJobsIsWrittenInTurns) {
   // None of 200 jobs or fewer would have to wait for its turn.
-  const int kJobs = HowMany({.sanitized = 300, .usual = 1000, .full = 1000});
+  const int kJobs = TestIterations({.sanitized = 300, .usual = 1000, .full = 1000});
   ReplicaWorld world({.seed = 1, .election = false, .resync = absl::Seconds(5)});
   std::vector<TrainingJob> jobs;
   for (int i = 0; i < kJobs; ++i) {

@@ -38,7 +38,7 @@
 #include "google/protobuf/message.h"
 #include "nlohmann/json.hpp"
 
-// What is used here is instantiated here, once for all files.
+// Instantiates the templates that many files use, once for all of them.
 namespace muster::prelude {
 
 using Json = nlohmann::json;

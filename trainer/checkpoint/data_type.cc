@@ -21,7 +21,7 @@ const Row& RowOf(DataType type) { return kRows[static_cast<size_t>(type)]; }
 
 }  // namespace
 
-std::string_view DataTypeName(DataType type) { return RowOf(type).name; }
+std::string_view Name(DataType type) { return RowOf(type).name; }
 
 std::optional<DataType> ParseDataType(std::string_view name) {
   for (const Row& row : kRows) {

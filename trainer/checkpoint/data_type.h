@@ -11,7 +11,7 @@ namespace muster::trainer {
 // Element types of stored tensors, named as in safetensors.
 enum class DataType { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU8, kBool };
 
-std::string_view DataTypeName(DataType type);  // "F32"
+std::string_view Name(DataType type);  // "F32"
 std::optional<DataType> ParseDataType(std::string_view name);
 uint64_t ElementBytes(DataType type);
 // Returns the number of elements of a shape (1 for a scalar); absent if a dimension is negative or

@@ -306,7 +306,7 @@ std::string Format(const Manifest& manifest) {
     Json slices = Json::array();
     for (const TensorSlice& slice : tensor.slices) slices.push_back(WriteSlice(slice));
     tensors.push_back({{"name", tensor.name},
-                       {"dtype", std::string(DataTypeName(tensor.type))},
+                       {"dtype", std::string(Name(tensor.type))},
                        {"shape", tensor.shape},
                        {"slices", std::move(slices)}});
   }

@@ -121,10 +121,9 @@ absl::Status CheckpointReader::Read(const std::string& name, DataType type,
     return absl::FailedPreconditionError(absl::StrCat(path_, ": has no tensor ", name));
   }
   if (tensor->type != type || tensor->shape != shape) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path_, ": ", name, " is ", std::string(DataTypeName(tensor->type)),
-                     ShapeText(tensor->shape), " there, ", std::string(DataTypeName(type)),
-                     ShapeText(shape), " here"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        path_, ": ", name, " is ", std::string(Name(tensor->type)), ShapeText(tensor->shape),
+        " there, ", std::string(Name(type)), ShapeText(shape), " here"));
   }
   const std::optional<uint64_t> count = ElementCount(shape);
   if (!count.has_value() || into.size() != *count * ElementBytes(type)) {
@@ -172,10 +171,9 @@ absl::Status CheckTensors(const Manifest& saved, const std::vector<TensorRecord>
       return absl::FailedPreconditionError(absl::StrCat(kOther, "it has no ", tensor.name));
     }
     if (there->type != tensor.type || there->shape != tensor.shape) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(kOther, tensor.name, " is ", std::string(DataTypeName(there->type)),
-                       ShapeText(there->shape), " there, ", std::string(DataTypeName(tensor.type)),
-                       ShapeText(tensor.shape), " here"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          kOther, tensor.name, " is ", std::string(Name(there->type)), ShapeText(there->shape),
+          " there, ", std::string(Name(tensor.type)), ShapeText(tensor.shape), " here"));
     }
   }
   for (const TensorRecord& tensor : saved.tensors) {

@@ -121,7 +121,7 @@ std::string FormatHeader(std::span<const TensorView> tensors, std::span<const si
   uint64_t at = 0;
   for (const size_t i : order) {
     const TensorView& tensor = tensors[i];
-    header[tensor.name] = {{"dtype", std::string(DataTypeName(tensor.type))},
+    header[tensor.name] = {{"dtype", std::string(Name(tensor.type))},
                            {"shape", tensor.shape},
                            {"data_offsets", {at, at + tensor.bytes.size()}}};
     at += tensor.bytes.size();

@@ -17,9 +17,7 @@ size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 
 }  // namespace
 
-const char* GroupName(TensorGroup group) {
-  return group == TensorGroup::kModel ? "model" : "optimizer";
-}
+const char* Name(TensorGroup group) { return group == TensorGroup::kModel ? "model" : "optimizer"; }
 
 absl::Status CheckSnapshot(const Snapshot& snapshot) {
   if (snapshot.run.writers < 1 || snapshot.writer < 0 || snapshot.writer >= snapshot.run.writers) {

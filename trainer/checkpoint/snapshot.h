@@ -38,7 +38,7 @@ struct Snapshot {
 };
 
 // Returns "model" or "optimizer", as in file names.
-const char* GroupName(TensorGroup group);
+const char* Name(TensorGroup group);
 
 // Returns InvalidArgument if the writer is not one of the writers, or if a tensor's bytes do not
 // have the size of its part.

@@ -237,7 +237,7 @@ absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
     by_name[tensor.name] = &tensor;
   }
   if (views.empty()) return absl::OkStatus();
-  const std::string name = ShareName(GroupName(group), job.snapshot.writer, job.run().writers);
+  const std::string name = ShareName(Name(group), job.snapshot.writer, job.run().writers);
   MUSTER_ASSIGN_OR_RETURN(
       const WrittenSafetensors written,
       WriteSafetensors(files_, JoinPath(job.partial, name), views, {{"format", "pt"}}));
@@ -331,7 +331,7 @@ void CheckpointWriter::Finish(Job& job, const absl::Status& status) {
     RemoveAll(files_, job.partial).IgnoreError();
   } else {
     for (const TensorGroup group : {TensorGroup::kModel, TensorGroup::kOptimizer}) {
-      const std::string name = ShareName(GroupName(group), job.snapshot.writer, job.run().writers);
+      const std::string name = ShareName(Name(group), job.snapshot.writer, job.run().writers);
       files_.Remove(JoinPath(job.partial, name)).IgnoreError();
     }
     WriteFailedSidecar(files_, job.partial, job.snapshot.writer, std::string(status.message()))

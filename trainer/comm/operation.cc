@@ -20,7 +20,7 @@ absl::string_view ReduceOpName(ReduceOp op) {
 
 }  // namespace
 
-absl::string_view OperationKindName(OperationKind kind) {
+absl::string_view Name(OperationKind kind) {
   switch (kind) {
     case OperationKind::kAllReduce:
       return "AllReduce";
@@ -43,7 +43,7 @@ absl::string_view OperationKindName(OperationKind kind) {
 }
 
 std::string Fingerprint::ToString() const {
-  std::string text(OperationKindName(kind));
+  std::string text(Name(kind));
   if (kind == OperationKind::kBarrier) return text;
   if (kind == OperationKind::kAllReduce || kind == OperationKind::kReduceScatter) {
     absl::StrAppend(&text, " ", ReduceOpName(op));

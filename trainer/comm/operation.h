@@ -21,7 +21,7 @@ enum class OperationKind {
   kRecv,
   kBarrier,
 };
-absl::string_view OperationKindName(OperationKind kind);
+absl::string_view Name(OperationKind kind);
 
 // Identifies an operation to the other ranks: equal on all ranks of a collective, and equal on both
 // sides of a message except for its kind. `count` is in elements, `peer` is a root or the other

@@ -28,7 +28,7 @@ void Count(Outcome outcome, const StepRules& rules, const SkippedSteps& before,
       counts && (after.in_row > rules.max_skipped_in_row || after.total > rules.max_skipped_total));
 }
 
-Outcome Judge(const VoteTotals& totals, const StepRules& rules, StepDecision& decision) {
+Outcome DecideOutcome(const VoteTotals& totals, const StepRules& rules, StepDecision& decision) {
   if (totals.valid_tokens <= 0.0) {
     decision.set_skip_reason("no valid token in the global batch");
     return Outcome::kNoTokens;
@@ -62,7 +62,7 @@ StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules,
   decision.set_stop_after(totals.stop_requests > 0.0);
   decision.set_valid_tokens(static_cast<int64_t>(totals.valid_tokens));
   decision.set_clip_factor(1.0);
-  Count(Judge(totals, rules, decision), rules, before, decision);
+  Count(DecideOutcome(totals, rules, decision), rules, before, decision);
   return decision;
 }
 

@@ -61,7 +61,7 @@ absl::StatusOr<at::Tensor> ReadTensor(const CheckpointReader& reader, const Para
   const bool wide = record->type == DataType::kF64;
   if (!wide && record->type != DataType::kF32) {
     return absl::InvalidArgumentError(absl::StrCat(
-        spec.name, " is of type ", std::string(DataTypeName(record->type)), ", want F32 or F64"));
+        spec.name, " is of type ", std::string(Name(record->type)), ", want F32 or F64"));
   }
   at::Tensor tensor =
       at::empty(spec.shape, at::TensorOptions().dtype(wide ? at::kDouble : at::kFloat));

@@ -102,7 +102,7 @@ std::unique_ptr<Watcher> ConformanceTest::Watching(const ResourceType& type,
 std::string ConformanceTest::NextEvent(Watcher& watcher) {
   while (true) {
     const absl::StatusOr<std::optional<WatchEvent>> event = watcher.Next(environment().Patience());
-    if (!event.ok()) return std::string(ReasonName(ReasonOf(event.status())));
+    if (!event.ok()) return std::string(Name(ReasonOf(event.status())));
     if (!event->has_value()) return "";
     const std::string name = NameOf((*event)->object);
     if (name == "kube-root-ca.crt") continue;

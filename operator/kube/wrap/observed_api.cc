@@ -58,7 +58,7 @@ class ObservedWatcher final : public Watcher {
     if (event.ok() || ended_) return event;
     ended_ = true;
     if (!absl::IsCancelled(event.status())) {
-      observer_.WatchEnded(resource_, ReasonName(ReasonOf(event.status())));
+      observer_.WatchEnded(resource_, Name(ReasonOf(event.status())));
     }
     return event;
   }
@@ -83,7 +83,7 @@ absl::Status ObservedApi::Around(const ApiCall& call, const CallOptions& options
   }
   if (call.verb != Verb::kWatch) return status;
   if (!status.ok()) {
-    watches_.WatchEnded(call.type.plural, ReasonName(ReasonOf(status)));
+    watches_.WatchEnded(call.type.plural, Name(ReasonOf(status)));
     return status;
   }
   if (call.from_start) watches_.Listed(call.type.plural);

@@ -114,7 +114,7 @@ bool IsReady(const Json& status) {
 
 }  // namespace
 
-std::string_view NodeFaultName(NodeFault fault) {
+std::string_view Name(NodeFault fault) {
   switch (fault) {
     case NodeFault::kNegativeAmount:
       return "NegativeAmount";

@@ -30,7 +30,7 @@ enum class NodeFault {
   kContradiction,   // more allocatable than capacity, or than its own GPU count
 };
 inline constexpr int kNodeFaults = 4;
-std::string_view NodeFaultName(NodeFault fault);  // "NegativeAmount", ...: a metric's label
+std::string_view Name(NodeFault fault);  // "NegativeAmount", ...: a metric's label
 
 struct NodeComplaint {
   NodeFault fault = NodeFault::kNegativeAmount;

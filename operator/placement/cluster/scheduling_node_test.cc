@@ -79,7 +79,7 @@ TEST(SchedulingNodeTest, GpusByKind) {
 
 TEST(SchedulingNodeTest, EveryFaultHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  for (int i = 0; i < kNodeFaults; ++i) names.insert(NodeFaultName(static_cast<NodeFault>(i)));
+  for (int i = 0; i < kNodeFaults; ++i) names.insert(Name(static_cast<NodeFault>(i)));
   EXPECT_EQ(names.size(), static_cast<size_t>(kNodeFaults));
 }
 

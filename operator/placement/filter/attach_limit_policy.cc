@@ -63,7 +63,7 @@ AttachLimitPolicy::AttachLimitPolicy(const SchedulingPod& pod, const ClusterSnap
 }
 
 // Attachments and limits are recorded in other objects than the node and its pods.
-bool AttachLimitPolicy::of_node_alone() const {
+bool AttachLimitPolicy::node_local() const {
   const auto& disks = pod_.wants().disks;
   return pod_.wants().claims.empty() &&
          std::all_of(disks.begin(), disks.end(),

@@ -21,8 +21,8 @@ class AttachLimitPolicy {
   AttachLimitPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // See NodeFilter::of_node_alone.
-  bool of_node_alone() const;
+  // See NodeFilter::node_local.
+  bool node_local() const;
 
  private:
   using Volumes = std::map<std::string, std::string>;  // unique name -> driver

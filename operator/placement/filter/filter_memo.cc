@@ -108,14 +108,14 @@ FilteredNodes FilterMemo::NodesFor(const SchedulingPod& pod, const ClusterSnapsh
                                    const TopologyTree& tree, const std::vector<NodePointer>& states,
                                    const FilterOptions& options) {
   const NodeFilter filter(pod, snapshot, options);
-  const bool of_node_alone = filter.of_node_alone();
+  const bool node_local = filter.node_local();
   Known of_now;
-  Known& known = of_node_alone ? Remembered(TemplateKey(pod)) : of_now;
+  Known& known = node_local ? Remembered(TemplateKey(pod)) : of_now;
   Ask(filter, states, known);
   if (known.nodes == nullptr) {
     known.nodes = std::make_shared<const GangNodes>(GatherNodes(pod, known.verdicts, tree));
   }
-  return {known.nodes, of_node_alone};
+  return {known.nodes, node_local};
 }
 
 }  // namespace muster::control

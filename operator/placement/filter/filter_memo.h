@@ -25,7 +25,7 @@ std::string TemplateKey(const SchedulingPod& pod);
 struct FilteredNodes {
   // Never null. The same object as before if nothing has changed.
   std::shared_ptr<const GangNodes> nodes;
-  bool of_node_alone = true;  // NodeFilter::of_node_alone
+  bool node_local = true;  // NodeFilter::node_local
 };
 
 // Remembers a filter's verdict on a node for as long as the node is unchanged, template by

@@ -131,13 +131,13 @@ TEST(FilterMemoTest, WhatLooksAtOtherNodesIsNeverRemembered) {
             "{'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{"
             "'topologyKey':'rack','labelSelector':{'matchLabels':{'app':'y'}}}]}}}");
   EXPECT_TRUE(world.Ask(apart).nodes->closed.empty());
-  EXPECT_FALSE(world.Ask(apart).of_node_alone);
+  EXPECT_FALSE(world.Ask(apart).node_local);
   world.Bind(PodOf("other", "{}", "y"), "n2");
   EXPECT_EQ(world.Ask(apart).nodes->closed.size(), 3u);
   // The same holds for a pod that others keep away.
-  EXPECT_TRUE(world.Ask(PodOf("q", "{}", "y")).of_node_alone);
+  EXPECT_TRUE(world.Ask(PodOf("q", "{}", "y")).node_local);
   world.Bind(apart, "n1");
-  EXPECT_FALSE(world.Ask(PodOf("q", "{}", "y")).of_node_alone);
+  EXPECT_FALSE(world.Ask(PodOf("q", "{}", "y")).node_local);
   EXPECT_EQ(world.Ask(PodOf("q", "{}", "y")).nodes->closed.size(), 3u);
 }
 
@@ -153,10 +153,9 @@ TEST(FilterMemoTest, ADiskThatIsAttachedIsJudgedByTheLimitOfNow) {
   EXPECT_TRUE(world.Ask(pod).nodes->closed.empty());
   world.snapshot.SetAttachLimits({"n1", {{"ebs.csi.aws.com", 0}}});
   EXPECT_EQ(world.Ask(pod).nodes->closed, std::vector<int>{1});
-  EXPECT_FALSE(world.Ask(pod).of_node_alone);
+  EXPECT_FALSE(world.Ask(pod).node_local);
   // The node alone decides about a disk that no limit counts.
-  EXPECT_TRUE(
-      world.Ask(PodOf("q", "{'volumes':[{'name':'v','rbd':{'image':'i'}}]}")).of_node_alone);
+  EXPECT_TRUE(world.Ask(PodOf("q", "{'volumes':[{'name':'v','rbd':{'image':'i'}}]}")).node_local);
 }
 
 // kube-scheduler skips anti-affinity for a pod that none of the bound pods keeps away, and with it

@@ -23,7 +23,7 @@ void GangFilter::TurnTo(const PodPointer& pod) {
   pod_ = pod;
 }
 
-void GangFilter::Judge(NodeVerdict& alone, NodeVerdict& verdict, const NodePointer& state) {
+void GangFilter::UpdateVerdict(NodeVerdict& alone, NodeVerdict& verdict, const NodePointer& state) {
   verdict.state = state;
   if (!state->nominated.empty()) {
     verdict.refusal = Share(filter_->Check(*state));
@@ -37,7 +37,7 @@ void GangFilter::Judge(NodeVerdict& alone, NodeVerdict& verdict, const NodePoint
 
 GangNodes GangFilter::NodesFor(const PodPointer& pod, const TopologyTree& tree) {
   TurnTo(pod);
-  for (size_t i = 0; i < states_.size(); ++i) Judge(alone_[i], verdicts_[i], states_[i]);
+  for (size_t i = 0; i < states_.size(); ++i) UpdateVerdict(alone_[i], verdicts_[i], states_[i]);
   return GatherNodes(*pod, verdicts_, tree);
 }
 

@@ -29,7 +29,7 @@ class GangFilter {
 
  private:
   void TurnTo(const PodPointer& pod);
-  void Judge(NodeVerdict& alone, NodeVerdict& verdict, const NodePointer& state);
+  void UpdateVerdict(NodeVerdict& alone, NodeVerdict& verdict, const NodePointer& state);
 
   ClusterSnapshot snapshot_;
   std::vector<NodePointer> states_;

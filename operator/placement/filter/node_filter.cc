@@ -30,10 +30,10 @@ struct NodeFilter::Policies {
         spread(pod, snapshot, comparison),
         affinity(pod, snapshot) {}
 
-  bool of_node_alone() const {
-    return conflicts.of_node_alone() && sharing.of_node_alone() && limits.of_node_alone() &&
-           binding.of_node_alone() && zones.of_node_alone() && spread.of_node_alone() &&
-           affinity.of_node_alone();
+  bool node_local() const {
+    return conflicts.node_local() && sharing.node_local() && limits.node_local() &&
+           binding.node_local() && zones.node_local() && spread.node_local() &&
+           affinity.node_local();
   }
 
   VolumeConflictPolicy conflicts;
@@ -196,9 +196,7 @@ int64_t NodeFilter::Room(const NodeState& node) const {
   return TimesIn(full.free, pod_->requests, most);
 }
 
-bool NodeFilter::of_node_alone() const {
-  return policies_->of_node_alone() && pod_->nominated.empty();
-}
+bool NodeFilter::node_local() const { return policies_->node_local() && pod_->nominated.empty(); }
 
 std::vector<std::string> NodeFilter::together_by() const {
   return policies_->affinity.together_by();

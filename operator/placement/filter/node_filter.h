@@ -54,7 +54,7 @@ class NodeFilter {
   // Returns true if only the node, the pods on it and those nominated there decide, as each policy
   // answers for itself: no claims, no disks under an attach limit, no affinity between pods, no
   // spread. Equal templates then get equal answers about an unchanged node.
-  bool of_node_alone() const;
+  bool node_local() const;
   // Returns the labels whose values must be equal for pods like this one: they have to be near each
   // other, and no pod that they could be near to exists yet. Empty: none.
   std::vector<std::string> together_by() const;

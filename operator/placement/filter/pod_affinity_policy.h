@@ -26,8 +26,8 @@ class PodAffinityPolicy {
   std::optional<NodeRefusal> Check(const NodeState& node) const;
   // No term applies: kube-scheduler then skips this rule, and with it the terms of nominated pods.
   bool skipped() const { return skipped_; }
-  // See NodeFilter::of_node_alone: if true, no node is asked about, whatever is nominated there.
-  bool of_node_alone() const { return skipped_; }
+  // See NodeFilter::node_local: if true, no node is asked about, whatever is nominated there.
+  bool node_local() const { return skipped_; }
   // Returns true if two pods like this one cannot run on the node.
   bool excludes_itself(const NodeState& node) const;
   // See NodeFilter::together_by.

@@ -79,7 +79,7 @@ std::string Predicate(const NodeRefusal& of, bool one) {
 
 }  // namespace
 
-std::string_view FilterReasonName(FilterReason reason) {
+std::string_view Name(FilterReason reason) {
   switch (reason) {
     case FilterReason::kOtherScheduler:
       return "OtherScheduler";

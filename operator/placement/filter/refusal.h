@@ -31,7 +31,7 @@ enum class FilterReason {
   kPodAffinity,  // or anti-affinity, the pod's or another pod's
 };
 inline constexpr int kFilterReasons = 17;
-std::string_view FilterReasonName(FilterReason reason);  // "Resources"
+std::string_view Name(FilterReason reason);  // "Resources"
 
 struct NodeRefusal {
   FilterReason reason = FilterReason::kResources;

@@ -34,8 +34,7 @@ TEST(RefusalTest, ASummaryTellsTheCommonestFirst) {
 
 TEST(RefusalTest, EveryReasonHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  for (int i = 0; i < kFilterReasons; ++i)
-    names.insert(FilterReasonName(static_cast<FilterReason>(i)));
+  for (int i = 0; i < kFilterReasons; ++i) names.insert(Name(static_cast<FilterReason>(i)));
   EXPECT_EQ(names.size(), static_cast<size_t>(kFilterReasons));
   EXPECT_EQ(names.count("Unknown"), 0u);
 }

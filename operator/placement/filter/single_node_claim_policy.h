@@ -20,8 +20,8 @@ class SingleNodeClaimPolicy {
   SingleNodeClaimPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // See NodeFilter::of_node_alone.
-  bool of_node_alone() const { return pod_.wants().claims.empty(); }
+  // See NodeFilter::node_local.
+  bool node_local() const { return pod_.wants().claims.empty(); }
 
  private:
   struct Shared {

@@ -29,8 +29,8 @@ class TopologySpreadPolicy {
   std::optional<NodeRefusal> Check(const NodeState& node) const;
   // Returns the number of such pods that fit into the node's domains as they are; at most `limit`.
   int64_t Room(const NodeState& node, int64_t limit) const;
-  // See NodeFilter::of_node_alone.
-  bool of_node_alone() const { return counts_.empty(); }
+  // See NodeFilter::node_local.
+  bool node_local() const { return counts_.empty(); }
 
  private:
   struct DomainCounts {

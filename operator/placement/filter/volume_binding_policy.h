@@ -20,8 +20,8 @@ class VolumeBindingPolicy {
   VolumeBindingPolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // See NodeFilter::of_node_alone.
-  bool of_node_alone() const { return !refusal_ && bound_.empty() && waiting_.empty(); }
+  // See NodeFilter::node_local.
+  bool node_local() const { return !refusal_ && bound_.empty() && waiting_.empty(); }
 
   // The volumes that `Find` chose for the claims that wait for their first consumer.
   struct Found {

@@ -20,8 +20,8 @@ class VolumeConflictPolicy {
   bool skipped() const { return skipped_; }
   // Returns true if two pods like this one cannot run on one node.
   bool excludes_itself() const;
-  // See NodeFilter::of_node_alone.
-  bool of_node_alone() const { return pod_.wants().claims.empty(); }
+  // See NodeFilter::node_local.
+  bool node_local() const { return pod_.wants().claims.empty(); }
 
  private:
   const SchedulingPod& pod_;

@@ -20,8 +20,8 @@ class VolumeZonePolicy {
   VolumeZonePolicy(const SchedulingPod& pod, const ClusterSnapshot& snapshot);
 
   std::optional<NodeRefusal> Check(const NodeState& node) const;
-  // See NodeFilter::of_node_alone.
-  bool of_node_alone() const { return of_node_alone_; }
+  // See NodeFilter::node_local.
+  bool node_local() const { return of_node_alone_; }
 
  private:
   struct Zones {

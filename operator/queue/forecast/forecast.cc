@@ -32,14 +32,15 @@ bool IsForever(ScheduleReason reason) {
   }
 }
 
-AwaitedJob Awaited(const Future::Gone& gone) {
+AwaitedJob Awaited(const ScheduleRollout::Gone& gone) {
   const QueuedJob& job = gone.job;
   return {job.uid, job.ns, job.name, gone.at, gone.to - gone.from, gone.told};
 }
 
 class Forecaster {
  public:
-  Forecaster(const DecisionInput& input, const std::string& uid, const Future::Asked& asked)
+  Forecaster(const DecisionInput& input, const std::string& uid,
+             const ScheduleRollout::Asked& asked)
       : uid_(uid), future_(input, asked) {}
 
   StartForecast Run(const ForecastLimits& limits, const FirstCycle& first);
@@ -56,7 +57,7 @@ class Forecaster {
   bool HasPlacesAlone();
 
   const std::string uid_;
-  Future future_;
+  ScheduleRollout future_;
   StartForecast forecast_;
 };
 
@@ -98,13 +99,15 @@ bool Forecaster::Read(const std::vector<Decision>& decisions) {
 
 // A social gang may have had room all the while: then the jobs that went last were in its way.
 void Forecaster::NameAwaited() {
-  std::vector<Future::Gone> needed = Room(future_, entry()).Needed(future_.gone());
-  const auto went_now = [this](const Future::Gone& gone) { return gone.at == future_.now(); };
+  std::vector<ScheduleRollout::Gone> needed = Headroom(future_, entry()).Needed(future_.gone());
+  const auto went_now = [this](const ScheduleRollout::Gone& gone) {
+    return gone.at == future_.now();
+  };
   if (JobIsSocial() && std::none_of(needed.begin(), needed.end(), went_now)) {
     std::copy_if(future_.gone().begin(), future_.gone().end(), std::back_inserter(needed),
                  went_now);
   }
-  for (const Future::Gone& gone : needed) forecast_.awaited.push_back(Awaited(gone));
+  for (const ScheduleRollout::Gone& gone : needed) forecast_.awaited.push_back(Awaited(gone));
 }
 
 StartForecast Forecaster::NotBefore() {
@@ -115,19 +118,20 @@ StartForecast Forecaster::NotBefore() {
 
 // All jobs that state an end have ended, and it still has no room.
 void Forecaster::NobodyEnds() {
-  std::vector<Future::Gone> endless;
+  std::vector<ScheduleRollout::Gone> endless;
   for (const auto& [uid, entry] : future_.book().state().jobs) {
     const QueuedJob& job = entry->job;
     if (job.running()) endless.push_back({job, 0, job.workers(), absl::InfiniteFuture(), false});
   }
   std::sort(endless.begin(), endless.end(),
             [](const auto& a, const auto& b) { return a.job.uid < b.job.uid; });
-  Room room(future_, entry());
-  for (const Future::Gone& one : endless) room.Leave(one.job, one.from, one.to);
+  Headroom room(future_, entry());
+  for (const ScheduleRollout::Gone& one : endless) room.Leave(one.job, one.from, one.to);
   const bool has_quota = room.HasQuota();
   bool fits = room.Fits();
   if (fits) {
-    for (const Future::Gone& one : room.Needed(endless)) forecast_.awaited.push_back(Awaited(one));
+    for (const ScheduleRollout::Gone& one : room.Needed(endless))
+      forecast_.awaited.push_back(Awaited(one));
   }
   if (JobIsSocial()) fits = has_quota && HasPlacesAlone();
   forecast_.kind = fits ? StartKind::kUnknown : StartKind::kNoRoom;
@@ -212,7 +216,7 @@ std::string Unknown(const StartForecast& forecast) {
 
 }  // namespace
 
-absl::string_view StartKindName(StartKind kind) {
+absl::string_view Name(StartKind kind) {
   switch (kind) {
     case StartKind::kNow:
       return "Now";

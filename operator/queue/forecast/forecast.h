@@ -25,7 +25,7 @@ enum class StartKind {
   kNoRoom,     // it would not fit if every job ended
   kNever,      // its queue or its request forbids it
 };
-absl::string_view StartKindName(StartKind kind);
+absl::string_view Name(StartKind kind);
 
 // A job that has to end, or to give up workers, first.
 struct AwaitedJob {
@@ -60,7 +60,8 @@ struct ForecastLimits {
 };
 
 // Called once, after the first cycle.
-using FirstCycle = std::function<void(Future& future, const std::vector<Decision>& decisions)>;
+using FirstCycle =
+    std::function<void(ScheduleRollout& future, const std::vector<Decision>& decisions)>;
 
 // `uid` is a job of the input that waits. If it is a social gang, `gate`, which knows the input's
 // cluster, finds its places; without a gate room alone decides.

@@ -15,8 +15,8 @@ GangRequest OfSize(GangRequest request, int workers) {
 
 }  // namespace
 
-Room::Room(Future& future, const JobEntry& entry, int workers,
-           const std::shared_ptr<const GangNodes>& nodes)
+Headroom::Headroom(ScheduleRollout& future, const JobEntry& entry, int workers,
+                   const std::shared_ptr<const GangNodes>& nodes)
     : tree_(future.tree()),
       quotas_(*future.book().state().tree),
       in_queue_(future.book().state(), entry),
@@ -26,7 +26,7 @@ Room::Room(Future& future, const JobEntry& entry, int workers,
   if (entry.job.running()) Leave(entry.job, 0, entry.job.workers());
 }
 
-int64_t Room::Workers() const {
+int64_t Headroom::Workers() const {
   int64_t most = 0;
   for (int domain = 0; domain < trial_.domains(); ++domain) {
     most = std::max(most, trial_.Gang(domain));
@@ -34,9 +34,10 @@ int64_t Room::Workers() const {
   return most;
 }
 
-std::vector<Future::Gone> Room::Needed(const std::vector<Future::Gone>& gone) {
-  std::vector<Future::Gone> needed;
-  for (const Future::Gone& one : gone) {
+std::vector<ScheduleRollout::Gone> Headroom::Needed(
+    const std::vector<ScheduleRollout::Gone>& gone) {
+  std::vector<ScheduleRollout::Gone> needed;
+  for (const ScheduleRollout::Gone& one : gone) {
     Return(one.job, one.from, one.to);
     if (Fits()) continue;
     Leave(one.job, one.from, one.to);
@@ -45,7 +46,7 @@ std::vector<Future::Gone> Room::Needed(const std::vector<Future::Gone>& gone) {
   return needed;
 }
 
-void Room::Move(const QueuedJob& job, int from, int to, int sign) {
+void Headroom::Move(const QueuedJob& job, int from, int to, int sign) {
   for (int i = from; i < to; ++i) {
     const std::optional<int> node = tree_.FindNode(job.nodes[i]);
     if (node) trial_.Release(*node, job.request.per_worker, sign);

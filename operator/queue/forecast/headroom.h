@@ -17,11 +17,12 @@ namespace muster::control {
 // The room for a job's smallest size, or for `workers`, in its quota and on nodes, as a future
 // stands and while other jobs leave or return. A job that has started in that future counts as if
 // it had not. The future must outlive it and stay as it is.
-class Room {
+class Headroom {
  public:
-  Room(Future& future, const JobEntry& entry) : Room(future, entry, entry.job.request.min) {}
-  Room(Future& future, const JobEntry& entry, int workers)
-      : Room(future, entry, workers, future.gate().NodesFor(entry.job.uid)) {}
+  Headroom(ScheduleRollout& future, const JobEntry& entry)
+      : Headroom(future, entry, entry.job.request.min) {}
+  Headroom(ScheduleRollout& future, const JobEntry& entry, int workers)
+      : Headroom(future, entry, workers, future.gate().NodesFor(entry.job.uid)) {}
 
   bool HasNodes() const { return trial_.Fits(); }
   // Checks its queue, and its namespace there.
@@ -41,11 +42,11 @@ class Room {
 
   // Returns those of `gone` without which the job has no room, and brings the others back. All of
   // `gone` must have left.
-  std::vector<Future::Gone> Needed(const std::vector<Future::Gone>& gone);
+  std::vector<ScheduleRollout::Gone> Needed(const std::vector<ScheduleRollout::Gone>& gone);
 
  private:
-  Room(Future& future, const JobEntry& entry, int workers,
-       const std::shared_ptr<const GangNodes>& nodes);
+  Headroom(ScheduleRollout& future, const JobEntry& entry, int workers,
+           const std::shared_ptr<const GangNodes>& nodes);
   void Move(const QueuedJob& job, int from, int to, int sign);
 
   const TopologyTree& tree_;

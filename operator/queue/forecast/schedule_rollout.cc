@@ -12,9 +12,10 @@
 namespace muster::control {
 
 // Asks about one gang as the future stands, and repeats the input's answers about all others.
-class Future::Gate final : public GangGate {
+class ScheduleRollout::Gate final : public GangGate {
  public:
-  Gate(Future& future, const DecisionInput& input) : future_(future), known_(GateOf(input)) {}
+  Gate(ScheduleRollout& future, const DecisionInput& input)
+      : future_(future), known_(GateOf(input)) {}
 
   std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override {
     return known_->NodesFor(job_uid);
@@ -25,13 +26,13 @@ class Future::Gate final : public GangGate {
   }
 
  private:
-  Future& future_;
+  ScheduleRollout& future_;
   const std::unique_ptr<GangGate> known_;
 };
 
-Future::~Future() = default;
+ScheduleRollout::~ScheduleRollout() = default;
 
-Future::Future(const DecisionInput& input, Asked asked)
+ScheduleRollout::ScheduleRollout(const DecisionInput& input, Asked asked)
     : asked_(std::move(asked)),
       gate_(asked_.gate == nullptr ? GateOf(input) : std::make_unique<Gate>(*this, input)),
       options_(input.snapshot.options),
@@ -51,10 +52,10 @@ Future::Future(const DecisionInput& input, Asked asked)
 
 // Adds to the question, which is about this cycle, what earlier cycles have changed. Jobs that ran
 // at the beginning and have grown since are left out.
-std::optional<GangAnswer> Future::Ask(GangQuestion question) {
+std::optional<GangAnswer> ScheduleRollout::Ask(GangQuestion question) {
   if (++questions_ > asked_.most) {
     return GangAnswer{{},
-                      std::string(ScheduleReasonName(ScheduleReason::kConstraints)),
+                      std::string(Name(ScheduleReason::kConstraints)),
                       absl::StrCat("no places were found with ", asked_.most, " questions")};
   }
   for (const Gone& gone : gone_) question.leavers.push_back({gone.job.uid, gone.from});
@@ -66,9 +67,9 @@ std::optional<GangAnswer> Future::Ask(GangQuestion question) {
   return asked_.gate->PlacesFor(question);
 }
 
-std::vector<Decision> Future::Decide() { return Schedule(now_, tree_, book_, options_); }
+std::vector<Decision> ScheduleRollout::Decide() { return Schedule(now_, tree_, book_, options_); }
 
-absl::Time Future::NextOf(const QueuedJob& job) {
+absl::Time ScheduleRollout::NextOf(const QueuedJob& job) {
   absl::Time next = ExpectedEnd(job, now_);
   if (job.leaving > 0) {
     next = std::min(next, leaving_.try_emplace(job.uid, now_ + options_.stop_grace).first->second);
@@ -76,7 +77,7 @@ absl::Time Future::NextOf(const QueuedJob& job) {
   return next;
 }
 
-bool Future::Advance() {
+bool ScheduleRollout::Advance() {
   absl::Time next = absl::InfiniteFuture();
   for (const auto& [uid, entry] : book_.state().jobs) {
     if (!entry->job.running()) continue;
@@ -98,7 +99,7 @@ bool Future::Advance() {
   return true;
 }
 
-void Future::EndAll() {
+void ScheduleRollout::EndAll() {
   std::vector<std::string> running;
   for (const auto& [uid, entry] : book_.state().jobs) {
     if (entry->job.running()) running.push_back(uid);
@@ -106,7 +107,7 @@ void Future::EndAll() {
   for (const std::string& uid : running) End(uid);
 }
 
-void Future::Release(const QueuedJob& job, int from, bool told) {
+void ScheduleRollout::Release(const QueuedJob& job, int from, bool told) {
   for (int i = from; i < job.workers(); ++i) {
     const std::optional<int> node = tree_.FindNode(job.nodes[i]);
     if (!node) continue;
@@ -116,13 +117,13 @@ void Future::Release(const QueuedJob& job, int from, bool told) {
   leaving_.erase(job.uid);
 }
 
-void Future::End(const std::string& uid) {
+void ScheduleRollout::End(const std::string& uid) {
   Release(*book_.Find(uid), 0, false);
   ran_.erase(uid);
   book_.Remove(now_, uid);
 }
 
-void Future::LetGo(const std::string& uid) {
+void ScheduleRollout::LetGo(const std::string& uid) {
   QueuedJob job = *book_.Find(uid);
   const int staying = std::max(0, job.workers() - job.leaving);
   Release(job, staying, true);

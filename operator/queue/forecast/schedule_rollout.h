@@ -21,7 +21,7 @@ namespace muster::control {
 // Plays a decision's input on, cycle after cycle on a copy, while nobody submits anything and
 // running jobs end when they say. Jobs without an end never end; workers that were told to go have
 // gone after options.stop_grace. Pure; the input must outlive it.
-class Future {
+class ScheduleRollout {
  public:
   // The gate that finds places for a social gang; it knows the cluster as of the input. Must
   // outlive the future.
@@ -30,10 +30,10 @@ class Future {
     std::string job;           // UID of the gang
     int most = 0;              // the most questions
   };
-  Future(const DecisionInput& input, Asked asked);
-  ~Future();
-  Future(const Future&) = delete;
-  Future& operator=(const Future&) = delete;
+  ScheduleRollout(const DecisionInput& input, Asked asked);
+  ~ScheduleRollout();
+  ScheduleRollout(const ScheduleRollout&) = delete;
+  ScheduleRollout& operator=(const ScheduleRollout&) = delete;
 
   absl::Time now() const { return now_; }
   // Runs one cycle.

@@ -22,7 +22,7 @@ std::string MayBeAsked(const Decision& order, const QueuedJob& victim, const Que
   }
 }
 
-std::string IsNeeded(const Room& room, const QueuedJob& newcomer) {
+std::string IsNeeded(const Headroom& room, const QueuedJob& newcomer) {
   if (!room.HasNodes()) {
     return absl::StrCat("without it there are nodes for ", room.Workers(), " of ", room.need(),
                         " workers");
@@ -38,7 +38,7 @@ std::string IsNeeded(const Room& room, const QueuedJob& newcomer) {
   return room.is_all() ? "" : "without it the rules of its template keep it out";
 }
 
-std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>& decisions,
+std::vector<NeededVictim> VictimsOf(ScheduleRollout& future, const std::vector<Decision>& decisions,
                                     const QueuedJob& newcomer, const ScheduleOptions& options) {
   // No job goes for one whose queue does not exist; there is no quota to look at either.
   if (std::none_of(decisions.begin(), decisions.end(),
@@ -50,7 +50,7 @@ std::vector<NeededVictim> VictimsOf(Future& future, const std::vector<Decision>&
   for (const Decision& decision : decisions) {
     if (decision.job == newcomer.uid) size = std::max(size, decision.workers);
   }
-  Room room(future, *state.jobs.at(newcomer.uid), size);
+  Headroom room(future, *state.jobs.at(newcomer.uid), size);
   for (const auto& [uid, entry] : state.jobs) {
     const QueuedJob& job = entry->job;
     const bool for_it = job.leaves_for.empty() || job.leaves_for == newcomer.uid;
@@ -102,7 +102,7 @@ WhatIfAnswer AskWhatIf(DecisionInput input, const QueuedJob& newcomer, const For
   input.snapshot.jobs.push_back(newcomer);
   answer.start = ForecastStart(
       input, newcomer.uid, limits, gate,
-      [&](Future& future, const std::vector<Decision>& decisions) {
+      [&](ScheduleRollout& future, const std::vector<Decision>& decisions) {
         answer.decision = DecisionOn(newcomer, decisions, future.book());
         std::string& ahead = answer.decision.numbers.blocked_by;
         const QueuedJob* job = ahead.empty() ? nullptr : future.book().Find(ahead);

@@ -43,9 +43,8 @@ std::vector<DecisionLine> LinesOf(const DecisionRecord& record,
   std::vector<DecisionLine> lines;
   for (const Decision& decision : decisions) {
     const std::string& name = names[decision.job];
-    lines.push_back(
-        {std::string(ScheduleActionName(decision.action)), name.empty() ? decision.job : name,
-         std::string(ScheduleReasonName(decision.reason)), Sentence(decision, record.input.now)});
+    lines.push_back({std::string(Name(decision.action)), name.empty() ? decision.job : name,
+                     std::string(Name(decision.reason)), Sentence(decision, record.input.now)});
   }
   return lines;
 }

@@ -19,16 +19,16 @@ constexpr size_t kForgetFrom = 64;
 
 }  // namespace
 
-GangWrites::GangWrites(PodWriter& writer, ClusterModel& model, const Clock& clock,
-                       absl::Duration volume_deadline,
-                       std::function<void(const std::string&)> on_change)
+BindTracker::BindTracker(PodWriter& writer, ClusterModel& model, const Clock& clock,
+                         absl::Duration volume_deadline,
+                         std::function<void(const std::string&)> on_change)
     : writer_(writer),
       model_(model),
       clock_(clock),
       on_change_(std::move(on_change)),
       volumes_(volume_deadline) {}
 
-int GangWrites::Take() {
+int BindTracker::Take() {
   int bound = 0;
   for (const PodWritten& written : writer_.Take()) {
     Settle(written);
@@ -38,7 +38,7 @@ int GangWrites::Take() {
   return bound;
 }
 
-void GangWrites::Settle(const PodWritten& written) {
+void BindTracker::Settle(const PodWritten& written) {
   const PodWrite& write = written.write;
   const PodRecord& pod = *write.pod;
   const bool bind = write.kind == PodWrite::Kind::kBind;
@@ -78,12 +78,12 @@ void GangWrites::Settle(const PodWritten& written) {
   }
 }
 
-void GangWrites::Repeat() {
+void BindTracker::Repeat() {
   RepeatUnknown();
   TellOwed();
 }
 
-void GangWrites::TellOwed() {
+void BindTracker::TellOwed() {
   const absl::Time now = clock_.Monotonic();
   for (auto it = owed_.begin(); it != owed_.end();) {
     const auto gang = model_.gangs().find(it->first);
@@ -98,7 +98,7 @@ void GangWrites::TellOwed() {
 
 // Binds the same pod to the same node again: whatever became of earlier tries, it ends up there or
 // nowhere. If that node is no longer usable, the pod is given up instead.
-void GangWrites::RepeatUnknown() {
+void BindTracker::RepeatUnknown() {
   for (Repeated& one : std::exchange(to_repeat_, {})) {
     if (clock_.Monotonic() < one.not_before) {
       to_repeat_.push_back(std::move(one));
@@ -123,7 +123,7 @@ void GangWrites::RepeatUnknown() {
   }
 }
 
-void GangWrites::Write(const std::string& uid, const Member& member) {
+void BindTracker::Write(const std::string& uid, const Member& member) {
   State& state = states_[uid];
   ++state.in_flight;
   PodWrite write{PodWrite::Kind::kBind, uid, member.pod, member.node};
@@ -131,7 +131,7 @@ void GangWrites::Write(const std::string& uid, const Member& member) {
   writer_.Add(std::move(write));
 }
 
-void GangWrites::Bind(const std::string& uid, const std::vector<Member>& members) {
+void BindTracker::Bind(const std::string& uid, const std::vector<Member>& members) {
   const bool waits = volumes_.Begin(uid, members, model_, clock_.Monotonic(), writer_);
   for (const Member& member : members) {
     model_.Promise(*member.pod, member.node);
@@ -140,7 +140,7 @@ void GangWrites::Bind(const std::string& uid, const std::vector<Member>& members
   on_change_(uid);
 }
 
-std::map<std::string, std::string> GangWrites::TakeVolumes() {
+std::map<std::string, std::string> BindTracker::TakeVolumes() {
   std::map<std::string, std::string> failed;
   for (const VolumeWait::Outcome& outcome : volumes_.Take(model_, clock_.Monotonic(), writer_)) {
     const std::string& uid = outcome.job_uid;
@@ -159,7 +159,7 @@ std::map<std::string, std::string> GangWrites::TakeVolumes() {
   return failed;
 }
 
-void GangWrites::Refuse(const std::string& uid, const Gang& gang, const std::string& sentence) {
+void BindTracker::Refuse(const std::string& uid, const Gang& gang, const std::string& sentence) {
   const State& state = states_[uid];
   if (sentence.empty()) return;
   const bool same_members = state.told_version == gang.version && !state.told.empty();
@@ -173,7 +173,7 @@ void GangWrites::Refuse(const std::string& uid, const Gang& gang, const std::str
   }
 }
 
-void GangWrites::Tell(const std::string& uid, const Gang& gang, const std::string& sentence) {
+void BindTracker::Tell(const std::string& uid, const Gang& gang, const std::string& sentence) {
   State& state = states_[uid];
   owed_.erase(uid);
   // Every pod that shows the refusal makes a new version of the gang, while the writes to the
@@ -193,30 +193,30 @@ void GangWrites::Tell(const std::string& uid, const Gang& gang, const std::strin
   }
 }
 
-void GangWrites::TakeRefusalBack(const std::string& uid) {
+void BindTracker::TakeRefusalBack(const std::string& uid) {
   states_[uid].told.clear();
   states_[uid].telling.clear();
   owed_.erase(uid);
 }
 
-void GangWrites::Undo(const std::string& uid, const Gang& gang) {
+void BindTracker::Undo(const std::string& uid, const Gang& gang) {
   volumes_.GiveUp(uid, "the gang was bound in part for too long");
   for (const auto& [place, bound] : gang.bound) {
     writer_.Add({PodWrite::Kind::kDelete, uid, bound.pod, "the rest of the gang has no place"});
   }
 }
 
-bool GangWrites::MustPause(const std::string& uid) const {
+bool BindTracker::MustPause(const std::string& uid) const {
   const auto found = states_.find(uid);
   return found != states_.end() && clock_.Monotonic() < found->second.not_before;
 }
 
-int GangWrites::in_flight(const std::string& uid) const {
+int BindTracker::in_flight(const std::string& uid) const {
   const auto found = states_.find(uid);
   return found == states_.end() ? 0 : found->second.in_flight;
 }
 
-void GangWrites::Forget() {
+void BindTracker::Forget() {
   // Runs so seldom that its cost per gang is negligible.
   if (states_.size() < 2 * model_.gangs().size() + kForgetFrom) return;
   std::erase_if(states_, [&](const auto& entry) {

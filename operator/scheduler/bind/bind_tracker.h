@@ -20,12 +20,13 @@ namespace muster::control {
 // The writes of the scheduling cycle about gangs, until their outcomes are known. A bind whose
 // outcome is unknown is tried again on the same node, or given up together with its pod; a refusal
 // is written once to all members. The model holds the promises meanwhile. Not thread-safe.
-class GangWrites {
+class BindTracker {
  public:
   // `on_change` gets the UID of a job whose members in the model changed, or one of whose binds has
   // ended, whether its outcome is known or not.
-  GangWrites(PodWriter& writer, ClusterModel& model, const Clock& clock,
-             absl::Duration volume_deadline, std::function<void(const std::string& uid)> on_change);
+  BindTracker(PodWriter& writer, ClusterModel& model, const Clock& clock,
+              absl::Duration volume_deadline,
+              std::function<void(const std::string& uid)> on_change);
 
   // Takes in the writes that ended since the last call; returns the number of pods found bound.
   int Take();

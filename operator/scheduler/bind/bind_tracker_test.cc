@@ -22,16 +22,16 @@
 namespace muster::control {
 namespace {
 
-class GangWritesTest : public testing::Test {
+class BindTrackerTest : public testing::Test {
  protected:
-  GangWritesTest() {
+  BindTrackerTest() {
     kube::MemoryApiOptions options;
     options.random = [engine = std::mt19937_64(3)]() mutable { return engine(); };
     memory_ = kube::MemoryApi::Open(clock_, std::move(options)).value();
     api_ = std::make_unique<kube::FaultyApi>(*memory_, kube::FaultPolicy{});
     writer_ = std::make_unique<PodWriter>(*api_, 1, [] {});
-    writes_ = std::make_unique<GangWrites>(*writer_, model_, clock_, absl::Minutes(1),
-                                           [this](const std::string&) { ++changes_; });
+    writes_ = std::make_unique<BindTracker>(*writer_, model_, clock_, absl::Minutes(1),
+                                            [this](const std::string&) { ++changes_; });
     Json job = kube::NewObject(kube::kTrainingJobs, {"default", "gpt"});
     job["spec"] = Json::parse(R"({"workers": {"count": 3}})");
     const Json stored = memory_->Create(kube::kTrainingJobs, job).value();
@@ -70,7 +70,7 @@ class GangWritesTest : public testing::Test {
     writes_->Refuse(owner_.uid, model_.gangs().at(owner_.uid), sentence);
   }
   void BindAll() {
-    std::vector<GangWrites::Member> members;
+    std::vector<BindTracker::Member> members;
     for (const auto& [place, pod] : model_.gangs().at(owner_.uid).unbound) {
       members.push_back({pod, "a"});
     }
@@ -83,11 +83,11 @@ class GangWritesTest : public testing::Test {
   std::unique_ptr<kube::FaultyApi> api_;
   ClusterModel model_;
   std::unique_ptr<PodWriter> writer_;
-  std::unique_ptr<GangWrites> writes_;
+  std::unique_ptr<BindTracker> writes_;
   int changes_ = 0;  // calls of on_change
 };
 
-TEST_F(GangWritesTest, ABindDoesNotQueueBehindRefusals) {
+TEST_F(BindTrackerTest, ABindDoesNotQueueBehindRefusals) {
   Refuse("no room");
   ASSERT_EQ(writer_->pending(), 3);
   BindAll();
@@ -100,7 +100,7 @@ TEST_F(GangWritesTest, ABindDoesNotQueueBehindRefusals) {
 }
 
 // Each pod that shows the refusal changes its gang; that must not repeat the writes to the others.
-TEST_F(GangWritesTest, EveryPodOfAGangIsToldARefusalOnce) {
+TEST_F(BindTrackerTest, EveryPodOfAGangIsToldARefusalOnce) {
   Refuse("no room");
   EXPECT_EQ(writer_->pending(), 3);
   for (int i = 0; i < 3; ++i) {
@@ -112,7 +112,7 @@ TEST_F(GangWritesTest, EveryPodOfAGangIsToldARefusalOnce) {
   EXPECT_EQ(api_->calls(kube::Verb::kUpdateStatus), 3);
 }
 
-TEST_F(GangWritesTest, ARefusalThatDidNotArriveIsToldAgain) {
+TEST_F(BindTrackerTest, ARefusalThatDidNotArriveIsToldAgain) {
   Refuse("no room");
   api_->FailNext(kube::Verb::kUpdateStatus, absl::UnavailableError("gone for a moment"));
   while (writer_->RunNext()) {
@@ -124,7 +124,7 @@ TEST_F(GangWritesTest, ARefusalThatDidNotArriveIsToldAgain) {
 }
 
 // Nothing else would bring the gang back in a quiet cluster.
-TEST_F(GangWritesTest, ARefusalThatDidNotArriveIsToldAgainThoughNobodyAsks) {
+TEST_F(BindTrackerTest, ARefusalThatDidNotArriveIsToldAgainThoughNobodyAsks) {
   Refuse("no room");
   api_->FailNext(kube::Verb::kUpdateStatus, absl::UnavailableError("gone for a moment"));
   while (writer_->RunNext()) {
@@ -143,7 +143,7 @@ TEST_F(GangWritesTest, ARefusalThatDidNotArriveIsToldAgainThoughNobodyAsks) {
   EXPECT_EQ(writer_->pending(), 0);
 }
 
-TEST_F(GangWritesTest, AnotherSentenceSoonAfterIsToldByAndBy) {
+TEST_F(BindTrackerTest, AnotherSentenceSoonAfterIsToldByAndBy) {
   Refuse("room for 1 of 3");
   Refuse("room for 2 of 3");
   EXPECT_EQ(writer_->pending(), 3);
@@ -158,7 +158,7 @@ TEST_F(GangWritesTest, AnotherSentenceSoonAfterIsToldByAndBy) {
   EXPECT_EQ(writer_->pending(), 6);
 }
 
-TEST_F(GangWritesTest, WhatIsOwedToAGangThatGetsItsPlaceIsForgotten) {
+TEST_F(BindTrackerTest, WhatIsOwedToAGangThatGetsItsPlaceIsForgotten) {
   Refuse("room for 1 of 3");
   Refuse("room for 2 of 3");
   writes_->TakeRefusalBack(owner_.uid);
@@ -167,7 +167,7 @@ TEST_F(GangWritesTest, WhatIsOwedToAGangThatGetsItsPlaceIsForgotten) {
   EXPECT_EQ(writer_->pending(), 3);
 }
 
-TEST_F(GangWritesTest, WhoShowsAnotherRefusalThanTheGangsIsToldAgain) {
+TEST_F(BindTrackerTest, WhoShowsAnotherRefusalThanTheGangsIsToldAgain) {
   Refuse("no room");
   while (writer_->RunNext()) {
   }
@@ -181,7 +181,7 @@ TEST_F(GangWritesTest, WhoShowsAnotherRefusalThanTheGangsIsToldAgain) {
   EXPECT_EQ(writer_->pending(), 1);
 }
 
-TEST_F(GangWritesTest, AnotherReasonIsToldEverybody) {
+TEST_F(BindTrackerTest, AnotherReasonIsToldEverybody) {
   Refuse("no room");
   See(0);  // another version of the gang
   Refuse("no node");
@@ -189,7 +189,7 @@ TEST_F(GangWritesTest, AnotherReasonIsToldEverybody) {
 }
 
 // A caller that waits for the end of a gang's binds gets no other signal.
-TEST_F(GangWritesTest, TheEndOfEachBindIsToldWhateverItsOutcome) {
+TEST_F(BindTrackerTest, TheEndOfEachBindIsToldWhateverItsOutcome) {
   BindAll();
   api_->FailNext(kube::Verb::kBind, absl::DeadlineExceededError("not answered"));
   api_->FailNext(kube::Verb::kBind, absl::AbortedError("the pod has changed"));
@@ -203,7 +203,7 @@ TEST_F(GangWritesTest, TheEndOfEachBindIsToldWhateverItsOutcome) {
   EXPECT_EQ(writes_->in_flight(owner_.uid), 0);
 }
 
-TEST_F(GangWritesTest, ARefusedBindIsTriedAgainBehindTheFirstTriesOfOthers) {
+TEST_F(BindTrackerTest, ARefusedBindIsTriedAgainBehindTheFirstTriesOfOthers) {
   BindAll();
   api_->FailNext(kube::Verb::kBind, absl::PermissionDeniedError("a webhook says no"));
   while (writer_->RunNext()) {
@@ -224,10 +224,10 @@ TEST_F(GangWritesTest, ARefusedBindIsTriedAgainBehindTheFirstTriesOfOthers) {
 }
 
 // Nearly all gangs are being bound in a burst of jobs: each cycle would look at all of them.
-TEST_F(GangWritesTest, AGangThatIsBeingBoundIsNotLookedAtForBeingHalf) {
+TEST_F(BindTrackerTest, AGangThatIsBeingBoundIsNotLookedAtForBeingHalf) {
   JobCache jobs{ParseTrainingJob};
   Verdicts verdicts([](const std::string&) {});
-  HalfGangs halves(absl::Seconds(5));
+  PartialBindRollback halves(absl::Seconds(5));
   auto look = [&] { halves.Undo(clock_.Monotonic(), model_, jobs, verdicts, *writes_); };
   BindAll();
   halves.Touch(owner_.uid);

@@ -13,12 +13,12 @@
 namespace muster::control {
 namespace {
 
-using State = JobStanding::State;
+using State = QueueJobState::State;
 
 }  // namespace
 
-bool DecisionCarrier::CarryOut(const Decision& decision) {
-  const JobStanding* standing = world_.book.Find(decision.job);
+bool DecisionExecutor::CarryOut(const Decision& decision) {
+  const QueueJobState* standing = world_.book.Find(decision.job);
   if (standing == nullptr || standing->job == nullptr) return false;
   switch (decision.action) {
     case ScheduleAction::kStart:
@@ -38,12 +38,12 @@ bool DecisionCarrier::CarryOut(const Decision& decision) {
   return true;
 }
 
-void DecisionCarrier::Start(const Decision& decision, const JobStanding& standing) {
-  if (world_.gate.IsOfNodeAlone(decision.job)) return Bind(decision, standing);
+void DecisionExecutor::Start(const Decision& decision, const QueueJobState& standing) {
+  if (world_.gate.IsNodeLocal(decision.job)) return Bind(decision, standing);
   StartAsked(decision, standing);
 }
 
-void DecisionCarrier::StartAsked(const Decision& decision, const JobStanding& standing) {
+void DecisionExecutor::StartAsked(const Decision& decision, const QueueJobState& standing) {
   const std::string& uid = decision.job;
   const Gang& gang = world_.model.gangs().at(uid);
   for (const std::string& node : decision.placement.nodes) world_.model.Recount(node);
@@ -64,8 +64,8 @@ void DecisionCarrier::StartAsked(const Decision& decision, const JobStanding& st
   Bind(found, standing);
 }
 
-void DecisionCarrier::Bind(const Decision& decision, const JobStanding& standing) {
-  std::vector<GangWrites::Member> members;
+void DecisionExecutor::Bind(const Decision& decision, const QueueJobState& standing) {
+  std::vector<BindTracker::Member> members;
   for (const auto& [worker, pod] : NewestUnbound(world_.model.gangs().at(decision.job))) {
     if (members.size() == decision.placement.nodes.size()) break;
     members.push_back({pod, decision.placement.nodes[members.size()]});
@@ -76,10 +76,10 @@ void DecisionCarrier::Bind(const Decision& decision, const JobStanding& standing
 
 // Binds the pods of the new workers. If some do not exist, because the queue had the job give them
 // up, an order has them made first.
-void DecisionCarrier::Grow(const Decision& decision, const JobStanding& standing) {
+void DecisionExecutor::Grow(const Decision& decision, const QueueJobState& standing) {
   const std::string& uid = decision.job;
   const std::map<int, PodCache::Object> pods = NewestUnbound(world_.model.gangs().at(uid));
-  std::vector<GangWrites::Member> members;
+  std::vector<BindTracker::Member> members;
   for (int worker = standing.entitled; worker < decision.workers; ++worker) {
     const std::string& node = decision.placement.nodes[worker];
     world_.model.Recount(node);
@@ -87,7 +87,7 @@ void DecisionCarrier::Grow(const Decision& decision, const JobStanding& standing
     if (pod != pods.end()) members.push_back({pod->second, node});
   }
   const bool all = static_cast<int>(members.size()) == decision.workers - standing.entitled;
-  if (all && !world_.gate.IsOfNodeAlone(uid)) return GrowAsked(decision, standing);
+  if (all && !world_.gate.IsNodeLocal(uid)) return GrowAsked(decision, standing);
   if (all) {
     world_.outcomes.Bind(standing, members, decision.placement);
     return world_.book.Entitle(uid, decision.workers, world_.clock.Wall());
@@ -96,7 +96,7 @@ void DecisionCarrier::Grow(const Decision& decision, const JobStanding& standing
   if (standing.limit) Order(decision, standing);
 }
 
-void DecisionCarrier::GrowAsked(const Decision& decision, const JobStanding& standing) {
+void DecisionExecutor::GrowAsked(const Decision& decision, const QueueJobState& standing) {
   const Gang grown = WorkersBelow(world_.model.gangs().at(decision.job), decision.workers);
   const PartialGang request = MakeGangRequest(*standing.job, standing.spec, grown);
   const PlacementAnswer answer = PlaceGang(world_.model, request, MissingPods(grown));
@@ -106,12 +106,12 @@ void DecisionCarrier::GrowAsked(const Decision& decision, const JobStanding& sta
   world_.book.Entitle(decision.job, standing.entitled, world_.clock.Wall());
 }
 
-std::string DecisionCarrier::NameOf(const std::string& uid) const {
+std::string DecisionExecutor::NameOf(const std::string& uid) const {
   const QueuedJob* job = world_.book.book().Find(uid);
   return job == nullptr ? uid : absl::StrCat(job->ns, "/", job->name);
 }
 
-std::string DecisionCarrier::SentenceOf(Decision decision) const {
+std::string DecisionExecutor::SentenceOf(Decision decision) const {
   if (!decision.for_job.empty()) decision.for_job = NameOf(decision.for_job);
   if (!decision.numbers.blocked_by.empty()) {
     decision.numbers.blocked_by = NameOf(decision.numbers.blocked_by);
@@ -120,27 +120,27 @@ std::string DecisionCarrier::SentenceOf(Decision decision) const {
 }
 
 // The controller writes the order to the job's status before it is carried out.
-void DecisionCarrier::Order(const Decision& decision, const JobStanding& standing) {
+void DecisionExecutor::Order(const Decision& decision, const QueueJobState& standing) {
   QueueOrder order;
   order.workers = decision.workers;
-  order.reason = std::string(ScheduleReasonName(decision.reason));
+  order.reason = std::string(Name(decision.reason));
   order.sentence = SentenceOf(decision);
   world_.verdicts.Give(*standing.job, std::move(order), world_.clock.Wall());
   world_.book.Touch(decision.job);
 }
 
-void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing) {
+void DecisionExecutor::Wait(const Decision& decision, const QueueJobState& standing) {
   // The decision about a social gang already has the whole sentence.
   const bool asked = decision.reason == ScheduleReason::kConstraints ||
-                     (PlaceReasonOf(decision.reason) && !world_.gate.IsOfNodeAlone(decision.job));
+                     (PlaceReasonOf(decision.reason) && !world_.gate.IsNodeLocal(decision.job));
   if (asked) {
-    const std::string reason(ScheduleReasonName(decision.reason));
+    const std::string reason(Name(decision.reason));
     return world_.outcomes.Refuse(standing, {reason, decision.detail, false});
   }
   if (PlaceReasonOf(decision.reason)) return TellNoPlace(decision, standing);
   // The refusal goes to its pods as well: more nodes would help, and an autoscaler looks there.
   if (decision.reason == ScheduleReason::kFitsNowhere) {
-    const std::string reason(ScheduleReasonName(decision.reason));
+    const std::string reason(Name(decision.reason));
     std::string sentence = SentenceOf(decision);
     if (decision.nearest_feasible_size > 0) {
       absl::StrAppend(&sentence,
@@ -152,7 +152,7 @@ void DecisionCarrier::Wait(const Decision& decision, const JobStanding& standing
 }
 
 // Refuses the gang with the sentence of all its rules; gangs of one shape get the same one.
-void DecisionCarrier::TellNoPlace(const Decision& decision, const JobStanding& standing) {
+void DecisionExecutor::TellNoPlace(const Decision& decision, const QueueJobState& standing) {
   const Gang& gang = world_.model.gangs().at(decision.job);
   const PartialGang request = MakeGangRequest(*standing.job, standing.spec, gang);
   const std::map<int, PodPointer> pods = MissingPods(gang);
@@ -168,11 +168,11 @@ void DecisionCarrier::TellNoPlace(const Decision& decision, const JobStanding& s
   // The gang has a place, but a smaller one than its queue requires.
   const Unplaceable no{*PlaceReasonOf(decision.reason), decision.detail,
                        decision.nearest_feasible_size};
-  world_.outcomes.Refuse(standing, {std::string(ScheduleReasonName(decision.reason)),
-                                    FullSentence(no, request.request, ""), false});
+  world_.outcomes.Refuse(
+      standing, {std::string(Name(decision.reason)), FullSentence(no, request.request, ""), false});
 }
 
-int DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
+int DecisionExecutor::TellBehind(const std::vector<Decision>& decisions) {
   absl::flat_hash_set<std::string> decided;
   for (const Decision& decision : decisions) decided.insert(decision.job);
   // Most of these jobs have a decision in cycle after cycle.
@@ -185,7 +185,7 @@ int DecisionCarrier::TellBehind(const std::vector<Decision>& decisions) {
   decided_ = std::move(decided);
   int told = 0;
   for (const std::string& uid : passed_over) {
-    const JobStanding* standing = world_.book.Find(uid);
+    const QueueJobState* standing = world_.book.Find(uid);
     if (standing == nullptr || standing->state != State::kWaiting) continue;
     // The sentence is written once, so it leaves out the position, which changes.
     Decision behind;

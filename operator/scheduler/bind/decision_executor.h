@@ -20,19 +20,19 @@ namespace muster::control {
 // Carries out the decisions of Schedule(): binds gangs, gives orders to jobs, reports refusals. The
 // gate lets Schedule judge nodes one by one; where pods depend on each other, the gang is placed
 // again here by all its rules. Everything in World must outlive this. Not thread-safe.
-class DecisionCarrier {
+class DecisionExecutor {
  public:
   struct World {
     const Clock& clock;
     ClusterModel& model;
-    const PodGate& gate;
-    JobBook& book;
+    const NodeEligibility& gate;
+    QueueSync& book;
     Verdicts& verdicts;
-    GangWrites& writes;
-    GangOutcomes& outcomes;
+    BindTracker& writes;
+    PlacementPublisher& outcomes;
   };
 
-  explicit DecisionCarrier(const World& world) : world_(world) {}
+  explicit DecisionExecutor(const World& world) : world_(world) {}
 
   // Drops the remembered refusals: what was refused may fit now.
   void Forget() { told_.clear(); }
@@ -44,14 +44,14 @@ class DecisionCarrier {
   int TellBehind(const std::vector<Decision>& decisions);
 
  private:
-  void Start(const Decision& decision, const JobStanding& standing);
-  void StartAsked(const Decision& decision, const JobStanding& standing);
-  void Bind(const Decision& decision, const JobStanding& standing);
-  void Grow(const Decision& decision, const JobStanding& standing);
-  void GrowAsked(const Decision& decision, const JobStanding& standing);
-  void Wait(const Decision& decision, const JobStanding& standing);
-  void TellNoPlace(const Decision& decision, const JobStanding& standing);
-  void Order(const Decision& decision, const JobStanding& standing);
+  void Start(const Decision& decision, const QueueJobState& standing);
+  void StartAsked(const Decision& decision, const QueueJobState& standing);
+  void Bind(const Decision& decision, const QueueJobState& standing);
+  void Grow(const Decision& decision, const QueueJobState& standing);
+  void GrowAsked(const Decision& decision, const QueueJobState& standing);
+  void Wait(const Decision& decision, const QueueJobState& standing);
+  void TellNoPlace(const Decision& decision, const QueueJobState& standing);
+  void Order(const Decision& decision, const QueueJobState& standing);
   std::string NameOf(const std::string& uid) const;
   std::string SentenceOf(Decision decision) const;
 

@@ -25,8 +25,8 @@ bool IsHalf(const Gang& gang, const TrainingJob& job, int confirmed) {
 
 }  // namespace
 
-bool HalfGangs::IsDue(absl::Time now, const Gang& gang, const JobCache::Object& job,
-                      Look& look) const {
+bool PartialBindRollback::IsDue(absl::Time now, const Gang& gang, const JobCache::Object& job,
+                                Look& look) const {
   const int confirmed =
       static_cast<int>(std::count_if(gang.bound.begin(), gang.bound.end(),
                                      [](const auto& entry) { return entry.second.confirmed; }));
@@ -45,8 +45,8 @@ bool HalfGangs::IsDue(absl::Time now, const Gang& gang, const JobCache::Object& 
   return true;
 }
 
-int HalfGangs::Undo(absl::Time now, const ClusterModel& model, const JobCache& jobs,
-                    const Verdicts& verdicts, GangWrites& writes) {
+int PartialBindRollback::Undo(absl::Time now, const ClusterModel& model, const JobCache& jobs,
+                              const Verdicts& verdicts, BindTracker& writes) {
   int undone = 0;
   std::erase_if(open_, [&](const std::string& uid) {
     const auto found = model.gangs().find(uid);

@@ -17,15 +17,15 @@ namespace muster::control {
 // Undoes gangs that are bound in part, have never run as they are, and cannot: after a while
 // without progress their bound pods are deleted, and the replacements wait for the whole gang. Only
 // gangs that were touched and those bound in part are looked at. Not thread-safe.
-class HalfGangs {
+class PartialBindRollback {
  public:
-  explicit HalfGangs(absl::Duration undo_after) : undo_after_(undo_after) {}
+  explicit PartialBindRollback(absl::Duration undo_after) : undo_after_(undo_after) {}
 
   // The job's object, its pods, or the writes about them may have changed.
   void Touch(const std::string& job_uid) { open_.insert(job_uid); }
   // Returns the number of gangs undone.
   int Undo(absl::Time now, const ClusterModel& model, const JobCache& jobs,
-           const Verdicts& verdicts, GangWrites& writes);
+           const Verdicts& verdicts, BindTracker& writes);
   // Number of looks at gangs, ever.
   int64_t looks() const { return count_; }
 

@@ -13,16 +13,17 @@ double Shown(double score) { return std::round(score * 1e4) / 1e4; }
 
 }  // namespace
 
-std::vector<GangWrites::Member> MembersOf(const Gang& gang,
-                                          const std::map<int, std::string>& nodes) {
+std::vector<BindTracker::Member> MembersOf(const Gang& gang,
+                                           const std::map<int, std::string>& nodes) {
   const std::map<int, PodCache::Object> pods = NewestUnbound(gang);
-  std::vector<GangWrites::Member> members;
+  std::vector<BindTracker::Member> members;
   for (const auto& [worker, node] : nodes) members.push_back({pods.at(worker), node});
   return members;
 }
 
-void GangOutcomes::Bind(const JobStanding& standing, const std::vector<GangWrites::Member>& members,
-                        const Placement& placement) {
+void PlacementPublisher::Bind(const QueueJobState& standing,
+                              const std::vector<BindTracker::Member>& members,
+                              const Placement& placement) {
   const std::string& uid = standing.job->uid;
   writes_.TakeRefusalBack(uid);
   writes_.Bind(uid, members);
@@ -33,7 +34,7 @@ void GangOutcomes::Bind(const JobStanding& standing, const std::vector<GangWrite
   Tell(standing, std::move(verdict));
 }
 
-void GangOutcomes::Refuse(const JobStanding& standing, const PlacementRefusal& no) {
+void PlacementPublisher::Refuse(const QueueJobState& standing, const PlacementRefusal& no) {
   const std::string& uid = standing.job->uid;
   const Gang& gang = model_.gangs().at(uid);
   PlacementView verdict = gang.bound.empty() ? PlacementView{} : verdicts_.Of(uid);
@@ -44,15 +45,15 @@ void GangOutcomes::Refuse(const JobStanding& standing, const PlacementRefusal& n
   writes_.Refuse(uid, gang, no.sentence);
 }
 
-void GangOutcomes::TellQueued(const JobStanding& standing, ScheduleReason reason,
-                              std::string sentence, PlacementView verdict) {
-  verdict.reason = std::string(ScheduleReasonName(reason));
+void PlacementPublisher::TellQueued(const QueueJobState& standing, ScheduleReason reason,
+                                    std::string sentence, PlacementView verdict) {
+  verdict.reason = std::string(Name(reason));
   verdict.sentence = std::move(sentence);
   verdict.queued = true;
   Tell(standing, std::move(verdict));
 }
 
-void GangOutcomes::Tell(const JobStanding& standing, PlacementView verdict) {
+void PlacementPublisher::Tell(const QueueJobState& standing, PlacementView verdict) {
   if (!verdict.reason.empty()) {
     const std::string complaint = complaint_(standing.spec.priority_class_name());
     if (!complaint.empty()) absl::StrAppend(&verdict.sentence, "; ", complaint);

@@ -20,17 +20,17 @@
 namespace muster::control {
 
 // Returns the newest pod of each worker in `nodes`, with its node. Each of them must have a pod.
-std::vector<GangWrites::Member> MembersOf(const Gang& gang,
-                                          const std::map<int, std::string>& nodes);
+std::vector<BindTracker::Member> MembersOf(const Gang& gang,
+                                           const std::map<int, std::string>& nodes);
 
 // Carries out the outcome of placing a gang: binds it, or writes the refusal to all its pods, and
 // reports either to its controller. The references must outlive this. Not thread-safe.
-class GangOutcomes {
+class PlacementPublisher {
  public:
   // Returns what is wrong with a priority class of that name, or nothing.
   using Complaint = std::function<std::string(const std::string& priority_class)>;
-  GangOutcomes(const Clock& clock, const ClusterModel& model, Verdicts& verdicts,
-               GangWrites& writes, Complaint complaint)
+  PlacementPublisher(const Clock& clock, const ClusterModel& model, Verdicts& verdicts,
+                     BindTracker& writes, Complaint complaint)
       : clock_(clock),
         model_(model),
         verdicts_(verdicts),
@@ -38,19 +38,19 @@ class GangOutcomes {
         complaint_(std::move(complaint)) {}
 
   // The job of `standing` must exist; for Refuse, its gang too.
-  void Bind(const JobStanding& standing, const std::vector<GangWrites::Member>& members,
+  void Bind(const QueueJobState& standing, const std::vector<BindTracker::Member>& members,
             const Placement& placement);
-  void Refuse(const JobStanding& standing, const PlacementRefusal& no);
-  void Tell(const JobStanding& standing, PlacementView verdict);
+  void Refuse(const QueueJobState& standing, const PlacementRefusal& no);
+  void Tell(const QueueJobState& standing, PlacementView verdict);
   // Reports that the job waits for its queue; the rest of `verdict` is kept.
-  void TellQueued(const JobStanding& standing, ScheduleReason reason, std::string sentence,
+  void TellQueued(const QueueJobState& standing, ScheduleReason reason, std::string sentence,
                   PlacementView verdict = {});
 
  private:
   const Clock& clock_;
   const ClusterModel& model_;
   Verdicts& verdicts_;
-  GangWrites& writes_;
+  BindTracker& writes_;
   const Complaint complaint_;
 };
 

@@ -18,7 +18,7 @@ constexpr size_t kForgetFrom = 64;
 
 }  // namespace
 
-std::vector<std::string> LostWorkers::RunningWithoutNodes() const {
+std::vector<std::string> WorkerReplacer::RunningWithoutNodes() const {
   std::vector<std::string> uids;
   for (const std::string& uid : world_.book.incomplete()) {
     if (world_.model.waiting().count(uid) > 0) uids.push_back(uid);
@@ -26,17 +26,17 @@ std::vector<std::string> LostWorkers::RunningWithoutNodes() const {
   return uids;
 }
 
-void LostWorkers::Replace() {
+void WorkerReplacer::Replace() {
   std::set<std::pair<absl::Time, std::string>> order;
   for (const std::string& uid : RunningWithoutNodes()) {
-    const JobStanding* standing = world_.book.Find(uid);
+    const QueueJobState* standing = world_.book.Find(uid);
     const int first = world_.model.gangs().at(uid).unbound.begin()->first.first;
     if (first < standing->entitled) order.emplace(standing->queued.created, uid);
   }
   for (const auto& [created, uid] : order) ReplaceOf(uid, *world_.book.Find(uid));
 }
 
-void LostWorkers::ReplaceOf(const std::string& uid, const JobStanding& standing) {
+void WorkerReplacer::ReplaceOf(const std::string& uid, const QueueJobState& standing) {
   const Gang& gang = world_.model.gangs().at(uid);
   if (world_.writes.MustPause(uid) || world_.writes.WaitsForVolumes(uid)) return;
   Look& look = looks_[uid];
@@ -59,9 +59,9 @@ void LostWorkers::ReplaceOf(const std::string& uid, const JobStanding& standing)
   world_.outcomes.Bind(standing, MembersOf(own, completion.nodes), completion.gang);
 }
 
-void LostWorkers::TellGrowers() {
+void WorkerReplacer::TellGrowers() {
   for (const std::string& uid : RunningWithoutNodes()) {
-    const JobStanding* standing = world_.book.Find(uid);
+    const QueueJobState* standing = world_.book.Find(uid);
     const Gang& gang = world_.model.gangs().at(uid);
     if (gang.unbound.begin()->first.first < standing->entitled || gang.bound.empty()) continue;
     Look& look = looks_[uid];
@@ -79,7 +79,7 @@ void LostWorkers::TellGrowers() {
   }
 }
 
-void LostWorkers::Forget() {
+void WorkerReplacer::Forget() {
   if (looks_.size() < 2 * world_.model.gangs().size() + kForgetFrom) return;
   std::erase_if(looks_,
                 [&](const auto& entry) { return world_.model.gangs().count(entry.first) == 0; });

@@ -16,17 +16,17 @@ namespace muster::control {
 // Places the pods without a node of running jobs: replacements of lost workers go near the others
 // before any job gets its turn; pods that the job would grow by wait for the queue, and the reason
 // is reported. Everything in World must outlive this. Not thread-safe.
-class LostWorkers {
+class WorkerReplacer {
  public:
   struct World {
     ClusterModel& model;
-    JobBook& book;
+    QueueSync& book;
     const Verdicts& verdicts;
-    GangWrites& writes;
-    GangOutcomes& outcomes;
+    BindTracker& writes;
+    PlacementPublisher& outcomes;
   };
 
-  explicit LostWorkers(const World& world) : world_(world) {}
+  explicit WorkerReplacer(const World& world) : world_(world) {}
 
   // Places replacements, those of the oldest job first.
   void Replace();
@@ -42,17 +42,17 @@ class LostWorkers {
     int64_t generation = 0;
     std::string refusal;
 
-    bool IsOf(const ClusterModel& model, const Gang& gang, const JobStanding& standing) const {
+    bool IsOf(const ClusterModel& model, const Gang& gang, const QueueJobState& standing) const {
       return changes == model.changes() && version == gang.version &&
              generation == standing.generation;
     }
   };
 
   std::vector<std::string> RunningWithoutNodes() const;
-  Look LookAt(const Gang& gang, const JobStanding& standing) const {
+  Look LookAt(const Gang& gang, const QueueJobState& standing) const {
     return {world_.model.changes(), gang.version, standing.generation, ""};
   }
-  void ReplaceOf(const std::string& uid, const JobStanding& standing);
+  void ReplaceOf(const std::string& uid, const QueueJobState& standing);
 
   const World world_;
   std::map<std::string, Look> looks_;  // by job UID

@@ -270,8 +270,8 @@ FilteredNodes ClusterModel::NodesFor(const SchedulingPod& pod, const ClusterSnap
   return filters_.NodesFor(pod, snapshot, Tree(), states, PlacedByMuster());
 }
 
-bool ClusterModel::IsOfNodeAlone(const SchedulingPod& pod) const {
-  return NodeFilter(pod, snapshot_, PlacedByMuster()).of_node_alone();
+bool ClusterModel::IsNodeLocal(const SchedulingPod& pod) const {
+  return NodeFilter(pod, snapshot_, PlacedByMuster()).node_local();
 }
 
 TopologyTree& ClusterModel::Tree() {

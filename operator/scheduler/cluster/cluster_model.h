@@ -97,7 +97,7 @@ class ClusterModel {
   FilteredNodes NodesFor(const SchedulingPod& pod, const ClusterSnapshot& snapshot,
                          const std::vector<NodePointer>& states);
   // Returns true if each node can be judged for the pod by what is on that node alone.
-  bool IsOfNodeAlone(const SchedulingPod& pod) const;
+  bool IsNodeLocal(const SchedulingPod& pod) const;
   // Returns null if there is no such node.
   const NodeRecord* FindNode(const std::string& name) const;
   template <typename Take>

@@ -79,7 +79,7 @@ class CopiedGate final : public GangGate {
  private:
   ClusterModel model_;
   const NodeHolders holders_;
-  PodGate gate_{model_, holders_};
+  NodeEligibility gate_{model_, holders_};
 };
 
 void Ask(const QueueWorld& world, std::shared_ptr<const GangNodes> nodes, const Gang* thought,
@@ -135,7 +135,7 @@ QueueQuestion QuestionAbout(const QueueWorld& world, const std::string& uid) {
 }
 
 QueueQuestion QuestionWith(const QueueWorld& world, const TrainingJob& job, const PodRecord& pod) {
-  JobStanding standing;
+  QueueJobState standing;
   standing.key = {job.ns, job.name};
   standing.spec = job.spec;
   Default(standing.spec);

@@ -33,8 +33,8 @@ struct QueueWorld {
   absl::Time now;  // the wall clock's
   ClusterModel& model;
   const NodeHolders& holders;
-  PodGate& gate;
-  const JobBook& book;
+  NodeEligibility& gate;
+  const QueueSync& book;
   ScheduleOptions options;  // of the next cycle
 };
 

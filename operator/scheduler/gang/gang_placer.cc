@@ -27,9 +27,9 @@ constexpr size_t kMostChecks = 1'000'000;
 
 PlacementRefusal Refuse(const Unplaceable& no, const PartialGang& gang,
                         const FilteredNodes& filtered) {
-  const auto name = UnplaceableReasonName(no.reason);
+  const auto name = Name(no.reason);
   return {std::string(name), FullSentence(no, gang.request, filtered.nodes->left_out),
-          filtered.of_node_alone};
+          filtered.node_local};
 }
 
 // Returns all nodes but these as closed; `nodes` must rise.
@@ -108,7 +108,7 @@ class GangSearch {
       no_ = Refuse(no, gang_, filtered_);
       return !spreads_ || no.reason == UnplaceableReason::kInvalidRequest;
     }
-    if (!filtered_.of_node_alone) {
+    if (!filtered_.node_local) {
       if (const auto refused = Verify(world_, *completion, pods_)) {
         const std::string why = Sentence(refused->refusal);
         no_ = {kConstraintsReason, absl::StrCat("its pods are in each other's way: ", why)};

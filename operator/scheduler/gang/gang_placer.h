@@ -14,7 +14,7 @@
 namespace muster::control {
 
 // Reason of a refusal where the template's constraints leave no place for the gang as a whole; used
-// besides the reasons of UnplaceableReasonName.
+// besides the reasons of Name.
 inline constexpr char kConstraintsReason[] = "Constraints";
 
 struct PlacementRefusal {

@@ -278,7 +278,7 @@ void ExpectWholeSlices(const Case& c, const Completion& completion) {
 }
 
 TEST(GangPlacerPropertyTest, NoPlacementBreaksARuleAndNoneThatIsPossibleIsRefused) {
-  const int clusters = HowMany({300, 2'000, 20'000});
+  const int clusters = TestIterations({300, 2'000, 20'000});
   int placed = 0;
   int refused = 0;
   int crossing = 0;

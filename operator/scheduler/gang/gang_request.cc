@@ -44,9 +44,9 @@ PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobS
 
 std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod) {
   const PodConstraints& wants = pod.wants();
-  const bool of_node_alone = wants.claims.empty() && wants.spread.empty() &&
-                             wants.affinity.empty() && wants.anti_affinity.empty();
-  if (!gang.placed.empty() || !of_node_alone) return "";
+  const bool node_local = wants.claims.empty() && wants.spread.empty() && wants.affinity.empty() &&
+                          wants.anti_affinity.empty();
+  if (!gang.placed.empty() || !node_local) return "";
   const GangRequest& r = gang.request;
   std::string shape =
       absl::StrCat(r.per_worker.gpus, " ", r.per_worker.cpu_millis, " ", r.per_worker.memory_bytes,

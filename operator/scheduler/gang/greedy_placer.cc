@@ -50,7 +50,7 @@ class OneByOne {
     if (placed() < gang_.request.min || completion.nodes.empty()) {
       return NoNextPlace{placed(), std::move(why_not)};
     }
-    completion.gang = Judge(tree_, gang_.request, nodes, links_);
+    completion.gang = ScorePlacement(tree_, gang_.request, nodes, links_);
     return completion;
   }
 

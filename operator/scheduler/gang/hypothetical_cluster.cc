@@ -3,14 +3,14 @@
 #include <cstddef>
 
 namespace muster::control {
-ThoughtCluster::ThoughtCluster(ClusterModel& model)
+HypotheticalCluster::HypotheticalCluster(ClusterModel& model)
     : model_(model), tree_(model.Tree()), snapshot_(model.snapshot()), states_(model.states()) {}
 
-ThoughtCluster::~ThoughtCluster() {
+HypotheticalCluster::~HypotheticalCluster() {
   for (const auto& [node, amount] : freed_) tree_.Charge(node, amount);
 }
 
-void ThoughtCluster::Remove(const kube::ObjectKey& pod) {
+void HypotheticalCluster::Remove(const kube::ObjectKey& pod) {
   const auto [counted, node] = model_.CountedOn(pod);
   const auto index = counted == nullptr ? std::nullopt : tree_.FindNode(node);
   if (!index) return;
@@ -23,7 +23,7 @@ void ThoughtCluster::Remove(const kube::ObjectKey& pod) {
   freed_.push_back({*index, freed});
 }
 
-void ThoughtCluster::Add(const PodPointer& pod, const std::string& node) {
+void HypotheticalCluster::Add(const PodPointer& pod, const std::string& node) {
   const auto index = tree_.FindNode(node);
   if (!index) return;
   snapshot_.AddPod(pod, node);

@@ -17,12 +17,12 @@ namespace muster::control {
 // A hypothetical cluster: the model's with some pods removed and others added. The free amounts in
 // the model's tree are changed for as long as this lives; the rest is a copy. Nothing else may
 // change the model meanwhile. Not thread-safe.
-class ThoughtCluster {
+class HypotheticalCluster {
  public:
-  explicit ThoughtCluster(ClusterModel& model);
-  ~ThoughtCluster();
-  ThoughtCluster(const ThoughtCluster&) = delete;
-  ThoughtCluster& operator=(const ThoughtCluster&) = delete;
+  explicit HypotheticalCluster(ClusterModel& model);
+  ~HypotheticalCluster();
+  HypotheticalCluster(const HypotheticalCluster&) = delete;
+  HypotheticalCluster& operator=(const HypotheticalCluster&) = delete;
 
   // Has no effect for a pod that counts nowhere, or was removed before.
   void Remove(const kube::ObjectKey& pod);

@@ -18,7 +18,7 @@ namespace {
 // Removes all pods of the job that hold nodes, except its first workers. Pods that are being
 // deleted are not among those.
 void TakeAway(const GangQuestion::Leaver& leaver, const ClusterModel& model,
-              const NodeHolders& holders, ThoughtCluster& cluster) {
+              const NodeHolders& holders, HypotheticalCluster& cluster) {
   std::set<kube::ObjectKey> staying;
   const auto gang = model.gangs().find(leaver.job);
   if (gang != model.gangs().end()) {
@@ -35,7 +35,8 @@ void TakeAway(const GangQuestion::Leaver& leaver, const ClusterModel& model,
   }
 }
 
-void Add(const GangQuestion::Starter& starter, const ClusterModel& model, ThoughtCluster& cluster) {
+void Add(const GangQuestion::Starter& starter, const ClusterModel& model,
+         HypotheticalCluster& cluster) {
   const auto gang = model.gangs().find(starter.job);
   if (gang == model.gangs().end()) return;
   auto node = starter.nodes.begin();
@@ -49,40 +50,40 @@ void Add(const GangQuestion::Starter& starter, const ClusterModel& model, Though
 
 std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const SchedulingPod& pod) {
   const FilteredNodes filtered = model.NodesFor(pod);
-  if (filtered.of_node_alone) return filtered.nodes;
+  if (filtered.node_local) return filtered.nodes;
   GangNodes nodes = *filtered.nodes;
   nodes.bounds.clear();
   nodes.social = true;
   return std::make_shared<const GangNodes>(std::move(nodes));
 }
 
-void PodGate::Think(std::string job_uid, Gang gang) {
+void NodeEligibility::Think(std::string job_uid, Gang gang) {
   thought_of_ = std::move(job_uid);
   thought_ = std::move(gang);
 }
 
-const Gang* PodGate::FindGang(const std::string& job_uid) const {
+const Gang* NodeEligibility::FindGang(const std::string& job_uid) const {
   if (job_uid == thought_of_) return &thought_;
   const auto found = model_.gangs().find(job_uid);
   return found == model_.gangs().end() ? nullptr : &found->second;
 }
 
-const PodRecord* PodGate::PodOf(const std::string& job_uid) const {
+const PodRecord* NodeEligibility::PodOf(const std::string& job_uid) const {
   const Gang* gang = FindGang(job_uid);
   if (gang == nullptr) return nullptr;
   if (!gang->unbound.empty()) return gang->unbound.begin()->second.get();
   return gang->bound.empty() ? nullptr : gang->bound.begin()->second.pod.get();
 }
 
-std::shared_ptr<const GangNodes> PodGate::NodesFor(const std::string& job_uid) {
+std::shared_ptr<const GangNodes> NodeEligibility::NodesFor(const std::string& job_uid) {
   const PodRecord* pod = PodOf(job_uid);
   return pod == nullptr ? nullptr : NodesForGangOf(model_, *pod->scheduling);
 }
 
-std::optional<GangAnswer> PodGate::PlacesFor(const GangQuestion& question) {
+std::optional<GangAnswer> NodeEligibility::PlacesFor(const GangQuestion& question) {
   const Gang* asked = FindGang(question.job);
   if (asked == nullptr) return std::nullopt;
-  ThoughtCluster cluster(model_);
+  HypotheticalCluster cluster(model_);
   for (const GangQuestion::Leaver& one : question.leavers) {
     TakeAway(one, model_, holders_, cluster);
   }
@@ -104,9 +105,9 @@ std::optional<GangAnswer> PodGate::PlacesFor(const GangQuestion& question) {
   return places;
 }
 
-bool PodGate::IsOfNodeAlone(const std::string& job_uid) const {
+bool NodeEligibility::IsNodeLocal(const std::string& job_uid) const {
   const PodRecord* pod = PodOf(job_uid);
-  return pod == nullptr || model_.IsOfNodeAlone(*pod->scheduling);
+  return pod == nullptr || model_.IsNodeLocal(*pod->scheduling);
 }
 
 }  // namespace muster::control

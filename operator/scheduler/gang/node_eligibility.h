@@ -19,9 +19,10 @@ std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const Sched
 // Tells Schedule() which nodes the pods of a job may go to by the rules of their template
 // (NodesForGangOf), and where PlaceGang would put a social gang. The model, which remembers the
 // answers, and the holders must outlive this. Not thread-safe.
-class PodGate final : public GangGate {
+class NodeEligibility final : public GangGate {
  public:
-  PodGate(ClusterModel& model, const NodeHolders& holders) : model_(model), holders_(holders) {}
+  NodeEligibility(ClusterModel& model, const NodeHolders& holders)
+      : model_(model), holders_(holders) {}
   // Adds a hypothetical gang.
   void Think(std::string job_uid, Gang gang);
 
@@ -30,7 +31,7 @@ class PodGate final : public GangGate {
   std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override;
   // Returns true if a node can be judged for one pod of the job without the others: then the gate's
   // answer for each node is enough for the gang.
-  bool IsOfNodeAlone(const std::string& job_uid) const;
+  bool IsNodeLocal(const std::string& job_uid) const;
 
  private:
   const Gang* FindGang(const std::string& job_uid) const;

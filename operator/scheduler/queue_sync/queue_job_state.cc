@@ -32,7 +32,7 @@ Amounts CountedOn(const std::vector<std::string>& nodes, const SchedulingPod& po
 }
 
 // Makes the part that is the same for running and waiting jobs.
-QueuedJob Base(const JobStanding& standing, const PodRecord& pod) {
+QueuedJob Base(const QueueJobState& standing, const PodRecord& pod) {
   const TrainingJob& job = *standing.job;
   QueuedJob queued;
   queued.uid = job.uid;
@@ -54,7 +54,7 @@ const PodRecord& PodOf(const Gang& gang) {
   return gang.unbound.empty() ? *gang.bound.begin()->second.pod : *gang.unbound.begin()->second;
 }
 
-QueuedJob OfGang(const JobStanding& standing, const Gang& gang) {
+QueuedJob OfGang(const QueueJobState& standing, const Gang& gang) {
   const PodRecord& pod = PodOf(gang);
   QueuedJob queued = Base(standing, pod);
   queued.request = MakeGangRequest(*standing.job, standing.spec, gang).request;
@@ -70,33 +70,33 @@ std::optional<int> LimitOf(const TrainingJob& job, const std::optional<QueueOrde
   return told.has_workers() ? std::optional<int>(told.workers()) : std::nullopt;
 }
 
-bool IsOut(const JobStanding& standing) {
+bool IsOut(const QueueJobState& standing) {
   return standing.job == nullptr || standing.job->deleting() || IsFinished(standing.job->status) ||
          standing.spec.suspend() || IsManagedByAnother(standing.spec);
 }
 
-int WantedWorkers(const JobStanding& standing) {
+int WantedWorkers(const QueueJobState& standing) {
   const int count = WorkerCount(standing.spec);
   return standing.limit.value_or(0) > 0 ? std::min(count, *standing.limit) : count;
 }
 
-int OpenWorkers(const JobStanding& standing, int workers) {
+int OpenWorkers(const QueueJobState& standing, int workers) {
   const auto above = standing.ended.lower_bound(workers);
   return workers - static_cast<int>(std::distance(standing.ended.begin(), above));
 }
 
-bool IsWhole(const JobStanding& standing, const Gang& gang) {
+bool IsWhole(const QueueJobState& standing, const Gang& gang) {
   const int open = OpenWorkers(standing, WantedWorkers(standing));
   return gang.bound.empty() && static_cast<int>(gang.unbound.size()) >= open;
 }
 
-QueuedJob MakeWaiting(const JobStanding& standing, const Gang& gang, const ClusterModel& model) {
+QueuedJob MakeWaiting(const QueueJobState& standing, const Gang& gang, const ClusterModel& model) {
   QueuedJob queued = OfGang(standing, gang);
   queued.quota_per_worker = CountedOn({}, *PodOf(gang).scheduling, model);
   return queued;
 }
 
-QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
+QueuedJob MakeRunning(const QueueJobState& standing, const Gang* gang,
                       const NodeHolders::Pods& holders, const ClusterModel& model) {
   static const Gang* const kNone = new Gang;
   QueuedJob queued = gang == nullptr ? standing.queued : OfGang(standing, *gang);
@@ -126,7 +126,7 @@ QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
   return queued;
 }
 
-QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& holders,
+QueuedJob MakeLeaving(const QueueJobState& standing, const NodeHolders::Pods& holders,
                       const ClusterModel& model) {
   const PodRecord& pod = *holders.begin()->second;
   QueuedJob queued = standing.queued;
@@ -145,7 +145,7 @@ Gang WorkersBelow(const Gang& gang, int workers) {
   return below;
 }
 
-std::optional<absl::Time> EndOf(const JobStanding& standing) {
+std::optional<absl::Time> EndOf(const QueueJobState& standing) {
   const v1alpha1::TrainingJobStatus& status = standing.job->status;
   absl::Time end = absl::InfiniteFuture();
   const absl::Duration deadline = ActiveDeadline(standing.spec);
@@ -163,7 +163,7 @@ std::optional<absl::Time> EndOf(const JobStanding& standing) {
   return end;
 }
 
-absl::Time CheckpointOf(const JobStanding& standing) {
+absl::Time CheckpointOf(const QueueJobState& standing) {
   return std::max(standing.started, ParseWall(standing.job->status.checkpoint().time()));
 }
 

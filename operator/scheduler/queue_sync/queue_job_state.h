@@ -18,7 +18,7 @@
 namespace muster::control {
 
 // A job's standing with its queue, and the inputs that it was derived from.
-struct JobStanding {
+struct QueueJobState {
   enum class State {
     kOut,      // it has ended, is suspended, or some of its pods are missing
     kWaiting,  // it waits for its turn
@@ -55,39 +55,39 @@ std::optional<int> LimitOf(const TrainingJob& job, const std::optional<QueueOrde
 
 // Returns true if no worker is to run: the job has ended, is suspended, deleted, or managed by
 // another.
-bool IsOut(const JobStanding& standing);
+bool IsOut(const QueueJobState& standing);
 
 // Returns how many workers the job is to have: workers.count, or fewer while its queue limits it.
-int WantedWorkers(const JobStanding& standing);
+int WantedWorkers(const QueueJobState& standing);
 
 // Returns how many of the first `workers` workers need pods: those whose commands have not ended.
-int OpenWorkers(const JobStanding& standing, int workers);
+int OpenWorkers(const QueueJobState& standing, int workers);
 
 // Returns true if the gang has all its pods and none has a node.
-bool IsWhole(const JobStanding& standing, const Gang& gang);
+bool IsWhole(const QueueJobState& standing, const Gang& gang);
 
 // Makes the queue's entry for a waiting job, with the pods that it would start with. The job counts
 // for each kind of GPU that the cluster may give it.
-QueuedJob MakeWaiting(const JobStanding& standing, const Gang& gang, const ClusterModel& model);
+QueuedJob MakeWaiting(const QueueJobState& standing, const Gang& gang, const ClusterModel& model);
 
 // Makes the queue's entry for a running job: worker i on nodes[i], "" if it is being replaced, then
 // the nodes of pods that are being deleted. `gang` may be null while all workers are being
 // replaced; `standing.queued` has their shape then. The whole job counts for each kind of GPU that
 // its nodes have.
-QueuedJob MakeRunning(const JobStanding& standing, const Gang* gang,
+QueuedJob MakeRunning(const QueueJobState& standing, const Gang* gang,
                       const NodeHolders::Pods& holders, const ClusterModel& model);
 
 // Makes the queue's entry for a job all of whose pods are being deleted; there is at least one.
-QueuedJob MakeLeaving(const JobStanding& standing, const NodeHolders::Pods& holders,
+QueuedJob MakeLeaving(const QueueJobState& standing, const NodeHolders::Pods& holders,
                       const ClusterModel& model);
 
 // Returns the gang less the pods without a node whose worker index is not below `workers`.
 Gang WorkersBelow(const Gang& gang, int workers);
 
 // Returns when the job ends, by its ETA or its deadline, whichever is earlier; nullopt if endless.
-std::optional<absl::Time> EndOf(const JobStanding& standing);
+std::optional<absl::Time> EndOf(const QueueJobState& standing);
 // Returns the time of the job's last durable checkpoint, or of its start if that is later.
-absl::Time CheckpointOf(const JobStanding& standing);
+absl::Time CheckpointOf(const QueueJobState& standing);
 
 }  // namespace muster::control
 

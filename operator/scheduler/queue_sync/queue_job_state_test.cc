@@ -26,8 +26,8 @@ TrainingJob OldJob() {
   return job;
 }
 
-JobStanding StandingOf(TrainingJob job) {
-  JobStanding standing;
+QueueJobState StandingOf(TrainingJob job) {
+  QueueJobState standing;
   standing.job = std::make_shared<const TrainingJob>(std::move(job));
   standing.spec.set_active_deadline("1h");
   standing.started = kNow - absl::Minutes(10);
@@ -45,23 +45,23 @@ Gang GangOf(int workers) {
   return gang;
 }
 
-TEST(JobStandingTest, TheDeadlineThatTheQueueCountsIsTheOneThatIsEnforced) {
+TEST(QueueJobStateTest, TheDeadlineThatTheQueueCountsIsTheOneThatIsEnforced) {
   TrainingJob job = OldJob();
   job.status.set_active_since(FormatWall(kNow - absl::Minutes(5)));
   EXPECT_EQ(EndOf(StandingOf(job)), kNow + absl::Minutes(35)) << "20 + 5 of 60 minutes are over";
 }
 
-TEST(JobStandingTest, BeforeItsRoundTheDeadlineBeginsWithItsNodes) {
+TEST(QueueJobStateTest, BeforeItsRoundTheDeadlineBeginsWithItsNodes) {
   EXPECT_EQ(EndOf(StandingOf(OldJob())), kNow + absl::Minutes(30));
 }
 
-TEST(JobStandingTest, AWaitingJobRunsForWhatIsLeftOfItsDeadline) {
+TEST(QueueJobStateTest, AWaitingJobRunsForWhatIsLeftOfItsDeadline) {
   const ClusterModel model;
   EXPECT_EQ(MakeWaiting(StandingOf(OldJob()), GangOf(1), model).runtime, absl::Minutes(40));
 }
 
-TEST(JobStandingTest, AGangIsWholeWithoutThoseWhoseCommandsEnded) {
-  JobStanding standing = StandingOf(OldJob());
+TEST(QueueJobStateTest, AGangIsWholeWithoutThoseWhoseCommandsEnded) {
+  QueueJobState standing = StandingOf(OldJob());
   standing.spec.mutable_workers()->set_count(3);
   EXPECT_FALSE(IsWhole(standing, GangOf(2)));
   standing.ended = {2, 7};

@@ -11,7 +11,7 @@
 namespace muster::control {
 namespace {
 
-using State = JobStanding::State;
+using State = QueueJobState::State;
 
 // Returns the time since which a job that was found running has had its nodes.
 absl::Time StartOf(const TrainingJob& job, absl::Time now) {
@@ -27,9 +27,10 @@ absl::Duration RanOf(const TrainingJob& job) { return absl::Seconds(job.status.a
 
 }  // namespace
 
-JobBook::JobBook(const World& world, const BookOptions& options) : world_(world), book_(options) {}
+QueueSync::QueueSync(const World& world, const BookOptions& options)
+    : world_(world), book_(options) {}
 
-void JobBook::SetQueues(absl::Time now, const std::vector<QueueSpec>& queues) {
+void QueueSync::SetQueues(absl::Time now, const std::vector<QueueSpec>& queues) {
   has_queues_ = !queues.empty();
   book_.SetQueues(now, queues);
   for (const auto& [uid, standing] : standings_) {
@@ -39,7 +40,7 @@ void JobBook::SetQueues(absl::Time now, const std::vector<QueueSpec>& queues) {
   marked_at_ = 0;
 }
 
-void JobBook::MarkThoseThatFitNowhere(WholeNodes& nodes) {
+void QueueSync::MarkThoseThatFitNowhere(WholeNodes& nodes) {
   std::set<std::string> unmarked = std::exchange(unmarked_, {});
   if (std::exchange(marked_at_, nodes.version()) != nodes.version()) {
     for (const auto& [uid, standing] : standings_) {
@@ -51,7 +52,7 @@ void JobBook::MarkThoseThatFitNowhere(WholeNodes& nodes) {
     const auto gang = world_.model.gangs().find(uid);
     const bool waits = known != standings_.end() && known->second.state == State::kWaiting;
     if (!waits || gang == world_.model.gangs().end() || gang->second.unbound.empty()) continue;
-    JobStanding& standing = known->second;
+    QueueJobState& standing = known->second;
     const SchedulingPod& pod = *gang->second.unbound.begin()->second->scheduling;
     const GangRequest& request = standing.queued.request;
     if (standing.shape.empty()) standing.shape = WholeNodes::ShapeOf(request, pod);
@@ -59,20 +60,20 @@ void JobBook::MarkThoseThatFitNowhere(WholeNodes& nodes) {
   }
 }
 
-void JobBook::LookAgain(const std::string& uid) {
-  JobStanding& standing = standings_.at(uid);
+void QueueSync::LookAgain(const std::string& uid) {
+  QueueJobState& standing = standings_.at(uid);
   standing.stale = true;
   Touch(uid, standing.key);
 }
 
-void JobBook::SetPriorities(const PriorityCache& classes) {
+void QueueSync::SetPriorities(const PriorityCache& classes) {
   priorities_.Set(classes);
   for (const auto& [uid, standing] : standings_) LookAgain(uid);
 }
 
 // Has jobs looked at again if the GPU kinds of nodes changed: running ones count for the kinds that
 // they have, waiting ones for those that they may get.
-void JobBook::FollowKinds() {
+void QueueSync::FollowKinds() {
   const uint64_t changes = world_.model.gpu_kind_changes();
   if (std::exchange(kind_changes_, changes) == changes) return;
   const bool same_kinds = kinds_ == world_.model.gpu_kinds();
@@ -83,19 +84,19 @@ void JobBook::FollowKinds() {
   }
 }
 
-void JobBook::SetCapacity(const Amounts& capacity) { book_.SetCapacity(capacity); }
+void QueueSync::SetCapacity(const Amounts& capacity) { book_.SetCapacity(capacity); }
 
-void JobBook::Touch(const std::string& uid) {
+void QueueSync::Touch(const std::string& uid) {
   const auto known = standings_.find(uid);
   if (known != standings_.end()) Touch(uid, known->second.key);
 }
 
-void JobBook::Update(absl::Time now) {
+void QueueSync::Update(absl::Time now) {
   FollowKinds();
   for (const auto& [uid, key] : std::exchange(touched_, {})) Look(now, uid, key);
 }
 
-void JobBook::Read(JobStanding& standing, const JobCache::Object& job) const {
+void QueueSync::Read(QueueJobState& standing, const JobCache::Object& job) const {
   const bool same = standing.job != nullptr && job != nullptr &&
                     standing.job->generation == job->generation && !standing.stale;
   standing.job = job;
@@ -114,7 +115,7 @@ void JobBook::Read(JobStanding& standing, const JobCache::Object& job) const {
   Default(standing.spec);
 }
 
-void JobBook::Put(absl::Time now, JobStanding& standing, QueuedJob job) {
+void QueueSync::Put(absl::Time now, QueueJobState& standing, QueuedJob job) {
   if (standing.job != nullptr) {
     const PriorityClass priority = priorities_.Of(standing.spec.priority_class_name());
     job.priority = priority.value;
@@ -142,12 +143,12 @@ void JobBook::Put(absl::Time now, JobStanding& standing, QueuedJob job) {
   changed_ = true;
 }
 
-void JobBook::NoteRan(absl::Time now, const std::string& uid, JobStanding& standing) const {
+void QueueSync::NoteRan(absl::Time now, const std::string& uid, QueueJobState& standing) const {
   const QueuedJob* known = book_.Find(uid);
   if (known != nullptr) standing.ran = RanBy(*known, now);
 }
 
-void JobBook::Leave(absl::Time now, const std::string& uid, JobStanding& standing) {
+void QueueSync::Leave(absl::Time now, const std::string& uid, QueueJobState& standing) {
   standing.entitled = 0;
   const NodeHolders::Pods& holders = world_.holders.Of(uid);
   if (!holders.empty() && (standing.job != nullptr || !standing.queued.uid.empty())) {
@@ -162,7 +163,7 @@ void JobBook::Leave(absl::Time now, const std::string& uid, JobStanding& standin
   if (book_.Remove(now, uid)) changed_ = true;
 }
 
-bool JobBook::Refresh(const std::string& uid, const Gang* gang, JobStanding& standing) const {
+bool QueueSync::Refresh(const std::string& uid, const Gang* gang, QueueJobState& standing) const {
   const JobCache::Object& job = standing.job;
   const std::optional<int> limit =
       job == nullptr ? std::nullopt : LimitOf(*job, world_.verdicts.PendingOrder(*job));
@@ -188,8 +189,8 @@ bool JobBook::Refresh(const std::string& uid, const Gang* gang, JobStanding& sta
   return !same;
 }
 
-void JobBook::Judge(absl::Time now, const std::string& uid, const Gang* gang,
-                    JobStanding& standing) {
+void QueueSync::UpdateEntry(absl::Time now, const std::string& uid, const Gang* gang,
+                            QueueJobState& standing) {
   const bool stops = standing.limit && *standing.limit == 0;
   if (IsOut(standing) || stops) return Leave(now, uid, standing);
   const bool has_nodes = gang != nullptr && !gang->bound.empty();
@@ -209,7 +210,7 @@ void JobBook::Judge(absl::Time now, const std::string& uid, const Gang* gang,
   Put(now, standing, MakeWaiting(standing, *gang, world_.model));
 }
 
-void JobBook::Index(const std::string& uid, State before, State state) {
+void QueueSync::Index(const std::string& uid, State before, State state) {
   if (state == State::kRunning && world_.model.waiting().count(uid) > 0) {
     incomplete_.insert(uid);
   } else {
@@ -220,23 +221,23 @@ void JobBook::Index(const std::string& uid, State before, State state) {
   if (state == State::kWaiting) fresh_.insert(uid);
 }
 
-void JobBook::Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key) {
+void QueueSync::Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key) {
   JobCache::Object job = world_.jobs.Get(key);
   if (job != nullptr && job->uid != uid) job = nullptr;
   auto known = standings_.find(uid);
   if (known == standings_.end()) {
     if (job == nullptr) return;
-    known = standings_.emplace(uid, JobStanding{}).first;
+    known = standings_.emplace(uid, QueueJobState{}).first;
     known->second.ran = RanOf(*job);
   }
-  JobStanding& standing = known->second;
+  QueueJobState& standing = known->second;
   standing.key = key;
   Read(standing, job);
   const auto found = world_.model.gangs().find(uid);
   const Gang* gang = found == world_.model.gangs().end() ? nullptr : &found->second;
   const State before = standing.state;
   if (Refresh(uid, gang, standing)) {
-    Judge(now, uid, gang, standing);
+    UpdateEntry(now, uid, gang, standing);
   } else if (standing.state == State::kRunning) {
     book_.Progress(uid, CheckpointOf(standing), EndOf(standing));
   }
@@ -244,19 +245,19 @@ void JobBook::Look(absl::Time now, const std::string& uid, const kube::ObjectKey
   if (standing.job == nullptr && standing.state == State::kOut) standings_.erase(known);
 }
 
-void JobBook::Entitle(const std::string& uid, int workers, absl::Time now) {
-  JobStanding& standing = standings_.at(uid);
+void QueueSync::Entitle(const std::string& uid, int workers, absl::Time now) {
+  QueueJobState& standing = standings_.at(uid);
   if (standing.entitled == 0) standing.started = now;
   standing.entitled = workers;
   LookAgain(uid);
 }
 
-void JobBook::Demote(const std::string& uid) {
+void QueueSync::Demote(const std::string& uid) {
   standings_.at(uid).entitled = 0;
   LookAgain(uid);
 }
 
-const JobStanding* JobBook::Find(const std::string& uid) const {
+const QueueJobState* QueueSync::Find(const std::string& uid) const {
   const auto found = standings_.find(uid);
   return found == standings_.end() ? nullptr : &found->second;
 }

@@ -28,7 +28,7 @@ namespace muster::control {
 // Keeps the QueueBook as the caches and the model have it: jobs wait once all their pods are there,
 // run with the workers that have nodes, and leave when ordered to, until their pods are gone. Only
 // jobs that were touched are looked at. Everything in World must outlive this. Not thread-safe.
-class JobBook {
+class QueueSync {
  public:
   struct World {
     const JobCache& jobs;
@@ -37,7 +37,7 @@ class JobBook {
     const Verdicts& verdicts;
   };
 
-  JobBook(const World& world, const BookOptions& options);
+  QueueSync(const World& world, const BookOptions& options);
 
   // Both take effect at the next Update, for all jobs.
   void SetQueues(absl::Time now, const std::vector<QueueSpec>& queues);
@@ -71,8 +71,8 @@ class JobBook {
   void Demote(const std::string& uid);
 
   // Returns null for an unknown job.
-  const JobStanding* Find(const std::string& uid) const;
-  const absl::flat_hash_map<std::string, JobStanding>& all() const { return standings_; }
+  const QueueJobState* Find(const std::string& uid) const;
+  const absl::flat_hash_map<std::string, QueueJobState>& all() const { return standings_; }
   // UIDs of running jobs that had pods without a node at the last Update.
   const std::set<std::string>& incomplete() const { return incomplete_; }
   // Returns waiting jobs that began to wait, or whose queues changed, since the last call.
@@ -87,16 +87,17 @@ class JobBook {
  private:
   void LookAgain(const std::string& uid);
   void FollowKinds();
-  void Index(const std::string& uid, JobStanding::State before, JobStanding::State state);
+  void Index(const std::string& uid, QueueJobState::State before, QueueJobState::State state);
   void Look(absl::Time now, const std::string& uid, const kube::ObjectKey& key);
-  void Read(JobStanding& standing, const JobCache::Object& job) const;
+  void Read(QueueJobState& standing, const JobCache::Object& job) const;
   // Brings the inputs of the standing up to date; returns false if none has changed.
-  bool Refresh(const std::string& uid, const Gang* gang, JobStanding& standing) const;
-  void Judge(absl::Time now, const std::string& uid, const Gang* gang, JobStanding& standing);
-  void Leave(absl::Time now, const std::string& uid, JobStanding& standing);
+  bool Refresh(const std::string& uid, const Gang* gang, QueueJobState& standing) const;
+  void UpdateEntry(absl::Time now, const std::string& uid, const Gang* gang,
+                   QueueJobState& standing);
+  void Leave(absl::Time now, const std::string& uid, QueueJobState& standing);
   // Saves how long the job has run, when it no longer runs.
-  void NoteRan(absl::Time now, const std::string& uid, JobStanding& standing) const;
-  void Put(absl::Time now, JobStanding& standing, QueuedJob job);
+  void NoteRan(absl::Time now, const std::string& uid, QueueJobState& standing) const;
+  void Put(absl::Time now, QueueJobState& standing, QueuedJob job);
 
   const World world_;
   QueueBook book_;
@@ -111,7 +112,7 @@ class JobBook {
   std::set<std::string> fresh_;
   std::set<std::string> unmarked_;  // waiting jobs not yet checked for fitting nowhere
   uint64_t marked_at_ = 0;          // the WholeNodes version of the last check
-  absl::flat_hash_map<std::string, JobStanding> standings_;  // by job UID
+  absl::flat_hash_map<std::string, QueueJobState> standings_;  // by job UID
 };
 
 }  // namespace muster::control

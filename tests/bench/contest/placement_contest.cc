@@ -131,7 +131,7 @@ Places PlaceAtRandom(const Contest& contest, uint64_t seed) {
   return places;
 }
 
-absl::StatusOr<Outcome> Judged(const Contest& contest, const Places& places) {
+absl::StatusOr<Outcome> ScoreContest(const Contest& contest, const Places& places) {
   const TopologyTree tree(contest.inventory);
   TopologyTree left(contest.inventory);
   Outcome outcome;
@@ -154,7 +154,7 @@ absl::StatusOr<Outcome> Judged(const Contest& contest, const Places& places) {
     std::sort(nodes.begin(), nodes.end(), [&](const std::string& a, const std::string& b) {
       return *tree.FindNode(a) < *tree.FindNode(b);
     });
-    outcome.score += Judge(tree, gang, nodes).score;
+    outcome.score += ScorePlacement(tree, gang, nodes).score;
     ++outcome.placed;
   }
   outcome.score /= static_cast<double>(contest.gangs.size());

@@ -40,7 +40,7 @@ struct Outcome {
   int placed = 0;
 };
 // Returns InvalidArgument if a GPU is promised twice or a gang is placed only in part.
-absl::StatusOr<Outcome> Judged(const Contest& contest, const Places& places);
+absl::StatusOr<Outcome> ScoreContest(const Contest& contest, const Places& places);
 
 // An upper bound of the mean score: each gang is placed as if it were the only one.
 double ScoreBound(const Contest& contest);

@@ -41,7 +41,7 @@ double BestOfAll(const Contest& contest) {
   double best = 0;
   std::function<void(size_t, size_t)> extend = [&](size_t gang, size_t from) {
     if (gang == contest.gangs.size()) {
-      best = std::max(best, Judged(contest, places).value().score);
+      best = std::max(best, ScoreContest(contest, places).value().score);
       return;
     }
     const GangRequest& request = contest.gangs[gang];
@@ -65,7 +65,7 @@ TEST(ExactPackingTest, EqualsTheBestOfAllWaysOnTinyClusters) {
     const Contest contest = TinyContest(seed);
     const std::optional<Places> exact = PlaceExactly(contest, 100'000);
     ASSERT_TRUE(exact.has_value()) << seed;
-    ASSERT_NEAR(Judged(contest, *exact).value().score, BestOfAll(contest), 1e-9) << seed;
+    ASSERT_NEAR(ScoreContest(contest, *exact).value().score, BestOfAll(contest), 1e-9) << seed;
   }
 }
 
@@ -79,13 +79,13 @@ TEST(PlacementContestTest, PlaceInTurnIsWithinThreePercentOfTheBestForAllTogethe
     const Contest contest = SmallContest(seed);
     const std::optional<Places> exact = PlaceExactly(contest, 2'000'000);
     ASSERT_TRUE(exact.has_value()) << seed;
-    const double most = Judged(contest, *exact).value().score;
-    const double here = Judged(contest, PlaceInTurn(contest)).value().score;
+    const double most = ScoreContest(contest, *exact).value().score;
+    const double here = ScoreContest(contest, PlaceInTurn(contest)).value().score;
     ASSERT_LE(here, most + 1e-9) << seed;
     ASSERT_LE(most, ScoreBound(contest) + 1e-9) << seed;
     ours += here;
     best += most;
-    random += Judged(contest, PlaceAtRandom(contest, seed)).value().score;
+    random += ScoreContest(contest, PlaceAtRandom(contest, seed)).value().score;
   }
   EXPECT_GE(ours, 0.97 * best);
   EXPECT_LT(random, 0.5 * best);
@@ -93,7 +93,7 @@ TEST(PlacementContestTest, PlaceInTurnIsWithinThreePercentOfTheBestForAllTogethe
 
 TEST(PlacementContestTest, NearlyAllOfTwoHundredGangsAreAsCloseAsAlone) {
   const Contest contest = LargeContest(1);
-  const Outcome ours = Judged(contest, PlaceInTurn(contest)).value();
+  const Outcome ours = ScoreContest(contest, PlaceInTurn(contest)).value();
   EXPECT_GE(ours.score, 0.97 * ScoreBound(contest));
 }
 
@@ -104,7 +104,7 @@ TEST(PlacementContestTest, WhatCannotBeIsNoOutcome) {
   contest.gangs[0].per_worker = WithGpus(2);
   contest.inventory.nodes[0].free = WithGpus(2);
   const auto error = [&](const std::vector<std::string>& nodes) {
-    return std::string(Judged(contest, Places{nodes}).status().message());
+    return std::string(ScoreContest(contest, Places{nodes}).status().message());
   };
   EXPECT_EQ(error({"node-0", std::string("node-0")}), "node-0 is promised twice");
   EXPECT_EQ(error({std::string("node-0")}), "gang-0 is there in part");

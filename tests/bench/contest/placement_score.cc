@@ -44,12 +44,13 @@ struct Rows {
 
 absl::Status AddAll(const Contest& contest, uint64_t seed, const std::string& peer,
                     const std::string& folder, Rows& rows) {
-  MUSTER_ASSIGN_OR_RETURN(const Outcome ours, Judged(contest, PlaceInTurn(contest)));
+  MUSTER_ASSIGN_OR_RETURN(const Outcome ours, ScoreContest(contest, PlaceInTurn(contest)));
   rows.ours.Add(ours);
-  MUSTER_ASSIGN_OR_RETURN(const Outcome random, Judged(contest, PlaceAtRandom(contest, seed)));
+  MUSTER_ASSIGN_OR_RETURN(const Outcome random,
+                          ScoreContest(contest, PlaceAtRandom(contest, seed)));
   rows.random.Add(random);
   MUSTER_ASSIGN_OR_RETURN(const Places theirs, PlaceAsKubeScheduler(contest, seed, peer, folder));
-  MUSTER_ASSIGN_OR_RETURN(const Outcome kube, Judged(contest, theirs));
+  MUSTER_ASSIGN_OR_RETURN(const Outcome kube, ScoreContest(contest, theirs));
   rows.kube.Add(kube);
   return absl::OkStatus();
 }
@@ -75,7 +76,7 @@ absl::Status Run(const std::string& peer, const std::string& folder) {
     const std::optional<Places> best = PlaceExactly(contest, kBudget);
     if (!best) continue;
     ++solved;
-    MUSTER_ASSIGN_OR_RETURN(const Outcome outcome, Judged(contest, *best));
+    MUSTER_ASSIGN_OR_RETURN(const Outcome outcome, ScoreContest(contest, *best));
     exact += outcome.score;
     MUSTER_RETURN_IF_ERROR(AddAll(contest, seed, peer, folder, small));
   }

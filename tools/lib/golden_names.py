@@ -24,8 +24,8 @@ FORMS = [
 WORD = ("literals, one word: JSON fields, flags, words of the HTTP API", r"[a-z_][A-Za-z0-9_]*")
 LOG_LINES = "log lines: message and keys"
 LOG_KEYS = "log keys"
-OBJECTS = "JSON objects: their fields in order"
-ASSIGNED = "JSON fields that one function sets"
+OBJECTS = "pairs: fields of JSON objects, flags and variables, in order"
+ASSIGNED = "pairs: JSON fields that one function sets"
 VARIABLES = "environment variables in any text"
 EXIT_CODES = "exit codes"
 
@@ -77,11 +77,23 @@ def _log_line(found, at, end, names):
     names[LOG_KEYS].update(keys)
 
 
-def _objects(found, at, end, names):
-    """A list of pairs, `{{"a", ...}, {"b", ...}}`: a JSON object, or a table of flags or environment."""
-    keys = [key for key in map(_key, _arguments(found, at, end)) if key]
-    if keys:
-        names[OBJECTS].add(" ".join(keys))
+def _pair_key(found, at):
+    """K where `{"K", ...}` begins, else None."""
+    return _key(found[at : at + 4])
+
+
+def _run(found, at, names):
+    """Pairs one after another, `{"a", ...}, {"b", ...}`: a JSON object, or a table of flags or environment."""
+    keys, places = [], []
+    while _pair_key(found, at):
+        keys.append(_pair_key(found, at))
+        places.append(at)
+        at = matching(found, at) + 1
+        if found[at : at + 1] != [","]:
+            break
+        at += 1
+    names[OBJECTS].add(" ".join(keys))
+    return places
 
 
 def _assigned(found, start, end):
@@ -135,6 +147,7 @@ def _literal(found, at, names):
 def _names_of_file(text, names):
     found = tokens(text)
     in_log = 0
+    in_run = set()  # where later pairs of a run begin
     for at, token in enumerate(found):
         if isinstance(token, Literal):
             names[VARIABLES].update(re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b", token))
@@ -143,8 +156,8 @@ def _names_of_file(text, names):
         elif _is_log(found, at):
             in_log = matching(found, at + 1)
             _log_line(found, at, in_log, names)
-        elif token == "{" and at >= in_log and found[at + 1 : at + 2] == ["{"]:
-            _objects(found, at, matching(found, at), names)
+        elif at >= in_log and at not in in_run and _pair_key(found, at):
+            in_run.update(_run(found, at, names))
     for start, end in _functions(found):
         fields = _assigned(found, start, end)
         if fields:

@@ -1,8 +1,8 @@
 """Finds the names that users see in the sources of the product, by what a string literal looks like and stands in.
 
 Nothing here names a file, a folder or a function of ours that a clean-up may rename: what belongs to the product
-is said by the BUILD files, and what a literal is by its own form. So a moved file changes nothing, and a name that
-was changed by accident is always both missing and new.
+is said by the BUILD files, and what a literal is by its own form. So a moved file changes nothing. A changed name
+is missing and new; one that other code still uses is new alone, or changes the line of the pairs that it stands in.
 """
 import re
 

@@ -2,8 +2,8 @@
 kube-scheduler with single pods, muster with gangs of 8; and one gang of 512 from its creation to its last binding.
 
 The gang comes first, alone on as many nodes as it has workers; its figure includes the creation of its pods on both
-sides. For the others all pods are pending before the scheduler starts, so that no figure includes their creation. Muster
-comes last: it sees twice as many pods as it binds.
+sides. For the others all pods are pending before the scheduler starts, so that no figure includes their creation.
+Muster comes last: it sees twice as many pods as it binds.
 """
 import json
 import os
@@ -60,8 +60,8 @@ def make_waiting(binary, peers, pods):
 
 
 def timed(program, peers, namespace, pods, count=False):
-    """Pods per second from the first binding to the last, seconds since the program's start, its CPU seconds per pod, and
-    the requests that a muster-operator has made."""
+    """Pods per second from the first binding to the last, seconds since the program's start, its CPU seconds per pod,
+    and the requests that a muster-operator has made."""
     bound = Existing(peers, namespace, pods, "--bound")
     start = time.time()
     with program() as running:

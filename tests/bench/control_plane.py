@@ -1,4 +1,4 @@
-"""Shared by the control plane's benchmarks: the peers in Go, the operator as a process, CPU time and memory of a process.
+"""Shared by the control plane's benchmarks: the peers in Go, the operator as a process, CPU time and memory.
 
 Runs inside the test environment's network namespace; $KUBECONFIG names the server.
 """

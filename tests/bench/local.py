@@ -32,7 +32,7 @@ def environment():
 
 
 def wait_for_step(name, run, output, step, timeout):
-    """Waits until `step` was reported and returns all steps so far; ends the program with the run's output if it is not."""
+    """Waits until `step` was reported and returns all steps; ends the program with the run's output if it is not."""
     deadline = time.time() + timeout
     while time.time() < deadline:
         steps = run.steps()

@@ -1,7 +1,7 @@
 """usage: pure_decisions.py BIN -- measures decisions without I/O: placing a gang, finding victims, forecasting starts.
 
-Runs the google-benchmark programs of this folder and prints their figures beside the targets. The p99 is that of a call's
-CPU time: the tail of the wall time includes other load on the machine.
+Runs the google-benchmark programs of this folder and prints their figures beside the targets. The p99 is that of a
+call's CPU time: the tail of the wall time includes other load on the machine.
 """
 import json
 import math

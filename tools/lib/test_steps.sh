@@ -80,8 +80,8 @@ sanitizable() {
   echo "let all = tests(//...) in \$all except attr(tags, '$1|manual', \$all) except rdeps(\$all, @libtorch//:torch)"
 }
 
-# build_ahead CONFIG TARGET...: builds in the background with the CPU time that tests leave: most of them mostly wait. The
-# server's session gets the lowest weight, as do its processes where sessions have no weights.
+# build_ahead CONFIG TARGET...: builds in the background with the CPU time that tests leave: most of them mostly wait.
+# The server's session gets the lowest weight, as do its processes where sessions have no weights.
 build_ahead() {
   local config="$1" server
   shift
@@ -101,15 +101,14 @@ end_build_ahead() {
   muster_bazel "$1" shutdown 2>/dev/null
 }
 
-# flags_of CONFIG: stores in FLAGS the flags shared by its builds and tests. Different flags make Bazel analyse everything
-# again.
+# flags_of CONFIG: stores in FLAGS the flags shared by its builds and tests. Different flags make Bazel analyse all again.
 flags_of() {
   FLAGS=(--noshow_progress --keep_going --nocache_test_results)
   [ "$1" = default ] || FLAGS+=(--config="$1")
   [ "$MODE" != full ] || FLAGS+=(--test_env=MUSTER_FULL=1 --test_timeout=3600)
 }
 
-# build_tests CONFIG TITLE TARGET...: builds tests. Targets that do not build fail again as tests and are reported there.
+# build_tests CONFIG TITLE TARGET...: builds tests. Targets that do not build fail as tests and are reported there.
 build_tests() {
   flags_of "$1"
   bazel_command "$1" build "${FLAGS[@]}" -- "${@:3}"
@@ -117,8 +116,8 @@ build_tests() {
   timed "build: $2" "${BAZEL[@]}" 2>"$RESULTS/build.log"
 }
 
-# suite_command CONFIG TITLE EVENTS TARGET...: stores in BAZEL the command that runs tests of that suite, two at a time for
-# each core: many tests mostly wait for a real control plane.
+# suite_command CONFIG TITLE EVENTS TARGET...: stores in BAZEL the command that runs tests of that suite, two at a
+# time for each core: many tests mostly wait for a real control plane.
 suite_command() {
   flags_of "$1"
   FLAGS+=(--build_event_json_file="$3" --jobs="$((2 * $(nproc)))" --local_cpu_resources="$((2 * $(nproc)))")
@@ -167,8 +166,8 @@ end_suite() {
   tell_failures "$1"
 }
 
-# run_failed_again: reruns failed targets once, one at a time and with nothing beside them. A failure that does not recur
-# is reported as such.
+# run_failed_again: reruns failed targets once, one at a time and with nothing beside them. A failure that does not
+# recur is reported as such.
 run_failed_again() {
   local suite title status
   mkdir -p "$RESULTS/again"

@@ -1,4 +1,4 @@
-"""Reads BUILD files: their Starlark is Python enough to be run with recording stand-ins for the rules."""
+"""Reads BUILD files by running their Starlark as Python, with stand-ins that record the rules."""
 import fnmatch
 import functools
 import pathlib
@@ -17,7 +17,7 @@ def _path(package, text):
 
 
 class _Recorder(dict):
-    """Names of a BUILD file: rules record their arguments, anything else does nothing."""
+    """The names visible in a BUILD file: rules record their arguments, anything else does nothing."""
 
     def __init__(self, root, build, files, targets):
         super().__init__()

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "operator/core/failure_policy.h"
-#include "operator/core/failure_words.h"
+#include "operator/core/failure_text.h"
 #include "operator/core/finish.h"
 #include "operator/core/repeat.h"
 #include "operator/core/spec_values.h"

@@ -244,7 +244,7 @@ void Act(Draft& draft, const Failure& failure) {
 class RoundFinder {
  public:
   explicit RoundFinder(const Draft& draft)
-      : draft_(draft), judged_(draft.plan.memory.failed_round) {}
+      : draft_(draft), judged_(draft.plan.memory.failure.evaluated_round) {}
 
   void Offer(Failure failure) {
     const bool is_new = failure.record.round() > judged_;
@@ -265,7 +265,7 @@ class RoundFinder {
 // The end of a worker that was told to stop is no failure, nor is exit code 0.
 bool WasStopped(const Draft& draft, const AgentView& agent) {
   const RoundMemory& memory = draft.plan.memory;
-  if (memory.stopping_since || agent.finished->exit_code == 0) return true;
+  if (memory.stop.since || agent.finished->exit_code == 0) return true;
   const auto known = memory.workers.find(agent.index);
   return known != memory.workers.end() && known->second.told_to_stop == agent.incarnation;
 }
@@ -318,12 +318,12 @@ bool IsToldAlready(const Draft& draft, const Worker& worker, bool member) {
   const RoundMemory& memory = draft.plan.memory;
   const AgentView* agent = worker.agent;
   if (agent != nullptr && (agent->finished || !agent->exits.empty())) return true;
-  return member && memory.failed_round >= memory.id.round;
+  return member && memory.failure.evaluated_round >= memory.id.round;
 }
 
 void EvaluatePodFailures(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  if (memory.stopping_since) return;
+  if (memory.stop.since) return;
   for (const Worker& worker : draft.workers) {
     if (draft.done) return;
     if (worker.pod == nullptr || worker.ended || !HasFailed(*worker.pod)) continue;
@@ -335,7 +335,7 @@ void EvaluatePodFailures(Draft& draft) {
     const bool member = IsMember(memory, worker);
     const bool ends = failure.verdict.action == FailureAction::kFailJob;
     if (IsToldAlready(draft, worker, member) && !ends) continue;
-    if (member && failure.verdict.counted()) memory.failed_round = memory.id.round;
+    if (member && failure.verdict.counted()) memory.failure.evaluated_round = memory.id.round;
     Act(draft, failure);
     RememberPod(draft, worker.pod->name);
   }

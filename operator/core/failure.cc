@@ -220,9 +220,9 @@ void Act(Draft& draft, const Failure& failure) {
   Keep(draft, failure);
   if (failure.verdict.action == FailureAction::kFailJob) return FailNow(draft, failure);
   if (failure.verdict.action == FailureAction::kRestartJob) {
-    draft.memory().restart_all = true;
-    draft.memory().restart_sentence = absl::StrCat(failure.sentence, "; failurePolicy rule ",
-                                                   failure.verdict.rule, " says RestartJob");
+    draft.memory().failure.restart_job = true;
+    draft.memory().failure.restart_sentence = absl::StrCat(
+        failure.sentence, "; failurePolicy rule ", failure.verdict.rule, " says RestartJob");
   }
   if (MayRepeat(failure.verdict, failure.record)) {
     CountRepeat(draft, failure.record, failure.facts.log);
@@ -275,17 +275,17 @@ void EvaluateRoundFailures(Draft& draft) {
   const bool built_in = draft.spec().has_trainer();
   for (const AgentView& agent : draft.view.agents) {
     for (const ExitReport& exit : agent.exits) {
-      if (exit.round.round < draft.memory().failed_round) continue;
+      if (exit.round.round < draft.memory().failure.evaluated_round) continue;
       if (!built_in && exit.exit_code == 0 && exit.signal == 0) continue;
       finder.Offer(OfRank(draft, agent, exit));
     }
     const auto& finished = agent.finished;
     if (!finished || finished->succeeded || WasStopped(draft, agent)) continue;
-    if (finished->round.round < draft.memory().failed_round) continue;
+    if (finished->round.round < draft.memory().failure.evaluated_round) continue;
     finder.Offer(OfWorker(draft, agent, *finished));
   }
   if (!finder.found()) return;
-  int64_t& judged = draft.memory().failed_round;
+  int64_t& judged = draft.memory().failure.evaluated_round;
   judged = std::max(judged, finder.found()->record.round());
   Act(draft, *finder.found());
 }

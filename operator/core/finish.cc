@@ -126,7 +126,7 @@ void FinishWhenDone(Draft& draft) {
   if (!HasReachedEnd(draft)) return;
   if (IsUnsaved(draft)) {
     // Each attempt is a round of its own, and is counted and delayed like a round that fails.
-    if (draft.memory().streak < MaxFailures(draft.spec())) return;
+    if (draft.memory().backoff.streak < MaxFailures(draft.spec())) return;
     return Fail(draft, Reason::kLastStepNotSaved, WhyUnsaved(draft));
   }
   const int64_t steps = TotalSteps(draft.spec());

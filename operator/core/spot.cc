@@ -190,7 +190,7 @@ const NoticeTaint* FindNotice(const std::vector<TaintView>& taints) {
 }
 
 void EvacuateNodes(Draft& draft) {
-  if (draft.memory().stopping_since) return;
+  if (draft.memory().stop.since) return;
   RecallNotices(draft);
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr || IsLost(worker.presence) || worker.ended) continue;

@@ -70,7 +70,7 @@ void StopGang(Draft& draft, absl::string_view why) {
 
 void EndStop(Draft& draft) {
   ForgetRound(draft);
-  draft.memory().stopping_since.reset();
+  draft.memory().stop.since.reset();
 }
 
 }  // namespace muster::control

@@ -60,11 +60,4 @@ std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members) {
   return indices;
 }
 
-v1alpha1::RoundId ToProto(const RoundStamp& stamp) {
-  v1alpha1::RoundId id;
-  id.set_term(stamp.term);
-  id.set_round(stamp.round);
-  return id;
-}
-
 }  // namespace muster::control

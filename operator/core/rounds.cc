@@ -18,6 +18,7 @@
 #include "operator/core/round_adoption.h"
 #include "operator/core/round_health.h"
 #include "operator/core/round_phase.h"
+#include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/trajectory.h"

@@ -28,12 +28,6 @@ namespace {
 
 using v1alpha1::Member;
 
-const Worker* WorkerOf(const Draft& draft, const Member& member) {
-  const Worker* worker = draft.FindWorker(member.worker().index());
-  if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return nullptr;
-  return worker;
-}
-
 bool IsAttached(const Worker* worker) {
   return worker != nullptr && worker->agent != nullptr && worker->agent->attached;
 }

@@ -26,16 +26,14 @@ absl::StatusOr<std::string> PodField(const Json& pod, const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("fieldPath ", path, " is not supported"));
 }
 
-namespace {
-
 const Json* WorkerContainer(const Json& pod) {
-  const Json* containers = kube::Find(pod, {"spec", "containers"});
-  if (containers == nullptr || !containers->is_array()) return nullptr;
-  for (const Json& container : *containers) {
-    if (kube::StringAt(container, {"name"}) == "worker") return &container;
+  for (const Json& container : ArrayField(ObjectField(pod, "spec"), "containers")) {
+    if (StringField(container, "name") == "worker") return &container;
   }
   return nullptr;
 }
+
+namespace {
 
 absl::StatusOr<std::string> ValueOf(const Json& pod, const Json& entry) {
   const Json* from = kube::Find(entry, {"valueFrom"});

@@ -152,15 +152,6 @@ absl::StatusOr<std::string> MakeVolume(Context& context, const Json& volume) {
   return context.folder;
 }
 
-const Json* WorkerOf(const Json& pod) {
-  const Json* containers = Find(pod, {"spec", "containers"});
-  if (containers == nullptr || !containers->is_array()) return nullptr;
-  for (const Json& container : *containers) {
-    if (StringAt(container, {"name"}) == "worker") return &container;
-  }
-  return nullptr;
-}
-
 std::string Mapped(const std::map<std::string, std::string>& mounts, const std::string& text) {
   // The longest of the mounts that contain the path is last in order.
   for (auto it = mounts.rbegin(); it != mounts.rend(); ++it) {
@@ -176,7 +167,7 @@ std::string Mapped(const std::map<std::string, std::string>& mounts, const std::
 absl::StatusOr<PodVolumes> MakeVolumes(const Json& pod, const std::string& folder, kube::Api& api,
                                        Files& files, absl::Time wall) {
   PodVolumes made;
-  const Json* worker = WorkerOf(pod);
+  const Json* worker = WorkerContainer(pod);
   if (worker == nullptr) return made;
   for (const Json& mount : ArrayField(*worker, "volumeMounts")) {
     const std::string name = StringAt(mount, {"name"});

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/json_fields.h"
+#include "operator/api/pod_template.h"
 
 namespace muster::cli {
 namespace {
@@ -14,13 +15,11 @@ void Append(const std::vector<std::string>& list, std::vector<std::string>& word
 
 WorkerProgram ReadWorkerProgram(const v1alpha1::TrainingJobSpec& spec) {
   WorkerProgram program;
-  const absl::StatusOr<Json> raw = ParseJson(spec.template_().raw());
-  if (!raw.ok()) return program;
-  for (const Json& container : ArrayField(ObjectField(*raw, "spec"), "containers")) {
-    if (StringField(container, "name") != "worker") continue;
-    Append(StringsField(container, "command"), program.words);
-    Append(StringsField(container, "args"), program.words);
-    const Json& directory = ValueField(container, "workingDir");
+  const Json pod_template = control::PodTemplateOf(spec);
+  for (const auto& [index, container] : control::WorkerContainers(pod_template)) {
+    Append(StringsField(*container, "command"), program.words);
+    Append(StringsField(*container, "args"), program.words);
+    const Json& directory = ValueField(*container, "workingDir");
     if (directory.is_string()) program.directory = directory.get<std::string>();
   }
   return program;

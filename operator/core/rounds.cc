@@ -18,6 +18,7 @@
 #include "operator/core/round_adoption.h"
 #include "operator/core/round_health.h"
 #include "operator/core/round_phase.h"
+#include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/trajectory.h"
@@ -26,12 +27,6 @@ namespace muster::control {
 namespace {
 
 using v1alpha1::Member;
-
-const Worker* WorkerOf(const Draft& draft, const Member& member) {
-  const Worker* worker = draft.FindWorker(member.worker().index());
-  if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return nullptr;
-  return worker;
-}
 
 bool IsAttached(const Worker* worker) {
   return worker != nullptr && worker->agent != nullptr && worker->agent->attached;

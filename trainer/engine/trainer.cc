@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "proto/muster/v1alpha1/round_id.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/run_config.h"
@@ -20,10 +21,6 @@ namespace {
 
 using v1alpha1::FromTrainer;
 using v1alpha1::ResumePoint;
-
-bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
-  return a.term() == b.term() && a.round() == b.round();
-}
 
 // Returns true if an error belongs to the round, so that another round may mend it, and not to this
 // rank itself.

@@ -106,7 +106,7 @@ class PageWorld {
   Scheduler scheduler{observed, clock, jobs, pods, nodes, [](const std::string&) {}};
   Executor executor{observed, registry, events, PodBuilderOptions{"unix:/nowhere", "image"}};
   Controller controller{
-      {clock, jobs, pods, registry, progress, executor, events, scheduler, &metrics},
+      {clock, jobs, pods, registry, progress, executor, events, scheduler.verdicts(), &metrics},
       DecideOptions{}};
   kube::Reflector jobs_reflector{observed, kube::kTrainingJobs, {}, jobs, clock};
   kube::Reflector pods_reflector{observed, kube::kPods, {}, pods, clock};

@@ -15,9 +15,9 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "cli/cluster_file.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/imagined_cluster.h"
 #include "cli/job_paths.h"
 #include "cli/local_jobs.h"
 #include "cli/placement_text.h"
@@ -132,13 +132,13 @@ int AnswerEach(const Flags& flags, const std::vector<Target>& targets, const std
 }
 
 // Opens the cluster of --cluster. InvalidArgument if an operator is chosen as well.
-absl::StatusOr<std::unique_ptr<ImaginedCluster>> Imagined(const Flags& flags) {
+absl::StatusOr<std::unique_ptr<ClusterFile>> Imagined(const Flags& flags) {
   for (const char* other : {"server", "job"}) {
     if (flags.Get(other, "").empty()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--cluster asks no operator: it does not go with --", other));
   }
-  return ImaginedCluster::Open(FileSystem(), flags.Get("cluster", ""));
+  return ClusterFile::Open(FileSystem(), flags.Get("cluster", ""));
 }
 
 absl::StatusOr<Json> WhatIfImagined(const Flags& flags, control::TrainingJob job) {

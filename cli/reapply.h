@@ -8,8 +8,8 @@
 
 namespace muster::cli {
 
-// Holds the hashes of the scripts that a job's command names, as made by ScriptPrints()
-// (cli/script_prints.h).
+// Holds the hashes of the scripts that a job's command names, as made by ScriptHashes()
+// (cli/script_hashes.h).
 inline constexpr char kScriptsAnnotation[] = "muster.dev/scripts";
 
 // The action of `muster run` on a job that already exists under the manifest's name.

@@ -24,7 +24,7 @@
 #include "cli/rank_output.h"
 #include "cli/reapply.h"
 #include "cli/run_session.h"
-#include "cli/script_prints.h"
+#include "cli/script_hashes.h"
 #include "cli/summary.h"
 #include "cli/worker_program.h"
 #include "operator/api/manifest.h"
@@ -349,7 +349,7 @@ int FailToOpen(const absl::Status& status) {
 void RecordScripts(TrainingJob& job) {
   if (job.spec.has_trainer()) return;
   const WorkerProgram program = ReadWorkerProgram(job.spec);
-  job.annotations[kScriptsAnnotation] = ScriptPrints(
+  job.annotations[kScriptsAnnotation] = ScriptHashes(
       program.words, Absolute(program.directory.empty() ? "." : program.directory), FileSystem());
 }
 

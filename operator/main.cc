@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<kube::Api>> OpenApi(const OperatorFlags& flags,
   return kube::RestApi::Create(*std::move(config), &requests);
 }
 
-OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
+OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleObserver& throttle) {
   OperatorOptions options;
   options.throttle = &throttle;
   options.namespace_scope = flags.name_space;
@@ -106,7 +106,7 @@ OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleRelay& throttle) {
 
 absl::Status Run(const OperatorFlags& flags, const StopSignals& signals) {
   RaiseLimits();
-  ThrottleRelay throttle;
+  ThrottleObserver throttle;
   MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags, throttle));  // 3
   MUSTER_ASSIGN_OR_RETURN(const auto app,
                           OperatorApp::Create(*api, Clock::Real(), ToOptions(flags, throttle)));

@@ -76,7 +76,7 @@ int Refuse(const absl::Status& status, Outbox& link) {
 int Run(int fd) {
   static Inbox inbox;
   static SocketLink link(fd);
-  static StepGauge gauge(Clock::Real());
+  static EngineProgress gauge(Clock::Real());
   std::thread([] { ReadUntilTheAgentIsGone(link, inbox); }).detach();
   const auto first = inbox.Take();
   if (!first) return kExitFailed;

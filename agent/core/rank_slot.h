@@ -23,8 +23,8 @@ struct RankSlot {
   int generation = 0;
   int restarts = 0;
   absl::Time launched_at;
-  absl::Time heard_at;
-  bool said_hello = false;
+  absl::Time last_message_at;
+  bool got_hello = false;
   KillReason kill_reason = KillReason::kNone;
   absl::Time kill_at = absl::InfiniteFuture();  // when SIGKILL is due
   bool kill_sent = false;                       // the agent sent SIGKILL

@@ -22,10 +22,10 @@ struct StreamClosed {
   // The leader reported that a newer incarnation of this worker exists.
   bool replaced = false;
 };
-struct OperatorSaid {
+struct OperatorMessageReceived {
   v1alpha1::OperatorMessage message;
 };
-struct RankSaid {
+struct RankMessageReceived {
   int local_rank = 0;
   int generation = 0;
   v1alpha1::FromTrainer message;
@@ -53,8 +53,8 @@ struct Terminate {
 // Time has passed. Must be sent at least every 100 ms.
 struct Tick {};
 
-using Event = std::variant<StreamOpened, StreamClosed, OperatorSaid, RankSaid, RankLinkClosed,
-                           RankEnded, PortReserved, Terminate, Tick>;
+using Event = std::variant<StreamOpened, StreamClosed, OperatorMessageReceived, RankMessageReceived,
+                           RankLinkClosed, RankEnded, PortReserved, Terminate, Tick>;
 
 // A rank's place in its round at launch, in torchrun's terms.
 struct RankPlacement {

@@ -66,7 +66,7 @@ void WorkerMachine::On(const StreamClosed& event) {
   if (event.replaced && RunsCommand()) EndAtOnce("another incarnation runs in this worker's place");
 }
 
-void WorkerMachine::On(const OperatorSaid& event) {
+void WorkerMachine::On(const OperatorMessageReceived& event) {
   const v1alpha1::OperatorMessage& message = event.message;
   switch (message.kind_case()) {
     case v1alpha1::OperatorMessage::kWelcome:
@@ -228,7 +228,7 @@ void WorkerMachine::On(const Tick&) {
 // The agent was stopped or starved, so it could neither hear its ranks nor reach the operator:
 // extends their deadlines by that time.
 void WorkerMachine::ForgiveSilence(absl::Duration gap) {
-  for (RankSlot& slot : slots_) slot.heard_at = std::min(now_, slot.heard_at + gap);
+  for (RankSlot& slot : slots_) slot.last_message_at = std::min(now_, slot.last_message_at + gap);
   prepare_deadline_ += gap;
   // The operator grants a command no extension: it replaces the worker at the deadline.
   if (!CountsFreezes()) detached_at_ = std::min(now_, detached_at_ + gap);

@@ -63,8 +63,8 @@ class WorkerMachine {
 
   void On(const StreamOpened&);
   void On(const StreamClosed& event);
-  void On(const OperatorSaid& event);
-  void On(const RankSaid& event);
+  void On(const OperatorMessageReceived& event);
+  void On(const RankMessageReceived& event);
   void On(const RankLinkClosed& event);
   void On(const RankEnded& event);
   void On(const PortReserved& event);

@@ -104,8 +104,8 @@ void WorkerMachine::Launch(RankSlot& slot, const std::string& master_endpoint) {
   slot.wanted = false;
   slot.alive = true;
   slot.restarts = slot.generation++;
-  slot.launched_at = slot.heard_at = now_;
-  slot.said_hello = false;
+  slot.launched_at = slot.last_message_at = now_;
+  slot.got_hello = false;
   slot.kill_reason = KillReason::kNone;
   slot.kill_at = absl::InfiniteFuture();
   slot.kill_sent = false;
@@ -162,8 +162,8 @@ void WorkerMachine::EndGracefully(RankSlot& slot, KillReason reason) {
 bool WorkerMachine::IsSilent(const RankSlot& slot) const {
   if (!runs_trainer() || slot.finished || slot.kill_reason != KillReason::kNone) return false;
   const absl::Duration deadline =
-      slot.said_hello ? settings_->rank_deadline : config_.start_deadline;
-  if (now_ - slot.heard_at > deadline) return true;
+      slot.got_hello ? settings_->rank_deadline : config_.start_deadline;
+  if (now_ - slot.last_message_at > deadline) return true;
   return phase_ == Phase::kPreparing && !slot.ready.has_value() && now_ > prepare_deadline_ &&
          now_ - slot.launched_at > config_.start_deadline;
 }
@@ -175,15 +175,15 @@ void WorkerMachine::WatchSlot(RankSlot& slot) {
   if (IsSilent(slot)) Kill(slot, SIGKILL, KillReason::kSilent);
 }
 
-void WorkerMachine::On(const RankSaid& event) {
+void WorkerMachine::On(const RankMessageReceived& event) {
   RankSlot& slot = slots_[event.local_rank];
   if (!slot.alive || event.generation != slot.generation || !runs_trainer()) return;
-  slot.heard_at = now_;
+  slot.last_message_at = now_;
   const v1alpha1::FromTrainer& message = event.message;
   switch (message.kind_case()) {
     case v1alpha1::FromTrainer::kHello:
     case v1alpha1::FromTrainer::kHeartbeat:
-      slot.said_hello = true;
+      slot.got_hello = true;
       return;
     case v1alpha1::FromTrainer::kReady:
       return OnReady(slot, message.ready());

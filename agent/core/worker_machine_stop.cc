@@ -52,7 +52,7 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
     stop_deadline_ = now_ + (saving ? config_.save_deadline : config_.stop_deadline);
   }
   for (RankSlot& slot : slots_) {
-    if (slot.alive && !slot.said_hello) {
+    if (slot.alive && !slot.got_hello) {
       EndGracefully(slot, KillReason::kStopping);  // still loading: it has nothing to save
       continue;
     }

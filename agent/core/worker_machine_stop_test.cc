@@ -165,7 +165,7 @@ TEST(WorkerMachineStopTest, WhereAStandbyAnswersNobodyIsAnOrphan) {
   for (int i = 0; i < 10; ++i) {
     world.Pass(absl::Seconds(50), {0, 1});
     world.Do(StreamOpened{});
-    world.Do(OperatorSaid{not_leader});
+    world.Do(OperatorMessageReceived{not_leader});
     world.Do(StreamClosed{});
   }
   EXPECT_FALSE(world.exited());
@@ -254,7 +254,7 @@ TEST(WorkerMachineStopTest, AStandbyThatKnowsALeaderDoesNotKeepACommandAlive) {
   not_leader.mutable_not_leader()->set_address("leader:1");
   world.Pass(absl::Seconds(50));
   world.Do(StreamOpened{});
-  world.Do(OperatorSaid{not_leader});
+  world.Do(OperatorMessageReceived{not_leader});
   world.Do(StreamClosed{});
   world.Pass(absl::Seconds(11));
   EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});

@@ -198,7 +198,7 @@ TEST(WorkerMachineTest, AnswersOfOldRoundsGoNowhere) {
   v1alpha1::FromTrainer steps;
   *steps.mutable_steps()->mutable_round() = Round(1, 1);
   world.FromRank(0, steps);
-  world.Do(RankSaid{0, 99, steps});
+  world.Do(RankMessageReceived{0, 99, steps});
   EXPECT_TRUE(world.TakeSaid().empty());
 }
 

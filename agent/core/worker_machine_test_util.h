@@ -47,7 +47,7 @@ class World {
     }
   }
 
-  void Say(v1alpha1::OperatorMessage message) { Do(OperatorSaid{std::move(message)}); }
+  void Say(v1alpha1::OperatorMessage message) { Do(OperatorMessageReceived{std::move(message)}); }
   void Welcome(int64_t term, const std::string& policy = "RestartRank", bool trainer = true) {
     Do(StreamOpened{});
     v1alpha1::OperatorMessage message;
@@ -94,7 +94,7 @@ class World {
   }
 
   void FromRank(int rank, v1alpha1::FromTrainer message) {
-    Do(RankSaid{rank, processes_[rank].generation, std::move(message)});
+    Do(RankMessageReceived{rank, processes_[rank].generation, std::move(message)});
   }
   void Hello(int rank) {
     v1alpha1::FromTrainer message;

@@ -40,12 +40,12 @@ CoordinatorClient::~CoordinatorClient() {
   if (asking_.has_value()) asking_->context->TryCancel();
   asking_.reset();
   mailbox_->WaitForCalls(absl::Now() + absl::Seconds(2));
-  mailbox_->DestroyDead();
+  mailbox_->DestroyFinishedCalls();
 }
 
 std::vector<Event> CoordinatorClient::Collect(absl::Time now) {
   std::vector<Event> events;
-  mailbox_->DestroyDead();
+  mailbox_->DestroyFinishedCalls();
   for (CoordinatorMailbox::News& news : mailbox_->Take()) {
     std::visit([&](auto& n) { On(n, now, events); }, news);
   }
@@ -74,7 +74,7 @@ void CoordinatorClient::On(v1alpha1::OperatorMessage& message, absl::Time,
     failures_ = 0;
     spare_.reset();
   }
-  events.push_back(OperatorSaid{std::move(message)});
+  events.push_back(OperatorMessageReceived{std::move(message)});
 }
 
 void CoordinatorClient::On(CoordinatorMailbox::StreamEnded& ended, absl::Time now,

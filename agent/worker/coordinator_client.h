@@ -50,7 +50,7 @@ class CoordinatorClient {
 
   // Readable when Collect has something to return.
   int poll_fd() const { return mailbox_->fd(); }
-  // Returns StreamOpened, StreamClosed and OperatorSaid in order; dials when it is due.
+  // Returns StreamOpened, StreamClosed and OperatorMessageReceived in order; dials when it is due.
   std::vector<Event> Collect(absl::Time now);
   void Send(const v1alpha1::AgentMessage& message);
   // Leaves the stream; the next dial goes to `address` if it is not empty.

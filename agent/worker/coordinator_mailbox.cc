@@ -64,7 +64,7 @@ std::deque<CoordinatorMailbox::News> CoordinatorMailbox::Take() {
   return std::exchange(news_, {});
 }
 
-void CoordinatorMailbox::DestroyDead() {
+void CoordinatorMailbox::DestroyFinishedCalls() {
   std::vector<std::shared_ptr<void>> dead;  // destroyed after the lock is released
   MutexLock lock(mu_);
   dead.swap(dead_);

@@ -41,7 +41,7 @@ class CoordinatorMailbox {
 
   // Called by the agent's thread.
   std::deque<News> Take();
-  void DestroyDead();
+  void DestroyFinishedCalls();
   void WaitForCalls(absl::Time deadline);
   // Readable when Take has something to return.
   int fd() const { return event_fd_; }

@@ -192,7 +192,7 @@ void RankSupervisor::Rank::ReadLink(std::vector<Event>* events) {
     absl::StatusOr<std::optional<std::string>> frame = decoder_.Next();
     if (!frame.ok()) return LoseLink(events, frame.status());
     if (!frame->has_value()) break;
-    RankSaid said{local_rank_, generation_, {}};
+    RankMessageReceived said{local_rank_, generation_, {}};
     if (!said.message.ParseFromString(**frame)) {
       return LoseLink(events, absl::InvalidArgumentError("a frame is no FromTrainer message"));
     }

@@ -20,7 +20,7 @@
 #include "base/unix_socket.h"
 #include "operator/app/cache_sync_timeout.h"
 #include "operator/app/cluster_watch.h"
-#include "operator/app/http_doors.h"
+#include "operator/app/http_servers.h"
 #include "operator/app/replica.h"
 #include "operator/coordinator/coordinator_server.h"
 #include "operator/coordinator/refusals.h"
@@ -136,7 +136,7 @@ class OperatorApp::Impl {
   std::string coordinator_address_;
   std::unique_ptr<CoordinatorIdentity> identity_;
   std::unique_ptr<CoordinatorServer> coordinator_;
-  std::unique_ptr<HttpDoors> http_;
+  std::unique_ptr<HttpServers> http_;
 
   std::atomic<bool> stopping_{false};  // no new work is accepted
   std::atomic<bool> ended_{false};     // reads and elections have ended, too
@@ -274,8 +274,8 @@ absl::Status OperatorApp::Impl::StartServers() {
                         [this] { return Refusals(); },
                         [this] { return Certificates(); },
                         DecisionsOf(options_)};
-  MUSTER_ASSIGN_OR_RETURN(http_, HttpDoors::Open(options_.http, deps, replica_.observed_api(),
-                                                 clock_, identity_.get()));
+  MUSTER_ASSIGN_OR_RETURN(http_, HttpServers::Open(options_.http, deps, replica_.observed_api(),
+                                                   clock_, identity_.get()));
   return absl::OkStatus();
 }
 

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "operator/app/http_doors.h"
+#include "operator/app/http_servers.h"
 #include "operator/app/throttle_relay.h"
 #include "operator/coordinator/agent_registry.h"
 #include "operator/coordinator/coordinator_identity.h"
@@ -73,7 +73,7 @@ struct OperatorOptions {
   // Times the lease: Clock::Boot() for a real one; if null, the app's clock.
   const Clock* lease_clock = nullptr;
   // Receives the waits of the client behind `api`, or null. Must outlive the app.
-  ThrottleRelay* throttle = nullptr;
+  ThrottleObserver* throttle = nullptr;
   // Called once, by a thread of the app, when the lease was lost: the process must end at once.
   std::function<void(const absl::Status& why)> on_lost;
 };

@@ -30,7 +30,7 @@ Replica::Replica(kube::Api& api, const Clock& clock, const Clock& lease_clock,
       api_(
           open_api_, [this] { return CheckLeading(); }, LongestWrite()),
       queue_(clock, WorkQueue::Options(), &metrics_),
-      urgency_(clock, [this](bool held) { HoldOthers(held); }),
+      urgency_(clock, [this](bool held) { DeferNonUrgentWork(held); }),
       watch_(open_api_, clock, {options_.namespace_scope, options_.jitter}),
       registry_(clock, &progress_, [this](const std::string& key) { queue_.Add(key); }),
       events_(
@@ -72,7 +72,7 @@ void Replica::Connect(PodBuilderOptions pods, const std::string& coordinator) {
       open_api_, lease_clock_, std::move(config),
       kube::LeaderElector::Callbacks{[this](int64_t) { TakeOver(); },
                                      [this](const absl::Status& why) { Lose(why); },
-                                     [this](const absl::Status& why) { TellLeaseFailure(why); }});
+                                     [this](const absl::Status& why) { LogLeaseFailure(why); }});
 }
 
 absl::Status Replica::CheckLeading() const {
@@ -119,18 +119,18 @@ void Replica::StepElection() {
     MutexLock lock(mu_);
     confirmed_at_ = began;
   }
-  TellAgents();
+  UpdateStandbyAddress();
 }
 
 // Otherwise a candidate that may not access the lease would wait forever in silence.
-void Replica::TellLeaseFailure(const absl::Status& why) {
+void Replica::LogLeaseFailure(const absl::Status& why) {
   const std::string lease = kube::ToString(options_.election->lease);
   MUSTER_LOG_LIMITED(WARN, absl::StrCat(lease, " ", why.message()),
                      leading_ ? "lease not renewed" : "lease not acquired", {"lease", lease},
                      {"error", why});
 }
 
-void Replica::TellAgents() {
+void Replica::UpdateStandbyAddress() {
   if (elector_->state() != kube::LeaderElector::State::kStandby) return;
   const kube::Labels annotations = elector_->holder_annotations();
   const auto address = annotations.find(kCoordinatorAnnotation);
@@ -241,7 +241,7 @@ void Replica::FollowTopology() {
 }
 
 // While the pods of a burst of jobs are created, scheduling, binding and idle reconciles wait.
-void Replica::HoldOthers(bool held) {
+void Replica::DeferNonUrgentWork(bool held) {
   queue_.HoldIdle(held);
   scheduler_.writer().Hold(held);
   if (!held) wake_();

@@ -142,9 +142,9 @@ class Replica {
   void TakeOver();
   void Lead();
   void Lose(const absl::Status& why);
-  void TellLeaseFailure(const absl::Status& why);
-  void TellAgents();
-  void HoldOthers(bool held);
+  void LogLeaseFailure(const absl::Status& why);
+  void UpdateStandbyAddress();
+  void DeferNonUrgentWork(bool held);
 
   const Clock& clock_;
   const Clock& lease_clock_;

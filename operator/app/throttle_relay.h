@@ -12,7 +12,7 @@ namespace muster::control {
 // Reports to the operator's metrics how long the API client waited for its own rate limit. The
 // client is made before the metrics, so they are connected later; earlier waits are lost. Requests
 // are not passed on: ObservedApi counts them for every kind of API. Thread-safe.
-class ThrottleRelay final : public kube::RequestObserver {
+class ThrottleObserver final : public kube::RequestObserver {
  public:
   // Null disconnects. After it returns, the previous observer is no longer called.
   void ConnectTo(kube::RequestObserver* observer) {

@@ -9,7 +9,7 @@ namespace muster::control {
 namespace {
 
 TEST(ThrottleRelayTest, WaitsReachTheMetricsAndRequestsAreNotCountedTwice) {
-  ThrottleRelay relay;
+  ThrottleObserver relay;
   relay.Throttled(absl::Seconds(9));  // nobody is connected yet
   Metrics metrics;
   relay.ConnectTo(&metrics);

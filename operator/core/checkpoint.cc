@@ -36,7 +36,7 @@ void ShowWritten(Draft& draft, const v1alpha1::CheckpointReport& written) {
     status.set_time(FormatWall(draft.view.wall));
     if (!status.has_history()) status.set_history(std::string(HistoryName(written.history())));
     // An unusable checkpoint may have had the same name.
-    draft.memory().bad_checkpoints.erase(written.directory());
+    draft.memory().failure.bad_checkpoints.erase(written.directory());
     draft.EmitNormal(Reason::kCheckpointWritten, sentence);
   }
   draft.Condition(ConditionType::kCheckpointed, true, Reason::kCheckpointWritten, sentence);

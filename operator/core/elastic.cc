@@ -121,7 +121,7 @@ bool IsHolderLeaving(const Draft& draft) {
 // state. Returns false if the only holders are being deleted and are worth waiting for.
 bool KeepOneHolder(const Draft& draft, Roster& roster) {
   // No state is wanted, or there is none.
-  if (draft.plan.memory.restart_all || !draft.spec().has_trainer()) return true;
+  if (draft.plan.memory.failure.restart_job || !draft.spec().has_trainer()) return true;
   auto newest = [&](const Worker* worker) { return HoldsNewest(draft, *worker); };
   auto any = [&](const Worker* worker) { return MayHoldState(*worker); };
   auto has = [](const std::vector<const Worker*>& workers, const auto& holds) {
@@ -159,8 +159,8 @@ void StopLeftOut(Draft& draft) {
     const AgentView* agent = worker->agent;
     if (worker->ended || agent == nullptr || !agent->attached) continue;
     if (!IsShrunk(memory, worker->index) || !RunsOn(*agent, memory.id)) continue;
-    if (memory.stop_session[worker->index] == agent->session) continue;
-    memory.stop_session[worker->index] = agent->session;
+    if (memory.stop.sent_session[worker->index] == agent->session) continue;
+    memory.stop.sent_session[worker->index] = agent->session;
     memory.workers[worker->index].told_to_stop = worker->incarnation;
     draft.Send(*worker, StopOrder{memory.id, false, "the job goes on without this worker"});
   }
@@ -176,7 +176,7 @@ MemberSelection ChooseMembers(const Draft& draft) {
   const int count = draft.WorkersWanted();
   // A job that is being stopped forms one more round of whichever workers are there, to save their
   // state.
-  const bool stopping = memory.stopping_since.has_value();
+  const bool stopping = memory.stop.since.has_value();
   Roster roster = Count(draft);
   const int open = count - roster.ended;
   const int at_least = stopping ? 1 : std::min(open, MinWorkers(draft.spec()));
@@ -218,7 +218,7 @@ MemberSelection ChooseMembers(const Draft& draft) {
 
 std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  if (memory.phase != RoundPhase::kActive || memory.stopping_since) return std::nullopt;
+  if (memory.phase != RoundPhase::kActive || memory.stop.since) return std::nullopt;
   const std::set<int> members = MemberIndices(memory.members);
   const int count = draft.WorkersWanted();
   Break found;

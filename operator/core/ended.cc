@@ -12,7 +12,7 @@ namespace {
 // A worker that was told to stop ends with 0 too. A new leader has no record of the workers that
 // the last one told, but the status shows whether it was about to stop them.
 bool MayHaveBeenTold(const Draft& draft) {
-  if (draft.plan.memory.stopping_since) return true;
+  if (draft.plan.memory.stop.since) return true;
   if (draft.plan.memory.id != RoundStamp{}) return false;
   const v1alpha1::TrainingJobStatus& status = draft.view.status;
   const bool making_room = status.preemption().has_workers() && status.preemption().workers() == 0;

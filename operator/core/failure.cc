@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "operator/core/failure_policy.h"
-#include "operator/core/failure_words.h"
+#include "operator/core/failure_text.h"
 #include "operator/core/finish.h"
 #include "operator/core/repeat.h"
 #include "operator/core/spec_values.h"
@@ -217,9 +217,9 @@ void FailForRepeats(Draft& draft) {
 }
 
 void RestartAll(Draft& draft, const Failure& failure) {
-  draft.memory().restart_all = true;
-  draft.memory().restart_sentence = absl::StrCat(failure.sentence, "; failurePolicy rule ",
-                                                 failure.verdict.rule, " says RestartJob");
+  draft.memory().failure.restart_job = true;
+  draft.memory().failure.restart_sentence = absl::StrCat(failure.sentence, "; failurePolicy rule ",
+                                                         failure.verdict.rule, " says RestartJob");
 }
 
 void Act(Draft& draft, const Failure& failure) {
@@ -255,7 +255,7 @@ void Act(Draft& draft, const Failure& failure) {
 class RoundFinder {
  public:
   explicit RoundFinder(const Draft& draft)
-      : draft_(draft), judged_(draft.plan.memory.failed_round) {}
+      : draft_(draft), judged_(draft.plan.memory.failure.evaluated_round) {}
 
   void Offer(Failure failure) {
     const bool is_new = failure.record.round() > judged_;
@@ -276,7 +276,7 @@ class RoundFinder {
 // The end of a worker that was told to stop is no failure, nor is exit code 0.
 bool WasStopped(const Draft& draft, const AgentView& agent) {
   const RoundMemory& memory = draft.plan.memory;
-  if (memory.stopping_since || agent.finished->exit_code == 0) return true;
+  if (memory.stop.since || agent.finished->exit_code == 0) return true;
   const auto known = memory.workers.find(agent.index);
   return known != memory.workers.end() && known->second.told_to_stop == agent.incarnation;
 }
@@ -286,17 +286,17 @@ void EvaluateRoundFailures(Draft& draft) {
   const bool built_in = draft.spec().has_trainer();
   for (const AgentView& agent : draft.view.agents) {
     for (const ExitReport& exit : agent.exits) {
-      if (exit.round.round < draft.memory().failed_round) continue;
+      if (exit.round.round < draft.memory().failure.evaluated_round) continue;
       if (!built_in && exit.exit_code == 0 && exit.signal == 0) continue;
       finder.Offer(OfRank(draft, agent, exit));
     }
     const auto& finished = agent.finished;
     if (!finished || finished->succeeded || WasStopped(draft, agent)) continue;
-    if (finished->round.round < draft.memory().failed_round) continue;
+    if (finished->round.round < draft.memory().failure.evaluated_round) continue;
     finder.Offer(OfWorker(draft, agent, *finished));
   }
   if (!finder.found()) return;
-  int64_t& judged = draft.memory().failed_round;
+  int64_t& judged = draft.memory().failure.evaluated_round;
   judged = std::max(judged, finder.found()->record.round());
   Act(draft, *finder.found());
 }
@@ -329,12 +329,12 @@ bool IsToldAlready(const Draft& draft, const Worker& worker, bool member) {
   const RoundMemory& memory = draft.plan.memory;
   const AgentView* agent = worker.agent;
   if (agent != nullptr && (agent->finished || !agent->exits.empty())) return true;
-  return member && memory.failed_round >= memory.id.round;
+  return member && memory.failure.evaluated_round >= memory.id.round;
 }
 
 void EvaluatePodFailures(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  if (memory.stopping_since) return;
+  if (memory.stop.since) return;
   for (const Worker& worker : draft.workers) {
     if (draft.done) return;
     if (worker.pod == nullptr || worker.ended || !HasFailed(*worker.pod)) continue;
@@ -346,7 +346,7 @@ void EvaluatePodFailures(Draft& draft) {
     const bool member = IsMember(memory, worker);
     const bool ends = EndsJob(failure.verdict.action);
     if (IsToldAlready(draft, worker, member) && !ends) continue;
-    if (member && failure.verdict.counted()) memory.failed_round = memory.id.round;
+    if (member && failure.verdict.counted()) memory.failure.evaluated_round = memory.id.round;
     Act(draft, failure);
     RememberPod(draft, worker.pod->name);
   }

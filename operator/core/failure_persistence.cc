@@ -25,8 +25,8 @@ void TakeForJudged(Draft& draft) {
 }
 
 bool HasAnythingToKeep(const RoundMemory& memory) {
-  return memory.failed_round > 0 || memory.streak > 0 || !memory.bad_checkpoints.empty() ||
-         memory.restart_all;
+  return memory.failure.evaluated_round > 0 || memory.backoff.streak > 0 ||
+         !memory.failure.bad_checkpoints.empty() || memory.failure.restart_job;
 }
 
 }  // namespace
@@ -37,16 +37,17 @@ void RestoreFailures(Draft& draft) {
   memory.recalled = true;
   if (!draft.view.status.has_failures()) return;
   const v1alpha1::FailureStatus& kept = draft.view.status.failures();
-  memory.failed_round = std::max(memory.failed_round, kept.round());
-  memory.streak = kept.streak();
-  memory.restart_all = kept.restarting();
-  memory.bad_checkpoints.insert(kept.bad_checkpoints().begin(), kept.bad_checkpoints().end());
+  memory.failure.evaluated_round = std::max(memory.failure.evaluated_round, kept.round());
+  memory.backoff.streak = kept.streak();
+  memory.failure.restart_job = kept.restarting();
+  memory.failure.bad_checkpoints.insert(kept.bad_checkpoints().begin(),
+                                        kept.bad_checkpoints().end());
   if (kept.has_retry_time()) {
-    memory.retry_wall = ParseWall(kept.retry_time());
+    memory.backoff.retry_wall = ParseWall(kept.retry_time());
     // A wall clock that was set back must not make the wait any longer.
     const absl::Duration most = 2 * RetryBackoff(draft.spec(), draft.options.backoff).longest;
-    const absl::Duration left = memory.retry_wall - draft.view.wall;
-    memory.not_before = draft.view.now + std::clamp(left, absl::ZeroDuration(), most);
+    const absl::Duration left = memory.backoff.retry_wall - draft.view.wall;
+    memory.backoff.not_before = draft.view.now + std::clamp(left, absl::ZeroDuration(), most);
   }
   TakeForJudged(draft);
 }
@@ -59,18 +60,19 @@ void StoreFailures(Draft& draft) {
     return;
   }
   v1alpha1::FailureStatus& kept = *draft.status().mutable_failures();
-  if (memory.failed_round > 0) kept.set_round(memory.failed_round);
+  if (memory.failure.evaluated_round > 0) kept.set_round(memory.failure.evaluated_round);
   kept.clear_streak();
   kept.clear_retry_time();
   kept.clear_restarting();
-  if (memory.streak > 0) {
-    kept.set_streak(memory.streak);
-    if (memory.retry_wall != absl::InfinitePast()) {
-      kept.set_retry_time(FormatWall(memory.retry_wall));
+  if (memory.backoff.streak > 0) {
+    kept.set_streak(memory.backoff.streak);
+    if (memory.backoff.retry_wall != absl::InfinitePast()) {
+      kept.set_retry_time(FormatWall(memory.backoff.retry_wall));
     }
   }
-  if (memory.restart_all) kept.set_restarting(true);
-  std::vector<std::string> bad(memory.bad_checkpoints.begin(), memory.bad_checkpoints.end());
+  if (memory.failure.restart_job) kept.set_restarting(true);
+  std::vector<std::string> bad(memory.failure.bad_checkpoints.begin(),
+                               memory.failure.bad_checkpoints.end());
   if (bad.size() > kMaxBadCheckpoints) bad.erase(bad.begin(), bad.end() - kMaxBadCheckpoints);
   kept.mutable_bad_checkpoints()->Assign(bad.begin(), bad.end());
 }

@@ -266,7 +266,7 @@ TEST(FailureTest, ANewLeaderCountsNothingTwice) {
   ++world.view.leader_term;
   world.Decide();
   EXPECT_EQ(world.view.status.failures().count(), count);
-  EXPECT_EQ(world.memory.failed_round, world.view.status.failures().round());
+  EXPECT_EQ(world.memory.failure.evaluated_round, world.view.status.failures().round());
 }
 
 TEST(FailureTest, ANewLeaderKeepsTheBackOffAndTheBadCheckpoints) {
@@ -279,9 +279,9 @@ TEST(FailureTest, ANewLeaderKeepsTheBackOffAndTheBadCheckpoints) {
   world.AddWorkers();
   Plan plan = world.Decide();
   EXPECT_EQ(plan.reason, "BackingOff");
-  EXPECT_EQ(world.memory.streak, 4);
-  EXPECT_EQ(world.memory.not_before, world.view.now + absl::Seconds(8));
-  EXPECT_EQ(world.memory.bad_checkpoints.count("step-000000100"), 1u);
+  EXPECT_EQ(world.memory.backoff.streak, 4);
+  EXPECT_EQ(world.memory.backoff.not_before, world.view.now + absl::Seconds(8));
+  EXPECT_EQ(world.memory.failure.bad_checkpoints.count("step-000000100"), 1u);
   EXPECT_TRUE(plan.status.failures().restarting());
   EXPECT_EQ(plan.status.failures().streak(), 4);
   world.Advance(absl::Seconds(9));
@@ -296,7 +296,7 @@ TEST(FailureTest, AWallClockThatWasSetBackDoesNotProlongTheWait) {
   world.view.status.mutable_failures()->set_retry_time(
       FormatWall(world.view.wall + absl::Hours(24)));
   world.Decide();
-  EXPECT_LE(world.memory.not_before, world.view.now + absl::Minutes(2));
+  EXPECT_LE(world.memory.backoff.not_before, world.view.now + absl::Minutes(2));
 }
 
 TEST(FailureTest, AJobThatAnotherControllerManagesIsNotTouched) {

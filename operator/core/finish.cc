@@ -45,7 +45,7 @@ bool HasReachedEnd(const Draft& draft, const Worker& worker, RoundStamp id) {
   const int64_t steps = TotalSteps(draft.spec());
   // A report without a version comes from the user's own command, or from a worker that had nothing
   // to report.
-  if (steps == 0 || finished.version.step() == 0) return !draft.plan.memory.stopping_since;
+  if (steps == 0 || finished.version.step() == 0) return !draft.plan.memory.stop.since;
   return finished.version.step() >= steps;
 }
 
@@ -126,7 +126,7 @@ void FinishWhenDone(Draft& draft) {
   if (!HasReachedEnd(draft)) return;
   if (IsUnsaved(draft)) {
     // Each attempt is a round of its own, and is counted and delayed like a round that fails.
-    if (draft.memory().streak < MaxFailures(draft.spec())) return;
+    if (draft.memory().backoff.streak < MaxFailures(draft.spec())) return;
     return Fail(draft, Reason::kLastStepNotSaved, WhyUnsaved(draft));
   }
   const int64_t steps = TotalSteps(draft.spec());
@@ -145,17 +145,17 @@ void Fail(Draft& draft, Reason reason, std::string sentence) {
 
 void StopFinished(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  if (!memory.stopping_since) memory.stopping_since = draft.view.now;
-  const absl::Time deadline = *memory.stopping_since + draft.options.stop_deadline;
+  if (!memory.stop.since) memory.stop.since = draft.view.now;
+  const absl::Time deadline = *memory.stop.since + draft.options.stop_deadline;
   const v1alpha1::Condition* failed = FindCondition(draft.status(), ConditionType::kFailed);
   const bool save = failed != nullptr && failed->reason() == Name(Reason::kDeadlineExceeded);
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr || worker.presence == Presence::kGone) continue;
     const bool attached = worker.agent != nullptr && worker.agent->attached;
-    if (attached && memory.stop_session[worker.index] != worker.agent->session) {
+    if (attached && memory.stop.sent_session[worker.index] != worker.agent->session) {
       const RoundStamp stamp{draft.status().term(), draft.status().round()};
       draft.Send(worker, StopOrder{stamp, save, "the job has ended"});
-      memory.stop_session[worker.index] = worker.agent->session;
+      memory.stop.sent_session[worker.index] = worker.agent->session;
     }
     const bool never_ran = worker.pod->phase == PodPhase::kPending;
     if (never_ran || draft.view.now >= deadline) {

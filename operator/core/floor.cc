@@ -59,7 +59,7 @@ ResumeOptions ResumeOptionsOf(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   const v1alpha1::TrainingJobSpec& spec = draft.spec();
   ResumeOptions options;
-  options.bad_checkpoints = memory.bad_checkpoints;
+  options.bad_checkpoints = memory.failure.bad_checkpoints;
   options.min_attempt = memory.id.round;
   options.new_history = NewHistory(draft.view.job.uid, memory.id);
   if (!SavesState(spec)) return options;

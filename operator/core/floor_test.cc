@@ -259,11 +259,11 @@ TEST_F(FloorReportTest, SavesOfAnotherHistoryOrOfABranchThatWasGivenUpDoNot) {
 }
 
 TEST_F(FloorReportTest, ANewCheckpointUnderTheNameOfADamagedOneIsGood) {
-  world_.memory.bad_checkpoints = {"step-40"};
+  world_.memory.failure.bad_checkpoints = {"step-40"};
   Report(20, 1, history_);
-  EXPECT_EQ(world_.memory.bad_checkpoints.size(), 1u);
+  EXPECT_EQ(world_.memory.failure.bad_checkpoints.size(), 1u);
   Report(40, 1, history_);
-  EXPECT_TRUE(world_.memory.bad_checkpoints.empty());
+  EXPECT_TRUE(world_.memory.failure.bad_checkpoints.empty());
 }
 
 TEST_F(FloorReportTest, AServerThatDropsItIsNotReliedOn) {

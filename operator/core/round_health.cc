@@ -172,7 +172,7 @@ std::optional<Break> FindUnsaved(const Draft& draft) {
 // that was recorded without a digest goes on as it is.
 std::optional<Break> FindOtherSpec(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  if (memory.trajectory.empty() || memory.stopping_since) return std::nullopt;
+  if (memory.trajectory.empty() || memory.stop.since) return std::nullopt;
   if (memory.trajectory == TrajectoryDigest(draft.spec())) return std::nullopt;
   Break found;
   found.reason = Reason::kSpecChanged;
@@ -227,11 +227,12 @@ std::optional<Break> FindLate(const Draft& draft, const RoundMemory& memory) {
 
 std::optional<Break> FindBreak(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  if (memory.restart_all && !memory.fresh) {
+  if (memory.failure.restart_job && !memory.failure.fresh) {
     Break found;
     found.reason = Reason::kJobRestarting;
-    found.sentence = memory.restart_sentence.empty() ? "a failurePolicy rule said RestartJob"
-                                                     : memory.restart_sentence;
+    found.sentence = memory.failure.restart_sentence.empty()
+                         ? "a failurePolicy rule said RestartJob"
+                         : memory.failure.restart_sentence;
     return found;
   }
   if (auto found = FindExit(draft, memory.id)) return found;
@@ -252,7 +253,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
 std::set<int> FindUnnamed(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   std::set<int> unnamed;
-  if (memory.restart_all) return unnamed;  // every rank starts anew
+  if (memory.failure.restart_job) return unnamed;  // every rank starts anew
   for (const Member& member : memory.members) {
     const Worker* worker = WorkerOf(draft, member);
     if (worker == nullptr || worker->agent == nullptr) continue;

@@ -17,8 +17,8 @@
 
 // The memory that one leadership has of a job between two decisions. Nothing in it is durable: a
 // new leader starts from RoundMemory{} and gets what it needs from the status (term, round,
-// membership, incarnations, failures with their back-off: see recall.h, and notices: see spot.h)
-// and from the agents, which send their state again when they attach.
+// membership, incarnations, failures with their back-off: see failure_persistence.h, and notices:
+// see spot.h) and from the agents, which send their state again when they attach.
 namespace muster::control {
 
 enum class RoundPhase {
@@ -27,6 +27,17 @@ enum class RoundPhase {
   kJoining,    // Go sent; waiting for WorkerJoined of every member
   kActive,     // every member joined, or the round was adopted after a take-over
   kHolding,    // the round broke and the next one cannot be opened yet; survivors hold their state
+};
+
+// The notice that a worker's node goes away. Owned by spot.h.
+struct NoticeMemory {
+  int incarnation = 0;  // the one on that node; 0: no notice
+  // The latest time at which the worker leaves, on both clocks; the status has the wall clock's.
+  absl::Time leave_at = absl::InfinitePast();
+  absl::Time leave_wall = absl::InfinitePast();
+  int64_t checkpoint = -1;      // step of the newest checkpoint at the time of the notice
+  bool save_requested = false;  // this leadership has asked for another checkpoint
+  bool leaves = false;
 };
 
 // The pods of one worker index, as this leadership saw them.
@@ -49,21 +60,44 @@ struct WorkerMemory {
   bool named = false;
   // Missed a phase's deadline and is to be replaced.
   bool needs_replacement = false;
-  // The notice of spot.h: the incarnation whose node goes away (0 none), the latest time at which
-  // it leaves (leave_wall is on the wall clock, as in the status), the newest checkpoint at the
-  // time of the notice, whether this leadership has asked for another one, and whether the worker
-  // leaves now.
-  int noticed = 0;
-  absl::Time leave_at = absl::InfinitePast();
-  absl::Time leave_wall = absl::InfinitePast();
-  int64_t checkpoint_at_notice = -1;
-  bool asked_to_save = false;
-  bool leaving = false;
+  NoticeMemory notice;
   // The incarnation that was told to stop: how it ends after that proves nothing.
   int told_to_stop = 0;
   // When this leadership first saw the pod Running, and the last pod whose failure was counted.
   absl::Time running_since = absl::InfinitePast();
   std::string counted_pod;
+};
+
+// The state of the reaction to failures. Owned by failure.h; failure_persistence.h restores it.
+struct FailureMemory {
+  // The newest round whose failure has been evaluated: one failure counts per round.
+  int64_t evaluated_round = 0;
+  // A rule asked for RestartJob, and its sentence; until every rank has answered in a fresh round.
+  bool restart_job = false;
+  std::string restart_sentence;
+  bool fresh = false;  // the current round was opened for that
+  std::set<std::string> bad_checkpoints;
+};
+
+// The delay before the next round. Owned by backoff.h.
+struct BackoffMemory {
+  int streak = 0;  // broken rounds in a row without a committed step
+  absl::Time not_before = absl::InfinitePast();
+  absl::Time retry_wall = absl::InfinitePast();  // the same, as people and the next leader read it
+};
+
+// The question put to the job's owner about a lost floor, and OwnerDecision() when the newest round
+// was opened. Owned by rounds.h.
+struct QuestionMemory {
+  std::string asked;
+  std::string owner_decision;
+};
+
+// The time since which the workers are being stopped, and the session on which each was told.
+// Owned by stop_gang.h and finish.h.
+struct StopMemory {
+  std::optional<absl::Time> since;
+  std::map<int, int64_t> sent_session;
 };
 
 struct RoundMemory {
@@ -84,26 +118,15 @@ struct RoundMemory {
   // The session on which each member's current order was sent, by worker index.
   std::map<int, int64_t> sent_session;
 
-  // Set once status.failures (recall.h) and status.workers.leaving (spot.h) have been read.
+  // Set once status.failures (failure_persistence.h) and status.workers.leaving (spot.h) have been
+  // read.
   bool recalled = false;
   bool notices_recalled = false;
-  // The newest round whose failure has been judged: one failure counts per round.
-  int64_t failed_round = 0;
-  // A rule asked for RestartJob, and its sentence; until every rank has answered in a fresh round.
-  bool restart_all = false;
-  std::string restart_sentence;
-  bool fresh = false;  // `id` was opened for that
-  std::set<std::string> bad_checkpoints;
-  // The question put to the owner about a lost floor, and OwnerDecision() when the newest round was
-  // opened.
-  std::string asked;
-  std::string owner_decision;
+  FailureMemory failure;
+  QuestionMemory question;
   // The last request for a checkpoint that was handled; absent until this leadership has looked.
   std::optional<std::string> save_request;
-  // Broken rounds in a row without a committed step; sets the back-off.
-  int streak = 0;
-  absl::Time not_before = absl::InfinitePast();
-  absl::Time retry_wall = absl::InfinitePast();  // the same, as people and the next leader read it
+  BackoffMemory backoff;
   // The committed step at the time the round became Active.
   int64_t active_from_step = -1;
   // (index, incarnation) of the last Active round's members: they hold the newest state.
@@ -116,12 +139,10 @@ struct RoundMemory {
   std::string broken_reason;
   std::string broken_sentence;
 
-  // The time since which the workers are being stopped, and the session on which each was told.
-  std::optional<absl::Time> stopping_since;
-  std::map<int, int64_t> stop_session;
+  StopMemory stop;
 
   // The latest time at which a status that is held back is written; InfiniteFuture if none is. See
-  // telling.h.
+  // status_write_policy.h.
   absl::Time write_by = absl::InfiniteFuture();
 
   std::map<int, WorkerMemory> workers;

@@ -71,8 +71,8 @@ void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
   memory.active_round = memory.id.round;
   NoteHolders(memory);
   memory.ready.clear();
-  memory.stop_session.clear();
-  memory.asked.clear();
+  memory.stop.sent_session.clear();
+  memory.question.asked.clear();
   for (auto& [index, worker] : memory.workers) worker.shrunk = worker.named = false;
   const auto& latest = draft.view.progress.latest;
   memory.active_from_step = latest ? latest->version().step() : -1;
@@ -168,28 +168,28 @@ void LeaveOut(Draft& draft, const std::set<int>& failed) {
 
 void BackOff(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  const absl::Duration wait = Backoff(draft, memory.streak, "round");
-  memory.not_before = draft.view.now + wait;
-  memory.retry_wall = draft.view.wall + wait;
-  ++memory.streak;
+  const absl::Duration wait = Backoff(draft, memory.backoff.streak, "round");
+  memory.backoff.not_before = draft.view.now + wait;
+  memory.backoff.retry_wall = draft.view.wall + wait;
+  ++memory.backoff.streak;
 }
 
 void BreakRound(Draft& draft, const Break& why) {
   RoundMemory& memory = draft.memory();
   const bool wished =
       why.reason == Reason::kMembershipChanged || why.reason == Reason::kSpecChanged;
-  if (MadeProgress(draft)) memory.streak = 0;
+  if (MadeProgress(draft)) memory.backoff.streak = 0;
   if (!wished) {
     LeaveOut(draft, why.failed);
     if (!why.same_failure) BackOff(draft);
     // A question to the owner is emitted once, however often the round is tried again.
-    if (why.sentence != memory.asked) draft.EmitWarning(why.reason, why.sentence);
-    memory.asked = why.asks ? why.sentence : "";
+    if (why.sentence != memory.question.asked) draft.EmitWarning(why.reason, why.sentence);
+    memory.question.asked = why.asks ? why.sentence : "";
   } else {
     draft.EmitNormal(why.reason, why.sentence);
   }
   for (int index : why.late) memory.workers[index].needs_replacement = true;
-  if (!why.bad_checkpoint.empty()) memory.bad_checkpoints.insert(why.bad_checkpoint);
+  if (!why.bad_checkpoint.empty()) memory.failure.bad_checkpoints.insert(why.bad_checkpoint);
   memory.broken_reason = std::string(Name(why.reason));
   memory.broken_sentence = why.sentence;
   memory.ready.clear();
@@ -202,8 +202,8 @@ void BreakRound(Draft& draft, const Break& why) {
 void SendPrepare(Draft& draft, const Worker& worker, size_t place) {
   RoundMemory& memory = draft.memory();
   const Member& last = memory.members.back();
-  PrepareOrder order{memory.id,    {},          memory.membership,
-                     memory.fresh, memory.spec, memory.trajectory};
+  PrepareOrder order{memory.id,        {}, memory.membership, memory.failure.fresh, memory.spec,
+                     memory.trajectory};
   order.place = {.member = memory.members[place],
                  .world_size = last.first_rank() + last.ranks(),
                  .group_rank = static_cast<int>(place),
@@ -221,8 +221,8 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
   memory.trajectory = TrajectoryDigest(draft.spec());
   memory.membership = RoundMembership(memory.members, memory.trajectory);
   memory.sent_session.clear();
-  memory.owner_decision = OwnerDecision(draft.spec());
-  memory.fresh = memory.restart_all;
+  memory.question.owner_decision = OwnerDecision(draft.spec());
+  memory.failure.fresh = memory.failure.restart_job;
   status.set_term(memory.id.term);
   status.set_round(memory.id.round);
   status.set_membership(memory.membership);
@@ -235,9 +235,10 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
 
 void TryOpen(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  const bool answered = IsHeld(memory) && memory.owner_decision != OwnerDecision(draft.spec());
-  if (draft.view.now < memory.not_before && !answered) {
-    draft.RequeueAt(memory.not_before);
+  const bool answered =
+      IsHeld(memory) && memory.question.owner_decision != OwnerDecision(draft.spec());
+  if (draft.view.now < memory.backoff.not_before && !answered) {
+    draft.RequeueAt(memory.backoff.not_before);
     draft.SetReason(Reason::kBackingOff, "waiting before the next round is tried");
     return;
   }
@@ -290,7 +291,7 @@ void Go(Draft& draft) {
       if (positions.empty()) go.set_endpoint(rank.endpoint());
       v1alpha1::RankPosition& position = *rank.mutable_position();
       // A fresh round does not resume from earlier state, even where a rank still has it.
-      if (memory.fresh) {
+      if (memory.failure.fresh) {
         position.clear_applied();
         position.clear_sealed();
         position.clear_decisions();
@@ -305,7 +306,7 @@ void Go(Draft& draft) {
   *go.mutable_resume() = resume.point;
   memory.go = std::make_shared<const v1alpha1::GoRound>(std::move(go));
   NoteDonors(memory);
-  if (memory.fresh) memory.restart_all = false;
+  if (memory.failure.fresh) memory.failure.restart_job = false;
   memory.joined.clear();
   Move(draft, RoundEvent::kAllReady);
   for (const Member& member : memory.members) {
@@ -362,7 +363,7 @@ void Advance(Draft& draft) {
       break;
     case RoundPhase::kActive:
       if (MadeProgress(draft)) {
-        memory.streak = 0;
+        memory.backoff.streak = 0;
         for (auto& [index, worker] : memory.workers) worker.restarts = 0;
       }
       // Time alone changes an Active round only while more workers are wanted.
@@ -393,11 +394,11 @@ void ForgetRound(Draft& draft) {
   memory.ready.clear();
   memory.joined.clear();
   memory.go.reset();
-  memory.streak = 0;
-  memory.stop_session.clear();
-  memory.restart_all = memory.fresh = false;
+  memory.backoff.streak = 0;
+  memory.stop.sent_session.clear();
+  memory.failure.restart_job = memory.failure.fresh = false;
   memory.spec.reset();  // ranks started from here on open the sources of the spec as it is then
-  memory.not_before = memory.retry_wall = absl::InfinitePast();
+  memory.backoff.not_before = memory.backoff.retry_wall = absl::InfinitePast();
   memory.broken_reason.clear();
 }
 

@@ -5,9 +5,9 @@
 
 namespace muster::control {
 
-// Policy: drives the job's round through its phases (transition.h), one or more steps per call:
-// adopts the recorded round after a take-over, opens rounds, collects answers, decides the resume
-// point, and breaks rounds that cannot go on. Every order it plans belongs to the round in
+// Policy: drives the job's round through its phases (round_transition.h), one or more steps per
+// call: adopts the recorded round after a take-over, opens rounds, collects answers, decides the
+// resume point, and breaks rounds that cannot go on. Every order it plans belongs to the round in
 // plan.status.
 void DriveRounds(Draft& draft);
 

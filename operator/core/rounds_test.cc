@@ -257,7 +257,7 @@ TEST(RoundsTest, AnExitHeardBeforeTheStallShrinksTheRound) {
 
 TEST(RoundsTest, AnExitHeardDuringTheBackOffShrinksTheRound) {
   LateExit late("Shrink");
-  late.world.memory.streak = 3;
+  late.world.memory.backoff.streak = 3;
   EXPECT_THAT(late.world.Decide().orders, IsEmpty());
   late.Hear(1);
   late.world.Advance(absl::Seconds(1));

@@ -26,7 +26,7 @@ const WorkerMemory* MemoryOf(const RoundMemory& memory, int index) {
 
 bool Leaves(const RoundMemory& memory, int index, int incarnation) {
   const WorkerMemory* worker = MemoryOf(memory, index);
-  return worker != nullptr && worker->leaving && worker->noticed == incarnation;
+  return worker != nullptr && worker->notice.leaves && worker->notice.incarnation == incarnation;
 }
 
 // Returns the number of members in a round without those that leave.
@@ -50,12 +50,12 @@ absl::Duration SaveTime(const NoticeTaint& notice) { return notice.warning * kSa
 
 void Notice(Draft& draft, const Worker& worker, const NoticeTaint& notice) {
   WorkerMemory& known = draft.memory().workers[worker.index];
-  known.noticed = worker.incarnation;
-  known.leaving = false;
-  known.asked_to_save = false;
-  known.leave_at = draft.view.now + SaveTime(notice);
-  known.leave_wall = draft.view.wall + SaveTime(notice);
-  known.checkpoint_at_notice = NewestCheckpoint(draft);
+  known.notice.incarnation = worker.incarnation;
+  known.notice.leaves = false;
+  known.notice.save_requested = false;
+  known.notice.leave_at = draft.view.now + SaveTime(notice);
+  known.notice.leave_wall = draft.view.wall + SaveTime(notice);
+  known.notice.checkpoint = NewestCheckpoint(draft);
   draft.EmitWarning(Reason::kNodeGoesAway,
                     absl::StrCat("node ", worker.pod->node, " of worker ", worker.index,
                                  " goes away (", notice.key, ", ", notice.who, "): leaving within ",
@@ -64,14 +64,14 @@ void Notice(Draft& draft, const Worker& worker, const NoticeTaint& notice) {
 
 void Recall(Draft& draft, const Worker& worker, absl::Time leave_wall, int64_t step) {
   WorkerMemory& known = draft.memory().workers[worker.index];
-  known.noticed = worker.incarnation;
-  known.leave_wall = leave_wall;
+  known.notice.incarnation = worker.incarnation;
+  known.notice.leave_wall = leave_wall;
   // A wall clock that was set back must not make the wait any longer.
   const NoticeTaint* notice = worker.pod == nullptr ? nullptr : FindNotice(worker.pod->node_taints);
   const absl::Duration most = notice == nullptr ? absl::ZeroDuration() : SaveTime(*notice);
-  known.leave_at =
+  known.notice.leave_at =
       draft.view.now + std::clamp(leave_wall - draft.view.wall, absl::ZeroDuration(), most);
-  known.checkpoint_at_notice = step;
+  known.notice.checkpoint = step;
 }
 
 // Workers for which the status had no room leave no earlier than those that it names.
@@ -86,7 +86,8 @@ void RecallUnnamed(Draft& draft) {
   }
   for (const Worker& worker : draft.workers) {
     const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
-    if (worker.pod == nullptr || (known != nullptr && known->noticed == worker.incarnation)) {
+    if (worker.pod == nullptr ||
+        (known != nullptr && known->notice.incarnation == worker.incarnation)) {
       continue;
     }
     const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
@@ -113,9 +114,9 @@ void AskToSave(Draft& draft, const Worker& worker) {
   const RoundMemory& memory = draft.memory();
   const bool member = MemberIndices(memory.members).count(worker.index) > 0;
   WorkerMemory& known = draft.memory().workers[worker.index];
-  if (known.asked_to_save || memory.phase != RoundPhase::kActive || !member) return;
+  if (known.notice.save_requested || memory.phase != RoundPhase::kActive || !member) return;
   if (!draft.spec().has_checkpoint() || worker.presence != Presence::kPresent) return;
-  known.asked_to_save = true;
+  known.notice.save_requested = true;
   draft.Send(worker, SaveOrder{memory.id});
 }
 
@@ -124,8 +125,10 @@ std::set<int> FirstToLeave(const Draft& draft) {
   std::vector<std::pair<absl::Time, int>> leaving;
   for (const Worker& worker : draft.workers) {
     const WorkerMemory* known = MemoryOf(draft.plan.memory, worker.index);
-    if (worker.pod == nullptr || known == nullptr || known->noticed != worker.incarnation) continue;
-    leaving.emplace_back(known->leave_wall, worker.index);
+    if (worker.pod == nullptr || known == nullptr ||
+        known->notice.incarnation != worker.incarnation)
+      continue;
+    leaving.emplace_back(known->notice.leave_wall, worker.index);
   }
   std::sort(leaving.begin(), leaving.end());
   std::set<int> first;
@@ -141,11 +144,11 @@ void DecideToLeave(Draft& draft, const Worker& worker) {
   const bool taking_over = memory.id == RoundStamp{} && draft.view.status.round() > 0;
   const bool can_save =
       (memory.phase == RoundPhase::kActive || taking_over) && draft.spec().has_checkpoint();
-  const bool saved = NewestCheckpoint(draft) > known.checkpoint_at_notice;
-  known.leaving = !can_save || saved || draft.view.now >= known.leave_at;
-  if (known.leaving) return;
+  const bool saved = NewestCheckpoint(draft) > known.notice.checkpoint;
+  known.notice.leaves = !can_save || saved || draft.view.now >= known.notice.leave_at;
+  if (known.notice.leaves) return;
   AskToSave(draft, worker);
-  draft.RequeueAt(known.leave_at);
+  draft.RequeueAt(known.notice.leave_at);
 }
 
 }  // namespace
@@ -187,12 +190,12 @@ const NoticeTaint* FindNotice(const std::vector<TaintView>& taints) {
 }
 
 void EvacuateNodes(Draft& draft) {
-  if (draft.memory().stopping_since) return;
+  if (draft.memory().stop.since) return;
   RecallNotices(draft);
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr || IsLost(worker.presence) || worker.ended) continue;
     const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
-    if (known == nullptr || known->noticed != worker.incarnation) {
+    if (known == nullptr || known->notice.incarnation != worker.incarnation) {
       const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
       if (notice == nullptr) continue;
       Notice(draft, worker, *notice);
@@ -208,9 +211,9 @@ void KeepNotices(Draft& draft) {
     const WorkerMemory& known = draft.memory().workers.at(index);
     v1alpha1::LeavingWorker& leaving = *kept.Add();
     leaving.set_index(index);
-    leaving.set_incarnation(known.noticed);
-    leaving.set_leave_time(FormatWall(known.leave_wall));
-    leaving.set_checkpoint_step(known.checkpoint_at_notice);
+    leaving.set_incarnation(known.notice.incarnation);
+    leaving.set_leave_time(FormatWall(known.notice.leave_wall));
+    leaving.set_checkpoint_step(known.notice.checkpoint);
   }
   if (kept.empty() && draft.view.status.workers().leaving().empty()) return;
   *draft.status().mutable_workers()->mutable_leaving() = std::move(kept);
@@ -222,7 +225,7 @@ bool IsLeaving(const RoundMemory& memory, const Worker& worker) {
 
 bool MayMoveAway(const Draft& draft, const Worker& worker) {
   const RoundMemory& memory = draft.plan.memory;
-  if (memory.stopping_since || !IsLeaving(memory, worker)) return false;
+  if (memory.stop.since || !IsLeaving(memory, worker)) return false;
   if (memory.phase == RoundPhase::kIdle) return true;
   // A command holds nothing that the next round could need.
   if (memory.phase == RoundPhase::kHolding && !draft.spec().has_trainer()) return true;
@@ -233,7 +236,7 @@ bool MayMoveAway(const Draft& draft, const Worker& worker) {
 
 std::optional<Break> FindLeaving(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  if (memory.stopping_since) return std::nullopt;
+  if (memory.stop.since) return std::nullopt;
   const bool may_shrink = Staying(memory) >= MinWorkers(draft.spec());
   for (const v1alpha1::Member& member : memory.members) {
     const int index = member.worker().index();

@@ -90,7 +90,7 @@ TEST(SpotTest, ACheckpointIsAskedForThenTheNextRoundDoesWithoutTheWorker) {
   EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:2");
   EXPECT_THAT(plan.deletes, IsEmpty()) << "until the smaller round is active";
   EXPECT_EQ(plan.status.incarnations(1), 1);
-  EXPECT_EQ(world.memory.streak, 0) << "no failure";
+  EXPECT_EQ(world.memory.backoff.streak, 0) << "no failure";
 
   JoinAll(world);
   plan = world.Decide();
@@ -244,7 +244,8 @@ TEST(SpotTest, TheStatusNamesThose256ThatLeaveFirst) {
   ASSERT_EQ(leaving.size(), 256);
   EXPECT_EQ(leaving[0].index(), 0);
   EXPECT_EQ(leaving[255].index(), 299) << "ten have less time";
-  EXPECT_TRUE(world.memory.workers[289].noticed == 1) << "they are remembered all the same";
+  EXPECT_TRUE(world.memory.workers[289].notice.incarnation == 1)
+      << "they are remembered all the same";
 }
 
 TEST(SpotTest, ANewLeaderGrantsNoNewWarningToThoseThatTheStatusCouldNotName) {
@@ -257,8 +258,8 @@ TEST(SpotTest, ANewLeaderGrantsNoNewWarningToThoseThatTheStatusCouldNotName) {
   ChangeLeaders(world);
   const Plan plan = world.Decide();
   for (int i = 0; i < kWorkers; ++i) {
-    EXPECT_EQ(world.memory.workers[i].noticed, 1) << i;
-    EXPECT_EQ(world.memory.workers[i].leave_at, leave) << i;
+    EXPECT_EQ(world.memory.workers[i].notice.incarnation, 1) << i;
+    EXPECT_EQ(world.memory.workers[i].notice.leave_at, leave) << i;
   }
   EXPECT_EQ(plan.status.workers().leaving_size(), 256);
 }

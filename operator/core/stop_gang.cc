@@ -32,9 +32,9 @@ void StopMembers(Draft& draft, absl::string_view why) {
     all = false;
     const Worker* worker = draft.FindWorker(member.worker().index());
     if (worker->agent == nullptr || !worker->agent->attached) continue;
-    if (memory.stop_session[worker->index] == worker->agent->session) continue;
+    if (memory.stop.sent_session[worker->index] == worker->agent->session) continue;
     draft.Send(*worker, StopOrder{memory.id, true, std::string(why)});
-    memory.stop_session[worker->index] = worker->agent->session;
+    memory.stop.sent_session[worker->index] = worker->agent->session;
     memory.workers[worker->index].told_to_stop = worker->incarnation;
   }
   if (all) DeleteAll(draft, why);
@@ -53,8 +53,8 @@ bool AnyPresent(const Draft& draft) {
 
 void StopGang(Draft& draft, absl::string_view why) {
   RoundMemory& memory = draft.memory();
-  if (!memory.stopping_since) memory.stopping_since = draft.view.now;
-  const absl::Time deadline = *memory.stopping_since + draft.options.stop_deadline;
+  if (!memory.stop.since) memory.stop.since = draft.view.now;
+  const absl::Time deadline = *memory.stop.since + draft.options.stop_deadline;
   const bool late = draft.view.now >= deadline;
   // After the deadline, only the pods' end is awaited, which the watch reports.
   if (!late) draft.RequeueAt(deadline);
@@ -70,7 +70,7 @@ void StopGang(Draft& draft, absl::string_view why) {
 
 void EndStop(Draft& draft) {
   ForgetRound(draft);
-  draft.memory().stopping_since.reset();
+  draft.memory().stop.since.reset();
 }
 
 }  // namespace muster::control

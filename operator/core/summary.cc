@@ -74,7 +74,7 @@ std::optional<Shown> ShowStopped(const Draft& draft) {
   if (IsTrue(status, ConditionType::kSuspended)) {
     return Shown{Reason::kWorkersStopped, "the job is suspended"};
   }
-  if (draft.plan.memory.stopping_since || draft.spec().suspend()) {
+  if (draft.plan.memory.stop.since || draft.spec().suspend()) {
     const bool preempted = !draft.spec().suspend() && status.preemption().has_workers();
     return Shown{Reason::kStopping,
                  preempted ? "the job makes room for another" : "the job is being suspended"};

@@ -21,7 +21,7 @@ void SuspendOrResume(Draft& draft) {
   const bool wanted = draft.spec().suspend();
   // A new leader finishes the stop that the last one began: workers that ended because of it have
   // not come to the end of their work.
-  const bool begun = memory.stopping_since || IsBeingSuspended(draft.view.status);
+  const bool begun = memory.stop.since || IsBeingSuspended(draft.view.status);
   if (!wanted && !begun) {
     if (!IsTrue(draft.view.status, ConditionType::kSuspended)) return;
     draft.Condition(ConditionType::kSuspended, false, Reason::kResumed, "the job goes on");

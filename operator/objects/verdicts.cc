@@ -32,7 +32,7 @@ Verdicts::News Verdicts::ClassifyNews(absl::Time now, const Known& known,
   return only_numbers ? News::kNone : News::kLater;
 }
 
-void Verdicts::Tell(const std::string& key, const PlacementView& verdict) const {
+void Verdicts::Log(const std::string& key, const PlacementView& verdict) const {
   if (verdict.reason.empty()) {
     MUSTER_LOG(INFO, "gang placed", {"job", key}, {"level", verdict.level},
                {"domain", verdict.domain}, {"score", verdict.score});
@@ -49,36 +49,36 @@ void Verdicts::Set(absl::Time now, const TrainingJob& job, PlacementView verdict
     MutexLock lock(mu_);
     Known& known = known_[job.uid];
     verdict.order = known.verdict.order;
-    kept_back_.erase(job.uid);
+    delayed_.erase(job.uid);
     const News news = ClassifyNews(now, known, verdict);
-    if (news == News::kLater) kept_back_[job.uid] = {key, std::move(verdict)};
+    if (news == News::kLater) delayed_[job.uid] = {key, std::move(verdict)};
     if (news != News::kNow) return;
     known = {verdict, now};
   }
-  Tell(key, verdict);
+  Log(key, verdict);
 }
 
-void Verdicts::TellKeptBack(absl::Time now) {
-  std::vector<KeptBack> due;
+void Verdicts::PublishDelayed(absl::Time now) {
+  std::vector<Delayed> due;
   {
     MutexLock lock(mu_);
-    for (auto it = kept_back_.begin(); it != kept_back_.end();) {
+    for (auto it = delayed_.begin(); it != delayed_.end();) {
       const auto found = known_.find(it->first);
       if (found != known_.end() && now < found->second.told_at + kTellReason) {
         ++it;
         continue;
       }
-      KeptBack one = std::move(kept_back_.extract(it++).mapped());
+      Delayed one = std::move(delayed_.extract(it++).mapped());
       if (found == known_.end()) continue;  // gone
       one.verdict.order = found->second.verdict.order;
       found->second = {one.verdict, now};
       due.push_back(std::move(one));
     }
   }
-  for (const KeptBack& one : due) Tell(one.key, one.verdict);
+  for (const Delayed& one : due) Log(one.key, one.verdict);
 }
 
-void Verdicts::Give(const TrainingJob& job, QueueOrder order, absl::Time wall) {
+void Verdicts::SetOrder(const TrainingJob& job, QueueOrder order, absl::Time wall) {
   const std::string key = kube::ToString({job.ns, job.name});
   order.time = std::max(ToTick(wall), ParseWall(job.status.preemption().time()) + kTick);
   MUSTER_LOG(INFO, "ordered by the queue", {"job", key}, {"workers", order.workers},

@@ -26,9 +26,9 @@ class Verdicts {
 
   void Set(absl::Time now, const TrainingJob& job, PlacementView verdict);
   // Reports the delayed reasons to wait whose time has come.
-  void TellKeptBack(absl::Time now);
+  void PublishDelayed(absl::Time now);
   // Sets the queue's order, timed at `wall`, or just after the job's last order if that is later.
-  void Give(const TrainingJob& job, QueueOrder order, absl::Time wall);
+  void SetOrder(const TrainingJob& job, QueueOrder order, absl::Time wall);
   // Returns the verdict with the order; empty if nothing has been reported.
   PlacementView Of(const std::string& job_uid) const;
   // Returns an order that the job's status does not show yet.
@@ -41,19 +41,19 @@ class Verdicts {
     PlacementView verdict;
     absl::Time told_at = absl::InfinitePast();
   };
-  struct KeptBack {
+  struct Delayed {
     std::string key;
     PlacementView verdict;
   };
   enum class News { kNow, kLater, kNone };
 
   static News ClassifyNews(absl::Time now, const Known& known, const PlacementView& verdict);
-  void Tell(const std::string& key, const PlacementView& verdict) const;
+  void Log(const std::string& key, const PlacementView& verdict) const;
 
   const std::function<void(const std::string&)> on_change_;
   mutable Mutex mu_;
   absl::flat_hash_map<std::string, Known> known_ MUSTER_GUARDED_BY(mu_);  // by job UID
-  std::map<std::string, KeptBack> kept_back_ MUSTER_GUARDED_BY(mu_);      // by job UID
+  std::map<std::string, Delayed> delayed_ MUSTER_GUARDED_BY(mu_);         // by job UID
 };
 
 }  // namespace muster::control

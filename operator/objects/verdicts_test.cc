@@ -48,20 +48,20 @@ TEST_F(VerdictsTest, AnotherReasonToWaitIsToldWhenItHasLasted) {
   for (int i = 1; i < 9; ++i) {
     const absl::Time now = start_ + i * absl::Milliseconds(100);
     verdicts_.Set(now, job_, i % 2 == 1 ? Queued("held", "HeldByReservation") : Queued("no quota"));
-    verdicts_.TellKeptBack(now);
+    verdicts_.PublishDelayed(now);
   }
-  verdicts_.TellKeptBack(start_ + absl::Seconds(30));
+  verdicts_.PublishDelayed(start_ + absl::Seconds(30));
   EXPECT_THAT(told_, SizeIs(1)) << "it is as it was";
   verdicts_.Set(start_ + absl::Seconds(31), job_, Queued("held", "HeldByReservation"));
   EXPECT_THAT(told_, SizeIs(2)) << "the first for long";
   verdicts_.Set(start_ + absl::Seconds(32), job_, Queued("no", "NoSuchQueue"));
-  verdicts_.TellKeptBack(start_ + absl::Seconds(33));
+  verdicts_.PublishDelayed(start_ + absl::Seconds(33));
   EXPECT_THAT(told_, SizeIs(2));
   EXPECT_EQ(verdicts_.Of("uid").sentence, "held");
-  verdicts_.TellKeptBack(start_ + absl::Seconds(36));
+  verdicts_.PublishDelayed(start_ + absl::Seconds(36));
   EXPECT_THAT(told_, SizeIs(3)) << "though nobody says it again";
   EXPECT_EQ(verdicts_.Of("uid").sentence, "no");
-  verdicts_.TellKeptBack(start_ + absl::Minutes(1));
+  verdicts_.PublishDelayed(start_ + absl::Minutes(1));
   EXPECT_THAT(told_, SizeIs(3));
 }
 
@@ -72,7 +72,7 @@ TEST_F(VerdictsTest, AReasonThatWasKeptBackDoesNotComeAfterAPlace) {
   placed.domain = "rack-7";
   verdicts_.Set(start_, job_, placed);
   EXPECT_THAT(told_, SizeIs(2)) << "a place is news";
-  verdicts_.TellKeptBack(start_ + absl::Minutes(1));
+  verdicts_.PublishDelayed(start_ + absl::Minutes(1));
   EXPECT_THAT(told_, SizeIs(2));
   EXPECT_EQ(verdicts_.Of("uid").domain, "rack-7");
 }
@@ -80,15 +80,15 @@ TEST_F(VerdictsTest, AReasonThatWasKeptBackDoesNotComeAfterAPlace) {
 TEST_F(VerdictsTest, AnOrderGivenMeanwhileIsNotLostWithAKeptBackReason) {
   verdicts_.Set(start_, job_, Queued("no quota"));
   verdicts_.Set(start_, job_, Queued("held", "HeldByReservation"));
-  verdicts_.Give(job_, {0, "Reclaimed", "stops for team/large", {}}, start_);
-  verdicts_.TellKeptBack(start_ + absl::Minutes(1));
+  verdicts_.SetOrder(job_, {0, "Reclaimed", "stops for team/large", {}}, start_);
+  verdicts_.PublishDelayed(start_ + absl::Minutes(1));
   EXPECT_EQ(verdicts_.Of("uid").sentence, "held");
   ASSERT_TRUE(verdicts_.PendingOrder(job_).has_value());
 }
 
 TEST_F(VerdictsTest, AnOrderIsPendingUntilTheStatusShowsIt) {
   EXPECT_FALSE(verdicts_.PendingOrder(job_).has_value());
-  verdicts_.Give(job_, {0, "Reclaimed", "stops for team/large", {}}, start_);
+  verdicts_.SetOrder(job_, {0, "Reclaimed", "stops for team/large", {}}, start_);
   ASSERT_TRUE(verdicts_.PendingOrder(job_).has_value());
   EXPECT_EQ(verdicts_.PendingOrder(job_)->workers, 0);
   verdicts_.Set(start_, job_, Queued("stays beside it"));
@@ -100,11 +100,11 @@ TEST_F(VerdictsTest, AnOrderIsPendingUntilTheStatusShowsIt) {
 // Otherwise an order given while the wall clock is behind the last order's time would be ignored.
 TEST_F(VerdictsTest, EveryOrderIsLaterThanTheOnesBefore) {
   job_.status.mutable_preemption()->set_time(FormatWall(start_ + absl::Hours(1)));
-  verdicts_.Give(job_, {2, "Reclaimed", "", {}}, start_);
+  verdicts_.SetOrder(job_, {2, "Reclaimed", "", {}}, start_);
   const absl::Time first = verdicts_.Of("uid").order->time;
   EXPECT_GT(first, start_ + absl::Hours(1));
   EXPECT_EQ(ParseWall(FormatWall(first)), first) << "as exact as a status is";
-  verdicts_.Give(job_, {0, "Reclaimed", "", {}}, start_);
+  verdicts_.SetOrder(job_, {0, "Reclaimed", "", {}}, start_);
   EXPECT_GT(verdicts_.Of("uid").order->time, first);
 }
 

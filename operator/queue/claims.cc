@@ -34,7 +34,7 @@ const Claim* Claims::Find(const JobEntry& job) const {
   return found == claims_.end() ? nullptr : &*found;
 }
 
-bool Claims::SomebodyLeaves() {
+bool Claims::HasLeavers() {
   CollectLeavers();
   return std::any_of(leavers_.begin(), leavers_.end(),
                      [](const Leaver& leaver) { return leaver.entry->job.leaving > 0; });

@@ -34,7 +34,7 @@ class Claims {
 
   const std::vector<Claim>& all() const { return claims_; }
   // Returns true if some workers were told to go and have not gone yet.
-  bool SomebodyLeaves();
+  bool HasLeavers();
   const Claim* Find(const JobEntry& job) const;
   // The time by which all have gone who make room for the job, or all leavers if nobody does.
   absl::Time ReadyAt(const JobEntry& job) const;

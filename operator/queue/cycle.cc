@@ -64,7 +64,7 @@ std::shared_ptr<const GangNodes> Cycle::NodesFor(const JobEntry& entry) const {
 }
 
 std::vector<Decision> Cycle::Run() {
-  for (const JobEntry* stray : state_.strays) {
+  for (const JobEntry* stray : state_.jobs_without_queue) {
     if (stray->job.running()) continue;
     Decision decision;
     decision.job = stray->job.uid;
@@ -72,7 +72,7 @@ std::vector<Decision> Cycle::Run() {
     decision.numbers.queue = QueueBook::State::QueueOf(stray->job);
     decisions_.push_back(std::move(decision));
   }
-  KeepClaims();
+  RenewClaims();
   for (int queue = 0; queue < state_.tree->queues(); ++queue) {
     Turn turn;
     turn.queue = queue;
@@ -88,7 +88,7 @@ std::vector<Decision> Cycle::Run() {
   return std::move(decisions_);
 }
 
-void Cycle::KeepClaims() {
+void Cycle::RenewClaims() {
   if (!state_.may_have_claims) return;
   std::vector<JobEntry*> claimants;
   for (const QueueEntry& queue : state_.queues) {
@@ -393,14 +393,14 @@ void Cycle::HandleHead(JobEntry& entry, Decision& decision) {
     decision.numbers.expected_start = claims_.ReadyAt(entry);
     return;
   }
-  if (!waits) TellProtected(entry, decision);
+  if (!waits) ExplainProtection(entry, decision);
   const std::optional<absl::Time> start =
       reservations_.Reserve(entry, std::max(decision.workers, min), by_nodes || waits);
   if (start) decision.numbers.expected_start = *start;
   if (!waits && by_nodes && options_.defragment) Defragment(entry, decision);
 }
 
-void Cycle::TellProtected(const JobEntry& entry, Decision& decision) const {
+void Cycle::ExplainProtection(const JobEntry& entry, Decision& decision) const {
   const auto until = FirstUnprotected(now_, state_, entry);
   if (!until) return;
   absl::StrAppend(&decision.detail, decision.detail.empty() ? "" : "; ",
@@ -427,7 +427,7 @@ bool Cycle::MakeRoom(JobEntry& entry, int least, Decision& decision) {
   const bool starts_else = least > entry.job.request.min;
   // A job that could start waits only for workers that go for its sake. One that waits only for
   // jobs that end by themselves gets a reservation instead.
-  const bool somebody_goes = room && (!room->plan.victims.empty() || claims_.SomebodyLeaves());
+  const bool somebody_goes = room && (!room->plan.victims.empty() || claims_.HasLeavers());
   const bool waits = somebody_goes && (!starts_else || !room->plan.victims.empty() ||
                                        entry.claimed_since.has_value());
   if (!waits) {

@@ -55,7 +55,7 @@ class Cycle {
   // Lets a job that its namespace's limit keeps out take the place of others of the namespace only.
   void AskNamespace(JobEntry& entry, Decision& decision);
   // Renews the claims of jobs for which others were told to go, before any queue has a turn.
-  void KeepClaims();
+  void RenewClaims();
   // Returns true if the next job of the queue may ask for room as well.
   bool GoesOn(const JobEntry& entry, const Decision& decision) const;
   // Starts the job, or says why not.
@@ -74,7 +74,7 @@ class Cycle {
   // Makes room for the first job of a queue that cannot start, or reserves a time for it.
   void HandleHead(JobEntry& entry, Decision& decision);
   // Adds to the detail when the first job that min_runtime protects from `entry` may be stopped.
-  void TellProtected(const JobEntry& entry, Decision& decision) const;
+  void ExplainProtection(const JobEntry& entry, Decision& decision) const;
   // Renews the job's claim if it covers `least` workers and still has room, without new victims.
   bool ClaimAgain(JobEntry& entry, int least, Decision& decision);
   // Makes room for at least `least` workers, and for as many as nominal quota gives its queue.

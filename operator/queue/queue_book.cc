@@ -131,7 +131,7 @@ void QueueBook::State::Insert(absl::Time now, JobEntry& entry) {
   entry.rank = RankOf(entry, now);
   if (!entry.job.running()) ++waiting;
   if (entry.queue < 0) {
-    strays.insert(&entry);
+    jobs_without_queue.insert(&entry);
     return;
   }
   entry.per_worker = tree->NeedOf(entry.job.quota_per_worker, 1);
@@ -146,7 +146,7 @@ void QueueBook::State::Insert(absl::Time now, JobEntry& entry) {
 void QueueBook::State::Erase(absl::Time now, JobEntry& entry) {
   if (!entry.job.running()) --waiting;
   if (entry.queue < 0) {
-    strays.erase(&entry);
+    jobs_without_queue.erase(&entry);
   } else if (entry.job.running()) {
     Count(now, entry, -1);
     queues[entry.queue].running.erase(&entry);

@@ -94,8 +94,8 @@ struct QueueBook::State {
   std::vector<QueueSpec> specs;
   std::unique_ptr<QuotaTree> tree;
   std::unique_ptr<QuotaUse> use;
-  std::vector<QueueEntry> queues;         // by index of the tree
-  std::set<JobEntry*, UidBefore> strays;  // jobs of queues that do not exist
+  std::vector<QueueEntry> queues;                     // by index of the tree
+  std::set<JobEntry*, UidBefore> jobs_without_queue;  // jobs of queues that do not exist
   absl::flat_hash_map<std::string, std::unique_ptr<JobEntry>> jobs;  // by UID
   int64_t waiting = 0;
   bool may_have_claims = false;  // some waiting job may have a `claimed_since`

@@ -96,7 +96,7 @@ bool ByRules::StopAll() {
     return a_first != IsInTheWay(*b) ? a_first : a->stop_cost < b->stop_cost;
   });
   // The second pass is for borrowers that may be taken from only when others have gone.
-  for (int pass = 0; pass < (trial_.own_first() ? 2 : 1); ++pass) {
+  for (int pass = 0; pass < (trial_.must_evict_own_queue_first() ? 2 : 1); ++pass) {
     for (VictimCandidate* candidate : order) {
       if (candidate->keep == 0 || !trial_.MayTake(*candidate)) continue;
       trial_.SetKeep(*candidate, 0);

@@ -197,7 +197,7 @@ void VictimTrial::ShrinkAll() {
   }
 }
 
-bool VictimTrial::IsLawful() const {
+bool VictimTrial::RespectsNominalQuota() const {
   if (!own_first_) return true;
   return std::all_of(taken_.begin(), taken_.end(), [this](const auto& taken) {
     return taken.second == 0 || use().StaysWithin(queue_, need_, taken.first);

@@ -52,10 +52,10 @@ class VictimTrial {
   bool MayTake(const VictimCandidate& candidate) const;
 
   // True if borrowers may be taken from only when some of the newcomer's own queue have gone.
-  bool own_first() const { return own_first_; }
+  bool must_evict_own_queue_first() const { return own_first_; }
   // Returns true if quota and the limit of the newcomer's namespace have room, and nothing beyond
   // its nominal quota was taken from borrowers.
-  bool QuotaFits() const { return room_.Fits(workers_) && IsLawful(); }
+  bool QuotaFits() const { return room_.Fits(workers_) && RespectsNominalQuota(); }
   bool Fits() const { return gang_.Fits() && QuotaFits(); }
   bool FitsIn(int domain) const { return gang_.FitsIn(domain) && QuotaFits(); }
 
@@ -63,7 +63,7 @@ class VictimTrial {
   void LetLeaversGo(absl::Time now, const QueueBook::State& state, const TopologyTree& tree,
                     absl::Duration grace);
   void LetClaimantsCome(const JobEntry& newcomer, const Claims& claims);
-  bool IsLawful() const;
+  bool RespectsNominalQuota() const;
   VictimCandidate CandidateOf(absl::Time now, const TopologyTree& tree, JobEntry& entry,
                               const VictimOptions& options) const;
   void PriceFollowUps(absl::Time now, const QueueBook::State& state);

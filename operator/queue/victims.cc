@@ -48,7 +48,7 @@ class VictimSearch {
   void Unstop(int index) { trial_.SetKeep(At(index), base_keep_[index]); }
   void UnstopAll(std::vector<int>& stopped);
   StopSet Prune(std::vector<int> stopped);
-  StopSet GreedyByJob(int domain, bool own_first);
+  StopSet GreedyByJob(int domain, bool must_evict_own_queue_first);
   // The cheapest jobs on a node that make room for one more worker there, and that place's price.
   struct Bundle {
     double price = kEndless;
@@ -56,7 +56,7 @@ class VictimSearch {
   };
   // Leaves the trial as it is.
   Bundle CheapestOn(int node);
-  StopSet GreedyByNode(int domain, bool own_first);
+  StopSet GreedyByNode(int domain, bool must_evict_own_queue_first);
   bool AddForQuota(std::vector<int>& stopped);
   // Stops jobs of the newcomer's own queue, the cheapest first, until borrowers may be taken from.
   void StopOwn(std::vector<int>& stopped);
@@ -163,7 +163,7 @@ void VictimSearch::StopOwn(std::vector<int>& stopped) {
 }
 
 // Stops jobs of a domain, by the price of each worker's place there, until the gang fits.
-StopSet VictimSearch::GreedyByJob(int domain, bool own_first) {
+StopSet VictimSearch::GreedyByJob(int domain, bool must_evict_own_queue_first) {
   std::vector<int> order = InDomain(domain);
   std::vector<double> price(Count());
   for (int index : order) {
@@ -176,7 +176,7 @@ StopSet VictimSearch::GreedyByJob(int domain, bool own_first) {
   }
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return price[a] < price[b]; });
   std::vector<int> stopped;
-  if (own_first) StopOwn(stopped);
+  if (must_evict_own_queue_first) StopOwn(stopped);
   for (int index : order) {
     if (trial_.gang().FitsIn(domain)) break;
     if (Stop(index)) stopped.push_back(index);
@@ -203,9 +203,9 @@ VictimSearch::Bundle VictimSearch::CheapestOn(int node) {
 }
 
 // Stops jobs on nodes of a domain, by the price of one more worker's place, until the gang fits.
-StopSet VictimSearch::GreedyByNode(int domain, bool own_first) {
+StopSet VictimSearch::GreedyByNode(int domain, bool must_evict_own_queue_first) {
   std::vector<int> stopped;
-  if (own_first) StopOwn(stopped);
+  if (must_evict_own_queue_first) StopOwn(stopped);
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>>
       cheapest;  // price, node
   for (int node = 0; node < static_cast<int>(on_node_.size()); ++node) {
@@ -238,7 +238,7 @@ void VictimSearch::Exchange(int domain, StopSet& best) {
       if (tries_ > options_.budget) return;
       banned_.insert(index);
       StopSet other = GreedyByNode(domain, false);
-      if (trial_.own_first()) {
+      if (trial_.must_evict_own_queue_first()) {
         StopSet with_own = GreedyByNode(domain, true);
         if (with_own.cost < other.cost) other = std::move(with_own);
       }
@@ -308,10 +308,10 @@ bool VictimSearch::ChooseStops(VictimPlan& plan) {
       best = std::move(set);
       cheapest = bound.domain;
     };
-    for (const bool own_first : {false, true}) {
-      if (own_first && !trial_.own_first()) continue;
-      offer(GreedyByJob(bound.domain, own_first));
-      offer(GreedyByNode(bound.domain, own_first));
+    for (const bool must_evict_own_queue_first : {false, true}) {
+      if (must_evict_own_queue_first && !trial_.must_evict_own_queue_first()) continue;
+      offer(GreedyByJob(bound.domain, must_evict_own_queue_first));
+      offer(GreedyByNode(bound.domain, must_evict_own_queue_first));
     }
   }
   if (cheapest >= 0) Exchange(cheapest, best);

@@ -87,7 +87,7 @@ void Controller::Adopt(State& state, const TrainingJob& job) {
 
 // Handles a term that this leadership did not write: another leader's, or one from an own write
 // whose outcome is unknown. Returns nullopt if there is none, or it has been overruled.
-std::optional<ReconcileResult> Controller::FaceRival(State& state, const TrainingJob& job) {
+std::optional<ReconcileResult> Controller::HandleRival(State& state, const TrainingJob& job) {
   const int64_t recorded = job.status.term();
   const bool ours = state.recorded || !state.status_fault.empty();
   if (recorded < state.term || (recorded == state.term && ours)) {
@@ -242,14 +242,14 @@ absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
     return ReconcileResult{kCacheLag, "WaitingForCache"};
   }
   State& state = StateOf(key);
-  if (auto waiting = FaceRival(state, *job)) return *waiting;
+  if (auto waiting = HandleRival(state, *job)) return *waiting;
   CheckStored(state, *job);
   return CarryOut(key, *job, state);
 }
 
 // Handles content that the API server refused. Returns nullopt if none was.
-std::optional<ReconcileResult> Controller::FaceRefusal(State& state, const TrainingJob& job,
-                                                       const absl::Status& written) {
+std::optional<ReconcileResult> Controller::HandleRefusal(State& state, const TrainingJob& job,
+                                                         const absl::Status& written) {
   if (!state.written.refused_pod.empty()) {
     // The job is decided on again at once, with the refusal among the spec's errors.
     state.refusal = state.written.refused_pod;
@@ -318,7 +318,7 @@ absl::StatusOr<ReconcileResult> Controller::CarryOut(const std::string& key, con
   // An unanswered write may be in the store or not: neither it nor the one before has to be there.
   const bool unknown = plan.write_status && !written.ok() && state.written.status_fault.empty();
   if (unknown) state.durable.Clear();
-  if (auto refused = FaceRefusal(state, job, written)) return *refused;
+  if (auto refused = HandleRefusal(state, job, written)) return *refused;
   MUSTER_RETURN_IF_ERROR(written);
   state.recorded = state.recorded || (plan.write_status && plan.status.term() == state.term);
   if (plan.write_status && state.status_fault.empty()) state.durable = DurablePart(plan.status);

@@ -109,7 +109,7 @@ class Controller {
   void Forget(const std::string& key);
   absl::Time leading_since() const;
   void Adopt(State& state, const TrainingJob& job);
-  std::optional<ReconcileResult> FaceRival(State& state, const TrainingJob& job);
+  std::optional<ReconcileResult> HandleRival(State& state, const TrainingJob& job);
   void CheckStored(State& state, const TrainingJob& job);
   ReconcileResult NoteFault(State& state, const TrainingJob& job, const std::string& why,
                             absl::Duration retry);
@@ -117,8 +117,8 @@ class Controller {
   JobView BuildView(const TrainingJob& job, State& state) const;
   absl::StatusOr<ReconcileResult> CarryOut(const std::string& key, const TrainingJob& job,
                                            State& state);
-  std::optional<ReconcileResult> FaceRefusal(State& state, const TrainingJob& job,
-                                             const absl::Status& written);
+  std::optional<ReconcileResult> HandleRefusal(State& state, const TrainingJob& job,
+                                               const absl::Status& written);
   // Returns when to look at the job again after the plan was carried out.
   ReconcileResult NextLook(State& state, absl::Time now, const Plan& plan);
   // Releases the memory of a job that has ended, once nobody asks for it any more.

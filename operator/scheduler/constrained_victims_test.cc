@@ -85,7 +85,7 @@ class ConstrainedVictimsTest : public SchedulerFixture {
   std::map<std::string, int> Told() {
     std::map<std::string, int> told;
     for (const auto& [name, uid] : uids_) {
-      const auto order = scheduler_->Verdict(uid).order;
+      const auto order = scheduler_->verdicts().Of(uid).order;
       if (order && order->workers == 0) ++told[NodeOf(name + "-0-1")];
     }
     return told;
@@ -103,9 +103,9 @@ TEST_F(ConstrainedVictimsTest, ASpreadGangGetsVictimsInEveryZone) {
   FillTwoZones();
   Ask("gpt", 2, kSpread);
   EXPECT_THAT(Told(), ElementsAre(std::pair("a0", 1), std::pair("b0", 1)));
-  EXPECT_EQ(scheduler_->Verdict(uid()).reason, "WaitingForVictims");
+  EXPECT_EQ(scheduler_->verdicts().Of(uid()).reason, "WaitingForVictims");
   for (const auto& [name, uid] : uids_) {
-    if (scheduler_->Verdict(uid).order) DeletePod(name + "-0-1");
+    if (scheduler_->verdicts().Of(uid).order) DeletePod(name + "-0-1");
   }
   EXPECT_EQ(RunOnce(), 2);
   EXPECT_EQ(PodsOn("gpt", 2, "a"), 1);
@@ -120,7 +120,7 @@ TEST_F(ConstrainedVictimsTest, NobodyIsStoppedForAGangThatWouldNotFitWithoutThem
   Cordon("b0");
   Ask("gpt", 2, kSpread);
   EXPECT_THAT(Told(), IsEmpty());
-  EXPECT_EQ(scheduler_->Verdict(uid()).reason, "Constraints");
+  EXPECT_EQ(scheduler_->verdicts().Of(uid()).reason, "Constraints");
   Cordon("b0", false);
   RunOnce();
   EXPECT_THAT(Told(), ElementsAre(std::pair("a0", 1))) << "there is one place in the other zone";

@@ -91,7 +91,7 @@ TEST_F(ConstraintsTest, MembersThatKeepApartGoToDomainsOfTheirOwn) {
   AddJobWithPods("three", 3, OwnAffinity("podAntiAffinity", "three", "zone"));
   EXPECT_EQ(RunOnce(), 0);
   EXPECT_THAT(Sentence(), HasSubstr("its pods are in each other's way: after 2 of 3 workers"));
-  EXPECT_EQ(scheduler_->Verdict(uid()).reason, "Constraints");
+  EXPECT_EQ(scheduler_->verdicts().Of(uid()).reason, "Constraints");
 }
 
 TEST_F(ConstraintsTest, MembersThatKeepTogetherShareADomain) {

@@ -39,13 +39,13 @@ Scheduler::Scheduler(kube::Api& api, const Clock& clock, JobCache& jobs, PodCach
       writes_(writer_, model_, clock_, options_.volume_deadline,
               [this](const std::string& uid) MUSTER_REQUIRES(model_mu_) {
                 book_.Touch(uid);
-                halves_.Touch(uid);
+                rollback_.Touch(uid);
               }),
-      halves_(options_.undo_after),
-      outcomes_(clock_, model_, verdicts_, writes_,
-                [this](const std::string& name) { return PriorityComplaint(name); }),
-      carrier_({clock_, model_, gate_, book_, verdicts_, writes_, outcomes_}),
-      lost_({model_, book_, verdicts_, writes_, outcomes_}),
+      rollback_(options_.undo_after),
+      publisher_(clock_, model_, verdicts_, writes_,
+                 [this](const std::string& name) { return PriorityComplaint(name); }),
+      executor_({clock_, model_, gate_, book_, verdicts_, writes_, publisher_}),
+      replacer_({model_, book_, verdicts_, writes_, publisher_}),
       notes_(options_.recorder) {
   if (!options_.topology_levels.empty()) {
     model_.SetLevels(options_.topology_levels);
@@ -68,10 +68,10 @@ void Scheduler::SetTopologyLevels(std::vector<std::string> keys) {
 
 void Scheduler::Follow() {
   MutexLock lock(model_mu_);
-  Drain();
+  TakeInChanges();
 }
 
-void Scheduler::Drain() {
+void Scheduler::TakeInChanges() {
   const SchedulerFeed::Changes changes = feed_.Take();
   for (const auto& change : changes.cluster) change(model_.Storage());
   for (const auto& [name, node] : changes.nodes) {
@@ -88,7 +88,7 @@ void Scheduler::Drain() {
   }
   for (const auto& [uid, key] : changes.jobs) {
     book_.Touch(uid, key);
-    halves_.Touch(uid);
+    rollback_.Touch(uid);
   }
   if (changes.priorities) book_.SetPriorities(*priorities_);
   if (changes.queues) ReadQueues();
@@ -117,7 +117,7 @@ void Scheduler::ReadCapacity() {
   book_.SetCapacity(capacity);
 }
 
-void Scheduler::RecallPast() {
+void Scheduler::RestorePastUse() {
   if (recalled_ || !book_.has_queues()) return;
   recalled_ = true;
   const absl::Time now = clock_.Wall();
@@ -128,27 +128,29 @@ void Scheduler::RecallPast() {
   book_.RememberPast(now, past);
 }
 
-int Scheduler::TakeWritten() {
+void Scheduler::TakeWritten() {
   const int bound = writes_.Take();
+  bound_ += bound;
   MutexLock lock(mu_);
   binds_ += bound;
-  return bound;
 }
 
-void Scheduler::Forget() {
+void Scheduler::ForgetGone() {
   writes_.Forget();
   verdicts_.Forget(jobs_);
   notes_.Forget([&](const std::string& uid)
                     MUSTER_REQUIRES(model_mu_) { return book_.Find(uid) == nullptr; });
-  lost_.Forget();
+  replacer_.Forget();
 }
 
-void Scheduler::BindThoseWithVolumes() {
+void Scheduler::RepeatWrites() { writes_.Repeat(); }
+
+void Scheduler::RefuseWithoutVolumes() {
   for (const auto& [uid, why_not] : writes_.TakeVolumes()) {
     const QueueJobState* standing = book_.Find(uid);
     if (standing == nullptr || standing->job == nullptr || model_.gangs().count(uid) == 0) continue;
-    outcomes_.Refuse(*standing, {kConstraintsReason,
-                                 absl::StrCat("its volumes are not there: ", why_not), false});
+    publisher_.Refuse(*standing, {kConstraintsReason,
+                                  absl::StrCat("its volumes are not there: ", why_not), false});
   }
 }
 
@@ -193,24 +195,39 @@ ScheduleOptions Scheduler::OptionsOfCycle() const {
   return options;
 }
 
+void Scheduler::SyncQueues() { book_.Update(clock_.Wall()); }
+
+void Scheduler::ReplaceLostWorkers() { replacer_.Replace(); }
+
+void Scheduler::ReportPendingGrowth() { replacer_.ReportPendingGrowth(); }
+
+void Scheduler::PublishDelayed() { verdicts_.PublishDelayed(clock_.Monotonic()); }
+
+void Scheduler::RollBackPartialBinds() {
+  const int undone = rollback_.Undo(clock_.Monotonic(), model_, jobs_, verdicts_, writes_);
+  MutexLock lock(mu_);
+  undone_ += undone;
+}
+
 void Scheduler::Decide() {
+  if (!MustDecide()) return;
   if (std::exchange(refused_at_, model_.changes()) != model_.changes()) {
     refused_.Clear();
-    carrier_.Forget();
+    executor_.Forget();
   }
   decided_at_ = model_.changes();
   whole_nodes_.Forget(clock_.Wall());
-  book_.MarkThoseThatFitNowhere(whole_nodes_);
+  book_.MarkUnplaceableJobs(whole_nodes_);
   ScheduleOptions options = OptionsOfCycle();
   options.refused = &refused_;
   const std::vector<Decision> decisions =
       notes_.Schedule(clock_.Wall(), model_.Tree(), book_.book(), options);
   for (const Decision& decision : decisions) {
-    if (!carrier_.CarryOut(decision) || decision.action == ScheduleAction::kWait) continue;
+    if (!executor_.CarryOut(decision) || decision.action == ScheduleAction::kWait) continue;
     MutexLock lock(mu_);
     ++decisions_[std::string(Name(decision.action))];
   }
-  if (book_.has_queues()) behind_told_ += carrier_.TellBehind(decisions);
+  if (book_.has_queues()) overtaken_ += executor_.ReportOvertaken(decisions);
   // The book has all decisions already, except for the GPU kinds that came of them: a job that
   // counted for several kinds may leave room to others now.
   book_.TakeRecounted();
@@ -219,33 +236,36 @@ void Scheduler::Decide() {
   book_.TakeChanged();
 }
 
+// Queues are brought in step twice, because a worker that was replaced changes what its job holds.
+const Scheduler::Step Scheduler::kCycle[] = {
+    &Scheduler::TakeInChanges,         // the caches' changes -> model, holders, queues
+    &Scheduler::TakeWritten,           // results of the writes of earlier cycles
+    &Scheduler::ForgetGone,            // state of jobs that are gone
+    &Scheduler::RepeatWrites,          // writes that failed and are due again
+    &Scheduler::ReadCapacity,          // nodes -> capacity of the queues
+    &Scheduler::RestorePastUse,        // once per leader: what queues have used before
+    &Scheduler::RefuseWithoutVolumes,  // gangs whose volumes did not come in time
+    &Scheduler::ReportFindings,        // topology labels that contradict each other
+    &Scheduler::SyncQueues,            // model -> the queues' book
+    &Scheduler::ReplaceLostWorkers,    // new nodes for workers of gangs that run
+    &Scheduler::SyncQueues,            // what the replacements changed
+    &Scheduler::Decide,                // queues and placement -> decisions, carried out
+    &Scheduler::ReportPendingGrowth,   // jobs that wait for room to grow
+    &Scheduler::PublishDelayed,        // verdicts that were held back and are due
+    &Scheduler::RollBackPartialBinds,  // gangs that were bound in part for too long
+};
+
 int Scheduler::RunOnce() {
-  int bound = 0;
   {
     MutexLock lock(model_mu_);
-    Drain();
-    bound = TakeWritten();
-    Forget();
-    writes_.Repeat();
-    ReadCapacity();
-    RecallPast();
-    BindThoseWithVolumes();
-    ReportFindings();
-    book_.Update(clock_.Wall());
-    lost_.Replace();
-    book_.Update(clock_.Wall());
-    if (MustDecide()) Decide();
-    lost_.TellGrowers();
-    verdicts_.TellKeptBack(clock_.Monotonic());
-    const int undone = halves_.Undo(clock_.Monotonic(), model_, jobs_, verdicts_, writes_);
-    MutexLock counters(mu_);
-    undone_ += undone;
+    for (const Step step : kCycle) (this->*step)();
+    if (options_.writes_apart) return std::exchange(bound_, 0);
   }
-  if (options_.writes_apart) return bound;
   while (writer_.RunNext()) {
   }
   MutexLock lock(model_mu_);
-  return bound + TakeWritten();
+  TakeWritten();
+  return std::exchange(bound_, 0);
 }
 
 // Forecasts without holding the lock, so that the cycle goes on meanwhile.
@@ -297,7 +317,7 @@ std::vector<QueueReport> Scheduler::Queues(int most_jobs) const {
 
 SchedulerWork Scheduler::work() const {
   MutexLock lock(model_mu_);
-  return {halves_.looks(), behind_told_};
+  return {rollback_.looks(), overtaken_};
 }
 
 int64_t Scheduler::binds() const {

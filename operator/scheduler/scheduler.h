@@ -126,17 +126,27 @@ class Scheduler {
   PodWriter& writer() { return writer_; }
 
  private:
-  void Drain() MUSTER_REQUIRES(model_mu_);
-  void ReadQueues() MUSTER_REQUIRES(model_mu_);
+  using Step = void (Scheduler::*)();
+  static const Step kCycle[];
+
+  void TakeInChanges() MUSTER_REQUIRES(model_mu_);
+  void TakeWritten() MUSTER_REQUIRES(model_mu_);
+  void ForgetGone() MUSTER_REQUIRES(model_mu_);
+  void RepeatWrites() MUSTER_REQUIRES(model_mu_);
   void ReadCapacity() MUSTER_REQUIRES(model_mu_);
-  void RecallPast() MUSTER_REQUIRES(model_mu_);
-  int TakeWritten() MUSTER_REQUIRES(model_mu_);
-  void Forget() MUSTER_REQUIRES(model_mu_);
+  void RestorePastUse() MUSTER_REQUIRES(model_mu_);
+  void RefuseWithoutVolumes() MUSTER_REQUIRES(model_mu_);
   void ReportFindings() MUSTER_REQUIRES(model_mu_);
-  void BindThoseWithVolumes() MUSTER_REQUIRES(model_mu_);
+  void SyncQueues() MUSTER_REQUIRES(model_mu_);
+  void ReplaceLostWorkers() MUSTER_REQUIRES(model_mu_);
+  void Decide() MUSTER_REQUIRES(model_mu_);
+  void ReportPendingGrowth() MUSTER_REQUIRES(model_mu_);
+  void PublishDelayed() MUSTER_REQUIRES(model_mu_);
+  void RollBackPartialBinds() MUSTER_REQUIRES(model_mu_);
+
+  void ReadQueues() MUSTER_REQUIRES(model_mu_);
   bool MustDecide() MUSTER_REQUIRES(model_mu_);
   ScheduleOptions OptionsOfCycle() const MUSTER_REQUIRES(model_mu_);
-  void Decide() MUSTER_REQUIRES(model_mu_);
   // Returns what is wrong with the priority class, or nothing.
   std::string PriorityComplaint(const std::string& class_name) const;
 
@@ -158,19 +168,20 @@ class Scheduler {
   WholeNodes whole_nodes_ MUSTER_GUARDED_BY(model_mu_);
   QueueSync book_ MUSTER_GUARDED_BY(model_mu_);
   BindTracker writes_ MUSTER_GUARDED_BY(model_mu_);
-  PartialBindRollback halves_ MUSTER_GUARDED_BY(model_mu_);
-  PlacementPublisher outcomes_ MUSTER_GUARDED_BY(model_mu_);
-  DecisionExecutor carrier_ MUSTER_GUARDED_BY(model_mu_);
-  WorkerReplacer lost_ MUSTER_GUARDED_BY(model_mu_);
+  PartialBindRollback rollback_ MUSTER_GUARDED_BY(model_mu_);
+  PlacementPublisher publisher_ MUSTER_GUARDED_BY(model_mu_);
+  DecisionExecutor executor_ MUSTER_GUARDED_BY(model_mu_);
+  WorkerReplacer replacer_ MUSTER_GUARDED_BY(model_mu_);
   DecisionNotes notes_ MUSTER_GUARDED_BY(model_mu_);
   // Used by RunOnce's thread only.
   std::vector<TopologyFinding> reported_;  // as last logged
   RefusalMemo refused_;
-  uint64_t refused_at_ = 0;  // model's changes() of `refused_` and the carrier's memory
+  uint64_t refused_at_ = 0;  // model's changes() of `refused_` and the executor's memory
   uint64_t decided_at_ = 0;  // model's changes() at the last cycle
   uint64_t capacity_at_ = 0;
   bool recalled_ = false;  // past use of queues was taken over
-  int64_t behind_told_ MUSTER_GUARDED_BY(model_mu_) = 0;
+  int64_t overtaken_ MUSTER_GUARDED_BY(model_mu_) = 0;
+  int bound_ MUSTER_GUARDED_BY(model_mu_) = 0;  // pods found bound since RunOnce() last returned
   absl::Time decide_again_ = absl::InfinitePast();
 
   mutable Mutex mu_;

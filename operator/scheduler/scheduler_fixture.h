@@ -54,7 +54,7 @@ class SchedulerFixture : public testing::Test {
   int PodsOn(const std::string& job, int count, const std::string& prefix);
   // UID of the job that was added last.
   const std::string& uid() const { return owner_.uid; }
-  std::string Sentence() { return scheduler_->Verdict(uid()).sentence; }
+  std::string Sentence() { return scheduler_->verdicts().Of(uid()).sentence; }
 
   ManualClock clock_;
   std::unique_ptr<kube::MemoryApi> memory_;

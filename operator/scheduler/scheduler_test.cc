@@ -53,7 +53,7 @@ TEST_F(SchedulerTest, BindsNothingWhenTheGangDoesNotFitAndSaysWhy) {
   EXPECT_EQ(told_.size(), 1u);
   AddNode("b", 1);
   EXPECT_EQ(RunOnce(), 2);
-  EXPECT_EQ(scheduler_->Verdict(uid()).reason, "");
+  EXPECT_EQ(scheduler_->verdicts().Of(uid()).reason, "");
   EXPECT_EQ(told_.size(), 2u);
 }
 
@@ -188,7 +188,7 @@ TEST_F(SchedulerTest, ARequiredLevelHoldsForTheGangAndForWhoReplacesALostWorker)
   EXPECT_EQ(NodeOf("gpt-0-1"), "a0");
   EXPECT_EQ(NodeOf("gpt-1-1"), "a1");
   EXPECT_EQ(NodeOf("gpt-2-1"), "a2");
-  const PlacementView verdict = scheduler_->Verdict(uid());
+  const PlacementView verdict = scheduler_->verdicts().Of(uid());
   EXPECT_EQ(verdict.level, "leaf");
   EXPECT_EQ(verdict.domain, "rack-a");
   EXPECT_EQ(verdict.score, 1);
@@ -316,10 +316,10 @@ TEST_F(SchedulerTest, LevelsMayBeGivenAsLabelKeys) {
   AddPod("gpt", 0);
   AddPod("gpt", 1);
   EXPECT_EQ(RunOnce(), 0);
-  EXPECT_EQ(scheduler_->Verdict(uid()).reason, "Topology");
+  EXPECT_EQ(scheduler_->verdicts().Of(uid()).reason, "Topology");
   AddNodeIn("y", "c");
   EXPECT_EQ(RunOnce(), 2);
-  EXPECT_EQ(scheduler_->Verdict(uid()).domain, "y");
+  EXPECT_EQ(scheduler_->verdicts().Of(uid()).domain, "y");
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ Json ToJson(const DomainReport& domain) {
   for (const auto& [reason, nodes] : domain.closed) {
     json["notUsable"][std::string(Name(reason))] = nodes;
   }
-  for (const NodeTrouble& trouble : domain.troubles) {
+  for (const NodeUnavailability& trouble : domain.troubles) {
     json["health"].push_back(
         {{"reason", std::string(Name(trouble.reason))}, {"sentence", trouble.sentence}});
   }

@@ -129,7 +129,7 @@ void AgentSwarm::On(const Event& event, size_t index) {
     if (!std::exchange(agent.dialing, true)) LookWhileDialing(index);
     return;
   }
-  if (const auto* said = std::get_if<OperatorSaid>(&event)) Obey(said->message, index);
+  if (const auto* said = std::get_if<OperatorMessageReceived>(&event)) Obey(said->message, index);
 }
 
 void AgentSwarm::SayHello(Agent& agent) {

@@ -1,9 +1,9 @@
-"""usage: agents.py OPERATOR AGENTS SCALE -- thousands of simulated worker agents attached to a real operator over TLS:
-its CPU time, memory and threads, and how soon all are back after a change of leader.
+"""usage: agents.py OPERATOR AGENTS SCALE -- attaches thousands of simulated worker agents to a real operator over TLS
+and measures its CPU time, memory and threads, and how soon all are back after a change of leader.
 
-Two replicas of muster-operator against a real API server; the agents are one process with the real agent's client, each
-with a token of its own pod that the server reviews and a certificate of its own. Leaders change once cleanly (SIGTERM)
-and once by a crash (SIGKILL)."""
+Two replicas of muster-operator run against a real API server. The agents are one process with the real agent's client;
+each has a token of its own pod, which the server reviews, and its own certificate. The leader changes once cleanly
+(SIGTERM) and once by a crash (SIGKILL)."""
 import contextlib
 import json
 import os
@@ -31,7 +31,7 @@ def free_ports(count):
 
 
 def replica(binary, own, ports):
-    """One of two; agents are told both addresses."""
+    """One of two replicas; agents are given both addresses."""
     everyone = ",".join(f"127.0.0.1:{port}" for port in ports)
     return plane.Program(
         binary, f"--kubeconfig={os.environ['KUBECONFIG']}", f"--coordinator=127.0.0.1:{own}", f"--advertise=127.0.0.1:{own}",
@@ -49,14 +49,14 @@ def threads(pid):
 
 class Swarm(plane.Program):
     def now(self):
-        """Its newest whole line."""
+        """The newest complete line of its output."""
         with open(self.output, "rb") as out:
             out.seek(max(0, out.seek(0, 2) - 4096))
             lines = out.read().decode().split("\n")[:-1]
         return json.loads(lines[-1]) if lines else {"agents": 0, "attached": 0, "active": 0, "streamsLost": 0}
 
     def wait_until(self, what, done, timeout):
-        """Seconds until `done(now)`."""
+        """Waits until done(now) and returns the seconds that took."""
         start = time.monotonic()
         while not done(self.now()):
             if self.process.poll() is not None or time.monotonic() - start > timeout:

@@ -1,9 +1,9 @@
-"""usage: bind.py OPERATOR PEERS SCALE NODES -- how fast pods that wait are bound: the API server's own rate, kube-scheduler with
-single pods, muster with gangs of 8; and one gang of 512 from its creation to its last binding.
+"""usage: bind.py OPERATOR PEERS SCALE NODES -- measures how fast pending pods are bound: the API server's own rate,
+kube-scheduler with single pods, muster with gangs of 8; and one gang of 512 from its creation to its last binding.
 
-The gang comes first, alone on as many nodes as it has workers; its figure holds the creation of its pods on both sides.
-Then all pods wait before the scheduler starts, so that no figure holds their creation. Muster comes last: it sees twice as
-many pods as it binds.
+The gang comes first, alone on as many nodes as it has workers; its figure includes the creation of its pods on both
+sides. For the others all pods are pending before the scheduler starts, so that no figure includes their creation.
+Muster comes last: it sees twice as many pods as it binds.
 """
 import json
 import os
@@ -18,14 +18,14 @@ GANG = 8
 
 
 def scheduler():
-    """kube-scheduler, its default profile."""
+    """kube-scheduler with its default profile."""
     binary = pathlib.Path(os.environ["MUSTER_TESTENV_BIN"]) / "kube-scheduler"
     return plane.Program(binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false", "--secure-port=0",
                          f"--kube-api-qps={plane.QPS}", f"--kube-api-burst={plane.BURST}")
 
 
 class Existing:
-    """A watch on a namespace that waits for pods."""
+    """Watches a namespace until it has the expected pods."""
 
     def __init__(self, peers, namespace, pods, *flags):
         self.pods = pods
@@ -48,10 +48,10 @@ def operator(binary):
 
 
 def make_waiting(binary, peers, pods):
-    """As many pods in each namespace, none of which has a node."""
+    """Creates the same number of pending pods in each namespace."""
     plane.peer(peers, "pending", "--namespace=raw", f"--pods={pods}", "--clients=16")
     plane.peer(peers, "pending", "--namespace=single", f"--pods={pods}", "--scheduler=default-scheduler", "--clients=16")
-    with operator(binary) as ours:  # there are no nodes yet: it makes the pods, and they wait
+    with operator(binary) as ours:  # creates the pods, which stay pending because there are no nodes yet
         ours.wait_for("http ", timeout=60)
         made = Existing(peers, "gangs", pods)
         plane.peer(peers, "gangs", "--namespace=gangs", f"--jobs={pods // GANG}", f"--workers={GANG}")
@@ -60,8 +60,8 @@ def make_waiting(binary, peers, pods):
 
 
 def timed(program, peers, namespace, pods, count=False):
-    """Pods per second from the first binding to the last, seconds from the program's start, its CPU seconds per pod, and
-    what a muster-operator has asked the server for."""
+    """Pods per second from the first binding to the last, seconds since the program's start, its CPU seconds per pod,
+    and the requests that a muster-operator has made."""
     bound = Existing(peers, namespace, pods, "--bound")
     start = time.time()
     with program() as running:
@@ -79,7 +79,7 @@ def raw_binds(peers, pods, nodes):
 
 
 def one_gang(binary, peers, size):
-    """Seconds from the creation of what is wanted to the last binding, (muster, kube-scheduler), each alone on as many nodes."""
+    """Seconds from creation to the last binding of a gang, (muster, kube-scheduler), each alone on as many nodes."""
     seconds = []
     for namespace, program, wanted in (
             ("gang-theirs", scheduler, ["pending", f"--pods={size}", "--scheduler=default-scheduler", "--clients=16"]),
@@ -90,7 +90,8 @@ def one_gang(binary, peers, size):
             bound = Existing(peers, namespace, size, "--bound")
             start = plane.peer(peers, *wanted, "--gpus=8", f"--namespace={namespace}")["start"]
             seconds.append(bound.wait()["last"] - start)
-            # Else the next operator would make its pods anew. No kubelet ends them, and a node of the same name would have them still.
+            # Otherwise the next operator would create the pods again. No kubelet ends them, so a node of the same name
+            # would still have them.
             plane.run("kubectl", "delete", "trainingjobs", "--all", "--wait=false", f"--namespace={namespace}")
             plane.run("kubectl", "delete", "pods", "--all", "--force", "--grace-period=0", f"--namespace={namespace}")
             plane.run("kubectl", "delete", "trainingjobs", "--all", "--timeout=60s", f"--namespace={namespace}")

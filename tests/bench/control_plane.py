@@ -1,6 +1,6 @@
-"""What the control plane's benchmarks share: the peers in Go, the operator as a process, CPU time and memory of a process.
+"""Shared by the control plane's benchmarks: the peers in Go, the operator as a process, CPU time and memory.
 
-Runs inside the test environment's network namespace, $KUBECONFIG saying which server.
+Runs inside the test environment's network namespace; $KUBECONFIG names the server.
 """
 import collections
 import http.client
@@ -17,9 +17,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 CRD = HERE.parent.parent / "deploy/crd"
 TICKS = os.sysconf("SC_CLK_TCK")
-# Of the test environment, in its own network namespace.
+# The API server of the test environment, in its own network namespace.
 ETCD = "http://127.0.0.1:2379"
-# For every client that is compared.
+# The client-side limits, the same for every client that is compared.
 QPS, BURST = 5000, 10000
 
 
@@ -31,7 +31,7 @@ def run(*command, **kwargs):
 
 
 def prepare(namespaces=()):
-    """The CRD, and the accounts that a controller would make: pods are refused without them."""
+    """Installs the CRD and the service accounts that a controller would create: pods are refused without them."""
     run("kubectl", "apply", "--server-side", "-f", CRD / "muster.dev_trainingjobs.yaml")
     # `kubectl wait` fails on a CRD that has no conditions yet.
     while subprocess.run(["kubectl", "get", "trainingjobs"], capture_output=True).returncode != 0:
@@ -48,7 +48,7 @@ def cpu_seconds(pid):
 
 
 def settled_cpu(pid, quiet=3.0):
-    """CPU seconds once the process has done next to nothing for a while."""
+    """Waits until the process has been almost idle for a while and returns its CPU seconds."""
     last = cpu_seconds(pid)
     while True:
         time.sleep(quiet)
@@ -59,13 +59,13 @@ def settled_cpu(pid, quiet=3.0):
 
 
 def memory_mb(pid):
-    """(resident now, resident at its highest)"""
+    """(resident memory now, its highest value so far)"""
     words = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
     return tuple(int(words[name].split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
 
 
 class Program:
-    """A process with its output in a file, ended at the end."""
+    """A process whose output goes to a file; it is ended on exit from the `with` block."""
 
     def __init__(self, *command):
         self.folder = tempfile.TemporaryDirectory()
@@ -76,7 +76,7 @@ class Program:
         self.pid = self.process.pid
 
     def wait_for(self, text, timeout):
-        """Seconds from the start until `text` was printed."""
+        """Waits until `text` is printed and returns the seconds since the start."""
         while text not in self.output.read_text():
             if self.process.poll() is not None or time.monotonic() - self.started > timeout:
                 sys.exit(f"no '{text}' from {self.process.args[0]}:\n{self.output.with_suffix('.err').read_text()[-2000:]}")
@@ -93,7 +93,7 @@ class Program:
 
 
 def operator(binary, *flags):
-    """muster-operator as the only one, at the limits of every client here."""
+    """Starts a single muster-operator with the same client-side limits as its peers."""
     sockets = f"unix:{tempfile.gettempdir()}/muster-bench-{os.getpid()}"
     return Program(binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--leader-elect=false",
                    f"--coordinator={sockets}/c.sock", f"--http={sockets}/http.sock", "--probes=",
@@ -101,7 +101,7 @@ def operator(binary, *flags):
 
 
 def page(address, path):
-    """What an operator's socket answers."""
+    """The answer of an operator's HTTP socket."""
     connection = http.client.HTTPConnection("localhost", timeout=30)
     connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.sock.connect(address.removeprefix("unix:"))
@@ -110,7 +110,7 @@ def page(address, path):
 
 
 def requests(program):
-    """How many requests an operator has made, by verb and resource."""
+    """The number of requests that an operator has made, by verb and resource."""
     address = program.output.read_text().split("http ", 1)[1].split()[0]
     text = page(address, "/metrics")
     counts = collections.Counter()

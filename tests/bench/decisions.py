@@ -1,10 +1,10 @@
-"""usage: decisions.py embedded|server BIN SCALE -- streams of jobs through the real operator, their kubelets and agents played
-in its own process: a gang that cannot be placed, and the load of Kueue's performance test (examples/simulate/generator.yaml:
-15,000 jobs, 640 nodes, 30 queues in 5 cohorts; SCALE takes fewer queues,
-and the real server a tenth of them: it is the server that bounds it).
+"""usage: decisions.py embedded|server BIN SCALE -- streams jobs through the real operator, with their kubelets and
+agents simulated in its own process: a gang that cannot be placed, and the load of Kueue's performance test
+(examples/simulate/generator.yaml: 15,000 jobs, 640 nodes, 30 queues in 5 cohorts). SCALE takes fewer queues, and the
+real server gets a tenth of them, because the server is the bottleneck.
 
-`server` runs inside a control plane of tools/testenv. Kueue's figures are published ones: it admits Workload objects and makes
-no pods.
+`server` runs inside a control plane of tools/testenv. Kueue's figures are published ones: it admits Workload objects
+and creates no pods.
 """
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the start, recovery and bitwise benchmarks share: `muster run` in a folder of its own, and torchrun."""
+"""Shared by the start, recovery and bitwise benchmarks: `muster run` in a folder of its own, and torchrun."""
 import calendar
 import json
 import os
@@ -32,7 +32,7 @@ def environment():
 
 
 def wait_for_step(name, run, output, step, timeout):
-    """All steps seen, once `step` is among them; ends the program with the run's output if that does not happen."""
+    """Waits until `step` was reported and returns all steps; ends the program with the run's output if it is not."""
     deadline = time.time() + timeout
     while time.time() < deadline:
         steps = run.steps()
@@ -86,7 +86,7 @@ class Muster:
         return found
 
     def logged(self, log, message):
-        """Lines of the pods' logs of that name with `message`: [(wall clock, pod, line)], in order of time."""
+        """Lines with `message` in the pods' logs of that name: [(wall clock, pod, line)], ordered by time."""
         out = []
         for path in (self.folder / "state/bench/pods").glob(f"*/logs/{log}"):
             for line in path.read_text(errors="replace").splitlines():
@@ -104,7 +104,7 @@ class Muster:
 
 
 class Torchrun:
-    """torchrun of the same model; its steps are read from its output."""
+    """Runs the same model with torchrun; its steps are read from its output."""
 
     def __init__(self, folder, steps, restarts=0, checkpoint=""):
         self.output = pathlib.Path(folder) / "torchrun.log"
@@ -113,7 +113,7 @@ class Torchrun:
         self.submitted = time.time()
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
         command += ["--max-restarts", str(restarts), str(HERE / "peer_train.py"), str(steps)]
-        # Without this a restarted rank may find the addresses of the ranks before it in the store, and fail again.
+        # Without this a restarted rank may find the addresses of its predecessors in the store and fail again.
         own_store = dict(environment(), TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1")
         self.process = subprocess.Popen(command + ([checkpoint] if checkpoint else []), stdout=log, stderr=log, env=own_store)
 

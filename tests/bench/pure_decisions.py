@@ -1,7 +1,7 @@
-"""usage: pure_decisions.py BIN -- how long decisions without I/O take: placing a gang, finding who makes room, looking ahead.
+"""usage: pure_decisions.py BIN -- measures decisions without I/O: placing a gang, finding victims, forecasting starts.
 
-Runs the google-benchmark programs of this folder and sets their figures beside what they are to reach. A call's own p99 is that
-of its CPU time: the wall's tail is also that of whatever else the machine runs.
+Runs the google-benchmark programs of this folder and prints their figures beside the targets. The p99 is that of a
+call's CPU time: the tail of the wall time includes other load on the machine.
 """
 import json
 import math

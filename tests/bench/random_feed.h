@@ -14,7 +14,7 @@ class RandomFeed final : public BatchFeed {
  public:
   RandomFeed(const TrainingOptions& options, int64_t vocabulary)
       : options_(options), vocabulary_(vocabulary) {}
-  absl::StatusOr<MicroBatch> Training(const BatchPlace&) override {
+  absl::StatusOr<MicroBatch> Training(const MicroBatchPosition&) override {
     MicroBatch batch;
     const at::Tensor tokens =
         at::randint(vocabulary_, {options_.micro_batch, options_.sequence + 1}, at::kLong);

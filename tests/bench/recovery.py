@@ -1,10 +1,10 @@
-"""usage: recovery.py BIN_DIR -- what the loss of one of 2 ranks costs, nano model.
+"""usage: recovery.py BIN_DIR -- measures the recovery from the loss of one of 2 ranks, nano model.
 
 Per kill, all read from logs with microseconds:
   detected   kill -> the agent's line that the rank ended (for SIGSTOP: less the deadline of 2 s)
-  rejoined   the survivor's step breaks off -> the last rank has joined the new round and takes its first task
+  rejoined   the survivor's step is interrupted -> the last rank has joined the new round and takes its first task
   step       kill -> end of the first step after it
-muster: both policies. torchrun: --max-restarts, with a checkpoint every 25 steps, as its users have.
+muster runs with both policies, torchrun with --max-restarts and a checkpoint every 25 steps, as is usual.
 """
 import os
 import signal
@@ -29,7 +29,7 @@ def wait_for(what, find, seconds=60, log=None):
 
 
 def whole(run):
-    """Whether the newest round is of both ranks and two trainers run."""
+    """Returns True if the newest round has both ranks and two trainers run."""
     joined = run.logged("rank-0.log", "joined")
     return True if joined and "world_size=2" in joined[-1][2] and len(run.trainers()) == 2 else None
 
@@ -37,7 +37,7 @@ def whole(run):
 def one_kill(run, how):
     wait_for("a round of both ranks", lambda: whole(run))
     run.wait_for_step(run.steps()[-1][0] + 30)
-    time.sleep(1.2)  # a rank that ends soon after its start is restarted with a delay
+    time.sleep(1.2)  # the restart of a rank that ends soon after its start is delayed
     victim = run.trainers()[-1]
     moment = time.time()
     os.kill(victim, how)
@@ -48,7 +48,7 @@ def one_kill(run, how):
         run.logged("rank-0.log", name), moment) if e[1] != ended[1]), default=None))
     first = wait_for("the new round", lambda: next(iter(after(run.logged("rank-0.log", "joined"), broke[0])), None))
     this_round = first[2].split("round=")[1].split()[0]
-    time.sleep(0.3)  # the last of its ranks
+    time.sleep(0.3)  # until its last rank has ended
     joined = max(e[0] for e in run.logged("rank-0.log", "joined") if f"round={this_round} " in e[2])
     step = wait_for("a step", lambda: next((t for _, _, t in run.steps() if t > joined), None))
     return ended[0] - moment, joined - broke[0], step - moment

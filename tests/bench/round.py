@@ -1,5 +1,5 @@
-"""usage: round.py ROUND_BENCH SCALE -- a round from Prepare to Go through the real operator and its coordinator, beyond
-what the ranks themselves take, by the number of members."""
+"""usage: round.py ROUND_BENCH SCALE -- measures a round from Prepare to Go through the real operator and its
+coordinator, beyond the time of the ranks themselves, by the number of members."""
 import statistics
 import sys
 

@@ -1,4 +1,4 @@
-"""usage: start.py BIN_DIR -- from submitting a job to its first committed step, 2 ranks, nano model."""
+"""usage: start.py BIN_DIR -- measures the time from submitting a job to its first committed step (2 ranks, nano)."""
 import statistics
 import sys
 import tempfile

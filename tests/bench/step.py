@@ -1,6 +1,6 @@
 """usage: step.py STEP_SERVER [RANKS]
 
-Step time of muster's engine against PyTorch eager (RANKS 1) or DDP over gloo (RANKS 2): the two take steps in
+Compares the step time of muster's engine with PyTorch eager (RANKS 1) or DDP over gloo (RANKS 2): the two take steps in
 turn, in separate processes, one thread per rank, and the ratio is the median over the pairs.
 """
 import json

@@ -1,5 +1,5 @@
-"""usage: submit.py OPERATOR PEERS SCALE -- jobs submitted at once until all their pods exist, against the server's own
-rate of creates and kube-controller-manager's CPU time for the same pods as Jobs."""
+"""usage: submit.py OPERATOR PEERS SCALE -- measures the time from submitting many jobs at once until all their pods
+exist, against the server's own rate of creates and kube-controller-manager's CPU time for the same pods as Jobs."""
 import os
 import pathlib
 import sys
@@ -8,7 +8,7 @@ import control_plane as plane
 
 
 def controller_manager():
-    """kube-controller-manager with its job controllers alone, at their most parallel."""
+    """kube-controller-manager with only its job controllers, at maximum parallelism."""
     binary = pathlib.Path(os.environ["MUSTER_TESTENV_BIN"]) / "kube-controller-manager"
     return plane.Program(
         binary, f"--kubeconfig={os.environ['KUBECONFIG']}", "--controllers=job", "--leader-elect=false", "--secure-port=0",
@@ -16,7 +16,7 @@ def controller_manager():
 
 
 class Run:
-    """Jobs submitted at once to a controller that is there: how fast their pods came, and what they cost it."""
+    """Submits jobs at once to a running controller; returns how fast their pods appeared and its CPU cost."""
 
     def __init__(self, program, peers, namespace, kind, jobs):
         before = plane.settled_cpu(program.pid)
@@ -38,7 +38,7 @@ def main():
     pods = 4 * jobs
     plane.prepare(("warm", "raw", "lean", "batch", "training"))
     plane.peer(peers, "populate", "--nodes=100")
-    # Put on every new node; no controller runs that would take it away.
+    # The taint of every new node; no controller runs that would remove it.
     plane.run("kubectl", "taint", "nodes", "--all", "node.kubernetes.io/not-ready-")
     plane.peer(peers, "create", "--namespace=warm", f"--pods={pods}", "--clients=16")  # warms the server
     raw = plane.peer(peers, "create", "--namespace=raw", f"--pods={pods}", "--clients=16")["perSecond"]

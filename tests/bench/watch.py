@@ -1,4 +1,4 @@
-"""usage: watch.py OPERATOR PEERS SCALE -- memory and cold start of the operator's caches, against client-go informers."""
+"""usage: watch.py OPERATOR PEERS SCALE -- compares memory and cold start of the operator's caches with client-go's."""
 import statistics
 import sys
 
@@ -31,7 +31,7 @@ def main():
     ours, theirs = [], []
     for i in range(1 + PAIRS):
         pair = start_operator(operator), start_informers(peers)
-        if i > 0:  # the first pair warms the server, and the jobs' first status is written
+        if i > 0:  # the first pair warms the server and writes the jobs' first status
             ours.append(pair[0])
             theirs.append(pair[1])
     seconds, memory, _, cpu = (statistics.median(column) for column in zip(*ours))

@@ -158,8 +158,7 @@ Json RandomCluster::Volumes(const Text& ns, int richness) {
     Json volume = {{"name", "v" + std::to_string(i)}};
     const int kind = dice_.Below(20);
     if (kind < 10) {
-      const int last =
-          dice_.Chance(4) ? kClaims : kClaims - 1;  // may name a claim that does not exist
+      const int last = dice_.Chance(4) ? kClaims : kClaims - 1;  // may name a missing claim
       volume["persistentVolumeClaim"]["claimName"] = ClaimName(ns, dice_.Below(last + 1));
     } else if (kind < 11) {
       volume["ephemeral"]["volumeClaimTemplate"]["spec"]["accessModes"] = {"ReadWriteOnce"};

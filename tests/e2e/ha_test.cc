@@ -190,8 +190,7 @@ class HaTest : public testing::TestWithParam<Case> {
         }
         return came;
     }
-    if (moment > Moment::kBinding)
-      poll(nullptr, 0, later);  // so that the fault hits before or after the next action
+    if (moment > Moment::kBinding) poll(nullptr, 0, later);  // before or after the next action
     return came;
   }
 

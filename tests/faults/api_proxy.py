@@ -1,30 +1,30 @@
 #!/usr/bin/env python3
-"""A TLS proxy before an API server that spoils what it is told to spoil.
+"""A TLS proxy in front of an API server that spoils requests and answers by rules.
 
 Prints `listening HOST:PORT CONTROL_PORT` and runs until its standard input closes. Over the control port
 (plain HTTP on loopback):
 
-  PUT /rules         a JSON list of rules, in place of all earlier ones; streams that are open stay as they are
-  PUT /certificate   {"certificate": file, "key": file}: what it serves from now on
-  PUT /cut           ends every connection that is open
-  GET /log           [[method, path, query, status, rule's name, seconds since the start], ...] of what was asked
+  PUT /rules         a JSON list of rules, which replaces all earlier ones; open streams are not affected
+  PUT /certificate   {"certificate": file, "key": file}: served to new connections from now on
+  PUT /cut           closes every open connection
+  GET /log           [[method, path, query, status, rule's name, seconds since the start], ...], all requests
                      so far; status -1: not answered yet, 0: it ended without an answer
 
 The first rule that matches a request is used:
 
   {"name": "...", "method": "POST", "path": "regular expression over path?query",
    "unless_header": ["Authorization", "regular expression"],
-   "times": 3, "every": 2,  it is used so often; for every second match only
-   "delay": 0.5,            seconds before the request goes on, though the client may have gone
-   "delay_answer": 0.5,     seconds before the answer begins: the server did it long ago
+   "times": 3, "every": 2,  limits how often it is used; uses it for every second match only
+   "delay": 0.5,            seconds before the request is sent on, even if the client has gone
+   "delay_answer": 0.5,     seconds before the answer begins; the server has acted at once
    "status": 403, "body": {...} or "text": "...", "headers": {...},     answered here; the server never sees it
-   "after_server": true,    with status: the server did it, and its answer is thrown away
-   "cut_after": 100,        the answer's bytes, then the connection ends
+   "after_server": true,    with status: the server acts, but its answer is discarded
+   "cut_after": 100,        bytes of the answer, then the connection is closed
    "cut_half": true         half of the answer, or of a watch's first bytes
    "cut_in_character": true the connection ends inside the answer's first UTF-8 character of several bytes
-   "stall_after": 100,      the answer's bytes, then silence with the connection open
+   "stall_after": 100,      bytes of the answer, then silence on an open connection
    "replace": ["regular expression", "text"],   in the answer, event by event in a watch
-   "refuse": true, "reset": true}   the connection ends at once, the second time without a goodbye
+   "refuse": true, "reset": true}   the connection is closed at once, or reset
 """
 import argparse
 import asyncio
@@ -79,11 +79,11 @@ class Rules:
 
 
 class Cut(Exception):
-    """The connection to the client ends here."""
+    """Raised to close the connection to the client."""
 
 
 class Head:
-    """A request's or an answer's first line and headers."""
+    """The first line and headers of a request or an answer."""
 
     def __init__(self, line, headers):
         self.line = line
@@ -114,7 +114,7 @@ class Head:
 
 
 async def read_body(head, reader):
-    """The body's bytes as they come, without their framing."""
+    """Yields the bytes of the body as they arrive, without the framing."""
     if head.get("transfer-encoding") == "chunked":
         while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
             yield await reader.readexactly(size)
@@ -141,7 +141,7 @@ async def as_one(pieces):
 
 
 class Spoiler:
-    """Passes an answer on as a rule says."""
+    """Passes an answer on, spoiled as its rule says."""
 
     def __init__(self, rule, writer):
         self.rule = rule
@@ -181,7 +181,7 @@ class Spoiler:
         raise Cut
 
     def end_within(self, data):
-        """How much of `data` the client still gets, if not all."""
+        """The number of bytes of `data` that the client still gets; None: all."""
         if self.rule.get("cut_in_character"):
             first = next((i for i, byte in enumerate(data) if byte >= 0xC0), None)
             return None if first is None else first + 1
@@ -210,7 +210,7 @@ def answer(rule):
 
 
 def reset(writer):
-    """No goodbye, neither of TLS nor of TCP."""
+    """Resets the connection, without closing TLS or TCP properly."""
     connection = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
@@ -309,7 +309,7 @@ class Control:
 async def run(args):
     serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     serving.load_cert_chain(args.certificate, args.key)
-    # Or else a client that knows an earlier session would not look at a new certificate.
+    # A client that resumes an earlier TLS session would not check a new certificate.
     serving.options |= ssl.OP_NO_TICKET
     upstream = ssl.create_default_context(cafile=args.upstream_ca)
     upstream.load_cert_chain(args.client_certificate, args.client_key)
@@ -319,7 +319,7 @@ async def run(args):
     ports = [s.sockets[0].getsockname()[1] for s in (server, controller)]
     print(f"listening 127.0.0.1:{ports[0]} {ports[1]}", flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    os._exit(0)  # what still stalls or waits is nobody's business
+    os._exit(0)  # abandons requests that still stall or wait
 
 
 def main():

@@ -67,7 +67,7 @@ TEST(CommandTest, WhatEndedWhileNoOperatorWasThereIsNotRunAgain) {
   ASSERT_TRUE(run.WaitForEnd(kLong).ok());
   // The commands end before any agent counts as orphaned.
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), run.folder() + "/end", "").ok());
-  const absl::Status nobody = run.WaitForNobody(kLong);
+  const absl::Status nobody = run.WaitForNoAgents(kLong);
   ASSERT_TRUE(nobody.ok()) << nobody;
   ASSERT_EQ(Starts(run), 2u);
   ASSERT_TRUE(run.Start().ok());

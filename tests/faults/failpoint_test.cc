@@ -59,7 +59,8 @@ std::vector<Case> Cases() {
 class FailpointTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(FailpointTest, EndsWithTheUndisturbedWeights) {
-  const FaultJob job = {.steps = kSteps, .save_every = 15, .failpoints = GetParam().failpoints};
+  const DisturbedJobSpec job = {
+      .steps = kSteps, .save_every = 15, .failpoints = GetParam().failpoints};
   auto run = NewRun(GetParam().name, job);
   ASSERT_TRUE(run->Start().ok());
   ExpectUndisturbedWeights(*run, job);

@@ -41,9 +41,9 @@ ExitStatus EndOf(LocalRun& run) {
 }
 
 TEST(FailurePolicyTest, RestartJobStartsEveryRankAnewFromTheNewestCheckpoint) {
-  const FaultJob job = {.steps = 150,
-                        .save_every = 10,
-                        .rules = "[{name: crash, action: RestartJob, signals: [SIGSEGV]}]"};
+  const DisturbedJobSpec job = {.steps = 150,
+                                .save_every = 10,
+                                .rules = "[{name: crash, action: RestartJob, signals: [SIGSEGV]}]"};
   auto run = NewRun("restart-job", job);
   ASSERT_TRUE(run->Start().ok());
   ASSERT_TRUE(run->WaitForStep(25, kLong).ok()) << run->Output();
@@ -102,7 +102,7 @@ TEST(FailurePolicyTest, ALogPatternEndsTheJobAtOnceWithTheEvidence) {
   EXPECT_EQ(failures["first"].value("worker", -1), 1);
   EXPECT_EQ(failures["first"].value("exitCode", 0), 9);
   EXPECT_EQ(failures["latest"].value("rule", ""), "licence");
-  EXPECT_TRUE(run->WaitForNobody(kLong).ok()) << "the other rank is stopped";
+  EXPECT_TRUE(run->WaitForNoAgents(kLong).ok()) << "the other rank is stopped";
 }
 
 // Runs the example of docs/failure-policy.md and the command that it recommends for looking at the
@@ -131,7 +131,7 @@ TEST(FailurePolicyTest, UnderSuccessPolicyLeaderTheOthersAreStoppedWhenWorker0Ha
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ((*job)["status"].value("state", ""), "Succeeded");
   EXPECT_EQ(FailuresOf(*run).value("count", 0), 0);
-  EXPECT_TRUE(run->WaitForNobody(kLong).ok());
+  EXPECT_TRUE(run->WaitForNoAgents(kLong).ok());
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::string Corpus() {
 
 }  // namespace
 
-std::string ManifestOf(const FaultJob& job) {
+std::string ManifestOf(const DisturbedJobSpec& job) {
   const std::string rules = job.rules.empty() ? "" : absl::StrCat(", rules: ", job.rules);
   std::string text = absl::StrReplaceAll(kManifest, {{"@STEPS", absl::StrCat(job.steps)},
                                                      {"@SAVE", absl::StrCat(job.save_every)},
@@ -70,7 +70,7 @@ std::string ManifestOf(const FaultJob& job) {
   return text;
 }
 
-std::unique_ptr<LocalRun> NewRun(const std::string& name, const FaultJob& job) {
+std::unique_ptr<LocalRun> NewRun(const std::string& name, const DisturbedJobSpec& job) {
   const std::string folder = FreshFolder(name);
   EXPECT_TRUE(WriteFileAtomically(FileSystem(), folder + "/text.txt", Corpus()).ok());
   return std::make_unique<LocalRun>(folder, "faults", ManifestOf(job));
@@ -97,7 +97,8 @@ const Tensors& Undisturbed(int steps) {
   return it->second;
 }
 
-void ExpectUndisturbedWeights(LocalRun& run, const FaultJob& job, const std::string& checkpoints) {
+void ExpectUndisturbedWeights(LocalRun& run, const DisturbedJobSpec& job,
+                              const std::string& checkpoints) {
   const Tensors got = FinalTensors(run, checkpoints);
   const Tensors& want = Undisturbed(job.steps);
   ASSERT_FALSE(want.empty());

@@ -13,7 +13,7 @@ namespace muster::tests {
 // The small deterministic job that fault tests disturb: two workers of one rank each train
 // gpt2-nano with dropout on generated text, so that any lost, repeated or reordered step changes
 // the weights.
-struct FaultJob {
+struct DisturbedJobSpec {
   int steps = 40;
   int save_every = 15;
   int min_workers = 2;
@@ -30,15 +30,15 @@ struct FaultJob {
 using Tensors = std::vector<std::pair<std::string, std::string>>;
 
 // Returns a run of the job in a fresh folder, not yet started.
-std::unique_ptr<LocalRun> NewRun(const std::string& name, const FaultJob& job = {});
-std::string ManifestOf(const FaultJob& job);
+std::unique_ptr<LocalRun> NewRun(const std::string& name, const DisturbedJobSpec& job = {});
+std::string ManifestOf(const DisturbedJobSpec& job);
 // Waits until the run has succeeded and returns the tensors of its last checkpoint. An empty
 // `checkpoints` stands for the run's own folder.
 Tensors FinalTensors(LocalRun& run, const std::string& checkpoints = "");
 // The final tensors of an undisturbed run of that many steps, which is trained once per process.
 const Tensors& Undisturbed(int steps);
 // Expects that the run succeeds with the weights of an undisturbed run and leaves no agents behind.
-void ExpectUndisturbedWeights(LocalRun& run, const FaultJob& job = {},
+void ExpectUndisturbedWeights(LocalRun& run, const DisturbedJobSpec& job = {},
                               const std::string& checkpoints = "");
 // The job's current status.round, or 0 if it cannot be read.
 int64_t RoundOf(const LocalRun& run);

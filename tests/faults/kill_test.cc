@@ -24,7 +24,7 @@ constexpr int kMoments = 40;
 // Generous: a wait that exceeds this has failed.
 constexpr absl::Duration kLong = absl::Minutes(5);
 
-const FaultJob kJob = {.steps = kSteps, .save_every = 25};
+const DisturbedJobSpec kJob = {.steps = kSteps, .save_every = 25};
 
 class KillTest : public ::testing::TestWithParam<int> {
  protected:

@@ -83,7 +83,8 @@ TEST(LostCheckpointTest, AnotherMomentumOnAFinishedJobHoldsItAndItsOwnerMayGiveT
 
 // Trains until the status has a checkpoint, calls `spoil`, and kills every rank.
 template <typename Spoil>
-std::unique_ptr<LocalRun> TrainAndSpoil(const std::string& name, const FaultJob& job, Spoil spoil) {
+std::unique_ptr<LocalRun> TrainAndSpoil(const std::string& name, const DisturbedJobSpec& job,
+                                        Spoil spoil) {
   auto run = NewRun(name, job);
   EXPECT_TRUE(run->Start().ok());
   const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
@@ -95,7 +96,7 @@ std::unique_ptr<LocalRun> TrainAndSpoil(const std::string& name, const FaultJob&
 }
 
 TEST(LostCheckpointTest, ADirectoryThatIsGoneHoldsTheJobUntilItIsBack) {
-  const FaultJob job = {.steps = 300, .save_every = 60};
+  const DisturbedJobSpec job = {.steps = 300, .save_every = 60};
   std::string away;
   auto run = TrainAndSpoil("gone", job, [&](const std::string& checkpoints) {
     away = checkpoints + ".away";
@@ -112,7 +113,7 @@ TEST(LostCheckpointTest, ADirectoryThatIsGoneHoldsTheJobUntilItIsBack) {
 }
 
 TEST(LostCheckpointTest, ADirectoryThatCannotBeListedHoldsTheJobUntilItCan) {
-  const FaultJob job = {.steps = 300, .save_every = 60};
+  const DisturbedJobSpec job = {.steps = 300, .save_every = 60};
   std::string away;
   // A symbolic link to itself cannot be listed, not even by root.
   auto run = TrainAndSpoil("unlistable", job, [&](const std::string& checkpoints) {

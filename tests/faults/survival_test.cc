@@ -29,7 +29,7 @@ constexpr int kLookMillis = 10;
 // undisturbed run.
 constexpr int kLongSteps = 300;
 
-std::unique_ptr<LocalRun> StartTo(int step, const std::string& name, const FaultJob& job) {
+std::unique_ptr<LocalRun> StartTo(int step, const std::string& name, const DisturbedJobSpec& job) {
   auto run = NewRun(name, job);
   EXPECT_TRUE(run->Start().ok());
   const absl::Status reached = run->WaitForStep(step, kLong);
@@ -52,7 +52,7 @@ bool WaitForAnotherAgent(const LocalRun& run, const std::vector<pid_t>& known) {
 }
 
 TEST(SurvivalTest, ShrinksAndGrowsAgain) {
-  const FaultJob job = {
+  const DisturbedJobSpec job = {
       .steps = kLongSteps, .save_every = kLongSteps, .min_workers = 1, .on_rank_failure = "Shrink"};
   auto run = StartTo(10, "shrink", job);
   const std::vector<pid_t> trainers = run->Trainers();
@@ -64,11 +64,12 @@ TEST(SurvivalTest, ShrinksAndGrowsAgain) {
 }
 
 TEST(SurvivalTest, OrphanedAgentsSaveAndEndAndTheSameCommandGoesOn) {
-  const FaultJob job = {.steps = kLongSteps, .save_every = kLongSteps, .orphan_deadline = "1s"};
+  const DisturbedJobSpec job = {
+      .steps = kLongSteps, .save_every = kLongSteps, .orphan_deadline = "1s"};
   auto run = StartTo(10, "orphans", job);
   run->Signal(SIGKILL);
   ASSERT_TRUE(run->WaitForEnd(kLong).ok());
-  const absl::Status nobody = run->WaitForNobody(kLong);
+  const absl::Status nobody = run->WaitForNoAgents(kLong);
   ASSERT_TRUE(nobody.ok()) << nobody;
   const auto saved = NewestTensors(run->Checkpoints());
   ASSERT_TRUE(saved.ok()) << saved.status();
@@ -79,7 +80,7 @@ TEST(SurvivalTest, OrphanedAgentsSaveAndEndAndTheSameCommandGoesOn) {
 }
 
 TEST(SurvivalTest, AStoppedAgentThatReturnsIsReplacedOrRefused) {
-  const FaultJob job = {.steps = kLongSteps, .save_every = kLongSteps};
+  const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = kLongSteps};
   auto run = StartTo(10, "late-agent", job);
   const std::vector<pid_t> agents = run->Agents();
   ASSERT_EQ(agents.size(), 2u) << run->Output();
@@ -94,7 +95,7 @@ TEST(SurvivalTest, AStoppedAgentThatReturnsIsReplacedOrRefused) {
 }
 
 TEST(SurvivalTest, EveryRankLostGoesOnFromTheNewestCheckpoint) {
-  const FaultJob job = {.steps = kLongSteps, .save_every = 15};
+  const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = 15};
   auto run = StartTo(25, "all-lost", job);
   for (const pid_t trainer : run->Trainers()) kill(trainer, SIGKILL);
   ExpectUndisturbedWeights(*run, job);
@@ -102,14 +103,14 @@ TEST(SurvivalTest, EveryRankLostGoesOnFromTheNewestCheckpoint) {
 }
 
 TEST(SurvivalTest, EveryRankLostBeforeACheckpointStartsFresh) {
-  const FaultJob job = {.steps = kLongSteps, .save_every = kLongSteps};
+  const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = kLongSteps};
   auto run = StartTo(8, "all-lost-fresh", job);
   for (const pid_t trainer : run->Trainers()) kill(trainer, SIGKILL);
   ExpectUndisturbedWeights(*run, job);
 }
 
 TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
-  const FaultJob job = {.steps = kLongSteps, .save_every = 20, .rank_deadline = "5m"};
+  const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = 20, .rank_deadline = "5m"};
   auto run = StartTo(5, "unwritable", job);
   // Nobody, not even root, can write to a file in place of the directory.
   const std::string away = run->Checkpoints() + ".away";
@@ -129,7 +130,7 @@ TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
 }
 
 TEST(SurvivalTest, ADamagedCheckpointIsSkippedForAnOlderOne) {
-  const FaultJob job = {.steps = kLongSteps, .save_every = 30};
+  const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = 30};
   auto run = StartTo(70, "damaged", job);
   run->Signal(SIGINT);
   ASSERT_TRUE(run->WaitForEnd(kLong).ok());

@@ -159,7 +159,7 @@ class IdentityTest : public testing::Test {
       for (const agent::Event& event : client.Collect(now)) {
         if (std::holds_alternative<agent::StreamOpened>(event)) client.Send(Hello(kWorker));
         if (std::holds_alternative<agent::StreamClosed>(event)) ++closed_;
-        const auto* said = std::get_if<agent::OperatorSaid>(&event);
+        const auto* said = std::get_if<agent::OperatorMessageReceived>(&event);
         if (said == nullptr) continue;
         if (said->message.has_welcome()) terms_.push_back(said->message.welcome().term());
         if (!said->message.has_not_leader()) continue;

@@ -119,7 +119,7 @@ absl::StatusOr<Json> LocalRun::Job() const {
   return ParseJson(result.out);
 }
 
-absl::Status LocalRun::WaitForNobody(absl::Duration within) const {
+absl::Status LocalRun::WaitForNoAgents(absl::Duration within) const {
   const absl::Time deadline = Clock::Real().Monotonic() + within;
   while (!Agents().empty()) {
     if (Clock::Real().Monotonic() > deadline) {

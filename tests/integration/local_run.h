@@ -56,7 +56,7 @@ class LocalRun {
   std::vector<pid_t> Trainers() const;
 
   // Waits until no agent is left, and therefore none of its processes.
-  absl::Status WaitForNobody(absl::Duration within) const;
+  absl::Status WaitForNoAgents(absl::Duration within) const;
 
   int64_t last_step() const;
   // The output of `muster run` and the end of the operator's log, for a failed assertion.

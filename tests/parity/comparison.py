@@ -1,26 +1,26 @@
-"""What parity.py asserts of numbers: one that is not a number, not there, or of another shape never passes."""
+"""The assertions of parity.py: a number that is NaN, missing or of another shape never passes."""
 import math
 
 
 def relative(ours, theirs):
-    """Of tensors, by norm; infinite between shapes."""
+    """The relative error of tensors, by norm; infinite if the shapes differ."""
     if ours.shape != theirs.shape:
         return math.inf
     return (ours.double() - theirs.double()).norm().item() / max(theirs.double().norm().item(), 1e-30)
 
 
 def relative_numbers(ours, theirs):
-    """Of two lists, number by number."""
+    """The relative errors of two lists, number by number."""
     return [abs(a - b) / max(abs(b), 1e-30) for a, b in zip(ours, theirs)]
 
 
 def worst_of(errors):
-    """(name, error) of the largest in {name: error}; what is not a number is larger than all that are."""
+    """(name, error) of the largest error in {name: error}; NaN counts as larger than any number."""
     return max(errors.items(), key=lambda item: math.inf if math.isnan(item[1]) else item[1])
 
 
 class Verdicts:
-    """Prints one line for each thing compared, and remembers whether one was wrong."""
+    """Prints one line for each comparison and records whether any failed."""
 
     def __init__(self):
         self.failed = False
@@ -29,7 +29,7 @@ class Verdicts:
         self._tell(error <= limit, f"{what}: {error:.3g} (limit {limit:g})")
 
     def there(self, what, found):
-        """`found`, which has to be something."""
+        """Returns `found`; fails if it is missing."""
         if found is None:
             self._tell(False, f"{what}: missing")
         return found

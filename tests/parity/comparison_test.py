@@ -1,4 +1,4 @@
-"""usage: comparison_test.py -- what parity.py compares with finds every way to be wrong."""
+"""usage: comparison_test.py -- tests that comparison.py finds every kind of error."""
 import pathlib
 import sys
 import tempfile
@@ -79,7 +79,7 @@ class Comparison(unittest.TestCase):
         moved = {name: tensor + 0.01 for name, tensor in start.items()}
         parity.compare_movement(self.verdicts, start, moved, moved, 1e-8)
         self.assertFalse(self.verdicts.failed)
-        # A hundredth of the way it went, and a millionth of what it is.
+        # The error is a hundredth of the weight's change and a millionth of the weight.
         wrong = moved | {"c": moved["c"] + 1e-6}
         parity.compare_movement(self.verdicts, start, wrong, moved, 1e-5)
         self.assertTrue(self.verdicts.failed)

@@ -40,7 +40,7 @@ class GrammarFeed final : public BatchFeed {
  public:
   explicit GrammarFeed(int64_t rows) : rows_(rows) {}
 
-  absl::StatusOr<MicroBatch> Training(const BatchPlace& place) override {
+  absl::StatusOr<MicroBatch> Training(const MicroBatchPosition& place) override {
     MicroBatch batch{.tokens = at::empty({rows_, kSequence}, at::kLong),
                      .labels = at::empty({rows_, kSequence}, at::kLong)};
     for (int64_t row = 0; row < rows_; ++row) {

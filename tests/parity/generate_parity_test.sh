@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains a little, goes on with a text by `muster generate`, and compares each token with PyTorch's.
+# Trains briefly, continues a text with `muster generate`, and compares each token with PyTorch's.
 set -euo pipefail
 dir="$TEST_TMPDIR"
 for i in $(seq 400); do echo "In the beginning was the word, and it was said $i times."; done >"$dir/text.txt"

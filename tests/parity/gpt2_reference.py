@@ -98,7 +98,7 @@ class Gpt2(torch.nn.Module):
 
     def forward(self, tokens, labels):
         logits = self.logits(tokens)
-        # Never in bfloat16, which autocast makes of the product.
+        # Not in bfloat16, which autocast would use for the product.
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return F.cross_entropy(wide.view(-1, wide.size(-1)), labels.view(-1))
 
@@ -111,7 +111,7 @@ def parameter_groups(model, weight_decay):
 
 
 def learning_rate(step, peak, warmup, steps, final_fraction, schedule):
-    """Of update `step`, counted from 1."""
+    """The learning rate of update `step`, counted from 1."""
     if step <= warmup:
         return peak * step / warmup
     if schedule == "constant":

@@ -18,10 +18,10 @@ import torch
 import comparison
 import gpt2_reference as reference
 
-# Relative: at the first step, and at the last, where rounding has grown.
+# Relative errors, at the first step and at the last one, where rounding errors have grown.
 LOSS_LIMITS = {"fp64": (1e-10, 1e-10), "fp32": (1e-5, 1e-4), "bf16": (1e-3, 2e-3)}
 GRADIENT_LIMITS = {"fp64": (1e-8, 1e-7), "fp32": (1e-4, 2e-2), "bf16": (2e-2, 5e-2)}
-# Of the way that each tensor went.
+# Relative to the change of each tensor over the run.
 MOVEMENT_LIMITS = {"fp64": 1e-7, "fp32": 1e-3, "bf16": 1e-1}
 
 
@@ -33,7 +33,7 @@ def make_optimizer(model, o):
 
 
 def read_dump(verdicts, folder, name):
-    """The tensors of a file that has to be there, or None."""
+    """The tensors of a required file, or None if it is missing."""
     path = folder / f"{name}.safetensors"
     return verdicts.there(path.name, reference.read_safetensors(path) if path.exists() else None)
 
@@ -46,7 +46,7 @@ def compare_gradients(verdicts, folder, model, step, limit):
 
 
 def without_key_bias(name, tensor):
-    """Softmax takes no notice of the keys' bias: it moves by rounding alone, of which AdamW makes whole steps."""
+    """Softmax ignores the bias of the keys: its gradient is only rounding error, which AdamW scales to full steps."""
     if not name.endswith("attn.c_attn.bias"):
         return tensor
     query, _, value = tensor.chunk(3)
@@ -54,7 +54,7 @@ def without_key_bias(name, tensor):
 
 
 def compare_movement(verdicts, initial, ours, theirs, limit):
-    """Final weights less the initial ones: most of a weight is what it began as."""
+    """Final weights minus the initial ones, because most of a weight is its initial value."""
     moved = lambda final: {name: without_key_bias(name, final[name] - initial[name]) for name in final.keys() & initial.keys()}
     verdicts.equal_tensors("final weights less initial ones", moved(ours), moved(theirs), limit)
 

@@ -1,6 +1,6 @@
-"""usage: tokenizer_parity.py TOKENIZE FOLDER -- our byte-level BPE against Hugging Face's tokenizers, id by id.
+"""usage: tokenizer_parity.py TOKENIZE FOLDER -- compares muster's byte-level BPE with Hugging Face's, id by id.
 
-Real text and nasty lines, with a vocabulary that we learned and they read, and one that they learned and we read.
+Uses real text and nasty lines, with a vocabulary that muster learned and they read, and with one the other way round.
 """
 import json
 import pathlib
@@ -29,7 +29,7 @@ def nasty_lines(count):
     while len(lines) < count:
         words = [pick.choice(PIECES) if pick.random() < 0.8 else pick.choice(CONTROLS) for _ in range(pick.randrange(1, 12))]
         lines.append("".join(w + pick.choice(SPACES) for w in words))
-        # Any code points at all, but for surrogates, which are no text.
+        # Any code points except surrogates, which are not text.
         points = [pick.choice([pick.randrange(0x300), pick.randrange(0xD800), pick.randrange(0xE000, 0x110000)]) for _ in range(pick.randrange(1, 20))]
         lines.append("".join(map(chr, points)))
     return lines

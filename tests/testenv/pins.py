@@ -21,9 +21,10 @@ def _write(name, go, rest):
 
 
 def _pin_control_plane(version):
-    """Everything at the versions of Kubernetes' own go.mod, etcd too: a newer one wants other versions of what both use,
-    and a module has one of each. Kubernetes' staging modules are replaced there, which does not count for who requires
-    it; that they name each other by their published versions is excluded, so that they stay at v0.0.0 as there."""
+    """Pins everything, etcd too, at the versions of Kubernetes' own go.mod: a newer etcd would need other versions of
+    shared dependencies, and a module has only one of each. Kubernetes replaces its staging modules, which does not
+    apply to modules that require it; the published versions by which they name each other are excluded, so that they stay at
+    v0.0.0."""
     found = json.loads(_go(["mod", "download", "-json", f"k8s.io/kubernetes@{version}"], os.path.expanduser("~")))
     with open(found["GoMod"]) as file:
         text = file.read()
@@ -43,6 +44,7 @@ def _block(keyword, lines):
 
 def pin(kubernetes, helm):
     _pin_control_plane(kubernetes)
-    # Only a requirement: a package of ours would change what is selected. It wants other versions than Kubernetes.
+    # Helm is only required, because a package of its own here would change the selected versions, which differ from
+    # Kubernetes'.
     _write("helm", "1.25.0", f"require helm.sh/helm/v3 {helm}")
     _go(["list", "-deps", "helm.sh/helm/v3/cmd/helm"], build.MODULES / "helm")  # fills go.sum

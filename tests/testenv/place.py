@@ -1,4 +1,4 @@
-"""Where things are: the cache of built programs, and the folder and network namespace of each control plane."""
+"""Locations: the cache of built programs, and the folder and network namespace of each control plane."""
 import hashlib
 import os
 import pathlib
@@ -13,11 +13,11 @@ SHARED = "shared"
 
 
 class Failure(Exception):
-    """Something the user reads as one sentence."""
+    """An error that is shown to the user as one sentence."""
 
 
 def _machine_suffix():
-    """Nothing for root with the usual cache; else what keeps this user and cache apart from others."""
+    """Empty for root with the usual cache; else a suffix that keeps this user and cache apart from others."""
     usual = pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache/muster"
     if os.getuid() == 0 and CACHE == usual:
         return ""
@@ -25,7 +25,7 @@ def _machine_suffix():
 
 
 class Place:
-    """One control plane's folder and names. `shared` is the one that all tests use."""
+    """The folder and names of a control plane. `shared` is the one that all tests use."""
 
     def __init__(self, name=SHARED):
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,39}", name):
@@ -40,7 +40,7 @@ class Place:
         self.kubeconfig = self.folder / "admin.kubeconfig"
         self.env_file = RUN / "env" if name == SHARED else self.folder / "env"
         self.lock = RUN / f".{name}.lock"
-        # Locked by the test that a private one belongs to, as long as it runs.
+        # Locked by the test that owns a private control plane, as long as the test runs.
         self.use = RUN / f".{name}.use"
         self.kept_logs = CACHE / "logs" / f"testenv-{name}"
 

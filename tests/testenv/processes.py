@@ -1,7 +1,7 @@
-"""The processes of a control plane, known by a mark in their environment, and so never by a number alone.
+"""The processes of a control plane, identified by a mark in their environment and never by a pid alone.
 
-The mark is there from exec on: no crash leaves one that is not found, and no other process with the
-same number is ever signalled.
+The mark is there from exec on: a crash leaves no process that cannot be found, and another process that
+gets the same pid is never signalled.
 """
 import contextlib
 import os
@@ -16,7 +16,7 @@ MARK = "MUSTER_TESTENV_PROCESS"
 
 
 def _executes(pid):
-    """Whether the process is in the middle of execve, where it shows no environment, neither the old nor the new one."""
+    """Returns True if the process is in the middle of execve, when it shows neither the old nor the new environment."""
     with open(f"/proc/{pid}/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
     state, flags, begin, end = fields[0], int(fields[6]), int(fields[47]), int(fields[48])
@@ -35,7 +35,7 @@ def _environment(pid):
 
 
 def _component(pid, folder):
-    """Which component of `folder` the process is; None when it is none."""
+    """The component of `folder` that the process is; None if it is none."""
     try:
         variables = _environment(pid).split(b"\0")
     except OSError:  # ended, or another user's
@@ -45,7 +45,7 @@ def _component(pid, folder):
 
 
 def running(folder):
-    """{component: [pids]}, a component's descendants included."""
+    """{component: [pids]}, including the descendants of components."""
     found = {}
     for entry in os.listdir("/proc"):
         component = _component(entry, folder) if entry.isdigit() else None
@@ -56,7 +56,7 @@ def running(folder):
 
 @contextlib.contextmanager
 def _interrupts_held():
-    """Handles interrupts afterwards: a child that is forked and has not its mark yet would not be found."""
+    """Defers interrupts: a child that was forked but does not have its mark yet would not be found."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
     heard = []
@@ -72,7 +72,7 @@ def _interrupts_held():
 
 
 def start(place, component, argv):
-    """Starts a component inside the namespace, as nobody's child: sudo would stop and stay when it is frozen."""
+    """Starts a component inside the namespace, detached: as its parent, sudo would stop with it when it is frozen."""
     mark = {MARK: f"{place.folder}:{component}"}
     command = network.inside(place.namespace, ["setsid", "--fork", *argv], mark)
     with _interrupts_held(), (place.logs / f"{component}.log").open("a") as log:
@@ -81,7 +81,7 @@ def start(place, component, argv):
 
 
 def send(folder, number, component=None):
-    """Signals a component, or all; returns pidfds of what was signalled."""
+    """Signals a component, or all; returns the pidfds of the signalled processes."""
     signalled = []
     for name, pids in running(folder).items():
         for pid in pids if component in (None, name) else []:
@@ -89,7 +89,7 @@ def send(folder, number, component=None):
                 handle = os.pidfd_open(pid)
             except OSError:
                 continue
-            if _component(pid, folder) != name:  # it ended and its number was given away before it was opened
+            if _component(pid, folder) != name:  # it ended, and its pid was reused before it was opened
                 os.close(handle)
                 continue
             signalled.append(handle)
@@ -101,7 +101,7 @@ def send(folder, number, component=None):
 
 
 def wait_gone(handles, seconds):
-    """Waits for the ends of processes; False when one still runs. Closes the handles."""
+    """Waits for processes to end; returns False if one still runs. Closes the handles."""
     deadline, left = time.monotonic() + seconds, list(handles)
     while left:
         poll = select.poll()
@@ -120,5 +120,5 @@ def end(folder, component=None, grace=0.0):
     """Ends a component, or all: SIGTERM and `grace` seconds, then SIGKILL."""
     if grace > 0 and wait_gone(send(folder, signal.SIGTERM, component), grace):
         return
-    while handles := send(folder, signal.SIGKILL, component):  # again: one may have forked meanwhile
+    while handles := send(folder, signal.SIGKILL, component):  # repeats, because a process may have forked meanwhile
         wait_gone(handles, 10)

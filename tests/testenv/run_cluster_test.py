@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """usage: run_cluster_test.py [--private [flags of 'tools/testenv up']] -- PROGRAM [ARGUMENT...]
 
-Runs a test inside the shared control plane (started when it is not up, and left up) or, with
---private, inside one of its own, which is gone when this ends however the test ends.
+Runs a test inside the shared control plane (started if it is not up, and left up) or, with
+--private, inside one of its own, which is removed at the end however the test ends.
 """
 import hashlib
 import os
@@ -18,8 +18,8 @@ import place as places  # noqa: E402
 
 
 def _private_name():
-    """The same at every try of a target in a checkout, so that one finds what a killed one left, and another for each
-    of runs that Bazel makes side by side (--runs_per_test)."""
+    """A name that is the same at every attempt of a target in a checkout, so that an attempt finds what a killed one
+    left, but differs between runs that Bazel makes side by side (--runs_per_test)."""
     target = re.sub(r"[^a-z0-9]+", "-", os.environ.get("TEST_TARGET", "test").rpartition(":")[2])
     return f"{target[:28].strip('-')}-{hashlib.sha256(os.environ.get('TEST_TMPDIR', '').encode()).hexdigest()[:6]}"
 

@@ -1,4 +1,4 @@
-"""Reads BUILD files: their Starlark is Python enough to be run with recording stand-ins for the rules."""
+"""Reads BUILD files by running their Starlark as Python, with stand-ins that record the rules."""
 import fnmatch
 import functools
 import pathlib
@@ -17,14 +17,14 @@ def _path(package, text):
 
 
 class _Recorder(dict):
-    """Names of a BUILD file: rules record their arguments, anything else does nothing."""
+    """The names visible in a BUILD file: rules record their arguments, anything else does nothing."""
 
     def __init__(self, root, build, files, targets):
         super().__init__()
         self.build, self.package, self.targets = build, str(build.parent).replace(".", "", 1) if str(build.parent) == "." else str(build.parent), targets
         self.files = files
         for rule in RULES:
-            self[rule] = functools.partial(self._rule, rule_is_test=rule.endswith("_test"))
+            self[rule] = functools.partial(self._rule, testonly=rule.endswith("_test"))
         self["glob"] = self._glob
         self["muster_proto_library"] = self._proto
         self["native"] = self
@@ -38,7 +38,7 @@ class _Recorder(dict):
         inside = [str(f.relative_to(self.package)) for f in self.files if self.package and str(f).startswith(self.package + "/")]
         return [f for f in inside if any(fnmatch.fnmatch(f, p) for p in patterns)]
 
-    def _rule(self, name, srcs=(), hdrs=(), deps=(), tags=(), rule_is_test=False, **kwargs):
+    def _rule(self, name, srcs=(), hdrs=(), deps=(), tags=(), testonly=False, **kwargs):
         srcs = [s for s in srcs if isinstance(s, str)]
         self.targets[f"//{self.package}:{name}"] = {
             "file": self.build,
@@ -48,7 +48,7 @@ class _Recorder(dict):
             "deps": [_label(self.package, d) for d in deps],
             "exports": [],
             "tags": list(tags),
-            "test": bool(kwargs.get("testonly")) or rule_is_test,
+            "testonly": testonly,
         }
 
     def _proto(self, name, src, deps=(), grpc=False, **kwargs):
@@ -59,7 +59,7 @@ class _Recorder(dict):
 
 
 def load(root, files):
-    """{label: {file, package, srcs, hdrs, deps, exports, tags, test}} of all C++ and test targets; test: a test, or for tests."""
+    """{label: {file, package, srcs, hdrs, deps, exports, tags, testonly}} of all C++ and test targets."""
     targets = {}
     for build in (f for f in files if f.name in ("BUILD", "BUILD.bazel")):
         if "tools/bazel" in str(build) or str(build).startswith("third_party"):

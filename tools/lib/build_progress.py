@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Copies Bazel's output to stdout, without its progress, and says on another descriptor now and then how far it is.
+"""Copies Bazel's output to stdout, without progress lines, and reports progress now and then on another descriptor.
 
 bazel build --curses=no ... 2>&1 | build_progress.py DESCRIPTOR
 """
@@ -11,12 +11,12 @@ import time
 
 PROGRESS = re.compile(r"^(?:\(\d+:\d+:\d+\) )?\[([\d,]+) / ([\d,]+)\]")
 EVERY = 15.0  # seconds
-# What was found in the cache is built in no time, so the pace is that of the last minutes alone.
+# Cached actions take no time, so the pace is measured over the last minutes only.
 WINDOW = 120.0
 
 
 def progress_of(line):
-    """Actions that are done, and those that are known; None for another line."""
+    """(actions done, actions known) of a progress line; None for any other line."""
     found = PROGRESS.match(line)
     return tuple(int(number.replace(",", "")) for number in found.groups()) if found else None
 
@@ -27,18 +27,18 @@ def time_left(seconds):
 
 
 class Build:
-    """How far a build is. Times are seconds of one clock."""
+    """The progress of a build. All times are seconds of one clock."""
 
     def __init__(self, begin):
         self.told = begin
         self.samples = collections.deque()
 
     def note(self, now, done, total):
-        """The line to say now, or None."""
+        """The line to print now, or None."""
         self.samples.append((now, done))
         while now - self.samples[0][0] > WINDOW:
             self.samples.popleft()
-        # Bazel counts a handful of actions before it knows of the others.
+        # Bazel counts a handful of actions before it knows the others.
         if now - self.told < EVERY or done >= total:
             return None
         self.told = now

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What is said of a build that takes long."""
+"""Tests the progress lines of a long build."""
 import pathlib
 import sys
 import unittest
@@ -29,7 +29,7 @@ class ProgressTest(unittest.TestCase):
 
     def test_the_pace_is_that_of_the_last_minutes(self):
         build = build_progress.Build(0.0)
-        build.note(1.0, 1500, 1900)  # all from the cache
+        build.note(1.0, 1500, 1900)  # all of these come from the cache
         build.note(100.0, 1500, 1900)
         build.note(160.0, 1530, 1900)
         self.assertEqual(build.note(220.0, 1560, 1900), "built 1,560 of about 1,900, about 11 min left")

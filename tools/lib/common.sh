@@ -1,4 +1,4 @@
-# Shared by the tools: messages, steps that say what failed, and where caches live. Sourced, not run.
+# Shared by the tools: messages, steps that report what failed, and the caches' locations. Sourced, not run.
 
 MUSTER_CACHE="${MUSTER_CACHE:-$HOME/.cache/muster}"
 MUSTER_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -6,8 +6,8 @@ MUSTER_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 say() { printf '%s\n' "muster: $*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# step TITLE COMMAND...: runs COMMAND with its output in a log; on failure quotes the end of the log. What it says on
-# descriptor 3 is seen at once.
+# step TITLE COMMAND...: runs COMMAND with its output in a log; on failure quotes the end of the log. Output on
+# descriptor 3 is shown at once.
 step() {
   local title="$1" log status=0
   shift
@@ -38,22 +38,22 @@ muster_output_base() {
 
 muster_bazel() { (exec_bazel "$@"); }
 
-# bazel_with_progress CONFIG ARGUMENT...: says on descriptor 3 how far a long build is.
+# bazel_with_progress CONFIG ARGUMENT...: reports the progress of a long build on descriptor 3.
 bazel_with_progress() (
   set -o pipefail
   muster_bazel "$@" --curses=no --color=no --show_progress_rate_limit=2 2>&1 |
     /usr/bin/python3 "$MUSTER_ROOT/tools/lib/build_progress.py" 3
 )
 
-# Becomes Bazel's client: in the background its pid is then the one to signal.
+# Replaces this shell by Bazel's client, so that the pid of a background job is the one to signal.
 exec_bazel() {
   cd "$MUSTER_ROOT"
   bazel_command "$@"
   exec "${BAZEL[@]}"
 }
 
-# bazel_command CONFIG ARGUMENT...: in BAZEL, to be run in the checkout.
+# bazel_command CONFIG ARGUMENT...: stores in BAZEL the command to run in the checkout.
 bazel_command() { BAZEL=(bazel --output_base="$(muster_output_base "$1")" --max_idle_secs=120 "${@:2}"); }
 
-# Where the programs of the default configuration are once built, without asking Bazel.
+# The folder of built programs of the default configuration, found without asking Bazel.
 muster_bin() { printf '%s/execroot/muster/bazel-out/k8-fastbuild/bin' "$(muster_output_base default)"; }

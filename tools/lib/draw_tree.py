@@ -1,5 +1,5 @@
-"""usage: draw_tree.py OPERATOR MUSTER SVG -- 64 nodes of 8 GPUs that others use in part, four training jobs placed on them by the
-real operator on a real API server, and what `muster tree` draws of it. Runs inside a control plane of tools/testenv.
+"""usage: draw_tree.py OPERATOR MUSTER SVG -- draws, with `muster tree`, 64 nodes of 8 GPUs that are partly in use and
+four training jobs that the real operator places on them. Runs inside a control plane of tools/testenv.
 """
 import json
 import os
@@ -15,7 +15,7 @@ LABEL = "network.topology.nvidia.com/"
 # name, workers, GPUs of each, topology
 JOBS = (("llama", 16, 8, {"require": "spine"}), ("gpt", 4, 8, {"require": "leaf"}), ("bert", 6, 4, {"prefer": "leaf"}),
         ("probe", 5, 1, {}))
-# When these say that they end.
+# The deadlines of these jobs.
 DEADLINES = {"llama": "40m", "gpt": "3h"}
 
 
@@ -35,7 +35,7 @@ def node(i):
 
 
 def other_pod(i, gpus):
-    """Of another scheduler, there before."""
+    """Creates the pods of another scheduler, which were there before."""
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"other-{i}", "namespace": "default"},
             "spec": {"nodeName": f"node-{i:02}", "containers": [{
                 "name": "it", "image": "none", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}]}}
@@ -81,7 +81,7 @@ def wait_told(name):
 
 
 def session(muster, server, folder):
-    """What docs/placement.md quotes: a job that waits, one that is only thought of, and what was decided."""
+    """Prints the quotations of docs/placement.md: a waiting job, a hypothetical one, and the decisions."""
     def ask(*words):
         print("$ muster", " ".join(words), flush=True)
         subprocess.run([muster, *words, *([] if words[0] == "replay" else [f"--server={server}"])], cwd=folder)

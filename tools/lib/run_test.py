@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""tools/run in a tree where Bazel and the other tools stand in: when it builds, and what it says meanwhile."""
+"""Tests tools/run in a tree with stand-ins for Bazel and the other tools: when it builds, and its messages."""
 import os
 import pathlib
 import shutil
@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 TOOLS = pathlib.Path(__file__).resolve().parent.parent
-# Builds what it is asked for, unless it is told to fail.
+# A Bazel that builds what it is asked for, or fails on request.
 BAZEL = '''#!/usr/bin/python3
 import os, pathlib, sys
 fake = pathlib.Path(os.environ["FAKE"])
@@ -53,7 +53,7 @@ class RunTest(unittest.TestCase):
         file.chmod(mode)
 
     def run_job(self):
-        """Its outcome, and how often Bazel was called for it."""
+        """The outcome of tools/run and the number of calls of Bazel."""
         calls = self.fake / "calls"
         calls.unlink(missing_ok=True)
         environment = dict(os.environ, FAKE=str(self.fake), MUSTER_CACHE=str(self.fake / "cache"),
@@ -71,7 +71,7 @@ class RunTest(unittest.TestCase):
     def test_with_nothing_to_build_bazel_is_not_asked(self):
         self.assertEqual(self.builds(), 1)
         self.assertEqual(self.builds(), 0)
-        # What jobs leave in the tree is no source.
+        # Files that jobs leave in the tree are not sources.
         self.write(".muster/data/bible.txt", "In the beginning")
         self.assertEqual(self.builds(), 0)
 
@@ -82,7 +82,7 @@ class RunTest(unittest.TestCase):
             lambda: self.write("cli/new.cc", ""),
             lambda: (self.root / "cli/new.cc").unlink(),
             lambda: (self.root / "cli/main.cc").rename(self.root / "cli/other.cc"),
-            # With the time of an older file: what rsync and tar leave.
+            # Files with an old modification time, as rsync and tar leave them.
             lambda: os.utime(self.root / "cli/other.cc", (0, 0)),
         )
         for number, change in enumerate(changes):

@@ -1,18 +1,18 @@
-"""What Bazel's build event files say of tests."""
+"""Reads test results from Bazel's build event files."""
 import dataclasses
 import json
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 
 OK = ("PASSED", "FLAKY")
-# Of a test that Bazel ended with itself, and of a target that it never came to.
+# The statuses of a test that ended because Bazel did, and of a target that it never reached.
 UNFINISHED = ("NO_STATUS", "INCOMPLETE")
 INTERRUPTED = ("USER_INTERRUPTED", "INCOMPLETE", "SKIPPED", "UNKNOWN")
 
 
 @dataclasses.dataclass
 class Target:
-    """One test target's runs together: cases, and seconds that all of them took."""
+    """All runs of one test target: the number of cases and the total seconds."""
     seconds: float = 0.0
     status: str = "PASSED"
     passed: int = 0
@@ -29,11 +29,11 @@ class Target:
 class Suite:
     targets: dict  # label -> Target
     unbuilt: set  # labels
-    budgets: dict  # label -> seconds, of those that declare them
+    budgets: dict  # label -> seconds, of targets that declare a budget
 
 
 def cases(event):
-    """(passed, failed) cases of a test result, from the XML GoogleTest wrote, else the target as one."""
+    """(passed, failed) cases of a test result, from GoogleTest's XML; without it the target counts as one case."""
     ok = event["status"] in OK
     for output in event.get("testActionOutput", []):
         if output["name"] != "test.xml":
@@ -58,7 +58,7 @@ def _add(target, result):
 
 
 def _events(path):
-    """A Bazel that was killed leaves half a line behind, and none after it."""
+    """Yields the events of a file; the last line is incomplete if Bazel was killed."""
     for line in path.read_text().splitlines() if path.exists() else []:
         try:
             yield json.loads(line)
@@ -67,7 +67,7 @@ def _events(path):
 
 
 def read(path):
-    """The Suite of an event file; an empty one where there is none."""
+    """The Suite of an event file; empty if the file is missing."""
     suite = Suite({}, set(), {})
     for event in _events(path):
         kind = event["id"]
@@ -86,6 +86,6 @@ def read(path):
 
 
 def over_budget(suite, default_seconds):
-    """[(label, seconds, budget)] of the targets that took longer than they declare, or the default."""
+    """[(label, seconds, budget)] of the targets that took longer than their budget or the default."""
     took = [(label, t.seconds, suite.budgets.get(label, default_seconds)) for label, t in sorted(suite.targets.items())]
     return [entry for entry in took if entry[1] > entry[2]]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What is read from Bazel's build events."""
+"""Tests the reader of Bazel's build events."""
 import json
 import pathlib
 import sys
@@ -16,7 +16,7 @@ class Reading(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def result(self, label, status, xml=None, seconds=1):
-        """A testResult event; `xml` are the numbers of GoogleTest's file."""
+        """A testResult event; `xml` holds the counts of GoogleTest's file."""
         event = {"status": status, "testAttemptDurationMillis": str(1000 * seconds)}
         if xml is not None:
             path = self.folder / f"test {len(list(self.folder.iterdir()))}.xml"

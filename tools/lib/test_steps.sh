@@ -1,14 +1,14 @@
-# The steps of tools/test: what each runs, how long it may, and what is written down for the summary. Sourced, not run.
-# Needs MODE, RESULTS (a folder), BEGIN (seconds of the epoch) and MINUTES (0: as long as it takes).
+# The steps of tools/test: their commands, time limits and records for the summary. Sourced, not run.
+# Needs MODE, RESULTS (a folder), BEGIN (seconds since the epoch) and MINUTES (0: no limit).
 
-# A step that is under way when the time is over has this much longer.
+# A step that is running when the time is over gets this much longer.
 GRACE_MINUTES=10
 RUNNING=0
 BESIDE=0
 LOAD=()
 SUITES=()
 
-# Everything that was started in the background.
+# Processes that were started in the background.
 end_children() {
   local pid
   for pid in "${LOAD[@]}" "$BESIDE" "$RUNNING"; do
@@ -17,12 +17,12 @@ end_children() {
 }
 
 elapsed() { echo $(($(date +%s) - BEGIN)); }
-# Seconds, as `timeout` wants them: 0 is no limit.
+# Remaining seconds, in the form that `timeout` expects: 0 is no limit.
 time_left() { if [ "$MINUTES" -eq 0 ]; then echo 0; else echo $(((MINUTES + GRACE_MINUTES) * 60 - $(elapsed))); fi; }
 
 in_time() { [ "$MINUTES" -eq 0 ] || [ "$(elapsed)" -lt $((MINUTES * 60)) ]; }
 
-# reached TITLE: whether there is time to begin a step; else it is written down as left out.
+# reached TITLE: succeeds if there is time to begin a step; else records it as left out.
 reached() {
   ! in_time || return 0
   say "not run, for $MINUTES min are over: $1"
@@ -30,11 +30,11 @@ reached() {
   return 1
 }
 
-# was_ended STATUS: whether a command ended because the time was over; one that was killed has the same status.
+# was_ended STATUS: succeeds if a command ended because the time was over; a killed command has the same status.
 was_ended() { { [ "$1" -eq 124 ] || [ "$1" -eq 137 ]; } && [ "$MINUTES" -ne 0 ] && [ "$(time_left)" -le 0 ]; }
 
-# heed COMMAND...: a command that ends when the time is over. In the background, so that a signal is heard at once and
-# passed on.
+# heed COMMAND...: runs a command that ends when the time is over. It runs in the background, so that a signal is
+# handled at once and passed on.
 heed() {
   local status=0 left
   left="$(time_left)"
@@ -46,7 +46,7 @@ heed() {
   return "$status"
 }
 
-# timed TITLE COMMAND...: a row of its own in the summary; a failure does not stop the run.
+# timed TITLE COMMAND...: runs a command with its own row in the summary; a failure does not stop the run.
 timed() {
   local title="$1" begin="$SECONDS" word=ok status=0
   shift
@@ -60,7 +60,7 @@ timed() {
   printf '%s\t%s\t%s\n' "$word" "$((SECONDS - begin))" "$title" >>"$RESULTS/steps.txt"
 }
 
-# select_targets FILE QUERY: the labels of a query. One that fails is a step that failed.
+# select_targets FILE QUERY: writes the labels of a query. A query that fails counts as a failed step.
 select_targets() {
   if ! muster_bazel default query --noshow_progress "$2" 2>"$RESULTS/query.log" | sort >"$1"; then
     tail -n 5 "$RESULTS/query.log" >&2
@@ -68,20 +68,20 @@ select_targets() {
   fi
 }
 
-# law_query NAME: one of the queries of tools/law.toml's [sanitize], on one line.
+# law_query NAME: prints a query of [sanitize] in tools/law.toml, on one line.
 law_query() {
   /usr/bin/python3 -c 'import sys, tomllib
 print(" ".join(tomllib.load(open(sys.argv[1], "rb"))["sanitize"][sys.argv[2]].split()))' "$MUSTER_ROOT/tools/law.toml" "$1"
 }
 
-# sanitizable TAGS: a query of the tests that no sanitizer is told to leave: by none of the tags, and without LibTorch,
-# which is not instrumented.
+# sanitizable TAGS: prints a query of the tests that a sanitizer can run: those with none of the tags and without
+# LibTorch, which is not instrumented.
 sanitizable() {
   echo "let all = tests(//...) in \$all except attr(tags, '$1|manual', \$all) except rdeps(\$all, @libtorch//:torch)"
 }
 
-# build_ahead CONFIG TARGET...: builds in the background with what tests leave of the machine: most of them wait most of
-# their time. The server's session gets the least weight, and so do its processes where sessions are not weighed.
+# build_ahead CONFIG TARGET...: builds in the background with the CPU time that tests leave: most of them mostly wait.
+# The server's session gets the lowest weight, as do its processes where sessions have no weights.
 build_ahead() {
   local config="$1" server
   shift
@@ -92,7 +92,7 @@ build_ahead() {
   BESIDE=$!
 }
 
-# end_build_ahead CONFIG: what is left of it, and the tests, get a server with the weight of everybody else.
+# end_build_ahead CONFIG: restarts the server with normal weight for the rest of the build and the tests.
 end_build_ahead() {
   [ "$BESIDE" -ne 0 ] || return 0
   kill -TERM "$BESIDE" 2>/dev/null || true
@@ -101,14 +101,14 @@ end_build_ahead() {
   muster_bazel "$1" shutdown 2>/dev/null
 }
 
-# flags_of CONFIG: what its builds and its tests have in common, in FLAGS. What differs has Bazel analyse all again.
+# flags_of CONFIG: stores in FLAGS the flags shared by its builds and tests. Different flags make Bazel analyse all again.
 flags_of() {
   FLAGS=(--noshow_progress --keep_going --nocache_test_results)
   [ "$1" = default ] || FLAGS+=(--config="$1")
   [ "$MODE" != full ] || FLAGS+=(--test_env=MUSTER_FULL=1 --test_timeout=3600)
 }
 
-# build_tests CONFIG TITLE TARGET...: what does not build fails again as a test, and is told there.
+# build_tests CONFIG TITLE TARGET...: builds tests. Targets that do not build fail as tests and are reported there.
 build_tests() {
   flags_of "$1"
   bazel_command "$1" build "${FLAGS[@]}" -- "${@:3}"
@@ -116,22 +116,22 @@ build_tests() {
   timed "build: $2" "${BAZEL[@]}" 2>"$RESULTS/build.log"
 }
 
-# suite_command CONFIG TITLE EVENTS TARGET...: a run of tests of that suite, in BAZEL. Many tests wait for a real control
-# plane most of their time: two at a time for each core.
+# suite_command CONFIG TITLE EVENTS TARGET...: stores in BAZEL the command that runs tests of that suite, two at a
+# time for each core: many tests mostly wait for a real control plane.
 suite_command() {
   flags_of "$1"
   FLAGS+=(--build_event_json_file="$3" --jobs="$((2 * $(nproc)))" --local_cpu_resources="$((2 * $(nproc)))")
   bazel_command "$1" test "${FLAGS[@]}" "${@:4}"
 }
 
-# targets_of TITLE: of a suite, in TARGETS.
+# targets_of TITLE: stores the targets of a suite in TARGETS.
 targets_of() { mapfile -t TARGETS <"$RESULTS/$1.targets"; }
 
 tell_failures() {
   grep -vE 'linux-sandbox|^INFO:|^Loading|^$' "$RESULTS/$1.log" | grep -E 'FAILED|FAIL|ERROR|error:|Failure|TIMEOUT|Expected|Actual|Which is' | head -60 >&2 || true
 }
 
-# run_suite CONFIG TITLE: failures do not stop the run.
+# run_suite CONFIG TITLE: runs a suite; failures do not stop the run.
 run_suite() {
   local status=0
   reached "$2" || return 0
@@ -145,7 +145,7 @@ run_suite() {
   tell_failures "$2"
 }
 
-# begin_suite CONFIG TITLE: the same beside what follows, until end_suite TITLE.
+# begin_suite CONFIG TITLE: as run_suite, in parallel with the following steps until end_suite TITLE.
 begin_suite() {
   reached "$2" || return 0
   targets_of "$2"
@@ -166,7 +166,8 @@ end_suite() {
   tell_failures "$1"
 }
 
-# run_failed_again: once, one target at a time and beside nothing. A failure that does not come again is told as such.
+# run_failed_again: reruns failed targets once, one at a time and with nothing beside them. A failure that does not
+# recur is reported as such.
 run_failed_again() {
   local suite title status
   mkdir -p "$RESULTS/again"
@@ -183,7 +184,7 @@ run_failed_again() {
   done
 }
 
-# A file that does not include what it uses is compiled only with the precompiled headers.
+# A file that does not include what it uses compiles only with the precompiled headers.
 run_plain_build() {
   bazel_command plain build --config=plain --noshow_progress --keep_going //...
   say "build: without precompiled headers"
@@ -191,7 +192,7 @@ run_plain_build() {
   grep -E 'error:' "$RESULTS/plain.log" | head -40 >&2 || true
 }
 
-# Two busy processes for each core. They end with this one, however it ends.
+# Starts two busy processes for each core, which end with this one however it ends.
 start_load() {
   local i
   for ((i = 0; i < 2 * $(nproc); ++i)); do

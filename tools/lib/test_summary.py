@@ -3,12 +3,12 @@
        test_summary.py --failed EVENTS     the targets to run once more
        test_summary.py --runs EVENTS       how many runs of each target failed
 
-DIR holds, for each suite of tests, SUITE.targets (the labels that it has), SUITE.json (Bazel's build events) and
-again/SUITE.json (those of its failed targets, run once more); steps.txt (word, seconds and title of every other
-step, by tabs), fuzz.txt, and left_out.txt: titles of suites and steps for which the N minutes were not enough.
+DIR holds, for each suite of tests, SUITE.targets (its labels), SUITE.json (Bazel's build events) and
+again/SUITE.json (the events of its failed targets, run once more); steps.txt (word, seconds and title of every
+other step, separated by tabs), fuzz.txt, and left_out.txt (titles of suites and steps that exceeded the N minutes).
 
 Prints minutes per target, and ends with `N passed, N failed`: test cases, plus lint, each step and each fuzz
-target. A target counts as it did when it was run again. One over its budget is named, and nothing fails for it.
+target. For a target that was run again the last run counts. A target over its budget is named, but does not fail.
 """
 import argparse
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""usage: unpack_libtorch.py WHEELS OUT -- what C++ needs of the PyTorch wheels, for CPU."""
+"""usage: unpack_libtorch.py WHEELS OUT -- unpacks the parts of the PyTorch wheels that C++ needs, for CPU."""
 import pathlib
 import shutil
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""usage: unpack_reference.py WHEELS OUT -- PyTorch in Python, CPU only, as a numerical reference.
+"""usage: unpack_reference.py WHEELS OUT -- unpacks PyTorch for Python, CPU only, as a numerical reference.
 
 The wheel's libraries are linked to 2.7 GB of CUDA libraries that a CPU never calls. Instead of
 downloading those, each missing one becomes a stub that defines the symbols the wheel imports from it, with

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""tools/test itself, from its first line to its last, in a tree where Bazel, the clock and the other tools stand in."""
+"""Tests whole runs of tools/test, in a tree with stand-ins for Bazel, the clock and the other tools."""
 import json
 import os
 import pathlib
@@ -73,7 +73,7 @@ sys.exit(status)
 STUBS = {
     "bin/bazel": BAZEL,
     "bin/date": '#!/bin/sh\ncat "$FAKE/clock"\n',
-    # The seconds that it gives are written down. Where there is a file `over`, those of tests are over at once.
+    # Records the seconds given to it. If a file `over` exists, the time of tests is over at once.
     "bin/timeout": '#!/bin/sh\necho "$2" >>"$FAKE/left"\ncase "$*" in *" test "*) [ ! -e "$FAKE/over" ] || { echo 9999 >"$FAKE/clock"; shift 2; set -- x 0.5 "$@"; } ;; esac\n'
     'shift\nexec /usr/bin/timeout "$@"\n',
     "tools/setup": "#!/bin/sh\n",
@@ -241,7 +241,7 @@ class WholeRun(unittest.TestCase):
         process = self.start("--fast")
         (self.fake / "hanging").read_text()
         process.send_signal(signal.SIGTERM)
-        out, errors = process.communicate()  # its end: nobody holds its output any more
+        out, errors = process.communicate()  # returns once no process holds its output open
         self.assertEqual(process.returncode, 130, out + errors)
 
     def test_a_budget_is_told_and_never_failed(self):

@@ -17,8 +17,8 @@
 #include "torch/csrc/distributed/c10d/ProcessGroupGloo.hpp"
 #include "trainer/comm/gloo_group.h"
 #include "trainer/comm/gloo_operation.h"
-#include "trainer/comm/group_watch.h"
 #include "trainer/comm/operation.h"
+#include "trainer/comm/operation_tracker.h"
 
 namespace muster::trainer {
 namespace {
@@ -293,7 +293,7 @@ absl::Status GlooCommunicator::CheckMessage(int64_t sequence, const Fingerprint&
 
 }  // namespace
 
-std::unique_ptr<Communicator> MakeCommunicatorOf(GlooGroup group) {
+std::unique_ptr<Communicator> MakeGlooCommunicatorFromGroup(GlooGroup group) {
   return std::make_unique<GlooCommunicator>(std::move(group));
 }
 

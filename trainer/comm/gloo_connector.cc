@@ -169,7 +169,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::ConnectBetwee
     return absl::UnavailableError(absl::StrCat("cannot connect the ranks: ", e.what()));
   }
   group.sockets = AppearedSockets();
-  return MakeCommunicatorOf(std::move(group));
+  return MakeGlooCommunicatorFromGroup(std::move(group));
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> GlooConnector::Impl::Connect() {

@@ -22,7 +22,7 @@ struct GlooGroup {
   bool check = false;
 };
 
-std::unique_ptr<Communicator> MakeCommunicatorOf(GlooGroup group);
+std::unique_ptr<Communicator> MakeGlooCommunicatorFromGroup(GlooGroup group);
 
 }  // namespace muster::trainer
 

@@ -12,8 +12,8 @@
 #include "torch/csrc/distributed/c10d/Work.hpp"
 #include "trainer/comm/flight_record.h"
 #include "trainer/comm/gloo_group.h"
-#include "trainer/comm/group_watch.h"
 #include "trainer/comm/operation.h"
+#include "trainer/comm/operation_tracker.h"
 
 namespace muster::trainer {
 
@@ -39,7 +39,7 @@ class LiveGroup {
   absl::Duration deadline() const { return group_.deadline; }
   bool check() const { return group_.check; }
   FlightRecord& record() { return record_; }
-  const std::shared_ptr<GroupWatch>& watch() const { return watch_; }
+  const std::shared_ptr<OperationTracker>& watch() const { return watch_; }
 
   // Fails the group, which ends what is in flight here and on the peers. The first failure stands
   // and is returned.
@@ -56,7 +56,7 @@ class LiveGroup {
   GlooGroup group_;
   FlightRecord record_;
   // Shared with Gloo's threads, which must not be the last owners of their group.
-  const std::shared_ptr<GroupWatch> watch_ = std::make_shared<GroupWatch>();
+  const std::shared_ptr<OperationTracker> watch_ = std::make_shared<OperationTracker>();
   Mutex mu_;
   std::vector<GlooWork> messages_ MUSTER_GUARDED_BY(mu_);
   std::vector<at::Tensor> abandoned_ MUSTER_GUARDED_BY(mu_);

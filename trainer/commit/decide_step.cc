@@ -66,7 +66,7 @@ StepDecision DecideStep(const VoteTotals& totals, const StepRules& rules,
   return decision;
 }
 
-SkippedSteps SkippedAfter(const StepDecision& decision) {
+SkippedSteps SkippedStepsAfter(const StepDecision& decision) {
   return {.in_row = decision.skipped_in_row(), .total = decision.skipped_total()};
 }
 

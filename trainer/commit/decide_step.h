@@ -36,7 +36,7 @@ v1alpha1::StepDecision DecideStep(const VoteTotals& totals, const StepRules& rul
                                   const v1alpha1::RoundId& round);
 
 // Returns the counts after such a decision.
-SkippedSteps SkippedAfter(const v1alpha1::StepDecision& decision);
+SkippedSteps SkippedStepsAfter(const v1alpha1::StepDecision& decision);
 
 // Explains to people, with the numbers, why a run ends at this decision with too_many_skipped.
 std::string WhyTooManySkipped(const v1alpha1::StepDecision& decision, const StepRules& rules);

@@ -39,7 +39,7 @@ std::vector<v1alpha1::StepDecision> DecideAll(const std::vector<VoteTotals>& vot
     v1alpha1::Version version;
     version.set_step(static_cast<int64_t>(decisions.size()) + 1);
     decisions.push_back(DecideStep(totals, kThreeInRowFiveInAll, before, version, {}));
-    before = SkippedAfter(decisions.back());
+    before = SkippedStepsAfter(decisions.back());
     if (decisions.back().too_many_skipped()) break;
   }
   return decisions;
@@ -124,7 +124,7 @@ TEST(VoteMessageTest, DeterministicTotalsDoNotDependOnHowRanksShareTheLeaves) {
   const auto totals = [&](const std::vector<size_t>& cuts_m, const std::vector<size_t>& cuts_c) {
     std::vector<double> sum;
     for (size_t r = 0; r + 1 < cuts_m.size(); ++r) {
-      const VoteShare share{
+      const VoteContribution share{
           .first_micro_batch = static_cast<int64_t>(cuts_m[r]),
           .losses = std::span(losses).subspan(cuts_m[r], cuts_m[r + 1] - cuts_m[r]),
           .valid_tokens = std::span(tokens).subspan(cuts_m[r], cuts_m[r + 1] - cuts_m[r]),

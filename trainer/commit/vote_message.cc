@@ -37,8 +37,8 @@ double Sum(std::span<const double> values) {
 
 }  // namespace
 
-std::vector<double> EncodeVote(const VoteShare& share, bool deterministic, int64_t micro_batches,
-                               int64_t chunks) {
+std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic,
+                               int64_t micro_batches, int64_t chunks) {
   std::vector<double> out(kHeader);
   out[3] = share.save ? 1.0 : 0.0;
   out[4] = share.stop ? 1.0 : 0.0;

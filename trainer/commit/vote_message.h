@@ -25,7 +25,7 @@ struct VoteTotals {
 
 // One rank's part of the vote. Ranges are of logical micro-batches and of chunks of all units
 // together.
-struct VoteShare {
+struct VoteContribution {
   v1alpha1::Version version;  // the one that the rank votes on
   uint64_t trajectory = 0;    // a hash of the spec it trains by
   int64_t first_micro_batch = 0;
@@ -37,8 +37,8 @@ struct VoteShare {
   bool stop = false;
 };
 
-std::vector<double> EncodeVote(const VoteShare& share, bool deterministic, int64_t micro_batches,
-                               int64_t chunks);
+std::vector<double> EncodeVote(const VoteContribution& share, bool deterministic,
+                               int64_t micro_batches, int64_t chunks);
 // Decodes the sum of all ranks' vectors.
 VoteTotals DecodeVote(std::span<const double> sum, bool deterministic, int64_t micro_batches,
                       int64_t chunks);

@@ -6,7 +6,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "absl/status/statusor.h"
-#include "trainer/data/order.h"
+#include "trainer/data/sample_order.h"
 
 namespace muster::trainer {
 
@@ -22,7 +22,7 @@ struct MicroBatch {
 class BatchFeed {
  public:
   virtual ~BatchFeed() = default;
-  virtual absl::StatusOr<MicroBatch> Training(const BatchPlace& place) = 0;
+  virtual absl::StatusOr<MicroBatch> Training(const MicroBatchPosition& place) = 0;
   // Returns the same micro-batches at every validation; `index` counts from 0.
   virtual absl::StatusOr<MicroBatch> Validation(int64_t index) = 0;
 };

@@ -98,7 +98,7 @@ absl::Status BatchSource::CheckTokens(const TokenBatch& batch, bool training) co
   return absl::OkStatus();
 }
 
-absl::StatusOr<TokenBatch> BatchSource::Training(const BatchPlace& place) {
+absl::StatusOr<TokenBatch> BatchSource::Training(const MicroBatchPosition& place) {
   const Key key = {place.consumed, place.micro_batch};
   std::optional<TokenBatch> batch;
   {
@@ -137,7 +137,7 @@ absl::StatusOr<TokenBatch> BatchSource::Validation(int64_t index) const {
 }
 
 // Learns the range that the caller walks through once a step: both its ends show after one step.
-void BatchSource::Observe(const BatchPlace& place) {
+void BatchSource::Observe(const MicroBatchPosition& place) {
   const Key key = {place.consumed, place.micro_batch};
   if (key.first != last_.first) {
     const bool next_step = last_.first >= 0 && key.first == last_.first + StepSamples();

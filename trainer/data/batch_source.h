@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "trainer/data/order.h"
+#include "trainer/data/sample_order.h"
 #include "trainer/data/tokens.h"
 
 namespace muster::trainer {
@@ -49,7 +49,7 @@ class BatchSource {
   ~BatchSource();
 
   // Returns InvalidArgument if the data hold a token that the vocabulary does not have.
-  absl::StatusOr<TokenBatch> Training(const BatchPlace& place);
+  absl::StatusOr<TokenBatch> Training(const MicroBatchPosition& place);
   // Returns windows in their order, the last one padded with ignored labels, rows beyond the end
   // all ignored. Empty if no data are kept for validation. `index` wraps at validation_batches().
   absl::StatusOr<TokenBatch> Validation(int64_t index) const;
@@ -71,7 +71,7 @@ class BatchSource {
   absl::Status CheckTokens(const TokenBatch& batch, bool training) const;
   Key After(Key key) const MUSTER_REQUIRES(mu_);
   int64_t StepSamples() const MUSTER_REQUIRES(mu_) { return micro_batches_ * options_.micro_batch; }
-  void Observe(const BatchPlace& place) MUSTER_REQUIRES(mu_);
+  void Observe(const MicroBatchPosition& place) MUSTER_REQUIRES(mu_);
   bool FindWanted(Key& wanted) const MUSTER_REQUIRES(mu_);
   void Loop();
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "trainer/data/order.h"
+#include "trainer/data/sample_order.h"
 #include "trainer/data/token_cache.h"
 #include "trainer/data/tokens.h"
 
@@ -61,7 +61,7 @@ BatchOptions Options(int prefetch = 0) {
 }
 
 // Returns a place in a run whose steps have always had three micro-batches of two samples.
-BatchPlace At(int64_t step, int64_t micro_batch) {
+MicroBatchPosition At(int64_t step, int64_t micro_batch) {
   return {.consumed = (step - 1) * 6, .micro_batch = micro_batch, .micro_batches = 3};
 }
 

@@ -9,7 +9,7 @@
 
 namespace muster::trainer {
 
-CacheTurn::CacheTurn(const std::string& path) : lock_(path + ".lock") {
+CacheFileLock::CacheFileLock(const std::string& path) : lock_(path + ".lock") {
   fd_ = open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd_ < 0) return;
   while (flock(fd_, LOCK_EX) != 0) {
@@ -23,13 +23,13 @@ CacheTurn::CacheTurn(const std::string& path) : lock_(path + ".lock") {
   if (fstat(fd_, &info) != 0 || info.st_nlink == 0) Close();
 }
 
-CacheTurn::~CacheTurn() {
+CacheFileLock::~CacheFileLock() {
   if (fd_ < 0) return;
   unlink(lock_.c_str());
   Close();
 }
 
-void CacheTurn::Close() {
+void CacheFileLock::Close() {
   close(fd_);
   fd_ = -1;
 }

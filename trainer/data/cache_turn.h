@@ -9,13 +9,13 @@ namespace muster::trainer {
 // wait in this constructor. Look for the file again after construction. The turn ends with the
 // object, or with the process, and the next one gets it. A process that cannot lock (the directory
 // is missing or read-only) does not wait, so at worst all make the same file.
-class CacheTurn {
+class CacheFileLock {
  public:
   // Waits for the turn to make the file `path`; locks `path`.lock, which is removed afterwards.
-  explicit CacheTurn(const std::string& path);
-  ~CacheTurn();
-  CacheTurn(const CacheTurn&) = delete;
-  CacheTurn& operator=(const CacheTurn&) = delete;
+  explicit CacheFileLock(const std::string& path);
+  ~CacheFileLock();
+  CacheFileLock(const CacheFileLock&) = delete;
+  CacheFileLock& operator=(const CacheFileLock&) = delete;
 
   // Returns true if this object has the turn, so that others wait for it.
   bool held() const { return fd_ >= 0; }

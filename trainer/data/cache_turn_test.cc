@@ -63,13 +63,13 @@ class Child {
 TEST(CacheTurnTest, TheTurnOfAProcessThatIsKilledGoesToTheNext) {
   const std::string path = Fresh("killed") + "/a.tokens";
   Child maker([&](auto ready) {
-    const CacheTurn turn(path);
+    const CacheFileLock turn(path);
     ready();
     pause();
   });
   std::promise<bool> took;
   std::thread waiter([&] {
-    const CacheTurn turn(path);
+    const CacheFileLock turn(path);
     took.set_value(turn.held());
   });
   auto result = took.get_future();
@@ -84,12 +84,12 @@ TEST(CacheTurnTest, OfManyThatWaitNobodyHoldsItOnceTheFirstIsDone) {
   const std::string path = Fresh("many") + "/a.tokens";
   std::atomic<int> makers{0};
   std::atomic<int> starting{0};
-  auto first = std::make_unique<CacheTurn>(path);
+  auto first = std::make_unique<CacheFileLock>(path);
   std::vector<std::thread> others;
   for (int i = 0; i < 4; ++i) {
     others.emplace_back([&] {
       ++starting;
-      const CacheTurn turn(path);
+      const CacheFileLock turn(path);
       makers += Exists(FileSystem(), path) ? 0 : 1;
     });
   }
@@ -103,7 +103,7 @@ TEST(CacheTurnTest, OfManyThatWaitNobodyHoldsItOnceTheFirstIsDone) {
 }
 
 TEST(CacheTurnTest, ADirectoryThatIsMissingIsNoWait) {
-  const CacheTurn turn(testing::TempDir() + "/no/such/folder/a.tokens");
+  const CacheFileLock turn(testing::TempDir() + "/no/such/folder/a.tokens");
   EXPECT_FALSE(turn.held());
 }
 

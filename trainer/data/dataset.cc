@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TrainedTokenizer(Files& files, const 
   const std::string path = JoinPath(cache_directory, absl::StrCat(key, ".tokenizer.json"));
   if (auto cached = LoadTokenizer(files, path); cached.ok()) return cached;
   files.MakeDirectories(cache_directory).IgnoreError();
-  const CacheTurn turn(path);
+  const CacheFileLock turn(path);
   if (auto cached = LoadTokenizer(files, path); cached.ok()) return cached;
   auto tokenizer = TrainTokenizer(corpus, vocabulary);
   if (tokenizer.ok()) WriteFileAtomically(files, path, (*tokenizer)->json()).IgnoreError();

@@ -25,7 +25,7 @@ MicroBatch ToMicroBatch(TokenBatch batch) {
 
 }  // namespace
 
-absl::StatusOr<MicroBatch> TensorFeed::Training(const BatchPlace& place) {
+absl::StatusOr<MicroBatch> TensorFeed::Training(const MicroBatchPosition& place) {
   MUSTER_ASSIGN_OR_RETURN(TokenBatch batch, source_.Training(place));
   return ToMicroBatch(std::move(batch));
 }

@@ -13,7 +13,7 @@ namespace muster::trainer {
 class TensorFeed final : public BatchFeed {
  public:
   explicit TensorFeed(BatchSource& source) : source_(source) {}
-  absl::StatusOr<MicroBatch> Training(const BatchPlace& place) override;
+  absl::StatusOr<MicroBatch> Training(const MicroBatchPosition& place) override;
   absl::StatusOr<MicroBatch> Validation(int64_t index) override;
 
  private:

@@ -97,7 +97,7 @@ absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokeni
   const std::string path = JoinPath(cache_directory, absl::StrCat(key, ".tokens"));
   if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
   files.MakeDirectories(cache_directory).IgnoreError();
-  const CacheTurn turn(path);
+  const CacheFileLock turn(path);
   if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
   std::string packed = Pack(EncodeAll(corpus, tokenizer), type);
   if (SaveCached(files, path, packed, type).ok()) {

@@ -46,7 +46,7 @@ std::vector<SnapshotTensor> AllTensors(const TrainingState& state) {
   return out;
 }
 
-std::vector<SnapshotTensor> TensorsOf(const TrainingState& state, const SaveShare& share) {
+std::vector<SnapshotTensor> TensorsOf(const TrainingState& state, const CheckpointWriterId& share) {
   std::vector<SnapshotTensor> all = AllTensors(state);
   std::vector<uint64_t> sizes;
   for (const SnapshotTensor& tensor : all) sizes.push_back(tensor.bytes.size());
@@ -198,7 +198,7 @@ absl::Status CheckpointStore::SetAside(const TrainingState& state, const v1alpha
 }
 
 absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
-                                                  const SaveShare& share) const {
+                                                  const CheckpointWriterId& share) const {
   const TrainingOptions& options = state.options();
   RunRecord record;
   record.job = identity_.job;
@@ -224,11 +224,11 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   return record;
 }
 
-void CheckpointStore::Expect(const TrainingState& state, const SaveShare& share) {
+void CheckpointStore::Expect(const TrainingState& state, const CheckpointWriterId& share) {
   writer_.Expect(CopyBytes(TensorsOf(state, share)));
 }
 
-absl::Status CheckpointStore::Save(const TrainingState& state, const SaveShare& share) {
+absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointWriterId& share) {
   Snapshot snapshot;
   MUSTER_ASSIGN_OR_RETURN(snapshot.run, Record(state, share));
   snapshot.writer = share.rank;

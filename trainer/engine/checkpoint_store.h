@@ -46,15 +46,16 @@ class CheckpointStore final : public Checkpoints {
   Listing List(const TrainingState& state) override;
   absl::Status SetAside(const TrainingState& state, const v1alpha1::RoundId& round) override;
   std::optional<v1alpha1::Version> Durable() override;
-  void Expect(const TrainingState& state, const SaveShare& share) override;
-  absl::Status Save(const TrainingState& state, const SaveShare& share) override;
+  void Expect(const TrainingState& state, const CheckpointWriterId& share) override;
+  absl::Status Save(const TrainingState& state, const CheckpointWriterId& share) override;
   bool WaitIdle(absl::Duration timeout) override;
   void Abandon() override { writer_.Abandon(); }
   absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
                                          TrainingState& state) override;
 
  private:
-  absl::StatusOr<RunRecord> Record(const TrainingState& state, const SaveShare& share) const;
+  absl::StatusOr<RunRecord> Record(const TrainingState& state,
+                                   const CheckpointWriterId& share) const;
   absl::StatusOr<std::string> Mismatch(const CheckpointListing& listing,
                                        const TrainingState& state);
   absl::Status CheckUsable(const Manifest& manifest, const TrainingState& state) const;

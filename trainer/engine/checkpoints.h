@@ -15,7 +15,7 @@
 namespace muster::trainer {
 
 // Identifies one writer of a checkpoint: its rank among `world_size` ranks of a round.
-struct SaveShare {
+struct CheckpointWriterId {
   v1alpha1::RoundId round;
   int rank = 0;
   int world_size = 1;
@@ -47,10 +47,10 @@ class Checkpoints {
   // loaded it.
   virtual std::optional<v1alpha1::Version> Durable() = 0;
   // Announces saves of such a share: memory for the copy is made ready in the background.
-  virtual void Expect(const TrainingState& state, const SaveShare& writer) = 0;
+  virtual void Expect(const TrainingState& state, const CheckpointWriterId& writer) = 0;
   // Copies this writer's share of the state and writes it in the background; returns after the
   // copy. Waits for an earlier share that is still being written.
-  virtual absl::Status Save(const TrainingState& state, const SaveShare& writer) = 0;
+  virtual absl::Status Save(const TrainingState& state, const CheckpointWriterId& writer) = 0;
   // Returns true if nothing is being written, now or within `timeout`.
   virtual bool WaitIdle(absl::Duration timeout) = 0;
   // Gives up the checkpoint being written: its round is over and not all shares will come.

@@ -146,9 +146,9 @@ absl::Status Engine::LoadStep(int64_t step) {
   valid_tokens_.clear();
   for (int64_t m = micro_batches_.begin; m < micro_batches_.end; ++m) {
     const PhaseScope data(timer_, Phase::kData);
-    const BatchPlace place = {.consumed = state_.counts().samples,
-                              .micro_batch = m,
-                              .micro_batches = state_.options().micro_batches};
+    const MicroBatchPosition place = {.consumed = state_.counts().samples,
+                                      .micro_batch = m,
+                                      .micro_batches = state_.options().micro_batches};
     MUSTER_ASSIGN_OR_RETURN(MicroBatch batch, feed_.Training(place));
     valid_tokens_.push_back(static_cast<double>(CountValid(batch.labels)));
     MUSTER_ASSIGN_OR_RETURN(MicroBatchContext context, Context(std::move(batch), step, true));
@@ -159,7 +159,7 @@ absl::Status Engine::LoadStep(int64_t step) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<StepOutcome> Engine::Step(const StepWishes& wishes) {
+absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& wishes) {
   if (communicator_ == nullptr) return absl::FailedPreconditionError("a step needs a round");
   MUSTER_RETURN_IF_ERROR(state_.commit().BeginStep());
   const PhaseScope compute(timer_, Phase::kCompute);
@@ -178,7 +178,7 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepWishes& wishes) {
   return outcome;
 }
 
-absl::Status Engine::RunTask(const Task& task, const StepWishes& wishes, StepOutcome& outcome) {
+absl::Status Engine::RunTask(const Task& task, const StepRequests& wishes, StepOutcome& outcome) {
   switch (task.kind) {
     case TaskKind::kForward:
       return runner_.Forward(task.block, task.micro_batch);
@@ -225,7 +225,7 @@ absl::Status Engine::FinishReduce() {
   return absl::OkStatus();
 }
 
-absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
+absl::Status Engine::Vote(const StepRequests& wishes, StepOutcome& outcome) {
   const TrainingOptions& options = state_.options();
   const int64_t chunks = AllChunks(state_.units());
   const TreeNode mine = RankRange(chunks, communicator_->rank(), communicator_->size());
@@ -234,15 +234,15 @@ absl::Status Engine::Vote(const StepWishes& wishes, StepOutcome& outcome) {
   for (int64_t m = 0; m < micro_batches_.leaves(); ++m) {
     losses.push_back(runner_.loss(static_cast<int>(m)));
   }
-  const VoteShare share{.version = state_.commit().next(),
-                        .trajectory = options.trajectory,
-                        .first_micro_batch = micro_batches_.begin,
-                        .losses = losses,
-                        .valid_tokens = valid_tokens_,
-                        .first_chunk = mine.begin,
-                        .chunk_squares = squares,
-                        .save = wishes.save,
-                        .stop = wishes.stop};
+  const VoteContribution share{.version = state_.commit().next(),
+                               .trajectory = options.trajectory,
+                               .first_micro_batch = micro_batches_.begin,
+                               .losses = losses,
+                               .valid_tokens = valid_tokens_,
+                               .first_chunk = mine.begin,
+                               .chunk_squares = squares,
+                               .save = wishes.save,
+                               .stop = wishes.stop};
   // The all-reduce destroys its input when it breaks off; `share` stays.
   at::Tensor message =
       ToTensor(EncodeVote(share, options.deterministic, options.micro_batches, chunks));

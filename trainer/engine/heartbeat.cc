@@ -2,19 +2,19 @@
 
 namespace muster::trainer {
 
-void StepGauge::SetRound(const v1alpha1::RoundId& round) {
+void EngineProgress::SetRound(const v1alpha1::RoundId& round) {
   MutexLock lock(mu_);
   round_ = round;
   since_ = clock_.Monotonic();
 }
 
-void StepGauge::SetStep(int64_t step) {
+void EngineProgress::SetStep(int64_t step) {
   MutexLock lock(mu_);
   step_ = step;
   since_ = clock_.Monotonic();
 }
 
-v1alpha1::FromTrainer StepGauge::Read() const {
+v1alpha1::FromTrainer EngineProgress::Read() const {
   MutexLock lock(mu_);
   v1alpha1::FromTrainer message;
   v1alpha1::TrainerHeartbeat& beat = *message.mutable_heartbeat();

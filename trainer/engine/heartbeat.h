@@ -12,9 +12,9 @@
 namespace muster::trainer {
 
 // Holds the round and step that the engine is at, for the heartbeat to report. Thread-safe.
-class StepGauge {
+class EngineProgress {
  public:
-  explicit StepGauge(const Clock& clock) : clock_(clock), since_(clock.Monotonic()) {}
+  explicit EngineProgress(const Clock& clock) : clock_(clock), since_(clock.Monotonic()) {}
   void SetRound(const v1alpha1::RoundId& round);
   void SetStep(int64_t step);
   v1alpha1::FromTrainer Read() const;
@@ -31,11 +31,11 @@ class StepGauge {
 // still sends them and only a stopped one falls silent.
 class Heartbeat {
  public:
-  Heartbeat(const StepGauge& gauge, Outbox& outbox) : gauge_(gauge), outbox_(outbox) {}
+  Heartbeat(const EngineProgress& gauge, Outbox& outbox) : gauge_(gauge), outbox_(outbox) {}
   void RunOnce() { outbox_.Send(gauge_.Read()); }
 
  private:
-  const StepGauge& gauge_;
+  const EngineProgress& gauge_;
   Outbox& outbox_;
 };
 

@@ -378,7 +378,7 @@ bool Trainer::SaveIsDue(const v1alpha1::StepDecision& decision) const {
                                    decision.version().step() % settings_.save_every_steps == 0);
 }
 
-void Trainer::Save(const SaveShare& writer) {
+void Trainer::Save(const CheckpointWriterId& writer) {
   if (parts_.checkpoints == nullptr) return;
   const PhaseScope checkpoint(parts_.timer, Phase::kCheckpoint);
   saved_at_ = parts_.clock.Monotonic();

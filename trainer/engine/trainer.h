@@ -52,7 +52,7 @@ class Trainer {
     Checkpoints* checkpoints;
     Inbox& inbox;
     Outbox& outbox;
-    StepGauge& gauge;
+    EngineProgress& gauge;
     PhaseTimer& timer;
     const Clock& clock;
     ValidationData validation = {};
@@ -93,7 +93,7 @@ class Trainer {
   void LeaveRound();
 
   void SetAside();
-  void Save(const SaveShare& writer);
+  void Save(const CheckpointWriterId& writer);
   std::optional<v1alpha1::Version> Durable() const;
   bool SaveIsDue(const v1alpha1::StepDecision& decision) const;
   v1alpha1::RankPosition Position();
@@ -111,7 +111,7 @@ class Trainer {
   std::string trajectory_;  // of the spec adopted last
   absl::Status adopted_;    // else why this rank cannot train by the round's spec
   std::unique_ptr<Communicator> communicator_;
-  StepWishes wishes_;
+  StepRequests wishes_;
   int64_t saved_step_ = -1;  // in this round, or loaded for it; the same on all ranks
   absl::Time saved_at_;
   int exit_code_ = 0;

@@ -118,7 +118,7 @@ void TrainerProcess::Announce() const {
 
 absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
     const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
-    const Clock& clock, Inbox& inbox, Outbox& outbox, StepGauge& gauge) {
+    const Clock& clock, Inbox& inbox, Outbox& outbox, EngineProgress& gauge) {
   std::unique_ptr<TrainerProcess> process(new TrainerProcess(clock));
   process->spec_ = configure.spec();
   const v1alpha1::TrainingJobSpec& spec = process->spec_;

@@ -99,7 +99,7 @@ absl::Status TrainingState::Apply() {
     return written;
   }
   counts_.samples += sealed_under_.step_samples();
-  counts_.skipped = SkippedAfter(decision);
+  counts_.skipped = SkippedStepsAfter(decision);
   return commit_.EndApply();
 }
 

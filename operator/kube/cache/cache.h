@@ -139,7 +139,7 @@ class Cache final : public ReflectorSink {
   Parsed ParseObject(const ObjectKey& key, Json json);
   Change Put(const ObjectKey& key, Parsed parsed) MUSTER_REQUIRES(mu_);
   Change Erase(const ObjectKey& key) MUSTER_REQUIRES(mu_);
-  void Tell(const std::vector<Change>& changes) const;
+  void NotifyHandlers(const std::vector<Change>& changes) const;
 
   // Constant after the first event.
   const Parse parse_;
@@ -192,7 +192,7 @@ typename Cache<T>::Change Cache<T>::Erase(const ObjectKey& key) {
 }
 
 template <typename T>
-void Cache<T>::Tell(const std::vector<Change>& changes) const {
+void Cache<T>::NotifyHandlers(const std::vector<Change>& changes) const {
   for (const Change& change : changes) {
     if (change.before == nullptr && change.after == nullptr) continue;
     for (const Handler& handler : handlers_) handler(change.key, change.before, change.after);
@@ -221,7 +221,7 @@ void Cache<T>::EndList(uint64_t version) {
   }
   // The version is published before the handlers run: a handler may read at that version.
   progress_.Synced(version);
-  Tell(changes);
+  NotifyHandlers(changes);
 }
 
 template <typename T>
@@ -234,7 +234,7 @@ void Cache<T>::Upsert(Json json, uint64_t version) {
     changes.push_back(Put(key, std::move(parsed)));
   }
   progress_.Advance(version);
-  Tell(changes);
+  NotifyHandlers(changes);
 }
 
 template <typename T>
@@ -245,7 +245,7 @@ void Cache<T>::Remove(const ObjectKey& key, uint64_t version) {
     changes.push_back(Erase(key));
   }
   progress_.Advance(version);
-  Tell(changes);
+  NotifyHandlers(changes);
 }
 
 }  // namespace muster::kube

@@ -35,9 +35,9 @@ Reflector::~Reflector() {
 
 int Reflector::RunOnce(absl::Duration wait) {
   const absl::Time now = clock_.Monotonic();
-  if (now < asked_until_ || (now < retry_at_ && !TakeHurry())) return 0;
+  if (now < asked_until_ || (now < retry_at_ && !TakeRetryNow())) return 0;
   retry_at_ = absl::InfinitePast();
-  TakeListWish();
+  ApplyListRequest();
   if (version_.empty()) {
     if (absl::Status listed = ListAll(); !listed.ok()) return Failed(listed), 0;
   }
@@ -52,13 +52,13 @@ int Reflector::RunOnce(absl::Duration wait) {
 
 void Reflector::ListAfter(absl::Time when) {
   MutexLock lock(mu_);
-  hurry_ = hurry_ || when > list_wish_;
-  list_wish_ = std::max(list_wish_, when);
+  retry_now_ = retry_now_ || when > list_requested_after_;
+  list_requested_after_ = std::max(list_requested_after_, when);
 }
 
-bool Reflector::TakeHurry() {
+bool Reflector::TakeRetryNow() {
   MutexLock lock(mu_);
-  if (!std::exchange(hurry_, false)) return false;
+  if (!std::exchange(retry_now_, false)) return false;
   tries_ = 0;
   return true;
 }
@@ -68,9 +68,9 @@ bool Reflector::HasListedAfter(absl::Time when) const {
   return listed_at_ >= when;
 }
 
-void Reflector::TakeListWish() {
+void Reflector::ApplyListRequest() {
   MutexLock lock(mu_);
-  if (listed_at_ >= list_wish_ || clock_.Monotonic() < list_wish_) return;
+  if (listed_at_ >= list_requested_after_ || clock_.Monotonic() < list_requested_after_) return;
   version_.clear();
   watcher_.reset();
 }

@@ -85,8 +85,8 @@ class Reflector {
   bool streams() const { return streams_; }
 
  private:
-  void TakeListWish();
-  bool TakeHurry();
+  void ApplyListRequest();
+  bool TakeRetryNow();
   absl::Status ListAll();
   absl::Status ListInPages(std::string& version);
   // Leaves the watch open for the events after the list.
@@ -115,8 +115,8 @@ class Reflector {
   int64_t failures_ = 0;
 
   mutable Mutex mu_;
-  absl::Time list_wish_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
-  bool hurry_ MUSTER_GUARDED_BY(mu_) = false;
+  absl::Time list_requested_after_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
+  bool retry_now_ MUSTER_GUARDED_BY(mu_) = false;
   absl::Time listed_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 

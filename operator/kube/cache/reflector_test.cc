@@ -420,8 +420,8 @@ class ScriptedWatches final : public InterceptedApi {
   std::deque<WatchEvent> events;
 
  protected:
-  absl::Status Around(const ApiCall&, const CallOptions& options, PassOn pass_on) override {
-    return pass_on(options);
+  absl::Status Intercept(const ApiCall&, const CallOptions& options, Forward forward) override {
+    return forward(options);
   }
   std::unique_ptr<Watcher> Wrap(const ResourceType&, std::unique_ptr<Watcher>) override {
     return std::make_unique<ScriptedWatcher>(events);

@@ -171,7 +171,7 @@ absl::StatusOr<std::string> RestTransport::Call(RestRequest request, absl::Durat
       redialled = true;
       continue;
     }
-    warnings_.Tell(answer.warnings);
+    warnings_.Log(answer.warnings);
     if (answer.code >= 200 && answer.code < 300) return std::move(answer.body);
     if (answer.code == 415 && TurnToJson(request)) continue;
     absl::Status refusal = RefusalOf(answer.code, answer.body, answer.retry_after);

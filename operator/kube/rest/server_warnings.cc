@@ -24,13 +24,13 @@ std::optional<std::string> WarningText(std::string_view header) {
   return std::nullopt;
 }
 
-std::vector<std::string> ServerWarnings::Tell(const std::vector<std::string>& headers) {
+std::vector<std::string> ServerWarnings::Log(const std::vector<std::string>& headers) {
   std::vector<std::string> fresh;
   for (const std::string& header : headers) {
     const std::optional<std::string> text = WarningText(header);
     if (!text.has_value()) continue;
     MutexLock lock(mu_);
-    if (told_.size() < kMost && told_.insert(*text).second) fresh.push_back(*text);
+    if (logged_.size() < kMost && logged_.insert(*text).second) fresh.push_back(*text);
   }
   for (const std::string& text : fresh) {
     MUSTER_LOG(WARN, "the API server warns", {"warning", text});

@@ -21,11 +21,11 @@ class ServerWarnings {
   static constexpr size_t kMost = 256;
 
   // Logs and returns the new sentences in `headers`, the values of Warning headers.
-  std::vector<std::string> Tell(const std::vector<std::string>& headers);
+  std::vector<std::string> Log(const std::vector<std::string>& headers);
 
  private:
   Mutex mu_;
-  std::set<std::string> told_ MUSTER_GUARDED_BY(mu_);
+  std::set<std::string> logged_ MUSTER_GUARDED_BY(mu_);
 };
 
 // Returns the text of `299 - "text"` (RFC 7234, 5.5), printable; nothing if the header is malformed

@@ -24,14 +24,14 @@ TEST(ServerWarningsTest, TheTextStandsInQuotes) {
 
 TEST(ServerWarningsTest, EachIsToldOnce) {
   ServerWarnings warnings;
-  EXPECT_EQ(warnings.Tell({"299 - \"a\"", "299 - \"b\"", "299 - \"a\""}), (Strings{"a", "b"}));
-  EXPECT_EQ(warnings.Tell({"299 - \"b\"", "299 - \"c\""}), (Strings{"c"}));
+  EXPECT_EQ(warnings.Log({"299 - \"a\"", "299 - \"b\"", "299 - \"a\""}), (Strings{"a", "b"}));
+  EXPECT_EQ(warnings.Log({"299 - \"b\"", "299 - \"c\""}), (Strings{"c"}));
 }
 
 TEST(ServerWarningsTest, AServerThatAlwaysSaysSomethingElseIsNotHeardForEver) {
   ServerWarnings warnings;
   size_t told = 0;
-  for (int i = 0; i < 1000; ++i) told += warnings.Tell({absl::StrCat("299 - \"", i, "\"")}).size();
+  for (int i = 0; i < 1000; ++i) told += warnings.Log({absl::StrCat("299 - \"", i, "\"")}).size();
   EXPECT_EQ(told, ServerWarnings::kMost);
 }
 

@@ -113,10 +113,11 @@ FaultyApi::Fault FaultyApi::Draw(Verb verb) {
   return fault;
 }
 
-absl::Status FaultyApi::Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) {
+absl::Status FaultyApi::Intercept(const ApiCall& call, const CallOptions& options,
+                                  Forward forward) {
   const Fault fault = Draw(call.verb);
   if (!fault.status.ok() && !fault.done) return fault.status;
-  const absl::Status status = pass_on(options);
+  const absl::Status status = forward(options);
   // A call that fails by itself was not carried out, so its own error is returned, as by a server.
   return status.ok() ? fault.status : status;
 }

@@ -54,7 +54,7 @@ class FaultyApi final : public InterceptedApi {
                                     const CallOptions& call = {}) override;
 
  protected:
-  absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) override;
+  absl::Status Intercept(const ApiCall& call, const CallOptions& options, Forward forward) override;
   std::unique_ptr<Watcher> Wrap(const ResourceType& type,
                                 std::unique_ptr<Watcher> watcher) override;
 

@@ -22,14 +22,15 @@ absl::Status FencedError(const absl::Status& why) {
   return fenced;
 }
 
-absl::Status FencedApi::Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) {
-  if (call.verb == Verb::kList || call.verb == Verb::kWatch) return pass_on(options);
+absl::Status FencedApi::Intercept(const ApiCall& call, const CallOptions& options,
+                                  Forward forward) {
+  if (call.verb == Verb::kList || call.verb == Verb::kWatch) return forward(options);
   if (IsWrite(call.verb)) {
     if (const absl::Status may = may_write_(); !may.ok()) return FencedError(may);
   }
   CallOptions bounded = options;
   bounded.timeout = std::min(options.timeout, longest_call_);
-  return pass_on(bounded);
+  return forward(bounded);
 }
 
 }  // namespace muster::kube

@@ -31,7 +31,7 @@ class FencedApi final : public InterceptedApi {
       : InterceptedApi(api), may_write_(std::move(may_write)), longest_call_(longest_call) {}
 
  protected:
-  absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) override;
+  absl::Status Intercept(const ApiCall& call, const CallOptions& options, Forward forward) override;
 
  private:
   const MayWrite may_write_;

@@ -83,7 +83,7 @@ class TimeoutProbe final : public InterceptedApi {
   absl::Duration timeout;
 
  protected:
-  absl::Status Around(const ApiCall&, const CallOptions& options, PassOn) override {
+  absl::Status Intercept(const ApiCall&, const CallOptions& options, Forward) override {
     timeout = options.timeout;
     return absl::UnimplementedError("a probe");
   }

@@ -16,10 +16,10 @@ absl::Status StatusOf(const absl::StatusOr<T>& result) {
 
 template <typename Result, typename Call>
 Result InterceptedApi::Through(const ApiCall& call, const CallOptions& options,
-                               const Call& pass_on) {
+                               const Call& forward) {
   std::optional<Result> result;
-  const absl::Status told = Around(call, options, [&](const CallOptions& passed) {
-    return StatusOf(result.emplace(pass_on(passed)));
+  const absl::Status told = Intercept(call, options, [&](const CallOptions& passed) {
+    return StatusOf(result.emplace(forward(passed)));
   });
   if (!told.ok()) return told;
   if (!result.has_value()) return absl::InternalError("told to be done, and was not passed on");

@@ -13,8 +13,9 @@
 
 namespace muster::kube {
 
-// An Api in front of another, which must outlive it. Every call goes through Around, so a subclass
-// that fences, observes or fails calls overrides one function. Thread-safe if Around is.
+// An Api in front of another, which must outlive it. Every call goes through Intercept, so a
+// subclass that fences, observes or fails calls overrides one function. Thread-safe if Intercept
+// is.
 class InterceptedApi : public Api {
  public:
   absl::StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key,
@@ -41,19 +42,20 @@ class InterceptedApi : public Api {
   absl::Status Bind(const Binding& binding, const CallOptions& call = {}) final;
 
  protected:
-  using PassOn = absl::FunctionRef<absl::Status(const CallOptions&)>;
+  using Forward = absl::FunctionRef<absl::Status(const CallOptions&)>;
 
   explicit InterceptedApi(Api& api) : api_(api) {}
 
-  // Performs the call through `pass_on`, once or not at all, and returns the status for the caller.
+  // Performs the call through `forward`, once or not at all, and returns the status for the caller.
   // It may return OK only if the call was passed on; the caller then gets the call's result.
-  virtual absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) = 0;
+  virtual absl::Status Intercept(const ApiCall& call, const CallOptions& options,
+                                 Forward forward) = 0;
   // Returns the watcher to hand out in place of one that was opened.
   virtual std::unique_ptr<Watcher> Wrap(const ResourceType& type, std::unique_ptr<Watcher> watcher);
 
  private:
   template <typename Result, typename Call>
-  Result Through(const ApiCall& call, const CallOptions& options, const Call& pass_on);
+  Result Through(const ApiCall& call, const CallOptions& options, const Call& forward);
 
   Api& api_;
 };

@@ -73,10 +73,11 @@ class ObservedWatcher final : public Watcher {
 
 }  // namespace
 
-absl::Status ObservedApi::Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) {
+absl::Status ObservedApi::Intercept(const ApiCall& call, const CallOptions& options,
+                                    Forward forward) {
   if (call.verb == Verb::kList && call.from_start) watches_.Listed(call.type.plural);
   const absl::Time start = clock_.Monotonic();
-  const absl::Status status = pass_on(options);
+  const absl::Status status = forward(options);
   if (requests_ != nullptr) {
     requests_->Finished(NameOf(call.verb), call.type.plural, HttpCode(call.verb, status),
                         clock_.Monotonic() - start);

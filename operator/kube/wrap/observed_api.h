@@ -36,7 +36,7 @@ class ObservedApi final : public InterceptedApi {
       : InterceptedApi(api), clock_(clock), watches_(watches), requests_(requests) {}
 
  protected:
-  absl::Status Around(const ApiCall& call, const CallOptions& options, PassOn pass_on) override;
+  absl::Status Intercept(const ApiCall& call, const CallOptions& options, Forward forward) override;
   std::unique_ptr<Watcher> Wrap(const ResourceType& type,
                                 std::unique_ptr<Watcher> watcher) override;
 

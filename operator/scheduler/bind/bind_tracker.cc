@@ -58,7 +58,7 @@ void BindTracker::Settle(const PodWritten& written) {
     state.telling.erase(pod.view->uid);
     if (absl::IsNotFound(written.status) || state.told.empty()) return;
     state.told_version = 0;
-    owed_.try_emplace(write.job_uid, Owed{clock_.Monotonic() + kTellAgain, state.told});
+    delayed_refusals_.try_emplace(write.job_uid, Owed{clock_.Monotonic() + kTellAgain, state.told});
     return;
   }
   if (write.is_of_claim() && written.outcome == PodWritten::Outcome::kNotDone) {
@@ -80,19 +80,20 @@ void BindTracker::Settle(const PodWritten& written) {
 
 void BindTracker::Repeat() {
   RepeatUnknown();
-  TellOwed();
+  WriteDelayedRefusals();
 }
 
-void BindTracker::TellOwed() {
+void BindTracker::WriteDelayedRefusals() {
   const absl::Time now = clock_.Monotonic();
-  for (auto it = owed_.begin(); it != owed_.end();) {
+  for (auto it = delayed_refusals_.begin(); it != delayed_refusals_.end();) {
     const auto gang = model_.gangs().find(it->first);
     if (gang != model_.gangs().end() && now < it->second.not_before) {
       ++it;
       continue;
     }
-    const auto owed = owed_.extract(it++);
-    if (gang != model_.gangs().end()) Tell(owed.key(), gang->second, owed.mapped().sentence);
+    const auto owed = delayed_refusals_.extract(it++);
+    if (gang != model_.gangs().end())
+      WriteRefusal(owed.key(), gang->second, owed.mapped().sentence);
   }
 }
 
@@ -165,17 +166,18 @@ void BindTracker::Refuse(const std::string& uid, const Gang& gang, const std::st
   const bool same_members = state.told_version == gang.version && !state.told.empty();
   const absl::Time not_before = state.told_at + kTellAgain;
   if (same_members && state.told == sentence) {
-    owed_.erase(uid);
+    delayed_refusals_.erase(uid);
   } else if (same_members && clock_.Monotonic() < not_before) {
-    owed_[uid] = {not_before, sentence};
+    delayed_refusals_[uid] = {not_before, sentence};
   } else {
-    Tell(uid, gang, sentence);
+    WriteRefusal(uid, gang, sentence);
   }
 }
 
-void BindTracker::Tell(const std::string& uid, const Gang& gang, const std::string& sentence) {
+void BindTracker::WriteRefusal(const std::string& uid, const Gang& gang,
+                               const std::string& sentence) {
   State& state = states_[uid];
-  owed_.erase(uid);
+  delayed_refusals_.erase(uid);
   // Every pod that shows the refusal makes a new version of the gang, while the writes to the
   // others are already under way.
   const bool anew = state.told != sentence;
@@ -196,7 +198,7 @@ void BindTracker::Tell(const std::string& uid, const Gang& gang, const std::stri
 void BindTracker::TakeRefusalBack(const std::string& uid) {
   states_[uid].told.clear();
   states_[uid].telling.clear();
-  owed_.erase(uid);
+  delayed_refusals_.erase(uid);
 }
 
 void BindTracker::Undo(const std::string& uid, const Gang& gang) {

@@ -80,17 +80,17 @@ class BindTracker {
   void Settle(const PodWritten& written);
   void Write(const std::string& uid, const Member& member);
   void RepeatUnknown();
-  void TellOwed();
-  void Tell(const std::string& uid, const Gang& gang, const std::string& sentence);
+  void WriteDelayedRefusals();
+  void WriteRefusal(const std::string& uid, const Gang& gang, const std::string& sentence);
 
   PodWriter& writer_;
   ClusterModel& model_;
   const Clock& clock_;
   const std::function<void(const std::string&)> on_change_;
   VolumeWait volumes_;
-  std::map<std::string, State> states_;  // by job UID
-  std::vector<Repeated> to_repeat_;      // writes whose outcome is unknown
-  std::map<std::string, Owed> owed_;     // refusals, by job UID
+  std::map<std::string, State> states_;           // by job UID
+  std::vector<Repeated> to_repeat_;               // writes whose outcome is unknown
+  std::map<std::string, Owed> delayed_refusals_;  // refusals, by job UID
 };
 
 }  // namespace muster::control

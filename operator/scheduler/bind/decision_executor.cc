@@ -53,7 +53,7 @@ void DecisionExecutor::StartAsked(const Decision& decision, const QueueJobState&
   const PlacementAnswer answer = PlaceGang(world_.model, request, MissingPods(gang));
   if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
     world_.book.Demote(uid);
-    return world_.outcomes.Refuse(standing, *no);
+    return world_.publisher.Refuse(standing, *no);
   }
   const Completion& completion = std::get<Completion>(answer);
   Decision found = decision;
@@ -70,7 +70,7 @@ void DecisionExecutor::Bind(const Decision& decision, const QueueJobState& stand
     if (members.size() == decision.placement.nodes.size()) break;
     members.push_back({pod, decision.placement.nodes[members.size()]});
   }
-  world_.outcomes.Bind(standing, members, decision.placement);
+  world_.publisher.Bind(standing, members, decision.placement);
   world_.book.Entitle(decision.job, decision.workers, world_.clock.Wall());
 }
 
@@ -89,7 +89,7 @@ void DecisionExecutor::Grow(const Decision& decision, const QueueJobState& stand
   const bool all = static_cast<int>(members.size()) == decision.workers - standing.entitled;
   if (all && !world_.gate.IsNodeLocal(uid)) return GrowAsked(decision, standing);
   if (all) {
-    world_.outcomes.Bind(standing, members, decision.placement);
+    world_.publisher.Bind(standing, members, decision.placement);
     return world_.book.Entitle(uid, decision.workers, world_.clock.Wall());
   }
   world_.book.Entitle(uid, standing.entitled, world_.clock.Wall());
@@ -101,7 +101,7 @@ void DecisionExecutor::GrowAsked(const Decision& decision, const QueueJobState& 
   const PartialGang request = MakeGangRequest(*standing.job, standing.spec, grown);
   const PlacementAnswer answer = PlaceGang(world_.model, request, MissingPods(grown));
   if (const auto* completion = std::get_if<Completion>(&answer)) {
-    world_.outcomes.Bind(standing, MembersOf(grown, completion->nodes), completion->gang);
+    world_.publisher.Bind(standing, MembersOf(grown, completion->nodes), completion->gang);
   }
   world_.book.Entitle(decision.job, standing.entitled, world_.clock.Wall());
 }
@@ -125,7 +125,7 @@ void DecisionExecutor::Order(const Decision& decision, const QueueJobState& stan
   order.workers = decision.workers;
   order.reason = std::string(Name(decision.reason));
   order.sentence = SentenceOf(decision);
-  world_.verdicts.Give(*standing.job, std::move(order), world_.clock.Wall());
+  world_.verdicts.SetOrder(*standing.job, std::move(order), world_.clock.Wall());
   world_.book.Touch(decision.job);
 }
 
@@ -135,7 +135,7 @@ void DecisionExecutor::Wait(const Decision& decision, const QueueJobState& stand
                      (PlaceReasonOf(decision.reason) && !world_.gate.IsNodeLocal(decision.job));
   if (asked) {
     const std::string reason(Name(decision.reason));
-    return world_.outcomes.Refuse(standing, {reason, decision.detail, false});
+    return world_.publisher.Refuse(standing, {reason, decision.detail, false});
   }
   if (PlaceReasonOf(decision.reason)) return TellNoPlace(decision, standing);
   // The refusal goes to its pods as well: more nodes would help, and an autoscaler looks there.
@@ -146,9 +146,9 @@ void DecisionExecutor::Wait(const Decision& decision, const QueueJobState& stand
       absl::StrAppend(&sentence,
                       "; fits now with workers.count <= ", decision.nearest_feasible_size);
     }
-    return world_.outcomes.Refuse(standing, {reason, std::move(sentence), false});
+    return world_.publisher.Refuse(standing, {reason, std::move(sentence), false});
   }
-  world_.outcomes.TellQueued(standing, decision.reason, SentenceOf(decision));
+  world_.publisher.PublishQueued(standing, decision.reason, SentenceOf(decision));
 }
 
 // Refuses the gang with the sentence of all its rules; gangs of one shape get the same one.
@@ -158,21 +158,21 @@ void DecisionExecutor::TellNoPlace(const Decision& decision, const QueueJobState
   const std::map<int, PodPointer> pods = MissingPods(gang);
   const std::string shape = ShapeOf(request, *pods.begin()->second);
   if (const auto known = told_.find(shape); known != told_.end()) {
-    return world_.outcomes.Refuse(standing, known->second);
+    return world_.publisher.Refuse(standing, known->second);
   }
   const PlacementAnswer answer = PlaceGang(world_.model, request, pods);
   if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
     if (no->of_shape && !shape.empty()) told_[shape] = *no;
-    return world_.outcomes.Refuse(standing, *no);
+    return world_.publisher.Refuse(standing, *no);
   }
   // The gang has a place, but a smaller one than its queue requires.
   const Unplaceable no{*PlaceReasonOf(decision.reason), decision.detail,
                        decision.nearest_feasible_size};
-  world_.outcomes.Refuse(
+  world_.publisher.Refuse(
       standing, {std::string(Name(decision.reason)), FullSentence(no, request.request, ""), false});
 }
 
-int DecisionExecutor::TellBehind(const std::vector<Decision>& decisions) {
+int DecisionExecutor::ReportOvertaken(const std::vector<Decision>& decisions) {
   absl::flat_hash_set<std::string> decided;
   for (const Decision& decision : decisions) decided.insert(decision.job);
   // Most of these jobs have a decision in cycle after cycle.
@@ -190,7 +190,7 @@ int DecisionExecutor::TellBehind(const std::vector<Decision>& decisions) {
     // The sentence is written once, so it leaves out the position, which changes.
     Decision behind;
     behind.numbers.queue = QueueBook::State::QueueOf(standing->queued);
-    world_.outcomes.TellQueued(*standing, behind.reason, Sentence(behind, absl::UnixEpoch()));
+    world_.publisher.PublishQueued(*standing, behind.reason, Sentence(behind, absl::UnixEpoch()));
     ++told;
   }
   return told;

@@ -29,7 +29,7 @@ class DecisionExecutor {
     QueueSync& book;
     Verdicts& verdicts;
     BindTracker& writes;
-    PlacementPublisher& outcomes;
+    PlacementPublisher& publisher;
   };
 
   explicit DecisionExecutor(const World& world) : world_(world) {}
@@ -41,7 +41,7 @@ class DecisionExecutor {
   // Reports that others are ahead to each waiting job without a decision in this cycle that began
   // to wait after the last call, or had a decision then. The other jobs have that report already.
   // Returns the number of jobs reported to.
-  int TellBehind(const std::vector<Decision>& decisions);
+  int ReportOvertaken(const std::vector<Decision>& decisions);
 
  private:
   void Start(const Decision& decision, const QueueJobState& standing);

@@ -31,7 +31,7 @@ void PlacementPublisher::Bind(const QueueJobState& standing,
   verdict.score = Shown(placement.score);
   verdict.level = placement.level;
   verdict.domain = placement.domain;
-  Tell(standing, std::move(verdict));
+  Publish(standing, std::move(verdict));
 }
 
 void PlacementPublisher::Refuse(const QueueJobState& standing, const PlacementRefusal& no) {
@@ -41,19 +41,19 @@ void PlacementPublisher::Refuse(const QueueJobState& standing, const PlacementRe
   verdict.reason = no.reason;
   verdict.sentence = no.sentence;
   verdict.queued = false;
-  Tell(standing, std::move(verdict));
+  Publish(standing, std::move(verdict));
   writes_.Refuse(uid, gang, no.sentence);
 }
 
-void PlacementPublisher::TellQueued(const QueueJobState& standing, ScheduleReason reason,
-                                    std::string sentence, PlacementView verdict) {
+void PlacementPublisher::PublishQueued(const QueueJobState& standing, ScheduleReason reason,
+                                       std::string sentence, PlacementView verdict) {
   verdict.reason = std::string(Name(reason));
   verdict.sentence = std::move(sentence);
   verdict.queued = true;
-  Tell(standing, std::move(verdict));
+  Publish(standing, std::move(verdict));
 }
 
-void PlacementPublisher::Tell(const QueueJobState& standing, PlacementView verdict) {
+void PlacementPublisher::Publish(const QueueJobState& standing, PlacementView verdict) {
   if (!verdict.reason.empty()) {
     const std::string complaint = complaint_(standing.spec.priority_class_name());
     if (!complaint.empty()) absl::StrAppend(&verdict.sentence, "; ", complaint);

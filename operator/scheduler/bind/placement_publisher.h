@@ -41,10 +41,10 @@ class PlacementPublisher {
   void Bind(const QueueJobState& standing, const std::vector<BindTracker::Member>& members,
             const Placement& placement);
   void Refuse(const QueueJobState& standing, const PlacementRefusal& no);
-  void Tell(const QueueJobState& standing, PlacementView verdict);
+  void Publish(const QueueJobState& standing, PlacementView verdict);
   // Reports that the job waits for its queue; the rest of `verdict` is kept.
-  void TellQueued(const QueueJobState& standing, ScheduleReason reason, std::string sentence,
-                  PlacementView verdict = {});
+  void PublishQueued(const QueueJobState& standing, ScheduleReason reason, std::string sentence,
+                     PlacementView verdict = {});
 
  private:
   const Clock& clock_;

@@ -62,7 +62,7 @@ void PodWriter::Add(PodWrite write) {
   MutexLock lock(mu_);
   auto& lane = write.kind == PodWrite::Kind::kRefuse ? refusals_
                : write.again                         ? again_
-                                                     : first_tries_;
+                                                     : first_attempts_;
   lane.push_back(std::move(write));
   added_.NotifyOne();
 }
@@ -73,8 +73,8 @@ bool PodWriter::RunNext() {
   {
     MutexLock lock(mu_);
     if (!CanBegin()) return false;
-    first_try = !first_tries_.empty();
-    auto& lane = first_try ? first_tries_ : again_.empty() ? refusals_ : again_;
+    first_try = !first_attempts_.empty();
+    auto& lane = first_try ? first_attempts_ : again_.empty() ? refusals_ : again_;
     next = std::move(lane.front());
     lane.pop_front();
     ++running_;
@@ -113,7 +113,7 @@ std::vector<PodWritten> PodWriter::Take() {
 
 int64_t PodWriter::pending() const {
   MutexLock lock(mu_);
-  return static_cast<int64_t>(first_tries_.size() + again_.size() + refusals_.size()) + running_;
+  return static_cast<int64_t>(first_attempts_.size() + again_.size() + refusals_.size()) + running_;
 }
 
 void PodWriter::Run(PodWrite write, bool first_try) {

@@ -83,7 +83,7 @@ class PodWriter {
  private:
   bool CanBegin() const MUSTER_REQUIRES(mu_) {
     const bool others = !again_.empty() || !refusals_.empty();
-    return !first_tries_.empty() || (others && others_running_ < most_others_);
+    return !first_attempts_.empty() || (others && others_running_ < most_others_);
   }
   void Run(PodWrite write, bool first_try);
   PodWritten Bind(const PodWrite& write);
@@ -101,7 +101,7 @@ class PodWriter {
   bool held_ MUSTER_GUARDED_BY(mu_) = false;
   int64_t running_ MUSTER_GUARDED_BY(mu_) = 0;
   int64_t others_running_ MUSTER_GUARDED_BY(mu_) = 0;  // those of them that are not first tries
-  std::deque<PodWrite> first_tries_ MUSTER_GUARDED_BY(mu_);
+  std::deque<PodWrite> first_attempts_ MUSTER_GUARDED_BY(mu_);
   std::deque<PodWrite> again_ MUSTER_GUARDED_BY(mu_);
   std::deque<PodWrite> refusals_ MUSTER_GUARDED_BY(mu_);
   std::vector<PodWritten> written_ MUSTER_GUARDED_BY(mu_);

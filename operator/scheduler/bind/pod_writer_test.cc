@@ -45,9 +45,9 @@ class SlowlyRefusingApi final : public kube::InterceptedApi {
   }
 
  protected:
-  absl::Status Around(const kube::ApiCall& call, const kube::CallOptions& options,
-                      PassOn pass_on) override {
-    if (!absl::StartsWith(call.Key().name, "slow-")) return pass_on(options);
+  absl::Status Intercept(const kube::ApiCall& call, const kube::CallOptions& options,
+                         Forward forward) override {
+    if (!absl::StartsWith(call.Key().name, "slow-")) return forward(options);
     MutexLock lock(mu_);
     ++waiting_;
     changed_.NotifyAll();

@@ -53,13 +53,13 @@ void WorkerReplacer::ReplaceOf(const std::string& uid, const QueueJobState& stan
   if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
     if (gang.bound.empty()) return world_.book.Demote(uid);
     look.refusal = no->sentence;
-    return world_.outcomes.Refuse(standing, *no);
+    return world_.publisher.Refuse(standing, *no);
   }
   const Completion& completion = std::get<Completion>(answer);
-  world_.outcomes.Bind(standing, MembersOf(own, completion.nodes), completion.gang);
+  world_.publisher.Bind(standing, MembersOf(own, completion.nodes), completion.gang);
 }
 
-void WorkerReplacer::TellGrowers() {
+void WorkerReplacer::ReportPendingGrowth() {
   for (const std::string& uid : RunningWithoutNodes()) {
     const QueueJobState* standing = world_.book.Find(uid);
     const Gang& gang = world_.model.gangs().at(uid);
@@ -70,12 +70,12 @@ void WorkerReplacer::TellGrowers() {
     const PartialGang request = MakeGangRequest(*standing->job, standing->spec, gang);
     const PlacementAnswer answer = PlaceGang(world_.model, request, MissingPods(gang));
     if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
-      world_.outcomes.Refuse(*standing, *no);
+      world_.publisher.Refuse(*standing, *no);
       continue;
     }
-    world_.outcomes.TellQueued(*standing, ScheduleReason::kHeldByReservation,
-                               "it grows when its queue has room for more of it",
-                               world_.verdicts.Of(uid));
+    world_.publisher.PublishQueued(*standing, ScheduleReason::kHeldByReservation,
+                                   "it grows when its queue has room for more of it",
+                                   world_.verdicts.Of(uid));
   }
 }
 

@@ -23,14 +23,14 @@ class WorkerReplacer {
     QueueSync& book;
     const Verdicts& verdicts;
     BindTracker& writes;
-    PlacementPublisher& outcomes;
+    PlacementPublisher& publisher;
   };
 
   explicit WorkerReplacer(const World& world) : world_(world) {}
 
   // Places replacements, those of the oldest job first.
   void Replace();
-  void TellGrowers();
+  void ReportPendingGrowth();
   // Drops the state of gangs that are gone.
   void Forget();
 

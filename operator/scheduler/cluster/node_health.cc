@@ -29,8 +29,8 @@ std::string Text(const TaintView& taint) {
 
 }  // namespace
 
-std::vector<NodeTrouble> TroublesOf(const NodeRecord& node) {
-  std::vector<NodeTrouble> troubles;
+std::vector<NodeUnavailability> UnavailabilitiesOf(const NodeRecord& node) {
+  std::vector<NodeUnavailability> troubles;
   const SchedulingNode& said = *node.scheduling;
   if (said.complaint) {
     troubles.push_back(

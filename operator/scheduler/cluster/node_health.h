@@ -11,17 +11,17 @@ namespace muster::control {
 
 // A reason that keeps workers off a node. One with kTaint admits workers that tolerate the taint;
 // any other admits none.
-struct NodeTrouble {
+struct NodeUnavailability {
   FilterReason reason = FilterReason::kNodeNotReady;
   std::string sentence;  // "not Ready (KubeletNotReady)"
 
   bool closes() const { return reason != FilterReason::kTaint; }
-  friend bool operator==(const NodeTrouble&, const NodeTrouble&) = default;
+  friend bool operator==(const NodeUnavailability&, const NodeUnavailability&) = default;
 };
 
 // Returns the troubles of a node, those that close it first, in the order in which placement asks.
 // A taint that repeats a condition is left out. Empty if the node is well. Pure.
-std::vector<NodeTrouble> TroublesOf(const NodeRecord& node);
+std::vector<NodeUnavailability> UnavailabilitiesOf(const NodeRecord& node);
 
 }  // namespace muster::control
 

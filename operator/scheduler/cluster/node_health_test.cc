@@ -12,12 +12,12 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<NodeTrouble> Troubles(const std::string& spec,
-                                  const std::string& status = R"({"conditions": [
+std::vector<NodeUnavailability> Troubles(const std::string& spec,
+                                         const std::string& status = R"({"conditions": [
                                       {"type": "Ready", "status": "True"}]})") {
   const Json json = {
       {"metadata", {{"name", "n"}}}, {"spec", Json::parse(spec)}, {"status", Json::parse(status)}};
-  return TroublesOf(ParseNodeRecord(json).value());
+  return UnavailabilitiesOf(ParseNodeRecord(json).value());
 }
 
 TEST(NodeHealthTest, OneThatIsWellHasNoTrouble) {
@@ -26,17 +26,18 @@ TEST(NodeHealthTest, OneThatIsWellHasNoTrouble) {
 }
 
 TEST(NodeHealthTest, EveryCauseIsTold) {
-  EXPECT_THAT(Troubles(R"({"unschedulable": true, "taints": [
+  EXPECT_THAT(
+      Troubles(R"({"unschedulable": true, "taints": [
                            {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"},
                            {"key": "team", "value": "a", "effect": "NoExecute"}]})",
-                       R"({"allocatable": {"cpu": "-1"}, "conditions": [
+               R"({"allocatable": {"cpu": "-1"}, "conditions": [
                            {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}]})"),
-              ElementsAre(NodeTrouble{FilterReason::kNodeFaulty, "faulty: allocatable cpu is '-1'"},
-                          NodeTrouble{FilterReason::kNodeLeaving,
-                                      "about to go: Karpenter removes the node"},
-                          NodeTrouble{FilterReason::kNodeNotReady, "not Ready (KubeletNotReady)"},
-                          NodeTrouble{FilterReason::kNodeUnschedulable, "cordoned"},
-                          NodeTrouble{FilterReason::kTaint, "taint team=a:NoExecute"}));
+      ElementsAre(
+          NodeUnavailability{FilterReason::kNodeFaulty, "faulty: allocatable cpu is '-1'"},
+          NodeUnavailability{FilterReason::kNodeLeaving, "about to go: Karpenter removes the node"},
+          NodeUnavailability{FilterReason::kNodeNotReady, "not Ready (KubeletNotReady)"},
+          NodeUnavailability{FilterReason::kNodeUnschedulable, "cordoned"},
+          NodeUnavailability{FilterReason::kTaint, "taint team=a:NoExecute"}));
 }
 
 TEST(NodeHealthTest, WhatKubernetesSaysTwiceIsToldOnce) {
@@ -44,8 +45,8 @@ TEST(NodeHealthTest, WhatKubernetesSaysTwiceIsToldOnce) {
                            {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
                            {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]})",
                        "{}"),
-              ElementsAre(NodeTrouble{FilterReason::kNodeNotReady, "not Ready"},
-                          NodeTrouble{FilterReason::kNodeUnschedulable, "cordoned"}));
+              ElementsAre(NodeUnavailability{FilterReason::kNodeNotReady, "not Ready"},
+                          NodeUnavailability{FilterReason::kNodeUnschedulable, "cordoned"}));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr size_t kMostAsked = 256;
 // The fewest jobs of a queue that are looked at behind one that cannot start.
 constexpr int kLeastDepth = 1000;
 // The API server makes no UIDs of this form.
-constexpr char kThoughtOf[] = "what-if";
+constexpr char kHypotheticalUid[] = "what-if";
 
 // Returns the first jobs of all queues, taking turns.
 std::vector<std::string> FirstOfQueues(const QueueBook& book, absl::Time now, size_t most) {
@@ -44,7 +44,7 @@ std::vector<std::string> FirstOfQueues(const QueueBook& book, absl::Time now, si
   return uids;
 }
 
-Gang ThoughtOf(const v1alpha1::TrainingJobSpec& spec, const PodRecord& pod) {
+Gang HypotheticalGang(const v1alpha1::TrainingJobSpec& spec, const PodRecord& pod) {
   Gang gang;
   for (int i = 0; i < spec.workers().count(); ++i) {
     gang.unbound[{i, ""}] = std::make_shared<const PodRecord>(pod);
@@ -122,7 +122,7 @@ GangReport ExplainGang(ClusterModel& model, const TrainingJob& job, PlacementVie
 PlacementForecast ForecastGang(ClusterModel& model, const TrainingJob& job, const PodRecord& pod) {
   v1alpha1::TrainingJobSpec spec = job.spec;
   Default(spec);
-  const Gang gang = ThoughtOf(spec, pod);
+  const Gang gang = HypotheticalGang(spec, pod);
   const PartialGang request = MakeGangRequest(job, spec, gang);
   return {ReportGang(model, request, pod), PlaceGang(model, request, MissingPods(gang)), {}};
 }
@@ -140,10 +140,10 @@ QueueQuestion QuestionWith(const QueueWorld& world, const TrainingJob& job, cons
   standing.spec = job.spec;
   Default(standing.spec);
   standing.job = std::make_shared<const TrainingJob>(job);
-  const Gang gang = ThoughtOf(standing.spec, pod);
+  const Gang gang = HypotheticalGang(standing.spec, pod);
   QueuedJob queued = MakeWaiting(standing, gang, world.model);
   const PriorityClass priority = world.book.PriorityOf(standing.spec.priority_class_name());
-  queued.uid = kThoughtOf;
+  queued.uid = kHypotheticalUid;
   queued.created = world.now;
   queued.priority = priority.value;
   queued.preempts = priority.preempts;

@@ -32,7 +32,7 @@ Relaxation Without(TopologyTree& tree, const PartialGang& gang, const char* chan
 
 void TellHealth(const NodeRecord* node, DomainReport& report) {
   if (node == nullptr) return;
-  report.troubles = TroublesOf(*node);
+  report.troubles = UnavailabilitiesOf(*node);
   const bool closed = !report.troubles.empty() && report.troubles.front().closes();
   if (closed) report.closed[report.troubles.front().reason] = 1;
 }

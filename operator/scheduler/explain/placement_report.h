@@ -58,7 +58,7 @@ struct DomainReport {
   int usable = 0;  // ready, not cordoned, not about to go, not faulty
   // Number of unusable nodes by the first reason that closes them.
   std::map<FilterReason, int> closed;
-  std::vector<NodeTrouble> troubles;  // of a host
+  std::vector<NodeUnavailability> troubles;  // of a host
   Resources allocatable;
   Resources free;
   std::vector<DomainReport> children;

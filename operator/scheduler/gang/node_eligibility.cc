@@ -58,12 +58,12 @@ std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const Sched
 }
 
 void NodeEligibility::Think(std::string job_uid, Gang gang) {
-  thought_of_ = std::move(job_uid);
+  hypothetical_uid_ = std::move(job_uid);
   thought_ = std::move(gang);
 }
 
 const Gang* NodeEligibility::FindGang(const std::string& job_uid) const {
-  if (job_uid == thought_of_) return &thought_;
+  if (job_uid == hypothetical_uid_) return &thought_;
   const auto found = model_.gangs().find(job_uid);
   return found == model_.gangs().end() ? nullptr : &found->second;
 }

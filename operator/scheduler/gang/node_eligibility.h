@@ -39,7 +39,7 @@ class NodeEligibility final : public GangGate {
 
   ClusterModel& model_;
   const NodeHolders& holders_;
-  std::string thought_of_;
+  std::string hypothetical_uid_;
   Gang thought_;
 };
 

@@ -113,9 +113,9 @@ TEST_F(FitsNowhereTest, TheOperatorTellsTheHeadAndGoesOnWithTheNext) {
   AddJob("wide", 5, 5, Json(), "team");
   for (int i = 0; i < 5; ++i) AddPod("wide", i);
   RunOnce();
-  EXPECT_EQ(scheduler_->Verdict(uid()).reason, "FitsNowhere");
+  EXPECT_EQ(scheduler_->verdicts().Of(uid()).reason, "FitsNowhere");
   EXPECT_THAT(Sentence(), HasSubstr("even if all of them were empty"));
-  EXPECT_FALSE(scheduler_->Verdict(uid()).queued);
+  EXPECT_FALSE(scheduler_->verdicts().Of(uid()).queued);
   const auto pod = ParsePodRecord(memory_->Get(kube::kPods, {"default", "wide-0-1"}).value());
   EXPECT_EQ(pod->unscheduled_message, Sentence());
   const std::string wide = uid();
@@ -125,7 +125,7 @@ TEST_F(FitsNowhereTest, TheOperatorTellsTheHeadAndGoesOnWithTheNext) {
   // A node is added: the job now fits when others end.
   AddNode("c0", 1);
   RunOnce();
-  EXPECT_NE(scheduler_->Verdict(wide).reason, "FitsNowhere");
+  EXPECT_NE(scheduler_->verdicts().Of(wide).reason, "FitsNowhere");
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ std::optional<int> LimitOf(const TrainingJob& job, const std::optional<QueueOrde
   return told.has_workers() ? std::optional<int>(told.workers()) : std::nullopt;
 }
 
-bool IsOut(const QueueJobState& standing) {
+bool IsNotQueued(const QueueJobState& standing) {
   return standing.job == nullptr || standing.job->deleting() || IsFinished(standing.job->status) ||
          standing.spec.suspend() || IsManagedByAnother(standing.spec);
 }

@@ -55,7 +55,7 @@ std::optional<int> LimitOf(const TrainingJob& job, const std::optional<QueueOrde
 
 // Returns true if no worker is to run: the job has ended, is suspended, deleted, or managed by
 // another.
-bool IsOut(const QueueJobState& standing);
+bool IsNotQueued(const QueueJobState& standing);
 
 // Returns how many workers the job is to have: workers.count, or fewer while its queue limits it.
 int WantedWorkers(const QueueJobState& standing);

@@ -40,7 +40,7 @@ void QueueSync::SetQueues(absl::Time now, const std::vector<QueueSpec>& queues) 
   marked_at_ = 0;
 }
 
-void QueueSync::MarkThoseThatFitNowhere(WholeNodes& nodes) {
+void QueueSync::MarkUnplaceableJobs(WholeNodes& nodes) {
   std::set<std::string> unmarked = std::exchange(unmarked_, {});
   if (std::exchange(marked_at_, nodes.version()) != nodes.version()) {
     for (const auto& [uid, standing] : standings_) {
@@ -178,7 +178,7 @@ bool QueueSync::Refresh(const std::string& uid, const Gang* gang, QueueJobState&
   const bool same = !standing.stale && standing.gang_version == version &&
                     standing.generation == generation && standing.limit == limit &&
                     standing.active_seconds == active_seconds && standing.ended == ended &&
-                    standing.holders == holders && !IsOut(standing);
+                    standing.holders == holders && !IsNotQueued(standing);
   standing.active_seconds = active_seconds;
   standing.ended = std::move(ended);
   standing.gang_version = version;
@@ -192,7 +192,7 @@ bool QueueSync::Refresh(const std::string& uid, const Gang* gang, QueueJobState&
 void QueueSync::UpdateEntry(absl::Time now, const std::string& uid, const Gang* gang,
                             QueueJobState& standing) {
   const bool stops = standing.limit && *standing.limit == 0;
-  if (IsOut(standing) || stops) return Leave(now, uid, standing);
+  if (IsNotQueued(standing) || stops) return Leave(now, uid, standing);
   const bool has_nodes = gang != nullptr && !gang->bound.empty();
   if (has_nodes || standing.entitled > 0) {
     if (standing.entitled == 0) standing.started = StartOf(*standing.job, now);

@@ -62,7 +62,7 @@ class QueueSync {
 
   // Marks waiting jobs that fit nowhere, where that may have changed. Without queues no job holds
   // up others, and none is marked.
-  void MarkThoseThatFitNowhere(WholeNodes& nodes);
+  void MarkUnplaceableJobs(WholeNodes& nodes);
 
   // Records that the job started with this many workers, or has this many from now on. Workers that
   // it loses remain its own.

@@ -23,7 +23,7 @@ class SyntheticFeed final : public BatchFeed {
   SyntheticFeed(const TrainingOptions& options, int64_t vocabulary)
       : options_(options), vocabulary_(vocabulary) {}
 
-  absl::StatusOr<MicroBatch> Training(const BatchPlace& place) override {
+  absl::StatusOr<MicroBatch> Training(const MicroBatchPosition& place) override {
     MutexLock lock(mu_);
     const int64_t step = place.consumed / (place.micro_batches * options_.micro_batch) + 1;
     held_ = step >= hold_at_;

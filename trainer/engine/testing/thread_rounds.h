@@ -123,8 +123,8 @@ class MemoryCheckpoints final : public Checkpoints {
     return absl::OkStatus();
   }
   std::optional<v1alpha1::Version> Durable() override { return durable_; }
-  void Expect(const TrainingState&, const SaveShare&) override {}
-  absl::Status Save(const TrainingState& state, const SaveShare& share) override {
+  void Expect(const TrainingState&, const CheckpointWriterId&) override {}
+  absl::Status Save(const TrainingState& state, const CheckpointWriterId& share) override {
     if (share.rank != 0) return absl::OkStatus();
     Saved saved{*state.applied(), state.commit().history(), state.counts(), {}};
     for (const NamedTensor& flat : state.FlatTensors())
@@ -263,7 +263,7 @@ class ThreadTrainer {
   MemoryCheckpoints checkpoints_;
   Inbox inbox_;
   RecordingOutbox outbox_;
-  StepGauge gauge_{Clock::Real()};
+  EngineProgress gauge_{Clock::Real()};
   PhaseTimer timer_{Clock::Real(), Phase::kInit};
   std::unique_ptr<Trainer> trainer_;
   int exit_code_ = 0;

@@ -1,5 +1,5 @@
-#ifndef MUSTER_TRAINER_COMM_GROUP_WATCH_H_
-#define MUSTER_TRAINER_COMM_GROUP_WATCH_H_
+#ifndef MUSTER_TRAINER_COMM_OPERATION_TRACKER_H_
+#define MUSTER_TRAINER_COMM_OPERATION_TRACKER_H_
 
 #include <cstdint>
 #include <set>
@@ -14,7 +14,7 @@ namespace muster::trainer {
 // later operation shares. A thread that waits for an operation is woken by its end or by the
 // failure, whichever comes first: a library may keep an operation asleep long after its peer has
 // died. Thread-safe.
-class GroupWatch {
+class OperationTracker {
  public:
   // A failed group's operations may take this long to leave their tensors alone.
   static constexpr absl::Duration kSettleTime = absl::Milliseconds(250);
@@ -50,4 +50,4 @@ class GroupWatch {
 
 }  // namespace muster::trainer
 
-#endif  // MUSTER_TRAINER_COMM_GROUP_WATCH_H_
+#endif  // MUSTER_TRAINER_COMM_OPERATION_TRACKER_H_

@@ -1,5 +1,5 @@
-#ifndef MUSTER_OPERATOR_CORE_FAILURE_WORDS_H_
-#define MUSTER_OPERATOR_CORE_FAILURE_WORDS_H_
+#ifndef MUSTER_OPERATOR_CORE_FAILURE_TEXT_H_
+#define MUSTER_OPERATOR_CORE_FAILURE_TEXT_H_
 
 #include <string>
 
@@ -19,4 +19,4 @@ std::string DescribeFailure(const v1alpha1::FailureRecord& record, absl::string_
 
 }  // namespace muster::control
 
-#endif  // MUSTER_OPERATOR_CORE_FAILURE_WORDS_H_
+#endif  // MUSTER_OPERATOR_CORE_FAILURE_TEXT_H_

@@ -1,5 +1,5 @@
-#ifndef MUSTER_TRAINER_DATA_ORDER_H_
-#define MUSTER_TRAINER_DATA_ORDER_H_
+#ifndef MUSTER_TRAINER_DATA_SAMPLE_ORDER_H_
+#define MUSTER_TRAINER_DATA_SAMPLE_ORDER_H_
 
 #include <cstdint>
 
@@ -23,7 +23,7 @@ class Permutation {
 
 // Identifies a micro-batch of a run by the samples consumed before its step, and not by the step:
 // the global batch may change between steps.
-struct BatchPlace {
+struct MicroBatchPosition {
   int64_t consumed = 0;       // samples of the run before this step
   int64_t micro_batch = 0;    // within the step, from 0
   int64_t micro_batches = 1;  // of the step, over all ranks
@@ -45,4 +45,4 @@ class SampleOrder {
 
 }  // namespace muster::trainer
 
-#endif  // MUSTER_TRAINER_DATA_ORDER_H_
+#endif  // MUSTER_TRAINER_DATA_SAMPLE_ORDER_H_

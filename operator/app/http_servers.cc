@@ -1,4 +1,4 @@
-#include "operator/app/http_doors.h"
+#include "operator/app/http_servers.h"
 
 #include <utility>
 
@@ -57,10 +57,11 @@ bool NeedsIdentity(const HttpOptions& options) {
   return IsPort(options) && options.cluster && options.certificate_file.empty();
 }
 
-absl::StatusOr<std::unique_ptr<HttpDoors>> HttpDoors::Open(const HttpOptions& options, WebDeps deps,
-                                                           kube::Api& api, const Clock& clock,
-                                                           CoordinatorIdentity* identity) {
-  std::unique_ptr<HttpDoors> doors(new HttpDoors(api, clock));
+absl::StatusOr<std::unique_ptr<HttpServers>> HttpServers::Open(const HttpOptions& options,
+                                                               WebDeps deps, kube::Api& api,
+                                                               const Clock& clock,
+                                                               CoordinatorIdentity* identity) {
+  std::unique_ptr<HttpServers> doors(new HttpServers(api, clock));
   if (!options.probe_address.empty()) {
     MUSTER_ASSIGN_OR_RETURN(doors->probes_, WebServer::StartProbes(options.probe_address, deps));
   }
@@ -80,7 +81,7 @@ absl::StatusOr<std::unique_ptr<HttpDoors>> HttpDoors::Open(const HttpOptions& op
   return doors;
 }
 
-void HttpDoors::Close() {
+void HttpServers::Close() {
   if (pages_ != nullptr) pages_->Stop();
   if (probes_ != nullptr) probes_->Stop();
 }

@@ -1,5 +1,5 @@
-#ifndef MUSTER_CLI_SCRIPT_PRINTS_H_
-#define MUSTER_CLI_SCRIPT_PRINTS_H_
+#ifndef MUSTER_CLI_SCRIPT_HASHES_H_
+#define MUSTER_CLI_SCRIPT_HASHES_H_
 
 #include <string>
 #include <vector>
@@ -12,9 +12,9 @@ namespace muster::cli {
 // program itself if it is given by its path, and every file named by a word of the command, or of a
 // shell line in it, with a script's first line (#!) or ending (.py, .sh, ...). Other files count as
 // data, which a command may write itself. Relative names start at `directory`.
-std::string ScriptPrints(const std::vector<std::string>& command, const std::string& directory,
+std::string ScriptHashes(const std::vector<std::string>& command, const std::string& directory,
                          Files& files);
 
 }  // namespace muster::cli
 
-#endif  // MUSTER_CLI_SCRIPT_PRINTS_H_
+#endif  // MUSTER_CLI_SCRIPT_HASHES_H_

@@ -1,5 +1,5 @@
-#ifndef MUSTER_OPERATOR_APP_HTTP_DOORS_H_
-#define MUSTER_OPERATOR_APP_HTTP_DOORS_H_
+#ifndef MUSTER_OPERATOR_APP_HTTP_SERVERS_H_
+#define MUSTER_OPERATOR_APP_HTTP_SERVERS_H_
 
 #include <memory>
 #include <string>
@@ -36,14 +36,14 @@ struct HttpOptions {
 bool NeedsIdentity(const HttpOptions& options);
 
 // The HTTP servers of an operator. Open and Close are called by one thread.
-class HttpDoors {
+class HttpServers {
  public:
   // `api` reviews callers; `identity` may be null unless NeedsIdentity. They, `clock` and
   // everything that `deps` refers to must outlive it. kUnavailable: an address is in use.
   // kInvalidArgument: the options contradict each other.
-  static absl::StatusOr<std::unique_ptr<HttpDoors>> Open(const HttpOptions& options, WebDeps deps,
-                                                         kube::Api& api, const Clock& clock,
-                                                         CoordinatorIdentity* identity);
+  static absl::StatusOr<std::unique_ptr<HttpServers>> Open(const HttpOptions& options, WebDeps deps,
+                                                           kube::Api& api, const Clock& clock,
+                                                           CoordinatorIdentity* identity);
 
   // The address with its actual port; empty if there is no server.
   std::string address() const { return pages_ == nullptr ? "" : pages_->address(); }
@@ -51,7 +51,7 @@ class HttpDoors {
   void Close();
 
  private:
-  HttpDoors(kube::Api& api, const Clock& clock) : reviews_(api, clock) {}
+  HttpServers(kube::Api& api, const Clock& clock) : reviews_(api, clock) {}
 
   ReviewGate reviews_;
   std::unique_ptr<WebServer> pages_;   // null: none
@@ -60,4 +60,4 @@ class HttpDoors {
 
 }  // namespace muster::control
 
-#endif  // MUSTER_OPERATOR_APP_HTTP_DOORS_H_
+#endif  // MUSTER_OPERATOR_APP_HTTP_SERVERS_H_

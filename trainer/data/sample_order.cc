@@ -1,4 +1,4 @@
-#include "trainer/data/order.h"
+#include "trainer/data/sample_order.h"
 
 #include <bit>
 

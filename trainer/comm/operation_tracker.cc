@@ -1,4 +1,4 @@
-#include "trainer/comm/group_watch.h"
+#include "trainer/comm/operation_tracker.h"
 
 #include <algorithm>
 
@@ -12,19 +12,19 @@ absl::Time Now() { return Clock::Real().Monotonic(); }
 
 }  // namespace
 
-int64_t GroupWatch::Started() {
+int64_t OperationTracker::Started() {
   MutexLock lock(mu_);
   running_.insert(next_);
   return next_++;
 }
 
-void GroupWatch::Ended(int64_t operation) {
+void OperationTracker::Ended(int64_t operation) {
   MutexLock lock(mu_);
   running_.erase(operation);
   changed_.NotifyAll();
 }
 
-void GroupWatch::Broke(int64_t operation, const absl::Status& error) {
+void OperationTracker::Broke(int64_t operation, const absl::Status& error) {
   (void)Fail(error);
   MutexLock lock(mu_);
   broken_.insert(operation);
@@ -32,7 +32,7 @@ void GroupWatch::Broke(int64_t operation, const absl::Status& error) {
   changed_.NotifyAll();
 }
 
-absl::Status GroupWatch::Fail(const absl::Status& failure) {
+absl::Status OperationTracker::Fail(const absl::Status& failure) {
   MutexLock lock(mu_);
   if (failure_.ok()) {
     failure_ = failure;
@@ -42,12 +42,12 @@ absl::Status GroupWatch::Fail(const absl::Status& failure) {
   return failure_;
 }
 
-absl::Status GroupWatch::failure() const {
+absl::Status OperationTracker::failure() const {
   MutexLock lock(mu_);
   return failure_;
 }
 
-absl::Status GroupWatch::Await(int64_t operation, absl::Duration limit) {
+absl::Status OperationTracker::Await(int64_t operation, absl::Duration limit) {
   const absl::Time until = Now() + limit;
   MutexLock lock(mu_);
   while (true) {
@@ -62,7 +62,7 @@ absl::Status GroupWatch::Await(int64_t operation, absl::Duration limit) {
   }
 }
 
-bool GroupWatch::Settle(int64_t operation) {
+bool OperationTracker::Settle(int64_t operation) {
   MutexLock lock(mu_);
   const absl::Time until = std::min(failed_at_, Now()) + kSettleTime;
   while (running_.contains(operation)) {
@@ -73,7 +73,7 @@ bool GroupWatch::Settle(int64_t operation) {
   return true;
 }
 
-bool GroupWatch::busy() const {
+bool OperationTracker::busy() const {
   MutexLock lock(mu_);
   return !running_.empty();
 }

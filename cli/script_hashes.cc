@@ -1,4 +1,4 @@
-#include "cli/script_prints.h"
+#include "cli/script_hashes.h"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ bool IsScript(const std::string& name, const std::string& contents) {
 
 }  // namespace
 
-std::string ScriptPrints(const std::vector<std::string>& command, const std::string& directory,
+std::string ScriptHashes(const std::vector<std::string>& command, const std::string& directory,
                          Files& files) {
   Json prints = Json::object();
   for (size_t i = 0; i < command.size(); ++i) {

@@ -1,4 +1,4 @@
-#include "cli/imagined_cluster.h"
+#include "cli/cluster_file.h"
 
 #include <cstdlib>
 #include <string>
@@ -41,11 +41,11 @@ std::string Manifest(int workers, const std::string& topology, const std::string
           {"name": "worker", "command": ["train"]}]}}}})");
 }
 
-class ImaginedClusterTest : public testing::Test {
+class ClusterFileTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(WriteFileAtomically(files_, "/cluster.yaml", kCluster).ok());
-    auto opened = ImaginedCluster::Open(files_, "/cluster.yaml");
+    auto opened = ClusterFile::Open(files_, "/cluster.yaml");
     ASSERT_TRUE(opened.ok()) << opened.status();
     cluster_ = *std::move(opened);
   }
@@ -58,10 +58,10 @@ class ImaginedClusterTest : public testing::Test {
   }
 
   MemoryFiles files_;
-  std::unique_ptr<ImaginedCluster> cluster_;
+  std::unique_ptr<ClusterFile> cluster_;
 };
 
-TEST_F(ImaginedClusterTest, AJobGoesWhereItsTopologyAllows) {
+TEST_F(ClusterFileTest, AJobGoesWhereItsTopologyAllows) {
   const Json page = Ask(Manifest(2, R"({"require": "rack"})"));
   EXPECT_EQ(page["reason"], "");
   EXPECT_EQ(page["level"], "rack");
@@ -72,7 +72,7 @@ TEST_F(ImaginedClusterTest, AJobGoesWhereItsTopologyAllows) {
   EXPECT_NE(first, second);
 }
 
-TEST_F(ImaginedClusterTest, AJobThatDoesNotFitIsToldWhatWould) {
+TEST_F(ClusterFileTest, AJobThatDoesNotFitIsToldWhatWould) {
   const Json page = Ask(Manifest(3, R"({"require": "rack"})"));
   EXPECT_EQ(page["reason"], "Topology");
   EXPECT_EQ(page["fitsNow"], 2);
@@ -81,7 +81,7 @@ TEST_F(ImaginedClusterTest, AJobThatDoesNotFitIsToldWhatWould) {
   EXPECT_EQ(wide["fitsNow"], 4);
 }
 
-TEST_F(ImaginedClusterTest, ItsQueuesCount) {
+TEST_F(ClusterFileTest, ItsQueuesCount) {
   const Json page = Ask(Manifest(2, "{}", R"("queue": "small", )"));
   EXPECT_THAT(page["sentence"].get<std::string>(), HasSubstr("small"));
   EXPECT_NE(page["reason"], "");
@@ -89,7 +89,7 @@ TEST_F(ImaginedClusterTest, ItsQueuesCount) {
   EXPECT_EQ(Ask(Manifest(1, "{}", R"("queue": "none", )"))["reason"], "NoSuchQueue");
 }
 
-TEST_F(ImaginedClusterTest, TheTreeIsThatOfTheFile) {
+TEST_F(ClusterFileTest, TheTreeIsThatOfTheFile) {
   const Json tree = cluster_->Tree(9);
   EXPECT_EQ(tree["nodes"], 4);
   EXPECT_EQ(tree["usable"], 4);
@@ -102,12 +102,12 @@ TEST_F(ImaginedClusterTest, TheTreeIsThatOfTheFile) {
   EXPECT_FALSE(cluster_->Tree(1)["children"][0].contains("children"));
 }
 
-TEST_F(ImaginedClusterTest, AFileThatIsNoClusterSaysWhatIsWrong) {
+TEST_F(ClusterFileTest, AFileThatIsNoClusterSaysWhatIsWrong) {
   ASSERT_TRUE(WriteFileAtomically(files_, "/bad.yaml", "pools: []").ok());
-  const auto opened = ImaginedCluster::Open(files_, "/bad.yaml");
+  const auto opened = ClusterFile::Open(files_, "/bad.yaml");
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("/bad.yaml: pools: is missing"));
-  EXPECT_TRUE(absl::IsNotFound(ImaginedCluster::Open(files_, "/none.yaml").status()));
+  EXPECT_TRUE(absl::IsNotFound(ClusterFile::Open(files_, "/none.yaml").status()));
 }
 
 class ClusterFlagTest : public testing::Test {

@@ -1,4 +1,4 @@
-#include "trainer/comm/group_watch.h"
+#include "trainer/comm/operation_tracker.h"
 
 #include <thread>
 #include <vector>
@@ -8,8 +8,8 @@
 namespace muster::trainer {
 namespace {
 
-TEST(GroupWatchTest, WaitingEndsWithTheOperation) {
-  GroupWatch watch;
+TEST(OperationTrackerTest, WaitingEndsWithTheOperation) {
+  OperationTracker watch;
   const int64_t first = watch.Started(), second = watch.Started();
   std::thread library([&] {
     watch.Ended(second);
@@ -21,8 +21,8 @@ TEST(GroupWatchTest, WaitingEndsWithTheOperation) {
   library.join();
 }
 
-TEST(GroupWatchTest, WaitingEndsWithTheGroup) {
-  GroupWatch watch;
+TEST(OperationTrackerTest, WaitingEndsWithTheGroup) {
+  OperationTracker watch;
   const int64_t ended = watch.Started(), asleep = watch.Started();
   watch.Ended(ended);
   std::thread aborter([&] { (void)watch.Fail(absl::AbortedError("prepared")); });
@@ -32,8 +32,8 @@ TEST(GroupWatchTest, WaitingEndsWithTheGroup) {
   EXPECT_TRUE(watch.busy());
 }
 
-TEST(GroupWatchTest, AnOperationThatBreaksEndsTheWaitForAnotherThatSleeps) {
-  GroupWatch watch;
+TEST(OperationTrackerTest, AnOperationThatBreaksEndsTheWaitForAnotherThatSleeps) {
+  OperationTracker watch;
   const int64_t asleep = watch.Started(), broken = watch.Started();
   std::thread library([&] { watch.Broke(broken, absl::UnavailableError("a peer is gone")); });
   EXPECT_EQ(watch.Await(asleep, absl::Minutes(1)), absl::UnavailableError("a peer is gone"));
@@ -43,23 +43,23 @@ TEST(GroupWatchTest, AnOperationThatBreaksEndsTheWaitForAnotherThatSleeps) {
   EXPECT_TRUE(watch.Settle(broken));
 }
 
-TEST(GroupWatchTest, ASilentPeerExceedsTheLimit) {
-  GroupWatch watch;
+TEST(OperationTrackerTest, ASilentPeerExceedsTheLimit) {
+  OperationTracker watch;
   EXPECT_EQ(watch.Await(watch.Started(), absl::Milliseconds(1)),
             absl::DeadlineExceededError("a peer is silent: no end within 1ms"));
   EXPECT_EQ(watch.failure(), absl::OkStatus());
 }
 
-TEST(GroupWatchTest, OperationsThatSleepAreGivenUpTogether) {
-  GroupWatch watch;
+TEST(OperationTrackerTest, OperationsThatSleepAreGivenUpTogether) {
+  OperationTracker watch;
   std::vector<int64_t> asleep;
   for (int i = 0; i < 1000; ++i) asleep.push_back(watch.Started());
   (void)watch.Fail(absl::AbortedError("prepared"));
   for (const int64_t operation : asleep) EXPECT_FALSE(watch.Settle(operation));
 }
 
-TEST(GroupWatchTest, SettlingWaitsForWhatStillEnds) {
-  GroupWatch watch;
+TEST(OperationTrackerTest, SettlingWaitsForWhatStillEnds) {
+  OperationTracker watch;
   const int64_t operation = watch.Started();
   (void)watch.Fail(absl::AbortedError("prepared"));
   std::thread library([&] { watch.Ended(operation); });

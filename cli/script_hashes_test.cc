@@ -1,4 +1,4 @@
-#include "cli/script_prints.h"
+#include "cli/script_hashes.h"
 
 #include "base/json.h"
 #include "base/testing/memory_files.h"
@@ -8,10 +8,10 @@ namespace muster::cli {
 namespace {
 
 Json Prints(const std::vector<std::string>& command, Files& files) {
-  return ParseJson(ScriptPrints(command, "/home", files)).value();
+  return ParseJson(ScriptHashes(command, "/home", files)).value();
 }
 
-class ScriptPrintsTest : public testing::Test {
+class ScriptHashesTest : public testing::Test {
  protected:
   void Write(const std::string& path, const std::string& contents) {
     ASSERT_TRUE(WriteFileAtomically(files_, path, contents).ok());
@@ -21,7 +21,7 @@ class ScriptPrintsTest : public testing::Test {
   MemoryFiles files_;
 };
 
-TEST_F(ScriptPrintsTest, FindsScriptsAmongWordsAndInShellLines) {
+TEST_F(ScriptHashesTest, FindsScriptsAmongWordsAndInShellLines) {
   Write("/home/train.py", "print(1)");
   Write("/home/prepare", "#!/bin/sh\n");
   Write("/home/words.txt", "data");
@@ -32,7 +32,7 @@ TEST_F(ScriptPrintsTest, FindsScriptsAmongWordsAndInShellLines) {
   EXPECT_TRUE(prints.contains("./prepare"));
 }
 
-TEST_F(ScriptPrintsTest, OtherContentsHaveAnotherPrint) {
+TEST_F(ScriptHashesTest, OtherContentsHaveAnotherPrint) {
   Write("/home/train.py", "print(1)");
   const Json before = Prints({"python3", "train.py"}, files_);
   EXPECT_EQ(Prints({"python3", "train.py"}, files_), before);
@@ -40,7 +40,7 @@ TEST_F(ScriptPrintsTest, OtherContentsHaveAnotherPrint) {
   EXPECT_NE(Prints({"python3", "train.py"}, files_), before);
 }
 
-TEST_F(ScriptPrintsTest, AProgramByItsPathCountsWhateverItIs) {
+TEST_F(ScriptHashesTest, AProgramByItsPathCountsWhateverItIs) {
   Write("/home/trainer",
         "\x7f"
         "ELF");

@@ -1,5 +1,5 @@
-#ifndef MUSTER_CLI_IMAGINED_CLUSTER_H_
-#define MUSTER_CLI_IMAGINED_CLUSTER_H_
+#ifndef MUSTER_CLI_CLUSTER_FILE_H_
+#define MUSTER_CLI_CLUSTER_FILE_H_
 
 #include <memory>
 #include <string>
@@ -13,12 +13,11 @@ namespace muster::cli {
 
 // An empty cluster that exists only as a file, with the operator's own scheduler over it. It
 // answers like a running operator's HTTP API. Not thread-safe.
-class ImaginedCluster {
+class ClusterFile {
  public:
   // `file` is a cluster file as for `muster simulate`. InvalidArgument describes the problem.
-  static absl::StatusOr<std::unique_ptr<ImaginedCluster>> Open(Files& files,
-                                                               const std::string& file);
-  ~ImaginedCluster();
+  static absl::StatusOr<std::unique_ptr<ClusterFile>> Open(Files& files, const std::string& file);
+  ~ClusterFile();
 
   // Returns the page of POST /api/v1/whatif: the places that the job would get. InvalidArgument for
   // a job that an API server would reject.
@@ -28,10 +27,10 @@ class ImaginedCluster {
 
  private:
   struct World;
-  explicit ImaginedCluster(std::unique_ptr<World> world);
+  explicit ClusterFile(std::unique_ptr<World> world);
   std::unique_ptr<World> world_;
 };
 
 }  // namespace muster::cli
 
-#endif  // MUSTER_CLI_IMAGINED_CLUSTER_H_
+#endif  // MUSTER_CLI_CLUSTER_FILE_H_

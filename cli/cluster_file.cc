@@ -1,4 +1,4 @@
-#include "cli/imagined_cluster.h"
+#include "cli/cluster_file.h"
 
 #include <cstddef>
 #include <random>
@@ -66,7 +66,7 @@ std::unique_ptr<kube::MemoryApi> EmptyApi() {
 
 }  // namespace
 
-struct ImaginedCluster::World {
+struct ClusterFile::World {
   explicit World(const SimCluster& cluster)
       : scheduler(
             *api, Clock::Real(), jobs, pods, nodes, [](const std::string&) {}, OptionsOf(cluster)) {
@@ -90,22 +90,20 @@ struct ImaginedCluster::World {
   control::Scheduler scheduler;
 };
 
-ImaginedCluster::ImaginedCluster(std::unique_ptr<World> world) : world_(std::move(world)) {}
-ImaginedCluster::~ImaginedCluster() = default;
+ClusterFile::ClusterFile(std::unique_ptr<World> world) : world_(std::move(world)) {}
+ClusterFile::~ClusterFile() = default;
 
-absl::StatusOr<std::unique_ptr<ImaginedCluster>> ImaginedCluster::Open(Files& files,
-                                                                       const std::string& file) {
+absl::StatusOr<std::unique_ptr<ClusterFile>> ClusterFile::Open(Files& files,
+                                                               const std::string& file) {
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(files, file, kMostBytes));
   MUSTER_ASSIGN_OR_RETURN(const SimCluster cluster, ParseCluster(text, file));
-  return std::unique_ptr<ImaginedCluster>(new ImaginedCluster(std::make_unique<World>(cluster)));
+  return std::unique_ptr<ClusterFile>(new ClusterFile(std::make_unique<World>(cluster)));
 }
 
-absl::StatusOr<Json> ImaginedCluster::WhatIf(const control::TrainingJob& job) const {
+absl::StatusOr<Json> ClusterFile::WhatIf(const control::TrainingJob& job) const {
   return control::WhatIfPage(world_->scheduler, DumpJson(control::ToJson(job)));
 }
 
-Json ImaginedCluster::Tree(int depth) const {
-  return control::TopologyPage(world_->scheduler, depth);
-}
+Json ClusterFile::Tree(int depth) const { return control::TopologyPage(world_->scheduler, depth); }
 
 }  // namespace muster::cli

@@ -1,4 +1,4 @@
-#include "operator/core/failure_words.h"
+#include "operator/core/failure_text.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -6,21 +6,28 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
 
-// Reads Kubernetes objects. A field that is absent, or of an unexpected type, reads as empty.
+// Reads JSON whose shape is not known. A field that is absent, or of an unexpected type, reads as
+// empty, and so does every field of a value that is no object. Never throws.
 namespace muster {
 
-const Json* FindField(const Json& object, std::initializer_list<const char*> path);
-std::string StringField(const Json& object, const char* name);
-bool BoolField(const Json& object, const char* name);
-std::optional<int64_t> IntegerField(const Json& object, const char* name);
-const Json& ArrayField(const Json& object, const char* name);   // an array
-const Json& ObjectField(const Json& object, const char* name);  // an object
-std::vector<std::string> StringsField(const Json& object, const char* name);
-std::map<std::string, std::string> LabelField(const Json& object, const char* name);
+// Returns the value at a path of object keys, or null if it is absent.
+const Json* FindField(const Json& object, std::initializer_list<std::string_view> path);
+// Returns the value, of any type; JSON's null if it is absent.
+const Json& ValueField(const Json& object, std::string_view name);
+std::string StringField(const Json& object, std::string_view name);
+bool BoolField(const Json& object, std::string_view name);
+std::optional<int64_t> IntegerField(const Json& object, std::string_view name);
+// Returns any number, without its fraction; 0 if there is none.
+int64_t NumberField(const Json& object, std::string_view name);
+const Json& ArrayField(const Json& object, std::string_view name);   // an array
+const Json& ObjectField(const Json& object, std::string_view name);  // an object
+std::vector<std::string> StringsField(const Json& object, std::string_view name);
+std::map<std::string, std::string> LabelField(const Json& object, std::string_view name);
 
 }  // namespace muster
 

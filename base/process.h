@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/process_spec.h"
 
 // The seam to the operating system's processes: it starts, watches and ends them, and never
 // addresses another process that got the same pid. FakeProcessLauncher (fake_process.h) is the test
@@ -30,34 +30,6 @@ struct ExitStatus {
   bool known = true;
 
   bool operator==(const ExitStatus&) const = default;
-};
-
-struct ProcessSpec {
-  enum class Group {
-    kInherit,
-    kProcessGroup,  // leads a new process group of the same session
-    kSession,       // leads a new session
-  };
-  struct FdMapping {
-    int parent = -1;
-    int child = -1;
-  };
-
-  // If argv[0] has no slash, it is looked up in PATH of `env`.
-  std::vector<std::string> argv;
-  // The whole environment, as NAME=VALUE.
-  std::vector<std::string> env;
-  std::string cwd;
-  // The child gets these descriptors, stdin from /dev/null and this process's stdout and stderr
-  // unless they are mapped; every other descriptor is closed.
-  std::vector<FdMapping> fds;
-  Group group = Group::kInherit;
-  // The kernel kills the child (SIGKILL) when the *thread* that launched it ends, so launch it from
-  // a thread that lives as long as the process.
-  bool die_with_parent = false;
-  // NAME=VALUE, preferably an entry of `env`, too. It identifies the process and its descendants
-  // after the process has ended (process_mark.h).
-  std::string mark;
 };
 
 // One process. Not thread-safe. Destroying it neither ends nor reaps the process.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "cli/simulate/axis_step.h"
 
 namespace muster::cli {
 namespace {
@@ -38,16 +39,6 @@ Range LossRange(const std::vector<LossPoint>& points, std::optional<double> floo
   if (floor) widen(*floor);
   const double margin = std::max((range.high - range.low) * 0.05, 1e-9);
   return {range.low - margin, range.high + margin};
-}
-
-// Returns a step of 1, 2 or 5 times a power of ten that divides the range into about `count` parts.
-double NiceStep(double width, int count) {
-  const double raw = width / count;
-  const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= raw) return factor * power;
-  }
-  return 10 * power;
 }
 
 std::string Escape(absl::string_view text) {
@@ -98,7 +89,7 @@ class SvgCurve {
 
   std::string Axes() const {
     std::string out;
-    const double dy = NiceStep(loss_.high - loss_.low, 6);
+    const double dy = AxisStep(loss_.high - loss_.low, 6);
     // Multiplies whole numbers of steps, which yields no minus zero and accumulates no rounding.
     for (auto i = static_cast<int64_t>(std::ceil(loss_.low / dy)); i * dy <= loss_.high; ++i) {
       const double v = i * dy;
@@ -107,7 +98,7 @@ class SvgCurve {
                             "<text x='%g' y='%.1f' text-anchor='end'>%.4g</text>\n",
                             kLeft, kWidth - kRight, Y(v), Y(v), kLeft - 8, Y(v) + 4, v);
     }
-    const double dx = std::max(1.0, NiceStep(steps_.high - steps_.low, 8));
+    const double dx = std::max(1.0, AxisStep(steps_.high - steps_.low, 8));
     for (double v = std::ceil(steps_.low / dx) * dx; v <= steps_.high; v += dx) {
       absl::StrAppendFormat(&out, "<text x='%.1f' y='%g' text-anchor='middle'>%.0f</text>\n", X(v),
                             kHeight - kBottom + 20, v);

@@ -10,27 +10,21 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "base/json_fields.h"
 
 namespace muster::cli {
 namespace {
 
-std::string Text(const Json& json, const char* name) {
-  return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : "";
-}
-
-int64_t Number(const Json& json, const char* name) {
-  return json.contains(name) && json[name].is_number() ? json[name].get<int64_t>() : 0;
-}
-
 // Prints the victims that would make room, and why each is needed.
 void PrintVictims(const Json& victims) {
   for (const Json& victim : victims) {
-    const int64_t workers = Number(victim, "workers");
-    const int64_t keeps = Number(victim, "keeps");
+    const int64_t workers = NumberField(victim, "workers");
+    const int64_t keeps = NumberField(victim, "keeps");
     const std::string becomes = keeps == 0 ? absl::StrCat("stops with its ", workers, " workers")
                                            : absl::StrCat("shrinks from ", workers, " to ", keeps);
-    std::printf("  %s %s, %.0f GPU-seconds lost: %s\n", Text(victim, "job").c_str(),
-                becomes.c_str(), victim.value("gpuSecondsLost", 0.0), Text(victim, "why").c_str());
+    std::printf("  %s %s, %.0f GPU-seconds lost: %s\n", StringField(victim, "job").c_str(),
+                becomes.c_str(), victim.value("gpuSecondsLost", 0.0),
+                StringField(victim, "why").c_str());
   }
 }
 
@@ -39,7 +33,7 @@ void PrintWarnings(const Json& page) {
   if (!page.contains("warnings")) return;
   for (const Json& warning : page["warnings"]) {
     const std::string text = warning.get<std::string>();
-    if (!absl::StrContains(Text(page, "sentence"), text)) {
+    if (!absl::StrContains(StringField(page, "sentence"), text)) {
       std::printf("  warning: %s\n", text.c_str());
     }
   }
@@ -48,10 +42,10 @@ void PrintWarnings(const Json& page) {
 void PrintScore(const Json& page) {
   const double score = page.value("score", 0.0);
   if (score <= 0) return;
-  const std::string level = Text(page, "level");
+  const std::string level = StringField(page, "level");
   std::printf("  score %.4g", score);
   if (!level.empty()) {
-    std::printf(", all within %s %s", level.c_str(), Text(page, "domain").c_str());
+    std::printf(", all within %s %s", level.c_str(), StringField(page, "domain").c_str());
   }
   std::printf("\n");
 }
@@ -59,31 +53,32 @@ void PrintScore(const Json& page) {
 }  // namespace
 
 void PrintGang(const Json& page) {
-  const int64_t workers = Number(page["asked"], "workers");
-  std::printf("%s: %ld %s", Text(page, "job").c_str(), workers,
+  const int64_t workers = NumberField(page["asked"], "workers");
+  std::printf("%s: %ld %s", StringField(page, "job").c_str(), workers,
               workers == 1 ? "worker" : "workers");
-  const std::string require = Text(page["asked"], "require");
+  const std::string require = StringField(page["asked"], "require");
   if (!require.empty()) std::printf(" in one %s", require.c_str());
   std::printf("\n");
   PrintWarnings(page);
-  const std::string reason = Text(page, "reason");
+  const std::string reason = StringField(page, "reason");
   if (!reason.empty()) {
-    std::printf("  %s: %s\n", reason.c_str(), Text(page, "sentence").c_str());
-    if (page.contains("start")) std::printf("  %s\n", Text(page["start"], "sentence").c_str());
+    std::printf("  %s: %s\n", reason.c_str(), StringField(page, "sentence").c_str());
+    if (page.contains("start"))
+      std::printf("  %s\n", StringField(page["start"], "sentence").c_str());
     if (page.contains("victims")) PrintVictims(page["victims"]);
-    std::printf("  fits now as it is: %ld of %ld\n", Number(page, "fitsNow"), workers);
+    std::printf("  fits now as it is: %ld of %ld\n", NumberField(page, "fitsNow"), workers);
     for (const Json& one : page["relaxations"]) {
-      std::printf("  %s: %ld\n", Text(one, "change").c_str(), Number(one, "workers"));
+      std::printf("  %s: %ld\n", StringField(one, "change").c_str(), NumberField(one, "workers"));
     }
   }
   PrintScore(page);
-  if (const int64_t decision = Number(page, "decision"); decision > 0) {
+  if (const int64_t decision = NumberField(page, "decision"); decision > 0) {
     std::printf("  decided in %ld: muster replay %ld\n", decision, decision);
   }
   for (const Json& worker : page["workers"]) {
-    const std::string path = Text(worker, "path");
-    const std::string node = Text(worker, "node");
-    std::printf("  worker %-4ld %s\n", Number(worker, "index"),
+    const std::string path = StringField(worker, "path");
+    const std::string node = StringField(worker, "node");
+    std::printf("  worker %-4ld %s\n", NumberField(worker, "index"),
                 node.empty()   ? "-"
                 : path.empty() ? node.c_str()
                                : path.c_str());
@@ -93,9 +88,9 @@ void PrintGang(const Json& page) {
 namespace {
 
 std::string Share(const Json& domain, const char* name, double unit, const char* what) {
-  const double all = static_cast<double>(Number(domain["allocatable"], name)) / unit;
+  const double all = static_cast<double>(NumberField(domain["allocatable"], name)) / unit;
   if (all == 0) return "";
-  const double free = static_cast<double>(Number(domain["free"], name)) / unit;
+  const double free = static_cast<double>(NumberField(domain["free"], name)) / unit;
   return absl::StrFormat("  %.6g of %.6g %s free", free, all, what);
 }
 
@@ -104,10 +99,10 @@ constexpr int64_t kMostHosts = 128;
 
 // Counts the usable hosts below a domain whose GPUs are all free (their CPUs if they have no GPUs).
 int64_t Unused(const Json& domain) {
-  if (Text(domain, "level") == "host") {
-    const char* what = Number(domain["allocatable"], "gpus") > 0 ? "gpus" : "cpuMillis";
-    const bool all = Number(domain["free"], what) == Number(domain["allocatable"], what);
-    return all && Number(domain, "usable") > 0 ? 1 : 0;
+  if (StringField(domain, "level") == "host") {
+    const char* what = NumberField(domain["allocatable"], "gpus") > 0 ? "gpus" : "cpuMillis";
+    const bool all = NumberField(domain["free"], what) == NumberField(domain["allocatable"], what);
+    return all && NumberField(domain, "usable") > 0 ? 1 : 0;
   }
   int64_t unused = 0;
   if (!domain.contains("children")) return unused;
@@ -130,7 +125,7 @@ std::string UsableOf(const Json& domain) {
       causes.push_back(absl::StrCat(nodes.get<int64_t>(), " ", WordOf(reason)));
     }
   }
-  return absl::StrCat(", ", Number(domain, "usable"), " usable",
+  return absl::StrCat(", ", NumberField(domain, "usable"), " usable",
                       causes.empty() ? "" : absl::StrCat(" (", absl::StrJoin(causes, ", "), ")"));
 }
 
@@ -139,10 +134,10 @@ std::string UsableOf(const Json& domain) {
 std::string HealthOf(const Json& host) {
   std::vector<std::string> causes;
   if (host.contains("health")) {
-    for (const Json& trouble : host["health"]) causes.push_back(Text(trouble, "sentence"));
+    for (const Json& trouble : host["health"]) causes.push_back(StringField(trouble, "sentence"));
   }
   const std::string why = absl::StrJoin(causes, "; ");
-  if (Number(host, "usable") > 0) return why.empty() ? "" : absl::StrCat("  ", why);
+  if (NumberField(host, "usable") > 0) return why.empty() ? "" : absl::StrCat("  ", why);
   return absl::StrCat("  not usable", why.empty() ? "" : ": ", why);
 }
 
@@ -150,12 +145,12 @@ std::string HealthOf(const Json& host) {
 enum class Hosts { kPrinted, kCounted };
 
 void PrintDomain(const Json& domain, int depth, Hosts hosts) {
-  const std::string level = Text(domain, "level");
-  const std::string name = Text(domain, "name");
+  const std::string level = StringField(domain, "level");
+  const std::string name = StringField(domain, "name");
   std::printf("%*s%s%s%s", depth * 2, "", level.empty() ? "cluster" : level.c_str(),
               name.empty() ? "" : " ", name.c_str());
-  const int64_t nodes = Number(domain, "nodes");
-  const int64_t usable = Number(domain, "usable");
+  const int64_t nodes = NumberField(domain, "nodes");
+  const int64_t usable = NumberField(domain, "usable");
   if (level == "host") {
     std::printf("%s", HealthOf(domain).c_str());
   } else {
@@ -166,7 +161,7 @@ void PrintDomain(const Json& domain, int depth, Hosts hosts) {
               Share(domain, "cpuMillis", 1000, "CPUs").c_str());
   if (!domain.contains("children")) return;
   for (const Json& child : domain["children"]) {
-    const bool counted = hosts == Hosts::kCounted && Text(child, "level") == "host";
+    const bool counted = hosts == Hosts::kCounted && StringField(child, "level") == "host";
     if (!counted) PrintDomain(child, depth + 1, hosts);
   }
 }
@@ -176,7 +171,7 @@ void PrintDomain(const Json& domain, int depth, Hosts hosts) {
 void PrintAllHosts(const Json& tree) { PrintDomain(tree, 0, Hosts::kPrinted); }
 
 void PrintTree(const Json& tree) {
-  const bool large = Number(tree, "nodes") > kMostHosts;
+  const bool large = NumberField(tree, "nodes") > kMostHosts;
   PrintDomain(tree, 0, large ? Hosts::kCounted : Hosts::kPrinted);
 }
 
@@ -196,12 +191,12 @@ std::string Amounts(const Json& amounts) {
 
 void PrintQueues(const Json& page) {
   for (const Json& queue : page["items"]) {
-    std::printf("%s%s: %ld running, %ld waiting, share %.4g%s\n", Text(queue, "name").c_str(),
-                queue.value("cohort", false) ? " (cohort)" : "", Number(queue, "running"),
-                Number(queue, "waiting"), queue.value("share", 0.0),
-                queue.value("borrowing", false) ? ", borrows" : "");
+    std::printf("%s%s: %ld running, %ld waiting, share %.4g%s\n",
+                StringField(queue, "name").c_str(), queue.value("cohort", false) ? " (cohort)" : "",
+                NumberField(queue, "running"), NumberField(queue, "waiting"),
+                queue.value("share", 0.0), queue.value("borrowing", false) ? ", borrows" : "");
     if (queue.value("broken", false)) std::printf("  its parents form a circle: nothing starts\n");
-    if (const std::string complaint = Text(queue, "complaint"); !complaint.empty()) {
+    if (const std::string complaint = StringField(queue, "complaint"); !complaint.empty()) {
       std::printf("  %s\n", complaint.c_str());
     }
     if (!queue["nominal"].empty()) {
@@ -211,11 +206,11 @@ void PrintQueues(const Json& page) {
     int place = 0;
     for (const Json& job : queue["jobs"]) {
       std::printf("  %3d. %-30s priority %-6ld waits %-9s %s: %s\n", ++place,
-                  Text(job, "job").c_str(), Number(job, "priority"),
-                  absl::FormatDuration(absl::Seconds(Number(job, "waitedSeconds"))).c_str(),
-                  Text(job, "reason").c_str(), Text(job, "sentence").c_str());
+                  StringField(job, "job").c_str(), NumberField(job, "priority"),
+                  absl::FormatDuration(absl::Seconds(NumberField(job, "waitedSeconds"))).c_str(),
+                  StringField(job, "reason").c_str(), StringField(job, "sentence").c_str());
     }
-    const int64_t more = Number(queue, "waiting") - place;
+    const int64_t more = NumberField(queue, "waiting") - place;
     if (more > 0 && place > 0) std::printf("       and %ld more: --limit\n", more);
   }
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "base/json_fields.h"
 
 namespace muster::cli {
 namespace {
@@ -23,14 +24,8 @@ std::string Escape(const std::string& text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"'", "&#39;"}});
 }
 
-std::string Text(const Json& json, const char* name) {
-  return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : "";
-}
-
 int64_t Number(const Json& json, const char* part, const char* name) {
-  if (!json.contains(part) || !json[part].is_object()) return 0;
-  const Json& of = json[part];
-  return of.contains(name) && of[name].is_number() ? of[name].get<int64_t>() : 0;
+  return NumberField(ObjectField(json, part), name);
 }
 
 // A domain and its place in the drawing.
@@ -77,14 +72,12 @@ void Arrange(Box& box) {
 Box MakeBox(const Json& domain) {
   Box box;
   box.domain = &domain;
-  box.is_node = Text(domain, "level") == "host";
+  box.is_node = StringField(domain, "level") == "host";
   if (box.is_node) {
     SizeNode(box);
     return box;
   }
-  if (domain.contains("children") && domain["children"].is_array()) {
-    for (const Json& child : domain["children"]) box.children.push_back(MakeBox(child));
-  }
+  for (const Json& child : ArrayField(domain, "children")) box.children.push_back(MakeBox(child));
   // Wide enough for its text.
   box.width = 152;
   Arrange(box);
@@ -102,9 +95,9 @@ std::string NodeSvg(const Box& box, double x, double y) {
   const Json& node = *box.domain;
   const int64_t gpus = Number(node, "allocatable", "gpus");
   const bool usable = !node.contains("usable") || node["usable"] != 0;
-  std::string out =
-      absl::StrFormat("<g><title>%s: %d of %d GPUs free%s</title>", Escape(Text(node, "name")),
-                      Number(node, "free", "gpus"), gpus, usable ? "" : ", not usable");
+  std::string out = absl::StrFormat("<g><title>%s: %d of %d GPUs free%s</title>",
+                                    Escape(StringField(node, "name")), Number(node, "free", "gpus"),
+                                    gpus, usable ? "" : ", not usable");
   out += Rect(x, y, box.width, box.height, "fill='#ffffff' stroke='#b8b8b2' stroke-width='0.6'");
   if (!usable) {
     out += Rect(x + 2, y + 2, box.width - 4, box.height - 4, "fill='#d9c9c4'");
@@ -129,7 +122,7 @@ std::string NodeSvg(const Box& box, double x, double y) {
 std::string BoxSvg(const Box& box, double x, double y, int depth) {
   if (box.is_node) return NodeSvg(box, x, y);
   const Json& domain = *box.domain;
-  const std::string level = Text(domain, "level");
+  const std::string level = StringField(domain, "level");
   std::string out = Rect(x, y, box.width, box.height,
                          depth % 2 == 0 ? "rx='4' fill='#f6f6f2' stroke='#c8c8c2'"
                                         : "rx='4' fill='#fdfdfb' stroke='#c8c8c2'");
@@ -138,8 +131,8 @@ std::string BoxSvg(const Box& box, double x, double y, int depth) {
       gpus > 0 ? absl::StrCat(Number(domain, "free", "gpus"), " of ", gpus, " GPUs free")
                : absl::StrCat(Number(domain, "free", "cpuMillis") / 1000, " CPUs free");
   out += absl::StrFormat("<text x='%.1f' y='%.1f'><tspan font-weight='bold'>%s</tspan> %s</text>\n",
-                         x + kPad, y + 13, Escape(level.empty() ? "cluster" : Text(domain, "name")),
-                         free);
+                         x + kPad, y + 13,
+                         Escape(level.empty() ? "cluster" : StringField(domain, "name")), free);
   for (const Box& child : box.children) out += BoxSvg(child, x + child.x, y + child.y, depth + 1);
   return out;
 }

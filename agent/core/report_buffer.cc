@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "agent/core/worker_settings.h"
+#include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::agent {
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/core/worker_machine.h"
 #include "base/exit_codes.h"
+#include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::agent {
 

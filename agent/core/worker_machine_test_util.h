@@ -12,14 +12,12 @@
 #include "agent/core/worker_event.h"
 #include "agent/core/worker_machine.h"
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::agent {
 
 inline v1alpha1::RoundId Round(int64_t term, int64_t round) {
-  v1alpha1::RoundId id;
-  id.set_term(term);
-  id.set_round(round);
-  return id;
+  return v1alpha1::MakeRoundId(term, round);
 }
 
 inline WorkerConfig TwoRanks() {

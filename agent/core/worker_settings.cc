@@ -1,9 +1,5 @@
 #include "agent/core/worker_settings.h"
 
-#include <tuple>
-
-#include "absl/strings/str_cat.h"
-
 namespace muster::agent {
 namespace {
 
@@ -34,18 +30,6 @@ WorkerSettings ReadWelcome(const v1alpha1::Welcome& welcome, const WorkerConfig&
   settings.restart_backoff = {ParseOr(policy.initial_backoff(), absl::Seconds(1)),
                               ParseOr(policy.max_backoff(), absl::Minutes(1))};
   return settings;
-}
-
-bool Less(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
-  return std::make_tuple(a.term(), a.round()) < std::make_tuple(b.term(), b.round());
-}
-
-bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
-  return a.term() == b.term() && a.round() == b.round();
-}
-
-std::string ToText(const v1alpha1::RoundId& round) {
-  return absl::StrCat(round.term(), ".", round.round());
 }
 
 }  // namespace muster::agent

@@ -50,11 +50,6 @@ struct WorkerSettings {
 // Parses Welcome. Absent or malformed durations get defaults, since the API has validated them.
 WorkerSettings ReadWelcome(const v1alpha1::Welcome& welcome, const WorkerConfig& config);
 
-// Compares (term, round) as numbers.
-bool Less(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b);
-bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b);
-std::string ToText(const v1alpha1::RoundId& round);
-
 }  // namespace muster::agent
 
 #endif  // MUSTER_AGENT_CORE_WORKER_SETTINGS_H_

@@ -5,40 +5,19 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 
 namespace muster::agent {
-namespace {
-
-const Json* Find(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto it = object.find(key);
-  return it == object.end() ? nullptr : &*it;
-}
-
-void AppendStrings(const Json* list, std::vector<std::string>* out) {
-  if (list == nullptr || !list->is_array()) return;
-  for (const Json& item : *list) {
-    if (item.is_string()) out->push_back(item.get<std::string>());
-  }
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<std::string>> ReadUserCommand(const std::string& pod_template_json) {
   MUSTER_ASSIGN_OR_RETURN(const Json pod, ParseJson(pod_template_json));
-  const Json* spec = Find(pod, "spec");
-  const Json* containers = spec == nullptr ? nullptr : Find(*spec, "containers");
-  if (containers != nullptr && containers->is_array()) {
-    for (const Json& container : *containers) {
-      const Json* name = Find(container, "name");
-      if (name == nullptr || *name != "worker") continue;
-      std::vector<std::string> command;
-      AppendStrings(Find(container, "command"), &command);
-      if (command.empty()) break;
-      AppendStrings(Find(container, "args"), &command);
-      return command;
-    }
+  for (const Json& container : ArrayField(ObjectField(pod, "spec"), "containers")) {
+    if (StringField(container, "name") != "worker") continue;
+    std::vector<std::string> command = StringsField(container, "command");
+    if (command.empty()) break;
+    for (std::string& word : StringsField(container, "args")) command.push_back(std::move(word));
+    return command;
   }
   return absl::InvalidArgumentError(
       "template.spec.containers: the container `worker` has no command, and the job has no "

@@ -15,6 +15,7 @@
 #include "base/exit_codes.h"
 #include "base/process.h"
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::agent {
 namespace {
@@ -109,12 +110,7 @@ class WorkerAgentTest : public testing::Test {
     return exit.ok() && exit->has_value() ? (*exit)->code : -2;
   }
 
-  RoundId Round(int64_t term, int64_t round) {
-    RoundId id;
-    id.set_term(term);
-    id.set_round(round);
-    return id;
-  }
+  RoundId Round(int64_t term, int64_t round) { return v1alpha1::MakeRoundId(term, round); }
   void Prepare(int64_t term, int64_t round, int ranks) {
     OperatorMessage message;
     *message.mutable_prepare()->mutable_round() = Round(term, round);

@@ -10,6 +10,7 @@
 #include "base/checkpoint/checkpoint_history.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 
 namespace muster {
@@ -18,17 +19,6 @@ namespace {
 constexpr char kPrefix[] = "step-";
 constexpr char kAbandoned[] = "abandoned-";
 constexpr size_t kMaxManifest = size_t{512} << 20;
-
-int64_t Number(const Json& object, const char* name) {
-  auto found = object.find(name);
-  if (found == object.end() || !found->is_number_integer()) return 0;
-  return found->get<int64_t>();
-}
-
-std::string Text(const Json& object, const char* name) {
-  auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 // Returns the problem of a checkpoint whose file `name` could not be read: broken for good if the
 // file itself is at fault, unknown if the file system failed.
@@ -51,8 +41,8 @@ std::string CheckSizes(Files& files, const std::string& path, const Json& record
                        CheckpointListing& listing) {
   for (const Json& record : records) {
     if (!record.is_object()) return "corrupted: manifest.json has a file that is no object";
-    const std::string name = Text(record, "name");
-    const uint64_t bytes = static_cast<uint64_t>(Number(record, "bytes"));
+    const std::string name = StringField(record, "name");
+    const uint64_t bytes = static_cast<uint64_t>(IntegerField(record, "bytes").value_or(0));
     if (name.empty() || name.find('/') != std::string::npos) {
       return "corrupted: manifest.json names a file outside the directory";
     }
@@ -67,15 +57,15 @@ std::string CheckSizes(Files& files, const std::string& path, const Json& record
 }
 
 void ReadRun(const Json& run, CheckpointListing& listing) {
-  listing.step = Number(run, "step");
-  listing.attempt = Number(run, "attempt");
-  listing.term = Number(run, "term");
-  listing.round = Number(run, "round");
-  listing.writers = Number(run, "writers");
-  listing.job = Text(run, "job");
-  listing.job_uid = Text(run, "job_uid");
-  listing.history = Text(run, "history");
-  listing.created = Text(run, "created");
+  listing.step = IntegerField(run, "step").value_or(0);
+  listing.attempt = IntegerField(run, "attempt").value_or(0);
+  listing.term = IntegerField(run, "term").value_or(0);
+  listing.round = IntegerField(run, "round").value_or(0);
+  listing.writers = IntegerField(run, "writers").value_or(0);
+  listing.job = StringField(run, "job");
+  listing.job_uid = StringField(run, "job_uid");
+  listing.history = StringField(run, "history");
+  listing.created = StringField(run, "created");
 }
 
 // Fills `listing`. Returns the problem, or "".

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/simulate/axis_step.h"
 #include "cli/simulate/svg.h"
 
 namespace muster::cli {
@@ -102,7 +103,7 @@ std::string OccupancySvg(const SimReport& report, absl::string_view title) {
   }
   const double peak = *std::max_element(total.begin(), total.end());
   const double top = std::max(std::min(capacity, peak * 1.1), 1.0);
-  const double step = SvgStep(top / unit, 5);
+  const double step = AxisStep(top / unit, 5);
   for (double v = 0; v <= top / unit * 1.0001; v += step) {
     const double y = zero - v * unit / top * kUse;
     out += Line(y, "stroke='#e4e4e0'");

@@ -1,10 +1,10 @@
 #include "cli/simulate/svg.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "cli/simulate/axis_step.h"
 
 namespace muster::cli {
 namespace {
@@ -47,20 +47,11 @@ std::string SvgLabel(double x, double y, const char* anchor, const std::string& 
                          Escape(text));
 }
 
-double SvgStep(double width, int count) {
-  const double raw = width / count;
-  const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= raw) return factor * power;
-  }
-  return 10 * power;
-}
-
 std::string SvgTimeAxis(double seconds, double left, double right, double y) {
   const TimeUnit unit = UnitFor(seconds);
   std::string out;
   const double all = seconds / unit.seconds;
-  const double step = SvgStep(all, 8);
+  const double step = AxisStep(all, 8);
   for (double v = 0; v <= all * 1.0001; v += step) {
     out += SvgLabel(left + (right - left) * v / all, y + 18, "middle", absl::StrFormat("%.4g", v));
   }

@@ -16,8 +16,6 @@ const char* SvgColour(size_t queue);
 // Begins a file, with a title at `left`.
 std::string SvgHead(double width, double height, double left, absl::string_view title);
 std::string SvgLabel(double x, double y, const char* anchor, const std::string& text);
-// Returns a step of 1, 2 or 5 times a power of ten that divides the range into about `count` parts.
-double SvgStep(double width, int count);
 // Draws a time axis from 0 to `seconds` between `left` and `right`, below `y`.
 std::string SvgTimeAxis(double seconds, double left, double right, double y);
 

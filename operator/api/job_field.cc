@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/json_fields.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
@@ -55,14 +56,7 @@ void CheckPath(Path path) {
 
 const Json* JobField(const Json& job, Path path) {
   CheckPath(path);
-  const Json* value = &job;
-  for (const std::string_view name : path) {
-    if (!value->is_object()) return nullptr;
-    const auto found = value->find(std::string(name));
-    if (found == value->end()) return nullptr;
-    value = &*found;
-  }
-  return value;
+  return FindField(job, path);
 }
 
 int64_t JobNumber(const Json& job, Path path) {

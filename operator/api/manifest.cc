@@ -9,7 +9,6 @@
 #include "base/yaml/yaml_adapter.h"
 #include "operator/api/codec.h"
 #include "operator/api/defaults.h"
-#include "operator/api/template_gpus.h"
 #include "operator/api/validation.h"
 
 namespace muster::control {
@@ -26,8 +25,7 @@ FieldErrors ValidateJob(const TrainingJob& job, const FieldErrors& unread) {
     // Derived defaults stay out: they would repeat the errors of what they are derived from.
     DefaultFromSchema(*root.mutable_spec());
   }
-  FieldErrors errors = Validate(root, "", unread);
-  for (FieldError& error : CheckTemplateGpus(root.spec())) errors.push_back(std::move(error));
+  FieldErrors errors = Validate(root, unread);
   const bool named = std::none_of(unread.begin(), unread.end(), [](const FieldError& error) {
     return error.path == "metadata" || error.path == "metadata.name";
   });

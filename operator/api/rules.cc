@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "operator/api/defaults.h"
+#include "operator/api/pod_template.h"
 #include "planner/model_presets.h"
 #include "proto/muster/v1alpha1/training_queue.pb.h"
 #include "re2/re2.h"
@@ -99,33 +101,20 @@ Broken CommandDeadlines(const TrainingJobSpec& spec) {
   return Unless(!known || (step == absl::Minutes(5) && rank == absl::Seconds(10)));
 }
 
-// Returns null unless `json` is an object that has the field.
-const Json* Find(const Json* json, const char* name) {
-  if (json == nullptr || !json->is_object()) return nullptr;
-  const auto found = json->find(name);
-  return found == json->end() ? nullptr : &*found;
-}
-
 Broken WorkerIsOurs(const TrainingJobSpec& spec) {
-  const absl::StatusOr<Json> raw = ParseJson(spec.template_().raw());
-  if (!spec.has_trainer() || !raw.ok()) return {};
-  const Json* containers = Find(Find(&*raw, "spec"), "containers");
-  if (containers == nullptr || !containers->is_array()) return {};
-  for (const Json& container : *containers) {
-    const Json* name = Find(&container, "name");
-    if (name == nullptr || *name != "worker") continue;
-    const Json* args = Find(&container, "args");
-    if (Find(&container, "image") != nullptr || (args != nullptr && !args->empty())) return "";
+  if (!spec.has_trainer()) return {};
+  const Json pod_template = PodTemplateOf(spec);
+  for (const auto& [index, container] : WorkerContainers(pod_template)) {
+    const bool has_image = FindField(*container, {"image"}) != nullptr;
+    if (has_image || !ValueField(*container, "args").empty()) return "";
   }
   return {};
 }
 
 Broken PodIsPlacedByMuster(const TrainingJobSpec& spec) {
-  const absl::StatusOr<Json> raw = ParseJson(spec.template_().raw());
-  if (!raw.ok()) return {};
-  const Json* pod = Find(&*raw, "spec");
-  const Json* node = Find(pod, "nodeName");
-  const Json* policy = Find(pod, "restartPolicy");
+  const Json pod_template = PodTemplateOf(spec);
+  const Json* node = FindField(pod_template, {"spec", "nodeName"});
+  const Json* policy = FindField(pod_template, {"spec", "restartPolicy"});
   return Unless((node == nullptr || *node == "") && (policy == nullptr || *policy == "Never"));
 }
 
@@ -339,18 +328,11 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
 }
 
 std::vector<std::string> WorkerCommand(const v1alpha1::TrainingJobSpec& spec) {
-  const absl::StatusOr<Json> raw = ParseJson(spec.template_().raw());
+  const Json pod_template = PodTemplateOf(spec);
   std::vector<std::string> command;
-  if (!raw.ok()) return command;
-  const Json* containers = Find(Find(&*raw, "spec"), "containers");
-  if (containers == nullptr || !containers->is_array()) return command;
-  for (const Json& container : *containers) {
-    const Json* name = Find(&container, "name");
-    if (name == nullptr || *name != "worker") continue;
-    const Json* words = Find(&container, "command");
-    if (words == nullptr || !words->is_array()) continue;
-    for (const Json& word : *words) {
-      if (word.is_string()) command.push_back(word.get<std::string>());
+  for (const auto& [index, container] : WorkerContainers(pod_template)) {
+    for (std::string& word : StringsField(*container, "command")) {
+      command.push_back(std::move(word));
     }
   }
   return command;

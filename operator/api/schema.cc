@@ -88,6 +88,10 @@ std::string Describe(const Json& json) {
   return json.is_string() ? absl::StrCat("the string ", shown) : shown;
 }
 
+bool IsOffByDefault(const v1alpha1::FieldSchema& duration) {
+  return duration.default_() == "\"0s\"";
+}
+
 bool IsPositiveDuration(absl::string_view text) {
   const auto digits = [&text] {
     size_t n = 0;

@@ -37,6 +37,9 @@ std::string Describe(const Json& json);
 // and finite value.
 inline constexpr char kDurationPattern[] = "^([0-9]+([.][0-9]+)?(ms|s|m|h))+$";
 bool IsPositiveDuration(absl::string_view text);
+// Returns true for a duration whose default is "0s": this value, alone among those that are not
+// positive, is valid then and switches the feature off.
+bool IsOffByDefault(const v1alpha1::FieldSchema& duration);
 
 }  // namespace muster::control
 

@@ -4,11 +4,12 @@
 #include <iterator>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/json.h"
+#include "base/json_fields.h"
+#include "operator/api/pod_template.h"
 
 namespace muster::control {
 namespace {
@@ -32,32 +33,19 @@ bool IsGpu(absl::string_view resource) {
 
 bool IsNone(const Json& quantity) { return quantity == 0 || quantity == "0"; }
 
-// Returns null unless `json` is an object that has the field.
-const Json* Find(const Json* json, const char* name) {
-  if (json == nullptr || !json->is_object()) return nullptr;
-  const auto found = json->find(name);
-  return found == json->end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 FieldErrors CheckTemplateGpus(const v1alpha1::TrainingJobSpec& spec) {
   FieldErrors errors;
-  const absl::StatusOr<Json> raw = ParseJson(spec.template_().raw());
-  if (!spec.has_trainer() || !raw.ok()) return errors;
-  const Json* containers = Find(Find(&*raw, "spec"), "containers");
-  if (containers == nullptr || !containers->is_array()) return errors;
-  for (size_t i = 0; i < containers->size(); ++i) {
-    const Json* name = Find(&(*containers)[i], "name");
-    if (name == nullptr || *name != "worker") continue;
-    const Json* resources = Find(&(*containers)[i], "resources");
+  if (!spec.has_trainer()) return errors;
+  const Json pod_template = PodTemplateOf(spec);
+  for (const auto& [index, container] : WorkerContainers(pod_template)) {
+    const Json& resources = ObjectField(*container, "resources");
     for (const char* kind : {"limits", "requests"}) {
-      const Json* amounts = Find(resources, kind);
-      if (amounts == nullptr || !amounts->is_object()) continue;
-      for (const auto& [resource, quantity] : amounts->items()) {
+      for (const auto& [resource, quantity] : ObjectField(resources, kind).items()) {
         if (!IsGpu(resource) || IsNone(quantity)) continue;
         const std::string at =
-            absl::StrCat(ItemPath("spec.template.spec.containers", i), ".resources.", kind);
+            absl::StrCat(ItemPath("spec.template.spec.containers", index), ".resources.", kind);
         errors.push_back({FieldPath(at, resource), kSentence});
       }
     }

@@ -6,16 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_fields.h"
 #include "operator/api/defaults.h"
 #include "operator/api/validation.h"
 
 namespace muster::control {
 namespace {
-
-std::string Text(const Json& metadata, const char* name) {
-  const auto found = metadata.find(name);
-  return found != metadata.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Makes an API server's check of a list with a key field: no two items may have the same key.
 template <typename Items, typename Key>
@@ -46,13 +42,10 @@ FieldErrors DecodeTrainingQueue(const Json& json, UnknownFields unknown, Trainin
     return {{"metadata", "is missing: a queue needs a name"}};
   }
   const Json& metadata = json["metadata"];
-  queue.name = Text(metadata, "name");
-  queue.uid = Text(metadata, "uid");
-  queue.resource_version = Text(metadata, "resourceVersion");
-  if (const auto found = metadata.find("generation");
-      found != metadata.end() && found->is_number_integer()) {
-    queue.generation = found->get<int64_t>();
-  }
+  queue.name = StringField(metadata, "name");
+  queue.uid = StringField(metadata, "uid");
+  queue.resource_version = StringField(metadata, "resourceVersion");
+  if (const auto generation = IntegerField(metadata, "generation")) queue.generation = *generation;
   if (queue.name.empty()) return {{"metadata.name", "is missing"}};
   // The name is the only part of metadata in the proto.
   Json known = json;

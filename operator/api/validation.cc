@@ -159,8 +159,7 @@ class FieldValidator {
       return Add(path,
                  absl::StrCat("want text like ", schema.pattern(), ", got ", Describe(value)));
     }
-    // "0s" switches off a feature that is off by default.
-    const bool off = value == "0s" && schema.default_() == "\"0s\"";
+    const bool off = value == "0s" && IsOffByDefault(schema);
     if (schema.duration() && !off && !IsPositiveDuration(value)) {
       return Add(path,
                  absl::StrCat(Describe(value),
@@ -284,6 +283,11 @@ void CheckUpdate(const Message& before, const Message& after, const std::string&
   }
 }
 
+FieldErrors WithTemplateGpus(FieldErrors errors, const v1alpha1::TrainingJobSpec& spec) {
+  for (FieldError& error : CheckTemplateGpus(spec)) errors.push_back(std::move(error));
+  return errors;
+}
+
 }  // namespace
 
 FieldErrors ValidateFields(const Message& message, absl::string_view path) {
@@ -299,10 +303,12 @@ FieldErrors Validate(const Message& message, absl::string_view path, const Field
   return errors;
 }
 
+FieldErrors Validate(const v1alpha1::TrainingJob& job, const FieldErrors& unread) {
+  return WithTemplateGpus(Validate(job, "", unread), job.spec());
+}
+
 FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec) {
-  FieldErrors errors = Validate(spec, "spec", {});
-  for (FieldError& error : CheckTemplateGpus(spec)) errors.push_back(std::move(error));
-  return errors;
+  return WithTemplateGpus(Validate(spec, "spec", {}), spec);
 }
 
 FieldErrors ValidateUpdate(const v1alpha1::TrainingJobSpec& before,

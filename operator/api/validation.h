@@ -15,9 +15,12 @@ namespace muster::control {
 // (template_gpus.h). Paths start with `spec`.
 FieldErrors Validate(const v1alpha1::TrainingJobSpec& spec);
 
-// Does the same for any message of training_job.proto. Rules over a message that has a part in
+// Does the same for a job, with the rule of its name. Rules over a message that has a part in
 // `unread` (fields that could not be decoded) are skipped: they would judge values that nobody
 // wrote.
+FieldErrors Validate(const v1alpha1::TrainingJob& job, const FieldErrors& unread);
+
+// Does the same for any message of training_job.proto, without the errors that CEL cannot find.
 FieldErrors Validate(const google::protobuf::Message& message, absl::string_view path,
                      const FieldErrors& unread);
 

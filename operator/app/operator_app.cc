@@ -5,32 +5,26 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
-#include <map>
+#include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
 #include "base/logging.h"
 #include "base/mutex.h"
 #include "base/private_files.h"
 #include "base/status_macros.h"
-#include "base/unix_socket.h"
 #include "operator/app/cache_sync_timeout.h"
 #include "operator/app/cluster_watch.h"
-#include "operator/app/http_servers.h"
+#include "operator/app/operator_servers.h"
 #include "operator/app/replica.h"
-#include "operator/coordinator/coordinator_server.h"
-#include "operator/coordinator/refusals.h"
 #include "operator/kube/cache/reflector.h"
 #include "operator/reconcile/fan_out.h"
-#include "operator/reconcile/pod_builder.h"
-#include "operator/reconcile/worker_directory.h"
 #include "operator/scheduler/record/decision_recorder.h"
 #include "operator/scheduler/record/decision_ring.h"
-#include "operator/web/web_deps.h"
 
 namespace muster::control {
 namespace {
@@ -48,14 +42,6 @@ std::unique_ptr<DecisionRecorder> RecorderFor(const OperatorOptions& options) {
   if (options.decision_log_dir.empty()) return nullptr;
   return std::make_unique<DecisionRecorder>(
       DecisionRing(PrivateFileSystem(), options.decision_log_dir));
-}
-
-std::function<absl::StatusOr<DecisionRecord>(uint64_t)> DecisionsOf(
-    const OperatorOptions& options) {
-  if (options.decision_log_dir.empty()) return nullptr;
-  return [directory = options.decision_log_dir](uint64_t id) {
-    return FindDecision(FileSystem(), directory, id);
-  };
 }
 
 ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
@@ -94,7 +80,8 @@ class OperatorApp::Impl {
         lease_clock_(options.lease_clock == nullptr ? clock : *options.lease_clock),
         options_(std::move(options)),
         recorder_(RecorderFor(options_)),
-        replica_(api, clock, lease_clock_, ToReplica(options_, fan_out_, recorder_.get())) {
+        replica_(api, clock, lease_clock_, ToReplica(options_, fan_out_, recorder_.get())),
+        servers_(replica_, clock, options_) {
     replica_.OnWork([this] { WakeScheduler(); });
     if (options_.throttle != nullptr) options_.throttle->ConnectTo(&replica_.metrics());
   }
@@ -105,16 +92,13 @@ class OperatorApp::Impl {
   absl::Status Start();
   void Stop();
 
-  std::string coordinator_address() const { return coordinator_address_; }
-  std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
-  std::string probe_address() const { return http_ == nullptr ? "" : http_->probe_address(); }
+  const OperatorServers& servers() const { return servers_; }
   Replica& replica() { return replica_; }
-  const CoordinatorIdentity* identity() const { return identity_.get(); }
 
  private:
-  absl::Status StartServers();
   absl::Status WaitSynced();
-  LeaderView Leader() const;
+  // Starts the threads that decide, write and tell.
+  void StartWorkers();
   void Reflect(kube::Reflector& reflector);
   void Reconcile();
   void Schedule();
@@ -123,20 +107,13 @@ class OperatorApp::Impl {
   void WakeScheduler();
   void Wake();
 
-  absl::Status StartCoordinator();
-  std::map<std::string, int64_t> Refusals() const;
-  std::map<std::string, absl::Time> Certificates() const;
-
   const Clock& clock_;
   const Clock& lease_clock_;
   const OperatorOptions options_;
   ThreadFanOut fan_out_{kCreateHelpers};
   const std::unique_ptr<DecisionRecorder> recorder_;  // null if decisions are not kept
   Replica replica_;
-  std::string coordinator_address_;
-  std::unique_ptr<CoordinatorIdentity> identity_;
-  std::unique_ptr<CoordinatorServer> coordinator_;
-  std::unique_ptr<HttpServers> http_;
+  OperatorServers servers_;
 
   std::atomic<bool> stopping_{false};  // no new work is accepted
   std::atomic<bool> ended_{false};     // reads and elections have ended, too
@@ -225,86 +202,6 @@ void OperatorApp::Impl::Elect() {
   }
 }
 
-absl::Status OperatorApp::Impl::StartCoordinator() {
-  const std::vector<std::string>& addresses = options_.coordinator_addresses;
-  if (addresses.empty()) {
-    return absl::InvalidArgumentError("the operator needs an address for its coordinator");
-  }
-  if (NeedsIdentity(options_.http) ||
-      !std::all_of(addresses.begin(), addresses.end(), IsUnixAddress)) {
-    CoordinatorIdentityOptions options;
-    options.operator_namespace = options_.operator_namespace;
-    options.find_worker = [this](const ReviewedPod& pod) {
-      return FindWorkerOfPod(replica_.jobs(), replica_.pods(), pod);
-    };
-    MUSTER_ASSIGN_OR_RETURN(identity_, CoordinatorIdentity::Create(replica_.observed_api(), clock_,
-                                                                   std::move(options)));
-  }
-  MUSTER_ASSIGN_OR_RETURN(
-      coordinator_, CoordinatorServer::Start(addresses, replica_.registry(), identity_.get()));
-  coordinator_address_ = options_.advertised_coordinator.empty() ? coordinator_->addresses().front()
-                                                                 : options_.advertised_coordinator;
-  const std::string dialed =
-      options_.pod_coordinator.empty() ? coordinator_address_ : options_.pod_coordinator;
-  PodBuilderOptions pods{dialed, options_.worker_image};
-  if (identity_ != nullptr && !IsUnixAddress(dialed)) {
-    pods.coordinator_ca = identity_->authority_pem();
-    if (options_.election) {
-      pods.coordinator_silence = absl::FormatDuration(options_.election->lease_duration / 2);
-    }
-  }
-  replica_.Connect(pods, coordinator_address_);
-  return absl::OkStatus();
-}
-
-absl::Status OperatorApp::Impl::StartServers() {
-  MUSTER_RETURN_IF_ERROR(StartCoordinator());
-  const WebDeps deps = {replica_.fenced_api(),
-                        replica_.jobs(),
-                        replica_.pods(),
-                        replica_.nodes(),
-                        replica_.registry(),
-                        replica_.progress(),
-                        replica_.controller(),
-                        replica_.scheduler(),
-                        replica_.queue(),
-                        replica_.metrics(),
-                        [this] { return replica_.HasSynced(); },
-                        [this] { return Leader(); },
-                        [this] { return Refusals(); },
-                        [this] { return Certificates(); },
-                        DecisionsOf(options_)};
-  MUSTER_ASSIGN_OR_RETURN(http_, HttpServers::Open(options_.http, deps, replica_.observed_api(),
-                                                   clock_, identity_.get()));
-  return absl::OkStatus();
-}
-
-std::map<std::string, int64_t> OperatorApp::Impl::Refusals() const {
-  std::map<std::string, int64_t> by_reason;
-  if (identity_ == nullptr) return by_reason;
-  const IdentityCounters counters = identity_->counters();
-  for (size_t i = 0; i < counters.refused.size(); ++i) {
-    by_reason[std::string(Name(static_cast<Refusal>(i)))] = counters.refused[i];
-  }
-  return by_reason;
-}
-
-std::map<std::string, absl::Time> OperatorApp::Impl::Certificates() const {
-  if (identity_ == nullptr) return {};
-  return {{"authority", identity_->authority_not_after()},
-          {"serving", identity_->serving_not_after()}};
-}
-
-LeaderView OperatorApp::Impl::Leader() const {
-  LeaderView view;
-  view.leading = replica_.IsLeading();
-  view.identity = options_.identity;
-  view.holder = replica_.lease_holder();
-  view.lease_term = replica_.lease_term();
-  view.lost = std::string(replica_.lost().message());
-  return view;
-}
-
 absl::Status OperatorApp::Impl::WaitSynced() {
   const absl::Time start = clock_.Monotonic();
   MutexLock lock(mu_);
@@ -322,7 +219,7 @@ absl::Status OperatorApp::Impl::WaitSynced() {
 }
 
 absl::Status OperatorApp::Impl::Start() {
-  MUSTER_RETURN_IF_ERROR(StartServers());
+  MUSTER_RETURN_IF_ERROR(servers_.Start());
   for (kube::Reflector* reflector : replica_.reflectors()) {
     watchers_.emplace_back([this, reflector] { Reflect(*reflector); });
   }
@@ -338,6 +235,13 @@ absl::Status OperatorApp::Impl::Start() {
   } else {
     replica_.Elect();
   }
+  StartWorkers();
+  MUSTER_LOG(INFO, "operator started", {"coordinator", servers_.coordinator_address()},
+             {"http", servers_.http_address()}, {"jobs", replica_.jobs().size()});
+  return absl::OkStatus();
+}
+
+void OperatorApp::Impl::StartWorkers() {
   event_sender_ = std::thread([this] {
     while (replica_.events().WaitAndRun()) {
     }
@@ -359,9 +263,6 @@ absl::Status OperatorApp::Impl::Start() {
   for (int i = 0; i < options_.reconcile_threads; ++i) {
     workers_.emplace_back([this] { Reconcile(); });
   }
-  MUSTER_LOG(INFO, "operator started", {"coordinator", coordinator_address_},
-             {"http", http_address()}, {"jobs", replica_.jobs().size()});
-  return absl::OkStatus();
 }
 
 void OperatorApp::Impl::Stop() {
@@ -382,9 +283,9 @@ void OperatorApp::Impl::Stop() {
   if (const absl::Status status = replica_.Release(); !status.ok()) {
     MUSTER_LOG(WARN, "lease not released", {"error", status});
   }
-  if (coordinator_ != nullptr) coordinator_->Stop();
+  servers_.StopCoordinator();
   for (std::thread& thread : watchers_) thread.join();
-  if (http_ != nullptr) http_->Close();
+  servers_.CloseHttp();
   FlushLimitedLogs(/*all=*/true);
   MUSTER_LOG(INFO, "operator stopped");
 }
@@ -412,12 +313,16 @@ absl::StatusOr<std::unique_ptr<OperatorApp>> OperatorApp::Create(kube::Api& api,
 
 absl::Status OperatorApp::Start() { return impl_->Start(); }
 void OperatorApp::Stop() { impl_->Stop(); }
-std::string OperatorApp::coordinator_address() const { return impl_->coordinator_address(); }
-std::string OperatorApp::http_address() const { return impl_->http_address(); }
-std::string OperatorApp::probe_address() const { return impl_->probe_address(); }
+std::string OperatorApp::coordinator_address() const {
+  return impl_->servers().coordinator_address();
+}
+std::string OperatorApp::http_address() const { return impl_->servers().http_address(); }
+std::string OperatorApp::probe_address() const { return impl_->servers().probe_address(); }
 AgentRegistry& OperatorApp::agents() { return impl_->replica().registry(); }
 ProgressBoard& OperatorApp::progress() { return impl_->replica().progress(); }
-const CoordinatorIdentity* OperatorApp::coordinator_identity() const { return impl_->identity(); }
+const CoordinatorIdentity* OperatorApp::coordinator_identity() const {
+  return impl_->servers().identity();
+}
 bool OperatorApp::IsLeading() const { return impl_->replica().IsLeading(); }
 absl::Status OperatorApp::lost() const { return impl_->replica().lost(); }
 

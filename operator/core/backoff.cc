@@ -1,17 +1,18 @@
 #include "operator/core/backoff.h"
 
 #include <cstdint>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
 namespace {
 
 // Maps `text` to a number in [0, 1), equal on every machine.
-double Fraction(absl::string_view text) {
-  uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (unsigned char byte : text) hash = (hash ^ byte) * 1099511628211u;
+double Fraction(std::string_view text) {
+  uint64_t hash = Fnv1a(text);
   hash = (hash ^ (hash >> 31)) * 0x9E3779B97F4A7C15u;
   return static_cast<double>(hash >> 11) / static_cast<double>(uint64_t{1} << 53);
 }

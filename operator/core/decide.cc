@@ -57,7 +57,9 @@ constexpr Policy kPolicies[] = {
     {"gang", ReconcilePods},
 };
 
-constexpr absl::Duration kCacheLag = absl::Milliseconds(50);
+// Delay of the next decision when the view lacks the last round that this leadership recorded. Few
+// such views come here: the controller first waits for its own writes.
+constexpr absl::Duration kStaleViewRetry = absl::Milliseconds(50);
 
 // Pods, orders and the next leader rest on the status, so nothing is done except to report the
 // fault.
@@ -86,7 +88,7 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
   }
   if (memory.id > recorded) {
     draft.SetReason(Reason::kNothingToDo, "the view is older than the last write");
-    draft.RequeueAt(view.now + kCacheLag);
+    draft.RequeueAt(view.now + kStaleViewRetry);
     return std::move(draft.plan);
   }
   if (!view.status_fault.empty() && !view.job.deleting) {

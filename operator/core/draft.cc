@@ -71,4 +71,10 @@ void Draft::Delete(const PodView& pod, std::string reason) {
   plan.deletes.push_back({pod.name, pod.uid, kPodGrace, std::move(reason)});
 }
 
+const Worker* WorkerOf(const Draft& draft, const v1alpha1::Member& member) {
+  const Worker* worker = draft.FindWorker(member.worker().index());
+  if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return nullptr;
+  return worker;
+}
+
 }  // namespace muster::control

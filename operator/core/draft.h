@@ -12,6 +12,7 @@
 #include "operator/core/round_memory.h"
 #include "operator/core/view.h"
 #include "operator/core/workers.h"
+#include "proto/muster/v1alpha1/round.pb.h"
 
 namespace muster::control {
 
@@ -57,6 +58,9 @@ class Draft {
   // deleted, or planned to be.
   void Delete(const PodView& pod, std::string reason);
 };
+
+// Returns the member's own worker, or null if another incarnation has taken its place.
+const Worker* WorkerOf(const Draft& draft, const v1alpha1::Member& member);
 
 }  // namespace muster::control
 

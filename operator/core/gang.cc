@@ -16,7 +16,8 @@
 namespace muster::control {
 namespace {
 
-constexpr absl::Duration kCacheLag = absl::Seconds(5);
+// A created pod that is not in the cache after this long was deleted at once, and is replaced.
+constexpr absl::Duration kCreatedPodSeenWithin = absl::Seconds(5);
 
 CreatePod Describe(const Draft& draft, const Worker& worker) {
   const JobIdentity& job = draft.view.job;
@@ -57,7 +58,7 @@ void Replace(Draft& draft, const Worker& worker) {
 void Create(Draft& draft, const Worker& worker) {
   WorkerMemory& memory = draft.memory().workers[worker.index];
   memory.created = worker.incarnation;
-  memory.visible_by = draft.view.now + kCacheLag;
+  memory.visible_by = draft.view.now + kCreatedPodSeenWithin;
   draft.plan.creates.push_back(Describe(draft, worker));
   draft.RequeueAt(memory.visible_by);
 }

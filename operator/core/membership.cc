@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -33,14 +34,14 @@ std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
 }
 
 std::string MembershipHash(const std::vector<v1alpha1::Member>& members) {
-  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  uint64_t hash = Fnv1a("");
   for (const v1alpha1::Member& member : members) {
     const std::string text =
         absl::StrCat(member.worker().index(), ".", member.worker().incarnation(), "/",
                      member.worker().pod_uid(), ":", member.first_rank(), "+", member.ranks(), ";");
-    for (unsigned char byte : text) hash = (hash ^ byte) * 1099511628211u;
+    hash = Fnv1a(text, hash);
   }
-  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
+  return ToHex(hash);
 }
 
 std::string RoundMembership(const std::vector<v1alpha1::Member>& members,
@@ -58,13 +59,6 @@ std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members) {
   std::set<int> indices;
   for (const v1alpha1::Member& member : members) indices.insert(member.worker().index());
   return indices;
-}
-
-v1alpha1::RoundId ToProto(const RoundStamp& stamp) {
-  v1alpha1::RoundId id;
-  id.set_term(stamp.term);
-  id.set_round(stamp.round);
-  return id;
 }
 
 }  // namespace muster::control

@@ -28,8 +28,6 @@ std::string MembershipHash(const std::vector<v1alpha1::Member>& members);
 
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members);
 
-v1alpha1::RoundId ToProto(const RoundStamp& stamp);
-
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_CORE_MEMBERSHIP_H_

@@ -20,13 +20,6 @@ namespace {
 
 using v1alpha1::Member;
 
-// Returns the member's own worker, or null if another incarnation has taken its place.
-const Worker* WorkerOf(const Draft& draft, const Member& member) {
-  const Worker* worker = draft.FindWorker(member.worker().index());
-  if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return nullptr;
-  return worker;
-}
-
 // A user's command may end with 0 on some ranks before others, which is no failure.
 bool IsFailure(const Draft& draft, const ExitReport& exit) {
   return draft.spec().has_trainer() || exit.restarted || exit.exit_code != 0 || exit.signal != 0;

@@ -68,7 +68,7 @@ struct WorkerMemory {
   std::string counted_pod;
 };
 
-// The state of the reaction to failures. Owned by failure.h; failure_persistence.h restores it.
+// The failure that is being handled. Owned by failure.h; failure_persistence.h restores it.
 struct FailureMemory {
   // The newest round whose failure has been evaluated: one failure counts per round.
   int64_t evaluated_round = 0;

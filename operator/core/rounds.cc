@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,12 +11,14 @@
 #include "operator/core/backoff.h"
 #include "operator/core/break.h"
 #include "operator/core/elastic.h"
-#include "operator/core/finish.h"
 #include "operator/core/floor.h"
 #include "operator/core/membership.h"
 #include "operator/core/progress.h"
 #include "operator/core/resume.h"
+#include "operator/core/round_adoption.h"
 #include "operator/core/round_health.h"
+#include "operator/core/round_phase.h"
+#include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
 #include "operator/core/spec_values.h"
 #include "operator/core/trajectory.h"
@@ -26,23 +27,6 @@ namespace muster::control {
 namespace {
 
 using v1alpha1::Member;
-
-constexpr absl::Duration kSettling = absl::Milliseconds(250);
-
-void Move(Draft& draft, RoundEvent event) {
-  RoundMemory& memory = draft.memory();
-  const auto next = Transition(memory.phase, event);
-  // Callers check the phase first; an illegal event leaves the state as it is.
-  if (!next.ok()) return;
-  memory.phase = *next;
-  memory.phase_since = draft.view.now;
-}
-
-const Worker* WorkerOf(const Draft& draft, const Member& member) {
-  const Worker* worker = draft.FindWorker(member.worker().index());
-  if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return nullptr;
-  return worker;
-}
 
 bool IsAttached(const Worker* worker) {
   return worker != nullptr && worker->agent != nullptr && worker->agent->attached;
@@ -55,106 +39,6 @@ bool MadeProgress(const Draft& draft) {
     return draft.view.now >= memory.phase_since + draft.options.active_is_progress;
   }
   return HasNewStep(draft);
-}
-
-void NoteHolders(RoundMemory& memory) {
-  memory.holders.clear();
-  for (const Member& member : memory.members) {
-    memory.holders.emplace(member.worker().index(), member.worker().incarnation());
-  }
-}
-
-void BecomeActive(Draft& draft, RoundEvent event, Reason reason) {
-  Move(draft, event);
-  RoundMemory& memory = draft.memory();
-  memory.was_active = true;
-  memory.active_round = memory.id.round;
-  NoteHolders(memory);
-  memory.ready.clear();
-  memory.stop.sent_session.clear();
-  memory.question.asked.clear();
-  for (auto& [index, worker] : memory.workers) worker.shrunk = worker.named = false;
-  const auto& latest = draft.view.progress.latest;
-  memory.active_from_step = latest ? latest->version().step() : -1;
-  std::string sentence = absl::StrCat("round ", memory.id.round, " of term ", memory.id.term,
-                                      " is active with ", memory.members.size(), " workers");
-  if (memory.go) absl::StrAppend(&sentence, "; ", memory.go->resume().reason());
-  draft.EmitNormal(reason, std::move(sentence));
-}
-
-// Returns the id of the recorded round if the worker is in it. A round's number is never used
-// twice, so it alone identifies the round; the term in the status may have been raised since.
-std::optional<RoundStamp> FindIn(const Draft& draft, const Worker& worker, RoundStamp recorded) {
-  if (worker.presence != Presence::kPresent) return std::nullopt;
-  if (worker.agent->active.round == recorded.round) return worker.agent->active;
-  if (HasReachedEnd(draft, worker, recorded)) return worker.agent->finished->round;
-  return std::nullopt;
-}
-
-// An agent first sends its hello, and its other reports right after.
-bool IsSettling(const Draft& draft, const Worker& worker) {
-  return worker.presence == Presence::kPresent &&
-         draft.view.now < worker.agent->attached_at + kSettling;
-}
-
-// Returns true if `in` is the whole recorded round, except for commands that have ended since.
-bool IsWhole(const Draft& draft, const std::vector<const Worker*>& in) {
-  const std::string& recorded = draft.view.status.membership();
-  if (in.empty()) return false;
-  const auto are_recorded = [&](const std::vector<const Worker*>& workers) {
-    return RoundMembership(MakeMembers(draft.view, workers), TrajectoryOf(recorded)) == recorded;
-  };
-  if (are_recorded(in)) return true;
-  std::vector<const Worker*> with_ended;
-  size_t open = 0;
-  for (const Worker& worker : draft.workers) {
-    const bool is_in = std::count(in.begin(), in.end(), &worker) > 0;
-    if (is_in || (worker.ended && worker.pod != nullptr)) with_ended.push_back(&worker);
-    open += !worker.ended;
-  }
-  if (open == draft.workers.size()) return false;
-  return open == in.size() || are_recorded(with_ended);
-}
-
-// Adopts the recorded round if it can. Returns true if opening rounds must still wait.
-bool AdoptOrWait(Draft& draft) {
-  RoundMemory& memory = draft.memory();
-  const RoundStamp recorded{draft.view.status.term(), draft.view.status.round()};
-  if (memory.id != RoundStamp{} || recorded.round == 0) return false;
-  std::vector<const Worker*> in;
-  RoundStamp their_id = recorded;
-  bool unknown = false;
-  for (const Worker& worker : draft.workers) {
-    if (worker.ended) continue;
-    if (const auto id = FindIn(draft, worker, recorded)) {
-      in.push_back(&worker);
-      their_id = *id;
-    }
-    unknown = unknown || worker.presence == Presence::kUnknown || IsSettling(draft, worker);
-  }
-  std::vector<Member> members = MakeMembers(draft.view, in);
-  const bool whole = IsWhole(draft, in);
-  if (!whole && unknown) {
-    draft.SetReason(Reason::kUnknownAfterTakeOver,
-                    "waiting for agents that may still be stepping in the recorded round");
-    return true;
-  }
-  memory.id = their_id;
-  memory.members = std::move(members);
-  memory.membership = draft.view.status.membership();
-  memory.trajectory = TrajectoryOf(memory.membership);
-  for (const Worker* worker : in) memory.sent_session[worker->index] = worker->agent->session;
-  if (whole) {
-    BecomeActive(draft, RoundEvent::kAdopt, Reason::kRoundAdopted);
-  } else if (!in.empty()) {
-    memory.was_active = true;
-    memory.active_round = memory.id.round;
-    NoteHolders(memory);
-    memory.broken_reason = std::string(Name(Reason::kWorkerLost));
-    memory.broken_sentence = "a member of the recorded round was lost while no operator ran";
-    Move(draft, RoundEvent::kBreak);
-  }
-  return false;
 }
 
 void LeaveOut(Draft& draft, const std::set<int>& failed) {
@@ -195,7 +79,7 @@ void BreakRound(Draft& draft, const Break& why) {
   memory.ready.clear();
   memory.joined.clear();
   memory.go.reset();
-  Move(draft, RoundEvent::kBreak);
+  MoveRound(draft, RoundEvent::kBreak);
 }
 
 // Sends Prepare to `worker`, which is the member at `place`.
@@ -226,7 +110,7 @@ void Open(Draft& draft, const std::vector<const Worker*>& workers) {
   status.set_term(memory.id.term);
   status.set_round(memory.id.round);
   status.set_membership(memory.membership);
-  Move(draft, RoundEvent::kOpen);
+  MoveRound(draft, RoundEvent::kOpen);
   for (size_t i = 0; i < workers.size(); ++i) SendPrepare(draft, *workers[i], i);
   draft.SetReason(
       Reason::kPreparingRound,
@@ -308,7 +192,7 @@ void Go(Draft& draft) {
   NoteDonors(memory);
   if (memory.failure.fresh) memory.failure.restart_job = false;
   memory.joined.clear();
-  Move(draft, RoundEvent::kAllReady);
+  MoveRound(draft, RoundEvent::kAllReady);
   for (const Member& member : memory.members) {
     const Worker* worker = WorkerOf(draft, member);
     if (IsAttached(worker)) SendGo(draft, *worker);
@@ -388,7 +272,7 @@ void ForgetRound(Draft& draft) {
   if (memory.id == RoundStamp{}) {
     memory.id = {draft.view.status.term(), draft.view.status.round()};
   }
-  Move(draft, RoundEvent::kReset);
+  MoveRound(draft, RoundEvent::kReset);
   memory.members.clear();
   memory.holders.clear();
   memory.ready.clear();
@@ -405,10 +289,7 @@ void ForgetRound(Draft& draft) {
 void DriveRounds(Draft& draft) {
   RoundMemory& memory = draft.memory();
   if (memory.phase_since == absl::InfinitePast()) memory.phase_since = draft.view.now;
-  if (AdoptOrWait(draft)) {
-    draft.RequeueAt(draft.view.now + kSettling);
-    return;
-  }
+  if (AdoptOrWait(draft)) return;
   if (memory.phase == RoundPhase::kPreparing) CollectReady(draft);
   if (memory.phase == RoundPhase::kJoining) CollectJoined(draft);
   if (IsUnderWay(memory.phase)) {

@@ -1,13 +1,13 @@
 #ifndef MUSTER_OPERATOR_CORE_VIEW_H_
 #define MUSTER_OPERATOR_CORE_VIEW_H_
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/core/round_stamp.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/run_state.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
@@ -15,13 +15,6 @@
 // Everything that Decide() may use about one job, as plain values: the objects in the API, the
 // agents' reports, and the time. The shell fills it; nothing here ever points into the shell.
 namespace muster::control {
-
-// A (term, round): terms count leaderships, rounds memberships; both only grow. {0, 0} is none.
-struct RoundStamp {
-  int64_t term = 0;
-  int64_t round = 0;
-  auto operator<=>(const RoundStamp&) const = default;
-};
 
 struct JobIdentity {
   std::string ns;

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
 
@@ -13,8 +14,7 @@ namespace muster::kube {
 namespace {
 
 int64_t TransitionsOf(const Json& lease) {
-  const Json* value = Find(lease, {"spec", "leaseTransitions"});
-  return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : 0;
+  return IntegerField(ObjectField(lease, "spec"), "leaseTransitions").value_or(0);
 }
 
 std::string HolderOf(const Json& lease) { return StringAt(lease, {"spec", "holderIdentity"}); }
@@ -113,10 +113,8 @@ void LeaderElector::Observe(const Json& lease, absl::Time now) {
   }
   observed_.holder = HolderOf(lease);
   observed_.annotations = AnnotationsOf(lease);
-  const Json* seconds = Find(lease, {"spec", "leaseDurationSeconds"});
-  observed_.duration = seconds != nullptr && seconds->is_number_integer()
-                           ? absl::Seconds(seconds->get<int64_t>())
-                           : config_.lease_duration;
+  const auto seconds = IntegerField(ObjectField(lease, "spec"), "leaseDurationSeconds");
+  observed_.duration = seconds ? absl::Seconds(*seconds) : config_.lease_duration;
 }
 
 bool LeaderElector::HeldByOther(absl::Time now) {

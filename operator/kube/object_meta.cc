@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_fields.h"
 
 namespace muster::kube {
 namespace {
@@ -13,32 +14,13 @@ std::string MetaString(const Json& object, std::string_view field) {
   return StringAt(object, {"metadata", field});
 }
 
-std::optional<int64_t> MetaInt(const Json& object, std::string_view field) {
-  const Json* value = Find(object, {"metadata", field});
-  if (value == nullptr || !value->is_number_integer()) return std::nullopt;
-  return value->get<int64_t>();
-}
-
 std::optional<absl::Time> MetaTime(const Json& object, std::string_view field) {
   const Json* value = Find(object, {"metadata", field});
   if (value == nullptr || !value->is_string()) return std::nullopt;
   return kube::ParseTime(value->get_ref<const std::string&>());
 }
 
-Labels StringMap(const Json& object, std::string_view field) {
-  Labels labels;
-  const Json* map = Find(object, {"metadata", field});
-  if (map == nullptr || !map->is_object()) return labels;
-  for (const auto& [key, value] : map->items()) {
-    if (value.is_string()) labels[key] = value.get<std::string>();
-  }
-  return labels;
-}
-
-bool BoolAt(const Json& object, std::string_view field) {
-  const Json* value = Find(object, {field});
-  return value != nullptr && value->is_boolean() && value->get<bool>();
-}
+const Json& MetaOf(const Json& object) { return ObjectField(object, "metadata"); }
 
 }  // namespace
 
@@ -51,9 +33,11 @@ std::string NamespaceOf(const Json& object) { return MetaString(object, "namespa
 ObjectKey KeyOf(const Json& object) { return {NamespaceOf(object), NameOf(object)}; }
 std::string UidOf(const Json& object) { return MetaString(object, "uid"); }
 std::string ResourceVersionOf(const Json& object) { return MetaString(object, "resourceVersion"); }
-int64_t GenerationOf(const Json& object) { return MetaInt(object, "generation").value_or(0); }
-Labels LabelsOf(const Json& object) { return StringMap(object, "labels"); }
-Labels AnnotationsOf(const Json& object) { return StringMap(object, "annotations"); }
+int64_t GenerationOf(const Json& object) {
+  return IntegerField(MetaOf(object), "generation").value_or(0);
+}
+Labels LabelsOf(const Json& object) { return LabelField(MetaOf(object), "labels"); }
+Labels AnnotationsOf(const Json& object) { return LabelField(MetaOf(object), "annotations"); }
 
 std::string LabelOf(const Json& object, std::string_view key) {
   return StringAt(object, {"metadata", "labels", key});
@@ -64,13 +48,7 @@ std::string AnnotationOf(const Json& object, std::string_view key) {
 }
 
 std::vector<std::string> FinalizersOf(const Json& object) {
-  std::vector<std::string> finalizers;
-  const Json* list = Find(object, {"metadata", "finalizers"});
-  if (list == nullptr || !list->is_array()) return finalizers;
-  for (const Json& item : *list) {
-    if (item.is_string()) finalizers.push_back(item.get<std::string>());
-  }
-  return finalizers;
+  return StringsField(MetaOf(object), "finalizers");
 }
 
 std::vector<OwnerReference> OwnersOf(const Json& object) {
@@ -79,8 +57,8 @@ std::vector<OwnerReference> OwnersOf(const Json& object) {
   if (list == nullptr || !list->is_array()) return owners;
   for (const Json& item : *list) {
     owners.push_back({StringAt(item, {"apiVersion"}), StringAt(item, {"kind"}),
-                      StringAt(item, {"name"}), StringAt(item, {"uid"}), BoolAt(item, "controller"),
-                      BoolAt(item, "blockOwnerDeletion")});
+                      StringAt(item, {"name"}), StringAt(item, {"uid"}),
+                      BoolField(item, "controller"), BoolField(item, "blockOwnerDeletion")});
   }
   return owners;
 }
@@ -99,7 +77,7 @@ std::optional<absl::Time> DeletionTimeOf(const Json& object) {
   return MetaTime(object, "deletionTimestamp");
 }
 std::optional<int64_t> DeletionGraceOf(const Json& object) {
-  return MetaInt(object, "deletionGracePeriodSeconds");
+  return IntegerField(MetaOf(object), "deletionGracePeriodSeconds");
 }
 
 Json NewObject(const ResourceType& type, const ObjectKey& key) {
@@ -154,14 +132,7 @@ OwnerReference ControllerReferenceTo(const ResourceType& type, const Json& owner
 }
 
 const Json* Find(const Json& object, std::initializer_list<std::string_view> path) {
-  const Json* at = &object;
-  for (const std::string_view field : path) {
-    if (!at->is_object()) return nullptr;
-    const auto it = at->find(std::string(field));
-    if (it == at->end()) return nullptr;
-    at = &*it;
-  }
-  return at;
+  return FindField(object, path);
 }
 
 std::string StringAt(const Json& object, std::initializer_list<std::string_view> path) {

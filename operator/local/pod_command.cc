@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
 
@@ -25,26 +26,14 @@ absl::StatusOr<std::string> PodField(const Json& pod, const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("fieldPath ", path, " is not supported"));
 }
 
-namespace {
-
 const Json* WorkerContainer(const Json& pod) {
-  const Json* containers = kube::Find(pod, {"spec", "containers"});
-  if (containers == nullptr || !containers->is_array()) return nullptr;
-  for (const Json& container : *containers) {
-    if (kube::StringAt(container, {"name"}) == "worker") return &container;
+  for (const Json& container : ArrayField(ObjectField(pod, "spec"), "containers")) {
+    if (StringField(container, "name") == "worker") return &container;
   }
   return nullptr;
 }
 
-std::vector<std::string> Strings(const Json& object, std::string_view field) {
-  std::vector<std::string> strings;
-  const Json* list = kube::Find(object, {field});
-  if (list == nullptr || !list->is_array()) return strings;
-  for (const Json& item : *list) {
-    if (item.is_string()) strings.push_back(item.get<std::string>());
-  }
-  return strings;
-}
+namespace {
 
 absl::StatusOr<std::string> ValueOf(const Json& pod, const Json& entry) {
   const Json* from = kube::Find(entry, {"valueFrom"});
@@ -92,7 +81,7 @@ absl::StatusOr<PodCommand> CommandOf(const Json& pod, Environment base,
   PodCommand command;
   command.env = std::move(base);
   MUSTER_RETURN_IF_ERROR(AddEnvironment(pod, *container, &command.env));
-  command.argv = Strings(*container, "command");
+  command.argv = StringsField(*container, "command");
   if (command.argv.empty()) {
     const std::string program = ImageName(kube::StringAt(*container, {"image"}));
     if (programs.count(program) == 0) {
@@ -101,7 +90,7 @@ absl::StatusOr<PodCommand> CommandOf(const Json& pod, Environment base,
     }
     command.argv.push_back(program);
   }
-  for (std::string& argument : Strings(*container, "args")) {
+  for (std::string& argument : StringsField(*container, "args")) {
     command.argv.push_back(std::move(argument));
   }
   for (std::string& argument : command.argv) argument = ExpandVariables(argument, command.env);

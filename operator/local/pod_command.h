@@ -24,6 +24,9 @@ using ImagePrograms = std::map<std::string, std::string>;
 // field that the API does not offer.
 absl::StatusOr<std::string> PodField(const Json& pod, const std::string& path);
 
+// Returns the container named `worker`, or null if the pod has none.
+const Json* WorkerContainer(const Json& pod);
+
 // Returns the command that a kubelet would execute for the container `worker` of `pod`: command and
 // args with $(NAME) expanded, the environment over `base` with downward API references resolved,
 // and the working directory. A container without a command runs the program that its image is named

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
@@ -27,11 +28,6 @@ constexpr absl::Duration kEndPatience = absl::Seconds(10);
 constexpr uint64_t kMaxLogBytes = uint64_t{16} << 20;
 
 std::string MarkOf(const std::string& uid) { return absl::StrCat("MUSTER_POD_UID=", uid); }
-
-int64_t IntegerAt(const Json& object, const char* key) {
-  const Json* value = kube::Find(object, {key});
-  return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : 0;
-}
 
 }  // namespace
 
@@ -117,10 +113,10 @@ absl::StatusOr<std::unique_ptr<PodProcess>> PodProcess::Recover(Context context,
   MUSTER_ASSIGN_OR_RETURN(const Json record, ParseJson(text));
   auto pod = std::unique_ptr<PodProcess>(new PodProcess(context, kube::StringAt(record, {"pod"}),
                                                         kube::StringAt(record, {"uid"}), folder));
-  pod->state_.started_at = absl::FromUnixMicros(IntegerAt(record, "startedAt"));
+  pod->state_.started_at = absl::FromUnixMicros(IntegerField(record, "startedAt").value_or(0));
   absl::StatusOr<std::unique_ptr<Process>> process =
-      context.launcher.Adopt(static_cast<pid_t>(IntegerAt(record, "pid")),
-                             static_cast<uint64_t>(IntegerAt(record, "startTime")));
+      context.launcher.Adopt(static_cast<pid_t>(IntegerField(record, "pid").value_or(0)),
+                             static_cast<uint64_t>(IntegerField(record, "startTime").value_or(0)));
   if (process.ok()) {
     pod->process_ = *std::move(process);
     MUSTER_LOG(INFO, "pod adopted", {"pod", pod->name_}, {"pid", pod->process_->pid()});
@@ -166,9 +162,10 @@ std::optional<int> PodProcess::ReadExitFile() const {
   const auto text = ReadFile(context_.files, JoinPath(folder_, kExitFile));
   if (!text.ok()) return std::nullopt;
   const auto exit = ParseJson(*text);
-  const Json* code = exit.ok() ? kube::Find(*exit, {"exitCode"}) : nullptr;
-  if (code == nullptr || !code->is_number_integer()) return std::nullopt;
-  return code->get<int>();
+  if (!exit.ok()) return std::nullopt;
+  const std::optional<int64_t> code = IntegerField(*exit, "exitCode");
+  if (!code.has_value()) return std::nullopt;
+  return static_cast<int>(*code);
 }
 
 void PodProcess::SetEnded(ExitStatus exit) {

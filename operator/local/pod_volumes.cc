@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
@@ -31,17 +32,6 @@ struct Context {
   absl::Duration fresh_for = absl::InfiniteDuration();
 };
 
-std::vector<Json> ListAt(const Json& object, std::initializer_list<std::string_view> path) {
-  const Json* list = Find(object, path);
-  if (list == nullptr || !list->is_array()) return {};
-  return {list->begin(), list->end()};
-}
-
-bool IsTrue(const Json& object, std::string_view field) {
-  const Json* value = Find(object, {field});
-  return value != nullptr && *value == true;
-}
-
 absl::Status Put(Context& context, const std::string& path, std::string_view contents) {
   if (path.empty() || path[0] == '/' || path.find("..") != std::string::npos) {
     return absl::InvalidArgumentError(absl::StrCat("volume path \"", path, "\" leaves its volume"));
@@ -54,10 +44,8 @@ absl::Status Put(Context& context, const std::string& path, std::string_view con
 }
 
 absl::Status PutToken(Context& context, const Json& source) {
-  const Json* seconds = Find(source, {"expirationSeconds"});
-  Json spec = {{"expirationSeconds", seconds != nullptr && seconds->is_number_integer()
-                                         ? seconds->get<int64_t>()
-                                         : kDefaultTokenSeconds},
+  const int64_t seconds = IntegerField(source, "expirationSeconds").value_or(kDefaultTokenSeconds);
+  Json spec = {{"expirationSeconds", seconds},
                {"boundObjectRef",
                 {{"apiVersion", "v1"},
                  {"kind", "Pod"},
@@ -96,13 +84,13 @@ absl::Status PutObject(Context& context, const kube::ResourceType& type, const s
                        const Json& source) {
   const bool secret = type == kube::kSecrets;
   const absl::StatusOr<Json> object = context.api.Get(type, {kube::NamespaceOf(context.pod), name});
-  if (absl::IsNotFound(object.status()) && IsTrue(source, "optional")) return absl::OkStatus();
+  if (absl::IsNotFound(object.status()) && BoolField(source, "optional")) return absl::OkStatus();
   if (!object.ok()) return object.status();
   for (const char* field : {"data", "binaryData"}) {
     const Json* data = Find(*object, {field});
     if (data == nullptr || !data->is_object()) continue;
     const bool base64 = secret || std::string_view(field) == "binaryData";
-    const std::vector<Json> items = ListAt(source, {"items"});
+    const Json& items = ArrayField(source, "items");
     for (const auto& [key, value] : data->items()) {
       std::string path = items.empty() ? key : "";
       for (const Json& item : items) {
@@ -117,7 +105,7 @@ absl::Status PutObject(Context& context, const kube::ResourceType& type, const s
 }
 
 absl::Status PutDownward(Context& context, const Json& source) {
-  for (const Json& item : ListAt(source, {"items"})) {
+  for (const Json& item : ArrayField(source, "items")) {
     const std::string field = StringAt(item, {"fieldRef", "fieldPath"});
     MUSTER_ASSIGN_OR_RETURN(const std::string value, PodField(context.pod, field));
     MUSTER_RETURN_IF_ERROR(Put(context, StringAt(item, {"path"}), value));
@@ -126,7 +114,7 @@ absl::Status PutDownward(Context& context, const Json& source) {
 }
 
 absl::Status PutProjected(Context& context, const Json& projected) {
-  for (const Json& source : ListAt(projected, {"sources"})) {
+  for (const Json& source : ArrayField(projected, "sources")) {
     if (const Json* token = Find(source, {"serviceAccountToken"})) {
       MUSTER_RETURN_IF_ERROR(PutToken(context, *token));
     } else if (const Json* map = Find(source, {"configMap"})) {
@@ -164,15 +152,6 @@ absl::StatusOr<std::string> MakeVolume(Context& context, const Json& volume) {
   return context.folder;
 }
 
-const Json* WorkerOf(const Json& pod) {
-  const Json* containers = Find(pod, {"spec", "containers"});
-  if (containers == nullptr || !containers->is_array()) return nullptr;
-  for (const Json& container : *containers) {
-    if (StringAt(container, {"name"}) == "worker") return &container;
-  }
-  return nullptr;
-}
-
 std::string Mapped(const std::map<std::string, std::string>& mounts, const std::string& text) {
   // The longest of the mounts that contain the path is last in order.
   for (auto it = mounts.rbegin(); it != mounts.rend(); ++it) {
@@ -188,11 +167,11 @@ std::string Mapped(const std::map<std::string, std::string>& mounts, const std::
 absl::StatusOr<PodVolumes> MakeVolumes(const Json& pod, const std::string& folder, kube::Api& api,
                                        Files& files, absl::Time wall) {
   PodVolumes made;
-  const Json* worker = WorkerOf(pod);
+  const Json* worker = WorkerContainer(pod);
   if (worker == nullptr) return made;
-  for (const Json& mount : ListAt(*worker, {"volumeMounts"})) {
+  for (const Json& mount : ArrayField(*worker, "volumeMounts")) {
     const std::string name = StringAt(mount, {"name"});
-    for (const Json& volume : ListAt(pod, {"spec", "volumes"})) {
+    for (const Json& volume : ArrayField(ObjectField(pod, "spec"), "volumes")) {
       if (StringAt(volume, {"name"}) != name) continue;
       Context context{pod, api, files, wall, JoinPath(folder, name)};
       absl::StatusOr<std::string> path = MakeVolume(context, volume);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 #include "operator/core/gang.h"
 #include "operator/placement/cluster/scheduling_fields.h"
@@ -68,11 +69,6 @@ std::vector<TaintView> ReadTaints(const Json& node) {
   return taints;
 }
 
-int IntAt(const Json& object, const char* name) {
-  const Json* value = kube::Find(object, {name});
-  return value != nullptr && value->is_number_integer() ? value->get<int>() : 0;
-}
-
 std::vector<ContainerEnd> ReadEnds(const Json& pod) {
   std::vector<ContainerEnd> ends;
   const Json* list = kube::Find(pod, {"status", "containerStatuses"});
@@ -81,8 +77,9 @@ std::vector<ContainerEnd> ReadEnds(const Json& pod) {
     const Json* terminated = kube::Find(item, {"state", "terminated"});
     if (terminated == nullptr || !terminated->is_object() || ends.size() == kMaxContainers)
       continue;
-    ends.push_back({StringAt(item, {"name"}), IntAt(*terminated, "exitCode"),
-                    IntAt(*terminated, "signal"), StringAt(*terminated, {"reason"})});
+    const auto code = static_cast<int>(IntegerField(*terminated, "exitCode").value_or(0));
+    const auto signal = static_cast<int>(IntegerField(*terminated, "signal").value_or(0));
+    ends.push_back({StringAt(item, {"name"}), code, signal, StringAt(*terminated, {"reason"})});
   }
   return ends;
 }
@@ -98,8 +95,9 @@ void ReadWorkerContainer(const Json& pod, PodView& view) {
   if (view.reason.empty()) view.reason = StringAt(*from, {"reason"});
   if (view.message.empty()) view.message = StringAt(*from, {"message"});
   if (terminated == nullptr) return;
-  const Json* code = kube::Find(*terminated, {"exitCode"});
-  if (code != nullptr && code->is_number_integer()) view.exit_code = code->get<int>();
+  if (const auto code = IntegerField(*terminated, "exitCode")) {
+    view.exit_code = static_cast<int>(*code);
+  }
 }
 
 PodView ParsePodView(const Json& json) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_fields.h"
 #include "operator/kube/object_meta.h"
 
 namespace muster::control {
@@ -24,12 +25,9 @@ PriorityClass DefaultOf(const std::vector<PriorityCache::Object>& classes) {
 absl::StatusOr<PriorityClass> ParsePriorityClass(const Json& json) {
   PriorityClass parsed;
   parsed.name = kube::KeyOf(json).name;
-  const auto value = json.find("value");
-  if (value != json.end() && value->is_number_integer()) parsed.value = value->get<int64_t>();
-  const auto is_default = json.find("globalDefault");
-  parsed.global_default =
-      is_default != json.end() && is_default->is_boolean() && is_default->get<bool>();
-  parsed.preempts = kube::StringAt(json, {"preemptionPolicy"}) != "Never";
+  if (const auto value = IntegerField(json, "value")) parsed.value = *value;
+  parsed.global_default = BoolField(json, "globalDefault");
+  parsed.preempts = StringField(json, "preemptionPolicy") != "Never";
   return parsed;
 }
 

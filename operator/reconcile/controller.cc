@@ -21,7 +21,7 @@ namespace muster::control {
 namespace {
 
 // Delay of the next look when a cache lacks the last write; its arrival wakes the job earlier.
-constexpr absl::Duration kCacheLag = absl::Milliseconds(500);
+constexpr absl::Duration kOwnWritesRetry = absl::Milliseconds(500);
 constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
 // Interval of checking whether the lease was renewed after a rival's term was seen.
 constexpr absl::Duration kRivalCheck = absl::Milliseconds(500);
@@ -239,7 +239,7 @@ absl::StatusOr<ReconcileResult> Controller::RunOnce(const std::string& key) {
     Forget(key);
     Adopt(StateOf(key), *job);
   } else if (behind) {
-    return ReconcileResult{kCacheLag, "WaitingForCache"};
+    return ReconcileResult{kOwnWritesRetry, "WaitingForCache"};
   }
   State& state = StateOf(key);
   if (auto waiting = HandleRival(state, *job)) return *waiting;

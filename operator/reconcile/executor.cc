@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "operator/api/codec.h"
 #include "operator/core/checked_status.h"
+#include "operator/core/round_stamp.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/field_mask.h"
 #include "operator/kube/object_meta.h"
@@ -48,17 +49,10 @@ void Raise(uint64_t& version, const Json& object) {
   if (parsed.ok()) version = std::max(version, *parsed);
 }
 
-v1alpha1::RoundId ToId(RoundStamp stamp) {
-  v1alpha1::RoundId id;
-  id.set_term(stamp.term);
-  id.set_round(stamp.round);
-  return id;
-}
-
 v1alpha1::OperatorMessage ToMessage(const PrepareOrder& order) {
   v1alpha1::OperatorMessage message;
   v1alpha1::PrepareRound& prepare = *message.mutable_prepare();
-  *prepare.mutable_round() = ToId(order.round);
+  *prepare.mutable_round() = ToProto(order.round);
   prepare.set_membership(order.membership);
   if (order.fresh) prepare.set_fresh(true);
   *prepare.mutable_member() = order.place.member;
@@ -76,14 +70,14 @@ v1alpha1::OperatorMessage ToMessage(const GoOrder& order) {
 }
 v1alpha1::OperatorMessage ToMessage(const StopOrder& order) {
   v1alpha1::OperatorMessage message;
-  *message.mutable_stop()->mutable_round() = ToId(order.round);
+  *message.mutable_stop()->mutable_round() = ToProto(order.round);
   message.mutable_stop()->set_save(order.save);
   message.mutable_stop()->set_reason(order.reason);
   return message;
 }
 v1alpha1::OperatorMessage ToMessage(const SaveOrder& order) {
   v1alpha1::OperatorMessage message;
-  *message.mutable_save()->mutable_round() = ToId(order.round);
+  *message.mutable_save()->mutable_round() = ToProto(order.round);
   return message;
 }
 

@@ -1,9 +1,9 @@
 #include "operator/reconcile/reconcile_log.h"
 
-#include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "operator/core/conditions.h"
 #include "operator/core/failure_policy.h"
+#include "operator/core/gang.h"
 #include "operator/core/round_transition.h"
 
 namespace muster::control {
@@ -73,8 +73,7 @@ void RecordDecision(const RoundMemory& before, const Plan& plan, int64_t reconci
     debug.members.clear();
     for (const v1alpha1::Member& member : plan.memory.members) {
       const v1alpha1::WorkerId& worker = member.worker();
-      debug.members.push_back(
-          absl::StrCat(worker.job(), "-", worker.index(), "-", worker.incarnation()));
+      debug.members.push_back(PodName(worker.job(), worker.index(), worker.incarnation()));
     }
   }
   debug.round = plan.memory.id;

@@ -5,12 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "operator/api/defaults.h"
 #include "operator/api/validation.h"
+#include "operator/core/round_stamp.h"
 #include "operator/core/save_request.h"
 
 namespace muster::control {
 namespace {
-
-RoundStamp ToStamp(const v1alpha1::RoundId& id) { return {id.term(), id.round()}; }
 
 ExitReport ToExit(const v1alpha1::RankExited& report) {
   ExitReport exit;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "operator/core/conditions.h"
+#include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
 #include "operator/kube/resource_type.h"
 #include "operator/web/not_found.h"
@@ -55,9 +56,7 @@ absl::StatusOr<Json> SaveNow(const WebDeps& deps, const kube::ObjectKey& key) {
                      "save after"));
   }
   v1alpha1::OperatorMessage message;
-  v1alpha1::RoundId& round = *message.mutable_save()->mutable_round();
-  round.set_term(debug->round.term);
-  round.set_round(debug->round.round);
+  *message.mutable_save()->mutable_round() = ToProto(debug->round);
   int asked = 0;
   for (const AgentState& agent : deps.registry.Agents(job->uid)) {
     if (!agent.attached) continue;

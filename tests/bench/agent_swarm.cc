@@ -11,6 +11,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
+#include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::agent {
 namespace {
@@ -20,10 +21,6 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr int kDialsAtOnce = 2;
 
 absl::Time Now() { return Clock::Real().Monotonic(); }
-
-bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
-  return a.term() == b.term() && a.round() == b.round();
-}
 
 // Returns a number in [0, 1) that differs between agents and is the same in every run.
 double Spread(size_t agent) {

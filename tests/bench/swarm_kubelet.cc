@@ -5,37 +5,18 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "tests/integration/pod_worker.h"
 
 namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
-
-std::map<std::string, std::string> EnvironmentOf(const Json& pod) {
-  std::map<std::string, std::string> env;
-  const Json* containers = kube::Find(pod, {"spec", "containers"});
-  if (containers == nullptr) return env;
-  for (const Json& container : *containers) {
-    const Json* entries = kube::Find(container, {"env"});
-    if (entries == nullptr) continue;
-    for (const Json& entry : *entries) {
-      env[kube::StringAt(entry, {"name"})] = kube::StringAt(entry, {"value"});
-    }
-  }
-  return env;
-}
-
-int ToInt(const std::string& text) {
-  int value = 0;
-  return absl::SimpleAtoi(text, &value) ? value : 0;
-}
 
 }  // namespace
 
@@ -149,15 +130,10 @@ absl::StatusOr<std::string> SwarmKubelet::MakeToken(const Json& pod) {
 }
 
 absl::StatusOr<SwarmKubelet::Started> SwarmKubelet::Start(Json pod) {
-  std::map<std::string, std::string> env = EnvironmentOf(pod);
+  std::map<std::string, std::string> env = control::WorkerEnvironment(pod);
   Started started;
-  started.worker.set_namespace_(name_space_);
-  started.worker.set_job(env["MUSTER_JOB"]);
-  started.worker.set_job_uid(env["MUSTER_JOB_UID"]);
-  started.worker.set_index(ToInt(env["MUSTER_WORKER_INDEX"]));
-  started.worker.set_incarnation(ToInt(env["MUSTER_INCARNATION"]));
-  started.worker.set_pod_uid(kube::UidOf(pod));
-  started.ranks = ToInt(env["MUSTER_RANKS"]);
+  started.worker = control::WorkerOf(pod);
+  started.ranks = control::RanksOf(pod);
   started.coordinator.addresses = absl::StrSplit(env["MUSTER_COORDINATOR"], ',');
   absl::ParseDuration(env["MUSTER_COORDINATOR_SILENCE"], &started.coordinator.silence);
   if (!env["MUSTER_COORDINATOR_CA"].empty()) {

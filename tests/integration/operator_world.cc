@@ -7,7 +7,6 @@
 #include <random>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -15,6 +14,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/scheduler/cluster/kueue_topology.h"
+#include "tests/integration/pod_worker.h"
 
 namespace muster::control {
 namespace {
@@ -27,26 +27,6 @@ void Pause() {
   CondVar never;
   MutexLock lock(mu);
   never.WaitFor(mu, kTick);
-}
-
-// The environment of the pod's worker container, which configures its agent.
-std::map<std::string, std::string> EnvironmentOf(const Json& pod) {
-  std::map<std::string, std::string> env;
-  for (const Json& container : pod["spec"]["containers"]) {
-    if (container["name"] != "worker") continue;
-    for (const Json& entry : container["env"]) {
-      const std::string field = kube::StringAt(entry, {"valueFrom", "fieldRef", "fieldPath"});
-      const std::string value =
-          field == "metadata.uid" ? kube::UidOf(pod) : kube::StringAt(entry, {"value"});
-      env[kube::StringAt(entry, {"name"})] = value;
-    }
-  }
-  return env;
-}
-
-int ToInt(const std::string& text) {
-  int value = -1;
-  return absl::SimpleAtoi(text, &value) ? value : -1;
 }
 
 }  // namespace
@@ -135,19 +115,12 @@ void OperatorWorld::SetPhase(Json pod, const std::string& phase, std::optional<i
 }
 
 void OperatorWorld::StartPod(const Json& pod) {
-  auto env = EnvironmentOf(pod);
-  v1alpha1::WorkerId worker;
-  worker.set_namespace_(env["MUSTER_NAMESPACE"]);
-  worker.set_job(env["MUSTER_JOB"]);
-  worker.set_job_uid(env["MUSTER_JOB_UID"]);
-  worker.set_index(ToInt(env["MUSTER_WORKER_INDEX"]));
-  worker.set_incarnation(ToInt(env["MUSTER_INCARNATION"]));
-  worker.set_pod_uid(env["MUSTER_POD_UID"]);
+  const v1alpha1::WorkerId worker = WorkerOf(pod);
   Container& container = containers_[kube::UidOf(pod)];
   container.index = worker.index();
   container.incarnation = worker.incarnation();
-  container.agent = std::make_unique<ScriptedAgent>(
-      env["MUSTER_COORDINATOR"], worker, ToInt(env["MUSTER_RANKS"]), deaf[container.index]);
+  container.agent = std::make_unique<ScriptedAgent>(WorkerEnvironment(pod)["MUSTER_COORDINATOR"],
+                                                    worker, RanksOf(pod), deaf[container.index]);
   SetPhase(pod, "Running", std::nullopt);
 }
 

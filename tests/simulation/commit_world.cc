@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "operator/core/resume.h"
+#include "proto/muster/v1alpha1/round_id.h"
 #include "tests/simulation/commit_world_words.h"
 
 namespace muster {

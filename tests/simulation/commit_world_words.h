@@ -7,15 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "proto/muster/v1alpha1/round.pb.h"
 
 namespace muster {
 
 // Helpers shared by commit_world.cc (the actions) and commit_world_promises.cc (the invariants).
-
-inline bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
-  return a.term() == b.term() && a.round() == b.round();
-}
 
 inline uint32_t Mask(const std::vector<int>& members) {
   uint32_t mask = 0;

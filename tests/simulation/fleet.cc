@@ -3,29 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "operator/kube/resource_type.h"
+#include "tests/integration/pod_worker.h"
 
 namespace muster::control {
-namespace {
-
-std::string EnvOf(const Json& pod, const std::string& name) {
-  for (const Json& container : pod["spec"]["containers"]) {
-    if (container["name"] != "worker") continue;
-    for (const Json& entry : container["env"]) {
-      if (entry["name"] == name) return kube::StringAt(entry, {"value"});
-    }
-  }
-  return "";
-}
-
-int ToInt(const std::string& text) {
-  int value = -1;
-  return absl::SimpleAtoi(text, &value) ? value : -1;
-}
-
-}  // namespace
 
 void Fleet::RunOnce() {
   RunKubelet();
@@ -73,11 +55,10 @@ void Fleet::RunKubelet() {
 void Fleet::StartPod(Json pod) {
   const std::string uid = kube::UidOf(pod);
   SimWorker& worker = workers_[uid];
-  worker.job_uid = EnvOf(pod, "MUSTER_JOB_UID");
+  const v1alpha1::WorkerId id = WorkerOf(pod);
+  worker.job_uid = id.job_uid();
   worker.pod = kube::NameOf(pod);
-  worker.agent = std::make_unique<SimAgent>(ToInt(EnvOf(pod, "MUSTER_WORKER_INDEX")),
-                                            ToInt(EnvOf(pod, "MUSTER_INCARNATION")), uid,
-                                            ToInt(EnvOf(pod, "MUSTER_RANKS")));
+  worker.agent = std::make_unique<SimAgent>(id.index(), id.incarnation(), uid, RanksOf(pod));
   pod["status"]["phase"] = "Running";
   api_.UpdateStatus(kube::kPods, pod).status().IgnoreError();
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "operator/api/training_job.h"
+#include "operator/core/round_stamp.h"
 #include "operator/kube/resource_type.h"
 #include "tests/simulation/fleet.h"
 
@@ -12,13 +13,6 @@ namespace {
 
 using v1alpha1::AgentMessage;
 using v1alpha1::OperatorMessage;
-
-RoundStamp ToStamp(const v1alpha1::RoundId& id) { return {id.term(), id.round()}; }
-
-void Set(v1alpha1::RoundId& id, RoundStamp stamp) {
-  id.set_term(stamp.term);
-  id.set_round(stamp.round);
-}
 
 // The order in a message, or nullopt for a greeting.
 std::optional<Order> ToOrder(const OperatorMessage& message, const SimAgent& agent) {
@@ -85,8 +79,8 @@ void Fleet::Dial(SimWorker& worker) {
   id.set_index(agent.index);
   id.set_incarnation(agent.incarnation);
   id.set_pod_uid(agent.pod_uid);
-  Set(*hello.mutable_seen(), agent.seen);
-  if (agent.phase == SimAgent::Phase::kRunning) Set(*hello.mutable_active(), agent.round);
+  *hello.mutable_seen() = ToProto(agent.seen);
+  if (agent.phase == SimAgent::Phase::kRunning) *hello.mutable_active() = ToProto(agent.round);
   hello.set_ranks(static_cast<int>(agent.ranks.size()));
   auto stream = std::make_shared<SimStream>();
   const absl::StatusOr<uint64_t> attachment = registry->Attach(hello, stream);
@@ -153,26 +147,26 @@ void Fleet::Report(SimWorker& worker) {
   AgentMessage message;
   if (view.ready && worker.told_ready != view.ready->round) {
     worker.told_ready = view.ready->round;
-    Set(*message.mutable_ready()->mutable_round(), view.ready->round);
+    *message.mutable_ready()->mutable_round() = ToProto(view.ready->round);
     for (const auto& rank : view.ready->ranks) *message.mutable_ready()->add_ranks() = rank;
     registry->Receive(worker.attachment, message);
   }
   if (view.joined && worker.told_joined != view.joined->round) {
     worker.told_joined = view.joined->round;
-    Set(*message.mutable_joined()->mutable_round(), view.joined->round);
+    *message.mutable_joined()->mutable_round() = ToProto(view.joined->round);
     *message.mutable_joined()->mutable_version() = view.joined->version;
     message.mutable_joined()->set_trajectory(view.joined->trajectory);
     registry->Receive(worker.attachment, message);
   }
   for (; worker.told_stalls < view.stalls.size(); ++worker.told_stalls) {
     const StallReport& stall = view.stalls[worker.told_stalls];
-    Set(*message.mutable_stalled()->mutable_round(), stall.round);
+    *message.mutable_stalled()->mutable_round() = ToProto(stall.round);
     message.mutable_stalled()->set_error(stall.error);
     registry->Receive(worker.attachment, message);
   }
   if (view.finished && worker.told_finished != view.finished->round) {
     worker.told_finished = view.finished->round;
-    Set(*message.mutable_finished()->mutable_round(), view.finished->round);
+    *message.mutable_finished()->mutable_round() = ToProto(view.finished->round);
     message.mutable_finished()->set_succeeded(view.finished->succeeded);
     *message.mutable_finished()->mutable_version() = view.finished->version;
     message.mutable_finished()->mutable_durable()->set_step(view.finished->durable_step);
@@ -182,13 +176,13 @@ void Fleet::Report(SimWorker& worker) {
   worker.beat_at = now() + AgentRegistry::kHeartbeat;
   const SimAgent& agent = *worker.agent;
   if (agent.leads() && agent.phase == SimAgent::Phase::kRunning) {
-    Set(*message.mutable_steps()->mutable_round(), agent.round);
+    *message.mutable_steps()->mutable_round() = ToProto(agent.round);
     v1alpha1::StepReport& step = *message.mutable_steps()->add_steps();
     *step.mutable_version() = agent.ranks.front().position.applied();
     step.set_applied(true);
     step.set_loss(1.0);
   } else {
-    Set(*message.mutable_heartbeat()->mutable_round(), agent.round);
+    *message.mutable_heartbeat()->mutable_round() = ToProto(agent.round);
   }
   registry->Receive(worker.attachment, message);
 }

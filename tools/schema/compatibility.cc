@@ -6,17 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/json_fields.h"
 
 namespace muster::schema {
 namespace {
 
 using Changes = std::vector<std::string>;
-
-const Json& At(const Json& object, const char* key) {
-  static const Json* const kNothing = new Json();
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() ? *found : *kNothing;
-}
 
 void Say(Changes& changes, const std::string& path, const std::string& what) {
   changes.push_back(absl::StrCat(path, ": ", what));
@@ -25,8 +20,8 @@ void Say(Changes& changes, const std::string& path, const std::string& what) {
 // Reports a limit that is new or tighter. If `upper`, a smaller limit is tighter.
 void CompareLimit(const std::string& path, const Json& before, const Json& after, const char* name,
                   bool upper, Changes& changes) {
-  const Json& now = At(after, name);
-  const Json& was = At(before, name);
+  const Json& now = ValueField(after, name);
+  const Json& was = ValueField(before, name);
   if (now.is_null()) return;
   if (was.is_null()) {
     Say(changes, path, absl::StrCat(name, " ", DumpJson(now), " is new"));
@@ -45,7 +40,7 @@ void CompareLimits(const std::string& path, const Json& before, const Json& afte
     CompareLimit(path, before, after, name, false, changes);
   }
   for (const char* name : {"exclusiveMinimum", "exclusiveMaximum"}) {
-    if (At(after, name) == Json(true) && At(before, name) != Json(true)) {
+    if (ValueField(after, name) == Json(true) && ValueField(before, name) != Json(true)) {
       Say(changes, path, absl::StrCat(name, " is new"));
     }
   }
@@ -69,8 +64,8 @@ void CompareFixed(const std::string& path, const Json& before, const Json& after
        {"type", "format", "default", "nullable", "x-kubernetes-list-type",
         "x-kubernetes-list-map-keys", "x-kubernetes-map-type", "x-kubernetes-int-or-string",
         "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"}) {
-    const Json& was = At(before, name);
-    const Json& now = At(after, name);
+    const Json& was = ValueField(before, name);
+    const Json& now = ValueField(after, name);
     if (was == now || (was.is_object() && KeepsDefault(was, now))) continue;
     Say(changes, path,
         absl::StrCat(name, " was ", was.is_null() ? "unset" : DumpJson(was), " and is ",
@@ -80,8 +75,8 @@ void CompareFixed(const std::string& path, const Json& before, const Json& after
 
 void CompareValues(const std::string& path, const Json& before, const Json& after,
                    Changes& changes) {
-  const Json& was = At(before, "enum");
-  const Json& now = At(after, "enum");
+  const Json& was = ValueField(before, "enum");
+  const Json& now = ValueField(after, "enum");
   if (!now.is_null() && was.is_null()) Say(changes, path, "an enum is new");
   if (!now.is_null() && !was.is_null()) {
     for (const Json& value : was) {
@@ -90,16 +85,16 @@ void CompareValues(const std::string& path, const Json& before, const Json& afte
       }
     }
   }
-  const Json& pattern = At(after, "pattern");
-  if (!pattern.is_null() && pattern != At(before, "pattern")) {
+  const Json& pattern = ValueField(after, "pattern");
+  if (!pattern.is_null() && pattern != ValueField(before, "pattern")) {
     Say(changes, path, absl::StrCat("the pattern ", DumpJson(pattern), " is new"));
   }
 }
 
 std::set<std::string> NewFields(const Json& before, const Json& after) {
   std::set<std::string> fields;
-  for (const auto& [name, schema] : At(after, "properties").items()) {
-    if (!At(before, "properties").contains(name)) fields.insert(name);
+  for (const auto& [name, schema] : ValueField(after, "properties").items()) {
+    if (!ValueField(before, "properties").contains(name)) fields.insert(name);
   }
   return fields;
 }
@@ -107,11 +102,11 @@ std::set<std::string> NewFields(const Json& before, const Json& after) {
 void CompareRules(const std::string& path, const Json& before, const Json& after,
                   Changes& changes) {
   std::set<std::string> known;
-  for (const Json& rule : At(before, "x-kubernetes-validations")) {
+  for (const Json& rule : ValueField(before, "x-kubernetes-validations")) {
     known.insert(rule.value("rule", ""));
   }
   const std::set<std::string> new_fields = NewFields(before, after);
-  for (const Json& rule : At(after, "x-kubernetes-validations")) {
+  for (const Json& rule : ValueField(after, "x-kubernetes-validations")) {
     const std::string text = rule.value("rule", "");
     const bool about_new =
         std::any_of(new_fields.begin(), new_fields.end(), [&](const std::string& field) {
@@ -125,11 +120,12 @@ void CompareRules(const std::string& path, const Json& before, const Json& after
 
 void CompareRequired(const std::string& path, const Json& before, const Json& after,
                      Changes& changes) {
-  const Json& was = At(before, "required");
-  for (const Json& name : At(after, "required")) {
+  const Json& was = ValueField(before, "required");
+  for (const Json& name : ValueField(after, "required")) {
     if (!was.is_null() && std::find(was.begin(), was.end(), name) != was.end()) continue;
-    const Json& field = At(At(after, "properties"), name.get_ref<const std::string&>().c_str());
-    if (At(field, "default").is_null()) {
+    const Json& field =
+        ValueField(ValueField(after, "properties"), name.get_ref<const std::string&>());
+    if (ValueField(field, "default").is_null()) {
       Say(changes, absl::StrCat(path, ".", name.get<std::string>()), "is required now");
     }
   }
@@ -142,9 +138,9 @@ void CompareSchema(const std::string& path, const Json& before, const Json& afte
   CompareValues(path, before, after, changes);
   CompareRules(path, before, after, changes);
   CompareRequired(path, before, after, changes);
-  for (const auto& [name, schema] : At(before, "properties").items()) {
+  for (const auto& [name, schema] : ValueField(before, "properties").items()) {
     const std::string field = absl::StrCat(path, ".", name);
-    const Json& now = At(At(after, "properties"), name.c_str());
+    const Json& now = ValueField(ValueField(after, "properties"), name);
     if (now.is_null()) {
       Say(changes, field, "was removed");
     } else {
@@ -152,9 +148,9 @@ void CompareSchema(const std::string& path, const Json& before, const Json& afte
     }
   }
   for (const char* inner : {"items", "additionalProperties"}) {
-    if (!At(before, inner).is_object()) continue;
-    if (At(after, inner).is_object()) {
-      CompareSchema(path + "[]", At(before, inner), At(after, inner), changes);
+    if (!ValueField(before, inner).is_object()) continue;
+    if (ValueField(after, inner).is_object()) {
+      CompareSchema(path + "[]", ValueField(before, inner), ValueField(after, inner), changes);
     } else {
       Say(changes, path, absl::StrCat(inner, " were removed"));
     }
@@ -162,7 +158,7 @@ void CompareSchema(const std::string& path, const Json& before, const Json& afte
 }
 
 const Json* FindVersion(const Json& crd, const std::string& name) {
-  for (const Json& version : At(At(crd, "spec"), "versions")) {
+  for (const Json& version : ValueField(ValueField(crd, "spec"), "versions")) {
     if (version.value("name", "") == name) return &version;
   }
   return nullptr;
@@ -173,11 +169,11 @@ void CompareVersion(const Json& before, const Json& after, Changes& changes) {
   if (before.value("served", false) && !after.value("served", false)) {
     Say(changes, name, "is not served any more");
   }
-  if (At(before, "subresources") != At(after, "subresources")) {
+  if (ValueField(before, "subresources") != ValueField(after, "subresources")) {
     Say(changes, name, "its subresources changed");
   }
-  CompareSchema(name, At(At(before, "schema"), "openAPIV3Schema"),
-                At(At(after, "schema"), "openAPIV3Schema"), changes);
+  CompareSchema(name, ValueField(ValueField(before, "schema"), "openAPIV3Schema"),
+                ValueField(ValueField(after, "schema"), "openAPIV3Schema"), changes);
 }
 
 }  // namespace
@@ -185,17 +181,19 @@ void CompareVersion(const Json& before, const Json& after, Changes& changes) {
 std::vector<std::string> BreakingChanges(const Json& before, const Json& after) {
   Changes changes;
   for (const char* fixed : {"group", "scope"}) {
-    if (At(At(before, "spec"), fixed) != At(At(after, "spec"), fixed)) {
+    if (ValueField(ValueField(before, "spec"), fixed) !=
+        ValueField(ValueField(after, "spec"), fixed)) {
       Say(changes, fixed, "changed");
     }
   }
-  const Json& names = At(At(before, "spec"), "names");
+  const Json& names = ValueField(ValueField(before, "spec"), "names");
   for (const auto& [kind, name] : names.items()) {
-    if (kind != "categories" && At(At(At(after, "spec"), "names"), kind.c_str()) != name) {
+    if (kind != "categories" &&
+        ValueField(ValueField(ValueField(after, "spec"), "names"), kind) != name) {
       Say(changes, absl::StrCat("names.", kind), "changed");
     }
   }
-  for (const Json& version : At(At(before, "spec"), "versions")) {
+  for (const Json& version : ValueField(ValueField(before, "spec"), "versions")) {
     const std::string name = version.value("name", "");
     if (const Json* now = FindVersion(after, name); now != nullptr) {
       CompareVersion(version, *now, changes);

@@ -64,7 +64,7 @@ void AddStringBounds(const FieldSchema& options, Json& schema) {
   if (options.duration()) {
     schema["pattern"] = control::kDurationPattern;
     schema["maxLength"] = kMaxDurationLength;
-    if (options.default_() == "\"0s\"") {
+    if (control::IsOffByDefault(options)) {
       AddRule(schema, "self == '0s' || duration(self) > duration('0s')",
               "must be 0s or a positive duration like 90s, 10m or 1h30m", "");
     } else {

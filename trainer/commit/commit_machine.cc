@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::trainer {
 namespace {
@@ -15,12 +16,6 @@ using v1alpha1::Version;
 
 bool Same(const Version& a, const Version& b) {
   return a.step() == b.step() && a.attempt() == b.attempt();
-}
-bool Same(const RoundId& a, const RoundId& b) {
-  return a.term() == b.term() && a.round() == b.round();
-}
-bool Less(const RoundId& a, const RoundId& b) {
-  return a.term() != b.term() ? a.term() < b.term() : a.round() < b.round();
 }
 
 std::string Text(const Version& version) {

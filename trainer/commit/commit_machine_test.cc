@@ -1,6 +1,7 @@
 #include "trainer/commit/commit_machine.h"
 
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::trainer {
 namespace {
@@ -11,12 +12,7 @@ using v1alpha1::RoundId;
 using v1alpha1::StepDecision;
 using v1alpha1::Version;
 
-RoundId Round(int64_t term, int64_t round) {
-  RoundId id;
-  id.set_term(term);
-  id.set_round(round);
-  return id;
-}
+RoundId Round(int64_t term, int64_t round) { return v1alpha1::MakeRoundId(term, round); }
 Version At(int64_t step, int64_t attempt) {
   Version version;
   version.set_step(step);

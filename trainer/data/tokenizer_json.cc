@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 #include "trainer/data/pretokenizer.h"
 
@@ -23,22 +24,10 @@ absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("tokenizer.json: ", what));
 }
 
-// Returns the member, or null if it is absent: the format writes null for both.
-const Json& Member(const Json& object, const char* name) {
-  static const Json* const null = new Json(nullptr);
-  if (!object.is_object()) return *null;
-  auto found = object.find(name);
-  return found == object.end() ? *null : *found;
-}
-
+// The format writes null for a member that is absent.
 bool Flag(const Json& object, const char* name, bool otherwise) {
-  const Json& value = Member(object, name);
+  const Json& value = ValueField(object, name);
   return value.is_boolean() ? value.get<bool>() : otherwise;
-}
-
-std::string Text(const Json& object, const char* name) {
-  const Json& value = Member(object, name);
-  return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 absl::StatusOr<uint32_t> Id(const Json& value, const std::string& where) {
@@ -52,14 +41,14 @@ absl::StatusOr<uint32_t> Id(const Json& value, const std::string& where) {
 // one.
 absl::Status ReadPreTokenizer(const Json& json, BpeModel& model) {
   std::vector<const Json*> steps = {&json};
-  if (Text(json, "type") == "Sequence" && Member(json, "pretokenizers").is_array()) {
+  if (StringField(json, "type") == "Sequence" && ValueField(json, "pretokenizers").is_array()) {
     steps.clear();
-    for (const Json& step : Member(json, "pretokenizers")) steps.push_back(&step);
+    for (const Json& step : ValueField(json, "pretokenizers")) steps.push_back(&step);
   }
   bool split = false, byte_level = false;
   for (const Json* step : steps) {
-    const std::string type = Text(*step, "type");
-    const std::string pattern = Text(Member(*step, "pattern"), "Regex");
+    const std::string type = StringField(*step, "type");
+    const std::string pattern = StringField(ValueField(*step, "pattern"), "Regex");
     if (type == "ByteLevel" && !byte_level) {
       byte_level = true;
       model.add_prefix_space = Flag(*step, "add_prefix_space", true);
@@ -67,7 +56,7 @@ absl::Status ReadPreTokenizer(const Json& json, BpeModel& model) {
         return Bad("pre_tokenizer: ByteLevel must split once by GPT-2's pattern");
       }
     } else if (type == "Split" && !split && !byte_level && pattern == kGpt2Pattern &&
-               Text(*step, "behavior") == "Isolated" && !Flag(*step, "invert", false)) {
+               StringField(*step, "behavior") == "Isolated" && !Flag(*step, "invert", false)) {
       split = true;
     } else {
       return Bad(absl::StrCat("pre_tokenizer ", type, pattern.empty() ? "" : " with pattern ",
@@ -78,22 +67,22 @@ absl::Status ReadPreTokenizer(const Json& json, BpeModel& model) {
 }
 
 absl::Status RefuseUnsupported(const Json& root, const Json& model) {
-  if (!Member(root, "normalizer").is_null()) {
-    return Bad(
-        absl::StrCat("normalizer ", Text(Member(root, "normalizer"), "type"), " is not supported"));
+  if (!ValueField(root, "normalizer").is_null()) {
+    return Bad(absl::StrCat("normalizer ", StringField(ValueField(root, "normalizer"), "type"),
+                            " is not supported"));
   }
-  const std::string type = Text(model, "type");
+  const std::string type = StringField(model, "type");
   if (!type.empty() && type != "BPE") {
     return Bad(absl::StrCat("model type ", type, " is not supported; BPE is"));
   }
   for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix", "unk_token"}) {
-    const Json& value = Member(model, name);
+    const Json& value = ValueField(model, name);
     // A vocabulary with every byte never needs unk_token.
     if (name != std::string_view("unk_token") && !value.is_null() && value != "") {
       return Bad(absl::StrCat("model.", name, " is not supported"));
     }
   }
-  const Json& dropout = Member(model, "dropout");
+  const Json& dropout = ValueField(model, "dropout");
   if (!dropout.is_null() && dropout != 0) return Bad("model.dropout is not supported");
   if (Flag(model, "byte_fallback", false)) return Bad("model.byte_fallback is not supported");
   return absl::OkStatus();
@@ -163,8 +152,8 @@ absl::Status ReadAdded(const Json& added, const Ids& ids, BpeModel& model) {
   if (!added.is_array()) return Bad("added_tokens must be a list");
   for (size_t i = 0; i < added.size(); ++i) {
     const std::string where = absl::StrCat("added_tokens[", i, "]");
-    AddedToken token{0, Text(added[i], "content"), Flag(added[i], "special", false)};
-    MUSTER_ASSIGN_OR_RETURN(token.id, Id(Member(added[i], "id"), where));
+    AddedToken token{0, StringField(added[i], "content"), Flag(added[i], "special", false)};
+    MUSTER_ASSIGN_OR_RETURN(token.id, Id(ValueField(added[i], "id"), where));
     if (token.content.empty()) return Bad(absl::StrCat(where, ": content is missing"));
     for (const char* name : {"single_word", "lstrip", "rstrip"}) {
       if (Flag(added[i], name, false))
@@ -213,14 +202,14 @@ absl::StatusOr<BpeModel> ParseTokenizerJson(std::string_view text) {
   absl::StatusOr<Json> root = ParseJson(text);
   if (!root.ok()) return Bad(std::string(root.status().message()));
   if (!root->is_object()) return Bad("must be an object");
-  const Json& model_json = Member(*root, "model");
+  const Json& model_json = ValueField(*root, "model");
   BpeModel model;
   MUSTER_RETURN_IF_ERROR(RefuseUnsupported(*root, model_json));
-  MUSTER_RETURN_IF_ERROR(ReadPreTokenizer(Member(*root, "pre_tokenizer"), model));
-  MUSTER_ASSIGN_OR_RETURN(const Ids ids, ReadVocabulary(Member(model_json, "vocab"), model));
+  MUSTER_RETURN_IF_ERROR(ReadPreTokenizer(ValueField(*root, "pre_tokenizer"), model));
+  MUSTER_ASSIGN_OR_RETURN(const Ids ids, ReadVocabulary(ValueField(model_json, "vocab"), model));
   MUSTER_RETURN_IF_ERROR(CheckBytes(ids));
-  MUSTER_RETURN_IF_ERROR(ReadMerges(Member(model_json, "merges"), ids, model));
-  MUSTER_RETURN_IF_ERROR(ReadAdded(Member(*root, "added_tokens"), ids, model));
+  MUSTER_RETURN_IF_ERROR(ReadMerges(ValueField(model_json, "merges"), ids, model));
+  MUSTER_RETURN_IF_ERROR(ReadAdded(ValueField(*root, "added_tokens"), ids, model));
   MUSTER_RETURN_IF_ERROR(CheckSpelling(ids, model));
   model.ignore_merges = Flag(model_json, "ignore_merges", false);
   return model;

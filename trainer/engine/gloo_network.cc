@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/muster/v1alpha1/round_id.h"
 #include "trainer/comm/gloo_communicator.h"
 #include "trainer/comm/round_store.h"
 
@@ -33,13 +33,12 @@ class GlooNetwork final : public RoundNetwork {
   std::unique_ptr<RoundConnector> MakeConnector(const v1alpha1::RoundId& round,
                                                 const std::string& store, int rank,
                                                 int world_size) override {
-    return std::make_unique<Connector>(
-        GlooOptions{.store = store,
-                    .rank = rank,
-                    .size = world_size,
-                    .tag = absl::StrCat(round.term(), ".", round.round()),
-                    .host = host_,
-                    .deadline = deadline_});
+    return std::make_unique<Connector>(GlooOptions{.store = store,
+                                                   .rank = rank,
+                                                   .size = world_size,
+                                                   .tag = ToText(round),
+                                                   .host = host_,
+                                                   .deadline = deadline_});
   }
 
  private:

@@ -4,12 +4,13 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "proto/muster/v1alpha1/round_id.h"
 #include "trainer/commit/decide_step.h"
 #include "trainer/engine/rejoin.h"
 #include "trainer/engine/run_config.h"
@@ -20,10 +21,6 @@ namespace {
 
 using v1alpha1::FromTrainer;
 using v1alpha1::ResumePoint;
-
-bool Same(const v1alpha1::RoundId& a, const v1alpha1::RoundId& b) {
-  return a.term() == b.term() && a.round() == b.round();
-}
 
 // Returns true if an error belongs to the round, so that another round may mend it, and not to this
 // rank itself.
@@ -40,11 +37,6 @@ bool IsOfTheRound(const absl::Status& status) {
   }
 }
 
-// Nobody can write there until somebody changes the directory.
-bool IsForbidden(const absl::Status& written) {
-  return absl::IsFailedPrecondition(written) || absl::IsPermissionDenied(written);
-}
-
 }  // namespace
 
 Trainer::Trainer(const TrainerSettings& settings, const Parts& parts)
@@ -52,7 +44,7 @@ Trainer::Trainer(const TrainerSettings& settings, const Parts& parts)
       parts_(parts),
       engine_(parts.state, parts.feed, parts.timer, parts.inbox.interrupt()),
       reporter_(parts.outbox, parts.clock),
-      saved_at_(parts.clock.Monotonic()) {}
+      checkpoints_(parts.checkpoints, parts.state, parts.outbox, parts.timer, parts.clock) {}
 
 Trainer::~Trainer() { LeaveRound(); }
 
@@ -92,24 +84,7 @@ void Trainer::LeaveRound() {
   engine_.EndRound();
   communicator_.reset();
   reporter_.Flush(true);
-  // Shares of ranks that are gone will never come. This rank's own share may be written, but in a
-  // checkpoint that nobody completes: all ranks save the next round's last version anew.
-  if (parts_.checkpoints != nullptr && !parts_.checkpoints->WaitIdle(absl::ZeroDuration())) {
-    parts_.checkpoints->Abandon();
-  }
-  saved_step_ = -1;
-}
-
-v1alpha1::RankPosition Trainer::Position() {
-  v1alpha1::RankPosition position = parts_.state.commit().Position();
-  if (parts_.checkpoints != nullptr) {
-    Checkpoints::Listing listing = parts_.checkpoints->List(parts_.state);
-    for (auto& checkpoint : listing.complete) {
-      *position.add_checkpoints() = std::move(checkpoint);
-    }
-    position.set_listing_error(listing.error);
-  }
-  return position;
+  checkpoints_.EndRound();
 }
 
 void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
@@ -134,7 +109,8 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   *message.mutable_ready()->mutable_round() = round_;
   v1alpha1::RankReady& ready = *message.mutable_ready()->mutable_ready();
   ready.set_local_rank(settings_.local_rank);
-  *ready.mutable_position() = Position();
+  *ready.mutable_position() = parts_.state.commit().Position();
+  checkpoints_.AddTo(*ready.mutable_position());
   if (rank_ == 0) {
     if (auto endpoint = parts_.network.Serve(); endpoint.ok()) {
       ready.set_endpoint(*endpoint);
@@ -156,7 +132,7 @@ absl::Status Trainer::Adopt(const v1alpha1::TrainerPrepare& prepare) {
   MUSTER_RETURN_IF_ERROR(parts_.state.Configure(config.training));
   settings_ = config.settings;
   parts_.network.SetDeadline(config.step_deadline);
-  if (parts_.checkpoints != nullptr) parts_.checkpoints->SetKeep(config.keep);
+  checkpoints_.SetKeep(config.keep);
   trajectory_ = prepare.trajectory();
   return absl::OkStatus();
 }
@@ -178,56 +154,26 @@ void Trainer::OnGo(const v1alpha1::GoRound& go) {
     parts_.outbox.Send(message);
     return;
   }
-  if (go.resume().source() != ResumePoint::LIVE) SetAside();
+  if (go.resume().source() != ResumePoint::LIVE && IsFirst()) checkpoints_.SetAside(round_);
   *joined.mutable_version() = *parts_.state.applied();
   joined.set_trajectory(trajectory_);
   parts_.outbox.Send(message);
   reporter_.Resume(parts_.state.applied()->step());
   reporter_.BeginRound(round_);
   state_ = State::kStepping;
-  if (parts_.checkpoints != nullptr) {
-    parts_.checkpoints->Expect(parts_.state,
-                               {.round = round_, .rank = rank_, .world_size = world_size_});
-  }
+  checkpoints_.Expect(Writer());
   parts_.timer.Switch(Phase::kOther);
   MUSTER_LOG(INFO, "joined", {"round", round_.round()}, {"rank", rank_},
              {"world_size", world_size_}, {"step", parts_.state.applied()->step()});
 }
 
-// Runs before the first step: a state that cannot be saved is not trained. A directory that could
-// never be claimed is bad input. One that belonged to this job and cannot be written now is waited
-// for, unless ranks hold live state, which is worth more than that.
+// A directory that could never be claimed is bad input and ends training on this rank.
 absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
-  if (parts_.checkpoints == nullptr) return absl::OkStatus();
-  if (resume.source() == ResumePoint::FRESH) {
-    const absl::Status claimed = parts_.checkpoints->Claim();
-    if (IsForbidden(claimed) || absl::IsAlreadyExists(claimed)) {
-      exit_code_ = kExitBadInput;
-      return absl::InvalidArgumentError(absl::StrCat("checkpoint.uri: ", claimed.message()));
-    }
+  if (absl::Status claimed = checkpoints_.Claim(resume); !claimed.ok()) {
+    exit_code_ = kExitBadInput;
+    return claimed;
   }
-  if (settings_.local_rank != 0) return absl::OkStatus();  // one answer per machine
-  const absl::Status writable = parts_.checkpoints->CheckWritable();
-  if (!IsForbidden(writable)) return absl::OkStatus();  // a full disk, say: a save tries again
-  if (resume.source() == ResumePoint::LIVE) {
-    TellCannotSave(resume, writable);
-    return absl::OkStatus();
-  }
-  return absl::UnavailableError(
-      absl::StrCat("checkpoint.uri cannot be written: ", writable.message(),
-                   "; the job goes on when it can be"));
-}
-
-// Reports as a save that failed does.
-void Trainer::TellCannotSave(const ResumePoint& resume, const absl::Status& why) {
-  MUSTER_LOG(ERROR, "the checkpoint directory cannot be written; training goes on", {"error", why});
-  FromTrainer message;
-  v1alpha1::CheckpointReport& report = *message.mutable_checkpoint();
-  report.set_phase(v1alpha1::CheckpointReport::FAILED);
-  *report.mutable_version() = resume.version();
-  report.set_history(resume.history());
-  report.set_error(std::string(why.message()));
-  parts_.outbox.Send(message);
+  return checkpoints_.CheckWritable(resume, settings_.local_rank);
 }
 
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
@@ -264,42 +210,13 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
       MUSTER_RETURN_IF_ERROR(TransferState(resume, *communicator_, state));
       return state.commit().Restored();
     case RestorePlan::Action::kLoad:
-      MUSTER_RETURN_IF_ERROR(Load(plan, bad_checkpoint));
+      MUSTER_RETURN_IF_ERROR(checkpoints_.Load(plan, bad_checkpoint));
       return state.commit().Restored();
     case RestorePlan::Action::kInitialize:
       state.InitializeFresh();
       return state.commit().Restored();
   }
   return absl::InternalError("no such way to restore");
-}
-
-absl::Status Trainer::Load(const RestorePlan& plan, std::string& bad_checkpoint) {
-  if (parts_.checkpoints == nullptr) {
-    return absl::FailedPreconditionError("no checkpoint directory is configured");
-  }
-  const auto version = parts_.checkpoints->Load(plan.checkpoint, parts_.state);
-  if (version.ok() && version->step() == plan.version.step() &&
-      version->attempt() == plan.version.attempt()) {
-    saved_step_ = version->step();
-    return absl::OkStatus();
-  }
-  // Only a damaged checkpoint is passed over from now on. After any other error it may still be
-  // good, and the next round tries it again.
-  if (absl::IsDataLoss(version.status())) bad_checkpoint = plan.checkpoint.directory();
-  return absl::Status(
-      version.ok() ? absl::StatusCode::kAborted : version.status().code(),
-      absl::StrCat(plan.checkpoint.directory(), ": ",
-                   version.ok() ? "is of another version" : version.status().message()));
-}
-
-// Runs once every rank has the state that it goes on from. A checkpoint that could not be moved is
-// in nobody's way: it is of another history or attempt, and is moved when its name is needed.
-void Trainer::SetAside() {
-  if (parts_.checkpoints == nullptr || !IsFirst()) return;
-  if (absl::Status status = parts_.checkpoints->SetAside(parts_.state, round_); !status.ok()) {
-    MUSTER_LOG(WARN, "could not set aside the checkpoints of runs that were given up",
-               {"error", status});
-  }
 }
 
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
@@ -310,10 +227,8 @@ void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
   }
   if (state_ == State::kFinished) return;
   // There is nobody to write with between rounds: the first rank writes alone.
-  if (stop.save() && IsFirst() && parts_.state.applied() &&
-      saved_step_ != parts_.state.applied()->step()) {
-    Save({.round = round_});
-    if (parts_.checkpoints != nullptr) parts_.checkpoints->WaitIdle(absl::InfiniteDuration());
+  if (stop.save() && IsFirst() && parts_.state.applied() && !checkpoints_.HasSaved()) {
+    checkpoints_.SaveAlone(round_);
   }
   Finish(true, "stopped between rounds");
 }
@@ -325,10 +240,7 @@ void Trainer::StepOnce() {
     return;
   }
   parts_.gauge.SetStep(state.applied()->step() + 1);
-  if (IsFirst() && settings_.save_every > absl::ZeroDuration() &&
-      parts_.clock.Monotonic() - saved_at_ >= settings_.save_every) {
-    wishes_.save = true;
-  }
+  if (IsFirst() && checkpoints_.IntervalIsOver(settings_)) wishes_.save = true;
   const auto outcome = engine_.Step(wishes_);
   if (!outcome.ok()) return Stall(outcome.status());
   wishes_ = {};
@@ -348,9 +260,7 @@ void Trainer::StepOnce() {
 absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outcome) {
   const v1alpha1::StepDecision& decision = outcome.decision;
   const int64_t step = decision.version().step();
-  if (SaveIsDue(decision)) {
-    Save({.round = round_, .rank = rank_, .world_size = world_size_});
-  }
+  if (RankCheckpoints::IsDue(settings_, decision)) checkpoints_.Save(Writer());
   v1alpha1::StepReport report;
   const int batches = std::min(settings_.validate_batches, parts_.validation.batches);
   if (settings_.validate_every > 0 && batches > 0 &&
@@ -373,52 +283,18 @@ absl::StatusOr<v1alpha1::StepReport> Trainer::AfterStep(const StepOutcome& outco
   return report;
 }
 
-bool Trainer::SaveIsDue(const v1alpha1::StepDecision& decision) const {
-  return decision.save_after() || (settings_.save_every_steps > 0 &&
-                                   decision.version().step() % settings_.save_every_steps == 0);
-}
-
-void Trainer::Save(const CheckpointWriterId& writer) {
-  if (parts_.checkpoints == nullptr) return;
-  const PhaseScope checkpoint(parts_.timer, Phase::kCheckpoint);
-  saved_at_ = parts_.clock.Monotonic();
-  const absl::Status status = parts_.checkpoints->Save(parts_.state, writer);
-  if (!status.ok()) {
-    MUSTER_LOG(ERROR, "could not save a checkpoint; training goes on", {"error", status});
-    return;
-  }
-  saved_step_ = parts_.state.applied()->step();
-}
-
 // Runs after the last step, or after a stop was voted. The barrier proves that all ranks applied
 // it; then each waits for its own part of the last checkpoint, but not for ranks that are lost
 // meanwhile.
 absl::Status Trainer::EndRun(const std::string& message) {
   const bool done = parts_.state.applied()->step() >= settings_.steps;
-  if (done && saved_step_ != parts_.state.applied()->step()) {
-    Save({.round = round_, .rank = rank_, .world_size = world_size_});
-  }
+  if (done && !checkpoints_.HasSaved()) checkpoints_.Save(Writer());
   MUSTER_RETURN_IF_ERROR(communicator_->Barrier()->Wait());
   reporter_.Commit();
   reporter_.Flush(true);
-  if (parts_.checkpoints != nullptr) {
-    const PhaseScope checkpoint(parts_.timer, Phase::kCheckpoint);
-    while (!parts_.checkpoints->WaitIdle(absl::Milliseconds(20))) {
-      if (parts_.inbox.interrupt()) return absl::AbortedError("interrupted in the last checkpoint");
-    }
-  }
+  MUSTER_RETURN_IF_ERROR(checkpoints_.WaitUntilWritten(parts_.inbox.interrupt()));
   Finish(true, message);
   return absl::OkStatus();
-}
-
-// Returns the version of the present weights if it is on disk.
-std::optional<v1alpha1::Version> Trainer::Durable() const {
-  if (parts_.checkpoints == nullptr || !parts_.state.applied()) return std::nullopt;
-  const auto durable = parts_.checkpoints->Durable();
-  const v1alpha1::Version& applied = *parts_.state.applied();
-  const bool same =
-      durable && durable->step() == applied.step() && durable->attempt() == applied.attempt();
-  return same ? durable : std::nullopt;
 }
 
 // The run may not skip more steps, as every rank has seen in the vote. All ranks give up, so that
@@ -437,7 +313,7 @@ void Trainer::Finish(bool succeeded, const std::string& message) {
   finished.set_succeeded(succeeded);
   finished.set_message(message);
   if (parts_.state.applied()) *finished.mutable_version() = *parts_.state.applied();
-  if (const auto durable = Durable()) *finished.mutable_durable() = *durable;
+  if (const auto durable = checkpoints_.Durable()) *finished.mutable_durable() = *durable;
   *finished.mutable_times() = parts_.timer.Totals();
   parts_.outbox.Send(out);
 }

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/clock.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
@@ -21,6 +20,7 @@
 #include "trainer/engine/heartbeat.h"
 #include "trainer/engine/link.h"
 #include "trainer/engine/phase_timer.h"
+#include "trainer/engine/rank_checkpoints.h"
 #include "trainer/engine/round_network.h"
 #include "trainer/engine/step_reporter.h"
 #include "trainer/engine/trainer_settings.h"
@@ -78,11 +78,9 @@ class Trainer {
   void OnGo(const v1alpha1::GoRound& go);
   void OnStop(const v1alpha1::TrainerStop& stop);
   absl::Status CheckCanSave(const v1alpha1::ResumePoint& resume);
-  void TellCannotSave(const v1alpha1::ResumePoint& resume, const absl::Status& why);
   absl::Status Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint);
   absl::Status Restore(const RestorePlan& plan, const v1alpha1::ResumePoint& resume,
                        std::string& bad_checkpoint);
-  absl::Status Load(const RestorePlan& plan, std::string& bad_checkpoint);
 
   void StepOnce();
   absl::StatusOr<v1alpha1::StepReport> AfterStep(const StepOutcome& outcome);
@@ -92,17 +90,16 @@ class Trainer {
   void Finish(bool succeeded, const std::string& message);
   void LeaveRound();
 
-  void SetAside();
-  void Save(const CheckpointWriterId& writer);
-  std::optional<v1alpha1::Version> Durable() const;
-  bool SaveIsDue(const v1alpha1::StepDecision& decision) const;
-  v1alpha1::RankPosition Position();
+  CheckpointWriterId Writer() const {
+    return {.round = round_, .rank = rank_, .world_size = world_size_};
+  }
   bool IsFirst() const { return rank_ == 0; }
 
   TrainerSettings settings_;
   const Parts parts_;
   Engine engine_;
   StepReporter reporter_;
+  RankCheckpoints checkpoints_;
 
   State state_ = State::kHolding;
   v1alpha1::RoundId round_;  // the newest prepared
@@ -112,8 +109,6 @@ class Trainer {
   absl::Status adopted_;    // else why this rank cannot train by the round's spec
   std::unique_ptr<Communicator> communicator_;
   StepRequests wishes_;
-  int64_t saved_step_ = -1;  // in this round, or loaded for it; the same on all ranks
-  absl::Time saved_at_;
   int exit_code_ = 0;
   v1alpha1::PhaseTimes reported_;  // up to the last report
 };

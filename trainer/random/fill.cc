@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <numbers>
 
+#include "base/hash.h"
 #include "trainer/random/philox.h"
 
 namespace muster::trainer {
@@ -13,7 +14,7 @@ namespace {
 
 template <typename T>
 void FillNormalImpl(uint64_t seed, std::string_view name, double deviation, std::span<T> out) {
-  const uint64_t key = MixKey(seed ^ HashName(name));
+  const uint64_t key = MixKey(seed ^ Fnv1a(name));
   for (size_t i = 0; i < out.size(); i += 2) {
     const uint64_t pair = i / 2;
     const std::array<uint32_t, 4> words =

@@ -3,13 +3,13 @@
 #include <utility>
 #include <variant>
 
+#include "operator/core/round_stamp.h"
+
 namespace muster::control {
 namespace {
 
 constexpr absl::Duration kStart = absl::Milliseconds(200);
 constexpr absl::Duration kUnwind = absl::Milliseconds(20);
-
-RoundStamp FromProto(const v1alpha1::RoundId& id) { return {id.term(), id.round()}; }
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void SimAgent::Obey(const Order& order, absl::Time now) {
   if (phase == Phase::kExited) return;
   if (const auto* prepare = std::get_if<PrepareOrder>(&order.what)) return Prepare(*prepare, now);
   if (const auto* go_order = std::get_if<GoOrder>(&order.what)) {
-    if (FromProto(go_order->go->round()) != round || !ready || stop_wanted) {
+    if (ToStamp(go_order->go->round()) != round || !ready || stop_wanted) {
       ++refused;
     } else if (phase == Phase::kPreparing) {
       go = *go_order->go;

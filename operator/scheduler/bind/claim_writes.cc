@@ -12,10 +12,7 @@ namespace {
 constexpr char kSelectedNode[] = "volume.kubernetes.io/selected-node";
 constexpr char kBoundByController[] = "pv.kubernetes.io/bound-by-controller";
 
-std::string SelectedNode(const Json& claim) {
-  const Json* node = kube::Find(claim, {"metadata", "annotations", kSelectedNode});
-  return node != nullptr && node->is_string() ? node->get<std::string>() : "";
-}
+std::string SelectedNode(const Json& claim) { return kube::AnnotationOf(claim, kSelectedNode); }
 
 bool HasVolume(const Json& claim) { return !kube::StringAt(claim, {"spec", "volumeName"}).empty(); }
 

@@ -21,7 +21,7 @@ struct PodWrite {
     kRefuse,  // condition PodScheduled=False/Unschedulable with the message `text`
     kDelete,  // for the reason `text`
     // Calls on `claim`, in the pod's namespace: SelectNode and ForgetNode with the node `text`,
-    // GiveVolume with the volume `text` (operator/runtime/claim_writes).
+    // GiveVolume with the volume `text` (operator/scheduler/bind/claim_writes).
     kSelectNode,
     kForgetNode,
     kGiveVolume,

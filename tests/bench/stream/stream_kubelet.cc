@@ -2,15 +2,14 @@
 
 #include <time.h>
 
-#include <map>
 #include <optional>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "tests/integration/pod_worker.h"
 
 namespace muster::control {
 namespace {
@@ -19,30 +18,6 @@ constexpr absl::Duration kWatchWait = absl::Milliseconds(200);
 // The pause before an event is retried because another thread holds the agent.
 constexpr absl::Duration kAgain = absl::Milliseconds(2);
 constexpr absl::Duration kHeartbeat = absl::Seconds(2);
-
-int ToInt(const std::string& text) {
-  int value = 0;
-  return absl::SimpleAtoi(text, &value) ? value : 0;
-}
-
-v1alpha1::WorkerId WorkerOf(const Json& pod) {
-  std::map<std::string, std::string> env;
-  for (const Json& container : pod["spec"]["containers"]) {
-    const Json* entries = kube::Find(container, {"env"});
-    if (entries == nullptr) continue;
-    for (const Json& entry : *entries) {
-      env[kube::StringAt(entry, {"name"})] = kube::StringAt(entry, {"value"});
-    }
-  }
-  v1alpha1::WorkerId worker;
-  worker.set_namespace_(kube::NamespaceOf(pod));
-  worker.set_job(env["MUSTER_JOB"]);
-  worker.set_job_uid(env["MUSTER_JOB_UID"]);
-  worker.set_index(ToInt(env["MUSTER_WORKER_INDEX"]));
-  worker.set_incarnation(ToInt(env["MUSTER_INCARNATION"]));
-  worker.set_pod_uid(kube::UidOf(pod));
-  return worker;
-}
 
 }  // namespace
 

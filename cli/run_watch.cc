@@ -1,0 +1,119 @@
+#include "cli/run_watch.h"
+
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "cli/interrupts.h"
+#include "cli/job_words.h"
+#include "cli/run_outcome.h"
+#include "cli/summary.h"
+
+namespace muster::cli {
+namespace {
+
+using control::TrainingJob;
+
+constexpr absl::Duration kPoll = absl::Milliseconds(100);
+// The limit for workers that were told to stop; the job is over, so they have nothing left to save.
+constexpr absl::Duration kLeave = absl::Seconds(10);
+
+// A job that was resumed is called Suspended until its operator has seen that.
+bool IsOver(const TrainingJob& job) {
+  const std::string& state = job.status.state();
+  return state == "Succeeded" || state == "Failed" || (state == "Suspended" && job.spec.suspend());
+}
+
+// Returns what a stalled job waits for somebody to do; empty if it does not wait.
+std::string WaitsFor(const TrainingJob& job) {
+  for (const auto& condition : job.status.conditions()) {
+    if (condition.type() != "Running" || condition.status() != "False") continue;
+    const std::string& reason = condition.reason();
+    if (absl::StartsWith(reason, "Checkpoint") || reason == "LastStepNotSaved") {
+      return absl::StrCat(reason, ": ", condition.message());
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunWatch::Run() {
+  while (true) {
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<int> exit_code, RunOnce());
+    if (exit_code) return *exit_code;
+    absl::SleepFor(kPoll);
+  }
+}
+
+absl::StatusOr<std::optional<int>> RunWatch::RunOnce() {
+  MUSTER_ASSIGN_OR_RETURN(const TrainingJob job, session_.Job());
+  MUSTER_RETURN_IF_ERROR(session_.TakeSteps());
+  ShowWait(job);
+  ShowOutput(job);
+  printer_.Show(session_.Progress(job), Clock::Real().Monotonic());
+  if (IsOver(job)) return Finish(job);
+  const std::optional<std::string> never = WhyItNeverFits(job);
+  if (never && !session_.AnyWorkerIsPlaced()) {
+    printer_.Clear();
+    return ReportNeverFits(job, *never);
+  }
+  const int interrupts = Interrupts();
+  if (interrupts >= 2) {
+    printer_.Clear();
+    session_.KillWorkers();
+    return ReportStoppedAtOnce(job);
+  }
+  if (interrupts == 1 && !asked_to_stop_) MUSTER_RETURN_IF_ERROR(AskToStop());
+  return std::nullopt;
+}
+
+int RunWatch::Finish(const TrainingJob& job) {
+  printer_.Clear();
+  const double seconds = WallSeconds(job);
+  session_.WaitForWorkers(kLeave);
+  ShowOutput(job);
+  return ReportOutcome(job, session_.history(), seconds, /*interrupted=*/Interrupts() > 0);
+}
+
+// Prints the output of a command's ranks. A trainer's ranks have the progress line, so only their
+// warnings before training are printed.
+void RunWatch::ShowOutput(const TrainingJob& job) {
+  std::string lines = output_.TakeLines();
+  if (job.spec.has_trainer()) lines = has_trained_ ? "" : WarningsAmong(lines);
+  has_trained_ |= job.status.state() == "Training";
+  if (lines.empty()) return;
+  printer_.Clear();
+  std::fwrite(lines.data(), 1, lines.size(), stdout);
+  std::fflush(stdout);
+}
+
+// Prints each thing that the job waits for once.
+void RunWatch::ShowWait(const TrainingJob& job) {
+  const std::string now = WaitsFor(job);
+  if (now == told_wait_) return;
+  told_wait_ = now;
+  if (now.empty()) return;
+  printer_.Clear();
+  std::fprintf(stderr, "muster: job %s waits: %s\n", job.name.c_str(), now.c_str());
+}
+
+absl::Status RunWatch::AskToStop() {
+  printer_.Clear();
+  std::fprintf(stderr, "muster: saving a checkpoint and stopping; Ctrl-C again stops at once\n");
+  MUSTER_RETURN_IF_ERROR(session_.SetSuspended(true));
+  asked_to_stop_ = true;
+  return absl::OkStatus();
+}
+
+double RunWatch::WallSeconds(const TrainingJob& job) const {
+  const auto start = control::ParseTimestamp(job.status.start_time());
+  const auto end = control::ParseTimestamp(job.status.completion_time());
+  if (!start.ok()) return 0;
+  return JobSeconds(*start, end.ok() ? *end : absl::InfiniteFuture(), wall_start_,
+                    Clock::Real().Monotonic() - monotonic_start_);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,53 @@
+#ifndef MUSTER_CLI_RUN_WATCH_H_
+#define MUSTER_CLI_RUN_WATCH_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "cli/progress_printer.h"
+#include "cli/rank_output.h"
+#include "cli/run_session.h"
+#include "operator/api/training_job.h"
+
+namespace muster::cli {
+
+// The time between the start of a run and its end, as the user sees it: shows the job's progress
+// and output, says what it waits for, and stops it at Ctrl-C (cli/interrupts.h), at a second one
+// without a checkpoint. Not thread-safe.
+class RunWatch {
+ public:
+  // `session` and `output` must outlive it. If `quiet`, no progress is shown.
+  RunWatch(RunSession& session, RankOutput& output, bool quiet)
+      : session_(session), output_(output), printer_(quiet) {}
+
+  // Runs until the job is over, can never run here, or is killed by a second Ctrl-C. Reports that
+  // (cli/run_outcome.h) and returns the exit code; an error if the session fails meanwhile.
+  absl::StatusOr<int> Run();
+
+ private:
+  // Returns the exit code when the run has ended.
+  absl::StatusOr<std::optional<int>> RunOnce();
+  int Finish(const control::TrainingJob& job);
+  void ShowOutput(const control::TrainingJob& job);
+  void ShowWait(const control::TrainingJob& job);
+  absl::Status AskToStop();
+  double WallSeconds(const control::TrainingJob& job) const;
+
+  RunSession& session_;
+  RankOutput& output_;
+  ProgressPrinter printer_;
+  // The start of the watch, on both clocks.
+  const absl::Time wall_start_ = Clock::Real().Wall();
+  const absl::Time monotonic_start_ = Clock::Real().Monotonic();
+  bool has_trained_ = false;
+  bool asked_to_stop_ = false;
+  std::string told_wait_;  // the thing it waits for that was said last
+};
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLI_RUN_WATCH_H_

@@ -1,0 +1,152 @@
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "operator/api/bad_manifest_fixture.h"
+
+// Tests fields that are right by themselves and cannot be had together.
+
+namespace muster::control {
+namespace {
+
+const ManifestCase kContradictions[] = {
+    {"MinAboveCount", "{count: 2}", "{count: 2, min: 3}",
+     "job.yaml:5: spec.workers.min: must not be more than workers.count (here 3 and 2)\n"},
+    {"MaxBelowCount", "{count: 2}", "{count: 2, max: 1}",
+     "job.yaml:5: spec.workers.max: must not be less than workers.count (here 1 and 2)\n"},
+    {"RanksBesideGpus", "",
+     "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: job}\nspec:\n  "
+     "workers: {gpus: 1, ranks: 2}\n  "
+     "template: {spec: {containers: [{name: worker, command: [sh]}]}}\n",
+     "job.yaml:5: spec.workers.ranks: a worker with GPUs runs one rank on each: leave ranks out, "
+     "or set gpus to 0\n"},
+    {"NothingToRun", "",
+     "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: job}\nspec: {suspend: "
+     "true}\n",
+     "job.yaml:4: spec: nothing to run: give a trainer, or a template whose container named worker "
+     "has a command\n"},
+    {"TwoThingsToRun", "  checkpoint:",
+     "  template: {spec: {containers: [{name: worker, command: [sh]}]}}\n  checkpoint:",
+     "job.yaml:6: spec.trainer: two things to run: with trainer, the container named worker must "
+     "have no command\n"},
+    {"BatchNotDivisible", "microBatch: 2", "microBatch: 3",
+     "job.yaml:9: spec.trainer.train.globalBatch: must be a multiple of microBatch (here 8 and 3: "
+     "6 or 9 would do)\n"},
+    {"MicroBatchAboveGlobal", "microBatch: 2", "microBatch: 16",
+     "job.yaml:9: spec.trainer.train.globalBatch: every rank needs a micro-batch: the ranks of all "
+     "workers (at workers.max) must not outnumber globalBatch / microBatch (here 2 ranks and 8 / "
+     "16 = 0 micro-batches)\n"
+     "job.yaml:9: spec.trainer.train.globalBatch: must be a multiple of microBatch (here 8 and "
+     "16)\n"},
+    {"MoreRanksThanMicroBatches", "{count: 2}", "{count: 2, max: 3, ranks: 2}",
+     "job.yaml:9: spec.trainer.train.globalBatch: every rank needs a micro-batch: the ranks of all "
+     "workers (at workers.max) must not outnumber globalBatch / microBatch (here 6 ranks and 8 / 2 "
+     "= 4 micro-batches)\n"},
+    {"SequenceBeyondPreset", "sequence: 128", "sequence: 257",
+     "job.yaml:9: spec.trainer.train.sequence: must not be longer than the model's positions (here "
+     "257 and 256)\n"},
+    {"SequenceBeyondPositions", "preset: gpt2-nano", "preset: gpt2-nano, positions: 64",
+     "job.yaml:9: spec.trainer.train.sequence: must not be longer than the model's positions (here "
+     "128 and 64)\n"},
+    {"HeadsNotDividing", "preset: gpt2-nano", "preset: gpt2-nano, heads: 5",
+     "job.yaml:7: spec.trainer.model: the model's width must be a multiple of its heads (here 64 "
+     "and 5)\n"},
+    {"NoShape", "{preset: gpt2-nano}", "{layers: 2, heads: 2, width: 64}",
+     "job.yaml:7: spec.trainer.model: give a preset, or all of layers, heads, width and "
+     "positions\n"},
+    {"WarmupBeyondSteps", "{name: adamw}", "{warmupSteps: 101}",
+     "job.yaml:10: spec.trainer.optimizer.warmupSteps: must not be more than train.steps (here 101 "
+     "and 100)\n"},
+    {"MomentumOfAdamW", "{name: adamw}", "{momentum: 0.9}",
+     "job.yaml:10: spec.trainer.optimizer.momentum: is an option of sgd: adamw has beta1 and "
+     "beta2\n"},
+    {"BetasOfSgd", "{name: adamw}", "{name: sgd, beta1: 0.5}",
+     "job.yaml:10: spec.trainer.optimizer.beta1: beta1, beta2 and epsilon are options of adamw: "
+     "sgd "
+     "has momentum\n"},
+    {"EpsilonOfSgd", "{name: adamw}", "{name: sgd, epsilon: 1.0e-6}",
+     "job.yaml:10: spec.trainer.optimizer.beta1: beta1, beta2 and epsilon are options of adamw: "
+     "sgd "
+     "has momentum\n"},
+    {"FinalFractionOfConstant", "{name: adamw}", "{schedule: constant, finalFraction: 0}",
+     "job.yaml:10: spec.trainer.optimizer.finalFraction: a constant learning rate has no last "
+     "value: leave it out, or set schedule to linear or cosine\n"},
+    {"GpusForTheTrainer", "{count: 2}", "{count: 2, gpus: 1}",
+     "job.yaml:5: spec.workers.gpus: the built-in trainer computes on the CPU so far: leave "
+     "workers.gpus out, or give the template a command that uses the GPUs\n"},
+    {"BytesWithBpe", "uri: corpus.txt",
+     "uri: corpus.txt, format: Bytes, tokenizer: {kind: Bpe, vocabulary: 1024}",
+     "job.yaml:8: spec.trainer.data.tokenizer.kind: format Bytes is tokenized by kind Byte: leave "
+     "the tokenizer out, or set format to Text\n"},
+    {"ByteWithVocabulary", "uri: corpus.txt", "uri: corpus.txt, tokenizer: {vocabulary: 1024}",
+     "job.yaml:8: spec.trainer.data.tokenizer.kind: kind Byte has 256 tokens and no file: leave "
+     "uri and vocabulary out, or set kind to Bpe\n"},
+    {"BpeWithoutSource", "uri: corpus.txt", "uri: corpus.txt, tokenizer: {kind: Bpe}",
+     "job.yaml:8: spec.trainer.data.tokenizer.kind: kind Bpe needs exactly one of uri (a "
+     "tokenizer.json to read) and vocabulary (the size to train)\n"},
+    {"BpeWithTwoSources", "uri: corpus.txt",
+     "uri: corpus.txt, tokenizer: {kind: Bpe, uri: t.json, vocabulary: 300}",
+     "job.yaml:8: spec.trainer.data.tokenizer.kind: kind Bpe needs exactly one of uri (a "
+     "tokenizer.json to read) and vocabulary (the size to train)\n"},
+    {"TokenTypeOfText", "uri: corpus.txt", "uri: corpus.txt, tokenType: U16",
+     "job.yaml:8: spec.trainer.data.tokenType: only format Tokens has a token type: leave it out, "
+     "or set format to Tokens\n"},
+    {"TokensWithoutVocabulary", "uri: corpus.txt", "uri: corpus.txt, format: Tokens",
+     "job.yaml:7: spec.trainer.model.vocabulary: format Tokens does not say how many tokens there "
+     "are: set it here, or give data.tokenizer.uri\n"},
+    {"TimeWithoutTime", "{uri: out}", "{uri: out, interval: {mode: Time}}",
+     "job.yaml:11: spec.checkpoint.interval.time: mode Time needs time, and only it has one\n"},
+    {"TimeInModeSteps", "{uri: out}", "{uri: out, interval: {steps: 5, time: 1m}}",
+     "job.yaml:11: spec.checkpoint.interval.time: mode Time needs time, and only it has one\n"},
+    {"StepsWithoutSteps", "{uri: out}", "{uri: out, interval: {mode: Steps}}",
+     "job.yaml:11: spec.checkpoint.interval.steps: mode Steps needs steps, and only it has them\n"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Contradictions, BadManifest, testing::ValuesIn(kContradictions), CaseName);
+
+// A job with its own command; the cases are features that muster cannot provide for it.
+constexpr char kCommand[] = R"(apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: job}
+spec:
+  template: {spec: {containers: [{name: worker, command: [sh], image: mine, args: [-c, "true"]}]}}
+  checkpoint: {uri: out}
+  elastic: {stepDeadline: 300s, orphanDeadline: 1m}
+)";
+
+constexpr char kCommandsSteps[] =
+    "job.yaml:7: spec.elastic: muster does not see a command's steps: stepDeadline and "
+    "rankDeadline "
+    "have an effect with trainer only, leave them out\n";
+constexpr char kCommandsCheckpoints[] =
+    "job.yaml:6: spec.checkpoint: a command saves by itself, into the directory that "
+    "MUSTER_CHECKPOINT_DIR names: without trainer only uri has an effect, leave the other fields "
+    "out\n";
+
+const ManifestCase kCommands[] = {
+    {"StepDeadlineOfACommand", "300s", "1m", kCommandsSteps},
+    {"RankDeadlineOfACommand", "stepDeadline: 300s", "rankDeadline: 3s", kCommandsSteps},
+    {"KeepOfACommand", "{uri: out}", "{uri: out, keep: 4}", kCommandsCheckpoints},
+    {"IntervalOfACommand", "{uri: out}", "{uri: out, interval: {mode: Time, time: 1m}}",
+     kCommandsCheckpoints},
+    {"StepsOfACommand", "{uri: out}", "{uri: out, interval: {steps: 10}}", kCommandsCheckpoints},
+    {"OnDamageOfACommand", "{uri: out}", "{uri: out, onDamage: Hold}", kCommandsCheckpoints},
+    {"GiveUpOfACommand", "{uri: out}", "{uri: out, giveUp: '7@0123456789abcdef'}",
+     kCommandsCheckpoints},
+};
+
+class BadCommand : public testing::TestWithParam<ManifestCase> {};
+
+TEST_P(BadCommand, SaysWhatIsWrong) {
+  const ManifestCase& c = GetParam();
+  ASSERT_TRUE(absl::StrContains(kCommand, c.from));
+  EXPECT_EQ(ManifestErrors(absl::StrReplaceAll(kCommand, {{c.from, c.to}})), c.errors);
+}
+
+TEST(GoodCommand, HasNoErrors) { EXPECT_EQ(ManifestErrors(kCommand), ""); }
+
+INSTANTIATE_TEST_SUITE_P(Commands, BadCommand, testing::ValuesIn(kCommands), CaseName);
+
+}  // namespace
+}  // namespace muster::control

@@ -1,0 +1,44 @@
+#ifndef MUSTER_OPERATOR_QUEUE_GROWTH_H_
+#define MUSTER_OPERATOR_QUEUE_GROWTH_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "operator/placement/complete_gang.h"
+#include "operator/placement/topology_tree.h"
+#include "operator/queue/claims.h"
+#include "operator/queue/cycle_context.h"
+#include "operator/queue/decision.h"
+#include "operator/queue/place_search.h"
+#include "operator/queue/queue_state.h"
+#include "operator/queue/reservations.h"
+#include "operator/queue/schedule.h"
+
+namespace muster::control {
+
+// Gives running jobs that are smaller than they may be more workers, the last thing that a cycle
+// does: only room that no waiting job was promised. Cycle and places must outlive it.
+class Growth {
+ public:
+  Growth(CycleContext& cycle, const PlaceSearch& places);
+
+  void Run();
+
+ private:
+  std::optional<PartialGang> LargerGang(const JobEntry& entry) const;
+  void TryToGrow(JobEntry& entry);
+
+  const absl::Time now_;
+  TopologyTree& tree_;
+  QueueBook::State& state_;
+  const ScheduleOptions& options_;
+  Reservations& reservations_;
+  Claims& claims_;
+  std::vector<Decision>& decisions_;
+  const PlaceSearch& places_;
+};
+
+}  // namespace muster::control
+
+#endif  // MUSTER_OPERATOR_QUEUE_GROWTH_H_

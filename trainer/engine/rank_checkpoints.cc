@@ -1,0 +1,162 @@
+#include "trainer/engine/rank_checkpoints.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/logging.h"
+#include "proto/muster/v1alpha1/trainer_link.pb.h"
+
+namespace muster::trainer {
+namespace {
+
+using v1alpha1::ResumePoint;
+
+// Nobody can write there until somebody changes the directory.
+bool IsForbidden(const absl::Status& written) {
+  return absl::IsFailedPrecondition(written) || absl::IsPermissionDenied(written);
+}
+
+}  // namespace
+
+RankCheckpoints::RankCheckpoints(Checkpoints* directory, TrainingState& state, Outbox& outbox,
+                                 PhaseTimer& timer, const Clock& clock)
+    : directory_(directory),
+      state_(state),
+      outbox_(outbox),
+      timer_(timer),
+      clock_(clock),
+      saved_at_(clock.Monotonic()) {}
+
+void RankCheckpoints::SetKeep(int keep) {
+  if (directory_ != nullptr) directory_->SetKeep(keep);
+}
+
+void RankCheckpoints::AddTo(v1alpha1::RankPosition& position) {
+  if (directory_ == nullptr) return;
+  Checkpoints::Listing listing = directory_->List(state_);
+  for (auto& checkpoint : listing.complete) *position.add_checkpoints() = std::move(checkpoint);
+  position.set_listing_error(listing.error);
+}
+
+absl::Status RankCheckpoints::Claim(const ResumePoint& resume) {
+  if (directory_ == nullptr || resume.source() != ResumePoint::FRESH) return absl::OkStatus();
+  const absl::Status claimed = directory_->Claim();
+  if (!IsForbidden(claimed) && !absl::IsAlreadyExists(claimed)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("checkpoint.uri: ", claimed.message()));
+}
+
+absl::Status RankCheckpoints::CheckWritable(const ResumePoint& resume, int local_rank) {
+  if (directory_ == nullptr) return absl::OkStatus();
+  if (local_rank != 0) return absl::OkStatus();  // one answer per machine
+  const absl::Status writable = directory_->CheckWritable();
+  if (!IsForbidden(writable)) return absl::OkStatus();  // a full disk, say: a save tries again
+  if (resume.source() == ResumePoint::LIVE) {
+    ReportCannotSave(resume, writable);
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat("checkpoint.uri cannot be written: ", writable.message(),
+                   "; the job goes on when it can be"));
+}
+
+// Reports as a save that failed does.
+void RankCheckpoints::ReportCannotSave(const ResumePoint& resume, const absl::Status& why) {
+  MUSTER_LOG(ERROR, "the checkpoint directory cannot be written; training goes on", {"error", why});
+  v1alpha1::FromTrainer message;
+  v1alpha1::CheckpointReport& report = *message.mutable_checkpoint();
+  report.set_phase(v1alpha1::CheckpointReport::FAILED);
+  *report.mutable_version() = resume.version();
+  report.set_history(resume.history());
+  report.set_error(std::string(why.message()));
+  outbox_.Send(message);
+}
+
+absl::Status RankCheckpoints::Load(const RestorePlan& plan, std::string& bad_checkpoint) {
+  if (directory_ == nullptr) {
+    return absl::FailedPreconditionError("no checkpoint directory is configured");
+  }
+  const auto version = directory_->Load(plan.checkpoint, state_);
+  if (version.ok() && version->step() == plan.version.step() &&
+      version->attempt() == plan.version.attempt()) {
+    saved_step_ = version->step();
+    return absl::OkStatus();
+  }
+  // Only a damaged checkpoint is passed over from now on. After any other error it may still be
+  // good, and the next round tries it again.
+  if (absl::IsDataLoss(version.status())) bad_checkpoint = plan.checkpoint.directory();
+  return absl::Status(
+      version.ok() ? absl::StatusCode::kAborted : version.status().code(),
+      absl::StrCat(plan.checkpoint.directory(), ": ",
+                   version.ok() ? "is of another version" : version.status().message()));
+}
+
+void RankCheckpoints::SetAside(const v1alpha1::RoundId& round) {
+  if (directory_ == nullptr) return;
+  if (absl::Status status = directory_->SetAside(state_, round); !status.ok()) {
+    MUSTER_LOG(WARN, "could not set aside the checkpoints of runs that were given up",
+               {"error", status});
+  }
+}
+
+void RankCheckpoints::Expect(const CheckpointWriterId& writer) {
+  if (directory_ != nullptr) directory_->Expect(state_, writer);
+}
+
+bool RankCheckpoints::IntervalIsOver(const TrainerSettings& settings) const {
+  return settings.save_every > absl::ZeroDuration() &&
+         clock_.Monotonic() - saved_at_ >= settings.save_every;
+}
+
+bool RankCheckpoints::IsDue(const TrainerSettings& settings,
+                            const v1alpha1::StepDecision& decision) {
+  return decision.save_after() || (settings.save_every_steps > 0 &&
+                                   decision.version().step() % settings.save_every_steps == 0);
+}
+
+void RankCheckpoints::Save(const CheckpointWriterId& writer) {
+  if (directory_ == nullptr) return;
+  const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
+  saved_at_ = clock_.Monotonic();
+  const absl::Status status = directory_->Save(state_, writer);
+  if (!status.ok()) {
+    MUSTER_LOG(ERROR, "could not save a checkpoint; training goes on", {"error", status});
+    return;
+  }
+  saved_step_ = state_.applied()->step();
+}
+
+void RankCheckpoints::SaveAlone(const v1alpha1::RoundId& round) {
+  Save({.round = round});
+  if (directory_ != nullptr) directory_->WaitIdle(absl::InfiniteDuration());
+}
+
+bool RankCheckpoints::HasSaved() const {
+  return state_.applied() && saved_step_ == state_.applied()->step();
+}
+
+absl::Status RankCheckpoints::WaitUntilWritten(const std::atomic<bool>& interrupt) {
+  if (directory_ == nullptr) return absl::OkStatus();
+  const PhaseScope checkpoint(timer_, Phase::kCheckpoint);
+  while (!directory_->WaitIdle(absl::Milliseconds(20))) {
+    if (interrupt) return absl::AbortedError("interrupted in the last checkpoint");
+  }
+  return absl::OkStatus();
+}
+
+std::optional<v1alpha1::Version> RankCheckpoints::Durable() const {
+  if (directory_ == nullptr || !state_.applied()) return std::nullopt;
+  const auto durable = directory_->Durable();
+  const v1alpha1::Version& applied = *state_.applied();
+  const bool same =
+      durable && durable->step() == applied.step() && durable->attempt() == applied.attempt();
+  return same ? durable : std::nullopt;
+}
+
+// Shares of ranks that are gone will never come. This rank's own share may be written, but in a
+// checkpoint that nobody completes: all ranks save the next round's last version anew.
+void RankCheckpoints::EndRound() {
+  if (directory_ != nullptr && !directory_->WaitIdle(absl::ZeroDuration())) directory_->Abandon();
+  saved_step_ = -1;
+}
+
+}  // namespace muster::trainer

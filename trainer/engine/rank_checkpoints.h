@@ -1,0 +1,87 @@
+#ifndef MUSTER_TRAINER_ENGINE_RANK_CHECKPOINTS_H_
+#define MUSTER_TRAINER_ENGINE_RANK_CHECKPOINTS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/commit/commit_machine.h"
+#include "trainer/engine/checkpoints.h"
+#include "trainer/engine/link.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/trainer_settings.h"
+#include "trainer/engine/training_state.h"
+
+namespace muster::trainer {
+
+// One rank's use of its job's checkpoint directory: whether training may begin with it, when a save
+// is due, and which step of this round is saved. Training outlives a save that fails: errors are
+// reported, and the next save tries again. Not thread-safe.
+class RankCheckpoints {
+ public:
+  // All must outlive it. If `directory` is null, nothing is saved and nothing can be loaded.
+  RankCheckpoints(Checkpoints* directory, TrainingState& state, Outbox& outbox, PhaseTimer& timer,
+                  const Clock& clock);
+
+  void SetKeep(int keep);
+  // Adds the complete checkpoints to this rank's position, with the error of their listing.
+  void AddTo(v1alpha1::RankPosition& position);
+
+  // The next two run before the first step: a state that cannot be saved is not trained.
+  //
+  // InvalidArgument if a new run could never claim the directory, which is bad input.
+  absl::Status Claim(const v1alpha1::ResumePoint& resume);
+  // Unavailable if the directory belonged to this job and cannot be written now: that is waited
+  // for, unless ranks hold live state, which is worth more; then it is reported.
+  absl::Status CheckWritable(const v1alpha1::ResumePoint& resume, int local_rank);
+  // Loads the checkpoint of `plan`. Names it in `bad_checkpoint` if it is damaged, so that no later
+  // round tries it.
+  absl::Status Load(const RestorePlan& plan, std::string& bad_checkpoint);
+  // Call on the first rank once every rank has the state that it goes on from. A checkpoint that
+  // could not be moved is in nobody's way: it is of another history or attempt, and is moved when
+  // its name is needed.
+  void SetAside(const v1alpha1::RoundId& round);
+  // Announces saves by this writer.
+  void Expect(const CheckpointWriterId& writer);
+
+  // Returns true if the interval by time is over.
+  bool IntervalIsOver(const TrainerSettings& settings) const;
+  // Returns true if the ranks save after this step, by their vote or by the interval in steps.
+  static bool IsDue(const TrainerSettings& settings, const v1alpha1::StepDecision& decision);
+  // Starts to save the applied step, and returns after the copy.
+  void Save(const CheckpointWriterId& writer);
+  // Saves without the other ranks, and returns when that is written.
+  void SaveAlone(const v1alpha1::RoundId& round);
+  // Returns true if the applied step was saved in this round, or loaded for it; it may still be
+  // being written. The same on all ranks.
+  bool HasSaved() const;
+  // Waits for this rank's own part, but not for ranks that are lost meanwhile. Aborted when
+  // `interrupt` is raised.
+  absl::Status WaitUntilWritten(const std::atomic<bool>& interrupt);
+  // Returns the version of the present weights if it is on disk.
+  std::optional<v1alpha1::Version> Durable() const;
+
+  // Call when this rank leaves a round.
+  void EndRound();
+
+ private:
+  void ReportCannotSave(const v1alpha1::ResumePoint& resume, const absl::Status& why);
+
+  Checkpoints* const directory_;
+  TrainingState& state_;
+  Outbox& outbox_;
+  PhaseTimer& timer_;
+  const Clock& clock_;
+  int64_t saved_step_ = -1;  // in this round, or loaded for it
+  absl::Time saved_at_;
+};
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_RANK_CHECKPOINTS_H_

@@ -1,0 +1,81 @@
+#ifndef MUSTER_TRAINER_ENGINE_TESTING_SOLO_ENGINE_H_
+#define MUSTER_TRAINER_ENGINE_TESTING_SOLO_ENGINE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ATen/ops/equal.h"
+#include "base/clock.h"
+#include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/round.pb.h"
+#include "proto/muster/v1alpha1/run_state.pb.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/local_communicator.h"
+#include "trainer/commit/commit_machine.h"
+#include "trainer/engine/engine.h"
+#include "trainer/engine/phase_timer.h"
+#include "trainer/engine/testing/synthetic_feed.h"
+#include "trainer/engine/training_state.h"
+
+namespace muster::trainer {
+
+// One rank with its engine and a tiny model, alone in its round. An error fails the test.
+struct SoloEngine {
+  explicit SoloEngine(const TrainingOptions& options, double dropout = 0.0)
+      : state(MakeTinyState(options, dropout)),
+        feed(options, TinyGpt2(dropout).vocabulary),
+        communicator(std::move(MakeLocalCommunicators({})[0])),
+        engine(*state, feed, timer, interrupt) {
+    EXPECT_TRUE(engine.BeginAlone(*communicator).ok());
+  }
+  StepOutcome Step() {
+    auto outcome = engine.Step({});
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    return *outcome;
+  }
+  // Begins a new round from the live state, after `relay` if it holds a decision.
+  void GoOn(const v1alpha1::StepDecision& relay) {
+    v1alpha1::RoundId round;
+    round.set_round(state->commit().round().round() + 1);
+    ASSERT_TRUE(state->commit().Prepare(round).ok());
+    v1alpha1::ResumePoint resume;
+    resume.set_source(v1alpha1::ResumePoint::LIVE);
+    resume.set_next_attempt(1);
+    *resume.mutable_version() = *state->applied();
+    if (relay.has_version()) {
+      *resume.mutable_version() = relay.version();
+      *resume.mutable_relay() = relay;
+    }
+    auto plan = state->commit().Go(round, 0, resume);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    if (plan->action == RestorePlan::Action::kApplyRelay) ASSERT_TRUE(state->Apply().ok());
+    ASSERT_TRUE(engine.BeginRound(*communicator).ok());
+  }
+  std::vector<double> Losses(int steps) {
+    std::vector<double> losses;
+    for (int i = 0; i < steps; ++i) losses.push_back(Step().decision.loss());
+    return losses;
+  }
+
+  std::atomic<bool> interrupt = false;
+  PhaseTimer timer{Clock::Real(), Phase::kOther};
+  std::unique_ptr<TrainingState> state;
+  SyntheticFeed feed;
+  std::unique_ptr<Communicator> communicator;
+  Engine engine;
+};
+
+inline void ExpectEqualState(const TrainingState& a, const TrainingState& b) {
+  EXPECT_EQ(a.Digest(), b.Digest());
+  const auto of_a = a.FlatTensors(), of_b = b.FlatTensors();
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    EXPECT_TRUE(at::equal(of_a[i].tensor, of_b[i].tensor)) << of_a[i].name;
+  }
+}
+
+}  // namespace muster::trainer
+
+#endif  // MUSTER_TRAINER_ENGINE_TESTING_SOLO_ENGINE_H_

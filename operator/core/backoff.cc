@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "base/backoff.h"
 #include "base/hash.h"
 #include "operator/core/spec_values.h"
 
@@ -20,17 +19,14 @@ double Fraction(std::string_view text) {
 
 }  // namespace
 
-absl::Duration Backoff(int streak, absl::Duration base, absl::Duration cap,
-                       absl::string_view seed) {
-  if (streak <= 0) return absl::ZeroDuration();
-  const absl::Duration wait = BackoffAfter(streak, {base, cap});
+absl::Duration Backoff(int streak, const BackoffBounds& bounds, absl::string_view seed) {
+  const absl::Duration wait = BackoffAfter(streak, bounds);
   return wait + wait * (Fraction(absl::StrCat(seed, "/", streak)) / 4);
 }
 
 absl::Duration Backoff(const Draft& draft, int streak, absl::string_view what) {
-  const absl::Duration base = InitialBackoff(draft.spec(), draft.options.backoff_base);
-  const absl::Duration cap = MaxBackoff(draft.spec(), draft.options.backoff_cap);
-  return Backoff(streak, base, cap, absl::StrCat(draft.view.job.uid, "/", what));
+  return Backoff(streak, RetryBackoff(draft.spec(), draft.options.backoff),
+                 absl::StrCat(draft.view.job.uid, "/", what));
 }
 
 }  // namespace muster::control

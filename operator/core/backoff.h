@@ -3,14 +3,15 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/backoff.h"
 #include "operator/core/draft.h"
 
 namespace muster::control {
 
 // Returns the wait before attempt `streak` + 1 of something that failed `streak` times in a row:
-// none when `streak` is 0, then `base`, doubling up to `cap`, plus up to a quarter of that as
-// jitter, which depends on `seed` and `streak` alone. Pure.
-absl::Duration Backoff(int streak, absl::Duration base, absl::Duration cap, absl::string_view seed);
+// that of BackoffAfter(), plus up to a quarter of it as jitter, which depends on `seed` and
+// `streak` alone. Pure.
+absl::Duration Backoff(int streak, const BackoffBounds& bounds, absl::string_view seed);
 
 // Applies the job's own bounds. `what` is part of the seed, so that the job's waits differ.
 absl::Duration Backoff(const Draft& draft, int streak, absl::string_view what);

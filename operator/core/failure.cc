@@ -216,13 +216,24 @@ void FailForRepeats(Draft& draft) {
                     DescribeFailure(latest, latest.log())));
 }
 
+void RestartAll(Draft& draft, const Failure& failure) {
+  draft.memory().failure.restart_job = true;
+  draft.memory().failure.restart_sentence = absl::StrCat(failure.sentence, "; failurePolicy rule ",
+                                                         failure.verdict.rule, " says RestartJob");
+}
+
 void Act(Draft& draft, const Failure& failure) {
   Keep(draft, failure);
-  if (failure.verdict.action == FailureAction::kFailJob) return FailNow(draft, failure);
-  if (failure.verdict.action == FailureAction::kRestartJob) {
-    draft.memory().failure.restart_job = true;
-    draft.memory().failure.restart_sentence = absl::StrCat(
-        failure.sentence, "; failurePolicy rule ", failure.verdict.rule, " says RestartJob");
+  // No default: a new action must not become RestartWorker unnoticed.
+  switch (failure.verdict.action) {
+    case FailureAction::kFailJob:
+      return FailNow(draft, failure);
+    case FailureAction::kRestartJob:
+      RestartAll(draft, failure);
+      break;
+    case FailureAction::kRestartWorker:
+    case FailureAction::kIgnore:
+      break;  // DriveRounds() starts what failed again
   }
   if (MayRepeat(failure.verdict, failure.record)) {
     CountRepeat(draft, failure.record, failure.facts.log);
@@ -249,9 +260,9 @@ class RoundFinder {
   void Offer(Failure failure) {
     const bool is_new = failure.record.round() > judged_;
     failure.verdict = EvaluateFailure(draft_.spec().failure_policy(), failure.facts);
-    const bool ends = failure.verdict.action == FailureAction::kFailJob;
+    const bool ends = EndsJob(failure.verdict.action);
     if ((!is_new && !ends) || (found_ && !ends)) return;
-    if (found_ && found_->verdict.action == FailureAction::kFailJob) return;
+    if (found_ && EndsJob(found_->verdict.action)) return;
     found_ = std::move(failure);
   }
   const std::optional<Failure>& found() const { return found_; }
@@ -333,7 +344,7 @@ void EvaluatePodFailures(Draft& draft) {
     Failure failure = OfPod(draft, *worker.pod);
     failure.verdict = EvaluateFailure(draft.spec().failure_policy(), failure.facts);
     const bool member = IsMember(memory, worker);
-    const bool ends = failure.verdict.action == FailureAction::kFailJob;
+    const bool ends = EndsJob(failure.verdict.action);
     if (IsToldAlready(draft, worker, member) && !ends) continue;
     if (member && failure.verdict.counted()) memory.failure.evaluated_round = memory.id.round;
     Act(draft, failure);
@@ -356,7 +367,8 @@ Failure OfRecord(const Draft& draft, const FailureRecord& record, const PodView&
 // is young, it is judged again by what is now known of its pod.
 void Reconsider(Draft& draft) {
   const FailureRecord& latest = draft.status().failures().latest();
-  if (!latest.has_rank() || latest.action() == std::string(Name(FailureAction::kIgnore))) return;
+  const FailureAction action = FindAction(latest.action()).value_or(FailureAction::kRestartWorker);
+  if (!latest.has_rank() || !IsCounted(action)) return;
   const absl::Time until = ParseWall(latest.time()) + kReconsider;
   if (draft.view.wall > until) return;
   draft.RequeueAt(draft.view.now + (until - draft.view.wall));

@@ -45,7 +45,7 @@ void RestoreFailures(Draft& draft) {
   if (kept.has_retry_time()) {
     memory.backoff.retry_wall = ParseWall(kept.retry_time());
     // A wall clock that was set back must not make the wait any longer.
-    const absl::Duration most = 2 * MaxBackoff(draft.spec(), draft.options.backoff_cap);
+    const absl::Duration most = 2 * RetryBackoff(draft.spec(), draft.options.backoff).longest;
     const absl::Duration left = memory.backoff.retry_wall - draft.view.wall;
     memory.backoff.not_before = draft.view.now + std::clamp(left, absl::ZeroDuration(), most);
   }

@@ -60,12 +60,31 @@ constexpr std::array<ClassInfo, 12> kClasses = {{
      "A program ended with an exit code other than 0."},
 }};
 
-constexpr std::array<std::pair<FailureAction, const char*>, 4> kActions = {{
-    {FailureAction::kRestartWorker, "RestartWorker"},
-    {FailureAction::kRestartJob, "RestartJob"},
-    {FailureAction::kIgnore, "Ignore"},
-    {FailureAction::kFailJob, "FailJob"},
-}};
+// The test compares the names with those that the schema allows.
+constexpr std::array<FailureAction, 4> kActions = {FailureAction::kRestartWorker,
+                                                   FailureAction::kRestartJob,
+                                                   FailureAction::kIgnore, FailureAction::kFailJob};
+
+struct ActionInfo {
+  const char* name = "";
+  bool counted = true;
+  bool ends_job = false;
+};
+
+// No default: the compiler names the action that is missing.
+ActionInfo InfoOf(FailureAction action) {
+  switch (action) {
+    case FailureAction::kRestartWorker:
+      return {.name = "RestartWorker"};
+    case FailureAction::kRestartJob:
+      return {.name = "RestartJob"};
+    case FailureAction::kIgnore:
+      return {.name = "Ignore", .counted = false};
+    case FailureAction::kFailJob:
+      return {.name = "FailJob", .ends_job = true};
+  }
+  return {};
+}
 
 constexpr std::array<std::pair<const char*, int>, 18> kSignals = {{
     {"SIGHUP", SIGHUP},
@@ -249,11 +268,15 @@ absl::string_view Name(FailureClass kind) { return InfoOf(kind).name; }
 absl::string_view Meaning(FailureClass kind) { return InfoOf(kind).meaning; }
 FailureAction DefaultAction(FailureClass kind) { return InfoOf(kind).action; }
 
-absl::string_view Name(FailureAction action) {
-  for (const auto& [entry, name] : kActions) {
-    if (entry == action) return name;
-  }
-  return "";
+absl::string_view Name(FailureAction action) { return InfoOf(action).name; }
+bool IsCounted(FailureAction action) { return InfoOf(action).counted; }
+bool EndsJob(FailureAction action) { return InfoOf(action).ends_job; }
+
+std::optional<FailureAction> FindAction(absl::string_view name) {
+  const auto found = std::find_if(kActions.begin(), kActions.end(),
+                                  [&](FailureAction action) { return Name(action) == name; });
+  if (found == kActions.end()) return std::nullopt;
+  return *found;
 }
 
 std::vector<FailureClass> AllFailureClasses() {
@@ -271,9 +294,7 @@ FailureVerdict EvaluateFailure(const v1alpha1::FailurePolicySpec& policy,
   for (int i = 0; i < policy.rules_size(); ++i) {
     const FailureRule& rule = policy.rules(i);
     if (!Matches(rule, facts)) continue;
-    for (const auto& [action, name] : kActions) {
-      if (rule.action() == name) verdict.action = action;
-    }
+    verdict.action = FindAction(rule.action()).value_or(verdict.action);
     verdict.rule = rule.has_name() ? rule.name() : absl::StrCat("rules[", i, "]");
     break;
   }

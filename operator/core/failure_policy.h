@@ -1,6 +1,7 @@
 #ifndef MUSTER_OPERATOR_CORE_FAILURE_POLICY_H_
 #define MUSTER_OPERATOR_CORE_FAILURE_POLICY_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ enum class FailureClass {
   kRankKilled,
   kProgramFailed,
 };
+// The `values` of FailureRule.action in training_job.proto.
 enum class FailureAction { kRestartWorker, kRestartJob, kIgnore, kFailJob };
 
 absl::string_view Name(FailureClass kind);
@@ -35,6 +37,12 @@ std::vector<FailureClass> AllFailureClasses();
 // Returns the meaning in one sentence.
 absl::string_view Meaning(FailureClass kind);
 FailureAction DefaultAction(FailureClass kind);
+// Returns nothing for a name that is none of the schema's.
+std::optional<FailureAction> FindAction(absl::string_view name);
+// Returns true if the failure counts against failurePolicy.maxFailures.
+bool IsCounted(FailureAction action);
+// Returns true if the job fails at once.
+bool EndsJob(FailureAction action);
 
 // Everything that a rule can match.
 struct FailureFacts {
@@ -58,7 +66,7 @@ struct FailureVerdict {
   FailureClass kind = FailureClass::kProgramFailed;
   std::string rule;  // the rule's name, or "rules[0]", or "default"
 
-  bool counted() const { return action != FailureAction::kIgnore; }
+  bool counted() const { return IsCounted(action); }
 };
 
 FailureVerdict EvaluateFailure(const v1alpha1::FailurePolicySpec& policy,

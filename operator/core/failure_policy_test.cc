@@ -4,16 +4,18 @@
 
 #include <cstdlib>
 #include <fstream>
-
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/yaml/yaml_adapter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/api/codec.h"
+#include "operator/api/schema.h"
 #include "operator/api/validation.h"
 #include "operator/core/testing/failure_policy_cases.h"
 
@@ -22,6 +24,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
 
 constexpr char kDocument[] = "docs/failure-policy.md";
 
@@ -33,6 +36,12 @@ v1alpha1::FailurePolicySpec PolicyOf(const std::string& rules) {
   EXPECT_THAT(DecodeMessage(document.json, "", UnknownFields::kReport, policy), IsEmpty()) << rules;
   EXPECT_THAT(Validate(policy, "", {}), IsEmpty()) << rules;
   return policy;
+}
+
+std::vector<std::string> ActionsOfTheSchema() {
+  const auto* field = v1alpha1::FailureRule::descriptor()->FindFieldByName("action");
+  const auto& values = SchemaOf(*field).values();
+  return {values.begin(), values.end()};
 }
 
 std::vector<FailureCase> AllCases() {
@@ -60,7 +69,26 @@ TEST(FailurePolicyTest, TheCasesShowEveryClassAndEveryAction) {
     actions.insert(c.action);
   }
   for (FailureClass kind : AllFailureClasses()) EXPECT_THAT(kinds, Contains(kind)) << Name(kind);
-  EXPECT_EQ(actions.size(), 4u);
+  std::vector<std::string> names;
+  for (FailureAction action : actions) names.emplace_back(Name(action));
+  EXPECT_THAT(names, UnorderedElementsAreArray(ActionsOfTheSchema()));
+}
+
+TEST(FailurePolicyTest, EveryActionOfTheSchemaIsKnown) {
+  for (const std::string& name : ActionsOfTheSchema()) {
+    const std::optional<FailureAction> action = FindAction(name);
+    ASSERT_TRUE(action.has_value()) << name;
+    EXPECT_EQ(Name(*action), name);
+  }
+  EXPECT_EQ(FindAction("Restart"), std::nullopt);
+}
+
+TEST(FailurePolicyTest, OnlyIgnoreIsNotCountedAndOnlyFailJobEndsTheJob) {
+  for (const std::string& name : ActionsOfTheSchema()) {
+    const FailureAction action = FindAction(name).value_or(FailureAction::kRestartWorker);
+    EXPECT_EQ(IsCounted(action), name != "Ignore") << name;
+    EXPECT_EQ(EndsJob(action), name == "FailJob") << name;
+  }
 }
 
 TEST(FailurePolicyTest, OnlyTheEndOfALogIsSearched) {

@@ -35,7 +35,7 @@ ExitReport Exit(const TestWorld& world, int code) {
 }
 
 absl::Duration Wait(int streak, const std::string& seed = "uid") {
-  return Backoff(streak, absl::Seconds(1), absl::Minutes(1), seed);
+  return Backoff(streak, {absl::Seconds(1), absl::Minutes(1)}, seed);
 }
 
 TEST(BackoffTest, DoublesUpToTheCapAndAddsUpToAQuarter) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
+#include "base/backoff.h"
 
 namespace muster::control {
 
@@ -22,8 +23,8 @@ struct DecideOptions {
   absl::Duration grow_delay = absl::Seconds(3);
   // Pods that got a stop order are deleted after this long even if they have not ended.
   absl::Duration stop_deadline = absl::Seconds(60);
-  absl::Duration backoff_base = absl::Seconds(1);
-  absl::Duration backoff_cap = absl::Minutes(1);
+  // The waits between tries of what fails, where a job's failurePolicy does not say.
+  BackoffBounds backoff = {absl::Seconds(1), absl::Minutes(1)};
   absl::Duration progress_interval = absl::Seconds(10);
   // A status that only reports how a gang comes together is held back this long, to merge writes.
   absl::Duration status_write_delay = absl::Seconds(1);

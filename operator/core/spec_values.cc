@@ -34,12 +34,10 @@ absl::Duration FailureWindow(const TrainingJobSpec& spec) {
   return ParseDurationOr(spec.failure_policy().window(), absl::Hours(1));
 }
 
-absl::Duration InitialBackoff(const TrainingJobSpec& spec, absl::Duration otherwise) {
-  return ParseDurationOr(spec.failure_policy().initial_backoff(), otherwise);
-}
-
-absl::Duration MaxBackoff(const TrainingJobSpec& spec, absl::Duration otherwise) {
-  return ParseDurationOr(spec.failure_policy().max_backoff(), otherwise);
+BackoffBounds RetryBackoff(const TrainingJobSpec& spec, const BackoffBounds& otherwise) {
+  const v1alpha1::FailurePolicySpec& policy = spec.failure_policy();
+  return {ParseDurationOr(policy.initial_backoff(), otherwise.first),
+          ParseDurationOr(policy.max_backoff(), otherwise.longest)};
 }
 
 bool LeaderDecidesSuccess(const TrainingJobSpec& spec) { return spec.success_policy() == "Leader"; }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/backoff.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 // The values that Decide() reads from a spec, as C++ types. Specs arrive defaulted and validated; a
@@ -21,8 +22,8 @@ int RanksOfWorker(const v1alpha1::TrainingJobSpec& spec);
 int MaxFailures(const v1alpha1::TrainingJobSpec& spec);
 int MaxIdenticalFailures(const v1alpha1::TrainingJobSpec& spec);  // 0: any number
 absl::Duration FailureWindow(const v1alpha1::TrainingJobSpec& spec);
-absl::Duration InitialBackoff(const v1alpha1::TrainingJobSpec& spec, absl::Duration otherwise);
-absl::Duration MaxBackoff(const v1alpha1::TrainingJobSpec& spec, absl::Duration otherwise);
+// Returns the waits between tries of what fails; `otherwise` where the spec does not say.
+BackoffBounds RetryBackoff(const v1alpha1::TrainingJobSpec& spec, const BackoffBounds& otherwise);
 bool ShrinksOnFailure(const v1alpha1::TrainingJobSpec& spec);
 bool LeaderDecidesSuccess(const v1alpha1::TrainingJobSpec& spec);  // successPolicy Leader
 bool IsManagedByAnother(const v1alpha1::TrainingJobSpec& spec);

@@ -46,6 +46,12 @@ FamilyBuilder& FamilyBuilder::Add(double value, const LabelValues& labels) {
   return *this;
 }
 
+std::vector<prometheus::MetricFamily> SeriesList::Collect() const {
+  std::vector<prometheus::MetricFamily> families;
+  for (const Series* series : all_) families.push_back(series->Collect());
+  return families;
+}
+
 CounterSeries& CounterSeries::With(const LabelValues& labels) {
   MutexLock lock(mu_);
   values_[labels];

@@ -26,17 +26,37 @@ class FamilyBuilder {
   prometheus::MetricFamily family_;
 };
 
+// A metric that is counted as things happen.
+class Series {
+ public:
+  virtual ~Series() = default;
+  virtual prometheus::MetricFamily Collect() const = 0;
+};
+
+// Knows the series that were made with it. They must outlive every call of Collect(), and be made
+// before another thread calls it.
+class SeriesList {
+ public:
+  void Add(const Series& series) { all_.push_back(&series); }
+  // Returns the families in the order in which the series were made.
+  std::vector<prometheus::MetricFamily> Collect() const;
+
+ private:
+  std::vector<const Series*> all_;
+};
+
 // The counters of one metric. At most kMaxSeries sets of label values have their own series; later
 // ones are counted under "other". Thread-safe.
-class CounterSeries {
+class CounterSeries final : public Series {
  public:
   static constexpr size_t kMaxSeries = 500;
 
   explicit CounterSeries(MetricId id) : id_(id) {}
+  CounterSeries(MetricId id, SeriesList& list) : CounterSeries(id) { list.Add(*this); }
   // Adds a series that is exported from the start, at 0.
   CounterSeries& With(const LabelValues& labels);
   void Increment(const LabelValues& labels = {});
-  prometheus::MetricFamily Collect() const;
+  prometheus::MetricFamily Collect() const override;
 
  private:
   const MetricId id_;
@@ -45,11 +65,12 @@ class CounterSeries {
 };
 
 // The histograms of one metric, bounded in the same way. Thread-safe.
-class HistogramSeries {
+class HistogramSeries final : public Series {
  public:
   explicit HistogramSeries(MetricId id);
+  HistogramSeries(MetricId id, SeriesList& list) : HistogramSeries(id) { list.Add(*this); }
   void Observe(double value, const LabelValues& labels = {});
-  prometheus::MetricFamily Collect() const;
+  prometheus::MetricFamily Collect() const override;
 
  private:
   struct Histogram {

@@ -1,6 +1,7 @@
 #include "operator/metrics/series.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -40,6 +41,19 @@ TEST(SeriesTest, BucketsAreCumulativeAndTheirBoundsInclusive) {
 TEST(SeriesTest, AHistogramWithoutLabelsIsThereFromTheStart) {
   EXPECT_EQ(HistogramSeries(MetricId::kQueueDuration).Collect().metric.size(), 1u);
   EXPECT_EQ(HistogramSeries(MetricId::kRecoveryDuration).Collect().metric.size(), 0u);
+}
+
+TEST(SeriesListTest, FamiliesComeInTheOrderInWhichTheirSeriesWereMade) {
+  SeriesList list;
+  HistogramSeries waits(MetricId::kQueueDuration, list);
+  CounterSeries failures(MetricId::kFailures, list);
+  CounterSeries alone(MetricId::kStatusWrites);
+  failures.Increment({"NodeLost", "Ignore"});
+  const std::vector<prometheus::MetricFamily> families = list.Collect();
+  ASSERT_EQ(families.size(), 2u) << "a series without a list is in none";
+  EXPECT_EQ(families[0].name, SpecOf(MetricId::kQueueDuration).name);
+  EXPECT_EQ(families[1].name, SpecOf(MetricId::kFailures).name);
+  EXPECT_EQ(families[1].metric.size(), 1u);
 }
 
 }  // namespace

@@ -144,6 +144,10 @@ void ReadFabric(const LabelledNode& node, int aws_layers, Position& position,
 
 constexpr char kClique[] = "nvidia.com/gpu.clique";
 constexpr char kAccelerator[] = "network.topology.nvidia.com/accelerator";
+// Labels whose value is the NVLink domain, the one that counts first.
+constexpr std::array<std::string_view, 3> kNvlinkDomains = {"ds.coreweave.com/nvlink.domain",
+                                                            "topology.k8s.aws/ultraserver-id",
+                                                            "topology.k8s.aws/capacity-block-id"};
 
 // All zeros in a clique: the GPUs have no NVLink beyond the host.
 bool IsNoDomain(std::string_view value) {
@@ -170,8 +174,7 @@ void ReadNvlink(const LabelMap& labels, Position& position) {
     return;
   }
   ReadClique(labels.Value(kAccelerator), position);
-  for (const char* key : {"ds.coreweave.com/nvlink.domain", "topology.k8s.aws/ultraserver-id",
-                          "topology.k8s.aws/capacity-block-id"}) {
+  for (const std::string_view key : kNvlinkDomains) {
     if (position.nvlink.empty()) position.nvlink = labels.Value(key);
   }
 }
@@ -325,14 +328,14 @@ std::string LevelOfLabel(const std::string& key) {
           {"accelerator.topograph.run/domain", "nvlink"},
           {"accelerator.topograph.run/sub-domain", "nvlink-partition"},
           {kAccelerator, "nvlink"},
-          {"ds.coreweave.com/nvlink.domain", "nvlink"},
-          {"topology.k8s.aws/ultraserver-id", "nvlink"},
-          {"topology.k8s.aws/capacity-block-id", "nvlink"},
           {"cloud.google.com/gce-topology-host", "host"},
           {"oci.oraclecloud.com/rdma.host_id", "host"},
           {"kubernetes.io/hostname", "host"},
       };
   if (const auto found = kOthers->find(key); found != kOthers->end()) return found->second;
+  const bool nvlink =
+      std::find(kNvlinkDomains.begin(), kNvlinkDomains.end(), key) != kNvlinkDomains.end();
+  if (nvlink) return "nvlink";
   for (const FabricSource& source : FabricSources()) {
     const auto found = std::find(source.keys.begin(), source.keys.end(), key);
     if (found != source.keys.end()) return TierName(static_cast<int>(found - source.keys.begin()));

@@ -15,7 +15,7 @@
 #include "trainer/engine/checkpoint_store.h"
 #include "trainer/engine/gloo_network.h"
 #include "trainer/engine/memory_check.h"
-#include "trainer/model/gpt2.h"
+#include "trainer/model/model_factory.h"
 
 namespace muster::trainer {
 namespace {
@@ -87,12 +87,7 @@ absl::StatusOr<Model> TrainerProcess::BuildModel(const v1alpha1::TrainingJobSpec
                               static_cast<int32_t>(training.sequence), config_.optimizer),
       options.ranks_starting, AvailableMemory()));
   vocabulary_ = shape.vocabulary;
-  return MakeGpt2({.layers = shape.layers,
-                   .heads = shape.heads,
-                   .width = shape.width,
-                   .positions = shape.positions,
-                   .vocabulary = shape.vocabulary,
-                   .dropout = shape.dropout});
+  return MakeModel(shape);
 }
 
 ValidationData TrainerProcess::ReadValidation() const {

@@ -18,40 +18,12 @@
 #include "trainer/data/bpe_tokenizer.h"
 #include "trainer/data/tokenizer_json.h"
 #include "trainer/engine/torch_errors.h"
-#include "trainer/model/gpt2.h"
+#include "trainer/model/model_factory.h"
 
 namespace muster::trainer {
 namespace {
 
 constexpr char kTokenizer[] = "tokenizer.json";
-constexpr int64_t kMostSize = 1 << 24;
-
-absl::StatusOr<int64_t> Number(const Json& config, const char* field, int64_t most) {
-  const auto found = config.find(field);
-  if (found == config.end() || !found->is_number_integer() || *found < 1 || *found > most) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the checkpoint's model needs a number ", field, " of 1 to ", most));
-  }
-  return found->get<int64_t>();
-}
-
-// `tensors` is the number of tensors in the checkpoint, which bounds the model's layers.
-absl::StatusOr<Gpt2Config> ReadConfig(const Json& config, size_t tensors) {
-  if (!config.is_object() || config.value("model_type", Json()) != "gpt2") {
-    return absl::InvalidArgumentError("the checkpoint's model is none that is known here: gpt2");
-  }
-  Gpt2Config read;
-  read.dropout = 0.0;
-  MUSTER_ASSIGN_OR_RETURN(const int64_t layers,
-                          Number(config, "n_layer", static_cast<int64_t>(tensors)));
-  MUSTER_ASSIGN_OR_RETURN(const int64_t heads, Number(config, "n_head", kMostSize));
-  read.layers = static_cast<int>(layers);
-  read.heads = static_cast<int>(heads);
-  MUSTER_ASSIGN_OR_RETURN(read.width, Number(config, "n_embd", kMostSize));
-  MUSTER_ASSIGN_OR_RETURN(read.positions, Number(config, "n_positions", kMostSize));
-  MUSTER_ASSIGN_OR_RETURN(read.vocabulary, Number(config, "vocab_size", kMostSize));
-  return read;
-}
 
 absl::StatusOr<at::Tensor> ReadTensor(const CheckpointReader& reader, const ParameterSpec& spec) {
   const TensorRecord* record = reader.manifest().Find(spec.name);
@@ -128,17 +100,18 @@ MicroBatchContext ContextOf(std::span<const uint32_t> tokens) {
 absl::StatusOr<std::unique_ptr<LanguageModel>> LanguageModel::Open(Files& files,
                                                                    const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(files, path));
-  MUSTER_ASSIGN_OR_RETURN(const Gpt2Config config, ReadConfig(reader->manifest().run.model,
-                                                              reader->manifest().tensors.size()));
+  MUSTER_ASSIGN_OR_RETURN(
+      const planner::ModelShape shape,
+      ReadModelShape(reader->manifest().run.model, reader->manifest().tensors.size()));
   std::unique_ptr<LanguageModel> model(new LanguageModel());
-  MUSTER_ASSIGN_OR_RETURN(model->model_, MakeGpt2(config));
-  model->positions_ = config.positions;
-  model->vocabulary_ = config.vocabulary;
+  MUSTER_ASSIGN_OR_RETURN(model->model_, MakeModel(shape));
+  model->positions_ = shape.positions;
+  model->vocabulary_ = shape.vocabulary;
   MUSTER_ASSIGN_OR_RETURN(model->tokenizer_, ReadTokenizer(*reader));
-  if (model->tokenizer_ != nullptr && model->tokenizer_->vocabulary() > config.vocabulary) {
+  if (model->tokenizer_ != nullptr && model->tokenizer_->vocabulary() > model->vocabulary_) {
     return absl::InvalidArgumentError(absl::StrCat("the checkpoint's tokenizer has ",
                                                    model->tokenizer_->vocabulary(),
-                                                   " tokens, its model ", config.vocabulary));
+                                                   " tokens, its model ", model->vocabulary_));
   }
   MUSTER_RETURN_IF_ERROR(CatchTorch("reading the weights", [&reader, &model]() -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(model->type_, BindWeights(*reader, model->model_));

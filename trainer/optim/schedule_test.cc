@@ -1,6 +1,11 @@
 #include "trainer/optim/schedule.h"
 
+#include <string>
+
+#include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/schema_options.pb.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::trainer {
 namespace {
@@ -29,6 +34,15 @@ TEST(ScheduleTest, LinearAndConstant) {
   EXPECT_DOUBLE_EQ(s.At(20), 0.0);
   s.kind = Schedule::Kind::kConstant;
   EXPECT_DOUBLE_EQ(s.At(20), 1.0);
+}
+
+TEST(ScheduleTest, EveryScheduleThatTheSchemaAllowsIsRead) {
+  const auto* field = v1alpha1::OptimizerSpec::descriptor()->FindFieldByName("schedule");
+  const v1alpha1::FieldSchema& schema = field->options().GetExtension(v1alpha1::schema);
+  EXPECT_GE(schema.values_size(), 3);
+  for (const std::string& name : schema.values()) {
+    EXPECT_TRUE(ParseScheduleKind(name).ok()) << name;
+  }
 }
 
 TEST(ScheduleTest, UnknownNamesAreRefused) {

@@ -17,23 +17,11 @@ namespace muster::agent {
 namespace {
 
 Flags Defaults(const EnvironmentLookup& env) {
-  const std::string index = env("MUSTER_INDEX");
-  return {{"coordinator", env("MUSTER_COORDINATOR")},
-          {"coordinator-ca", env("MUSTER_COORDINATOR_CA")},
-          {"coordinator-token", env("MUSTER_COORDINATOR_TOKEN")},
-          {"coordinator-silence", env("MUSTER_COORDINATOR_SILENCE")},
-          {"trainer", env("MUSTER_TRAINER")},
-          {"namespace", env("MUSTER_NAMESPACE")},
-          {"job", env("MUSTER_JOB")},
-          {"job-uid", env("MUSTER_JOB_UID")},
-          {"index", index.empty() ? env("MUSTER_WORKER_INDEX") : index},
-          {"incarnation", env("MUSTER_INCARNATION")},
-          {"pod-uid", env("MUSTER_POD_UID")},
-          {"ranks", env("MUSTER_RANKS")},
-          {"host", env("MUSTER_POD_IP")},
-          {"log-dir", env("MUSTER_LOG_DIR")},
-          {"exit-file", env("MUSTER_EXIT_FILE")},
-          {"orphan-deadline", env("MUSTER_ORPHAN_DEADLINE")}};
+  Flags defaults;
+  for (const WorkerFlag& flag : WorkerFlags()) defaults[flag.name] = env(flag.variable);
+  // The operator gives a pod its index under this name.
+  if (defaults["index"].empty()) defaults["index"] = env("MUSTER_WORKER_INDEX");
+  return defaults;
 }
 
 // Empty text means `otherwise`.
@@ -91,6 +79,36 @@ const char kWorkerUsage[] =
     "log-dir\n"
     "       exit-file orphan-deadline coordinator-ca (PEM) coordinator-token (file)\n"
     "       coordinator-silence; each defaults to the environment's MUSTER_NAME\n";
+
+const std::vector<WorkerFlag>& WorkerFlags() {
+  static const auto* flags = new std::vector<WorkerFlag>{
+      {"coordinator", "MUSTER_COORDINATOR",
+       "where the operator's coordinators listen: ADDRESS[,ADDRESS], all unix:/PATH or all "
+       "HOST:PORT; required"},
+      {"coordinator-ca", "MUSTER_COORDINATOR_CA",
+       "the authority of a coordinator on another host: the PEM itself"},
+      {"coordinator-token", "MUSTER_COORDINATOR_TOKEN",
+       "the file with the token to show to a coordinator on another host"},
+      {"coordinator-silence", "MUSTER_COORDINATOR_SILENCE",
+       "a coordinator that is silent for this long is given up; default 7.5s"},
+      {"trainer", "MUSTER_TRAINER", "path of muster-trainer"},
+      {"namespace", "MUSTER_NAMESPACE", "of the job"},
+      {"job", "MUSTER_JOB", "the job's name"},
+      {"job-uid", "MUSTER_JOB_UID", "the job's UID"},
+      {"index", "MUSTER_INDEX",
+       "of this worker in its job; default also $MUSTER_WORKER_INDEX, else 0"},
+      {"incarnation", "MUSTER_INCARNATION", "of this worker: each new pod has a higher one"},
+      {"pod-uid", "MUSTER_POD_UID", "the UID of the pod that this runs in"},
+      {"ranks", "MUSTER_RANKS", "how many ranks to start; default 1"},
+      {"host", "MUSTER_POD_IP",
+       "the address by which other workers reach this one; default 127.0.0.1 beside a coordinator "
+       "of this machine, else the host name"},
+      {"log-dir", "MUSTER_LOG_DIR", "where rank-N.log are written; without it, none are"},
+      {"exit-file", "MUSTER_EXIT_FILE", "a file to write the exit code to, as JSON"},
+      {"orphan-deadline", "MUSTER_ORPHAN_DEADLINE",
+       "how long to go on without an operator, until the operator says another time; default 60s"}};
+  return *flags;
+}
 
 absl::StatusOr<Flags> ParseWorkerFlags(int argc, const char* const* argv,
                                        const EnvironmentLookup& environment) {

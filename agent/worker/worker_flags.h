@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "agent/worker/worker_agent.h"
@@ -11,6 +12,16 @@
 namespace muster::agent {
 
 extern const char kWorkerUsage[];
+
+// One flag of `muster-agent worker`: --NAME=VALUE.
+struct WorkerFlag {
+  const char* name;      // without dashes
+  const char* variable;  // of the environment, the default
+  const char* help;
+};
+
+// Every flag that ParseWorkerFlags() knows.
+const std::vector<WorkerFlag>& WorkerFlags();
 
 // The flags of `muster-agent worker` by name, without their dashes.
 using Flags = std::map<std::string, std::string>;

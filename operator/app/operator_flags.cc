@@ -292,4 +292,11 @@ absl::StatusOr<OperatorFlags> ParseOperatorFlags(
   return flags;
 }
 
+std::vector<std::string> OperatorFlagNames() {
+  OperatorFlags flags;
+  std::vector<std::string> names;
+  for (const auto& [name, setter] : SettersOf(flags)) names.push_back(name);
+  return names;
+}
+
 }  // namespace muster::control

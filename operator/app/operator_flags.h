@@ -62,6 +62,9 @@ absl::StatusOr<OperatorFlags> ParseOperatorFlags(
     const std::vector<std::string>& args,
     const std::function<std::string(const std::string& name)>& environment);
 
+// The name of every flag that ParseOperatorFlags() knows, without dashes, sorted.
+std::vector<std::string> OperatorFlagNames();
+
 }  // namespace muster::control
 
 #endif  // MUSTER_OPERATOR_APP_OPERATOR_FLAGS_H_

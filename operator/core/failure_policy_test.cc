@@ -2,15 +2,13 @@
 // as tools/generate calls it, this test writes the document's tables.
 #include "operator/core/failure_policy.h"
 
-#include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/generated_document.h"
 #include "base/yaml/yaml_adapter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,8 +23,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
-
-constexpr char kDocument[] = "docs/failure-policy.md";
 
 v1alpha1::FailurePolicySpec PolicyOf(const std::string& rules) {
   v1alpha1::FailurePolicySpec policy;
@@ -120,38 +116,10 @@ TEST(FailurePolicyTest, AnEvilPatternIsHarmless) {
   EXPECT_EQ(EvaluateFailure(policy, facts).rule, "default");
 }
 
-std::string Between(const std::string& text, const std::string& name, size_t& begin, size_t& end) {
-  const std::string open = absl::StrCat("<!-- ", name, " -->\n");
-  begin = text.find(open);
-  if (begin == std::string::npos) return "";
-  begin += open.size();
-  end = text.find("<!-- end -->", begin);
-  return end == std::string::npos ? "" : text.substr(begin, end - begin);
-}
-
 TEST(FailurePolicyTest, TheDocumentsTablesAreTheCases) {
-  const char* workspace = std::getenv("BUILD_WORKSPACE_DIRECTORY");
-  const std::string path =
-      workspace == nullptr ? kDocument : absl::StrCat(workspace, "/", kDocument);
-  std::ifstream in(path);
-  std::stringstream buffer;
-  buffer << in.rdbuf();
-  std::string text = buffer.str();
-  const std::pair<std::string, std::string> tables[] = {
-      {"classes", ClassTable()},
-      {"default cases", CaseTable(DefaultCases())},
-      {"rule cases", CaseTable(RuleCases())}};
-  for (const auto& [name, table] : tables) {
-    size_t begin = 0;
-    size_t end = 0;
-    const std::string shown = Between(text, name, begin, end);
-    ASSERT_NE(end, 0u) << name;
-    if (workspace == nullptr) {
-      EXPECT_EQ(shown, table) << "run tools/generate";
-    }
-    text.replace(begin, shown.size(), table);
-  }
-  if (workspace != nullptr) std::ofstream(path) << text;
+  CheckDocument("docs/failure-policy.md", {{"classes", ClassTable()},
+                                           {"default cases", CaseTable(DefaultCases())},
+                                           {"rule cases", CaseTable(RuleCases())}});
 }
 
 }  // namespace

@@ -30,7 +30,7 @@
 #include "base/stop_signals.h"
 #include "operator/app/operator_app.h"
 #include "operator/app/operator_flags.h"
-#include "operator/app/throttle_relay.h"
+#include "operator/app/throttle_observer.h"
 #include "operator/kube/api.h"
 #include "operator/kube/credentials/kubeconfig.h"
 #include "operator/kube/credentials/rest_config.h"

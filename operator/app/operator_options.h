@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "operator/app/http_servers.h"
-#include "operator/app/throttle_relay.h"
+#include "operator/app/throttle_observer.h"
 #include "operator/core/options.h"
 #include "operator/kube/lease.h"
 #include "operator/placement/ring_model.h"

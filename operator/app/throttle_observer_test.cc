@@ -1,4 +1,4 @@
-#include "operator/app/throttle_relay.h"
+#include "operator/app/throttle_observer.h"
 
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -8,7 +8,7 @@
 namespace muster::control {
 namespace {
 
-TEST(ThrottleRelayTest, WaitsReachTheMetricsAndRequestsAreNotCountedTwice) {
+TEST(ThrottleObserverTest, WaitsReachTheMetricsAndRequestsAreNotCountedTwice) {
   ThrottleObserver relay;
   relay.Throttled(absl::Seconds(9));  // nobody is connected yet
   Metrics metrics;

@@ -1,5 +1,5 @@
-#ifndef MUSTER_OPERATOR_APP_THROTTLE_RELAY_H_
-#define MUSTER_OPERATOR_APP_THROTTLE_RELAY_H_
+#ifndef MUSTER_OPERATOR_APP_THROTTLE_OBSERVER_H_
+#define MUSTER_OPERATOR_APP_THROTTLE_OBSERVER_H_
 
 #include <string_view>
 
@@ -33,4 +33,4 @@ class ThrottleObserver final : public kube::RequestObserver {
 
 }  // namespace muster::control
 
-#endif  // MUSTER_OPERATOR_APP_THROTTLE_RELAY_H_
+#endif  // MUSTER_OPERATOR_APP_THROTTLE_OBSERVER_H_

@@ -75,14 +75,14 @@ TEST(ReferenceTest, AUsageTextIsTakenApart) {
   const UsageText read = ReadUsageText(
       "usage: it [FLAGS]\n       it --now\n"
       "  --a       one;\n            and more\n"
-      "  --b --c   two\n"
+      "  --b --c   two\n            default 2\n"
       "  --long-name\n            three\n");
   EXPECT_EQ(read.usage, "usage: it [FLAGS]\n       it --now\n");
   ASSERT_EQ(read.rows.size(), 3u);
   EXPECT_THAT(read.rows[0].flags, ElementsAre("--a"));
   EXPECT_EQ(read.rows[0].help, "one; and more");
   EXPECT_THAT(read.rows[1].flags, ElementsAre("--b", "--c"));
-  EXPECT_EQ(read.rows[1].help, "two");
+  EXPECT_EQ(read.rows[1].help, "two; default 2");
   EXPECT_THAT(read.rows[2].flags, ElementsAre("--long-name"));
   EXPECT_EQ(read.rows[2].help, "three");
   EXPECT_THAT(ReadUsageText("").rows, IsEmpty());

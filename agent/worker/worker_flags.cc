@@ -20,7 +20,8 @@ Flags Defaults(const EnvironmentLookup& env) {
   Flags defaults;
   for (const WorkerFlag& flag : WorkerFlags()) defaults[flag.name] = env(flag.variable);
   // The operator gives a pod its index under this name.
-  if (defaults["index"].empty()) defaults["index"] = env("MUSTER_WORKER_INDEX");
+  std::string& index = defaults["index"];
+  if (index.empty()) index = env("MUSTER_WORKER_INDEX");
   return defaults;
 }
 

@@ -30,6 +30,14 @@ TEST(WorkerFlagsTest, FlagsGoOverTheEnvironment) {
   EXPECT_TRUE(options->coordinator.identity.empty());
 }
 
+TEST(WorkerFlagsTest, EveryFlagDefaultsToItsVariable) {
+  const char* const argv[] = {"muster-agent", "worker"};
+  const auto flags = ParseWorkerFlags(2, argv, [](const std::string& name) { return name; });
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->size(), WorkerFlags().size());
+  for (const WorkerFlag& flag : WorkerFlags()) EXPECT_EQ(flags->at(flag.name), flag.variable);
+}
+
 TEST(WorkerFlagsTest, APodOnAClusterProvesItself) {
   const auto options = Parse({"worker"}, {{"MUSTER_COORDINATOR", "10.0.0.1:7443,10.0.0.2:7443"},
                                           {"MUSTER_COORDINATOR_CA", "pem"},

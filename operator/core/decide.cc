@@ -29,32 +29,17 @@
 namespace muster::control {
 namespace {
 
-struct Policy {
-  absl::string_view file;
-  void (*run)(Draft&);
-};
+using Policy = void (*)(Draft&);
 
 // A deleted job only loses its pods, a finished one only stops and expires, and an invalid one
 // starts nothing. A job that is suspended, or stopped for others, has neither gang nor round.
 // Rounds come before the gang, which must not delete what a round still needs. A job that has
 // reached its end succeeds, whatever fails after it.
 constexpr Policy kPolicies[] = {
-    {"deletion", HandleDeletion},
-    {"progress", ReportProgress},
-    {"checkpoint", ReportCheckpoint},
-    {"expiry", ExpireFinished},
-    {"admission", Admit},
-    {"failure_persistence", RestoreFailures},
-    {"ended", RecordFinishedCommands},
-    {"finish", FinishWhenDone},
-    {"failure", CountFailures},
-    {"preemption", ApplyQueueOrder},
-    {"suspend", SuspendOrResume},
-    {"active_time", EnforceDeadline},
-    {"spot", EvacuateNodes},
-    {"rounds", DriveRounds},
-    {"save_request", SaveOnRequest},
-    {"gang", ReconcilePods},
+    HandleDeletion, ReportProgress,  ReportCheckpoint,       ExpireFinished,
+    Admit,          RestoreFailures, RecordFinishedCommands, FinishWhenDone,
+    CountFailures,  ApplyQueueOrder, SuspendOrResume,        EnforceDeadline,
+    EvacuateNodes,  DriveRounds,     SaveOnRequest,          ReconcilePods,
 };
 
 // Delay of the next decision when the view lacks the last round that this leadership recorded. Few
@@ -63,7 +48,7 @@ constexpr absl::Duration kStaleViewRetry = absl::Milliseconds(50);
 
 // Pods, orders and the next leader rest on the status, so nothing is done except to report the
 // fault.
-void TellStatusFault(Draft& draft) {
+void ReportStatusFault(Draft& draft) {
   const v1alpha1::Condition* shown = FindCondition(draft.view.status, ConditionType::kAdmitted);
   if (shown == nullptr || shown->reason() != Name(Reason::kStatusNotStored)) {
     draft.EmitWarning(Reason::kStatusNotStored, draft.view.status_fault);
@@ -92,13 +77,13 @@ Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOption
     return std::move(draft.plan);
   }
   if (!view.status_fault.empty() && !view.job.deleting) {
-    TellStatusFault(draft);
+    ReportStatusFault(draft);
     return std::move(draft.plan);
   }
   draft.status().set_term(view.leader_term);
   draft.SetReason(Reason::kNothingToDo, "everything is as it should be");
-  for (const Policy& policy : kPolicies) {
-    policy.run(draft);
+  for (const Policy policy : kPolicies) {
+    policy(draft);
     if (draft.done) break;
   }
   StoreFailures(draft);
@@ -122,12 +107,6 @@ Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions&
     kept.spec_errors.push_back(std::move(refused->sentence));
   }
   return DecideOn(kept, memory, options);
-}
-
-std::vector<absl::string_view> PolicyFiles() {
-  std::vector<absl::string_view> files;
-  for (const Policy& policy : kPolicies) files.push_back(policy.file);
-  return files;
 }
 
 }  // namespace muster::control

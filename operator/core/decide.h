@@ -1,9 +1,6 @@
 #ifndef MUSTER_OPERATOR_CORE_DECIDE_H_
 #define MUSTER_OPERATOR_CORE_DECIDE_H_
 
-#include <vector>
-
-#include "absl/strings/string_view.h"
 #include "operator/core/options.h"
 #include "operator/core/plan.h"
 #include "operator/core/round_memory.h"
@@ -20,9 +17,6 @@ namespace muster::control {
 // spot, rounds, save_request, gang. Whichever of them acted last, the rest of the status is then
 // brought up to date, and status_write_policy.h decides whether it is written.
 Plan Decide(const JobView& view, const RoundMemory& memory, const DecideOptions& options = {});
-
-// Returns the policies' file names, in order.
-std::vector<absl::string_view> PolicyFiles();
 
 }  // namespace muster::control
 

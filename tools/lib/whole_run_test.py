@@ -100,7 +100,7 @@ class WholeRun(unittest.TestCase):
             path.chmod(0o755)
         (self.fake / "clock").write_text("0")
         self.plan = {
-            "queries": [["test_effort", [UNIT, PURE]], ["no-tsan", [UNIT]], ["no-sanitizer", [INTEGRATION, UNIT]],
+            "queries": [["test_iterations", [UNIT, PURE]], ["no-tsan", [UNIT]], ["no-sanitizer", [INTEGRATION, UNIT]],
                         ["except attr(tags, exclusive", [PURE, INTEGRATION, UNIT]], ["attr(tags, exclusive", [LONE]],
                         ["attr(tags, cluster, tests(set", []], ["cluster", [PURE, UNIT]]],
             "outcomes": {}, "broken": [], "clock": {},

@@ -77,7 +77,8 @@ TEST_F(Kubectl, DescribeShowsConditionsWithTheirReasons) {
 }
 
 TEST_F(Kubectl, ExplainTellsEveryField) {
-  EXPECT_TRUE(absl::StrContains(Expect({"explain", "tj.spec.workers.count"}), "Workers wanted."));
+  EXPECT_TRUE(absl::StrContains(Expect({"explain", "tj.spec.workers.count"}),
+                                "The desired number of workers."));
   const std::string all = Expect({"explain", "tj.spec", "--recursive"});
   for (const char* field : {"globalBatch", "orphanDeadline", "maxFailures", "learningRate"}) {
     EXPECT_TRUE(absl::StrContains(all, field)) << field;

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
+#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/fault_job.h"
@@ -62,7 +63,8 @@ TEST(LostCheckpointTest, AnotherMomentumOnAFinishedJobHoldsItAndItsOwnerMayGiveT
     EXPECT_THAT(give_up, HasSubstr("40@"));
     const auto after = NewestTensors(folder + "/checkpoints");
     EXPECT_TRUE(after.ok() && *after == *before) << "it trained again";
-    EXPECT_THAT(run.Output(), HasSubstr("waits: CheckpointMismatch"));
+    const absl::Status shown = run.WaitForOutput("waits: CheckpointMismatch", kLong);
+    EXPECT_TRUE(shown.ok()) << shown;
   }
   LocalRun run(folder, "faults", Manifest(0.9, absl::StrCat("giveUp: \"", give_up, "\", ")));
   ASSERT_TRUE(run.Start().ok());

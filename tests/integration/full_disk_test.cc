@@ -184,6 +184,8 @@ TEST_F(FullDiskTest, AJobWhoseLastStepIsNotSavedSucceedsOnceThereIsRoom) {
   const auto waits = run.WaitForCondition("Running", "False", "LastStepNotSaved", kLong);
   ASSERT_TRUE(waits.ok()) << waits.status() << run.Output();
   EXPECT_THAT(*waits, HasSubstr("are free"));
+  const absl::Status shown = run.WaitForOutput("waits: LastStepNotSaved", kLong);
+  EXPECT_TRUE(shown.ok()) << shown;
   ASSERT_TRUE(FileSystem().Remove(disk_ + "/filler").ok());
   const auto end = run.WaitForEnd(kLong);
   ASSERT_TRUE(end.ok()) << end.status();
@@ -191,7 +193,6 @@ TEST_F(FullDiskTest, AJobWhoseLastStepIsNotSavedSucceedsOnceThereIsRoom) {
   const auto saved = NewestTensors(disk_);
   ASSERT_TRUE(saved.ok() && !saved->empty()) << saved.status();
   EXPECT_THAT((*saved)[0].first, HasSubstr("step-000000030"));
-  EXPECT_THAT(run.Output(), HasSubstr("waits: LastStepNotSaved"));
 }
 
 TEST_F(FullDiskTest, AJobThatCanNeverSaveItsLastStepFails) {

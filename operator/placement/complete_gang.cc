@@ -21,6 +21,29 @@ struct Anchor {
 
 constexpr int kAnyProduct = -2;
 
+// Returns the workers together with the ended members of their outermost slices, rising.
+std::vector<int> InWholeSlices(const std::vector<int>& workers, const std::vector<Slice>& slices,
+                               const std::set<int>& ended) {
+  if (slices.empty() || ended.empty()) return workers;
+  const int size = std::max(1, slices.front().size);
+  std::set<int> seats(workers.begin(), workers.end());
+  for (const int worker : workers) {
+    const int first = worker / size * size;
+    seats.insert(ended.lower_bound(first), ended.lower_bound(first + size));
+  }
+  return {seats.begin(), seats.end()};
+}
+
+// Returns how many of the seats hold at least the first `count` workers; more than there are seats
+// if `count` is more than there are workers.
+int SeatsOfFirst(int count, const std::vector<int>& workers, const std::vector<int>& seats) {
+  const int more = count - static_cast<int>(workers.size());
+  if (more > 0) return static_cast<int>(seats.size()) + more;
+  if (count <= 0) return count;
+  const auto last = std::lower_bound(seats.begin(), seats.end(), workers[count - 1]);
+  return static_cast<int>(last - seats.begin()) + 1;
+}
+
 // Leaves only the nodes in some domains schedulable, and restores everything when it is destroyed.
 class Narrowed {
  public:
@@ -133,13 +156,14 @@ class Completer {
                                         const std::vector<int>& workers) {
     const GangRequest& whole = gang_.request;
     GangRequest request = whole;
-    request.max = static_cast<int>(workers.size());
-    const int needed = whole.min - Having();
-    // A slice that is begun is finished; beyond that an elastic gang takes what there is.
-    request.min = anchor.slices > 0 ? request.max : std::clamp(needed, 1, request.max);
     request.required_level.clear();
     request.slices.assign(whole.slices.begin() + static_cast<ptrdiff_t>(anchor.slices),
                           whole.slices.end());
+    const std::vector<int> seats = InWholeSlices(workers, request.slices, gang_.ended);
+    request.max = static_cast<int>(seats.size());
+    const int needed = std::clamp(whole.min - Having(), 1, static_cast<int>(workers.size()));
+    // A slice that is begun is finished; beyond that an elastic gang takes what there is.
+    request.min = anchor.slices > 0 ? request.max : SeatsOfFirst(needed, workers, seats);
     view.Close();
     const int preferred = tree_.FindLevel(whole.preferred_level).value_or(tree_.node_level());
     const int product = ProductOfOthers();
@@ -150,8 +174,8 @@ class Completer {
         view.Open(level, domains, product);
         const auto alike = Place(tree_, request);
         const auto* all = std::get_if<Placement>(&alike);
-        if (all != nullptr && all->nodes.size() == workers.size()) {
-          Take(view, workers, all->nodes);
+        if (all != nullptr && all->nodes.size() == seats.size()) {
+          Take(view, seats, all->nodes);
           return std::nullopt;
         }
       }
@@ -162,17 +186,17 @@ class Completer {
         continue;
       }
       const std::vector<std::string>& nodes = std::get<Placement>(answer).nodes;
-      if (nodes.size() < workers.size() && level > anchor.level) continue;
-      Take(view, workers, nodes);
+      if (nodes.size() < seats.size() && level > anchor.level) continue;
+      Take(view, seats, nodes);
       return std::nullopt;
     }
     return std::nullopt;
   }
 
-  void Take(Narrowed& view, const std::vector<int>& workers,
-            const std::vector<std::string>& nodes) {
+  void Take(Narrowed& view, const std::vector<int>& seats, const std::vector<std::string>& nodes) {
     for (size_t i = 0; i < nodes.size(); ++i) {
-      nodes_[workers[i]] = nodes[i];
+      if (gang_.ended.contains(seats[i])) continue;
+      nodes_[seats[i]] = nodes[i];
       view.Charge(*tree_.FindNode(nodes[i]), gang_.request.per_worker);
     }
   }
@@ -211,22 +235,43 @@ class Completer {
   std::map<int, std::string> nodes_;
 };
 
+std::variant<Completion, Unplaceable> PlaceAll(const TopologyTree& tree, const PartialGang& gang,
+                                               const std::map<std::string, Link>& links) {
+  GangRequest request = RequestInWholeSlices(gang);
+  const std::vector<int> seats = InWholeSlices(gang.missing, request.slices, gang.ended);
+  request.max = std::min(request.max, static_cast<int>(seats.size()));
+  auto answer = Place(tree, request, links);
+  if (auto* no = std::get_if<Unplaceable>(&answer)) return std::move(*no);
+  Completion completion;
+  completion.gang = std::get<Placement>(std::move(answer));
+  const std::vector<std::string>& nodes = completion.gang.nodes;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!gang.ended.contains(seats[i])) completion.nodes[seats[i]] = nodes[i];
+  }
+  if (completion.nodes.size() == nodes.size()) return completion;
+  std::vector<std::string> used;
+  for (const auto& [worker, node] : completion.nodes) used.push_back(node);
+  request.slices.clear();
+  completion.gang = ScorePlacement(tree, request, used, links);
+  return completion;
+}
+
 }  // namespace
+
+GangRequest RequestInWholeSlices(const PartialGang& gang) {
+  std::vector<int> workers = gang.missing;
+  for (const auto& [worker, node] : gang.placed) workers.push_back(worker);
+  std::sort(workers.begin(), workers.end());
+  const std::vector<int> seats = InWholeSlices(workers, gang.request.slices, gang.ended);
+  GangRequest request = gang.request;
+  request.min = SeatsOfFirst(request.min, workers, seats);
+  request.max += static_cast<int>(seats.size() - workers.size());
+  return request;
+}
 
 std::variant<Completion, Unplaceable> CompleteGang(TopologyTree& tree, const PartialGang& gang,
                                                    const std::map<std::string, Link>& links) {
-  Completion completion;
-  if (gang.placed.empty()) {
-    GangRequest request = gang.request;
-    request.max = std::min(request.max, static_cast<int>(gang.missing.size()));
-    auto answer = Place(tree, request, links);
-    if (auto* no = std::get_if<Unplaceable>(&answer)) return std::move(*no);
-    completion.gang = std::get<Placement>(std::move(answer));
-    for (size_t i = 0; i < completion.gang.nodes.size(); ++i) {
-      completion.nodes[gang.missing[i]] = completion.gang.nodes[i];
-    }
-    return completion;
-  }
+  if (gang.placed.empty()) return PlaceAll(tree, gang, links);
   bool known = gang.request.required_level.empty() || tree.FindLevel(gang.request.required_level);
   for (const Slice& slice : gang.request.slices) {
     known = known && tree.FindLevel(slice.level).has_value();
@@ -238,6 +283,7 @@ std::variant<Completion, Unplaceable> CompleteGang(TopologyTree& tree, const Par
   }
   Completer completer(tree, gang);
   if (auto no = completer.Run()) return *std::move(no);
+  Completion completion;
   completion.nodes = completer.TakeNodes();
   std::map<int, std::string> all = gang.placed;
   all.insert(completion.nodes.begin(), completion.nodes.end());

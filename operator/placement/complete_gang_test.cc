@@ -166,6 +166,46 @@ TEST(CompleteGang, ASliceThatCannotBeFinishedDoesNotKeepAnElasticGangFromAnother
   EXPECT_TRUE(std::holds_alternative<Unplaceable>(CompleteGang(tree, gang)));
 }
 
+// A worker whose command has ended needs no node, but without it the rest is no whole slice.
+TEST(CompleteGang, TheRestOfASliceHasAPlaceThoughAMemberHasEnded) {
+  TopologyTree tree(Racks(2, 1));
+  PartialGang gang = Gang(3, {}, {0, 2, 3});
+  gang.ended = {1};
+  gang.request.slices = {{2, "leaf"}};
+  EXPECT_EQ(RequestInWholeSlices(gang).min, 4);
+  EXPECT_EQ(RequestInWholeSlices(gang).max, 4);
+  const auto nodes = Nodes(tree, gang);
+  ASSERT_EQ(nodes.size(), 3u);
+  EXPECT_EQ(nodes.at(2).substr(0, 2), nodes.at(3).substr(0, 2)) << "one slice";
+  EXPECT_NE(nodes.at(0).substr(0, 2), nodes.at(2).substr(0, 2)) << "another slice";
+}
+
+TEST(CompleteGang, AWorkerWhoseSliceHasOtherwiseEndedIsReplaced) {
+  TopologyTree tree(Racks(2, 2));
+  PartialGang gang = Gang(3, {{2, "r1n0"}, {3, "r1n1"}}, {0});
+  gang.ended = {1};
+  gang.request.slices = {{2, "leaf"}, {2, kHostLevel}};
+  EXPECT_EQ(Nodes(tree, gang).size(), 1u);
+  // Slices that have ended as a whole need no room.
+  gang = Gang(2, {}, {2, 3});
+  gang.ended = {0, 1};
+  gang.request.slices = {{2, "leaf"}};
+  EXPECT_EQ(RequestInWholeSlices(gang).max, 2);
+  EXPECT_EQ(Nodes(tree, gang).size(), 2u);
+}
+
+TEST(CompleteGang, AnElasticGangCountsThoseThatRunAndNotThePlacesOfTheEnded) {
+  TopologyTree tree(Racks(1, 2, 1));
+  PartialGang gang = Gang(2, {}, {0, 2});
+  gang.request.min = 2;
+  gang.ended = {1, 3};
+  gang.request.slices = {{2, kHostLevel}};
+  EXPECT_TRUE(std::holds_alternative<Unplaceable>(CompleteGang(tree, gang)))
+      << "room for one slice";
+  gang.request.min = 1;
+  EXPECT_EQ(Nodes(tree, gang), (std::map<int, std::string>{{0, "r0n0"}}));
+}
+
 TEST(CompleteGang, AnElasticGangGrowsByWhatFits) {
   TopologyTree tree(Racks(2, 1, 1));
   EXPECT_EQ(Nodes(tree, Gang(1, {{0, "elsewhere"}}, {1, 2, 3})).size(), 2u);
@@ -217,11 +257,16 @@ TEST(CompleteGang, KeepsRequirementsAndSlicesAndLeavesTheTreeAsItWas) {
       }
     }
     if (gang.missing.empty() || gang.placed.empty()) continue;
-    gang.request.max = workers;
-    gang.request.min = 1 + below(workers);
     if (require) gang.request.required_level = "leaf";
     const bool slices = below(2) == 0;
     if (slices) gang.request.slices = {{2, kHostLevel}};
+    if (below(2) == 0) {
+      std::erase_if(gang.missing,
+                    [&](int worker) { return below(4) == 0 && gang.ended.insert(worker).second; });
+      if (gang.missing.empty()) continue;
+    }
+    gang.request.max = workers - static_cast<int>(gang.ended.size());
+    gang.request.min = 1 + below(gang.request.max);
     const std::string before = StateOf(tree);
     const auto answer = CompleteGang(tree, gang);
     ASSERT_EQ(StateOf(tree), before) << "round " << round;

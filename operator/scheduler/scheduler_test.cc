@@ -204,6 +204,27 @@ TEST_F(SchedulerTest, ARequiredLevelHoldsForTheGangAndForWhoReplacesALostWorker)
   EXPECT_EQ(NodeOf("gpt-1-2"), "a1");
 }
 
+// The job was stopped in the moment in which one of its commands had ended and the others had not.
+TEST_F(SchedulerTest, TheRestOfASliceIsBoundThoughAMemberHasEnded) {
+  for (const char* rack : {"a", "b"}) {
+    for (int i = 0; i < 2; ++i) AddNodeIn(absl::StrCat("rack-", rack), absl::StrCat(rack, i));
+  }
+  AddQueue("team", 4);
+  AddJob("gpt", 4, 4, {{"slices", {{{"workers", 2}, {"level", "leaf"}}}}}, "team");
+  Json job = memory_->Get(kube::kTrainingJobs, {"default", "gpt"}).value();
+  job["status"] = {{"workers", {{"ended", "1"}}}, {"incarnations", {2, 1, 2, 2}}};
+  ASSERT_TRUE(memory_->UpdateStatus(kube::kTrainingJobs, job).ok());
+  for (const int index : {0, 2, 3}) AddPod("gpt", index, 2);
+  EXPECT_EQ(RunOnce(), 3) << Sentence();
+  EXPECT_EQ(NodeOf("gpt-2-2").substr(0, 1), NodeOf("gpt-3-2").substr(0, 1)) << "one slice";
+  EXPECT_NE(NodeOf("gpt-0-2").substr(0, 1), NodeOf("gpt-2-2").substr(0, 1)) << "another slice";
+  // The other one's replacement comes to where its slice has room.
+  DeletePod("gpt-0-2");
+  RunOnce();
+  AddPod("gpt", 0, 3);
+  EXPECT_EQ(RunOnce(), 1) << Sentence();
+}
+
 TEST_F(SchedulerTest, ABindWhoseAnswerIsLostIsRepeatedOnTheSameNode) {
   AddNode("a", 1);
   AddNode("b", 1);

@@ -36,6 +36,7 @@ def stream(binary, queues, *more):
     result = plane.peer(binary / "tests/bench/stream/decisions_bench", TRACE, max(1, round(queues)), *more)
     if result["finished"] != result["jobs"]:
         print(f"  only {result['finished']} of {result['jobs']} jobs came to their end in time: {result['error']}")
+        print(json.dumps(result["unfinished"], indent=1))
     return result
 
 

@@ -39,7 +39,9 @@ bool DecisionExecutor::CarryOut(const Decision& decision) {
 }
 
 void DecisionExecutor::Start(const Decision& decision, const QueueJobState& standing) {
-  if (world_.gate.IsNodeLocal(decision.job)) return Bind(decision, standing);
+  // The queue's answer names nodes by position, which is the worker's index unless some have ended.
+  const bool by_index = standing.ended.empty() && world_.gate.IsNodeLocal(decision.job);
+  if (by_index) return Bind(decision, standing);
   StartAsked(decision, standing);
 }
 

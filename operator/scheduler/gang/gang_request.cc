@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "operator/core/index_ranges.h"
 #include "operator/kube/object_meta.h"
 #include "operator/placement/filter/filter_memo.h"
 
@@ -39,6 +40,13 @@ PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobS
   for (const v1alpha1::TopologySlice& slice : spec.topology().slices()) {
     partial.request.slices.push_back({slice.workers(), slice.level()});
   }
+  if (!partial.request.slices.empty()) {
+    const v1alpha1::TrainingJobStatus& status = job.status;
+    partial.ended = ParseIndices(status.workers().ended(), status.incarnations_size());
+    std::erase_if(partial.ended, [&](int worker) {
+      return partial.placed.contains(worker) || missing.contains(worker);
+    });
+  }
   return partial;
 }
 
@@ -46,7 +54,7 @@ std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod) {
   const PodConstraints& wants = pod.wants();
   const bool node_local = wants.claims.empty() && wants.spread.empty() && wants.affinity.empty() &&
                           wants.anti_affinity.empty();
-  if (!gang.placed.empty() || !node_local) return "";
+  if (!gang.placed.empty() || !gang.ended.empty() || !node_local) return "";
   const GangRequest& r = gang.request;
   std::string shape =
       absl::StrCat(r.per_worker.gpus, " ", r.per_worker.cpu_millis, " ", r.per_worker.memory_bytes,

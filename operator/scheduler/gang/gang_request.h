@@ -16,8 +16,8 @@ PartialGang MakeGangRequest(const TrainingJob& job, const v1alpha1::TrainingJobS
                             const Gang& gang);
 
 // Returns the shape of a gang. Two gangs of equal shape fit or do not fit alike. Empty if some pods
-// have nodes already, or if more than the nodes alone decides where a pod may go. `pod` is one of
-// the gang's own.
+// have nodes already, if some workers have ended, or if more than the nodes alone decides where a
+// pod may go. `pod` is one of the gang's own.
 std::string ShapeOf(const PartialGang& gang, const SchedulingPod& pod);
 
 // Returns the refusal's sentence with what would help and which nodes were left out.

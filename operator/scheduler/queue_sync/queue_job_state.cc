@@ -9,6 +9,7 @@
 
 #include "operator/core/conditions.h"
 #include "operator/core/spec_values.h"
+#include "operator/placement/complete_gang.h"
 #include "operator/queue/quota_amounts.h"
 #include "operator/scheduler/gang/gang_request.h"
 
@@ -57,7 +58,7 @@ const PodRecord& PodOf(const Gang& gang) {
 QueuedJob OfGang(const QueueJobState& standing, const Gang& gang) {
   const PodRecord& pod = PodOf(gang);
   QueuedJob queued = Base(standing, pod);
-  queued.request = MakeGangRequest(*standing.job, standing.spec, gang).request;
+  queued.request = RequestInWholeSlices(MakeGangRequest(*standing.job, standing.spec, gang));
   if (gang.unbound.empty()) queued.request.per_worker = pod.requests;
   return queued;
 }

@@ -13,7 +13,7 @@ TEST(Utf8SequenceLengthTest, ReturnsTheBytesOfTheFirstCodePoint) {
 }
 
 TEST(Utf8SequenceLengthTest, IsZeroForMalformedBytes) {
-  for (const std::string text :
+  for (const char* text :
        {"", "\x80", "\xC3", "\xC3(", "\xC0\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xE2\x82",
         "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF"}) {
     EXPECT_EQ(Utf8SequenceLength(text), 0u) << text;

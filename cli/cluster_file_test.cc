@@ -72,7 +72,7 @@ TEST_F(ClusterFileTest, AJobGoesWhereItsTopologyAllows) {
   EXPECT_NE(first, second);
 }
 
-TEST_F(ClusterFileTest, AJobThatDoesNotFitIsToldWhatWould) {
+TEST_F(ClusterFileTest, AJobThatDoesNotFitGetsTheReasonAndTheWorkersThatWouldFit) {
   const Json page = Ask(Manifest(3, R"({"require": "rack"})"));
   EXPECT_EQ(page["reason"], "Topology");
   EXPECT_EQ(page["fitsNow"], 2);
@@ -81,7 +81,7 @@ TEST_F(ClusterFileTest, AJobThatDoesNotFitIsToldWhatWould) {
   EXPECT_EQ(wide["fitsNow"], 4);
 }
 
-TEST_F(ClusterFileTest, ItsQueuesCount) {
+TEST_F(ClusterFileTest, QuotasOfTheFileApply) {
   const Json page = Ask(Manifest(2, "{}", R"("queue": "small", )"));
   EXPECT_THAT(page["sentence"].get<std::string>(), HasSubstr("small"));
   EXPECT_NE(page["reason"], "");
@@ -89,7 +89,7 @@ TEST_F(ClusterFileTest, ItsQueuesCount) {
   EXPECT_EQ(Ask(Manifest(1, "{}", R"("queue": "none", )"))["reason"], "NoSuchQueue");
 }
 
-TEST_F(ClusterFileTest, TheTreeIsThatOfTheFile) {
+TEST_F(ClusterFileTest, TheTreeShowsTheNodesOfTheFile) {
   const Json tree = cluster_->Tree(9);
   EXPECT_EQ(tree["nodes"], 4);
   EXPECT_EQ(tree["usable"], 4);

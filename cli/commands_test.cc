@@ -37,7 +37,7 @@ constexpr const char* kOfOneJob[] = {"get", "describe", "logs", "stop", "resume"
 constexpr const char* kEndAJob[] = {"stop", "delete"};
 
 // Regression: `muster get` and `muster logs` returned 0 for the folder of a run that did not start.
-TEST(CommandsTest, AFolderThatNoJobWasWrittenToIsNoJob) {
+TEST(CommandsTest, AFolderWithoutAJobIsNoJob) {
   const std::string root = Root("folder");
   const JobPaths paths{root, "small"};
   ASSERT_TRUE(FileSystem().MakeDirectories(paths.pods()).ok());
@@ -55,7 +55,7 @@ TEST(CommandsTest, AFolderThatNoJobWasWrittenToIsNoJob) {
   EXPECT_THAT(all.out, HasSubstr("there is no job 'small'"));
 }
 
-TEST(CommandsTest, AJobThatNobodyKnowsIsNamedWithThoseThereAre) {
+TEST(CommandsTest, AnUnknownJobIsAnErrorThatListsTheKnownOnes) {
   const std::string root = Root("unknown");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
   for (const char* name : kOfOneJob) {
@@ -69,7 +69,7 @@ TEST(CommandsTest, AJobThatNobodyKnowsIsNamedWithThoseThereAre) {
 }
 
 // Regression: bare `muster stop` stopped the only job there was, which nobody had named.
-TEST(CommandsTest, WhatEndsAJobNeedsItsName) {
+TEST(CommandsTest, CommandsThatEndAJobNeedItsName) {
   const std::string root = Root("bare");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
   for (const char* name : kEndAJob) {
@@ -82,7 +82,7 @@ TEST(CommandsTest, WhatEndsAJobNeedsItsName) {
 }
 
 // Regression: `tree`, `queue` and `whatif` failed as soon as there was a second job.
-TEST(CommandsTest, OfSeveralJobsTheOneThatRunsIsMeant) {
+TEST(CommandsTest, TheOnlyRunningJobIsChosenAmongSeveral) {
   const std::string root = Root("several");
   for (const char* job : {"done", "runs"}) {
     ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, job}.api()).ok());
@@ -106,7 +106,7 @@ TEST(CommandsTest, AJobIsDeletedByItsName) {
 }
 
 // Regression: no command knew the flag `--help`.
-TEST(CommandsTest, EveryCommandTellsItsFlags) {
+TEST(CommandsTest, HelpOfEveryCommandListsItsFlags) {
   for (const Command& command : Commands()) {
     const Ended ended = Call(command.main, {"--help"});
     EXPECT_EQ(ended.code, kExitOk) << command.name;

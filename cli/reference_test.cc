@@ -41,7 +41,7 @@ std::string AgentTable() {
   return table;
 }
 
-TEST(ReferenceTest, TheDocumentIsThatOfTheTables) {
+TEST(ReferenceTest, TheDocumentMatchesTheTables) {
   const UsageText of_operator = ReadUsageText(control::kOperatorUsage);
   CheckDocument("docs/cli.md", {{"commands", CommandTable(Commands())},
                                 {"flags before the command", FlagsBefore()},
@@ -71,7 +71,7 @@ TEST(ReferenceTest, TheOperatorsUsageNamesEveryFlagThatItParses) {
   EXPECT_THAT(shown, ElementsAreArray(control::OperatorFlagNames()));
 }
 
-TEST(ReferenceTest, AUsageTextIsTakenApart) {
+TEST(ReferenceTest, AUsageTextIsSplitIntoFlagsAndHelp) {
   const UsageText read = ReadUsageText(
       "usage: it [FLAGS]\n       it --now\n"
       "  --a       one;\n            and more\n"

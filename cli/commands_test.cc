@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -43,14 +44,14 @@ TEST(CommandsTest, AFolderWithoutAJobIsNoJob) {
   ASSERT_TRUE(FileSystem().MakeDirectories(paths.pods()).ok());
   ASSERT_TRUE(FileSystem().MakeDirectories(paths.api()).ok());
   for (const char* name : kOfOneJob) {
-    const Ended ended = Call(Named(name).main, {"small", "--state-dir", root});
+    const CommandResult ended = Call(Named(name).main, {"small", "--state-dir", root});
     EXPECT_EQ(ended.code, kExitBadInput) << name;
     EXPECT_THAT(ended.out, IsEmpty()) << name;
     EXPECT_EQ(ended.err, absl::StrCat("muster: there is no job 'small': ", paths.folder(),
-                                      " is there, but no job was written to it\n"))
+                                      " exists, but no job was written to it\n"))
         << name;
   }
-  const Ended all = Call(Named("get").main, {"--state-dir", root});
+  const CommandResult all = Call(Named("get").main, {"--state-dir", root});
   EXPECT_EQ(all.code, kExitOk) << "a list of all is one, whatever is in it";
   EXPECT_THAT(all.out, HasSubstr("there is no job 'small'"));
 }
@@ -59,7 +60,7 @@ TEST(CommandsTest, AnUnknownJobIsAnErrorThatListsTheKnownOnes) {
   const std::string root = Root("unknown");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
   for (const char* name : kOfOneJob) {
-    const Ended ended = Call(Named(name).main, {"nobody", "--state-dir", root});
+    const CommandResult ended = Call(Named(name).main, {"nobody", "--state-dir", root});
     EXPECT_EQ(ended.code, kExitBadInput) << name;
     EXPECT_THAT(ended.out, IsEmpty()) << name;
     EXPECT_EQ(ended.err,
@@ -73,7 +74,7 @@ TEST(CommandsTest, CommandsThatEndAJobNeedItsName) {
   const std::string root = Root("bare");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
   for (const char* name : kEndAJob) {
-    const Ended ended = Call(Named(name).main, {"--state-dir", root});
+    const CommandResult ended = Call(Named(name).main, {"--state-dir", root});
     EXPECT_EQ(ended.code, kExitBadInput) << name;
     EXPECT_EQ(ended.err, absl::StrCat("muster: name one job; there are: small (in ", root, ")\n"))
         << name;
@@ -98,7 +99,7 @@ TEST(CommandsTest, AJobIsDeletedByItsName) {
   const std::string root = Root("deleted");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "other"}.api()).ok());
-  const Ended ended = Call(Named("delete").main, {"small", "--state-dir", root});
+  const CommandResult ended = Call(Named("delete").main, {"small", "--state-dir", root});
   EXPECT_EQ(ended.code, kExitOk) << ended.err;
   EXPECT_EQ(ended.out, "job small is deleted\n");
   EXPECT_FALSE(Exists(FileSystem(), JobPaths{root, "small"}.folder()));
@@ -106,9 +107,19 @@ TEST(CommandsTest, AJobIsDeletedByItsName) {
 }
 
 // Regression: no command knew the flag `--help`.
+// `muster --help` says so.
+TEST(CommandsTest, EveryCommandButSimulateTakesAStateDir) {
+  for (const Command& command : Commands()) {
+    const std::vector<FlagSpec> flags = command.flags();
+    const bool takes = std::any_of(flags.begin(), flags.end(),
+                                   [](const FlagSpec& flag) { return flag.name == "state-dir"; });
+    EXPECT_EQ(takes, command.name != "simulate") << command.name;
+  }
+}
+
 TEST(CommandsTest, HelpOfEveryCommandListsItsFlags) {
   for (const Command& command : Commands()) {
-    const Ended ended = Call(command.main, {"--help"});
+    const CommandResult ended = Call(command.main, {"--help"});
     EXPECT_EQ(ended.code, kExitOk) << command.name;
     EXPECT_THAT(ended.out, HasSubstr("flags:\n  --")) << command.name;
     for (const FlagSpec& flag : command.flags()) {

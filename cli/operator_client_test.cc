@@ -67,7 +67,7 @@ TEST_F(OperatorClientTest, AnEncodedAnswerIsRefusedUnread) {
   });
   const auto asked = CallOperator(operator_, "GET", "/answer");
   EXPECT_EQ(asked.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(asked.status().message()), HasSubstr("encoded (br)"));
+  EXPECT_THAT(std::string(asked.status().message()), HasSubstr("Content-Encoding br"));
 }
 
 TEST_F(OperatorClientTest, AnAnswerWithoutEndIsAnError) {

@@ -1,7 +1,6 @@
 #include "cli/cluster_job.h"
 
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <utility>
 

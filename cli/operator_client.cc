@@ -1,7 +1,6 @@
 #include "cli/operator_client.h"
 
 #include <memory>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"

@@ -3,14 +3,11 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"

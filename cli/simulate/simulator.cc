@@ -1,7 +1,6 @@
 #include "cli/simulate/simulator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <map>

@@ -4,7 +4,7 @@
 //   1. block SIGTERM and SIGINT and turn them into a descriptor, before any thread is started
 //   2. become the reaper of processes whose parents end
 //   3. flags, whose defaults come from the environment that the operator gives the pod
-//   4. run until the worker's work is done, it is told to end, or no operator is left
+//   4. run until the worker's work is done, a stop is ordered, or no operator is left
 //   5. write the exit file, for a LocalNodes that was restarted and finds this process gone
 //
 // Exit codes: base/exit_codes.h; a failed rank's own code when it failed the job.

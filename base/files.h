@@ -26,7 +26,6 @@ enum class FileKind { kFile, kDirectory, kOther };
 struct FileInfo {
   FileKind kind = FileKind::kFile;
   uint64_t size = 0;
-  int64_t modified_us = 0;  // since the Unix epoch; 0 where unknown
 };
 
 struct DirectoryEntry {

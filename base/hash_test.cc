@@ -6,7 +6,7 @@ namespace muster {
 namespace {
 
 // Test vectors of the authors: http://www.isthe.com/chongo/tech/comp/fnv/
-TEST(HashTest, Fnv1aIsTheOneThatEverybodyComputes) {
+TEST(HashTest, Fnv1aMatchesThePublishedValues) {
   EXPECT_EQ(Fnv1a(""), 0xcbf29ce484222325);
   EXPECT_EQ(Fnv1a("a"), 0xaf63dc4c8601ec8c);
   EXPECT_EQ(Fnv1a("foobar"), 0x85944171f73967e8);

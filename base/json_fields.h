@@ -15,7 +15,7 @@
 // empty, and so does every field of a value that is no object. Never throws.
 namespace muster {
 
-// Returns the value at a path of object keys, or null if it is absent.
+// Returns the value at a path of object keys, or null if it is absent. Copies no key.
 const Json* FindField(const Json& object, std::initializer_list<std::string_view> path);
 // Returns the value, of any type; JSON's null if it is absent.
 const Json& ValueField(const Json& object, std::string_view name);
@@ -24,8 +24,9 @@ bool BoolField(const Json& object, std::string_view name);
 std::optional<int64_t> IntegerField(const Json& object, std::string_view name);
 // Returns any number, without its fraction; 0 if there is none.
 int64_t NumberField(const Json& object, std::string_view name);
-const Json& ArrayField(const Json& object, std::string_view name);   // an array
-const Json& ObjectField(const Json& object, std::string_view name);  // an object
+// Return a list and an object; an empty one of that type if it is absent.
+const Json& ArrayField(const Json& object, std::string_view name);
+const Json& ObjectField(const Json& object, std::string_view name);
 std::vector<std::string> StringsField(const Json& object, std::string_view name);
 std::map<std::string, std::string> LabelField(const Json& object, std::string_view name);
 

@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-TEST(JsonFieldsTest, WhatIsAbsentOrOfAnotherTypeReadsAsEmpty) {
+TEST(JsonFieldsTest, AFieldThatIsAbsentOrOfAnotherTypeReadsAsEmpty) {
   for (const char* text : {"null", "7", "[]", "{}", R"({"x": null})", R"({"x": {"y": 1}})"}) {
     const Json json = *ParseJson(text);
     EXPECT_EQ(FindField(json, {"x", "z"}), nullptr) << text;
@@ -20,7 +20,7 @@ TEST(JsonFieldsTest, WhatIsAbsentOrOfAnotherTypeReadsAsEmpty) {
   }
 }
 
-TEST(JsonFieldsTest, ReadsWhatIsThere) {
+TEST(JsonFieldsTest, ReadsFieldsOfEveryType) {
   const Json json = *ParseJson(
       R"({"a": {"b": "c", "n": 1}, "yes": true, "n": 3, "part": 3.9, "list": ["x", 1, "y"]})");
   EXPECT_EQ(*FindField(json, {"a", "b"}), "c");

@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
+#include "base/utf8.h"
 
 namespace muster {
 namespace {
@@ -68,24 +69,6 @@ std::vector<LogField>& ScopeFields() {
   return fields;
 }
 
-// Returns the length in bytes of the UTF-8 sequence at the front of `text`; 0 if there is none.
-// Overlong forms, surrogates and code points beyond U+10FFFF are not UTF-8.
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto tail = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return tail(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    if (!tail(1) || !tail(2)) return 0;
-    if (lead == 0xE0 && byte(1) < 0xA0) return 0;
-    return lead == 0xED && byte(1) >= 0xA0 ? 0 : 3;
-  }
-  if (lead < 0xF0 || lead > 0xF4 || !tail(1) || !tail(2) || !tail(3)) return 0;
-  if (lead == 0xF0 && byte(1) < 0x90) return 0;
-  return lead == 0xF4 && byte(1) >= 0x90 ? 0 : 4;
-}
-
 // Returns true for C1 controls and the line separators U+2028 and U+2029: some terminals obey them,
 // and some viewers break lines at them.
 bool ActsOnTerminals(std::string_view sequence) {
@@ -111,7 +94,7 @@ std::string Escape(std::string_view text, bool json) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const size_t length = SequenceLength(text);
+    const size_t length = Utf8SequenceLength(text);
     const std::string_view sequence = text.substr(0, length == 0 ? 1 : length);
     text.remove_prefix(sequence.size());
     const auto byte = static_cast<unsigned char>(sequence[0]);

@@ -25,7 +25,7 @@ TEST(LoggingTest, KeepsOneLineWhateverTheValueHolds) {
             "ERROR bad\\nthing log=\"a \\\"b\\\"\\nc\" empty=\"\"");
 }
 
-TEST(LoggingTest, EscapesWhatIsNotUtf8AndWhatTerminalsObey) {
+TEST(LoggingTest, EscapesInvalidUtf8AndTerminalControls) {
   EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {{"a", "caf\xC3\xA9"}}), "INFO x a=\"caf\xC3\xA9\"");
   EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {{"a", "\xC3("}}), "INFO x a=\"\\xc3(\"");
   EXPECT_EQ(FormatLog(LogLevel::kInfo, "x", {{"a", "\x1B[2J\x7F"}}), "INFO x a=\"\\x1b[2J\\x7f\"");
@@ -75,7 +75,7 @@ TEST(LoggingTest, RepeatsAreHeldBackAndCounted) {
   EXPECT_EQ(later.repeats, 312);
 }
 
-TEST(LoggingTest, WhatWasHeldBackIsToldOnceWhenTheWindowEndsOrTheProgramDoes) {
+TEST(LoggingTest, HeldBackLinesAreReportedOnceAtTheEndOfTheWindowOrTheProgram) {
   LogLimiter limiter;
   const absl::Time start = absl::UnixEpoch();
   for (int i = 0; i < LogLimiter::kBurst + 7; ++i) {

@@ -43,8 +43,7 @@ std::optional<Identity> IdentityOf(pid_t pid) {
 
 // Records in `pass` a process that ended before it could be signalled. One that was a zombie in the
 // previous pass has started nothing since.
-void RecordFinishedCommands(pid_t pid, bool marked, const std::set<Identity>& zombies_before,
-                            Pass& pass) {
+void RecordEnded(pid_t pid, bool marked, const std::set<Identity>& zombies_before, Pass& pass) {
   const std::optional<Identity> zombie = marked ? IdentityOf(pid) : std::nullopt;
   if (zombie.has_value()) {
     pass.missed |= zombies_before.count(*zombie) == 0;
@@ -66,7 +65,7 @@ Pass SignalAll(const std::string& mark, int signal, const std::set<Identity>& zo
     UniqueFd pidfd(PidfdOpen(pid));
     const bool marked = pidfd.get() >= 0 && HasMark(pid, mark);
     if (pidfd.get() < 0 || HasEnded(pidfd.get())) {
-      RecordFinishedCommands(pid, marked, zombies_before, pass);
+      RecordEnded(pid, marked, zombies_before, pass);
     } else if (marked && PidfdSignal(pidfd.get(), signal) == 0) {
       pass.signalled.push_back(std::move(pidfd));
     }
@@ -92,20 +91,20 @@ absl::Status EndMarkedProcesses(const std::string& mark, absl::Duration patience
   Pass pass;
   for (int empty = 0; empty < kEnough;) {
     pass = SignalAll(mark, SIGKILL, pass.zombies);
-    const std::vector<UniqueFd>& told = pass.signalled;
-    empty = !told.empty() ? 0 : empty + (pass.missed ? 1 : kEnough / 2);
-    for (const UniqueFd& pidfd : told) {
+    const std::vector<UniqueFd>& signalled = pass.signalled;
+    empty = !signalled.empty() ? 0 : empty + (pass.missed ? 1 : kEnough / 2);
+    for (const UniqueFd& pidfd : signalled) {
       const absl::Duration left = deadline - Clock::Real().Monotonic();
       pollfd fd = {pidfd.get(), POLLIN, 0};
       poll(&fd, 1, static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(left))));
     }
-    const bool nothing = told.empty() && !pass.missed;
+    const bool nothing = signalled.empty() && !pass.missed;
     if (nothing || empty >= kEnough || Clock::Real().Monotonic() < deadline) continue;
     return absl::DeadlineExceededError(
-        absl::StrCat("processes with ", mark, told.empty() ? " may still run " : " still run ",
+        absl::StrCat("processes with ", mark, signalled.empty() ? " may still run " : " still run ",
                      absl::FormatDuration(patience), " after the first SIGKILL: ",
-                     told.empty() ? "some ended before they could be read"
-                                  : absl::StrCat(told.size(), " at last")));
+                     signalled.empty() ? "some ended before they could be read"
+                                       : absl::StrCat(signalled.size(), " in the last pass")));
   }
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 
 namespace muster {
 namespace {
@@ -33,33 +34,17 @@ absl::Status ErrnoStatus(int error, const std::string& what, const std::string& 
   }
 }
 
-// Owns a descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
-absl::StatusOr<Descriptor> OpenDescriptor(const std::string& path, int flags,
-                                          const std::string& what) {
+absl::StatusOr<UniqueFd> OpenDescriptor(const std::string& path, int flags,
+                                        const std::string& what) {
   int fd;
   do {
     fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return ErrnoStatus(errno, what, path);
-  return Descriptor(fd);
+  return UniqueFd(fd);
 }
 
-absl::StatusOr<uint64_t> RegularSize(const Descriptor& fd, const std::string& path) {
+absl::StatusOr<uint64_t> RegularSize(const UniqueFd& fd, const std::string& path) {
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "read", path);
   if (S_ISDIR(info.st_mode)) {
@@ -77,7 +62,7 @@ constexpr off_t kWriteBackBytes = off_t{8} << 20;
 
 class PosixWritableFile final : public WritableFile {
  public:
-  PosixWritableFile(Descriptor fd, std::string path, off_t end)
+  PosixWritableFile(UniqueFd fd, std::string path, off_t end)
       : fd_(std::move(fd)), path_(std::move(path)), end_(end), started_(end), waited_(end) {}
 
   absl::Status Append(std::string_view bytes) override {
@@ -115,7 +100,7 @@ class PosixWritableFile final : public WritableFile {
     return absl::OkStatus();
   }
 
-  Descriptor fd_;
+  UniqueFd fd_;
   const std::string path_;
   off_t end_;      // of the file, as far as this writer knows
   off_t started_;  // write-back has been started up to here
@@ -124,7 +109,7 @@ class PosixWritableFile final : public WritableFile {
 
 class PosixReadableFile final : public ReadableFile {
  public:
-  PosixReadableFile(Descriptor fd, uint64_t size, std::string path)
+  PosixReadableFile(UniqueFd fd, uint64_t size, std::string path)
       : fd_(std::move(fd)), size_(size), path_(std::move(path)) {}
 
   uint64_t size() const override { return size_; }
@@ -143,7 +128,7 @@ class PosixReadableFile final : public ReadableFile {
   }
 
  private:
-  const Descriptor fd_;
+  const UniqueFd fd_;
   const uint64_t size_;
   const std::string path_;
 };
@@ -172,8 +157,7 @@ class PosixFiles final : public Files {
   absl::StatusOr<FileInfo> Stat(const std::string& path) override {
     struct stat info;
     if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "stat", path);
-    return FileInfo{KindOf(info.st_mode), static_cast<uint64_t>(info.st_size),
-                    info.st_mtim.tv_sec * 1'000'000 + info.st_mtim.tv_nsec / 1000};
+    return FileInfo{KindOf(info.st_mode), static_cast<uint64_t>(info.st_size)};
   }
 
   absl::StatusOr<std::vector<DirectoryEntry>> List(const std::string& directory) override {
@@ -200,13 +184,13 @@ class PosixFiles final : public Files {
 
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
     // O_NONBLOCK keeps the open of a pipe from waiting for a writer.
-    MUSTER_ASSIGN_OR_RETURN(Descriptor fd, OpenDescriptor(path, O_RDONLY | O_NONBLOCK, "open"));
+    MUSTER_ASSIGN_OR_RETURN(UniqueFd fd, OpenDescriptor(path, O_RDONLY | O_NONBLOCK, "open"));
     MUSTER_ASSIGN_OR_RETURN(const uint64_t size, RegularSize(fd, path));
     return std::make_unique<PosixReadableFile>(std::move(fd), size, path);
   }
 
   absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
-    MUSTER_ASSIGN_OR_RETURN(Descriptor fd, OpenDescriptor(path, O_RDONLY | O_NONBLOCK, "open"));
+    MUSTER_ASSIGN_OR_RETURN(UniqueFd fd, OpenDescriptor(path, O_RDONLY | O_NONBLOCK, "open"));
     MUSTER_ASSIGN_OR_RETURN(const uint64_t size, RegularSize(fd, path));
     if (size == 0) return std::make_unique<PosixMappedFile>(nullptr, 0);
     void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
@@ -220,7 +204,7 @@ class PosixFiles final : public Files {
     if (mode == CreateMode::kTruncate) flags |= O_TRUNC;
     if (mode == CreateMode::kExclusive) flags |= O_EXCL;
     if (mode == CreateMode::kAppend) flags |= O_APPEND;
-    MUSTER_ASSIGN_OR_RETURN(Descriptor fd, OpenDescriptor(path, flags, "create"));
+    MUSTER_ASSIGN_OR_RETURN(UniqueFd fd, OpenDescriptor(path, flags, "create"));
     const off_t end = mode == CreateMode::kAppend ? lseek(fd.get(), 0, SEEK_END) : 0;
     return std::make_unique<PosixWritableFile>(std::move(fd), path, std::max<off_t>(end, 0));
   }
@@ -252,7 +236,7 @@ class PosixFiles final : public Files {
   }
 
   absl::Status SyncDirectory(const std::string& directory) override {
-    MUSTER_ASSIGN_OR_RETURN(Descriptor fd,
+    MUSTER_ASSIGN_OR_RETURN(UniqueFd fd,
                             OpenDescriptor(directory, O_RDONLY | O_DIRECTORY, "open directory"));
     // Some network file systems refuse to sync a directory; nothing more can be done there.
     if (fsync(fd.get()) != 0 && errno != EINVAL) return ErrnoStatus(errno, "sync", directory);

@@ -28,7 +28,7 @@ class PrivateFilesTest : public testing::Test {
   const mode_t umask_;
 };
 
-TEST_F(PrivateFilesTest, WhatItMakesIsForThisUserAlone) {
+TEST_F(PrivateFilesTest, NewFilesAndDirectoriesAreForThisUserAlone) {
   ASSERT_TRUE(files_.MakeDirectories(root_ + "/a/b").ok());
   EXPECT_EQ(ModeOf(root_ + "/a"), 0700u);
   EXPECT_EQ(ModeOf(root_ + "/a/b"), 0700u);
@@ -48,7 +48,7 @@ TEST_F(PrivateFilesTest, WhatItMakesIsForThisUserAlone) {
   EXPECT_EQ(ModeOf(root_ + "/once"), 0600u);
 }
 
-TEST_F(PrivateFilesTest, WhatIsThereIsTreatedAsEverAndKeepsItsMode) {
+TEST_F(PrivateFilesTest, ExistingFilesKeepTheirMode) {
   const std::string path = root_ + "/there";
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), path, "old").ok());
   const unsigned mode = ModeOf(path);

@@ -15,8 +15,10 @@ class UniqueFd {
   UniqueFd& operator=(UniqueFd&&) = delete;
   ~UniqueFd() { Reset(); }
   int get() const { return fd_; }
+  // Gives the descriptor to the caller, who closes it.
+  int Release() { return std::exchange(fd_, -1); }
   void Reset() {
-    if (fd_ >= 0) close(std::exchange(fd_, -1));
+    if (fd_ >= 0) close(Release());
   }
 
  private:

@@ -58,12 +58,12 @@ absl::Status MakePrivateFolder(const std::string& folder) {
   }
   if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) {
     return absl::PermissionDeniedError(
-        absl::StrCat(folder, " must be a folder of this user, to hold what only they may use"));
+        absl::StrCat(folder, " must be a folder that belongs to this user"));
   }
   if ((info.st_mode & 0077) != 0) {
     return absl::PermissionDeniedError(absl::StrFormat(
-        "%s has mode %04o, so that others may enter it: name a folder that is not there yet, or "
-        "one of mode 0700",
+        "%s has mode %04o, which lets other users enter it: name a folder that does not exist "
+        "yet, or one of mode 0700",
         folder, info.st_mode & 07777));
   }
   return absl::OkStatus();

@@ -70,7 +70,7 @@ TEST_F(ApplyTest, SuspendingAJobThatTheOperatorWritesTooReadsItAgain) {
   EXPECT_TRUE(GetJob(api_, key_)->spec.suspend());
 }
 
-TEST_F(ApplyTest, WhoAlwaysLosesGivesUp) {
+TEST_F(ApplyTest, AWriteThatAlwaysConflictsIsGivenUp) {
   ASSERT_TRUE(ApplyJob(api_, JobOfSteps(10), 0).ok());
   LoseWrites(kMoreThanAllAttempts);
   EXPECT_EQ(ApplyJob(api_, JobOfSteps(20), 0).status(),

@@ -72,7 +72,7 @@ TEST_F(ClusterFileTest, AJobGoesWhereItsTopologyAllows) {
   EXPECT_NE(first, second);
 }
 
-TEST_F(ClusterFileTest, AJobThatDoesNotFitIsToldWhatWould) {
+TEST_F(ClusterFileTest, AJobThatDoesNotFitGetsTheReasonAndTheWorkersThatWouldFit) {
   const Json page = Ask(Manifest(3, R"({"require": "rack"})"));
   EXPECT_EQ(page["reason"], "Topology");
   EXPECT_EQ(page["fitsNow"], 2);
@@ -81,7 +81,7 @@ TEST_F(ClusterFileTest, AJobThatDoesNotFitIsToldWhatWould) {
   EXPECT_EQ(wide["fitsNow"], 4);
 }
 
-TEST_F(ClusterFileTest, ItsQueuesCount) {
+TEST_F(ClusterFileTest, QuotasOfTheFileApply) {
   const Json page = Ask(Manifest(2, "{}", R"("queue": "small", )"));
   EXPECT_THAT(page["sentence"].get<std::string>(), HasSubstr("small"));
   EXPECT_NE(page["reason"], "");
@@ -89,7 +89,7 @@ TEST_F(ClusterFileTest, ItsQueuesCount) {
   EXPECT_EQ(Ask(Manifest(1, "{}", R"("queue": "none", )"))["reason"], "NoSuchQueue");
 }
 
-TEST_F(ClusterFileTest, TheTreeIsThatOfTheFile) {
+TEST_F(ClusterFileTest, TheTreeShowsTheNodesOfTheFile) {
   const Json tree = cluster_->Tree(9);
   EXPECT_EQ(tree["nodes"], 4);
   EXPECT_EQ(tree["usable"], 4);
@@ -123,17 +123,17 @@ class ClusterFlagTest : public testing::Test {
 };
 
 TEST_F(ClusterFlagTest, WhatIfAndTreeNeedNoOperator) {
-  const Ended placed = Call(&WhatIfMain, {"-f", manifest_, "--cluster", cluster_});
+  const CommandResult placed = Call(&WhatIfMain, {"-f", manifest_, "--cluster", cluster_});
   EXPECT_EQ(placed.code, kExitOk) << placed.err;
   EXPECT_THAT(placed.out, HasSubstr("default/next: 1 worker\n"));
   EXPECT_THAT(placed.out, HasSubstr("  worker 0    h100-"));
-  const Ended tree = Call(&TreeMain, {"--cluster", cluster_, "--depth", "1"});
+  const CommandResult tree = Call(&TreeMain, {"--cluster", cluster_, "--depth", "1"});
   EXPECT_EQ(tree.code, kExitOk) << tree.err;
   EXPECT_THAT(tree.out, HasSubstr("cluster  4 nodes  32 of 32 GPUs free  256 of 256 CPUs free\n"));
 }
 
 TEST_F(ClusterFlagTest, ItDoesNotGoWithAnOperator) {
-  const Ended both = Call(&TreeMain, {"--cluster", cluster_, "--server", "unix:/nowhere"});
+  const CommandResult both = Call(&TreeMain, {"--cluster", cluster_, "--server", "unix:/nowhere"});
   EXPECT_EQ(both.code, kExitBadInput);
   EXPECT_EQ(both.err, "muster: --cluster asks no operator: it does not go with --server\n");
 }

@@ -1,7 +1,6 @@
 #include "cli/cluster_job.h"
 
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -39,9 +38,10 @@ absl::Status Suspend(const Flags& flags, bool suspend) {
 }  // namespace
 
 std::vector<FlagSpec> ClusterFlags() {
-  return {{"kubeconfig", "of a cluster, whose job it is: written with your own rights there"},
+  return {{"kubeconfig",
+           "the kubeconfig of the job's cluster; the job is written with your own rights there"},
           {"context", "with --kubeconfig: its context; default the current one"},
-          {"namespace", "with --kubeconfig: of the job; default the context's"}};
+          {"namespace", "with --kubeconfig: the job's namespace; default the context's"}};
 }
 
 bool NamesCluster(const Flags& flags) { return flags.Has("kubeconfig"); }

@@ -9,22 +9,22 @@
 namespace muster::cli {
 
 // The exit code of a subcommand, and its output.
-struct Ended {
+struct CommandResult {
   int code = 0;
   std::string out;
   std::string err;
 };
 
 // Calls a subcommand within the test's own process.
-inline Ended Call(int (*command)(const std::vector<std::string>&),
-                  const std::vector<std::string>& arguments) {
+inline CommandResult Call(int (*command)(const std::vector<std::string>&),
+                          const std::vector<std::string>& arguments) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  Ended ended;
-  ended.code = command(arguments);
-  ended.out = testing::internal::GetCapturedStdout();
-  ended.err = testing::internal::GetCapturedStderr();
-  return ended;
+  CommandResult result;
+  result.code = command(arguments);
+  result.out = testing::internal::GetCapturedStdout();
+  result.err = testing::internal::GetCapturedStderr();
+  return result;
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -37,29 +38,29 @@ constexpr const char* kOfOneJob[] = {"get", "describe", "logs", "stop", "resume"
 constexpr const char* kEndAJob[] = {"stop", "delete"};
 
 // Regression: `muster get` and `muster logs` returned 0 for the folder of a run that did not start.
-TEST(CommandsTest, AFolderThatNoJobWasWrittenToIsNoJob) {
+TEST(CommandsTest, AFolderWithoutAJobIsNoJob) {
   const std::string root = Root("folder");
   const JobPaths paths{root, "small"};
   ASSERT_TRUE(FileSystem().MakeDirectories(paths.pods()).ok());
   ASSERT_TRUE(FileSystem().MakeDirectories(paths.api()).ok());
   for (const char* name : kOfOneJob) {
-    const Ended ended = Call(Named(name).main, {"small", "--state-dir", root});
+    const CommandResult ended = Call(Named(name).main, {"small", "--state-dir", root});
     EXPECT_EQ(ended.code, kExitBadInput) << name;
     EXPECT_THAT(ended.out, IsEmpty()) << name;
     EXPECT_EQ(ended.err, absl::StrCat("muster: there is no job 'small': ", paths.folder(),
-                                      " is there, but no job was written to it\n"))
+                                      " exists, but no job was written to it\n"))
         << name;
   }
-  const Ended all = Call(Named("get").main, {"--state-dir", root});
+  const CommandResult all = Call(Named("get").main, {"--state-dir", root});
   EXPECT_EQ(all.code, kExitOk) << "a list of all is one, whatever is in it";
   EXPECT_THAT(all.out, HasSubstr("there is no job 'small'"));
 }
 
-TEST(CommandsTest, AJobThatNobodyKnowsIsNamedWithThoseThereAre) {
+TEST(CommandsTest, AnUnknownJobIsAnErrorThatListsTheKnownOnes) {
   const std::string root = Root("unknown");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
   for (const char* name : kOfOneJob) {
-    const Ended ended = Call(Named(name).main, {"nobody", "--state-dir", root});
+    const CommandResult ended = Call(Named(name).main, {"nobody", "--state-dir", root});
     EXPECT_EQ(ended.code, kExitBadInput) << name;
     EXPECT_THAT(ended.out, IsEmpty()) << name;
     EXPECT_EQ(ended.err,
@@ -69,11 +70,11 @@ TEST(CommandsTest, AJobThatNobodyKnowsIsNamedWithThoseThereAre) {
 }
 
 // Regression: bare `muster stop` stopped the only job there was, which nobody had named.
-TEST(CommandsTest, WhatEndsAJobNeedsItsName) {
+TEST(CommandsTest, CommandsThatEndAJobNeedItsName) {
   const std::string root = Root("bare");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
   for (const char* name : kEndAJob) {
-    const Ended ended = Call(Named(name).main, {"--state-dir", root});
+    const CommandResult ended = Call(Named(name).main, {"--state-dir", root});
     EXPECT_EQ(ended.code, kExitBadInput) << name;
     EXPECT_EQ(ended.err, absl::StrCat("muster: name one job; there are: small (in ", root, ")\n"))
         << name;
@@ -82,7 +83,7 @@ TEST(CommandsTest, WhatEndsAJobNeedsItsName) {
 }
 
 // Regression: `tree`, `queue` and `whatif` failed as soon as there was a second job.
-TEST(CommandsTest, OfSeveralJobsTheOneThatRunsIsMeant) {
+TEST(CommandsTest, TheOnlyRunningJobIsChosenAmongSeveral) {
   const std::string root = Root("several");
   for (const char* job : {"done", "runs"}) {
     ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, job}.api()).ok());
@@ -98,7 +99,7 @@ TEST(CommandsTest, AJobIsDeletedByItsName) {
   const std::string root = Root("deleted");
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "small"}.api()).ok());
   ASSERT_TRUE(FileSystem().MakeDirectories(JobPaths{root, "other"}.api()).ok());
-  const Ended ended = Call(Named("delete").main, {"small", "--state-dir", root});
+  const CommandResult ended = Call(Named("delete").main, {"small", "--state-dir", root});
   EXPECT_EQ(ended.code, kExitOk) << ended.err;
   EXPECT_EQ(ended.out, "job small is deleted\n");
   EXPECT_FALSE(Exists(FileSystem(), JobPaths{root, "small"}.folder()));
@@ -106,9 +107,19 @@ TEST(CommandsTest, AJobIsDeletedByItsName) {
 }
 
 // Regression: no command knew the flag `--help`.
-TEST(CommandsTest, EveryCommandTellsItsFlags) {
+// `muster --help` says so.
+TEST(CommandsTest, EveryCommandButSimulateTakesAStateDir) {
   for (const Command& command : Commands()) {
-    const Ended ended = Call(command.main, {"--help"});
+    const std::vector<FlagSpec> flags = command.flags();
+    const bool takes = std::any_of(flags.begin(), flags.end(),
+                                   [](const FlagSpec& flag) { return flag.name == "state-dir"; });
+    EXPECT_EQ(takes, command.name != "simulate") << command.name;
+  }
+}
+
+TEST(CommandsTest, HelpOfEveryCommandListsItsFlags) {
+  for (const Command& command : Commands()) {
+    const CommandResult ended = Call(command.main, {"--help"});
     EXPECT_EQ(ended.code, kExitOk) << command.name;
     EXPECT_THAT(ended.out, HasSubstr("flags:\n  --")) << command.name;
     for (const FlagSpec& flag : command.flags()) {

@@ -88,7 +88,7 @@ Completion BeforeCommand(const Cursor& cursor, const std::vector<Command>& comma
   return out;
 }
 
-Completion OfCommand(const Command& command, const Cursor& cursor) {
+Completion AfterCommand(const Command& command, const Cursor& cursor) {
   const std::vector<FlagSpec> flags = command.flags();
   Completion out;
   out.begin = cursor.word;
@@ -117,7 +117,7 @@ Completion Complete(const TypedLine& line, const std::vector<Command>& commands)
   const size_t place = CommandPlace(line);
   if (place >= line.at) return BeforeCommand(cursor, commands);
   for (const Command& command : commands) {
-    if (command.name == WordAt(line, place)) return OfCommand(command, cursor);
+    if (command.name == WordAt(line, place)) return AfterCommand(command, cursor);
   }
   return {};
 }

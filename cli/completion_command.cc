@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "cli/commands.h"

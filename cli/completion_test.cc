@@ -74,7 +74,7 @@ TEST(Complete, AValueBehindAnEqualsSign) {
   EXPECT_EQ(At({"tree", "--job", "=", "sm"}).before, "");
 }
 
-TEST(Complete, AnyPlaceOnAnyLineIsTaken) {
+TEST(Complete, AnyCursorOnAnyLineIsAccepted) {
   for (size_t at = 0; at < 9; ++at) {
     for (const std::vector<std::string>& words :
          std::vector<std::vector<std::string>>{{}, {"muster"}, {"muster", "=", "--", "="}}) {

@@ -49,7 +49,7 @@ absl::StatusOr<Json> MakeRequest(const Flags& flags) {
   const std::string prompt = flags.Get("prompt", "");
   request["prompt"] = prompt;
   if (ParseJson(DumpJson(request)).value_or(Json()) != request) {
-    return absl::InvalidArgumentError("--prompt: is no UTF-8");
+    return absl::InvalidArgumentError("--prompt: is not valid UTF-8");
   }
   request["json"] = flags.Has("json");
   MUSTER_ASSIGN_OR_RETURN(request["maxTokens"], flags.GetInt("max-tokens", 100));
@@ -93,7 +93,7 @@ std::vector<FlagSpec> GenerateFlags() {
   return {{"state-dir", "where jobs keep their state"},
           {"dir", "a directory of checkpoints, instead of a job's"},
           {"step", "the checkpoint after this step; default the newest"},
-          {"prompt", "the text to go on from; default none: a new text"},
+          {"prompt", "the text to continue; default none: a new text"},
           {"max-tokens", "how many tokens at most; default 100"},
           {"temperature",
            "0, the default, always takes the most likely token; 1 draws as often "

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/checkpoint/checkpoint_listing.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/process.h"
@@ -57,7 +58,7 @@ absl::StatusOr<std::string> SetCheckpointsAside(Files& files, const std::string&
     if (aside.empty()) {
       std::random_device random;
       const uint64_t id = (uint64_t{random()} << 32) | random();
-      aside = JoinPath(directory, absl::StrCat("abandoned-", ToHex(id)));
+      aside = JoinPath(directory, AbandonedName(ToHex(id)));
       MUSTER_RETURN_IF_ERROR(files.MakeDirectories(aside));
     }
     MUSTER_RETURN_IF_ERROR(

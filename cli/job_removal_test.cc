@@ -43,7 +43,7 @@ TEST_F(JobRemovalTest, LeavesNothingOfAJobWithoutCheckpoints) {
   EXPECT_FALSE(Exists(files_, paths_.folder()));
 }
 
-TEST_F(JobRemovalTest, CheckpointsAreKeptWhereNoLaterJobTakesThemForItsOwn) {
+TEST_F(JobRemovalTest, CheckpointsAreKeptWhereNoLaterJobResumesFromThem) {
   AddCheckpoint("step-000000020");
   AddCheckpoint("step-000000030.r4");
   ASSERT_TRUE(RemoveJob(files_, paths_).ok());

@@ -14,8 +14,8 @@ using v1alpha1::FailureRecord;
 
 // Reasons of operator/placement that no change of other pods removes, and that of operator/queue
 // for a missing queue, because queues cannot be created on one machine.
-constexpr const char* kForEver[] = {"InvalidRequest", "NoNodeBigEnough", "Insufficient",
-                                    "Topology",       "Constraints",     "NoSuchQueue"};
+constexpr const char* kPermanentReasons[] = {"InvalidRequest", "NoNodeBigEnough", "Insufficient",
+                                             "Topology",       "Constraints",     "NoSuchQueue"};
 
 // Returns null unless the condition is present and False.
 const Condition* FindFalse(const TrainingJob& job, const char* type) {
@@ -93,9 +93,9 @@ std::optional<std::string> WhyItNeverFits(const TrainingJob& job) {
   // A verdict for an older generation concerns an older request.
   if (wait == nullptr || wait->observed_generation() < job.generation) return std::nullopt;
   const std::string& reason = job.status.placement().reason();
-  const bool for_ever = std::any_of(std::begin(kForEver), std::end(kForEver),
-                                    [&reason](const char* one) { return reason == one; });
-  return for_ever ? std::optional<std::string>(wait->message()) : std::nullopt;
+  const bool permanent = std::any_of(std::begin(kPermanentReasons), std::end(kPermanentReasons),
+                                     [&reason](const char* one) { return reason == one; });
+  return permanent ? std::optional<std::string>(wait->message()) : std::nullopt;
 }
 
 }  // namespace muster::cli

@@ -88,7 +88,7 @@ TEST(WhyNotTraining, TheReasonIsOfTheConditionThatTheStateComesFrom) {
   EXPECT_EQ(WhyNotTraining({}).reason, "");
 }
 
-TEST(WhyItNeverFits, IsWhatTheEmptyMachineRefuses) {
+TEST(WhyItNeverFits, IsTheMessageOfAPermanentReason) {
   control::TrainingJob job = JobIn("Starting");
   EXPECT_EQ(WhyItNeverFits(job), std::nullopt);
   AddFalse(job, "Scheduled", "Unschedulable", "a worker asks for 1 GPU");
@@ -98,7 +98,7 @@ TEST(WhyItNeverFits, IsWhatTheEmptyMachineRefuses) {
   EXPECT_EQ(WhyItNeverFits(job), std::nullopt);
 }
 
-TEST(WhyItNeverFits, AVerdictOnWhatTheJobAskedForBeforeIsNone) {
+TEST(WhyItNeverFits, AVerdictOnAnOlderGenerationDoesNotCount) {
   control::TrainingJob job = JobIn("Starting");
   AddFalse(job, "Scheduled", "Unschedulable", "a worker asks for 1 GPU").set_observed_generation(1);
   job.status.mutable_placement()->set_reason("NoNodeBigEnough");

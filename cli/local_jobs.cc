@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "base/json_fields.h"
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
@@ -23,17 +24,18 @@ std::optional<LiveOperator> FindLiveOperator(Files& files, const JobPaths& paths
   const absl::StatusOr<std::string> text = ReadFile(files, paths.operator_file(), 4096);
   if (!text.ok()) return std::nullopt;
   const absl::StatusOr<Json> json = ParseJson(*text);
-  if (!json.ok() || !json->is_object()) return std::nullopt;
-  const Json pid = json->value("pid", Json()), started = json->value("started", Json());
-  if (!pid.is_number_integer() || !started.is_number_integer()) return std::nullopt;
+  if (!json.ok()) return std::nullopt;
+  const std::optional<int64_t> pid = IntegerField(*json, "pid");
+  const std::optional<int64_t> started = IntegerField(*json, "started");
+  if (!pid.has_value() || !started.has_value()) return std::nullopt;
   // The pid may belong to another process by now; the start time shows that.
-  const auto start_time = ProcessStartTime(pid.get<int>());
-  if (!start_time.ok() || static_cast<int64_t>(*start_time) != started.get<int64_t>()) {
+  const auto start_time = ProcessStartTime(static_cast<pid_t>(*pid));
+  if (!start_time.ok() || static_cast<int64_t>(*start_time) != *started) {
     return std::nullopt;
   }
   LiveOperator live;
-  live.pid = pid.get<int>();
-  live.http = json->value("http", std::string());
+  live.pid = static_cast<int>(*pid);
+  live.http = StringField(*json, "http");
   // A unix socket requires no token.
   if (!IsUnixAddress(live.http)) {
     live.token = ReadFile(files, paths.http_token(), kMostToken).value_or("");
@@ -56,7 +58,7 @@ absl::StatusOr<control::TrainingJob> ReadJob(const JobPaths& paths) {
   MUSTER_ASSIGN_OR_RETURN(const kube::ObjectList list, api->List(kube::kTrainingJobs, {}));
   if (list.items.empty()) {
     return absl::NotFoundError(absl::StrCat("there is no job '", paths.job, "': ", paths.folder(),
-                                            " is there, but no job was written to it"));
+                                            " exists, but no job was written to it"));
   }
   return control::ParseTrainingJob(list.items[0]);
 }

@@ -21,10 +21,11 @@ void PrintUsage(std::FILE* out) {
     std::fprintf(out, "  %-52s %s\n", std::string(command.usage).c_str(),
                  std::string(command.help).c_str());
   }
-  std::fprintf(out,
-               "\nmuster COMMAND --help tells a command's flags, muster --version the version.\n"
-               "Jobs live under $MUSTER_STATE_DIR (default ~/.local/state/muster); every command "
-               "takes --state-dir DIR.\n");
+  std::fprintf(
+      out,
+      "\nmuster COMMAND --help lists a command's flags; muster --version prints the version.\n"
+      "Jobs of this machine are kept under $MUSTER_STATE_DIR (default "
+      "~/.local/state/muster).\nEvery command but simulate takes --state-dir DIR instead.\n");
 }
 
 int Help(const Command& command) {

@@ -1,12 +1,12 @@
 #include "cli/operator_client.h"
 
 #include <memory>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/json_fields.h"
 #include "base/status_macros.h"
 #include "httplib.h"
 #include "operator/coordinator/certificate_authority.h"
@@ -29,10 +29,10 @@ std::vector<FlagSpec> ServerFlags() {
   return {{"server",
            "the operator's HTTP address: https://HOST:PORT of a cluster, or unix:/PATH or "
            "http://HOST:PORT of this machine"},
-          {"token-file", "with --server: a file with the token to show"},
+          {"token-file", "with --server: a file with the token to send"},
           {"ca-file", "with --server: the authority to trust, PEM; default those of the machine"},
           {"server-name",
-           "with --server: what its certificate is for; default muster-coordinator with --ca-file, "
+           "with --server: the name in its certificate; default muster-coordinator with --ca-file, "
            "else its host"}};
 }
 
@@ -43,7 +43,7 @@ absl::StatusOr<LiveOperator> ServerAt(Files& files, const Flags& flags) {
   if (!live.tls && !absl::StartsWith(address, "http://") && absl::StrContains(address, "://")) {
     return absl::InvalidArgumentError(
         absl::StrCat("--server: ", address,
-                     " is no address of an operator: give https://HOST:PORT of a cluster, or "
+                     " is not the address of an operator: give https://HOST:PORT of a cluster, or "
                      "unix:/PATH or http://HOST:PORT of this machine"));
   }
   live.http = std::string(live.tls ? address
@@ -91,8 +91,8 @@ httplib::Request RequestFor(const LiveOperator& live, const std::string& method,
   request.response_handler = [&answer](const httplib::Response& head) {
     const std::string encoding = head.get_header_value("Content-Encoding");
     if (encoding.empty()) return true;
-    answer.refused = absl::StrCat("its answer is encoded (", encoding.substr(0, 32),
-                                  "), which nobody asked for");
+    answer.refused = absl::StrCat("its answer has the Content-Encoding ", encoding.substr(0, 32),
+                                  ", which was not requested");
     return false;
   };
   request.content_receiver = [&answer](const char* data, size_t size, uint64_t, uint64_t) {
@@ -140,8 +140,8 @@ absl::StatusOr<Json> CallOperator(const LiveOperator& live, const std::string& m
   absl::StatusOr<Json> json = ParseJson(answer.body);
   const int status = answer.result->status;
   if (status >= 200 && status < 300) return json;
-  const std::string message =
-      json.ok() && json->is_object() ? json->value("error", answer.body) : answer.body;
+  const std::string error = json.ok() ? StringField(*json, "error") : "";
+  const std::string& message = error.empty() ? answer.body : error;
   const absl::StatusCode code = status == 404   ? absl::StatusCode::kNotFound
                                 : status == 400 ? absl::StatusCode::kInvalidArgument
                                                 : absl::StatusCode::kFailedPrecondition;

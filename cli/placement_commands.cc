@@ -29,8 +29,9 @@ namespace muster::cli {
 namespace {
 
 // The flag for questions that need no operator.
-constexpr FlagSpec kClusterFlag = {
-    "cluster", "a file as muster simulate takes it: asks of that cluster, empty, and no operator"};
+constexpr FlagSpec kClusterFlag = {"cluster",
+                                   "a cluster file as for muster simulate: the answer is for that "
+                                   "cluster, empty; no operator is asked"};
 // The flag that chooses among this machine's operators, for commands about no particular job.
 constexpr FlagSpec kJobFlag = {"job", "the job of this machine whose operator is asked",
                                /*is_switch=*/false, Names::kJob};
@@ -39,7 +40,7 @@ constexpr int64_t kMostDepth = 32;
 
 std::vector<FlagSpec> WithCommon(std::vector<FlagSpec> flags) {
   for (const FlagSpec& flag : ServerFlags()) flags.push_back(flag);
-  flags.push_back({"namespace", "of the job, with --server; default: default"});
+  flags.push_back({"namespace", "with --server: the job's namespace; default: default"});
   flags.push_back({"state-dir", "where jobs of this machine keep their state"});
   flags.push_back({"json", "print the answer as JSON", /*is_switch=*/true});
   return flags;
@@ -55,7 +56,8 @@ absl::StatusOr<Target> LocalTarget(const JobPaths& paths) {
   const auto live = FindLiveOperator(FileSystem(), paths);
   if (!live) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "job ", paths.job, " has no operator on this machine now; of a cluster's: --server"));
+        "job ", paths.job,
+        " has no operator on this machine now; for a job of a cluster, give --server"));
   }
   MUSTER_ASSIGN_OR_RETURN(const control::TrainingJob known, ReadJob(paths));
   return Target{*live, known.ns, known.name};
@@ -132,7 +134,7 @@ int AnswerEach(const Flags& flags, const std::vector<Target>& targets, const std
 }
 
 // Opens the cluster of --cluster. InvalidArgument if an operator is chosen as well.
-absl::StatusOr<std::unique_ptr<ClusterFile>> Imagined(const Flags& flags) {
+absl::StatusOr<std::unique_ptr<ClusterFile>> OpenClusterFile(const Flags& flags) {
   for (const char* other : {"server", "job"}) {
     if (flags.Get(other, "").empty()) continue;
     return absl::InvalidArgumentError(
@@ -141,22 +143,22 @@ absl::StatusOr<std::unique_ptr<ClusterFile>> Imagined(const Flags& flags) {
   return ClusterFile::Open(FileSystem(), flags.Get("cluster", ""));
 }
 
-absl::StatusOr<Json> WhatIfImagined(const Flags& flags, control::TrainingJob job) {
-  MUSTER_ASSIGN_OR_RETURN(const auto cluster, Imagined(flags));
+absl::StatusOr<Json> WhatIfOnClusterFile(const Flags& flags, control::TrainingJob job) {
+  MUSTER_ASSIGN_OR_RETURN(const auto cluster, OpenClusterFile(flags));
   if (job.ns.empty()) job.ns = flags.Get("namespace", "default");
   return cluster->WhatIf(job);
 }
 
 // Explains where the workers of a job of this machine would be placed on that cluster.
-absl::StatusOr<Json> ExplainImagined(const Flags& flags, const std::string& name) {
+absl::StatusOr<Json> ExplainOnClusterFile(const Flags& flags, const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(const std::string root, StateRoot(flags.Get("state-dir", "")));
   MUSTER_ASSIGN_OR_RETURN(const JobPaths paths, FindJob(FileSystem(), root, name));
   MUSTER_ASSIGN_OR_RETURN(control::TrainingJob job, ReadJob(paths));
-  return WhatIfImagined(flags, std::move(job));
+  return WhatIfOnClusterFile(flags, std::move(job));
 }
 
-absl::StatusOr<Json> ImaginedTree(const Flags& flags, int depth) {
-  MUSTER_ASSIGN_OR_RETURN(const auto cluster, Imagined(flags));
+absl::StatusOr<Json> TreeOfClusterFile(const Flags& flags, int depth) {
+  MUSTER_ASSIGN_OR_RETURN(const auto cluster, OpenClusterFile(flags));
   return cluster->Tree(depth);
 }
 
@@ -167,7 +169,7 @@ int DrawTree(const Flags& flags, const absl::StatusOr<Json>& page) {
   return drawn.ok() ? kExitOk : Fail(drawn);
 }
 
-std::string FirstOf(const Flags& flags) {
+std::string FirstPositional(const Flags& flags) {
   return flags.positional().empty() ? "" : flags.positional()[0];
 }
 
@@ -194,9 +196,9 @@ int ExplainMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, ExplainFlags());
   if (!flags.ok()) return Fail(flags.status());
   if (flags->Has("cluster")) {
-    return Answer(*flags, ExplainImagined(*flags, FirstOf(*flags)), PrintGang);
+    return Answer(*flags, ExplainOnClusterFile(*flags, FirstPositional(*flags)), PrintGang);
   }
-  const auto target = FindTarget(*flags, FirstOf(*flags), "name a job");
+  const auto target = FindTarget(*flags, FirstPositional(*flags), "name a job");
   if (!target.ok()) return Fail(target.status());
   if (target->job.empty()) return Fail(absl::InvalidArgumentError("which job? muster explain JOB"));
   return Answer(
@@ -223,7 +225,7 @@ int WhatIfMain(const std::vector<std::string>& arguments) {
     return kExitBadInput;
   }
   if (flags->Has("cluster")) {
-    return Answer(*flags, WhatIfImagined(*flags, std::move(manifest.job)), PrintGang);
+    return Answer(*flags, WhatIfOnClusterFile(*flags, std::move(manifest.job)), PrintGang);
   }
   const auto target = FindTarget(*flags);
   if (!target.ok()) return Fail(target.status());
@@ -242,7 +244,7 @@ int TreeMain(const std::vector<std::string>& arguments) {
   const auto print = flags->Has("depth") ? PrintAllHosts : PrintTree;
   if (flags->Has("cluster")) {
     const int levels = static_cast<int>(std::clamp<int64_t>(*depth, 0, kMostDepth));
-    const absl::StatusOr<Json> page = ImaginedTree(*flags, levels);
+    const absl::StatusOr<Json> page = TreeOfClusterFile(*flags, levels);
     return flags->Has("svg") ? DrawTree(*flags, page) : Answer(*flags, page, print);
   }
   const auto targets = FindTargets(*flags);
@@ -257,7 +259,7 @@ int TreeMain(const std::vector<std::string>& arguments) {
 int QueueMain(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(arguments, QueueFlags());
   if (!flags.ok()) return Fail(flags.status());
-  const std::string name = FirstOf(*flags);
+  const std::string name = FirstPositional(*flags);
   const bool all = name.empty() && !flags->Has("json");
   const auto limit = flags->GetInt("limit", all ? 10 : 100);
   if (!limit.ok()) return Fail(limit.status());

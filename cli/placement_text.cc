@@ -30,9 +30,7 @@ void PrintVictims(const Json& victims) {
 
 // Omits warnings that the sentence already contains.
 void PrintWarnings(const Json& page) {
-  if (!page.contains("warnings")) return;
-  for (const Json& warning : page["warnings"]) {
-    const std::string text = warning.get<std::string>();
+  for (const std::string& text : StringsField(page, "warnings")) {
     if (!absl::StrContains(StringField(page, "sentence"), text)) {
       std::printf("  warning: %s\n", text.c_str());
     }
@@ -53,21 +51,23 @@ void PrintScore(const Json& page) {
 }  // namespace
 
 void PrintGang(const Json& page) {
-  const int64_t workers = NumberField(page["asked"], "workers");
+  const Json& asked = ObjectField(page, "asked");
+  const int64_t workers = NumberField(asked, "workers");
   std::printf("%s: %ld %s", StringField(page, "job").c_str(), workers,
               workers == 1 ? "worker" : "workers");
-  const std::string require = StringField(page["asked"], "require");
+  const std::string require = StringField(asked, "require");
   if (!require.empty()) std::printf(" in one %s", require.c_str());
   std::printf("\n");
   PrintWarnings(page);
   const std::string reason = StringField(page, "reason");
   if (!reason.empty()) {
     std::printf("  %s: %s\n", reason.c_str(), StringField(page, "sentence").c_str());
-    if (page.contains("start"))
-      std::printf("  %s\n", StringField(page["start"], "sentence").c_str());
-    if (page.contains("victims")) PrintVictims(page["victims"]);
+    if (page.contains("start")) {
+      std::printf("  %s\n", StringField(ObjectField(page, "start"), "sentence").c_str());
+    }
+    PrintVictims(ArrayField(page, "victims"));
     std::printf("  fits now as it is: %ld of %ld\n", NumberField(page, "fitsNow"), workers);
-    for (const Json& one : page["relaxations"]) {
+    for (const Json& one : ArrayField(page, "relaxations")) {
       std::printf("  %s: %ld\n", StringField(one, "change").c_str(), NumberField(one, "workers"));
     }
   }
@@ -75,7 +75,7 @@ void PrintGang(const Json& page) {
   if (const int64_t decision = NumberField(page, "decision"); decision > 0) {
     std::printf("  decided in %ld: muster replay %ld\n", decision, decision);
   }
-  for (const Json& worker : page["workers"]) {
+  for (const Json& worker : ArrayField(page, "workers")) {
     const std::string path = StringField(worker, "path");
     const std::string node = StringField(worker, "node");
     std::printf("  worker %-4ld %s\n", NumberField(worker, "index"),
@@ -88,9 +88,10 @@ void PrintGang(const Json& page) {
 namespace {
 
 std::string Share(const Json& domain, const char* name, double unit, const char* what) {
-  const double all = static_cast<double>(NumberField(domain["allocatable"], name)) / unit;
+  const double all =
+      static_cast<double>(NumberField(ObjectField(domain, "allocatable"), name)) / unit;
   if (all == 0) return "";
-  const double free = static_cast<double>(NumberField(domain["free"], name)) / unit;
+  const double free = static_cast<double>(NumberField(ObjectField(domain, "free"), name)) / unit;
   return absl::StrFormat("  %.6g of %.6g %s free", free, all, what);
 }
 
@@ -100,13 +101,14 @@ constexpr int64_t kMostHosts = 128;
 // Counts the usable hosts below a domain whose GPUs are all free (their CPUs if they have no GPUs).
 int64_t Unused(const Json& domain) {
   if (StringField(domain, "level") == "host") {
-    const char* what = NumberField(domain["allocatable"], "gpus") > 0 ? "gpus" : "cpuMillis";
-    const bool all = NumberField(domain["free"], what) == NumberField(domain["allocatable"], what);
+    const Json& allocatable = ObjectField(domain, "allocatable");
+    const char* what = NumberField(allocatable, "gpus") > 0 ? "gpus" : "cpuMillis";
+    const bool all =
+        NumberField(ObjectField(domain, "free"), what) == NumberField(allocatable, what);
     return all && NumberField(domain, "usable") > 0 ? 1 : 0;
   }
   int64_t unused = 0;
-  if (!domain.contains("children")) return unused;
-  for (const Json& child : domain["children"]) unused += Unused(child);
+  for (const Json& child : ArrayField(domain, "children")) unused += Unused(child);
   return unused;
 }
 
@@ -120,10 +122,8 @@ std::string WordOf(const std::string& reason) {
 // Returns, for example, ", 30 usable (1 cordoned, 1 not Ready)".
 std::string UsableOf(const Json& domain) {
   std::vector<std::string> causes;
-  if (domain.contains("notUsable")) {
-    for (const auto& [reason, nodes] : domain["notUsable"].items()) {
-      causes.push_back(absl::StrCat(nodes.get<int64_t>(), " ", WordOf(reason)));
-    }
+  for (const auto& [reason, nodes] : ObjectField(domain, "notUsable").items()) {
+    causes.push_back(absl::StrCat(nodes.get<int64_t>(), " ", WordOf(reason)));
   }
   return absl::StrCat(", ", NumberField(domain, "usable"), " usable",
                       causes.empty() ? "" : absl::StrCat(" (", absl::StrJoin(causes, ", "), ")"));
@@ -133,8 +133,8 @@ std::string UsableOf(const Json& domain) {
 // team=a:NoSchedule".
 std::string HealthOf(const Json& host) {
   std::vector<std::string> causes;
-  if (host.contains("health")) {
-    for (const Json& trouble : host["health"]) causes.push_back(StringField(trouble, "sentence"));
+  for (const Json& trouble : ArrayField(host, "health")) {
+    causes.push_back(StringField(trouble, "sentence"));
   }
   const std::string why = absl::StrJoin(causes, "; ");
   if (NumberField(host, "usable") > 0) return why.empty() ? "" : absl::StrCat("  ", why);
@@ -159,8 +159,7 @@ void PrintDomain(const Json& domain, int depth, Hosts hosts) {
   if (hosts == Hosts::kCounted) std::printf(", %ld unused", Unused(domain));
   std::printf("%s%s\n", Share(domain, "gpus", 1, "GPUs").c_str(),
               Share(domain, "cpuMillis", 1000, "CPUs").c_str());
-  if (!domain.contains("children")) return;
-  for (const Json& child : domain["children"]) {
+  for (const Json& child : ArrayField(domain, "children")) {
     const bool counted = hosts == Hosts::kCounted && StringField(child, "level") == "host";
     if (!counted) PrintDomain(child, depth + 1, hosts);
   }
@@ -190,7 +189,7 @@ std::string Amounts(const Json& amounts) {
 }  // namespace
 
 void PrintQueues(const Json& page) {
-  for (const Json& queue : page["items"]) {
+  for (const Json& queue : ArrayField(page, "items")) {
     std::printf("%s%s: %ld running, %ld waiting, share %.4g%s\n",
                 StringField(queue, "name").c_str(), queue.value("cohort", false) ? " (cohort)" : "",
                 NumberField(queue, "running"), NumberField(queue, "waiting"),
@@ -199,12 +198,12 @@ void PrintQueues(const Json& page) {
     if (const std::string complaint = StringField(queue, "complaint"); !complaint.empty()) {
       std::printf("  %s\n", complaint.c_str());
     }
-    if (!queue["nominal"].empty()) {
-      std::printf("  uses %s of %s nominal\n", Amounts(queue["used"]).c_str(),
-                  Amounts(queue["nominal"]).c_str());
+    if (const Json& nominal = ObjectField(queue, "nominal"); !nominal.empty()) {
+      std::printf("  uses %s of %s nominal\n", Amounts(ObjectField(queue, "used")).c_str(),
+                  Amounts(nominal).c_str());
     }
     int place = 0;
-    for (const Json& job : queue["jobs"]) {
+    for (const Json& job : ArrayField(queue, "jobs")) {
       std::printf("  %3d. %-30s priority %-6ld waits %-9s %s: %s\n", ++place,
                   StringField(job, "job").c_str(), NumberField(job, "priority"),
                   absl::FormatDuration(absl::Seconds(NumberField(job, "waitedSeconds"))).c_str(),

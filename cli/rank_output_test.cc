@@ -29,7 +29,7 @@ TEST_F(RankOutputTest, ShowsWholeLinesOfRanksAndNotTheAgentsOwn) {
   EXPECT_EQ(output.TakeLines(), "[rank 0] two\n");
 }
 
-TEST_F(RankOutputTest, WhatWasPrintedBeforeIsNotPrintedAgain) {
+TEST_F(RankOutputTest, LinesPrintedBeforeAreNotPrintedAgain) {
   Append("job-0-1", "[rank 0] before\n");
   RankOutput output(files_, "/pods");
   Append("job-0-1", "[rank 0] now\n");
@@ -44,7 +44,7 @@ TEST_F(RankOutputTest, ALogThatBeginsAnewIsReadFromItsBeginning) {
   EXPECT_EQ(output.TakeLines(), "[rank 0] anew\n");
 }
 
-TEST_F(RankOutputTest, WarningsAreWhatATrainerLogsAsThat) {
+TEST_F(RankOutputTest, OnlyATrainersWarningsAreReturned) {
   EXPECT_EQ(WarningsAmong("[rank 0] 2026-11-23T02:28:46.791788Z INFO data opened WARN\n"
                           "[rank 0] 2026-11-23T02:28:46.791788Z WARN this CPU is slow\n"
                           "[rank 1] WARN\n\n"),

@@ -102,7 +102,7 @@ TEST(DecideReapply, ACommandThatFailedMayBeMended) {
       Reapply::kReplace);
 }
 
-TEST(DecideReapply, WhatNeverRanIsMadeAnew) {
+TEST(DecideReapply, AJobThatNeverRanIsReplaced) {
   TrainingJob wanted = Training("gpt2-micro", 10);
   EXPECT_EQ(DecideReapply(In(Training("gpt2-nano", 20), "Pending", 0), 0, wanted).what,
             Reapply::kReplace);

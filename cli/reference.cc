@@ -1,7 +1,5 @@
 #include "cli/reference.h"
 
-#include <utility>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -49,7 +47,7 @@ FlagRow ReadFlagLine(absl::string_view line) {
 }
 
 // Appends a line to the help that it goes on with. A default may begin a line, without a mark.
-void GoOn(absl::string_view line, std::string& help) {
+void AppendToHelp(absl::string_view line, std::string& help) {
   const bool marked = help.empty() || absl::ascii_ispunct(help.back());
   const bool new_clause = absl::StartsWith(line, "default ") && !marked;
   absl::StrAppend(&help, help.empty() ? "" : new_clause ? "; " : " ", line);
@@ -84,7 +82,7 @@ UsageText ReadUsageText(absl::string_view text) {
     } else if (read.rows.empty()) {
       absl::StrAppend(&read.usage, line, "\n");
     } else if (absl::StartsWith(line, kContinued)) {
-      GoOn(absl::StripAsciiWhitespace(line), read.rows.back().help);
+      AppendToHelp(absl::StripAsciiWhitespace(line), read.rows.back().help);
     }
   }
   return read;

@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/app/operator_flags.h"
+#include "operator/local/local_nodes_flags.h"
 
 namespace muster::cli {
 namespace {
@@ -33,6 +34,14 @@ std::string FlagsBefore() {
   return absl::StrCat(flags, " may stand before the command as well.\n");
 }
 
+std::set<std::string> FlagsShownIn(absl::string_view usage) {
+  std::set<std::string> shown;
+  for (const FlagRow& row : ReadUsageText(usage).rows) {
+    for (const std::string& flag : row.flags) shown.insert(flag.substr(2));
+  }
+  return shown;
+}
+
 std::string AgentTable() {
   std::string table = "| flag | default | what it does |\n|---|---|---|\n";
   for (const agent::WorkerFlag& flag : agent::WorkerFlags()) {
@@ -41,14 +50,17 @@ std::string AgentTable() {
   return table;
 }
 
-TEST(ReferenceTest, TheDocumentIsThatOfTheTables) {
+TEST(ReferenceTest, TheDocumentMatchesTheTables) {
   const UsageText of_operator = ReadUsageText(control::kOperatorUsage);
+  const UsageText of_local_nodes = ReadUsageText(control::kLocalNodesUsage);
   CheckDocument("docs/cli.md", {{"commands", CommandTable(Commands())},
                                 {"flags before the command", FlagsBefore()},
                                 {"command flags", CommandSections(Commands())},
                                 {"operator usage", CodeBlock(of_operator.usage)},
                                 {"operator flags", FlagTable(of_operator.rows)},
-                                {"agent flags", AgentTable()}});
+                                {"agent flags", AgentTable()},
+                                {"local nodes usage", CodeBlock(of_local_nodes.usage)},
+                                {"local nodes flags", FlagTable(of_local_nodes.rows)}});
 }
 
 TEST(ReferenceTest, EveryFlagHasAHelp) {
@@ -62,16 +74,15 @@ TEST(ReferenceTest, EveryFlagHasAHelp) {
   }
 }
 
-// muster-operator prints a text about its flags that stands beside the parser's table.
-TEST(ReferenceTest, TheOperatorsUsageNamesEveryFlagThatItParses) {
-  std::set<std::string> shown;
-  for (const FlagRow& row : ReadUsageText(control::kOperatorUsage).rows) {
-    for (const std::string& flag : row.flags) shown.insert(flag.substr(2));
-  }
-  EXPECT_THAT(shown, ElementsAreArray(control::OperatorFlagNames()));
+// These programs print a text about their flags that stands beside the parser's table.
+TEST(ReferenceTest, AUsageTextNamesEveryFlagThatItsProgramParses) {
+  EXPECT_THAT(FlagsShownIn(control::kOperatorUsage),
+              ElementsAreArray(control::OperatorFlagNames()));
+  EXPECT_THAT(FlagsShownIn(control::kLocalNodesUsage),
+              ElementsAreArray(control::LocalNodesFlagNames()));
 }
 
-TEST(ReferenceTest, AUsageTextIsTakenApart) {
+TEST(ReferenceTest, AUsageTextIsSplitIntoFlagsAndHelp) {
   const UsageText read = ReadUsageText(
       "usage: it [FLAGS]\n       it --now\n"
       "  --a       one;\n            and more\n"

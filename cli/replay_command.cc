@@ -3,14 +3,11 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -72,8 +69,10 @@ void PrintText(const DecisionRecord& record, const Replayed& replayed) {
     if (then != nullptr) print(differ ? "- " : "  ", *then);
     if (differ && now != nullptr) print("+ ", *now);
   }
-  std::printf("%s\n", replayed.same ? "replayed: the same, byte for byte"
-                                    : "replayed: NOT the same; - is what was decided then");
+  std::printf("%s\n",
+              replayed.same
+                  ? "replayed: the same, byte for byte"
+                  : "replayed: NOT the same; a line with - was decided then, one with + now");
 }
 
 Json ToJson(const DecisionRecord& record, const Replayed& replayed) {
@@ -141,7 +140,7 @@ absl::StatusOr<bool> ReplayAll(const Flags& flags) {
                   one["time"].get<std::string>().c_str(), one["decided"].get<int64_t>(),
                   one["same"].get<bool>() ? "" : "  NOT the same when replayed");
     }
-    std::printf("%zu decisions, %ld of them replay otherwise\n", list.size(), differ);
+    std::printf("%zu decisions, %ld of them replay differently\n", list.size(), differ);
   }
   if (!failed.ok()) return failed;
   return differ == 0;
@@ -161,7 +160,7 @@ absl::StatusOr<bool> Run(const Flags& flags) {
 
 std::vector<FlagSpec> ReplayFlags() {
   std::vector<FlagSpec> flags = {
-      {"dir", "where the operator keeps its decisions (its --decision-log-dir)"},
+      {"dir", "the directory of an operator's decisions (its --decision-log-dir)"},
       {"job", "or: the job of this machine whose operator keeps them", false, Names::kJob},
       {"state-dir", "where jobs of this machine keep their state"},
       {"json", "print the decision as JSON", /*is_switch=*/true},

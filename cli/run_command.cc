@@ -37,9 +37,8 @@ std::vector<FlagSpec> SessionFlags() {
       {"agent", "path of muster-agent"},
       {"trainer", "path of muster-trainer"},
       {"http",
-       "a port of 127.0.0.1 to serve metrics, health and JSON on, to who has the token in the "
-       "job's "
-       "http.token; else a socket for this user alone"},
+       "127.0.0.1:PORT to serve metrics, health and JSON on, for clients with the token in the "
+       "job's http.token; default a socket for this user alone"},
       {"quiet", "no progress lines", /*is_switch=*/true},
   };
 }
@@ -126,10 +125,11 @@ int RunJob(const Flags& flags, const JobPaths& paths, TrainingJob job) {
 
 std::vector<FlagSpec> RunFlags() {
   std::vector<FlagSpec> flags = SessionFlags();
-  flags.push_back({"fresh",
-                   "begin anew: forget the job of this name that is here; its checkpoints are kept "
-                   "in a folder abandoned-... beside those to come",
-                   /*is_switch=*/true});
+  flags.push_back(
+      {"fresh",
+       "begin anew: forget an earlier job of this name; its checkpoints are kept in a folder "
+       "abandoned-... beside the new ones",
+       /*is_switch=*/true});
   return flags;
 }
 

@@ -92,8 +92,8 @@ int ReportOutcome(const TrainingJob& job, const History& history, double wall_se
 
 int ReportEndedBefore(const TrainingJob& job) {
   std::printf(
-      "job %s had come to its end before: Succeeded. Nothing was run now.\n"
-      "to run it anew: muster run --fresh; what it left: muster describe %s\n",
+      "job %s had already ended: Succeeded. Nothing was run now.\n"
+      "to run it anew: muster run --fresh; to see its result: muster describe %s\n",
       job.name.c_str(), job.name.c_str());
   return kExitOk;
 }

@@ -93,8 +93,8 @@ void RunWatch::ShowOutput(const TrainingJob& job) {
 // Prints each thing that the job waits for once.
 void RunWatch::ShowWait(const TrainingJob& job) {
   const std::string now = WaitsFor(job);
-  if (now == told_wait_) return;
-  told_wait_ = now;
+  if (now == shown_wait_) return;
+  shown_wait_ = now;
   if (now.empty()) return;
   printer_.Clear();
   std::fprintf(stderr, "muster: job %s waits: %s\n", job.name.c_str(), now.c_str());

@@ -15,9 +15,9 @@
 
 namespace muster::cli {
 
-// The time between the start of a run and its end, as the user sees it: shows the job's progress
-// and output, says what it waits for, and stops it at Ctrl-C (cli/interrupts.h), at a second one
-// without a checkpoint. Not thread-safe.
+// Watches a run from its start to its end: shows the job's progress and output, prints what it
+// waits for, and stops it at Ctrl-C (cli/interrupts.h), at a second one without a checkpoint. Not
+// thread-safe.
 class RunWatch {
  public:
   // `session` and `output` must outlive it. If `quiet`, no progress is shown.
@@ -45,7 +45,7 @@ class RunWatch {
   const absl::Time monotonic_start_ = Clock::Real().Monotonic();
   bool has_trained_ = false;
   bool asked_to_stop_ = false;
-  std::string told_wait_;  // the thing it waits for that was said last
+  std::string shown_wait_;  // what was last printed about a wait
 };
 
 }  // namespace muster::cli

@@ -32,7 +32,7 @@ TEST_F(ScriptHashesTest, FindsScriptsAmongWordsAndInShellLines) {
   EXPECT_TRUE(prints.contains("./prepare"));
 }
 
-TEST_F(ScriptHashesTest, OtherContentsHaveAnotherPrint) {
+TEST_F(ScriptHashesTest, OtherContentsHaveAnotherHash) {
   Write("/home/train.py", "print(1)");
   const Json before = Prints({"python3", "train.py"}, files_);
   EXPECT_EQ(Prints({"python3", "train.py"}, files_), before);

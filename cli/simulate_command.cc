@@ -121,10 +121,10 @@ std::vector<FlagSpec> SimulateFlags() {
   return {
       {"cluster", "nodes, queues and options, as YAML"},
       {"trace", "the jobs: CSV, or the YAML of Kueue's performance generator"},
-      {"svg", "write a picture of who used what when to this file"},
-      {"jobs-svg", "write a picture of each job's wait and work, of up to 60 jobs, to this file"},
-      {"decisions", "write what was decided, line by line, to this file"},
-      {"record", "keep all that went into each decision in this directory, for muster replay"},
+      {"svg", "draw the use of the cluster over time, by queue, into this file"},
+      {"jobs-svg", "draw when each of up to 60 jobs waited and trained into this file"},
+      {"decisions", "write each decision as a line to this file"},
+      {"record", "record the inputs of each decision in this directory, for muster replay"},
       {"json", "print the report as JSON", /*is_switch=*/true},
   };
 }

@@ -82,7 +82,7 @@ TEST(JobSeconds, AClockThatIsSteppedWhileTheJobRunsChangesNothing) {
   EXPECT_EQ(JobSeconds(start, absl::InfiniteFuture(), opened, watched), 60);
 }
 
-TEST(JobSeconds, WhatEarlierProcessesSawCountsByTheRecord) {
+TEST(JobSeconds, TimeBeforeThisProcessCountsAsRecorded) {
   const absl::Time opened = absl::FromUnixSeconds(1'000'000);
   EXPECT_EQ(
       JobSeconds(opened - absl::Seconds(30), opened + absl::Seconds(10), opened, absl::Seconds(10)),

@@ -1,7 +1,6 @@
 #include "agent/core/worker_machine.h"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 #include <variant>
 
@@ -94,7 +93,7 @@ void WorkerMachine::OnWelcome(const v1alpha1::Welcome& welcome) {
   if (welcome.term() < term_ || welcome.term() < seen_.term()) {
     RoundId order;
     order.set_term(welcome.term());
-    Refuse(order, "an operator of a later term was here");
+    Refuse(order, "this worker has obeyed an operator of a later term");
     return Do(Redial{"", "the operator's term is over"});
   }
   term_ = welcome.term();
@@ -128,10 +127,10 @@ std::string WorkerMachine::WhyNotPrepare(const v1alpha1::PrepareRound& prepare) 
     return absl::StrCat("this worker has ", config_.ranks, " ranks, not ", member.ranks());
   }
   if (member.first_rank() < 0 || member.first_rank() + member.ranks() > prepare.world_size()) {
-    return absl::StrCat("rank ", member.first_rank() + member.ranks() - 1, " is not of ",
-                        prepare.world_size());
+    return absl::StrCat("rank ", member.first_rank() + member.ranks() - 1,
+                        " is beyond the world size of ", prepare.world_size());
   }
-  if (runs_trainer() && !prepare.spec().has_trainer()) return "the order says not what to train";
+  if (runs_trainer() && !prepare.spec().has_trainer()) return "the order has no spec.trainer";
   return "";
 }
 

@@ -218,7 +218,7 @@ void WorkerMachine::OnJoined(RankSlot& slot, const v1alpha1::WorkerJoined& joine
   if (phase_ != Phase::kJoining || !Same(joined.round(), round_)) return;
   std::string error = joined.error();
   if (error.empty() && joined.trajectory() != trajectory_) {
-    error = absl::StrCat("it trains by spec \"", joined.trajectory(), "\", the round by \"",
+    error = absl::StrCat("it trains by spec \"", joined.trajectory(), "\", but the round by \"",
                          trajectory_, "\"");
   }
   if (!error.empty()) {

@@ -39,7 +39,7 @@ TEST(WorkerMachineRanksTest, AFailedRankIsReportedAndStartedAgainAtOnce) {
   EXPECT_EQ(world.generation(0), 1) << "the other rank lives on";
 }
 
-TEST(WorkerMachineRanksTest, WithShrinkARankComesBackOnlyWithTheNextRoundThatWantsIt) {
+TEST(WorkerMachineRanksTest, WithShrinkARankIsRestartedOnlyForTheNextRound) {
   World world;
   world.Welcome(1, "Shrink");
   world.Run(1, 1);
@@ -53,7 +53,7 @@ TEST(WorkerMachineRanksTest, WithShrinkARankComesBackOnlyWithTheNextRoundThatWan
 }
 
 // Regression: the operator received only the exit code, with the log's last line as the reason.
-TEST(WorkerMachineRanksTest, WhyARankCannotGoOnIsToldThoughTheNextRoundCameFirst) {
+TEST(WorkerMachineRanksTest, AFailureIsReportedWithItsReasonAfterTheNextPrepareToo) {
   World world;
   world.Welcome(1);
   world.Run(1, 1);

@@ -155,7 +155,7 @@ TEST(WorkerMachineStopTest, AnOrphanSavesStopsAndExits) {
 }
 
 // While the API server is away there is no leader, for any length of time.
-TEST(WorkerMachineStopTest, WhereAStandbyAnswersNobodyIsAnOrphan) {
+TEST(WorkerMachineStopTest, AWorkerThatAStandbyAnswersIsNoOrphan) {
   World world;
   world.Welcome(1);
   world.Run(1, 1);
@@ -174,7 +174,7 @@ TEST(WorkerMachineStopTest, WhereAStandbyAnswersNobodyIsAnOrphan) {
   ASSERT_EQ(world.TakeTold(0).size(), 1u) << "the standby is gone, too";
 }
 
-TEST(WorkerMachineStopTest, NeverAttachedIsAnOrphanToo) {
+TEST(WorkerMachineStopTest, AWorkerThatWasNeverAttachedIsAnOrphanToo) {
   World world;
   world.Pass(absl::Seconds(61));
   EXPECT_EQ(world.exit_code(), kExitOrphaned);
@@ -261,7 +261,7 @@ TEST(WorkerMachineStopTest, AStandbyThatKnowsALeaderDoesNotKeepACommandAlive) {
 }
 
 // Simulates a paused virtual machine: its ranks are thawed with it and continue to write.
-TEST(WorkerMachineStopTest, ACommandThatStoodStillForLongerThanItsDeadlineIsKilledFirstOfAll) {
+TEST(WorkerMachineStopTest, ACommandFrozenForLongerThanItsDeadlineIsKilledFirst) {
   for (const bool attached : {true, false}) {
     World world;
     RunCommand(world);
@@ -278,7 +278,7 @@ TEST(WorkerMachineStopTest, ACommandThatStoodStillForLongerThanItsDeadlineIsKill
   }
 }
 
-TEST(WorkerMachineStopTest, ACommandThatStoodStillForLessGoesOn) {
+TEST(WorkerMachineStopTest, ACommandFrozenForLessGoesOn) {
   World world;
   RunCommand(world);
   for (int i = 0; i < 5; ++i) {
@@ -295,7 +295,7 @@ TEST(WorkerMachineStopTest, ACommandThatStoodStillForLessGoesOn) {
   EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM}) << "there is time for a last word";
 }
 
-TEST(WorkerMachineStopTest, NoFreezeEndsWhatNobodyReplaces) {
+TEST(WorkerMachineStopTest, AFreezeEndsNoWorkerThatIsNotReplaced) {
   WorkerConfig beside = TwoRanks();
   beside.shares_machine = true;  // the operator was frozen, too
   World local(beside);

@@ -12,7 +12,7 @@ namespace {
 
 using Phase = WorkerMachine::Phase;
 
-TEST(WorkerMachineTest, PrepareLaunchesRanksAndTellsThemWhoTheyAre) {
+TEST(WorkerMachineTest, PrepareLaunchesTheRanksWithTheirPlacement) {
   World world;
   world.Welcome(3);
   world.Prepare(3, 1);
@@ -73,7 +73,7 @@ TEST(WorkerMachineTest, LowerOrdersAreRefusedAndTheHigherIsNamed) {
   EXPECT_EQ(world.machine().phase(), Phase::kRunning);
 }
 
-TEST(WorkerMachineTest, AnOperatorOfAnOlderTermIsLeft) {
+TEST(WorkerMachineTest, AnOperatorOfAnOlderTermIsRefused) {
   World world;
   world.Welcome(4);
   world.Do(StreamClosed{});
@@ -102,7 +102,7 @@ TEST(WorkerMachineTest, PrepareForOthersOrOfAnotherSizeIsRefused) {
   member->set_ranks(2);
   member->set_first_rank(3);
   world.Say(message);
-  EXPECT_EQ(world.TakeSaid()[0].refused().reason(), "rank 4 is not of 4");
+  EXPECT_EQ(world.TakeSaid()[0].refused().reason(), "rank 4 is beyond the world size of 4");
   EXPECT_FALSE(world.alive(0));
 }
 
@@ -153,7 +153,7 @@ TEST(WorkerMachineTest, AJoinErrorIsPassedOnAtOnce) {
 }
 
 // Welcome is as old as the stream; the spec to train by comes with the round.
-TEST(WorkerMachineTest, OldAndNewProcessesAreToldTheRoundsSpecWhateverTheGreetingSaid) {
+TEST(WorkerMachineTest, OldAndNewProcessesGetTheSpecOfTheRoundNotOfWelcome) {
   World world;
   world.Welcome(1);
   world.Run(1, 1);
@@ -183,11 +183,11 @@ TEST(WorkerMachineTest, ARankThatTrainsByAnotherSpecThanTheRoundDoesNotJoin) {
   world.Joined(0, Round(1, 1));
   world.Joined(1, Round(1, 1), "", "zeroth");
   EXPECT_EQ(world.TakeSaid()[0].joined().error(),
-            "rank 3: it trains by spec \"zeroth\", the round by \"first\"");
+            "rank 3: it trains by spec \"zeroth\", but the round by \"first\"");
   EXPECT_EQ(world.machine().phase(), Phase::kWaiting);
 }
 
-TEST(WorkerMachineTest, AnswersOfOldRoundsGoNowhere) {
+TEST(WorkerMachineTest, AnswersForOldRoundsAreDropped) {
   World world;
   world.Welcome(1);
   world.Run(1, 1);
@@ -202,7 +202,7 @@ TEST(WorkerMachineTest, AnswersOfOldRoundsGoNowhere) {
   EXPECT_TRUE(world.TakeSaid().empty());
 }
 
-TEST(WorkerMachineTest, ReAttachesWithItsActiveRoundAndWhatItSavedUp) {
+TEST(WorkerMachineTest, ReAttachesWithItsActiveRoundAndItsBufferedReports) {
   World world;
   world.Welcome(1);
   world.Run(1, 1);
@@ -237,7 +237,7 @@ TEST(WorkerMachineTest, ReAttachesWithoutAnActiveRoundOnceARankIsLost) {
   EXPECT_TRUE(said[1].has_rank_exited());
 }
 
-TEST(WorkerMachineTest, SaysAgainThatItIsReadyToANewOperator) {
+TEST(WorkerMachineTest, ANewOperatorIsToldThatTheWorkerIsReady) {
   World world;
   world.Welcome(1);
   world.Prepare(1, 1);

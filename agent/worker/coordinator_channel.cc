@@ -7,7 +7,6 @@ namespace {
 
 // The name in every replica's certificate, independent of the address that is dialled.
 constexpr char kServerName[] = "muster-coordinator";
-constexpr char kUnixPrefix[] = "unix:";
 // Longer than the longest pause between two dials.
 constexpr int kIdleMs = 3000;
 
@@ -22,10 +21,6 @@ grpc::ChannelArguments Arguments() {
 }
 
 }  // namespace
-
-bool IsLocalAddress(const std::string& address) {
-  return address.compare(0, sizeof(kUnixPrefix) - 1, kUnixPrefix) == 0;
-}
 
 std::shared_ptr<grpc::Channel> NewLocalChannel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), Arguments());

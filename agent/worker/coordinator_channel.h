@@ -23,8 +23,6 @@ std::shared_ptr<grpc::Channel> NewTlsChannel(const std::string& address,
                                              const KeyAndCertificate& client,
                                              absl::Duration silence);
 
-bool IsLocalAddress(const std::string& address);
-
 }  // namespace muster::agent
 
 #endif  // MUSTER_AGENT_WORKER_COORDINATOR_CHANNEL_H_

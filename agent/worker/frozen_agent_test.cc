@@ -59,17 +59,17 @@ class FrozenAgentTest : public testing::Test {
     WorkerAgent agent(std::move(options), clock_, ProcessLauncher::Real(), FileSystem());
     std::optional<int> code;
     while (!code.has_value()) {
-      StandStill();
+      WaitWhileHeld();
       code = agent.RunOnce(absl::Milliseconds(10));
     }
     code_ = *code;
   }
-  void StandStill() {
+  void WaitWhileHeld() {
     MutexLock lock(mu_);
-    stands_ = hold_;
+    held_ = hold_;
     changed_.NotifyAll();
     while (hold_) changed_.Wait(mu_);
-    stands_ = false;
+    held_ = false;
   }
 
   std::string Shown() {
@@ -107,7 +107,7 @@ class FrozenAgentTest : public testing::Test {
   void Freeze(pid_t rank, absl::Duration time) {
     MutexLock lock(mu_);
     hold_ = true;
-    while (!stands_) changed_.Wait(mu_);
+    while (!held_) changed_.Wait(mu_);
     EXPECT_EQ(kill(rank, SIGSTOP), 0);
     clock_.Advance(time);
     EXPECT_EQ(kill(rank, SIGCONT), 0);
@@ -120,8 +120,8 @@ class FrozenAgentTest : public testing::Test {
   std::unique_ptr<ScriptedCoordinator> coordinator_;
   Mutex mu_;
   CondVar changed_;
-  bool hold_ MUSTER_GUARDED_BY(mu_) = false;    // the agent's thread shall stop
-  bool stands_ MUSTER_GUARDED_BY(mu_) = false;  // and has stopped
+  bool hold_ MUSTER_GUARDED_BY(mu_) = false;  // the agent's thread must wait
+  bool held_ MUSTER_GUARDED_BY(mu_) = false;  // the agent's thread waits
   std::string shown_ MUSTER_GUARDED_BY(mu_);
   int code_ = -1;
   std::thread thread_;

@@ -69,7 +69,7 @@ TEST(ReadUserCommandTest, TakesCommandAndArgs) {
 }
 
 // Regression: checkpoint.uri was accepted for a command, but never passed to it.
-TEST(AddCheckpointDirectoryTest, TheDirectoryIsMadeForTheCommandAndNamedToIt) {
+TEST(AddCheckpointDirectoryTest, TheDirectoryIsMadeAndPassedToTheCommand) {
   MemoryFiles files;
   Environment env;
   v1alpha1::TrainingJobSpec spec;
@@ -86,7 +86,7 @@ TEST(AddCheckpointDirectoryTest, TheDirectoryIsMadeForTheCommandAndNamedToIt) {
   EXPECT_EQ(env.at("MUSTER_CHECKPOINT_DIR"), "s3://bucket/job");
 }
 
-TEST(AddCheckpointDirectoryTest, WhatCannotBeMadeIsSaid) {
+TEST(AddCheckpointDirectoryTest, ADirectoryThatCannotBeMadeIsAnError) {
   MemoryFiles files;
   Environment env;
   ASSERT_TRUE(WriteFileAtomically(files, "/data", "a file").ok());

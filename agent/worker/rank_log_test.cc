@@ -1,6 +1,5 @@
 #include "agent/worker/rank_log.h"
 
-#include <cstdlib>
 #include <string>
 
 #include "base/files.h"

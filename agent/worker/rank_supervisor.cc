@@ -14,7 +14,7 @@
 #include "agent/worker/rank_log.h"
 #include "base/link_frame.h"
 #include "base/logging.h"
-#include "base/status_macros.h"
+#include "base/pidfd.h"
 
 namespace muster::agent {
 namespace {
@@ -70,7 +70,6 @@ class RankSupervisor::Rank {
   void ReadLink(std::vector<Event>* events);
   void LoseLink(std::vector<Event>* events, const absl::Status& why);
   void ReadOutput();
-  bool HasEnded() const;
   void CollectEnd(std::vector<Event>* events);
 
   const int local_rank_;
@@ -162,7 +161,7 @@ void RankSupervisor::Rank::AddPollFds(std::vector<pollfd>* fds) const {
 void RankSupervisor::Rank::Collect(std::vector<Event>* events) {
   if (process_ == nullptr) return;
   // Checked before reading, so that all output of an ended process precedes the report of its end.
-  const bool ended = HasEnded();
+  const bool ended = HasEnded(process_->poll_fd());
   if (ended) process_->SignalGroup(SIGKILL).IgnoreError();  // its remaining children
   Flush();
   ReadOutput();
@@ -171,11 +170,6 @@ void RankSupervisor::Rank::Collect(std::vector<Event>* events) {
     LoseLink(events, absl::ResourceExhaustedError("it does not read its link"));
   }
   if (ended) CollectEnd(events);
-}
-
-bool RankSupervisor::Rank::HasEnded() const {
-  pollfd fd = {process_->poll_fd(), POLLIN, 0};
-  return poll(&fd, 1, 0) > 0;
 }
 
 void RankSupervisor::Rank::ReadOutput() {
@@ -194,7 +188,8 @@ void RankSupervisor::Rank::ReadLink(std::vector<Event>* events) {
     if (!frame->has_value()) break;
     RankMessageReceived said{local_rank_, generation_, {}};
     if (!said.message.ParseFromString(**frame)) {
-      return LoseLink(events, absl::InvalidArgumentError("a frame is no FromTrainer message"));
+      return LoseLink(events,
+                      absl::InvalidArgumentError("a frame does not hold a FromTrainer message"));
     }
     events->push_back(std::move(said));
   }

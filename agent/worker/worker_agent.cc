@@ -11,7 +11,6 @@
 #include <utility>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "agent/worker/user_command.h"
 #include "base/logging.h"
 #include "base/status_macros.h"

@@ -272,7 +272,7 @@ TEST_F(WorkerAgentTest, SurvivesManyLostStreams) {
   RunRound(9, 1, 1);
 }
 
-TEST_F(WorkerAgentTest, TerminatedItSavesAndExitsWithTheSignal) {
+TEST_F(WorkerAgentTest, ATerminatedAgentSavesAndExitsWithTheSignal) {
   StartAgent(1);
   ASSERT_TRUE(coordinator_->Greet(1, spec_).has_value());
   RunRound(1, 1, 1);

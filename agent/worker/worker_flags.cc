@@ -3,15 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "agent/worker/coordinator_channel.h"
 #include "agent/worker/coordinator_client.h"
 #include "base/status_macros.h"
+#include "base/unix_socket.h"
 
 namespace muster::agent {
 namespace {
@@ -47,10 +46,9 @@ absl::Status ReadDuration(const Flags& flags, const std::string& name, absl::Dur
 absl::StatusOr<CoordinatorClientOptions> ToClientOptions(const Flags& flags) {
   CoordinatorClientOptions options;
   options.addresses = absl::StrSplit(flags.at("coordinator"), ',', absl::SkipEmpty());
-  const bool local =
-      std::all_of(options.addresses.begin(), options.addresses.end(), IsLocalAddress);
+  const bool local = std::all_of(options.addresses.begin(), options.addresses.end(), IsUnixAddress);
   const bool remote =
-      std::none_of(options.addresses.begin(), options.addresses.end(), IsLocalAddress);
+      std::none_of(options.addresses.begin(), options.addresses.end(), IsUnixAddress);
   if (local == remote) {
     return absl::InvalidArgumentError(
         "--coordinator: wants unix sockets or addresses of hosts, not both");
@@ -67,7 +65,7 @@ absl::StatusOr<CoordinatorClientOptions> ToClientOptions(const Flags& flags) {
 
 std::string HostName(const Flags& flags) {
   if (!flags.at("host").empty()) return flags.at("host");
-  if (IsLocalAddress(flags.at("coordinator"))) return "127.0.0.1";
+  if (IsUnixAddress(flags.at("coordinator"))) return "127.0.0.1";
   char name[256] = "";
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
 }
@@ -79,7 +77,7 @@ const char kWorkerUsage[] =
     "names: coordinator trainer namespace job job-uid index incarnation pod-uid ranks host "
     "log-dir\n"
     "       exit-file orphan-deadline coordinator-ca (PEM) coordinator-token (file)\n"
-    "       coordinator-silence; each defaults to the environment's MUSTER_NAME\n";
+    "       coordinator-silence; each defaults to a variable, mostly MUSTER_NAME: docs/cli.md\n";
 
 const std::vector<WorkerFlag>& WorkerFlags() {
   static const auto* flags = new std::vector<WorkerFlag>{
@@ -89,25 +87,28 @@ const std::vector<WorkerFlag>& WorkerFlags() {
       {"coordinator-ca", "MUSTER_COORDINATOR_CA",
        "the authority of a coordinator on another host: the PEM itself"},
       {"coordinator-token", "MUSTER_COORDINATOR_TOKEN",
-       "the file with the token to show to a coordinator on another host"},
+       "the file with the token that proves the agent to a coordinator on another host"},
       {"coordinator-silence", "MUSTER_COORDINATOR_SILENCE",
        "a coordinator that is silent for this long is given up; default 7.5s"},
       {"trainer", "MUSTER_TRAINER", "path of muster-trainer"},
-      {"namespace", "MUSTER_NAMESPACE", "of the job"},
+      {"namespace", "MUSTER_NAMESPACE", "the job's namespace"},
       {"job", "MUSTER_JOB", "the job's name"},
       {"job-uid", "MUSTER_JOB_UID", "the job's UID"},
       {"index", "MUSTER_INDEX",
-       "of this worker in its job; default also $MUSTER_WORKER_INDEX, else 0"},
-      {"incarnation", "MUSTER_INCARNATION", "of this worker: each new pod has a higher one"},
-      {"pod-uid", "MUSTER_POD_UID", "the UID of the pod that this runs in"},
-      {"ranks", "MUSTER_RANKS", "how many ranks to start; default 1"},
+       "the worker's index in its job; without either, $MUSTER_WORKER_INDEX, else 0"},
+      {"incarnation", "MUSTER_INCARNATION",
+       "the number of the worker's pod: each new pod has a higher one"},
+      {"pod-uid", "MUSTER_POD_UID", "the UID of the pod that the agent runs in"},
+      {"ranks", "MUSTER_RANKS", "the number of ranks to start; default 1"},
       {"host", "MUSTER_POD_IP",
        "the address by which other workers reach this one; default 127.0.0.1 beside a coordinator "
        "of this machine, else the host name"},
-      {"log-dir", "MUSTER_LOG_DIR", "where rank-N.log are written; without it, none are"},
+      {"log-dir", "MUSTER_LOG_DIR",
+       "the directory in which rank-N.log are written; without it, none are"},
       {"exit-file", "MUSTER_EXIT_FILE", "a file to write the exit code to, as JSON"},
       {"orphan-deadline", "MUSTER_ORPHAN_DEADLINE",
-       "how long to go on without an operator, until the operator says another time; default 60s"}};
+       "how long the worker goes on without an operator, until one sends another limit; default "
+       "60s"}};
   return *flags;
 }
 

@@ -16,7 +16,7 @@ extern const char kWorkerUsage[];
 // One flag of `muster-agent worker`: --NAME=VALUE.
 struct WorkerFlag {
   const char* name;      // without dashes
-  const char* variable;  // of the environment, the default
+  const char* variable;  // the environment variable that holds its default
   const char* help;
 };
 

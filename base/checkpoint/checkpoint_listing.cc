@@ -40,7 +40,7 @@ std::string Broken(const std::string& name, const absl::Status& error, Checkpoin
 std::string CheckSizes(Files& files, const std::string& path, const Json& records,
                        CheckpointListing& listing) {
   for (const Json& record : records) {
-    if (!record.is_object()) return "corrupted: manifest.json has a file that is no object";
+    if (!record.is_object()) return "corrupted: an entry of manifest.json's files is not an object";
     const std::string name = StringField(record, "name");
     const uint64_t bytes = static_cast<uint64_t>(IntegerField(record, "bytes").value_or(0));
     if (name.empty() || name.find('/') != std::string::npos) {

@@ -29,7 +29,7 @@ class CheckpointListingTest : public testing::Test {
   MemoryFiles files_;
 };
 
-TEST_F(CheckpointListingTest, NewestFirstThenWhatIsWrong) {
+TEST_F(CheckpointListingTest, CompleteCheckpointsComeFirstNewestFirst) {
   Make("step-000000009", Manifest(9, 5));
   Make("step-000000100", Manifest(100, 5));
   Make("step-000000200", Manifest(200, 6));

@@ -101,7 +101,7 @@ absl::StatusOr<MemoryFiles::NodePtr> MemoryFiles::Find(const std::string& path) 
 absl::StatusOr<FileInfo> MemoryFiles::Stat(const std::string& path) {
   MutexLock lock(mu_);
   MUSTER_ASSIGN_OR_RETURN(NodePtr node, Find(path));
-  return FileInfo{node->directory ? FileKind::kDirectory : FileKind::kFile, node->bytes.size(), 0};
+  return FileInfo{node->directory ? FileKind::kDirectory : FileKind::kFile, node->bytes.size()};
 }
 
 absl::StatusOr<std::vector<DirectoryEntry>> MemoryFiles::List(const std::string& directory) {

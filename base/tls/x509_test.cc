@@ -87,7 +87,7 @@ TEST_F(X509Test, OnlyP256IsTaken) {
   EXPECT_THAT(std::string(other.status().message()), HasSubstr("P-256"));
 }
 
-TEST_F(X509Test, NonsenseAndTooMuchOfItAreRefused) {
+TEST_F(X509Test, MalformedAndOversizedInputIsRefused) {
   EXPECT_THAT(std::string(ReadCertificate("nonsense").status().message()),
               HasSubstr("not a PEM certificate"));
   EXPECT_THAT(std::string(PrivateKey::FromPem("nonsense").status().message()),

@@ -95,7 +95,7 @@ TEST(ParseYaml, SizeAndDepthAreBounded) {
             "1: a key is longer than 1024 bytes");
 }
 
-TEST(ParseYaml, WhatIsNoTextIsNamed) {
+TEST(ParseYaml, BytesThatAreNotTextAreAnErrorWithTheirOffset) {
   EXPECT_EQ(Fault(std::string("a: b\n\0", 6)),
             "2: not a text file: byte 0x00 at offset 5; want YAML in UTF-8");
   EXPECT_EQ(Fault("a: \xc0\xaf"), "1: not a text file: byte 0xc0 at offset 3; want YAML in UTF-8");
@@ -103,7 +103,7 @@ TEST(ParseYaml, WhatIsNoTextIsNamed) {
 }
 
 // Regression: yaml-cpp offers an empty document at such a token again and again.
-TEST(ParseYaml, TextThatBelongsToNothingEnds) {
+TEST(ParseYaml, AStrayBracketIsAnErrorAndNoEndlessLoop) {
   EXPECT_EQ(Fault("{a: 1}, b\n"),
             "1: not valid YAML: a bracket or mark that nothing opened (column 7)");
   EXPECT_EQ(Fault("a: 1\n}}\n"), "2: not valid YAML: illegal flow end (column 1)");

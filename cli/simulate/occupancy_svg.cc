@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -20,7 +18,6 @@ constexpr double kUse = 300, kGap = 28, kWaiting = 80, kBottom = 44;
 constexpr double kHeight = kTop + kUse + kGap + kWaiting + kBottom;
 // The number of columns into which time is divided; each shows a mean.
 constexpr int kColumns = 656;
-constexpr size_t kColours = kSvgColours;
 
 // The means over each column of time: of each band, and of the waiting jobs.
 struct Columns {
@@ -76,12 +73,12 @@ std::string Legend(const SimReport& report, size_t bands) {
   std::string out;
   double y = kTop + 12;
   for (size_t q = 0; q < bands; ++q, y += 20) {
-    const bool rest = q == kColours;
+    const bool rest = q == kSvgColours;
     out += absl::StrFormat("<rect x='%g' y='%.1f' width='12' height='12' fill='%s'/>",
                            kWidth - kRight + 16, y - 10, SvgColour(q));
     out += SvgLabel(
         kWidth - kRight + 34, y, "start",
-        rest ? absl::StrCat(report.queues.size() - kColours, " others") : report.queues[q]);
+        rest ? absl::StrCat(report.queues.size() - kSvgColours, " others") : report.queues[q]);
   }
   return out;
 }
@@ -91,7 +88,7 @@ std::string Legend(const SimReport& report, size_t bands) {
 std::string OccupancySvg(const SimReport& report, absl::string_view title) {
   std::string out = SvgHead(kWidth, kHeight, kLeft, title);
   if (report.makespan <= 0 || report.capacity <= 0) return out + "</svg>\n";
-  const size_t bands = std::min(report.queues.size(), kColours + 1);
+  const size_t bands = std::min(report.queues.size(), kSvgColours + 1);
   const Columns columns = MakeColumns(report, bands);
   const double zero = kTop + kUse;
   const double unit = report.resource == kCpuResource ? 1000 : 1;

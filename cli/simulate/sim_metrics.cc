@@ -36,11 +36,11 @@ SimMetrics::SimMetrics(const SimCluster& cluster, const control::TopologyTree& t
   start_ = last_ = last_end_ = jobs.empty() ? absl::UnixEpoch() : jobs.front().job.created;
   const int nodes = static_cast<int>(tree.level(tree.node_level()).size());
   for (int i = 0; i < nodes; ++i) {
-    capacity_ += Of(tree.node(i).allocatable);
-    free_of_.push_back(Of(tree.node(i).free));
-    free_ += free_of_.back();
+    capacity_ += AmountIn(tree.node(i).allocatable);
+    node_free_.push_back(AmountIn(tree.node(i).free));
+    free_ += node_free_.back();
   }
-  broken_of_.resize(nodes);
+  node_fragmented_.resize(nodes);
   auto add = [this](const std::string& name, double weight) {
     if (!queue_index_.emplace(name, queues_.size()).second) return;
     queues_.push_back(name);
@@ -54,7 +54,7 @@ SimMetrics::SimMetrics(const SimCluster& cluster, const control::TopologyTree& t
   waited_seconds_.resize(queues_.size());
 }
 
-int64_t SimMetrics::Of(const control::Resources& amount) const {
+int64_t SimMetrics::AmountIn(const control::Resources& amount) const {
   return gpus_ ? amount.gpus : amount.cpu_millis;
 }
 
@@ -75,8 +75,8 @@ void SimMetrics::Advance(absl::Time now) {
     served_[q] += seconds * static_cast<double>(used_[q]);
   }
   if (!waits || free_ <= 0) return;
-  broken_sum_ += seconds * static_cast<double>(broken_) / static_cast<double>(free_);
-  broken_seconds_ += seconds;
+  fragmentation_sum_ += seconds * static_cast<double>(fragmented_) / static_cast<double>(free_);
+  fragmentation_seconds_ += seconds;
 }
 
 void SimMetrics::Started(const SimJob& job, absl::Time now, bool first) {
@@ -85,14 +85,14 @@ void SimMetrics::Started(const SimJob& job, absl::Time now, bool first) {
 }
 
 void SimMetrics::Used(const SimJob& job, int64_t workers, const std::vector<int>& nodes) {
-  used_[QueueOf(job)] += workers * Of(job.job.request.per_worker);
+  used_[QueueOf(job)] += workers * AmountIn(job.job.request.per_worker);
   for (int node : nodes) {
-    const int64_t free = Of(tree_.node(node).free);
-    const int64_t broken = free < Of(tree_.node(node).allocatable) ? free : 0;
-    free_ += free - free_of_[node];
-    broken_ += broken - broken_of_[node];
-    free_of_[node] = free;
-    broken_of_[node] = broken;
+    const int64_t free = AmountIn(tree_.node(node).free);
+    const int64_t fragmented = free < AmountIn(tree_.node(node).allocatable) ? free : 0;
+    free_ += free - node_free_[node];
+    fragmented_ += fragmented - node_fragmented_[node];
+    node_free_[node] = free;
+    node_fragmented_[node] = fragmented;
   }
 }
 
@@ -111,7 +111,9 @@ void SimMetrics::Fill(SimReport& report) {
   report.capacity = capacity_;
   const double all = static_cast<double>(capacity_) * report.makespan;
   if (all > 0) report.utilisation = used_seconds_ / all;
-  if (broken_seconds_ > 0) report.fragmentation = broken_sum_ / broken_seconds_;
+  if (fragmentation_seconds_ > 0) {
+    report.fragmentation = fragmentation_sum_ / fragmentation_seconds_;
+  }
   double sum = 0;
   double squares = 0;
   int queues = 0;

@@ -34,7 +34,7 @@ class SimMetrics {
 
  private:
   size_t QueueOf(const SimJob& job) const;
-  int64_t Of(const control::Resources& amount) const;
+  int64_t AmountIn(const control::Resources& amount) const;
 
   const control::TopologyTree& tree_;
   const bool gpus_;
@@ -43,17 +43,17 @@ class SimMetrics {
   absl::Time last_end_;
   int64_t capacity_ = 0;
   int64_t free_ = 0;
-  int64_t broken_ = 0;  // free on partly used nodes
-  std::vector<int64_t> broken_of_;
-  std::vector<int64_t> free_of_;
+  int64_t fragmented_ = 0;  // free on partly used nodes
+  std::vector<int64_t> node_fragmented_;
+  std::vector<int64_t> node_free_;
   std::map<std::string, size_t> queue_index_;
   std::vector<std::string> queues_;
   std::vector<double> weights_;
   std::vector<int64_t> used_;
   std::vector<int64_t> waiting_;
   double used_seconds_ = 0;
-  double broken_sum_ = 0;
-  double broken_seconds_ = 0;
+  double fragmentation_sum_ = 0;
+  double fragmentation_seconds_ = 0;
   std::vector<double> served_;          // by queue, while jobs of it waited
   std::vector<double> waited_seconds_;  // by queue
   std::map<std::string, std::vector<double>> waits_;

@@ -1,7 +1,6 @@
 #include "cli/simulate/simulator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -51,10 +50,10 @@ struct Save {
 struct Training {
   double left = 0;  // seconds of training with all its workers
   absl::Time since = absl::UnixEpoch();
-  int workers = 0;  // that train
+  int workers = 0;  // the number of them that train
   int version = 0;
   bool started = false;
-  absl::Time counted = absl::UnixEpoch();  // the start of its span
+  absl::Time span_start = absl::UnixEpoch();
 };
 
 // The reason why a job waited, as of the last decision about it.
@@ -180,11 +179,11 @@ std::optional<absl::Duration> Simulator::Estimate(size_t job) const {
 void Simulator::EndSpan(size_t job) {
   Training& training = trainings_[job];
   const absl::Time first = jobs_.front().job.created;
-  if (training.workers > 0 && now_ > training.counted) {
-    report_.spans.push_back({job, absl::ToDoubleSeconds(training.counted - first),
+  if (training.workers > 0 && now_ > training.span_start) {
+    report_.spans.push_back({job, absl::ToDoubleSeconds(training.span_start - first),
                              absl::ToDoubleSeconds(now_ - first), training.workers});
   }
-  training.counted = now_;
+  training.span_start = now_;
 }
 
 void Simulator::Train(size_t job, int workers, absl::Duration pause) {

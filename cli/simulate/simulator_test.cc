@@ -118,7 +118,7 @@ TEST(Simulator, AnElasticJobShrinksAndGrowsBack) {
   EXPECT_DOUBLE_EQ(report.makespan, 120);
 }
 
-TEST(Simulator, WhatNeverFitsIsTold) {
+TEST(Simulator, AJobThatNeverFitsIsReported) {
   const SimReport report = Play(kCluster,
                                 "submit,duration,workers,gpus,queue,require\n"
                                 "0,100,3,8,a,rack\n");
@@ -169,7 +169,7 @@ TEST(Simulator, AJobThatFitsNowhereHoldsUpNobody) {
   EXPECT_EQ(report.stops, 1);
 }
 
-TEST(Simulator, WhyJobsNeverStartedIsToldByReason) {
+TEST(Simulator, JobsThatNeverStartedAreReportedByReason) {
   const SimReport report = Play(kCluster,
                                 "name,submit,duration,workers,gpus,queue,require\n"
                                 "wide-0,0,100,3,8,a,rack\n"

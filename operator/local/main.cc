@@ -9,7 +9,6 @@
 //
 // Exit codes: base/exit_codes.h.
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,47 +33,13 @@
 #include "operator/kube/credentials/rest_config.h"
 #include "operator/kube/rest/rest_api.h"
 #include "operator/local/local_nodes.h"
+#include "operator/local/local_nodes_flags.h"
 #include "operator/local/node_object.h"
 
 namespace muster::control {
 namespace {
 
-constexpr char kUsage[] =
-    "usage: muster-local-nodes --kubeconfig=FILE --node=NAME[,NAME] --state-dir=FOLDER [FLAGS]\n"
-    "  --kubeconfig      a node's (system:node:NAME) may speak for one node alone\n"
-    "  --node            names of the nodes to be\n"
-    "  --state-dir       what must not be forgotten; processes there are adopted again\n"
-    "  --gpus --cpus     of each node; default 0 and 64\n"
-    "  --labels          of each node: NAME=VALUE[,NAME=VALUE]\n"
-    "  --agent --trainer programs of the images muster-agent and muster-trainer\n"
-    "  --renew-interval  of the nodes' leases; default 10s\n";
-
-using Flags = std::map<std::string, std::string>;
-
-absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
-  Flags flags = {{"kubeconfig", ""}, {"node", ""},    {"state-dir", ""},
-                 {"gpus", "0"},      {"cpus", "64"},  {"labels", ""},
-                 {"agent", ""},      {"trainer", ""}, {"renew-interval", "10s"}};
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const size_t equals = argument.find('=');
-    if (argument.compare(0, 2, "--") != 0 || equals == std::string::npos) {
-      return absl::InvalidArgumentError(absl::StrCat(argument, ": wants --NAME=VALUE"));
-    }
-    const auto flag = flags.find(argument.substr(2, equals - 2));
-    if (flag == flags.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(argument, ": no such flag"));
-    }
-    flag->second = argument.substr(equals + 1);
-  }
-  for (const char* name : {"node", "state-dir"}) {
-    if (flags[name].empty())
-      return absl::InvalidArgumentError(absl::StrCat("--", name, " is missing"));
-  }
-  return flags;
-}
-
-absl::StatusOr<LocalNodesOptions> ToOptions(const Flags& flags) {
+absl::StatusOr<LocalNodesOptions> ToOptions(const LocalNodesFlags& flags) {
   LocalNode node;
   if (!absl::SimpleAtoi(flags.at("gpus"), &node.gpus) ||
       !absl::SimpleAtoi(flags.at("cpus"), &node.cpus)) {
@@ -100,7 +65,7 @@ absl::StatusOr<LocalNodesOptions> ToOptions(const Flags& flags) {
   return options;
 }
 
-absl::Status Run(const Flags& flags, const StopSignals& signals) {
+absl::Status Run(const LocalNodesFlags& flags, const StopSignals& signals) {
   MUSTER_ASSIGN_OR_RETURN(LocalNodesOptions options, ToOptions(flags));
   const std::string state_dir = options.state_dir;
   // The directory will contain tokens.
@@ -125,12 +90,12 @@ absl::Status Run(const Flags& flags, const StopSignals& signals) {
 }
 
 int Main(int argc, char** argv) {
-  const StopSignals signals;                                   // 1
-  const absl::StatusOr<Flags> flags = ParseFlags(argc, argv);  // 2
+  const StopSignals signals;                                                       // 1
+  const absl::StatusOr<LocalNodesFlags> flags = ParseLocalNodesFlags(argc, argv);  // 2
   const absl::Status status = flags.ok() ? Run(*flags, signals) : flags.status();
   if (status.ok()) return kExitOk;
   std::fprintf(stderr, "muster-local-nodes: %s\n", std::string(status.message()).c_str());
-  if (!flags.ok()) std::fputs(kUsage, stderr);
+  if (!flags.ok()) std::fputs(kLocalNodesUsage, stderr);
   return absl::IsInvalidArgument(status) ? kExitBadInput : kExitFailed;
 }
 

@@ -242,9 +242,10 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhatIsWrongWithTheQuestion) {
   EXPECT_EQ(nameless.error, "muster: which job? muster explain JOB\n");
   const Said foreign = Muster({"explain", "gpt", "--server", "ftp://operator"});
   EXPECT_EQ(foreign.code, kExitBadInput);
-  EXPECT_EQ(foreign.error,
-            "muster: --server: ftp://operator is no address of an operator: give https://HOST:PORT "
-            "of a cluster, or unix:/PATH or http://HOST:PORT of this machine\n");
+  EXPECT_EQ(
+      foreign.error,
+      "muster: --server: ftp://operator is not the address of an operator: give https://HOST:PORT "
+      "of a cluster, or unix:/PATH or http://HOST:PORT of this machine\n");
   // The state directory has neither a job nor an operator.
   const Said nowhere = Muster({"explain", "gpt", "--state-dir", folder_ + "/state"});
   EXPECT_EQ(nowhere.code, kExitBadInput);

@@ -43,7 +43,7 @@ TEST_F(ReplayCommandTest, ReplayDecidesAgainWhatWasDecided) {
             "       2  1970-01-01T00:00:40.000Z    2 decided\n"
             "       3  1970-01-01T00:00:50.000Z    2 decided\n"
             "       4  1970-01-01T00:01:20.000Z    1 decided\n"
-            "4 decisions, 0 of them replay otherwise\n");
+            "4 decisions, 0 of them replay differently\n");
   const Said one = Muster({"replay", "2", "--dir", ring});
   EXPECT_EQ(one.code, kExitOk) << one.error;
   EXPECT_EQ(

@@ -86,7 +86,7 @@ TEST(RunTest, AFinishedJobIsNotTrainedAgainAndMoreStepsGoOnFromItsCheckpoint) {
   ASSERT_EQ(run->WaitForEnd(kLong)->code, kExitOk) << run->Output();
   EXPECT_EQ(run->last_step(), 20);
   EXPECT_THAT(run->Output(),
-              HasSubstr("job small had come to its end before: Succeeded. Nothing was run now.\n"
+              HasSubstr("job small had already ended: Succeeded. Nothing was run now.\n"
                         "to run it anew: muster run --fresh"));
   run->SetManifest(Manifest(30));
   ASSERT_TRUE(run->Start().ok());

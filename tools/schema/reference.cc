@@ -113,9 +113,16 @@ std::string Section(const Descriptor& message) {
   std::string out = absl::StrCat("\n## ", message.name(), "\n\n", CommentOf(message), "\n");
   const v1alpha1::MessageSchema& options = SchemaOf(message);
   if (control::IsRaw(message)) {
-    absl::StrAppend(&out,
-                    "\nRead of it: `spec.containers[]` with `name`, `image`, `command`, `args`,\n"
-                    "`workingDir` and `env[]` (`name`, `value`). Everything else is passed on.\n");
+    absl::StrAppend(
+        &out,
+        "\nmuster reads `spec.containers[]` with `name`, `image`, `command`, `args`,\n"
+        "`workingDir` and `env[]` (`name`, `value`), and the fields by which kube-scheduler\n"
+        "chooses a node. A pod has the labels and annotations of `metadata`, and `spec` as it\n"
+        "is written, but for the fields that muster sets: `restartPolicy`, `schedulerName`,\n"
+        "`nodeName`, and in the container `worker` the `image` of a job with `trainer`, and\n"
+        "`command` and `args`, since the agent starts there and then starts the command. muster\n"
+        "adds labels, variables, the agent's token, GPUs with their toleration, and the priority\n"
+        "class.\n");
     return out;
   }
   absl::StrAppend(&out, "\n| Field | Type | Default | Constraints | What it is |\n",

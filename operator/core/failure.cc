@@ -29,7 +29,6 @@ constexpr int kMaxPods = 32;
 // The loss of a node or pod explains a rank's failure that is at most this old. A node whose
 // kubelet is gone is marked after 40 to 50 seconds.
 constexpr absl::Duration kReconsider = absl::Seconds(60);
-constexpr char kWorkerContainer[] = "worker";
 
 struct Failure {
   FailureFacts facts;
@@ -80,8 +79,7 @@ Failure OfRank(const Draft& draft, const AgentView& agent, const ExitReport& exi
   failure.facts.log = exit.log_tail;
   failure.record.set_rank(exit.rank);
   NoteEnd(failure.facts.ends.front(), failure);
-  failure.sentence = absl::StrCat("rank ", exit.rank, " of worker ", agent.index,
-                                  " ended with exit code ", exit.exit_code, " (", exit.reason, ")");
+  failure.sentence = DescribeRankExit(agent.index, exit);
   return failure;
 }
 
@@ -277,8 +275,7 @@ class RoundFinder {
 bool WasStopped(const Draft& draft, const AgentView& agent) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.stop.since || agent.finished->exit_code == 0) return true;
-  const auto known = memory.workers.find(agent.index);
-  return known != memory.workers.end() && known->second.told_to_stop == agent.incarnation;
+  return WasToldToStop(memory, agent.index, agent.incarnation);
 }
 
 void EvaluateRoundFailures(Draft& draft) {

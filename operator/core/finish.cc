@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "operator/core/ended.h"
 #include "operator/core/floor.h"
-#include "operator/core/membership.h"
 #include "operator/core/progress.h"
 #include "operator/core/spec_values.h"
 
@@ -58,9 +57,8 @@ bool HasReachedEnd(const Draft& draft) {
   const bool leader_decides = LeaderDecidesSuccess(draft.spec());
   for (const v1alpha1::Member& member : memory.members) {
     if (leader_decides && member.worker().index() != 0) continue;
-    const Worker* worker = draft.FindWorker(member.worker().index());
-    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return false;
-    if (!HasReachedEnd(draft, *worker, memory.id)) return false;
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || !HasReachedEnd(draft, *worker, memory.id)) return false;
   }
   // Worker 0 cannot have come to its end if it is not in the round.
   return !leader_decides || memory.members.front().worker().index() == 0;

@@ -80,9 +80,17 @@ bool MayRepeat(const FailureVerdict& verdict, const FailureRecord& record) {
       return true;
     case FailureClass::kRankKilled:
       return record.signal() != SIGKILL && record.signal() != SIGTERM;
-    default:
+    case FailureClass::kDisruption:
+    case FailureClass::kNodeLost:
+    case FailureClass::kPlacement:
+    case FailureClass::kWorkerRefused:
+    case FailureClass::kSidecar:
+    case FailureClass::kWorkerKilled:
+    case FailureClass::kDiverged:
+    case FailureClass::kRankSilent:
       return false;
   }
+  return false;
 }
 
 void CountRepeat(Draft& draft, const FailureRecord& record, absl::string_view log) {
@@ -111,6 +119,7 @@ void ForgetRepeats(Draft& draft) {
 void AddNodesOfRepeat(Draft& draft) {
   if (!draft.status().failures().has_repeat()) return;
   FailureRepeat& repeat = *draft.status().mutable_failures()->mutable_repeat();
+  if (repeat.nodes_size() >= kMostNodes) return;
   for (const AgentView& agent : draft.view.agents) {
     const Worker* worker = draft.FindWorker(agent.index);
     if (worker == nullptr || worker->agent != &agent) continue;

@@ -109,17 +109,14 @@ ResumeReason LiveReason(Positions positions, const ResumePoint& point) {
 
 std::string LiveSentence(ResumeReason reason, const ResumePoint& point, size_t ranks) {
   std::string text;
-  switch (reason) {
-    case ResumeReason::kLiveRelay:
-      text = absl::StrCat("the decision of ", Text(point.version()),
-                          " is relayed to the ranks that still hold its gradients");
-      break;
-    case ResumeReason::kLiveRedo:
-      text = absl::StrCat("nobody knows the decision of step ", point.version().step() + 1,
-                          ", so it is redone from ", Text(point.version()));
-      break;
-    default:
-      text = absl::StrCat("going on from ", Text(point.version()), ", which is live");
+  if (reason == ResumeReason::kLiveRelay) {
+    text = absl::StrCat("the decision of ", Text(point.version()),
+                        " is relayed to the ranks that still hold its gradients");
+  } else if (reason == ResumeReason::kLiveRedo) {
+    text = absl::StrCat("nobody knows the decision of step ", point.version().step() + 1,
+                        ", so it is redone from ", Text(point.version()));
+  } else {
+    text = absl::StrCat("going on from ", Text(point.version()), ", which is live");
   }
   if (!point.receivers().empty()) {
     absl::StrAppend(&text, "; rank ", point.donor(), " sends its state to ", point.receivers_size(),

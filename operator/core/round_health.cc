@@ -8,9 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "operator/core/break.h"
 #include "operator/core/elastic.h"
+#include "operator/core/failure_text.h"
 #include "operator/core/finish.h"
-#include "operator/core/membership.h"
-#include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
 #include "operator/core/trajectory.h"
 #include "operator/core/workers.h"
@@ -33,9 +32,7 @@ std::optional<Break> FindExit(const Draft& draft, RoundStamp id) {
       if (!found) {
         found.emplace();
         found->reason = Reason::kRankFailed;
-        found->sentence =
-            absl::StrCat("rank ", exit.rank, " of worker ", agent.index, " ended with exit code ",
-                         exit.exit_code, " (", exit.reason, ")");
+        found->sentence = DescribeRankExit(agent.index, exit);
       }
       found->failed.insert(agent.index);
     }
@@ -250,8 +247,8 @@ std::set<int> FindUnnamed(const Draft& draft) {
   for (const Member& member : memory.members) {
     const Worker* worker = WorkerOf(draft, member);
     if (worker == nullptr || worker->agent == nullptr) continue;
-    const auto known = memory.workers.find(worker->index);
-    if (known != memory.workers.end() && known->second.named) continue;
+    const WorkerMemory* known = FindWorkerMemory(memory, worker->index);
+    if (known != nullptr && known->named) continue;
     for (const ExitReport& exit : worker->agent->exits) {
       if (exit.round.round < memory.active_round || !IsFailure(draft, exit)) continue;
       unnamed.insert(worker->index);

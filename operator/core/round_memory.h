@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/core/conditions.h"
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
@@ -61,8 +62,7 @@ struct WorkerMemory {
   // Missed a phase's deadline and is to be replaced.
   bool needs_replacement = false;
   NoticeMemory notice;
-  // The incarnation that was told to stop: how it ends after that proves nothing.
-  int told_to_stop = 0;
+  int told_to_stop = 0;  // the incarnation that was told to stop
   // When this leadership first saw the pod Running, and the last pod whose failure was counted.
   absl::Time running_since = absl::InfinitePast();
   std::string counted_pod;
@@ -134,9 +134,9 @@ struct RoundMemory {
   bool was_active = false;  // some round of this job has been Active
   // The newest round that was Active; reports of earlier rounds no longer matter.
   int64_t active_round = 0;
-  // The reason why the last round broke, for the Running condition: a Reason's name, and a
-  // sentence.
-  std::string broken_reason;
+  // The reason why the last round broke, and a sentence about it, for the condition Running; absent
+  // before any round broke.
+  std::optional<Reason> broken_reason;
   std::string broken_sentence;
 
   StopMemory stop;
@@ -147,6 +147,19 @@ struct RoundMemory {
 
   std::map<int, WorkerMemory> workers;
 };
+
+// Returns null if nothing is remembered of the worker `index`.
+inline const WorkerMemory* FindWorkerMemory(const RoundMemory& memory, int index) {
+  const auto found = memory.workers.find(index);
+  return found == memory.workers.end() ? nullptr : &found->second;
+}
+
+// Returns true if this leadership told the incarnation to stop: how it ends after that proves
+// nothing.
+inline bool WasToldToStop(const RoundMemory& memory, int index, int incarnation) {
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
+  return worker != nullptr && worker->told_to_stop == incarnation;
+}
 
 }  // namespace muster::control
 

@@ -20,7 +20,6 @@
 #include "operator/core/round_phase.h"
 #include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
-#include "operator/core/spec_values.h"
 #include "operator/core/trajectory.h"
 
 namespace muster::control {
@@ -74,7 +73,7 @@ void BreakRound(Draft& draft, const Break& why) {
   }
   for (int index : why.late) memory.workers[index].needs_replacement = true;
   if (!why.bad_checkpoint.empty()) memory.failure.bad_checkpoints.insert(why.bad_checkpoint);
-  memory.broken_reason = std::string(Name(why.reason));
+  memory.broken_reason = why.reason;
   memory.broken_sentence = why.sentence;
   memory.ready.clear();
   memory.joined.clear();
@@ -256,7 +255,8 @@ void Advance(Draft& draft) {
         draft.RequeueAt(memory.phase_since + draft.options.grow_delay);
       }
       break;
-    default:
+    case RoundPhase::kIdle:
+    case RoundPhase::kHolding:
       break;
   }
 }
@@ -283,7 +283,7 @@ void ForgetRound(Draft& draft) {
   memory.failure.restart_job = memory.failure.fresh = false;
   memory.spec.reset();  // ranks started from here on open the sources of the spec as it is then
   memory.backoff.not_before = memory.backoff.retry_wall = absl::InfinitePast();
-  memory.broken_reason.clear();
+  memory.broken_reason.reset();
 }
 
 void DriveRounds(Draft& draft) {

@@ -26,9 +26,8 @@ std::string WhyNot(const Draft& draft) {
 int OrderSaves(Draft& draft) {
   int told = 0;
   for (const v1alpha1::Member& member : draft.plan.memory.members) {
-    const Worker* worker = draft.FindWorker(member.worker().index());
-    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) continue;
-    if (worker->agent == nullptr || !worker->agent->attached) continue;
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || worker->agent == nullptr || !worker->agent->attached) continue;
     draft.Send(*worker, SaveOrder{draft.plan.memory.id});
     ++told;
   }

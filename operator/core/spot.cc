@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,13 +18,8 @@ constexpr double kSaveShare = 0.5;
 // The limit of status.workers.leaving: thousands of workers may leave at once.
 constexpr int kMostKept = 256;
 
-const WorkerMemory* MemoryOf(const RoundMemory& memory, int index) {
-  const auto known = memory.workers.find(index);
-  return known == memory.workers.end() ? nullptr : &known->second;
-}
-
 bool Leaves(const RoundMemory& memory, int index, int incarnation) {
-  const WorkerMemory* worker = MemoryOf(memory, index);
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
   return worker != nullptr && worker->notice.leaves && worker->notice.incarnation == incarnation;
 }
 
@@ -85,7 +79,7 @@ void RecallUnnamed(Draft& draft) {
     step = std::max(step, worker.checkpoint_step());
   }
   for (const Worker& worker : draft.workers) {
-    const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
+    const WorkerMemory* known = FindWorkerMemory(draft.memory(), worker.index);
     if (worker.pod == nullptr ||
         (known != nullptr && known->notice.incarnation == worker.incarnation)) {
       continue;
@@ -124,7 +118,7 @@ void AskToSave(Draft& draft, const Worker& worker) {
 std::set<int> FirstToLeave(const Draft& draft) {
   std::vector<std::pair<absl::Time, int>> leaving;
   for (const Worker& worker : draft.workers) {
-    const WorkerMemory* known = MemoryOf(draft.plan.memory, worker.index);
+    const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
     if (worker.pod == nullptr || known == nullptr ||
         known->notice.incarnation != worker.incarnation)
       continue;
@@ -194,7 +188,7 @@ void EvacuateNodes(Draft& draft) {
   RecallNotices(draft);
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr || IsLost(worker.presence) || worker.ended) continue;
-    const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
+    const WorkerMemory* known = FindWorkerMemory(draft.memory(), worker.index);
     if (known == nullptr || known->notice.incarnation != worker.incarnation) {
       const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
       if (notice == nullptr) continue;

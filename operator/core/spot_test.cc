@@ -204,7 +204,7 @@ TEST(SpotTest, BelowMinItsPodIsMadeAnewAndTheOthersHold) {
   EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "until the replacement is recorded";
   plan = world.Decide();
   EXPECT_EQ(world.memory.phase, RoundPhase::kHolding);
-  EXPECT_EQ(world.memory.broken_reason, "MembershipChanged");
+  EXPECT_EQ(world.memory.broken_reason, Reason::kMembershipChanged);
   EXPECT_THAT(plan.status.conditions(), testing::Not(IsEmpty()));
   ASSERT_EQ(plan.creates.size(), 1u);
   EXPECT_EQ(plan.creates[0].name, "job-1-2");

@@ -1,6 +1,5 @@
 #include "operator/core/summary.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -97,11 +96,7 @@ std::optional<Shown> ShowRound(const Draft& draft) {
       return Shown{Reason::kEndUnconfirmed, DescribeUnconfirmed(*pod)};
     }
   }
-  for (Reason reason : AllReasons()) {
-    if (!memory.broken_reason.empty() && memory.broken_reason == Name(reason)) {
-      return Shown{reason, memory.broken_sentence};
-    }
-  }
+  if (memory.broken_reason) return Shown{*memory.broken_reason, memory.broken_sentence};
   // A new leader keeps what the last one wrote until it has better information.
   if (memory.id == RoundStamp{} && draft.view.status.round() > 0) return std::nullopt;
   if (memory.phase == RoundPhase::kIdle) {
@@ -113,10 +108,11 @@ std::optional<Shown> ShowRound(const Draft& draft) {
 
 void ShowRunning(Draft& draft) {
   std::optional<Shown> shown = ShowStopped(draft);
-  if (!shown) shown = ShowRound(draft);
+  const bool stopped = shown.has_value();
+  if (!stopped) shown = ShowRound(draft);
   if (!shown) return;
   draft.Condition(ConditionType::kRunning, shown->running, shown->reason, shown->sentence);
-  if (!ShowStopped(draft) && IsHeld(draft.plan.memory)) {
+  if (!stopped && IsHeld(draft.plan.memory)) {
     draft.Condition(ConditionType::kCheckpointed, false, shown->reason, shown->sentence);
   }
 }

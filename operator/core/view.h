@@ -28,6 +28,9 @@ struct JobIdentity {
   std::string save_request;
 };
 
+// The container of a worker's pod in which the agent and the ranks run.
+inline constexpr char kWorkerContainer[] = "worker";
+
 // The end of a container, or of a rank in it.
 struct ContainerEnd {
   std::string container;

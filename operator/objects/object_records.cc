@@ -86,7 +86,7 @@ std::vector<ContainerEnd> ReadEnds(const Json& pod) {
 
 void ReadWorkerContainer(const Json& pod, PodView& view) {
   const Json* status =
-      FindByField(kube::Find(pod, {"status", "containerStatuses"}), "name", "worker");
+      FindByField(kube::Find(pod, {"status", "containerStatuses"}), "name", kWorkerContainer);
   if (status == nullptr) return;
   const Json* terminated = kube::Find(*status, {"state", "terminated"});
   const Json* waiting = kube::Find(*status, {"state", "waiting"});

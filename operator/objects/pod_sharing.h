@@ -20,7 +20,6 @@ class PodSharing {
   std::shared_ptr<const PodRecord> Keep(PodRecord pod);
   // Number of shared records, some of which may be gone.
   size_t size() const { return records_.size(); }
-  size_t footprints() const { return footprints_.size(); }
 
  private:
   template <typename Value>

@@ -1,7 +1,6 @@
 #ifndef MUSTER_OPERATOR_OBJECTS_VERDICTS_H_
 #define MUSTER_OPERATOR_OBJECTS_VERDICTS_H_
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>

@@ -110,14 +110,9 @@ class OrderEncoder {
 }  // namespace
 
 bool IsTerminal(const absl::Status& status) {
-  switch (kube::ReasonOf(status)) {
-    case kube::Reason::kBadRequest:
-    case kube::Reason::kInvalid:
-    case kube::Reason::kTooLarge:
-      return true;
-    default:
-      return false;
-  }
+  const kube::Reason reason = kube::ReasonOf(status);
+  return reason == kube::Reason::kBadRequest || reason == kube::Reason::kInvalid ||
+         reason == kube::Reason::kTooLarge;
 }
 
 absl::Status Executor::DeletePods(const TrainingJob& job, const Plan& plan, Written& written) {

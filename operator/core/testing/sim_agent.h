@@ -1,7 +1,6 @@
 #ifndef MUSTER_OPERATOR_CORE_TESTING_SIM_AGENT_H_
 #define MUSTER_OPERATOR_CORE_TESTING_SIM_AGENT_H_
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>

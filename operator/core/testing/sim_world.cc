@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/gang.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {

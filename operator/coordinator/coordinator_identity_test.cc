@@ -228,7 +228,8 @@ TEST_F(CoordinatorIdentityTest, WhatMayBeTrueLaterIsNoRefusal) {
   api_->FailReviews(absl::UnavailableError("the API server is away"));
   const auto away = identity->Identify(Request(Token()), "a");
   EXPECT_TRUE(absl::IsUnavailable(away.status()));
-  EXPECT_THAT(std::string(away.status().message()), HasSubstr("cannot have a token reviewed"));
+  EXPECT_THAT(std::string(away.status().message()),
+              HasSubstr("the API server did not review a token"));
   EXPECT_EQ(identity->refusals().logged(), 0);
 }
 

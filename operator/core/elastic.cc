@@ -187,7 +187,8 @@ MemberSelection ChooseMembers(const Draft& draft) {
   wanted.wait_sentence = absl::StrCat(here, " of ", open, " workers are bound and attached");
   wanted.recheck = roster.recheck;
   if (!KeepOneHolder(draft, roster)) {
-    wanted.wait_sentence = "a worker that is being deleted still saves what only it holds";
+    wanted.wait_sentence =
+        "a worker that is being deleted still saves state that no other worker holds";
     wanted.recheck = std::min(wanted.recheck, draft.view.now + absl::Seconds(1));
     return wanted;
   }
@@ -233,7 +234,7 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
   for (const Worker& worker : draft.workers) {
     if (worker.index >= count || worker.ended || members.count(worker.index) > 0) continue;
     if (worker.presence != Presence::kPresent || IsLeaving(memory, worker)) continue;
-    found.sentence = absl::StrCat("worker ", worker.index, " is there and joins");
+    found.sentence = absl::StrCat("worker ", worker.index, " is attached and joins the next round");
     return found;
   }
   return std::nullopt;

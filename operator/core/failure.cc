@@ -200,8 +200,8 @@ void FailNow(Draft& draft, const Failure& failure) {
     Fail(draft, Reason::kBadInput, sentence);
   } else {
     Fail(draft, Reason::kFailedByRule,
-         absl::StrCat(failure.sentence, "; failurePolicy rule ", failure.verdict.rule,
-                      " says FailJob"));
+         absl::StrCat(failure.sentence, "; it matches failurePolicy rule ", failure.verdict.rule,
+                      " with action FailJob"));
   }
 }
 
@@ -216,8 +216,9 @@ void FailForRepeats(Draft& draft) {
 
 void RestartAll(Draft& draft, const Failure& failure) {
   draft.memory().failure.restart_job = true;
-  draft.memory().failure.restart_sentence = absl::StrCat(failure.sentence, "; failurePolicy rule ",
-                                                         failure.verdict.rule, " says RestartJob");
+  draft.memory().failure.restart_sentence =
+      absl::StrCat(failure.sentence, "; it matches failurePolicy rule ", failure.verdict.rule,
+                   " with action RestartJob");
 }
 
 void Act(Draft& draft, const Failure& failure) {
@@ -243,7 +244,7 @@ void Act(Draft& draft, const Failure& failure) {
   if (failure.verdict.counted() && recent > most) {
     const absl::Duration window = FailureWindow(draft.spec());
     Fail(draft, Reason::kTooManyFailures,
-         absl::StrCat(recent, " failures within ", absl::FormatDuration(window), ", ", most,
+         absl::StrCat(recent, " failures within ", absl::FormatDuration(window), "; ", most,
                       " are allowed; the first: ", DescribeFailure(kept.first(), LogOf(kept))));
   }
 }

@@ -61,7 +61,7 @@ TEST(FailureScenarioTest, ExitCode1IsCountedUntilItIsOneTooMany) {
     EXPECT_EQ(Failures(world).count(), i);
   }
   EXPECT_EQ(world.ConditionReason(ConditionType::kFailed), "True/TooManyFailures");
-  EXPECT_THAT(WhyFailed(world), HasSubstr("4 failures within 1h, 3 are allowed"));
+  EXPECT_THAT(WhyFailed(world), HasSubstr("4 failures within 1h; 3 are allowed"));
   EXPECT_THAT(Failures(world).evidence(), HasSubstr("line 1"));
   EXPECT_EQ(Failures(world).first().exit_code(), 1);
   EXPECT_EQ(Failures(world).latest().log(), "line 4");
@@ -137,7 +137,7 @@ TEST(FailureScenarioTest, AFailJobRuleEndsTheJobAtOnce) {
   world.EndRank(2, 42, "no licence");
   RunFor(world, absl::Milliseconds(200));
   EXPECT_EQ(world.ConditionReason(ConditionType::kFailed), "True/FailedByRule");
-  EXPECT_THAT(WhyFailed(world), HasSubstr("failurePolicy rule licence says FailJob"));
+  EXPECT_THAT(WhyFailed(world), HasSubstr("failurePolicy rule licence with action FailJob"));
   EXPECT_EQ(Failures(world).count(), 1);
   const int rounds = world.rounds_opened;
   RunFor(world, absl::Minutes(10));

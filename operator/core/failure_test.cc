@@ -210,7 +210,7 @@ TEST(FailureTest, FailJobEndsTheJobThoughAnotherFailureOfTheRoundWasCounted) {
   world.Decide();
   EXPECT_EQ(world.Condition(ConditionType::kFailed), "True/FailedByRule");
   EXPECT_THAT(FindCondition(world.view.status, ConditionType::kFailed)->message(),
-              testing::HasSubstr("failurePolicy rule rules[0] says FailJob"));
+              testing::HasSubstr("failurePolicy rule rules[0] with action FailJob"));
 }
 
 TEST(FailureTest, AFailJobRuleForMemoryIsHeardThoughARankWasCountedFirst) {

@@ -115,7 +115,7 @@ bool IsUnsaved(const Draft& draft) {
 std::string WhyUnsaved(const Draft& draft) {
   const auto& failed = draft.view.checkpoint.failed;
   return absl::StrCat("all ", TotalSteps(draft.spec()),
-                      " steps are trained, and the last one is not saved",
+                      " steps are trained, but the last one is not saved",
                       failed ? absl::StrCat(": ", failed->error()) : "");
 }
 

@@ -45,7 +45,7 @@ void Stop(Draft& draft) {
 void ShowRunsAgain(Draft& draft) {
   if (!IsTrue(draft.view.status, ConditionType::kPreempted)) return;
   if (draft.plan.memory.phase != RoundPhase::kActive) return;
-  draft.Condition(ConditionType::kPreempted, false, Reason::kRunsAgain, "the job had its turn");
+  draft.Condition(ConditionType::kPreempted, false, Reason::kRunsAgain, "the job runs again");
 }
 
 }  // namespace

@@ -228,7 +228,7 @@ std::optional<ResumeDecision> AskTheOwner(const Stored& stored, const Floor& flo
   if (there != nullptr) {
     return Hold(ResumeReason::kCheckpointMismatch,
                 absl::StrCat("the job has ", expected, ", which it cannot use: ", there->mismatch,
-                             "; change that back", WayOn(floor, older)));
+                             "; undo that change", WayOn(floor, older)));
   }
   if (older != nullptr && !options.hold_on_damage) return std::nullopt;
   const Stored::Entry* damaged =
@@ -245,8 +245,8 @@ std::optional<ResumeDecision> AskTheOwner(const Stored& stored, const Floor& flo
   return Hold(ResumeReason::kCheckpointLost,
               absl::StrCat("the job has ", expected, ", which ",
                            damaged == nullptr ? "no rank finds" : "is damaged", "; there is ",
-                           found.empty() ? "no other that can be used" : found, "; bring it back",
-                           WayOn(floor, older)));
+                           found.empty() ? "no other that can be used" : found,
+                           "; restore the expected one", WayOn(floor, older)));
 }
 
 ResumeDecision FromStored(const Stored& stored, const Floor& floor, const ResumeOptions& options,
@@ -281,14 +281,13 @@ ResumeDecision FromStored(const Stored& stored, const Floor& floor, const Resume
 ResumeDecision NotLive(const Stored& stored, const std::optional<Floor>& floor,
                        const ResumeOptions& options, bool any_live) {
   if (!stored.listing_error().empty()) {
-    return Hold(ResumeReason::kCheckpointUnlistable,
-                absl::StrCat("what there is to go on from is not known, because the checkpoint "
-                             "directory could not be listed: ",
-                             stored.listing_error(),
-                             floor ? absl::StrCat("; expected the checkpoint of step ", floor->step,
-                                                  " of history ", floor->history)
-                                   : "",
-                             "; the job goes on when it can be"));
+    return Hold(
+        ResumeReason::kCheckpointUnlistable,
+        absl::StrCat("the checkpoint directory could not be listed: ", stored.listing_error(),
+                     floor ? absl::StrCat("; expected the checkpoint of step ", floor->step,
+                                          " of history ", floor->history)
+                           : "",
+                     "; the job goes on once it can be listed"));
   }
   if (!floor) {
     return Fresh(options, ResumeReason::kFresh,

@@ -217,9 +217,12 @@ TEST(RoundsTest, AWorkerThatJoinedByAnotherSpecDoesNotTrain) {
     world.view.agents[1].joined->trajectory = theirs;
     const Plan plan = world.Decide();
     EXPECT_EQ(plan.events[0].reason, "JoinFailed");
-    EXPECT_EQ(plan.events[0].message,
-              theirs.empty() ? "worker 1 trains by a spec it does not name, the round by " + ours
-                             : "worker 1 trains by spec fedcba9876543210, the round by " + ours);
+    EXPECT_EQ(
+        plan.events[0].message,
+        theirs.empty()
+            ? "worker 1 does not report the spec that it trains by; the round trains by spec " +
+                  ours
+            : "worker 1 trains by spec fedcba9876543210, but the round trains by spec " + ours);
     EXPECT_EQ(plan.status.incarnations(1), theirs.empty() ? 2 : 1)
         << "an agent that cannot be told is made anew";
     EXPECT_EQ(plan.status.incarnations(0), 1);

@@ -17,7 +17,7 @@ bool WasDone(const Draft& draft) {
 
 std::string WhyNot(const Draft& draft) {
   if (!draft.spec().has_trainer()) {
-    return "the job brings its own command, which saves when it wants to";
+    return "the job brings its own command, which decides itself when to save";
   }
   return draft.spec().has_checkpoint() ? "" : "the job has no spec.checkpoint to save to";
 }
@@ -52,13 +52,13 @@ void SaveOnRequest(Draft& draft) {
     memory.save_request = asked;
     return draft.EmitWarning(Reason::kSaveRequested,
                              absl::StrCat("annotation ", kSaveRequest,
-                                          " asks for a checkpoint, and none is saved: ", cannot));
+                                          " asks for a checkpoint, but none is saved: ", cannot));
   }
   // Nothing was ordered yet; the next decision tries again.
   if (memory.phase != RoundPhase::kActive || OrderSaves(draft) == 0) return;
   memory.save_request = asked;
   draft.EmitNormal(Reason::kSaveRequested,
-                   absl::StrCat("annotation ", kSaveRequest, " says ", asked,
+                   absl::StrCat("annotation ", kSaveRequest, " is ", asked,
                                 ": a checkpoint is saved after the current step"));
 }
 

@@ -40,8 +40,9 @@ TEST_F(SourcesTest, AChangeOfTheDataOfARunningJobIsRefusedAndItGoesOnByTheOldOne
   EXPECT_EQ(Admitted(), "True/SpecChangeRefused");
   EXPECT_THAT(Message(),
               HasSubstr("spec.trainer.data.uri must not change while the job runs: it was "
-                        "\"/data/a\" and is \"/data/b\" now"));
-  EXPECT_THAT(Message(), HasSubstr("put it back, or suspend the job, make the change, and resume"));
+                        "\"/data/a\" and is now \"/data/b\""));
+  EXPECT_THAT(Message(),
+              HasSubstr("put the old value back, or suspend the job, make the change, and resume"));
   EXPECT_EQ(Told(plan), "SpecChangeRefused");
   EXPECT_THAT(plan.orders, IsEmpty());
   EXPECT_EQ(world_.memory.phase, RoundPhase::kActive);

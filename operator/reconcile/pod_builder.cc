@@ -148,7 +148,7 @@ absl::StatusOr<PodBuilder> PodBuilder::Make(const TrainingJob& job,
   if (!scheduler.empty() && scheduler != "muster") {
     return absl::InvalidArgumentError(
         absl::StrCat("spec.template.spec.schedulerName is \"", scheduler,
-                     "\"; muster places the pods of its jobs itself"));
+                     "\": leave it out, muster places the pods of its jobs itself"));
   }
   spec["restartPolicy"] = "Never";
   spec["schedulerName"] = "muster";

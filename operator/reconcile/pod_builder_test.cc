@@ -176,9 +176,10 @@ TEST(PodBuilderTest, AnotherSchedulerIsRefused) {
   const auto pod =
       BuildPod(Job(R"({"spec": {"schedulerName": "volcano"}})", true), Create(), kOptions);
   EXPECT_EQ(pod.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(pod.status().message(),
-            "spec.template.spec.schedulerName is \"volcano\"; muster places the pods of its jobs "
-            "itself");
+  EXPECT_EQ(
+      pod.status().message(),
+      "spec.template.spec.schedulerName is \"volcano\": leave it out, muster places the pods of "
+      "its jobs itself");
   EXPECT_TRUE(
       BuildPod(Job(R"({"spec": {"schedulerName": "muster"}})", true), Create(), kOptions).ok());
 }

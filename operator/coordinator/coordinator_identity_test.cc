@@ -221,7 +221,7 @@ TEST_F(CoordinatorIdentityTest, ARequestThatItsKeyDidNotSignIsRefused) {
   EXPECT_EQ(RefusalOf(identity->Identify(request, "a").status()), Refusal::kBadRequest);
 }
 
-TEST_F(CoordinatorIdentityTest, WhatMayBeTrueLaterIsNoRefusal) {
+TEST_F(CoordinatorIdentityTest, AnUnknownPodOrAnUnreachableServerIsNoRefusal) {
   const auto identity = Make();
   found_ = absl::UnavailableError("not known yet");
   EXPECT_EQ(identity->Identify(Request(Token()), "a").status(), found_);

@@ -73,7 +73,7 @@ class RefusalLog {
   const Clock& clock_;
   mutable Mutex mu_;
   IdentityCounters counters_ MUSTER_GUARDED_BY(mu_);
-  std::map<std::pair<std::string, Refusal>, absl::Time> said_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::pair<std::string, Refusal>, absl::Time> logged_at_ MUSTER_GUARDED_BY(mu_);
   int64_t logged_ MUSTER_GUARDED_BY(mu_) = 0;
 };
 

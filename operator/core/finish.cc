@@ -79,7 +79,7 @@ int64_t LastAttempt(const Draft& draft) {
 
 // Records what the end of training proves. The reports of the last step and of its checkpoint may
 // come later: an agent that attaches again first reports that its work is done.
-void TellLastStep(Draft& draft, int64_t steps) {
+void RecordLastStep(Draft& draft, int64_t steps) {
   v1alpha1::ProgressStatus& progress = *draft.status().mutable_progress();
   progress.set_step(steps);
   progress.set_steps(steps);
@@ -130,7 +130,7 @@ void FinishWhenDone(Draft& draft) {
   const int64_t steps = TotalSteps(draft.spec());
   if (steps == 0) return SucceedAsCommand(draft);
   Succeed(draft, absl::StrCat("all ", steps, " steps are trained"));
-  TellLastStep(draft, steps);
+  RecordLastStep(draft, steps);
 }
 
 void Succeed(Draft& draft, std::string sentence) {

@@ -120,8 +120,8 @@ struct RoundMemory {
 
   // Set once status.failures (failure_persistence.h) and status.workers.leaving (spot.h) have been
   // read.
-  bool recalled = false;
-  bool notices_recalled = false;
+  bool failures_restored = false;
+  bool notices_restored = false;
   FailureMemory failure;
   QuestionMemory question;
   // The last request for a checkpoint that was handled; absent until this leadership has looked.

@@ -35,7 +35,7 @@ bool MadeProgress(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive) return false;
   if (!draft.spec().has_trainer()) {
-    return draft.view.now >= memory.phase_since + draft.options.active_is_progress;
+    return draft.view.now >= memory.phase_since + draft.options.command_progress_after;
   }
   return HasNewStep(draft);
 }
@@ -205,9 +205,9 @@ void CollectJoined(Draft& draft) {
     const Worker* worker = WorkerOf(draft, member);
     if (worker == nullptr || worker->agent == nullptr) continue;
     const auto& joined = worker->agent->joined;
-    const bool told = joined && joined->round == memory.id && joined->error.empty() &&
-                      joined->trajectory == memory.trajectory;
-    if (told || (worker->agent->attached && worker->agent->active == memory.id)) {
+    const bool answered = joined && joined->round == memory.id && joined->error.empty() &&
+                          joined->trajectory == memory.trajectory;
+    if (answered || (worker->agent->attached && worker->agent->active == memory.id)) {
       memory.joined.insert(worker->index);
     }
   }

@@ -15,7 +15,7 @@ bool WasDone(const Draft& draft) {
   return asked != absl::InfinitePast() && saved > asked;
 }
 
-std::string WhyNot(const Draft& draft) {
+std::string WhyImpossible(const Draft& draft) {
   if (!draft.spec().has_trainer()) {
     return "the job brings its own command, which decides itself when to save";
   }
@@ -24,14 +24,14 @@ std::string WhyNot(const Draft& draft) {
 
 // Returns the number of agents that got the order. One is enough, because ranks vote on a save.
 int OrderSaves(Draft& draft) {
-  int told = 0;
+  int sent = 0;
   for (const v1alpha1::Member& member : draft.plan.memory.members) {
     const Worker* worker = WorkerOf(draft, member);
     if (worker == nullptr || worker->agent == nullptr || !worker->agent->attached) continue;
     draft.Send(*worker, SaveOrder{draft.plan.memory.id});
-    ++told;
+    ++sent;
   }
-  return told;
+  return sent;
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void SaveOnRequest(Draft& draft) {
     memory.save_request = "";
     return;
   }
-  const std::string cannot = WhyNot(draft);
+  const std::string cannot = WhyImpossible(draft);
   if (!cannot.empty()) {
     memory.save_request = asked;
     return draft.EmitWarning(Reason::kSaveRequested,

@@ -17,9 +17,9 @@ namespace {
 // yet", which is true in between, would cost a write for each waiting job.
 bool KeepsItsReason(const Draft& draft, int bound) {
   if (!draft.view.placement.reason.empty() || bound > 0 || draft.view.pods.empty()) return false;
-  const v1alpha1::Condition* told = FindCondition(draft.view.status, ConditionType::kScheduled);
-  return told != nullptr && (told->reason() == Name(Reason::kUnschedulable) ||
-                             told->reason() == Name(Reason::kQueued));
+  const v1alpha1::Condition* shown = FindCondition(draft.view.status, ConditionType::kScheduled);
+  return shown != nullptr && (shown->reason() == Name(Reason::kUnschedulable) ||
+                              shown->reason() == Name(Reason::kQueued));
 }
 
 // The findings of an earlier leader stay as long as the pods do.

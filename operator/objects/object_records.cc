@@ -189,10 +189,10 @@ absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json) {
   node.name = kube::NameOf(json);
   if (node.name.empty()) return absl::InvalidArgumentError("a node without a name");
   MUSTER_ASSIGN_OR_RETURN(SchedulingNode scheduling, ParseSchedulingNode(json));
-  const bool lies = scheduling.complaint.has_value();
-  node.schedulable = scheduling.ready && !scheduling.unschedulable && !lies;
+  const bool faulty = scheduling.complaint.has_value();
+  node.schedulable = scheduling.ready && !scheduling.unschedulable && !faulty;
   // Impossible amounts are not counted.
-  if (!lies) node.allocatable = TreeAmounts(scheduling.allocatable, scheduling.allowed_pods);
+  if (!faulty) node.allocatable = TreeAmounts(scheduling.allocatable, scheduling.allowed_pods);
   node.scheduling = std::make_shared<const SchedulingNode>(std::move(scheduling));
   node.conditions = ReadConditions(json);
   node.taints = ReadTaints(json);

@@ -89,9 +89,10 @@ class Controller {
     absl::Time rival_since = absl::InfiniteFuture();
     RoundMemory memory;
     Written written;
-    // The spec as validated at `judged_generation`: every decision needs it, and it seldom changes.
+    // The spec as validated at `validated_generation`: every decision needs it, and it seldom
+    // changes.
     std::optional<ValidatedSpec> validated;
-    int64_t judged_generation = 0;
+    int64_t validated_generation = 0;
     // The API server's refusal of a pod of this spec, and the generation that it is about.
     std::string refusal;
     int64_t refused_generation = 0;

@@ -55,7 +55,7 @@ void RecordDecision(const RoundMemory& before, const Plan& plan, int64_t reconci
   CountRounds(before, plan, now, observer, debug);
   for (const EvaluatedFailure& failure : plan.failures) {
     if (observer == nullptr) break;
-    observer->FailureJudged(std::string(Name(failure.kind)), std::string(Name(failure.action)));
+    observer->FailureEvaluated(std::string(Name(failure.kind)), std::string(Name(failure.action)));
   }
   if (observer != nullptr && plan.write_status) observer->StatusWritten(plan.writes_progress);
   const std::string phase(Name(plan.memory.phase));

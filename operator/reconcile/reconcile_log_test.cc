@@ -17,14 +17,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class Told final : public ControllerObserver {
+class RecordingObserver final : public ControllerObserver {
  public:
   void RoundOpened(std::string_view reason) override { Add("opened", reason); }
   void RoundBroke(std::string_view kind) override { Add("broke", kind); }
   void Recovered(std::string_view kind, absl::Duration took) override {
     Add("recovered", std::string(kind) + " " + absl::FormatDuration(took));
   }
-  void FailureJudged(std::string_view kind, std::string_view action) override {
+  void FailureEvaluated(std::string_view kind, std::string_view action) override {
     Add("judged", std::string(kind) + " " + std::string(action));
   }
   void StatusWritten(bool progress_only) override {
@@ -82,7 +82,7 @@ class ReconcileLogTest : public testing::Test {
 
   const std::string path_;
   size_t read_ = 0;
-  Told told_;
+  RecordingObserver told_;
   JobDebug debug_;
   RoundMemory memory_;
   int64_t reconcile_ = 0;
@@ -158,7 +158,7 @@ TEST_F(ReconcileLogTest, AJobStoppedWhileItRecoversHasNotRecovered) {
   EXPECT_THAT(told_.Take(), ElementsAre("opened Resumed"));
 }
 
-TEST_F(ReconcileLogTest, JudgedFailuresAreTold) {
+TEST_F(ReconcileLogTest, EvaluatedFailuresReachTheObserver) {
   Plan plan = Next(RoundPhase::kActive, 1, "RoundActive");
   plan.failures = {{FailureClass::kNodeLost, FailureAction::kIgnore},
                    {FailureClass::kRankKilled, FailureAction::kRestartJob}};

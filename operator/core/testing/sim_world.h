@@ -81,7 +81,7 @@ class SimWorld {
   int rounds_opened = 0;
   int writes = 0;
   std::vector<std::string> violations;
-  std::vector<std::string> told;  // reasons of all events
+  std::vector<std::string> event_reasons;  // of all events, in order
 
  private:
   using Version = std::pair<int64_t, int64_t>;  // attempt, step

@@ -32,7 +32,7 @@ enum class RoundPhase {
 
 // The notice that a worker's node goes away. Owned by spot.h.
 struct NoticeMemory {
-  int incarnation = 0;  // the one on that node; 0: no notice
+  int incarnation = 0;  // the incarnation on that node; 0: no notice
   // The latest time at which the worker leaves, on both clocks; the status has the wall clock's.
   absl::Time leave_at = absl::InfinitePast();
   absl::Time leave_wall = absl::InfinitePast();
@@ -75,7 +75,7 @@ struct FailureMemory {
   // A rule asked for RestartJob, and its sentence; until every rank has answered in a fresh round.
   bool restart_job = false;
   std::string restart_sentence;
-  bool fresh = false;  // the current round was opened for that
+  bool fresh = false;  // the current round was opened to restart the job
   std::set<std::string> bad_checkpoints;
 };
 
@@ -83,7 +83,7 @@ struct FailureMemory {
 struct BackoffMemory {
   int streak = 0;  // broken rounds in a row without a committed step
   absl::Time not_before = absl::InfinitePast();
-  absl::Time retry_wall = absl::InfinitePast();  // the same, as people and the next leader read it
+  absl::Time retry_wall = absl::InfinitePast();  // the same on the wall clock, as in the status
 };
 
 // The question put to the job's owner about a lost floor, and OwnerDecision() when the newest round
@@ -103,7 +103,7 @@ struct StopMemory {
 struct RoundMemory {
   RoundPhase phase = RoundPhase::kIdle;
   RoundStamp id;
-  std::vector<v1alpha1::Member> members;  // by rank; of `id`
+  std::vector<v1alpha1::Member> members;  // of round `id`, by rank
   std::string membership;
   // The spec by which round `id` trains, and its digest (trajectory.h). A new leader has only the
   // digest.

@@ -102,7 +102,7 @@ class Controller {
     std::string status_fault;
     absl::Time fault_until = absl::InfinitePast();
     absl::Time progress_slot = absl::InfiniteFuture();
-    bool settled = false;  // it has ended and its memory was released
+    bool settled = false;  // the job has ended, and its memory was released
     JobDebug debug;
   };
 

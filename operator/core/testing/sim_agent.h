@@ -50,7 +50,7 @@ class SimAgent {
   RoundStamp seen;
   RoundStamp round;
   std::string membership;  // of `round`
-  std::string trajectory;  // likewise
+  std::string trajectory;  // of `round`
   MemberPlace place;       // in `round`
   std::vector<SimRank> ranks;
   std::optional<v1alpha1::GoRound> go;

@@ -107,7 +107,7 @@ class SimWorld {
 
   std::mt19937_64 random_;
   std::map<std::string, SimPod> pods_;  // by name
-  std::set<std::string> created_;       // every name ever
+  std::set<std::string> created_;       // the names of all pods ever made
   int next_uid_ = 1;
   int64_t resource_version_ = 1;
   RoundMemory memory_;

@@ -75,7 +75,7 @@ struct OrderTarget {
 
 // A job that agents may attach to.
 struct JobRegistration {
-  std::string key;  // namespace/name, the work queue's
+  std::string key;  // namespace/name, as in the work queue
   std::string uid;
   int64_t term = 0;
   // The spec that agents get; null: an empty one. A changed spec must be another pointer, because

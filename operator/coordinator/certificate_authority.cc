@@ -20,11 +20,11 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::FromPem(const std::st
                                                                    const std::string& key_pem) {
   MUSTER_ASSIGN_OR_RETURN(const CertificateInfo info, ReadCertificate(bundle_pem));
   if (!info.is_authority) {
-    return absl::InvalidArgumentError("its certificate may not sign others");
+    return absl::InvalidArgumentError("its first certificate is not that of an authority");
   }
   MUSTER_ASSIGN_OR_RETURN(PrivateKey key, PrivateKey::FromPem(key_pem));
   if (!KeyMatches(key, bundle_pem)) {
-    return absl::InvalidArgumentError("its key does not fit its first certificate");
+    return absl::InvalidArgumentError("its key does not match its first certificate");
   }
   return CertificateAuthority(Issuer{bundle_pem, std::move(key)}, info.not_after);
 }

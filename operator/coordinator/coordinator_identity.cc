@@ -32,14 +32,14 @@ CoordinatorIdentity::CoordinatorIdentity(kube::Api& api, const Clock& clock,
 absl::Status CoordinatorIdentity::Admit(size_t bytes, size_t most_bytes, const std::string& peer) {
   absl::Status status;
   if (bytes > most_bytes) {
-    status = Refused(Refusal::kBadRequest, absl::StatusCode::kInvalidArgument,
-                     absl::StrCat("a request for a certificate has at most ", most_bytes,
-                                  " bytes, not ", bytes));
+    status = Refused(
+        Refusal::kBadRequest, absl::StatusCode::kInvalidArgument,
+        absl::StrCat("a certificate request may have at most ", most_bytes, " bytes, not ", bytes));
   } else {
     MutexLock lock(mu_);
     if (!quota_.Take(peer, clock_.Monotonic())) {
       status = Refused(Refusal::kTooOften, absl::StatusCode::kResourceExhausted,
-                       "too many requests for certificates from here: try again");
+                       "too many certificate requests: try again later");
     }
   }
   refusals_.Note(status, peer);

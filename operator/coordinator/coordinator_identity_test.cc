@@ -221,14 +221,15 @@ TEST_F(CoordinatorIdentityTest, ARequestThatItsKeyDidNotSignIsRefused) {
   EXPECT_EQ(RefusalOf(identity->Identify(request, "a").status()), Refusal::kBadRequest);
 }
 
-TEST_F(CoordinatorIdentityTest, WhatMayBeTrueLaterIsNoRefusal) {
+TEST_F(CoordinatorIdentityTest, AnUnknownPodOrAnUnreachableServerIsNoRefusal) {
   const auto identity = Make();
   found_ = absl::UnavailableError("not known yet");
   EXPECT_EQ(identity->Identify(Request(Token()), "a").status(), found_);
   api_->FailReviews(absl::UnavailableError("the API server is away"));
   const auto away = identity->Identify(Request(Token()), "a");
   EXPECT_TRUE(absl::IsUnavailable(away.status()));
-  EXPECT_THAT(std::string(away.status().message()), HasSubstr("cannot have a token reviewed"));
+  EXPECT_THAT(std::string(away.status().message()),
+              HasSubstr("the API server did not review a token"));
   EXPECT_EQ(identity->refusals().logged(), 0);
 }
 

@@ -95,7 +95,7 @@ TEST_F(CoordinatorServerTest, ServesAStreamOverAPrivateUnixSocket) {
   EXPECT_EQ(registry_.attached(), 0);
 }
 
-TEST_F(CoordinatorServerTest, TellsUntilWhenItHasHeardEverybody) {
+TEST_F(CoordinatorServerTest, ReportsUntilWhenItHasReadAllMessages) {
   const absl::Time start = Clock::Real().Monotonic();
   EXPECT_EQ(registry_.heard_until(), absl::InfiniteFuture());
   Start("unix:" + path_);
@@ -115,14 +115,14 @@ TEST_F(CoordinatorServerTest, APortIsNeverServedWithoutCertificates) {
   EXPECT_THAT(std::string(plain.status().message()), HasSubstr("without certificates"));
 }
 
-TEST_F(CoordinatorServerTest, OnOneMachineNobodyIsIdentified) {
+TEST_F(CoordinatorServerTest, OverAUnixSocketIdentifyIsUnimplemented) {
   Start("unix:" + path_);
   grpc::ClientContext context;
   v1alpha1::IdentifyResponse response;
   EXPECT_EQ(stub_->Identify(&context, {}, &response).error_code(), grpc::StatusCode::UNIMPLEMENTED);
 }
 
-TEST_F(CoordinatorServerTest, ALeaderThatStepsDownSaysWhoFollows) {
+TEST_F(CoordinatorServerTest, ALeaderThatStepsDownNamesTheNextOne) {
   Start("unix:" + path_);
   grpc::ClientContext context;
   auto stream = stub_->Attach(&context);

@@ -232,7 +232,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Identify(grpc::CallbackServerConte
   });
   if (!added) {
     reactor->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                                 "too many agents ask for certificates: try again"));
+                                 "too many certificate requests are waiting: try again later"));
   }
   return reactor;
 }

@@ -40,7 +40,7 @@ std::string ToUri(const PeerIdentity& identity) {
 absl::StatusOr<PeerIdentity> ParsePeerUri(absl::string_view uri) {
   const auto wrong = [&] {
     return absl::InvalidArgumentError(
-        absl::StrCat(uri.substr(0, 256), " does not name a worker: wants ", kPrefix,
+        absl::StrCat(uri.substr(0, 256), " does not name a worker: expected ", kPrefix,
                      "ns/NAMESPACE/job/NAME/UID/worker/INDEX/INCARNATION/pod/NAME/UID"));
   };
   absl::string_view path = uri;

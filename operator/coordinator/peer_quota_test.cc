@@ -23,7 +23,7 @@ TEST(PeerQuotaTest, APeerHasABurstAndThenItsRate) {
   EXPECT_FALSE(quota.Take("a", now));
 }
 
-TEST(PeerQuotaTest, WhatOnePeerIsRefusedCostsTheOthersNothing) {
+TEST(PeerQuotaTest, ARefusedRequestCostsOtherPeersNothing) {
   PeerQuota quota(kLimits);
   const absl::Time now = absl::FromUnixSeconds(100);
   for (int i = 0; i < 100; ++i) quota.Take("a", now);
@@ -31,7 +31,7 @@ TEST(PeerQuotaTest, WhatOnePeerIsRefusedCostsTheOthersNothing) {
   EXPECT_TRUE(quota.Take("b", now));
 }
 
-TEST(PeerQuotaTest, AllTogetherHaveTheirOwn) {
+TEST(PeerQuotaTest, AllPeersTogetherHaveALimitOfTheirOwn) {
   PeerQuota quota(kLimits);
   const absl::Time now = absl::FromUnixSeconds(100);
   int taken = 0;

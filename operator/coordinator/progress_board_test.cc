@@ -70,7 +70,7 @@ TEST(ProgressBoardTest, StaysBoundedAndKeepsTheWholeRunsShape) {
   EXPECT_GT(curve.back().step, 19'900);
 }
 
-TEST(ProgressBoardTest, OfAJobThatHasEndedLittleIsKept) {
+TEST(ProgressBoardTest, LittleIsKeptOfAJobThatHasEnded) {
   ProgressBoard board;
   for (int64_t step = 1; step <= 20'000; step += 100) {
     board.RecordSteps("uid", Steps(1, step, step + 99));

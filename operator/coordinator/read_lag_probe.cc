@@ -71,7 +71,7 @@ struct ReadLagProbe::State {
   std::optional<grpc::Alarm> alarm MUSTER_GUARDED_BY(mu);
   absl::Time asked MUSTER_GUARDED_BY(mu) = absl::InfinitePast();
   absl::Time answered MUSTER_GUARDED_BY(mu) =
-      absl::InfinitePast();  // when the question answered last was asked
+      absl::InfinitePast();  // when the newest answered request was sent
   bool stopping MUSTER_GUARDED_BY(mu) = false;
   bool ended MUSTER_GUARDED_BY(mu) = false;
 };

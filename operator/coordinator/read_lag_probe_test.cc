@@ -75,7 +75,7 @@ class ReadLagProbeTest : public testing::Test {
   std::unique_ptr<ReadLagProbe> probe_;
 };
 
-TEST_F(ReadLagProbeTest, WhatIsNotAnsweredIsNotHeard) {
+TEST_F(ReadLagProbeTest, AnUnansweredRequestProvesNothing) {
   const absl::Time first = clock_.Monotonic();
   clock_.Advance(absl::Seconds(30));
   EXPECT_THAT(heard(), IsEmpty());

@@ -76,13 +76,13 @@ void RefusalLog::Note(const absl::Status& status, const std::string& peer) {
 
 bool RefusalLog::MayLog(Refusal reason, const std::string& peer) {
   const absl::Time now = clock_.Monotonic();
-  const auto [it, fresh] = said_.try_emplace({peer, reason}, now);
+  const auto [it, fresh] = logged_at_.try_emplace({peer, reason}, now);
   if (!fresh && now - it->second < kQuiet) return false;
   it->second = now;
-  if (said_.size() > kMaxPeers) {
-    std::erase_if(said_, [&](const auto& entry) { return now - entry.second >= kQuiet; });
+  if (logged_at_.size() > kMaxPeers) {
+    std::erase_if(logged_at_, [&](const auto& entry) { return now - entry.second >= kQuiet; });
     // There are too many pairs at once: logging some of them again is the lesser evil.
-    if (said_.size() > kMaxPeers) said_.clear();
+    if (logged_at_.size() > kMaxPeers) logged_at_.clear();
   }
   return true;
 }

@@ -22,10 +22,10 @@ enum class Refusal {
   kHandshakeFailed,     // plaintext, a foreign or expired certificate, not our protocol
   kNoCertificate,       // Attach without a client certificate
   kBadCertificate,      // a certificate of ours that names no worker
-  kOtherJob,            // the certificate's job is not the hello's
-  kOtherWorker,         // its worker index is not
-  kOtherIncarnation,    // its incarnation is not
-  kOtherPod,            // its pod is not
+  kOtherJob,            // the hello names another job than the certificate
+  kOtherWorker,         // the hello names another worker index
+  kOtherIncarnation,    // the hello names another incarnation
+  kOtherPod,            // the hello names another pod
   kReplaced,            // a newer incarnation of this worker exists
   kCertificateExpired,  // the stream outlived its certificate
   kTokenRejected,       // the API server did not accept the token: expired, forged, pod deleted
@@ -73,7 +73,7 @@ class RefusalLog {
   const Clock& clock_;
   mutable Mutex mu_;
   IdentityCounters counters_ MUSTER_GUARDED_BY(mu_);
-  std::map<std::pair<std::string, Refusal>, absl::Time> said_ MUSTER_GUARDED_BY(mu_);
+  std::map<std::pair<std::string, Refusal>, absl::Time> logged_at_ MUSTER_GUARDED_BY(mu_);
   int64_t logged_ MUSTER_GUARDED_BY(mu_) = 0;
 };
 

@@ -4,12 +4,10 @@
 #include <grpc/grpc_security.h>
 #include <grpc/support/log.h>
 
-#include <cstring>
 #include <set>
 #include <string>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/mutex.h"
 

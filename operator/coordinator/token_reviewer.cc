@@ -79,7 +79,7 @@ absl::StatusOr<Json> RequestTokenReview(kube::Api& api, const std::string& token
   review["spec"]["token"] = token;
   if (!audience.empty()) review["spec"]["audiences"] = Json::array({audience});
   absl::StatusOr<Json> answer = api.Create(kube::kTokenReviews, review);
-  if (!answer.ok()) return kube::Annotate(answer.status(), "cannot have a token reviewed");
+  if (!answer.ok()) return kube::Annotate(answer.status(), "the API server did not review a token");
   return answer;
 }
 

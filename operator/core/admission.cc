@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "operator/core/finalizer.h"
-#include "operator/core/spec_values.h"
 
 namespace muster::control {
 namespace {

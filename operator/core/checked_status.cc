@@ -25,8 +25,8 @@ std::string DescribeMissingFields(const v1alpha1::TrainingJobStatus& written,
     lost.push_back("status.checkpoint");
   }
   if (lost.empty()) return "";
-  return absl::StrCat("what was written to ", absl::StrJoin(lost, ", "),
-                      " is not there: is the CustomResourceDefinition on the server older than "
+  return absl::StrCat("the API server did not store ", absl::StrJoin(lost, ", "),
+                      ": is the CustomResourceDefinition on the server older than "
                       "this operator? apply deploy/crd/muster.dev_trainingjobs.yaml");
 }
 

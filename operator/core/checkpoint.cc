@@ -11,7 +11,7 @@ namespace {
 
 // A save of a branch or history that was given up may be reported late or repeatedly, even to a
 // leader whose only record of the branch is the status.
-bool IsOfTheRun(const Draft& draft, const v1alpha1::CheckpointReport& written) {
+bool BelongsToRun(const Draft& draft, const v1alpha1::CheckpointReport& written) {
   const v1alpha1::CheckpointStatus& known = draft.plan.status.checkpoint();
   if (written.version().attempt() < known.attempt()) return false;
   if (!written.history().empty() && known.has_history() && written.history() != known.history()) {
@@ -59,7 +59,7 @@ void ReportCheckpoint(Draft& draft) {
   // While a job waits for its owner's decision, its condition is only about that.
   if (IsHeld(draft.plan.memory)) return;
   const CheckpointView& seen = draft.view.checkpoint;
-  if (seen.written && IsOfTheRun(draft, *seen.written)) ShowWritten(draft, *seen.written);
+  if (seen.written && BelongsToRun(draft, *seen.written)) ShowWritten(draft, *seen.written);
   if (seen.failed) ShowFailed(draft, *seen.failed);
   if (FindCondition(draft.status(), ConditionType::kCheckpointed) == nullptr) {
     draft.Condition(ConditionType::kCheckpointed, false, Reason::kNoCheckpointYet,

@@ -1,6 +1,5 @@
 #include "operator/core/conditions.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -137,8 +136,9 @@ absl::Time ParseWall(absl::string_view text) {
 
 const v1alpha1::Condition* FindCondition(const v1alpha1::TrainingJobStatus& status,
                                          ConditionType type) {
+  const absl::string_view name = Name(type);
   for (const v1alpha1::Condition& condition : status.conditions()) {
-    if (condition.type() == Name(type)) return &condition;
+    if (condition.type() == name) return &condition;
   }
   return nullptr;
 }

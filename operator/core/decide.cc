@@ -62,8 +62,9 @@ void ReportStatusFault(Draft& draft) {
 Plan DecideOn(const JobView& view, const RoundMemory& memory, const DecideOptions& options) {
   Draft draft(view, memory, options);
   if (IsManagedByAnother(view.spec)) {
-    draft.SetReason(Reason::kManagedByAnother,
-                    absl::StrCat("managedBy says ", view.spec.managed_by()));
+    draft.SetReason(
+        Reason::kManagedByAnother,
+        absl::StrCat("spec.managedBy names another controller: ", view.spec.managed_by()));
     return std::move(draft.plan);
   }
   const RoundStamp recorded{view.status.term(), view.status.round()};

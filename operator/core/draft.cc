@@ -24,8 +24,8 @@ Draft::Draft(const JobView& view_in, const RoundMemory& memory, const DecideOpti
 
 int Draft::WorkersWanted() const {
   const int count = WorkerCount(view.spec);
-  const v1alpha1::PreemptionStatus& told = plan.status.preemption();
-  return told.workers() > 0 ? std::min(count, told.workers()) : count;
+  const v1alpha1::PreemptionStatus& order = plan.status.preemption();
+  return order.workers() > 0 ? std::min(count, order.workers()) : count;
 }
 
 int Draft::WorkersBound() const {

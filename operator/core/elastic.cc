@@ -17,8 +17,8 @@ namespace muster::control {
 namespace {
 
 bool IsShrunk(const RoundMemory& memory, int index) {
-  const auto worker = memory.workers.find(index);
-  return worker != memory.workers.end() && worker->second.shrunk;
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
+  return worker != nullptr && worker->shrunk;
 }
 
 // Returns true if some rank of the worker has not ended, as far as is known.
@@ -30,9 +30,9 @@ bool RunsOn(const AgentView& agent, const RoundStamp& round) {
   return static_cast<int>(ended.size()) < agent.ranks;
 }
 
-bool IsCondemned(const Draft& draft, const Worker& worker) {
-  const auto known = draft.plan.memory.workers.find(worker.index);
-  return known != draft.plan.memory.workers.end() && known->second.needs_replacement;
+bool NeedsReplacement(const Draft& draft, const Worker& worker) {
+  const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
+  return known != nullptr && known->needs_replacement;
 }
 
 struct Roster {
@@ -65,7 +65,7 @@ Roster Count(const Draft& draft) {
     if (above && !MayHoldState(worker) && !HoldsNewest(draft, worker)) continue;
     roster.recheck = std::min(roster.recheck, worker.recheck);
     if (worker.presence == Presence::kUnknown) ++roster.unknown;
-    if (worker.presence != Presence::kPresent || IsCondemned(draft, worker)) continue;
+    if (worker.presence != Presence::kPresent || NeedsReplacement(draft, worker)) continue;
     const RoundMemory& memory = draft.plan.memory;
     const bool shrunk = !above && (IsShrunk(memory, worker.index) || IsLeaving(memory, worker));
     (above || shrunk ? roster.others : roster.present).push_back(&worker);
@@ -154,8 +154,8 @@ void StopLeftOut(Draft& draft) {
   if (draft.spec().has_trainer()) return;
   RoundMemory& memory = draft.memory();
   for (const v1alpha1::Member& member : memory.members) {
-    const Worker* worker = draft.FindWorker(member.worker().index());
-    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) continue;
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr) continue;
     const AgentView* agent = worker->agent;
     if (worker->ended || agent == nullptr || !agent->attached) continue;
     if (!IsShrunk(memory, worker->index) || !RunsOn(*agent, memory.id)) continue;
@@ -187,7 +187,8 @@ MemberSelection ChooseMembers(const Draft& draft) {
   wanted.wait_sentence = absl::StrCat(here, " of ", open, " workers are bound and attached");
   wanted.recheck = roster.recheck;
   if (!KeepOneHolder(draft, roster)) {
-    wanted.wait_sentence = "a worker that is being deleted still saves what only it holds";
+    wanted.wait_sentence =
+        "a worker that is being deleted still saves state that no other worker holds";
     wanted.recheck = std::min(wanted.recheck, draft.view.now + absl::Seconds(1));
     return wanted;
   }
@@ -233,7 +234,7 @@ std::optional<Break> FindOtherMembersWanted(const Draft& draft) {
   for (const Worker& worker : draft.workers) {
     if (worker.index >= count || worker.ended || members.count(worker.index) > 0) continue;
     if (worker.presence != Presence::kPresent || IsLeaving(memory, worker)) continue;
-    found.sentence = absl::StrCat("worker ", worker.index, " is there and joins");
+    found.sentence = absl::StrCat("worker ", worker.index, " is attached and joins the next round");
     return found;
   }
   return std::nullopt;

@@ -11,18 +11,12 @@ namespace {
 
 // A worker that was told to stop ends with 0 too. A new leader has no record of the workers that
 // the last one told, but the status shows whether it was about to stop them.
-bool MayHaveBeenTold(const Draft& draft) {
+bool MayHaveBeenToldToStop(const Draft& draft) {
   if (draft.plan.memory.stop.since) return true;
   if (draft.plan.memory.id != RoundStamp{}) return false;
   const v1alpha1::TrainingJobStatus& status = draft.view.status;
   const bool making_room = status.preemption().has_workers() && status.preemption().workers() == 0;
   return draft.spec().suspend() || making_room || IsBeingSuspended(status);
-}
-
-bool WasTold(const Draft& draft, const Worker& worker) {
-  const auto known = draft.plan.memory.workers.find(worker.index);
-  return known != draft.plan.memory.workers.end() &&
-         known->second.told_to_stop == worker.incarnation;
 }
 
 bool CameToItsEnd(const Worker& worker) {
@@ -36,11 +30,12 @@ bool CameToItsEnd(const Worker& worker) {
 
 void RecordFinishedCommands(Draft& draft) {
   if (draft.spec().has_trainer() || draft.view.status.round() == 0) return;
-  if (MayHaveBeenTold(draft)) return;
+  if (MayHaveBeenToldToStop(draft)) return;
   std::set<int> ended;
   bool more = false;
   for (Worker& worker : draft.workers) {
-    if (!worker.ended && CameToItsEnd(worker) && !WasTold(draft, worker)) {
+    const bool stopped = WasToldToStop(draft.plan.memory, worker.index, worker.incarnation);
+    if (!worker.ended && CameToItsEnd(worker) && !stopped) {
       worker.ended = more = true;
     }
     if (worker.ended) ended.insert(worker.index);

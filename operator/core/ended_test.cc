@@ -24,7 +24,7 @@ TEST(EndedTest, AWorkerThatEndedIsNotRunAgainWhenItsPodIsGone) {
     const Plan plan = world.Decide();
     EXPECT_EQ(plan.status.incarnations(0), 1);
     EXPECT_THAT(plan.creates, IsEmpty());
-    EXPECT_THAT(Ordered(plan), IsEmpty()) << "the other one runs on";
+    EXPECT_THAT(OrderTexts(plan), IsEmpty()) << "the other one runs on";
     world.Advance(absl::Minutes(5));
   }
   EXPECT_EQ(world.view.status.state(), "Training");
@@ -33,7 +33,7 @@ TEST(EndedTest, AWorkerThatEndedIsNotRunAgainWhenItsPodIsGone) {
   EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
 }
 
-TEST(EndedTest, WhatEndedWhileNobodyLedIsNotRunAgain) {
+TEST(EndedTest, ACommandThatEndedWhileNobodyLedIsNotRunAgain) {
   CommandWorld world(2);
   world.MakeActive();
   world.ChangeLeaders();
@@ -45,7 +45,7 @@ TEST(EndedTest, WhatEndedWhileNobodyLedIsNotRunAgain) {
   EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
 }
 
-TEST(EndedTest, TheRoundOfThoseThatStillRunIsAdopted) {
+TEST(EndedTest, TheRoundOfTheWorkersThatStillRunIsAdopted) {
   for (const bool pod_is_there : {true, false}) {
     CommandWorld world(3, 3);
     world.MakeActive();
@@ -62,7 +62,7 @@ TEST(EndedTest, TheRoundOfThoseThatStillRunIsAdopted) {
     const Plan plan = world.Decide();
     EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << pod_is_there;
     EXPECT_EQ(plan.status.workers().ended(), "1");
-    EXPECT_THAT(Ordered(plan), IsEmpty()) << "no command is started again";
+    EXPECT_THAT(OrderTexts(plan), IsEmpty()) << "no command is started again";
     EXPECT_EQ(world.Condition(ConditionType::kRunning), "True/RoundAdopted");
     world.EndCommand(0);
     world.EndCommand(2);
@@ -71,13 +71,13 @@ TEST(EndedTest, TheRoundOfThoseThatStillRunIsAdopted) {
   }
 }
 
-TEST(EndedTest, TheNextRoundIsWithoutThoseThatEnded) {
+TEST(EndedTest, TheNextRoundGoesWithoutWorkersThatEnded) {
   CommandWorld world(3, 3);
   world.MakeActive();
   world.EndCommand(0);
   world.Decide();
   world.FailRank(2, 1, "no such file");
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1 Prepare:2");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:1 Prepare:2");
   world.JoinAll();
   EXPECT_EQ(world.Condition(ConditionType::kDegraded), "False/AllWorkers");
   world.EndCommand(1);
@@ -92,18 +92,18 @@ TEST(EndedTest, ACommandThatEndedBeforeItPreparedIsLeftOut) {
   world.MakeActive();
   const RoundStamp round = world.memory.id;
   world.FailRank(1, 1);
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0 Prepare:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1");
   world.EndCommand(0);
   world.Agent(0).finished->round = round;
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:1");
   EXPECT_EQ(world.view.status.workers().ended(), "0");
 }
 
-TEST(EndedTest, WhoWasToldToStopHasNotEnded) {
+TEST(EndedTest, AWorkerThatWasToldToStopHasNotEnded) {
   CommandWorld world(2);
   world.MakeActive();
   world.view.spec.set_suspend(true);
-  EXPECT_EQ(Ordered(world.Decide()), "Stop:0 Stop:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Stop:0 Stop:1");
   for (const int index : {0, 1}) {
     world.EndCommand(index);
     EndPod(world.Pod(index));
@@ -125,7 +125,7 @@ TEST(EndedTest, WhoWasToldToStopHasNotEnded) {
   EXPECT_EQ(world.view.status.incarnations(0), 2) << "it goes on";
 }
 
-TEST(EndedTest, OnlyTheLeaderCountsWhereItDecides) {
+TEST(EndedTest, UnderSuccessPolicyLeaderOnlyWorker0MustEnd) {
   CommandWorld world(2);
   world.view.spec.set_success_policy("Leader");
   world.MakeActive();
@@ -138,7 +138,7 @@ TEST(EndedTest, OnlyTheLeaderCountsWhereItDecides) {
   EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
 }
 
-TEST(EndedTest, ATrainersStepsTellWhereItStands) {
+TEST(EndedTest, ATrainersExitDoesNotRecordItsWorkerAsEnded) {
   TestWorld world(1);
   world.MakeActive();
   EndPod(world.view.pods[0]);

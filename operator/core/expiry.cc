@@ -1,7 +1,6 @@
 #include "operator/core/expiry.h"
 
 #include "operator/core/finish.h"
-#include "operator/core/spec_values.h"
 
 namespace muster::control {
 

@@ -28,17 +28,16 @@ constexpr int kMaxTimes = 101;
 constexpr int kMaxPods = 32;
 // The loss of a node or pod explains a rank's failure that is at most this old. A node whose
 // kubelet is gone is marked after 40 to 50 seconds.
-constexpr absl::Duration kReconsider = absl::Seconds(60);
-constexpr char kWorkerContainer[] = "worker";
+constexpr absl::Duration kReconsiderFor = absl::Seconds(60);
 
 struct Failure {
   FailureFacts facts;
   FailureVerdict verdict;
-  FailureRecord record;  // Keep() adds the verdict and the time
+  FailureRecord record;  // RecordFailure() adds the verdict and the time
   std::string sentence;
 };
 
-std::string EndOf(const std::string& text, size_t most) {
+std::string Tail(const std::string& text, size_t most) {
   return text.size() > most ? text.substr(text.size() - most) : text;
 }
 
@@ -62,7 +61,7 @@ void NoteEnd(const ContainerEnd& end, Failure& failure) {
   if (!end.reason.empty()) failure.record.set_reason(end.reason.substr(0, kMaxReason));
 }
 
-Failure OfAgent(const Draft& draft, const AgentView& agent, int64_t round) {
+Failure FailureOfAgent(const Draft& draft, const AgentView& agent, int64_t round) {
   Failure failure;
   failure.facts.program = draft.spec().has_trainer() ? Program::kTrainer : Program::kCommand;
   failure.record.set_worker(agent.index);
@@ -74,19 +73,19 @@ Failure OfAgent(const Draft& draft, const AgentView& agent, int64_t round) {
   return failure;
 }
 
-Failure OfRank(const Draft& draft, const AgentView& agent, const ExitReport& exit) {
-  Failure failure = OfAgent(draft, agent, exit.round.round);
+Failure FailureOfRank(const Draft& draft, const AgentView& agent, const ExitReport& exit) {
+  Failure failure = FailureOfAgent(draft, agent, exit.round.round);
   failure.facts.ends = {{kWorkerContainer, exit.exit_code, exit.signal, exit.reason}};
   failure.facts.log = exit.log_tail;
   failure.record.set_rank(exit.rank);
   NoteEnd(failure.facts.ends.front(), failure);
-  failure.sentence = absl::StrCat("rank ", exit.rank, " of worker ", agent.index,
-                                  " ended with exit code ", exit.exit_code, " (", exit.reason, ")");
+  failure.sentence = DescribeRankExit(agent.index, exit);
   return failure;
 }
 
-Failure OfWorker(const Draft& draft, const AgentView& agent, const FinishedReport& finished) {
-  Failure failure = OfAgent(draft, agent, finished.round.round);
+Failure FailureOfWorker(const Draft& draft, const AgentView& agent,
+                        const FinishedReport& finished) {
+  Failure failure = FailureOfAgent(draft, agent, finished.round.round);
   failure.facts.ends = {{kWorkerContainer, finished.exit_code, 0, "Exited"}};
   failure.facts.log = finished.message;
   NoteEnd(failure.facts.ends.front(), failure);
@@ -107,7 +106,7 @@ const ContainerEnd* FindEnd(const PodView& pod) {
   return found;
 }
 
-Failure OfPod(const Draft& draft, const PodView& pod) {
+Failure FailureOfPod(const Draft& draft, const PodView& pod) {
   Failure failure;
   failure.facts.program = draft.spec().has_trainer() ? Program::kTrainer : Program::kAgent;
   failure.facts.of_pod = true;
@@ -134,7 +133,7 @@ Failure OfPod(const Draft& draft, const PodView& pod) {
   return failure;
 }
 
-void Keep(Draft& draft, const Failure& failure) {
+void RecordFailure(Draft& draft, const Failure& failure) {
   v1alpha1::FailureStatus& status = *draft.status().mutable_failures();
   FailureRecord record = failure.record;
   record.set_time(FormatWall(draft.view.wall));
@@ -143,7 +142,7 @@ void Keep(Draft& draft, const Failure& failure) {
   record.set_action(std::string(Name(failure.verdict.action)));
   const bool counted = failure.verdict.counted();
   if (counted && !status.has_first()) *status.mutable_first() = record;
-  if (!failure.facts.log.empty()) record.set_log(EndOf(failure.facts.log, kMaxLog));
+  if (!failure.facts.log.empty()) record.set_log(Tail(failure.facts.log, kMaxLog));
   *status.mutable_latest() = std::move(record);
   draft.plan.failures.push_back({failure.verdict.kind, failure.verdict.action});
   if (!counted) return status.set_ignored(status.ignored() + 1);
@@ -152,7 +151,7 @@ void Keep(Draft& draft, const Failure& failure) {
     std::string text = failure.sentence;
     if (!failure.facts.log.empty()) absl::StrAppend(&text, "\n", failure.facts.log);
     // The end of a log is more useful than its beginning.
-    status.set_evidence(EndOf(text, kMaxEvidence));
+    status.set_evidence(Tail(text, kMaxEvidence));
   }
   const absl::Time oldest = draft.view.wall - FailureWindow(draft.spec());
   std::vector<std::string> times(status.times().begin(), status.times().end());
@@ -202,8 +201,8 @@ void FailNow(Draft& draft, const Failure& failure) {
     Fail(draft, Reason::kBadInput, sentence);
   } else {
     Fail(draft, Reason::kFailedByRule,
-         absl::StrCat(failure.sentence, "; failurePolicy rule ", failure.verdict.rule,
-                      " says FailJob"));
+         absl::StrCat(failure.sentence, "; it matches failurePolicy rule ", failure.verdict.rule,
+                      " with action FailJob"));
   }
 }
 
@@ -218,12 +217,13 @@ void FailForRepeats(Draft& draft) {
 
 void RestartAll(Draft& draft, const Failure& failure) {
   draft.memory().failure.restart_job = true;
-  draft.memory().failure.restart_sentence = absl::StrCat(failure.sentence, "; failurePolicy rule ",
-                                                         failure.verdict.rule, " says RestartJob");
+  draft.memory().failure.restart_sentence =
+      absl::StrCat(failure.sentence, "; it matches failurePolicy rule ", failure.verdict.rule,
+                   " with action RestartJob");
 }
 
 void Act(Draft& draft, const Failure& failure) {
-  Keep(draft, failure);
+  RecordFailure(draft, failure);
   // No default: a new action must not become RestartWorker unnoticed.
   switch (failure.verdict.action) {
     case FailureAction::kFailJob:
@@ -245,20 +245,20 @@ void Act(Draft& draft, const Failure& failure) {
   if (failure.verdict.counted() && recent > most) {
     const absl::Duration window = FailureWindow(draft.spec());
     Fail(draft, Reason::kTooManyFailures,
-         absl::StrCat(recent, " failures within ", absl::FormatDuration(window), ", ", most,
+         absl::StrCat(recent, " failures within ", absl::FormatDuration(window), "; ", most,
                       " are allowed; the first: ", DescribeFailure(kept.first(), LogOf(kept))));
   }
 }
 
-// Finds the failure to act on. In a round that was judged already, only a failure that ends the job
-// still matters.
+// Finds the failure to act on. In a round that was evaluated already, only a failure that ends the
+// job still matters.
 class RoundFinder {
  public:
   explicit RoundFinder(const Draft& draft)
-      : draft_(draft), judged_(draft.plan.memory.failure.evaluated_round) {}
+      : draft_(draft), evaluated_round_(draft.plan.memory.failure.evaluated_round) {}
 
   void Offer(Failure failure) {
-    const bool is_new = failure.record.round() > judged_;
+    const bool is_new = failure.record.round() > evaluated_round_;
     failure.verdict = EvaluateFailure(draft_.spec().failure_policy(), failure.facts);
     const bool ends = EndsJob(failure.verdict.action);
     if ((!is_new && !ends) || (found_ && !ends)) return;
@@ -269,7 +269,7 @@ class RoundFinder {
 
  private:
   const Draft& draft_;
-  const int64_t judged_;
+  const int64_t evaluated_round_;
   std::optional<Failure> found_;
 };
 
@@ -277,8 +277,7 @@ class RoundFinder {
 bool WasStopped(const Draft& draft, const AgentView& agent) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.stop.since || agent.finished->exit_code == 0) return true;
-  const auto known = memory.workers.find(agent.index);
-  return known != memory.workers.end() && known->second.told_to_stop == agent.incarnation;
+  return WasToldToStop(memory, agent.index, agent.incarnation);
 }
 
 void EvaluateRoundFailures(Draft& draft) {
@@ -288,16 +287,16 @@ void EvaluateRoundFailures(Draft& draft) {
     for (const ExitReport& exit : agent.exits) {
       if (exit.round.round < draft.memory().failure.evaluated_round) continue;
       if (!built_in && exit.exit_code == 0 && exit.signal == 0) continue;
-      finder.Offer(OfRank(draft, agent, exit));
+      finder.Offer(FailureOfRank(draft, agent, exit));
     }
     const auto& finished = agent.finished;
     if (!finished || finished->succeeded || WasStopped(draft, agent)) continue;
     if (finished->round.round < draft.memory().failure.evaluated_round) continue;
-    finder.Offer(OfWorker(draft, agent, *finished));
+    finder.Offer(FailureOfWorker(draft, agent, *finished));
   }
   if (!finder.found()) return;
-  int64_t& judged = draft.memory().failure.evaluated_round;
-  judged = std::max(judged, finder.found()->record.round());
+  int64_t& evaluated_round = draft.memory().failure.evaluated_round;
+  evaluated_round = std::max(evaluated_round, finder.found()->record.round());
   Act(draft, *finder.found());
 }
 
@@ -325,7 +324,7 @@ void RememberPod(Draft& draft, const std::string& name) {
 
 // The failure of the worker's ranks, a stop, or another worker's failure in the same round has
 // already explained the end of this pod.
-bool IsToldAlready(const Draft& draft, const Worker& worker, bool member) {
+bool IsExplained(const Draft& draft, const Worker& worker, bool member) {
   const RoundMemory& memory = draft.plan.memory;
   const AgentView* agent = worker.agent;
   if (agent != nullptr && (agent->finished || !agent->exits.empty())) return true;
@@ -341,18 +340,18 @@ void EvaluatePodFailures(Draft& draft) {
     WorkerMemory& known = memory.workers[worker.index];
     if (known.counted_pod == worker.pod->uid) continue;
     known.counted_pod = worker.pod->uid;
-    Failure failure = OfPod(draft, *worker.pod);
+    Failure failure = FailureOfPod(draft, *worker.pod);
     failure.verdict = EvaluateFailure(draft.spec().failure_policy(), failure.facts);
     const bool member = IsMember(memory, worker);
     const bool ends = EndsJob(failure.verdict.action);
-    if (IsToldAlready(draft, worker, member) && !ends) continue;
+    if (IsExplained(draft, worker, member) && !ends) continue;
     if (member && failure.verdict.counted()) memory.failure.evaluated_round = memory.id.round;
     Act(draft, failure);
     RememberPod(draft, worker.pod->name);
   }
 }
 
-Failure OfRecord(const Draft& draft, const FailureRecord& record, const PodView& pod) {
+Failure FailureOfRecord(const Draft& draft, const FailureRecord& record, const PodView& pod) {
   Failure failure;
   failure.facts.program = draft.spec().has_trainer() ? Program::kTrainer : Program::kCommand;
   failure.facts.ends = {{kWorkerContainer, record.exit_code(), record.signal(), record.reason()}};
@@ -364,17 +363,17 @@ Failure OfRecord(const Draft& draft, const FailureRecord& record, const PodView&
 }
 
 // The end of a rank is often reported before the loss of its node or pod. While the newest failure
-// is young, it is judged again by what is now known of its pod.
+// is young, it is evaluated again by what is now known of its pod.
 void Reconsider(Draft& draft) {
   const FailureRecord& latest = draft.status().failures().latest();
   const FailureAction action = FindAction(latest.action()).value_or(FailureAction::kRestartWorker);
   if (!latest.has_rank() || !IsCounted(action)) return;
-  const absl::Time until = ParseWall(latest.time()) + kReconsider;
+  const absl::Time until = ParseWall(latest.time()) + kReconsiderFor;
   if (draft.view.wall > until) return;
   draft.RequeueAt(draft.view.now + (until - draft.view.wall));
   for (const PodView& pod : draft.view.pods) {
     if (pod.name != latest.pod()) continue;
-    const FailureVerdict verdict = OfRecord(draft, latest, pod).verdict;
+    const FailureVerdict verdict = FailureOfRecord(draft, latest, pod).verdict;
     const bool lost =
         verdict.kind == FailureClass::kDisruption || verdict.kind == FailureClass::kNodeLost;
     if (!lost || verdict.counted()) return;

@@ -11,15 +11,15 @@ namespace {
 
 constexpr size_t kMaxBadCheckpoints = 16;
 
-// The last leader judged the recorded round, so pods that are seen to have failed now had failed
+// If the last leader evaluated the recorded round, pods that are seen to have failed now had failed
 // then.
-void TakeForJudged(Draft& draft) {
+void MarkEvaluatedPods(Draft& draft) {
   const v1alpha1::FailureStatus& kept = draft.view.status.failures();
-  const bool judged = kept.round() > 0 && kept.round() == draft.view.status.round();
+  const bool evaluated = kept.round() > 0 && kept.round() == draft.view.status.round();
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr) continue;
     const bool named = std::count(kept.pods().begin(), kept.pods().end(), worker.pod->name) > 0;
-    const bool failed = judged && worker.pod->phase == PodPhase::kFailed;
+    const bool failed = evaluated && worker.pod->phase == PodPhase::kFailed;
     if (named || failed) draft.memory().workers[worker.index].counted_pod = worker.pod->uid;
   }
 }
@@ -33,8 +33,8 @@ bool HasAnythingToKeep(const RoundMemory& memory) {
 
 void RestoreFailures(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  if (memory.recalled) return;
-  memory.recalled = true;
+  if (memory.failures_restored) return;
+  memory.failures_restored = true;
   if (!draft.view.status.has_failures()) return;
   const v1alpha1::FailureStatus& kept = draft.view.status.failures();
   memory.failure.evaluated_round = std::max(memory.failure.evaluated_round, kept.round());
@@ -49,12 +49,12 @@ void RestoreFailures(Draft& draft) {
     const absl::Duration left = memory.backoff.retry_wall - draft.view.wall;
     memory.backoff.not_before = draft.view.now + std::clamp(left, absl::ZeroDuration(), most);
   }
-  TakeForJudged(draft);
+  MarkEvaluatedPods(draft);
 }
 
 void StoreFailures(Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
-  if (!memory.recalled || IsFinished(draft.view.status)) return;
+  if (!memory.failures_restored || IsFinished(draft.view.status)) return;
   if (!draft.view.status.has_failures() && !draft.status().has_failures() &&
       !HasAnythingToKeep(memory)) {
     return;

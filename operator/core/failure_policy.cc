@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
+#include "google/protobuf/repeated_field.h"
 #include "re2/re2.h"
 
 namespace muster::control {
@@ -20,7 +21,6 @@ using v1alpha1::ExitCodeRange;
 using v1alpha1::FailureRule;
 using Program = FailureFacts::Program;
 
-constexpr char kWorker[] = "worker";
 constexpr size_t kMaxLog = 8 << 10;
 constexpr int64_t kMaxPatternMemory = 1 << 20;
 
@@ -174,10 +174,10 @@ bool MatchesLog(const FailureRule& rule, const FailureFacts& facts) {
   return pattern.ok() && RE2::PartialMatch(log, pattern);
 }
 
-template <typename Wanted>
-bool MatchesConditions(const Wanted& wanted, const std::vector<ConditionView>& conditions) {
-  if (wanted.empty()) return true;
-  return std::any_of(wanted.begin(), wanted.end(), [&](const ConditionMatch& match) {
+bool MatchesConditions(const google::protobuf::RepeatedPtrField<ConditionMatch>& matches,
+                       const std::vector<ConditionView>& conditions) {
+  if (matches.empty()) return true;
+  return std::any_of(matches.begin(), matches.end(), [&](const ConditionMatch& match) {
     const std::string status = match.has_status() ? match.status() : "True";
     return std::any_of(conditions.begin(), conditions.end(), [&](const ConditionView& condition) {
       return condition.type == match.type() && condition.status == status &&
@@ -251,7 +251,7 @@ FailureClass Classify(const FailureFacts& facts) {
   if (HasReason(facts, "OOMKilled")) return FailureClass::kOutOfMemory;
   const auto worker =
       std::find_if(facts.ends.begin(), facts.ends.end(),
-                   [](const ContainerEnd& end) { return end.container == kWorker; });
+                   [](const ContainerEnd& end) { return end.container == kWorkerContainer; });
   const ContainerEnd* end = worker == facts.ends.end() ? nullptr : &*worker;
   const int code = end == nullptr ? 0 : end->exit_code;
   const bool ours = facts.program != Program::kCommand;

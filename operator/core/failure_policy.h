@@ -54,7 +54,7 @@ struct FailureFacts {
   bool of_pod = false;
   // One entry with container `worker` for a rank; every container that has ended for a pod.
   std::vector<ContainerEnd> ends;
-  std::string reason;  // the pod's
+  std::string reason;  // the reason of the pod
   // The end of the rank's log, or the pod's message. At most its last 8 KiB are searched.
   std::string log;
   std::vector<ConditionView> pod_conditions;

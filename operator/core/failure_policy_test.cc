@@ -46,7 +46,7 @@ std::vector<FailureCase> AllCases() {
   return all;
 }
 
-TEST(FailurePolicyTest, EveryCase) {
+TEST(FailurePolicyTest, EveryCaseGetsItsClassActionAndRule) {
   for (const FailureCase& c : AllCases()) {
     SCOPED_TRACE(absl::StrCat(c.what, " ", c.rules));
     const FailureVerdict verdict = EvaluateFailure(PolicyOf(c.rules), c.facts);

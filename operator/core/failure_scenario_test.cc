@@ -61,7 +61,7 @@ TEST(FailureScenarioTest, ExitCode1IsCountedUntilItIsOneTooMany) {
     EXPECT_EQ(Failures(world).count(), i);
   }
   EXPECT_EQ(world.ConditionReason(ConditionType::kFailed), "True/TooManyFailures");
-  EXPECT_THAT(WhyFailed(world), HasSubstr("4 failures within 1h, 3 are allowed"));
+  EXPECT_THAT(WhyFailed(world), HasSubstr("4 failures within 1h; 3 are allowed"));
   EXPECT_THAT(Failures(world).evidence(), HasSubstr("line 1"));
   EXPECT_EQ(Failures(world).first().exit_code(), 1);
   EXPECT_EQ(Failures(world).latest().log(), "line 4");
@@ -137,7 +137,7 @@ TEST(FailureScenarioTest, AFailJobRuleEndsTheJobAtOnce) {
   world.EndRank(2, 42, "no licence");
   RunFor(world, absl::Milliseconds(200));
   EXPECT_EQ(world.ConditionReason(ConditionType::kFailed), "True/FailedByRule");
-  EXPECT_THAT(WhyFailed(world), HasSubstr("failurePolicy rule licence says FailJob"));
+  EXPECT_THAT(WhyFailed(world), HasSubstr("failurePolicy rule licence with action FailJob"));
   EXPECT_EQ(Failures(world).count(), 1);
   const int rounds = world.rounds_opened;
   RunFor(world, absl::Minutes(10));
@@ -165,7 +165,7 @@ TEST(FailureScenarioTest, RestartJobStartsEveryRankAnewFromTheNewestCheckpoint) 
   EXPECT_LE(world.redone, 9);
   EXPECT_EQ(Failures(world).count(), 1);
   EXPECT_FALSE(Failures(world).restarting());
-  EXPECT_THAT(world.told, Contains("JobRestarting"));
+  EXPECT_THAT(world.event_reasons, Contains("JobRestarting"));
   EXPECT_THAT(world.violations, IsEmpty());
   world.EndRank(1, 1, "ValueError");
   RunToStep(world, world.committed + 10);
@@ -277,7 +277,7 @@ TEST(FailureScenarioTest, ANewLeaderKnowsTheBadCheckpoint) {
   world.ChangeLeader(/*zombie=*/false);
   RunToStep(world, 60);
   EXPECT_EQ(world.job.status.state(), "Training");
-  EXPECT_EQ(std::count(world.told.begin(), world.told.end(), "JoinFailed"), 1)
+  EXPECT_EQ(std::count(world.event_reasons.begin(), world.event_reasons.end(), "JoinFailed"), 1)
       << "it is not tried again";
 }
 
@@ -340,7 +340,7 @@ TEST(FailureScenarioTest, AJobOfAnotherControllerIsLeftAlone) {
   RunFor(world, absl::Minutes(5));
   EXPECT_EQ(world.writes, 0);
   EXPECT_EQ(world.PodsInApi(), 0);
-  EXPECT_THAT(world.told, IsEmpty());
+  EXPECT_THAT(world.event_reasons, IsEmpty());
   EXPECT_THAT(world.job.job.finalizers, Not(Contains("muster.dev/workers")));
 }
 

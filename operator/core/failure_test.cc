@@ -47,7 +47,7 @@ TEST(BackoffTest, DoublesUpToTheCapAndAddsUpToAQuarter) {
   }
 }
 
-TEST(BackoffTest, JobsSpreadAndOneJobIsSureOfItself) {
+TEST(BackoffTest, JobsWaitDifferentlyAndOneJobAlwaysWaitsTheSame) {
   EXPECT_EQ(Wait(3), Wait(3));
   std::set<absl::Duration> waits;
   absl::Duration least = absl::InfiniteDuration();
@@ -106,7 +106,7 @@ TEST(FailureTest, OneTooManyEndsTheJobAndStopsItsWorkers) {
   world.view.agents[1].exits.push_back(Exit(world, 137));
   const Plan plan = world.Decide();
   EXPECT_EQ(world.Condition(ConditionType::kFailed), "True/TooManyFailures");
-  EXPECT_EQ(Ordered(plan), "Stop:0 Stop:1");
+  EXPECT_EQ(OrderTexts(plan), "Stop:0 Stop:1");
   EXPECT_EQ(plan.status.state(), "Failed");
   EXPECT_TRUE(plan.status.has_completion_time());
 }
@@ -123,7 +123,7 @@ TEST(FailureTest, BadInputOfTheTrainerIsFinalAndOfACommandIsNot) {
   }
 }
 
-TEST(FailureTest, BadInputIsToldInTheTrainersOwnWords) {
+TEST(FailureTest, BadInputIsReportedInTheTrainersOwnWords) {
   TestWorld world(1);
   world.MakeActive();
   ExitReport exit = Exit(world, kExitBadInput);
@@ -140,7 +140,7 @@ TEST(FailureTest, BadInputIsToldInTheTrainersOwnWords) {
       "muster-trainer: the corpus is empty");
 }
 
-TEST(FailureTest, WhichPodsCount) {
+TEST(FailureTest, APodCountsUnlessItWasDisruptedOrRefused) {
   const auto count = [](int code, const std::string& reason) {
     TestWorld world(1);
     PodView& pod = world.AddPod(0, PodPhase::kFailed);
@@ -163,7 +163,7 @@ v1alpha1::FailureRule& AddRule(TestWorld& world, const std::string& action, int 
   return rule;
 }
 
-TEST(FailureTest, TheRecordSaysWhoHowAndWhatWasDone) {
+TEST(FailureTest, TheRecordNamesTheWorkerTheExitAndTheAction) {
   TestWorld world(2);
   world.MakeActive();
   AddRule(world, "Ignore", 7).set_name("seven");
@@ -210,10 +210,10 @@ TEST(FailureTest, FailJobEndsTheJobThoughAnotherFailureOfTheRoundWasCounted) {
   world.Decide();
   EXPECT_EQ(world.Condition(ConditionType::kFailed), "True/FailedByRule");
   EXPECT_THAT(FindCondition(world.view.status, ConditionType::kFailed)->message(),
-              testing::HasSubstr("failurePolicy rule rules[0] says FailJob"));
+              testing::HasSubstr("failurePolicy rule rules[0] with action FailJob"));
 }
 
-TEST(FailureTest, AFailJobRuleForMemoryIsHeardThoughARankWasCountedFirst) {
+TEST(FailureTest, AFailJobRuleForMemoryAppliesThoughARankWasCountedFirst) {
   TestWorld world(1);
   world.MakeActive();
   AddRule(world, "FailJob", 0).add_reasons("OOMKilled");
@@ -226,7 +226,7 @@ TEST(FailureTest, AFailJobRuleForMemoryIsHeardThoughARankWasCountedFirst) {
   EXPECT_EQ(world.Condition(ConditionType::kFailed), "True/FailedByRule");
 }
 
-TEST(FailureTest, ADisruptedPodIsJudgedAlreadyWhileItIsTakenAway) {
+TEST(FailureTest, ADisruptedPodIsEvaluatedWhileItIsStillBeingDeleted) {
   for (bool disrupted : {false, true}) {
     TestWorld world(1);
     world.MakeActive();
@@ -286,7 +286,7 @@ TEST(FailureTest, ANewLeaderKeepsTheBackOffAndTheBadCheckpoints) {
   EXPECT_EQ(plan.status.failures().streak(), 4);
   world.Advance(absl::Seconds(9));
   plan = world.Decide();
-  ASSERT_EQ(Ordered(plan), "Prepare:0");
+  ASSERT_EQ(OrderTexts(plan), "Prepare:0");
   EXPECT_TRUE(std::get<PrepareOrder>(plan.orders[0].what).fresh);
 }
 
@@ -347,7 +347,7 @@ TEST(FailureTest, ATrainerThatSkippedTooManyStepsFailsTheJobWithTheStepAndItsNum
   EXPECT_EQ(world.view.status.progress().step(), 27);
 }
 
-TEST(FailureTest, WhoMustComeToTheEndIsTheSuccessPolicys) {
+TEST(FailureTest, TheSuccessPolicyDecidesWhichWorkersMustComeToTheEnd) {
   for (bool leader : {false, true}) {
     for (int who : {0, 1}) {
       TestWorld world(2);
@@ -358,12 +358,12 @@ TEST(FailureTest, WhoMustComeToTheEndIsTheSuccessPolicys) {
       const Plan plan = world.Decide();
       const bool ends = leader && who == 0;
       EXPECT_EQ(world.Condition(ConditionType::kSucceeded), ends ? "True/TrainingFinished" : "");
-      EXPECT_EQ(Ordered(plan), ends ? "Stop:0 Stop:1" : "") << "the others are stopped";
+      EXPECT_EQ(OrderTexts(plan), ends ? "Stop:0 Stop:1" : "") << "the others are stopped";
     }
   }
 }
 
-TEST(FailureTest, WhatFailsOnceTheLeaderHasComeToItsEndNoLongerMatters) {
+TEST(FailureTest, AFailureAfterTheLeaderCameToItsEndDoesNotMatter) {
   TestWorld world(2);
   world.view.spec.clear_trainer();
   world.view.spec.set_success_policy("Leader");

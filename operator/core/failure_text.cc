@@ -18,6 +18,11 @@ std::string LastLine(absl::string_view log) {
   return std::string(line.substr(0, kMaxLastLine));
 }
 
+std::string DescribeRankExit(int worker, const ExitReport& exit) {
+  return absl::StrCat("rank ", exit.rank, " of worker ", worker, " ended with exit code ",
+                      exit.exit_code, " (", exit.reason, ")");
+}
+
 std::string DescribeFailure(const v1alpha1::FailureRecord& record, absl::string_view log) {
   std::string text;
   if (record.has_rank()) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "operator/core/view.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 // Failures as people read them in events and conditions.
@@ -12,6 +13,9 @@ namespace muster::control {
 // Returns the last line of `log`, which usually names the cause: at most 512 bytes, empty if it has
 // none.
 std::string LastLine(absl::string_view log);
+
+// Returns e.g. "rank 1 of worker 1 ended with exit code 7 (Exited)".
+std::string DescribeRankExit(int worker, const ExitReport& exit);
 
 // Returns e.g. "rank 1 of worker 1 ended with exit code 7 (Exited); it said: no such file". `log`
 // may be empty.

@@ -42,7 +42,7 @@ struct CountedRank {
   TestWorld world;
 };
 
-TEST(FailureWithdrawnTest, ALostNodeHeardOfWithinTheWindowIsNotCounted) {
+TEST(FailureWithdrawnTest, ANodeLossReportedWithinTheWindowIsNotCounted) {
   CountedRank late;
   late.world.Advance(kWindow);
   late.LoseNode(1);
@@ -111,7 +111,7 @@ TEST(FailureWithdrawnTest, ADisruptedPodIsOneFailureWithItsRank) {
   EXPECT_EQ(late.Failures().latest().class_(), "Disruption");
 }
 
-TEST(FailureWithdrawnTest, ANewLeaderTakesItBackToo) {
+TEST(FailureWithdrawnTest, ANewLeaderWithdrawsAFailureToo) {
   CountedRank late;
   late.world.memory = RoundMemory{};
   ++late.world.view.leader_term;

@@ -31,14 +31,8 @@ absl::Time LastContact(const Draft& draft, const PodView& pod) {
 
 // Returns true if no leader but this one can have sent it an order.
 bool IsNew(const Draft& draft, const Worker& worker) {
-  const auto known = draft.plan.memory.workers.find(worker.index);
-  return known != draft.plan.memory.workers.end() && known->second.created == worker.incarnation;
-}
-
-bool WasToldToStop(const Draft& draft, const Worker& worker) {
-  const auto known = draft.plan.memory.workers.find(worker.index);
-  return known != draft.plan.memory.workers.end() &&
-         known->second.told_to_stop == worker.incarnation;
+  const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
+  return known != nullptr && known->created == worker.incarnation;
 }
 
 // Returns true if the pod's agent obeys, now or once it attaches, and is to be in the next round.
@@ -46,7 +40,7 @@ bool ObeysHere(const Draft& draft, const PodView& pod) {
   const Worker* worker = draft.FindWorker(pod.index);
   if (worker == nullptr || worker->pod != &pod) return false;
   if (worker->ended) return true;
-  if (WasToldToStop(draft, *worker)) return false;
+  if (WasToldToStop(draft.plan.memory, worker->index, worker->incarnation)) return false;
   if (pod.index >= draft.WorkersWanted() || IsLeaving(draft.plan.memory, *worker)) return false;
   if (worker->presence == Presence::kStarting)
     return worker->agent != nullptr || IsNew(draft, *worker);

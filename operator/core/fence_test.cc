@@ -47,13 +47,13 @@ TEST(FenceTest, NoRoundIsOpenedBesideACommandThatMayStillRun) {
   CommandWorld world = WorldWithALostWorker(1);
   for (int i = 0; i < 10; ++i) {
     world.Advance(absl::Minutes(1));
-    EXPECT_THAT(Ordered(world.Decide()), IsEmpty()) << "two rank 0 would write";
+    EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty()) << "two rank 0 would write";
   }
   world.Pod(1).phase = PodPhase::kFailed;
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0");
 }
 
-TEST(FenceTest, WhatConfirmsTheEnd) {
+TEST(FenceTest, AnExitOrALostNodeConfirmsTheEnd) {
   const std::function<void(PodView&)> kConfirm[] = {
       [](PodView& pod) { pod.phase = PodPhase::kFailed; },
       [](PodView& pod) { pod.exit_code = 143; },
@@ -89,7 +89,7 @@ TEST(FenceTest, WithAnOrphanDeadlineItsPassingConfirmsIt) {
   EXPECT_EQ(world.Decide().status.incarnations(1), 2) << "2m and 30s of grace";
 }
 
-TEST(FenceTest, ADeafOperatorTakesNoSilenceForAnEnd) {
+TEST(FenceTest, SilenceWhileTheOperatorReadsNothingConfirmsNoEnd) {
   CommandWorld world(2, 2);
   world.view.spec.mutable_elastic()->set_orphan_deadline("2m");
   world.MakeActive();
@@ -101,20 +101,20 @@ TEST(FenceTest, ADeafOperatorTakesNoSilenceForAnEnd) {
   EXPECT_EQ(world.Decide().status.incarnations(1), 1);
 }
 
-TEST(FenceTest, ANewLeaderWaitsForACommandThatItHearsNothingOf) {
+TEST(FenceTest, ANewLeaderWaitsForACommandThatItHasNoContactWith) {
   CommandWorld world(2, 1);
   world.MakeActive();
   world.ChangeLeaders();
   std::erase_if(world.view.agents, [](const AgentView& agent) { return agent.index == 1; });
   for (int i = 0; i < 4; ++i) {
     world.Advance(absl::Minutes(1));
-    EXPECT_THAT(Ordered(world.Decide()), IsEmpty()) << i;
+    EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty()) << i;
   }
   world.RemovePod(1);
   EXPECT_EQ(world.Decide().status.incarnations(1), 2);
   world.AddPod(1);
   world.AddAgent(1);
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0 Prepare:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1");
 }
 
 // The order is needed: left alone, the ranks would run beside the next rounds until one has this
@@ -126,19 +126,19 @@ TEST(FenceTest, ShrinkEndsTheRanksThatALeftOutWorkerStillRuns) {
   world.Agent(1).ranks = 2;
   world.FailRank(1, 7);
   Plan plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Stop:1");
+  EXPECT_EQ(OrderTexts(plan), "Stop:1");
   EXPECT_EQ(plan.reason, "EndUnconfirmed") << "no round beside them";
-  EXPECT_THAT(Ordered(world.Decide()), IsEmpty()) << "once";
+  EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty()) << "once";
   // The order may have been lost with a stream that has since been replaced.
   ++world.Agent(1).session;
-  EXPECT_EQ(Ordered(world.Decide()), "Stop:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Stop:1");
   world.Agent(1).finished.emplace();
   world.Agent(1).finished->round = world.memory.id;
   world.Agent(1).finished->exit_code = 7;
   world.Pod(1).phase = PodPhase::kFailed;
   world.Pod(1).exit_code = 7;
   plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:2");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:2");
   EXPECT_EQ(plan.status.failures().count(), 1) << "its end by order is no second failure";
   EXPECT_EQ(plan.status.incarnations(1), 2);
 }
@@ -148,7 +148,7 @@ TEST(FenceTest, ShrinkGoesOnAtOnceWhereTheLeftOutWorkerRunsNothing) {
   world.view.spec.mutable_failure_policy()->set_on_rank_failure("Shrink");
   world.MakeActive();
   world.FailRank(1, 7);
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0 Prepare:2");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:2");
 }
 
 TEST(FenceTest, ASmallerJobWaitsForThoseThatLeaveIt) {
@@ -156,13 +156,13 @@ TEST(FenceTest, ASmallerJobWaitsForThoseThatLeaveIt) {
   world.MakeActive();
   world.view.spec.mutable_workers()->set_count(2);
   Plan plan = world.Decide();
-  EXPECT_THAT(Ordered(plan), IsEmpty());
+  EXPECT_THAT(OrderTexts(plan), IsEmpty());
   ASSERT_EQ(plan.deletes.size(), 1u);
   EXPECT_EQ(plan.deletes[0].name, "job-2-1");
   world.Pod(2).deleting = true;
-  EXPECT_THAT(Ordered(world.Decide()), IsEmpty());
+  EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty());
   world.RemovePod(2);
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0 Prepare:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0 Prepare:1");
 }
 
 TEST(FenceTest, TrainersAreFencedByTheirRoundsAndReplacedAtOnce) {
@@ -174,7 +174,7 @@ TEST(FenceTest, TrainersAreFencedByTheirRoundsAndReplacedAtOnce) {
   EXPECT_EQ(world.Decide().status.incarnations(1), 2);
 }
 
-TEST(OrphanDeadlineTest, ACommandHasNoneATrainerHours) {
+TEST(OrphanDeadlineTest, ACommandHasNoneAndATrainerSixHours) {
   v1alpha1::TrainingJobSpec command;
   v1alpha1::TrainingJobSpec trainer;
   trainer.mutable_trainer();

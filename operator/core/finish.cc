@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "operator/core/ended.h"
 #include "operator/core/floor.h"
-#include "operator/core/membership.h"
 #include "operator/core/progress.h"
 #include "operator/core/spec_values.h"
 
@@ -58,9 +57,8 @@ bool HasReachedEnd(const Draft& draft) {
   const bool leader_decides = LeaderDecidesSuccess(draft.spec());
   for (const v1alpha1::Member& member : memory.members) {
     if (leader_decides && member.worker().index() != 0) continue;
-    const Worker* worker = draft.FindWorker(member.worker().index());
-    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return false;
-    if (!HasReachedEnd(draft, *worker, memory.id)) return false;
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || !HasReachedEnd(draft, *worker, memory.id)) return false;
   }
   // Worker 0 cannot have come to its end if it is not in the round.
   return !leader_decides || memory.members.front().worker().index() == 0;
@@ -81,7 +79,7 @@ int64_t LastAttempt(const Draft& draft) {
 
 // Records what the end of training proves. The reports of the last step and of its checkpoint may
 // come later: an agent that attaches again first reports that its work is done.
-void TellLastStep(Draft& draft, int64_t steps) {
+void RecordLastStep(Draft& draft, int64_t steps) {
   v1alpha1::ProgressStatus& progress = *draft.status().mutable_progress();
   progress.set_step(steps);
   progress.set_steps(steps);
@@ -117,7 +115,7 @@ bool IsUnsaved(const Draft& draft) {
 std::string WhyUnsaved(const Draft& draft) {
   const auto& failed = draft.view.checkpoint.failed;
   return absl::StrCat("all ", TotalSteps(draft.spec()),
-                      " steps are trained, and the last one is not saved",
+                      " steps are trained, but the last one is not saved",
                       failed ? absl::StrCat(": ", failed->error()) : "");
 }
 
@@ -132,7 +130,7 @@ void FinishWhenDone(Draft& draft) {
   const int64_t steps = TotalSteps(draft.spec());
   if (steps == 0) return SucceedAsCommand(draft);
   Succeed(draft, absl::StrCat("all ", steps, " steps are trained"));
-  TellLastStep(draft, steps);
+  RecordLastStep(draft, steps);
 }
 
 void Succeed(Draft& draft, std::string sentence) {

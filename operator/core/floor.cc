@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_history.h"
@@ -25,9 +24,19 @@ Reason ReasonOf(ResumeReason reason) {
       return Reason::kCheckpointMismatch;
     case ResumeReason::kCheckpointUnlistable:
       return Reason::kCheckpointUnlistable;
-    default:
+    case ResumeReason::kCheckpointLost:
       return Reason::kCheckpointLost;
+    case ResumeReason::kFresh:
+    case ResumeReason::kLiveInStep:
+    case ResumeReason::kLiveRelay:
+    case ResumeReason::kLiveRedo:
+    case ResumeReason::kLiveBehind:
+    case ResumeReason::kCheckpoint:
+    case ResumeReason::kCheckpointOlder:
+    case ResumeReason::kFreshGivenUp:
+      break;  // these do not hold
   }
+  return Reason::kCheckpointLost;
 }
 
 void MoveTo(Draft& draft, const v1alpha1::CheckpointRef& kept, int64_t attempt) {
@@ -105,9 +114,8 @@ Break BreakOf(const ResumeDecision& held) {
 }
 
 bool IsHeld(const RoundMemory& memory) {
-  return memory.phase != RoundPhase::kActive &&
-         std::any_of(kHeld.begin(), kHeld.end(),
-                     [&](Reason reason) { return memory.broken_reason == Name(reason); });
+  return memory.phase != RoundPhase::kActive && memory.broken_reason &&
+         std::find(kHeld.begin(), kHeld.end(), *memory.broken_reason) != kHeld.end();
 }
 
 std::string OwnerDecision(const v1alpha1::TrainingJobSpec& spec) {

@@ -64,7 +64,7 @@ TEST(FloorScenarioTest, ALostDirectoryHoldsTheJobInsteadOfStartingItAtZero) {
               HasSubstr(absl::StrCat("set spec.checkpoint.giveUp: \"", Floor30(world), "\"")));
   EXPECT_EQ(world.job.status.checkpoint().step(), 30);
   EXPECT_EQ(world.committed, 35) << "it trained";
-  EXPECT_EQ(std::count(world.told.begin(), world.told.end(), "CheckpointLost"), 1)
+  EXPECT_EQ(std::count(world.event_reasons.begin(), world.event_reasons.end(), "CheckpointLost"), 1)
       << "what waits is said once";
   EXPECT_THAT(world.violations, IsEmpty());
 }
@@ -83,7 +83,7 @@ TEST(FloorScenarioTest, TheOwnersWordIsHeardAtOnceAndBeginsANewHistory) {
   EXPECT_LT(world.now - said, absl::Seconds(5)) << "the back-off is for storage, not for people";
   EXPECT_NE(world.job.status.checkpoint().history(), before);
   EXPECT_FALSE(world.job.status.checkpoint().has_step());
-  EXPECT_THAT(world.told, Contains("CheckpointGivenUp"));
+  EXPECT_THAT(world.event_reasons, Contains("CheckpointGivenUp"));
   ExpectSucceeded(world);
 }
 
@@ -99,7 +99,8 @@ TEST(FloorScenarioTest, ANewLeaderDecidesAsTheOneThatWroteThatTheFloorIsGivenUp)
   }
   world.ChangeLeader(/*zombie=*/true);
   ExpectSucceeded(world);
-  EXPECT_EQ(std::count(world.told.begin(), world.told.end(), "CheckpointLost"), 1);
+  EXPECT_EQ(std::count(world.event_reasons.begin(), world.event_reasons.end(), "CheckpointLost"),
+            1);
 }
 
 TEST(FloorScenarioTest, ADirectoryThatCannotBeListedIsWaitedFor) {
@@ -122,7 +123,7 @@ TEST(FloorScenarioTest, ADamagedCheckpointIsLeftForAnOlderOneWithAWarning) {
   const std::string history = world.job.status.checkpoint().history();
   world.RuinNewestCheckpoint();
   ExpectSucceeded(world);
-  EXPECT_THAT(world.told, Contains("CheckpointGivenUp"));
+  EXPECT_THAT(world.event_reasons, Contains("CheckpointGivenUp"));
   EXPECT_EQ(world.redone, 15);
   EXPECT_EQ(world.job.status.checkpoint().history(), history);
   EXPECT_EQ(world.job.status.checkpoint().step(), 60);
@@ -172,7 +173,7 @@ TEST(FloorScenarioTest, AJobThatNeverSavedStartsAgainWithoutAQuestion) {
   RunFor(world, absl::Seconds(5));
   world.SetDiskFull(false);
   ExpectSucceeded(world);
-  EXPECT_THAT(world.told, Not(Contains("CheckpointLost")));
+  EXPECT_THAT(world.event_reasons, Not(Contains("CheckpointLost")));
 }
 
 TEST(LastStepTest, AJobWhoseLastStepIsNotSavedHasNotSucceededAndDoesWhenItIs) {
@@ -196,7 +197,8 @@ TEST(LastStepTest, ItFailsByPolicyWhenNoTrySucceeds) {
   world.RunUntilEnded(absl::Minutes(10));
   EXPECT_EQ(world.ConditionReason(ConditionType::kFailed), "True/LastStepNotSaved");
   EXPECT_EQ(world.rounds_opened, 4) << "the first and three more tries";
-  EXPECT_EQ(std::count(world.told.begin(), world.told.end(), "TrainingFinished"), 0);
+  EXPECT_EQ(std::count(world.event_reasons.begin(), world.event_reasons.end(), "TrainingFinished"),
+            0);
   EXPECT_THAT(world.violations, IsEmpty());
 }
 

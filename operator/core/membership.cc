@@ -11,6 +11,20 @@
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
+namespace {
+
+std::string MembershipHash(const std::vector<v1alpha1::Member>& members) {
+  uint64_t hash = Fnv1a("");
+  for (const v1alpha1::Member& member : members) {
+    const std::string text =
+        absl::StrCat(member.worker().index(), ".", member.worker().incarnation(), "/",
+                     member.worker().pod_uid(), ":", member.first_rank(), "+", member.ranks(), ";");
+    hash = Fnv1a(text, hash);
+  }
+  return ToHex(hash);
+}
+
+}  // namespace
 
 std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
                                           const std::vector<const Worker*>& workers) {
@@ -31,17 +45,6 @@ std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
     members.push_back(std::move(member));
   }
   return members;
-}
-
-std::string MembershipHash(const std::vector<v1alpha1::Member>& members) {
-  uint64_t hash = Fnv1a("");
-  for (const v1alpha1::Member& member : members) {
-    const std::string text =
-        absl::StrCat(member.worker().index(), ".", member.worker().incarnation(), "/",
-                     member.worker().pod_uid(), ":", member.first_rank(), "+", member.ranks(), ";");
-    hash = Fnv1a(text, hash);
-  }
-  return ToHex(hash);
 }
 
 std::string RoundMembership(const std::vector<v1alpha1::Member>& members,

@@ -11,8 +11,10 @@
 
 namespace muster::control {
 
-// Returns the text that the status records of a round: a hash of its members and, with a trainer,
-// the digest of the spec by which they train. A new leader gets the digest back by TrajectoryOf().
+// Returns the text that the status records of a round: a hash of its members (index, incarnation,
+// pod uid, ranks) in 16 hexadecimal digits and, with a trainer, the digest of the spec by which
+// they train. The hash is the same on every machine and version, because it is compared after a
+// change of leader. A new leader gets the digest back by TrajectoryOf().
 std::string RoundMembership(const std::vector<v1alpha1::Member>& members,
                             const std::string& trajectory);
 std::string TrajectoryOf(const std::string& membership);
@@ -21,10 +23,6 @@ std::string TrajectoryOf(const std::string& membership);
 // pod.
 std::vector<v1alpha1::Member> MakeMembers(const JobView& view,
                                           const std::vector<const Worker*>& workers);
-
-// Returns a hash of the members (index, incarnation, pod uid, ranks): 16 hexadecimal digits. It is
-// the same on every machine and version, because it is compared after a change of leader.
-std::string MembershipHash(const std::vector<v1alpha1::Member>& members);
 
 std::set<int> MemberIndices(const std::vector<v1alpha1::Member>& members);
 

@@ -31,10 +31,10 @@ struct DecideOptions {
   // The default of elastic.orphanDeadline. Absent: 6 hours with `trainer`, else never.
   std::optional<absl::Duration> orphan_deadline;
   // A round of a job without `trainer`, which reports no steps, counts as progress after this long.
-  absl::Duration active_is_progress = absl::Seconds(30);
+  absl::Duration command_progress_after = absl::Seconds(30);
   // Once a round of such a job was Active for this long, the next failure is no repetition of the
   // last: a program may take its time to find out that it cannot run.
-  absl::Duration command_is_well = absl::Minutes(10);
+  absl::Duration command_recovered_after = absl::Minutes(10);
 };
 
 }  // namespace muster::control

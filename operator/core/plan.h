@@ -51,7 +51,7 @@ struct MemberPlace {
   v1alpha1::Member member;
   int world_size = 0;
   int group_rank = 0;        // among the members
-  int group_world_size = 0;  // their number
+  int group_world_size = 0;  // the number of members
 };
 
 struct PrepareOrder {
@@ -104,7 +104,7 @@ struct Plan {
   std::vector<std::string> remove_finalizers;
   v1alpha1::TrainingJobStatus status;
   bool write_status = false;         // status differs from the view's, and is not held back
-  bool writes_progress = false;      // it uses the view's turn to write progress
+  bool writes_progress = false;      // the write uses the job's turn to write progress
   bool wants_progress_slot = false;  // progress is due and waits for a turn
   std::vector<Order> orders;
   RoundMemory memory;

@@ -39,7 +39,7 @@ TEST(PreemptionTest, TheOrderIsWrittenBeforeAnythingIsDone) {
   EXPECT_EQ(plan.status.preemption().workers(), 0);
   EXPECT_EQ(plan.status.preemption().reason(), "Reclaimed");
   plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Stop:0 Stop:1");
+  EXPECT_EQ(OrderTexts(plan), "Stop:0 Stop:1");
   EXPECT_TRUE(std::get<StopOrder>(plan.orders[0].what).save);
   EXPECT_EQ(world.Condition(ConditionType::kPreempted), "True/Reclaimed");
 }
@@ -87,7 +87,7 @@ TEST(PreemptionTest, APodThatStaysDoesNotKeepTheOperatorBusy) {
   }
 }
 
-TEST(PreemptionTest, ItsTurnAgainIsTold) {
+TEST(PreemptionTest, TheConditionShowsThatTheJobRunsAgain) {
   TestWorld world(1);
   SetCondition(world.view.status, ConditionType::kPreempted, true, Reason::kReclaimed, "",
                world.view.wall, 1);
@@ -107,8 +107,8 @@ TEST(PreemptionTest, ANewLeaderGoesOnWithAStopThatWasWritten) {
   world.view.leader_term = 2;
   for (AgentView& agent : world.view.agents) agent.active = agent.seen = {1, 1};
   Plan plan = world.Decide();
-  for (int i = 0; i < 3 && Ordered(plan).empty(); ++i) plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Stop:0 Stop:1");
+  for (int i = 0; i < 3 && OrderTexts(plan).empty(); ++i) plan = world.Decide();
+  EXPECT_EQ(OrderTexts(plan), "Stop:0 Stop:1");
 }
 
 TEST(PreemptionTest, AShrunkJobOpensASmallerRoundAndGrowsWhenItMay) {
@@ -119,7 +119,7 @@ TEST(PreemptionTest, AShrunkJobOpensASmallerRoundAndGrowsWhenItMay) {
   EXPECT_EQ(plan.status.preemption().workers(), 2);
   EXPECT_EQ(plan.status.workers().desired(), 2);
   EXPECT_THAT(plan.deletes, IsEmpty()) << "the smaller round comes first";
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:1");
   for (int i = 0; i < 2; ++i) {
     AgentView& agent = world.view.agents[i];
     agent.seen = world.memory.id;

@@ -21,7 +21,9 @@ using v1alpha1::FailureRepeat;
 constexpr size_t kLastLines = 5;
 constexpr int kMostNodes = 2;
 
-bool IsOfWord(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsWordCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
 
 // Replaces every word that contains a digit by "#": numbers, times, addresses and generated names
 // differ between attempts.
@@ -30,7 +32,7 @@ std::string Masked(absl::string_view line) {
   for (size_t at = 0; at < line.size();) {
     size_t end = at;
     bool digit = false;
-    for (; end < line.size() && IsOfWord(line[end]); ++end) {
+    for (; end < line.size() && IsWordCharacter(line[end]); ++end) {
       digit |= absl::ascii_isdigit(static_cast<unsigned char>(line[end]));
     }
     if (end == at) {
@@ -51,12 +53,12 @@ void AddNode(const std::string& node, FailureRepeat& repeat) {
 
 // Returns true if the round under way has come further than the failed ones. An adopted round has:
 // it was stepping when it was adopted.
-bool IsWell(const Draft& draft) {
+bool HasComeFurther(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive) return false;
   if (memory.go == nullptr || HasNewStep(draft)) return true;
   return !draft.spec().has_trainer() &&
-         draft.view.now >= memory.phase_since + draft.options.command_is_well;
+         draft.view.now >= memory.phase_since + draft.options.command_recovered_after;
 }
 
 }  // namespace
@@ -80,9 +82,17 @@ bool MayRepeat(const FailureVerdict& verdict, const FailureRecord& record) {
       return true;
     case FailureClass::kRankKilled:
       return record.signal() != SIGKILL && record.signal() != SIGTERM;
-    default:
+    case FailureClass::kDisruption:
+    case FailureClass::kNodeLost:
+    case FailureClass::kPlacement:
+    case FailureClass::kWorkerRefused:
+    case FailureClass::kSidecar:
+    case FailureClass::kWorkerKilled:
+    case FailureClass::kDiverged:
+    case FailureClass::kRankSilent:
       return false;
   }
+  return false;
 }
 
 void CountRepeat(Draft& draft, const FailureRecord& record, absl::string_view log) {
@@ -104,13 +114,14 @@ void WithdrawRepeat(Draft& draft, const FailureRecord& record) {
 }
 
 void ForgetRepeats(Draft& draft) {
-  if (!draft.status().failures().has_repeat() || !IsWell(draft)) return;
+  if (!draft.status().failures().has_repeat() || !HasComeFurther(draft)) return;
   draft.status().mutable_failures()->clear_repeat();
 }
 
 void AddNodesOfRepeat(Draft& draft) {
   if (!draft.status().failures().has_repeat()) return;
   FailureRepeat& repeat = *draft.status().mutable_failures()->mutable_repeat();
+  if (repeat.nodes_size() >= kMostNodes) return;
   for (const AgentView& agent : draft.view.agents) {
     const Worker* worker = draft.FindWorker(agent.index);
     if (worker == nullptr || worker->agent != &agent) continue;

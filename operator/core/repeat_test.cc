@@ -57,7 +57,7 @@ TEST(RepeatTest, ThreeRoundsThatBreakAlikeEndTheJob) {
                                           "said: ModuleNotFoundError: No module named 'torch'"));
 }
 
-TEST(RepeatTest, WhatDiffersIsAnotherFailure) {
+TEST(RepeatTest, AnotherExitOrLogIsAnotherFailure) {
   CommandWorld world(1);
   world.MakeActive();
   for (int i = 0; i < 3; ++i) {
@@ -83,7 +83,7 @@ TEST(RepeatTest, OnlyTheLastLinesCount) {
   EXPECT_NE(Fingerprint(1, 0, end + "\nf"), Fingerprint(1, 0, end + "\ng"));
 }
 
-TEST(RepeatTest, WhereThereAreTwoNodesItTakesTwo) {
+TEST(RepeatTest, AJobOnTwoNodesMustFailOnBoth) {
   CommandWorld world(2);
   world.MakeActive();
   world.Pod(1).node = "other-node";
@@ -118,7 +118,7 @@ TEST(RepeatTest, ACommandThatRanForLongBeginsTheCountAnew) {
   EXPECT_EQ(world.Condition(ConditionType::kFailed), "");
 }
 
-TEST(RepeatTest, WhatOthersDidToTheProgramDoesNotCount) {
+TEST(RepeatTest, AKilledProgramIsNoRepeat) {
   CommandWorld world(1);
   world.MakeActive();
   for (int i = 0; i < 5; ++i) FailAndGoOn(world, 0, 137, "");
@@ -126,7 +126,7 @@ TEST(RepeatTest, WhatOthersDidToTheProgramDoesNotCount) {
   EXPECT_FALSE(world.view.status.failures().has_repeat());
 }
 
-TEST(RepeatTest, ARuleThatIgnoresItAndZeroSwitchItOff) {
+TEST(RepeatTest, AnIgnoreRuleOrALimitOfZeroSwitchesItOff) {
   for (const bool rule : {true, false}) {
     CommandWorld world(1);
     v1alpha1::FailurePolicySpec& policy = *world.view.spec.mutable_failure_policy();
@@ -144,13 +144,13 @@ TEST(RepeatTest, ARuleThatIgnoresItAndZeroSwitchItOff) {
 }
 
 // The report must not be counted as "worker 0 ended with exit code 0: the job is suspended".
-TEST(RepeatTest, WhatAWorkerSaysWhenItIsStoppedIsNoFailure) {
+TEST(RepeatTest, TheReportOfAStoppedWorkerIsNoFailure) {
   for (const int code : {0, 1}) {
     CommandWorld world(1);
     world.MakeActive();
     FailAndGoOn(world, 0, 1, kNoTorch);
     world.view.spec.set_suspend(true);
-    EXPECT_EQ(Ordered(world.Decide()), "Stop:0");
+    EXPECT_EQ(OrderTexts(world.Decide()), "Stop:0");
     world.EndCommand(0);
     world.Agent(0).finished->succeeded = false;
     world.Agent(0).finished->exit_code = code;
@@ -166,7 +166,7 @@ TEST(RepeatTest, WhatAWorkerSaysWhenItIsStoppedIsNoFailure) {
   }
 }
 
-TEST(RepeatTest, TooManyFailuresAreToldByTheFirst) {
+TEST(RepeatTest, TooManyFailuresNameTheFirst) {
   CommandWorld world(1);
   world.view.spec.mutable_failure_policy()->set_max_failures(1);
   world.MakeActive();

@@ -109,17 +109,14 @@ ResumeReason LiveReason(Positions positions, const ResumePoint& point) {
 
 std::string LiveSentence(ResumeReason reason, const ResumePoint& point, size_t ranks) {
   std::string text;
-  switch (reason) {
-    case ResumeReason::kLiveRelay:
-      text = absl::StrCat("the decision of ", Text(point.version()),
-                          " is relayed to the ranks that still hold its gradients");
-      break;
-    case ResumeReason::kLiveRedo:
-      text = absl::StrCat("nobody knows the decision of step ", point.version().step() + 1,
-                          ", so it is redone from ", Text(point.version()));
-      break;
-    default:
-      text = absl::StrCat("going on from ", Text(point.version()), ", which is live");
+  if (reason == ResumeReason::kLiveRelay) {
+    text = absl::StrCat("the decision of ", Text(point.version()),
+                        " is relayed to the ranks that still hold its gradients");
+  } else if (reason == ResumeReason::kLiveRedo) {
+    text = absl::StrCat("nobody knows the decision of step ", point.version().step() + 1,
+                        ", so it is redone from ", Text(point.version()));
+  } else {
+    text = absl::StrCat("going on from ", Text(point.version()), ", which is live");
   }
   if (!point.receivers().empty()) {
     absl::StrAppend(&text, "; rank ", point.donor(), " sends its state to ", point.receivers_size(),
@@ -161,7 +158,7 @@ std::string Steps(int64_t steps) { return absl::StrCat(steps, steps == 1 ? " ste
 // Returns the checkpoint that the job is known to have; nullopt if there is none and no history has
 // begun. Without a recorded floor, or while nothing of its history is recorded as saved, the
 // checkpoints that the ranks see decide.
-std::optional<Floor> Expected(const Stored& stored, const ResumeOptions& options) {
+std::optional<Floor> ExpectedFloor(const Stored& stored, const ResumeOptions& options) {
   if (options.floor && options.floor->step > 0) {
     return Floor{options.floor->step, std::string(HistoryName(options.floor->history))};
   }
@@ -204,7 +201,7 @@ ResumeDecision Fresh(const ResumeOptions& options, ResumeReason reason, std::str
 }
 
 // Returns the clause that tells the owner how to let the job go on without its floor.
-std::string WayOn(const Floor& floor, const Stored::Entry* older) {
+std::string HowToGiveUp(const Floor& floor, const Stored::Entry* older) {
   return absl::StrCat("; to go on from ",
                       older == nullptr ? "initial weights" : older->ref.directory(),
                       " instead, set spec.checkpoint.giveUp: \"", FloorText(floor), "\"");
@@ -226,12 +223,12 @@ std::optional<ResumeDecision> AskTheOwner(const Stored& stored, const Floor& flo
                 absl::StrCat("checkpoint ", there->ref.directory(),
                              " is not visible to every rank: is checkpoint.uri shared by all "
                              "workers?",
-                             WayOn(floor, older)));
+                             HowToGiveUp(floor, older)));
   }
   if (there != nullptr) {
     return Hold(ResumeReason::kCheckpointMismatch,
                 absl::StrCat("the job has ", expected, ", which it cannot use: ", there->mismatch,
-                             "; change that back", WayOn(floor, older)));
+                             "; undo that change", HowToGiveUp(floor, older)));
   }
   if (older != nullptr && !options.hold_on_damage) return std::nullopt;
   const Stored::Entry* damaged =
@@ -248,8 +245,8 @@ std::optional<ResumeDecision> AskTheOwner(const Stored& stored, const Floor& flo
   return Hold(ResumeReason::kCheckpointLost,
               absl::StrCat("the job has ", expected, ", which ",
                            damaged == nullptr ? "no rank finds" : "is damaged", "; there is ",
-                           found.empty() ? "no other that can be used" : found, "; bring it back",
-                           WayOn(floor, older)));
+                           found.empty() ? "no other that can be used" : found,
+                           "; restore the expected one", HowToGiveUp(floor, older)));
 }
 
 ResumeDecision FromStored(const Stored& stored, const Floor& floor, const ResumeOptions& options,
@@ -281,17 +278,16 @@ ResumeDecision FromStored(const Stored& stored, const Floor& floor, const Resume
 }
 
 // Decides when there is no live state at or beyond the floor.
-ResumeDecision NotLive(const Stored& stored, const std::optional<Floor>& floor,
-                       const ResumeOptions& options, bool any_live) {
+ResumeDecision DecideWithoutLive(const Stored& stored, const std::optional<Floor>& floor,
+                                 const ResumeOptions& options, bool any_live) {
   if (!stored.listing_error().empty()) {
-    return Hold(ResumeReason::kCheckpointUnlistable,
-                absl::StrCat("what there is to go on from is not known, because the checkpoint "
-                             "directory could not be listed: ",
-                             stored.listing_error(),
-                             floor ? absl::StrCat("; expected the checkpoint of step ", floor->step,
-                                                  " of history ", floor->history)
-                                   : "",
-                             "; the job goes on when it can be"));
+    return Hold(
+        ResumeReason::kCheckpointUnlistable,
+        absl::StrCat("the checkpoint directory could not be listed: ", stored.listing_error(),
+                     floor ? absl::StrCat("; expected the checkpoint of step ", floor->step,
+                                          " of history ", floor->history)
+                           : "",
+                     "; the job goes on once it can be listed"));
   }
   if (!floor) {
     return Fresh(options, ResumeReason::kFresh,
@@ -380,8 +376,8 @@ ResumeDecision DecideResume(absl::Span<const RankPosition> positions,
   if (target && IsAhead(positions, *target, stored, options.floor)) {
     decision = Live(positions, *target, decisions);
   } else {
-    const std::optional<Floor> floor = Expected(stored, options);
-    decision = NotLive(stored, floor, options, target.has_value());
+    const std::optional<Floor> floor = ExpectedFloor(stored, options);
+    decision = DecideWithoutLive(stored, floor, options, target.has_value());
     if (decision.gives_up && target && IsBetter(positions, *target, *floor, decision)) {
       ResumeDecision live = Live(positions, *target, decisions);
       live.kept = decision.kept;

@@ -72,7 +72,7 @@ TEST(DecideResumeTest, SurvivorsAtOneVersionGoOn) {
   EXPECT_EQ(decision.point.next_attempt(), 5);
 }
 
-TEST(DecideResumeTest, TheDecisionOfWhoAppliedIsRelayedToWhoSealed) {
+TEST(DecideResumeTest, ADecisionIsRelayedFromARankThatAppliedItToRanksThatSealed) {
   const ResumeDecision decision =
       DecideResume({At(V(7, 1), V(8, 1)), At(V(8, 1), std::nullopt, {V(8, 1)})});
   EXPECT_EQ(decision.reason, ResumeReason::kLiveRelay);
@@ -81,7 +81,7 @@ TEST(DecideResumeTest, TheDecisionOfWhoAppliedIsRelayedToWhoSealed) {
   EXPECT_THAT(Receivers(decision), IsEmpty());
 }
 
-TEST(DecideResumeTest, ADecisionNobodyAppliedIsRelayedToAllWhoSealed) {
+TEST(DecideResumeTest, ADecisionThatNobodyAppliedIsRelayedToAllRanksThatSealed) {
   const ResumeDecision decision =
       DecideResume({At(V(7, 1), V(8, 1)), At(V(7, 1), V(8, 1), {V(8, 1)}), At(std::nullopt)});
   EXPECT_EQ(decision.reason, ResumeReason::kLiveRelay);

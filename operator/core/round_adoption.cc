@@ -93,7 +93,7 @@ bool AdoptOrWait(Draft& draft) {
     memory.was_active = true;
     memory.active_round = memory.id.round;
     NoteHolders(memory);
-    memory.broken_reason = std::string(Name(Reason::kWorkerLost));
+    memory.broken_reason = Reason::kWorkerLost;
     memory.broken_sentence = "a member of the recorded round was lost while no operator ran";
     MoveRound(draft, RoundEvent::kBreak);
   }

@@ -8,9 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "operator/core/break.h"
 #include "operator/core/elastic.h"
+#include "operator/core/failure_text.h"
 #include "operator/core/finish.h"
-#include "operator/core/membership.h"
-#include "operator/core/spec_values.h"
 #include "operator/core/spot.h"
 #include "operator/core/trajectory.h"
 #include "operator/core/workers.h"
@@ -33,9 +32,7 @@ std::optional<Break> FindExit(const Draft& draft, RoundStamp id) {
       if (!found) {
         found.emplace();
         found->reason = Reason::kRankFailed;
-        found->sentence =
-            absl::StrCat("rank ", exit.rank, " of worker ", agent.index, " ended with exit code ",
-                         exit.exit_code, " (", exit.reason, ")");
+        found->sentence = DescribeRankExit(agent.index, exit);
       }
       found->failed.insert(agent.index);
     }
@@ -50,8 +47,8 @@ std::optional<Break> FindUnnamedExit(const Draft& draft) {
   found.failed = FindUnnamed(draft);
   if (found.failed.empty() || !CanLeaveOut(draft, found.failed)) return std::nullopt;
   found.reason = Reason::kRankFailed;
-  found.sentence = absl::StrCat("it was a rank of worker ", absl::StrJoin(found.failed, ", "),
-                                " that ended: the next round is without it");
+  found.sentence = absl::StrCat("ranks ended on workers ", absl::StrJoin(found.failed, ", "),
+                                ": the next round goes without these workers");
   found.same_failure = true;
   return found;
 }
@@ -65,7 +62,7 @@ std::optional<Break> FindEndedMember(const Draft& draft) {
     Break found;
     found.reason = Reason::kMembershipChanged;
     found.sentence = absl::StrCat("the command of worker ", worker->index,
-                                  " has ended: the next round is without it");
+                                  " has ended: the next round goes without that worker");
     return found;
   }
   return std::nullopt;
@@ -115,8 +112,9 @@ std::optional<Break> FindStall(const Draft& draft, RoundStamp id) {
       if (stall.round != id) continue;
       Break found;
       found.reason = Reason::kRankStalled;
-      found.sentence = absl::StrCat("local rank ", stall.local_rank, " of worker ", agent.index,
-                                    " holds at step ", stall.version.step(), ": ", stall.error);
+      found.sentence =
+          absl::StrCat("local rank ", stall.local_rank, " of worker ", agent.index,
+                       " is stalled at step ", stall.version.step(), ": ", stall.error);
       return found;
     }
   }
@@ -127,10 +125,17 @@ std::optional<Break> FindStall(const Draft& draft, RoundStamp id) {
 // to take one in an order, so its pod is recreated.
 void NameOtherSpec(const Draft& draft, const AgentView& agent, Break& found) {
   const std::string& theirs = agent.joined->trajectory;
-  found.sentence = absl::StrCat("worker ", agent.index, " trains by ",
-                                theirs.empty() ? "a spec it does not name" : "spec " + theirs,
-                                ", the round by ", draft.plan.memory.trajectory);
-  if (theirs.empty()) found.late.insert(agent.index);
+  const std::string& ours = draft.plan.memory.trajectory;
+  if (!theirs.empty()) {
+    found.sentence = absl::StrCat("worker ", agent.index, " trains by spec ", theirs,
+                                  ", but the round trains by spec ", ours);
+    return;
+  }
+  found.sentence = absl::StrCat("worker ", agent.index,
+                                " does not report the spec that it trains by; the round trains by "
+                                "spec ",
+                                ours);
+  found.late.insert(agent.index);
 }
 
 std::optional<Break> FindJoinError(const Draft& draft, RoundStamp id) {
@@ -157,7 +162,7 @@ std::optional<Break> FindUnsaved(const Draft& draft) {
   if (!IsUnsaved(draft)) return std::nullopt;
   Break found;
   found.reason = Reason::kLastStepNotSaved;
-  found.sentence = absl::StrCat(WhyUnsaved(draft), "; it is tried again");
+  found.sentence = absl::StrCat(WhyUnsaved(draft), "; the save is tried again");
   return found;
 }
 
@@ -169,8 +174,9 @@ std::optional<Break> FindOtherSpec(const Draft& draft) {
   if (memory.trajectory == TrajectoryDigest(draft.spec())) return std::nullopt;
   Break found;
   found.reason = Reason::kSpecChanged;
-  found.sentence = absl::StrCat("the spec has changed since round ", memory.id.round,
-                                " was opened: all ranks train by it from the next round on");
+  found.sentence =
+      absl::StrCat("the spec has changed since round ", memory.id.round,
+                   " was opened: all ranks train by the new spec from the next round on");
   return found;
 }
 
@@ -186,7 +192,7 @@ std::optional<Break> FindLeftBehind(const Draft& draft, const RoundMemory& memor
     Break found;
     found.reason = Reason::kRankStalled;
     found.sentence = absl::StrCat("the agent of worker ", worker->index,
-                                  " came back and its ranks are not in the round");
+                                  " came back, but its ranks are not in the round");
     return found;
   }
   return std::nullopt;
@@ -224,7 +230,7 @@ std::optional<Break> FindBreak(const Draft& draft) {
     Break found;
     found.reason = Reason::kJobRestarting;
     found.sentence = memory.failure.restart_sentence.empty()
-                         ? "a failurePolicy rule said RestartJob"
+                         ? "a failurePolicy rule with action RestartJob matched a failure"
                          : memory.failure.restart_sentence;
     return found;
   }
@@ -250,8 +256,8 @@ std::set<int> FindUnnamed(const Draft& draft) {
   for (const Member& member : memory.members) {
     const Worker* worker = WorkerOf(draft, member);
     if (worker == nullptr || worker->agent == nullptr) continue;
-    const auto known = memory.workers.find(worker->index);
-    if (known != memory.workers.end() && known->second.named) continue;
+    const WorkerMemory* known = FindWorkerMemory(memory, worker->index);
+    if (known != nullptr && known->named) continue;
     for (const ExitReport& exit : worker->agent->exits) {
       if (exit.round.round < memory.active_round || !IsFailure(draft, exit)) continue;
       unnamed.insert(worker->index);

@@ -45,28 +45,28 @@ struct LateExit {
   RoundStamp broken;
 };
 
-TEST(RoundsTest, AnExitHeardAfterTheStallStillShrinksTheRound) {
+TEST(RoundHealthTest, AnExitHeardAfterTheStallStillShrinksTheRound) {
   LateExit late("Shrink");
-  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+  EXPECT_EQ(OrderTexts(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
   late.Hear(1);
   late.GetReady();  // at the same time: the round must not go
   const Plan plan = late.world.Decide();
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:2");
-  EXPECT_EQ(Told(plan), "RankFailed");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:2");
+  EXPECT_EQ(EventReasons(plan), "RankFailed");
   EXPECT_EQ(plan.status.round(), late.broken.round + 2);
   EXPECT_EQ(plan.status.failures().count(), 1);
   EXPECT_EQ(plan.status.failures().streak(), 1) << "one failure, one step of the back-off";
   EXPECT_THAT(late.world.Decide().orders, IsEmpty()) << "once";
 }
 
-TEST(RoundsTest, AnExitHeardBeforeTheStallShrinksTheRound) {
+TEST(RoundHealthTest, AnExitHeardBeforeTheStallShrinksTheRound) {
   LateExit late("Shrink");
   late.Hear(1);
-  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:2");
+  EXPECT_EQ(OrderTexts(late.world.Decide()), "Prepare:0 Prepare:2");
   EXPECT_THAT(late.world.Decide().orders, IsEmpty());
 }
 
-TEST(RoundsTest, AnExitHeardDuringTheBackOffShrinksTheRound) {
+TEST(RoundHealthTest, AnExitHeardDuringTheBackOffShrinksTheRound) {
   LateExit late("Shrink");
   late.world.memory.backoff.streak = 3;
   EXPECT_THAT(late.world.Decide().orders, IsEmpty());
@@ -74,27 +74,27 @@ TEST(RoundsTest, AnExitHeardDuringTheBackOffShrinksTheRound) {
   late.world.Advance(absl::Seconds(1));
   EXPECT_THAT(late.world.Decide().orders, IsEmpty());
   late.world.Advance(absl::Seconds(9));
-  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:2");
+  EXPECT_EQ(OrderTexts(late.world.Decide()), "Prepare:0 Prepare:2");
 }
 
-TEST(RoundsTest, TwoExitsHeardOneAfterTheOtherShrinkTwiceAndNotBelowTheMinimum) {
+TEST(RoundHealthTest, TwoExitsHeardOneAfterTheOtherShrinkTwiceAndNotBelowTheMinimum) {
   LateExit late("Shrink", /*min=*/2);
   late.world.Decide();
   late.Hear(1);
-  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:2");
+  EXPECT_EQ(OrderTexts(late.world.Decide()), "Prepare:0 Prepare:2");
   late.Hear(2);
   EXPECT_THAT(late.world.Decide().orders, IsEmpty()) << "worker 2 is needed";
 }
 
-TEST(RoundsTest, AnExitHeardAfterTheStallChangesNothingUnderRestartRank) {
+TEST(RoundHealthTest, AnExitHeardAfterTheStallChangesNothingUnderRestartRank) {
   LateExit late("RestartRank");
-  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+  EXPECT_EQ(OrderTexts(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
   late.Hear(1);
   EXPECT_THAT(late.world.Decide().orders, IsEmpty());
   EXPECT_EQ(late.world.view.status.failures().count(), 1);
 }
 
-TEST(RoundsTest, AnExitOfARoundBeforeTheLastActiveOneIsOld) {
+TEST(RoundHealthTest, AnExitOfARoundBeforeTheLastActiveOneIsOld) {
   LateExit late("Shrink");
   late.world.Decide();
   late.GetReady();
@@ -111,10 +111,10 @@ TEST(RoundsTest, AnExitOfARoundBeforeTheLastActiveOneIsOld) {
   late.world.view.agents[2].stalls.push_back(stall);
   EXPECT_EQ(late.world.Decide().reason, "BackingOff");
   late.world.Advance(absl::Seconds(9));
-  EXPECT_EQ(Ordered(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
+  EXPECT_EQ(OrderTexts(late.world.Decide()), "Prepare:0 Prepare:1 Prepare:2");
 }
 
-TEST(RoundsTest, AStallOpensTheNextRoundAtOnce) {
+TEST(RoundHealthTest, AStallOpensTheNextRoundAtOnce) {
   TestWorld world(2);
   world.MakeActive();
   StallReport stall;
@@ -122,14 +122,14 @@ TEST(RoundsTest, AStallOpensTheNextRoundAtOnce) {
   stall.error = "all-reduce 12 missed its deadline";
   world.view.agents[1].stalls.push_back(stall);
   const Plan plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:1");
   EXPECT_EQ(plan.status.round(), 2);
   EXPECT_EQ(world.Condition(ConditionType::kRunning), "False/RankStalled");
   EXPECT_EQ(plan.status.state(), "Recovering");
   EXPECT_EQ(plan.status.failures().count(), 0);
 }
 
-TEST(RoundsTest, ALateMemberIsReplacedAndAllLateAreNot) {
+TEST(RoundHealthTest, ALateMemberIsReplacedAndAllLateAreNot) {
   for (bool all : {false, true}) {
     TestWorld world(2);
     world.AddWorkers();
@@ -140,13 +140,13 @@ TEST(RoundsTest, ALateMemberIsReplacedAndAllLateAreNot) {
     }
     world.Advance(world.options.prepare_deadline);
     const Plan plan = world.Decide();
-    EXPECT_THAT(Told(plan), HasSubstr("WorkerMissedDeadline"));
+    EXPECT_THAT(EventReasons(plan), HasSubstr("WorkerMissedDeadline"));
     EXPECT_EQ(plan.status.incarnations(0), 1);
     EXPECT_EQ(plan.status.incarnations(1), all ? 1 : 2);
   }
 }
 
-TEST(RoundsTest, ASilentAgentIsGivenUpAfterTheWindow) {
+TEST(RoundHealthTest, ASilentAgentIsGivenUpAfterTheWindow) {
   TestWorld world(2);
   world.MakeActive();
   world.view.agents[1].attached = false;
@@ -155,13 +155,13 @@ TEST(RoundsTest, ASilentAgentIsGivenUpAfterTheWindow) {
   EXPECT_EQ(world.Decide().status.incarnations(1), 1);
   world.Advance(absl::Seconds(1));
   const Plan plan = world.Decide();
-  EXPECT_EQ(Told(plan), "WorkerLost");
+  EXPECT_EQ(EventReasons(plan), "WorkerLost");
   EXPECT_EQ(plan.status.incarnations(1), 2);
   EXPECT_THAT(plan.orders, IsEmpty()) << "RestartRank holds for the replacement";
 }
 
 // Models an operator that was short of CPU, or frozen: agents sent messages that nobody read.
-TEST(RoundsTest, SilenceCountsOnlyWhileTheOperatorListens) {
+TEST(RoundHealthTest, SilenceCountsOnlyWhileTheOperatorListens) {
   TestWorld world(2);
   world.MakeActive();
   const absl::Time heard = world.view.now;
@@ -169,28 +169,28 @@ TEST(RoundsTest, SilenceCountsOnlyWhileTheOperatorListens) {
   for (AgentView& agent : world.view.agents) agent.last_heard = heard;
   world.view.heard_until = heard;
   Plan plan = world.Decide();
-  EXPECT_EQ(Told(plan), "");
+  EXPECT_EQ(EventReasons(plan), "");
   EXPECT_EQ(plan.status.incarnations(1), 1);
   EXPECT_GE(plan.requeue_after, absl::Milliseconds(100)) << "it must not look again and again";
   // The first agent's messages are read at last; the other one had sent none.
   world.view.heard_until = world.view.now;
   world.view.agents[0].last_heard = world.view.now;
   plan = world.Decide();
-  EXPECT_EQ(Told(plan), "WorkerLost");
+  EXPECT_EQ(EventReasons(plan), "WorkerLost");
   EXPECT_EQ(plan.status.incarnations(0), 1);
   EXPECT_EQ(plan.status.incarnations(1), 2);
 }
 
-TEST(RoundsTest, SurvivorsGoOnAloneWhenNoReplacementComes) {
+TEST(RoundHealthTest, SurvivorsGoOnAloneWhenNoReplacementComes) {
   TestWorld world(2);
   world.MakeActive();
   world.view.pods[1].phase = PodPhase::kFailed;
   world.Decide();
   world.Advance(world.options.replacement_wait);
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0");
 }
 
-TEST(RoundsTest, NeverFewerThanMin) {
+TEST(RoundHealthTest, NeverFewerThanMin) {
   TestWorld world(2);
   world.view.spec.mutable_workers()->set_min(2);
   world.view.spec.mutable_failure_policy()->set_on_rank_failure("Shrink");
@@ -200,7 +200,7 @@ TEST(RoundsTest, NeverFewerThanMin) {
   EXPECT_THAT(world.Decide().orders, IsEmpty());
 }
 
-TEST(RoundsTest, AWorkerThatJoinedByAnotherSpecDoesNotTrain) {
+TEST(RoundHealthTest, AWorkerThatJoinedByAnotherSpecDoesNotTrain) {
   for (const std::string theirs : {"fedcba9876543210", ""}) {
     TestWorld world(2);
     world.AddWorkers();
@@ -217,9 +217,12 @@ TEST(RoundsTest, AWorkerThatJoinedByAnotherSpecDoesNotTrain) {
     world.view.agents[1].joined->trajectory = theirs;
     const Plan plan = world.Decide();
     EXPECT_EQ(plan.events[0].reason, "JoinFailed");
-    EXPECT_EQ(plan.events[0].message,
-              theirs.empty() ? "worker 1 trains by a spec it does not name, the round by " + ours
-                             : "worker 1 trains by spec fedcba9876543210, the round by " + ours);
+    EXPECT_EQ(
+        plan.events[0].message,
+        theirs.empty()
+            ? "worker 1 does not report the spec that it trains by; the round trains by spec " +
+                  ours
+            : "worker 1 trains by spec fedcba9876543210, but the round trains by spec " + ours);
     EXPECT_EQ(plan.status.incarnations(1), theirs.empty() ? 2 : 1)
         << "an agent that cannot be told is made anew";
     EXPECT_EQ(plan.status.incarnations(0), 1);

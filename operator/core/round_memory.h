@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "operator/core/conditions.h"
 #include "operator/core/view.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
@@ -31,7 +32,7 @@ enum class RoundPhase {
 
 // The notice that a worker's node goes away. Owned by spot.h.
 struct NoticeMemory {
-  int incarnation = 0;  // the one on that node; 0: no notice
+  int incarnation = 0;  // the incarnation on that node; 0: no notice
   // The latest time at which the worker leaves, on both clocks; the status has the wall clock's.
   absl::Time leave_at = absl::InfinitePast();
   absl::Time leave_wall = absl::InfinitePast();
@@ -61,8 +62,7 @@ struct WorkerMemory {
   // Missed a phase's deadline and is to be replaced.
   bool needs_replacement = false;
   NoticeMemory notice;
-  // The incarnation that was told to stop: how it ends after that proves nothing.
-  int told_to_stop = 0;
+  int told_to_stop = 0;  // the incarnation that was told to stop
   // When this leadership first saw the pod Running, and the last pod whose failure was counted.
   absl::Time running_since = absl::InfinitePast();
   std::string counted_pod;
@@ -75,7 +75,7 @@ struct FailureMemory {
   // A rule asked for RestartJob, and its sentence; until every rank has answered in a fresh round.
   bool restart_job = false;
   std::string restart_sentence;
-  bool fresh = false;  // the current round was opened for that
+  bool fresh = false;  // the current round was opened to restart the job
   std::set<std::string> bad_checkpoints;
 };
 
@@ -83,7 +83,7 @@ struct FailureMemory {
 struct BackoffMemory {
   int streak = 0;  // broken rounds in a row without a committed step
   absl::Time not_before = absl::InfinitePast();
-  absl::Time retry_wall = absl::InfinitePast();  // the same, as people and the next leader read it
+  absl::Time retry_wall = absl::InfinitePast();  // the same on the wall clock, as in the status
 };
 
 // The question put to the job's owner about a lost floor, and OwnerDecision() when the newest round
@@ -103,7 +103,7 @@ struct StopMemory {
 struct RoundMemory {
   RoundPhase phase = RoundPhase::kIdle;
   RoundStamp id;
-  std::vector<v1alpha1::Member> members;  // by rank; of `id`
+  std::vector<v1alpha1::Member> members;  // of round `id`, by rank
   std::string membership;
   // The spec by which round `id` trains, and its digest (trajectory.h). A new leader has only the
   // digest.
@@ -120,8 +120,8 @@ struct RoundMemory {
 
   // Set once status.failures (failure_persistence.h) and status.workers.leaving (spot.h) have been
   // read.
-  bool recalled = false;
-  bool notices_recalled = false;
+  bool failures_restored = false;
+  bool notices_restored = false;
   FailureMemory failure;
   QuestionMemory question;
   // The last request for a checkpoint that was handled; absent until this leadership has looked.
@@ -134,9 +134,9 @@ struct RoundMemory {
   bool was_active = false;  // some round of this job has been Active
   // The newest round that was Active; reports of earlier rounds no longer matter.
   int64_t active_round = 0;
-  // The reason why the last round broke, for the Running condition: a Reason's name, and a
-  // sentence.
-  std::string broken_reason;
+  // The reason why the last round broke, and a sentence about it, for the condition Running; absent
+  // before any round broke.
+  std::optional<Reason> broken_reason;
   std::string broken_sentence;
 
   StopMemory stop;
@@ -147,6 +147,19 @@ struct RoundMemory {
 
   std::map<int, WorkerMemory> workers;
 };
+
+// Returns null if nothing is remembered of the worker `index`.
+inline const WorkerMemory* FindWorkerMemory(const RoundMemory& memory, int index) {
+  const auto found = memory.workers.find(index);
+  return found == memory.workers.end() ? nullptr : &found->second;
+}
+
+// Returns true if this leadership told the incarnation to stop: how it ends after that proves
+// nothing.
+inline bool WasToldToStop(const RoundMemory& memory, int index, int incarnation) {
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
+  return worker != nullptr && worker->told_to_stop == incarnation;
+}
 
 }  // namespace muster::control
 

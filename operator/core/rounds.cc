@@ -20,7 +20,6 @@
 #include "operator/core/round_phase.h"
 #include "operator/core/round_stamp.h"
 #include "operator/core/round_transition.h"
-#include "operator/core/spec_values.h"
 #include "operator/core/trajectory.h"
 
 namespace muster::control {
@@ -36,7 +35,7 @@ bool MadeProgress(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.phase != RoundPhase::kActive) return false;
   if (!draft.spec().has_trainer()) {
-    return draft.view.now >= memory.phase_since + draft.options.active_is_progress;
+    return draft.view.now >= memory.phase_since + draft.options.command_progress_after;
   }
   return HasNewStep(draft);
 }
@@ -74,7 +73,7 @@ void BreakRound(Draft& draft, const Break& why) {
   }
   for (int index : why.late) memory.workers[index].needs_replacement = true;
   if (!why.bad_checkpoint.empty()) memory.failure.bad_checkpoints.insert(why.bad_checkpoint);
-  memory.broken_reason = std::string(Name(why.reason));
+  memory.broken_reason = why.reason;
   memory.broken_sentence = why.sentence;
   memory.ready.clear();
   memory.joined.clear();
@@ -206,9 +205,9 @@ void CollectJoined(Draft& draft) {
     const Worker* worker = WorkerOf(draft, member);
     if (worker == nullptr || worker->agent == nullptr) continue;
     const auto& joined = worker->agent->joined;
-    const bool told = joined && joined->round == memory.id && joined->error.empty() &&
-                      joined->trajectory == memory.trajectory;
-    if (told || (worker->agent->attached && worker->agent->active == memory.id)) {
+    const bool answered = joined && joined->round == memory.id && joined->error.empty() &&
+                          joined->trajectory == memory.trajectory;
+    if (answered || (worker->agent->attached && worker->agent->active == memory.id)) {
       memory.joined.insert(worker->index);
     }
   }
@@ -256,7 +255,8 @@ void Advance(Draft& draft) {
         draft.RequeueAt(memory.phase_since + draft.options.grow_delay);
       }
       break;
-    default:
+    case RoundPhase::kIdle:
+    case RoundPhase::kHolding:
       break;
   }
 }
@@ -283,7 +283,7 @@ void ForgetRound(Draft& draft) {
   memory.failure.restart_job = memory.failure.fresh = false;
   memory.spec.reset();  // ranks started from here on open the sources of the spec as it is then
   memory.backoff.not_before = memory.backoff.retry_wall = absl::InfinitePast();
-  memory.broken_reason.clear();
+  memory.broken_reason.reset();
 }
 
 void DriveRounds(Draft& draft) {

@@ -23,7 +23,7 @@ TEST(RoundsTest, TheFirstRoundWaitsForEveryWorker) {
   EXPECT_THAT(world.Decide().orders, IsEmpty());
   world.AddAgent(1);
   const Plan plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:1");
 }
 
 TEST(RoundsTest, ARoundIsRecordedInThePlanThatOrdersIt) {
@@ -47,8 +47,8 @@ TEST(RoundsTest, AChangedSpecReachesAllRanksInOneNewRound) {
   world.MakeActive();
   world.view.spec.mutable_trainer()->mutable_optimizer()->set_learning_rate(0.5);
   const Plan plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1 Prepare:2");
-  EXPECT_EQ(Told(plan), "SpecChanged");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:1 Prepare:2");
+  EXPECT_EQ(EventReasons(plan), "SpecChanged");
   EXPECT_EQ(plan.status.round(), 2);
   EXPECT_EQ(plan.status.failures().streak(), 0) << "no failure, no back-off";
   EXPECT_EQ(world.Condition(ConditionType::kRunning), "False/SpecChanged");
@@ -78,7 +78,7 @@ TEST(RoundsTest, ASpecThatChangesWhileARoundIsPreparedOpensTheNextAndIsNotSentIn
   world.view.agents[0].session = 2;
   world.view.spec.mutable_trainer()->mutable_train()->set_global_batch(64);
   const Plan plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:1");
   for (const Order& order : plan.orders) {
     const auto& prepare = std::get<PrepareOrder>(order.what);
     EXPECT_EQ(prepare.round.round, before.round.round + 1);
@@ -114,7 +114,7 @@ TEST(RoundsTest, GoComesWhenAllAreReadyAndNeedsNoWrite) {
   EXPECT_THAT(world.Decide().orders, IsEmpty());
   world.view.agents[1].ready = ReadyReport{world.memory.id, {v1alpha1::RankReady()}};
   const Plan plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Go:0 Go:1");
+  EXPECT_EQ(OrderTexts(plan), "Go:0 Go:1");
   EXPECT_FALSE(plan.write_status);
   const v1alpha1::GoRound& go = *std::get<GoOrder>(plan.orders[0].what).go;
   EXPECT_EQ(std::get<GoOrder>(plan.orders[1].what).go.get(), &go) << "one for all";
@@ -140,12 +140,12 @@ TEST(RoundsTest, OrdersAreSentAgainOnANewStream) {
   world.Decide();
   EXPECT_THAT(world.Decide().orders, IsEmpty());
   world.view.agents[0].session = 2;
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:0");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:0");
   EXPECT_THAT(world.Decide().orders, IsEmpty());
   world.view.agents[0].ready = ReadyReport{world.memory.id, std::vector<v1alpha1::RankReady>(1)};
-  EXPECT_EQ(Ordered(world.Decide()), "Go:0");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Go:0");
   world.view.agents[0].session = 3;
-  EXPECT_EQ(Ordered(world.Decide()), "Go:0");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Go:0");
   world.view.agents[0].session = 4;
   world.view.agents[0].active = world.memory.id;
   EXPECT_THAT(world.Decide().orders, IsEmpty()) << "its hello says that it joined";

@@ -15,24 +15,23 @@ bool WasDone(const Draft& draft) {
   return asked != absl::InfinitePast() && saved > asked;
 }
 
-std::string WhyNot(const Draft& draft) {
+std::string WhyImpossible(const Draft& draft) {
   if (!draft.spec().has_trainer()) {
-    return "the job brings its own command, which saves when it wants to";
+    return "the job brings its own command, which decides itself when to save";
   }
   return draft.spec().has_checkpoint() ? "" : "the job has no spec.checkpoint to save to";
 }
 
 // Returns the number of agents that got the order. One is enough, because ranks vote on a save.
 int OrderSaves(Draft& draft) {
-  int told = 0;
+  int sent = 0;
   for (const v1alpha1::Member& member : draft.plan.memory.members) {
-    const Worker* worker = draft.FindWorker(member.worker().index());
-    if (worker == nullptr || worker->incarnation != member.worker().incarnation()) continue;
-    if (worker->agent == nullptr || !worker->agent->attached) continue;
+    const Worker* worker = WorkerOf(draft, member);
+    if (worker == nullptr || worker->agent == nullptr || !worker->agent->attached) continue;
     draft.Send(*worker, SaveOrder{draft.plan.memory.id});
-    ++told;
+    ++sent;
   }
-  return told;
+  return sent;
 }
 
 }  // namespace
@@ -48,18 +47,18 @@ void SaveOnRequest(Draft& draft) {
     memory.save_request = "";
     return;
   }
-  const std::string cannot = WhyNot(draft);
+  const std::string cannot = WhyImpossible(draft);
   if (!cannot.empty()) {
     memory.save_request = asked;
     return draft.EmitWarning(Reason::kSaveRequested,
                              absl::StrCat("annotation ", kSaveRequest,
-                                          " asks for a checkpoint, and none is saved: ", cannot));
+                                          " asks for a checkpoint, but none is saved: ", cannot));
   }
   // Nothing was ordered yet; the next decision tries again.
   if (memory.phase != RoundPhase::kActive || OrderSaves(draft) == 0) return;
   memory.save_request = asked;
   draft.EmitNormal(Reason::kSaveRequested,
-                   absl::StrCat("annotation ", kSaveRequest, " says ", asked,
+                   absl::StrCat("annotation ", kSaveRequest, " is ", asked,
                                 ": a checkpoint is saved after the current step"));
 }
 

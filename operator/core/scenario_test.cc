@@ -144,7 +144,7 @@ TEST(ScenarioTest, ANewLeaderAdoptsTheRunningRound) {
   ExpectSucceeded(world);
   EXPECT_EQ(world.rounds_opened, 1);
   EXPECT_EQ(world.job.status.term(), 2);
-  EXPECT_THAT(world.told, Contains("RoundAdopted"));
+  EXPECT_THAT(world.event_reasons, Contains("RoundAdopted"));
 }
 
 TEST(ScenarioTest, ANewLeaderTakesNobodyForDeadWithinTheWindow) {
@@ -262,7 +262,7 @@ TEST(ScenarioTest, ABadCheckpointIsLeftForAnOlderOne) {
   world.job.spec.set_suspend(false);
   world.RunUntilEnded(absl::Minutes(2));
   ExpectSucceeded(world);
-  EXPECT_THAT(world.told, Contains("JoinFailed"));
+  EXPECT_THAT(world.event_reasons, Contains("JoinFailed"));
   EXPECT_GT(world.redone, 0);
   EXPECT_LE(world.redone, 10);
 }

@@ -14,13 +14,13 @@ namespace {
 using google::protobuf::util::MessageDifferencer;
 using v1alpha1::TrainingJobSpec;
 
-constexpr char kWaysOn[] =
-    ", and the job goes on by what it was: put it back, or suspend the job, make the change, and "
-    "resume it";
+constexpr char kHowToContinue[] =
+    "; put the old value back, or suspend the job, make the change, and resume the job";
 
 std::string Changed(const char* field, const std::string& was, const std::string& is) {
   return absl::StrCat("spec.", field, " must not change while the job runs: it was \"", was,
-                      "\" and is \"", is, "\" now", kWaysOn);
+                      "\" and is now \"", is, "\"; the job continues with the old value",
+                      kHowToContinue);
 }
 
 // Returns a sentence about the first difference; empty if both have the same sources.
@@ -28,8 +28,9 @@ std::string Difference(const TrainingJobSpec& opened, const TrainingJobSpec& wan
   const v1alpha1::DataSpec& was = opened.trainer().data();
   const v1alpha1::DataSpec& is = wanted.trainer().data();
   if (was.uri() != is.uri()) {
-    return absl::StrCat(Changed("trainer.data.uri", was.uri(), is.uri()),
-                        "; its checkpoints are used only if the data are the same there");
+    return absl::StrCat(
+        Changed("trainer.data.uri", was.uri(), is.uri()),
+        "; its checkpoints are used only if the data at the new place are the same");
   }
   if (!MessageDifferencer::Equals(was, is)) {
     return absl::StrCat(Changed("trainer.data", was.ShortDebugString(), is.ShortDebugString()),
@@ -38,7 +39,7 @@ std::string Difference(const TrainingJobSpec& opened, const TrainingJobSpec& wan
   if (opened.checkpoint().uri() == wanted.checkpoint().uri()) return "";
   return absl::StrCat(
       Changed("checkpoint.uri", opened.checkpoint().uri(), wanted.checkpoint().uri()),
-      "; it goes on then from the checkpoints that are there");
+      "; it then continues from the checkpoints in the new directory");
 }
 
 TrainingJobSpec WithSources(const TrainingJobSpec& opened, TrainingJobSpec spec) {
@@ -77,9 +78,9 @@ std::optional<RejectedChange> RejectSourceChange(const JobView& view, const Roun
   if (!IsTraining(view)) return std::nullopt;
   return RejectedChange{std::nullopt,
                         absl::StrCat("spec.trainer.data or spec.checkpoint.uri has changed while "
-                                     "the job runs: its ranks go on by what it was, and nothing is "
-                                     "started",
-                                     kWaysOn)};
+                                     "the job runs: its ranks continue with the old value, and "
+                                     "nothing new is started",
+                                     kHowToContinue)};
 }
 
 }  // namespace muster::control

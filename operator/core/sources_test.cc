@@ -40,13 +40,14 @@ TEST_F(SourcesTest, AChangeOfTheDataOfARunningJobIsRefusedAndItGoesOnByTheOldOne
   EXPECT_EQ(Admitted(), "True/SpecChangeRefused");
   EXPECT_THAT(Message(),
               HasSubstr("spec.trainer.data.uri must not change while the job runs: it was "
-                        "\"/data/a\" and is \"/data/b\" now"));
-  EXPECT_THAT(Message(), HasSubstr("put it back, or suspend the job, make the change, and resume"));
-  EXPECT_EQ(Told(plan), "SpecChangeRefused");
+                        "\"/data/a\" and is now \"/data/b\""));
+  EXPECT_THAT(Message(),
+              HasSubstr("put the old value back, or suspend the job, make the change, and resume"));
+  EXPECT_EQ(EventReasons(plan), "SpecChangeRefused");
   EXPECT_THAT(plan.orders, IsEmpty());
   EXPECT_EQ(world_.memory.phase, RoundPhase::kActive);
   world_.Advance(absl::Minutes(1));
-  EXPECT_EQ(Told(world_.Decide()), "") << "it is said once";
+  EXPECT_EQ(EventReasons(world_.Decide()), "") << "it is said once";
   SetData("/data/a");
   world_.Decide();
   EXPECT_EQ(Admitted(), "True/Accepted");
@@ -67,7 +68,7 @@ TEST_F(SourcesTest, TheNextRoundHasTheOldOnesAndTheRestOfTheChange) {
   SetData("/data/b");
   world_.view.spec.mutable_trainer()->mutable_train()->set_steps(200);
   const Plan plan = world_.Decide();
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:1");
   EXPECT_EQ(world_.memory.id.round, 2);
   ASSERT_NE(world_.memory.spec, nullptr);
   EXPECT_EQ(world_.memory.spec->trainer().data().uri(), "/data/a");
@@ -101,7 +102,7 @@ TEST_F(SourcesTest, ANewLeaderLeavesARoundByOtherSourcesAlone) {
   EXPECT_THAT(Message(), HasSubstr("spec.trainer.data or spec.checkpoint.uri has changed"));
   SetData("/data/a");
   world_.Advance(absl::Seconds(1));
-  EXPECT_THAT(Told(world_.Decide()), HasSubstr("RoundAdopted"));
+  EXPECT_THAT(EventReasons(world_.Decide()), HasSubstr("RoundAdopted"));
   EXPECT_EQ(Admitted(), "True/Accepted");
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,23 +16,18 @@ namespace {
 // Leaving takes a round (seconds), so the checkpoint may take half of what is left.
 constexpr double kSaveShare = 0.5;
 // The limit of status.workers.leaving: thousands of workers may leave at once.
-constexpr int kMostKept = 256;
+constexpr int kMaxLeaving = 256;
 
-const WorkerMemory* MemoryOf(const RoundMemory& memory, int index) {
-  const auto known = memory.workers.find(index);
-  return known == memory.workers.end() ? nullptr : &known->second;
-}
-
-bool Leaves(const RoundMemory& memory, int index, int incarnation) {
-  const WorkerMemory* worker = MemoryOf(memory, index);
+bool IsToLeave(const RoundMemory& memory, int index, int incarnation) {
+  const WorkerMemory* worker = FindWorkerMemory(memory, index);
   return worker != nullptr && worker->notice.leaves && worker->notice.incarnation == incarnation;
 }
 
 // Returns the number of members in a round without those that leave.
-int Staying(const RoundMemory& memory) {
+int CountStaying(const RoundMemory& memory) {
   int staying = 0;
   for (const v1alpha1::Member& member : memory.members) {
-    staying += !Leaves(memory, member.worker().index(), member.worker().incarnation());
+    staying += !IsToLeave(memory, member.worker().index(), member.worker().incarnation());
   }
   return staying;
 }
@@ -62,7 +56,7 @@ void Notice(Draft& draft, const Worker& worker, const NoticeTaint& notice) {
                                  absl::FormatDuration(notice.warning)));
 }
 
-void Recall(Draft& draft, const Worker& worker, absl::Time leave_wall, int64_t step) {
+void RestoreNotice(Draft& draft, const Worker& worker, absl::Time leave_wall, int64_t step) {
   WorkerMemory& known = draft.memory().workers[worker.index];
   known.notice.incarnation = worker.incarnation;
   known.notice.leave_wall = leave_wall;
@@ -75,9 +69,9 @@ void Recall(Draft& draft, const Worker& worker, absl::Time leave_wall, int64_t s
 }
 
 // Workers for which the status had no room leave no earlier than those that it names.
-void RecallUnnamed(Draft& draft) {
+void RestoreUnnamedNotices(Draft& draft) {
   const auto& kept = draft.view.status.workers().leaving();
-  if (kept.size() < kMostKept) return;
+  if (kept.size() < kMaxLeaving) return;
   absl::Time latest = absl::InfinitePast();
   int64_t step = -1;
   for (const v1alpha1::LeavingWorker& worker : kept) {
@@ -85,28 +79,28 @@ void RecallUnnamed(Draft& draft) {
     step = std::max(step, worker.checkpoint_step());
   }
   for (const Worker& worker : draft.workers) {
-    const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
+    const WorkerMemory* known = FindWorkerMemory(draft.memory(), worker.index);
     if (worker.pod == nullptr ||
         (known != nullptr && known->notice.incarnation == worker.incarnation)) {
       continue;
     }
     const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
     if (notice == nullptr) continue;
-    Recall(draft, worker, std::min(latest, draft.view.wall + SaveTime(*notice)), step);
+    RestoreNotice(draft, worker, std::min(latest, draft.view.wall + SaveTime(*notice)), step);
   }
 }
 
 // Restores what the last leader had noticed.
-void RecallNotices(Draft& draft) {
+void RestoreNotices(Draft& draft) {
   RoundMemory& memory = draft.memory();
-  if (memory.notices_recalled) return;
-  memory.notices_recalled = true;
+  if (memory.notices_restored) return;
+  memory.notices_restored = true;
   for (const v1alpha1::LeavingWorker& kept : draft.view.status.workers().leaving()) {
     const Worker* worker = draft.FindWorker(kept.index());
     if (worker == nullptr || worker->incarnation != kept.incarnation()) continue;
-    Recall(draft, *worker, ParseWall(kept.leave_time()), kept.checkpoint_step());
+    RestoreNotice(draft, *worker, ParseWall(kept.leave_time()), kept.checkpoint_step());
   }
-  RecallUnnamed(draft);
+  RestoreUnnamedNotices(draft);
 }
 
 // Asks once in a leadership, because an order of the last one may never have arrived.
@@ -120,11 +114,11 @@ void AskToSave(Draft& draft, const Worker& worker) {
   draft.Send(worker, SaveOrder{memory.id});
 }
 
-// Returns the indices of the workers that leave first, at most kMostKept.
+// Returns the indices of the workers that leave first, at most kMaxLeaving.
 std::set<int> FirstToLeave(const Draft& draft) {
   std::vector<std::pair<absl::Time, int>> leaving;
   for (const Worker& worker : draft.workers) {
-    const WorkerMemory* known = MemoryOf(draft.plan.memory, worker.index);
+    const WorkerMemory* known = FindWorkerMemory(draft.plan.memory, worker.index);
     if (worker.pod == nullptr || known == nullptr ||
         known->notice.incarnation != worker.incarnation)
       continue;
@@ -133,7 +127,7 @@ std::set<int> FirstToLeave(const Draft& draft) {
   std::sort(leaving.begin(), leaving.end());
   std::set<int> first;
   for (const auto& [when, index] : leaving) {
-    if (static_cast<int>(first.size()) < kMostKept) first.insert(index);
+    if (static_cast<int>(first.size()) < kMaxLeaving) first.insert(index);
   }
   return first;
 }
@@ -191,10 +185,10 @@ const NoticeTaint* FindNotice(const std::vector<TaintView>& taints) {
 
 void EvacuateNodes(Draft& draft) {
   if (draft.memory().stop.since) return;
-  RecallNotices(draft);
+  RestoreNotices(draft);
   for (const Worker& worker : draft.workers) {
     if (worker.pod == nullptr || IsLost(worker.presence) || worker.ended) continue;
-    const WorkerMemory* known = MemoryOf(draft.memory(), worker.index);
+    const WorkerMemory* known = FindWorkerMemory(draft.memory(), worker.index);
     if (known == nullptr || known->notice.incarnation != worker.incarnation) {
       const NoticeTaint* notice = FindNotice(worker.pod->node_taints);
       if (notice == nullptr) continue;
@@ -205,7 +199,7 @@ void EvacuateNodes(Draft& draft) {
 }
 
 void KeepNotices(Draft& draft) {
-  RecallNotices(draft);
+  RestoreNotices(draft);
   google::protobuf::RepeatedPtrField<v1alpha1::LeavingWorker> kept;
   for (const int index : FirstToLeave(draft)) {
     const WorkerMemory& known = draft.memory().workers.at(index);
@@ -220,7 +214,7 @@ void KeepNotices(Draft& draft) {
 }
 
 bool IsLeaving(const RoundMemory& memory, const Worker& worker) {
-  return Leaves(memory, worker.index, worker.incarnation);
+  return IsToLeave(memory, worker.index, worker.incarnation);
 }
 
 bool MayMoveAway(const Draft& draft, const Worker& worker) {
@@ -229,7 +223,7 @@ bool MayMoveAway(const Draft& draft, const Worker& worker) {
   if (memory.phase == RoundPhase::kIdle) return true;
   // A command holds nothing that the next round could need.
   if (memory.phase == RoundPhase::kHolding && !draft.spec().has_trainer()) return true;
-  if (Staying(memory) < MinWorkers(draft.spec())) return true;
+  if (CountStaying(memory) < MinWorkers(draft.spec())) return true;
   return memory.phase == RoundPhase::kActive &&
          MemberIndices(memory.members).count(worker.index) == 0;
 }
@@ -237,10 +231,10 @@ bool MayMoveAway(const Draft& draft, const Worker& worker) {
 std::optional<Break> FindLeaving(const Draft& draft) {
   const RoundMemory& memory = draft.plan.memory;
   if (memory.stop.since) return std::nullopt;
-  const bool may_shrink = Staying(memory) >= MinWorkers(draft.spec());
+  const bool may_shrink = CountStaying(memory) >= MinWorkers(draft.spec());
   for (const v1alpha1::Member& member : memory.members) {
     const int index = member.worker().index();
-    if (!Leaves(memory, index, member.worker().incarnation())) continue;
+    if (!IsToLeave(memory, index, member.worker().incarnation())) continue;
     const Worker* worker = draft.FindWorker(index);
     if (worker != nullptr && worker->ended) continue;
     const bool moved = worker == nullptr || worker->incarnation != member.worker().incarnation();

@@ -74,20 +74,20 @@ TEST(SpotTest, TheShortestWarningCounts) {
   EXPECT_EQ(notice->warning, absl::Seconds(30));
 }
 
-TEST(SpotTest, ACheckpointIsAskedForThenTheNextRoundDoesWithoutTheWorker) {
+TEST(SpotTest, ACheckpointIsRequestedThenTheNextRoundGoesWithoutTheWorker) {
   TestWorld world = ActiveWorld(3, 1);
   Write(world, 10);
   world.Decide();
   Taint(world, 1, kSpotItn);
   Plan plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Save:1");
-  EXPECT_EQ(Told(plan), "NodeGoesAway");
+  EXPECT_EQ(OrderTexts(plan), "Save:1");
+  EXPECT_EQ(EventReasons(plan), "NodeGoesAway");
   EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "it trains on while it saves";
-  EXPECT_THAT(Ordered(world.Decide()), IsEmpty()) << "it is asked once";
+  EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty()) << "it is asked once";
 
   Write(world, 17);
   plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:2");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:2");
   EXPECT_THAT(plan.deletes, IsEmpty()) << "until the smaller round is active";
   EXPECT_EQ(plan.status.incarnations(1), 1);
   EXPECT_EQ(world.memory.backoff.streak, 0) << "no failure";
@@ -108,9 +108,9 @@ TEST(SpotTest, WithoutACheckpointInTimeItLeavesAtHalfTheWarning) {
   Taint(world, 0, kSpotItn);
   world.Decide();
   world.Advance(absl::Seconds(59));
-  EXPECT_THAT(Ordered(world.Decide()), IsEmpty());
+  EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty());
   world.Advance(absl::Seconds(1));
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:1");
 }
 
 // Makes the next leader take over; its agents attach at once and still step.
@@ -128,19 +128,20 @@ TEST(SpotTest, ANewLeaderGoesOnWithTheNoticeOfTheLastOne) {
   TestWorld world = ActiveWorld(2, 1);
   Write(world, 10);
   Taint(world, 0, kSpotItn);
-  EXPECT_EQ(Ordered(world.Decide()), "Save:0");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Save:0");
   ASSERT_EQ(world.view.status.workers().leaving_size(), 1);
   EXPECT_EQ(world.view.status.workers().leaving(0).checkpoint_step(), 10);
   world.Advance(absl::Seconds(40));
   ChangeLeaders(world);
   Plan plan = world.Decide();
-  EXPECT_THAT(Told(plan), testing::Not(testing::HasSubstr("NodeGoesAway"))) << "it was told";
+  EXPECT_THAT(EventReasons(plan), testing::Not(testing::HasSubstr("NodeGoesAway")))
+      << "it was told";
   EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "adopted";
-  EXPECT_EQ(Ordered(world.Decide()), "Save:0") << "the last one's may be lost";
+  EXPECT_EQ(OrderTexts(world.Decide()), "Save:0") << "the last one's may be lost";
   world.Advance(absl::Seconds(19) - absl::Milliseconds(1));
-  EXPECT_THAT(Ordered(world.Decide()), IsEmpty());
+  EXPECT_THAT(OrderTexts(world.Decide()), IsEmpty());
   world.Advance(absl::Seconds(1) + absl::Milliseconds(1));
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:1");
 }
 
 TEST(SpotTest, ACheckpointOfTheLastLeadershipLetsTheWorkerLeave) {
@@ -150,7 +151,7 @@ TEST(SpotTest, ACheckpointOfTheLastLeadershipLetsTheWorkerLeave) {
   Write(world, 17);
   world.view.status.mutable_checkpoint()->set_step(17);
   ChangeLeaders(world);
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:1");
 }
 
 // It is not known yet whether the agents still step, so they may save.
@@ -163,12 +164,12 @@ TEST(SpotTest, ANewLeaderWaitsForTheAgentsBeforeAWorkerLeaves) {
   }
   Taint(world, 0, kSpotItn);
   const Plan plan = world.Decide();
-  EXPECT_EQ(Told(plan), "NodeGoesAway");
+  EXPECT_EQ(EventReasons(plan), "NodeGoesAway");
   EXPECT_EQ(plan.status.incarnations(0), 1);
   for (AgentView& agent : world.view.agents) agent.attached = true;
   world.Decide();
   EXPECT_EQ(world.memory.phase, RoundPhase::kActive);
-  EXPECT_EQ(Ordered(world.Decide()), "Save:0");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Save:0");
 }
 
 TEST(SpotTest, AWallClockSetBackLengthensNoNotice) {
@@ -179,7 +180,7 @@ TEST(SpotTest, AWallClockSetBackLengthensNoNotice) {
   ChangeLeaders(world);
   world.Decide();
   world.Advance(absl::Seconds(60));
-  EXPECT_EQ(Ordered(world.Decide()), "Prepare:1");
+  EXPECT_EQ(OrderTexts(world.Decide()), "Prepare:1");
 }
 
 TEST(SpotTest, TheStatusForgetsANoticeWithItsPod) {
@@ -204,7 +205,7 @@ TEST(SpotTest, BelowMinItsPodIsMadeAnewAndTheOthersHold) {
   EXPECT_EQ(world.memory.phase, RoundPhase::kActive) << "until the replacement is recorded";
   plan = world.Decide();
   EXPECT_EQ(world.memory.phase, RoundPhase::kHolding);
-  EXPECT_EQ(world.memory.broken_reason, "MembershipChanged");
+  EXPECT_EQ(world.memory.broken_reason, Reason::kMembershipChanged);
   EXPECT_THAT(plan.status.conditions(), testing::Not(IsEmpty()));
   ASSERT_EQ(plan.creates.size(), 1u);
   EXPECT_EQ(plan.creates[0].name, "job-1-2");
@@ -233,7 +234,7 @@ TEST(SpotTest, TheEventNamesNodeTaintAndTime) {
 }
 
 // The status of a job must not grow with the thousands of workers that leave at once.
-TEST(SpotTest, TheStatusNamesThose256ThatLeaveFirst) {
+TEST(SpotTest, TheStatusNamesThe256WorkersThatLeaveFirst) {
   constexpr int kWorkers = 300;
   TestWorld world = ActiveWorld(kWorkers, 1);
   for (int i = 0; i < kWorkers; ++i) {
@@ -248,7 +249,7 @@ TEST(SpotTest, TheStatusNamesThose256ThatLeaveFirst) {
       << "they are remembered all the same";
 }
 
-TEST(SpotTest, ANewLeaderGrantsNoNewWarningToThoseThatTheStatusCouldNotName) {
+TEST(SpotTest, ANewLeaderGrantsNoNewWarningToWorkersThatTheStatusHadNoRoomFor) {
   constexpr int kWorkers = 300;
   TestWorld world = ActiveWorld(kWorkers, 1);
   for (int i = 0; i < kWorkers; ++i) Taint(world, i, kSpotItn);

@@ -56,7 +56,7 @@ TEST(ProgressTest, AWallClockSetBackDoesNotSilenceIt) {
 
 // An agent that attaches to a new leader first reports that its work is done, and then the reports
 // that it could not send meanwhile.
-TEST(ProgressTest, AnEndThatIsToldBeforeItsReportsTellsTheLastStepAndItsCheckpoint) {
+TEST(ProgressTest, AnEndReportedBeforeTheLastStepStillRecordsThatStepAndItsCheckpoint) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
@@ -81,7 +81,7 @@ void SetCheckpoint(TestWorld& world, int64_t step, int64_t attempt) {
   world.view.checkpoint.written->mutable_version()->set_attempt(attempt);
 }
 
-TEST(ProgressTest, TheToldStepIsNeverBelowTheCheckpoints) {
+TEST(ProgressTest, TheWrittenStepIsNeverBelowTheCheckpoints) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
@@ -100,7 +100,7 @@ TEST(ProgressTest, TheToldStepIsNeverBelowTheCheckpoints) {
   EXPECT_EQ(world.Decide().status.progress().step(), 41);
 }
 
-TEST(ProgressTest, TheToldStepIsNotBelowACheckpointThatReportsHaveReached) {
+TEST(ProgressTest, TheWrittenStepIsNotBelowACheckpointThatReportsHaveReached) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
@@ -119,7 +119,7 @@ TEST(ProgressTest, TheToldStepIsNotBelowACheckpointThatReportsHaveReached) {
   EXPECT_EQ(world.Decide().status.progress().step(), 70) << "the interval is kept else";
 }
 
-TEST(ProgressTest, ACheckpointAloneDoesNotTakeTheToldStepBack) {
+TEST(ProgressTest, ACheckpointAloneDoesNotTakeTheWrittenStepBack) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
@@ -131,7 +131,7 @@ TEST(ProgressTest, ACheckpointAloneDoesNotTakeTheToldStepBack) {
   EXPECT_EQ(world.Decide().status.progress().step(), 80);
 }
 
-TEST(ProgressTest, ALateCheckpointOfAFailedJobTellsItsStep) {
+TEST(ProgressTest, ALateCheckpointOfAFailedJobRecordsItsStep) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.view.spec.set_active_deadline("30s");
@@ -156,7 +156,7 @@ TEST(ProgressTest, AnUnusableCheckpointIsNoProgress) {
   EXPECT_EQ(world.Decide().status.progress().step(), 11) << "steps are redone from an older one";
 }
 
-TEST(CheckpointTest, IsShownAndToldOnce) {
+TEST(CheckpointTest, IsShownAndEmitsOneEvent) {
   TestWorld world(1);
   world.view.spec.mutable_checkpoint()->set_uri("/ck");
   world.MakeActive();
@@ -166,7 +166,7 @@ TEST(CheckpointTest, IsShownAndToldOnce) {
   world.view.checkpoint.written->mutable_version()->set_step(10);
   world.view.checkpoint.written->mutable_version()->set_attempt(1);
   Plan plan = world.Decide();
-  EXPECT_EQ(Told(plan), "CheckpointWritten");
+  EXPECT_EQ(EventReasons(plan), "CheckpointWritten");
   EXPECT_EQ(plan.status.checkpoint().uri(), "/ck/step-000000010");
   EXPECT_EQ(plan.status.checkpoint().step(), 10);
   EXPECT_EQ(world.Condition(ConditionType::kCheckpointed), "True/CheckpointWritten");
@@ -180,8 +180,8 @@ TEST(CheckpointTest, AFailedSaveIsShownAndTrainingGoesOn) {
   world.MakeActive();
   world.view.checkpoint.failed.emplace();
   world.view.checkpoint.failed->set_error("no space left on device");
-  EXPECT_EQ(Told(world.Decide()), "CheckpointFailed");
-  EXPECT_EQ(Told(world.Decide()), "");
+  EXPECT_EQ(EventReasons(world.Decide()), "CheckpointFailed");
+  EXPECT_EQ(EventReasons(world.Decide()), "");
   EXPECT_EQ(world.Condition(ConditionType::kCheckpointed), "False/CheckpointFailed");
   EXPECT_EQ(world.view.status.state(), "Training");
 }
@@ -193,8 +193,8 @@ TEST(AdmitTest, EveryErrorIsInTheConditionAndNothingStarts) {
   EXPECT_THAT(plan.status.conditions(0).message(),
               HasSubstr("9 is more than max 4; spec.trainer: missing"));
   EXPECT_EQ(plan.status.incarnations_size(), 0);
-  EXPECT_EQ(Told(plan), "InvalidSpec");
-  EXPECT_EQ(Told(world.Decide()), "");
+  EXPECT_EQ(EventReasons(plan), "InvalidSpec");
+  EXPECT_EQ(EventReasons(world.Decide()), "");
 }
 
 TEST(AdmitTest, TheFinalizerIsAddedOnceAfterThePods) {
@@ -220,7 +220,7 @@ TEST(AdmitTest, TheFinalizerIsThereBeforeTheFirstRound) {
   world.Decide();
   world.AddWorkers();
   const Plan plan = world.Decide();
-  EXPECT_EQ(Ordered(plan), "Prepare:0");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0");
   EXPECT_THAT(plan.add_finalizers, ElementsAre("muster.dev/workers"));
 }
 
@@ -244,7 +244,7 @@ TEST(DeadlineTest, AsksForACheckpointFirst) {
   world.Advance(absl::Seconds(30));
   const Plan plan = world.Decide();
   EXPECT_EQ(world.Condition(ConditionType::kFailed), "True/DeadlineExceeded");
-  ASSERT_EQ(Ordered(plan), "Stop:0");
+  ASSERT_EQ(OrderTexts(plan), "Stop:0");
   EXPECT_TRUE(std::get<StopOrder>(plan.orders[0].what).save);
 }
 

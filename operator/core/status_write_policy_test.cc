@@ -39,7 +39,7 @@ TestWorld MadeAndTold() {
   return world;
 }
 
-TEST(StatusWritePolicyTest, WhatAGangBecomesIsToldOnceForAllPods) {
+TEST(StatusWritePolicyTest, AGangsProgressIsWrittenOnceForAllPods) {
   TestWorld world = Making();
   Plan plan = Reconcile(world);
   EXPECT_EQ(plan.status.state(), "Starting");
@@ -58,7 +58,7 @@ TEST(StatusWritePolicyTest, WhatAGangBecomesIsToldOnceForAllPods) {
   EXPECT_FALSE(Reconcile(world).write_status);
 }
 
-TEST(StatusWritePolicyTest, WhatComesBackToWhatWasWrittenIsNotWritten) {
+TEST(StatusWritePolicyTest, AChangeThatIsUndoneIsNotWritten) {
   TestWorld world = MadeAndTold();
   world.view.pods[0].node = "node";
   EXPECT_FALSE(Reconcile(world).write_status);
@@ -75,7 +75,7 @@ TEST(StatusWritePolicyTest, ARoundIsWrittenAheadAtOnce) {
   const Plan plan = Reconcile(world);
   EXPECT_TRUE(plan.write_status);
   EXPECT_EQ(plan.status.round(), 1);
-  EXPECT_EQ(Ordered(plan), "Prepare:0 Prepare:1");
+  EXPECT_EQ(OrderTexts(plan), "Prepare:0 Prepare:1");
 }
 
 TEST(StatusWritePolicyTest, ANewTermAndANewGenerationAreWrittenAtOnce) {
@@ -104,7 +104,7 @@ TEST(StatusWritePolicyTest, ANewTermIsNotWrittenBeforeThereCanBeAgents) {
   EXPECT_EQ(world.Condition(ConditionType::kScheduled), "True/PodsBound");
 }
 
-TEST(StatusWritePolicyTest, WhyAJobHadNoPlaceStaysUntilItHasOne) {
+TEST(StatusWritePolicyTest, TheReasonForNoPlaceStaysUntilTheJobHasOne) {
   TestWorld world = Making();
   world.view.placement.reason = "Insufficient";
   world.view.placement.sentence = "room for 1 of at least 2 workers";
@@ -125,7 +125,7 @@ TEST(StatusWritePolicyTest, WhyAJobHadNoPlaceStaysUntilItHasOne) {
   EXPECT_EQ(world.Condition(ConditionType::kScheduled), "True/PodsBound");
 }
 
-TEST(StatusWritePolicyTest, ThatThereIsNoRoomIsToldAtOnceAndThenNotForEveryNumber) {
+TEST(StatusWritePolicyTest, NoRoomIsWrittenAtOnceAndChangedNumbersLater) {
   TestWorld world = Making();
   EXPECT_FALSE(Reconcile(world).write_status);
   world.view.placement.reason = "Insufficient";
@@ -148,7 +148,7 @@ TEST(StatusWritePolicyTest, AReplacementIsWrittenAheadAtOnce) {
 
 // Hundreds of agents come back to a new leader, and a write for each would delay reading the
 // others.
-TEST(StatusWritePolicyTest, AgentsThatComeBackAreToldTogether) {
+TEST(StatusWritePolicyTest, AgentsThatComeBackAreWrittenTogether) {
   TestWorld world(4);
   world.MakeActive();
   world.memory = {};
@@ -167,7 +167,7 @@ TEST(StatusWritePolicyTest, AgentsThatComeBackAreToldTogether) {
   EXPECT_EQ(plan.status.workers().ready(), 3);
 }
 
-TEST(StatusWritePolicyTest, OnlyPeopleWaitForWhatOnlyTells) {
+TEST(StatusWritePolicyTest, OnlyChangesThatInformPeopleAreCosmetic) {
   TestWorld world = Making();
   v1alpha1::TrainingJobStatus before = world.view.status;
   v1alpha1::TrainingJobStatus after = before;

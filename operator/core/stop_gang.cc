@@ -16,8 +16,8 @@ void DeleteAll(Draft& draft, absl::string_view why) {
 }
 
 bool HasStopped(const Draft& draft, const v1alpha1::Member& member) {
-  const Worker* worker = draft.FindWorker(member.worker().index());
-  if (worker == nullptr || worker->incarnation != member.worker().incarnation()) return true;
+  const Worker* worker = WorkerOf(draft, member);
+  if (worker == nullptr) return true;
   if (IsLost(worker->presence)) return true;
   return worker->agent != nullptr && worker->agent->finished &&
          worker->agent->finished->round == draft.plan.memory.id;

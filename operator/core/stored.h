@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -32,13 +31,13 @@ class Stored {
 
   Stored(absl::Span<const v1alpha1::RankPosition> positions, const std::set<std::string>& bad);
 
-  // Returns the newest entry, by attempt and step, for which `wanted` is true; null if there is
+  // Returns the newest entry, by attempt and step, for which `predicate` is true; null if there is
   // none. An empty history matches all.
-  template <typename Wanted>
-  const Entry* Newest(absl::string_view history, Wanted wanted) const {
+  template <typename Predicate>
+  const Entry* Newest(absl::string_view history, Predicate predicate) const {
     for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
       if (!history.empty() && entry->second.history() != history) continue;
-      if (wanted(entry->second)) return &entry->second;
+      if (predicate(entry->second)) return &entry->second;
     }
     return nullptr;
   }

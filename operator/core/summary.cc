@@ -1,6 +1,5 @@
 #include "operator/core/summary.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -18,9 +17,9 @@ namespace {
 // yet", which is true in between, would cost a write for each waiting job.
 bool KeepsItsReason(const Draft& draft, int bound) {
   if (!draft.view.placement.reason.empty() || bound > 0 || draft.view.pods.empty()) return false;
-  const v1alpha1::Condition* told = FindCondition(draft.view.status, ConditionType::kScheduled);
-  return told != nullptr && (told->reason() == Name(Reason::kUnschedulable) ||
-                             told->reason() == Name(Reason::kQueued));
+  const v1alpha1::Condition* shown = FindCondition(draft.view.status, ConditionType::kScheduled);
+  return shown != nullptr && (shown->reason() == Name(Reason::kUnschedulable) ||
+                              shown->reason() == Name(Reason::kQueued));
 }
 
 // The findings of an earlier leader stay as long as the pods do.
@@ -97,11 +96,7 @@ std::optional<Shown> ShowRound(const Draft& draft) {
       return Shown{Reason::kEndUnconfirmed, DescribeUnconfirmed(*pod)};
     }
   }
-  for (Reason reason : AllReasons()) {
-    if (!memory.broken_reason.empty() && memory.broken_reason == Name(reason)) {
-      return Shown{reason, memory.broken_sentence};
-    }
-  }
+  if (memory.broken_reason) return Shown{*memory.broken_reason, memory.broken_sentence};
   // A new leader keeps what the last one wrote until it has better information.
   if (memory.id == RoundStamp{} && draft.view.status.round() > 0) return std::nullopt;
   if (memory.phase == RoundPhase::kIdle) {
@@ -113,10 +108,11 @@ std::optional<Shown> ShowRound(const Draft& draft) {
 
 void ShowRunning(Draft& draft) {
   std::optional<Shown> shown = ShowStopped(draft);
-  if (!shown) shown = ShowRound(draft);
+  const bool stopped = shown.has_value();
+  if (!stopped) shown = ShowRound(draft);
   if (!shown) return;
   draft.Condition(ConditionType::kRunning, shown->running, shown->reason, shown->sentence);
-  if (!ShowStopped(draft) && IsHeld(draft.plan.memory)) {
+  if (!stopped && IsHeld(draft.plan.memory)) {
     draft.Condition(ConditionType::kCheckpointed, false, shown->reason, shown->sentence);
   }
 }

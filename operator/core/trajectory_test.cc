@@ -44,7 +44,7 @@ std::vector<std::string> Leaves() {
   return leaves;
 }
 
-TEST(TrajectoryTest, EveryFieldOfTheSpecIsSaidToShapeTheTrajectoryOrNot) {
+TEST(TrajectoryTest, EveryFieldOfTheSpecIsListedAsShapingTheTrajectoryOrNot) {
   std::vector<std::string> unknown;
   for (const std::string& path : Leaves()) {
     const bool shapes = Contains(FieldsThatShapeTheTrajectory(), path);

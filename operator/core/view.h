@@ -28,12 +28,15 @@ struct JobIdentity {
   std::string save_request;
 };
 
+// The container of a worker's pod in which the agent and the ranks run.
+inline constexpr char kWorkerContainer[] = "worker";
+
 // The end of a container, or of a rank in it.
 struct ContainerEnd {
   std::string container;
   int exit_code = 0;  // 128+signal when killed
   int signal = 0;
-  std::string reason;  // OOMKilled, Error, Completed, ...; for a rank ExitReport's
+  std::string reason;  // OOMKilled, Error, Completed, ...; for a rank, as in ExitReport
 };
 
 // A condition of a pod or node.
@@ -78,7 +81,7 @@ struct PodView {
   std::vector<ContainerEnd> ended;
   std::vector<ConditionView> conditions;
   std::vector<ConditionView> node_conditions;  // of its node; empty if not known
-  std::vector<TaintView> node_taints;          // likewise
+  std::vector<TaintView> node_taints;          // of its node; empty if not known
 };
 
 // Reports of one agent, as its newest session sent them, the latest of each kind. Decide() ignores
@@ -149,7 +152,7 @@ struct ProgressView {
   // The newest step that is committed on every rank of its round.
   std::optional<v1alpha1::StepReport> latest;
   std::optional<double> validation_loss;  // the newest one reported
-  double tokens_per_second = 0;           // smoothed by the shell; 0 unknown
+  double tokens_per_second = 0;           // smoothed by the shell; 0: not known
 };
 
 struct CheckpointView {
@@ -160,7 +163,7 @@ struct CheckpointView {
 // An order of the job's queue: run at most this many workers; 0: all stop.
 struct QueueOrder {
   int workers = 0;
-  std::string reason;  // of operator/queue, e.g. Reclaimed
+  std::string reason;  // a reason of operator/queue, e.g. Reclaimed
   std::string sentence;
   absl::Time time;  // wall; the order is new if this is later than the time in status.preemption
   bool operator==(const QueueOrder&) const = default;
@@ -169,7 +172,7 @@ struct QueueOrder {
 // The scheduling cycle's findings on the job's pods.
 struct PlacementView {
   // The reason why some pods have no node; empty if nothing is wrong, or nobody has looked yet.
-  std::string reason;  // of operator/placement, e.g. Insufficient
+  std::string reason;  // a reason of operator/placement, e.g. Insufficient
   std::string sentence;
   // The placement of those pods that have a node.
   double score = 0;  // 0: not known
@@ -182,13 +185,13 @@ struct PlacementView {
 };
 
 struct JobView {
-  absl::Time now;   // monotonic: every deadline
-  absl::Time wall;  // for people, and for what survives a restart
+  absl::Time now;   // monotonic, for every deadline
+  absl::Time wall;  // wall clock, for times in the status
   JobIdentity job;
   v1alpha1::TrainingJobSpec spec;        // defaulted
   std::vector<std::string> spec_errors;  // from operator/api's validation
-  std::string refused_change;            // the change that `spec` is without; see sources.h
-  v1alpha1::TrainingJobStatus status;    // as observed, never as last planned
+  std::string refused_change;  // a change that is not in `spec`, in a sentence; see sources.h
+  v1alpha1::TrainingJobStatus status;  // as observed, never as last planned
   std::vector<PodView> pods;
   std::vector<AgentView> agents;
   ProgressView progress;

@@ -50,9 +50,9 @@ void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOpt
   // After a take-over, a running pod's agent is at first unknown: it may be stepping in its round.
   unheard(view.leading_since, Presence::kUnknown, Presence::kStarting);
   if (worker.presence == Presence::kUnknown) return;
-  const auto known = memory.workers.find(worker.index);
-  if (known == memory.workers.end()) return;
-  until_at(view.now, known->second.running_since + options.attach_deadline, Presence::kStarting,
+  const WorkerMemory* known = FindWorkerMemory(memory, worker.index);
+  if (known == nullptr) return;
+  until_at(view.now, known->running_since + options.attach_deadline, Presence::kStarting,
            Presence::kSilent);
 }
 

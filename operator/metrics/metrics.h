@@ -46,7 +46,7 @@ class Metrics final : public WorkQueueObserver,
   void Recovered(std::string_view kind, absl::Duration took) override {
     recovery_duration_.Observe(absl::ToDoubleSeconds(took), {std::string(kind)});
   }
-  void FailureJudged(std::string_view kind, std::string_view action) override {
+  void FailureEvaluated(std::string_view kind, std::string_view action) override {
     failures_.Increment({std::string(kind), std::string(action)});
   }
   void StatusWritten(bool progress_only) override {

@@ -43,7 +43,7 @@ class EventRecorderTest : public testing::Test {
   std::unique_ptr<EventRecorder> events_;
 };
 
-TEST_F(EventRecorderTest, WhoRecordsMakesNoCallOfTheApiServer) {
+TEST_F(EventRecorderTest, RecordingMakesNoCallToTheApiServer) {
   for (int i = 0; i < 3; ++i) Record(i);
   EXPECT_EQ(api_->calls(kube::Verb::kCreate), 0);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(events_->RunOnce());
@@ -63,7 +63,7 @@ TEST_F(EventRecorderTest, AnEventThatComesAgainBeforeItIsSentIsSentOnceWithItsCo
   EXPECT_EQ(Stored()[0]["count"], 4);
 }
 
-TEST_F(EventRecorderTest, WhatWaitsIsBounded) {
+TEST_F(EventRecorderTest, TheNumberOfWaitingEventsIsBounded) {
   const int most = static_cast<int>(EventRecorder::kMaxWaiting);
   for (int i = 0; i < most + 5; ++i) Record(i);
   EXPECT_EQ(events_->dropped(), 5);
@@ -75,7 +75,7 @@ TEST_F(EventRecorderTest, WhatWaitsIsBounded) {
   EXPECT_EQ(Stored().size(), EventRecorder::kMaxWaiting + 1);
 }
 
-TEST_F(EventRecorderTest, AtTheEndWhatWaitsIsSentAsLongAsItIsTaken) {
+TEST_F(EventRecorderTest, ShutdownSendsTheWaitingEventsWhileTheServerTakesThem) {
   for (int i = 0; i < 3; ++i) Record(i);
   std::thread sender([this] {
     while (events_->WaitAndRun()) {
@@ -86,7 +86,7 @@ TEST_F(EventRecorderTest, AtTheEndWhatWaitsIsSentAsLongAsItIsTaken) {
   EXPECT_EQ(Stored().size(), 3u);
 }
 
-TEST_F(EventRecorderTest, AtTheEndAServerThatTakesNoneIsNotAskedForEach) {
+TEST_F(EventRecorderTest, ShutdownGivesUpAfterTheFirstEventThatIsRefused) {
   for (int i = 0; i < 3; ++i) Record(i);
   api_->FailNext(kube::Verb::kCreate, absl::UnavailableError("down"));
   events_->Shutdown();

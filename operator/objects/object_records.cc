@@ -86,7 +86,7 @@ std::vector<ContainerEnd> ReadEnds(const Json& pod) {
 
 void ReadWorkerContainer(const Json& pod, PodView& view) {
   const Json* status =
-      FindByField(kube::Find(pod, {"status", "containerStatuses"}), "name", "worker");
+      FindByField(kube::Find(pod, {"status", "containerStatuses"}), "name", kWorkerContainer);
   if (status == nullptr) return;
   const Json* terminated = kube::Find(*status, {"state", "terminated"});
   const Json* waiting = kube::Find(*status, {"state", "waiting"});
@@ -189,10 +189,10 @@ absl::StatusOr<NodeRecord> ParseNodeRecord(const Json& json) {
   node.name = kube::NameOf(json);
   if (node.name.empty()) return absl::InvalidArgumentError("a node without a name");
   MUSTER_ASSIGN_OR_RETURN(SchedulingNode scheduling, ParseSchedulingNode(json));
-  const bool lies = scheduling.complaint.has_value();
-  node.schedulable = scheduling.ready && !scheduling.unschedulable && !lies;
+  const bool faulty = scheduling.complaint.has_value();
+  node.schedulable = scheduling.ready && !scheduling.unschedulable && !faulty;
   // Impossible amounts are not counted.
-  if (!lies) node.allocatable = TreeAmounts(scheduling.allocatable, scheduling.allowed_pods);
+  if (!faulty) node.allocatable = TreeAmounts(scheduling.allocatable, scheduling.allowed_pods);
   node.scheduling = std::make_shared<const SchedulingNode>(std::move(scheduling));
   node.conditions = ReadConditions(json);
   node.taints = ReadTaints(json);

@@ -31,7 +31,7 @@ TEST(ObjectRecordsTest, ReadsKubernetesQuantities) {
   EXPECT_EQ(CpuMillis("1n"), 1);
 }
 
-TEST(ObjectRecordsTest, WhatIsNoAmountCountsAsNothing) {
+TEST(ObjectRecordsTest, AnUnreadableAmountCountsAsNothing) {
   for (const char* text :
        {"", "m", "-1", "1E", "1 Gi", "Gi", "1GiB", "0x10", "1.2.3", "nan", "inf"}) {
     EXPECT_EQ(CpuMillis(text), 0) << text;
@@ -98,7 +98,7 @@ TEST(ObjectRecordsTest, ANodeIsSchedulableWhenReadyAndNotCordoned) {
   EXPECT_FALSE(ParseNodeRecord(Parse(R"({"metadata": {"name": "n"}})"))->schedulable);
 }
 
-TEST(ObjectRecordsTest, ANodeThatLiesOffersNothing) {
+TEST(ObjectRecordsTest, AFaultyNodeOffersNothing) {
   const auto node = ParseNodeRecord(Parse(R"({"metadata": {"name": "n"}, "status": {
       "allocatable": {"cpu": "-4", "memory": "1Gi", "pods": "110"},
       "conditions": [{"type": "Ready", "status": "True"}]}})"));
@@ -186,7 +186,7 @@ TEST(ObjectRecordsTest, TheNodeFieldsAreAllThatIsRead) {
 }
 
 // Otherwise every pod and node of a cluster would come as JSON, at several times the cost.
-TEST(ObjectRecordsTest, ThePodAndNodeFieldsAreReadOfProtobuf) {
+TEST(ObjectRecordsTest, ThePodAndNodeFieldsAreReadFromProtobuf) {
   EXPECT_NE(kube::ProtoPlan::Make(PodFields().root(), *kube::ProtoMessageOf(kube::kPods)), nullptr);
   EXPECT_NE(kube::ProtoPlan::Make(NodeFields().root(), *kube::ProtoMessageOf(kube::kNodes)),
             nullptr);

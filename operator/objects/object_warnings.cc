@@ -43,13 +43,13 @@ int ObjectWarnings::RunOnce(const std::vector<TopologyFinding>& findings) {
   Warnings warnings;
   AddNodes(findings, warnings);
   AddJobs(warnings);
-  std::erase_if(told_, [&](const auto& entry) { return warnings.count(entry.first) == 0; });
+  std::erase_if(recorded_, [&](const auto& entry) { return warnings.count(entry.first) == 0; });
   int events = 0;
   for (const auto& [key, warning] : warnings) {
     if (events >= kMostAtOnce) break;
-    const auto told = told_.find(key);
-    if (told != told_.end() && told->second == warning.sentence) continue;
-    told_[key] = warning.sentence;
+    const auto known = recorded_.find(key);
+    if (known != recorded_.end() && known->second == warning.sentence) continue;
+    recorded_[key] = warning.sentence;
     events_.Record(warning.target, {Event::Type::kWarning, key.second, warning.sentence});
     ++events;
   }

@@ -45,7 +45,7 @@ class ObjectWarnings {
   const JobCache& jobs_;
   const NodeCache& nodes_;
   const PriorityCache& priorities_;
-  std::map<Key, std::string> told_;  // the sentences last recorded
+  std::map<Key, std::string> recorded_;  // the sentences last recorded
 };
 
 }  // namespace muster::control

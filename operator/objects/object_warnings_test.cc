@@ -57,7 +57,7 @@ class ObjectWarningsTest : public testing::Test {
   uint64_t version_ = 1;
 };
 
-TEST_F(ObjectWarningsTest, ANodeWhoseLabelsContradictOthersIsToldOnce) {
+TEST_F(ObjectWarningsTest, ANodeWhoseLabelsContradictOthersGetsOneEvent) {
   const std::vector<TopologyFinding> findings = {{"n1", "leaf l1 is under spine s2"},
                                                  {"n1", "zone a is in region r2"}};
   EXPECT_EQ(warnings_.RunOnce(findings), 1);
@@ -74,7 +74,7 @@ TEST_F(ObjectWarningsTest, ANodeWhoseLabelsContradictOthersIsToldOnce) {
   EXPECT_EQ(event["source"]["component"], "muster-operator");
 }
 
-TEST_F(ObjectWarningsTest, WhatComesBackIsCountedInTheSameEvent) {
+TEST_F(ObjectWarningsTest, ARecurringWarningIsCountedInTheSameEvent) {
   const std::vector<TopologyFinding> findings = {{"n1", "leaf l1 is under spine s2"}};
   EXPECT_EQ(warnings_.RunOnce(findings), 1);
   EXPECT_EQ(warnings_.RunOnce({}), 0);
@@ -96,7 +96,7 @@ TEST_F(ObjectWarningsTest, ANodeThatIsSetAsideSaysWhy) {
   EXPECT_EQ(events[0]["message"], "set aside, nothing is placed here: " + why);
 }
 
-TEST_F(ObjectWarningsTest, APriorityClassThatNobodyMadeIsToldToTheJob) {
+TEST_F(ObjectWarningsTest, AMissingPriorityClassIsAnEventOfTheJob) {
   AddClass("normal", 10);
   AddJob("typo", "nromal");
   AddJob("fine", "normal");
@@ -121,7 +121,7 @@ TEST_F(ObjectWarningsTest, APriorityClassThatNobodyMadeIsToldToTheJob) {
   EXPECT_EQ(MissingPriorityClass(classes_, ""), "");
 }
 
-TEST_F(ObjectWarningsTest, ACallTellsOnlySoMany) {
+TEST_F(ObjectWarningsTest, ACallRecordsABoundedNumberOfEvents) {
   std::vector<TopologyFinding> findings;
   for (int i = 0; i < 120; ++i) findings.push_back({absl::StrCat("n", i), "apart"});
   EXPECT_EQ(warnings_.RunOnce(findings), 50);

@@ -8,13 +8,15 @@
 namespace muster::control {
 namespace {
 
-bool IsSame(const SchedulingPod& a, const SchedulingPod& b) {
+bool HaveSameFootprint(const SchedulingPod& a, const SchedulingPod& b) {
   return a.nominated == b.nominated && IsAlike(a, b);
 }
 
-bool AreAsFar(const PodView& a, const PodView& b) { return a.node == b.node && a.phase == b.phase; }
+bool HaveSamePlace(const PodView& a, const PodView& b) {
+  return a.node == b.node && a.phase == b.phase;
+}
 
-bool TakeTheSame(const PodRecord& a, const PodRecord& b) {
+bool HaveSameParts(const PodRecord& a, const PodRecord& b) {
   return a.scheduling == b.scheduling && a.view == b.view;
 }
 
@@ -51,12 +53,12 @@ std::shared_ptr<const PodRecord> PodSharing::Keep(PodRecord pod) {
     view.node = pod.view->node;
     SchedulingPod footprint = Footprint(*pod.scheduling);
     const size_t hash = HashOf(footprint);
-    kept.scheduling = Share(footprints_, hash, std::move(footprint), IsSame);
+    kept.scheduling = Share(footprints_, hash, std::move(footprint), HaveSameFootprint);
   }
   const size_t place = absl::HashOf(view.node, view.phase);
-  kept.view = Share(views_, place, std::move(view), AreAsFar);
+  kept.view = Share(views_, place, std::move(view), HaveSamePlace);
   const size_t hash = absl::HashOf(kept.view.get(), kept.scheduling.get());
-  return Share(records_, hash, std::move(kept), TakeTheSame);
+  return Share(records_, hash, std::move(kept), HaveSameParts);
 }
 
 }  // namespace muster::control

@@ -11,16 +11,15 @@
 
 namespace muster::control {
 
-// Keeps the many pods that are not muster's small: of a live one only its node, its amounts and
-// whom it keeps away matter, of an ended one nothing. Pods that agree in these are one record,
-// without key and names; pods of one template share what placement reads of it wherever they are.
-// Muster's own pods are kept as they are. Not thread-safe.
+// Keeps the many pods that are not muster's small. Only the node of a live one, its amounts and the
+// rules by which it keeps others away matter, and nothing of an ended one. Pods that agree in these
+// are one record, without key and names. Pods of one template share the part that placement reads,
+// wherever they are. Muster's own pods are kept as they are. Not thread-safe.
 class PodSharing {
  public:
   std::shared_ptr<const PodRecord> Keep(PodRecord pod);
   // Number of shared records, some of which may be gone.
   size_t size() const { return records_.size(); }
-  size_t footprints() const { return footprints_.size(); }
 
  private:
   template <typename Value>

@@ -43,7 +43,7 @@ PodRecord Failed(PodRecord pod) {
   return pod;
 }
 
-TEST(PodSharingTest, PodsOfOthersThatTakeTheSameAreOneRecord) {
+TEST(PodSharingTest, ForeignPodsWithTheSameNodeAndAmountsAreOneRecord) {
   PodSharing sharing;
   const auto a = sharing.Keep(Pod("a", "node-1"));
   const auto b = sharing.Keep(Pod("b", "node-1"));
@@ -81,7 +81,7 @@ TEST(PodSharingTest, PodsOfOneTemplateShareWhatPlacementReadsWhereverTheyAre) {
   EXPECT_EQ(sharing.Keep(awaited)->scheduling->uid, "uid-d");
 }
 
-TEST(PodSharingTest, OursAreKeptWhole) {
+TEST(PodSharingTest, MustersOwnPodsAreKeptWhole) {
   PodSharing sharing;
   const auto a = sharing.Keep(Pod("gpt-0-1", "node-1", "gpt"));
   const auto b = sharing.Keep(Pod("gpt-1-1", "node-1", "gpt"));

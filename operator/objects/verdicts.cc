@@ -11,8 +11,8 @@ namespace muster::control {
 namespace {
 
 // Least intervals between sentences that differ in their numbers only, and between two reasons.
-constexpr absl::Duration kTellAgain = absl::Seconds(30);
-constexpr absl::Duration kTellReason = absl::Seconds(5);
+constexpr absl::Duration kSameReasonInterval = absl::Seconds(30);
+constexpr absl::Duration kOtherReasonInterval = absl::Seconds(5);
 // Times in a status have a resolution of milliseconds.
 constexpr absl::Duration kTick = absl::Milliseconds(1);
 
@@ -28,11 +28,12 @@ Verdicts::News Verdicts::ClassifyNews(absl::Time now, const Known& known,
   if (known.verdict == verdict) return News::kNone;
   if (!verdict.queued || !known.verdict.queued) return News::kNow;
   const bool only_numbers = known.verdict.reason == verdict.reason;
-  if (now >= known.told_at + (only_numbers ? kTellAgain : kTellReason)) return News::kNow;
+  if (now >= known.published_at + (only_numbers ? kSameReasonInterval : kOtherReasonInterval))
+    return News::kNow;
   return only_numbers ? News::kNone : News::kLater;
 }
 
-void Verdicts::Log(const std::string& key, const PlacementView& verdict) const {
+void Verdicts::Publish(const std::string& key, const PlacementView& verdict) const {
   if (verdict.reason.empty()) {
     MUSTER_LOG(INFO, "gang placed", {"job", key}, {"level", verdict.level},
                {"domain", verdict.domain}, {"score", verdict.score});
@@ -55,7 +56,7 @@ void Verdicts::Set(absl::Time now, const TrainingJob& job, PlacementView verdict
     if (news != News::kNow) return;
     known = {verdict, now};
   }
-  Log(key, verdict);
+  Publish(key, verdict);
 }
 
 void Verdicts::PublishDelayed(absl::Time now) {
@@ -64,7 +65,7 @@ void Verdicts::PublishDelayed(absl::Time now) {
     MutexLock lock(mu_);
     for (auto it = delayed_.begin(); it != delayed_.end();) {
       const auto found = known_.find(it->first);
-      if (found != known_.end() && now < found->second.told_at + kTellReason) {
+      if (found != known_.end() && now < found->second.published_at + kOtherReasonInterval) {
         ++it;
         continue;
       }
@@ -75,7 +76,7 @@ void Verdicts::PublishDelayed(absl::Time now) {
       due.push_back(std::move(one));
     }
   }
-  for (const Delayed& one : due) Log(one.key, one.verdict);
+  for (const Delayed& one : due) Publish(one.key, one.verdict);
 }
 
 void Verdicts::SetOrder(const TrainingJob& job, QueueOrder order, absl::Time wall) {

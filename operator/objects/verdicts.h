@@ -1,7 +1,6 @@
 #ifndef MUSTER_OPERATOR_OBJECTS_VERDICTS_H_
 #define MUSTER_OPERATOR_OBJECTS_VERDICTS_H_
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -39,7 +38,7 @@ class Verdicts {
  private:
   struct Known {
     PlacementView verdict;
-    absl::Time told_at = absl::InfinitePast();
+    absl::Time published_at = absl::InfinitePast();
   };
   struct Delayed {
     std::string key;
@@ -48,7 +47,7 @@ class Verdicts {
   enum class News { kNow, kLater, kNone };
 
   static News ClassifyNews(absl::Time now, const Known& known, const PlacementView& verdict);
-  void Log(const std::string& key, const PlacementView& verdict) const;
+  void Publish(const std::string& key, const PlacementView& verdict) const;
 
   const std::function<void(const std::string&)> on_change_;
   mutable Mutex mu_;

@@ -33,7 +33,7 @@ class VerdictsTest : public testing::Test {
   const absl::Time start_ = absl::FromUnixSeconds(1000);
 };
 
-TEST_F(VerdictsTest, NumbersThatFollowTheClockAreNotToldAtOnce) {
+TEST_F(VerdictsTest, NumbersThatFollowTheClockAreNotPublishedAtOnce) {
   verdicts_.Set(start_, job_, Queued("by 9m from now"));
   verdicts_.Set(start_ + absl::Seconds(5), job_, Queued("by 8m from now"));
   EXPECT_THAT(told_, SizeIs(1));
@@ -43,7 +43,7 @@ TEST_F(VerdictsTest, NumbersThatFollowTheClockAreNotToldAtOnce) {
 }
 
 // The reason changes in a busy queue whenever a job starts or ends.
-TEST_F(VerdictsTest, AnotherReasonToWaitIsToldWhenItHasLasted) {
+TEST_F(VerdictsTest, AnotherReasonToWaitIsPublishedOnceItHasLasted) {
   verdicts_.Set(start_, job_, Queued("no quota"));
   for (int i = 1; i < 9; ++i) {
     const absl::Time now = start_ + i * absl::Milliseconds(100);

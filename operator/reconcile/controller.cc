@@ -156,9 +156,9 @@ void Controller::NoteNode(PodView& pod) const {
 }
 
 JobView Controller::BuildView(const TrainingJob& job, State& state) const {
-  if (!state.validated || state.judged_generation != job.generation) {
+  if (!state.validated || state.validated_generation != job.generation) {
     state.validated = ValidateSpec(job.spec);
-    state.judged_generation = job.generation;
+    state.validated_generation = job.generation;
   }
   JobView view = MakeJobView(job, *state.validated);
   view.now = deps_.clock.Monotonic();

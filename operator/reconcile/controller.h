@@ -89,9 +89,10 @@ class Controller {
     absl::Time rival_since = absl::InfiniteFuture();
     RoundMemory memory;
     Written written;
-    // The spec as validated at `judged_generation`: every decision needs it, and it seldom changes.
+    // The spec as validated at `validated_generation`: every decision needs it, and it seldom
+    // changes.
     std::optional<ValidatedSpec> validated;
-    int64_t judged_generation = 0;
+    int64_t validated_generation = 0;
     // The API server's refusal of a pod of this spec, and the generation that it is about.
     std::string refusal;
     int64_t refused_generation = 0;
@@ -101,7 +102,7 @@ class Controller {
     std::string status_fault;
     absl::Time fault_until = absl::InfinitePast();
     absl::Time progress_slot = absl::InfiniteFuture();
-    bool settled = false;  // it has ended and its memory was released
+    bool settled = false;  // the job has ended, and its memory was released
     JobDebug debug;
   };
 

@@ -18,7 +18,7 @@ class ControllerObserver {
   // The first active round since RoundBroke.
   virtual void Recovered(std::string_view kind, absl::Duration took) = 0;
   // `kind` and `action` are names of core/failure_policy.h: closed lists.
-  virtual void FailureJudged(std::string_view kind, std::string_view action) = 0;
+  virtual void FailureEvaluated(std::string_view kind, std::string_view action) = 0;
   virtual void StatusWritten(bool progress_only) = 0;
 };
 

@@ -110,14 +110,9 @@ class OrderEncoder {
 }  // namespace
 
 bool IsTerminal(const absl::Status& status) {
-  switch (kube::ReasonOf(status)) {
-    case kube::Reason::kBadRequest:
-    case kube::Reason::kInvalid:
-    case kube::Reason::kTooLarge:
-      return true;
-    default:
-      return false;
-  }
+  const kube::Reason reason = kube::ReasonOf(status);
+  return reason == kube::Reason::kBadRequest || reason == kube::Reason::kInvalid ||
+         reason == kube::Reason::kTooLarge;
 }
 
 absl::Status Executor::DeletePods(const TrainingJob& job, const Plan& plan, Written& written) {
@@ -147,8 +142,8 @@ absl::StatusOr<Json> Executor::MakePod(const TrainingJob& job, const Json& pod) 
   return stored;
 }
 
-void Executor::TellRefusal(const TrainingJob& job, const CreatePod& create,
-                           const absl::Status& refusal, Written& written) {
+void Executor::ReportRefusal(const TrainingJob& job, const CreatePod& create,
+                             const absl::Status& refusal, Written& written) {
   if (IsTerminal(refusal)) {
     written.refused_pod = absl::StrCat("spec.template: the API server refuses its pod: ",
                                        std::string(refusal.message()));
@@ -171,7 +166,7 @@ absl::Status Executor::CreateBatch(const TrainingJob& job, const PodBuilder& bui
       Raise(written.pod_version, *pods[i]);
       MUSTER_LOG(INFO, "pod created", {"pod", creates[i].name});
     } else if (failed.ok()) {
-      TellRefusal(job, creates[i], pods[i].status(), written);
+      ReportRefusal(job, creates[i], pods[i].status(), written);
       failed = kube::Annotate(pods[i].status(), absl::StrCat("create pod ", creates[i].name));
     }
   }

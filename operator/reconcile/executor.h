@@ -76,8 +76,8 @@ class Executor {
                            const CreatePod* creates, int count, Written& written);
   // Returns `pod` as stored, or why there is none. Thread-safe.
   absl::StatusOr<Json> MakePod(const TrainingJob& job, const Json& pod);
-  void TellRefusal(const TrainingJob& job, const CreatePod& create, const absl::Status& refusal,
-                   Written& written);
+  void ReportRefusal(const TrainingJob& job, const CreatePod& create, const absl::Status& refusal,
+                     Written& written);
   absl::StatusOr<std::string> WriteFinalizers(const TrainingJob& job, const Plan& plan,
                                               Written& written, bool& gone);
   absl::Status WriteStatus(const TrainingJob& job, const Plan& plan, const std::string& version,

@@ -126,7 +126,7 @@ TEST_F(ExecutorTest, AFailedCreateWritesNoStatus) {
   EXPECT_TRUE(stream_->sent.empty());
 }
 
-TEST_F(ExecutorTest, WhatIsForbiddenIsFoundOutByOnePod) {
+TEST_F(ExecutorTest, AForbiddenCreateIsTriedWithOnePodOnly) {
   Plan plan;
   plan.status = job_.status;
   for (int i = 1; i <= 10; ++i) plan.creates.push_back(Pod(i));

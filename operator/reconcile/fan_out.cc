@@ -1,7 +1,5 @@
 #include "operator/reconcile/fan_out.h"
 
-#include <algorithm>
-
 namespace muster::control {
 namespace {
 

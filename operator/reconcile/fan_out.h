@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <functional>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -47,7 +46,7 @@ class ThreadFanOut final : public FanOut {
   Mutex mu_;
   CondVar changed_;
   CondVar done_;
-  std::deque<Batch*> batches_ MUSTER_GUARDED_BY(mu_);  // with something left to begin
+  std::deque<Batch*> batches_ MUSTER_GUARDED_BY(mu_);  // those with calls that have not begun
   bool stopping_ MUSTER_GUARDED_BY(mu_) = false;
   std::vector<std::thread> helpers_;
 };

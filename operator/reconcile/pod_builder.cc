@@ -5,13 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "operator/coordinator/token_reviewer.h"
+#include "operator/core/view.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 
 namespace muster::control {
 namespace {
 
-constexpr char kWorkerContainer[] = "worker";
 constexpr char kGpuResource[] = "nvidia.com/gpu";
 
 absl::StatusOr<Json> ParseTemplate(const TrainingJob& job) {
@@ -42,7 +43,6 @@ Json FromField(const char* name, const char* path) {
 constexpr char kTokenVolume[] = "muster-coordinator-token";
 constexpr char kTokenFolder[] = "/var/run/secrets/muster.dev/coordinator";
 constexpr char kTokenFile[] = "token";
-constexpr char kTokenAudience[] = "muster.dev/coordinator";
 constexpr int kTokenSeconds = 3600;
 
 void DropNamed(Json& list, const char* name) {
@@ -52,8 +52,9 @@ void DropNamed(Json& list, const char* name) {
 }
 
 void AddToken(Json& spec, Json& container) {
-  const Json source = {
-      {"audience", kTokenAudience}, {"expirationSeconds", kTokenSeconds}, {"path", kTokenFile}};
+  const Json source = {{"audience", kCoordinatorAudience},
+                       {"expirationSeconds", kTokenSeconds},
+                       {"path", kTokenFile}};
   Json& volumes = ListIn(spec, "volumes");
   DropNamed(volumes, kTokenVolume);
   volumes.push_back(
@@ -147,7 +148,7 @@ absl::StatusOr<PodBuilder> PodBuilder::Make(const TrainingJob& job,
   if (!scheduler.empty() && scheduler != "muster") {
     return absl::InvalidArgumentError(
         absl::StrCat("spec.template.spec.schedulerName is \"", scheduler,
-                     "\"; muster places the pods of its jobs itself"));
+                     "\": leave it out, muster places the pods of its jobs itself"));
   }
   spec["restartPolicy"] = "Never";
   spec["schedulerName"] = "muster";

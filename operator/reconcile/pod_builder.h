@@ -44,7 +44,7 @@ class PodBuilder {
   PodBuilder() = default;
 
   Json pod_;
-  size_t worker_ = 0;  // index among the containers
+  size_t worker_ = 0;  // the index of the container `worker`
   Json env_;           // muster's variables that all pods have
   Json users_env_;
 };

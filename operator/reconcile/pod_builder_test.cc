@@ -57,7 +57,7 @@ TEST(PodBuilderTest, MakesAWorkerFromNothing) {
   EXPECT_EQ(EnvOf(worker, "MUSTER_RANKS"), "2");
 }
 
-TEST(PodBuilderTest, KeepsWhatIsTheUsersAndWinsWhereBothSpeak) {
+TEST(PodBuilderTest, KeepsTheUsersFieldsAndWinsWhereBothAreSet) {
   const std::string given = R"({
     "metadata": {"labels": {"team": "a", "muster.dev/job": "forged"}, "annotations": {"n": "1"}},
     "spec": {"restartPolicy": "Always", "nodeName": "pinned", "volumes": [{"name": "data"}],
@@ -112,7 +112,7 @@ TEST(PodBuilderTest, TheJobsPriorityClassIsItsPodsWhereItExists) {
   EXPECT_EQ((*BuildPod(job, Create(), options))["spec"]["priorityClassName"], "own");
 }
 
-TEST(PodBuilderTest, OnAClusterThePodGetsWhatItProvesItselfWith) {
+TEST(PodBuilderTest, OnAClusterThePodGetsATokenToAuthenticateWith) {
   PodBuilderOptions options = kOptions;
   options.coordinator = "10.0.0.1:7443,10.0.0.2:7443";
   options.coordinator_ca = "pem";
@@ -142,7 +142,7 @@ TEST(PodBuilderTest, OnAClusterThePodGetsWhatItProvesItselfWith) {
   EXPECT_EQ(spec["automountServiceAccountToken"], false);
 }
 
-TEST(PodBuilderTest, OnOneMachineThereIsNoTokenAndTheTemplatesWishCounts) {
+TEST(PodBuilderTest, OnOneMachineThereIsNoTokenAndTheTemplatesChoiceCounts) {
   const auto local = BuildPod(Job("", true), Create(), kOptions);
   EXPECT_FALSE((*local)["spec"].contains("volumes"));
   EXPECT_FALSE((*local)["spec"].contains("automountServiceAccountToken"));
@@ -176,9 +176,10 @@ TEST(PodBuilderTest, AnotherSchedulerIsRefused) {
   const auto pod =
       BuildPod(Job(R"({"spec": {"schedulerName": "volcano"}})", true), Create(), kOptions);
   EXPECT_EQ(pod.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(pod.status().message(),
-            "spec.template.spec.schedulerName is \"volcano\"; muster places the pods of its jobs "
-            "itself");
+  EXPECT_EQ(
+      pod.status().message(),
+      "spec.template.spec.schedulerName is \"volcano\": leave it out, muster places the pods of "
+      "its jobs itself");
   EXPECT_TRUE(
       BuildPod(Job(R"({"spec": {"schedulerName": "muster"}})", true), Create(), kOptions).ok());
 }

@@ -44,7 +44,7 @@ const kube::ObjectKey kKey{"default", "job"};
 
 // The job must not be read before the versions: a write of the controller that arrived just then
 // would seem lost, and be reported as StatusNotStored.
-TEST(ReadYourWritesTest, WhatArrivesBetweenTwoReadsNeverLooksLost) {
+TEST(ReadYourWritesTest, AnEventBetweenTwoReadsNeverMakesAWriteLookLost) {
   for (const uint64_t after_read : {uint64_t{1}, uint64_t{2}, uint64_t{3}, kNever}) {
     const auto read = ReadFresh(ArrivingJob(5, 7, after_read), Pods{9}, kKey, 7, 9);
     EXPECT_TRUE(read.behind || *read.job >= 7) << "it arrives after read " << after_read;

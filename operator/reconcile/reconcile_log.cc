@@ -13,12 +13,12 @@ bool IsRecovery(const RoundMemory& before, const RoundMemory& after) {
   if (after.phase == before.phase && after.id == before.id) return false;
   const bool broke = before.phase == RoundPhase::kActive &&
                      (after.phase == RoundPhase::kHolding || after.id != before.id);
-  return broke && after.broken_reason != std::string(Name(Reason::kMembershipChanged)) &&
-         after.broken_reason != std::string(Name(Reason::kSpecChanged));
+  return broke && after.broken_reason != Reason::kMembershipChanged &&
+         after.broken_reason != Reason::kSpecChanged;
 }
 
 std::string WhyOpened(const Plan& plan) {
-  if (!plan.memory.broken_reason.empty()) return plan.memory.broken_reason;
+  if (plan.memory.broken_reason) return std::string(Name(*plan.memory.broken_reason));
   return plan.memory.id.round > 1 ? std::string(Name(Reason::kResumed)) : "FirstRound";
 }
 
@@ -31,7 +31,7 @@ void CountRounds(const RoundMemory& before, const Plan& plan, absl::Time now,
   }
   if (IsRecovery(before, after)) {
     ++debug.recoveries;
-    debug.recovering_from = after.broken_reason;
+    debug.recovering_from = after.broken_reason ? std::string(Name(*after.broken_reason)) : "";
     debug.broke_at = now;
     if (observer != nullptr) observer->RoundBroke(debug.recovering_from);
   }
@@ -55,7 +55,7 @@ void RecordDecision(const RoundMemory& before, const Plan& plan, int64_t reconci
   CountRounds(before, plan, now, observer, debug);
   for (const EvaluatedFailure& failure : plan.failures) {
     if (observer == nullptr) break;
-    observer->FailureJudged(std::string(Name(failure.kind)), std::string(Name(failure.action)));
+    observer->FailureEvaluated(std::string(Name(failure.kind)), std::string(Name(failure.action)));
   }
   if (observer != nullptr && plan.write_status) observer->StatusWritten(plan.writes_progress);
   const std::string phase(Name(plan.memory.phase));

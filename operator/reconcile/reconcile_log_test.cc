@@ -9,6 +9,7 @@
 #include "base/logging.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/core/conditions.h"
 
 namespace muster::control {
 namespace {
@@ -16,14 +17,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class Told final : public ControllerObserver {
+class RecordingObserver final : public ControllerObserver {
  public:
   void RoundOpened(std::string_view reason) override { Add("opened", reason); }
   void RoundBroke(std::string_view kind) override { Add("broke", kind); }
   void Recovered(std::string_view kind, absl::Duration took) override {
     Add("recovered", std::string(kind) + " " + absl::FormatDuration(took));
   }
-  void FailureJudged(std::string_view kind, std::string_view action) override {
+  void FailureEvaluated(std::string_view kind, std::string_view action) override {
     Add("judged", std::string(kind) + " " + std::string(action));
   }
   void StatusWritten(bool progress_only) override {
@@ -81,7 +82,7 @@ class ReconcileLogTest : public testing::Test {
 
   const std::string path_;
   size_t read_ = 0;
-  Told told_;
+  RecordingObserver told_;
   JobDebug debug_;
   RoundMemory memory_;
   int64_t reconcile_ = 0;
@@ -116,11 +117,11 @@ TEST_F(ReconcileLogTest, OneLinePerChangeAndNoneForTheSameDecisionAgain) {
 TEST_F(ReconcileLogTest, ARecoveryIsTimedFromTheBreakToTheNextActiveRound) {
   Record(Next(RoundPhase::kActive, 1, "RoundActive"));
   Plan broke = Next(RoundPhase::kPreparing, 2, "RankFailed");
-  broke.memory.broken_reason = "RankFailed";
+  broke.memory.broken_reason = Reason::kRankFailed;
   Record(broke);
   now_ += absl::Milliseconds(700);
   Plan joining = Next(RoundPhase::kJoining, 2, "JoiningRound");
-  joining.memory.broken_reason = "RankFailed";
+  joining.memory.broken_reason = Reason::kRankFailed;
   Record(joining);
   told_.Take();
   Lines();
@@ -138,7 +139,7 @@ TEST_F(ReconcileLogTest, AChangeOfMembersThatWasAskedForIsNoRecovery) {
   Record(Next(RoundPhase::kActive, 1, "RoundActive"));
   told_.Take();
   Plan changed = Next(RoundPhase::kPreparing, 2, "MembershipChanged");
-  changed.memory.broken_reason = "MembershipChanged";
+  changed.memory.broken_reason = Reason::kMembershipChanged;
   changed.write_status = true;
   Record(changed);
   EXPECT_THAT(told_.Take(), ElementsAre("opened MembershipChanged", "wrote decision"));
@@ -148,7 +149,7 @@ TEST_F(ReconcileLogTest, AChangeOfMembersThatWasAskedForIsNoRecovery) {
 TEST_F(ReconcileLogTest, AJobStoppedWhileItRecoversHasNotRecovered) {
   Record(Next(RoundPhase::kActive, 1, "RoundActive"));
   Plan broke = Next(RoundPhase::kHolding, 1, "WorkerLost");
-  broke.memory.broken_reason = "WorkerLost";
+  broke.memory.broken_reason = Reason::kWorkerLost;
   Record(broke);
   Record(Next(RoundPhase::kIdle, 1, "SuspendRequested"));
   told_.Take();
@@ -157,7 +158,7 @@ TEST_F(ReconcileLogTest, AJobStoppedWhileItRecoversHasNotRecovered) {
   EXPECT_THAT(told_.Take(), ElementsAre("opened Resumed"));
 }
 
-TEST_F(ReconcileLogTest, JudgedFailuresAreTold) {
+TEST_F(ReconcileLogTest, EvaluatedFailuresReachTheObserver) {
   Plan plan = Next(RoundPhase::kActive, 1, "RoundActive");
   plan.failures = {{FailureClass::kNodeLost, FailureAction::kIgnore},
                    {FailureClass::kRankKilled, FailureAction::kRestartJob}};

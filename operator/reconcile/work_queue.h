@@ -132,8 +132,10 @@ class WorkQueue {
   std::deque<Ready> idle_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, absl::Time> idle_since_ MUSTER_GUARDED_BY(mu_);
   bool idle_held_ MUSTER_GUARDED_BY(mu_) = false;
-  std::set<std::string> dirty_ MUSTER_GUARDED_BY(mu_);  // in a queue, or to be after Done
-  std::map<std::string, absl::Time> processing_ MUSTER_GUARDED_BY(mu_);  // when taken
+  std::set<std::string> dirty_
+      MUSTER_GUARDED_BY(mu_);  // keys in a queue, or to be queued after Done
+  std::map<std::string, absl::Time> processing_
+      MUSTER_GUARDED_BY(mu_);  // the time at which each was taken
   std::map<std::string, Due> due_ MUSTER_GUARDED_BY(mu_);
   std::set<std::pair<absl::Time, std::string>> delayed_ MUSTER_GUARDED_BY(mu_);
   std::map<std::string, int> failures_ MUSTER_GUARDED_BY(mu_);

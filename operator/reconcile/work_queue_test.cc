@@ -42,7 +42,7 @@ TEST_F(WorkQueueTest, AKeyAddedWhileWorkedOnComesBackAfterDone) {
   EXPECT_EQ(queue_.TryGet(), std::nullopt);
 }
 
-TEST_F(WorkQueueTest, OfDelayedAddsTheEarliestCounts) {
+TEST_F(WorkQueueTest, TheEarliestOfSeveralDelayedAddsCounts) {
   queue_.AddAfter("a", absl::Seconds(10));
   queue_.AddAfter("a", absl::Seconds(3));
   queue_.AddAfter("a", absl::Seconds(7));
@@ -55,7 +55,7 @@ TEST_F(WorkQueueTest, OfDelayedAddsTheEarliestCounts) {
   EXPECT_EQ(queue_.TryGet(), std::nullopt);
 }
 
-TEST_F(WorkQueueTest, WhatCanWaitComesAfterOtherWorkButNotForEver) {
+TEST_F(WorkQueueTest, KeysThatCanWaitComeAfterOtherWorkButNotForEver) {
   queue_.AddWhenIdle("late", absl::Seconds(1));
   clock_.Advance(absl::Seconds(2));
   queue_.Add("a");
@@ -69,7 +69,7 @@ TEST_F(WorkQueueTest, WhatCanWaitComesAfterOtherWorkButNotForEver) {
   EXPECT_EQ(queue_.TryGet(), "c");
 }
 
-TEST_F(WorkQueueTest, WhatCanWaitIsHandedOutAtOnceWhenAddedOrWhenNothingElseIsReady) {
+TEST_F(WorkQueueTest, AKeyThatCanWaitIsHandedOutOnceItIsAddedOrNothingElseIsReady) {
   queue_.AddWhenIdle("a", absl::ZeroDuration());
   queue_.AddWhenIdle("b", absl::ZeroDuration());
   EXPECT_EQ(queue_.TryGet(), "a");
@@ -201,7 +201,7 @@ class Times final : public WorkQueueObserver {
   std::vector<absl::Duration> worked;
 };
 
-TEST_F(WorkQueueTest, TellsHowLongKeysWaitedAndWereWorkedOn) {
+TEST_F(WorkQueueTest, ReportsHowLongKeysWaitedAndWereWorkedOn) {
   Times times;
   WorkQueue queue(clock_, WorkQueue::Options(), &times);
   queue.Add("a");

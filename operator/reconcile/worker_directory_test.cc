@@ -55,7 +55,7 @@ TEST_F(WorkerDirectoryTest, FindsTheCurrentIncarnation) {
   EXPECT_EQ(*worker, (PeerIdentity{"team", "gpt", "job-uid", 1, 3, "gpt-1-3", "gpt-1-3-uid"}));
 }
 
-TEST_F(WorkerDirectoryTest, WhatTheCachesDoNotKnowYetIsNoRefusal) {
+TEST_F(WorkerDirectoryTest, APodThatTheCachesDoNotKnowYetIsNotRefused) {
   AddPod("gpt-1-4", "1", "4", "job-uid");
   for (const auto& status :
        {Find("gpt-0-1", "x").status(), Find("gpt-1-3", "of an older pod of that name").status(),

@@ -26,7 +26,7 @@ void Exercise(Metrics& metrics) {
   metrics.RoundOpened("FirstRound");
   metrics.RoundBroke("RankFailed");
   metrics.Recovered("RankFailed", absl::Seconds(1.2));
-  metrics.FailureJudged("NodeLost", "Ignore");
+  metrics.FailureEvaluated("NodeLost", "Ignore");
   metrics.StatusWritten(/*progress_only=*/true);
   metrics.Throttled(absl::Milliseconds(3));
   metrics.WatchEnded("pods", "Expired");

@@ -93,7 +93,7 @@ TEST(FailurePolicyTest, ALogPatternEndsTheJobAtOnceWithTheEvidence) {
                         "failurePolicy: {rules: [{name: licence, action: FailJob, logPattern: "
                         "\"licence (expired|missing)\"}]}");
   EXPECT_EQ(EndOf(*run).code, kExitFailed) << run->Output();
-  EXPECT_THAT(run->Output(), HasSubstr("failurePolicy rule licence says FailJob"));
+  EXPECT_THAT(run->Output(), HasSubstr("failurePolicy rule licence with action FailJob"));
   const Json failures = FailuresOf(*run);
   EXPECT_EQ(failures.value("count", 0), 1);
   EXPECT_THAT(

@@ -49,7 +49,7 @@ TEST_F(OlderCrd, WithoutAFieldThatPodsRestOn) {
   ASSERT_EQ(world_->StartOperator(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   const std::string told =
-      "False/StatusNotStored: what was written to status.incarnations is not there: is the "
+      "False/StatusNotStored: the API server did not store status.incarnations: is the "
       "CustomResourceDefinition on the server older than this operator? "
       "apply deploy/crd/muster.dev_trainingjobs.yaml";
   EXPECT_EQ(world_->WaitFor("the job says so",

@@ -49,7 +49,7 @@ TEST_P(OlderCrdTest, NothingRestsOnWhatIsNotStored) {
   const TrainingJob job = world_.CreateJob("gpt");
   ASSERT_TRUE(world_.RunUntil([&] { return IsTold(); }, absl::Seconds(30)));
   EXPECT_EQ(Admitted().status(), "False");
-  EXPECT_THAT(Admitted().message(), HasSubstr("what was written to status." + GetParam()));
+  EXPECT_THAT(Admitted().message(), HasSubstr("the API server did not store status." + GetParam()));
   EXPECT_TRUE(HasEvent());
   world_.ForgetWrites();
   world_.RunFor(absl::Minutes(5));

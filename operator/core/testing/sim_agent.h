@@ -1,7 +1,6 @@
 #ifndef MUSTER_OPERATOR_CORE_TESTING_SIM_AGENT_H_
 #define MUSTER_OPERATOR_CORE_TESTING_SIM_AGENT_H_
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,7 +50,7 @@ class SimAgent {
   RoundStamp seen;
   RoundStamp round;
   std::string membership;  // of `round`
-  std::string trajectory;  // likewise
+  std::string trajectory;  // of `round`
   MemberPlace place;       // in `round`
   std::vector<SimRank> ranks;
   std::optional<v1alpha1::GoRound> go;

@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "operator/core/gang.h"
 #include "operator/core/spec_values.h"
 
 namespace muster::control {
@@ -122,7 +121,7 @@ bool SimWorld::CarryOut(const Plan& plan, const JobView& view, int64_t version) 
       if (here && pod.agent->attached) pod.agent->Obey(order, now);
     }
   }
-  for (const Event& event : plan.events) told.push_back(event.reason);
+  for (const Event& event : plan.events) event_reasons.push_back(event.reason);
   if (plan.delete_job) job_deleted = true;
   return true;
 }

@@ -81,7 +81,7 @@ class SimWorld {
   int rounds_opened = 0;
   int writes = 0;
   std::vector<std::string> violations;
-  std::vector<std::string> told;  // reasons of all events
+  std::vector<std::string> event_reasons;  // of all events, in order
 
  private:
   using Version = std::pair<int64_t, int64_t>;  // attempt, step
@@ -107,7 +107,7 @@ class SimWorld {
 
   std::mt19937_64 random_;
   std::map<std::string, SimPod> pods_;  // by name
-  std::set<std::string> created_;       // every name ever
+  std::set<std::string> created_;       // the names of all pods ever made
   int next_uid_ = 1;
   int64_t resource_version_ = 1;
   RoundMemory memory_;

@@ -95,13 +95,13 @@ JoinedReport Joined(const RoundMemory& memory) {
   return report;
 }
 
-std::string Told(const Plan& plan) {
+std::string EventReasons(const Plan& plan) {
   return absl::StrJoin(plan.events, " ", [](std::string* out, const Event& event) {
     absl::StrAppend(out, event.reason);
   });
 }
 
-std::string Ordered(const Plan& plan) {
+std::string OrderTexts(const Plan& plan) {
   static constexpr const char* kNames[] = {"Prepare", "Go", "Stop", "Save"};
   return absl::StrJoin(plan.orders, " ", [](std::string* out, const Order& order) {
     absl::StrAppend(out, kNames[order.what.index()], ":", order.index);

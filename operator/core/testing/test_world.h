@@ -37,9 +37,9 @@ struct TestWorld {
 // Returns a worker's answer to Go: it joined the round, by the round's spec.
 JoinedReport Joined(const RoundMemory& memory);
 
-// Return the reasons of the plan's events, and its orders as "Prepare 0,1 Stop 1", for comparisons.
-std::string Told(const Plan& plan);
-std::string Ordered(const Plan& plan);
+// Return the reasons of the plan's events, and its orders as "Prepare:0 Prepare:1 Stop:1".
+std::string EventReasons(const Plan& plan);
+std::string OrderTexts(const Plan& plan);
 
 }  // namespace muster::control
 

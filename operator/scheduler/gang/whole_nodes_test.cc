@@ -79,7 +79,7 @@ TEST(WholeNodes, ANodeThatHasGoneCountsForADay) {
   nodes.Put(At(0), "b", Node("b", 1, "x"));
   nodes.Put(At(1), "b", nullptr);
   EXPECT_FALSE(FitsNowhere(nodes, 2));
-  // The node comes back, with fewer GPUs for now.
+  // The node comes back whole and then offers no GPU: its earlier size still counts.
   nodes.Put(At(2), "b", Node("b", 1, "x"));
   nodes.Put(At(3), "b", Node("b", 0, "x"));
   nodes.Forget(At(26.9));

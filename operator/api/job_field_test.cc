@@ -27,8 +27,8 @@ TEST(JobFieldTest, FindsWhatIsThereAndTellsWhatIsNot) {
 TEST(JobFieldTest, ANameThatTheApiDoesNotHaveCannotBeAssertedAbsent) {
   const Json job = Failed();
   EXPECT_DEATH(JobField(job, {"status", "failures", "counted"}),
-               "status.failures.counted is no field: there is no counted");
-  EXPECT_DEATH(JobField(job, {"state", "round"}), "state.round is no field: nothing is inside");
+               "status.failures.counted is not a field: there is no counted");
+  EXPECT_DEATH(JobField(job, {"state", "round"}), "state.round is not a field: nothing is inside");
   EXPECT_DEATH(JobField(job, {"status", "observed_generation"}), "there is no observed_generation");
   EXPECT_DEATH(JobField(job, {"status", "round", "step"}), "nothing is inside round");
   EXPECT_DEATH(JobField(job, {"status", "conditions", "type"}), "nothing is inside conditions");

@@ -41,9 +41,9 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: muster-local-nodes --kubeconfig=FILE --node=NAME[,NAME] --state-dir=FOLDER [FLAGS]\n"
-    "  --kubeconfig      a node's (system:node:NAME) may speak for one node alone\n"
-    "  --node            names of the nodes to be\n"
-    "  --state-dir       what must not be forgotten; processes there are adopted again\n"
+    "  --kubeconfig      the credentials of a node (system:node:NAME) work for that node only\n"
+    "  --node            names of the nodes to provide\n"
+    "  --state-dir       the nodes' state; processes found there are adopted\n"
     "  --gpus --cpus     of each node; default 0 and 64\n"
     "  --labels          of each node: NAME=VALUE[,NAME=VALUE]\n"
     "  --agent --trainer programs of the images muster-agent and muster-trainer\n"
@@ -95,7 +95,7 @@ absl::StatusOr<LocalNodesOptions> ToOptions(const Flags& flags) {
   options.shared_server = true;
   absl::Duration& renew = options.keeper.renew_interval;
   if (!absl::ParseDuration(flags.at("renew-interval"), &renew) || renew <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("--renew-interval wants a duration, as 10s");
+    return absl::InvalidArgumentError("--renew-interval wants a duration like 10s");
   }
   return options;
 }

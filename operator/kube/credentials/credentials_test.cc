@@ -99,7 +99,7 @@ TEST_F(CredentialsTest, ATokenCannotCarryAHeader) {
   RestConfig config;
   config.token = "a\r\nX-Injected: b";
   EXPECT_EQ(Source(config).Get().status().message(),
-            "the token holds a character that no token may have");
+            "the token contains a character that is not allowed in a token");
 }
 
 TEST_F(CredentialsTest, APluginIsRunOnceUntilItsCredentialExpires) {
@@ -139,14 +139,14 @@ TEST_F(CredentialsTest, WhatAPluginDoesWrongIsSaidWithoutWhatItPrinted) {
   };
   const std::string start = "credential plugin " + path + ": ";
   EXPECT_EQ(error("echo secret; exit 3\n"), start + "exit code 3");
-  EXPECT_EQ(error("echo secret\n"), start + "it printed no JSON");
-  EXPECT_EQ(error("echo '{}'\n"), start + "it printed no ExecCredential");
+  EXPECT_EQ(error("echo secret\n"), start + "its output is not JSON");
+  EXPECT_EQ(error("echo '{}'\n"), start + "its output is not an ExecCredential");
   EXPECT_EQ(error("echo '" + Credential("{}") + "'\n"),
-            start + "it gave neither a token nor a certificate");
+            start + "its output has neither a token nor a certificate");
   EXPECT_EQ(error("echo '" + Credential(R"({"clientKeyData":"k"})") + "'\n"),
-            start + "it gave a certificate or a key, but not both");
+            start + "its output has a certificate or a key, but not both");
   EXPECT_EQ(error("echo '" + Credential(R"({"token":"t","expirationTimestamp":"soon"})") + "'\n"),
-            start + "its expirationTimestamp is no RFC 3339 time");
+            start + "its expirationTimestamp is not an RFC 3339 time");
 }
 
 TEST_F(CredentialsTest, APluginThatHangsIsKilled) {

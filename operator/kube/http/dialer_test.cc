@@ -91,7 +91,7 @@ TEST(DialerTest, ItEndsAtItsTime) {
   const Listener silent(/*silent=*/true);
   const absl::Status status = DialAny({silent.address()}, In(absl::Milliseconds(50))).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(status.message(), "it did not take a connection in time");
+  EXPECT_EQ(status.message(), "it did not accept a connection in time");
 }
 
 TEST(DialerTest, AnAddressNeedsNoResolver) {

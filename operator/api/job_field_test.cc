@@ -10,7 +10,7 @@ Json Failed() {
                          "status": {"failures": {"count": 3}, "state": "Failed"}})");
 }
 
-TEST(JobFieldTest, FindsWhatIsThereAndTellsWhatIsNot) {
+TEST(JobFieldTest, ReadsAFieldThatIsSetAndNothingForOneThatIsNot) {
   const Json job = Failed();
   ASSERT_NE(JobField(job, {"status", "failures", "count"}), nullptr);
   EXPECT_EQ(*JobField(job, {"status", "failures", "count"}), 3);
@@ -34,7 +34,7 @@ TEST(JobFieldTest, ANameThatTheApiDoesNotHaveCannotBeAssertedAbsent) {
   EXPECT_DEATH(JobField(job, {"status", "conditions", "type"}), "nothing is inside conditions");
 }
 
-TEST(JobFieldTest, AValueOfAnotherTypeIsNotTakenForNothing) {
+TEST(JobFieldTest, AValueOfAnotherTypeAborts) {
   const Json job = Failed();
   EXPECT_DEATH(JobNumber(job, {"status", "state"}), "is not an integer: \"Failed\"");
   EXPECT_DEATH(JobText(job, {"status", "failures", "count"}), "is not a string: 3");

@@ -89,7 +89,7 @@ TEST_F(CredentialsTest, AFileThatIsBeingReplacedLeavesWhatWasThere) {
   EXPECT_EQ(source.Get()->tls_generation, generation + 1);
 }
 
-TEST_F(CredentialsTest, WhatWasNeverThereIsAnError) {
+TEST_F(CredentialsTest, AFileThatNeverExistedIsAnError) {
   RestConfig config;
   config.token_file = "/absent";
   EXPECT_EQ(Source(config).Get().status().code(), absl::StatusCode::kNotFound);
@@ -118,7 +118,7 @@ TEST_F(CredentialsTest, APluginIsRunOnceUntilItsCredentialExpires) {
   EXPECT_EQ(source.Get()->token, "t2-hello");
 }
 
-TEST_F(CredentialsTest, APluginIsToldWhatItIsFor) {
+TEST_F(CredentialsTest, APluginGetsItsClusterInTheEnvironment) {
   CredentialSource source = Source(Plugin(
       "case \"$KUBERNETES_EXEC_INFO\" in *'\"interactive\":false'*) ;; *) exit 1;; esac\n"
       "case \"$KUBERNETES_EXEC_INFO\" in *'\"server\":\"https://example.test\"'*) ;; *) exit 2;; "
@@ -130,7 +130,7 @@ TEST_F(CredentialsTest, APluginIsToldWhatItIsFor) {
   EXPECT_EQ(credentials->client_key, "k");
 }
 
-TEST_F(CredentialsTest, WhatAPluginDoesWrongIsSaidWithoutWhatItPrinted) {
+TEST_F(CredentialsTest, AnErrorOfAPluginDoesNotQuoteItsOutput) {
   const std::string path = testing::TempDir() + "/plugin";
   const auto error = [&](const std::string& body) {
     const absl::Status status = Source(Plugin(body)).Get().status();
@@ -212,7 +212,7 @@ TEST_F(SlowPluginTest, ACredentialIsHandedOutForAsLongAsItHolds) {
   EXPECT_EQ(source.Get(clock_.Monotonic())->token, "t1") << "while the next is on its way";
 }
 
-TEST_F(SlowPluginTest, APluginEndsWithWhoAskedForIt) {
+TEST_F(SlowPluginTest, APluginEndsWithItsCredentialSource) {
   CredentialSource source = Source(Slow());
   EXPECT_FALSE(source.Get(clock_.Monotonic()).ok());
   // The destructor stops the plugin; otherwise it would wait for half a minute.

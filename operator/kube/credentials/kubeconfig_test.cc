@@ -132,7 +132,7 @@ users: [{name: mine, user: {token: secret-1}}]
   EXPECT_EQ(LoadKubeconfig({"/absent"}, "", files_).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(KubeconfigTest, WhatIsNotSafeOrNotSupportedIsRefused) {
+TEST_F(KubeconfigTest, UnsafeAndUnsupportedFieldsAreRefused) {
   EXPECT_EQ(ErrorWith("tls-server-name: api}", "tls-server-name: api}\n- {}"),
             "/k/config: clusters[2].name: is missing");
   EXPECT_EQ(ErrorWith("certificate-authority: pki/ca.crt", "insecure-skip-tls-verify: true"),

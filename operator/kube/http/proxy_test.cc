@@ -23,13 +23,13 @@ std::string ProxyFor(const std::string& server, const std::string& exempt,
   });
 }
 
-TEST(ProxyTest, TheEnvironmentNamesOne) {
+TEST(ProxyTest, TheEnvironmentNamesTheProxy) {
   EXPECT_EQ(ProxyFor("https://api.test:6443", ""), "http://p:3128");
   EXPECT_EQ(ProxyFor("https://api.test:6443", "", "p:3128"), "http://p:3128");
   EXPECT_EQ(ProxyFor("https://api.test:6443", "", ""), "");
 }
 
-TEST(ProxyTest, SomeServersAreReachedWithout) {
+TEST(ProxyTest, ServersOfNoProxyAreReachedDirectly) {
   for (const char* entry : {"*", "api.test", "API.test", "test", ".test", "*.test",
                             "x, api.test ,y", "api.test:6443"}) {
     EXPECT_EQ(ProxyFor("https://api.test:6443", entry), "") << entry;
@@ -50,7 +50,7 @@ TEST(ProxyTest, SomeServersAreReachedWithout) {
   EXPECT_NE(ProxyFor("https://[fd00::1]:6443", "fe00::/8"), "");
 }
 
-TEST(ProxyTest, ThisMachineIsReachedWithout) {
+TEST(ProxyTest, ThisMachineIsReachedDirectly) {
   for (const char* server :
        {"https://localhost", "https://127.0.0.1:1", "https://127.9.9.9", "https://[::1]"}) {
     EXPECT_EQ(ProxyFor(server, ""), "") << server;

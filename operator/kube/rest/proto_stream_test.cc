@@ -92,7 +92,7 @@ TEST(ProtoWatchTest, AnErrorEventIsItsStatusAndFinal) {
   EXPECT_EQ(decoded.end.message(), "too old resource version: 1 (7)");
 }
 
-TEST(ProtoWatchTest, WhatIsNoEventIsDataLoss) {
+TEST(ProtoWatchTest, AMalformedEventIsDataLoss) {
   for (const std::string& stream :
        {Event("RENAMED", "a"), Event("ADDED", ""), WireEvent("ADDED", "{}"), WireEvent("ADDED", ""),
         WireEvent("ADDED",

@@ -172,7 +172,7 @@ TEST_F(RestApiTest, ATrickleDoesNotStretchTheCallsTime) {
   EXPECT_EQ(ReasonOf(GetStatus({.timeout = absl::Milliseconds(200)})), Reason::kTimeout);
 }
 
-TEST(RefusalTest, WhatEtcdHasNoRoomForIsTooLarge) {
+TEST(RefusalTest, AnObjectTooLargeForEtcdIsTooLarge) {
   const absl::Status refusal =
       RefusalOf(500,
                 R"({"kind": "Status", "reason": "InternalError", "code": 500,

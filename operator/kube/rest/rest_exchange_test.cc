@@ -57,7 +57,7 @@ TEST_F(RestApiTest, AServerThatTakesNoProtobufGetsJsonOfThatTypeFromThenOn) {
                                                          "create pods 201", "create pods 201"}));
 }
 
-TEST_F(RestApiTest, AServerThatTakesNoJsonEitherIsNotAskedForEver) {
+TEST_F(RestApiTest, AServerThatTakesNoJsonEitherIsAskedOnlyTwice) {
   Start([](const std::string&, Peer& peer) {
     return peer.Answer(415, StatusBody(415, "UnsupportedMediaType", "nothing suits me"));
   });

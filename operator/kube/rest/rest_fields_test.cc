@@ -50,7 +50,7 @@ TEST_F(RestApiTest, FieldsThatAreAskedForComeAsProtobuf) {
   EXPECT_TRUE(absl::StrContains(seen, "Accept: application/json\r\n"));
 }
 
-TEST_F(RestApiTest, WhereMetadataIsAllThatIsAskedForNoMoreNeedCome) {
+TEST_F(RestApiTest, OnlyMetadataIsRequestedWhereOnlyMetadataIsNeeded) {
   std::string seen;
   Start([&](const std::string& request, Peer& peer) {
     seen = request;
@@ -70,7 +70,7 @@ TEST_F(RestApiTest, WhereMetadataIsAllThatIsAskedForNoMoreNeedCome) {
   }
 }
 
-TEST_F(RestApiTest, PodsAndBindingsAreSentAsProtobufWhereItSaysAllOfThem) {
+TEST_F(RestApiTest, PodsAndBindingsAreSentAsProtobufWhereItHoldsAllTheirFields) {
   std::string seen;
   Start([&](const std::string& request, Peer& peer) {
     seen = request;

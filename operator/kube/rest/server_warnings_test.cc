@@ -22,13 +22,13 @@ TEST(ServerWarningsTest, TheTextStandsInQuotes) {
   }
 }
 
-TEST(ServerWarningsTest, EachIsToldOnce) {
+TEST(ServerWarningsTest, EachWarningIsLoggedOnce) {
   ServerWarnings warnings;
   EXPECT_EQ(warnings.Log({"299 - \"a\"", "299 - \"b\"", "299 - \"a\""}), (Strings{"a", "b"}));
   EXPECT_EQ(warnings.Log({"299 - \"b\"", "299 - \"c\""}), (Strings{"c"}));
 }
 
-TEST(ServerWarningsTest, AServerThatAlwaysSaysSomethingElseIsNotHeardForEver) {
+TEST(ServerWarningsTest, TheNumberOfLoggedWarningsIsBounded) {
   ServerWarnings warnings;
   size_t told = 0;
   for (int i = 0; i < 1000; ++i) told += warnings.Log({absl::StrCat("299 - \"", i, "\"")}).size();

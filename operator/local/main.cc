@@ -10,10 +10,8 @@
 // Exit codes: base/exit_codes.h.
 #include <cstdio>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"

@@ -30,9 +30,9 @@ TEST(ServerWarningsTest, EachWarningIsLoggedOnce) {
 
 TEST(ServerWarningsTest, TheNumberOfLoggedWarningsIsBounded) {
   ServerWarnings warnings;
-  size_t told = 0;
-  for (int i = 0; i < 1000; ++i) told += warnings.Log({absl::StrCat("299 - \"", i, "\"")}).size();
-  EXPECT_EQ(told, ServerWarnings::kMost);
+  size_t logged = 0;
+  for (int i = 0; i < 1000; ++i) logged += warnings.Log({absl::StrCat("299 - \"", i, "\"")}).size();
+  EXPECT_EQ(logged, ServerWarnings::kMost);
 }
 
 }  // namespace

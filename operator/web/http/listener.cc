@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"

@@ -63,7 +63,7 @@ TEST_F(BadApiServer, AnswersAreCutInHalf) {
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   Endure(8);
-  ExpectLog("cut inside an event");
+  ExpectLog("ended inside an event");
   ExpectServedOnceMended();
 }
 

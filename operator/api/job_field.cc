@@ -43,12 +43,12 @@ void CheckPath(Path path) {
       message = BlockNamed(name);
     } else {
       const FieldDescriptor* field = FieldNamed(*message, name);
-      if (field == nullptr) Die(path, "is no field: there is no " + std::string(name));
+      if (field == nullptr) Die(path, "is not a field: there is no " + std::string(name));
       const bool last = &name + 1 == path.end();
       message = field->is_repeated() ? nullptr : field->message_type();
       if (last) return;
     }
-    if (message == nullptr) Die(path, "is no field: nothing is inside " + std::string(name));
+    if (message == nullptr) Die(path, "is not a field: nothing is inside " + std::string(name));
   }
 }
 

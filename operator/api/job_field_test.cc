@@ -10,7 +10,7 @@ Json Failed() {
                          "status": {"failures": {"count": 3}, "state": "Failed"}})");
 }
 
-TEST(JobFieldTest, FindsWhatIsThereAndTellsWhatIsNot) {
+TEST(JobFieldTest, ReadsAFieldThatIsSetAndNothingForOneThatIsNot) {
   const Json job = Failed();
   ASSERT_NE(JobField(job, {"status", "failures", "count"}), nullptr);
   EXPECT_EQ(*JobField(job, {"status", "failures", "count"}), 3);
@@ -27,14 +27,14 @@ TEST(JobFieldTest, FindsWhatIsThereAndTellsWhatIsNot) {
 TEST(JobFieldTest, ANameThatTheApiDoesNotHaveCannotBeAssertedAbsent) {
   const Json job = Failed();
   EXPECT_DEATH(JobField(job, {"status", "failures", "counted"}),
-               "status.failures.counted is no field: there is no counted");
-  EXPECT_DEATH(JobField(job, {"state", "round"}), "state.round is no field: nothing is inside");
+               "status.failures.counted is not a field: there is no counted");
+  EXPECT_DEATH(JobField(job, {"state", "round"}), "state.round is not a field: nothing is inside");
   EXPECT_DEATH(JobField(job, {"status", "observed_generation"}), "there is no observed_generation");
   EXPECT_DEATH(JobField(job, {"status", "round", "step"}), "nothing is inside round");
   EXPECT_DEATH(JobField(job, {"status", "conditions", "type"}), "nothing is inside conditions");
 }
 
-TEST(JobFieldTest, AValueOfAnotherTypeIsNotTakenForNothing) {
+TEST(JobFieldTest, AValueOfAnotherTypeAborts) {
   const Json job = Failed();
   EXPECT_DEATH(JobNumber(job, {"status", "state"}), "is not an integer: \"Failed\"");
   EXPECT_DEATH(JobText(job, {"status", "failures", "count"}), "is not a string: 3");

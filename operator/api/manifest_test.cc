@@ -68,7 +68,7 @@ spec:
                              "resources": {"limits": {"nvidia.com/gpu": 8}}}]}})"));
 }
 
-TEST(ParseManifest, TooLargeIsSaid) {
+TEST(ParseManifest, ATooLargeManifestIsReported) {
   const ManifestResult result = ParseManifest(std::string(kMaxManifestBytes + 1, ' '));
   EXPECT_EQ(FormatErrors("job.yaml", result.errors),
             "job.yaml:1: is 1048577 bytes long; want at most 1048576\n");

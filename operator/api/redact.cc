@@ -1,7 +1,5 @@
 #include "operator/api/redact.h"
 
-#include <utility>
-
 namespace muster::control {
 namespace {
 

@@ -22,7 +22,7 @@ TEST(RedactTest, ValuesOfAllContainersAreHiddenAndNamesAndReferencesStay) {
   EXPECT_EQ(job, shown);
 }
 
-TEST(RedactTest, WhatIsNoJobIsLeftAlone) {
+TEST(RedactTest, AValueThatIsNotAJobIsLeftAlone) {
   for (const char* text : {"{}", "[]", R"({"spec": 1})", R"({"spec": {"template": "env"}})",
                            R"({"spec": {"template": {"env": 7}}})"}) {
     Json json = Parsed(text);

@@ -76,7 +76,7 @@ TEST(Rules, PresetsOfTheApiAreThePlanners) {
   EXPECT_EQ(std::vector<std::string>(values.begin(), values.end()), names);
 }
 
-TEST(WorkerCommand, IsTheWorkersAlone) {
+TEST(WorkerCommand, IsThatOfTheWorkerContainer) {
   v1alpha1::TrainingJobSpec spec;
   EXPECT_TRUE(WorkerCommand(spec).empty());
   spec.mutable_template_()->set_raw(

@@ -83,7 +83,7 @@ TEST(ToJson, OfANewJobHasNoStatus) {
             R"("spec":{"suspend":false}})");
 }
 
-TEST(StatusToJson, IsWhoItIsAndTheStatusWithWhatItDoesNotKnow) {
+TEST(StatusToJson, HoldsTheIdentityAndTheStatusWithUnknownFields) {
   TrainingJob job = *ParseTrainingJob(Stored());
   job.status.set_round(5);
   const Json expected = {

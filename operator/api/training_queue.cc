@@ -19,7 +19,7 @@ void RefuseTwice(const Items& items, const std::string& path, Key key, FieldErro
   std::set<std::string> seen;
   for (int i = 0; i < items.size(); ++i) {
     if (seen.insert(key(items[i])).second) continue;
-    errors.push_back({ItemPath(path, i), absl::StrCat("\"", key(items[i]), "\" is there twice")});
+    errors.push_back({ItemPath(path, i), absl::StrCat("\"", key(items[i]), "\" is listed twice")});
   }
 }
 

@@ -56,7 +56,7 @@ TEST(TrainingQueue, RefusesAResourceTwice) {
   const FieldErrors errors =
       DecodeTrainingQueue(Queue({{"quotas", twice}}), UnknownFields::kReport, queue);
   ASSERT_EQ(errors.size(), 1u);
-  EXPECT_EQ(errors[0], (FieldError{"spec.quotas[2]", "\"cpu\" is there twice"}));
+  EXPECT_EQ(errors[0], (FieldError{"spec.quotas[2]", "\"cpu\" is listed twice"}));
 }
 
 TEST(TrainingQueue, NeedsAName) {

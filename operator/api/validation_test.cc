@@ -66,7 +66,7 @@ TEST(Validate, FindsEveryErrorAtOnce) {
             }));
 }
 
-TEST(Validate, RulesKeepQuietAboutWhatCouldNotBeRead) {
+TEST(Validate, RulesSkipFieldsThatCouldNotBeRead) {
   Json json = Good();
   json["workers"]["min"] = 3;
   const TrainingJobSpec spec = Spec(json);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr absl::Duration kNever = -absl::InfiniteDuration();
 
-TEST(CacheSyncTimeoutTest, AServerThatCannotBeAskedIsGivenUpSoon) {
+TEST(CacheSyncTimeoutTest, AServerWhoseCallsFailIsGivenUpSoon) {
   EXPECT_FALSE(SyncTookTooLong(absl::Seconds(29), absl::Seconds(28)));
   EXPECT_TRUE(SyncTookTooLong(absl::Seconds(30), absl::Seconds(28)));
 }

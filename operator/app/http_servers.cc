@@ -61,24 +61,24 @@ absl::StatusOr<std::unique_ptr<HttpServers>> HttpServers::Open(const HttpOptions
                                                                WebDeps deps, kube::Api& api,
                                                                const Clock& clock,
                                                                CoordinatorIdentity* identity) {
-  std::unique_ptr<HttpServers> doors(new HttpServers(api, clock));
+  std::unique_ptr<HttpServers> servers(new HttpServers(api, clock));
   if (!options.probe_address.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(doors->probes_, WebServer::StartProbes(options.probe_address, deps));
+    MUSTER_ASSIGN_OR_RETURN(servers->probes_, WebServer::StartProbes(options.probe_address, deps));
   }
-  if (options.address.empty()) return doors;
+  if (options.address.empty()) return servers;
   WebOptions pages;
   pages.address = options.address;
   if (options.cluster) pages.commands = Commands::kRefused;
   if (IsPort(options) && options.cluster) {
     pages.keys = KeysFrom(options, identity);
-    pages.gate = [reviews = &doors->reviews_](const HttpRequest& request) {
+    pages.gate = [reviews = &servers->reviews_](const HttpRequest& request) {
       return reviews->Admit(request);
     };
   } else if (IsPort(options)) {
     MUSTER_ASSIGN_OR_RETURN(pages.gate, GateForOneMachine(options));
   }
-  MUSTER_ASSIGN_OR_RETURN(doors->pages_, WebServer::Start(std::move(pages), std::move(deps)));
-  return doors;
+  MUSTER_ASSIGN_OR_RETURN(servers->pages_, WebServer::Start(std::move(pages), std::move(deps)));
+  return servers;
 }
 
 void HttpServers::Close() {

@@ -54,8 +54,8 @@ class HttpServers {
   HttpServers(kube::Api& api, const Clock& clock) : reviews_(api, clock) {}
 
   ReviewGate reviews_;
-  std::unique_ptr<WebServer> pages_;   // null: none
-  std::unique_ptr<WebServer> probes_;  // likewise
+  std::unique_ptr<WebServer> pages_;   // null: not served
+  std::unique_ptr<WebServer> probes_;  // null: not served
 };
 
 }  // namespace muster::control

@@ -20,8 +20,8 @@ const char kOperatorUsage[] =
     "       muster-operator --state-dir=FOLDER [FLAGS]\n"
     "  --kubeconfig      default $KUBECONFIG, else the configuration of the pod this runs in\n"
     "  --context         of the kubeconfig; default its current one\n"
-    "  --state-dir       no cluster: an API server of our own over this folder\n"
-    "  --qps --burst     bounds of our requests to the API server; default 500 and 1000\n"
+    "  --state-dir       no cluster: an embedded API server with its state in this folder\n"
+    "  --qps --burst     limits of requests to the API server; default 500 and 1000\n"
     "  --namespace       only jobs of this namespace; default all\n"
     "  --leader-elect    default true with a real API server, false with --state-dir\n"
     "  --lease-duration  default 15s; others wait this long for a dead leader\n"
@@ -36,19 +36,20 @@ const char kOperatorUsage[] =
     "  --pod-coordinator what pods dial: a Service's host:port or every replica's address\n"
     "                    default --advertise\n"
     "  --http            metrics and JSON: host:port or unix:/path; empty for none. A port speaks\n"
-    "                    TLS, to whom the API server allows it; default 0.0.0.0:8443. With\n"
+    "                    TLS, and the API server authorizes callers; default 0.0.0.0:8443. With\n"
     "                    --state-dir the default is unix:FOLDER/run/http.sock; a port there must\n"
-    "                    be of the loopback and wants the token in FOLDER/http.token\n"
+    "                    be of the loopback and requires the token in FOLDER/http.token\n"
     "  --http-cert-file --http-key-file\n"
     "                    PEM; default a certificate of the coordinator's own authority\n"
-    "  --probes          health alone, plain: host:port; empty for none; default 0.0.0.0:8081,\n"
+    "  --probes          health, without TLS: host:port; empty for none; default 0.0.0.0:8081,\n"
     "                    none with --state-dir\n"
     "  --worker-image    of jobs with a built-in trainer; default muster-agent\n"
     "  --workers         jobs reconciled at the same time; default 2\n"
     "  --binders         pods bound at the same time; default 16\n"
     "  --prepare-deadline default 60s; workers that have not answered a new round by then are\n"
     "                    replaced\n"
-    "  --join-deadline   default 10m; and those that are not in it this long after it began\n"
+    "  --join-deadline   default 10m; workers that have not joined a round this long after it\n"
+    "                    began are replaced\n"
     "  --topology-levels KEY[,KEY]: the node labels that say where a node stands, broad to "
     "narrow;\n"
     "                    default: those of the cloud or tool that labels the nodes\n"
@@ -57,11 +58,11 @@ const char kOperatorUsage[] =
     "latency\n"
     "                    (0 unless given) of levels, for the score; default those of "
     "docs/placement.md\n"
-    "  --queue-half-life default 24h; what a queue has used counts half after it\n"
-    "  --queue-aging     default 1m; a waiting job's priority counts one more for each\n"
+    "  --queue-half-life default 24h; past use of a queue counts half after this time\n"
+    "  --queue-aging     default 1m; a waiting job's priority rises by one after each\n"
     "  --defragment      true: jobs that are cheap to move make room for large ones; default "
     "false\n"
-    "  --decision-log-dir where all that goes into each decision is kept, at most 256 MiB, for\n"
+    "  --decision-log-dir where the input of each decision is kept, at most 256 MiB, for\n"
     "                    muster replay; default FOLDER/decisions with --state-dir, else none\n"
     "  --log-format      text or json; default text\n";
 
@@ -232,7 +233,7 @@ void CheckTogether(const OperatorFlags& flags, const std::set<std::string>& give
     problems.push_back("--http-cert-file: goes with --http-key-file; give both");
   }
   if (given.count("topology-levels") > 0 && given.count("kueue-topology") > 0) {
-    problems.push_back("--kueue-topology: says what --topology-levels says; give one of them");
+    problems.push_back("--kueue-topology: sets the same as --topology-levels; give only one");
   }
   if (flags.lease_duration <= flags.renew_deadline) {
     problems.push_back("--renew-deadline: must be shorter than --lease-duration");

@@ -28,7 +28,7 @@ std::string ErrorOf(const std::vector<std::string>& args) {
   return std::string(flags.status().message());
 }
 
-TEST(OperatorFlagsTest, InAPodNothingNeedsToBeSaid) {
+TEST(OperatorFlagsTest, InAPodNoFlagIsNeeded) {
   const auto flags = Parse({}, {{"POD_IP", "10.1.2.3"}, {"POD_NAMESPACE", "ml"}});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->state_dir, "");
@@ -54,7 +54,7 @@ TEST(OperatorFlagsTest, TopologyLevelsAreLabelKeysFromBroadToNarrow) {
   EXPECT_THAT(ErrorOf({"--binders=0"}), testing::HasSubstr("--binders=0: wants a whole number"));
 }
 
-TEST(OperatorFlagsTest, HowLongARoundMayTakeToComeAboutCanBeSaid) {
+TEST(OperatorFlagsTest, TheDeadlinesOfARoundCanBeSet) {
   EXPECT_EQ(Parse({})->prepare_deadline, absl::Seconds(60));
   EXPECT_EQ(Parse({})->join_deadline, absl::Minutes(10));
   const auto flags = Parse({"--prepare-deadline=3m", "--join-deadline=1h"});
@@ -76,7 +76,7 @@ TEST(OperatorFlagsTest, LinksAreBandwidthAndLatencyByLevel) {
   }
 }
 
-TEST(OperatorFlagsTest, QueuesForgetAndAge) {
+TEST(OperatorFlagsTest, OptionsOfTheQueuesCanBeSet) {
   EXPECT_EQ(Parse({})->queue_half_life, absl::Hours(24));
   EXPECT_EQ(Parse({"--queue-half-life=1h"})->queue_half_life, absl::Hours(1));
   EXPECT_EQ(Parse({"--queue-aging=10s"})->queue_aging, absl::Seconds(10));
@@ -167,7 +167,7 @@ TEST(OperatorFlagsTest, EveryBadFlagIsNamedAtOnce) {
             "--coordinator=: is empty");
 }
 
-TEST(OperatorFlagsTest, WhatDoesNotGoTogetherIsSaid) {
+TEST(OperatorFlagsTest, ConflictingFlagsAreNamed) {
   EXPECT_EQ(ErrorOf({"--state-dir=state", "--kubeconfig=/k"}),
             "--state-dir=state: wants an absolute path\n"
             "--kubeconfig: is for a real API server, not --state-dir");

@@ -161,7 +161,7 @@ class Replica {
   EventRecorder events_;
   Scheduler scheduler_;
   QueueStatusWriter queue_status_;  // used by WriteQueues' thread
-  ObjectWarnings warnings_;         // likewise
+  ObjectWarnings warnings_;         // used by WriteQueues' thread
   // Set by Connect.
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Controller> controller_;

@@ -2,7 +2,7 @@
 
 namespace muster::kube {
 
-std::string_view NameOf(Verb verb) {
+std::string_view Name(Verb verb) {
   switch (verb) {
     case Verb::kGet:
       return "get";

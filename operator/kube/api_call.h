@@ -24,10 +24,10 @@ enum class Verb {
 };
 
 // Returns a string with static storage. A subresource's creation is "create", as in the metrics.
-std::string_view NameOf(Verb verb);
+std::string_view Name(Verb verb);
 bool IsWrite(Verb verb);
 
-// Describes one call to an Api for InterceptedApi::Around. Refers to the caller's arguments.
+// Describes one call to an Api for InterceptedApi::Intercept. Refers to the caller's arguments.
 struct ApiCall {
   Verb verb;
   const ResourceType& type;

@@ -37,7 +37,7 @@ TEST(FieldMaskTest, IdentityIsAlwaysThere) {
             (Json{{"kind", "Pod"}, {"metadata", {{"name", "a"}}}}));
 }
 
-TEST(FieldMaskTest, WhatIsOfAnotherTypeIsLeftOut) {
+TEST(FieldMaskTest, FieldsOfAnotherTypeAreLeftOut) {
   const FieldMask mask({"spec.a.b", "status.c"});
   EXPECT_EQ(mask.Select({{"spec", "text"}, {"status", {{"c", nullptr}}}}),
             (Json{{"status", {{"c", nullptr}}}}));

@@ -9,6 +9,7 @@
 #include "base/json_fields.h"
 #include "base/status_macros.h"
 #include "operator/kube/api_error.h"
+#include "operator/kube/resource_type.h"
 
 namespace muster::kube {
 namespace {

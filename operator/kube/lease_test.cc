@@ -131,7 +131,7 @@ TEST_F(LeaseTest, ALeaderThatCannotRenewIsLostAfterTheDeadline) {
 }
 
 // A standby that the server keeps refusing must report why.
-TEST_F(LeaseTest, AnAttemptThatFailsIsTold) {
+TEST_F(LeaseTest, AFailedAttemptIsReported) {
   auto a = NewCandidate("a");
   Disconnect(true);
   EXPECT_EQ(Step(*a), State::kStandby);
@@ -210,7 +210,7 @@ TEST_F(LeaseTest, AReleasedLeaseIsTakenSoon) {
   EXPECT_EQ(b->elector->term(), 2);
 }
 
-TEST_F(LeaseTest, TheHeirKnowsWhetherTheLeaseWasGivenUp) {
+TEST_F(LeaseTest, TheNextLeaderKnowsWhetherTheLeaseWasReleased) {
   auto a = NewCandidate("a");
   auto b = NewCandidate("b");
   auto c = NewCandidate("c");

@@ -9,10 +9,8 @@
 //
 // Exit codes: base/exit_codes.h.
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -60,7 +58,7 @@ absl::StatusOr<LocalNodesOptions> ToOptions(const LocalNodesFlags& flags) {
   options.shared_server = true;
   absl::Duration& renew = options.keeper.renew_interval;
   if (!absl::ParseDuration(flags.at("renew-interval"), &renew) || renew <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("--renew-interval wants a duration, as 10s");
+    return absl::InvalidArgumentError("--renew-interval wants a duration like 10s");
   }
   return options;
 }

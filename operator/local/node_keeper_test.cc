@@ -47,7 +47,7 @@ TEST_F(NodeKeeperTest, MakesNodeAndLease) {
   EXPECT_EQ(kube::OwnersOf(Lease())[0].uid, kube::UidOf(Node()));
 }
 
-TEST_F(NodeKeeperTest, QuietMeansTheLeaseAlone) {
+TEST_F(NodeKeeperTest, WithoutChangesOnlyTheLeaseIsRenewed) {
   const std::string node = Version(Node());
   std::string lease = Version(Lease());
   for (int i = 0; i < 10; ++i) {
@@ -76,7 +76,7 @@ TEST_F(NodeKeeperTest, ANodeThatWasGivenUpIsReadyAgainAndKeepsWhatOthersWrote) {
   EXPECT_TRUE(Node()["status"].contains("images"));
 }
 
-TEST_F(NodeKeeperTest, WhatWasDeletedIsMadeAgain) {
+TEST_F(NodeKeeperTest, ADeletedNodeOrLeaseIsCreatedAgain) {
   ASSERT_TRUE(api_->Delete(kube::kLeases, {kNodeLeaseNamespace, "n"}).ok());
   Pass(absl::Seconds(10));
   EXPECT_EQ(kube::StringAt(Lease(), {"spec", "holderIdentity"}), "n");

@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/json.h"

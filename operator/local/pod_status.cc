@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "operator/kube/object_meta.h"
+#include "operator/local/pod_command.h"
 
 namespace muster::control {
 namespace {
@@ -61,15 +62,8 @@ Json Terminated(const ContainerState& state) {
 }
 
 Json ContainerStatus(const Json& pod, const ContainerState& state) {
-  std::string image;
-  const Json* containers = kube::Find(pod, {"spec", "containers"});
-  if (containers != nullptr && containers->is_array()) {
-    for (const Json& container : *containers) {
-      if (kube::StringAt(container, {"name"}) == "worker") {
-        image = kube::StringAt(container, {"image"});
-      }
-    }
-  }
+  const Json* worker = WorkerContainer(pod);
+  const std::string image = worker == nullptr ? "" : kube::StringAt(*worker, {"image"});
   const bool running = !state.exit.has_value() && state.waiting.empty();
   Json status = {{"name", "worker"},           {"image", image},   {"imageID", ""},
                  {"restartCount", 0},          {"ready", running}, {"started", running},

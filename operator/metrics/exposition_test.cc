@@ -61,12 +61,12 @@ TEST(ExpositionTest, PrometheusText) {
             "muster_y_seconds_count 3\n");
 }
 
-TEST(ExpositionTest, NothingIsStillADocument) {
+TEST(ExpositionTest, NoFamiliesAreStillADocument) {
   EXPECT_EQ(ToOpenMetrics({}), "# EOF\n");
   EXPECT_EQ(ToText({}), "");
 }
 
-TEST(ExpositionTest, NumbersThatAreNone) {
+TEST(ExpositionTest, NumbersThatAreNotFiniteAreWritten) {
   MetricFamily family{"muster_job_loss", "Loss.", MetricType::Gauge, {}};
   for (const double value : {std::numeric_limits<double>::quiet_NaN(),
                              -std::numeric_limits<double>::infinity(), 1e-300}) {

@@ -149,7 +149,7 @@ void AddControl(Catalog& all) {
       {"muster_nodes_faulty",
        MetricType::Gauge,
        {"fault"},
-       "Nodes that are set aside, for what they say of themselves cannot be; the log names them."});
+       "Nodes that are not used, because their status is impossible; the log names them."});
   set(MetricId::kQueueDecisions, {"muster_queue_decisions_total",
                                   MetricType::Counter,
                                   {"action"},

@@ -9,7 +9,7 @@
 namespace muster::control {
 namespace {
 
-TEST(SeriesTest, WhatComesAfterTheBoundIsCountedUnderOther) {
+TEST(SeriesTest, SeriesBeyondTheBoundAreCountedUnderOther) {
   CounterSeries series(MetricId::kWatchesOpened);
   for (size_t i = 0; i < 3 * CounterSeries::kMaxSeries; ++i) {
     series.Increment({absl::StrCat("resource-", i)});

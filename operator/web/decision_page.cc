@@ -28,7 +28,7 @@ absl::StatusOr<Json> DecisionPage(const WebDeps& deps, const std::string& id) {
   }
   if (!deps.decision) {
     return absl::NotFoundError(
-        "this operator keeps no decisions; it does with --decision-log-dir=DIRECTORY");
+        "this operator keeps no decisions; start it with --decision-log-dir=DIRECTORY");
   }
   MutexLock lock(OneAtATime());
   MUSTER_ASSIGN_OR_RETURN(const DecisionRecord record, deps.decision(number));

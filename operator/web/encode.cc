@@ -1,7 +1,6 @@
 #include "operator/web/encode.h"
 
 #include <cmath>
-#include <utility>
 
 namespace muster::control {
 namespace {

@@ -55,14 +55,14 @@ Gate TokenGate(std::string token) {
           absl::StrCat("the Host '", absl::CHexEscape(request.host), "' is not this machine"));
     }
     if (!request.origin.empty() && request.origin != "http://" + request.host) {
-      return absl::PermissionDeniedError("a request of another site");
+      return absl::PermissionDeniedError("the request comes from another site");
     }
     const std::string given = BearerToken(request);
     if (given.empty()) {
       return absl::UnauthenticatedError("send the token: Authorization: Bearer TOKEN");
     }
     if (Same(given, token)) return absl::OkStatus();
-    return absl::UnauthenticatedError("the token is not the one of this operator");
+    return absl::UnauthenticatedError("the token is not this operator's");
   };
 }
 

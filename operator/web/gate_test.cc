@@ -97,7 +97,7 @@ class ReviewGateTest : public ::testing::Test {
   std::string prometheus_;
 };
 
-TEST_F(ReviewGateTest, WhoHasTheRightPassesAndNobodyElse) {
+TEST_F(ReviewGateTest, OnlyACallerWithTheRightPasses) {
   EXPECT_EQ(Code(Ask("/metrics", prometheus_)), absl::StatusCode::kOk);
   const absl::Status denied = gate_.Admit(Ask("/debug/state", prometheus_));
   EXPECT_EQ(denied.code(), absl::StatusCode::kPermissionDenied);
@@ -135,7 +135,7 @@ TEST_F(ReviewGateTest, WithoutAnAnswerNobodyPassesAndNothingIsRemembered) {
   EXPECT_EQ(Code(Ask("/metrics", prometheus_)), absl::StatusCode::kOk);
 }
 
-TEST_F(ReviewGateTest, GuessersHaveAQuotaAndWhoIsKnownDoesNot) {
+TEST_F(ReviewGateTest, UnknownCallersHaveAQuotaAndKnownOnesDoNot) {
   EXPECT_EQ(Code(Ask("/metrics", prometheus_)), absl::StatusCode::kOk);
   int refused = 0;
   for (int i = 0; i < 200; ++i) {

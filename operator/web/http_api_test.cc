@@ -85,7 +85,7 @@ TEST_F(HttpApiTest, EveryDocumentedRequestIsAnswered) {
 }
 
 // Otherwise any pod of a cluster could suspend any job.
-TEST_F(HttpApiTest, OnAClusterCommandsAreRefusedAndSayWhoseWritesTheyAre) {
+TEST_F(HttpApiTest, OnAClusterCommandsAreRefusedAndNameThePatchInstead) {
   for (const Documented& row : ReadDocument()) {
     const bool command = row.method == "POST" && row.path.find("/jobs/") != std::string::npos;
     const HttpResponse answer = Answer(row.method, row.path, Commands::kRefused);
@@ -115,7 +115,7 @@ TEST_F(HttpApiTest, ValuesOfTheTemplatesEnvironmentAreInNoAnswer) {
             std::string::npos);
 }
 
-TEST_F(HttpApiTest, NumbersThatAreNoneAreRefused) {
+TEST_F(HttpApiTest, InvalidNumbersAreRefused) {
   for (const char* path :
        {"/debug/state?limit=x", "/debug/state?limit=0", "/api/v1/jobs/default/gpt?since=x",
         "/api/v1/jobs/default/gpt?limit=-1", "/api/v1/decisions/last"}) {
@@ -123,14 +123,14 @@ TEST_F(HttpApiTest, NumbersThatAreNoneAreRefused) {
   }
 }
 
-TEST_F(HttpApiTest, ADecisionThatIsNotKeptIsNotThereAndThoseThatAreAreNamed) {
+TEST_F(HttpApiTest, ADecisionThatIsNotKeptIsNotFoundAndTheKeptOnesAreNamed) {
   const HttpResponse answer = Answer("GET", "/api/v1/decisions/7");
   EXPECT_EQ(answer.status, 404);
   EXPECT_EQ(answer.body,
             "{\"code\":404,\"error\":\"there is no decision 7 in /decisions; it has 1 to 1\"}\n");
 }
 
-TEST_F(HttpApiTest, WhatIsNotDocumentedIsNotThere) {
+TEST_F(HttpApiTest, UndocumentedPathsAreNotFound) {
   for (const char* path : {"/", "/api/v1", "/api/v1/jobs/default", "/debug", "/metrics/"}) {
     EXPECT_EQ(Ask("GET", path), 404) << path;
   }

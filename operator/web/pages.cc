@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "operator/api/codec.h"
 #include "operator/api/redact.h"
 #include "operator/metrics/exposition.h"

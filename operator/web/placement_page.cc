@@ -199,7 +199,7 @@ absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& k
 
 absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& manifest) {
   const absl::StatusOr<Json> json = ParseJson(manifest);
-  if (!json.ok()) return absl::InvalidArgumentError("the body is no JSON");
+  if (!json.ok()) return absl::InvalidArgumentError("the body is not JSON");
   absl::StatusOr<TrainingJob> job = ParseTrainingJob(*json);
   if (!job.ok()) return absl::InvalidArgumentError(job.status().message());
   Default(job->spec);

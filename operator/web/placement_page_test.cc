@@ -45,7 +45,7 @@ class PlacementPageTest : public testing::Test {
   uint64_t version_ = 100;
 };
 
-TEST_F(PlacementPageTest, AJobThatIsOnlyThoughtOfIsToldItsNodes) {
+TEST_F(PlacementPageTest, AHypotheticalJobGetsItsNodes) {
   AddNode("a", "rack-1", 2);
   AddNode("b", "rack-2", 4);
   const auto page = WhatIfPage(world_.scheduler, Manifest(4, "leaf"));
@@ -76,14 +76,14 @@ TEST_F(PlacementPageTest, ARefusalSaysHowManyFitAndWhatWouldHelp) {
   EXPECT_EQ(*WhatIfPage(world_.scheduler, Manifest(6, "leaf")), *page);
 }
 
-TEST_F(PlacementPageTest, AClusterWithoutNodesIsToldAsThat) {
+TEST_F(PlacementPageTest, AClusterWithoutNodesIsReportedAsOne) {
   const auto page = WhatIfPage(world_.scheduler, Manifest(1, "host"));
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ((*page)["reason"], "NoNodeBigEnough");
   EXPECT_EQ((*page)["sentence"], "the cluster has no nodes");
 }
 
-TEST_F(PlacementPageTest, WhatTheServerWouldRefuseIsRefused) {
+TEST_F(PlacementPageTest, AnInvalidManifestIsRefused) {
   EXPECT_EQ(WhatIfPage(world_.scheduler, "{").status().code(), absl::StatusCode::kInvalidArgument);
   const auto page = WhatIfPage(world_.scheduler, Manifest(0, "leaf"));
   EXPECT_EQ(page.status().code(), absl::StatusCode::kInvalidArgument);

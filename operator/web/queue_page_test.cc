@@ -60,7 +60,7 @@ class QueuePageTest : public testing::Test {
   uint64_t version_ = 100;
 };
 
-TEST_F(QueuePageTest, TheOrderTheWaitAndTheReasonAreTold) {
+TEST_F(QueuePageTest, TheOrderTheWaitAndTheReasonAreShown) {
   Json high = kube::NewObject(kube::kPriorityClasses, {"", "high"});
   high["value"] = 1000;
   priorities_.Upsert(high, ++version_);
@@ -88,7 +88,7 @@ TEST_F(QueuePageTest, TheOrderTheWaitAndTheReasonAreTold) {
   EXPECT_GT(queue["jobs"][0]["waitedSeconds"], 0);
 }
 
-TEST_F(QueuePageTest, WhatRunsIsUsedAndTheListIsBounded) {
+TEST_F(QueuePageTest, RunningJobsAreCountedAndTheListIsBounded) {
   for (int i = 0; i < 3; ++i) AddJob(absl::StrCat("job-", i), "", 30);
   world_.scheduler.RunOnce();
   const auto page = QueuePage(world_.Deps(), "", 0);
@@ -101,7 +101,7 @@ TEST_F(QueuePageTest, WhatRunsIsUsedAndTheListIsBounded) {
   EXPECT_EQ(queue["jobs"], Json::array());
 }
 
-TEST_F(QueuePageTest, ALimitOnWhatNoNodeHasIsTold) {
+TEST_F(QueuePageTest, AQuotaOfAResourceThatNoNodeHasIsShown) {
   AddQueue("research", {{"quotas", {{{"resource", "nvidia.com/gpuu"}, {"nominal", "1"}}}}});
   world_.scheduler.RunOnce();
   const auto page = QueuePage(world_.Deps(), "research", 10);

@@ -30,9 +30,9 @@ absl::Status TooOften() {
 }
 
 // A failed call to the API server is not the caller's error.
-absl::Status Unasked(const absl::Status& status, const char* what) {
+absl::Status ReviewFailed(const absl::Status& status, const char* what) {
   return absl::UnavailableError(
-      absl::StrCat("the API server could not be asked ", what, ": ", status.message()));
+      absl::StrCat("the API server could not review ", what, ": ", status.message()));
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ absl::StatusOr<Json> ReviewGate::CallerOf(const std::string& token, const std::s
   }
   if (!MayAsk(peer)) return TooOften();
   const absl::StatusOr<Json> review = RequestTokenReview(api_, token, /*audience=*/"");
-  if (!review.ok()) return Unasked(review.status(), "whose token this is");
+  if (!review.ok()) return ReviewFailed(review.status(), "the token");
   absl::StatusOr<Json> caller = ReadCaller(*review);
   Remember(key, caller.status(), caller.ok() ? *caller : Json());
   return caller;
@@ -107,7 +107,7 @@ absl::Status ReviewGate::Ask(const Json& caller, const Json& access) {
   review["spec"] = caller;
   review["spec"].update(access);
   const absl::StatusOr<Json> answer = api_.Create(kube::kSubjectAccessReviews, review);
-  if (!answer.ok()) return Unasked(answer.status(), "what its caller may do");
+  if (!answer.ok()) return ReviewFailed(answer.status(), "the caller's access");
   const Json* const allowed = kube::Find(*answer, {"status", "allowed"});
   if (allowed != nullptr && *allowed == true) return absl::OkStatus();
   return absl::PermissionDeniedError(

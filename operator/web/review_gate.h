@@ -15,6 +15,7 @@
 #include "operator/coordinator/peer_quota.h"
 #include "operator/kube/api.h"
 #include "operator/web/gate.h"
+#include "operator/web/http/http_message.h"
 
 namespace muster::control {
 

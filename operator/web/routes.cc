@@ -116,9 +116,8 @@ absl::StatusOr<Json> PostJob(const WebDeps& deps, Commands commands, const kube:
   }
   if (commands == Commands::kRefused) {
     return absl::PermissionDeniedError(absl::StrCat(
-        "commands are writes of the TrainingJob at the API server: kubectl patch trainingjob ",
-        key.name, " --namespace=", key.name_space,
-        R"( --type=merge --patch='{"spec":{"suspend":true}}')"));
+        "on a cluster, change the TrainingJob itself: kubectl patch trainingjob ", key.name,
+        " --namespace=", key.name_space, R"( --type=merge --patch='{"spec":{"suspend":true}}')"));
   }
   if (verb == "save") return SaveNow(deps, key);
   return SetSuspended(deps, key, verb == "stop");

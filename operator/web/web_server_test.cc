@@ -72,7 +72,7 @@ TEST_F(WebServerTest, HealthSaysWhichCheckFailed) {
   EXPECT_EQ(client_->Get("/livez")->status, 200) << "a restart would not help";
 }
 
-TEST_F(WebServerTest, AStandbyIsReadyAndWhoLostTheLeaseIsNot) {
+TEST_F(WebServerTest, AStandbyIsReadyAndALeaderThatLostTheLeaseIsNot) {
   world_.leader.leading = false;
   EXPECT_EQ(client_->Get("/readyz")->status, 200);
   world_.leader.lost = "another holder";
@@ -161,7 +161,7 @@ TEST_F(WebServerTest, DebugStateIsPaged) {
             "limit=none: must be a whole number, at least 1");
 }
 
-TEST_F(WebServerTest, WhatIsTooLargeIsRefused) {
+TEST_F(WebServerTest, TooLargeRequestsAreRefused) {
   const std::string path = "/api/v1/jobs/default/gpt/save";
   EXPECT_EQ(client_->Post(path.c_str(), std::string(65 << 10, 'x'), "text/plain")->status, 413);
   EXPECT_EQ(client_->Get(("/" + std::string(9000, 'x')).c_str())->status, 414);
@@ -179,7 +179,7 @@ TEST_F(WebServerTest, ATakenPortAndABadAddressAreErrors) {
   EXPECT_EQ(start(server_->address()), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(WebServerTest, WhoTheGateRefusesSeesNoPage) {
+TEST_F(WebServerTest, ACallerThatTheGateRefusesSeesNoPage) {
   world_.AddJob("gpt");
   world_.Settle();
   const auto server = Start("127.0.0.1:0", TokenGate("right"));

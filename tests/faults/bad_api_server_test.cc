@@ -63,7 +63,7 @@ TEST_F(BadApiServer, AnswersAreCutInHalf) {
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   Endure(8);
-  ExpectLog("cut inside an event");
+  ExpectLog("ended inside an event");
   ExpectServedOnceMended();
 }
 
@@ -85,7 +85,7 @@ TEST_F(BadApiServer, AnswersAreNoJson) {
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   Endure(8);
-  ExpectLog("is no JSON object");
+  ExpectLog("is not a JSON object");
   ExpectServedOnceMended();
 }
 
@@ -114,7 +114,7 @@ TEST_F(BadApiServer, AnEmptyObjectIsNoEmptyList) {
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   Endure(8);
-  ExpectLog("no list of items");
+  ExpectLog("not a list of items");
   ExpectServedOnceMended();
   const std::string gone =
       absl::StrCat("job is gone job=", world_->cluster().name_space(), "/", Job());

@@ -124,7 +124,7 @@ TEST(IdentityAppTest, APodsAgentAttachesWithWhatThePodWasGiven) {
   const auto stop = http->Post("/api/v1/jobs/default/gpt/stop",
                                {{"Authorization", "Bearer " + reader}}, "", "application/json");
   EXPECT_EQ(stop->status, 403);
-  EXPECT_THAT(stop->body, testing::HasSubstr("commands are writes of the TrainingJob"));
+  EXPECT_THAT(stop->body, testing::HasSubstr("change the TrainingJob itself"));
   EXPECT_FALSE((*memory->Get(kube::kTrainingJobs, {"default", "gpt"}))["spec"].contains("suspend"));
   const httplib::Result metrics = ask(reader, "/metrics");
   ASSERT_TRUE(metrics);

@@ -100,7 +100,7 @@ class BindingWorld {
       return false;
     }
     if (world_.Number(1, 400) > rate_) return false;
-    ++hiccups_[std::string(call.type.plural) + " " + std::string(kube::NameOf(call.verb))];
+    ++hiccups_[std::string(call.type.plural) + " " + std::string(kube::Name(call.verb))];
     return true;
   }
 

@@ -103,7 +103,7 @@ void ReplicaWorld::Note(Host& host, const kube::ApiCall& call) {
     if (++host.status_writes > 1) promises.Break("a reconcile wrote the status twice");
     if (host.event_writes > 0) promises.Break("an event was written before the status");
   }
-  ++writes_[absl::StrCat(std::string(NameOf(call.verb)), " ", std::string(call.type.plural))];
+  ++writes_[absl::StrCat(std::string(Name(call.verb)), " ", std::string(call.type.plural))];
   if (call.type.plural == "trainingjobs" && call.verb == kube::Verb::kUpdateStatus) {
     const auto after = memory->Get(kube::kTrainingJobs, call.Key());
     if (after.ok()) promises.StatusWritten(job_before_, *after);

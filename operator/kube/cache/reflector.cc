@@ -35,7 +35,7 @@ Reflector::~Reflector() {
 
 int Reflector::RunOnce(absl::Duration wait) {
   const absl::Time now = clock_.Monotonic();
-  if (now < asked_until_ || (now < retry_at_ && !TakeRetryNow())) return 0;
+  if (now < server_retry_at_ || (now < retry_at_ && !TakeRetryNow())) return 0;
   retry_at_ = absl::InfinitePast();
   ApplyListRequest();
   if (version_.empty()) {
@@ -208,7 +208,7 @@ void Reflector::Failed(const absl::Status& status) {
   absl::Duration delay = BackoffAfter(tries_, {options_.first_retry, options_.longest_retry});
   const auto asked = RetryAfterOf(status);
   if (asked) {
-    asked_until_ = clock_.Monotonic() + *asked;
+    server_retry_at_ = clock_.Monotonic() + *asked;
     delay = std::max(delay, *asked);
   }
   if (options_.jitter) delay *= 1 + options_.jitter();

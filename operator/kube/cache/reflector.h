@@ -109,7 +109,7 @@ class Reflector {
   absl::Time opened_at_;  // the watch, Monotonic
   int tries_ = 0;         // in a row without an event or a lasting stream
   absl::Time retry_at_ = absl::InfinitePast();
-  absl::Time asked_until_ = absl::InfinitePast();  // by the server; ListAfter does not cut it short
+  absl::Time server_retry_at_ = absl::InfinitePast();  // ListAfter does not cut it short
   bool streams_;
   int64_t lists_ = 0;
   int64_t failures_ = 0;

@@ -138,7 +138,7 @@ TEST_F(ReflectorTest, AServerThatAsksForTimeGetsIt) {
 }
 
 // A new leader must not wait out the back-off of a long outage before its caches are filled.
-TEST_F(ReflectorTest, AWishForAListCutsABackOffShortOnce) {
+TEST_F(ReflectorTest, AListRequestCutsABackOffShortOnce) {
   const auto fail = [this] {
     faulty_.FailNext(Verb::kList, ApiError(Reason::kServiceUnavailable, "down"));
     Run();
@@ -161,7 +161,7 @@ TEST_F(ReflectorTest, AWishForAListCutsABackOffShortOnce) {
   EXPECT_TRUE(reflector_.HasListedAfter(wish));
 }
 
-TEST_F(ReflectorTest, AWishForAListDoesNotCutTheTimeShortThatTheServerAskedFor) {
+TEST_F(ReflectorTest, AListRequestDoesNotCutTheServersRetryAfterShort) {
   faulty_.FailNext(Verb::kList, TooManyRequests("busy", absl::Seconds(7)));
   Run();
   reflector_.ListAfter(clock_.Monotonic());

@@ -37,7 +37,7 @@ TEST_F(StreamListTest, OneWatchIsTheListAndWhatFollows) {
   EXPECT_EQ(faulty_.calls(Verb::kList), 0);
 }
 
-TEST_F(StreamListTest, WhatVanishedIsDroppedByTheNextOne) {
+TEST_F(StreamListTest, ObjectsThatVanishedAreDroppedByTheNextList) {
   Create("a", "1");
   Create("b", "1");
   RunStream();

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -144,7 +143,7 @@ absl::Status CredentialSource::RefreshFiles(Credentials& fresh) {
     if (!absl::ascii_isgraph(static_cast<unsigned char>(c))) {
       return absl::InvalidArgumentError(
           absl::StrCat(config_.token_file.empty() ? "the token" : config_.token_file,
-                       " holds a character that no token may have"));
+                       " contains a character that is not allowed in a token"));
     }
   }
   return absl::OkStatus();

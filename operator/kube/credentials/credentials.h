@@ -64,7 +64,7 @@ class CredentialSource {
   ExecCredential plugin_ MUSTER_GUARDED_BY(mu_);
   bool read_ MUSTER_GUARDED_BY(mu_) = false;
   absl::Time read_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // Monotonic
-  bool plugin_ran_ MUSTER_GUARDED_BY(mu_) = false;  // and the server did not refuse its result
+  bool plugin_ran_ MUSTER_GUARDED_BY(mu_) = false;  // and the server has not refused plugin_
   bool running_ MUSTER_GUARDED_BY(mu_) = false;
   absl::Status plugin_end_ MUSTER_GUARDED_BY(mu_);                            // of the last run
   absl::Time plugin_ended_at_ MUSTER_GUARDED_BY(mu_) = absl::InfinitePast();  // Monotonic

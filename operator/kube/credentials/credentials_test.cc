@@ -89,7 +89,7 @@ TEST_F(CredentialsTest, AFileThatIsBeingReplacedLeavesWhatWasThere) {
   EXPECT_EQ(source.Get()->tls_generation, generation + 1);
 }
 
-TEST_F(CredentialsTest, WhatWasNeverThereIsAnError) {
+TEST_F(CredentialsTest, AFileThatNeverExistedIsAnError) {
   RestConfig config;
   config.token_file = "/absent";
   EXPECT_EQ(Source(config).Get().status().code(), absl::StatusCode::kNotFound);
@@ -99,7 +99,7 @@ TEST_F(CredentialsTest, ATokenCannotCarryAHeader) {
   RestConfig config;
   config.token = "a\r\nX-Injected: b";
   EXPECT_EQ(Source(config).Get().status().message(),
-            "the token holds a character that no token may have");
+            "the token contains a character that is not allowed in a token");
 }
 
 TEST_F(CredentialsTest, APluginIsRunOnceUntilItsCredentialExpires) {
@@ -118,7 +118,7 @@ TEST_F(CredentialsTest, APluginIsRunOnceUntilItsCredentialExpires) {
   EXPECT_EQ(source.Get()->token, "t2-hello");
 }
 
-TEST_F(CredentialsTest, APluginIsToldWhatItIsFor) {
+TEST_F(CredentialsTest, APluginGetsItsClusterInTheEnvironment) {
   CredentialSource source = Source(Plugin(
       "case \"$KUBERNETES_EXEC_INFO\" in *'\"interactive\":false'*) ;; *) exit 1;; esac\n"
       "case \"$KUBERNETES_EXEC_INFO\" in *'\"server\":\"https://example.test\"'*) ;; *) exit 2;; "
@@ -130,7 +130,7 @@ TEST_F(CredentialsTest, APluginIsToldWhatItIsFor) {
   EXPECT_EQ(credentials->client_key, "k");
 }
 
-TEST_F(CredentialsTest, WhatAPluginDoesWrongIsSaidWithoutWhatItPrinted) {
+TEST_F(CredentialsTest, AnErrorOfAPluginDoesNotQuoteItsOutput) {
   const std::string path = testing::TempDir() + "/plugin";
   const auto error = [&](const std::string& body) {
     const absl::Status status = Source(Plugin(body)).Get().status();
@@ -139,14 +139,14 @@ TEST_F(CredentialsTest, WhatAPluginDoesWrongIsSaidWithoutWhatItPrinted) {
   };
   const std::string start = "credential plugin " + path + ": ";
   EXPECT_EQ(error("echo secret; exit 3\n"), start + "exit code 3");
-  EXPECT_EQ(error("echo secret\n"), start + "it printed no JSON");
-  EXPECT_EQ(error("echo '{}'\n"), start + "it printed no ExecCredential");
+  EXPECT_EQ(error("echo secret\n"), start + "its output is not JSON");
+  EXPECT_EQ(error("echo '{}'\n"), start + "its output is not an ExecCredential");
   EXPECT_EQ(error("echo '" + Credential("{}") + "'\n"),
-            start + "it gave neither a token nor a certificate");
+            start + "its output has neither a token nor a certificate");
   EXPECT_EQ(error("echo '" + Credential(R"({"clientKeyData":"k"})") + "'\n"),
-            start + "it gave a certificate or a key, but not both");
+            start + "its output has a certificate or a key, but not both");
   EXPECT_EQ(error("echo '" + Credential(R"({"token":"t","expirationTimestamp":"soon"})") + "'\n"),
-            start + "its expirationTimestamp is no RFC 3339 time");
+            start + "its expirationTimestamp is not an RFC 3339 time");
 }
 
 TEST_F(CredentialsTest, APluginThatHangsIsKilled) {
@@ -212,7 +212,7 @@ TEST_F(SlowPluginTest, ACredentialIsHandedOutForAsLongAsItHolds) {
   EXPECT_EQ(source.Get(clock_.Monotonic())->token, "t1") << "while the next is on its way";
 }
 
-TEST_F(SlowPluginTest, APluginEndsWithWhoAskedForIt) {
+TEST_F(SlowPluginTest, APluginEndsWithItsCredentialSource) {
   CredentialSource source = Source(Slow());
   EXPECT_FALSE(source.Get(clock_.Monotonic()).ok());
   // The destructor stops the plugin; otherwise it would wait for half a minute.

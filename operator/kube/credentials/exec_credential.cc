@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -88,7 +87,7 @@ absl::StatusOr<std::string> ReadAll(int fd, Limit limit) {
     if (got < 0) return absl::InternalError("its output could not be read");
     if (got == 0) return text;
     text.append(chunk, static_cast<size_t>(got));
-    if (text.size() > kMaxOutput) return absl::InternalError("it prints more than 1 MiB");
+    if (text.size() > kMaxOutput) return absl::InternalError("its output is longer than 1 MiB");
   }
   return absl::DeadlineExceededError("it did not end in time");
 }
@@ -111,29 +110,29 @@ absl::StatusOr<std::string> OutputOf(Process& process, int fd, Limit limit) {
 absl::StatusOr<ExecCredential> ParseExecCredential(const std::string& text,
                                                    const std::string& api_version) {
   const absl::StatusOr<Json> json = ParseJson(text, kMaxOutput);
-  if (!json.ok()) return absl::InvalidArgumentError("it printed no JSON");
+  if (!json.ok()) return absl::InvalidArgumentError("its output is not JSON");
   if (StringAt(*json, {"kind"}) != "ExecCredential") {
-    return absl::InvalidArgumentError("it printed no ExecCredential");
+    return absl::InvalidArgumentError("its output is not an ExecCredential");
   }
   if (StringAt(*json, {"apiVersion"}) != api_version) {
     return absl::InvalidArgumentError(
-        absl::StrCat("it answered in another apiVersion than ", api_version));
+        absl::StrCat("the apiVersion of its output is not ", api_version));
   }
   ExecCredential credential{
       .token = StringAt(*json, {"status", "token"}),
       .client_certificate = StringAt(*json, {"status", "clientCertificateData"}),
       .client_key = StringAt(*json, {"status", "clientKeyData"})};
   if (credential.client_certificate.empty() != credential.client_key.empty()) {
-    return absl::InvalidArgumentError("it gave a certificate or a key, but not both");
+    return absl::InvalidArgumentError("its output has a certificate or a key, but not both");
   }
   if (credential.token.empty() && credential.client_certificate.empty()) {
-    return absl::InvalidArgumentError("it gave neither a token nor a certificate");
+    return absl::InvalidArgumentError("its output has neither a token nor a certificate");
   }
   const std::string expires = StringAt(*json, {"status", "expirationTimestamp"});
   if (expires.empty()) return credential;
   const std::optional<absl::Time> time = ParseTime(expires);
   if (!time.has_value()) {
-    return absl::InvalidArgumentError("its expirationTimestamp is no RFC 3339 time");
+    return absl::InvalidArgumentError("its expirationTimestamp is not an RFC 3339 time");
   }
   credential.expires = *time;
   return credential;
@@ -143,7 +142,7 @@ absl::StatusOr<ExecCredential> RunExecPlugin(const RestConfig& config, absl::Dur
                                              ProcessLauncher& launcher, int stop) {
   const std::string& program = config.exec->argv.front();
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Failed(program, "no pipe could be made");
+  if (pipe2(ends, O_CLOEXEC) != 0) return Failed(program, "cannot create a pipe");
   const Limit limit{Clock::Real().Monotonic() + within, stop};
   absl::StatusOr<std::unique_ptr<Process>> process = launcher.Launch(SpecOf(config, ends[1]));
   close(ends[1]);

@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -59,7 +58,7 @@ struct Place {
     MUSTER_ASSIGN_OR_RETURN(const std::string encoded, Text(data.c_str()));
     if (encoded.empty()) return source;
     if (!absl::Base64Unescape(encoded, &source.pem)) return Bad(data, "is not base64");
-    if (source.pem.find("-----BEGIN ") == std::string::npos) return Bad(data, "holds no PEM");
+    if (source.pem.find("-----BEGIN ") == std::string::npos) return Bad(data, "contains no PEM");
     source.file.clear();
     return source;
   }
@@ -104,14 +103,15 @@ absl::Status ReadEntries(const Place& root, const char* list, const char* item, 
 absl::Status ReadDocument(const std::string& file, const std::string& text, Merged& merged) {
   YamlDocument document = ParseYaml(text);
   if (!document.errors.empty() || !document.readable) {
-    const std::string what = document.errors.empty() ? "it is no YAML" : document.errors[0].message;
+    const std::string what =
+        document.errors.empty() ? "not valid YAML" : document.errors[0].message;
     const int line = document.errors.empty() ? 1 : document.errors[0].line;
     return absl::InvalidArgumentError(absl::StrCat(file, ":", line, ": ", what));
   }
   if (document.json.is_null()) return absl::OkStatus();
   merged.documents.push_back(std::move(document.json));
   const Place root{file, "", &merged.documents.back()};
-  if (!root.json->is_object()) return absl::InvalidArgumentError(file + ": it is no kubeconfig");
+  if (!root.json->is_object()) return absl::InvalidArgumentError(file + ": is not a kubeconfig");
   MUSTER_ASSIGN_OR_RETURN(const std::string kind, root.Text("kind"));
   if (!kind.empty() && kind != "Config") return root.Bad("kind", "must be Config");
   MUSTER_RETURN_IF_ERROR(ReadEntries(root, "clusters", "cluster", merged.clusters));
@@ -207,7 +207,10 @@ absl::Status ReadExec(const Place& user, RestConfig& config) {
   }
   MUSTER_RETURN_IF_ERROR(ReadExecEnv(exec, plugin));
   MUSTER_ASSIGN_OR_RETURN(const std::string mode, exec.Text("interactiveMode"));
-  if (mode == "Always") return exec.Bad("interactiveMode", "nobody is there to answer a plugin");
+  if (mode == "Always") {
+    return exec.Bad("interactiveMode",
+                    "Always is not supported: a plugin cannot ask for input here");
+  }
   MUSTER_ASSIGN_OR_RETURN(plugin.install_hint, exec.Text("installHint"));
   MUSTER_ASSIGN_OR_RETURN(plugin.provide_cluster_info, exec.Flag("provideClusterInfo"));
   config.exec = std::move(plugin);
@@ -263,7 +266,7 @@ absl::StatusOr<RestConfig> LoadKubeconfig(const std::vector<std::string>& paths,
   const std::string all = absl::StrJoin(paths, ":");
   if (wanted.empty()) {
     return absl::InvalidArgumentError(all +
-                                      ": current-context: is missing, and none was asked for");
+                                      ": current-context: is missing, and no context was given");
   }
   const auto found = merged.contexts.find(wanted);
   if (found == merged.contexts.end()) {

@@ -70,7 +70,7 @@ TEST_F(KubeconfigTest, AProxyIsTheClustersOrElseTheEnvironments) {
   unsetenv("NO_PROXY");
   setenv("HTTPS_PROXY", "socks5://u:secret@p", 1);
   EXPECT_EQ(LoadKubeconfig({"/k/config"}, "y", files_).status().message(),
-            "HTTPS_PROXY: a proxy is spoken to over http:// alone; it is "
+            "HTTPS_PROXY: a proxy URL must start with http://; want "
             "http://[user:password@]host:port");
   unsetenv("HTTPS_PROXY");
 }
@@ -132,16 +132,15 @@ users: [{name: mine, user: {token: secret-1}}]
   EXPECT_EQ(LoadKubeconfig({"/absent"}, "", files_).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(KubeconfigTest, WhatIsNotSafeOrNotSupportedIsRefused) {
+TEST_F(KubeconfigTest, UnsafeAndUnsupportedFieldsAreRefused) {
   EXPECT_EQ(ErrorWith("tls-server-name: api}", "tls-server-name: api}\n- {}"),
             "/k/config: clusters[2].name: is missing");
   EXPECT_EQ(ErrorWith("certificate-authority: pki/ca.crt", "insecure-skip-tls-verify: true"),
             "/k/config: clusters[0].cluster.insecure-skip-tls-verify: is refused: the server's "
             "certificate is always verified; name its authority in certificate-authority");
-  EXPECT_EQ(
-      ErrorWith("certificate-authority: pki/ca.crt", "proxy-url: \"socks5://u:secret@p\""),
-      "/k/config: clusters[0].cluster.proxy-url: a proxy is spoken to over http:// alone; it is "
-      "http://[user:password@]host:port");
+  EXPECT_EQ(ErrorWith("certificate-authority: pki/ca.crt", "proxy-url: \"socks5://u:secret@p\""),
+            "/k/config: clusters[0].cluster.proxy-url: a proxy URL must start with http://; want "
+            "http://[user:password@]host:port");
   EXPECT_EQ(ErrorWith("https://example.test:6443/k8s", "http://example.test"),
             "/k/config: clusters[0].cluster.server: \"http://example.test\" must start with "
             "https://: connections are always encrypted and verified");
@@ -160,14 +159,14 @@ TEST_F(KubeconfigTest, ErrorsNameTheFileAndTheField) {
   EXPECT_EQ(ErrorWith("current-context: x", "current-context: w"),
             "/k/config: current-context: there is no context \"w\"");
   EXPECT_EQ(ErrorWith("current-context: x", ""),
-            "/k/config: current-context: is missing, and none was asked for");
+            "/k/config: current-context: is missing, and no context was given");
   EXPECT_EQ(ErrorWith("kind: Config", "kind: Pod"), "/k/config: kind: must be Config");
   EXPECT_EQ(ErrorWith("pki/ca.crt", "[1]"),
             "/k/config: clusters[0].cluster.certificate-authority: must be a string");
   EXPECT_EQ(ErrorWith("certificate-authority: pki/ca.crt", "certificate-authority-data: \"%\""),
             "/k/config: clusters[0].cluster.certificate-authority-data: is not base64");
   EXPECT_EQ(ErrorWith("certificate-authority: pki/ca.crt", "certificate-authority-data: YWJj"),
-            "/k/config: clusters[0].cluster.certificate-authority-data: holds no PEM");
+            "/k/config: clusters[0].cluster.certificate-authority-data: contains no PEM");
   EXPECT_EQ(ErrorWith("users:", "users: {").substr(0, 10), "/k/config:");
 }
 

@@ -10,7 +10,6 @@
 #include <climits>
 #include <cstring>
 #include <string>
-#include <utility>
 
 #include "base/clock.h"
 

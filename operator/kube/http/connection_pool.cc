@@ -46,8 +46,9 @@ absl::StatusOr<Connection> ConnectionPool::Take(uint64_t generation, absl::Time 
     while (taken_ >= limit_) {
       const absl::Duration left = deadline - clock_.Monotonic();
       if (left <= absl::ZeroDuration()) {
-        return TooManyRequests("all connections of this client were busy for the call's time",
-                               absl::Seconds(1));
+        return TooManyRequests(
+            "all connections of this client were in use until the call's deadline",
+            absl::Seconds(1));
       }
       returned_.WaitFor(mu_, left);
     }

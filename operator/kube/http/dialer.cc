@@ -129,7 +129,7 @@ absl::StatusOr<int> DialAny(const std::vector<SocketAddress>& addresses, absl::T
   while (true) {
     const absl::Time now = Clock::Real().Monotonic();
     if (now >= deadline) {
-      return absl::DeadlineExceededError("it did not take a connection in time");
+      return absl::DeadlineExceededError("it did not accept a connection in time");
     }
     const bool more = begun < addresses.size();
     if (more && (attempts.empty() || now >= next_at || attempts.TakeFailed())) {

@@ -80,18 +80,18 @@ TEST(DialerTest, AnAddressThatIsSilentDoesNotKeepTheOthersWaiting) {
   close(*socket);
 }
 
-TEST(DialerTest, WhereNobodyListensItSaysSo) {
+TEST(DialerTest, AddressesWhereNobodyListensAreUnavailable) {
   const absl::Status status = DialAny({Deaf(), Deaf()}, In(absl::Hours(1))).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(status.message(), "it cannot be reached");
   EXPECT_EQ(DialAny({}, In(absl::Hours(1))).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(DialerTest, ItEndsAtItsTime) {
+TEST(DialerTest, DialingEndsAtItsDeadline) {
   const Listener silent(/*silent=*/true);
   const absl::Status status = DialAny({silent.address()}, In(absl::Milliseconds(50))).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(status.message(), "it did not take a connection in time");
+  EXPECT_EQ(status.message(), "it did not accept a connection in time");
 }
 
 TEST(DialerTest, AnAddressNeedsNoResolver) {

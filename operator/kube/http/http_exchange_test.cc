@@ -140,7 +140,7 @@ TEST(HttpExchangeTest, WhetherTheConnectionServesAnother) {
   EXPECT_TRUE(Get("HTTP/1.1 204 No Content\r\n\r\n").answer.keeps_connection);
 }
 
-TEST(HttpExchangeTest, WhatIsNoHttpEndsIt) {
+TEST(HttpExchangeTest, TextThatIsNotHttpEndsTheExchange) {
   const std::string ok = "HTTP/1.1 200 OK\r\n";
   for (const std::string& text :
        {std::string("\x16\x03\r\n\r\n"), std::string("HTTP/2 200 OK\r\n\r\n"),
@@ -163,7 +163,7 @@ TEST(HttpExchangeTest, WhatIsNoHttpEndsIt) {
   EXPECT_FALSE(Get(endless).whole);
 }
 
-TEST(HttpExchangeTest, TheReceiverMayEndIt) {
+TEST(HttpExchangeTest, TheReceiverMayEndTheExchange) {
   ScriptedStream stream(kChunks, 100'000);
   HttpAnswer answer;
   answer.receive = [](std::string_view) { return false; };

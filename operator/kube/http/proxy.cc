@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -140,7 +139,7 @@ absl::StatusOr<std::string> ReadHead(int socket, absl::Time deadline) {
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got <= 0) return absl::UnavailableError("closed the connection");
     head.append(buffer.data(), static_cast<size_t>(got));
-    if (head.size() > kMaxHead) return absl::UnavailableError("answered with what is no HTTP");
+    if (head.size() > kMaxHead) return absl::UnavailableError("sent an answer that is not HTTP");
   }
   return head;
 }
@@ -157,13 +156,15 @@ absl::Status Connect(int socket, const ProxyServer& proxy, const ServerUrl& serv
   int code = 0;
   if (!absl::StartsWith(head, "HTTP/1.") || head.size() < 12 ||
       !absl::SimpleAtoi(head.substr(9, 3), &code)) {
-    return absl::UnavailableError("answered with what is no HTTP");
+    return absl::UnavailableError("sent an answer that is not HTTP");
   }
   if (code < 200 || code >= 300) {
-    return absl::UnavailableError(absl::StrCat("does not connect to it: ", code));
+    return absl::UnavailableError(absl::StrCat("refused to connect to it: ", code));
   }
   // A TLS server does not send first.
-  if (!absl::EndsWith(head, "\r\n\r\n")) return absl::UnavailableError("says more than it may");
+  if (!absl::EndsWith(head, "\r\n\r\n")) {
+    return absl::UnavailableError("sent data before the TLS handshake");
+  }
   return absl::OkStatus();
 }
 
@@ -172,9 +173,9 @@ absl::Status Connect(int socket, const ProxyServer& proxy, const ServerUrl& serv
 absl::StatusOr<ProxyServer> ParseProxyUrl(std::string_view url) {
   const auto bad = [](std::string_view why) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a proxy ", std::string(why), "; it is http://[user:password@]host:port"));
+        absl::StrCat("a proxy ", std::string(why), "; want http://[user:password@]host:port"));
   };
-  if (url.substr(0, kScheme.size()) != kScheme) return bad("is spoken to over http:// alone");
+  if (url.substr(0, kScheme.size()) != kScheme) return bad("URL must start with http://");
   std::string rest(url.substr(kScheme.size()));
   ProxyServer proxy;
   if (const size_t at = rest.rfind('@'); at != rest.npos) {
@@ -182,7 +183,7 @@ absl::StatusOr<ProxyServer> ParseProxyUrl(std::string_view url) {
     rest = rest.substr(at + 1);
   }
   const absl::StatusOr<ServerUrl> server = ParseServerUrl(absl::StrCat("https://", rest));
-  if (!server.ok() || !server->prefix.empty()) return bad("has a host and a port and no more");
+  if (!server.ok() || !server->prefix.empty()) return bad("URL must have only a host and a port");
   proxy.host = server->host;
   proxy.port = SplitPort(rest.substr(0, rest.find('/'))).second;
   if (proxy.port == 0) proxy.port = 80;

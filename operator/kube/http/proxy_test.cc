@@ -23,13 +23,13 @@ std::string ProxyFor(const std::string& server, const std::string& exempt,
   });
 }
 
-TEST(ProxyTest, TheEnvironmentNamesOne) {
+TEST(ProxyTest, TheEnvironmentNamesTheProxy) {
   EXPECT_EQ(ProxyFor("https://api.test:6443", ""), "http://p:3128");
   EXPECT_EQ(ProxyFor("https://api.test:6443", "", "p:3128"), "http://p:3128");
   EXPECT_EQ(ProxyFor("https://api.test:6443", "", ""), "");
 }
 
-TEST(ProxyTest, SomeServersAreReachedWithout) {
+TEST(ProxyTest, ServersOfNoProxyAreReachedDirectly) {
   for (const char* entry : {"*", "api.test", "API.test", "test", ".test", "*.test",
                             "x, api.test ,y", "api.test:6443"}) {
     EXPECT_EQ(ProxyFor("https://api.test:6443", entry), "") << entry;
@@ -50,7 +50,7 @@ TEST(ProxyTest, SomeServersAreReachedWithout) {
   EXPECT_NE(ProxyFor("https://[fd00::1]:6443", "fe00::/8"), "");
 }
 
-TEST(ProxyTest, ThisMachineIsReachedWithout) {
+TEST(ProxyTest, ThisMachineIsReachedDirectly) {
   for (const char* server :
        {"https://localhost", "https://127.0.0.1:1", "https://127.9.9.9", "https://[::1]"}) {
     EXPECT_EQ(ProxyFor(server, ""), "") << server;
@@ -103,23 +103,23 @@ TEST_F(TunnelTest, ItAsksForTheServerAndSaysWhoAsks) {
             "Proxy-Authorization: Basic eA==\r\n\r\n");
 }
 
-TEST_F(TunnelTest, ARefusalIsTold) {
+TEST_F(TunnelTest, ARefusalIsReported) {
   EXPECT_EQ(Open("HTTP/1.1 407 Who are you\r\nContent-Length: 2\r\n\r\nno").message(),
-            "the proxy p:3128 does not connect to it: 407");
+            "the proxy p:3128 refused to connect to it: 407");
 }
 
-TEST_F(TunnelTest, WhatIsNoProxyIsTold) {
-  EXPECT_EQ(Open("hello\r\n\r\n").message(), "the proxy p:3128 answered with what is no HTTP");
+TEST_F(TunnelTest, AnAnswerThatIsNotHttpIsReported) {
+  EXPECT_EQ(Open("hello\r\n\r\n").message(), "the proxy p:3128 sent an answer that is not HTTP");
   EXPECT_EQ(Open(std::string(20'000, 'x')).message(),
-            "the proxy p:3128 answered with what is no HTTP");
+            "the proxy p:3128 sent an answer that is not HTTP");
 }
 
-TEST_F(TunnelTest, NobodySpeaksBeforeUs) {
+TEST_F(TunnelTest, ATunnelThatStartsWithDataIsRefused) {
   EXPECT_EQ(Open("HTTP/1.1 200 OK\r\n\r\nhello").message(),
-            "the proxy p:3128 says more than it may");
+            "the proxy p:3128 sent data before the TLS handshake");
 }
 
-TEST_F(TunnelTest, AProxyThatGoesOrIsSilentIsTold) {
+TEST_F(TunnelTest, AProxyThatClosesOrIsSilentIsReported) {
   shutdown(ends_[1], SHUT_WR);
   EXPECT_EQ(Open("").message(), "the proxy p:3128 closed the connection");
   int other[2];

@@ -147,8 +147,8 @@ absl::StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& obj
                                        const CallOptions& call) {
   if (type == kTokenReviews || type == kSubjectAccessReviews) {
     return ApiError(Reason::kMethodNotAllowed,
-                    absl::StrCat("the embedded API server does not answer a ",
-                                 std::string(type.kind), ": it knows no users"));
+                    absl::StrCat("the embedded API server does not serve ", std::string(type.kind),
+                                 ": it has no users"));
   }
   Json fresh = object;  // copied without the lock
   return Answer(type, call, [&](StoreTable& table) MUSTER_REQUIRES(mu_) {

@@ -67,7 +67,6 @@ class MemoryStore {
                                                      uint64_t version) const;
   void ForgetHistory();
 
-  bool UidExists(const std::string& uid) const { return uids_.count(uid) > 0; }
   // Table and key of an object. DependentsOf returns every object that names `uid` as an owner.
   using Location = std::pair<StoreTable*, ObjectKey>;
   std::vector<Location> DependentsOf(const std::string& uid) const;

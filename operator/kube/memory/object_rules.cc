@@ -1,6 +1,5 @@
 #include "operator/kube/memory/object_rules.h"
 
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -110,7 +110,8 @@ absl::Status Wal::Append(std::string_view record) {
         absl::StrCat(directory_, ": an earlier write failed and the log is not repaired yet"));
   }
   if (record.size() > kWalMaxPayload) {
-    return absl::InvalidArgumentError(absl::StrCat("a record of ", record.size(), " bytes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a record has ", record.size(), " bytes; want at most ", kWalMaxPayload));
   }
   const std::string bytes = EncodeWalRecord(record);
   absl::Status written = log_->Append(bytes);

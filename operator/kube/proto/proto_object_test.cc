@@ -82,7 +82,7 @@ TEST(ProtoObjectTest, ReadsWhatJsonWouldHaveShown) {
       << pod->dump(1);
 }
 
-TEST(ProtoObjectTest, WhatTheSchemaDoesNotHoldIsAskedForAsJson) {
+TEST(ProtoObjectTest, FieldsOutsideTheSchemaAreRequestedAsJson) {
   EXPECT_EQ(PodPlan({"spec"}), nullptr);
   EXPECT_EQ(PodPlan({"spec.volumes"}), nullptr);
   EXPECT_EQ(PodPlan({"spec.containers.lifecycle"}), nullptr);

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <utility>
 
 #include "simdjson.h"
 

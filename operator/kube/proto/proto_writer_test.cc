@@ -31,7 +31,7 @@ TEST(ProtoWriterTest, WritesFieldsUnderTheirNumbers) {
 }
 
 // An empty value of a pointer in Go differs from an absent one.
-TEST(ProtoWriterTest, WhatIsEmptyIsThere) {
+TEST(ProtoWriterTest, EmptyMessagesAndZerosAreWritten) {
   EXPECT_EQ(Write(R"({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}})"),
             WireBytes(2, WireBytes(1, WireBytes(1, "v") + WireBytes(2, WireBytes(2, "")))));
   EXPECT_EQ(Write(R"({"spec": {"automountServiceAccountToken": false}})"),
@@ -46,7 +46,7 @@ TEST(ProtoWriterTest, FieldsOfOneMessageAmongAnothersGoTogether) {
   EXPECT_EQ(Write(key), WireBytes(2, WireBytes(2, WireBytes(7, env))));
 }
 
-TEST(ProtoWriterTest, WhatTheSchemaDoesNotSayHowToWriteIsLeftToJson) {
+TEST(ProtoWriterTest, ValuesOutsideTheSchemaAreLeftToJson) {
   for (const char* json : {
            R"({"spec": {"nobodysField": 1}})",
            R"({"spec": {"containers": [{"livenessProbe": {"httpGet": {"port": 80}}}]}})",
@@ -75,7 +75,7 @@ TEST(ProtoWriterTest, WhatTheSchemaDoesNotSayHowToWriteIsLeftToJson) {
   EXPECT_EQ(WriteProto(pod, *ProtoMessageOf(kPods)), std::nullopt);
 }
 
-TEST(ProtoWriterTest, StandsInAnEnvelope) {
+TEST(ProtoWriterTest, IsWrappedInAnEnvelope) {
   const Json binding = Json::parse(R"({"metadata": {"name": "a", "namespace": "ns", "uid": "u"},
                                        "target": {"apiVersion": "v1", "kind": "Node", "name": "n"}})");
   const auto body = WriteProtoEnvelope("v1", "Binding", binding, ProtoBinding());

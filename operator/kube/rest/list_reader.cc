@@ -39,12 +39,12 @@ absl::StatusOr<Json> ListReader::FinishJson() {
   absl::StatusOr<Json> json = ParseJson(text_, text_.size());
   const std::string text = std::exchange(text_, {});
   if (!json.ok() || !json->is_object()) {
-    return absl::DataLossError(absl::StrCat("no JSON object: ", Quoted(text)));
+    return absl::DataLossError(absl::StrCat("not a JSON object: ", Quoted(text)));
   }
   const auto items = json->find("items");
   // An answer that is not a list must not count as an empty one: every object would seem deleted.
   if (items == json->end() || !(items->is_null() || items->is_array())) {
-    return absl::DataLossError(absl::StrCat("no list of items: ", Quoted(text)));
+    return absl::DataLossError(absl::StrCat("not a list of items: ", Quoted(text)));
   }
   for (Json& item : *items) visit_(std::move(item));
   const auto meta = json->find("metadata");

@@ -27,7 +27,7 @@ size_t FrameSize(std::string_view head) {
 }
 
 absl::Status DamagedList(std::string_view why) {
-  return absl::DataLossError(absl::StrCat("the list is damaged: ", std::string(why)));
+  return absl::DataLossError(absl::StrCat("a damaged list: ", std::string(why)));
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ absl::StatusOr<WatchEvent> ProtoWatchDecoder::Decode(std::string_view frame) con
     }
     if (!raw.ok()) return DamagedStream("an event without an object");
   }
-  if (!reader.ok()) return DamagedStream("an event that is no message");
+  if (!reader.ok()) return DamagedStream("an event that is not a protobuf message");
   const absl::StatusOr<ProtoEnvelope> envelope = OpenEnvelope(body);
   if (!envelope.ok()) return DamagedStream("an event without an object");
   static const ProtoPlan* const status = ProtoPlan::Make(ProtoStatus()).release();
@@ -105,14 +105,14 @@ absl::Status ProtoListDecoder::Feed(std::string_view chunk) {
 absl::StatusOr<bool> ProtoListDecoder::Step() {
   if (opened_) return inside_.has_value() ? StepList() : StepEnvelope();
   if (buffer_.size() < kMagicBytes) return false;
-  if (!IsProto(buffer_)) return DamagedList("it is no protobuf");
+  if (!IsProto(buffer_)) return DamagedList("it is not protobuf");
   begin_ = kMagicBytes;
   return opened_ = true;
 }
 
 // Returns true if all of `field` is in the buffer; `got` tells whether its header could be read.
 absl::StatusOr<bool> ProtoListDecoder::Whole(WireReader& reader, WireField& field, bool got) {
-  if (!got && !reader.ok() && !reader.cut()) return DamagedList("it is no message");
+  if (!got && !reader.ok() && !reader.cut()) return DamagedList("it is not a protobuf message");
   if (!got || !field.is_bytes) return got;
   if (field.integer > max_bytes_) {
     return absl::ResourceExhaustedError(
@@ -127,7 +127,7 @@ absl::StatusOr<bool> ProtoListDecoder::StepEnvelope() {
   WireField field;
   const bool got = reader.NextHeader(field);
   if (got && field.is_bytes && field.number == 2) {
-    if (listed_) return DamagedList("there are two");
+    if (listed_) return DamagedList("the answer has two lists");
     if (!kind_.ends_with("List")) return DamagedList(absl::StrCat("it is a \"", kind_, "\""));
     listed_ = true;
     inside_ = field.integer;

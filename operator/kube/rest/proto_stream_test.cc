@@ -92,7 +92,7 @@ TEST(ProtoWatchTest, AnErrorEventIsItsStatusAndFinal) {
   EXPECT_EQ(decoded.end.message(), "too old resource version: 1 (7)");
 }
 
-TEST(ProtoWatchTest, WhatIsNoEventIsDataLoss) {
+TEST(ProtoWatchTest, AMalformedEventIsDataLoss) {
   for (const std::string& stream :
        {Event("RENAMED", "a"), Event("ADDED", ""), WireEvent("ADDED", "{}"), WireEvent("ADDED", ""),
         WireEvent("ADDED",
@@ -170,8 +170,7 @@ TEST(ProtoListTest, DamageIsDataLoss) {
 // An answer that is not a list must not count as an empty one.
 TEST(ProtoListTest, AnotherKindIsNoList) {
   const std::string status = WireEnvelope("Status", WireBytes(1, "") + WireBytes(2, "Success"));
-  EXPECT_EQ(DecodeList(status, 5).meta.status().message(),
-            "the list is damaged: it is a \"Status\"");
+  EXPECT_EQ(DecodeList(status, 5).meta.status().message(), "a damaged list: it is a \"Status\"");
   const std::string bare = std::string("k8s\0", 4) + WireBytes(2, "");
   EXPECT_EQ(DecodeList(bare, 5).meta.status().code(), absl::StatusCode::kDataLoss);
 }

@@ -34,7 +34,7 @@ absl::StatusOr<Json> ParseAnswer(const RestTransport& transport, const RestReque
                                  const std::string& body) {
   absl::StatusOr<Json> json = ParseJson(body, body.size());
   if (json.ok() && json->is_object()) return json;
-  return Unreadable(transport, request, absl::StrCat("no JSON object: ", Quoted(body)));
+  return Unreadable(transport, request, absl::StrCat("not a JSON object: ", Quoted(body)));
 }
 
 absl::StatusOr<Json> CallForJson(RestTransport& transport, const RestRequest& request,

@@ -108,7 +108,7 @@ TEST_F(RestApiTest, AnErrorOfAProxyIsNoJson) {
 TEST_F(RestApiTest, AnAnswerThatIsNoJson) {
   Start([](const std::string&, Peer& peer) { return peer.Answer(200, "hello"); });
   EXPECT_EQ(GetStatus().message(),
-            server_->Url() + ": the answer to get of pods is no JSON object: hello");
+            server_->Url() + ": the answer to get of pods is not a JSON object: hello");
   EXPECT_EQ(GetStatus().code(), absl::StatusCode::kInternal);
   EXPECT_EQ(ReasonOf(api_->Create(kPods, NewObject(kPods, kKey)).status()), Reason::kTimeout);
 }
@@ -120,7 +120,8 @@ TEST_F(RestApiTest, AnObjectWithoutItemsIsNoEmptyList) {
   });
   const absl::Status status = api_->List(kPods, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_TRUE(absl::StrContains(status.message(), "the answer to list of pods is no list of items"))
+  EXPECT_TRUE(
+      absl::StrContains(status.message(), "the answer to list of pods is not a list of items"))
       << status;
 }
 
@@ -171,7 +172,7 @@ TEST_F(RestApiTest, ATrickleDoesNotStretchTheCallsTime) {
   EXPECT_EQ(ReasonOf(GetStatus({.timeout = absl::Milliseconds(200)})), Reason::kTimeout);
 }
 
-TEST(RefusalTest, WhatEtcdHasNoRoomForIsTooLarge) {
+TEST(RefusalTest, AnObjectTooLargeForEtcdIsTooLarge) {
   const absl::Status refusal =
       RefusalOf(500,
                 R"({"kind": "Status", "reason": "InternalError", "code": 500,
@@ -296,7 +297,7 @@ TEST_F(RestApiTlsTest, TheNameToCheckCanBeGiven) {
 
 TEST_F(RestApiTlsTest, OldTlsIsRefused) {
   Serve(certificate_, TLS1_1_VERSION);
-  EXPECT_EQ(Refusal(), "no TLS connection came about (TLS 1.2 or later is needed)");
+  EXPECT_EQ(Refusal(), "the TLS handshake failed (TLS 1.2 or later is required)");
 }
 
 TEST_F(RestApiTlsTest, AClientShowsItsCertificate) {
@@ -317,7 +318,7 @@ TEST_F(RestApiTlsTest, AClientShowsItsCertificate) {
             "the client key does not belong to the client certificate");
   config_.client_key.pem = "nothing";
   EXPECT_EQ(RestApi::Create(config_).status().message(),
-            "the client key is no PEM private key without a pass phrase");
+            "the client key is not an unencrypted PEM private key");
 }
 
 TEST_F(RestApiTest, ARotatedTokenIsUsedAfterARefusal) {

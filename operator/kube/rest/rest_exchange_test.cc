@@ -57,7 +57,7 @@ TEST_F(RestApiTest, AServerThatTakesNoProtobufGetsJsonOfThatTypeFromThenOn) {
                                                          "create pods 201", "create pods 201"}));
 }
 
-TEST_F(RestApiTest, AServerThatTakesNoJsonEitherIsNotAskedForEver) {
+TEST_F(RestApiTest, AServerThatTakesNoJsonEitherIsAskedOnlyTwice) {
   Start([](const std::string&, Peer& peer) {
     return peer.Answer(415, StatusBody(415, "UnsupportedMediaType", "nothing suits me"));
   });
@@ -126,7 +126,7 @@ TEST_F(RestApiTest, AProxyThatRefusesIsNamed) {
   const absl::Status status = api_->Create(kPods, NewObject(kPods, kKey)).status();
   EXPECT_EQ(ReasonOf(status), Reason::kServiceUnavailable);  // it was never sent
   EXPECT_EQ(status.message(), absl::StrCat(config_.server, ": the proxy ", proxy.address(),
-                                           " does not connect to it: 403"));
+                                           " refused to connect to it: 403"));
 }
 
 // The server must not get the whole timeout of the call: it could write after the caller has given

@@ -50,7 +50,7 @@ TEST_F(RestApiTest, FieldsThatAreAskedForComeAsProtobuf) {
   EXPECT_TRUE(absl::StrContains(seen, "Accept: application/json\r\n"));
 }
 
-TEST_F(RestApiTest, WhereMetadataIsAllThatIsAskedForNoMoreNeedCome) {
+TEST_F(RestApiTest, OnlyMetadataIsRequestedWhereOnlyMetadataIsNeeded) {
   std::string seen;
   Start([&](const std::string& request, Peer& peer) {
     seen = request;
@@ -70,7 +70,7 @@ TEST_F(RestApiTest, WhereMetadataIsAllThatIsAskedForNoMoreNeedCome) {
   }
 }
 
-TEST_F(RestApiTest, PodsAndBindingsAreSentAsProtobufWhereItSaysAllOfThem) {
+TEST_F(RestApiTest, PodsAndBindingsAreSentAsProtobufWhereItHoldsAllTheirFields) {
   std::string seen;
   Start([&](const std::string& request, Peer& peer) {
     seen = request;
@@ -142,9 +142,8 @@ TEST_F(RestApiTest, HalfAListIsNoList) {
   });
   const auto list = api_->List(kPods, {}, {.fields = &IdentityFields()});
   EXPECT_EQ(list.status().code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(
-      list.status().message(),
-      server_->Url() + ": the answer to list of pods is the list is damaged: it ends too early");
+  EXPECT_EQ(list.status().message(),
+            server_->Url() + ": the answer to list of pods is a damaged list: it ends too early");
 }
 
 TEST_F(RestApiTest, ARefusalInProtobufKeepsTheServersWords) {

@@ -72,7 +72,7 @@ absl::Status RefusalOf(int code, const std::string& body, const std::string& ret
   const std::string word = status ? StringAt(*json, {"reason"}) : "";
   if (code >= 200 && code < 400) {
     return ApiError(Reason::kServiceUnavailable, absl::StrCat("the server answered ", code,
-                                                              ", which is no API server's answer"));
+                                                              ", which an API server does not do"));
   }
   Reason reason = ReasonFromKubernetes(word, code);
   if (status && reason == Reason::kInvalid && IsUidMismatch(*json)) reason = Reason::kConflict;

@@ -36,7 +36,7 @@ struct RestRequest {
   // accept protobuf, and then for every later request of this resource.
   std::function<std::string()> as_json;
   bool protobuf = false;       // the answer may be protobuf
-  bool metadata_only = false;  // and metadata only: PartialObjectMetadata
+  bool metadata_only = false;  // the answer may be a PartialObjectMetadata
   // Receives the body of a 2xx answer as it arrives; Call then returns no body. An error ends the
   // call.
   std::function<absl::Status(std::string_view)> receive;
@@ -103,7 +103,8 @@ class RestTransport {
   ConnectionPool pool_;
   ServerWarnings warnings_;
   mutable Mutex mu_;
-  std::set<std::string, std::less<>> json_only_ MUSTER_GUARDED_BY(mu_);  // resources
+  // Resources whose objects the server accepts only as JSON.
+  std::set<std::string, std::less<>> json_only_ MUSTER_GUARDED_BY(mu_);
 };
 
 // Returns the Accept header. The server may answer with whole objects all the same.

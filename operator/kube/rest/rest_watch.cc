@@ -159,7 +159,7 @@ absl::Status RestWatcher::EndOf(bool whole, httplib::Error error, absl::Duration
   MUSTER_RETURN_IF_ERROR(transport_.ConnectError(*client_, error));
   if (silence >= transport_.config().watch_silence) {
     return ApiError(Reason::kServiceUnavailable,
-                    absl::StrCat(server, ": nothing was heard on a watch for ",
+                    absl::StrCat(server, ": a watch received no data for ",
                                  absl::FormatDuration(transport_.config().watch_silence)));
   }
   return ApiError(Reason::kServiceUnavailable,
@@ -178,7 +178,7 @@ absl::StatusOr<bool> RestWatcher::Feed(absl::Time deadline) {
     if (stopped_) return Cancelled();
     if (pending_.empty()) {
       if (end_->ok() || decoder_->Finish().ok()) return *end_;
-      return ApiError(Reason::kServiceUnavailable, "the watch was cut inside an event");
+      return ApiError(Reason::kServiceUnavailable, "the watch ended inside an event");
     }
     chunk.swap(pending_);
     changed_.NotifyAll();

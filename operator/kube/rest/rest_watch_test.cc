@@ -97,7 +97,7 @@ TEST_F(RestWatchTest, AStreamCutInsideAnEventIsGoneOnWithFromTheLastVersion) {
   ASSERT_TRUE(watcher->Next(kPatience).ok());
   const absl::Status status = watcher->Next(kPatience).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(status.message(), "the watch was cut inside an event");
+  EXPECT_EQ(status.message(), "the watch ended inside an event");
 }
 
 TEST_F(RestWatchTest, GarbageInAStream) {
@@ -124,7 +124,7 @@ TEST_F(RestWatchTest, ASilentWatchEnds) {
   ASSERT_TRUE(watcher->Next(kPatience).ok());
   const absl::Status status = watcher->Next(kPatience).status();
   EXPECT_EQ(ReasonOf(status), Reason::kServiceUnavailable);
-  EXPECT_EQ(status.message(), server_->Url() + ": nothing was heard on a watch for 3s");
+  EXPECT_EQ(status.message(), server_->Url() + ": a watch received no data for 3s");
 }
 
 TEST_F(RestWatchTest, AServerThatDoesNotAnswerAWatch) {

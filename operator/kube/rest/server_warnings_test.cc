@@ -22,17 +22,17 @@ TEST(ServerWarningsTest, TheTextStandsInQuotes) {
   }
 }
 
-TEST(ServerWarningsTest, EachIsToldOnce) {
+TEST(ServerWarningsTest, EachWarningIsLoggedOnce) {
   ServerWarnings warnings;
   EXPECT_EQ(warnings.Log({"299 - \"a\"", "299 - \"b\"", "299 - \"a\""}), (Strings{"a", "b"}));
   EXPECT_EQ(warnings.Log({"299 - \"b\"", "299 - \"c\""}), (Strings{"c"}));
 }
 
-TEST(ServerWarningsTest, AServerThatAlwaysSaysSomethingElseIsNotHeardForEver) {
+TEST(ServerWarningsTest, TheNumberOfLoggedWarningsIsBounded) {
   ServerWarnings warnings;
-  size_t told = 0;
-  for (int i = 0; i < 1000; ++i) told += warnings.Log({absl::StrCat("299 - \"", i, "\"")}).size();
-  EXPECT_EQ(told, ServerWarnings::kMost);
+  size_t logged = 0;
+  for (int i = 0; i < 1000; ++i) logged += warnings.Log({absl::StrCat("299 - \"", i, "\"")}).size();
+  EXPECT_EQ(logged, ServerWarnings::kMost);
 }
 
 }  // namespace

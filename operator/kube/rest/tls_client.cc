@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<CertificatePtr>> ReadCertificates(const std::string& 
   }
   ERR_clear_error();
   if (!certificates.empty()) return certificates;
-  return absl::InvalidArgumentError(absl::StrCat("the ", what, " holds no PEM certificate"));
+  return absl::InvalidArgumentError(absl::StrCat("the ", what, " contains no PEM certificate"));
 }
 
 absl::StatusOr<KeyPtr> ReadKey(const std::string& pem) {
@@ -52,7 +52,7 @@ absl::StatusOr<KeyPtr> ReadKey(const std::string& pem) {
   KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, none, nullptr));
   ERR_clear_error();
   if (key != nullptr) return key;
-  return absl::InvalidArgumentError("the client key is no PEM private key without a pass phrase");
+  return absl::InvalidArgumentError("the client key is not an unencrypted PEM private key");
 }
 
 bool IsAddress(const std::string& host) {
@@ -105,7 +105,7 @@ absl::Status Identify(SSL_CTX* context, const std::string& name) {
   const int set = IsAddress(name) ? X509_VERIFY_PARAM_set1_ip_asc(check, name.c_str())
                                   : X509_VERIFY_PARAM_set1_host(check, name.c_str(), name.size());
   if (set == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no name of a server"));
+  return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is not a valid server name"));
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ absl::StatusOr<std::unique_ptr<httplib::SSLClient>> MakeTlsClient(const RestConf
       chain.empty()
           ? std::make_unique<BufferedTlsClient>(name, server.port)
           : std::make_unique<BufferedTlsClient>(name, server.port, chain[0].get(), key.get());
-  if (!client->is_valid()) return absl::InternalError("OpenSSL made no context");
+  if (!client->is_valid()) return absl::InternalError("OpenSSL could not create a TLS context");
   for (size_t i = 1; i < chain.size(); ++i) {
     SSL_CTX_add1_chain_cert(client->ssl_context(), chain[i].get());
   }
@@ -168,7 +168,7 @@ std::string ConnectFailure(const httplib::SSLClient& client, httplib::Error erro
     case httplib::Error::ConnectionTimeout:
       return std::string(static_cast<const BufferedTlsClient&>(client).dialled().message());
     case httplib::Error::SSLConnection:
-      return "no TLS connection came about (TLS 1.2 or later is needed)";
+      return "the TLS handshake failed (TLS 1.2 or later is required)";
     case httplib::Error::SSLServerVerification: {
       const long why = client.get_openssl_verify_result();
       if (why == X509_V_OK) return "its certificate is refused: it is for another name";

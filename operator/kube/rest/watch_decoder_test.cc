@@ -65,7 +65,7 @@ TEST(WatchDecoderTest, AnErrorWithoutAReasonGoesByItsCode) {
   EXPECT_EQ(ReasonOf(decoder.Next().status()), Reason::kTooManyRequests);
 }
 
-TEST(WatchDecoderTest, WhatIsNoEventIsDataLoss) {
+TEST(WatchDecoderTest, AMalformedEventIsDataLoss) {
   for (const char* line : {"nonsense", "[]", "{}", R"({"type":"ADDED"})",
                            R"({"type":"ADDED","object":[]})", R"({"type":"RENAMED","object":{}})",
                            R"({"type":"ADDED","object":{"metadata":{"resourceVersion":"1"}}})",

@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "operator/kube/api.h"
 #include "operator/kube/api_call.h"
+#include "operator/kube/resource_type.h"
 #include "operator/kube/wrap/intercepted_api.h"
 
 namespace muster::kube {

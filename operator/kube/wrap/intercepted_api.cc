@@ -18,11 +18,13 @@ template <typename Result, typename Call>
 Result InterceptedApi::Through(const ApiCall& call, const CallOptions& options,
                                const Call& forward) {
   std::optional<Result> result;
-  const absl::Status told = Intercept(call, options, [&](const CallOptions& passed) {
+  const absl::Status status = Intercept(call, options, [&](const CallOptions& passed) {
     return StatusOf(result.emplace(forward(passed)));
   });
-  if (!told.ok()) return told;
-  if (!result.has_value()) return absl::InternalError("told to be done, and was not passed on");
+  if (!status.ok()) return status;
+  if (!result.has_value()) {
+    return absl::InternalError("the call was reported as done but never forwarded");
+  }
   return *std::move(result);
 }
 

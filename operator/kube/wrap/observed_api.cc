@@ -9,9 +9,13 @@
 namespace muster::kube {
 namespace {
 
+bool Creates(Verb verb) {
+  return verb == Verb::kCreate || verb == Verb::kCreateSubresource || verb == Verb::kBind;
+}
+
 // Returns the HTTP status of the real server's answer.
 int HttpCode(Verb verb, const absl::Status& status) {
-  if (status.ok()) return NameOf(verb) == "create" || verb == Verb::kBind ? 201 : 200;
+  if (status.ok()) return Creates(verb) ? 201 : 200;
   switch (ReasonOf(status)) {
     case Reason::kBadRequest:
       return 400;
@@ -66,7 +70,7 @@ class ObservedWatcher final : public Watcher {
 
  private:
   const std::unique_ptr<Watcher> watcher_;
-  const std::string_view resource_;  // of a ResourceType: static
+  const std::string_view resource_;  // the plural of a ResourceType, which is static
   WatchObserver& observer_;
   bool ended_ = false;  // already reported
 };
@@ -79,7 +83,7 @@ absl::Status ObservedApi::Intercept(const ApiCall& call, const CallOptions& opti
   const absl::Time start = clock_.Monotonic();
   const absl::Status status = forward(options);
   if (requests_ != nullptr) {
-    requests_->Finished(NameOf(call.verb), call.type.plural, HttpCode(call.verb, status),
+    requests_->Finished(Name(call.verb), call.type.plural, HttpCode(call.verb, status),
                         clock_.Monotonic() - start);
   }
   if (call.verb != Verb::kWatch) return status;

@@ -51,7 +51,7 @@ class ObservedApiTest : public testing::Test {
   ObservedApi observed_{*api_, clock_, told_, &told_};
 };
 
-TEST_F(ObservedApiTest, TellsEachCallWithTheServersCode) {
+TEST_F(ObservedApiTest, ReportsEachCallWithTheServersCode) {
   Create("a");
   EXPECT_FALSE(observed_.Create(kConfigMaps, NewObject(kConfigMaps, {"ns", "a"})).ok());
   EXPECT_TRUE(observed_.Get(kConfigMaps, {"ns", "a"}).ok());
@@ -62,7 +62,7 @@ TEST_F(ObservedApiTest, TellsEachCallWithTheServersCode) {
                           "get configmaps 404", "delete configmaps 200"));
 }
 
-TEST_F(ObservedApiTest, TellsListsOnceAndWatchesByWhyTheyEnded) {
+TEST_F(ObservedApiTest, ReportsListsOnceAndWatchesByTheReasonOfTheirEnd) {
   for (const char* name : {"a", "b", "c"}) Create(name);
   told_.Take();
   ListOptions list{.limit = 2};

@@ -132,7 +132,7 @@ absl::Status TlsAcceptor::Renew() {
     return absl::OkStatus();
   }
   const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free);
-  if (context == nullptr) return absl::InternalError("OpenSSL has no server for us");
+  if (context == nullptr) return absl::InternalError("OpenSSL could not create a TLS context");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context.get(),
@@ -156,7 +156,8 @@ absl::StatusOr<std::unique_ptr<Channel>> TlsAcceptor::Accept(int socket) {
   // An older pair is used while a newer one is not available.
   if (ssl == nullptr) {
     ::close(socket);
-    return renewed.ok() ? absl::InternalError("OpenSSL has no connection for us") : renewed;
+    return renewed.ok() ? absl::InternalError("OpenSSL could not create a TLS connection")
+                        : renewed;
   }
   return std::make_unique<Tls>(ssl, socket);
 }

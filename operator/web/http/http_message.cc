@@ -1,6 +1,5 @@
 #include "operator/web/http/http_message.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/ascii.h"

@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/logging.h"
 #include "base/mutex.h"

@@ -140,7 +140,7 @@ TEST_F(HttpServerTest, AClientThatDripsIsCutOff) {
   EXPECT_TRUE(cut);
 }
 
-TEST_F(HttpServerTest, WhoSaysNothingIsClosed) {
+TEST_F(HttpServerTest, ASilentConnectionIsClosed) {
   HttpServerOptions options = Patient();
   options.idle = absl::Milliseconds(200);
   Start(options);
@@ -167,7 +167,7 @@ TEST_F(HttpServerTest, ManySlowClientsOfOneAddressDelayNobody) {
   EXPECT_EQ(slow.front()->ReadAll(), "") << "the oldest gave way";
 }
 
-TEST_F(HttpServerTest, WhoIsBeingAnsweredKeepsItsPlace) {
+TEST_F(HttpServerTest, AConnectionThatIsBeingAnsweredKeepsItsPlace) {
   HttpServerOptions options = Patient();
   options.connections_per_peer = 2;
   Start(options);
@@ -182,7 +182,7 @@ TEST_F(HttpServerTest, WhoIsBeingAnsweredKeepsItsPlace) {
   EXPECT_THAT(second.ReadUntil(">"), EndsWith("<0>"));
 }
 
-TEST_F(HttpServerTest, WhoDoesNotReadItsAnswerHoldsNobody) {
+TEST_F(HttpServerTest, AClientThatDoesNotReadItsAnswerDelaysNobody) {
   HttpServerOptions options = Patient();
   options.workers = 0;
   Start(options);

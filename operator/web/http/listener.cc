@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -23,9 +21,9 @@ namespace {
 
 constexpr int kBacklog = 256;
 
-absl::Status Taken(const std::string& address) {
+absl::Status PortTaken(const std::string& address) {
   return absl::UnavailableError(absl::StrCat("cannot listen for HTTP on ", address,
-                                             ": the port may be taken; another is chosen with :0"));
+                                             ": the port may be taken; port 0 chooses a free one"));
 }
 
 absl::StatusOr<Listener> ListenUnix(const std::string& address) {
@@ -104,12 +102,12 @@ absl::StatusOr<Listener> Listen(const std::string& address) {
   addrinfo* found = nullptr;
   if (::getaddrinfo(to.host.empty() ? nullptr : to.host.c_str(), absl::StrCat(to.port).c_str(),
                     &hints, &found) != 0) {
-    return Taken(address);
+    return PortTaken(address);
   }
   int fd = -1;
   for (const addrinfo* one = found; one != nullptr && fd < 0; one = one->ai_next) fd = Bind(*one);
   ::freeaddrinfo(found);
-  if (fd < 0) return Taken(address);
+  if (fd < 0) return PortTaken(address);
   return Listener{fd, absl::StrCat(address.substr(0, address.rfind(':')), ":", PortOf(fd)), false};
 }
 

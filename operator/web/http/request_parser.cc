@@ -160,14 +160,14 @@ int RequestParser::EndHead() {
   request_.method = http_method_str(static_cast<http_method>(parser_.method));
   if (parser_.http_major != 1) return Refuse(400, "the request is malformed: not HTTP/1");
   if (request_.method != "GET" && request_.method != "HEAD" && request_.method != "POST") {
-    return Refuse(405, absl::StrCat("there is no ", request_.method, " here"));
+    return Refuse(405, absl::StrCat("the method ", request_.method, " is not supported"));
   }
-  if (parser_.upgrade != 0) return Refuse(400, "the request is malformed: no other protocol here");
+  if (parser_.upgrade != 0) return Refuse(400, "the request is malformed: upgrades are refused");
   if (!ReadTarget(target_, request_)) {
-    return Refuse(400, "the request is malformed: its path is none");
+    return Refuse(400, "the request is malformed: its path is not valid");
   }
   if (!content_encoding_.empty() && !absl::EqualsIgnoreCase(content_encoding_, "identity")) {
-    return Refuse(415, "a body must come as it is, without a Content-Encoding");
+    return Refuse(415, "a body must not have a Content-Encoding other than identity");
   }
   const bool chunked = (parser_.flags & F_CHUNKED) != 0;
   if (parser_.uses_transfer_encoding != 0 && !chunked) {

@@ -127,7 +127,7 @@ TEST(RequestParserTest, RangesAreNotKept) {
   EXPECT_EQ(request.path, "/metrics");
 }
 
-TEST(RequestParserTest, WhatIsNoRequestOfOursIsRefused) {
+TEST(RequestParserTest, MalformedAndUnsupportedRequestsAreRefused) {
   EXPECT_EQ(RefusalOf("DELETE /x HTTP/1.1\r\n\r\n"), 405);
   EXPECT_EQ(RefusalOf("CONNECT a:1 HTTP/1.1\r\n\r\n"), 405);
   EXPECT_EQ(RefusalOf("GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"), 400);
@@ -143,7 +143,7 @@ TEST(RequestParserTest, WhatIsNoRequestOfOursIsRefused) {
   EXPECT_EQ(RefusalOf(Post("Transfer-Encoding: gzip\r\n", "")), 400);
 }
 
-TEST(RequestParserTest, WhoWaitsBeforeTheBodyIsToldToGoOnOnlyWhenItIsWanted) {
+TEST(RequestParserTest, ContinueIsAnsweredOnlyIfTheBodyIsWanted) {
   RequestParser parser(RequestLimits{});
   parser.Feed(Post("Expect: 100-continue\r\nContent-Length: 5\r\n", ""));
   EXPECT_TRUE(parser.TakeContinue());

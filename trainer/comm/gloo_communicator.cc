@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "torch/csrc/distributed/c10d/ProcessGroupGloo.hpp"
+#include "trainer/comm/finished.h"
 #include "trainer/comm/gloo_group.h"
 #include "trainer/comm/gloo_operation.h"
 #include "trainer/comm/operation.h"
@@ -34,15 +35,6 @@ c10d::ReduceOp ToGloo(ReduceOp op) {
   }
   return c10d::ReduceOp::SUM;
 }
-
-class Finished final : public Pending {
- public:
-  explicit Finished(absl::Status status) : status_(std::move(status)) {}
-  absl::Status Wait() override { return status_; }
-
- private:
-  const absl::Status status_;
-};
 
 // Steps of Wait() before and after it waits for Gloo.
 struct Hooks {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "trainer/comm/finished.h"
 #include "trainer/comm/flight_record.h"
 
 namespace muster::trainer {
@@ -54,15 +55,6 @@ struct Hub {
     if (failure.ok() || rank == failed_rank || absl::IsInternal(failure)) return failure;
     return absl::UnavailableError(absl::StrCat("a peer is gone: rank ", failed_rank));
   }
-};
-
-class Finished final : public Pending {
- public:
-  explicit Finished(absl::Status status) : status_(std::move(status)) {}
-  absl::Status Wait() override { return status_; }
-
- private:
-  const absl::Status status_;
 };
 
 class LocalPending final : public Pending {

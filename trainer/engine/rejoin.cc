@@ -7,13 +7,10 @@
 #include "ATen/ops/empty.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "trainer/commit/version.h"
 
 namespace muster::trainer {
 namespace {
-
-std::string Text(const v1alpha1::Version& version) {
-  return absl::StrCat("step ", version.step(), " (attempt ", version.attempt(), ")");
-}
 
 at::Tensor ToTensor(const std::vector<int64_t>& values) {
   at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
@@ -43,7 +40,7 @@ absl::Status ReceiveState(const v1alpha1::Version& version, int from, Communicat
   const int64_t* p = position.const_data_ptr<int64_t>();
   if (p[0] != version.step() || p[1] != version.attempt()) {
     return absl::DataLossError(absl::StrCat("rank ", from, " sent step ", p[0], " (attempt ", p[1],
-                                            ") in place of ", Text(version)));
+                                            ") in place of ", ToText(version)));
   }
   state.set_counts({.updates = p[2], .samples = p[3], .skipped = {.in_row = p[4], .total = p[5]}});
   return absl::OkStatus();

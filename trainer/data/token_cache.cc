@@ -72,6 +72,11 @@ absl::Status SaveCached(Files& files, const std::string& path, const std::string
   return WriteFileAtomically(files, path, contents);
 }
 
+Tokens KeepInMemory(std::string packed, TokenType type) {
+  auto owner = std::make_shared<const BytesInMemory>(std::move(packed));
+  return Tokens(owner, owner->bytes(), type);
+}
+
 std::vector<uint32_t> EncodeAll(const Corpus& corpus, const Tokenizer& tokenizer) {
   std::vector<uint32_t> ids;
   for (size_t d = 0; d < corpus.documents.size(); ++d) {
@@ -84,8 +89,7 @@ std::vector<uint32_t> EncodeAll(const Corpus& corpus, const Tokenizer& tokenizer
 }  // namespace
 
 Tokens TokensInMemory(std::span<const uint32_t> ids, TokenType type) {
-  auto owner = std::make_shared<const BytesInMemory>(Pack(ids, type));
-  return Tokens(owner, owner->bytes(), type);
+  return KeepInMemory(Pack(ids, type), type);
 }
 
 absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokenizer& tokenizer,
@@ -103,8 +107,7 @@ absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokeni
   if (SaveCached(files, path, packed, type).ok()) {
     if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
   }
-  auto owner = std::make_shared<const BytesInMemory>(std::move(packed));
-  return Tokens(owner, owner->bytes(), type);
+  return KeepInMemory(std::move(packed), type);
 }
 
 }  // namespace muster::trainer

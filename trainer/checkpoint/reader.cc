@@ -16,8 +16,6 @@
 namespace muster::trainer {
 namespace {
 
-constexpr size_t kMaxManifest = size_t{512} << 20;
-
 std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
@@ -67,7 +65,7 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(Files& 
   }
   MUSTER_RETURN_IF_ERROR(done.status());
   MUSTER_ASSIGN_OR_RETURN(const std::string text,
-                          ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifest));
+                          ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifestBytes));
   if (*done != CheckpointDoneContents(text)) {
     return absl::DataLossError(
         absl::StrCat(path, ": manifest.json is not the one DONE was written for"));

@@ -56,7 +56,6 @@ struct CheckpointWriter::Job {
   std::string partial;  // path
   absl::Time begun, share_written;
   bool collecting = false;
-  uint64_t share_bytes = 0;
   Manifest manifest;          // so far
   std::vector<bool> arrived;  // by writer
 
@@ -241,7 +240,6 @@ absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
   MUSTER_ASSIGN_OR_RETURN(
       const WrittenSafetensors written,
       WriteSafetensors(files_, JoinPath(job.partial, name), views, {{"format", "pt"}}));
-  job.share_bytes += written.bytes;
   job.manifest.files.push_back({name, written.bytes, written.checksum});
   for (const WrittenTensor& tensor : written.tensors) {
     const SnapshotTensor& from = *by_name.at(tensor.stored.name);

@@ -54,12 +54,6 @@ void Place(UnitLayout& unit) {
 
 }  // namespace
 
-int64_t ModelLayout::chunks() const {
-  int64_t sum = 0;
-  for (const UnitLayout& unit : units) sum += unit.chunks();
-  return sum;
-}
-
 absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks) {
   auto users = FindUsers(blocks);
   if (!users.ok()) return users.status();

@@ -81,7 +81,8 @@ int Run(int fd) {
   const auto first = inbox.Take();
   if (!first) return kExitFailed;
   if (!first->has_configure()) {
-    return Refuse(absl::InvalidArgumentError("the first message is no Configure"), link);
+    return Refuse(absl::InvalidArgumentError("the first message from the agent is not Configure"),
+                  link);
   }
   auto process = TrainerProcess::Create(first->configure(), ReadEnvironment(), FileSystem(),
                                         Clock::Real(), inbox, link, gauge);

@@ -45,8 +45,10 @@ absl::StatusOr<ClaimOwner> ReadOwner(Files& files, const std::string& uri) {
     return value.is_string();
   };
   if (!read("job", owner.job) || !read("jobUid", owner.job_uid)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        OwnerPath(uri), ": says of no job that the directory is its; remove it if none uses it"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(OwnerPath(uri),
+                     ": must name the job and jobUid that own the directory; remove the file if no "
+                     "job uses the directory"));
   }
   return owner;
 }

@@ -109,9 +109,10 @@ TEST_F(DamageTest, AnotherModelIsRefusedInOneSentence) {
             "the checkpoint is of another model: n_layer is 2 there, 12 here");
   EXPECT_EQ(CheckCompatible(run, same, 8192, "").message(),
             "the checkpoint's vocabulary has 257 tokens, this run's 8192");
-  EXPECT_EQ(CheckCompatible(run, same, 257, "x").message(),
-            "the checkpoint was trained with another tokenizer: the same number of tokens, but "
-            "other ones");
+  EXPECT_EQ(
+      CheckCompatible(run, same, 257, "x").message(),
+      "the checkpoint was trained with another tokenizer, which has the same number of tokens "
+      "but different ones");
   const auto found = FindNewestCheckpoint(files_, kUri, [&](const Manifest& manifest) {
     return CheckCompatible(manifest.run, other, 257, "");
   });

@@ -104,7 +104,7 @@ absl::StatusOr<Manifest> ReadSidecar(Files& files, const std::string& partial, i
       part->run.term != run.term || part->run.round != run.round ||
       part->run.writers != run.writers || part->run.history != run.history ||
       part->run.job_uid != run.job_uid) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": is of another save"));
+    return absl::FailedPreconditionError(absl::StrCat(path, ": belongs to another save"));
   }
   return part;
 }

@@ -153,8 +153,8 @@ absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t 
   }
   if (saved.tokenizer_checksum != tokenizer_checksum) {
     return absl::FailedPreconditionError(
-        "the checkpoint was trained with another tokenizer: the same number of tokens, but other "
-        "ones");
+        "the checkpoint was trained with another tokenizer, which has the same number of tokens "
+        "but different ones");
   }
   return absl::OkStatus();
 }
@@ -177,7 +177,7 @@ absl::Status CheckTensors(const Manifest& saved, const std::vector<TensorRecord>
   for (const TensorRecord& tensor : saved.tensors) {
     if (known.count(tensor.name) > 0) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat(kOther, "it has ", tensor.name, ", this run has not"));
+        absl::StrCat(kOther, "it has ", tensor.name, ", which this run does not have"));
   }
   return absl::OkStatus();
 }

@@ -59,7 +59,7 @@ TEST(SafetensorsTest, RefusesTensorsThatAreNotTheirShape) {
   const std::vector<float> a = {1, 2};
   const std::vector<TensorView> wrong = {{"a", DataType::kF32, {3}, Bytes(a)}};
   EXPECT_EQ(WriteSafetensors(files, "/t", wrong, {}).status().message(),
-            "safetensors: a: its bytes are not those of its shape");
+            "safetensors: a: its bytes do not fit its shape");
   const std::vector<TensorView> twice = {{"a", DataType::kF32, {2}, Bytes(a)},
                                          {"a", DataType::kF32, {2}, Bytes(a)}};
   EXPECT_EQ(WriteSafetensors(files, "/t", twice, {}).status().message(),

@@ -102,7 +102,7 @@ absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
       given_up_.push_back(std::move(job_));
     }
     if (job_ != nullptr || running_) {
-      return absl::UnavailableError("checkpoint: the one before is still being written");
+      return absl::UnavailableError("checkpoint: the previous one is still being written");
     }
     unready_ = 0;
     while (populating_) changed_.Wait(mu_);
@@ -201,7 +201,8 @@ bool CheckpointWriter::PopulateSome() {
 // All shares may be there although the round is over: then it is a checkpoint like any other.
 CheckpointWriter::Progress CheckpointWriter::LastLook(Job& job) {
   if (Advance(job) == Progress::kWaiting) {
-    Finish(job, absl::AbortedError("given up: its round ended before all had written"));
+    Finish(job, absl::AbortedError(
+                    "given up: its round ended before all ranks had written their shares"));
   }
   return Progress::kDone;
 }
@@ -292,9 +293,9 @@ absl::StatusOr<bool> CheckpointWriter::Collect(Job& job) {
   }
   if (missing.empty()) return true;
   if (clock_.Monotonic() - job.share_written > options_.collect_deadline) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("no word from writers ", absl::StrJoin(missing, ", "), " for ",
-                     absl::FormatDuration(options_.collect_deadline)));
+    return absl::DeadlineExceededError(absl::StrCat(
+        "writers ", absl::StrJoin(missing, ", "), " have not written their shares within ",
+        absl::FormatDuration(options_.collect_deadline)));
   }
   return false;
 }

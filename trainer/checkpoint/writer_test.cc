@@ -186,7 +186,7 @@ TEST_F(WriterTest, SilentWritersAreWaitedForNoLongerThanTheDeadline) {
   EXPECT_FALSE(zero->RunOnce());
   clock_.Advance(absl::Seconds(11));
   EXPECT_TRUE(zero->RunOnce());
-  EXPECT_EQ(reports_.back().error(), "no word from writers 1, 2 for 10s");
+  EXPECT_EQ(reports_.back().error(), "writers 1, 2 have not written their shares within 10s");
   EXPECT_EQ(Names(), Strings());
 }
 

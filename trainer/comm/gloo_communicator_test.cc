@@ -159,7 +159,8 @@ TEST(GlooCommunicatorTest, ConnectingNamesTheRanksThatDidNotCome) {
         .status()
         .ToString();
   });
-  EXPECT_EQ(processes.Result(1), "DEADLINE_EXCEEDED: ranks that did not come to 7.3: 0, 2");
+  EXPECT_EQ(processes.Result(1),
+            "DEADLINE_EXCEEDED: group 7.3: these ranks did not connect in time: 0, 2");
 }
 
 TEST(GlooCommunicatorTest, RanksOfAnotherRoundDoNotMeet) {
@@ -176,8 +177,10 @@ TEST(GlooCommunicatorTest, RanksOfAnotherRoundDoNotMeet) {
           .ToString();
     });
   }
-  EXPECT_EQ(processes.Result(1), "DEADLINE_EXCEEDED: ranks that did not come to 1.0: 1");
-  EXPECT_EQ(processes.Result(2), "DEADLINE_EXCEEDED: ranks that did not come to 1.1: 0");
+  EXPECT_EQ(processes.Result(1),
+            "DEADLINE_EXCEEDED: group 1.0: these ranks did not connect in time: 1");
+  EXPECT_EQ(processes.Result(2),
+            "DEADLINE_EXCEEDED: group 1.1: these ranks did not connect in time: 0");
 }
 
 TEST(GlooCommunicatorTest, AbortEndsConnectingThatWaitsForAPeer) {

@@ -35,7 +35,9 @@ int MeshShape::extent(MeshAxis axis) const {
 
 absl::Status MeshShape::Check(int world_size) const {
   for (const MeshAxis axis : kAxes) {
-    if (extent(axis) < 1) return absl::InvalidArgumentError("every axis of a mesh is at least 1");
+    if (extent(axis) < 1) {
+      return absl::InvalidArgumentError("every axis of a mesh must be at least 1");
+    }
   }
   if (size() != world_size) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -45,8 +45,9 @@ TEST(OperationTrackerTest, AnOperationThatBreaksEndsTheWaitForAnotherThatSleeps)
 
 TEST(OperationTrackerTest, ASilentPeerExceedsTheLimit) {
   OperationTracker watch;
-  EXPECT_EQ(watch.Await(watch.Started(), absl::Milliseconds(1)),
-            absl::DeadlineExceededError("a peer is silent: no end within 1ms"));
+  EXPECT_EQ(
+      watch.Await(watch.Started(), absl::Milliseconds(1)),
+      absl::DeadlineExceededError("a peer is silent: the operation has not ended within 1ms"));
   EXPECT_EQ(watch.failure(), absl::OkStatus());
 }
 

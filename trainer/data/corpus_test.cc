@@ -74,7 +74,7 @@ TEST_F(CorpusTest, TokenFilesAreWholeTokens) {
   EXPECT_EQ(tokens.at(1), 0xFFFFu);
   EXPECT_EQ(tokens.Slice(2, 3).at(0), 2u);
   EXPECT_EQ(OpenTokenFile(files_, "/t", TokenType::kU32).status().message(),
-            "/t: 6 bytes are no whole number of 4-byte tokens");
+            "/t: 6 bytes are not a whole number of 4-byte tokens");
 }
 
 }  // namespace

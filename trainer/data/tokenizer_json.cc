@@ -129,7 +129,7 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadPair(const Json& merge, 
       return std::pair(text.substr(0, space), text.substr(space + 1));
     }
   }
-  return Bad(absl::StrCat("model.merges[", index, "]: neither \"a b\" nor [\"a\", \"b\"]"));
+  return Bad(absl::StrCat("model.merges[", index, "]: must be \"a b\" or [\"a\", \"b\"]"));
 }
 
 absl::Status ReadMerges(const Json& merges, const Ids& ids, BpeModel& model) {
@@ -162,7 +162,8 @@ absl::Status ReadAdded(const Json& added, const Ids& ids, BpeModel& model) {
     if (token.id >= model.tokens.size()) model.tokens.resize(token.id + 1);
     const auto known = ids.find(token.content);
     if (known == ids.end() ? !model.tokens[token.id].empty() : known->second != token.id) {
-      return Bad(absl::StrCat(where, ": id ", token.id, " is another token's in model.vocab"));
+      return Bad(
+          absl::StrCat(where, ": id ", token.id, " belongs to another token in model.vocab"));
     }
     model.tokens[token.id].clear();
     model.added.push_back(std::move(token));

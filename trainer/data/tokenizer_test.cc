@@ -161,11 +161,11 @@ TEST(TokenizerJsonTest, SaysWhatIsWrong) {
   EXPECT_EQ(message(with("/model/merges", {"a z"})),
             "tokenizer.json: model.merges[0]: a z names a token that is not in model.vocab");
   EXPECT_EQ(message(with("/model/merges", {"abc"})),
-            "tokenizer.json: model.merges[0]: neither \"a b\" nor [\"a\", \"b\"]");
+            "tokenizer.json: model.merges[0]: must be \"a b\" or [\"a\", \"b\"]");
   EXPECT_EQ(message(with("/added_tokens/0/lstrip", true)),
             "tokenizer.json: added_tokens[0]: lstrip is not supported");
   EXPECT_EQ(message(with("/added_tokens/0/id", 256)),
-            "tokenizer.json: added_tokens[0]: id 256 is another token's in model.vocab");
+            "tokenizer.json: added_tokens[0]: id 256 belongs to another token in model.vocab");
 }
 
 TEST(TokenizerJsonTest, AVocabularyWithoutEveryByteIsRefused) {

@@ -182,7 +182,7 @@ absl::Status CheckpointStore::CheckUsable(const Manifest& manifest,
       CheckCompatible(run, model, identity_.vocabulary, TokenizerChecksum(identity_)));
   if (!run.data_checksum.empty() && run.data_checksum != identity_.data_checksum) {
     return absl::FailedPreconditionError(
-        "the checkpoint was trained on other data: the training tokens are not those of then");
+        "the checkpoint was trained on other data: its training tokens differ from this run's");
   }
   return CheckTensors(manifest, RecordsOf(AllTensors(state)));
 }
@@ -252,7 +252,7 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::Load(const v1alpha1::Checkpoi
   absl::StatusOr<v1alpha1::Version> loaded = LoadFrom(path, state);
   if (IsDamage(loaded.status())) {
     if (absl::IsNotFound(files_.Stat(path).status())) {
-      return absl::UnavailableError(absl::StrCat(path, ": is gone since it was listed"));
+      return absl::UnavailableError(absl::StrCat(path, ": was deleted after it was listed"));
     }
     return absl::DataLossError(loaded.status().message());
   }
@@ -270,7 +270,8 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::LoadFrom(const std::string& p
   MUSTER_RETURN_IF_ERROR(CheckUsable(reader->manifest(), state));
   if (state.options().deterministic && run.random != DeterminismRecord(state.options())) {
     MUSTER_LOG(
-        WARN, "resuming equal to tolerance, not bitwise: the run was deterministic elsewhere",
+        WARN,
+        "resuming within tolerance, not bitwise: the checkpoint was saved under other settings",
         {"saved", DumpJson(run.random)}, {"here", DumpJson(DeterminismRecord(state.options()))});
   }
   for (const SnapshotTensor& tensor : AllTensors(state)) {

@@ -126,7 +126,7 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
   const TrainingOptions& options = state_.options();
   if (batch.tokens.dim() != 2 || batch.tokens.sizes() != batch.labels.sizes() ||
       batch.tokens.size(0) != static_cast<int64_t>(batch.samples.size())) {
-    return absl::InternalError("micro-batch of inconsistent shapes");
+    return absl::InternalError("the shapes of a micro-batch's tokens, labels and samples disagree");
   }
   return MicroBatchContext{
       .tokens = batch.tokens,
@@ -204,7 +204,7 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& wishes, StepO
     case TaskKind::kPrepare:
       break;
   }
-  return absl::UnimplementedError(absl::StrCat("no table of this engine has ", ToString(task)));
+  return absl::UnimplementedError(absl::StrCat("this engine cannot run ", ToString(task)));
 }
 
 absl::Status Engine::Backward(const Task& task) {

@@ -165,7 +165,7 @@ TEST(ProcessTest, DataThatOnlyMovedAreGoneOnWithAndOtherDataAreAMismatch) {
   };
   EXPECT_EQ(mismatch(text), "");
   EXPECT_EQ(mismatch("x" + text.substr(1)),
-            "the checkpoint was trained on other data: the training tokens are not those of then");
+            "the checkpoint was trained on other data: its training tokens differ from this run's");
 }
 
 // The deadline that it was started with would have it wait for the other rank far longer than this

@@ -87,7 +87,8 @@ absl::Status RankCheckpoints::Load(const RestorePlan& plan, std::string& bad_che
   return absl::Status(
       version.ok() ? absl::StatusCode::kAborted : version.status().code(),
       absl::StrCat(plan.checkpoint.directory(), ": ",
-                   version.ok() ? "is of another version" : version.status().message()));
+                   version.ok() ? "holds another version than the round resumes from"
+                                : version.status().message()));
 }
 
 void RankCheckpoints::SetAside(const v1alpha1::RoundId& round) {

@@ -69,7 +69,7 @@ absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator) {
   for (int rank = 1; rank < communicator.size(); ++rank) {
     if (specs[rank] == specs[0]) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("rank ", rank, " and rank 0 were told to train by different specs"));
+        absl::StrCat("rank ", rank, " and rank 0 were given different specs"));
   }
   return absl::OkStatus();
 }
@@ -87,7 +87,8 @@ absl::Status CompareDigests(int reference, Communicator& communicator, TrainingS
       const bool position = i + 1 == size;
       status = absl::DataLossError(absl::StrCat(
           "rank ", rank, " and rank ", reference, " differ in ",
-          position ? std::string("their version, or in what they count")
+          position ? std::string(
+                         "their version or in their counts of updates, samples and skipped steps")
                    : absl::StrCat("unit ", state.units()[static_cast<size_t>(i)].layout().name)));
     }
   }

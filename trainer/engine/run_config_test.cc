@@ -108,7 +108,7 @@ TEST(RunConfigTest, RefusesWhatCannotBe) {
   spec = Spec();
   spec.mutable_elastic()->set_step_deadline("soon");
   EXPECT_EQ(ReadRunConfig(spec, 0).status().message(),
-            "elastic.stepDeadline: \"soon\" is no positive duration such as 60s");
+            "elastic.stepDeadline: \"soon\" is not a positive duration such as 60s");
 }
 
 }  // namespace

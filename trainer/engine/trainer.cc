@@ -178,7 +178,9 @@ absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
 
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
   MUSTER_RETURN_IF_ERROR(CheckCanSave(go.resume()));
-  if (go.endpoint().empty()) return absl::InvalidArgumentError("the round has no store");
+  if (go.endpoint().empty()) {
+    return absl::InvalidArgumentError("the order to go names no endpoint of the round's store");
+  }
   MUSTER_RETURN_IF_ERROR(adopted_);
   const auto connector = parts_.network.MakeConnector(round_, go.endpoint(), rank_, world_size_);
   parts_.inbox.SetAbort([&connector](std::string_view why) { connector->Abort(why); });
@@ -216,7 +218,7 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
       state.InitializeFresh();
       return state.commit().Restored();
   }
-  return absl::InternalError("no such way to restore");
+  return absl::InternalError("unknown way to restore the state");
 }
 
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {

@@ -193,7 +193,7 @@ TEST_F(TrainerTest, RanksThatWereToldDifferentSpecsDoNotJoin) {
   AwaitReady({a.get(), b.get()});
   a->Go(round_, Fresh(1));
   b->Go(round_, Fresh(1));
-  const std::string want = "rank 1 and rank 0 were told to train by different specs";
+  const std::string want = "rank 1 and rank 0 were given different specs";
   EXPECT_EQ(a->AwaitJoined().error(), want);
   EXPECT_EQ(b->AwaitJoined().error(), want);
   Prepare({a.get(), b.get()}, &other, "other");

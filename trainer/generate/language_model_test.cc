@@ -103,7 +103,7 @@ TEST_F(LanguageModelTest, TokensThatItCannotTakeAreNamed) {
 
 TEST_F(LanguageModelTest, AnotherModelIsRefused) {
   Save({{"model_type", "llama"}});
-  EXPECT_THAT(WhyNot(), HasSubstr("none that is known here"));
+  EXPECT_THAT(WhyNot(), HasSubstr("model_type is not supported"));
 }
 
 TEST_F(LanguageModelTest, AModelThatIsNotTheTensorsIsRefused) {

@@ -16,7 +16,7 @@ absl::StatusOr<int32_t> Number(const Json& config, const char* field, int32_t mo
   const auto found = config.find(field);
   if (found == config.end() || !found->is_number_integer() || *found < 1 || *found > most) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the checkpoint's model needs a number ", field, " of 1 to ", most));
+        absl::StrCat("the checkpoint's model: ", field, " must be an integer from 1 to ", most));
   }
   return found->get<int32_t>();
 }
@@ -44,7 +44,8 @@ absl::StatusOr<Model> MakeModel(const planner::ModelShape& shape) {
 
 absl::StatusOr<planner::ModelShape> ReadModelShape(const Json& config, size_t tensors) {
   if (!config.is_object() || config.value("model_type", Json()) != "gpt2") {
-    return absl::InvalidArgumentError("the checkpoint's model is none that is known here: gpt2");
+    return absl::InvalidArgumentError(
+        "the checkpoint's model_type is not supported: it must be gpt2");
   }
   return ReadGpt2(config, tensors);
 }

@@ -1,10 +1,8 @@
 #include "trainer/checkpoint/abandon.h"
 
 #include <string>
-#include <vector>
 
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
 #include "gtest/gtest.h"
 #include "trainer/checkpoint/writer_test_util.h"
 

@@ -1,7 +1,6 @@
 #include "trainer/checkpoint/claim.h"
 
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "base/checkpoint/checkpoint_listing.h"

@@ -1,8 +1,6 @@
 #include "trainer/checkpoint/writer.h"
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include "trainer/comm/mesh_shape.h"
 
-#include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 

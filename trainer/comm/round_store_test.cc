@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "base/clock.h"
 #include "gtest/gtest.h"

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "base/status_macros.h"
 #include "trainer/data/cache_turn.h"
 
 namespace muster::trainer {

@@ -1,7 +1,6 @@
 #include "trainer/engine/checkpoint_store.h"
 
 #include <cstddef>
-#include <span>
 #include <utility>
 #include <vector>
 

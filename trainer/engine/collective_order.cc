@@ -1,6 +1,5 @@
 #include "trainer/engine/collective_order.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>

@@ -1,7 +1,6 @@
 #include "trainer/engine/engine.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <utility>
 

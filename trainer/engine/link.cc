@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/logging.h"

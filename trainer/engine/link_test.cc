@@ -3,8 +3,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <string>
-
 #include "base/link_frame.h"
 #include "gtest/gtest.h"
 

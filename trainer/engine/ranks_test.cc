@@ -1,8 +1,6 @@
 // Tests, with several ranks as threads, the results that must not depend on how many there are.
 
 #include <atomic>
-#include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "trainer/engine/trainer.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/time/time.h"

@@ -4,7 +4,6 @@
 #include <climits>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"

@@ -1,6 +1,5 @@
 // Tests rounds that go on from checkpoints: bad ones, their histories, and a last step that is not
 // saved.
-#include <string>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"

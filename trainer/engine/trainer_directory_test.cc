@@ -1,7 +1,5 @@
 // Tests rounds whose checkpoint directory cannot be listed or written, and the changes to it that a
 // new spec brings.
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"

@@ -1,6 +1,5 @@
 #include "trainer/engine/trainer.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 

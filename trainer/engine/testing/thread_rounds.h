@@ -2,8 +2,6 @@
 #define MUSTER_TRAINER_ENGINE_TESTING_THREAD_ROUNDS_H_
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>

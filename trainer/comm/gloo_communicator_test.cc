@@ -150,7 +150,7 @@ TEST(GlooCommunicatorTest, AKilledPeerIsUnavailable) {
   EXPECT_EQ(processes.Result(1).rfind("UNAVAILABLE: ", 0), 0);
 }
 
-TEST(GlooCommunicatorTest, ConnectingNamesTheRanksThatDidNotCome) {
+TEST(GlooCommunicatorTest, ConnectingNamesTheRanksThatAreMissing) {
   Processes processes;
   const std::string store = processes.Serve();
   processes.StartRank([&] {
@@ -346,7 +346,7 @@ TEST(GlooCommunicatorTest, AProcessEndsWhileItsStuckGroupIsDestroyed) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST(GlooCommunicatorTest, AStoreThatIsNoEndpointIsRefused) {
+TEST(GlooCommunicatorTest, AStoreThatIsNotHostAndPortIsRefused) {
   EXPECT_EQ(MakeGlooCommunicator({.store = "nowhere", .size = 2}).status(),
             absl::InvalidArgumentError("\"nowhere\" is not host:port"));
 }

@@ -21,7 +21,7 @@ TEST(OperationTrackerTest, WaitingEndsWithTheOperation) {
   library.join();
 }
 
-TEST(OperationTrackerTest, WaitingEndsWithTheGroup) {
+TEST(OperationTrackerTest, WaitingEndsWhenTheGroupFails) {
   OperationTracker watch;
   const int64_t ended = watch.Started(), asleep = watch.Started();
   watch.Ended(ended);
@@ -59,7 +59,7 @@ TEST(OperationTrackerTest, OperationsThatSleepAreGivenUpTogether) {
   for (const int64_t operation : asleep) EXPECT_FALSE(watch.Settle(operation));
 }
 
-TEST(OperationTrackerTest, SettlingWaitsForWhatStillEnds) {
+TEST(OperationTrackerTest, SettlingWaitsForAnOperationThatStillEnds) {
   OperationTracker watch;
   const int64_t operation = watch.Started();
   (void)watch.Fail(absl::AbortedError("prepared"));

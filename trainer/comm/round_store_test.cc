@@ -34,7 +34,7 @@ TEST(RoundStoreTest, KeepsWhatIsSetAndCounts) {
   EXPECT_EQ(client.Add("a", 1, Soon()).status(), absl::InvalidArgumentError("a is not a number"));
 }
 
-TEST(RoundStoreTest, AWaitEndsWhenSomebodySets) {
+TEST(RoundStoreTest, AWaitEndsWhenTheKeyIsSet) {
   auto store = StartRoundStore();
   StoreClient waiting, setting;
   ASSERT_TRUE(waiting.Connect((*store)->endpoint(), Soon()).ok());
@@ -63,7 +63,7 @@ TEST(RoundStoreTest, AStoreThatEndsIsUnavailable) {
 }
 
 // A busy machine may not run a rank from before the deadline until after it.
-TEST(RoundStoreTest, NobodyAnsweringIsToldAlsoToWhoLooksAfterTheDeadline) {
+TEST(RoundStoreTest, ConnectingAfterTheDeadlineReportsThatNoStoreAnswers) {
   auto store = StartRoundStore();
   const std::string endpoint = (*store)->endpoint();
   store->reset();

@@ -60,7 +60,7 @@ class Child {
   pid_t pid_ = 0;
 };
 
-TEST(CacheTurnTest, TheTurnOfAProcessThatIsKilledGoesToTheNext) {
+TEST(CacheTurnTest, TheLockOfAKilledProcessGoesToTheNext) {
   const std::string path = Fresh("killed") + "/a.tokens";
   Child maker([&](auto ready) {
     const CacheFileLock turn(path);
@@ -80,7 +80,7 @@ TEST(CacheTurnTest, TheTurnOfAProcessThatIsKilledGoesToTheNext) {
   EXPECT_TRUE(FileSystem().List(ParentPath(path))->empty()) << "no lock is left behind";
 }
 
-TEST(CacheTurnTest, OfManyThatWaitNobodyHoldsItOnceTheFirstIsDone) {
+TEST(CacheTurnTest, ProcessesThatWaitedFindTheFileThatTheFirstMade) {
   const std::string path = Fresh("many") + "/a.tokens";
   std::atomic<int> makers{0};
   std::atomic<int> starting{0};
@@ -102,7 +102,7 @@ TEST(CacheTurnTest, OfManyThatWaitNobodyHoldsItOnceTheFirstIsDone) {
   EXPECT_EQ(FileSystem().List(ParentPath(path))->size(), 1u);
 }
 
-TEST(CacheTurnTest, ADirectoryThatIsMissingIsNoWait) {
+TEST(CacheTurnTest, AMissingDirectoryIsNotLocked) {
   const CacheFileLock turn(testing::TempDir() + "/no/such/folder/a.tokens");
   EXPECT_FALSE(turn.held());
 }
@@ -158,7 +158,7 @@ TEST(CacheTurnTest, RanksThatStartTogetherTokeniseANewCorpusOnce) {
   EXPECT_EQ(FileSystem().List(cache)->size(), 1u) << "the token file alone";
 }
 
-TEST(CacheTurnTest, ARankKilledWhileItTokenisesLeavesNothingThatIsUsed) {
+TEST(CacheTurnTest, ARankKilledWhileItTokenisesLeavesNoUsableFile) {
   const std::string folder = Fresh("half"), cache = folder + "/cache";
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), folder + "/a.txt", std::string(9999, 'a')).ok());
   const auto corpus = OpenCorpus(FileSystem(), folder + "/a.txt", TextFormat::kText);

@@ -137,7 +137,7 @@ TEST(TokenizerJsonTest, IgnoreMergesTakesWholeWords) {
   EXPECT_EQ(Encode(tokenizer, "dbc"), (Ids{'d', 257}));
 }
 
-TEST(TokenizerJsonTest, SaysWhatIsWrong) {
+TEST(TokenizerJsonTest, NamesTheFault) {
   auto message = [](const std::string& text) {
     return std::string(ParseTokenizerJson(text).status().message());
   };
@@ -279,7 +279,7 @@ TEST(BpeTest, EncodesByDefinition) {
   }
 }
 
-TEST(BpeTest, OneVeryLongWordIsNotQuadratic) {
+TEST(BpeTest, TheTimeForOneVeryLongWordIsNotQuadratic) {
   const BpeTokenizer tokenizer = Make(TrainBpe({SomeText(4)}, 400).value());
   const std::string word(1 << 20, 'a');
   EXPECT_EQ(tokenizer.Decode(Encode(tokenizer, word)), word);

@@ -14,7 +14,7 @@ TEST(MemoryCheckTest, ReadsMeminfo) {
   EXPECT_LT(AvailableMemory(), int64_t{1} << 50) << "no number was found";
 }
 
-TEST(MemoryCheckTest, SaysBytesNeededAndBytesThere) {
+TEST(MemoryCheckTest, NamesTheBytesNeededAndTheBytesAvailable) {
   const planner::MemoryEstimate estimate{
       .parameters = 1 << 20, .gradients = 1 << 20, .optimizer = 2 << 20, .activations = 3 << 20};
   EXPECT_TRUE(CheckMemory(estimate, 2, 14 << 20).ok());

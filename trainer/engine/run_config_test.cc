@@ -100,7 +100,7 @@ TEST(RunConfigTest, EveryFieldOfTheSpecReachesTheTrainer) {
   EXPECT_EQ(config->settings.save_every_steps, 17);
 }
 
-TEST(RunConfigTest, RefusesWhatCannotBe) {
+TEST(RunConfigTest, RefusesImpossibleValues) {
   v1alpha1::TrainingJobSpec spec = Spec();
   spec.mutable_trainer()->mutable_train()->set_micro_batch(5);
   EXPECT_EQ(ReadRunConfig(spec, 0).status().message(),

@@ -85,7 +85,7 @@ TEST(CheckTablesTest, AcceptsATaskMovedAnywhereOnlyWhereNothingNeedsIt) {
   EXPECT_GT(refused, accepted);
 }
 
-TEST(CheckTablesTest, SaysWhatIsWrong) {
+TEST(CheckTablesTest, NamesTheRankTheTaskAndTheFault) {
   const TableShape shape = Tied();
   TaskTable table = DataParallelTable(shape, 1);
   std::swap(table[2], table[3]);

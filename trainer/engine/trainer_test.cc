@@ -183,7 +183,7 @@ TEST_F(TrainerTest, BatchRateAndRanksChangeInOneRoundAndNoSampleIsSkippedOrUsedT
   EXPECT_EQ(d->feed().samples().size(), 12u);
 }
 
-TEST_F(TrainerTest, RanksThatWereToldDifferentSpecsDoNotJoin) {
+TEST_F(TrainerTest, RanksWithDifferentSpecsDoNotJoin) {
   auto a = Start(), b = Start();
   const TrainingJobSpec one = Spec(3, 8, 1e-3), other = Spec(3, 8, 0.1);
   ++round_;
@@ -237,7 +237,7 @@ TEST_F(TrainerTest, MoreSkippedStepsThanAllowedEndTheRunOnEveryRankWithTheNumber
   EXPECT_EQ(a->outbox().Reports().back().skipped_total(), 4);
 }
 
-TEST_F(TrainerTest, SkippedStepsCountOnInACheckpointAndInARankThatReceives) {
+TEST_F(TrainerTest, SkippedStepsAreKeptInACheckpointAndByARankThatReceives) {
   options_.schedule = {.peak = 1e38};
   settings_.steps = 4;
   auto a = Start();

@@ -208,7 +208,7 @@ CheckpointWriter::Progress CheckpointWriter::LastLook(Job& job) {
 
 CheckpointWriter::Progress CheckpointWriter::Advance(Job& job) {
   if (!job.collecting) {
-    Tell(job, v1alpha1::CheckpointReport::STARTED, "");
+    SendReport(job, v1alpha1::CheckpointReport::STARTED, "");
     const absl::Status written = WriteShare(job);
     if (!written.ok() || job.snapshot.writer != 0) {
       Finish(job, written);
@@ -318,7 +318,7 @@ absl::Status CheckpointWriter::Complete(Job& job) {
 // Deletes everything of a failed save: its bytes may be what the disk lacks.
 void CheckpointWriter::Finish(Job& job, const absl::Status& status) {
   if (status.ok()) {
-    Tell(job, v1alpha1::CheckpointReport::WRITTEN, "");
+    SendReport(job, v1alpha1::CheckpointReport::WRITTEN, "");
     // A directory that cannot be deleted now is tried again after the next checkpoint.
     if (job.snapshot.writer == 0) {
       Prune(files_, options_.uri, job.run(), keep_).IgnoreError();
@@ -335,11 +335,11 @@ void CheckpointWriter::Finish(Job& job, const absl::Status& status) {
     WriteFailedSidecar(files_, job.partial, job.snapshot.writer, std::string(status.message()))
         .IgnoreError();
   }
-  Tell(job, v1alpha1::CheckpointReport::FAILED, std::string(status.message()));
+  SendReport(job, v1alpha1::CheckpointReport::FAILED, std::string(status.message()));
 }
 
-void CheckpointWriter::Tell(const Job& job, v1alpha1::CheckpointReport::Phase phase,
-                            const std::string& error) const {
+void CheckpointWriter::SendReport(const Job& job, v1alpha1::CheckpointReport::Phase phase,
+                                  const std::string& error) const {
   if (!report_) return;
   v1alpha1::CheckpointReport report;
   report.set_phase(phase);

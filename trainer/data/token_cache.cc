@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "trainer/data/cache_turn.h"
+#include "trainer/data/cache_file_lock.h"
 
 namespace muster::trainer {
 namespace {
@@ -100,7 +100,7 @@ absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokeni
   const std::string path = JoinPath(cache_directory, absl::StrCat(key, ".tokens"));
   if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
   files.MakeDirectories(cache_directory).IgnoreError();
-  const CacheFileLock turn(path);
+  const CacheFileLock lock(path);
   if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
   std::string packed = Pack(EncodeAll(corpus, tokenizer), type);
   if (SaveCached(files, path, packed, type).ok()) {

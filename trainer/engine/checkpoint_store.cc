@@ -45,14 +45,15 @@ std::vector<SnapshotTensor> AllTensors(const TrainingState& state) {
   return out;
 }
 
-std::vector<SnapshotTensor> TensorsOf(const TrainingState& state, const CheckpointWriterId& share) {
+std::vector<SnapshotTensor> TensorsOf(const TrainingState& state,
+                                      const CheckpointWriterId& writer) {
   std::vector<SnapshotTensor> all = AllTensors(state);
   std::vector<uint64_t> sizes;
   for (const SnapshotTensor& tensor : all) sizes.push_back(tensor.bytes.size());
-  const std::vector<int> writers = AssignWriters(sizes, share.world_size);
+  const std::vector<int> writers = AssignWriters(sizes, writer.world_size);
   std::vector<SnapshotTensor> out;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (writers[i] == share.rank) out.push_back(std::move(all[i]));
+    if (writers[i] == writer.rank) out.push_back(std::move(all[i]));
   }
   return out;
 }
@@ -197,7 +198,7 @@ absl::Status CheckpointStore::SetAside(const TrainingState& state, const v1alpha
 }
 
 absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
-                                                  const CheckpointWriterId& share) const {
+                                                  const CheckpointWriterId& writer) const {
   const TrainingOptions& options = state.options();
   RunRecord record;
   record.job = identity_.job;
@@ -205,38 +206,38 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.history = state.commit().history();
   record.step = state.applied()->step();
   record.attempt = state.applied()->attempt();
-  record.term = share.round.term();
-  record.round = share.round.round();
+  record.term = writer.round.term();
+  record.round = writer.round.round();
   record.updates = state.counts().updates;
   record.data_position = state.counts().samples;
   record.skipped_in_row = state.counts().skipped.in_row;
   record.skipped_total = state.counts().skipped.total;
-  record.writers = share.world_size;
+  record.writers = writer.world_size;
   record.seed = options.seed;
   record.vocabulary = identity_.vocabulary;
   record.tokenizer_checksum = TokenizerChecksum(identity_);
   record.data_checksum = identity_.data_checksum;
   record.created = absl::FormatTime(absl::RFC3339_sec, clock_.Wall(), absl::UTCTimeZone());
-  record.layout = {{"data", share.world_size}};
+  record.layout = {{"data", writer.world_size}};
   MUSTER_ASSIGN_OR_RETURN(record.model, HuggingFaceConfig(state, identity_));
   record.random = DeterminismRecord(options);
   return record;
 }
 
-void CheckpointStore::Expect(const TrainingState& state, const CheckpointWriterId& share) {
-  writer_.Expect(CopyBytes(TensorsOf(state, share)));
+void CheckpointStore::Expect(const TrainingState& state, const CheckpointWriterId& writer) {
+  writer_.Expect(CopyBytes(TensorsOf(state, writer)));
 }
 
-absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointWriterId& share) {
+absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointWriterId& writer) {
   Snapshot snapshot;
-  MUSTER_ASSIGN_OR_RETURN(snapshot.run, Record(state, share));
-  snapshot.writer = share.rank;
-  snapshot.tensors = TensorsOf(state, share);
+  MUSTER_ASSIGN_OR_RETURN(snapshot.run, Record(state, writer));
+  snapshot.writer = writer.rank;
+  snapshot.tensors = TensorsOf(state, writer);
   if (!identity_.tokenizer_json.empty()) {
     snapshot.documents["tokenizer.json"] = identity_.tokenizer_json;
   }
   MUSTER_RETURN_IF_ERROR(writer_.WaitIdle(absl::InfiniteFuture()));
-  is_first_ = share.rank == 0;
+  is_first_ = writer.rank == 0;
   return writer_.Begin(snapshot);
 }
 

@@ -68,7 +68,7 @@ void Trainer::Obey(const v1alpha1::ToTrainer& message) {
     case v1alpha1::ToTrainer::kStop:
       return OnStop(message.stop());
     case v1alpha1::ToTrainer::kSave:
-      if (state_ == State::kStepping) wishes_.save = true;
+      if (state_ == State::kStepping) requests_.save = true;
       return;
     case v1alpha1::ToTrainer::kConfigure:
     case v1alpha1::ToTrainer::KIND_NOT_SET:
@@ -101,7 +101,7 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   rank_ = prepare.rank();
   world_size_ = prepare.world_size();
   adopted_ = Adopt(prepare);
-  parts_.gauge.SetRound(round_);
+  parts_.progress.SetRound(round_);
   MUSTER_LOG(INFO, "prepared", {"round", round_.round()}, {"rank", rank_},
              {"world_size", world_size_});
   FromTrainer message;
@@ -222,8 +222,8 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
 
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
   if (state_ == State::kStepping) {
-    wishes_.stop = true;
-    wishes_.save |= stop.save();
+    requests_.stop = true;
+    requests_.save |= stop.save();
     return;
   }
   if (state_ == State::kFinished) return;
@@ -240,11 +240,11 @@ void Trainer::StepOnce() {
     if (absl::Status status = EndRun(""); !status.ok()) Stall(status);
     return;
   }
-  parts_.gauge.SetStep(state.applied()->step() + 1);
-  if (IsFirst() && checkpoints_.IntervalIsOver(settings_)) wishes_.save = true;
-  const auto outcome = engine_.Step(wishes_);
+  parts_.progress.SetStep(state.applied()->step() + 1);
+  if (IsFirst() && checkpoints_.IntervalIsOver(settings_)) requests_.save = true;
+  const auto outcome = engine_.Step(requests_);
   if (!outcome.ok()) return Stall(outcome.status());
-  wishes_ = {};
+  requests_ = {};
   auto report = AfterStep(*outcome);
   if (!report.ok()) return Stall(report.status());
   if (IsFirst()) {

@@ -51,7 +51,7 @@ class Trainer {
     Checkpoints* checkpoints;
     Inbox& inbox;
     Outbox& outbox;
-    EngineProgress& gauge;
+    EngineProgress& progress;
     PhaseTimer& timer;
     const Clock& clock;
     ValidationData validation = {};
@@ -107,7 +107,7 @@ class Trainer {
   std::string trajectory_;  // of the spec adopted last
   absl::Status adopted_;    // else why this rank cannot train by the round's spec
   std::unique_ptr<Communicator> communicator_;
-  StepRequests wishes_;
+  StepRequests requests_;
   int exit_code_ = 0;
   v1alpha1::PhaseTimes reported_;  // up to the last report
 };

@@ -39,7 +39,7 @@ class TrainerProcess {
   // The arguments from `files` on must outlive this.
   static absl::StatusOr<std::unique_ptr<TrainerProcess>> Create(
       const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
-      const Clock& clock, Inbox& inbox, Outbox& outbox, EngineProgress& gauge);
+      const Clock& clock, Inbox& inbox, Outbox& outbox, EngineProgress& progress);
 
   Trainer& trainer() { return *trainer_; }
 

@@ -122,8 +122,8 @@ class MemoryCheckpoints final : public Checkpoints {
   }
   std::optional<v1alpha1::Version> Durable() override { return durable_; }
   void Expect(const TrainingState&, const CheckpointWriterId&) override {}
-  absl::Status Save(const TrainingState& state, const CheckpointWriterId& share) override {
-    if (share.rank != 0) return absl::OkStatus();
+  absl::Status Save(const TrainingState& state, const CheckpointWriterId& writer) override {
+    if (writer.rank != 0) return absl::OkStatus();
     Saved saved{*state.applied(), state.commit().history(), state.counts(), {}};
     for (const NamedTensor& flat : state.FlatTensors())
       saved.tensors.push_back(flat.tensor.clone());
@@ -201,7 +201,7 @@ class ThreadTrainer {
         checkpoints_(disk),
         trainer_(std::make_unique<Trainer>(
             settings, Trainer::Parts{*state_, feed_, network_, &checkpoints_, inbox_, outbox_,
-                                     gauge_, timer_, Clock::Real()})),
+                                     progress_, timer_, Clock::Real()})),
         thread_([this] {
           while (trainer_->RunOnce()) {
           }
@@ -261,7 +261,7 @@ class ThreadTrainer {
   MemoryCheckpoints checkpoints_;
   Inbox inbox_;
   RecordingOutbox outbox_;
-  EngineProgress gauge_{Clock::Real()};
+  EngineProgress progress_{Clock::Real()};
   PhaseTimer timer_{Clock::Real(), Phase::kInit};
   std::unique_ptr<Trainer> trainer_;
   int exit_code_ = 0;

@@ -62,7 +62,7 @@ struct RunRecord {
   std::string created;             // RFC 3339
   Json layout = Json::object();    // {"data": 2, ...}
   Json model = Json::object();     // config.json
-  Json random = Json::object();    // generator and what deterministic mode fixes
+  Json random = Json::object();    // the generator, and the settings of deterministic mode
   Json tuning = Json::array();     // live changes of the run, oldest first
 };
 

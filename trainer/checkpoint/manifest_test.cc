@@ -52,9 +52,9 @@ TEST(ManifestTest, SkippedStepsAreKeptAndAnOlderManifestHasNone) {
   Json older = Json::parse(FormatManifest(manifest));
   older["run"].erase("skipped_in_row");
   older["run"].erase("skipped_total");
-  const auto of_older = ParseManifest(older.dump());
-  ASSERT_TRUE(of_older.ok()) << of_older.status();
-  EXPECT_EQ(of_older->run.skipped_total, 0);
+  const auto older_manifest = ParseManifest(older.dump());
+  ASSERT_TRUE(older_manifest.ok()) << older_manifest.status();
+  EXPECT_EQ(older_manifest->run.skipped_total, 0);
 }
 
 std::string ErrorWith(const char* pointer, const Json& value) {

@@ -64,8 +64,8 @@ int MeshShape::RankOf(const MeshCoordinates& coordinates) const {
 }
 
 std::vector<int> MeshShape::Group(int rank, const std::vector<MeshAxis>& axes) const {
-  auto fixed = [&](int of) {
-    MeshCoordinates coordinates = CoordinatesOf(of);
+  auto fixed = [&](int member) {
+    MeshCoordinates coordinates = CoordinatesOf(member);
     for (const MeshAxis axis : axes) At(coordinates, axis) = 0;
     return coordinates;
   };

@@ -78,7 +78,7 @@ v1alpha1::RankPosition CommitMachine::Position() const {
 }
 
 // Returns OK if this rank is at the resume point, or one relayed decision before it.
-absl::Status CommitMachine::CheckKeeps(const ResumePoint& resume) const {
+absl::Status CommitMachine::CheckCanKeep(const ResumePoint& resume) const {
   if (applied_ && Same(*applied_, resume.version())) return absl::OkStatus();
   const bool can_apply = applied_ && sealed_ && resume.has_relay() &&
                          Same(resume.relay().version(), resume.version()) &&
@@ -100,7 +100,7 @@ absl::StatusOr<RestorePlan> CommitMachine::Go(const RoundId& round, int rank,
   RestorePlan plan{.version = resume.version()};
   const bool receives = std::count(resume.receivers().begin(), resume.receivers().end(), rank) > 0;
   if (resume.source() == ResumePoint::LIVE && !receives) {
-    MUSTER_RETURN_IF_ERROR(CheckKeeps(resume));
+    MUSTER_RETURN_IF_ERROR(CheckCanKeep(resume));
     const bool there = Same(*applied_, resume.version());
     plan.action = there ? RestorePlan::Action::kKeep : RestorePlan::Action::kApplyRelay;
   } else if (resume.source() == ResumePoint::LIVE) {

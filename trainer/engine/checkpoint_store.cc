@@ -21,7 +21,7 @@
 namespace muster::trainer {
 namespace {
 
-constexpr size_t kMostOfHistory = 16;
+constexpr size_t kMostPerHistory = 16;
 constexpr size_t kMostListed = 64;
 
 DataType TypeOf(const at::Tensor& tensor) {
@@ -142,12 +142,12 @@ Checkpoints::Listing CheckpointStore::List(const TrainingState& state) {
     out.error = std::string(listings.status().message());
     return out;
   }
-  std::map<std::string, size_t> of_history;
+  std::map<std::string, size_t> listed_by_history;
   for (const CheckpointListing& listing : *listings) {
     if (listing.unreadable) out.error = absl::StrCat(listing.directory, ": ", listing.problem);
     if (!listing.complete || out.complete.size() == kMostListed) continue;
     // Checkpoints of a run that was given up must not hide the others.
-    if (++of_history[listing.history] > kMostOfHistory) continue;
+    if (++listed_by_history[listing.history] > kMostPerHistory) continue;
     const absl::StatusOr<std::string> mismatch = Mismatch(listing, state);
     if (!mismatch.ok()) out.error = std::string(mismatch.status().message());
     v1alpha1::CheckpointRef& ref = out.complete.emplace_back();

@@ -57,8 +57,8 @@ class CollectiveOrder {
       before = node;
     }
     for (const auto& [unit, count] : counts) {
-      const auto& [first, of_first] = counts_.try_emplace(unit, rank, count).first->second;
-      if (count != of_first && !unequal_) unequal_ = {first, rank};
+      const auto& [first_rank, first_count] = counts_.try_emplace(unit, rank, count).first->second;
+      if (count != first_count && !unequal_) unequal_ = {first_rank, rank};
     }
   }
 
@@ -88,9 +88,11 @@ class CollectiveOrder {
   }
 
   const TaskKind kind_;
-  std::map<Node, std::map<Node, int>> next_;    // with a rank that runs them so
-  std::map<int, std::pair<int, int>> counts_;   // by unit: the first rank, and how often
-  std::optional<std::pair<int, int>> unequal_;  // ranks that differ in that
+  // The collectives that some rank runs right after each, with one such rank.
+  std::map<Node, std::map<Node, int>> next_;
+  // The first rank of each unit, and how often it runs that unit's collective.
+  std::map<int, std::pair<int, int>> counts_;
+  std::optional<std::pair<int, int>> unequal_;  // two ranks that run a unit's unequally often
 };
 
 }  // namespace

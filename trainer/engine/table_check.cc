@@ -66,19 +66,19 @@ class RankCheck {
   }
 
   absl::Status CheckNames(const Task& task) const {
-    const bool of_block = task.kind <= TaskKind::kBackwardWeight || task.kind == TaskKind::kSend ||
-                          task.kind == TaskKind::kRecv;
-    if (of_block && (task.block < 0 || task.block >= shape_.blocks)) {
+    const bool has_block = task.kind <= TaskKind::kBackwardWeight || task.kind == TaskKind::kSend ||
+                           task.kind == TaskKind::kRecv;
+    if (has_block && (task.block < 0 || task.block >= shape_.blocks)) {
       return Refuse(task, absl::StrCat("must name one of the ", shape_.blocks, " blocks"));
     }
-    if (of_block && task.micro_batch < 0) return Refuse(task, "must name a micro-batch");
+    if (has_block && task.micro_batch < 0) return Refuse(task, "must name a micro-batch");
     const int units = static_cast<int>(shape_.unit_users.size());
-    const bool of_unit = task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce;
-    if (task.unit >= units || (of_unit && task.unit < 0)) {
+    const bool has_unit = task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce;
+    if (task.unit >= units || (has_unit && task.unit < 0)) {
       return Refuse(task, absl::StrCat("must name one of the ", units, " units"));
     }
-    const bool of_peer = task.kind == TaskKind::kSend || task.kind == TaskKind::kRecv;
-    if (of_peer && (task.peer < 0 || task.peer >= ranks_ || task.peer == rank_)) {
+    const bool has_peer = task.kind == TaskKind::kSend || task.kind == TaskKind::kRecv;
+    if (has_peer && (task.peer < 0 || task.peer >= ranks_ || task.peer == rank_)) {
       return Refuse(task,
                     absl::StrCat("must name one of the other ", ranks_ - 1, " ranks as its peer"));
     }

@@ -23,7 +23,7 @@ using v1alpha1::ResumePoint;
 
 // Returns true if an error belongs to the round, so that another round may mend it, and not to this
 // rank itself.
-bool IsOfTheRound(const absl::Status& status) {
+bool IsErrorOfRound(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kCancelled:
@@ -327,7 +327,7 @@ void Trainer::Stall(const absl::Status& error) {
   if (parts_.inbox.interrupt()) return;  // a Prepare or the agent's end did it
   MUSTER_LOG(WARN, "step broke off", {"round", round_.round()}, {"rank", rank_}, {"error", error},
              {"flight_record", record});
-  if (!IsOfTheRound(error)) {
+  if (!IsErrorOfRound(error)) {
     exit_code_ = absl::IsInvalidArgument(error) ? kExitBadInput : kExitFailed;
     Finish(false, std::string(error.message()));
     return;

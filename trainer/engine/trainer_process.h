@@ -54,7 +54,7 @@ class TrainerProcess {
   void WarnOfSlowPrecision(const Clock& clock) const;
 
   PhaseTimer timer_;
-  v1alpha1::TrainingJobSpec spec_;  // by which everything below was opened
+  v1alpha1::TrainingJobSpec spec_;  // the spec by which everything below was opened
   RunConfig config_;
   Dataset dataset_;
   int64_t vocabulary_ = 0;  // the model's

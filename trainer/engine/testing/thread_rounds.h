@@ -53,9 +53,9 @@ class ThreadNetwork final : public RoundNetwork {
     };
     auto connector = std::make_unique<Connector>();
     MutexLock lock(rounds_.mu);
-    auto& of_round = rounds_.communicators[round.round()];
-    if (of_round.empty()) of_round = MakeLocalCommunicators({.size = world_size});
-    connector->communicator = std::move(of_round[static_cast<size_t>(rank)]);
+    auto& communicators = rounds_.communicators[round.round()];
+    if (communicators.empty()) communicators = MakeLocalCommunicators({.size = world_size});
+    connector->communicator = std::move(communicators[static_cast<size_t>(rank)]);
     return connector;
   }
 

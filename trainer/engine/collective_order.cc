@@ -83,7 +83,7 @@ class CollectiveOrder {
 
   absl::Status Refuse(int a, int b) const {
     return absl::InvalidArgumentError(absl::StrCat("task tables: ranks ", a, " and ", b,
-                                                   " run the ", std::string(ToString(kind_)),
+                                                   " run the ", std::string(Name(kind_)),
                                                    "s of their units in different orders"));
   }
 

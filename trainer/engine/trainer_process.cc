@@ -111,7 +111,7 @@ void TrainerProcess::Announce() const {
              {"validation_tokens", dataset_.validation.size()}, {"vocabulary", vocabulary_},
              {"unigram_entropy", dataset_.unigram_entropy});
   if (config_.training.deterministic) {
-    MUSTER_LOG(INFO, "deterministic mode fixes",
+    MUSTER_LOG(INFO, "settings of deterministic mode",
                {"record", DumpJson(DeterminismRecord(config_.training))});
   }
 }

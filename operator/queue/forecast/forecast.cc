@@ -53,7 +53,7 @@ class Forecaster {
   void NameAwaited();
   StartForecast NotBefore();
   void NobodyEnds();
-  bool JobIsSocial();
+  bool JobHasInterPodConstraints();
   bool HasPlacesAlone();
 
   const std::string uid_;
@@ -97,13 +97,14 @@ bool Forecaster::Read(const std::vector<Decision>& decisions) {
   return false;
 }
 
-// A social gang may have had room all the while: then the jobs that went last were in its way.
+// A gang with inter-pod constraints may have had room all the while: then the jobs that went last
+// were in its way.
 void Forecaster::NameAwaited() {
   std::vector<ScheduleRollout::Gone> needed = Headroom(future_, entry()).Needed(future_.gone());
   const auto went_now = [this](const ScheduleRollout::Gone& gone) {
     return gone.at == future_.now();
   };
-  if (JobIsSocial() && std::none_of(needed.begin(), needed.end(), went_now)) {
+  if (JobHasInterPodConstraints() && std::none_of(needed.begin(), needed.end(), went_now)) {
     std::copy_if(future_.gone().begin(), future_.gone().end(), std::back_inserter(needed),
                  went_now);
   }
@@ -133,12 +134,14 @@ void Forecaster::NobodyEnds() {
     for (const ScheduleRollout::Gone& one : room.Needed(endless))
       forecast_.awaited.push_back(Awaited(one));
   }
-  if (JobIsSocial()) fits = has_quota && HasPlacesAlone();
+  if (JobHasInterPodConstraints()) fits = has_quota && HasPlacesAlone();
   forecast_.kind = fits ? StartKind::kUnknown : StartKind::kNoRoom;
   if (!fits) forecast_.awaited.clear();
 }
 
-bool Forecaster::JobIsSocial() { return IsSocial(future_.gate().NodesFor(uid_).get()); }
+bool Forecaster::JobHasInterPodConstraints() {
+  return HasInterPodConstraints(future_.gate().NodesFor(uid_).get());
+}
 
 bool Forecaster::HasPlacesAlone() {
   future_.EndAll();

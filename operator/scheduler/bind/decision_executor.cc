@@ -130,7 +130,7 @@ void DecisionExecutor::Order(const Decision& decision, const QueueJobState& stan
 }
 
 void DecisionExecutor::Wait(const Decision& decision, const QueueJobState& standing) {
-  // The decision about a social gang already has the whole sentence.
+  // The decision about a gang with inter-pod constraints already has the whole sentence.
   const bool asked = decision.reason == ScheduleReason::kConstraints ||
                      (PlaceReasonOf(decision.reason) && !world_.gate.IsNodeLocal(decision.job));
   if (asked) {

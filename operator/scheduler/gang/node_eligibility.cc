@@ -53,17 +53,17 @@ std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const Sched
   if (filtered.node_local) return filtered.nodes;
   GangNodes nodes = *filtered.nodes;
   nodes.bounds.clear();
-  nodes.social = true;
+  nodes.inter_pod_constraints = true;
   return std::make_shared<const GangNodes>(std::move(nodes));
 }
 
-void NodeEligibility::Think(std::string job_uid, Gang gang) {
+void NodeEligibility::AddHypotheticalGang(std::string job_uid, Gang gang) {
   hypothetical_uid_ = std::move(job_uid);
-  thought_ = std::move(gang);
+  hypothetical_gang_ = std::move(gang);
 }
 
 const Gang* NodeEligibility::FindGang(const std::string& job_uid) const {
-  if (job_uid == hypothetical_uid_) return &thought_;
+  if (job_uid == hypothetical_uid_) return &hypothetical_gang_;
   const auto found = model_.gangs().find(job_uid);
   return found == model_.gangs().end() ? nullptr : &found->second;
 }

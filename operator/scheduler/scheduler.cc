@@ -76,8 +76,8 @@ void Scheduler::TakeInChanges() {
   for (const auto& change : changes.cluster) change(model_.Storage());
   for (const auto& [name, node] : changes.nodes) {
     if (node != nullptr && node->scheduling->complaint) {
-      MUSTER_LOG_LIMITED(WARN, name, "a node is set aside for what it says of itself",
-                         {"node", name}, {"why", node->scheduling->complaint->sentence});
+      MUSTER_LOG_LIMITED(WARN, name, "a node with impossible values is set aside", {"node", name},
+                         {"why", node->scheduling->complaint->sentence});
     }
     model_.PutNode(name, node);
     whole_nodes_.Put(clock_.Wall(), name, node == nullptr ? nullptr : node->scheduling);

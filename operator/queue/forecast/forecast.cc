@@ -203,17 +203,17 @@ std::string Ahead(const StartForecast& forecast) {
 
 std::string Unknown(const StartForecast& forecast) {
   if (forecast.running > 0 && forecast.running == forecast.running_endless) {
-    return "starts at a time that nobody knows: no running job says when it ends";
+    return "starts at an unknown time: no running job says when it ends";
   }
   const std::vector<AwaitedJob>& jobs = forecast.awaited;
   if (jobs.empty())
-    return "starts at a time that nobody knows: jobs that start before it say no end";
+    return "starts at an unknown time: the jobs that start before it do not say when they end";
   if (jobs.size() > kMostNames) {
-    return absl::StrCat("starts at a time that nobody knows: ", jobs.size(),
+    return absl::StrCat("starts at an unknown time: ", jobs.size(),
                         " jobs have to end that do not say when");
   }
   return absl::StrCat(
-      "starts at a time that nobody knows: ", Names(jobs),
+      "starts at an unknown time: ", Names(jobs),
       jobs.size() == 1 ? " has to end and does not say when" : " have to end and do not say when");
 }
 
@@ -260,7 +260,7 @@ std::string Sentence(const StartForecast& forecast, absl::Time now) {
                           Ahead(forecast));
     case StartKind::kNotBefore:
       return absl::StrCat("starts in ", About(forecast.at - now),
-                          " at the earliest: further ahead nobody has looked", Ahead(forecast));
+                          " at the earliest: the forecast looks no further ahead", Ahead(forecast));
     case StartKind::kUnknown:
       return absl::StrCat(Unknown(forecast), Ahead(forecast));
     case StartKind::kNoRoom:

@@ -101,7 +101,7 @@ TEST(Forecast, NobodyKnowsWhenNoRunningJobSaysWhenItEnds) {
   EXPECT_EQ(forecast.at, absl::InfiniteFuture());
   EXPECT_EQ(Names(forecast), (std::vector<std::string>{"endless", "more"}));
   EXPECT_EQ(Sentence(forecast, world.now),
-            "starts at a time that nobody knows: no running job says when it ends");
+            "starts at an unknown time: no running job says when it ends");
 }
 
 TEST(Forecast, TheJobThatDoesNotSayIsNamed) {
@@ -114,7 +114,7 @@ TEST(Forecast, TheJobThatDoesNotSayIsNamed) {
   const StartForecast forecast = Forecast(world, "next");
   EXPECT_EQ(forecast.kind, StartKind::kUnknown);
   EXPECT_EQ(Sentence(forecast, world.now),
-            "starts at a time that nobody knows: team/endless has to end and does not say when");
+            "starts at an unknown time: team/endless has to end and does not say when");
 }
 
 TEST(Forecast, AJobThatIsLateIsExpectedAsLateAgain) {
@@ -183,9 +183,9 @@ TEST(Forecast, LooksAheadOnlySoFar) {
   const StartForecast forecast = Forecast(world, "w9", {.cycles = 3});
   EXPECT_EQ(forecast.kind, StartKind::kNotBefore);
   EXPECT_EQ(forecast.at, At(300));
-  EXPECT_EQ(
-      Sentence(forecast, world.now),
-      "starts in 5 min at the earliest: further ahead nobody has looked; 3 jobs start before it");
+  EXPECT_EQ(Sentence(forecast, world.now),
+            "starts in 5 min at the earliest: the forecast looks no further ahead; 3 jobs start "
+            "before it");
 }
 
 // The forecast comes true if all jobs end when they say.

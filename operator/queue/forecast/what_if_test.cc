@@ -64,8 +64,7 @@ TEST(WhatIf, WhoWouldBeStoppedAndWhatThatCosts) {
   EXPECT_EQ(Sentence(answer.start, world.now),
             "starts in about 1 min, when team/low has made room");
   EXPECT_EQ(Sentence(answer.decision, world.now),
-            "jobs that make room for it have not gone yet; by 1m from now, if running jobs end as "
-            "they say");
+            "waits for other jobs to make room; within 1m if running jobs end when they say");
   EXPECT_EQ(world.book.Find("low")->leaving, 0) << "asking changes nothing";
 }
 

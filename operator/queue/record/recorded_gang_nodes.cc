@@ -37,7 +37,7 @@ absl::StatusOr<GangNodesList> GetGangNodes(const v1alpha1::RecordedInput& record
         std::all_of(nodes->closed.begin(), nodes->closed.end(), known) &&
         std::all_of(nodes->bounds.begin(), nodes->bounds.end(),
                     [&](const GangNodes::Bound& bound) { return known(bound.node); });
-    if (!sound) return absl::DataLossError("a gang's nodes are none of the cluster's");
+    if (!sound) return absl::DataLossError("a gang names nodes that the cluster does not have");
     list.push_back(std::move(nodes));
   }
   return list;

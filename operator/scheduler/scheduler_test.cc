@@ -273,7 +273,7 @@ TEST_F(SchedulerTest, ARefusalNamesTheNodesThatWereLeftOutAndWhatWouldFit) {
 }
 
 // Otherwise each cycle would cost time in proportion to all waiting jobs.
-TEST_F(SchedulerTest, AGangThatNothingHappensToIsNotLookedAtForBeingHalf) {
+TEST_F(SchedulerTest, AnUnchangedGangIsNotCheckedForAPartialBind) {
   AddNode("a", 1);
   for (int i = 0; i < 20; ++i) AddJobWithPods(absl::StrCat("job", i), 1, Json::object());
   EXPECT_EQ(RunOnce(), 1);
@@ -287,7 +287,7 @@ TEST_F(SchedulerTest, AGangThatNothingHappensToIsNotLookedAtForBeingHalf) {
   EXPECT_EQ(scheduler_->work().half_looks, looks + 1);
 }
 
-TEST_F(SchedulerTest, WhoIsFarBehindIsToldOnce) {
+TEST_F(SchedulerTest, AJobThatIsFarBehindGetsOneReport) {
   AddNode("a", 8);
   AddQueue("q", 1);
   auto add = [&](int i) {

@@ -51,7 +51,7 @@ TEST(Forecast, AJobStartsWhenTheJobItNeedsEnds) {
   EXPECT_FALSE(world.Runs("next")) << "asking changes nothing";
 }
 
-TEST(Forecast, OnlyThoseThatMakeRoomAreNamed) {
+TEST(Forecast, OnlyJobsThatMakeRoomAreNamed) {
   World world(Racks(2, 2), {});
   for (int i = 0; i < 4; ++i) {
     world.Submit(Job(absl::StrCat("job-", i), "", 1, 8, 100 * (i + 1), i));
@@ -73,7 +73,7 @@ TEST(Forecast, OnlyThoseThatMakeRoomAreNamed) {
       << "the ends in the other rack do not help";
 }
 
-TEST(Forecast, ThoseAheadGoFirst) {
+TEST(Forecast, JobsAheadStartFirst) {
   World world(Racks(1, 2), {});
   world.Submit(Job("running", "", 2, 8, 100));
   world.Cycle();
@@ -127,7 +127,7 @@ TEST(Forecast, AJobThatIsLateIsExpectedAsLateAgain) {
   EXPECT_EQ(Forecast(world, "next").at, At(220));
 }
 
-TEST(Forecast, WhatNoEndHelpsIsSaid) {
+TEST(Forecast, AJobThatNoEndHelpsIsReported) {
   World world(Racks(1, 2), {Queue("small", "", 8), Queue("large", "", 64)});
   world.Submit(Job("running", "large", 1, 8, 100));
   world.Cycle();

@@ -33,14 +33,14 @@ TEST(WhatIf, WhatFitsStartsNow) {
 }
 
 // Reading the quotas of a queue that does not exist would end the operator.
-TEST(WhatIf, AQueueThatIsNotThereIsSaid) {
+TEST(WhatIf, AMissingQueueIsReported) {
   World world(Racks(1, 2), {Queue("a", "", 16)});
   const WhatIfAnswer answer = Ask(world, Job("next", "nobody-made-it", 1));
   EXPECT_EQ(answer.decision.reason, ScheduleReason::kNoSuchQueue);
   EXPECT_TRUE(answer.victims.empty());
 }
 
-TEST(WhatIf, WhoWouldBeStoppedAndWhatThatCosts) {
+TEST(WhatIf, NamesTheVictimsAndWhatTheyCost) {
   World world(Racks(1, 2), {});
   world.Submit(Job("low", "", 2));
   world.Cycle();
@@ -124,7 +124,7 @@ TEST(WhatIf, EachOfSeveralIsNeededForItsPart) {
   }
 }
 
-TEST(WhatIf, BehindMoreThanAreLookedAtItsPositionIsSaid) {
+TEST(WhatIf, BeyondTheDepthItsPositionIsReported) {
   World world(Racks(1, 1), {Queue("a", "", 8)});
   world.Submit(Job("running", "a", 1, 8, 500));
   world.Cycle();

@@ -52,7 +52,7 @@ TEST(GangPlacerTest, AnElasticGangTakesTheDomainOfItsAffinityThatHoldsMostOfIt) 
   EXPECT_EQ(ByLetter(world.Place()), (std::map<char, int>{{'b', 8}}));
 }
 
-TEST(GangPlacerTest, OfDomainsThatHoldAllOfItTheTightestIsTaken) {
+TEST(GangPlacerTest, TheTightestDomainThatHoldsTheGangIsTaken) {
   PlacerWorld world;
   world.AddNode("x0", 2, {{"rack", "x"}});
   for (int i = 0; i < 5; ++i) world.AddNode(absl::StrCat("a", i), 1, {{"rack", "a"}});
@@ -71,7 +71,7 @@ TEST(GangPlacerTest, DomainsWithoutRoomForTheGangAreNotTried) {
   EXPECT_EQ(ByLetter(world.Place()), (std::map<char, int>{{'n', 1}, {'z', 1}}));
 }
 
-TEST(GangPlacerTest, WithoutADomainThatIsLargeEnoughTheBestIsTold) {
+TEST(GangPlacerTest, WithoutADomainThatIsLargeEnoughTheBestIsNamed) {
   PlacerWorld world;
   world.AddNode("a0", 2, {{"rack", "a"}});
   world.AddNode("b0", 3, {{"rack", "b"}});

@@ -118,8 +118,8 @@ void Scheduler::ReadCapacity() {
 }
 
 void Scheduler::RestorePastUse() {
-  if (recalled_ || !book_.has_queues()) return;
-  recalled_ = true;
+  if (past_use_restored_ || !book_.has_queues()) return;
+  past_use_restored_ = true;
   const absl::Time now = clock_.Wall();
   std::map<std::string, std::map<std::string, double>> past;
   for (const QueueCache::Object& queue : queues_->List()) {
@@ -317,7 +317,7 @@ std::vector<QueueReport> Scheduler::Queues(int most_jobs) const {
 
 SchedulerWork Scheduler::work() const {
   MutexLock lock(model_mu_);
-  return {rollback_.looks(), overtaken_};
+  return {rollback_.checks(), overtaken_};
 }
 
 int64_t Scheduler::binds() const {

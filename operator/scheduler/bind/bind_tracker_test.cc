@@ -227,12 +227,12 @@ TEST_F(BindTrackerTest, ARefusedBindIsTriedAgainBehindTheFirstTriesOfOthers) {
 TEST_F(BindTrackerTest, AGangWhoseBindsAreInFlightIsNotCheckedForAPartialBind) {
   JobCache jobs{ParseTrainingJob};
   Verdicts verdicts([](const std::string&) {});
-  PartialBindRollback halves(absl::Seconds(5));
-  auto look = [&] { halves.Undo(clock_.Monotonic(), model_, jobs, verdicts, *writes_); };
+  PartialBindRollback rollback(absl::Seconds(5));
+  auto look = [&] { rollback.Undo(clock_.Monotonic(), model_, jobs, verdicts, *writes_); };
   BindAll();
-  halves.Touch(owner_.uid);
+  rollback.Touch(owner_.uid);
   for (int i = 0; i < 5; ++i) look();
-  EXPECT_EQ(halves.looks(), 1);
+  EXPECT_EQ(rollback.checks(), 1);
 }
 
 }  // namespace

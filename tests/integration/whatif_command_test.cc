@@ -39,7 +39,7 @@ TEST_F(WhatIfCommandTest, SaysWhereAJobWouldGoAndChangesNothing) {
   EXPECT_EQ(waits.out,
             "default/next: 3 workers in one spine\n"
             "  Insufficient: room for 2 of at least 3 workers; fits now with workers.count <= 2\n"
-            "  starts at a time that nobody knows: no running job says when it ends\n"
+            "  starts at an unknown time: no running job says when it ends\n"
             "  fits now as it is: 2 of 3\n"
             "  without topology.require: 2\n");
   const std::string rack = Write("rack.json", Manifest("next", 1, R"({"require": "rack"})"));

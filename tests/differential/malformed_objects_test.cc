@@ -45,7 +45,7 @@ Json Oddity(Dice& dice) {
 }
 
 // Replaces or drops a few of the values below.
-void Spoil(Json& json, Dice& dice) {
+void Corrupt(Json& json, Dice& dice) {
   if (!json.is_structured()) return;
   std::vector<std::string> dropped;
   for (auto it = json.begin(); it != json.end(); ++it) {
@@ -54,7 +54,7 @@ void Spoil(Json& json, Dice& dice) {
     } else if (json.is_object() && dice.Chance(3)) {
       dropped.push_back(it.key());
     } else {
-      Spoil(*it, dice);
+      Corrupt(*it, dice);
     }
   }
   for (const std::string& key : dropped) json.erase(key);
@@ -101,7 +101,7 @@ TEST(MalformedObjectsTest, AreNoHarm) {
     Dice dice(seed);
     for (auto& [name, list] : objects.items()) {
       if (!list.is_array()) continue;
-      for (Json& object : list) Spoil(object, dice);
+      for (Json& object : list) Corrupt(object, dice);
     }
     const ClusterSnapshot snapshot = Read(objects);
     ReadAll(objects.at("waiting"), ParseSchedulingPod, [&](const SchedulingPod& pod) {

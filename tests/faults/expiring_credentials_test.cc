@@ -103,7 +103,7 @@ TEST_F(ExpiringCredentials, ATokenThatRunsOutIsReadAgainWhenItIsReplaced) {
   ASSERT_EQ(world_->StartOperator(
                 kPatient, Kubeconfig(world_->proxy().server(), absl::StrCat("tokenFile: ", token))),
             absl::OkStatus());
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "unless_header": ["Authorization", "second"],
+  ASSERT_EQ(world_->InjectFaults(R"([{"name": "fault", "unless_header": ["Authorization", "second"],
       "status": 401, "body": {"kind": "Status", "apiVersion": "v1", "status": "Failure",
       "reason": "Unauthorized", "message": "Unauthorized", "code": 401}}])"),
             absl::OkStatus());
@@ -111,9 +111,9 @@ TEST_F(ExpiringCredentials, ATokenThatRunsOutIsReadAgainWhenItIsReplaced) {
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitForLog("Unauthorized"), absl::OkStatus());
   ASSERT_EQ(world_->WaitFor("it was tried a few times",
-                            [&] { return world_->Requests("spoilt").size() > 8; }),
+                            [&] { return world_->Requests("fault").size() > 8; }),
             absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
   Write("token", "second");
   ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
@@ -147,7 +147,7 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
   ASSERT_EQ(world_->StartOperator(flags), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "method": "PUT", "path": "/leases/",
+  ASSERT_EQ(world_->InjectFaults(R"([{"name": "fault", "method": "PUT", "path": "/leases/",
       "status": 409, "body": {"kind": "Status", "apiVersion": "v1", "status": "Failure",
       "reason": "Conflict", "message": "the lease has been modified", "code": 409}}])"),
             absl::OkStatus());
@@ -158,13 +158,13 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
   EXPECT_TRUE(absl::StrContains(
       world_->OperatorLog(),
       "the lease was lost: the lease could not be renewed: the lease has been modified"));
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 
   // A candidate waits and logs what it waits for.
   ASSERT_EQ(world_->LaunchOperator(flags), absl::OkStatus());
   ASSERT_EQ(world_->WaitForLog("lease not acquired"), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
-  ASSERT_EQ(world_->Mend(), absl::OkStatus());
+  ASSERT_EQ(world_->ClearFaults(), absl::OkStatus());
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
 }
 
@@ -177,15 +177,15 @@ TEST_F(ExpiringCredentials, TheAuthorityOfALoneOperatorIsInTheNamespaceThatItWas
 
 TEST_F(ExpiringCredentials, AServerThatGoesAwayIsNamedAndAwaited) {
   ASSERT_EQ(world_->StartOperator(kPatient), absl::OkStatus());
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "reset": true}])"), absl::OkStatus());
+  ASSERT_EQ(world_->InjectFaults(R"([{"name": "fault", "reset": true}])"), absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitForLog(world_->proxy().server() + ": "), absl::OkStatus());
   ASSERT_EQ(world_->WaitFor("it was tried a few times",
-                            [&] { return world_->Requests("spoilt").size() > 8; }),
+                            [&] { return world_->Requests("fault").size() > 8; }),
             absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
-  ASSERT_EQ(world_->Mend(), absl::OkStatus());
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
+  ASSERT_EQ(world_->ClearFaults(), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
 }

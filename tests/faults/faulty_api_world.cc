@@ -183,22 +183,22 @@ double FaultyApiWorld::Metric(const std::string& name, const std::string& labels
   return sum;
 }
 
-absl::Status FaultyApiWorld::Spoil(const std::string& rules) {
+absl::Status FaultyApiWorld::InjectFaults(const std::string& rules) {
   MUSTER_ASSIGN_OR_RETURN(const Json json, ParseJson(rules));
   MUSTER_RETURN_IF_ERROR(proxy_->SetRules(json));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ProxiedRequest> log, proxy_->Log());
-  spoilt_from_ = log.size();
+  faults_from_ = log.size();
   return absl::OkStatus();
 }
 
 std::vector<ProxiedRequest> FaultyApiWorld::Requests(const std::string& rule) const {
   std::vector<ProxiedRequest> requests = proxy_->Log().value();
-  requests.erase(requests.begin(), requests.begin() + static_cast<ptrdiff_t>(spoilt_from_));
+  requests.erase(requests.begin(), requests.begin() + static_cast<ptrdiff_t>(faults_from_));
   std::erase_if(requests, [&](const auto& one) { return !rule.empty() && one.rule != rule; });
   return requests;
 }
 
-int FaultyApiWorld::BusiestSecond() const {
+int FaultyApiWorld::MostRequestsInASecond() const {
   const std::vector<ProxiedRequest> requests = Requests();
   size_t most = 0;
   for (size_t from = 0, to = 0; from < requests.size(); ++from) {

@@ -93,7 +93,7 @@ ClusterSnapshot Read(const Json& objects) {
   return snapshot;
 }
 
-TEST(MalformedObjectsTest, AreNoHarm) {
+TEST(MalformedObjectsTest, NeverBreakTheFilters) {
   int refused = 0;
   int fits = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {

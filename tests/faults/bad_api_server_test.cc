@@ -22,7 +22,7 @@ class BadApiServer : public FaultyApiWorldTest {
   }
 };
 
-TEST_F(BadApiServer, NothingIsWrong) {
+TEST_F(BadApiServer, AJobIsServedWithoutFaults) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ExpectServedOnceFaultsEnd();
   EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
@@ -79,7 +79,7 @@ TEST_F(BadApiServer, AWatchIsCutInsideACharacter) {
   ExpectServedOnceFaultsEnd();
 }
 
-TEST_F(BadApiServer, AnswersAreNoJson) {
+TEST_F(BadApiServer, AnswersAreNotJson) {
   ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "status": 200,
                               "text": "{\"kind\": \"TrainingJobList\", \"items\": [}\n"})"),
             absl::OkStatus());
@@ -91,7 +91,7 @@ TEST_F(BadApiServer, AnswersAreNoJson) {
 }
 
 // Every answer is the login page of a gateway.
-TEST_F(BadApiServer, AnswersAreAPageForPeople) {
+TEST_F(BadApiServer, EveryAnswerIsAnHtmlPage) {
   ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "status": 200,
                               "text": "<html>Sign in</html>\n",
                               "headers": {"Content-Type": "text/html"}})"),
@@ -105,7 +105,7 @@ TEST_F(BadApiServer, AnswersAreAPageForPeople) {
 
 // An answer that is not a list must not be read as an empty list, or every pod would be created
 // again.
-TEST_F(BadApiServer, AnEmptyObjectIsNoEmptyList) {
+TEST_F(BadApiServer, AnEmptyObjectIsNotReadAsAnEmptyList) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
   ASSERT_EQ(InjectExceptOnTheLease(R"(
@@ -144,7 +144,7 @@ TEST_F(BadApiServer, WritesFailInsideTheServerAfterTheyWereDone) {
   EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 }
 
-TEST_F(BadApiServer, ATooBusyServerIsAskedWhenItSaidSo) {
+TEST_F(BadApiServer, ABusyServerIsAskedAfterItsRetryAfter) {
   ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "status": 429,
                               "text": "too many requests", "headers": {"Retry-After": "1"}})"),
             absl::OkStatus());
@@ -156,7 +156,7 @@ TEST_F(BadApiServer, ATooBusyServerIsAskedWhenItSaidSo) {
 }
 
 // Requests pause even if Retry-After is 0.
-TEST_F(BadApiServer, ATooBusyServerThatSaysAtOnceIsNotHammered) {
+TEST_F(BadApiServer, ARetryAfterOfZeroStillPauses) {
   ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "status": 429,
                               "text": "too many requests", "headers": {"Retry-After": "0"}})"),
             absl::OkStatus());
@@ -176,7 +176,7 @@ TEST_F(BadApiServer, EveryThirdConnectionIsReset) {
 }
 
 // Each watch delivers one event and ends. The event alone must not reset the back-off.
-TEST_F(BadApiServer, WatchesThatEndAtTheirFirstEvent) {
+TEST_F(BadApiServer, AWatchThatEndsAtItsFirstEventBacksOff) {
   ASSERT_EQ(
       world_->InjectFaults(R"([{"name": "fault", "path": "/nodes\\?.*watch=", "cut_after": 1}])"),
       absl::OkStatus());

@@ -170,7 +170,7 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
 
 // The Secret is in the given namespace even without an election: no other namespace need exist or
 // be readable.
-TEST_F(ExpiringCredentials, TheAuthorityOfALoneOperatorIsInTheNamespaceThatItWasTold) {
+TEST_F(ExpiringCredentials, TheAuthorityOfALoneOperatorIsInTheGivenNamespace) {
   ASSERT_EQ(world_->StartOperator({"--leader-elect=false"}), absl::OkStatus());
   EXPECT_TRUE(world_->cluster().Get(kube::kSecrets, "muster-coordinator-ca").ok());
 }

@@ -37,14 +37,14 @@ class OlderCrd : public testing::Test {
   std::unique_ptr<FaultyApiWorld> world_;
 };
 
-TEST_F(OlderCrd, WithoutAFieldThatTellsOnly) {
+TEST_F(OlderCrd, WithoutAnInformativeFieldJobsAreServed) {
   Forget("state");
   ASSERT_EQ(world_->StartOperator(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
 }
 
-TEST_F(OlderCrd, WithoutAFieldThatPodsRestOn) {
+TEST_F(OlderCrd, WithoutAFieldThatPodsNeedNothingIsCreated) {
   Forget("incarnations");
   ASSERT_EQ(world_->StartOperator(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
@@ -71,7 +71,7 @@ TEST_F(OlderCrd, WithoutAFieldThatPodsRestOn) {
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
 }
 
-TEST_F(OlderCrd, IsNotThereYet) {
+TEST_F(OlderCrd, AMissingDefinitionIsNamedAndAwaited) {
   const auto gone = world_->cluster().Kubectl({"delete", "crd", kName});
   ASSERT_TRUE(gone.ok() && gone->ok());
   ASSERT_EQ(world_->LaunchOperator(), absl::OkStatus());

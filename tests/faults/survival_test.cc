@@ -109,7 +109,7 @@ TEST(SurvivalTest, EveryRankLostBeforeACheckpointStartsFresh) {
   ExpectUndisturbedWeights(*run, job);
 }
 
-TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
+TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsReportedAndRetried) {
   const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = 20, .rank_deadline = "5m"};
   auto run = StartTo(5, "unwritable", job);
   // Nobody, not even root, can write to a file in place of the directory.

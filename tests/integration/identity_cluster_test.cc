@@ -79,7 +79,7 @@ class IdentityClusterTest : public testing::Test {
   std::string pod_uid_;
 };
 
-TEST_F(IdentityClusterTest, ATokenIsWorthWhatItWasMadeForAndNoLongerThanItsPod) {
+TEST_F(IdentityClusterTest, ATokenIsValidForItsAudienceAloneAndAsLongAsItsPod) {
   TokenReviewer reviewer(*api_);
   const std::string token = Token(kCoordinatorAudience);
   const auto pod = reviewer.Review(token);

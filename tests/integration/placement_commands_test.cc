@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST_F(PlacementCommandsTest, TreeDrawsWhatIsFree) {
+TEST_F(PlacementCommandsTest, TreeShowsFreeCapacity) {
   Submit("gpt", 2, R"({"require": "leaf"})");
   ASSERT_TRUE(IsTold("gpt", "Placed"));
   const Said all = Muster({"tree", "--server", server_});
@@ -93,7 +93,7 @@ TEST_F(PlacementCommandsTest, TreeOnlyCountsTheHostsOfALargeCluster) {
               HasSubstr("\n      host n131  8 of 8 GPUs free"));
 }
 
-TEST_F(PlacementCommandsTest, WhatCannotBeIsToldAsEvents) {
+TEST_F(PlacementCommandsTest, ContradictingLabelsAndMissingClassesAreReportedAsEvents) {
   Json stray = kube::NewObject(kube::kNodes, {"", "stray"});
   stray["metadata"]["labels"] = {{"network.topology.nvidia.com/leaf", "l0"},
                                  {"network.topology.nvidia.com/spine", "s9"}};
@@ -135,7 +135,7 @@ TEST_F(PlacementCommandsTest, WhatCannotBeIsToldAsEvents) {
   EXPECT_THAT(DumpJson((*stored)["status"]["conditions"]), HasSubstr("does not exist"));
 }
 
-TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
+TEST_F(PlacementCommandsTest, QueueShowsTheOrderTheShareAndTheReasons) {
   Json queue = kube::NewObject(kube::kTrainingQueues, {"", "default"});
   queue["spec"] = {
       {"quotas",
@@ -162,7 +162,7 @@ TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
   EXPECT_THAT(unknown.error, HasSubstr("there is no queue typo\n"));
 }
 
-TEST_F(PlacementCommandsTest, ExplainSaysWhereOrWhyNowhere) {
+TEST_F(PlacementCommandsTest, ExplainSaysWhereAJobRunsOrWhyItWaits) {
   Submit("gpt", 2, R"({"require": "leaf"})");
   ASSERT_TRUE(IsTold("gpt", "Placed"));
   Submit("wide", 3, R"({"require": "leaf"})");

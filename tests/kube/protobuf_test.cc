@@ -212,7 +212,7 @@ TEST_F(ProtobufTest, APodWrittenAsProtobufIsTheOneWrittenAsJson) {
 
 // Compares the schema's field numbers and names with the server's: requests every field of the
 // schema in both encodings.
-TEST_F(ProtobufTest, ProtobufSaysWhatJsonSays) {
+TEST_F(ProtobufTest, ProtobufAndJsonHoldTheSameFields) {
   Json pod = *ParseJson(kFullPod);
   SetName(pod, "full");
   pod["metadata"]["namespace"] = cluster_->name_space();

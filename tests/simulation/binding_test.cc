@@ -269,7 +269,7 @@ class BindingWorld {
   std::string broken_;
 };
 
-TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
+TEST(Binding, NoCpuIsGivenTwiceAndNoGangStaysPartlyBound) {
   const char* one = std::getenv("MUSTER_SEED");
   const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
   const uint64_t seeds =

@@ -95,7 +95,7 @@ TEST_F(DisciplineTest, FailingCallsCostNothingButTime) {
 // The store is then newer than the last write that the operator remembers. This must not be
 // mistaken for a status that an older definition has truncated, which would stall the job and
 // restart its rounds.
-TEST_F(DisciplineTest, AStatusWriteThatIsDoneAndNotAnsweredIsNoLoss) {
+TEST_F(DisciplineTest, AStatusWriteWhoseAnswerIsLostCounts) {
   for (int unheard = 1; unheard <= 8; ++unheard) {
     ReplicaWorld world({.seed = 5, .election = false});
     int writes = 0;
@@ -116,7 +116,7 @@ TEST_F(DisciplineTest, AStatusWriteThatIsDoneAndNotAnsweredIsNoLoss) {
 }
 
 // Another writer intervenes between every read and write of the operator, for ever.
-TEST_F(DisciplineTest, ConflictsWithoutEndAreToldAndTriedLessOften) {
+TEST_F(DisciplineTest, ConflictsWithoutEndAreReportedAndRetriedLessOften) {
   int refused = 0;
   world_.SetFates(
       [&](ReplicaWorld::Host&, const kube::ApiCall& call) {

@@ -182,7 +182,7 @@ TEST_F(HaTest, ANewLeaderWaitsBeforeItsFirstBind) {
   EXPECT_LE(world_.clock.Monotonic() - leads, absl::Seconds(7));
 }
 
-TEST_F(HaTest, ALeaseThatWasGivenUpSparesTheWait) {
+TEST_F(HaTest, ALeaseThatWasReleasedSparesTheWaitBeforeBinding) {
   LeadAndTrain();
   world_.Stop(*world_.Leader(), absl::Hours(1));
   world_.CreateJob("second");
@@ -204,7 +204,7 @@ TEST_F(HaTest, TheTermIsNeverBelowTheLeases) {
 }
 
 // The standby's watch lags, so objects may exist that its cache does not show.
-TEST_F(HaTest, NobodyLeadsOnAnOldCache) {
+TEST_F(HaTest, NoReplicaLeadsWithAnOldCache) {
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Leader() != nullptr; }, absl::Seconds(5)));
   ReplicaWorld::Host& standby = Other(*world_.Leader());
   standby.held = {false, true, false};

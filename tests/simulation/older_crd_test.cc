@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Fields, OlderCrdTest,
                          testing::Values("term", "round", "membership", "incarnations",
                                          "checkpoint"));
 
-TEST_P(OlderCrdTest, NothingRestsOnWhatIsNotStored) {
+TEST_P(OlderCrdTest, NothingDependsOnAFieldThatIsNotStored) {
   world_.faulty->DropStatusFields({GetParam()});
   const TrainingJob job = world_.CreateJob("gpt");
   ASSERT_TRUE(world_.RunUntil([&] { return IsTold(); }, absl::Seconds(30)));
@@ -90,7 +90,7 @@ TEST_P(OlderCrdTest, AJobThatTrainsGoesOn) {
 }
 
 // The job with its status would exceed the store's limit on the size of an object.
-TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsToldAndTriedAgainWhenTheJobChanges) {
+TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsReportedAndRetriedWhenTheJobChanges) {
   const absl::Status refusal =
       kube::ApiError(kube::Reason::kTooLarge, "etcdserver: request is too large");
   world_.faulty->FailNext(kube::Verb::kUpdateStatus, refusal);

@@ -43,7 +43,7 @@ TEST(QuietTest, AtRestNothingIsWrittenButTheLease) {
   EXPECT_NEAR(world.Writes("update leases"), 300, 15);
 }
 
-TEST(QuietTest, OfAJobThatHasEndedLittleIsKeptInMemory) {
+TEST(QuietTest, AJobThatHasEndedKeepsLittleInMemory) {
   ReplicaWorld world({.seed = 1, .election = false});
   world.AddNode("node-1", 8);
   const TrainingJob job = world.CreateJob("ended", {{"trainer", {{"train", {{"steps", 10}}}}}});
@@ -138,7 +138,7 @@ TEST(QuietTest, AJobThatAlwaysFailsStarvesNobody) {
   EXPECT_EQ(events, 1);
 }
 
-TEST(QuietTest, WhatTheServerWillNeverTakeIsSaidAndNotTriedAgain) {
+TEST(QuietTest, APodThatTheServerRefusesForGoodIsReportedAndNotRetried) {
   ReplicaWorld world({.seed = 1, .election = false});
   world.AddNode("node-1", 8);
   int tries = 0;
@@ -173,7 +173,7 @@ TEST(QuietTest, WhatTheServerWillNeverTakeIsSaidAndNotTriedAgain) {
   EXPECT_TRUE(world.RunUntil([&] { return world.Succeeded("gpt"); }, absl::Minutes(2)));
 }
 
-TEST(QuietTest, AStatusThatTheServerWillNeverTakeIsNotWrittenForEver) {
+TEST(QuietTest, AStatusThatTheServerRefusesForGoodIsNotWrittenForEver) {
   ReplicaWorld world({.seed = 1, .election = false, .resync = absl::Hours(1)});
   int tries = 0;
   world.SetFates(

@@ -97,7 +97,7 @@ TEST(PlacementContestTest, NearlyAllOfTwoHundredGangsAreAsCloseAsAlone) {
   EXPECT_GE(ours.score, 0.97 * ScoreBound(contest));
 }
 
-TEST(PlacementContestTest, WhatCannotBeIsNoOutcome) {
+TEST(PlacementContestTest, AnImpossibleOutcomeIsRefused) {
   Contest contest = TinyContest(1);
   contest.gangs.resize(1);
   contest.gangs[0].min = contest.gangs[0].max = 2;

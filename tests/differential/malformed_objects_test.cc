@@ -21,7 +21,7 @@
 namespace muster::control {
 namespace {
 
-Json Oddity(Dice& dice) {
+Json RandomMalformedValue(Dice& dice) {
   switch (dice.Below(9)) {
     case 0:
       return nullptr;
@@ -50,7 +50,7 @@ void Corrupt(Json& json, Dice& dice) {
   std::vector<std::string> dropped;
   for (auto it = json.begin(); it != json.end(); ++it) {
     if (dice.Chance(3)) {
-      *it = Oddity(dice);
+      *it = RandomMalformedValue(dice);
     } else if (json.is_object() && dice.Chance(3)) {
       dropped.push_back(it.key());
     } else {

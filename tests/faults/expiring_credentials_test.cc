@@ -31,7 +31,7 @@ class ExpiringCredentials : public testing::Test {
   }
   // A lease long enough to outlive the fault even on a busy machine; the timeout of writes is about
   // the same as with a short lease.
-  const std::vector<std::string> kPatient = {"--lease-duration=302s", "--renew-deadline=300s"};
+  const std::vector<std::string> kLongLease = {"--lease-duration=302s", "--renew-deadline=300s"};
 
   std::string Text(const std::string& path) { return ReadFile(FileSystem(), path).value(); }
   std::string Write(const std::string& name, const std::string& text) {
@@ -86,7 +86,7 @@ TEST_F(ExpiringCredentials, AClientCertificateThatRunsOutIsReadAgainWhenItIsRepl
       Kubeconfig(world_->cluster().server(),
                  absl::StrCat("client-certificate: ", world_->folder(),
                               "/client.crt, client-key: ", world_->folder(), "/client.key"));
-  ASSERT_EQ(world_->StartOperator(kPatient, config), absl::OkStatus());
+  ASSERT_EQ(world_->StartOperator(kLongLease, config), absl::OkStatus());
   const auto refused = [&] {
     return absl::StrContains(world_->OperatorLog(), "UNAUTHENTICATED") ||
            world_->Metric("muster_api_requests_total", "401") > 0;
@@ -100,8 +100,8 @@ TEST_F(ExpiringCredentials, AClientCertificateThatRunsOutIsReadAgainWhenItIsRepl
 
 TEST_F(ExpiringCredentials, ATokenThatRunsOutIsReadAgainWhenItIsReplaced) {
   const std::string token = Write("token", "first");
-  ASSERT_EQ(world_->StartOperator(
-                kPatient, Kubeconfig(world_->proxy().server(), absl::StrCat("tokenFile: ", token))),
+  ASSERT_EQ(world_->StartOperator(kLongLease, Kubeconfig(world_->proxy().server(),
+                                                         absl::StrCat("tokenFile: ", token))),
             absl::OkStatus());
   ASSERT_EQ(world_->InjectFaults(R"([{"name": "fault", "unless_header": ["Authorization", "second"],
       "status": 401, "body": {"kind": "Status", "apiVersion": "v1", "status": "Failure",
@@ -120,7 +120,7 @@ TEST_F(ExpiringCredentials, ATokenThatRunsOutIsReadAgainWhenItIsReplaced) {
 }
 
 TEST_F(ExpiringCredentials, AServersCertificateThatRanOutIsRefusedUntilItIsReplaced) {
-  ASSERT_EQ(world_->StartOperator(kPatient), absl::OkStatus());
+  ASSERT_EQ(world_->StartOperator(kLongLease), absl::OkStatus());
   const kube::TestCertificate authority{Text(Pki() + "/ca.crt"), Text(Pki() + "/ca.key")};
   const kube::TestCertificate old =
       kube::MakeTestCertificate(&authority, "IP:127.0.0.1", -absl::Seconds(60));
@@ -176,7 +176,7 @@ TEST_F(ExpiringCredentials, TheAuthorityOfALoneOperatorIsInTheGivenNamespace) {
 }
 
 TEST_F(ExpiringCredentials, AServerThatGoesAwayIsNamedAndAwaited) {
-  ASSERT_EQ(world_->StartOperator(kPatient), absl::OkStatus());
+  ASSERT_EQ(world_->StartOperator(kLongLease), absl::OkStatus());
   ASSERT_EQ(world_->InjectFaults(R"([{"name": "fault", "reset": true}])"), absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());

@@ -119,8 +119,9 @@ void OperatorWorld::StartPod(const Json& pod) {
   Container& container = containers_[kube::UidOf(pod)];
   container.index = worker.index();
   container.incarnation = worker.incarnation();
-  container.agent = std::make_unique<ScriptedAgent>(WorkerEnvironment(pod)["MUSTER_COORDINATOR"],
-                                                    worker, RanksOf(pod), deaf[container.index]);
+  container.agent =
+      std::make_unique<ScriptedAgent>(WorkerEnvironment(pod)["MUSTER_COORDINATOR"], worker,
+                                      RanksOf(pod), unanswered[container.index]);
   SetPhase(pod, "Running", std::nullopt);
 }
 

@@ -135,7 +135,7 @@ TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
   int writes = 0;
   world_.Freeze(leader, absl::Seconds(25));
   ASSERT_EQ(world_.Leaders().size(), 2u);  // the thawed one has not noticed yet
-  world_.SetFates(
+  world_.SetCallFaults(
       [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
         if (host.number == leader.number && IsWrite(call.verb)) ++writes;
         return absl::OkStatus();
@@ -151,7 +151,7 @@ TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
 TEST_F(HaTest, ALeaderStoppedBetweenTwoCallsSendsNoFurtherWrite) {
   const ReplicaWorld::Host* stopped = nullptr;
   int writes_after = 0;
-  world_.SetFates(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+  world_.SetCallFaults(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
     if (stopped == nullptr && call.verb == kube::Verb::kCreate && call.type.plural == "pods") {
       stopped = &host;
       world_.Freeze(host, absl::Seconds(30));
@@ -224,7 +224,7 @@ class TwoBelieveTest : public HaTest {
   // The clock of the first replica runs slow, and while cut_ is set it cannot reach the lease.
   TwoBelieveTest() {
     world_.hosts[0].pace = 0.5;
-    world_.SetFates(
+    world_.SetCallFaults(
         [this](ReplicaWorld::Host& host, const kube::ApiCall& call) {
           const bool cut = cut_ && host.number == 0 && call.type.plural == "leases";
           return cut ? absl::UnavailableError("the lease is out of reach") : absl::OkStatus();

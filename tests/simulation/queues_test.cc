@@ -228,7 +228,7 @@ TEST_P(RestartTest, InTheMiddleOfAPreemptionGoesOnWithIt) {
   AddJob("rigid", "research", 4, 4, {}, 1500);
   ASSERT_TRUE(Until([&] { return world_.Job("rigid").status.progress().step() >= 10; }));
   int writes = 0;
-  world_.SetFates(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+  world_.SetCallFaults(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
     const bool ordered = world_.Job("rigid").status.has_preemption();
     if (ordered && kube::IsWrite(call.verb) && ++writes == GetParam()) {
       world_.Kill(host, absl::Seconds(world_.Number(1, 20)));

@@ -21,8 +21,6 @@ struct ProxiedRequest {
   int status = 0;      // -1: not answered yet; 0: it ended without an answer
   std::string rule;    // the `name` of the rule that applied; empty: none
   double seconds = 0;  // when it arrived, since the proxy's start
-
-  bool IsWatch() const { return query.find("watch=") != std::string::npos; }
 };
 
 // A proxy on loopback in front of a TestCluster's API server, which makes requests and answers

@@ -59,7 +59,8 @@ absl::StatusOr<std::unique_ptr<FaultyApiWorld>> FaultyApiWorld::Create() {
   world->folder_ = absl::StrCat(temporary, "/", world->cluster_->name_space());
   MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(world->folder_));
   char short_folder[] = "/tmp/muster-faults-XXXXXX";
-  if (mkdtemp(short_folder) == nullptr) return absl::InternalError("no folder for a socket");
+  if (mkdtemp(short_folder) == nullptr)
+    return absl::InternalError("cannot make a folder for the socket");
   world->socket_folder_ = short_folder;
   MUSTER_RETURN_IF_ERROR(world->cluster_->InstallCrd());
   MUSTER_ASSIGN_OR_RETURN(world->proxy_, ApiProxy::Start(*world->cluster_));
@@ -308,7 +309,7 @@ absl::Status FaultyApiWorld::WaitFor(const std::string& what, const std::functio
     if (Clock::Real().Monotonic() > deadline) {
       const std::string log = OperatorLog();
       return absl::DeadlineExceededError(
-          absl::StrCat("waited in vain until ", what, "\n",
+          absl::StrCat("timed out waiting until ", what, "\n",
                        log.substr(log.size() - std::min(log.size(), kLogShown))));
     }
     poll(nullptr, 0, kLookMillis);

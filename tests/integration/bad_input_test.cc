@@ -77,7 +77,7 @@ TEST(BadInputTest, ACorpusShorterThanOneSequence) {
               HasSubstr("tokens are too few: one sequence of 64 needs"));
 }
 
-TEST(BadInputTest, NotEnoughMemoryIsSaidBeforeTheFirstStep) {
+TEST(BadInputTest, NotEnoughMemoryIsReportedBeforeTheFirstStep) {
   const std::string manifest =
       absl::StrReplaceAll(kManifest, {{"gpt2-nano", "gpt2-1558m"},
                                       {"globalBatch: 4, microBatch: 2, sequence: 64",

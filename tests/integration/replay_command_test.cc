@@ -74,9 +74,9 @@ TEST_F(ReplayCommandTest, ExplainNamesTheDecisionThatReplayDecidesAgain) {
   world_.StartOperator();
   server_ = world_.app->http_address();
   Submit("gpt", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
   Submit("wide", 3, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("wide", "Insufficient"));
+  ASSERT_TRUE(HasPlacementReason("wide", "Insufficient"));
   for (const char* job : {"gpt", "wide"}) {
     const auto json = ParseJson(Muster({"explain", job, "--json", "--server", server_}).out);
     ASSERT_TRUE(json.ok()) << json.status();

@@ -32,8 +32,12 @@ class ImagesTest(unittest.TestCase):
         cls.environment = {**os.environ, "HOME": scratch.name, "XDG_RUNTIME_DIR": scratch.name}
         run(TOOLS / "images", f"--bin={os.getcwd()}", f"--out={cls.folder}", "--tag=test")
 
+    def skopeo(self, *words):
+        """Unpacks archives in the test's folder: /var/tmp, its default, is read-only in a sandbox."""
+        return run("skopeo", "--tmpdir", self.folder, *words, env=self.environment).stdout
+
     def inspect(self, reference):
-        return json.loads(run("skopeo", "inspect", reference, env=self.environment).stdout)
+        return json.loads(self.skopeo("inspect", reference))
 
     def unpack(self, name):
         bundle = self.folder / f"{name}-bundle"
@@ -51,7 +55,7 @@ class ImagesTest(unittest.TestCase):
 
     def test_a_copy_by_skopeo_keeps_the_digest(self):
         copy = self.folder / "copy"
-        run("skopeo", "copy", f"oci-archive:{self.folder}/operator.tar", f"oci:{copy}:test", env=self.environment)
+        self.skopeo("copy", f"oci-archive:{self.folder}/operator.tar", f"oci:{copy}:test")
         self.assertEqual(self.inspect(f"oci:{copy}:test")["Digest"], self.inspect(f"oci:{self.folder}/operator:test")["Digest"])
 
     def test_the_operator_and_the_agent_are_small_and_share_their_base(self):

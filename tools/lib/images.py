@@ -40,12 +40,14 @@ class Image:
         self.name, self.table, self.sources = name, table, sources
         self.description = table["image"][name]
         self.origins = {}
-        self.programs = [pathlib.Path(programs_folder) / program for program in self.description["programs"]]
-        for program in self.programs:
+        listed = [program.partition(":") for program in self.description["programs"]]
+        # The built file by the name that it has in the image.
+        self.programs = {name or pathlib.Path(file).name: pathlib.Path(programs_folder) / file for file, _, name in listed}
+        for program in self.programs.values():
             if not program.is_file():
                 raise Failure(f"{program}: is not built; tools/images builds it when it is called without --bin")
         loads = [SDK / path for path in self.description.get("loads", [])]
-        self.libraries = shared_libraries.closure(self.programs, loads)
+        self.libraries = shared_libraries.closure([*self.programs.values()], loads)
         self.layers = [self._base(), *([self._rest()] if self._rest_names() else []), self._programs()]
 
     def _rest_names(self):
@@ -81,8 +83,8 @@ class Image:
 
     def _programs(self):
         layer = oci_layout.Layer("muster's programs")
-        for program in self.programs:
-            self._put(layer, f"usr/bin/{program.name}", program, self.sources.muster, 0o755)
+        for name, program in self.programs.items():
+            self._put(layer, f"usr/bin/{name}", program, self.sources.muster, 0o755)
         return layer
 
     def _install(self, layer, libraries):

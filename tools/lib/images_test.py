@@ -83,6 +83,7 @@ class ImagesTest(Scratch):
         self.bin = self.folder / "bin"
         for program in ("operator/muster-operator", "agent/muster-agent"):
             self.compile(f"bin/{program}", PROGRAM, "-lz", "-lm")
+        self.compile("bin/agent/muster-agent-static", "int main(void) { return 0; }", "-static")
         sdk, images.SDK = images.SDK, self.folder / "sdk"
         self.addCleanup(setattr, images, "SDK", sdk)
         torch = self.compile("sdk/torch/lib/libtorch_cpu.so", "int torch(void) { return 0; }", "-shared", "-Wl,-soname,libtorch_cpu.so")
@@ -129,6 +130,8 @@ class ImagesTest(Scratch):
         self.assertEqual(files("operator"), [base, [f"{LIBRARIES}/libz.so.1"], ["usr/bin/muster-operator"]])
         self.assertEqual(files("trainer"), [base, [f"{LIBRARIES}/libtorch_cpu.so", f"{LIBRARIES}/libz.so.1"],
                                             ["usr/bin/muster-agent", "usr/bin/muster-trainer"]])
+        self.assertEqual(self.build("agent"), (0, ""))
+        self.assertEqual(files("agent"), [base[:3], ["usr/bin/muster-agent"]], "a static program has no loader and no library")
         for layer in self.layout("trainer")[3]:
             self.assertEqual([e.name for e in layer], sorted(e.name for e in layer))
             self.assertEqual({(e.mtime, e.uid, e.gid, e.uname, e.gname) for e in layer}, {(0, 0, 0, "", "")})
@@ -136,9 +139,9 @@ class ImagesTest(Scratch):
         self.assertEqual((modes["tmp"], modes["usr/bin/muster-agent"], modes["etc/passwd"]), (0o1777, 0o755, 0o644))
 
     def test_an_upgrade_moves_only_the_last_layer(self):
-        self.assertEqual(self.build("operator", "agent"), (0, ""))
+        self.assertEqual(self.build("operator", "trainer"), (0, ""))
         before = self.layout("operator")[1]["layers"]
-        self.assertEqual(before[0], self.layout("agent")[1]["layers"][0])
+        self.assertEqual(before[0], self.layout("trainer")[1]["layers"][0])
         self.compile("bin/operator/muster-operator", PROGRAM.replace("> 2", "> 3"), "-lz", "-lm")
         self.assertEqual(self.build("operator"), (0, ""))
         after = self.layout("operator")[1]["layers"]
@@ -184,10 +187,10 @@ class ImagesTest(Scratch):
         self.assertFalse((self.folder / "out").exists())
 
     def test_a_program_that_is_not_built_is_named(self):
-        (self.bin / "agent/muster-agent").unlink()
+        (self.bin / "agent/muster-agent-static").unlink()
         status, error = self.build("operator", "agent")
         self.assertEqual(status, 1)
-        self.assertIn(f"{self.bin}/agent/muster-agent: is not built", error)
+        self.assertIn(f"{self.bin}/agent/muster-agent-static: is not built", error)
         self.assertFalse((self.folder / "out").exists())
 
 

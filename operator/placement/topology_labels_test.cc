@@ -122,8 +122,8 @@ TEST(ReadTopologyTest, ANodeWhoseLeafIsElsewhereStandsApart) {
   EXPECT_THAT(topology.findings,
               ElementsAre(TopologyFinding{
                   "node-0",
-                  "leaf leaf-2 lies in spine spine-0 here, but in spine-1 by most of its "
-                  "nodes"}));
+                  "leaf leaf-2 lies in spine spine-0 here, but in spine-1 according to most of "
+                  "its nodes"}));
 }
 
 TEST(ReadTopologyTest, WhatANodeDoesNotSayIsTakenFromItsNeighbours) {

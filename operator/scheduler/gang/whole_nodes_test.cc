@@ -114,7 +114,7 @@ TEST_F(FitsNowhereTest, TheOperatorTellsTheHeadAndGoesOnWithTheNext) {
   for (int i = 0; i < 5; ++i) AddPod("wide", i);
   RunOnce();
   EXPECT_EQ(scheduler_->verdicts().Of(uid()).reason, "FitsNowhere");
-  EXPECT_THAT(Sentence(), HasSubstr("even if all of them were empty"));
+  EXPECT_THAT(Sentence(), HasSubstr("would not fit even if all nodes that exist"));
   EXPECT_FALSE(scheduler_->verdicts().Of(uid()).queued);
   const auto pod = ParsePodRecord(memory_->Get(kube::kPods, {"default", "wide-0-1"}).value());
   EXPECT_EQ(pod->unscheduled_message, Sentence());

@@ -95,7 +95,8 @@ TEST(FitsNowhere, HoldsUpNobodyAndSaysSo) {
     EXPECT_EQ(world.Of("endless-" + std::to_string(i)).reason, R::kWithinQuota) << i;
   }
   const std::string sentence = Sentence(world.Of("wide"), world.now);
-  EXPECT_TRUE(absl::StrContains(sentence, "would not fit even if all nodes that exist")) << sentence;
+  EXPECT_TRUE(absl::StrContains(sentence, "would not fit even if all nodes that exist"))
+      << sentence;
   EXPECT_TRUE(absl::StrContains(sentence, "room for 4 of at least 5 workers")) << sentence;
   EXPECT_FALSE(world.book.Memory(world.now).reserved_since.count("wide"));
   // The flag does not keep a job from starting once there are nodes for it.

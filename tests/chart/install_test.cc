@@ -150,6 +150,26 @@ TEST_F(InstallTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
   EXPECT_EQ(marked, done_.size()) << "a block of the page is run by nobody";
 }
 
+TEST_F(InstallTest, TheOperatorLeadsAndMakesPodsWithTheFlagsAndRightsOfTheChart) {
+  Shell(
+      "helm install muster charts/muster --namespace=muster-system --create-namespace"
+      " --set=workerImage.repository=workers,workerImage.tag=v7");
+  const std::string told = Shell(absl::StrCat(SourcePath("tests/chart/run_operator.sh"), " ",
+                                              SourcePath("operator/muster-operator"), " ",
+                                              SourcePath("tests/crd/good.yaml")));
+  const size_t at = told.find("service ");
+  ASSERT_NE(at, std::string::npos);
+  const std::string address = told.substr(at + 8, told.find('\n', at) - at - 8);
+  EXPECT_THAT(told, HasSubstr("ok\n"));
+  EXPECT_THAT(told, HasSubstr("\nworkers:v7\n"));
+  EXPECT_THAT(told, HasSubstr(absl::StrCat("\nMUSTER_COORDINATOR=", address, ":7443\n")));
+  EXPECT_THAT(told, HasSubstr("\nMUSTER_COORDINATOR_CA=-----BEGIN CERTIFICATE-----"));
+  Shell(
+      "helm uninstall muster --namespace=muster-system &&"
+      " kubectl delete namespace muster-system &&"
+      " kubectl delete customresourcedefinition trainingjobs.muster.dev trainingqueues.muster.dev");
+}
+
 // Golden files show what the chart makes of values; the server says whether it is valid. It does
 // not know ServiceMonitors.
 TEST_F(InstallTest, TheServerAcceptsWhatEachSetOfValuesGives) {

@@ -20,7 +20,7 @@ import chart  # noqa: E402
 HELM = chart.helm_program()
 VALUES = sorted((HERE / "values").glob("*.yaml"))
 # The chart is also installed under namespaces and releases of other names.
-PLACES = {"other_name": {"release": "second", "namespace": "research-system"}}
+PLACES = {"other_name": {"release": "research", "namespace": "research-system"}}
 ACCEPT = "a wanted change is accepted with: tests/chart/chart_test.py --accept"
 
 

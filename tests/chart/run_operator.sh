@@ -22,10 +22,13 @@ KUBECONFIG="$PWD/operator.kubeconfig" POD_NAMESPACE=muster-system POD_IP=127.0.0
 operator=$!
 trap 'kill -TERM "$operator" 2>/dev/null || true; cat operator.log >&2' EXIT
 
-kubectl wait "${in_system[@]}" --for=create --timeout=100s lease/muster-operator secret/muster-coordinator-ca >/dev/null
+# kubectl waits for the creation of one object; of two it fails at once if both are missing.
+for object in secret/muster-coordinator-ca lease/muster-operator; do
+  kubectl wait "${in_system[@]}" --for=create --timeout=100s "$object" >/dev/null
+done
 kubectl wait "${in_system[@]}" --for=jsonpath='{.spec.holderIdentity}' --timeout=100s lease/muster-operator >/dev/null
 kubectl apply --filename="$job" >/dev/null
-kubectl wait --for=create --timeout=100s pod/job-0-1 pod/job-1-1 >/dev/null
+for pod in job-0-1 job-1-1; do kubectl wait --for=create --timeout=100s "pod/$pod" >/dev/null; done
 curl --fail --silent http://127.0.0.1:8081/readyz
 echo
 echo "service $host"

@@ -1,4 +1,5 @@
-// muster-agent: the entry point of a worker's container.
+// muster-agent: the entry point of a worker's container. `muster-agent install FOLDER` copies this
+// program for containers whose image does not have it, and does nothing else.
 //
 // Start order:
 //   1. block SIGTERM and SIGINT and turn them into a descriptor, before any thread is started
@@ -21,6 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agent/worker/install.h"
 #include "agent/worker/rank_environment.h"
 #include "agent/worker/worker_agent.h"
 #include "agent/worker/worker_flags.h"
@@ -71,7 +73,15 @@ int BadInput(const absl::Status& status) {
   return kExitBadInput;
 }
 
+int Install(const std::string& folder) {
+  const absl::Status installed = InstallAgent("/proc/self/exe", folder);
+  if (installed.ok()) return 0;
+  std::fprintf(stderr, "muster-agent: %s\n", std::string(installed.message()).c_str());
+  return kExitFailed;
+}
+
 int Main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "install") return Install(argv[2]);
   std::signal(SIGHUP, SIG_IGN);
   const StopSignals signals;                                              // 1
   prctl(PR_SET_CHILD_SUBREAPER, 1);                                       // 2

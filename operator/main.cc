@@ -28,13 +28,14 @@
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "base/stop_signals.h"
+#include "operator/app/flag_options.h"
 #include "operator/app/operator_app.h"
 #include "operator/app/operator_flags.h"
+#include "operator/app/operator_options.h"
 #include "operator/app/throttle_observer.h"
 #include "operator/kube/api.h"
 #include "operator/kube/credentials/kubeconfig.h"
 #include "operator/kube/credentials/rest_config.h"
-#include "operator/kube/lease.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/request_observer.h"
 #include "operator/kube/rest/rest_api.h"
@@ -65,51 +66,20 @@ absl::StatusOr<std::unique_ptr<kube::Api>> OpenApi(const OperatorFlags& flags,
   return kube::RestApi::Create(*std::move(config), &requests);
 }
 
-OperatorOptions ToOptions(const OperatorFlags& flags, ThrottleObserver& throttle) {
-  OperatorOptions options;
+absl::Status Run(const OperatorFlags& flags, const StopSignals& signals) {
+  RaiseLimits();
+  ThrottleObserver throttle;
+  MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags, throttle));  // 3
+  OperatorOptions options = ToOperatorOptions(flags);
   options.throttle = &throttle;
-  options.namespace_scope = flags.name_space;
-  options.operator_namespace = flags.lease_namespace;
-  options.coordinator_addresses = flags.coordinator;
-  options.advertised_coordinator = flags.advertise;
-  options.pod_coordinator = flags.pod_coordinator;
-  options.http = {flags.http,     flags.state_dir.empty(), flags.http_certificate,
-                  flags.http_key, flags.http_token_file,   flags.probes};
-  options.worker_image = flags.worker_image;
-  options.reconcile_threads = flags.workers;
-  options.bind_threads = flags.binders;
-  options.prepare_deadline = flags.prepare_deadline;
-  options.join_deadline = flags.join_deadline;
-  options.topology_levels = flags.topology_levels;
-  options.kueue_topology = flags.kueue_topology;
-  options.topology_links = flags.topology_links;
-  options.queue_half_life = flags.queue_half_life;
-  options.queue_aging = flags.queue_aging;
-  options.defragment = flags.defragment;
-  options.decision_log_dir = flags.decision_log_dir;
-  options.identity = flags.identity;
-  if (!flags.leader_elect) return options;
-  kube::LeaseConfig& lease = options.election.emplace();
-  lease.lease = {flags.lease_namespace, "muster-operator"};
-  lease.lease_duration = flags.lease_duration;
-  lease.renew_deadline = flags.renew_deadline;
-  lease.retry_period = flags.retry_period;
-  options.lease_clock = &Clock::Boot();
   // A former leader ends before anything else: its remaining work belongs to the next leader.
   options.on_lost = [](const absl::Status& why) {
     std::fprintf(stderr, "muster-operator: the lease was lost: %s\n",
                  std::string(why.message()).c_str());
     _exit(kExitRefused);
   };
-  return options;
-}
-
-absl::Status Run(const OperatorFlags& flags, const StopSignals& signals) {
-  RaiseLimits();
-  ThrottleObserver throttle;
-  MUSTER_ASSIGN_OR_RETURN(const auto api, OpenApi(flags, throttle));  // 3
   MUSTER_ASSIGN_OR_RETURN(const auto app,
-                          OperatorApp::Create(*api, Clock::Real(), ToOptions(flags, throttle)));
+                          OperatorApp::Create(*api, Clock::Real(), std::move(options)));
   MUSTER_RETURN_IF_ERROR(app->Start());  // 4
   std::printf("coordinator %s\nhttp %s\nprobes %s\n", app->coordinator_address().c_str(),
               app->http_address().c_str(), app->probe_address().c_str());

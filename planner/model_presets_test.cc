@@ -56,7 +56,7 @@ TEST(ResolveModel, SpecOverridesThePreset) {
   EXPECT_EQ(*ResolveModel(spec, 300), (ModelShape{2, 3, 96, 256, 320, 0.1}));
 }
 
-TEST(ResolveModel, NamesWhatIsWrong) {
+TEST(ResolveModel, NamesTheFault) {
   v1alpha1::ModelSpec narrow = Preset("gpt2-nano");
   narrow.set_heads(5);
   v1alpha1::ModelSpec small = Preset("gpt2-nano");
@@ -109,7 +109,7 @@ TEST(EstimateMemory, DropoutKeepsAttentionProbabilities) {
   EXPECT_EQ(with - without, 3 * (2 * 2 * 256 * 64 + int64_t{2} * 4 * 256 * 256 * 9));
 }
 
-TEST(ParseNames, KnowTheApisWords) {
+TEST(ParseNames, AcceptTheNamesOfTheApi) {
   EXPECT_EQ(*ParsePrecision("bf16"), Precision::kBf16);
   EXPECT_FALSE(ParsePrecision("fp16").ok());
   EXPECT_EQ(*ParseOptimizer("sgd", 0), OptimizerKind::kSgd);

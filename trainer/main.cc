@@ -76,15 +76,16 @@ int Refuse(const absl::Status& status, Outbox& link) {
 int Run(int fd) {
   static Inbox inbox;
   static SocketLink link(fd);
-  static EngineProgress gauge(Clock::Real());
+  static EngineProgress progress(Clock::Real());
   std::thread([] { ReadUntilTheAgentIsGone(link, inbox); }).detach();
   const auto first = inbox.Take();
   if (!first) return kExitFailed;
   if (!first->has_configure()) {
-    return Refuse(absl::InvalidArgumentError("the first message is no Configure"), link);
+    return Refuse(absl::InvalidArgumentError("the first message from the agent is not Configure"),
+                  link);
   }
   auto process = TrainerProcess::Create(first->configure(), ReadEnvironment(), FileSystem(),
-                                        Clock::Real(), inbox, link, gauge);
+                                        Clock::Real(), inbox, link, progress);
   if (!process.ok()) return Refuse(process.status(), link);
   v1alpha1::FromTrainer hello;
   hello.mutable_hello()->set_pid(getpid());
@@ -92,7 +93,7 @@ int Run(int fd) {
   const double given = first->configure().heartbeat_seconds();
   const absl::Duration period = absl::Seconds(given > 0.0 ? given : 0.25);
   std::thread([period] {
-    Heartbeat heartbeat(gauge, link);
+    Heartbeat heartbeat(progress, link);
     while (true) {
       heartbeat.RunOnce();
       absl::SleepFor(period);

@@ -77,7 +77,8 @@ const char kWorkerUsage[] =
     "names: coordinator trainer namespace job job-uid index incarnation pod-uid ranks host "
     "log-dir\n"
     "       exit-file orphan-deadline coordinator-ca (PEM) coordinator-token (file)\n"
-    "       coordinator-silence; each defaults to a variable, mostly MUSTER_NAME: docs/cli.md\n";
+    "       coordinator-silence; each defaults to a variable, mostly MUSTER_NAME: docs/cli.md\n"
+    "usage: muster-agent install FOLDER   copies this program there\n";
 
 const std::vector<WorkerFlag>& WorkerFlags() {
   static const auto* flags = new std::vector<WorkerFlag>{

@@ -44,6 +44,8 @@ const char kOperatorUsage[] =
     "  --probes          health, without TLS: host:port; empty for none; default 0.0.0.0:8081,\n"
     "                    none with --state-dir\n"
     "  --worker-image    of jobs with a built-in trainer; default muster-agent\n"
+    "  --agent-image     from which pods with an image of the user's get the agent; default none:\n"
+    "                    those images have muster-agent in their PATH\n"
     "  --workers         jobs reconciled at the same time; default 2\n"
     "  --binders         pods bound at the same time; default 16\n"
     "  --prepare-deadline default 60s; workers that have not answered a new round by then are\n"
@@ -172,6 +174,7 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"http-key-file", Text(flags.http_key)},
           {"probes", Text(flags.probes)},
           {"worker-image", Text(flags.worker_image)},
+          {"agent-image", Text(flags.agent_image)},
           {"workers", Whole(flags.workers)},
           {"binders", Whole(flags.binders)},
           {"prepare-deadline", Time(flags.prepare_deadline)},

@@ -41,6 +41,7 @@ struct OperatorFlags {
   std::string http_token_file;  // derived from state_dir
   std::string probes;
   std::string worker_image = "muster-agent";
+  std::string agent_image;
   int workers = 2;
   int binders = 16;
   absl::Duration prepare_deadline = absl::Seconds(60);

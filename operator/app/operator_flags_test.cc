@@ -128,6 +128,7 @@ TEST(OperatorFlagsTest, EveryFlagIsTaken) {
                             "--http-key-file=/k.pem",
                             "--probes=127.0.0.1:0",
                             "--worker-image=i",
+                            "--agent-image=a",
                             "--workers=4",
                             "--log-format=json"});
   ASSERT_TRUE(flags.ok()) << flags.status();
@@ -149,6 +150,7 @@ TEST(OperatorFlagsTest, EveryFlagIsTaken) {
   EXPECT_EQ(flags->http_key, "/k.pem");
   EXPECT_EQ(flags->probes, "127.0.0.1:0");
   EXPECT_EQ(flags->worker_image, "i");
+  EXPECT_EQ(flags->agent_image, "a");
   EXPECT_EQ(flags->workers, 4);
   EXPECT_TRUE(flags->log_json);
 }

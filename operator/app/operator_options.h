@@ -37,6 +37,8 @@ struct OperatorOptions {
   HttpOptions http;
   // The image of the worker container of jobs with a built-in trainer.
   std::string worker_image = "muster-agent";
+  // See PodBuilderOptions::agent_image.
+  std::string agent_image;
   // The number of jobs reconciled at the same time.
   int reconcile_threads = 2;
   // The number of pods that the scheduler writes to at the same time.

@@ -53,7 +53,7 @@ absl::Status OperatorServers::StartCoordinator() {
                                                                  : options_.advertised_coordinator;
   const std::string dialed =
       options_.pod_coordinator.empty() ? coordinator_address_ : options_.pod_coordinator;
-  PodBuilderOptions pods{dialed, options_.worker_image};
+  PodBuilderOptions pods{dialed, options_.worker_image, options_.agent_image};
   if (identity_ != nullptr && !IsUnixAddress(dialed)) {
     pods.coordinator_ca = identity_->authority_pem();
     if (options_.election) {

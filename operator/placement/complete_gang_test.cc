@@ -211,7 +211,7 @@ TEST(CompleteGang, AnElasticGangGrowsByWhatFits) {
   EXPECT_EQ(Nodes(tree, Gang(1, {{0, "elsewhere"}}, {1, 2, 3})).size(), 2u);
 }
 
-TEST(CompleteGang, AnUnknownLevelIsToldEvenOfAGangThatRuns) {
+TEST(CompleteGang, AnUnknownLevelIsReportedEvenForARunningGang) {
   TopologyTree tree(Racks(2, 1));
   PartialGang gang = Gang(2, {{0, "r0n0"}}, {1});
   gang.request.required_level = "rack";

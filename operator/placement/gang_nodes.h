@@ -31,11 +31,13 @@ struct GangNodes {
   std::string left_out;
   // True if rules of its pods look at other pods, its own among them, beyond a node. Only
   // GangGate::PlacesFor can then tell which nodes they may have together.
-  bool social = false;
+  bool inter_pod_constraints = false;
 };
 
 // Null stands for all nodes, whatever other pods are there.
-inline bool IsSocial(const GangNodes* nodes) { return nodes != nullptr && nodes->social; }
+inline bool HasInterPodConstraints(const GangNodes* nodes) {
+  return nodes != nullptr && nodes->inter_pod_constraints;
+}
 
 // Asks for nodes for a gang in a cluster that differs a little from the gate's.
 struct GangQuestion {
@@ -69,7 +71,8 @@ class GangGate {
   virtual ~GangGate() = default;
   // The nodes of a job with that UID, whose pods have no node yet. Null: all nodes.
   virtual std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) = 0;
-  // Places for a social gang that satisfy every rule. Nothing: not known, room alone decides.
+  // Places that satisfy every rule, for a gang with inter-pod constraints. Nothing: the gate does
+  // not know, and room alone decides.
   virtual std::optional<GangAnswer> PlacesFor(const GangQuestion& question) {
     static_cast<void>(question);
     return std::nullopt;

@@ -293,9 +293,9 @@ void Nest(const std::vector<LabelledNode>& nodes, size_t level, size_t above, To
     if (reported[i]) continue;
     reported[i] = true;
     topology.findings.push_back(
-        {nodes[i].name,
-         absl::StrCat(topology.levels[level], " ", path[level], " lies in ", topology.levels[above],
-                      " ", path[above], " here, but in ", found->second, " by most of its nodes")});
+        {nodes[i].name, absl::StrCat(topology.levels[level], " ", path[level], " lies in ",
+                                     topology.levels[above], " ", path[above], " here, but in ",
+                                     found->second, " according to most of its nodes")});
   }
 }
 

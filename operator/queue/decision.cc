@@ -32,11 +32,11 @@ std::string Amount(const std::string& resource, int64_t amount) {
 
 std::string Start(const ScheduleNumbers& numbers, absl::Time now) {
   if (numbers.expected_start == absl::InfiniteFuture()) {
-    return "; no end of the jobs ahead is known";
+    return "; it is not known when the jobs ahead of it end";
   }
   const absl::Duration wait = absl::Trunc(numbers.expected_start - now, absl::Seconds(1));
-  return absl::StrCat("; by ", absl::FormatDuration(wait),
-                      " from now, if running jobs end as they say");
+  return absl::StrCat("; within ", absl::FormatDuration(wait),
+                      " if running jobs end when they say");
 }
 
 std::string Short(const ScheduleNumbers& numbers) {
@@ -75,16 +75,15 @@ std::string WaitSentence(const Decision& decision, absl::Time now) {
       return absl::StrCat("fits now, but would delay ", numbers.blocked_by,
                           ", which is ahead of it");
     case ScheduleReason::kWaitingForVictims:
-      return absl::StrCat("jobs that make room for it have not gone yet", Start(numbers, now));
+      return absl::StrCat("waits for other jobs to make room", Start(numbers, now));
     case ScheduleReason::kBehind:
       return absl::StrCat(
           "others are ahead in queue \"", numbers.queue, "\"",
           numbers.position > 0 ? absl::StrCat("; position ", numbers.position) : "");
     case ScheduleReason::kFitsNowhere:
       return absl::StrCat(
-          "fits on no nodes that are there, were there lately or may come, even if all of them "
-          "were "
-          "empty: until then it holds up nobody and nobody makes room for it",
+          "would not fit even if all nodes that exist, existed lately or may be added were empty; "
+          "it holds up no other job, and no job makes room for it",
           decision.detail.empty() ? "" : absl::StrCat("; now: ", decision.detail));
     case ScheduleReason::kInvalidRequest:
       return decision.detail;
@@ -110,11 +109,12 @@ std::string GoSentence(const Decision& decision) {
       absl::StrAppend(&sentence, ", which then fits");
       break;
   }
-  absl::StrAppend(&sentence, absl::StrFormat("; all that go lose %.0f GPU-seconds", numbers.cost));
+  absl::StrAppend(&sentence,
+                  absl::StrFormat("; the jobs that make room lose %.0f GPU-seconds", numbers.cost));
   if (decision.reason == ScheduleReason::kDefragmented) {
     absl::StrAppend(&sentence, absl::StrFormat(" and save it %.0f", numbers.gain));
   } else if (numbers.cost_bound > 0) {
-    absl::StrAppend(&sentence, absl::StrFormat(", at least %.0f are lost in any case",
+    absl::StrAppend(&sentence, absl::StrFormat(", at least %.0f whichever jobs are chosen",
                                                std::floor(numbers.cost_bound)));
   }
   return sentence;
@@ -227,7 +227,7 @@ std::string Sentence(const Decision& decision, absl::Time now) {
     case ScheduleReason::kBorrowing:
       return absl::StrCat(sentence, "; queue \"", numbers.queue, "\" borrows for it");
     case ScheduleReason::kBackfilled:
-      return absl::StrCat(sentence, " ahead of others, whom that does not delay");
+      return absl::StrCat(sentence, " ahead of others, without delaying them");
     default:
       return absl::StrCat(sentence, " within the nominal quota of queue \"", numbers.queue, "\"");
   }

@@ -68,12 +68,12 @@ bool AllFit(TopologyTree tree, GangGate* gate, const JobEntry& newcomer,
   });
 }
 
-// A social newcomer needs more than room.
+// A newcomer with inter-pod constraints needs more than room.
 bool HoldsByRules(absl::Time now, const QueueBook::State& state, const VictimOptions& options,
                   const JobEntry& newcomer, const std::vector<JobEntry*>& moved) {
   GangGate* const gate = options.gate;
   const std::shared_ptr<const GangNodes> nodes = NodesOf(gate, newcomer);
-  if (!IsSocial(nodes.get())) return true;
+  if (!HasInterPodConstraints(nodes.get())) return true;
   GangRequest request = newcomer.job.request;
   request.max = request.min;
   GangQuestion question = QuestionAbout(now, state, newcomer, std::move(request));

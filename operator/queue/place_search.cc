@@ -69,7 +69,7 @@ bool PlaceSearch::FindPlace(const JobEntry& entry, int most, Placement& placemen
     return false;
   };
   const std::shared_ptr<const GangNodes> nodes = NodesFor(entry);
-  if (IsSocial(nodes.get())) {
+  if (HasInterPodConstraints(nodes.get())) {
     if (const auto found = AskGate(entry, request, placement, decision)) return *found;
   }
   if (const Unplaceable* known = refused_.Find(request, nodes)) return refuse(*known);
@@ -107,7 +107,7 @@ bool PlaceSearch::FindPlaceBesideClaims(const JobEntry& entry, int most, Placeme
   GangRequest request = entry.job.request;
   request.max = static_cast<int>(claims_.RoomInQuota(entry, most));
   const std::shared_ptr<const GangNodes> nodes = NodesFor(entry);
-  if (request.max < request.min || IsSocial(nodes.get())) return false;
+  if (request.max < request.min || HasInterPodConstraints(nodes.get())) return false;
   const auto held = claims_.Held();
   for (const auto& [node, amount] : held) tree_.Charge(node, amount);
   {

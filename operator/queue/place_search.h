@@ -32,7 +32,8 @@ class PlaceSearch {
   int RoomInQuota(const JobEntry& entry, Decision& decision) const;
   // Finds places for up to `most` workers, at least for the smallest size.
   bool FindPlace(const JobEntry& entry, int most, Placement& placement, Decision& decision);
-  // Finds places that nobody claims; only room is looked at, so a social gang gets none.
+  // Finds places that nobody claims; only room is looked at, so a gang with inter-pod
+  // constraints gets none.
   bool FindPlaceBesideClaims(const JobEntry& entry, int most, Placement& placement);
 
   // The nodes that the job may use; null: all.
@@ -41,7 +42,8 @@ class PlaceSearch {
   std::vector<int> NodesOf(const std::vector<std::string>& names) const;
 
  private:
-  // Finds places for a social gang, by all its rules. Nothing: the gate does not know.
+  // Finds places by all rules, for a gang with inter-pod constraints. Nothing: the gate does not
+  // know.
   std::optional<bool> AskGate(const JobEntry& entry, const GangRequest& request,
                               Placement& placement, Decision& decision) const;
 

@@ -58,7 +58,7 @@ TEST(QueueRoom, NobodyIsStoppedForAJobThatItsNamespaceKeepsOut) {
   EXPECT_EQ(world.Of("borrower").for_job, "y0");
 }
 
-TEST(QueueRoom, WhoIsKeptOutByItsNamespaceLosesItsClaim) {
+TEST(QueueRoom, AJobThatItsNamespaceKeepsOutLosesItsClaim) {
   const std::vector<QueueSpec> before = {Queue("a", "c", 8), Queue("b", "c", 0)};
   World world(Racks(1, 2, 4), before);
   world.Submit(In("x", Job("x0", "a", 1, 4)));

@@ -73,7 +73,7 @@ TEST(QuotaAmountsTest, AKindThatIsNamedCountsBeforeThereIsANodeOfIt) {
   EXPECT_EQ(KindsFor(Affinity(Product("In", R"(["B200", "H100"])"))), (GpuKindSet{"B200", "H100"}));
 }
 
-TEST(QuotaAmountsTest, WhoNamesNoKindMayGetAny) {
+TEST(QuotaAmountsTest, AJobThatNamesNoKindMayGetAny) {
   const GpuKindSet all = {"A100", "H100"};
   EXPECT_EQ(KindsFor("{}"), all);
   EXPECT_EQ(KindsFor(R"({"nodeSelector": {"zone": "a"}})"), all);

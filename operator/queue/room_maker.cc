@@ -44,8 +44,8 @@ void RoomMaker::ExplainProtection(const JobEntry& entry, Decision& decision) con
   const auto until = FirstUnprotected(now_, state_, entry);
   if (!until) return;
   absl::StrAppend(&decision.detail, decision.detail.empty() ? "" : "; ",
-                  "jobs that it could take the place of have not run for their queue's minRuntime; "
-                  "the first has in ",
+                  "jobs that it could replace have not run for their queue's minRuntime; the first "
+                  "will have in ",
                   absl::FormatDuration(absl::Ceil(*until - now_, absl::Seconds(1))));
 }
 

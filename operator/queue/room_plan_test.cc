@@ -76,7 +76,7 @@ TEST(RoomPlan, BeyondNominalQuotaNobodyGoes) {
   EXPECT_EQ(world.Of("newcomer").workers, 1);
 }
 
-TEST(RoomPlan, WhoCouldStartSmallerWaitsForWhatIsItsOwn) {
+TEST(RoomPlan, AJobThatCouldStartSmallerWaitsForItsNominalQuota) {
   World world = Nodes(4, 2, 2);
   Borrow(world, 3);
   world.Submit(Elastic("newcomer", "mine", 1, 2));
@@ -92,7 +92,7 @@ TEST(RoomPlan, WhoCouldStartSmallerWaitsForWhatIsItsOwn) {
   EXPECT_EQ(world.Workers("newcomer"), 2);
 }
 
-TEST(RoomPlan, WhoMayNotTakeBackStartsWithWhatIsFree) {
+TEST(RoomPlan, AJobThatMayNotReclaimStartsWithWhatIsFree) {
   World world = Nodes(4, 2, 2, ReclaimFrom::kNever);
   Borrow(world, 3);
   world.Submit(Elastic("newcomer", "mine", 1, 2));
@@ -118,7 +118,7 @@ TEST(RoomPlan, TheLargestSizeThatBorrowersLeaveIsFound) {
   EXPECT_EQ(world.Of("newcomer").workers, 3);
 }
 
-TEST(RoomPlan, OfItsOwnQueueOnlySoManyGoAsItNeedsAtLeast) {
+TEST(RoomPlan, InItsOwnQueueOnlyAsManyGoAsItsLeastSizeNeeds) {
   World world(Racks(1, 2), {Queue("mine", "", 32)});
   for (int i = 0; i < 2; ++i) world.Submit(Job(absl::StrCat("low", i), "mine", 1, 8, 0, i));
   world.Cycle();

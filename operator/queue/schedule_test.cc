@@ -174,7 +174,7 @@ TEST(Schedule, NominalQuotaIsTakenBackFromBorrowersOnly) {
   EXPECT_EQ(world.Of("b1").reason, R::kQuotaExhausted) << "beyond nominal nothing is taken";
 }
 
-TEST(Schedule, WhoMadeRoomIsNotOvertaken) {
+TEST(Schedule, AJobThatMadeRoomIsNotOvertaken) {
   World world(Racks(1, 2), {Queue("a", "c", 0), Queue("b", "c", 8), Queue("z", "c", 8)});
   world.Submit(Job("a0", "a", 2));
   world.Cycle();

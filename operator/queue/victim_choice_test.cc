@@ -58,7 +58,7 @@ TEST_F(MinRuntime, ABorrowerIsLeftAloneUntilItHasRunForIt) {
   EXPECT_EQ(Told(world), Names());
   EXPECT_EQ(world.Of("owner").reason, R::kQuotaExhausted);
   const std::string sentence = Sentence(world.Of("owner"), world.now);
-  EXPECT_TRUE(absl::StrContains(sentence, "minRuntime; the first has in 8m20s")) << sentence;
+  EXPECT_TRUE(absl::StrContains(sentence, "minRuntime; the first will have in 8m20s")) << sentence;
   const StartForecast forecast =
       ForecastStart(Capture(world.now, world.tree, world.book, world.options, {}), "owner");
   EXPECT_EQ(forecast.kind, StartKind::kAt);

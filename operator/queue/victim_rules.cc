@@ -16,7 +16,7 @@ VictimRules::VictimRules(absl::Time now, const TopologyTree& tree, const QueueBo
     : tree_(tree), gate_(options.gate) {
   if (gate_ == nullptr) return;
   const std::shared_ptr<const GangNodes> nodes = gate_->NodesFor(newcomer.job.uid);
-  apply_ = IsSocial(nodes.get());
+  apply_ = HasInterPodConstraints(nodes.get());
   if (!apply_) return;
   GangRequest request = newcomer.job.request;
   request.min = request.max = options.workers > 0 ? options.workers : request.min;

@@ -13,7 +13,7 @@
 
 namespace muster::control {
 
-// Checks a trial by all rules of a social gang: room on nodes is not all that it needs, because its
+// Checks a trial by all rules of a gang with inter-pod constraints: room is not enough, because its
 // pods, or those of others, may be in each other's way. Asks the gate at most kMostQuestions times,
 // then every answer is no. Tree, state, newcomer and gate must outlive it.
 class VictimRules {
@@ -23,7 +23,7 @@ class VictimRules {
   VictimRules(absl::Time now, const TopologyTree& tree, const QueueBook::State& state,
               const JobEntry& newcomer, const VictimOptions& options);
 
-  // True if the newcomer is social. All trials of other newcomers pass.
+  // True if the newcomer has inter-pod constraints. All trials of other newcomers pass.
   bool apply() const { return apply_; }
   // Returns true if it has places by every rule as the trial stands; quota is not looked at.
   bool Pass(VictimTrial& trial);

@@ -58,7 +58,7 @@ double CostOfShrinking(const QueuedJob& job, const VictimOptions& options);
 // without it the newcomer does not fit. The set has the least cost that was found, never above that
 // of the cheapest domain's greedy choice; `cost_bound` says how far from the least it may be. Takes
 // O(victims log victims) on top of O(nodes) for each domain that could be the cheapest. The gate
-// has the last word on a social newcomer (victim_rules.h).
+// has the last word on a newcomer with inter-pod constraints (victim_rules.h).
 std::optional<VictimPlan> FindVictims(absl::Time now, const TopologyTree& tree,
                                       QueueBook::State& state, JobEntry& newcomer,
                                       const VictimOptions& options);

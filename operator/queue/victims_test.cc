@@ -242,7 +242,7 @@ class ThinlySpread final : public GangGate {
 };
 
 // Victims by room would often not be enough: then the plan has others, or there is none.
-TEST(Victims, OfASocialGangSufficeByTheGateAndEachIsNeeded) {
+TEST(Victims, SufficeByInterPodConstraintsAndEachIsNeeded) {
   int plans = 0;
   int unlike_room = 0;
   int none = 0;

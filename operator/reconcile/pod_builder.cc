@@ -66,6 +66,44 @@ void AddToken(Json& spec, Json& container) {
   if (!spec.contains("automountServiceAccountToken")) spec["automountServiceAccountToken"] = false;
 }
 
+// The volume by which the agent comes into a container of the user's image.
+constexpr char kAgentVolume[] = "muster-agent";
+constexpr char kAgentFolder[] = "/var/lib/muster";
+// Larger than the program, which a test of the images bounds.
+constexpr char kAgentVolumeSize[] = "128Mi";
+constexpr int kNobody = 65532;
+
+// Makes the init container that copies the agent; the pod may be in a restricted namespace.
+Json AgentInstaller(const std::string& image) {
+  const Json amounts = {{"cpu", "10m"}, {"memory", "64Mi"}};
+  return {{"name", kAgentVolume},
+          {"image", image},
+          {"command", {"muster-agent", "install", kAgentFolder}},
+          {"resources", {{"requests", amounts}, {"limits", {{"memory", "64Mi"}}}}},
+          {"securityContext",
+           {{"allowPrivilegeEscalation", false},
+            {"capabilities", {{"drop", {"ALL"}}}},
+            {"readOnlyRootFilesystem", true},
+            {"runAsNonRoot", true},
+            {"runAsUser", kNobody},
+            {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+          {"volumeMounts", {{{"name", kAgentVolume}, {"mountPath", kAgentFolder}}}}};
+}
+
+// It runs first, because the user's init containers may take long or fail.
+void BringAgent(Json& spec, Json& worker, const std::string& image) {
+  Json& volumes = ListIn(spec, "volumes");
+  DropNamed(volumes, kAgentVolume);
+  volumes.push_back({{"name", kAgentVolume}, {"emptyDir", {{"sizeLimit", kAgentVolumeSize}}}});
+  Json& installers = ListIn(spec, "initContainers");
+  DropNamed(installers, kAgentVolume);
+  installers.insert(installers.begin(), AgentInstaller(image));
+  Json& mounts = ListIn(worker, "volumeMounts");
+  DropNamed(mounts, kAgentVolume);
+  mounts.push_back({{"name", kAgentVolume}, {"mountPath", kAgentFolder}, {"readOnly", true}});
+  worker["command"] = {absl::StrCat(kAgentFolder, "/muster-agent"), "worker"};
+}
+
 // Returns muster's variables that are the same in all pods.
 Json CommonEnvironment(const PodBuilderOptions& options) {
   Json ours = Json::array();
@@ -97,6 +135,9 @@ size_t SetWorkerContainer(Json& spec, const TrainingJob& job, const PodBuilderOp
   if (image_is_ours) worker["image"] = options.worker_image;
   worker["command"] = {"muster-agent", "worker"};
   worker.erase("args");
+  if (!image_is_ours && !options.agent_image.empty()) {
+    BringAgent(spec, worker, options.agent_image);
+  }
   if (!options.coordinator_ca.empty()) AddToken(spec, worker);
   return index;
 }

@@ -15,6 +15,9 @@ namespace muster::control {
 struct PodBuilderOptions {
   std::string coordinator;   // address that the agent dials
   std::string worker_image;  // for jobs with the built-in trainer, or that name no image
+  // The image from which an init container copies the agent into pods whose worker has an image of
+  // the user's. Empty: those images have `muster-agent` in their PATH.
+  std::string agent_image = {};
   // The CA certificate (PEM) that agents trust, if the coordinator is not a unix socket. The pod
   // then gets a token to authenticate with.
   std::string coordinator_ca;

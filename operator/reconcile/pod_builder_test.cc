@@ -97,6 +97,36 @@ TEST(PodBuilderTest, AJobOfItsOwnProgramKeepsItsImage) {
   EXPECT_EQ(worker["command"], (Json{"muster-agent", "worker"}));
 }
 
+TEST(PodBuilderTest, AnImageOfTheUsersGetsTheAgentFromAnInitContainer) {
+  PodBuilderOptions options = kOptions;
+  options.agent_image = "muster/agent:1";
+  const auto own = BuildPod(Job(R"({"spec": {
+      "initContainers": [{"name": "fetch"}, {"name": "muster-agent", "image": "other"}],
+      "containers": [{"name": "worker", "image": "mine", "command": ["x"]}]}})",
+                                false),
+                            Create(), options);
+  ASSERT_TRUE(own.ok()) << own.status();
+  const Json& spec = (*own)["spec"];
+  ASSERT_EQ(spec["initContainers"].size(), 2u);
+  const Json& installer = spec["initContainers"][0];
+  EXPECT_EQ(installer["image"], "muster/agent:1");
+  EXPECT_EQ(installer["command"], (Json{"muster-agent", "install", "/var/lib/muster"}));
+  EXPECT_EQ(installer["volumeMounts"][0]["mountPath"], "/var/lib/muster");
+  EXPECT_EQ(installer["securityContext"]["capabilities"]["drop"], Json{"ALL"});
+  EXPECT_EQ(spec["initContainers"][1]["name"], "fetch");
+  const Json& worker = spec["containers"][0];
+  EXPECT_EQ(worker["image"], "mine");
+  EXPECT_EQ(worker["command"], (Json{"/var/lib/muster/muster-agent", "worker"}));
+  EXPECT_EQ(worker["volumeMounts"][0]["name"], "muster-agent");
+  EXPECT_EQ(worker["volumeMounts"][0]["readOnly"], true);
+  EXPECT_EQ(spec["volumes"][0]["emptyDir"]["sizeLimit"], "128Mi");
+  // Our own image has the agent.
+  const auto ours = BuildPod(Job("", true), Create(), options);
+  ASSERT_TRUE(ours.ok()) << ours.status();
+  EXPECT_FALSE((*ours)["spec"].contains("initContainers"));
+  EXPECT_EQ((*ours)["spec"]["containers"][0]["command"], (Json{"muster-agent", "worker"}));
+}
+
 // Otherwise another scheduler may evict an urgent job's workers for any pod of its own.
 TEST(PodBuilderTest, TheJobsPriorityClassIsItsPodsWhereItExists) {
   TrainingJob job = Job("", true);

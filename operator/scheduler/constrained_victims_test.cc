@@ -165,7 +165,7 @@ TEST_F(ConstrainedVictimsTest, AGangThatIsKeptAwayStartsWhenTheOtherEnds) {
 }
 
 // There is room, but pods of another job keep the gang away.
-TEST_F(ConstrainedVictimsTest, WhoKeepsAGangAwayMakesRoomForIt) {
+TEST_F(ConstrainedVictimsTest, AJobThatKeepsAGangAwayMakesRoomForIt) {
   AddCohort();
   AddZone("a");
   Run("noisy");

@@ -40,7 +40,7 @@ class ConstraintsTest : public SchedulerFixture {
   }
 };
 
-TEST_F(ConstraintsTest, NodeAffinityAndTaintsAreToldWithNumbers) {
+TEST_F(ConstraintsTest, NodeAffinityAndTaintsAreReportedWithNumbers) {
   AddNode("a", 1, {{"disk", "slow"}});
   AddNode("b", 1, {{"disk", "fast"}}, {{"taints", {{{"key", "k"}, {"effect", "NoSchedule"}}}}});
   AddNode("c", 1, {{"disk", "slow"}});
@@ -182,7 +182,7 @@ TEST_F(ConstraintsTest, OverheadSidecarsAndPodLevelRequestsCount) {
                                     "node is 2 CPUs"));
 }
 
-TEST_F(ConstraintsTest, WhoeverIsNominatedWithNoLowerPriorityIsWaitedFor) {
+TEST_F(ConstraintsTest, PodsNominatedWithNoLowerPriorityAreWaitedFor) {
   AddNode("a", 1);
   Json vip = kube::NewObject(kube::kPods, {"default", "vip"});
   vip["spec"] = PodSpec({{"priority", 5}, {"schedulerName", "other"}});
@@ -222,15 +222,15 @@ TEST_F(ConstraintsTest, ARefusalIsRememberedForGangsThatAskTheSameAlone) {
   EXPECT_EQ(NodeOf("two-0-1"), "a");
 }
 
-TEST_F(ConstraintsTest, NodesThatLieAreCountedAndLeftOut) {
+TEST_F(ConstraintsTest, FaultyNodesAreCountedAndLeftOut) {
   AddNode("a", 4);
   Json node = memory_->Get(kube::kNodes, {"", "a"}).value();
   node["status"]["capacity"] = {{"nvidia.com/gpu", "2"}};
   ASSERT_TRUE(memory_->UpdateStatus(kube::kNodes, node).ok());
   AddJobWithPods("gpt", 1, Json::object());
   EXPECT_EQ(RunOnce(), 0);
-  EXPECT_THAT(Sentence(), HasSubstr("1 says of itself what cannot be (allocatable nvidia.com/gpu "
-                                    "is 4 of 2)"));
+  EXPECT_THAT(Sentence(),
+              HasSubstr("1 reports impossible values (allocatable nvidia.com/gpu is 4 of 2)"));
   EXPECT_EQ(scheduler_->NodeFaults(),
             (std::map<NodeFault, int64_t>{{NodeFault::kContradiction, 1}}));
 }

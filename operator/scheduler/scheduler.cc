@@ -76,8 +76,8 @@ void Scheduler::TakeInChanges() {
   for (const auto& change : changes.cluster) change(model_.Storage());
   for (const auto& [name, node] : changes.nodes) {
     if (node != nullptr && node->scheduling->complaint) {
-      MUSTER_LOG_LIMITED(WARN, name, "a node is set aside for what it says of itself",
-                         {"node", name}, {"why", node->scheduling->complaint->sentence});
+      MUSTER_LOG_LIMITED(WARN, name, "a node with impossible values is set aside", {"node", name},
+                         {"why", node->scheduling->complaint->sentence});
     }
     model_.PutNode(name, node);
     whole_nodes_.Put(clock_.Wall(), name, node == nullptr ? nullptr : node->scheduling);
@@ -118,8 +118,8 @@ void Scheduler::ReadCapacity() {
 }
 
 void Scheduler::RestorePastUse() {
-  if (recalled_ || !book_.has_queues()) return;
-  recalled_ = true;
+  if (past_use_restored_ || !book_.has_queues()) return;
+  past_use_restored_ = true;
   const absl::Time now = clock_.Wall();
   std::map<std::string, std::map<std::string, double>> past;
   for (const QueueCache::Object& queue : queues_->List()) {
@@ -317,7 +317,7 @@ std::vector<QueueReport> Scheduler::Queues(int most_jobs) const {
 
 SchedulerWork Scheduler::work() const {
   MutexLock lock(model_mu_);
-  return {rollback_.looks(), overtaken_};
+  return {rollback_.checks(), overtaken_};
 }
 
 int64_t Scheduler::binds() const {

@@ -64,8 +64,8 @@ struct SchedulerOptions {
 
 // The work of all cycles so far: bounded by what happens, not by how many jobs wait.
 struct SchedulerWork {
-  int64_t half_looks = 0;   // at gangs that might be bound in part
-  int64_t behind_told = 0;  // reports to jobs that others are ahead
+  int64_t partial_bind_checks = 0;  // of gangs that might be bound in part
+  int64_t overtaken_reports = 0;    // verdicts that say that others are ahead
 };
 
 // The scheduling cycle: the shell around operator/queue's Schedule(). It groups the pods of each
@@ -179,7 +179,7 @@ class Scheduler {
   uint64_t refused_at_ = 0;  // model's changes() of `refused_` and the executor's memory
   uint64_t decided_at_ = 0;  // model's changes() at the last cycle
   uint64_t capacity_at_ = 0;
-  bool recalled_ = false;  // past use of queues was taken over
+  bool past_use_restored_ = false;
   int64_t overtaken_ MUSTER_GUARDED_BY(model_mu_) = 0;
   int bound_ MUSTER_GUARDED_BY(model_mu_) = 0;  // pods found bound since RunOnce() last returned
   absl::Time decide_again_ = absl::InfinitePast();

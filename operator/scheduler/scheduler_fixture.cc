@@ -14,9 +14,9 @@ SchedulerFixture::SchedulerFixture() {
   options.random = [engine = std::mt19937_64(3)]() mutable { return engine(); };
   memory_ = kube::MemoryApi::Open(clock_, std::move(options)).value();
   api_ = std::make_unique<kube::FaultyApi>(*memory_, kube::FaultPolicy{});
-  scheduler_ =
-      std::make_unique<Scheduler>(*api_, clock_, jobs_, pods_, nodes_,
-                                  [this](const std::string& key) { told_.push_back(key); });
+  scheduler_ = std::make_unique<Scheduler>(
+      *api_, clock_, jobs_, pods_, nodes_,
+      [this](const std::string& key) { verdict_changes_.push_back(key); });
   scheduler_->FollowQueues(queues_, priorities_);
   kube::ReflectorSink* const sinks[] = {&jobs_, &pods_, &nodes_, &queues_};
   const kube::ResourceType types[] = {kube::kTrainingJobs, kube::kPods, kube::kNodes,

@@ -64,7 +64,7 @@ class SchedulerFixture : public testing::Test {
   NodeCache nodes_{ParseNodeRecord};
   QueueCache queues_{ParseTrainingQueue};
   PriorityCache priorities_{ParsePriorityClass};
-  std::vector<std::string> told_;  // keys of jobs whose verdict changed
+  std::vector<std::string> verdict_changes_;  // keys of jobs whose verdict changed
   std::unique_ptr<Scheduler> scheduler_;
 
  private:

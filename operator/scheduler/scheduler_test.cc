@@ -45,16 +45,16 @@ TEST_F(SchedulerTest, BindsNothingWhenTheGangDoesNotFitAndSaysWhy) {
   const auto record = ParsePodRecord(memory_->Get(kube::kPods, {"default", "gpt-0-1"}).value());
   EXPECT_FALSE(record->unscheduled_message.empty());
   EXPECT_EQ(Sentence(), record->unscheduled_message);
-  EXPECT_EQ(told_, std::vector<std::string>{"default/gpt"});
+  EXPECT_EQ(verdict_changes_, std::vector<std::string>{"default/gpt"});
   // The same verdict is neither written nor reported again.
   const int64_t writes = api_->calls(kube::Verb::kUpdateStatus);
   EXPECT_EQ(RunOnce(), 0);
   EXPECT_EQ(api_->calls(kube::Verb::kUpdateStatus), writes);
-  EXPECT_EQ(told_.size(), 1u);
+  EXPECT_EQ(verdict_changes_.size(), 1u);
   AddNode("b", 1);
   EXPECT_EQ(RunOnce(), 2);
   EXPECT_EQ(scheduler_->verdicts().Of(uid()).reason, "");
-  EXPECT_EQ(told_.size(), 2u);
+  EXPECT_EQ(verdict_changes_.size(), 2u);
 }
 
 TEST_F(SchedulerTest, WaitsUntilEveryPodOfAStartingGangIsThere) {
@@ -294,21 +294,21 @@ TEST_F(SchedulerTest, ARefusalNamesTheNodesThatWereLeftOutAndWhatWouldFit) {
 }
 
 // Otherwise each cycle would cost time in proportion to all waiting jobs.
-TEST_F(SchedulerTest, AGangThatNothingHappensToIsNotLookedAtForBeingHalf) {
+TEST_F(SchedulerTest, AnUnchangedGangIsNotCheckedForAPartialBind) {
   AddNode("a", 1);
   for (int i = 0; i < 20; ++i) AddJobWithPods(absl::StrCat("job", i), 1, Json::object());
   EXPECT_EQ(RunOnce(), 1);
   RunOnce();
-  const int64_t looks = scheduler_->work().half_looks;
+  const int64_t looks = scheduler_->work().partial_bind_checks;
   EXPECT_GE(looks, 20);
   for (int i = 0; i < 5; ++i) RunOnce();
-  EXPECT_EQ(scheduler_->work().half_looks, looks);
+  EXPECT_EQ(scheduler_->work().partial_bind_checks, looks);
   AddJobWithPods("late", 1, Json::object());
   RunOnce();
-  EXPECT_EQ(scheduler_->work().half_looks, looks + 1);
+  EXPECT_EQ(scheduler_->work().partial_bind_checks, looks + 1);
 }
 
-TEST_F(SchedulerTest, WhoIsFarBehindIsToldOnce) {
+TEST_F(SchedulerTest, AJobThatIsFarBehindGetsOneReport) {
   AddNode("a", 8);
   AddQueue("q", 1);
   auto add = [&](int i) {
@@ -320,13 +320,13 @@ TEST_F(SchedulerTest, WhoIsFarBehindIsToldOnce) {
   const int looked_at = 2 + ScheduleOptions().backfill_depth;
   for (int i = 0; i < looked_at + 7; ++i) add(i);
   EXPECT_EQ(RunOnce(), 1);
-  EXPECT_EQ(scheduler_->work().behind_told, 7);
+  EXPECT_EQ(scheduler_->work().overtaken_reports, 7);
   clock_.Advance(absl::Seconds(10));
   RunOnce();
-  EXPECT_EQ(scheduler_->work().behind_told, 7) << "they know";
+  EXPECT_EQ(scheduler_->work().overtaken_reports, 7) << "they know";
   add(looked_at + 8);
   RunOnce();
-  EXPECT_EQ(scheduler_->work().behind_told, 8) << "it, or whoever it comes before";
+  EXPECT_EQ(scheduler_->work().overtaken_reports, 8) << "it, or whoever it comes before";
 }
 
 TEST_F(SchedulerTest, LevelsMayBeGivenAsLabelKeys) {

@@ -52,7 +52,7 @@ void AgentSwarm::Start(Joining joining) {
   epoll_ctl(epoll_, EPOLL_CTL_ADD, agent.client->poll_fd(), &interest);
   Later(options_.heartbeat * Spread(index), index, [this, index](Agent&) { Beat(index); });
   Collect(index);
-  LookWhileDialing(index);
+  PollWhileDialing(index);
 }
 
 void AgentSwarm::Later(absl::Duration delay, size_t agent, std::function<void(Agent&)> what) {
@@ -81,7 +81,7 @@ void AgentSwarm::RunOnce(absl::Duration wait) {
     dialing_.pop_front();
     Collect(index);
     agents_[index].dialing = !agents_[index].welcomed;
-    if (agents_[index].dialing) LookWhileDialing(index);
+    if (agents_[index].dialing) PollWhileDialing(index);
   }
 }
 
@@ -89,7 +89,7 @@ void AgentSwarm::Collect(size_t index) {
   for (const Event& event : agents_[index].client->Collect(Now())) On(event, index);
 }
 
-void AgentSwarm::LookWhileDialing(size_t index) {
+void AgentSwarm::PollWhileDialing(size_t index) {
   Later(kTick * (0.5 + Spread(index) / 2), index,
         [this, index](Agent&) { dialing_.push_back(index); });
 }
@@ -123,7 +123,7 @@ void AgentSwarm::On(const Event& event, size_t index) {
       --welcomed_;
       ++streams_lost_;
     }
-    if (!std::exchange(agent.dialing, true)) LookWhileDialing(index);
+    if (!std::exchange(agent.dialing, true)) PollWhileDialing(index);
     return;
   }
   if (const auto* said = std::get_if<OperatorMessageReceived>(&event)) Obey(said->message, index);

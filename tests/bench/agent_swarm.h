@@ -87,7 +87,7 @@ class AgentSwarm {
   void Start(Joining joining);
   void Later(absl::Duration delay, size_t agent, std::function<void(Agent&)> what);
   void Collect(size_t index);
-  void LookWhileDialing(size_t index);
+  void PollWhileDialing(size_t index);
   void Beat(size_t index);
   void On(const Event& event, size_t index);
   void Obey(const v1alpha1::OperatorMessage& message, size_t index);

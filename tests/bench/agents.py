@@ -61,7 +61,7 @@ class Swarm(plane.Program):
         while not done(self.now()):
             if self.process.poll() is not None or time.monotonic() - start > timeout:
                 errors = self.output.with_suffix(".err").read_text()[-1000:]
-                sys.exit(f"not in time: {what}: {self.now()} {errors}")
+                sys.exit(f"timed out waiting for: {what}; {self.now()} {errors}")
             time.sleep(0.02)
         return time.monotonic() - start
 
@@ -90,7 +90,7 @@ def change_leader(swarm, agents, old, new, kill):
     (old.process.kill if kill else old.process.terminate)()
     while not logged(new, "INFO leading"):
         if time.monotonic() - start > 120:
-            sys.exit("nobody leads")
+            sys.exit("no replica became the leader")
         time.sleep(0.01)
     leads = time.monotonic() - start
     swarm.wait_until("all agents back", lambda now: now["attached"] == agents and now["streamsLost"] >= lost + agents,

@@ -32,7 +32,7 @@ class Existing:
         self.process = subprocess.Popen([peers, "existing", f"--namespace={namespace}", f"--pods={pods}", *flags],
                                         stdout=subprocess.PIPE, text=True)
         if not self.process.stdout.readline():
-            sys.exit("peers existing: no watch")
+            sys.exit("peers existing did not open its watch")
 
     def wait(self):
         out = self.process.stdout.read()

@@ -79,7 +79,7 @@ class Program:
         """Waits until `text` is printed and returns the seconds since the start."""
         while text not in self.output.read_text():
             if self.process.poll() is not None or time.monotonic() - self.started > timeout:
-                sys.exit(f"no '{text}' from {self.process.args[0]}:\n{self.output.with_suffix('.err').read_text()[-2000:]}")
+                sys.exit(f"{self.process.args[0]} did not print '{text}':\n{self.output.with_suffix('.err').read_text()[-2000:]}")
             time.sleep(0.005)
         return time.monotonic() - self.started
 

@@ -130,10 +130,11 @@ absl::StatusOr<std::string> SwarmKubelet::MakeToken(const Json& pod) {
 }
 
 absl::StatusOr<SwarmKubelet::Started> SwarmKubelet::Start(Json pod) {
-  std::map<std::string, std::string> env = control::WorkerEnvironment(pod);
+  control::PodWorker worker = control::ReadPodWorker(pod);
+  std::map<std::string, std::string>& env = worker.env;
   Started started;
-  started.worker = control::WorkerOf(pod);
-  started.ranks = control::RanksOf(pod);
+  started.worker = worker.id;
+  started.ranks = worker.ranks;
   started.coordinator.addresses = absl::StrSplit(env["MUSTER_COORDINATOR"], ',');
   absl::ParseDuration(env["MUSTER_COORDINATOR_SILENCE"], &started.coordinator.silence);
   if (!env["MUSTER_COORDINATOR_CA"].empty()) {

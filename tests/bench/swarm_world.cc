@@ -89,9 +89,9 @@ absl::Status SwarmWorld::RunUntil(const std::function<bool()>& done, absl::Durat
   const absl::Time deadline = Clock::Real().Monotonic() + patience;
   while (!done()) {
     if (Clock::Real().Monotonic() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("not in time: ", what, "; ", swarm_->welcomed(), " of ", swarm_->size(),
-                       " agents are attached; ", std::string(kubelet_->status().message())));
+      return absl::DeadlineExceededError(absl::StrCat(
+          "timed out waiting for: ", what, "; ", swarm_->welcomed(), " of ", swarm_->size(),
+          " agents are attached; ", std::string(kubelet_->status().message())));
     }
     for (agent::SwarmKubelet::Started& pod : kubelet_->Take()) {
       swarm_->Add(pod.worker, pod.ranks, std::move(pod.coordinator));

@@ -45,7 +45,6 @@ class SwarmWorld {
 
  private:
   SwarmWorld() = default;
-  absl::Status StartReplica(int number, int of);
 
   std::unique_ptr<kube::MemoryApi> memory_;
   std::unique_ptr<control::FakeTokenApi> api_;

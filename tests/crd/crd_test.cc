@@ -22,7 +22,7 @@ namespace {
 using tests::ExpectRefused;
 using tests::Manifests;
 using tests::ReadText;
-using tests::Stem;
+using tests::TestNameOf;
 
 tests::TestCluster& Cluster() {
   static tests::TestCluster* const cluster = [] {
@@ -84,9 +84,10 @@ TEST_P(GoodManifest, GetsTheSameDefaultsFromBoth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Crd, RefusedManifest, testing::ValuesIn(Manifests("tests/crd/refused")),
-                         Stem);
-INSTANTIATE_TEST_SUITE_P(Crd, FrozenField, testing::ValuesIn(Manifests("tests/crd/frozen")), Stem);
-INSTANTIATE_TEST_SUITE_P(Crd, GoodManifest, testing::ValuesIn(Manifests("examples")), Stem);
+                         TestNameOf);
+INSTANTIATE_TEST_SUITE_P(Crd, FrozenField, testing::ValuesIn(Manifests("tests/crd/frozen")),
+                         TestNameOf);
+INSTANTIATE_TEST_SUITE_P(Crd, GoodManifest, testing::ValuesIn(Manifests("examples")), TestNameOf);
 
 TEST(Crd, ThereAreEnoughRefusedManifests) { EXPECT_GE(Manifests("tests/crd/refused").size(), 60u); }
 

@@ -76,7 +76,7 @@ TEST_F(Kubectl, DescribeShowsConditionsWithTheirReasons) {
   EXPECT_TRUE(absl::StrContains(text, "spec.suspend is set")) << text;
 }
 
-TEST_F(Kubectl, ExplainTellsEveryField) {
+TEST_F(Kubectl, ExplainDescribesEveryField) {
   EXPECT_TRUE(absl::StrContains(Expect({"explain", "tj.spec.workers.count"}),
                                 "The desired number of workers."));
   const std::string all = Expect({"explain", "tj.spec", "--recursive"});
@@ -114,12 +114,12 @@ TEST_F(Kubectl, EditChangesTheJob) {
   EXPECT_EQ(Field(".spec.trainer.train.steps"), "150");
 }
 
-TEST_F(Kubectl, StatusIsNotTheUsers) {
+TEST_F(Kubectl, AWriteOfTheJobLeavesItsStatusAlone) {
   Expect({"patch", "tj", "job", "--type=merge", "-p", R"({"status": {"state": "Succeeded"}})"});
   EXPECT_EQ(Field(".status.state"), "");
 }
 
-TEST_F(Kubectl, TheGenerationCountsSpecsOnly) {
+TEST_F(Kubectl, TheGenerationCountsChangesOfTheSpecAlone) {
   const std::string before = Field(".metadata.generation");
   SetStatus(R"({"state": "Training"})");
   EXPECT_EQ(Field(".metadata.generation"), before);

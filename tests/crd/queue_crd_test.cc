@@ -21,7 +21,7 @@ namespace {
 using tests::ExpectRefused;
 using tests::Manifests;
 using tests::ReadText;
-using tests::Stem;
+using tests::TestNameOf;
 
 tests::TestCluster& Cluster() {
   static tests::TestCluster* const cluster = [] {
@@ -46,7 +46,7 @@ TEST_P(RefusedQueue, IsRefusedByTheServerAndLocally) {
 }
 
 INSTANTIATE_TEST_SUITE_P(QueueCrd, RefusedQueue,
-                         testing::ValuesIn(Manifests("tests/crd/refused_queues")), Stem);
+                         testing::ValuesIn(Manifests("tests/crd/refused_queues")), TestNameOf);
 
 // Both come from one source, so the server's defaults equal the local ones.
 TEST(QueueCrd, ExamplesGetTheSameDefaultsFromBoth) {

@@ -40,7 +40,7 @@ void ExpectRefused(const CommandResult& answer, const std::string& manifest) {
   EXPECT_TRUE(absl::StrContains(answer.err, sentence)) << answer.err;
 }
 
-std::string Stem(const testing::TestParamInfo<std::string>& info) {
+std::string TestNameOf(const testing::TestParamInfo<std::string>& info) {
   std::string name = std::filesystem::path(info.param).stem();
   std::replace_if(name.begin(), name.end(), [](char c) { return c == '-'; }, '_');
   return name;

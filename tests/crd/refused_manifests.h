@@ -20,7 +20,7 @@ std::vector<std::string> Manifests(const std::string& folder);
 void ExpectRefused(const CommandResult& answer, const std::string& manifest);
 
 // Turns the name of a manifest into the name of its test.
-std::string Stem(const testing::TestParamInfo<std::string>& info);
+std::string TestNameOf(const testing::TestParamInfo<std::string>& info);
 
 }  // namespace muster::tests
 

@@ -21,7 +21,7 @@
 namespace muster::control {
 namespace {
 
-Json Oddity(Dice& dice) {
+Json RandomMalformedValue(Dice& dice) {
   switch (dice.Below(9)) {
     case 0:
       return nullptr;
@@ -45,16 +45,16 @@ Json Oddity(Dice& dice) {
 }
 
 // Replaces or drops a few of the values below.
-void Spoil(Json& json, Dice& dice) {
+void Corrupt(Json& json, Dice& dice) {
   if (!json.is_structured()) return;
   std::vector<std::string> dropped;
   for (auto it = json.begin(); it != json.end(); ++it) {
     if (dice.Chance(3)) {
-      *it = Oddity(dice);
+      *it = RandomMalformedValue(dice);
     } else if (json.is_object() && dice.Chance(3)) {
       dropped.push_back(it.key());
     } else {
-      Spoil(*it, dice);
+      Corrupt(*it, dice);
     }
   }
   for (const std::string& key : dropped) json.erase(key);
@@ -93,7 +93,7 @@ ClusterSnapshot Read(const Json& objects) {
   return snapshot;
 }
 
-TEST(MalformedObjectsTest, AreNoHarm) {
+TEST(MalformedObjectsTest, NeverBreakTheFilters) {
   int refused = 0;
   int fits = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
@@ -101,7 +101,7 @@ TEST(MalformedObjectsTest, AreNoHarm) {
     Dice dice(seed);
     for (auto& [name, list] : objects.items()) {
       if (!list.is_array()) continue;
-      for (Json& object : list) Spoil(object, dice);
+      for (Json& object : list) Corrupt(object, dice);
     }
     const ClusterSnapshot snapshot = Read(objects);
     ReadAll(objects.at("waiting"), ParseSchedulingPod, [&](const SchedulingPod& pod) {

@@ -46,7 +46,7 @@ std::vector<std::string> Verdicts(const Json& objects) {
   return verdicts;
 }
 
-TEST(SchedulingFieldsTest, WithThemAloneEveryVerdictIsTheSame) {
+TEST(SchedulingFieldsTest, AreAllThatTheFiltersRead) {
   const kube::FieldMask pods = MaskOf(kSchedulingPodFields);
   const kube::FieldMask nodes = MaskOf(kSchedulingNodeFields);
   for (uint64_t seed = 1; seed <= 200; ++seed) {

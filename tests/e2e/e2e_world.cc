@@ -250,7 +250,7 @@ absl::Status E2eWorld::WaitFor(const std::string& what, const std::function<bool
   while (!done()) {
     if (options_.supervise && operators_ != nullptr) operators_->RestartEnded();
     if (Clock::Real().Monotonic() > deadline) {
-      return absl::DeadlineExceededError(absl::StrCat("waited in vain until ", what, Logs()));
+      return absl::DeadlineExceededError(absl::StrCat("timed out waiting until ", what, Logs()));
     }
     poll(nullptr, 0, kLookMillis);
   }

@@ -101,7 +101,7 @@ TEST_F(NodeTest, TheNodeAndItsLeaseAreThereAndRenewed) {
             kube::ResourceVersionOf(*node));
 }
 
-TEST_F(NodeTest, APodsEndIsToldWithItsCodeAndReason) {
+TEST_F(NodeTest, APodsEndIsReportedWithItsCodeAndReason) {
   Run("good", "[\"true\"]");
   Run("bad", "[sh, -c, \"exit 7\"]");
   Run("odd", "[/no/such/program]");

@@ -108,7 +108,7 @@ class OutageTest : public testing::Test {
 
   // Waits until the outage is over and expects that a checkpoint is written at its beginning and at
   // its end.
-  static void SitOut(absl::Duration outage) {
+  static void WaitThroughOutage(absl::Duration outage) {
     const absl::Time end = Clock::Real().Monotonic() + outage;
     const auto more = [](const char* when) {
       const int64_t before = CheckpointOnDisk();
@@ -148,7 +148,7 @@ class OutageTest : public testing::Test {
 
   void KillAndRestart(const std::string& component, absl::Duration outage) {
     ASSERT_TRUE(world_->cluster().Kill(component).ok());
-    SitOut(outage);
+    WaitThroughOutage(outage);
     const absl::Status started = world_->cluster().Start(component);
     ASSERT_TRUE(started.ok()) << started;
     ExpectUndisturbed();
@@ -176,7 +176,7 @@ TEST_F(OutageTest, NobodyAnswersForLongerThanALease) {
 // Connections stay open but silent.
 TEST_F(OutageTest, TheApiServerIsFrozenAndThawed) {
   ASSERT_TRUE(world_->cluster().Freeze(kServer).ok());
-  SitOut(absl::Seconds(5));
+  WaitThroughOutage(absl::Seconds(5));
   ASSERT_TRUE(world_->cluster().Thaw(kServer).ok());
   ExpectUndisturbed();
 }

@@ -106,7 +106,7 @@ TEST_F(PlacementTest, AGangLandsInOneRackWithItsRanksInOrderAndItsScoreInTheStat
   EXPECT_EQ(*score, 1);
 }
 
-TEST_F(PlacementTest, AGangThatFitsInNoRackIsToldSoOnItsPodsAndItself) {
+TEST_F(PlacementTest, AGangThatFitsInNoRackIsReportedOnItsPodsAndJob) {
   ASSERT_TRUE(Apply("wide", 7, "  topology: {require: leaf}\n").ok());
   const auto job = world_->WaitForJob("wide", "it is refused", [](const Json& now) {
     return ConditionOf(now, "Scheduled") == "False/Unschedulable";
@@ -194,7 +194,7 @@ TEST_F(PlacementTest, AWorkerGoesToTheNodeOfItsVolumeOnceItsClaimIsBound) {
 
 // A broken device plugin may report too much: the server accepts it, but the operator must not
 // believe it.
-TEST_F(PlacementTest, ANodeThatLiesIsSetAsideAndItsDescriptionSaysWhy) {
+TEST_F(PlacementTest, ANodeWithImpossibleValuesIsSetAsideAndItsDescriptionSaysWhy) {
   AddNode("liar", "rack-c");
   TestCluster& cluster = world_->cluster();
   const auto lied =

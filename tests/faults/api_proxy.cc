@@ -27,7 +27,7 @@ struct Pipe {
 
 absl::StatusOr<Pipe> MakePipe() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return absl::InternalError("no pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) return absl::InternalError("cannot make a pipe");
   return Pipe{ends[0], ends[1]};
 }
 
@@ -101,7 +101,7 @@ absl::Status ApiProxy::Tell(const std::string& path, const Json& body) {
   httplib::Client client("127.0.0.1", control_port_);
   const httplib::Result result = client.Put(path, DumpJson(body), "application/json");
   if (!result || result->status != 200) {
-    return absl::UnavailableError(absl::StrCat("the proxy did not take ", path));
+    return absl::UnavailableError(absl::StrCat("the proxy refused ", path));
   }
   return absl::OkStatus();
 }

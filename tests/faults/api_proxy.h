@@ -21,13 +21,11 @@ struct ProxiedRequest {
   int status = 0;      // -1: not answered yet; 0: it ended without an answer
   std::string rule;    // the `name` of the rule that applied; empty: none
   double seconds = 0;  // when it arrived, since the proxy's start
-
-  bool IsWatch() const { return query.find("watch=") != std::string::npos; }
 };
 
-// A proxy on loopback in front of a TestCluster's API server, which spoils requests and answers as
-// its rules say; api_proxy.py documents the rules. It serves TLS with the API server's own
-// certificate and sends requests on as the cluster's administrator. Not thread-safe.
+// A proxy on loopback in front of a TestCluster's API server, which makes requests and answers
+// faulty as its rules say; api_proxy.py documents the rules. It serves TLS with the API server's
+// own certificate and sends requests on as the cluster's administrator. Not thread-safe.
 class ApiProxy {
  public:
   static absl::StatusOr<std::unique_ptr<ApiProxy>> Start(const TestCluster& cluster);

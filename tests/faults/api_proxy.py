@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A TLS proxy in front of an API server that spoils requests and answers by rules.
+"""A TLS proxy in front of an API server that delays, alters and refuses requests and answers by rules.
 
 Prints `listening HOST:PORT CONTROL_PORT` and runs until its standard input closes. Over the control port
 (plain HTTP on loopback):
@@ -140,8 +140,8 @@ async def as_one(pieces):
     yield b"".join([piece async for piece in pieces])
 
 
-class Spoiler:
-    """Passes an answer on, spoiled as its rule says."""
+class FaultyAnswer:
+    """Passes an answer on with the faults of its rule."""
 
     def __init__(self, rule, writer):
         self.rule = rule
@@ -159,7 +159,7 @@ class Spoiler:
         self.writer.write(head.encode())
         await self.writer.drain()
         async for piece in pieces:
-            await self.spoil(piece)
+            await self.send(piece)
         if self.chunked:
             self.writer.write(b"0\r\n\r\n")
             await self.writer.drain()
@@ -170,7 +170,7 @@ class Spoiler:
             if piece := re.sub(old, lambda match: match.expand(new), piece):
                 yield piece
 
-    async def spoil(self, data):
+    async def send(self, data):
         end = self.end_within(data)
         if end is None:
             await self.write(data, len(data))
@@ -206,7 +206,7 @@ def answer(rule):
     body = rule["text"].encode() if "text" in rule else json.dumps(rule.get("body", {})).encode()
     headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
     headers.update(rule.get("headers", {}))
-    return Head(f"HTTP/1.1 {rule['status']} Spoilt", list(headers.items())).encode() + body
+    return Head(f"HTTP/1.1 {rule['status']} Faulty", list(headers.items())).encode() + body
 
 
 def reset(writer):
@@ -270,7 +270,7 @@ class Proxy:
                 writer.write(answer(rule))
                 await writer.drain()
                 return
-            await Spoiler(rule, writer).pass_on(answered, read_body(answered, server_reader), "watch=" in entry[2])
+            await FaultyAnswer(rule, writer).pass_on(answered, read_body(answered, server_reader), "watch=" in entry[2])
         finally:
             server_writer.close()
 

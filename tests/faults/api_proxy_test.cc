@@ -51,7 +51,7 @@ TEST_F(Proxy, AnswersInTheServersPlace) {
   EXPECT_EQ(log.back().status, 403);
 }
 
-TEST_F(Proxy, HidesThatTheServerDidIt) {
+TEST_F(Proxy, HidesThatTheServerActed) {
   ASSERT_EQ(proxy_->SetRules(Json::parse(R"([{"method": "POST", "path": "/configmaps",
       "after_server": true, "status": 504, "times": 1}])")),
             absl::OkStatus());

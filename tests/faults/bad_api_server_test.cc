@@ -17,171 +17,173 @@ namespace {
 class BadApiServer : public FaultyApiWorldTest {
  protected:
   // `rules` is a JSON list without its brackets.
-  static absl::Status SpoilAllButTheLease(const std::string& rules) {
-    return world_->Spoil(absl::StrCat(R"([{"path": "/leases/"}, )", rules, "]"));
+  static absl::Status InjectExceptOnTheLease(const std::string& rules) {
+    return world_->InjectFaults(absl::StrCat(R"([{"path": "/leases/"}, )", rules, "]"));
   }
 };
 
-TEST_F(BadApiServer, NothingIsWrong) {
+TEST_F(BadApiServer, AJobIsServedWithoutFaults) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  ExpectServedOnceMended();
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  ExpectServedOnceFaultsEnd();
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 }
 
 TEST_F(BadApiServer, EveryAnswerIsLate) {
-  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "delay_answer": 0.4})"), absl::OkStatus());
+  ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "delay_answer": 0.4})"), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 }
 
 // Answers take longer than the timeout of a write: every write is done, but its answer never
 // arrives.
 TEST_F(BadApiServer, WritesAreDoneAndTheirAnswersComeTooLate) {
-  ASSERT_EQ(world_->Spoil(R"([
-      {"name": "spoilt", "path": "/trainingjobs/", "delay_answer": 1.5, "times": 3},
-      {"name": "spoilt", "method": "POST", "path": "/pods", "delay_answer": 1.5}])"),
+  ASSERT_EQ(world_->InjectFaults(R"([
+      {"name": "fault", "path": "/trainingjobs/", "delay_answer": 1.5, "times": 3},
+      {"name": "fault", "method": "POST", "path": "/pods", "delay_answer": 1.5}])"),
             absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
   ExpectLog("it did not answer in time");
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 }
 
 // The server gets each request long after the client has given up.
 TEST_F(BadApiServer, WritesThatWereGivenUpHappenLater) {
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "method": "POST", "path": "/pods", "delay": 1.5,
+  ASSERT_EQ(
+      world_->InjectFaults(R"([{"name": "fault", "method": "POST", "path": "/pods", "delay": 1.5,
                               "times": 4}])"),
-            absl::OkStatus());
+      absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 }
 
 TEST_F(BadApiServer, AnswersAreCutInHalf) {
-  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "cut_half": true})"), absl::OkStatus());
+  ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "cut_half": true})"), absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(8);
+  AwaitFaults(8);
   ExpectLog("ended inside an event");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(BadApiServer, AWatchIsCutInsideACharacter) {
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "path": "/trainingjobs\\?.*watch=",
+  ASSERT_EQ(world_->InjectFaults(R"([{"name": "fault", "path": "/trainingjobs\\?.*watch=",
                               "cut_in_character": true}])"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2, "", "[{name: WHO, value: \xe5\xbc\xa0\xe4\xbc\x9f}]"),
             absl::OkStatus());
-  Endure(4);
-  ExpectServedOnceMended();
+  AwaitFaults(4);
+  ExpectServedOnceFaultsEnd();
 }
 
-TEST_F(BadApiServer, AnswersAreNoJson) {
-  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 200,
+TEST_F(BadApiServer, AnswersAreNotJson) {
+  ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "status": 200,
                               "text": "{\"kind\": \"TrainingJobList\", \"items\": [}\n"})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(8);
+  AwaitFaults(8);
   ExpectLog("is not a JSON object");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 // Every answer is the login page of a gateway.
-TEST_F(BadApiServer, AnswersAreAPageForPeople) {
-  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 200,
+TEST_F(BadApiServer, EveryAnswerIsAnHtmlPage) {
+  ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "status": 200,
                               "text": "<html>Sign in</html>\n",
                               "headers": {"Content-Type": "text/html"}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(8);
+  AwaitFaults(8);
   ExpectLog("<html>Sign in</html>");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 // An answer that is not a list must not be read as an empty list, or every pod would be created
 // again.
-TEST_F(BadApiServer, AnEmptyObjectIsNoEmptyList) {
+TEST_F(BadApiServer, AnEmptyObjectIsNotReadAsAnEmptyList) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  ASSERT_EQ(SpoilAllButTheLease(R"(
-      {"name": "spoilt", "method": "GET", "status": 200, "path": "watch=", "text": "{}\n"},
-      {"name": "spoilt", "method": "GET", "status": 200,
+  ASSERT_EQ(InjectExceptOnTheLease(R"(
+      {"name": "fault", "method": "GET", "status": 200, "path": "watch=", "text": "{}\n"},
+      {"name": "fault", "method": "GET", "status": 200,
        "body": {"metadata": {"resourceVersion": "9999999"}}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
-  Endure(8);
+  AwaitFaults(8);
   ExpectLog("not a list of items");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
   const std::string gone =
       absl::StrCat("job is gone job=", world_->cluster().name_space(), "/", Job());
   EXPECT_FALSE(absl::StrContains(Log(), gone)) << "all was taken for gone";
 }
 
 TEST_F(BadApiServer, EveryRequestFailsInsideTheServer) {
-  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 500, "body": {
+  ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "status": 500, "body": {
       "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "InternalError",
       "message": "etcdserver: no leader", "code": 500}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(8);
+  AwaitFaults(8);
   ExpectLog("etcdserver: no leader");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(BadApiServer, WritesFailInsideTheServerAfterTheyWereDone) {
-  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "method": "POST", "times": 5,
-      "after_server": true, "status": 500, "text": "oops"}, {"name": "spoilt", "method": "PUT",
+  ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "method": "POST", "times": 5,
+      "after_server": true, "status": 500, "text": "oops"}, {"name": "fault", "method": "PUT",
       "times": 3, "after_server": true, "status": 504, "text": "gateway timeout"})"),
             absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 }
 
-TEST_F(BadApiServer, ATooBusyServerIsAskedWhenItSaidSo) {
-  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 429,
+TEST_F(BadApiServer, ABusyServerIsAskedAfterItsRetryAfter) {
+  ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "status": 429,
                               "text": "too many requests", "headers": {"Retry-After": "1"}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(8);
+  AwaitFaults(8);
   ExpectLog("too many requests");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 // Requests pause even if Retry-After is 0.
-TEST_F(BadApiServer, ATooBusyServerThatSaysAtOnceIsNotHammered) {
-  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "status": 429,
+TEST_F(BadApiServer, ARetryAfterOfZeroStillPauses) {
+  ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "status": 429,
                               "text": "too many requests", "headers": {"Retry-After": "0"}})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(10);
-  ExpectServedOnceMended();
+  AwaitFaults(10);
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(BadApiServer, EveryThirdConnectionIsReset) {
-  ASSERT_EQ(SpoilAllButTheLease(R"({"name": "spoilt", "every": 3, "reset": true})"),
+  ASSERT_EQ(InjectExceptOnTheLease(R"({"name": "fault", "every": 3, "reset": true})"),
             absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 }
 
 // Each watch delivers one event and ends. The event alone must not reset the back-off.
-TEST_F(BadApiServer, WatchesThatEndAtTheirFirstEvent) {
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "path": "/nodes\\?.*watch=", "cut_after": 1}])"),
-            absl::OkStatus());
+TEST_F(BadApiServer, AWatchThatEndsAtItsFirstEventBacksOff) {
+  ASSERT_EQ(
+      world_->InjectFaults(R"([{"name": "fault", "path": "/nodes\\?.*watch=", "cut_after": 1}])"),
+      absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(5);
-  ExpectServedOnceMended();
+  AwaitFaults(5);
+  ExpectServedOnceFaultsEnd();
 }
 
 }  // namespace

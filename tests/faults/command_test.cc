@@ -58,7 +58,7 @@ size_t Starts(const LocalRun& run) {
   return std::vector<std::string>(absl::StrSplit(*text, '\n', absl::SkipEmpty())).size();
 }
 
-TEST(CommandTest, WhatEndedWhileNoOperatorWasThereIsNotRunAgain) {
+TEST(CommandTest, ACommandThatEndedWithoutAnOperatorIsNotRunAgain) {
   LocalRun run(FreshFolder("command-ended"), "command", kWaits);
   ASSERT_TRUE(run.Start().ok());
   const auto running = WaitForReason(run, "Running", "RoundActive", kLong);

@@ -31,7 +31,7 @@ class ExpiringCredentials : public testing::Test {
   }
   // A lease long enough to outlive the fault even on a busy machine; the timeout of writes is about
   // the same as with a short lease.
-  const std::vector<std::string> kPatient = {"--lease-duration=302s", "--renew-deadline=300s"};
+  const std::vector<std::string> kLongLease = {"--lease-duration=302s", "--renew-deadline=300s"};
 
   std::string Text(const std::string& path) { return ReadFile(FileSystem(), path).value(); }
   std::string Write(const std::string& name, const std::string& text) {
@@ -86,7 +86,7 @@ TEST_F(ExpiringCredentials, AClientCertificateThatRunsOutIsReadAgainWhenItIsRepl
       Kubeconfig(world_->cluster().server(),
                  absl::StrCat("client-certificate: ", world_->folder(),
                               "/client.crt, client-key: ", world_->folder(), "/client.key"));
-  ASSERT_EQ(world_->StartOperator(kPatient, config), absl::OkStatus());
+  ASSERT_EQ(world_->StartOperator(kLongLease, config), absl::OkStatus());
   const auto refused = [&] {
     return absl::StrContains(world_->OperatorLog(), "UNAUTHENTICATED") ||
            world_->Metric("muster_api_requests_total", "401") > 0;
@@ -100,10 +100,10 @@ TEST_F(ExpiringCredentials, AClientCertificateThatRunsOutIsReadAgainWhenItIsRepl
 
 TEST_F(ExpiringCredentials, ATokenThatRunsOutIsReadAgainWhenItIsReplaced) {
   const std::string token = Write("token", "first");
-  ASSERT_EQ(world_->StartOperator(
-                kPatient, Kubeconfig(world_->proxy().server(), absl::StrCat("tokenFile: ", token))),
+  ASSERT_EQ(world_->StartOperator(kLongLease, Kubeconfig(world_->proxy().server(),
+                                                         absl::StrCat("tokenFile: ", token))),
             absl::OkStatus());
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "unless_header": ["Authorization", "second"],
+  ASSERT_EQ(world_->InjectFaults(R"([{"name": "fault", "unless_header": ["Authorization", "second"],
       "status": 401, "body": {"kind": "Status", "apiVersion": "v1", "status": "Failure",
       "reason": "Unauthorized", "message": "Unauthorized", "code": 401}}])"),
             absl::OkStatus());
@@ -111,16 +111,16 @@ TEST_F(ExpiringCredentials, ATokenThatRunsOutIsReadAgainWhenItIsReplaced) {
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitForLog("Unauthorized"), absl::OkStatus());
   ASSERT_EQ(world_->WaitFor("it was tried a few times",
-                            [&] { return world_->Requests("spoilt").size() > 8; }),
+                            [&] { return world_->Requests("fault").size() > 8; }),
             absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
   Write("token", "second");
   ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
 }
 
 TEST_F(ExpiringCredentials, AServersCertificateThatRanOutIsRefusedUntilItIsReplaced) {
-  ASSERT_EQ(world_->StartOperator(kPatient), absl::OkStatus());
+  ASSERT_EQ(world_->StartOperator(kLongLease), absl::OkStatus());
   const kube::TestCertificate authority{Text(Pki() + "/ca.crt"), Text(Pki() + "/ca.key")};
   const kube::TestCertificate old =
       kube::MakeTestCertificate(&authority, "IP:127.0.0.1", -absl::Seconds(60));
@@ -147,7 +147,7 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
   ASSERT_EQ(world_->StartOperator(flags), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "method": "PUT", "path": "/leases/",
+  ASSERT_EQ(world_->InjectFaults(R"([{"name": "fault", "method": "PUT", "path": "/leases/",
       "status": 409, "body": {"kind": "Status", "apiVersion": "v1", "status": "Failure",
       "reason": "Conflict", "message": "the lease has been modified", "code": 409}}])"),
             absl::OkStatus());
@@ -158,34 +158,34 @@ TEST_F(ExpiringCredentials, ALeaderThatCannotRenewItsLeaseEndsAndSaysWhy) {
   EXPECT_TRUE(absl::StrContains(
       world_->OperatorLog(),
       "the lease was lost: the lease could not be renewed: the lease has been modified"));
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 
   // A candidate waits and logs what it waits for.
   ASSERT_EQ(world_->LaunchOperator(flags), absl::OkStatus());
   ASSERT_EQ(world_->WaitForLog("lease not acquired"), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
-  ASSERT_EQ(world_->Mend(), absl::OkStatus());
+  ASSERT_EQ(world_->ClearFaults(), absl::OkStatus());
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
 }
 
 // The Secret is in the given namespace even without an election: no other namespace need exist or
 // be readable.
-TEST_F(ExpiringCredentials, TheAuthorityOfALoneOperatorIsInTheNamespaceThatItWasTold) {
+TEST_F(ExpiringCredentials, TheAuthorityOfALoneOperatorIsInTheGivenNamespace) {
   ASSERT_EQ(world_->StartOperator({"--leader-elect=false"}), absl::OkStatus());
   EXPECT_TRUE(world_->cluster().Get(kube::kSecrets, "muster-coordinator-ca").ok());
 }
 
 TEST_F(ExpiringCredentials, AServerThatGoesAwayIsNamedAndAwaited) {
-  ASSERT_EQ(world_->StartOperator(kPatient), absl::OkStatus());
-  ASSERT_EQ(world_->Spoil(R"([{"name": "spoilt", "reset": true}])"), absl::OkStatus());
+  ASSERT_EQ(world_->StartOperator(kLongLease), absl::OkStatus());
+  ASSERT_EQ(world_->InjectFaults(R"([{"name": "fault", "reset": true}])"), absl::OkStatus());
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   ASSERT_EQ(world_->WaitForLog(world_->proxy().server() + ": "), absl::OkStatus());
   ASSERT_EQ(world_->WaitFor("it was tried a few times",
-                            [&] { return world_->Requests("spoilt").size() > 8; }),
+                            [&] { return world_->Requests("fault").size() > 8; }),
             absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
-  ASSERT_EQ(world_->Mend(), absl::OkStatus());
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
+  ASSERT_EQ(world_->ClearFaults(), absl::OkStatus());
   ASSERT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
   EXPECT_TRUE(world_->OperatorIsRunning());
 }

@@ -30,7 +30,7 @@ class FaultyApiWorldTest : public testing::Test {
   }
   void TearDown() override {
     EXPECT_TRUE(world_->OperatorIsRunning());
-    EXPECT_EQ(world_->Mend(), absl::OkStatus());
+    EXPECT_EQ(world_->ClearFaults(), absl::OkStatus());
     EXPECT_EQ(world_->RemoveJob(Job()), absl::OkStatus());
     if (HasFailure()) ADD_FAILURE() << Log();
   }
@@ -40,20 +40,20 @@ class FaultyApiWorldTest : public testing::Test {
   static std::string Job() {
     return absl::AsciiStrToLower(testing::UnitTest::GetInstance()->current_test_info()->name());
   }
-  // Waits, with the faults in place, until `requests` requests have matched rules named "spoilt".
-  // Also expects that the operator never exceeded kCalm requests a second.
-  void Endure(size_t requests) {
-    const auto met = [&] { return world_->Requests("spoilt").size() >= requests; };
-    ASSERT_EQ(world_->WaitFor(absl::StrCat(requests, " requests are spoilt"), met),
+  // Waits, with the faults in place, until `requests` requests have matched rules named "fault".
+  // Also expects that the operator never exceeded kMaxRequestsPerSecond requests a second.
+  void AwaitFaults(size_t requests) {
+    const auto met = [&] { return world_->Requests("fault").size() >= requests; };
+    ASSERT_EQ(world_->WaitFor(absl::StrCat(requests, " requests met a fault"), met),
               absl::OkStatus());
-    EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+    EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
   }
   void ExpectLog(const std::string& text) {
     const auto said = [&] { return absl::StrContains(Log(), text); };
     EXPECT_EQ(world_->WaitFor("the log says " + text, said), absl::OkStatus());
   }
-  void ExpectServedOnceMended(int workers = 2) {
-    ASSERT_EQ(world_->Mend(), absl::OkStatus());
+  void ExpectServedOnceFaultsEnd(int workers = 2) {
+    ASSERT_EQ(world_->ClearFaults(), absl::OkStatus());
     ASSERT_EQ(world_->WaitUntilServed(Job(), workers), absl::OkStatus());
   }
 

@@ -59,7 +59,8 @@ absl::StatusOr<std::unique_ptr<FaultyApiWorld>> FaultyApiWorld::Create() {
   world->folder_ = absl::StrCat(temporary, "/", world->cluster_->name_space());
   MUSTER_RETURN_IF_ERROR(FileSystem().MakeDirectories(world->folder_));
   char short_folder[] = "/tmp/muster-faults-XXXXXX";
-  if (mkdtemp(short_folder) == nullptr) return absl::InternalError("no folder for a socket");
+  if (mkdtemp(short_folder) == nullptr)
+    return absl::InternalError("cannot make a folder for the socket");
   world->socket_folder_ = short_folder;
   MUSTER_RETURN_IF_ERROR(world->cluster_->InstallCrd());
   MUSTER_ASSIGN_OR_RETURN(world->proxy_, ApiProxy::Start(*world->cluster_));
@@ -183,22 +184,22 @@ double FaultyApiWorld::Metric(const std::string& name, const std::string& labels
   return sum;
 }
 
-absl::Status FaultyApiWorld::Spoil(const std::string& rules) {
+absl::Status FaultyApiWorld::InjectFaults(const std::string& rules) {
   MUSTER_ASSIGN_OR_RETURN(const Json json, ParseJson(rules));
   MUSTER_RETURN_IF_ERROR(proxy_->SetRules(json));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<ProxiedRequest> log, proxy_->Log());
-  spoilt_from_ = log.size();
+  faults_from_ = log.size();
   return absl::OkStatus();
 }
 
 std::vector<ProxiedRequest> FaultyApiWorld::Requests(const std::string& rule) const {
   std::vector<ProxiedRequest> requests = proxy_->Log().value();
-  requests.erase(requests.begin(), requests.begin() + static_cast<ptrdiff_t>(spoilt_from_));
+  requests.erase(requests.begin(), requests.begin() + static_cast<ptrdiff_t>(faults_from_));
   std::erase_if(requests, [&](const auto& one) { return !rule.empty() && one.rule != rule; });
   return requests;
 }
 
-int FaultyApiWorld::BusiestSecond() const {
+int FaultyApiWorld::MostRequestsInASecond() const {
   const std::vector<ProxiedRequest> requests = Requests();
   size_t most = 0;
   for (size_t from = 0, to = 0; from < requests.size(); ++from) {
@@ -308,7 +309,7 @@ absl::Status FaultyApiWorld::WaitFor(const std::string& what, const std::functio
     if (Clock::Real().Monotonic() > deadline) {
       const std::string log = OperatorLog();
       return absl::DeadlineExceededError(
-          absl::StrCat("waited in vain until ", what, "\n",
+          absl::StrCat("timed out waiting until ", what, "\n",
                        log.substr(log.size() - std::min(log.size(), kLogShown))));
     }
     poll(nullptr, 0, kLookMillis);

@@ -51,16 +51,16 @@ class FaultyApiWorld {
   double Metric(const std::string& name, const std::string& labels = "") const;
 
   // Replaces the proxy's rules (a JSON list); an empty list removes all faults.
-  absl::Status Spoil(const std::string& rules);
-  absl::Status Mend() { return Spoil("[]"); }
-  // The requests since the last Spoil(), or only those that `rule` was applied to.
+  absl::Status InjectFaults(const std::string& rules);
+  absl::Status ClearFaults() { return InjectFaults("[]"); }
+  // The requests since the last InjectFaults(), or only those that `rule` was applied to.
   std::vector<ProxiedRequest> Requests(const std::string& rule = "") const;
-  // The most requests within any second since the last Spoil.
-  int BusiestSecond() const;
-  // The bound for BusiestSecond() when everything fails at once: a dozen watches that each end,
-  // reopen, list and retry, the lease, and requests in back-off. A loop without a pause makes
+  // The most requests within any second since the last InjectFaults().
+  int MostRequestsInASecond() const;
+  // The bound for MostRequestsInASecond() when everything fails at once: a dozen watches that each
+  // end, reopen, list and retry, the lease, and requests in back-off. A loop without a pause makes
   // hundreds.
-  static constexpr int kCalm = 60;
+  static constexpr int kMaxRequestsPerSecond = 60;
 
   // `more` holds further lines of the spec, `env` the worker's environment as a YAML list.
   absl::Status ApplyJob(const std::string& name, int workers, const std::string& more = "",
@@ -92,7 +92,7 @@ class FaultyApiWorld {
   std::string folder_;
   std::string socket_folder_;  // the path of a unix socket is limited to some 100 bytes
   std::set<std::string> nodes_;
-  size_t spoilt_from_ = 0;  // index into the proxy's log at the last Spoil()
+  size_t faults_from_ = 0;  // index into the proxy's log at the last InjectFaults()
   size_t applied_at_ = 0;   // the same, when the newest job was applied
 };
 

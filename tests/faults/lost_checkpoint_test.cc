@@ -83,24 +83,25 @@ TEST(LostCheckpointTest, AnotherMomentumOnAFinishedJobHoldsItAndItsOwnerMayGiveT
   EXPECT_TRUE(Exists(FileSystem(), folder + "/checkpoints/step-000000040/DONE"));
 }
 
-// Trains until the status has a checkpoint, calls `spoil`, and kills every rank.
-template <typename Spoil>
-std::unique_ptr<LocalRun> TrainAndSpoil(const std::string& name, const DisturbedJobSpec& job,
-                                        Spoil spoil) {
+// Trains until the status has a checkpoint, kills every rank and calls `damage` with the checkpoint
+// directory.
+template <typename Damage>
+std::unique_ptr<LocalRun> TrainAndDamage(const std::string& name, const DisturbedJobSpec& job,
+                                         Damage damage) {
   auto run = NewRun(name, job);
   EXPECT_TRUE(run->Start().ok());
   const auto saved = WaitForReason(*run, "Checkpointed", "CheckpointWritten", kLong);
   EXPECT_TRUE(saved.ok()) << saved.status() << run->Output();
   const std::vector<pid_t> trainers = run->Trainers();
   for (const pid_t trainer : trainers) kill(trainer, SIGKILL);
-  spoil(run->Checkpoints());
+  damage(run->Checkpoints());
   return run;
 }
 
 TEST(LostCheckpointTest, ADirectoryThatIsGoneHoldsTheJobUntilItIsBack) {
   const DisturbedJobSpec job = {.steps = 300, .save_every = 60};
   std::string away;
-  auto run = TrainAndSpoil("gone", job, [&](const std::string& checkpoints) {
+  auto run = TrainAndDamage("gone", job, [&](const std::string& checkpoints) {
     away = checkpoints + ".away";
     ASSERT_TRUE(FileSystem().Rename(checkpoints, away).ok());
   });
@@ -118,7 +119,7 @@ TEST(LostCheckpointTest, ADirectoryThatCannotBeListedHoldsTheJobUntilItCan) {
   const DisturbedJobSpec job = {.steps = 300, .save_every = 60};
   std::string away;
   // A symbolic link to itself cannot be listed, not even by root.
-  auto run = TrainAndSpoil("unlistable", job, [&](const std::string& checkpoints) {
+  auto run = TrainAndDamage("unlistable", job, [&](const std::string& checkpoints) {
     away = checkpoints + ".away";
     ASSERT_TRUE(FileSystem().Rename(checkpoints, away).ok());
     ASSERT_EQ(symlink("checkpoints", checkpoints.c_str()), 0);

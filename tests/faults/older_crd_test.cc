@@ -37,14 +37,14 @@ class OlderCrd : public testing::Test {
   std::unique_ptr<FaultyApiWorld> world_;
 };
 
-TEST_F(OlderCrd, WithoutAFieldThatTellsOnly) {
+TEST_F(OlderCrd, WithoutAnInformativeFieldJobsAreServed) {
   Forget("state");
   ASSERT_EQ(world_->StartOperator(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
 }
 
-TEST_F(OlderCrd, WithoutAFieldThatPodsRestOn) {
+TEST_F(OlderCrd, WithoutAFieldThatPodsNeedNothingIsCreated) {
   Forget("incarnations");
   ASSERT_EQ(world_->StartOperator(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());
@@ -58,7 +58,7 @@ TEST_F(OlderCrd, WithoutAFieldThatPodsRestOn) {
   EXPECT_EQ(world_->WaitForLog("status not stored"), absl::OkStatus());
   EXPECT_EQ(world_->WaitForEvent("StatusNotStored", "status.incarnations"), absl::OkStatus());
   EXPECT_TRUE(world_->Pods("job").empty());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
   ASSERT_EQ(world_->cluster().InstallCrd(), absl::OkStatus());
   // The operator retries when the job changes, and the server takes a while to serve a definition.
   int touched = 0;
@@ -71,12 +71,12 @@ TEST_F(OlderCrd, WithoutAFieldThatPodsRestOn) {
   EXPECT_EQ(world_->WaitUntilServed("job", 2), absl::OkStatus());
 }
 
-TEST_F(OlderCrd, IsNotThereYet) {
+TEST_F(OlderCrd, AMissingDefinitionIsNamedAndAwaited) {
   const auto gone = world_->cluster().Kubectl({"delete", "crd", kName});
   ASSERT_TRUE(gone.ok() && gone->ok());
   ASSERT_EQ(world_->LaunchOperator(), absl::OkStatus());
   ASSERT_EQ(world_->WaitForLog("trainingjobs.muster.dev is not installed"), absl::OkStatus());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
   ASSERT_EQ(world_->cluster().InstallCrd(), absl::OkStatus());
   ASSERT_EQ(world_->WaitForLog(" leading "), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob("job", 2), absl::OkStatus());

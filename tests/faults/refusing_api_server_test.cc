@@ -19,12 +19,12 @@ class RefusingApiServer : public FaultyApiWorldTest {
  protected:
   // Answers requests of this method and path with a 403 in the real server's words.
   void Forbid(const std::string& method, const std::string& path, const std::string& verb) {
-    ASSERT_EQ(world_->Spoil(absl::StrCat(
-                  R"([{"name": "spoilt", "method": ")", method, R"(", "path": ")", path,
-                  R"(", "status": 403, "body": {"kind": "Status", "apiVersion": "v1",
+    ASSERT_EQ(world_->InjectFaults(
+                  absl::StrCat(R"([{"name": "fault", "method": ")", method, R"(", "path": ")", path,
+                               R"(", "status": 403, "body": {"kind": "Status", "apiVersion": "v1",
                   "status": "Failure", "reason": "Forbidden", "code": 403, "message":
                   "is forbidden: User muster cannot )",
-                  verb, R"("}}])")),
+                               verb, R"("}}])")),
               absl::OkStatus());
   }
   // An environment for the worker of `size` bytes.
@@ -39,9 +39,9 @@ class RefusingApiServer : public FaultyApiWorldTest {
     return env + "]";
   }
   void Conflict(const std::string& method, const std::string& path) {
-    ASSERT_EQ(world_->Spoil(absl::StrCat(
-                  R"([{"name": "spoilt", "method": ")", method, R"(", "path": ")", path,
-                  R"(", "status": 409, "body": {"kind": "Status", "apiVersion": "v1",
+    ASSERT_EQ(world_->InjectFaults(
+                  absl::StrCat(R"([{"name": "fault", "method": ")", method, R"(", "path": ")", path,
+                               R"(", "status": 409, "body": {"kind": "Status", "apiVersion": "v1",
                   "status": "Failure", "reason": "Conflict", "code": 409, "message":
                   "the object has been modified"}}])")),
               absl::OkStatus());
@@ -51,10 +51,10 @@ class RefusingApiServer : public FaultyApiWorldTest {
 TEST_F(RefusingApiServer, CreatePods) {
   Forbid("POST", "/pods[?]", "create pods");
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(4);
+  AwaitFaults(4);
   EXPECT_EQ(world_->WaitForEvent("FailedCreate", "cannot create pods"), absl::OkStatus());
   ExpectLog("create pod createpods-0-1: is forbidden: User muster cannot create pods");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(RefusingApiServer, DeletePods) {
@@ -62,9 +62,9 @@ TEST_F(RefusingApiServer, DeletePods) {
   ASSERT_EQ(world_->WaitUntilServed(Job(), 2), absl::OkStatus());
   Forbid("DELETE", "/pods/", "delete pods");
   ASSERT_EQ(world_->ApplyJob(Job(), 1), absl::OkStatus());
-  Endure(4);
+  AwaitFaults(4);
   ExpectLog("cannot delete pods");
-  ASSERT_EQ(world_->Mend(), absl::OkStatus());
+  ASSERT_EQ(world_->ClearFaults(), absl::OkStatus());
   EXPECT_EQ(world_->WaitFor("the second pod is told to go",
                             [&] {
                               size_t staying = 0;
@@ -79,25 +79,25 @@ TEST_F(RefusingApiServer, DeletePods) {
 TEST_F(RefusingApiServer, BindPods) {
   Forbid("POST", "/binding[?]", "create pods/binding");
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(6);
+  AwaitFaults(6);
   ExpectLog("cannot create pods/binding");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(RefusingApiServer, UpdateStatus) {
   Forbid("PUT", "/status[?]", "update trainingjobs/status");
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(4);
+  AwaitFaults(4);
   ExpectLog("write the job's status: is forbidden: User muster cannot update trainingjobs/status");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(RefusingApiServer, PatchJobs) {
   Forbid("PATCH", "/trainingjobs/", "patch trainingjobs");
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(4);
+  AwaitFaults(4);
   ExpectLog("write the job's finalizers: is forbidden: User muster cannot patch trainingjobs");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(RefusingApiServer, CreateEvents) {
@@ -110,42 +110,42 @@ TEST_F(RefusingApiServer, ListNodes) {
   Forbid("GET", "/nodes", "list nodes");
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(4);
+  AwaitFaults(4);
   ExpectLog("cannot list nodes");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(RefusingApiServer, WatchJobs) {
   Forbid("GET", "/trainingjobs[?].*watch=", "watch trainingjobs");
   ASSERT_EQ(world_->proxy().CutAll(), absl::OkStatus());
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(4);
+  AwaitFaults(4);
   ExpectLog("cannot watch trainingjobs");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(RefusingApiServer, ConflictsForEverOnTheStatus) {
   Conflict("PUT", "/status[?]");
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(7);
+  AwaitFaults(7);
   ExpectLog("write the job's status: the object has been modified");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(RefusingApiServer, ConflictsForEverOnPods) {
   Conflict("POST", "/pods[?]");
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(5);
+  AwaitFaults(5);
   EXPECT_EQ(world_->WaitForEvent("FailedCreate", "the object has been modified"), absl::OkStatus());
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(RefusingApiServer, ConflictsForEverOnBinds) {
   Conflict("POST", "/binding[?]");
   ASSERT_EQ(world_->ApplyJob(Job(), 2), absl::OkStatus());
-  Endure(6);
+  AwaitFaults(6);
   ExpectLog("the object has been modified");
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 // A foreign pod already has the name of the job's first pod.
@@ -160,13 +160,13 @@ TEST_F(RefusingApiServer, AForeignPodHasTheName) {
   const auto gone =
       world_->cluster().Kubectl({"delete", "pod", Job() + "-0-1", "--force", "--grace-period=0"});
   ASSERT_TRUE(gone.ok() && gone->ok());
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 TEST_F(RefusingApiServer, AJobOfMoreThanAMegabyte) {
   ASSERT_EQ(world_->ApplyJob(Job(), 2, "", Large(1'400'000)), absl::OkStatus());
-  ExpectServedOnceMended();
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  ExpectServedOnceFaultsEnd();
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
 }
 
 // The job alone fits into the store; with the operator's status it does not.
@@ -187,13 +187,13 @@ TEST_F(RefusingApiServer, AStatusThatDoesNotFit) {
   EXPECT_EQ(world_->WaitForEvent("StatusNotStored", "too large"), absl::OkStatus());
   ExpectLog("status not stored");
   EXPECT_TRUE(world_->Pods(Job()).empty());
-  EXPECT_LE(world_->BusiestSecond(), FaultyApiWorld::kCalm);
+  EXPECT_LE(world_->MostRequestsInASecond(), FaultyApiWorld::kMaxRequestsPerSecond);
   // The user shrinks the job.
   const auto made = world_->cluster().Kubectl(
       {"patch", "trainingjob", Job(), "--type=json",
        R"(--patch=[{"op": "remove", "path": "/spec/template/spec/containers/0/env"}])"});
   ASSERT_TRUE(made.ok() && made->ok()) << made->err;
-  ExpectServedOnceMended();
+  ExpectServedOnceFaultsEnd();
 }
 
 }  // namespace

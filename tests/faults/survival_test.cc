@@ -29,7 +29,8 @@ constexpr int kLookMillis = 10;
 // undisturbed run.
 constexpr int kLongSteps = 300;
 
-std::unique_ptr<LocalRun> StartTo(int step, const std::string& name, const DisturbedJobSpec& job) {
+std::unique_ptr<LocalRun> StartUntilStep(int step, const std::string& name,
+                                         const DisturbedJobSpec& job) {
   auto run = NewRun(name, job);
   EXPECT_TRUE(run->Start().ok());
   const absl::Status reached = run->WaitForStep(step, kLong);
@@ -54,7 +55,7 @@ bool WaitForAnotherAgent(const LocalRun& run, const std::vector<pid_t>& known) {
 TEST(SurvivalTest, ShrinksAndGrowsAgain) {
   const DisturbedJobSpec job = {
       .steps = kLongSteps, .save_every = kLongSteps, .min_workers = 1, .on_rank_failure = "Shrink"};
-  auto run = StartTo(10, "shrink", job);
+  auto run = StartUntilStep(10, "shrink", job);
   const std::vector<pid_t> trainers = run->Trainers();
   ASSERT_EQ(trainers.size(), 2u) << run->Output();
   kill(trainers[1], SIGKILL);
@@ -66,7 +67,7 @@ TEST(SurvivalTest, ShrinksAndGrowsAgain) {
 TEST(SurvivalTest, OrphanedAgentsSaveAndEndAndTheSameCommandGoesOn) {
   const DisturbedJobSpec job = {
       .steps = kLongSteps, .save_every = kLongSteps, .orphan_deadline = "1s"};
-  auto run = StartTo(10, "orphans", job);
+  auto run = StartUntilStep(10, "orphans", job);
   run->Signal(SIGKILL);
   ASSERT_TRUE(run->WaitForEnd(kLong).ok());
   const absl::Status nobody = run->WaitForNoAgents(kLong);
@@ -81,7 +82,7 @@ TEST(SurvivalTest, OrphanedAgentsSaveAndEndAndTheSameCommandGoesOn) {
 
 TEST(SurvivalTest, AStoppedAgentThatReturnsIsReplacedOrRefused) {
   const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = kLongSteps};
-  auto run = StartTo(10, "late-agent", job);
+  auto run = StartUntilStep(10, "late-agent", job);
   const std::vector<pid_t> agents = run->Agents();
   ASSERT_EQ(agents.size(), 2u) << run->Output();
   const int64_t round = RoundOf(*run);
@@ -96,7 +97,7 @@ TEST(SurvivalTest, AStoppedAgentThatReturnsIsReplacedOrRefused) {
 
 TEST(SurvivalTest, EveryRankLostGoesOnFromTheNewestCheckpoint) {
   const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = 15};
-  auto run = StartTo(25, "all-lost", job);
+  auto run = StartUntilStep(25, "all-lost", job);
   for (const pid_t trainer : run->Trainers()) kill(trainer, SIGKILL);
   ExpectUndisturbedWeights(*run, job);
   EXPECT_GE(RoundOf(*run), 2);
@@ -104,14 +105,14 @@ TEST(SurvivalTest, EveryRankLostGoesOnFromTheNewestCheckpoint) {
 
 TEST(SurvivalTest, EveryRankLostBeforeACheckpointStartsFresh) {
   const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = kLongSteps};
-  auto run = StartTo(8, "all-lost-fresh", job);
+  auto run = StartUntilStep(8, "all-lost-fresh", job);
   for (const pid_t trainer : run->Trainers()) kill(trainer, SIGKILL);
   ExpectUndisturbedWeights(*run, job);
 }
 
-TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
+TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsReportedAndRetried) {
   const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = 20, .rank_deadline = "5m"};
-  auto run = StartTo(5, "unwritable", job);
+  auto run = StartUntilStep(5, "unwritable", job);
   // Nobody, not even root, can write to a file in place of the directory.
   const std::string away = run->Checkpoints() + ".away";
   ASSERT_TRUE(FileSystem().Rename(run->Checkpoints(), away).ok());
@@ -131,7 +132,7 @@ TEST(SurvivalTest, ACheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
 
 TEST(SurvivalTest, ADamagedCheckpointIsSkippedForAnOlderOne) {
   const DisturbedJobSpec job = {.steps = kLongSteps, .save_every = 30};
-  auto run = StartTo(70, "damaged", job);
+  auto run = StartUntilStep(70, "damaged", job);
   run->Signal(SIGINT);
   ASSERT_TRUE(run->WaitForEnd(kLong).ok());
   const auto newest = NewestTensors(run->Checkpoints());

@@ -6,7 +6,7 @@ def fuzz_target(name, deps):
         testonly = True,
         srcs = [name + "_fuzz.cc"],
         linkopts = ["-fsanitize=fuzzer,address,undefined"],
-        # Only tools/fuzz builds these, with clang.
+        # Only tools/fuzz builds these targets.
         tags = [
             "fuzz",
             "manual",

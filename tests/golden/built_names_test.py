@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """usage: built_names_test.py --list=FILE [--names=PROGRAM] [--flags=PROGRAM ...] [--print=FILE]
 
-Compares the names that built programs tell with the golden list: those that --names prints as kind and name, and the
-subcommands and flags in the help of each of --flags. With --print they are written as a part of the list instead.
+Compares the names that built programs print with the golden list: the output of --names, lines of a kind and a name,
+and the subcommands and flags in the help of each program of --flags. With --print the names are written to a file, as
+a part of the list, and not compared.
 """
 import argparse
 import pathlib
@@ -15,7 +16,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 def said(program, *arguments):
-    """What a program says of itself; one without --help tells its usage as it refuses the flag."""
+    """The output of a program. One that does not know --help prints its usage when it refuses the flag."""
     ended = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, env={"HOME": "/nonexistent"})
     return ended.stdout + ended.stderr
 
@@ -32,7 +33,7 @@ def flags_of_muster(program):
 
 
 def flags_of(program):
-    """The subcommands and flags that the program's own help tells."""
+    """The subcommands and flags in the program's own help."""
     name = pathlib.Path(program).name
     if name == "muster":
         yield from flags_of_muster(program)
@@ -46,7 +47,7 @@ def flags_of(program):
 
 
 def found_names(arguments):
-    """{heading: names} of what was asked."""
+    """{heading: names} of the programs in the arguments."""
     kinds = {}
     if arguments.names:
         told = subprocess.run([arguments.names], stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout

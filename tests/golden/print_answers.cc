@@ -1,6 +1,6 @@
-// Asks an operator's HTTP API for every page that is JSON, of a world in which something can be
-// said on each, and prints the fields of the answers as `items[].name`, one a line with its kind
-// before a tab.
+// Asks an operator's HTTP API for every page that is JSON and prints the fields of the answers as
+// `items[].name`, one a line after its kind and a tab. The operator's world has jobs, nodes and
+// queues, so that no page is empty.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -70,7 +70,7 @@ class World {
                      {"data", {{"uri", "/data/text"}}},
                      {"train", {{"steps", 10}}}}}};
     if (!page_.api->Create(kube::kTrainingJobs, job).ok()) std::abort();
-    // It is taken over, its pods are made, then seen.
+    // Three decisions: the job is taken over, its pods are created, and then they are seen.
     for (int i = 0; i < 3; ++i) page_.Settle();
     if (!page_.trouble.ok()) std::abort();
   }

@@ -1,5 +1,5 @@
-// Prints the names that the operator's own tables hold, one a line with its kind before a tab: what
-// the product says, where the sources would only show how it says it.
+// Prints the names in the operator's own tables, one a line after its kind and a tab. The program
+// asks the functions that the product uses, because the sources do not show the names literally.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -77,7 +77,7 @@ TEST(BadInputTest, ACorpusShorterThanOneSequence) {
               HasSubstr("tokens are too few: one sequence of 64 needs"));
 }
 
-TEST(BadInputTest, NotEnoughMemoryIsSaidBeforeTheFirstStep) {
+TEST(BadInputTest, NotEnoughMemoryIsReportedBeforeTheFirstStep) {
   const std::string manifest =
       absl::StrReplaceAll(kManifest, {{"gpt2-nano", "gpt2-1558m"},
                                       {"globalBatch: 4, microBatch: 2, sequence: 64",
@@ -85,7 +85,7 @@ TEST(BadInputTest, NotEnoughMemoryIsSaidBeforeTheFirstStep) {
   const std::string output = RunToFailure("memory", GoodText(), manifest, kExitBadInput);
   EXPECT_THAT(output, HasSubstr("not enough memory for the model: "));
   EXPECT_THAT(output, HasSubstr("are needed by"));
-  EXPECT_THAT(output, HasSubstr("are there; of each rank's share"));
+  EXPECT_THAT(output, HasSubstr("are available; of each rank's share"));
 }
 
 TEST(BadInputTest, ACheckpointUriThatIsAFileIsFoundBeforeTheFirstStep) {

@@ -32,7 +32,7 @@ class CompletionTest : public testing::Test {
   }
 
   // The completions that bash offers for the last word; `words` is the command line as bash source.
-  std::vector<std::string> Offered(const std::string& words) {
+  std::vector<std::string> Completions(const std::string& words) {
     const std::string muster = std::getenv("TEST_SRCDIR") + std::string("/muster/cli/muster");
     const std::string script = absl::StrCat(
         "export MUSTER_STATE_DIR=", root_, "; source <(", muster, " completion bash) && ",
@@ -54,30 +54,31 @@ class CompletionTest : public testing::Test {
 TEST_F(CompletionTest, BashOffersEveryCommand) {
   std::vector<std::string> names;
   for (const Command& command : Commands()) names.emplace_back(command.name);
-  EXPECT_THAT(Offered("''"), IsSupersetOf(names));
-  EXPECT_THAT(Offered("desc"), ElementsAre("describe"));
+  EXPECT_THAT(Completions("''"), IsSupersetOf(names));
+  EXPECT_THAT(Completions("desc"), ElementsAre("describe"));
 }
 
 TEST_F(CompletionTest, BashOffersEveryFlagOfACommand) {
   for (const Command& command : Commands()) {
     std::vector<std::string> names;
     for (const FlagSpec& flag : command.flags()) names.push_back(absl::StrCat("--", flag.name));
-    EXPECT_THAT(Offered(absl::StrCat(command.name, " --")), IsSupersetOf(names)) << command.name;
+    EXPECT_THAT(Completions(absl::StrCat(command.name, " --")), IsSupersetOf(names))
+        << command.name;
   }
 }
 
 TEST_F(CompletionTest, BashOffersJobs) {
-  EXPECT_THAT(Offered("stop sm"), ElementsAre("small", "smooth"));
-  EXPECT_THAT(Offered("tree --job ''"), ElementsAre("big", "small", "smooth"));
-  EXPECT_THAT(Offered("tree --job = sma"), ElementsAre("small"));
-  EXPECT_THAT(Offered("checkpoints ''"), Contains("prune"));
-  EXPECT_THAT(Offered("describe --state-dir /nowhere ''"), IsEmpty());
+  EXPECT_THAT(Completions("stop sm"), ElementsAre("small", "smooth"));
+  EXPECT_THAT(Completions("tree --job ''"), ElementsAre("big", "small", "smooth"));
+  EXPECT_THAT(Completions("tree --job = sma"), ElementsAre("small"));
+  EXPECT_THAT(Completions("checkpoints ''"), Contains("prune"));
+  EXPECT_THAT(Completions("describe --state-dir /nowhere ''"), IsEmpty());
 }
 
 // bash completes file names itself if nothing is offered.
 TEST_F(CompletionTest, FilesAreLeftToTheShell) {
-  EXPECT_THAT(Offered("run job.ya"), IsEmpty());
-  EXPECT_THAT(Offered("tree --svg ''"), IsEmpty());
+  EXPECT_THAT(Completions("run job.ya"), IsEmpty());
+  EXPECT_THAT(Completions("tree --svg ''"), IsEmpty());
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ class FullDiskTest : public testing::Test {
   bool mounted_ = false;
 };
 
-TEST_F(FullDiskTest, TrainingGoesOnTheJobSaysSoAndALaterSaveWorks) {
+TEST_F(FullDiskTest, AFailedSaveIsReportedTrainingGoesOnAndALaterSaveWorks) {
   Mount("full-disk", "size=256m");
   if (IsSkipped() || HasFatalFailure()) return;
   Fill(disk_ + "/filler");

@@ -35,7 +35,7 @@ using testing::HasSubstr;
 constexpr int kLookMillis = 200;
 // Generous, because a server on a busy machine is slow.
 constexpr absl::Duration kPatience = absl::Minutes(3);
-const kube::CallOptions kPatient = {.timeout = kPatience};
+const kube::CallOptions kLongTimeout = {.timeout = kPatience};
 
 class IdentityClusterTest : public testing::Test {
  protected:
@@ -47,12 +47,12 @@ class IdentityClusterTest : public testing::Test {
     api_ = *kube::RestApi::Create(config_);
     ns_ = cluster_->name_space();
     Json account = kube::NewObject(kube::kServiceAccounts, {ns_, "worker"});
-    ASSERT_TRUE(api_->Create(kube::kServiceAccounts, account, kPatient).ok());
+    ASSERT_TRUE(api_->Create(kube::kServiceAccounts, account, kLongTimeout).ok());
     Json pod = kube::NewObject(kube::kPods, {ns_, "gpt-0-1"});
     pod["spec"] = {{"serviceAccountName", "worker"},
                    {"schedulerName", "muster"},
                    {"containers", {{{"name", "worker"}, {"image", "none"}}}}};
-    const absl::StatusOr<Json> stored = api_->Create(kube::kPods, pod, kPatient);
+    const absl::StatusOr<Json> stored = api_->Create(kube::kPods, pod, kLongTimeout);
     ASSERT_TRUE(stored.ok()) << stored.status();
     pod_uid_ = kube::UidOf(*stored);
   }
@@ -67,7 +67,7 @@ class IdentityClusterTest : public testing::Test {
           {"apiVersion", "v1"}, {"kind", "Pod"}, {"name", "gpt-0-1"}, {"uid", pod_uid_}};
     }
     const absl::StatusOr<Json> answer = api_->CreateSubresource(
-        kube::kServiceAccounts, {ns_, "worker"}, "token", request, kPatient);
+        kube::kServiceAccounts, {ns_, "worker"}, "token", request, kLongTimeout);
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.ok() ? kube::StringAt(*answer, {"status", "token"}) : "";
   }
@@ -79,7 +79,7 @@ class IdentityClusterTest : public testing::Test {
   std::string pod_uid_;
 };
 
-TEST_F(IdentityClusterTest, ATokenIsWorthWhatItWasMadeForAndNoLongerThanItsPod) {
+TEST_F(IdentityClusterTest, ATokenIsValidForItsAudienceAloneAndAsLongAsItsPod) {
   TokenReviewer reviewer(*api_);
   const std::string token = Token(kCoordinatorAudience);
   const auto pod = reviewer.Review(token);
@@ -107,7 +107,7 @@ TEST_F(IdentityClusterTest, ATokenIsWorthWhatItWasMadeForAndNoLongerThanItsPod) 
 
   // The API server caches a valid token for some ten seconds.
   ASSERT_TRUE(
-      api_->Delete(kube::kPods, {ns_, "gpt-0-1"}, {.grace_period_seconds = 0}, kPatient).ok());
+      api_->Delete(kube::kPods, {ns_, "gpt-0-1"}, {.grace_period_seconds = 0}, kLongTimeout).ok());
   const absl::Time deadline = absl::Now() + kPatience;
   const auto still_good = [&] {
     const absl::Status status = reviewer.Review(token).status();

@@ -50,7 +50,6 @@ class LocalRun {
   // The job as `muster get --json` prints it.
   absl::StatusOr<Json> Job() const;
 
-  pid_t operator_pid() const { return process_ == nullptr ? 0 : process_->pid(); }
   // Pids of the running worker agents, and of the trainers that they started.
   std::vector<pid_t> Agents() const;
   std::vector<pid_t> Trainers() const;

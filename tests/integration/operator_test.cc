@@ -46,16 +46,16 @@ class OperatorTest : public testing::Test {
            world_.ActiveIn(job.status.round()) == 2;
   }
   // Starts a job in which workers of the first incarnation leave some orders unanswered (see
-  // `deaf`); their replacements answer all.
-  void StartDeaf() {
+  // `unanswered`); their replacements answer all.
+  void StartWithUnansweredOrders() {
     world_.AddNode("node-1", 8);
     world_.StartOperator();
     world_.CreateJob(kJob);
     ASSERT_TRUE(world_.Until(
         [&] { return world_.Agent(1) != nullptr && !world_.Agent(1)->orders().empty(); }));
-    world_.deaf.clear();
+    world_.unanswered.clear();
   }
-  bool WasTold(const std::string& words) {
+  bool HasEventAbout(const std::string& words) {
     const auto events = world_.memory->List(kube::kEvents, {});
     if (!events.ok()) return false;
     for (const Json& event : events->items) {
@@ -168,19 +168,19 @@ TEST_F(OperatorTest, AKilledAgentIsReplacedByTheNextIncarnation) {
 // it.
 TEST_F(OperatorTest, ThePrepareDeadlineOfTheOptionsBreaksARound) {
   world_.prepare_deadline = absl::Seconds(1);
-  world_.deaf[1].to_prepare = true;
-  StartDeaf();
+  world_.unanswered[1].to_prepare = true;
+  StartWithUnansweredOrders();
   EXPECT_EQ(world_.Agent(1)->orders().front().welcome().prepare_deadline_seconds(), 1);
-  ASSERT_TRUE(world_.Until([&] { return WasTold("did not get ready within 1s"); }));
+  ASSERT_TRUE(world_.Until([&] { return HasEventAbout("did not get ready within 1s"); }));
   ASSERT_TRUE(world_.Until([&] { return Training(2); })) << world_.Job().status.DebugString();
   EXPECT_EQ(world_.Job().status.incarnations(1), 2);
 }
 
 TEST_F(OperatorTest, TheJoinDeadlineOfTheOptionsBreaksARound) {
   world_.join_deadline = absl::Seconds(1);
-  world_.deaf[1].to_go = true;
-  StartDeaf();
-  ASSERT_TRUE(world_.Until([&] { return WasTold("did not join within 1s"); }));
+  world_.unanswered[1].to_go = true;
+  StartWithUnansweredOrders();
+  ASSERT_TRUE(world_.Until([&] { return HasEventAbout("did not join within 1s"); }));
   ASSERT_TRUE(world_.Until([&] { return Training(2); })) << world_.Job().status.DebugString();
   EXPECT_EQ(world_.Job().status.incarnations(1), 2);
 }

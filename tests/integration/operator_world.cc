@@ -115,12 +115,12 @@ void OperatorWorld::SetPhase(Json pod, const std::string& phase, std::optional<i
 }
 
 void OperatorWorld::StartPod(const Json& pod) {
-  const v1alpha1::WorkerId worker = WorkerOf(pod);
+  PodWorker worker = ReadPodWorker(pod);
   Container& container = containers_[kube::UidOf(pod)];
-  container.index = worker.index();
-  container.incarnation = worker.incarnation();
-  container.agent = std::make_unique<ScriptedAgent>(WorkerEnvironment(pod)["MUSTER_COORDINATOR"],
-                                                    worker, RanksOf(pod), deaf[container.index]);
+  container.index = worker.id.index();
+  container.incarnation = worker.id.incarnation();
+  container.agent = std::make_unique<ScriptedAgent>(worker.env["MUSTER_COORDINATOR"], worker.id,
+                                                    worker.ranks, unanswered[container.index]);
   SetPhase(pod, "Running", std::nullopt);
 }
 

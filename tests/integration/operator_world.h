@@ -76,7 +76,7 @@ class OperatorWorld {
   absl::Duration prepare_deadline = OperatorOptions().prepare_deadline;
   absl::Duration join_deadline = OperatorOptions().join_deadline;
   // Orders that agents started from now on leave unanswered, by worker index.
-  std::map<int, ScriptedAgent::Deafness> deaf;
+  std::map<int, ScriptedAgent::UnansweredOrders> unanswered;
 
  private:
   struct Container {

@@ -101,7 +101,7 @@ class PlacementCommandsTest : public testing::Test {
   }
 
   // Waits until the job's status.placement.reason is `reason`.
-  bool IsTold(const std::string& name, const std::string& reason) {
+  bool HasPlacementReason(const std::string& name, const std::string& reason) {
     return world_.Until([&] {
       const auto job = world_.memory->Get(kube::kTrainingJobs, {"default", name});
       return job.ok() && kube::StringAt(*job, {"status", "placement", "reason"}) == reason;

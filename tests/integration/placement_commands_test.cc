@@ -21,9 +21,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST_F(PlacementCommandsTest, TreeDrawsWhatIsFree) {
+TEST_F(PlacementCommandsTest, TreeShowsFreeCapacity) {
   Submit("gpt", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
   const Said all = Muster({"tree", "--server", server_});
   EXPECT_EQ(all.code, kExitOk);
   EXPECT_EQ(all.out,
@@ -84,7 +84,7 @@ TEST_F(PlacementCommandsTest, TreeOnlyCountsTheHostsOfALargeCluster) {
   // Waits for all nodes first: a leaf with only one known node would fit the job better than l0.
   ASSERT_TRUE(tree_begins("cluster  132 nodes, 132 unused  1056 of 1056 GPUs free")) << all.out;
   Submit("gpt", 1, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
   ASSERT_TRUE(tree_begins("cluster  132 nodes, 131 unused  1048 of 1056 GPUs free")) << all.out;
   EXPECT_THAT(all.out, HasSubstr("\n    leaf l65  2 nodes, 2 unused  16 of 16 GPUs free"));
   EXPECT_THAT(all.out, HasSubstr("\n    leaf l0  2 nodes, 1 unused  8 of 16 GPUs free"));
@@ -93,7 +93,7 @@ TEST_F(PlacementCommandsTest, TreeOnlyCountsTheHostsOfALargeCluster) {
               HasSubstr("\n      host n131  8 of 8 GPUs free"));
 }
 
-TEST_F(PlacementCommandsTest, WhatCannotBeIsToldAsEvents) {
+TEST_F(PlacementCommandsTest, ContradictingLabelsAndMissingClassesAreReportedAsEvents) {
   Json stray = kube::NewObject(kube::kNodes, {"", "stray"});
   stray["metadata"]["labels"] = {{"network.topology.nvidia.com/leaf", "l0"},
                                  {"network.topology.nvidia.com/spine", "s9"}};
@@ -102,7 +102,7 @@ TEST_F(PlacementCommandsTest, WhatCannotBeIsToldAsEvents) {
   urgent["value"] = 1000;
   ASSERT_TRUE(world_.memory->Create(kube::kPriorityClasses, urgent).ok());
   Submit("typo", 8, "{}", R"("priorityClassName": "ugrent", )");
-  ASSERT_TRUE(IsTold("typo", "Insufficient"));
+  ASSERT_TRUE(HasPlacementReason("typo", "Insufficient"));
   const auto find = [&](const std::string& reason) {
     Json found;
     world_.Until([&] {
@@ -135,7 +135,7 @@ TEST_F(PlacementCommandsTest, WhatCannotBeIsToldAsEvents) {
   EXPECT_THAT(DumpJson((*stored)["status"]["conditions"]), HasSubstr("does not exist"));
 }
 
-TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
+TEST_F(PlacementCommandsTest, QueueShowsTheOrderTheShareAndTheReasons) {
   Json queue = kube::NewObject(kube::kTrainingQueues, {"", "default"});
   queue["spec"] = {
       {"quotas",
@@ -143,9 +143,9 @@ TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
   const auto made = world_.memory->Create(kube::kTrainingQueues, queue);
   ASSERT_TRUE(made.ok()) << made.status();
   Submit("gpt", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
   Submit("wide", 3, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("wide", "ExceedsQuota"));
+  ASSERT_TRUE(HasPlacementReason("wide", "ExceedsQuota"));
   const Said all = Muster({"queue", "--server", server_});
   EXPECT_EQ(all.code, kExitOk);
   EXPECT_THAT(all.out, testing::StartsWith("default: 1 running, 1 waiting, share 0.25\n"));
@@ -162,11 +162,11 @@ TEST_F(PlacementCommandsTest, QueueTellsTheOrderTheShareAndWhy) {
   EXPECT_THAT(unknown.error, HasSubstr("there is no queue typo\n"));
 }
 
-TEST_F(PlacementCommandsTest, ExplainSaysWhereOrWhyNowhere) {
+TEST_F(PlacementCommandsTest, ExplainSaysWhereAJobRunsOrWhyItWaits) {
   Submit("gpt", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
   Submit("wide", 3, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("wide", "Insufficient"));
+  ASSERT_TRUE(HasPlacementReason("wide", "Insufficient"));
   const Said placed = Muster({"explain", "gpt", "--server", server_});
   EXPECT_EQ(placed.code, kExitOk);
   EXPECT_EQ(placed.out,
@@ -194,11 +194,11 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhereOrWhyNowhere) {
 
 TEST_F(PlacementCommandsTest, ExplainSaysWhenAJobStarts) {
   Submit("gpt", 2, R"({"require": "leaf"})", R"("activeDeadline": "40m", )");
-  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
   Submit("bert", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("bert", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("bert", "Placed"));
   Submit("next", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("next", "NoNodeBigEnough"));
+  ASSERT_TRUE(HasPlacementReason("next", "NoNodeBigEnough"));
   EXPECT_THAT(Muster({"explain", "next", "--server", server_}).out,
               HasSubstr("\n  starts in about 40 min, when default/gpt ends\n"));
   auto json = ParseJson(Muster({"explain", "next", "--json", "--server", server_}).out);
@@ -234,7 +234,7 @@ TEST_F(PlacementCommandsTest, ExplainSaysWhatIsWrongWithTheQuestion) {
             "muster: the operator answered 404 to GET /api/v1/jobs/lab/nobody/placement: "
             "there is no job lab/nobody\n");
   Submit("gpt-large", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("gpt-large", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt-large", "Placed"));
   EXPECT_THAT(Muster({"explain", "gtp-large", "--server", server_}).error,
               HasSubstr("there is no job default/gtp-large; did you mean gpt-large?\n"));
   const Said nameless = Muster({"explain", "--server", server_});

@@ -14,8 +14,9 @@ int ToInt(const std::string& text) {
 
 }  // namespace
 
-std::map<std::string, std::string> WorkerEnvironment(const Json& pod) {
-  std::map<std::string, std::string> env;
+PodWorker ReadPodWorker(const Json& pod) {
+  PodWorker worker;
+  std::map<std::string, std::string>& env = worker.env;
   for (const Json& container : ArrayField(ObjectField(pod, "spec"), "containers")) {
     if (StringField(container, "name") != "worker") continue;
     for (const Json& entry : ArrayField(container, "env")) {
@@ -24,21 +25,14 @@ std::map<std::string, std::string> WorkerEnvironment(const Json& pod) {
           field == "metadata.uid" ? kube::UidOf(pod) : StringField(entry, "value");
     }
   }
-  return env;
-}
-
-v1alpha1::WorkerId WorkerOf(const Json& pod) {
-  std::map<std::string, std::string> env = WorkerEnvironment(pod);
-  v1alpha1::WorkerId worker;
-  worker.set_namespace_(env["MUSTER_NAMESPACE"]);
-  worker.set_job(env["MUSTER_JOB"]);
-  worker.set_job_uid(env["MUSTER_JOB_UID"]);
-  worker.set_index(ToInt(env["MUSTER_WORKER_INDEX"]));
-  worker.set_incarnation(ToInt(env["MUSTER_INCARNATION"]));
-  worker.set_pod_uid(env["MUSTER_POD_UID"]);
+  worker.id.set_namespace_(env["MUSTER_NAMESPACE"]);
+  worker.id.set_job(env["MUSTER_JOB"]);
+  worker.id.set_job_uid(env["MUSTER_JOB_UID"]);
+  worker.id.set_index(ToInt(env["MUSTER_WORKER_INDEX"]));
+  worker.id.set_incarnation(ToInt(env["MUSTER_INCARNATION"]));
+  worker.id.set_pod_uid(env["MUSTER_POD_UID"]);
+  worker.ranks = ToInt(env["MUSTER_RANKS"]);
   return worker;
 }
-
-int RanksOf(const Json& pod) { return ToInt(WorkerEnvironment(pod)["MUSTER_RANKS"]); }
 
 }  // namespace muster::control

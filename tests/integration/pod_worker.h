@@ -7,18 +7,19 @@
 #include "base/json.h"
 #include "proto/muster/v1alpha1/round.pb.h"
 
-// Reads a worker's pod as its agent would: what the operator tells an agent is in the environment
-// of the container `worker`. For tests that play agents without processes.
 namespace muster::control {
 
-// Returns the variables with their values; a reference to the pod's own UID is resolved.
-std::map<std::string, std::string> WorkerEnvironment(const Json& pod);
+// The settings of a worker's agent, which the operator passes in the environment of the container
+// `worker` of its pod.
+struct PodWorker {
+  // The variables with their values; a reference to the pod's own UID is resolved.
+  std::map<std::string, std::string> env;
+  v1alpha1::WorkerId id;  // the identity that the agent claims; an absent number is -1
+  int ranks = -1;         // the number of ranks that the agent starts; -1: the pod does not say
+};
 
-// Returns the identity that the agent claims; numbers that are absent are -1.
-v1alpha1::WorkerId WorkerOf(const Json& pod);
-
-// Returns the number of ranks that the agent starts; -1 if the pod does not say.
-int RanksOf(const Json& pod);
+// Reads a pod as its agent would, for tests that play agents without processes.
+PodWorker ReadPodWorker(const Json& pod);
 
 }  // namespace muster::control
 

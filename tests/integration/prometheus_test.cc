@@ -123,7 +123,7 @@ TEST_F(PrometheusTest, ScrapesOpenMetrics) {
   EXPECT_EQ(metadata["muster_reconcile_duration_seconds"][0]["type"], "histogram");
 }
 
-TEST_F(PrometheusTest, PromtoolHasNothingAgainstTheTextFormat) {
+TEST_F(PrometheusTest, PromtoolAcceptsTheTextFormat) {
   httplib::Client http("http://" + world_.app->http_address());
   const std::string token = ReadFile(FileSystem(), world_.http_token_file()).value_or("");
   const auto text =

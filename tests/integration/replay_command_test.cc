@@ -50,9 +50,10 @@ TEST_F(ReplayCommandTest, ReplayDecidesAgainWhatWasDecided) {
       one.out,
       "decision 2 of 1970-01-01T00:00:40.000Z: 4 nodes, 2 jobs, 3 queues\n"
       "  Stop   default/borrower  Reclaimed: stops for owner#0000001, which takes back its queue's "
-      "nominal quota; all that go lose 1920 GPU-seconds, at least 1920 are lost in any case\n"
-      "  Wait   default/owner  WaitingForVictims: jobs that make room for it have not gone yet; by "
-      "10s from now, if running jobs end as they say\n"
+      "nominal quota; the jobs that make room lose 1920 GPU-seconds, at least 1920 whichever jobs "
+      "are chosen\n"
+      "  Wait   default/owner  WaitingForVictims: waits for other jobs to make room; within 10s if "
+      "running jobs end when they say\n"
       "replayed: the same, byte for byte\n");
   const auto json = ParseJson(Muster({"replay", "3", "--json", "--dir", ring}).out);
   ASSERT_TRUE(json.ok()) << json.status();
@@ -73,9 +74,9 @@ TEST_F(ReplayCommandTest, ExplainNamesTheDecisionThatReplayDecidesAgain) {
   world_.StartOperator();
   server_ = world_.app->http_address();
   Submit("gpt", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
   Submit("wide", 3, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("wide", "Insufficient"));
+  ASSERT_TRUE(HasPlacementReason("wide", "Insufficient"));
   for (const char* job : {"gpt", "wide"}) {
     const auto json = ParseJson(Muster({"explain", job, "--json", "--server", server_}).out);
     ASSERT_TRUE(json.ok()) << json.status();
@@ -116,14 +117,14 @@ TEST_F(ReplayCommandTest, SimulatePrintsItsReportDecisionsAndPicture) {
       "0.000 Start borrower#0000000 Borrowing: starts with 4 workers; queue \"a\" borrows for "
       "it\n"
       "40.000 Stop borrower#0000000 Reclaimed: stops for owner#0000001, which takes back its "
-      "queue's nominal quota; all that go lose 1920 GPU-seconds, at least 1920 are lost in "
-      "any case\n"
-      "40.000 Wait owner#0000001 WaitingForVictims: jobs that make room for it have not gone "
-      "yet; by 10s from now, if running jobs end as they say\n"
+      "queue's nominal quota; the jobs that make room lose 1920 GPU-seconds, at least 1920 "
+      "whichever jobs are chosen\n"
+      "40.000 Wait owner#0000001 WaitingForVictims: waits for other jobs to make room; within "
+      "10s if running jobs end when they say\n"
       "50.000 Start owner#0000001 WithinQuota: starts with 2 workers within the nominal "
       "quota of queue \"b\"\n"
       "50.000 Wait borrower#0000000 QuotaExhausted: 32 nvidia.com/gpu needed, 16 available to "
-      "queue \"a\"; by 30s from now, if running jobs end as they say\n"
+      "queue \"a\"; within 30s if running jobs end when they say\n"
       "80.000 Start borrower#0000000 Borrowing: starts with 4 workers; queue \"a\" borrows "
       "for it\n");
   EXPECT_THAT(ReadFile(FileSystem(), folder_ + "/day.svg").value_or(""), StartsWith("<svg"));

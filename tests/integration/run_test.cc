@@ -243,7 +243,7 @@ TEST(RunTest, ACommandRunsOncePerRankWithTorchrunsEnvironment) {
 }
 
 // Such a job must not wait for ever in silence.
-TEST(RunTest, WhatNeverFitsOnThisMachineSaysWhyAndEndsWithItsOwnCode) {
+TEST(RunTest, AJobThatNeverFitsOnThisMachineSaysWhyAndEndsWithItsOwnCode) {
   auto run = NewRun("never", "command",
                     absl::StrReplaceAll(kCommand, {{"SCRIPT", "'exit 0'"},
                                                    {"count: 2, ranks: 2", "count: 1, gpus: 1"}}));

@@ -22,15 +22,19 @@ namespace muster::control {
 class ScriptedAgent {
  public:
   // The orders that the agent leaves unanswered.
-  struct Deafness {
+  struct UnansweredOrders {
     bool to_prepare = false;
     bool to_go = false;
   };
 
   ScriptedAgent(std::string address, v1alpha1::WorkerId worker, int ranks)
-      : ScriptedAgent(std::move(address), std::move(worker), ranks, Deafness()) {}
-  ScriptedAgent(std::string address, v1alpha1::WorkerId worker, int ranks, Deafness deaf)
-      : address_(std::move(address)), worker_(std::move(worker)), ranks_(ranks), deaf_(deaf) {
+      : ScriptedAgent(std::move(address), std::move(worker), ranks, UnansweredOrders()) {}
+  ScriptedAgent(std::string address, v1alpha1::WorkerId worker, int ranks,
+                UnansweredOrders unanswered)
+      : address_(std::move(address)),
+        worker_(std::move(worker)),
+        ranks_(ranks),
+        unanswered_(unanswered) {
     thread_ = std::thread([this] { Run(); });
   }
   ~ScriptedAgent() { Kill(); }
@@ -148,7 +152,8 @@ class ScriptedAgent {
       if (finished_.has_finished()) stream_->Write(finished_);
       return;
     }
-    if (message.has_prepare() ? deaf_.to_prepare : message.has_go() && deaf_.to_go) return;
+    if (message.has_prepare() ? unanswered_.to_prepare : message.has_go() && unanswered_.to_go)
+      return;
     if (message.has_prepare()) {
       active_.Clear();
       trajectory_ = message.prepare().trajectory();
@@ -175,7 +180,7 @@ class ScriptedAgent {
   const std::string address_;
   const v1alpha1::WorkerId worker_;
   const int ranks_;
-  const Deafness deaf_;
+  const UnansweredOrders unanswered_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> stopped_{false};
 

@@ -83,7 +83,7 @@ TEST_F(SecretsTest, EveryFileOfALocalRunIsForItsUserAlone) {
   EXPECT_GT(files, 4) << "the log of objects, the operator's, the pod's and its rank's";
 }
 
-TEST_F(SecretsTest, NoAnswerHasItButTheObjectItself) {
+TEST_F(SecretsTest, OnlyTheObjectItselfShowsTheSecret) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{"get"},
                                                 {"describe", "secretive"},
                                                 {"describe", "secretive", "--json"},

@@ -53,7 +53,7 @@ class SeveralJobsTest : public PlacementCommandsTest {
   std::string root_;
 };
 
-TEST_F(SeveralJobsTest, TreeAndQueueTellWhatEachOperatorSees) {
+TEST_F(SeveralJobsTest, TreeAndQueueShowWhatEachOperatorSees) {
   for (const char* command : {"tree", "queue"}) {
     const Said one = Ask({command, "--job", "small"});
     EXPECT_EQ(one.code, kExitOk) << one.error;
@@ -64,7 +64,7 @@ TEST_F(SeveralJobsTest, TreeAndQueueTellWhatEachOperatorSees) {
   }
 }
 
-TEST_F(SeveralJobsTest, WhatNeedsOneOperatorSaysHowToChooseIt) {
+TEST_F(SeveralJobsTest, ACommandThatNeedsOneOperatorSaysHowToChooseIt) {
   const std::string file = Write("next.json", Manifest("next", 2, "{}"));
   const std::string choose = absl::StrCat(
       "muster: choose a job with --job NAME; several run now: big, small (in ", root_, ")\n");
@@ -90,7 +90,7 @@ TEST_F(SeveralJobsTest, WhatNeedsOneOperatorSaysHowToChooseIt) {
   EXPECT_THAT(replayed.error, HasSubstr(cli::JobPaths{root_, "big"}.decisions()));
 }
 
-TEST_F(SeveralJobsTest, ExplainTellsWhereAJobWouldBeOnAnotherCluster) {
+TEST_F(SeveralJobsTest, ExplainShowsWhereAJobWouldBeOnAnotherCluster) {
   const std::string file = Write("cluster.yaml",
                                  "levels: [rack]\n"
                                  "pools: [{name: far, nodes: 2, perDomain: [2], gpus: 8}]\n");
@@ -101,7 +101,7 @@ TEST_F(SeveralJobsTest, ExplainTellsWhereAJobWouldBeOnAnotherCluster) {
   EXPECT_EQ(Ask({"explain", "--cluster", file}).code, kExitBadInput) << "which job?";
 }
 
-TEST_F(SeveralJobsTest, OneThatHasEndedIsNotAsked) {
+TEST_F(SeveralJobsTest, AJobThatHasEndedIsNotAsked) {
   ASSERT_TRUE(RemoveAll(FileSystem(), cli::JobPaths{root_, "big"}.operator_file()).ok());
   const Said tree = Ask({"tree"});
   EXPECT_EQ(tree.code, kExitOk) << tree.error;

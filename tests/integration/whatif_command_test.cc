@@ -21,7 +21,7 @@ using WhatIfCommandTest = PlacementCommandsTest;
 
 TEST_F(WhatIfCommandTest, SaysWhereAJobWouldGoAndChangesNothing) {
   Submit("gpt", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
   const std::string fits = Write("fits.json", Manifest("next", 2, R"({"prefer": "leaf"})"));
   const Said placed = Muster({"whatif", "-f", fits, "--server", server_});
   EXPECT_EQ(placed.code, kExitOk);
@@ -39,7 +39,7 @@ TEST_F(WhatIfCommandTest, SaysWhereAJobWouldGoAndChangesNothing) {
   EXPECT_EQ(waits.out,
             "default/next: 3 workers in one spine\n"
             "  Insufficient: room for 2 of at least 3 workers; fits now with workers.count <= 2\n"
-            "  starts at a time that nobody knows: no running job says when it ends\n"
+            "  starts at an unknown time: no running job says when it ends\n"
             "  fits now as it is: 2 of 3\n"
             "  without topology.require: 2\n");
   const std::string rack = Write("rack.json", Manifest("next", 1, R"({"require": "rack"})"));
@@ -56,9 +56,9 @@ TEST_F(WhatIfCommandTest, SaysWhoWouldMakeRoom) {
   urgent["value"] = 1000;
   ASSERT_TRUE(world_.memory->Create(kube::kPriorityClasses, urgent).ok());
   Submit("gpt", 2, R"({"require": "leaf"})");
-  ASSERT_TRUE(IsTold("gpt", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("gpt", "Placed"));
   Submit("wide", 2, R"({"require": "leaf"})", R"("activeDeadline": "1h", )");
-  ASSERT_TRUE(IsTold("wide", "Placed"));
+  ASSERT_TRUE(HasPlacementReason("wide", "Placed"));
   const std::string waits = Write("waits.json", Manifest("next", 1, "{}"));
   EXPECT_THAT(Muster({"whatif", "-f", waits, "--server", server_}).out,
               HasSubstr("\n  starts in about 60 min, when default/wide ends\n"));

@@ -74,11 +74,11 @@ void ExpectSchedulingFieldsThere(const std::set<std::string>& paths, const Json&
 }
 
 // Removes nulls, empty strings and empty containers: JSON includes some unset fields.
-Json WithoutNothing(const Json& json) {
+Json WithoutEmptyValues(const Json& json) {
   if (!json.is_structured()) return json;
   Json kept = json.is_array() ? Json::array() : Json::object();
   for (const auto& [name, value] : json.items()) {
-    const Json part = WithoutNothing(value);
+    const Json part = WithoutEmptyValues(value);
     if (part.is_null() || part == "" || (part.is_structured() && part.empty())) continue;
     json.is_array() ? kept.push_back(part) : void(kept[name] = part);
   }
@@ -212,7 +212,7 @@ TEST_F(ProtobufTest, APodWrittenAsProtobufIsTheOneWrittenAsJson) {
 
 // Compares the schema's field numbers and names with the server's: requests every field of the
 // schema in both encodings.
-TEST_F(ProtobufTest, ProtobufSaysWhatJsonSays) {
+TEST_F(ProtobufTest, ProtobufAndJsonHoldTheSameFields) {
   Json pod = *ParseJson(kFullPod);
   SetName(pod, "full");
   pod["metadata"]["namespace"] = cluster_->name_space();
@@ -249,7 +249,7 @@ TEST_F(ProtobufTest, ProtobufSaysWhatJsonSays) {
       from_json = json_api->Get(type, key, {.fields = &fields});
       ASSERT_TRUE(from_proto.ok() && from_json.ok()) << from_proto.status() << from_json.status();
     }
-    EXPECT_EQ(WithoutNothing(*from_proto), WithoutNothing(fields.Select(*from_json)));
+    EXPECT_EQ(WithoutEmptyValues(*from_proto), WithoutEmptyValues(fields.Select(*from_json)));
     EXPECT_FALSE(from_proto->contains("managedFields"));
     if (type == kPods) {
       ExpectSchedulingFieldsThere(paths, *from_json);

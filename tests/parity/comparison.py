@@ -26,17 +26,17 @@ class Verdicts:
         self.failed = False
 
     def within(self, what, error, limit):
-        self._tell(error <= limit, f"{what}: {error:.3g} (limit {limit:g})")
+        self._report(error <= limit, f"{what}: {error:.3g} (limit {limit:g})")
 
-    def there(self, what, found):
+    def require(self, what, found):
         """Returns `found`; fails if it is missing."""
         if found is None:
-            self._tell(False, f"{what}: missing")
+            self._report(False, f"{what}: missing")
         return found
 
     def equal_curves(self, what, ours, theirs, limit):
         if not ours or len(ours) != len(theirs):
-            return self._tell(False, f"{what}: {len(ours)} of ours, {len(theirs)} of the reference's")
+            return self._report(False, f"{what}: {len(ours)} of ours, {len(theirs)} of the reference's")
         step, error = worst_of(dict(enumerate(relative_numbers(ours, theirs), 1)))
         self.within(f"{what}, the worst of {len(ours)} is step {step}", error, limit)
 
@@ -44,10 +44,10 @@ class Verdicts:
         """Two {name: tensor} with the same names; the worst is judged."""
         if not theirs or ours.keys() != theirs.keys():
             odd = sorted(ours.keys() ^ theirs.keys())
-            return self._tell(False, f"{what}: not on both sides: {', '.join(odd) or 'anything'}")
+            return self._report(False, f"{what}: not on both sides: {', '.join(odd) or 'anything'}")
         name, error = worst_of({name: relative(ours[name], theirs[name]) for name in theirs})
         self.within(f"{what}, the worst of {len(theirs)} is {name}", error, limit)
 
-    def _tell(self, ok, line):
+    def _report(self, ok, line):
         self.failed |= not ok
         print("ok  " if ok else "FAIL", line)

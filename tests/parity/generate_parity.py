@@ -46,7 +46,7 @@ def judge(verdicts, what, model, positions, prompt, lines, greedy):
         errors.append(abs(scores[line["token"]].item() - line["logProbability"]))
         regrets.append((scores.max() - scores[line["token"]]).item())
         tokens.append(line["token"])
-    verdicts.there(f"{what}: tokens", lines or None)
+    verdicts.require(f"{what}: tokens", lines or None)
     verdicts.within(f"{what}: log probability, the worst of {len(errors)}", comparison.worst_of(dict(enumerate(errors)))[1], LIMIT)
     if greedy:
         worst = comparison.worst_of(dict(enumerate(regrets)))[1]

@@ -35,7 +35,7 @@ def make_optimizer(model, o):
 def read_dump(verdicts, folder, name):
     """The tensors of a required file, or None if it is missing."""
     path = folder / f"{name}.safetensors"
-    return verdicts.there(path.name, reference.read_safetensors(path) if path.exists() else None)
+    return verdicts.require(path.name, reference.read_safetensors(path) if path.exists() else None)
 
 
 def compare_gradients(verdicts, folder, model, step, limit):

@@ -28,8 +28,9 @@ class BindingWorld {
  public:
   explicit BindingWorld(uint64_t seed)
       : seed_(seed), world_({.seed = seed, .replicas = seed % 3 == 0 ? 2 : 1}) {
-    world_.SetFates([this](auto& host, const kube::ApiCall& call) { return Before(host, call); },
-                    [this](auto& host, const kube::ApiCall& call) { return After(host, call); });
+    world_.SetCallFaults(
+        [this](auto& host, const kube::ApiCall& call) { return Before(host, call); },
+        [this](auto& host, const kube::ApiCall& call) { return After(host, call); });
     for (int rack = 0; rack < 2; ++rack) {
       for (int node = 0; node < 3; ++node) AddNode(rack, node);
     }
@@ -54,7 +55,9 @@ class BindingWorld {
   }
 
   const std::map<Fault, int>& faults() const { return faults_; }
-  const std::map<std::string, int>& hiccups() const { return hiccups_; }  // "pods create"
+  const std::map<std::string, int>& random_failures() const {
+    return random_failures_;
+  }  // "pods create"
   // The number of gangs that were unbound because they were bound only in part, as counted by the
   // replicas that are alive.
   int64_t undone() const {
@@ -93,14 +96,14 @@ class BindingWorld {
 
   // Returns true if this call is to fail: a random call for a single pod or job, other than List
   // and Watch.
-  bool Hiccups(const kube::ApiCall& call) {
+  bool FailsAtRandom(const kube::ApiCall& call) {
     if (call.type != kube::kPods && call.type != kube::kTrainingJobs) return false;
     if (call.verb == kube::Verb::kList || call.verb == kube::Verb::kWatch ||
         call.verb == kube::Verb::kWatchNext) {
       return false;
     }
     if (world_.Number(1, 400) > rate_) return false;
-    ++hiccups_[std::string(call.type.plural) + " " + std::string(kube::Name(call.verb))];
+    ++random_failures_[std::string(call.type.plural) + " " + std::string(kube::Name(call.verb))];
     return true;
   }
 
@@ -116,16 +119,17 @@ class BindingWorld {
   absl::Status Before(ReplicaWorld::Host& host, const kube::ApiCall& call) {
     if (inside_) return absl::OkStatus();
     if (call.verb != kube::Verb::kBind) {
-      return Hiccups(call) ? absl::UnavailableError("the server is not there") : absl::OkStatus();
+      return FailsAtRandom(call) ? absl::UnavailableError("the server is not there")
+                                 : absl::OkStatus();
     }
     if (!Draw()) return absl::OkStatus();
     inside_ = true;
-    const absl::Status fate = Strike(host, call);
+    const absl::Status fault = InjectFault(host, call);
     inside_ = false;
-    return fate;
+    return fault;
   }
 
-  absl::Status Strike(ReplicaWorld::Host& host, const kube::ApiCall& call) {
+  absl::Status InjectFault(ReplicaWorld::Host& host, const kube::ApiCall& call) {
     const auto fault = static_cast<Fault>(world_.Number(0, static_cast<int>(Fault::kCount) - 1));
     if (fault == Fault::kLeaderDies && faults_[fault] >= 2) return absl::OkStatus();
     if (fault == Fault::kNodeGone && !gone_.empty()) return absl::OkStatus();
@@ -156,7 +160,7 @@ class BindingWorld {
   absl::Status After(ReplicaWorld::Host&, const kube::ApiCall& call) {
     if (inside_) return absl::OkStatus();
     if (call.verb != kube::Verb::kBind) {
-      return Hiccups(call) ? absl::DeadlineExceededError("no answer") : absl::OkStatus();
+      return FailsAtRandom(call) ? absl::DeadlineExceededError("no answer") : absl::OkStatus();
     }
     CountBound();
     if (!unheard_) return absl::OkStatus();
@@ -257,7 +261,7 @@ class BindingWorld {
   ReplicaWorld world_;
   std::map<std::string, SimJob> jobs_;
   std::map<Fault, int> faults_;
-  std::map<std::string, int> hiccups_;
+  std::map<std::string, int> random_failures_;
   std::vector<std::string> log_;
   int rate_ = 0;
   bool inside_ = false;
@@ -269,19 +273,19 @@ class BindingWorld {
   std::string broken_;
 };
 
-TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
+TEST(Binding, NoCpuIsGivenTwiceAndNoGangStaysPartlyBound) {
   const char* one = std::getenv("MUSTER_SEED");
   const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
   const uint64_t seeds =
       one != nullptr ? 1 : TestIterations({.sanitized = 10, .usual = 120, .full = 1000});
   std::map<Fault, int> faults;
-  std::map<std::string, int> hiccups;
+  std::map<std::string, int> random_failures;
   int64_t undone = 0;
   for (uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed) {
     BindingWorld world(seed);
     world.Run();
     for (const auto& [fault, count] : world.faults()) faults[fault] += count;
-    for (const auto& [call, count] : world.hiccups()) hiccups[call] += count;
+    for (const auto& [call, count] : world.random_failures()) random_failures[call] += count;
     undone += world.undone();
   }
   // Each fault must have occurred, or the test shows nothing.
@@ -293,7 +297,7 @@ TEST(Binding, NoGpuIsGivenTwiceAndNoGangStaysHalf) {
   if (seeds < kManySeeds) return;
   for (const char* call : {"pods create", "pods update_status", "pods delete",
                            "trainingjobs update_status", "trainingjobs patch"}) {
-    EXPECT_GT(hiccups[call], 0) << call;
+    EXPECT_GT(random_failures[call], 0) << call;
   }
   EXPECT_GT(undone, 0);
 }

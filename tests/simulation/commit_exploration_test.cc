@@ -166,13 +166,13 @@ TEST(CommitExplorationTest, AnOperatorThatNeverRelaysLosesCommittedSteps) {
   EXPECT_EQ(found.broken.rfind("committed 1/1 was lost", 0), 0) << found.broken;
 }
 
-TEST(CommitExplorationTest, AttemptsUsedTwiceMixHistories) {
+TEST(CommitExplorationTest, AReusedAttemptMixesHistories) {
   const Found found =
       Explorer(1000000).Run(CommitWorld(2, 2, {.deaths = 1, .partitions = 1}, &ReusesAttempts));
   EXPECT_NE(found.broken, "");
 }
 
-TEST(CommitExplorationTest, AReturningRankMustNotSetWhereToGoOn) {
+TEST(CommitExplorationTest, AReturningRankMustNotSetTheResumePoint) {
   const Found found = Explorer(2000000).Run(
       CommitWorld(2, 2, {.deaths = 1, .partitions = 1}, &ForgetsWhoWasMissed));
   EXPECT_EQ(found.broken.rfind("committed 1/1 was lost", 0), 0) << found.broken;

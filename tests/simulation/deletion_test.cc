@@ -40,7 +40,7 @@ bool DeleteWithCrash(Phase phase, int nth) {
   const TrainingJob job = world.CreateJob("gpt", {{"trainer", {{"train", {{"steps", 30}}}}}});
   EXPECT_TRUE(world.RunUntil([&] { return IsIn(world, phase, job); }, absl::Minutes(2)));
   int writes = 0;
-  world.SetFates(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+  world.SetCallFaults(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
     if (IsWrite(call.verb) && ++writes == nth) world.Kill(host, absl::Seconds(1));
     return absl::OkStatus();
   });

@@ -95,11 +95,11 @@ TEST_F(DisciplineTest, FailingCallsCostNothingButTime) {
 // The store is then newer than the last write that the operator remembers. This must not be
 // mistaken for a status that an older definition has truncated, which would stall the job and
 // restart its rounds.
-TEST_F(DisciplineTest, AStatusWriteThatIsDoneAndNotAnsweredIsNoLoss) {
+TEST_F(DisciplineTest, AStatusWriteWhoseAnswerIsLostCounts) {
   for (int unheard = 1; unheard <= 8; ++unheard) {
     ReplicaWorld world({.seed = 5, .election = false});
     int writes = 0;
-    world.SetFates(nullptr, [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
+    world.SetCallFaults(nullptr, [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
       const bool status =
           call.verb == kube::Verb::kUpdateStatus && call.type == kube::kTrainingJobs;
       return status && ++writes == unheard ? absl::DeadlineExceededError("no answer")
@@ -116,9 +116,9 @@ TEST_F(DisciplineTest, AStatusWriteThatIsDoneAndNotAnsweredIsNoLoss) {
 }
 
 // Another writer intervenes between every read and write of the operator, for ever.
-TEST_F(DisciplineTest, ConflictsWithoutEndAreToldAndTriedLessOften) {
+TEST_F(DisciplineTest, ConflictsWithoutEndAreReportedAndRetriedLessOften) {
   int refused = 0;
-  world_.SetFates(
+  world_.SetCallFaults(
       [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
         if (call.verb != kube::Verb::kUpdateStatus) return absl::OkStatus();
         ++refused;
@@ -139,7 +139,7 @@ TEST_F(DisciplineTest, ConflictsWithoutEndAreToldAndTriedLessOften) {
               testing::AllOf(testing::HasSubstr("WARN reconcile failed"),
                              testing::HasSubstr("the object has been modified")));
   EXPECT_LE(refused, 15);
-  world_.SetFates(nullptr, nullptr);
+  world_.SetCallFaults(nullptr, nullptr);
   EXPECT_TRUE(RunToTheEnd(world_));
   EXPECT_THAT(world_.promises.broken(), IsEmpty());
 }
@@ -149,7 +149,7 @@ TEST_F(DisciplineTest, AStaleCacheOfPodsNeverMakesASecondPod) {
   host().held = {false, true, false};
   world_.CreateJob("gpt");
   int creates = 0;
-  world_.SetFates(
+  world_.SetCallFaults(
       [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
         creates += call.verb == kube::Verb::kCreate && call.type.plural == "pods";
         return absl::OkStatus();
@@ -184,7 +184,7 @@ TEST_F(DisciplineTest, AStaleCacheOfPodsNeverDeletesTwice) {
                               absl::Seconds(20)));
   host().held = {false, true, false};
   int deletes = 0;
-  world_.SetFates(
+  world_.SetCallFaults(
       [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
         deletes += call.verb == kube::Verb::kDelete && call.type.plural == "pods";
         return absl::OkStatus();
@@ -220,7 +220,7 @@ TEST_F(DisciplineTest, ACrashAfterAnyWriteIsHealed) {
   for (int nth = 1;; ++nth) {
     ReplicaWorld world({.seed = 7, .election = false});
     int writes = 0;
-    world.SetFates(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+    world.SetCallFaults(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
       if (IsWrite(call.verb) && ++writes == nth) world.Kill(host, absl::Seconds(1));
       return absl::OkStatus();
     });

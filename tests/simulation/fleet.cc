@@ -55,10 +55,11 @@ void Fleet::RunKubelet() {
 void Fleet::StartPod(Json pod) {
   const std::string uid = kube::UidOf(pod);
   SimWorker& worker = workers_[uid];
-  const v1alpha1::WorkerId id = WorkerOf(pod);
+  const PodWorker pod_worker = ReadPodWorker(pod);
+  const v1alpha1::WorkerId& id = pod_worker.id;
   worker.job_uid = id.job_uid();
   worker.pod = kube::NameOf(pod);
-  worker.agent = std::make_unique<SimAgent>(id.index(), id.incarnation(), uid, RanksOf(pod));
+  worker.agent = std::make_unique<SimAgent>(id.index(), id.incarnation(), uid, pod_worker.ranks);
   pod["status"]["phase"] = "Running";
   api_.UpdateStatus(kube::kPods, pod).status().IgnoreError();
 }

@@ -25,7 +25,7 @@ class Coordinators {
   virtual ~Coordinators() = default;
   virtual int count() const = 0;
   // Null while the process does not run.
-  virtual AgentRegistry* Reach(int number) = 0;
+  virtual AgentRegistry* RegistryOf(int number) = 0;
   // An id of the process that runs there now, which changes with a restart. A stream ends with its
   // process.
   virtual int64_t process(int number) const = 0;

@@ -49,7 +49,7 @@ void Fleet::RunAgent(SimWorker& worker) {
   if (worker.host < 0 && now() >= worker.dial_at) Dial(worker);
   if (worker.host >= 0) {
     const bool same = coordinators_.process(worker.host) == worker.process;
-    if (same && coordinators_.Reach(worker.host) != nullptr) worker.heard = now();
+    if (same && coordinators_.RegistryOf(worker.host) != nullptr) worker.heard = now();
     if (!same || worker.stream->closed || now() - worker.heard >= kSilence) Leave(worker);
   }
   if (worker.host >= 0) Read(worker);
@@ -68,7 +68,7 @@ void Fleet::RunAgent(SimWorker& worker) {
 void Fleet::Dial(SimWorker& worker) {
   worker.dial_at = now() + absl::Milliseconds(Number(100, 600));
   const int host = Number(0, coordinators_.count() - 1);
-  AgentRegistry* registry = coordinators_.Reach(host);
+  AgentRegistry* registry = coordinators_.RegistryOf(host);
   if (registry == nullptr) return;
   SimAgent& agent = *worker.agent;
   v1alpha1::AgentHello hello;
@@ -111,7 +111,7 @@ void Fleet::Leave(SimWorker& worker) {
 void Fleet::EndStreams() {
   std::erase_if(left_, [this](const LeftStream& left) {
     if (coordinators_.process(left.host) != left.process) return true;
-    AgentRegistry* registry = coordinators_.Reach(left.host);
+    AgentRegistry* registry = coordinators_.RegistryOf(left.host);
     if (registry == nullptr) return false;
     registry->Detach(left.attachment);
     return true;
@@ -141,7 +141,7 @@ void Fleet::Read(SimWorker& worker) {
 }
 
 void Fleet::Report(SimWorker& worker) {
-  AgentRegistry* registry = coordinators_.Reach(worker.host);
+  AgentRegistry* registry = coordinators_.RegistryOf(worker.host);
   if (registry == nullptr) return;
   const AgentView view = worker.agent->View();
   AgentMessage message;

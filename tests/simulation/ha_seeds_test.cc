@@ -96,7 +96,7 @@ class HaSeedsTest : public testing::TestWithParam<Fault> {
         return absl::OkStatus();
       };
     };
-    world.SetFates(fate(true), fate(false));
+    world.SetCallFaults(fate(true), fate(false));
     if (script.fault == Fault::kTwoBelieve) world.hosts[0].pace = 0.5;
     world.AddNode("node-1", 4);
     world.AddNode("node-2", 4);

@@ -135,7 +135,7 @@ TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
   int writes = 0;
   world_.Freeze(leader, absl::Seconds(25));
   ASSERT_EQ(world_.Leaders().size(), 2u);  // the thawed one has not noticed yet
-  world_.SetFates(
+  world_.SetCallFaults(
       [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
         if (host.number == leader.number && IsWrite(call.verb)) ++writes;
         return absl::OkStatus();
@@ -151,7 +151,7 @@ TEST_F(HaTest, AThawedLeaderWritesNothingAndEnds) {
 TEST_F(HaTest, ALeaderStoppedBetweenTwoCallsSendsNoFurtherWrite) {
   const ReplicaWorld::Host* stopped = nullptr;
   int writes_after = 0;
-  world_.SetFates(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+  world_.SetCallFaults(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
     if (stopped == nullptr && call.verb == kube::Verb::kCreate && call.type.plural == "pods") {
       stopped = &host;
       world_.Freeze(host, absl::Seconds(30));
@@ -182,7 +182,7 @@ TEST_F(HaTest, ANewLeaderWaitsBeforeItsFirstBind) {
   EXPECT_LE(world_.clock.Monotonic() - leads, absl::Seconds(7));
 }
 
-TEST_F(HaTest, ALeaseThatWasGivenUpSparesTheWait) {
+TEST_F(HaTest, ALeaseThatWasReleasedSparesTheWaitBeforeBinding) {
   LeadAndTrain();
   world_.Stop(*world_.Leader(), absl::Hours(1));
   world_.CreateJob("second");
@@ -204,7 +204,7 @@ TEST_F(HaTest, TheTermIsNeverBelowTheLeases) {
 }
 
 // The standby's watch lags, so objects may exist that its cache does not show.
-TEST_F(HaTest, NobodyLeadsOnAnOldCache) {
+TEST_F(HaTest, NoReplicaLeadsWithAnOldCache) {
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Leader() != nullptr; }, absl::Seconds(5)));
   ReplicaWorld::Host& standby = Other(*world_.Leader());
   standby.held = {false, true, false};
@@ -224,7 +224,7 @@ class TwoBelieveTest : public HaTest {
   // The clock of the first replica runs slow, and while cut_ is set it cannot reach the lease.
   TwoBelieveTest() {
     world_.hosts[0].pace = 0.5;
-    world_.SetFates(
+    world_.SetCallFaults(
         [this](ReplicaWorld::Host& host, const kube::ApiCall& call) {
           const bool cut = cut_ && host.number == 0 && call.type.plural == "leases";
           return cut ? absl::UnavailableError("the lease is out of reach") : absl::OkStatus();

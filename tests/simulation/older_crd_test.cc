@@ -26,7 +26,7 @@ class OlderCrdTest : public testing::TestWithParam<std::string> {
     const auto* condition = FindCondition(status, ConditionType::kAdmitted);
     return condition == nullptr ? v1alpha1::Condition() : *condition;
   }
-  bool IsTold() const { return Admitted().reason() == "StatusNotStored"; }
+  bool IsReported() const { return Admitted().reason() == "StatusNotStored"; }
   bool HasEvent() const {
     const auto events = world_.Events();
     return std::any_of(events.begin(), events.end(), [](const Json& event) {
@@ -44,10 +44,10 @@ INSTANTIATE_TEST_SUITE_P(Fields, OlderCrdTest,
                          testing::Values("term", "round", "membership", "incarnations",
                                          "checkpoint"));
 
-TEST_P(OlderCrdTest, NothingRestsOnWhatIsNotStored) {
+TEST_P(OlderCrdTest, NothingDependsOnAFieldThatIsNotStored) {
   world_.faulty->DropStatusFields({GetParam()});
   const TrainingJob job = world_.CreateJob("gpt");
-  ASSERT_TRUE(world_.RunUntil([&] { return IsTold(); }, absl::Seconds(30)));
+  ASSERT_TRUE(world_.RunUntil([&] { return IsReported(); }, absl::Seconds(30)));
   EXPECT_EQ(Admitted().status(), "False");
   EXPECT_THAT(Admitted().message(), HasSubstr("the API server did not store status." + GetParam()));
   EXPECT_TRUE(HasEvent());
@@ -74,7 +74,7 @@ TEST_P(OlderCrdTest, AJobThatTrainsGoesOn) {
                               absl::Minutes(1)));
   world_.faulty->DropStatusFields({GetParam()});
   const size_t pods = world_.Pods().size();
-  ASSERT_TRUE(world_.RunUntil([&] { return IsTold(); }, absl::Minutes(1)));
+  ASSERT_TRUE(world_.RunUntil([&] { return IsReported(); }, absl::Minutes(1)));
   const int64_t steps = world_.fleet->steps_done();
   world_.RunFor(absl::Seconds(5));
   EXPECT_GT(world_.fleet->steps_done(), steps);
@@ -90,12 +90,12 @@ TEST_P(OlderCrdTest, AJobThatTrainsGoesOn) {
 }
 
 // The job with its status would exceed the store's limit on the size of an object.
-TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsToldAndTriedAgainWhenTheJobChanges) {
+TEST_F(OlderCrdTest, AStatusThatIsTooLargeIsReportedAndRetriedWhenTheJobChanges) {
   const absl::Status refusal =
       kube::ApiError(kube::Reason::kTooLarge, "etcdserver: request is too large");
   world_.faulty->FailNext(kube::Verb::kUpdateStatus, refusal);
   const TrainingJob job = world_.CreateJob("gpt");
-  ASSERT_TRUE(world_.RunUntil([&] { return IsTold(); }, absl::Seconds(30)));
+  ASSERT_TRUE(world_.RunUntil([&] { return IsReported(); }, absl::Seconds(30)));
   EXPECT_THAT(Admitted().message(), HasSubstr("request is too large"));
   EXPECT_TRUE(HasEvent());
   world_.RunFor(absl::Minutes(5));

@@ -92,7 +92,7 @@ TEST_F(QueuesTest, AJobBeyondTheQuotaWaitsForTheOneBeforeIt) {
   ExpectUnharmed("second");
 }
 
-TEST_F(QueuesTest, AQueueThatNobodyMadeIsSaidAndItsMakingStartsTheJob) {
+TEST_F(QueuesTest, AMissingQueueIsReportedAndItsCreationStartsTheJob) {
   world_.AddNode("node", 10);
   AddQueue("other", 1);
   AddJob("gpt", "typo", 1, 1);
@@ -123,7 +123,7 @@ TEST_F(QueuesTest, ABorrowerShrinksAndGrowsAgainBeforeAnybodyStops) {
 }
 
 // The node of a job's bound pods must not restrict where its new pods go.
-TEST_F(QueuesTest, WhatWasShrunkGrowsAgainOnAnotherNodeThanItsOthers) {
+TEST_F(QueuesTest, AShrunkJobGrowsAgainOnAnotherNode) {
   for (const char* node : {"a", "b", "c"}) world_.AddNode(node, 1);
   AddQueue("research", 1, "all");
   AddQueue("product", 2, "all");
@@ -195,7 +195,7 @@ TEST_F(QueuesTest, ALargeJobIsNotStarvedByAStreamOfSmallOnes) {
   EXPECT_THAT(world_.promises.broken(), IsEmpty());
 }
 
-TEST_F(QueuesTest, NobodyIsStoppedForWhatIsAboutToBeFree) {
+TEST_F(QueuesTest, NoJobIsStoppedForCapacityThatIsAboutToBeFree) {
   world_.AddNode("node", 6);
   AddQueue("research", 2, "all");
   AddQueue("product", 4, "all");
@@ -228,7 +228,7 @@ TEST_P(RestartTest, InTheMiddleOfAPreemptionGoesOnWithIt) {
   AddJob("rigid", "research", 4, 4, {}, 1500);
   ASSERT_TRUE(Until([&] { return world_.Job("rigid").status.progress().step() >= 10; }));
   int writes = 0;
-  world_.SetFates(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
+  world_.SetCallFaults(nullptr, [&](ReplicaWorld::Host& host, const kube::ApiCall& call) {
     const bool ordered = world_.Job("rigid").status.has_preemption();
     if (ordered && kube::IsWrite(call.verb) && ++writes == GetParam()) {
       world_.Kill(host, absl::Seconds(world_.Number(1, 20)));

@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-void BeatNode(ReplicaWorld& world, const std::string& name) {
+void SendNodeHeartbeat(ReplicaWorld& world, const std::string& name) {
   Json node = world.memory->Get(kube::kNodes, {"", name}).value();
   node["status"]["conditions"][0]["lastHeartbeatTime"] = kube::FormatTime(world.clock.Wall());
   ASSERT_TRUE(world.memory->UpdateStatus(kube::kNodes, node).ok());
@@ -36,14 +36,14 @@ TEST(QuietTest, AtRestNothingIsWrittenButTheLease) {
   world.RunFor(absl::Minutes(2));
   world.ForgetWrites();
   for (int i = 0; i < 60; ++i) {
-    BeatNode(world, "node-1");
+    SendNodeHeartbeat(world, "node-1");
     world.RunFor(absl::Seconds(10));
   }
   EXPECT_EQ(world.Writes(), world.Writes("update leases"));
   EXPECT_NEAR(world.Writes("update leases"), 300, 15);
 }
 
-TEST(QuietTest, OfAJobThatHasEndedLittleIsKeptInMemory) {
+TEST(QuietTest, AJobThatHasEndedKeepsLittleInMemory) {
   ReplicaWorld world({.seed = 1, .election = false});
   world.AddNode("node-1", 8);
   const TrainingJob job = world.CreateJob("ended", {{"trainer", {{"train", {{"steps", 10}}}}}});
@@ -52,10 +52,10 @@ TEST(QuietTest, OfAJobThatHasEndedLittleIsKeptInMemory) {
   const auto last = progress.Snapshot(job.uid).last_step;
   ASSERT_TRUE(last.has_value());
   EXPECT_FALSE(progress.StepsSince(job.uid, 0, 100).empty()) << "who watches it still reads them";
-  EXPECT_TRUE(world.Reach(0)->IsRegistered(job.uid));
+  EXPECT_TRUE(world.RegistryOf(0)->IsRegistered(job.uid));
   world.RunFor(absl::Minutes(2));
   EXPECT_TRUE(progress.StepsSince(job.uid, 0, 100).empty());
-  EXPECT_FALSE(world.Reach(0)->IsRegistered(job.uid));
+  EXPECT_FALSE(world.RegistryOf(0)->IsRegistered(job.uid));
   EXPECT_EQ(progress.Snapshot(job.uid).last_step->version().step(), last->version().step());
   EXPECT_TRUE(world.Succeeded("ended"));
 }
@@ -71,7 +71,7 @@ TEST(QuietTest, ProgressOfAThousandJobsIsWrittenInTurns) {
   }
   world.RunFor(absl::Seconds(20));
   std::map<std::string, std::vector<absl::Time>> writes;
-  world.SetFates(nullptr, [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
+  world.SetCallFaults(nullptr, [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
     if (call.verb == kube::Verb::kUpdateStatus && call.type.plural == "trainingjobs") {
       writes[call.Key().name].push_back(world.clock.Monotonic());
     }
@@ -105,7 +105,7 @@ TEST(QuietTest, AJobThatAlwaysFailsStarvesNobody) {
   ReplicaWorld world({.seed = 1, .election = false});
   world.AddNode("node-1", 100);
   int tries = 0;
-  world.SetFates(
+  world.SetCallFaults(
       [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
         const bool poisoned = call.verb == kube::Verb::kCreate && call.type.plural == "pods" &&
                               absl::StartsWith(call.Key().name, "poison");
@@ -138,12 +138,12 @@ TEST(QuietTest, AJobThatAlwaysFailsStarvesNobody) {
   EXPECT_EQ(events, 1);
 }
 
-TEST(QuietTest, WhatTheServerWillNeverTakeIsSaidAndNotTriedAgain) {
+TEST(QuietTest, APodThatTheServerRefusesForGoodIsReportedAndNotRetried) {
   ReplicaWorld world({.seed = 1, .election = false});
   world.AddNode("node-1", 8);
   int tries = 0;
   bool refuse = true;
-  world.SetFates(
+  world.SetCallFaults(
       [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
         if (!refuse || call.verb != kube::Verb::kCreate || call.type.plural != "pods") {
           return absl::OkStatus();
@@ -173,10 +173,10 @@ TEST(QuietTest, WhatTheServerWillNeverTakeIsSaidAndNotTriedAgain) {
   EXPECT_TRUE(world.RunUntil([&] { return world.Succeeded("gpt"); }, absl::Minutes(2)));
 }
 
-TEST(QuietTest, AStatusThatTheServerWillNeverTakeIsNotWrittenForEver) {
+TEST(QuietTest, AStatusThatTheServerRefusesForGoodIsNotWrittenForEver) {
   ReplicaWorld world({.seed = 1, .election = false, .resync = absl::Hours(1)});
   int tries = 0;
-  world.SetFates(
+  world.SetCallFaults(
       [&](ReplicaWorld::Host&, const kube::ApiCall& call) {
         if (call.verb != kube::Verb::kUpdateStatus || call.type.plural != "trainingjobs") {
           return absl::OkStatus();

@@ -49,7 +49,7 @@ TrainingJob ReplicaWorld::CreateJob(const std::string& name, const Json& spec) {
   return ParseTrainingJob(memory->Create(kube::kTrainingJobs, job).value()).value();
 }
 
-AgentRegistry* ReplicaWorld::Reach(int number) {
+AgentRegistry* ReplicaWorld::RegistryOf(int number) {
   Host& host = hosts[number];
   return host.alive && !host.frozen ? &host.replica->registry() : nullptr;
 }

@@ -74,7 +74,7 @@ class ReplicaWorld final : public Coordinators {
   };
   // A fault at an API call of a process: returns the status that the caller gets instead, or OK to
   // leave the call alone. It may also kill or freeze the process.
-  using Fate = std::function<absl::Status(Host& host, const kube::ApiCall& call)>;
+  using CallFault = std::function<absl::Status(Host& host, const kube::ApiCall& call)>;
 
   explicit ReplicaWorld(Options options);
 
@@ -94,7 +94,7 @@ class ReplicaWorld final : public Coordinators {
   // Stops the process for `length`. When called from a hook, it stops inside that very call.
   void Freeze(Host& host, absl::Duration length);
   // `before` runs before each API call of every process is sent, `after` once it has succeeded.
-  void SetFates(Fate before, Fate after) {
+  void SetCallFaults(CallFault before, CallFault after) {
     before_ = std::move(before);
     after_ = std::move(after);
   }
@@ -112,7 +112,7 @@ class ReplicaWorld final : public Coordinators {
   void ForgetWrites() { writes_.clear(); }
 
   int count() const override { return static_cast<int>(hosts.size()); }
-  AgentRegistry* Reach(int number) override;
+  AgentRegistry* RegistryOf(int number) override;
   int64_t process(int number) const override { return hosts[number].process; }
   int Number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
@@ -131,8 +131,8 @@ class ReplicaWorld final : public Coordinators {
 
   const Options options_;
   std::mt19937_64 random_;
-  Fate before_;
-  Fate after_;
+  CallFault before_;
+  CallFault after_;
   Json job_before_;  // the job as it was before the current status write
   std::map<std::string, int> writes_;
 };

@@ -72,7 +72,7 @@ class StatusSizeTest : public testing::Test {
   size_t largest_ = 0;
 };
 
-TEST_F(StatusSizeTest, OfFiveThousandWorkersThatFailAgainAndAgain) {
+TEST_F(StatusSizeTest, StaysSmallWhenFiveThousandWorkersFailAgainAndAgain) {
   Decide();  // records the incarnations
   Decide();  // creates the pods
   for (int failure = 0; failure < 90; ++failure) {

@@ -1,16 +1,16 @@
 """Tests against a real control plane (tools/testenv)."""
 
 def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags = [], env = {}, timeout = "long", **kwargs):
-    """A GoogleTest binary that runs inside a control plane's network namespace, with its variables set.
+    """Makes a test of a GoogleTest binary that runs in a control plane's network namespace, with its variables set.
 
     Args:
       name: the test; the binary is NAME_bin.
-      private: the test has a control plane of its own, started before and removed after it, and may
-        break it. Else it shares one with every other test and keeps to names of its own.
-      flags: how a private one is started, as for `tools/testenv up`, e.g. "--no-controller-manager",
+      private: whether the test has a control plane of its own, which it may break and which lives only
+        as long as the test. Otherwise it shares one with all other tests and uses unique names.
+      flags: flags of `tools/testenv up` for a private control plane, e.g. "--no-controller-manager",
         "--flag=kube-apiserver:--feature-gates=WatchList=false".
-      env: variables of the test.
-      **kwargs: of the binary.
+      env: environment variables of the test.
+      **kwargs: further attributes of the binary.
     """
     if flags and not private:
         fail("flags are for a private control plane")

@@ -211,7 +211,7 @@ TEST_F(CrashTest, TheControlPlaneOfAKilledTestIsAbandoned) {
   EXPECT_THAT(LeftOvers(), IsEmpty());
 }
 
-TEST_F(CrashTest, WhereATestRunsNobodyElsesDownEndsIt) {
+TEST_F(CrashTest, OnlyAnExplicitDownEndsAControlPlaneInUse) {
   const std::string begun = absl::StrCat(testing::TempDir(), "/begun");
   const auto with = Begin("with", {"--", "sh", "-c", "touch $0; exec sleep 1000", begun});
   ASSERT_NE(with, nullptr);

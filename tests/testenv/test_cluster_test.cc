@@ -60,7 +60,7 @@ TEST_F(TestClusterTest, OneProgramIsEveryComponentByTheNameItIsCalledBy) {
   EXPECT_THAT(nameless->err, HasSubstr("controlplane is no program of the control plane"));
 }
 
-TEST_F(TestClusterTest, WhoHasNoRoleIsRefused) {
+TEST_F(TestClusterTest, AnAccountWithoutARoleIsRefused) {
   const auto config = cluster_->ServiceAccountKubeconfig("nobody");
   ASSERT_TRUE(config.ok()) << config.status();
   const auto as_nobody = [&](const std::vector<std::string>& arguments) {

@@ -13,7 +13,8 @@ def _precompiled_header(ctx):
     )
     output = ctx.actions.declare_file(ctx.label.name + ".pch")
 
-    # Without times it is the same wherever it is made; with its templates, no file makes them again.
+    # Without timestamps the output is the same on every machine; templates that are instantiated here are not
+    # instantiated again in each file.
     own = ["-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-x", "c++-header"]
     variables = cc_common.create_compile_variables(
         feature_configuration = features,
@@ -33,7 +34,8 @@ def _precompiled_header(ctx):
         action_name = CPP_COMPILE_ACTION_NAME,
     )
 
-    # Clang looks for a header that it was given by name again, and the sandbox is gone by then.
+    # The header comes from standard input: Clang would look for a named file again when it reads the output, and the
+    # sandbox is gone by then.
     sources = ctx.files.includes + ctx.files.header
     ctx.actions.run_shell(
         mnemonic = "CppPrecompile",
@@ -55,7 +57,7 @@ def _precompiled_header(ctx):
 precompiled_header = rule(
     implementation = _precompiled_header,
     attrs = {
-        "copts": attr.string_list(doc = "flags of the files that read it: they have to be the same here"),
+        "copts": attr.string_list(doc = "flags of the files that include the header; they must be the same here"),
         "header": attr.label(allow_single_file = [".h"], mandatory = True),
         "includes": attr.label_list(allow_files = [".h"], doc = "the headers of this folder that it includes"),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),

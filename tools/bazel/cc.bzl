@@ -1,7 +1,7 @@
 """cc_library, cc_binary and cc_test of every BUILD file: Bazel's own with a precompiled header (prelude.bzl)."""
 
-# What only tests are made of is compiled for an edit, what is shipped and what measures it for speed: in a program that
-# is linked statically, one unoptimised copy of an inline function takes the place of everybody's.
+# Code that only tests use is compiled quickly, without optimisation; shipped code and benchmarks are optimised. Benchmarks
+# must not link unoptimised code: the linker keeps one copy of an inline function, and it might keep the slow one.
 _TEST_COPTS = ["-O0"]
 
 def _plain(kwargs, optimized):
@@ -18,7 +18,7 @@ def _with_prelude(rule, plain, kwargs):
     kwargs["deps"] = kwargs.pop("deps", []) + ["//third_party/prelude:" + prelude]
     rule(**kwargs)
 
-# `optimized`: of a test that computes for long, or what benchmarks are made of too; compiled as what is shipped.
+# `optimized` is set for tests that compute for long and for test code that benchmarks use: it is compiled like shipped code.
 
 def cc_library(optimized = False, **kwargs):
     _with_prelude(native.cc_library, _plain(kwargs, optimized), kwargs)

@@ -1,7 +1,7 @@
-"""C++ from .proto files with Debian's protoc: proto_library would want a protobuf repository."""
+"""C++ from .proto files with Debian's protoc, because proto_library needs a protobuf repository."""
 
 def muster_proto_library(name, src, deps = [], grpc = False, visibility = None):
-    """One .proto file as a cc_library; also `<name>_descriptor`, its descriptor set with comments.
+    """Makes a cc_library of one .proto file, and `<name>_descriptor`, its descriptor set with comments.
 
     Args:
       name: of the cc_library.

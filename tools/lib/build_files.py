@@ -24,7 +24,7 @@ class _Recorder(dict):
         self.build, self.package, self.targets = build, str(build.parent).replace(".", "", 1) if str(build.parent) == "." else str(build.parent), targets
         self.files = files
         for rule in RULES:
-            self[rule] = functools.partial(self._rule, testonly=rule.endswith("_test"))
+            self[rule] = functools.partial(self._rule, rule=rule, testonly=rule.endswith("_test"))
         self["glob"] = self._glob
         self["muster_proto_library"] = self._proto
         self["native"] = self
@@ -38,7 +38,7 @@ class _Recorder(dict):
         inside = [str(f.relative_to(self.package)) for f in self.files if self.package and str(f).startswith(self.package + "/")]
         return [f for f in inside if any(fnmatch.fnmatch(f, p) for p in patterns)]
 
-    def _rule(self, name, srcs=(), hdrs=(), deps=(), tags=(), testonly=False, **kwargs):
+    def _rule(self, name, srcs=(), hdrs=(), deps=(), tags=(), testonly=False, rule="cc_library", optimized=False, **kwargs):
         srcs = [s for s in srcs if isinstance(s, str)]
         self.targets[f"//{self.package}:{name}"] = {
             "file": self.build,
@@ -49,6 +49,8 @@ class _Recorder(dict):
             "exports": [],
             "tags": list(tags),
             "testonly": testonly,
+            "rule": rule,
+            "optimized": optimized,
         }
 
     def _proto(self, name, src, deps=(), grpc=False, **kwargs):
@@ -59,7 +61,7 @@ class _Recorder(dict):
 
 
 def load(root, files):
-    """{label: {file, package, srcs, hdrs, deps, exports, tags, testonly}} of all C++ and test targets."""
+    """{label: {file, package, srcs, hdrs, deps, exports, tags, testonly, rule, optimized}} of all C++ and test targets."""
     targets = {}
     for build in (f for f in files if f.name in ("BUILD", "BUILD.bazel")):
         if "tools/bazel" in str(build) or str(build).startswith("third_party"):

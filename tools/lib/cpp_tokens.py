@@ -1,4 +1,4 @@
-"""Cuts C++ text into tokens, as far as finding string literals and what stands around them needs it."""
+"""Cuts C++ text into tokens, as far as finding string literals and their context needs it."""
 import re
 
 _TOKEN = re.compile(

@@ -1,4 +1,4 @@
-"""usage: draw_floors.py [SVG] -- draws the floors of the house, the rooms of tools/law.toml above what they may use.
+"""usage: draw_floors.py [SVG] -- draws the rooms of tools/law.toml, each above all the rooms that it may use.
 
 Writes docs/images/floors.svg if no SVG is named.
 """
@@ -13,15 +13,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WIDTH = 1000
 BOX, FLOOR = 34, 64  # heights: a box, and from one floor to the next
 TITLE = 28
-SLAB = 30  # between programs that stand on one another
+SLAB = 30  # the gap between programs that stand on one another
 ARROW, SOFT = "#4b5563", "#6b7280"
 PURE = "#fde68a"
-# The ground floors: what everything stands on, each with what it holds.
-GROUND = {"base": "status, clock, JSON, files, logging: no other package is known here",
-          "planner": "arithmetic: what a model is, and what it needs",
+# The ground floors, which all programs stand on, with their contents.
+GROUND = {"base": "status, clock, JSON, files, logging: uses no other folder",
+          "planner": "arithmetic: the size of a model and its needs",
           "proto": "the contract between the programs: messages without logic"}
 GROUND_BOX = 34
-# Where a program stands: left, right, fill, stroke; and what it is.
+# The place of each program: left, right, fill, stroke; and a description.
 PLACES = {"operator": (12, 608, "#eff6ff", "#1f6feb", "decides what happens to jobs, and where they run"),
           "agent": (620, 742, "#fff7ed", "#c2410c", "in a pod"),
           "trainer": (754, 988, "#ecfdf5", "#047857", "one rank of a job"),
@@ -44,7 +44,7 @@ def name_width(words, size):
 
 
 def names_in(room):
-    """What stands in a room's box: the folders between it and its program, small, above its own name."""
+    """The two lines of a room's box: the folders between it and its program, in small type, and its own name."""
     above, _, own = room.rpartition("/")
     return above.partition("/")[2], own
 
@@ -95,7 +95,7 @@ class Program:
             yield text(x, y + (27 if above else 22), own, text_anchor="middle")
 
     def ports(self, near, item, key):
-        """Where at a box each of its arrows begins or ends: side by side, in the order of where they go."""
+        """The x at which each arrow of a box begins or ends: side by side, in the order of their other ends."""
         others = sorted(near, key=key)
         step = min(10.0, (box_width(item) - 16) / max(1, len(others) - 1))
         return {other: self.plan.x[item] + (i - (len(others) - 1) / 2) * step for i, other in enumerate(others)}
@@ -124,7 +124,7 @@ def arrow(path):
 
 
 def ground_floors(law, y):
-    """What everything stands on: folders that no program is in, the lowest last."""
+    """Draws the folders that all programs use, the lowest last."""
     uses = {name: used for name, used in law["may_use"].items() if name in GROUND}
     plan = layered.Layered(layered.reduced(uses), {name: 1 for name in uses}, 0, WIDTH)
     for row in reversed(plan.rows):
@@ -141,15 +141,15 @@ def ground_floors(law, y):
 
 
 def legend(x, y):
-    yield text(x, y, "The floors of the house", font_size=17, font_weight="bold")
+    yield text(x, y, "The rooms and their order", font_size=17, font_weight="bold")
     lines = ("A room stands above all that it", "may use. tools/law.toml is the law,", "tools/lint fails on any other use.", "",
              "operator, agent and trainer never", "use each other: they meet on the", "ground floors alone.")
     for i, line in enumerate(lines):
         yield text(x, y + 28 + 18 * i, line)
     y += 44 + 18 * len(lines)
     yield arrow(f"M{x + 17},{y - 8} V{y + 18}")
-    yield text(x + 46, y + 4, "may use; what follows from")
-    yield text(x + 46, y + 20, "other arrows has no arrow")
+    yield text(x + 46, y + 4, "may use (left out where it")
+    yield text(x + 46, y + 20, "follows from other arrows)")
     yield rect(x, y + 40, 34, 24, rx=5, fill=PURE, stroke=ARROW)
     yield text(x + 46, y + 57, "pure: decides, and does no I/O")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Whether docs/images/floors.svg is the picture of tools/law.toml, and how its rooms and arrows stand."""
+"""Tests that docs/images/floors.svg is the picture of tools/law.toml, and where its rooms and arrows are."""
 import pathlib
 import sys
 import tomllib

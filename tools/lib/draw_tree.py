@@ -77,7 +77,7 @@ def wait_told(name):
         if told.get("reason"):
             return
         time.sleep(0.1)
-    sys.exit(f"{name} is not told why it waits")
+    sys.exit(f"the status of {name} does not say why it waits")
 
 
 def session(muster, server, folder):

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """usage: golden_check.py [--accept] [PART ...]
 
-Compares the names found in the sources, and those in PARTs of a list that built programs told, with the golden list.
+Compares the names found in the sources with the golden list, and also those of each PART, a list that built programs
+have printed. With --accept writes the golden list anew.
 """
 import pathlib
 import subprocess
@@ -21,12 +22,12 @@ def tracked():
 
 
 def source_names(root, files):
-    """{heading: names} of all that is found without a build."""
+    """{heading: names} of all kinds that are found without a build."""
     return golden_names.product_names(root, files) | golden_documents.document_names(root, files)
 
 
 def source_findings(root, files):
-    """What tools/lint says: how the sources differ from the list, and headings that nothing fills."""
+    """The findings of tools/lint: how the sources differ from the list, and headings that no check fills."""
     listed = golden_list.parse((root / golden_list.PATH).read_text())
     found = source_names(root, files)
     return golden_list.differences(listed, found) + golden_list.leftover(listed, set(found) | set(golden_list.BUILT))

@@ -1,6 +1,6 @@
-"""Finds the names that users see in what is not C++: the CRDs, gRPC services, the manifests and the HTTP document.
+"""Finds the names that users see in files other than C++: the CRDs, gRPC services, manifests and the HTTP document.
 
-Files are found by what they say, so that moving one changes nothing.
+Files are recognized by their contents, so that moving one changes nothing.
 """
 import re
 
@@ -13,7 +13,7 @@ REQUESTS = "HTTP: requests and their parameters"
 KINDS = (FIELDS, VALUES, RESOURCES, METHODS, OBJECTS, REQUESTS)
 
 NOT_PRODUCT = ("tests", "tools", "third_party", "examples")
-# A generated CRD says so in its first line; what is not there is no field.
+# A generated CRD has this first line; only such a file is searched for fields.
 GENERATED = re.compile(r"# Generated from .*\n(?=apiVersion: apiextensions)")
 
 
@@ -88,7 +88,7 @@ def add_manifest(text, names):
 
 
 def add_requests(text, names):
-    """A test makes each request of the document, so what it names is what the server answers."""
+    """Adds the requests of the HTTP document. A test makes each of them, so the document agrees with the server."""
     for request, parameters in re.findall(r"^\| `((?:GET|POST) [^`]+)` \|([^|]*)\|", text, re.M):
         names[REQUESTS].add(request)
         names[REQUESTS].update(f"{request} {parameter}" for parameter in re.findall(r"`([^`]+)`", parameters))

@@ -1,10 +1,10 @@
-"""The list of the names that users see: how it is written, read and compared with what is found."""
+"""The list of the names that users see: writes it, reads it, and compares it with the names that were found."""
 import pathlib
 
 PATH = pathlib.Path("tests/golden/user_visible_names.txt")
 ACCEPT = "a wanted change is accepted with: tools/names --accept"
 
-# What built programs tell; all other kinds are found in the sources.
+# The kinds of names that built programs print; all other kinds are found in the sources.
 BUILT = (
     "HTTP: fields of the answers",
     "condition types",
@@ -26,7 +26,7 @@ HEAD = """\
 
 def _line(name):
     text = name.encode("unicode_escape").decode("ascii")
-    # It must not look like a heading or a remark.
+    # A line must not look like a heading or a remark.
     return f"\\x{ord(text[0]):02x}{text[1:]}" if text.startswith(("#", ";")) else text
 
 

@@ -1,8 +1,9 @@
-"""Finds the names that users see in the sources of the product, by what a string literal looks like and stands in.
+"""Finds the names that users see in the sources of the product, by the form and the context of string literals.
 
-Nothing here names a file, a folder or a function of ours that a clean-up may rename: what belongs to the product
-is said by the BUILD files, and what a literal is by its own form. So a moved file changes nothing. A changed name
-is missing and new; one that other code still uses is new alone, or changes the line of the pairs that it stands in.
+This file names no file, folder or function of muster, because those may be renamed: the BUILD files say which sources
+belong to the product, and the form of a literal says what it is. So a moved file changes nothing. A changed name is
+reported twice, as missing and as new. If other code still uses the old name, only the new one is reported, or the
+changed line of the pairs that contain it.
 """
 import re
 
@@ -70,7 +71,7 @@ def _is_log(found, at):
 def _log_line(found, at, end, names):
     parts = _arguments(found, at + 1, end)
     keys = [key for key in map(_key, parts) if key]
-    # Of a line that may repeat the first text is only what it is about.
+    # The first text of a rate-limited line is not part of the message: it is the key by which the line is limited.
     message = parts[2 if "LIMITED" in found[at] else 1]
     said = " or ".join(token for token in message if isinstance(token, Literal))
     names[LOG_LINES].add(f"{said or '(composed)'}: {' '.join(keys)}".rstrip())
@@ -111,7 +112,7 @@ def _assigned(found, start, end):
 
 
 def _functions(found):
-    """Where the bodies of functions begin and end: the braces that stand in nothing but namespaces and classes."""
+    """Yields where the bodies of functions begin and end: the braces that only namespaces and classes enclose."""
     at, statement = 0, 0
     while at < len(found):
         token = found[at]
@@ -129,7 +130,7 @@ def _functions(found):
 
 
 def _is_name(found, at):
-    """Whether a single word stands as a key, an index or an argument: not where a sentence is put together."""
+    """Returns True if a single word is a key, an index or an argument, and not a part of a sentence."""
     before, after = found[at - 1 : at], found[at + 1 : at + 2]
     return before and before[0] in ("{", "[", "(", ",", "=", "==", "return") and after and after[0] in ("}", "]", ")", ",", ";", "|", "&")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A name that changes is found in every kind; a file that moves, a comment and a test change nothing."""
+"""Tests that a changed name is found in every kind, and that a moved file, a comment or a test changes nothing."""
 import pathlib
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""Lays out a graph without cycles in rows: whoever uses another stands above it, in boxes that no arrow crosses.
+"""Lays out a graph without cycles in rows: a user stands above all that it uses, and no arrow crosses a box.
 
 Deterministic: the same graph has the same layout everywhere. Row 0 is the lowest.
 """
@@ -6,11 +6,11 @@ import functools
 import random
 
 GAP = 14  # between two boxes of a row
-LANE = 9  # what an arrow that passes through a row takes there
+LANE = 9  # the width that an arrow takes in a row through which it passes
 
 
 def reduced(uses):
-    """`uses` without what follows from the rest: no a -> c where a -> b -> c."""
+    """`uses` without the arrows that follow from others: no a -> c where a -> b -> c."""
     @functools.cache
     def below(name):
         return frozenset(uses[name]).union(*(below(used) for used in uses[name]))
@@ -18,7 +18,7 @@ def reduced(uses):
 
 
 class Layered:
-    """row[name], rows[i] (names and lanes from left to right), x[name or lane], and chains: (user, used) -> what it passes.
+    """row[name], rows[i] (names and lanes from left to right), x[name or lane], and chains: (user, used) -> its path.
 
     A lane is (user, used, row): the place where an arrow goes through a row that neither of its ends stands in.
     """
@@ -39,7 +39,7 @@ class Layered:
         return {name: row(name) for name in self.uses}
 
     def cost(self, row):
-        """First no row wider than the picture, then short arrows, then rows that are equally full."""
+        """The cost of a layout: rows wider than the picture cost most, then long arrows, then unequally full rows."""
         filled = [-GAP] * (max(row.values()) + 1)
         length = 0
         for name, used in self.uses.items():

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/checkpoint/checkpoint_history.h"
 #include "base/status_macros.h"

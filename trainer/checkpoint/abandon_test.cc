@@ -1,10 +1,8 @@
 #include "trainer/checkpoint/abandon.h"
 
 #include <string>
-#include <vector>
 
 #include "base/checkpoint/checkpoint_listing.h"
-#include "base/files.h"
 #include "gtest/gtest.h"
 #include "trainer/checkpoint/writer_test_util.h"
 
@@ -82,7 +80,7 @@ TEST_F(AbandonTest, AStepTrainedAgainDoesNotReplaceTheOneOfAnotherHistory) {
   EXPECT_TRUE(InspectCheckpoint(files_, "/ck/abandoned-00000000000000aa/step-000000040").complete);
 }
 
-TEST_F(AbandonTest, NorOneOfAnotherAttemptHoweverOftenItIsTrained) {
+TEST_F(AbandonTest, AStepTrainedAgainDoesNotReplaceTheOneOfAnotherAttempt) {
   for (int attempt = 1; attempt <= 3; ++attempt) SaveOf(kNew, 40, attempt, attempt);
   EXPECT_EQ(InspectCheckpoint(files_, "/ck/step-000000040").attempt, 3);
   EXPECT_EQ(Names("/ck/abandoned-00000000000000bb"),

@@ -45,20 +45,22 @@ absl::StatusOr<ClaimOwner> ReadOwner(Files& files, const std::string& uri) {
     return value.is_string();
   };
   if (!read("job", owner.job) || !read("jobUid", owner.job_uid)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        OwnerPath(uri), ": says of no job that the directory is its; remove it if none uses it"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(OwnerPath(uri),
+                     ": must name the job and jobUid that own the directory; remove the file if no "
+                     "job uses the directory"));
   }
   return owner;
 }
 
-absl::Status Refused(const std::string& uri, const std::string& job) {
+absl::Status OwnedByOther(const std::string& uri, const std::string& job) {
   return absl::AlreadyExistsError(
       absl::StrCat(uri, ": holds the checkpoints of job ", job,
                    ": give this job a directory of its own, or move them away"));
 }
 
 // Allows for older manifests, which name a job without its namespace.
-bool IsOf(const std::string& job, const ClaimOwner& owner) {
+bool BelongsTo(const std::string& job, const ClaimOwner& owner) {
   return job.empty() || job == owner.job || absl::EndsWith(owner.job, absl::StrCat("/", job));
 }
 
@@ -67,13 +69,13 @@ absl::Status CheckCheckpoints(Files& files, const std::string& uri, const ClaimO
   MUSTER_ASSIGN_OR_RETURN(const std::vector<CheckpointListing> listings,
                           ListCheckpoints(files, uri));
   for (const CheckpointListing& listing : listings) {
-    if (listing.complete && !IsOf(listing.job, owner)) return Refused(uri, listing.job);
+    if (listing.complete && !BelongsTo(listing.job, owner)) return OwnedByOther(uri, listing.job);
   }
   return absl::OkStatus();
 }
 
 // Makes the claim; AlreadyExists if another process was first.
-absl::Status Make(Files& files, const std::string& uri, const ClaimOwner& owner) {
+absl::Status CreateClaim(Files& files, const std::string& uri, const ClaimOwner& owner) {
   const std::string draft = HiddenName(uri, "claim");
   absl::Status made = files.MakeDirectories(draft);
   if (made.ok()) made = WriteFileAtomically(files, JoinPath(draft, kOwnerFile), Format(owner));
@@ -96,12 +98,12 @@ absl::Status ClaimCheckpoints(Files& files, const std::string& uri, const ClaimO
   absl::StatusOr<ClaimOwner> known = ReadOwner(files, uri);
   if (absl::IsNotFound(known.status())) {
     MUSTER_RETURN_IF_ERROR(CheckCheckpoints(files, uri, owner));
-    const absl::Status made = Make(files, uri, owner);
+    const absl::Status made = CreateClaim(files, uri, owner);
     if (!absl::IsAlreadyExists(made)) return made;
     known = ReadOwner(files, uri);  // the faster one's
   }
   MUSTER_RETURN_IF_ERROR(known.status());
-  if (known->job != owner.job) return Refused(uri, known->job);
+  if (known->job != owner.job) return OwnedByOther(uri, known->job);
   if (known->job_uid == owner.job_uid) return absl::OkStatus();
   if (takeover == Takeover::kNever) {
     return absl::AlreadyExistsError(absl::StrCat(

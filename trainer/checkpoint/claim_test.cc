@@ -1,7 +1,6 @@
 #include "trainer/checkpoint/claim.h"
 
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "base/checkpoint/checkpoint_listing.h"
@@ -42,7 +41,7 @@ TEST_F(ClaimTest, EveryRankOfAJobClaimsAndTheDirectoryIsMade) {
   EXPECT_TRUE(ListCheckpoints(files_, kUri)->empty()) << "a claim is no checkpoint";
 }
 
-TEST_F(ClaimTest, AnotherJobIsRefusedAndToldWhoseItIs) {
+TEST_F(ClaimTest, AnotherJobIsRefusedWithTheNameOfTheOwner) {
   ASSERT_TRUE(Claim("default/a", "1").ok());
   const absl::Status refused = Claim("default/b", "2");
   EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
@@ -70,14 +69,14 @@ TEST_F(ClaimTest, OlderCheckpointsNameTheirJobWithoutItsNamespace) {
   EXPECT_FALSE(Claim("default/aa", "4").ok());
 }
 
-TEST_F(ClaimTest, AFileIsNoDirectory) {
+TEST_F(ClaimTest, AFileInPlaceOfTheDirectoryIsRefused) {
   ASSERT_TRUE(WriteFileAtomically(files_, kUri, "in the way").ok());
   const absl::Status refused = Claim("default/a", "1");
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("/ck: is a file, not a directory"));
 }
 
-TEST_F(ClaimTest, WhatCannotBeWrittenIsSaidAndLeavesNothing) {
+TEST_F(ClaimTest, AClaimThatCannotBeWrittenFailsAndLeavesNothing) {
   ASSERT_TRUE(files_.MakeDirectories(kUri).ok());
   files_.SetFault([](MemoryFiles::Operation operation, const std::string& path) {
     return operation == MemoryFiles::Operation::kCreate
@@ -88,7 +87,7 @@ TEST_F(ClaimTest, WhatCannotBeWrittenIsSaidAndLeavesNothing) {
   EXPECT_TRUE(files_.List(kUri)->empty());
 }
 
-TEST_F(ClaimTest, ADirectoryThatBecameReadOnlyIsFoundAlthoughItsClaimIsThere) {
+TEST_F(ClaimTest, ADirectoryThatBecameReadOnlyIsFoundInSpiteOfItsClaim) {
   ASSERT_TRUE(Claim("default/a", "1").ok());
   EXPECT_TRUE(CheckWritable(files_, kUri).ok());
   EXPECT_EQ(files_.List(kUri)->size(), 1u) << "the probe is left";

@@ -39,12 +39,12 @@ class DamageTest : public WriterTest {
   std::string Contents(const std::string& path) { return ReadFile(files_, path).value(); }
 };
 
-TEST_F(DamageTest, HalfWritten) {
+TEST_F(DamageTest, ACheckpointWithoutDoneIsSkipped) {
   EXPECT_EQ(Reason([&](const std::string& p) { ASSERT_TRUE(files_.Remove(p + "DONE").ok()); }),
             "half-written: DONE is missing");
 }
 
-TEST_F(DamageTest, Truncated) {
+TEST_F(DamageTest, ACheckpointWithATruncatedFileIsSkipped) {
   EXPECT_EQ(Reason([&](const std::string& p) {
               const std::string file = p + "model-00001-of-00001.safetensors";
               const std::string whole = Contents(file);
@@ -53,7 +53,7 @@ TEST_F(DamageTest, Truncated) {
             "truncated: model-00001-of-00001.safetensors has 100 b");
 }
 
-TEST_F(DamageTest, OneFlippedBit) {
+TEST_F(DamageTest, ACheckpointWithAFlippedBitIsSkipped) {
   const std::string reason = Reason([&](const std::string& p) {
     const std::string file = p + "optimizer-00001-of-00001.safetensors";
     std::string whole = Contents(file);
@@ -64,7 +64,7 @@ TEST_F(DamageTest, OneFlippedBit) {
       << reason;
 }
 
-TEST_F(DamageTest, AlteredManifest) {
+TEST_F(DamageTest, ACheckpointWithAnAlteredManifestIsSkipped) {
   EXPECT_EQ(Reason([&](const std::string& p) {
               ASSERT_TRUE(
                   files_.Overwrite(p + "manifest.json", Contents(p + "manifest.json") + " ").ok());
@@ -72,7 +72,7 @@ TEST_F(DamageTest, AlteredManifest) {
             "corrupted: manifest.json is not the one DONE was written for");
 }
 
-TEST_F(DamageTest, MissingFile) {
+TEST_F(DamageTest, ACheckpointWithAMissingFileIsSkipped) {
   EXPECT_EQ(
       Reason([&](const std::string& p) { ASSERT_TRUE(files_.Remove(p + "tokenizer.json").ok()); }),
       "incomplete: tokenizer.json is missing");
@@ -109,9 +109,10 @@ TEST_F(DamageTest, AnotherModelIsRefusedInOneSentence) {
             "the checkpoint is of another model: n_layer is 2 there, 12 here");
   EXPECT_EQ(CheckCompatible(run, same, 8192, "").message(),
             "the checkpoint's vocabulary has 257 tokens, this run's 8192");
-  EXPECT_EQ(CheckCompatible(run, same, 257, "x").message(),
-            "the checkpoint was trained with another tokenizer: the same number of tokens, but "
-            "other ones");
+  EXPECT_EQ(
+      CheckCompatible(run, same, 257, "x").message(),
+      "the checkpoint was trained with another tokenizer, which has the same number of tokens "
+      "but different ones");
   const auto found = FindNewestCheckpoint(files_, kUri, [&](const Manifest& manifest) {
     return CheckCompatible(manifest.run, other, 257, "");
   });

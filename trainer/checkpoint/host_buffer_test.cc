@@ -54,7 +54,7 @@ TEST(HostBufferTest, MovesLeaveTheOtherEmpty) {
   EXPECT_EQ(c.data(), data);
 }
 
-TEST(HostBufferTest, NoRoomIsSaidWithTheSizeAndTheBufferStaysUsable) {
+TEST(HostBufferTest, AFailedReserveNamesTheSizeAndLeavesTheBufferUsable) {
   HostBuffer buffer;
   const absl::Status status = buffer.Reserve(size_t{1} << 60);
   EXPECT_EQ(status, absl::ResourceExhaustedError(

@@ -90,17 +90,21 @@ absl::Status WriteFailedSidecar(Files& files, const std::string& partial, int wr
 absl::StatusOr<Manifest> ReadSidecar(Files& files, const std::string& partial, int writer,
                                      const RunRecord& run) {
   const std::string path = SidecarPath(partial, writer);
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(files, path, size_t{512} << 20));
-  absl::StatusOr<Json> json = ParseJson(text, size_t{512} << 20);
-  if (json.ok() && json->is_object() && json->contains("error")) {
-    return absl::AbortedError(
-        absl::StrCat("writer ", writer, " failed: ", DumpJson((*json)["error"])));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(files, path, kMaxManifestBytes));
+  absl::StatusOr<Manifest> part = ParseSidecar(text);
+  if (!part.ok()) {
+    const absl::StatusOr<Json> json = ParseJson(text, kMaxManifestBytes);
+    if (json.ok() && json->is_object() && json->contains("error")) {
+      return absl::AbortedError(
+          absl::StrCat("writer ", writer, " failed: ", DumpJson((*json)["error"])));
+    }
+    return part.status();
   }
-  MUSTER_ASSIGN_OR_RETURN(Manifest part, ParseSidecar(text));
-  if (part.run.step != run.step || part.run.attempt != run.attempt || part.run.term != run.term ||
-      part.run.round != run.round || part.run.writers != run.writers ||
-      part.run.history != run.history || part.run.job_uid != run.job_uid) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": is of another save"));
+  if (part->run.step != run.step || part->run.attempt != run.attempt ||
+      part->run.term != run.term || part->run.round != run.round ||
+      part->run.writers != run.writers || part->run.history != run.history ||
+      part->run.job_uid != run.job_uid) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": belongs to another save"));
   }
   return part;
 }
@@ -118,12 +122,6 @@ void JoinManifests(Manifest&& part, Manifest& into) {
     std::vector<TensorSlice>& slices = into.tensors[found->second].slices;
     slices.insert(slices.end(), tensor.slices.begin(), tensor.slices.end());
   }
-}
-
-void SortManifest(Manifest& manifest) {
-  auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
-  std::sort(manifest.files.begin(), manifest.files.end(), by_name);
-  std::sort(manifest.tensors.begin(), manifest.tensors.end(), by_name);
 }
 
 std::string FormatModelIndex(const Manifest& manifest) {

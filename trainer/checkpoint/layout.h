@@ -30,7 +30,6 @@ absl::StatusOr<Manifest> ReadSidecar(Files& files, const std::string& partial, i
 
 // Adds the records of `part` and joins slices of the same tensor. Call SortManifest at the end.
 void JoinManifests(Manifest&& part, Manifest& into);
-void SortManifest(Manifest& manifest);
 
 // Formats Hugging Face's model.safetensors.index.json, which maps each model tensor to its file.
 std::string FormatModelIndex(const Manifest& manifest);

@@ -13,7 +13,6 @@
 namespace muster::trainer {
 namespace {
 
-constexpr size_t kMaxManifest = size_t{512} << 20;
 constexpr size_t kMaxDimensions = 16;
 constexpr size_t kMaxBoxes = 1024;
 
@@ -264,7 +263,7 @@ void ReadTensors(Object& root, const FileSizes& sizes, bool whole_tensors, Manif
 }
 
 absl::StatusOr<Manifest> Parse(std::string_view text, bool whole_tensors) {
-  absl::StatusOr<Json> json = ParseJson(text, kMaxManifest);
+  absl::StatusOr<Json> json = ParseJson(text, kMaxManifestBytes);
   if (!json.ok()) return Bad(std::string(json.status().message()));
   absl::Status status;
   Object root(*json, "manifest.json", status);
@@ -277,10 +276,7 @@ absl::StatusOr<Manifest> Parse(std::string_view text, bool whole_tensors) {
   const FileSizes sizes = ReadFiles(root, manifest, status);
   if (status.ok()) ReadTensors(root, sizes, whole_tensors, manifest, status);
   MUSTER_RETURN_IF_ERROR(status);
-  std::sort(manifest.files.begin(), manifest.files.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  std::sort(manifest.tensors.begin(), manifest.tensors.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  SortManifest(manifest);
   return manifest;
 }
 
@@ -297,7 +293,24 @@ Json WriteSlice(const TensorSlice& slice) {
   return json;
 }
 
-std::string Format(const Manifest& manifest) {
+}  // namespace
+
+const TensorRecord* Manifest::Find(std::string_view name) const {
+  auto found =
+      std::lower_bound(tensors.begin(), tensors.end(), name,
+                       [](const TensorRecord& t, std::string_view n) { return t.name < n; });
+  return found != tensors.end() && found->name == name ? &*found : nullptr;
+}
+
+void SortManifest(Manifest& manifest) {
+  const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+  std::sort(manifest.files.begin(), manifest.files.end(), by_name);
+  std::sort(manifest.tensors.begin(), manifest.tensors.end(), by_name);
+}
+
+absl::StatusOr<Manifest> ParseManifest(std::string_view text) { return Parse(text, true); }
+
+std::string FormatManifest(const Manifest& manifest) {
   Json files = Json::array(), tensors = Json::array();
   for (const FileRecord& file : manifest.files) {
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"checksum", file.checksum}});
@@ -317,19 +330,7 @@ std::string Format(const Manifest& manifest) {
                   1);
 }
 
-}  // namespace
-
-const TensorRecord* Manifest::Find(std::string_view name) const {
-  auto found =
-      std::lower_bound(tensors.begin(), tensors.end(), name,
-                       [](const TensorRecord& t, std::string_view n) { return t.name < n; });
-  return found != tensors.end() && found->name == name ? &*found : nullptr;
-}
-
-absl::StatusOr<Manifest> ParseManifest(std::string_view text) { return Parse(text, true); }
-std::string FormatManifest(const Manifest& manifest) { return Format(manifest); }
-
 absl::StatusOr<Manifest> ParseSidecar(std::string_view text) { return Parse(text, false); }
-std::string FormatSidecar(const Manifest& part) { return Format(part); }
+std::string FormatSidecar(const Manifest& part) { return FormatManifest(part); }
 
 }  // namespace muster::trainer

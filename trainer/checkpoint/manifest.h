@@ -1,6 +1,7 @@
 #ifndef MUSTER_TRAINER_CHECKPOINT_MANIFEST_H_
 #define MUSTER_TRAINER_CHECKPOINT_MANIFEST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -61,7 +62,7 @@ struct RunRecord {
   std::string created;             // RFC 3339
   Json layout = Json::object();    // {"data": 2, ...}
   Json model = Json::object();     // config.json
-  Json random = Json::object();    // generator and what deterministic mode fixes
+  Json random = Json::object();    // the generator, and the settings of deterministic mode
   Json tuning = Json::array();     // live changes of the run, oldest first
 };
 
@@ -70,10 +71,16 @@ struct Manifest {
   std::vector<FileRecord> files;      // by name
   std::vector<TensorRecord> tensors;  // by name
 
+  // Null if there is no tensor of this name. The tensors must be sorted.
   const TensorRecord* Find(std::string_view name) const;
 };
 
+// Sorts files and tensors by name.
+void SortManifest(Manifest& manifest);
+
 inline constexpr int kManifestFormat = 1;
+// The longest manifest or sidecar that is read, in bytes.
+inline constexpr size_t kMaxManifestBytes = size_t{512} << 20;
 
 // Parses untrusted bytes. Returns InvalidArgument, with the place, if a field is missing, of the
 // wrong type or out of range; if a file name leaves the directory; if a slice lies outside its file
@@ -81,7 +88,8 @@ inline constexpr int kManifestFormat = 1;
 absl::StatusOr<Manifest> ParseManifest(std::string_view text);
 std::string FormatManifest(const Manifest& manifest);
 
-// One writer's share, before writer 0 joins them: the same records, but only the run's identity.
+// Parses and formats one writer's share, before writer 0 joins them: a manifest whose slices need
+// not cover the tensors.
 absl::StatusOr<Manifest> ParseSidecar(std::string_view text);
 std::string FormatSidecar(const Manifest& part);
 

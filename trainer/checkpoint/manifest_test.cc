@@ -52,9 +52,9 @@ TEST(ManifestTest, SkippedStepsAreKeptAndAnOlderManifestHasNone) {
   Json older = Json::parse(FormatManifest(manifest));
   older["run"].erase("skipped_in_row");
   older["run"].erase("skipped_total");
-  const auto of_older = ParseManifest(older.dump());
-  ASSERT_TRUE(of_older.ok()) << of_older.status();
-  EXPECT_EQ(of_older->run.skipped_total, 0);
+  const auto older_manifest = ParseManifest(older.dump());
+  ASSERT_TRUE(older_manifest.ok()) << older_manifest.status();
+  EXPECT_EQ(older_manifest->run.skipped_total, 0);
 }
 
 std::string ErrorWith(const char* pointer, const Json& value) {
@@ -63,7 +63,7 @@ std::string ErrorWith(const char* pointer, const Json& value) {
   return std::string(ParseManifest(json.dump()).status().message());
 }
 
-TEST(ManifestTest, SaysWhereItIsWrong) {
+TEST(ManifestTest, NamesThePlaceOfTheFault) {
   EXPECT_EQ(ParseManifest("[]").status().message(), "manifest: manifest.json: must be an object");
   EXPECT_EQ(ErrorWith("/format", 2), "manifest: manifest.json: format is not 1");
   EXPECT_EQ(ErrorWith("/run/step", -1), "manifest: run: step must be an integer of at least 0");
@@ -105,7 +105,7 @@ TEST(ManifestTest, SlicesCoverEachElementOnce) {
             "manifest: tensors[0]: its slices leave a gap");
 }
 
-TEST(ManifestTest, ASidecarNeedNotCover) {
+TEST(ManifestTest, TheSlicesOfASidecarNeedNotCoverTheTensors) {
   Manifest part = Sample();
   part.tensors[0].slices.pop_back();
   EXPECT_FALSE(ParseManifest(FormatSidecar(part)).ok());

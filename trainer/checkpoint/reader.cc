@@ -16,8 +16,6 @@
 namespace muster::trainer {
 namespace {
 
-constexpr size_t kMaxManifest = size_t{512} << 20;
-
 std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
@@ -67,7 +65,7 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(Files& 
   }
   MUSTER_RETURN_IF_ERROR(done.status());
   MUSTER_ASSIGN_OR_RETURN(const std::string text,
-                          ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifest));
+                          ReadFile(files, JoinPath(path, "manifest.json"), kMaxManifestBytes));
   if (*done != CheckpointDoneContents(text)) {
     return absl::DataLossError(
         absl::StrCat(path, ": manifest.json is not the one DONE was written for"));
@@ -155,8 +153,8 @@ absl::Status CheckCompatible(const RunRecord& saved, const Json& model, int64_t 
   }
   if (saved.tokenizer_checksum != tokenizer_checksum) {
     return absl::FailedPreconditionError(
-        "the checkpoint was trained with another tokenizer: the same number of tokens, but other "
-        "ones");
+        "the checkpoint was trained with another tokenizer, which has the same number of tokens "
+        "but different ones");
   }
   return absl::OkStatus();
 }
@@ -179,7 +177,7 @@ absl::Status CheckTensors(const Manifest& saved, const std::vector<TensorRecord>
   for (const TensorRecord& tensor : saved.tensors) {
     if (known.count(tensor.name) > 0) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat(kOther, "it has ", tensor.name, ", this run has not"));
+        absl::StrCat(kOther, "it has ", tensor.name, ", which this run does not have"));
   }
   return absl::OkStatus();
 }

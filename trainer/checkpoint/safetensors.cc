@@ -138,7 +138,7 @@ absl::Status CheckViews(std::span<const TensorView> tensors, std::span<const siz
     const TensorView& tensor = tensors[i];
     const std::optional<uint64_t> count = ElementCount(tensor.shape);
     if (!count.has_value() || *count * ElementBytes(tensor.type) != tensor.bytes.size()) {
-      return Bad(absl::StrCat(tensor.name, ": its bytes are not those of its shape"));
+      return Bad(absl::StrCat(tensor.name, ": its bytes do not fit its shape"));
     }
     names.push_back(tensor.name);
   }

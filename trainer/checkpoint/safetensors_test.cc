@@ -54,12 +54,12 @@ TEST(SafetensorsTest, WritesWhatItReads) {
             absl::StatusCode::kAlreadyExists);
 }
 
-TEST(SafetensorsTest, RefusesTensorsThatAreNotTheirShape) {
+TEST(SafetensorsTest, RefusesTensorsWhoseBytesDoNotFitTheirShape) {
   MemoryFiles files;
   const std::vector<float> a = {1, 2};
   const std::vector<TensorView> wrong = {{"a", DataType::kF32, {3}, Bytes(a)}};
   EXPECT_EQ(WriteSafetensors(files, "/t", wrong, {}).status().message(),
-            "safetensors: a: its bytes are not those of its shape");
+            "safetensors: a: its bytes do not fit its shape");
   const std::vector<TensorView> twice = {{"a", DataType::kF32, {2}, Bytes(a)},
                                          {"a", DataType::kF32, {2}, Bytes(a)}};
   EXPECT_EQ(WriteSafetensors(files, "/t", twice, {}).status().message(),
@@ -67,7 +67,7 @@ TEST(SafetensorsTest, RefusesTensorsThatAreNotTheirShape) {
   EXPECT_FALSE(Exists(files, "/t"));
 }
 
-TEST(SafetensorsTest, HostileHeaders) {
+TEST(SafetensorsTest, RefusesHostileHeaders) {
   EXPECT_EQ(ParseSafetensorsHeader("1234", 4).status().message(),
             "safetensors: the file of 4 bytes is too short");
   std::string huge(8, '\xFF');
@@ -92,7 +92,7 @@ TEST(SafetensorsTest, HostileHeaders) {
             "safetensors: a: shape and dtype do not give its 4 bytes");
 }
 
-TEST(SafetensorsTest, ShapesThatOverflow) {
+TEST(SafetensorsTest, RefusesShapesThatOverflow) {
   EXPECT_EQ(
       Error(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", 0),
       "safetensors: a: shape and dtype do not give its 0 bytes");
@@ -102,7 +102,7 @@ TEST(SafetensorsTest, ShapesThatOverflow) {
   EXPECT_EQ(ElementCount({}), 1u);
 }
 
-TEST(SafetensorsTest, OverlapsAndHoles) {
+TEST(SafetensorsTest, RefusesOverlapsAndHoles) {
   const std::string a = R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]})";
   EXPECT_EQ(Error("{" + a + R"(,"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6),
             "safetensors: b: overlaps another tensor");

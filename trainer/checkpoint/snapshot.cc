@@ -21,15 +21,18 @@ const char* Name(TensorGroup group) { return group == TensorGroup::kModel ? "mod
 
 absl::Status CheckSnapshot(const Snapshot& snapshot) {
   if (snapshot.run.writers < 1 || snapshot.writer < 0 || snapshot.writer >= snapshot.run.writers) {
-    return absl::InvalidArgumentError("checkpoint: the writer is not one of the writers");
+    return absl::InvalidArgumentError(absl::StrCat("checkpoint: writer ", snapshot.writer,
+                                                   " is not one of the ", snapshot.run.writers,
+                                                   " writers"));
   }
   for (const SnapshotTensor& tensor : snapshot.tensors) {
     const std::optional<uint64_t> whole = ElementCount(tensor.shape);
     const uint64_t count = tensor.count == 0 ? whole.value_or(0) : tensor.count;
     if (!whole.has_value() || tensor.begin > *whole || count > *whole - tensor.begin ||
         tensor.bytes.size() != count * ElementBytes(tensor.type)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("checkpoint: ", tensor.name, ": its bytes are not those of its part"));
+      return absl::InvalidArgumentError(absl::StrCat("checkpoint: ", tensor.name, ": has ",
+                                                     tensor.bytes.size(),
+                                                     " bytes, which is not the size of its part"));
     }
   }
   return absl::OkStatus();

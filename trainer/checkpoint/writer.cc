@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,7 +55,6 @@ struct CheckpointWriter::Job {
   std::string partial;  // path
   absl::Time begun, share_written;
   bool collecting = false;
-  uint64_t share_bytes = 0;
   Manifest manifest;          // so far
   std::vector<bool> arrived;  // by writer
 
@@ -103,7 +101,7 @@ absl::Status CheckpointWriter::Begin(const Snapshot& snapshot) {
       given_up_.push_back(std::move(job_));
     }
     if (job_ != nullptr || running_) {
-      return absl::UnavailableError("checkpoint: the one before is still being written");
+      return absl::UnavailableError("checkpoint: the previous one is still being written");
     }
     unready_ = 0;
     while (populating_) changed_.Wait(mu_);
@@ -202,14 +200,15 @@ bool CheckpointWriter::PopulateSome() {
 // All shares may be there although the round is over: then it is a checkpoint like any other.
 CheckpointWriter::Progress CheckpointWriter::LastLook(Job& job) {
   if (Advance(job) == Progress::kWaiting) {
-    Finish(job, absl::AbortedError("given up: its round ended before all had written"));
+    Finish(job, absl::AbortedError(
+                    "given up: its round ended before all ranks had written their shares"));
   }
   return Progress::kDone;
 }
 
 CheckpointWriter::Progress CheckpointWriter::Advance(Job& job) {
   if (!job.collecting) {
-    Tell(job, v1alpha1::CheckpointReport::STARTED, "");
+    SendReport(job, v1alpha1::CheckpointReport::STARTED, "");
     const absl::Status written = WriteShare(job);
     if (!written.ok() || job.snapshot.writer != 0) {
       Finish(job, written);
@@ -241,7 +240,6 @@ absl::Status CheckpointWriter::WriteGroup(Job& job, TensorGroup group) {
   MUSTER_ASSIGN_OR_RETURN(
       const WrittenSafetensors written,
       WriteSafetensors(files_, JoinPath(job.partial, name), views, {{"format", "pt"}}));
-  job.share_bytes += written.bytes;
   job.manifest.files.push_back({name, written.bytes, written.checksum});
   for (const WrittenTensor& tensor : written.tensors) {
     const SnapshotTensor& from = *by_name.at(tensor.stored.name);
@@ -294,9 +292,9 @@ absl::StatusOr<bool> CheckpointWriter::Collect(Job& job) {
   }
   if (missing.empty()) return true;
   if (clock_.Monotonic() - job.share_written > options_.collect_deadline) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("no word from writers ", absl::StrJoin(missing, ", "), " for ",
-                     absl::FormatDuration(options_.collect_deadline)));
+    return absl::DeadlineExceededError(absl::StrCat(
+        "writers ", absl::StrJoin(missing, ", "), " have not written their shares within ",
+        absl::FormatDuration(options_.collect_deadline)));
   }
   return false;
 }
@@ -320,7 +318,7 @@ absl::Status CheckpointWriter::Complete(Job& job) {
 // Deletes everything of a failed save: its bytes may be what the disk lacks.
 void CheckpointWriter::Finish(Job& job, const absl::Status& status) {
   if (status.ok()) {
-    Tell(job, v1alpha1::CheckpointReport::WRITTEN, "");
+    SendReport(job, v1alpha1::CheckpointReport::WRITTEN, "");
     // A directory that cannot be deleted now is tried again after the next checkpoint.
     if (job.snapshot.writer == 0) {
       Prune(files_, options_.uri, job.run(), keep_).IgnoreError();
@@ -337,11 +335,11 @@ void CheckpointWriter::Finish(Job& job, const absl::Status& status) {
     WriteFailedSidecar(files_, job.partial, job.snapshot.writer, std::string(status.message()))
         .IgnoreError();
   }
-  Tell(job, v1alpha1::CheckpointReport::FAILED, std::string(status.message()));
+  SendReport(job, v1alpha1::CheckpointReport::FAILED, std::string(status.message()));
 }
 
-void CheckpointWriter::Tell(const Job& job, v1alpha1::CheckpointReport::Phase phase,
-                            const std::string& error) const {
+void CheckpointWriter::SendReport(const Job& job, v1alpha1::CheckpointReport::Phase phase,
+                                  const std::string& error) const {
   if (!report_) return;
   v1alpha1::CheckpointReport report;
   report.set_phase(phase);

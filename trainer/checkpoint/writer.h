@@ -84,8 +84,8 @@ class CheckpointWriter {
   absl::StatusOr<bool> Collect(Job& job);
   absl::Status Complete(Job& job);
   void Finish(Job& job, const absl::Status& status);
-  void Tell(const Job& job, v1alpha1::CheckpointReport::Phase phase,
-            const std::string& error) const;
+  void SendReport(const Job& job, v1alpha1::CheckpointReport::Phase phase,
+                  const std::string& error) const;
   static uint64_t TotalBytes(const Job& job);
   bool PopulateSome();
   void Loop();

@@ -1,8 +1,6 @@
 #include "trainer/checkpoint/writer.h"
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,7 +52,7 @@ TEST_F(WriterTest, TheCopyIsTakenInBegin) {
   EXPECT_EQ(NewestStep(), 5);
 }
 
-TEST_F(WriterTest, AnyNumberOfWritersIsReadAlike) {
+TEST_F(WriterTest, ACheckpointOfAnyNumberOfWritersReadsTheSame) {
   int64_t step = 0;
   for (const bool divide : {false, true}) {
     for (const int writers : {1, 3, 2}) {
@@ -85,7 +83,7 @@ TEST_F(WriterTest, AnotherNumberToKeepTakesEffectWithTheNextSave) {
   EXPECT_EQ(Names(), (Strings{"step-000000005", "step-000000006", "step-000000007"}));
 }
 
-TEST_F(WriterTest, WhatOlderRoundsLeftIsDeletedAfterSuccess) {
+TEST_F(WriterTest, LeftoversOfOlderRoundsAreDeletedAfterSuccess) {
   for (const char* name :
        {"/ck/step-000000001.r1", "/ck/step-000000009.r1", "/ck/mine.r1", "/ck/step-000000002.r7"}) {
     ASSERT_TRUE(files_.MakeDirectories(name).ok());
@@ -96,7 +94,7 @@ TEST_F(WriterTest, WhatOlderRoundsLeftIsDeletedAfterSuccess) {
 }
 
 // A writer that is slower than writer 0's failure makes the removed folder again.
-TEST_F(WriterTest, WhatAFailedSaveOfTheSameRoundLeftIsDeletedAfterSuccess) {
+TEST_F(WriterTest, LeftoversOfAFailedSaveOfTheSameRoundAreDeletedAfterSuccess) {
   ASSERT_TRUE(files_.MakeDirectories(std::string(kUri) + "/step-000000001.r1").ok());
   ASSERT_TRUE(files_.MakeDirectories(std::string(kUri) + "/step-000000003.r1").ok());
   Save(2);
@@ -186,7 +184,7 @@ TEST_F(WriterTest, SilentWritersAreWaitedForNoLongerThanTheDeadline) {
   EXPECT_FALSE(zero->RunOnce());
   clock_.Advance(absl::Seconds(11));
   EXPECT_TRUE(zero->RunOnce());
-  EXPECT_EQ(reports_.back().error(), "no word from writers 1, 2 for 10s");
+  EXPECT_EQ(reports_.back().error(), "writers 1, 2 have not written their shares within 10s");
   EXPECT_EQ(Names(), Strings());
 }
 
@@ -201,7 +199,7 @@ TEST_F(WriterTest, ANewerRoundsSnapshotDisplacesOneThatWaits) {
   EXPECT_EQ(reports_[1].phase(), CheckpointReport::FAILED);
 }
 
-TEST_F(WriterTest, AbandonStillCompletesWhatIsAllThere) {
+TEST_F(WriterTest, AbandonCompletesACheckpointWhoseSharesAreAllWritten) {
   const State state = StateAt(1);
   auto zero = Make(), one = Make();
   ASSERT_TRUE(zero->Begin(Share(state, 1, 0, 2, 1, false)).ok());
@@ -236,7 +234,7 @@ TEST_F(WriterTest, AStepRedoneInALaterRoundReplacesTheOlder) {
   EXPECT_EQ(Names(), (Strings{"step-000000001"}));
 }
 
-TEST_F(WriterTest, TheThreadDoesTheSame) {
+TEST_F(WriterTest, TheBackgroundThreadSaves) {
   WriterOptions options;
   options.uri = kUri;
   CheckpointWriter writer(files_, Clock::Real(), options, nullptr);

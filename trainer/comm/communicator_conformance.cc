@@ -1,6 +1,5 @@
 #include "trainer/comm/communicator_conformance.h"
 
-#include <chrono>
 #include <memory>
 #include <thread>
 

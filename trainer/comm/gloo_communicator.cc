@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "torch/csrc/distributed/c10d/ProcessGroupGloo.hpp"
+#include "trainer/comm/finished.h"
 #include "trainer/comm/gloo_group.h"
 #include "trainer/comm/gloo_operation.h"
 #include "trainer/comm/operation.h"
@@ -35,15 +36,6 @@ c10d::ReduceOp ToGloo(ReduceOp op) {
   return c10d::ReduceOp::SUM;
 }
 
-class Finished final : public Pending {
- public:
-  explicit Finished(absl::Status status) : status_(std::move(status)) {}
-  absl::Status Wait() override { return status_; }
-
- private:
-  const absl::Status status_;
-};
-
 // Steps of Wait() before and after it waits for Gloo.
 struct Hooks {
   std::function<absl::Status()> before;
@@ -59,7 +51,7 @@ class GlooPending final : public Pending {
         operation_(std::move(operation)),
         hooks_(std::move(hooks)) {}
   ~GlooPending() override {
-    if (operation_ != nullptr && !group_->watch()->failure().ok()) {
+    if (operation_ != nullptr && !group_->tracker()->failure().ok()) {
       group_->record().Failed(sequence_);
     }
   }
@@ -152,9 +144,9 @@ class GlooCommunicator final : public Communicator {
   }
 
   std::unique_ptr<Pending> Broadcast(at::Tensor tensor, int root, std::string_view label) override {
-    Fingerprint print =
+    Fingerprint fingerprint =
         FingerprintOf(OperationKind::kBroadcast, tensor, label, ReduceOp::kSum, root);
-    return Issue(std::move(print), {tensor}, [&] {
+    return Issue(std::move(fingerprint), {tensor}, [&] {
       c10d::BroadcastOptions options;
       options.rootRank = root;
       std::vector<at::Tensor> tensors{tensor};
@@ -163,16 +155,18 @@ class GlooCommunicator final : public Communicator {
   }
 
   std::unique_ptr<Pending> Send(at::Tensor tensor, int to, std::string_view label) override {
-    Fingerprint print = FingerprintOf(OperationKind::kSend, tensor, label, ReduceOp::kSum, to);
-    return Issue(std::move(print), {tensor}, [&] {
+    Fingerprint fingerprint =
+        FingerprintOf(OperationKind::kSend, tensor, label, ReduceOp::kSum, to);
+    return Issue(std::move(fingerprint), {tensor}, [&] {
       std::vector<at::Tensor> tensors{tensor};
       return gloo().send(tensors, to, kMessageTag);
     });
   }
 
   std::unique_ptr<Pending> Recv(at::Tensor tensor, int from, std::string_view label) override {
-    Fingerprint print = FingerprintOf(OperationKind::kRecv, tensor, label, ReduceOp::kSum, from);
-    return Issue(std::move(print), {tensor}, [&] {
+    Fingerprint fingerprint =
+        FingerprintOf(OperationKind::kRecv, tensor, label, ReduceOp::kSum, from);
+    return Issue(std::move(fingerprint), {tensor}, [&] {
       std::vector<at::Tensor> tensors{tensor};
       return gloo().recv(tensors, from, kMessageTag);
     });
@@ -192,41 +186,43 @@ class GlooCommunicator final : public Communicator {
 
   c10d::ProcessGroupGloo& gloo() { return group_->process_group(); }
 
-  std::unique_ptr<Pending> Issue(Fingerprint print, std::vector<at::Tensor> tensors,
+  std::unique_ptr<Pending> Issue(Fingerprint fingerprint, std::vector<at::Tensor> tensors,
                                  const std::function<GlooWork()>& start, Hooks hooks = {}) {
-    if (absl::Status failure = group_->watch()->failure(); !failure.ok()) {
+    if (absl::Status failure = group_->tracker()->failure(); !failure.ok()) {
       return std::make_unique<Finished>(failure);
     }
-    const int64_t sequence = group_->record().Issued(print);
+    const int64_t sequence = group_->record().Issued(fingerprint);
     auto fail = [&](const absl::Status& status) {
       group_->record().Failed(sequence);
       return std::make_unique<Finished>(group_->Fail(status));
     };
     try {
       if (group_->check()) {
-        if (absl::Status status = Check(sequence, print, hooks); !status.ok()) return fail(status);
+        const absl::Status checked = Check(sequence, fingerprint, hooks);
+        if (!checked.ok()) return fail(checked);
       }
       // There is nothing to move, and Gloo refuses empty tensors. An exchange may be empty on one
       // rank only.
       if (!tensors.empty() && tensors.back().numel() == 0 &&
-          print.kind != OperationKind::kAllToAllV) {
+          fingerprint.kind != OperationKind::kAllToAllV) {
         group_->record().Completed(sequence);
         return std::make_unique<Finished>(absl::OkStatus());
       }
       return std::make_unique<GlooPending>(
           group_, sequence,
-          std::make_unique<GlooOperation>(group_, sequence, print, start(), std::move(tensors)),
+          std::make_unique<GlooOperation>(group_, sequence, fingerprint, start(),
+                                          std::move(tensors)),
           std::move(hooks));
     } catch (const c10::Error& e) {
-      return fail(absl::InternalError(absl::StrCat("operation #", sequence, " ", print.ToString(),
-                                                   ": ", e.what_without_backtrace())));
+      return fail(absl::InternalError(absl::StrCat(
+          "operation #", sequence, " ", fingerprint.ToString(), ": ", e.what_without_backtrace())));
     } catch (const std::exception& e) {
       return fail(GlooStatus(e.what()));
     }
   }
 
-  absl::Status Check(int64_t sequence, const Fingerprint& print, Hooks& hooks);
-  absl::Status CheckMessage(int64_t sequence, const Fingerprint& print, Hooks& hooks);
+  absl::Status Check(int64_t sequence, const Fingerprint& fingerprint, Hooks& hooks);
+  absl::Status CheckMessage(int64_t sequence, const Fingerprint& fingerprint, Hooks& hooks);
 
   const int rank_;
   const int size_;
@@ -247,14 +243,16 @@ std::string FromBytes(const at::Tensor& bytes) {
 }
 
 // Sequence numbers are not compared: only two ranks count a message.
-absl::Status GlooCommunicator::Check(int64_t sequence, const Fingerprint& print, Hooks& hooks) {
-  if (print.kind == OperationKind::kSend || print.kind == OperationKind::kRecv) {
-    return CheckMessage(sequence, print, hooks);
+absl::Status GlooCommunicator::Check(int64_t sequence, const Fingerprint& fingerprint,
+                                     Hooks& hooks) {
+  if (fingerprint.kind == OperationKind::kSend || fingerprint.kind == OperationKind::kRecv) {
+    return CheckMessage(sequence, fingerprint, hooks);
   }
-  const std::string mine = print.ToString();
+  const std::string mine = fingerprint.ToString();
   at::Tensor input = ToBytes(mine);
   at::Tensor all = at::empty({kCheckBytes * size_}, at::kByte);
-  GlooOperation exchange(group_, sequence, print, gloo()._allgather_base(all, input), {all, input});
+  GlooOperation exchange(group_, sequence, fingerprint, gloo()._allgather_base(all, input),
+                         {all, input});
   MUSTER_RETURN_IF_ERROR(exchange.Wait());
   for (int r = 0; r < size_; ++r) {
     const std::string theirs = FromBytes(all.narrow(0, r * kCheckBytes, kCheckBytes));
@@ -267,12 +265,12 @@ absl::Status GlooCommunicator::Check(int64_t sequence, const Fingerprint& print,
 }
 
 // Sends the fingerprint ahead of the message; the receiver compares it before it takes the message.
-absl::Status GlooCommunicator::CheckMessage(int64_t sequence, const Fingerprint& print,
+absl::Status GlooCommunicator::CheckMessage(int64_t sequence, const Fingerprint& fingerprint,
                                             Hooks& hooks) {
-  std::vector<at::Tensor> bytes{ToBytes(print.AsMessage(rank_))};
-  if (print.kind == OperationKind::kSend) {
-    check_sends_.emplace_back(group_, sequence, print, gloo().send(bytes, print.peer, kCheckTag),
-                              bytes);
+  std::vector<at::Tensor> bytes{ToBytes(fingerprint.AsMessage(rank_))};
+  if (fingerprint.kind == OperationKind::kSend) {
+    check_sends_.emplace_back(group_, sequence, fingerprint,
+                              gloo().send(bytes, fingerprint.peer, kCheckTag), bytes);
     if (check_sends_.size() <= 256) return absl::OkStatus();
     const absl::Status sent = check_sends_.front().Wait();
     check_sends_.pop_front();
@@ -280,7 +278,7 @@ absl::Status GlooCommunicator::CheckMessage(int64_t sequence, const Fingerprint&
   }
   const std::string expected = FromBytes(bytes[0]);
   auto operation = std::make_shared<GlooOperation>(
-      group_, sequence, print, gloo().recv(bytes, print.peer, kCheckTag), bytes);
+      group_, sequence, fingerprint, gloo().recv(bytes, fingerprint.peer, kCheckTag), bytes);
   hooks.before = [operation, sequence, bytes, expected]() -> absl::Status {
     MUSTER_RETURN_IF_ERROR(operation->Wait());
     const std::string theirs = FromBytes(bytes[0]);

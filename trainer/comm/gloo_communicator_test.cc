@@ -150,7 +150,7 @@ TEST(GlooCommunicatorTest, AKilledPeerIsUnavailable) {
   EXPECT_EQ(processes.Result(1).rfind("UNAVAILABLE: ", 0), 0);
 }
 
-TEST(GlooCommunicatorTest, ConnectingNamesTheRanksThatDidNotCome) {
+TEST(GlooCommunicatorTest, ConnectingNamesTheRanksThatAreMissing) {
   Processes processes;
   const std::string store = processes.Serve();
   processes.StartRank([&] {
@@ -159,7 +159,8 @@ TEST(GlooCommunicatorTest, ConnectingNamesTheRanksThatDidNotCome) {
         .status()
         .ToString();
   });
-  EXPECT_EQ(processes.Result(1), "DEADLINE_EXCEEDED: ranks that did not come to 7.3: 0, 2");
+  EXPECT_EQ(processes.Result(1),
+            "DEADLINE_EXCEEDED: group 7.3: these ranks did not connect in time: 0, 2");
 }
 
 TEST(GlooCommunicatorTest, RanksOfAnotherRoundDoNotMeet) {
@@ -176,8 +177,10 @@ TEST(GlooCommunicatorTest, RanksOfAnotherRoundDoNotMeet) {
           .ToString();
     });
   }
-  EXPECT_EQ(processes.Result(1), "DEADLINE_EXCEEDED: ranks that did not come to 1.0: 1");
-  EXPECT_EQ(processes.Result(2), "DEADLINE_EXCEEDED: ranks that did not come to 1.1: 0");
+  EXPECT_EQ(processes.Result(1),
+            "DEADLINE_EXCEEDED: group 1.0: these ranks did not connect in time: 1");
+  EXPECT_EQ(processes.Result(2),
+            "DEADLINE_EXCEEDED: group 1.1: these ranks did not connect in time: 0");
 }
 
 TEST(GlooCommunicatorTest, AbortEndsConnectingThatWaitsForAPeer) {
@@ -343,7 +346,7 @@ TEST(GlooCommunicatorTest, AProcessEndsWhileItsStuckGroupIsDestroyed) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST(GlooCommunicatorTest, AStoreThatIsNoEndpointIsRefused) {
+TEST(GlooCommunicatorTest, AStoreThatIsNotHostAndPortIsRefused) {
   EXPECT_EQ(MakeGlooCommunicator({.store = "nowhere", .size = 2}).status(),
             absl::InvalidArgumentError("\"nowhere\" is not host:port"));
 }

@@ -138,8 +138,9 @@ absl::Status GlooConnector::Impl::WaitForRanks(absl::Time until) {
       MUSTER_ASSIGN_OR_RETURN(const auto here, client_->Get(key(other), soon));
       if (!here) absent.push_back(other);
     }
-    return absl::DeadlineExceededError(absl::StrCat("ranks that did not come to ", options_.tag,
-                                                    ": ", absl::StrJoin(absent, ", ")));
+    return absl::DeadlineExceededError(
+        absl::StrCat("group ", options_.tag,
+                     ": these ranks did not connect in time: ", absl::StrJoin(absent, ", ")));
   }
   return absl::OkStatus();
 }

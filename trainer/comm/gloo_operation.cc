@@ -42,8 +42,8 @@ absl::Status GlooStatus(const std::string& text) {
 }
 
 LiveGroup::~LiveGroup() {
-  if (!watch_->failure().ok() || watch_->busy()) ShutDown(group_.sockets);
-  if (!watch_->busy()) return;
+  if (!tracker_->failure().ok() || tracker_->busy()) ShutDown(group_.sockets);
+  if (!tracker_->busy()) return;
   // The thread is detached: nobody waits for it, and the process may end before it does.
   std::thread([group = std::move(group_.process_group), tensors = std::move(abandoned_)]() mutable {
     group.reset();
@@ -51,7 +51,7 @@ LiveGroup::~LiveGroup() {
 }
 
 absl::Status LiveGroup::Fail(const absl::Status& status) {
-  const absl::Status failure = watch_->Fail(status);
+  const absl::Status failure = tracker_->Fail(status);
   ShutDown(group_.sockets);
   MutexLock lock(mu_);
   for (const GlooWork& message : messages_) message->abort();
@@ -61,7 +61,7 @@ absl::Status LiveGroup::Fail(const absl::Status& status) {
 void LiveGroup::AddMessage(const GlooWork& work) {
   MutexLock lock(mu_);
   messages_.push_back(work);
-  if (!watch_->failure().ok()) work->abort();
+  if (!tracker_->failure().ok()) work->abort();
 }
 
 void LiveGroup::RemoveMessage(const GlooWork& work) {
@@ -86,11 +86,11 @@ GlooOperation::GlooOperation(std::shared_ptr<LiveGroup> group, int64_t sequence,
     group_->AddMessage(work_);
     return;
   }
-  watched_ = group_->watch()->Started();
-  auto end = [watch = group_->watch(), id = watched_, sequence,
+  tracked_ = group_->tracker()->Started();
+  auto end = [tracker = group_->tracker(), id = tracked_, sequence,
               print = fingerprint_](c10::ivalue::Future& future) {
-    if (!future.hasError()) return watch->Ended(id);
-    watch->Broke(id, Named(sequence, print, StatusOf(future.exception_ptr())));
+    if (!future.hasError()) return tracker->Ended(id);
+    tracker->Broke(id, Named(sequence, print, StatusOf(future.exception_ptr())));
   };
   work_->getFuture()->addCallback(std::move(end), /*uses_future=*/false);
 }
@@ -101,7 +101,7 @@ GlooOperation::~GlooOperation() {
 
 absl::Status GlooOperation::Wait() {
   if (work_ == nullptr) return result_;
-  result_ = IsMessage() ? WaitForMessage() : group_->watch()->Await(watched_, group_->deadline());
+  result_ = IsMessage() ? WaitForMessage() : group_->tracker()->Await(tracked_, group_->deadline());
   if (!result_.ok()) result_ = group_->Fail(Named(sequence_, fingerprint_, result_));
   Leave();
   return result_;
@@ -114,7 +114,7 @@ bool GlooOperation::IsMessage() const {
 absl::Status GlooOperation::WaitForMessage() {
   try {
     const bool done = work_->wait(absl::ToChronoMilliseconds(group_->deadline()));
-    return done ? absl::OkStatus() : group_->watch()->failure();
+    return done ? absl::OkStatus() : group_->tracker()->failure();
   } catch (...) {
     return StatusOf(std::current_exception());
   }
@@ -123,7 +123,7 @@ absl::Status GlooOperation::WaitForMessage() {
 void GlooOperation::Leave() {
   if (IsMessage()) {
     group_->RemoveMessage(work_);
-  } else if (!group_->watch()->Settle(watched_)) {
+  } else if (!group_->tracker()->Settle(tracked_)) {
     group_->Abandon(std::move(tensors_));
   }
   work_.reset();

@@ -39,7 +39,7 @@ class LiveGroup {
   absl::Duration deadline() const { return group_.deadline; }
   bool check() const { return group_.check; }
   FlightRecord& record() { return record_; }
-  const std::shared_ptr<OperationTracker>& watch() const { return watch_; }
+  const std::shared_ptr<OperationTracker>& tracker() const { return tracker_; }
 
   // Fails the group, which ends what is in flight here and on the peers. The first failure stands
   // and is returned.
@@ -56,7 +56,7 @@ class LiveGroup {
   GlooGroup group_;
   FlightRecord record_;
   // Shared with Gloo's threads, which must not be the last owners of their group.
-  const std::shared_ptr<OperationTracker> watch_ = std::make_shared<OperationTracker>();
+  const std::shared_ptr<OperationTracker> tracker_ = std::make_shared<OperationTracker>();
   Mutex mu_;
   std::vector<GlooWork> messages_ MUSTER_GUARDED_BY(mu_);
   std::vector<at::Tensor> abandoned_ MUSTER_GUARDED_BY(mu_);
@@ -85,7 +85,7 @@ class GlooOperation {
   const Fingerprint fingerprint_;
   GlooWork work_;  // null once Wait() has returned
   std::vector<at::Tensor> tensors_;
-  int64_t watched_ = -1;  // its number in the group's watch, unless it is a message
+  int64_t tracked_ = -1;  // its number in the group's tracker; -1 for a message
   absl::Status result_;
 };
 

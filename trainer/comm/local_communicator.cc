@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "trainer/comm/finished.h"
 #include "trainer/comm/flight_record.h"
 
 namespace muster::trainer {
@@ -27,7 +28,7 @@ struct Operation {
   Shares shares;
   int arrived = 0, waited = 0;
   bool done = false;
-  std::string print;  // of the first to arrive
+  std::string fingerprint;  // as text, of the first rank to arrive
   int first = 0;
 };
 
@@ -56,15 +57,6 @@ struct Hub {
   }
 };
 
-class Finished final : public Pending {
- public:
-  explicit Finished(absl::Status status) : status_(std::move(status)) {}
-  absl::Status Wait() override { return status_; }
-
- private:
-  const absl::Status status_;
-};
-
 class LocalPending final : public Pending {
  public:
   LocalPending(std::shared_ptr<Hub> hub, std::shared_ptr<FlightRecord> record, Key key, int parties,
@@ -85,8 +77,9 @@ class LocalPending final : public Pending {
     while (!operation.done && hub_->failure.ok()) {
       const absl::Duration left = until - Clock::Real().Monotonic();
       if (left <= absl::ZeroDuration()) {
-        hub_->Fail(rank_, absl::DeadlineExceededError(absl::StrCat(
-                              "a peer is silent: operation #", sequence_, " ", operation.print)));
+        hub_->Fail(rank_,
+                   absl::DeadlineExceededError(absl::StrCat(
+                       "a peer is silent: operation #", sequence_, " ", operation.fingerprint)));
         break;
       }
       hub_->changed.WaitFor(hub_->mu, left);
@@ -212,26 +205,28 @@ class LocalCommunicator final : public Communicator {
   std::string DumpFlightRecord() const override { return record_->Dump(); }
 
  private:
-  std::unique_ptr<Pending> Collective(const Fingerprint& print, Share share, const Carry& carry) {
-    return Issue(print, print.ToString(), Key(-1, -1, collectives_++), size(), rank_,
+  std::unique_ptr<Pending> Collective(const Fingerprint& fingerprint, Share share,
+                                      const Carry& carry) {
+    return Issue(fingerprint, fingerprint.ToString(), Key(-1, -1, collectives_++), size(), rank_,
                  std::move(share), carry);
   }
 
-  std::unique_ptr<Pending> Message(const Fingerprint& print, int from, int to, at::Tensor tensor) {
+  std::unique_ptr<Pending> Message(const Fingerprint& fingerprint, int from, int to,
+                                   at::Tensor tensor) {
     if (from == to || std::min(from, to) < 0 || std::max(from, to) >= size()) {
       return std::make_unique<Finished>(
-          absl::InvalidArgumentError(absl::StrCat("no such peer: ", print.ToString())));
+          absl::InvalidArgumentError(absl::StrCat("no such peer: ", fingerprint.ToString())));
     }
-    return Issue(print, print.AsMessage(rank_), Key(from, to, messages_[{from, to}]++),
+    return Issue(fingerprint, fingerprint.AsMessage(rank_), Key(from, to, messages_[{from, to}]++),
                  /*parties=*/2, /*place=*/rank_ == from ? 0 : 1, {.output = std::move(tensor)},
                  [](Shares& shares) { shares[1].output.copy_(shares[0].output); });
   }
 
-  std::unique_ptr<Pending> Issue(const Fingerprint& print, const std::string& common, Key key,
+  std::unique_ptr<Pending> Issue(const Fingerprint& fingerprint, const std::string& common, Key key,
                                  int parties, int place, Share share, const Carry& carry) {
-    const int64_t sequence = record_->Issued(print);
+    const int64_t sequence = record_->Issued(fingerprint);
     absl::Status died;
-    if (hub_->options.before_operation) died = hub_->options.before_operation(rank_, print);
+    if (hub_->options.before_operation) died = hub_->options.before_operation(rank_, fingerprint);
     MutexLock lock(hub_->mu);
     if (!died.ok()) hub_->Fail(rank_, died);
     if (!hub_->failure.ok()) {
@@ -240,12 +235,12 @@ class LocalCommunicator final : public Communicator {
     }
     Operation& operation = hub_->operations[key];
     if (operation.arrived == 0) {
-      operation.print = common;
+      operation.fingerprint = common;
       operation.first = rank_;
-    } else if (operation.print != common) {
-      hub_->Fail(rank_, absl::InternalError(absl::StrCat("ranks are at different operations: rank ",
-                                                         operation.first, ": ", operation.print,
-                                                         "; rank ", rank_, ": ", common)));
+    } else if (operation.fingerprint != common) {
+      hub_->Fail(rank_, absl::InternalError(absl::StrCat(
+                            "ranks are at different operations: rank ", operation.first, ": ",
+                            operation.fingerprint, "; rank ", rank_, ": ", common)));
       record_->Failed(sequence);
       return std::make_unique<Finished>(hub_->failure);
     }

@@ -34,8 +34,9 @@ INSTANTIATE_TEST_SUITE_P(All, LocalConformanceTest,
 
 TEST(LocalCommunicatorTest, ARankThatDiesAtAnOperationIsADeadPeer) {
   auto communicators = MakeLocalCommunicators(
-      {.size = 2, .before_operation = [](int rank, const Fingerprint& print) {
-         return rank == 1 && print.label == "vote" ? absl::UnknownError("died") : absl::OkStatus();
+      {.size = 2, .before_operation = [](int rank, const Fingerprint& fingerprint) {
+         return rank == 1 && fingerprint.label == "vote" ? absl::UnknownError("died")
+                                                         : absl::OkStatus();
        }});
   at::Tensor mine = at::ones({4}), theirs = at::ones({4});
   auto units = communicators[0]->AllReduce(mine, ReduceOp::kSum, "unit");

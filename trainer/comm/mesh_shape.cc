@@ -1,6 +1,6 @@
 #include "trainer/comm/mesh_shape.h"
 
-#include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
@@ -35,7 +35,9 @@ int MeshShape::extent(MeshAxis axis) const {
 
 absl::Status MeshShape::Check(int world_size) const {
   for (const MeshAxis axis : kAxes) {
-    if (extent(axis) < 1) return absl::InvalidArgumentError("every axis of a mesh is at least 1");
+    if (extent(axis) < 1) {
+      return absl::InvalidArgumentError("every axis of a mesh must be at least 1");
+    }
   }
   if (size() != world_size) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -62,8 +64,8 @@ int MeshShape::RankOf(const MeshCoordinates& coordinates) const {
 }
 
 std::vector<int> MeshShape::Group(int rank, const std::vector<MeshAxis>& axes) const {
-  auto fixed = [&](int of) {
-    MeshCoordinates coordinates = CoordinatesOf(of);
+  auto fixed = [&](int member) {
+    MeshCoordinates coordinates = CoordinatesOf(member);
     for (const MeshAxis axis : axes) At(coordinates, axis) = 0;
     return coordinates;
   };

@@ -37,12 +37,12 @@ TEST(MeshShapeTest, GroupsOfAnAxisPartitionTheWorld) {
   EXPECT_THAT(seen, testing::Each(6));
 }
 
-TEST(MeshShapeTest, AMeshThatIsNotTheWorldIsRefused) {
+TEST(MeshShapeTest, AMeshOfAnotherSizeThanTheWorldIsRefused) {
   EXPECT_EQ((MeshShape{.data = 3}).Check(4),
             absl::InvalidArgumentError("a mesh of 1 pipeline x 3 data x 1 context x 1 tensor x 1 "
                                        "expert is 3 ranks, and there are 4"));
   EXPECT_EQ((MeshShape{.data = -1, .tensor = -4}).Check(4),
-            absl::InvalidArgumentError("every axis of a mesh is at least 1"));
+            absl::InvalidArgumentError("every axis of a mesh must be at least 1"));
 }
 
 }  // namespace

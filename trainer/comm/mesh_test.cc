@@ -36,7 +36,7 @@ TEST(MeshTest, AGroupIsMadeOnceAmongItsMembers) {
   EXPECT_EQ(made, (std::vector<std::string>{"group-1-3", "group-2-3"}));
 }
 
-TEST(MeshTest, AMeshThatIsNotTheWorldIsRefused) {
+TEST(MeshTest, AMeshOfAnotherSizeThanTheWorldIsRefused) {
   auto world = MakeLocalCommunicators({.size = 4});
   EXPECT_EQ(Mesh::Create({.data = 3}, *world[0], nullptr).status().code(),
             absl::StatusCode::kInvalidArgument);

@@ -6,7 +6,7 @@
 namespace muster::trainer {
 namespace {
 
-absl::string_view ReduceOpName(ReduceOp op) {
+absl::string_view Name(ReduceOp op) {
   switch (op) {
     case ReduceOp::kSum:
       return "sum";
@@ -46,7 +46,7 @@ std::string Fingerprint::ToString() const {
   std::string text(Name(kind));
   if (kind == OperationKind::kBarrier) return text;
   if (kind == OperationKind::kAllReduce || kind == OperationKind::kReduceScatter) {
-    absl::StrAppend(&text, " ", ReduceOpName(op));
+    absl::StrAppend(&text, " ", Name(op));
   }
   if (kind == OperationKind::kBroadcast || kind == OperationKind::kRecv) {
     absl::StrAppend(&text, " from ", peer);

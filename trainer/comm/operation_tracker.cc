@@ -55,8 +55,8 @@ absl::Status OperationTracker::Await(int64_t operation, absl::Duration limit) {
     if (!failure_.ok()) return failure_;
     const absl::Duration left = until - Now();
     if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("a peer is silent: no end within ", absl::FormatDuration(limit)));
+      return absl::DeadlineExceededError(absl::StrCat(
+          "a peer is silent: the operation has not ended within ", absl::FormatDuration(limit)));
     }
     changed_.WaitFor(mu_, left);
   }

@@ -117,9 +117,6 @@ class TcpRoundStore final : public RoundStore {
         if (!absl::SimpleAtoi(request.value, &add)) return {};
         return {true, values_[request.key] = absl::StrCat(sum + add)};
       }
-      case StoreOperation::kDelete:
-        if (found) values_.erase(it);
-        return {.found = found};
     }
     return {};
   }

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "base/clock.h"
 #include "gtest/gtest.h"
@@ -35,7 +34,7 @@ TEST(RoundStoreTest, KeepsWhatIsSetAndCounts) {
   EXPECT_EQ(client.Add("a", 1, Soon()).status(), absl::InvalidArgumentError("a is not a number"));
 }
 
-TEST(RoundStoreTest, AWaitEndsWhenSomebodySets) {
+TEST(RoundStoreTest, AWaitEndsWhenTheKeyIsSet) {
   auto store = StartRoundStore();
   StoreClient waiting, setting;
   ASSERT_TRUE(waiting.Connect((*store)->endpoint(), Soon()).ok());
@@ -64,7 +63,7 @@ TEST(RoundStoreTest, AStoreThatEndsIsUnavailable) {
 }
 
 // A busy machine may not run a rank from before the deadline until after it.
-TEST(RoundStoreTest, NobodyAnsweringIsToldAlsoToWhoLooksAfterTheDeadline) {
+TEST(RoundStoreTest, ConnectingAfterTheDeadlineReportsThatNoStoreAnswers) {
   auto store = StartRoundStore();
   const std::string endpoint = (*store)->endpoint();
   store->reset();

@@ -1,7 +1,6 @@
 #ifndef MUSTER_TRAINER_COMM_STORE_CLIENT_H_
 #define MUSTER_TRAINER_COMM_STORE_CLIENT_H_
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>

@@ -14,7 +14,7 @@ namespace muster::trainer {
 //   request: length, operation, length of key, key, value       answer: length, found, value
 // Lengths are 32-bit little-endian; the first counts the bytes after it. Pure.
 
-enum class StoreOperation : uint8_t { kSet = 1, kGet = 2, kAdd = 3, kDelete = 4 };
+enum class StoreOperation : uint8_t { kSet = 1, kGet = 2, kAdd = 3 };
 
 struct StoreRequest {
   StoreOperation operation = StoreOperation::kGet;
@@ -59,7 +59,7 @@ inline std::optional<StoreRequest> DecodeStoreRequest(std::string_view in) {
   if (in.size() < 5) return std::nullopt;
   const auto operation = static_cast<uint8_t>(in[0]);
   const uint32_t key = ReadLength(in.substr(1));
-  if (operation < 1 || operation > 4 || key > in.size() - 5) return std::nullopt;
+  if (operation < 1 || operation > 3 || key > in.size() - 5) return std::nullopt;
   return StoreRequest{static_cast<StoreOperation>(operation), std::string(in.substr(5, key)),
                       std::string(in.substr(5 + key))};
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/muster/v1alpha1/round_id.h"
+#include "trainer/commit/version.h"
 
 namespace muster::trainer {
 namespace {
@@ -14,18 +15,11 @@ using v1alpha1::RoundId;
 using v1alpha1::StepDecision;
 using v1alpha1::Version;
 
-bool Same(const Version& a, const Version& b) {
-  return a.step() == b.step() && a.attempt() == b.attempt();
-}
-
-std::string Text(const Version& version) {
-  return absl::StrCat("step ", version.step(), " (attempt ", version.attempt(), ")");
-}
 std::string Text(const RoundId& round) {
   return absl::StrCat("round ", round.round(), " of term ", round.term());
 }
 std::string Text(const std::optional<Version>& version) {
-  return version ? Text(*version) : std::string("nothing");
+  return version ? ToText(*version) : std::string("nothing");
 }
 
 const char* Name(CommitMachine::State state) {
@@ -64,7 +58,8 @@ absl::Status CommitMachine::Prepare(const RoundId& round) {
         absl::StrCat(Text(round), " is not newer than ", Text(round_)));
   }
   if (state_ == State::kApplying) {
-    return absl::FailedPreconditionError("an update is being written: end it first");
+    return absl::FailedPreconditionError(
+        "an update is being written and must end before a new round is prepared");
   }
   state_ = State::kHolding;
   round_ = round;
@@ -83,15 +78,15 @@ v1alpha1::RankPosition CommitMachine::Position() const {
 }
 
 // Returns OK if this rank is at the resume point, or one relayed decision before it.
-absl::Status CommitMachine::CheckKeeps(const ResumePoint& resume) const {
+absl::Status CommitMachine::CheckCanKeep(const ResumePoint& resume) const {
   if (applied_ && Same(*applied_, resume.version())) return absl::OkStatus();
   const bool can_apply = applied_ && sealed_ && resume.has_relay() &&
                          Same(resume.relay().version(), resume.version()) &&
                          Same(*sealed_, resume.version()) &&
                          applied_->step() + 1 == resume.version().step();
   if (can_apply) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("told to go on from ", Text(resume.version()),
-                                                    " while holding ", Text(applied_),
+  return absl::FailedPreconditionError(absl::StrCat("cannot go on from ", ToText(resume.version()),
+                                                    ": this rank holds ", Text(applied_),
                                                     " and sealed gradients of ", Text(sealed_)));
 }
 
@@ -100,12 +95,12 @@ absl::StatusOr<RestorePlan> CommitMachine::Go(const RoundId& round, int rank,
   MUSTER_RETURN_IF_ERROR(Expect(State::kHolding, "go"));
   if (!Same(round, round_)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("told to go in ", Text(round), ", but prepared for ", Text(round_)));
+        absl::StrCat("cannot go in ", Text(round), ": this rank is prepared for ", Text(round_)));
   }
   RestorePlan plan{.version = resume.version()};
   const bool receives = std::count(resume.receivers().begin(), resume.receivers().end(), rank) > 0;
   if (resume.source() == ResumePoint::LIVE && !receives) {
-    MUSTER_RETURN_IF_ERROR(CheckKeeps(resume));
+    MUSTER_RETURN_IF_ERROR(CheckCanKeep(resume));
     const bool there = Same(*applied_, resume.version());
     plan.action = there ? RestorePlan::Action::kKeep : RestorePlan::Action::kApplyRelay;
   } else if (resume.source() == ResumePoint::LIVE) {
@@ -198,8 +193,8 @@ absl::Status CommitMachine::Decide(const StepDecision& decision) {
   if (decision.term() != round_.term() || decision.round() != round_.round() ||
       !Same(decision.version(), next())) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "a decision on ", Text(decision.version()), " of round ", decision.round(), " of term ",
-        decision.term(), " is not of ", Text(next()), " of ", Text(round_)));
+        "a decision on ", ToText(decision.version()), " in round ", decision.round(), " of term ",
+        decision.term(), " is refused: this rank voted on ", ToText(next()), " in ", Text(round_)));
   }
   Remember(decision);
   state_ = State::kDecided;

@@ -105,19 +105,19 @@ class CommitMachine {
 
  private:
   absl::Status Expect(State state, const char* what) const;
-  absl::Status CheckKeeps(const v1alpha1::ResumePoint& resume) const;
+  absl::Status CheckCanKeep(const v1alpha1::ResumePoint& resume) const;
   void Remember(const v1alpha1::StepDecision& decision);
   void EnterRound();
 
   State state_ = State::kHolding;
-  v1alpha1::RoundId round_;   // the newest prepared
-  v1alpha1::RoundId joined_;  // the newest with live weights: see RankPosition.round
+  v1alpha1::RoundId round_;   // the newest round that was prepared
+  v1alpha1::RoundId joined_;  // the newest round with live weights: see RankPosition.round
   bool live_ = false;         // a step was applied since the weights were loaded or initialised
   std::string history_;
   std::optional<v1alpha1::Version> applied_, sealed_;
   std::vector<v1alpha1::StepDecision> decisions_;
-  v1alpha1::Version target_;  // of the plan under way
-  int64_t attempt_ = 0;       // of all steps of this round
+  v1alpha1::Version target_;  // the version that the plan under way leads to
+  int64_t attempt_ = 0;       // the attempt of all steps of this round
 };
 
 }  // namespace muster::trainer

@@ -114,10 +114,11 @@ TEST(CommitMachineTest, ARelayOfAnotherAttemptIsRefused) {
   ASSERT_TRUE(machine.Prepare(Round(1, 2)).ok());
   ResumePoint resume = Resume(ResumePoint::LIVE, At(2, 7), 8);
   *resume.mutable_relay() = Decision(At(2, 7), Round(1, 1));
-  EXPECT_EQ(machine.Go(Round(1, 2), 0, resume).status(),
-            absl::FailedPreconditionError(
-                "told to go on from step 2 (attempt 7) while holding step 1 (attempt 1) and sealed "
-                "gradients of step 2 (attempt 1)"));
+  EXPECT_EQ(
+      machine.Go(Round(1, 2), 0, resume).status(),
+      absl::FailedPreconditionError(
+          "cannot go on from step 2 (attempt 7): this rank holds step 1 (attempt 1) and sealed "
+          "gradients of step 2 (attempt 1)"));
   EXPECT_EQ(Text(machine.applied()), "step: 1 attempt: 1");
 }
 
@@ -176,8 +177,8 @@ TEST(CommitMachineTest, ADecisionOfAnotherRoundTermOrVersionIsRefused) {
     EXPECT_EQ(machine.state(), State::kVoted);
   }
   EXPECT_EQ(machine.Decide(Decision(At(2, 1), Round(1, 2))).message(),
-            "a decision on step 2 (attempt 1) of round 2 of term 1 is not of step 2 (attempt 1) of "
-            "round 1 of term 1");
+            "a decision on step 2 (attempt 1) in round 2 of term 1 is refused: this rank voted on "
+            "step 2 (attempt 1) in round 1 of term 1");
 }
 
 TEST(CommitMachineTest, AnOldOperatorIsRefused) {
@@ -187,7 +188,7 @@ TEST(CommitMachineTest, AnOldOperatorIsRefused) {
             absl::FailedPreconditionError("round 9 of term 1 is not newer than round 2 of term 2"));
   EXPECT_EQ(machine.Prepare(Round(2, 2)).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(machine.Go(Round(1, 9), 0, Resume(ResumePoint::FRESH, At(0, 0), 9)).status().message(),
-            "told to go in round 9 of term 1, but prepared for round 2 of term 2");
+            "cannot go in round 9 of term 1: this rank is prepared for round 2 of term 2");
   EXPECT_EQ(Text(machine.applied()), "step: 1 attempt: 1");
 }
 
@@ -195,7 +196,8 @@ TEST(CommitMachineTest, AnUpdateBeingWrittenIsEndedBeforeAnythingElse) {
   CommitMachine machine = Voted(1);
   ASSERT_TRUE(machine.Decide(Decision(At(2, 1), Round(1, 1))).ok());
   ASSERT_TRUE(machine.BeginApply().ok());
-  EXPECT_EQ(machine.Prepare(Round(1, 2)).message(), "an update is being written: end it first");
+  EXPECT_EQ(machine.Prepare(Round(1, 2)).message(),
+            "an update is being written and must end before a new round is prepared");
   machine.Lose();  // the update could not be ended
   ASSERT_TRUE(machine.Prepare(Round(1, 2)).ok());
   EXPECT_EQ(machine.Position().ShortDebugString(), "");

@@ -45,7 +45,7 @@ std::vector<v1alpha1::StepDecision> DecideAll(const std::vector<VoteTotals>& vot
   return decisions;
 }
 
-TEST(DecideStepTest, MoreStepsInARowThatAreNotFiniteThanAllowedEndTheRun) {
+TEST(DecideStepTest, MoreNonFiniteStepsInARowThanAllowedEndTheRun) {
   const auto run = DecideAll(std::vector(10, kNotFinite), {});
   ASSERT_EQ(run.size(), 4u);
   EXPECT_EQ(run.back().skipped_in_row(), 4);
@@ -55,7 +55,7 @@ TEST(DecideStepTest, MoreStepsInARowThatAreNotFiniteThanAllowedEndTheRun) {
             "norm inf: train.skippedSteps.maxInRow allows 3");
 }
 
-TEST(DecideStepTest, MoreStepsInAllThatAreNotFiniteThanAllowedEndTheRun) {
+TEST(DecideStepTest, MoreNonFiniteStepsInTotalThanAllowedEndTheRun) {
   std::vector<VoteTotals> votes;
   for (int i = 0; i < 10; ++i) votes.insert(votes.end(), {kNotFinite, kGood});
   const auto run = DecideAll(votes, {});
@@ -67,14 +67,14 @@ TEST(DecideStepTest, MoreStepsInAllThatAreNotFiniteThanAllowedEndTheRun) {
             "gradient norm inf: train.skippedSteps.maxTotal allows 5");
 }
 
-TEST(DecideStepTest, SkippedStepsOfBeforeCountOn) {
+TEST(DecideStepTest, EarlierSkippedStepsAreCounted) {
   EXPECT_EQ(DecideAll({kNotFinite, kGood}, {.in_row = 3, .total = 3}).size(), 1u);
   const auto run = DecideAll({kGood, kNotFinite}, {.in_row = 3, .total = 3});
   EXPECT_EQ(run.back().skipped_in_row(), 1);
   EXPECT_EQ(run.back().skipped_total(), 4);
 }
 
-TEST(DecideStepTest, StepsWithoutTokensAreNoSkippedStepsAndEndNoRowOfThem) {
+TEST(DecideStepTest, StepsWithoutTokensNeitherCountAsSkippedNorEndARow) {
   EXPECT_EQ(DecideAll(std::vector(50, kNoTokens), {}).size(), 50u);
   const auto run = DecideAll({kNotFinite, kNotFinite, kNotFinite, kNoTokens, kNotFinite}, {});
   EXPECT_EQ(run[3].skipped_in_row(), 3);
@@ -95,7 +95,7 @@ TEST(DecideStepTest, NormAndLossAreOfTheMeanOverValidTokens) {
   EXPECT_EQ(decision.round(), 5);
 }
 
-TEST(DecideStepTest, ClipsAsTorchDoesAndNeverWhenTold) {
+TEST(DecideStepTest, ClipsAsTorchDoesAndNeverWithANormOfZero) {
   const VoteTotals totals{.sum_of_squares = 16.0, .loss_sum = 1.0, .valid_tokens = 100.0};
   EXPECT_EQ(Decide(totals).clip_factor(), 1.0 / (4.0 + 1e-6));
   EXPECT_EQ(Decide(totals, 0.0).clip_factor(), 1.0);
@@ -110,7 +110,7 @@ TEST(DecideStepTest, SkipsWithoutTokensAndWithoutFiniteNumbers) {
   EXPECT_FALSE(Decide({.loss_sum = nan, .valid_tokens = 1.0}).apply());
 }
 
-TEST(DecideStepTest, OneRanksWishIsEnough) {
+TEST(DecideStepTest, ARequestOfOneRankIsEnough) {
   EXPECT_TRUE(Decide({.valid_tokens = 1.0, .save_requests = 1.0}).save_after());
   EXPECT_FALSE(Decide({.valid_tokens = 1.0, .save_requests = 1.0}).stop_after());
   EXPECT_TRUE(Decide({.stop_requests = 2.0}).stop_after()) << "even if the step is skipped";
@@ -193,7 +193,7 @@ absl::Status CheckOfTrajectories(const std::vector<uint64_t>& votes, size_t rank
   return CheckTrajectories(sum, votes[rank], static_cast<int64_t>(votes.size()));
 }
 
-TEST(VoteMessageTest, RanksThatTrainByDifferentSpecsFindOutAtTheVote) {
+TEST(VoteMessageTest, AVoteOfRanksWithDifferentSpecsIsAnError) {
   const uint64_t one = 0xFEDCBA9876543210u, other = 0xFEDCBA9876543211u;
   EXPECT_EQ(CheckOfTrajectories({one, one, one}, 2), absl::OkStatus());
   for (size_t rank = 0; rank < 3; ++rank) {

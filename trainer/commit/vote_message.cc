@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "trainer/commit/version.h"
 #include "trainer/parallel/sum_tree.h"
 
 namespace muster::trainer {
@@ -26,7 +27,7 @@ bool AllEqual(std::span<const double> sums, int64_t number, double ranks) {
 }
 
 // Returns the mean of the numbers that the other ranks sent in place of `number`.
-double Others(double sum, int64_t number, double ranks) {
+double MeanOfOthers(double sum, int64_t number, double ranks) {
   const double residue = Residue(number);
   return static_cast<double>(number) - residue + (sum - residue) / (ranks - 1.0);
 }
@@ -87,10 +88,9 @@ absl::Status CheckVersions(std::span<const double> sum, const v1alpha1::Version&
     return absl::OkStatus();
   }
   return absl::InternalError(absl::StrCat(
-      "ranks vote on different steps: this one on step ", version.step(), " (attempt ",
-      version.attempt(), "), the others on step ", Others(step[0], version.step(), count),
-      " (attempt ", Others(attempt[0], version.attempt(), count), ")",
-      ranks > 2 ? " on average" : ""));
+      "ranks vote on different steps: this one on ", ToText(version), ", the others on step ",
+      MeanOfOthers(step[0], version.step(), count), " (attempt ",
+      MeanOfOthers(attempt[0], version.attempt(), count), ")", ranks > 2 ? " on average" : ""));
 }
 
 absl::Status CheckTrajectories(std::span<const double> sum, uint64_t trajectory, int64_t ranks) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <numeric>
 #include <set>
 #include <string>
@@ -107,7 +106,7 @@ TEST(BatchSourceTest, ValidationOfWholeWindowsHasNoEmptyBatch) {
   for (const int64_t label : batch.labels) EXPECT_NE(label, TokenBatch::kIgnored);
 }
 
-TEST(BatchSourceTest, TooShortSaysTheNumbers) {
+TEST(BatchSourceTest, TooFewTokensAreRefusedWithTheNumbers) {
   EXPECT_EQ(BatchSource::Create(Counting(4), {}, Options()).status().message(),
             "the training data has 4 tokens; one sequence of 4 needs 5");
 }
@@ -179,7 +178,7 @@ TEST(BatchSourceTest, BatchAndRanksChangeTogetherAndEveryEpochStillVisitsEveryWi
   }
 }
 
-TEST(BatchSourceTest, ATokenThatTheVocabularyDoesNotHaveIsFoundWhereItStandsWhenItIsRead) {
+TEST(BatchSourceTest, ATokenBeyondTheVocabularyIsRefusedWithItsPositionWhenItIsRead) {
   BatchOptions options = Options();
   options.vocabulary = 60;
   auto source = BatchSource::Create(Counting(101), Counting(101), options).value();

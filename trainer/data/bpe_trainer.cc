@@ -33,9 +33,9 @@ struct Candidate {
   }
 };
 
-class Trainer {
+class MergeLearner {
  public:
-  explicit Trainer(BpeModel model) : model_(std::move(model)) {
+  explicit MergeLearner(BpeModel model) : model_(std::move(model)) {
     for (uint32_t id = 0; id < model_.tokens.size(); ++id) {
       if (!model_.tokens[id].empty()) ids_[model_.tokens[id]] = id;
     }
@@ -171,10 +171,10 @@ absl::StatusOr<BpeModel> TrainBpe(const std::vector<std::string_view>& documents
   // The hash map's order differs from run to run; the words' order must not.
   std::vector<std::pair<std::string_view, int64_t>> words(counts.begin(), counts.end());
   std::sort(words.begin(), words.end());
-  Trainer trainer(BaseModel());
-  for (const auto& [word, count] : words) trainer.AddWord(word, count);
-  trainer.Run(vocabulary);
-  return trainer.Take();
+  MergeLearner learner(BaseModel());
+  for (const auto& [word, count] : words) learner.AddWord(word, count);
+  learner.Run(vocabulary);
+  return learner.Take();
 }
 
 }  // namespace muster::trainer

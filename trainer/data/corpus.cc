@@ -17,8 +17,8 @@ constexpr int kMaxDepth = 32;
 absl::Status Collect(Files& files, const std::string& path, int depth,
                      std::vector<std::string>& found) {
   if (depth > kMaxDepth) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": more than ", kMaxDepth, " directories deep; is a link going round?"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": more than ", kMaxDepth, " directories deep; does a link lead back to a parent?"));
   }
   MUSTER_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, files.List(path));
   for (const DirectoryEntry& entry : entries) {
@@ -85,7 +85,7 @@ absl::StatusOr<Tokens> OpenTokenFile(Files& files, const std::string& path, Toke
   if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
   if (bytes.size() % TokenBytes(type) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", bytes.size(),
-                                                   " bytes are no whole number of ",
+                                                   " bytes are not a whole number of ",
                                                    TokenBytes(type), "-byte tokens"));
   }
   return Tokens(std::move(file), bytes, type);

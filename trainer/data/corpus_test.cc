@@ -32,7 +32,7 @@ TEST_F(CorpusTest, ADirectoryIsItsFilesInOrderOfPaths) {
   EXPECT_EQ(corpus.bytes(), 11u);
 }
 
-TEST_F(CorpusTest, TheHashSeesBoundaries) {
+TEST_F(CorpusTest, TheHashDependsOnTheBoundariesOfDocuments) {
   Write("/a/1", "ab");
   Write("/a/2", "c");
   Write("/b/1", "a");
@@ -59,7 +59,7 @@ TEST_F(CorpusTest, IllFormedSequencesAreNotText) {
   }
 }
 
-TEST_F(CorpusTest, MissingAndEmptyAreSaidSo) {
+TEST_F(CorpusTest, MissingAndEmptyPathsAreRefused) {
   EXPECT_EQ(Open("/nowhere").code(), absl::StatusCode::kNotFound);
   Write("/empty", "");
   EXPECT_EQ(Open("/empty").message(), "/empty: is empty");
@@ -74,7 +74,7 @@ TEST_F(CorpusTest, TokenFilesAreWholeTokens) {
   EXPECT_EQ(tokens.at(1), 0xFFFFu);
   EXPECT_EQ(tokens.Slice(2, 3).at(0), 2u);
   EXPECT_EQ(OpenTokenFile(files_, "/t", TokenType::kU32).status().message(),
-            "/t: 6 bytes are no whole number of 4-byte tokens");
+            "/t: 6 bytes are not a whole number of 4-byte tokens");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "trainer/data/bpe_model.h"
 #include "trainer/data/bpe_tokenizer.h"
 #include "trainer/data/bpe_trainer.h"
-#include "trainer/data/cache_turn.h"
+#include "trainer/data/cache_file_lock.h"
 #include "trainer/data/corpus.h"
 #include "trainer/data/token_cache.h"
 #include "trainer/data/tokenizer_json.h"
@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TrainedTokenizer(Files& files, const 
   const std::string path = JoinPath(cache_directory, absl::StrCat(key, ".tokenizer.json"));
   if (auto cached = LoadTokenizer(files, path); cached.ok()) return cached;
   files.MakeDirectories(cache_directory).IgnoreError();
-  const CacheFileLock turn(path);
+  const CacheFileLock lock(path);
   if (auto cached = LoadTokenizer(files, path); cached.ok()) return cached;
   auto tokenizer = TrainTokenizer(corpus, vocabulary);
   if (tokenizer.ok()) WriteFileAtomically(files, path, (*tokenizer)->json()).IgnoreError();

@@ -98,7 +98,7 @@ TEST_F(DatasetTest, DocumentsOfADirectoryAreSeparated) {
   EXPECT_EQ(dataset.training.at(10), 256u);
 }
 
-TEST_F(DatasetTest, TooShortSaysTheNumbers) {
+TEST_F(DatasetTest, TooFewTokensAreRefusedWithTheNumbers) {
   Write("/short", "12345678");
   options_.path = "/short";
   EXPECT_EQ(OpenDataset(files_, options_).status().message(),
@@ -111,7 +111,7 @@ TEST_F(DatasetTest, TooShortSaysTheNumbers) {
       "/short: 9 tokens are too few: one sequence of 8 needs 9, and 9 are kept for validation");
 }
 
-TEST_F(DatasetTest, TokenFilesKnowNoVocabularyButTheirTokenizers) {
+TEST_F(DatasetTest, ATokenFileHasTheVocabularyOfItsTokenizerOrNone) {
   Write("/tokens.bin", std::string(40, '\x01'));
   Write("/tokenizer.json", OpenDataset(files_, options_)->tokenizer->json());
   options_.path = "/tokens.bin";
@@ -124,7 +124,7 @@ TEST_F(DatasetTest, TokenFilesKnowNoVocabularyButTheirTokenizers) {
 }
 
 // A quarter of a terabyte, most of it a hole: reading all of it would take longer than a test may.
-TEST_F(DatasetTest, ATokenFileIsNotReadThroughWhenItIsOpened) {
+TEST_F(DatasetTest, OpeningATokenFileDoesNotScanIt) {
   options_.path = testing::TempDir() + "/huge.bin";
   options_.format = DatasetOptions::Format::kTokens;
   options_.validation = 0.05;
@@ -138,7 +138,7 @@ TEST_F(DatasetTest, ATokenFileIsNotReadThroughWhenItIsOpened) {
   EXPECT_TRUE(FileSystem().Remove(options_.path).ok());
 }
 
-TEST(UnigramEntropyTest, KnownDistributions) {
+TEST(UnigramEntropyTest, IsZeroForOneTokenAndTheLogarithmOfTheirNumberForEquallyFrequentOnes) {
   EXPECT_EQ(UnigramEntropy(TokensInMemory(std::vector<uint32_t>(100, 7), TokenType::kU16)), 0.0);
   std::vector<uint32_t> even;
   for (uint32_t i = 0; i < 1000; ++i) even.push_back(70000 + i % 10);

@@ -9,8 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "base/status_macros.h"
-#include "trainer/data/cache_turn.h"
+#include "trainer/data/cache_file_lock.h"
 
 namespace muster::trainer {
 namespace {
@@ -72,6 +71,11 @@ absl::Status SaveCached(Files& files, const std::string& path, const std::string
   return WriteFileAtomically(files, path, contents);
 }
 
+Tokens KeepInMemory(std::string packed, TokenType type) {
+  auto owner = std::make_shared<const BytesInMemory>(std::move(packed));
+  return Tokens(owner, owner->bytes(), type);
+}
+
 std::vector<uint32_t> EncodeAll(const Corpus& corpus, const Tokenizer& tokenizer) {
   std::vector<uint32_t> ids;
   for (size_t d = 0; d < corpus.documents.size(); ++d) {
@@ -84,8 +88,7 @@ std::vector<uint32_t> EncodeAll(const Corpus& corpus, const Tokenizer& tokenizer
 }  // namespace
 
 Tokens TokensInMemory(std::span<const uint32_t> ids, TokenType type) {
-  auto owner = std::make_shared<const BytesInMemory>(Pack(ids, type));
-  return Tokens(owner, owner->bytes(), type);
+  return KeepInMemory(Pack(ids, type), type);
 }
 
 absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokenizer& tokenizer,
@@ -97,14 +100,13 @@ absl::StatusOr<Tokens> Tokenize(Files& files, const Corpus& corpus, const Tokeni
   const std::string path = JoinPath(cache_directory, absl::StrCat(key, ".tokens"));
   if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
   files.MakeDirectories(cache_directory).IgnoreError();
-  const CacheFileLock turn(path);
+  const CacheFileLock lock(path);
   if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
   std::string packed = Pack(EncodeAll(corpus, tokenizer), type);
   if (SaveCached(files, path, packed, type).ok()) {
     if (std::optional<Tokens> cached = OpenCached(files, path, type)) return *std::move(cached);
   }
-  auto owner = std::make_shared<const BytesInMemory>(std::move(packed));
-  return Tokens(owner, owner->bytes(), type);
+  return KeepInMemory(std::move(packed), type);
 }
 
 }  // namespace muster::trainer

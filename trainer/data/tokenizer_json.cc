@@ -30,7 +30,7 @@ bool Flag(const Json& object, const char* name, bool otherwise) {
   return value.is_boolean() ? value.get<bool>() : otherwise;
 }
 
-absl::StatusOr<uint32_t> Id(const Json& value, const std::string& where) {
+absl::StatusOr<uint32_t> ReadId(const Json& value, const std::string& where) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() >= kMaxVocabulary) {
     return Bad(absl::StrCat(where, ": an id must be an integer from 0 to ", kMaxVocabulary - 1));
   }
@@ -95,7 +95,7 @@ absl::StatusOr<Ids> ReadVocabulary(const Json& vocabulary, BpeModel& model) {
   Ids ids;
   std::unordered_set<uint32_t> taken;
   for (const auto& [token, value] : vocabulary.items()) {
-    MUSTER_ASSIGN_OR_RETURN(const uint32_t id, Id(value, absl::StrCat("model.vocab: ", token)));
+    MUSTER_ASSIGN_OR_RETURN(const uint32_t id, ReadId(value, absl::StrCat("model.vocab: ", token)));
     if (token.empty()) return Bad("model.vocab: an empty token");
     if (!taken.insert(id).second) {
       return Bad(absl::StrCat("model.vocab: id ", id, " is given to two tokens"));
@@ -129,7 +129,7 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadPair(const Json& merge, 
       return std::pair(text.substr(0, space), text.substr(space + 1));
     }
   }
-  return Bad(absl::StrCat("model.merges[", index, "]: neither \"a b\" nor [\"a\", \"b\"]"));
+  return Bad(absl::StrCat("model.merges[", index, "]: must be \"a b\" or [\"a\", \"b\"]"));
 }
 
 absl::Status ReadMerges(const Json& merges, const Ids& ids, BpeModel& model) {
@@ -153,7 +153,7 @@ absl::Status ReadAdded(const Json& added, const Ids& ids, BpeModel& model) {
   for (size_t i = 0; i < added.size(); ++i) {
     const std::string where = absl::StrCat("added_tokens[", i, "]");
     AddedToken token{0, StringField(added[i], "content"), Flag(added[i], "special", false)};
-    MUSTER_ASSIGN_OR_RETURN(token.id, Id(ValueField(added[i], "id"), where));
+    MUSTER_ASSIGN_OR_RETURN(token.id, ReadId(ValueField(added[i], "id"), where));
     if (token.content.empty()) return Bad(absl::StrCat(where, ": content is missing"));
     for (const char* name : {"single_word", "lstrip", "rstrip"}) {
       if (Flag(added[i], name, false))
@@ -162,7 +162,8 @@ absl::Status ReadAdded(const Json& added, const Ids& ids, BpeModel& model) {
     if (token.id >= model.tokens.size()) model.tokens.resize(token.id + 1);
     const auto known = ids.find(token.content);
     if (known == ids.end() ? !model.tokens[token.id].empty() : known->second != token.id) {
-      return Bad(absl::StrCat(where, ": id ", token.id, " is another token's in model.vocab"));
+      return Bad(
+          absl::StrCat(where, ": id ", token.id, " belongs to another token in model.vocab"));
     }
     model.tokens[token.id].clear();
     model.added.push_back(std::move(token));

@@ -137,7 +137,7 @@ TEST(TokenizerJsonTest, IgnoreMergesTakesWholeWords) {
   EXPECT_EQ(Encode(tokenizer, "dbc"), (Ids{'d', 257}));
 }
 
-TEST(TokenizerJsonTest, SaysWhatIsWrong) {
+TEST(TokenizerJsonTest, NamesTheFault) {
   auto message = [](const std::string& text) {
     return std::string(ParseTokenizerJson(text).status().message());
   };
@@ -161,11 +161,11 @@ TEST(TokenizerJsonTest, SaysWhatIsWrong) {
   EXPECT_EQ(message(with("/model/merges", {"a z"})),
             "tokenizer.json: model.merges[0]: a z names a token that is not in model.vocab");
   EXPECT_EQ(message(with("/model/merges", {"abc"})),
-            "tokenizer.json: model.merges[0]: neither \"a b\" nor [\"a\", \"b\"]");
+            "tokenizer.json: model.merges[0]: must be \"a b\" or [\"a\", \"b\"]");
   EXPECT_EQ(message(with("/added_tokens/0/lstrip", true)),
             "tokenizer.json: added_tokens[0]: lstrip is not supported");
   EXPECT_EQ(message(with("/added_tokens/0/id", 256)),
-            "tokenizer.json: added_tokens[0]: id 256 is another token's in model.vocab");
+            "tokenizer.json: added_tokens[0]: id 256 belongs to another token in model.vocab");
 }
 
 TEST(TokenizerJsonTest, AVocabularyWithoutEveryByteIsRefused) {
@@ -279,7 +279,7 @@ TEST(BpeTest, EncodesByDefinition) {
   }
 }
 
-TEST(BpeTest, OneVeryLongWordIsNotQuadratic) {
+TEST(BpeTest, TheTimeForOneVeryLongWordIsNotQuadratic) {
   const BpeTokenizer tokenizer = Make(TrainBpe({SomeText(4)}, 400).value());
   const std::string word(1 << 20, 'a');
   EXPECT_EQ(tokenizer.Decode(Encode(tokenizer, word)), word);

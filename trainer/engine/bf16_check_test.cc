@@ -15,7 +15,7 @@ TEST(Bf16CheckTest, WarnsWithTheFactorWhereBf16IsSlow) {
   EXPECT_TRUE(SlowBf16({.fp32 = 1.0, .bf16 = 2.1}).has_value());
 }
 
-TEST(Bf16CheckTest, IsSilentWhereItIsNot) {
+TEST(Bf16CheckTest, DoesNotWarnWhereBf16IsFast) {
   EXPECT_EQ(SlowBf16({.fp32 = 0.001, .bf16 = 0.0005}), std::nullopt);
   EXPECT_EQ(SlowBf16({.fp32 = 0.001, .bf16 = 0.002}), std::nullopt);
   EXPECT_EQ(SlowBf16({.fp32 = 0.0, .bf16 = 0.001}), std::nullopt) << "the clock did not tick";

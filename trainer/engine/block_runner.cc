@@ -73,8 +73,8 @@ void BlockRunner::BackwardOrThrow(int block, int micro_batch) {
   for (const at::Tensor& loss : boundary.auxiliary_losses) add_loss(loss);
   torch::autograd::backward(roots, gradients);
   if (block == 0) return;
-  std::vector<at::Tensor>& leave = output_gradients_[{block - 1, micro_batch}];
-  for (at::Tensor& input : boundary.inputs) leave.push_back(input.grad());
+  std::vector<at::Tensor>& passed_back = output_gradients_[{block - 1, micro_batch}];
+  for (at::Tensor& input : boundary.inputs) passed_back.push_back(input.grad());
 }
 
 absl::StatusOr<double> BlockRunner::Evaluate(const MicroBatchContext& context) {

@@ -37,7 +37,7 @@ class BlockRunner {
 
  private:
   struct Boundary {
-    std::vector<at::Tensor> inputs;  // leaves
+    std::vector<at::Tensor> inputs;  // leaves of the block's graph
     std::vector<at::Tensor> outputs;
     std::vector<at::Tensor> auxiliary_losses;
   };

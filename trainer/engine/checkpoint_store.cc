@@ -1,7 +1,6 @@
 #include "trainer/engine/checkpoint_store.h"
 
 #include <cstddef>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,7 @@
 namespace muster::trainer {
 namespace {
 
-constexpr size_t kMostOfHistory = 16;
+constexpr size_t kMostPerHistory = 16;
 constexpr size_t kMostListed = 64;
 
 DataType TypeOf(const at::Tensor& tensor) {
@@ -46,14 +45,15 @@ std::vector<SnapshotTensor> AllTensors(const TrainingState& state) {
   return out;
 }
 
-std::vector<SnapshotTensor> TensorsOf(const TrainingState& state, const CheckpointWriterId& share) {
+std::vector<SnapshotTensor> TensorsOf(const TrainingState& state,
+                                      const CheckpointWriterId& writer) {
   std::vector<SnapshotTensor> all = AllTensors(state);
   std::vector<uint64_t> sizes;
   for (const SnapshotTensor& tensor : all) sizes.push_back(tensor.bytes.size());
-  const std::vector<int> writers = AssignWriters(sizes, share.world_size);
+  const std::vector<int> writers = AssignWriters(sizes, writer.world_size);
   std::vector<SnapshotTensor> out;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (writers[i] == share.rank) out.push_back(std::move(all[i]));
+    if (writers[i] == writer.rank) out.push_back(std::move(all[i]));
   }
   return out;
 }
@@ -142,12 +142,12 @@ Checkpoints::Listing CheckpointStore::List(const TrainingState& state) {
     out.error = std::string(listings.status().message());
     return out;
   }
-  std::map<std::string, size_t> of_history;
+  std::map<std::string, size_t> listed_by_history;
   for (const CheckpointListing& listing : *listings) {
     if (listing.unreadable) out.error = absl::StrCat(listing.directory, ": ", listing.problem);
     if (!listing.complete || out.complete.size() == kMostListed) continue;
     // Checkpoints of a run that was given up must not hide the others.
-    if (++of_history[listing.history] > kMostOfHistory) continue;
+    if (++listed_by_history[listing.history] > kMostPerHistory) continue;
     const absl::StatusOr<std::string> mismatch = Mismatch(listing, state);
     if (!mismatch.ok()) out.error = std::string(mismatch.status().message());
     v1alpha1::CheckpointRef& ref = out.complete.emplace_back();
@@ -182,7 +182,7 @@ absl::Status CheckpointStore::CheckUsable(const Manifest& manifest,
       CheckCompatible(run, model, identity_.vocabulary, TokenizerChecksum(identity_)));
   if (!run.data_checksum.empty() && run.data_checksum != identity_.data_checksum) {
     return absl::FailedPreconditionError(
-        "the checkpoint was trained on other data: the training tokens are not those of then");
+        "the checkpoint was trained on other data: its training tokens differ from this run's");
   }
   return CheckTensors(manifest, RecordsOf(AllTensors(state)));
 }
@@ -198,7 +198,7 @@ absl::Status CheckpointStore::SetAside(const TrainingState& state, const v1alpha
 }
 
 absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
-                                                  const CheckpointWriterId& share) const {
+                                                  const CheckpointWriterId& writer) const {
   const TrainingOptions& options = state.options();
   RunRecord record;
   record.job = identity_.job;
@@ -206,38 +206,38 @@ absl::StatusOr<RunRecord> CheckpointStore::Record(const TrainingState& state,
   record.history = state.commit().history();
   record.step = state.applied()->step();
   record.attempt = state.applied()->attempt();
-  record.term = share.round.term();
-  record.round = share.round.round();
+  record.term = writer.round.term();
+  record.round = writer.round.round();
   record.updates = state.counts().updates;
   record.data_position = state.counts().samples;
   record.skipped_in_row = state.counts().skipped.in_row;
   record.skipped_total = state.counts().skipped.total;
-  record.writers = share.world_size;
+  record.writers = writer.world_size;
   record.seed = options.seed;
   record.vocabulary = identity_.vocabulary;
   record.tokenizer_checksum = TokenizerChecksum(identity_);
   record.data_checksum = identity_.data_checksum;
   record.created = absl::FormatTime(absl::RFC3339_sec, clock_.Wall(), absl::UTCTimeZone());
-  record.layout = {{"data", share.world_size}};
+  record.layout = {{"data", writer.world_size}};
   MUSTER_ASSIGN_OR_RETURN(record.model, HuggingFaceConfig(state, identity_));
   record.random = DeterminismRecord(options);
   return record;
 }
 
-void CheckpointStore::Expect(const TrainingState& state, const CheckpointWriterId& share) {
-  writer_.Expect(CopyBytes(TensorsOf(state, share)));
+void CheckpointStore::Expect(const TrainingState& state, const CheckpointWriterId& writer) {
+  writer_.Expect(CopyBytes(TensorsOf(state, writer)));
 }
 
-absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointWriterId& share) {
+absl::Status CheckpointStore::Save(const TrainingState& state, const CheckpointWriterId& writer) {
   Snapshot snapshot;
-  MUSTER_ASSIGN_OR_RETURN(snapshot.run, Record(state, share));
-  snapshot.writer = share.rank;
-  snapshot.tensors = TensorsOf(state, share);
+  MUSTER_ASSIGN_OR_RETURN(snapshot.run, Record(state, writer));
+  snapshot.writer = writer.rank;
+  snapshot.tensors = TensorsOf(state, writer);
   if (!identity_.tokenizer_json.empty()) {
     snapshot.documents["tokenizer.json"] = identity_.tokenizer_json;
   }
   MUSTER_RETURN_IF_ERROR(writer_.WaitIdle(absl::InfiniteFuture()));
-  is_first_ = share.rank == 0;
+  is_first_ = writer.rank == 0;
   return writer_.Begin(snapshot);
 }
 
@@ -252,7 +252,7 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::Load(const v1alpha1::Checkpoi
   absl::StatusOr<v1alpha1::Version> loaded = LoadFrom(path, state);
   if (IsDamage(loaded.status())) {
     if (absl::IsNotFound(files_.Stat(path).status())) {
-      return absl::UnavailableError(absl::StrCat(path, ": is gone since it was listed"));
+      return absl::UnavailableError(absl::StrCat(path, ": was deleted after it was listed"));
     }
     return absl::DataLossError(loaded.status().message());
   }
@@ -270,7 +270,8 @@ absl::StatusOr<v1alpha1::Version> CheckpointStore::LoadFrom(const std::string& p
   MUSTER_RETURN_IF_ERROR(CheckUsable(reader->manifest(), state));
   if (state.options().deterministic && run.random != DeterminismRecord(state.options())) {
     MUSTER_LOG(
-        WARN, "resuming equal to tolerance, not bitwise: the run was deterministic elsewhere",
+        WARN,
+        "resuming within tolerance, not bitwise: the checkpoint was saved under other settings",
         {"saved", DumpJson(run.random)}, {"here", DumpJson(DeterminismRecord(state.options()))});
   }
   for (const SnapshotTensor& tensor : AllTensors(state)) {

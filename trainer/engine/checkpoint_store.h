@@ -46,8 +46,8 @@ class CheckpointStore final : public Checkpoints {
   Listing List(const TrainingState& state) override;
   absl::Status SetAside(const TrainingState& state, const v1alpha1::RoundId& round) override;
   std::optional<v1alpha1::Version> Durable() override;
-  void Expect(const TrainingState& state, const CheckpointWriterId& share) override;
-  absl::Status Save(const TrainingState& state, const CheckpointWriterId& share) override;
+  void Expect(const TrainingState& state, const CheckpointWriterId& writer) override;
+  absl::Status Save(const TrainingState& state, const CheckpointWriterId& writer) override;
   bool WaitIdle(absl::Duration timeout) override;
   void Abandon() override { writer_.Abandon(); }
   absl::StatusOr<v1alpha1::Version> Load(const v1alpha1::CheckpointRef& checkpoint,
@@ -55,7 +55,7 @@ class CheckpointStore final : public Checkpoints {
 
  private:
   absl::StatusOr<RunRecord> Record(const TrainingState& state,
-                                   const CheckpointWriterId& share) const;
+                                   const CheckpointWriterId& writer) const;
   absl::StatusOr<std::string> Mismatch(const CheckpointListing& listing,
                                        const TrainingState& state);
   absl::Status CheckUsable(const Manifest& manifest, const TrainingState& state) const;

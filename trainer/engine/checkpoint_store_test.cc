@@ -72,7 +72,7 @@ class CheckpointStoreTest : public testing::Test {
   RecordingOutbox outbox_;
 };
 
-TEST_F(CheckpointStoreTest, WhatIsSavedIsListedWithItsHistoryAndKnownToBeDurable) {
+TEST_F(CheckpointStoreTest, ASavedCheckpointIsListedWithItsHistoryAndIsDurable) {
   const auto store = Open();
   const auto state = StateAt(20);
   EXPECT_FALSE(store->Durable().has_value());
@@ -132,9 +132,10 @@ TEST_F(CheckpointStoreTest, AnOptimizerWithOtherStateIsAMismatch) {
   EXPECT_THAT(MismatchOf(*Open(), *StateAt(20)), HasSubstr("of another model or optimizer"));
 }
 
-TEST_F(CheckpointStoreTest, StateThatWouldBeThrownAwayIsAMismatchToo) {
+TEST_F(CheckpointStoreTest, MoreStateThanTheRunHasIsAMismatch) {
   Save(*Open(), *StateAt(20, Sgd(0.9)));
-  EXPECT_THAT(MismatchOf(*Open(), *StateAt(20, Sgd(0.0))), HasSubstr(", this run has not"));
+  EXPECT_THAT(MismatchOf(*Open(), *StateAt(20, Sgd(0.0))),
+              HasSubstr(", which this run does not have"));
 }
 
 TEST_F(CheckpointStoreTest, OtherDataIsAMismatch) {
@@ -152,7 +153,7 @@ TEST_F(CheckpointStoreTest, AMismatchIsNotLoadedAndNotDamaged) {
   EXPECT_TRUE(absl::IsFailedPrecondition(store->Load(ref, *state).status()));
 }
 
-TEST_F(CheckpointStoreTest, OnlyWhatIsDamagedIsDataLoss) {
+TEST_F(CheckpointStoreTest, OnlyADamagedCheckpointIsDataLoss) {
   Save(*Open(), *StateAt(20));
   const auto store = Open();
   const auto state = StateAt(20);
@@ -174,7 +175,7 @@ TEST_F(CheckpointStoreTest, AnotherJobsDirectoryIsNotClaimed) {
   EXPECT_THAT(refused.message(), HasSubstr("default/job"));
 }
 
-TEST_F(CheckpointStoreTest, ADirectoryThatWasTakenOverIsNotWritten) {
+TEST_F(CheckpointStoreTest, NothingIsSavedToADirectoryThatANewerJobTookOver) {
   const auto store = Open();
   ASSERT_TRUE(store->Claim().ok());
   ASSERT_TRUE(WriteFileAtomically(files_, "/ck/claim/owner.json",

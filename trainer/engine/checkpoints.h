@@ -36,8 +36,9 @@ class Checkpoints {
   virtual void SetKeep(int keep) = 0;
   // The checkpoints of the directory that are complete.
   struct Listing {
-    std::vector<v1alpha1::CheckpointRef> complete;  // newest first; `mismatch`: why unusable
-    std::string error;                              // why some are not known; empty: all are
+    // The newest comes first; `mismatch` says why one is unusable.
+    std::vector<v1alpha1::CheckpointRef> complete;
+    std::string error;  // why some could not be read; empty if all were
   };
   virtual Listing List(const TrainingState& state) = 0;
   // The run goes on from `state` in `round`: moves checkpoints of other histories, and those of

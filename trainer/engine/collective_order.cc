@@ -1,6 +1,5 @@
 #include "trainer/engine/collective_order.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -58,8 +57,8 @@ class CollectiveOrder {
       before = node;
     }
     for (const auto& [unit, count] : counts) {
-      const auto& [first, of_first] = counts_.try_emplace(unit, rank, count).first->second;
-      if (count != of_first && !unequal_) unequal_ = {first, rank};
+      const auto& [first_rank, first_count] = counts_.try_emplace(unit, rank, count).first->second;
+      if (count != first_count && !unequal_) unequal_ = {first_rank, rank};
     }
   }
 
@@ -84,14 +83,16 @@ class CollectiveOrder {
 
   absl::Status Refuse(int a, int b) const {
     return absl::InvalidArgumentError(absl::StrCat("task tables: ranks ", a, " and ", b,
-                                                   " run the ", std::string(ToString(kind_)),
+                                                   " run the ", std::string(Name(kind_)),
                                                    "s of their units in different orders"));
   }
 
   const TaskKind kind_;
-  std::map<Node, std::map<Node, int>> next_;    // with a rank that runs them so
-  std::map<int, std::pair<int, int>> counts_;   // by unit: the first rank, and how often
-  std::optional<std::pair<int, int>> unequal_;  // ranks that differ in that
+  // The collectives that some rank runs right after each, with one such rank.
+  std::map<Node, std::map<Node, int>> next_;
+  // The first rank of each unit, and how often it runs that unit's collective.
+  std::map<int, std::pair<int, int>> counts_;
+  std::optional<std::pair<int, int>> unequal_;  // two ranks that run a unit's unequally often
 };
 
 }  // namespace

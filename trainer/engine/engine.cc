@@ -1,7 +1,6 @@
 #include "trainer/engine/engine.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <utility>
 
@@ -126,7 +125,7 @@ absl::StatusOr<MicroBatchContext> Engine::Context(MicroBatch batch, int64_t step
   const TrainingOptions& options = state_.options();
   if (batch.tokens.dim() != 2 || batch.tokens.sizes() != batch.labels.sizes() ||
       batch.tokens.size(0) != static_cast<int64_t>(batch.samples.size())) {
-    return absl::InternalError("micro-batch of inconsistent shapes");
+    return absl::InternalError("the shapes of a micro-batch's tokens, labels and samples disagree");
   }
   return MicroBatchContext{
       .tokens = batch.tokens,
@@ -159,7 +158,7 @@ absl::Status Engine::LoadStep(int64_t step) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& wishes) {
+absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& requests) {
   if (communicator_ == nullptr) return absl::FailedPreconditionError("a step needs a round");
   MUSTER_RETURN_IF_ERROR(state_.commit().BeginStep());
   const PhaseScope compute(timer_, Phase::kCompute);
@@ -173,12 +172,12 @@ absl::StatusOr<StepOutcome> Engine::Step(const StepRequests& wishes) {
       return absl::AbortedError(absl::StrCat("interrupted before ", ToString(task)));
     }
     MUSTER_RETURN_IF_ERROR(CatchTorch(absl::StrCat(ToString(task), " of step ", step),
-                                      [&] { return RunTask(task, wishes, outcome); }));
+                                      [&] { return RunTask(task, requests, outcome); }));
   }
   return outcome;
 }
 
-absl::Status Engine::RunTask(const Task& task, const StepRequests& wishes, StepOutcome& outcome) {
+absl::Status Engine::RunTask(const Task& task, const StepRequests& requests, StepOutcome& outcome) {
   switch (task.kind) {
     case TaskKind::kForward:
       return runner_.Forward(task.block, task.micro_batch);
@@ -190,7 +189,7 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& wishes, StepO
     case TaskKind::kVote:
       MUSTER_RETURN_IF_ERROR(FinishReduce());
       MUSTER_RETURN_IF_ERROR(state_.Seal());
-      return Vote(wishes, outcome);
+      return Vote(requests, outcome);
     case TaskKind::kApply: {
       MUSTER_RETURN_IF_ERROR(state_.Apply());
       MUSTER_FAILPOINT("trainer.after_apply");
@@ -204,7 +203,7 @@ absl::Status Engine::RunTask(const Task& task, const StepRequests& wishes, StepO
     case TaskKind::kPrepare:
       break;
   }
-  return absl::UnimplementedError(absl::StrCat("no table of this engine has ", ToString(task)));
+  return absl::UnimplementedError(absl::StrCat("this engine cannot run ", ToString(task)));
 }
 
 absl::Status Engine::Backward(const Task& task) {
@@ -225,7 +224,7 @@ absl::Status Engine::FinishReduce() {
   return absl::OkStatus();
 }
 
-absl::Status Engine::Vote(const StepRequests& wishes, StepOutcome& outcome) {
+absl::Status Engine::Vote(const StepRequests& requests, StepOutcome& outcome) {
   const TrainingOptions& options = state_.options();
   const int64_t chunks = AllChunks(state_.units());
   const TreeNode mine = RankRange(chunks, communicator_->rank(), communicator_->size());
@@ -241,8 +240,8 @@ absl::Status Engine::Vote(const StepRequests& wishes, StepOutcome& outcome) {
                                .valid_tokens = valid_tokens_,
                                .first_chunk = mine.begin,
                                .chunk_squares = squares,
-                               .save = wishes.save,
-                               .stop = wishes.stop};
+                               .save = requests.save,
+                               .stop = requests.stop};
   // The all-reduce destroys its input when it breaks off; `share` stays.
   at::Tensor message =
       ToTensor(EncodeVote(share, options.deterministic, options.micro_batches, chunks));

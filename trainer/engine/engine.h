@@ -51,7 +51,7 @@ class Engine {
   absl::Status BeginAlone(Communicator& communicator);
   void EndRound();
 
-  absl::StatusOr<StepOutcome> Step(const StepRequests& wishes);
+  absl::StatusOr<StepOutcome> Step(const StepRequests& requests);
 
   // Returns the mean loss over `batches` validation micro-batches, which the ranks share among
   // themselves.
@@ -64,11 +64,11 @@ class Engine {
   double loss_sum() const;
 
  private:
-  absl::Status RunTask(const Task& task, const StepRequests& wishes, StepOutcome& outcome);
+  absl::Status RunTask(const Task& task, const StepRequests& requests, StepOutcome& outcome);
   absl::Status LoadStep(int64_t step);
   absl::Status Backward(const Task& task);
   absl::Status FinishReduce();
-  absl::Status Vote(const StepRequests& wishes, StepOutcome& outcome);
+  absl::Status Vote(const StepRequests& requests, StepOutcome& outcome);
   absl::Status ValidateOrThrow(int batches, double& loss);
   absl::StatusOr<MicroBatchContext> Context(MicroBatch batch, int64_t step, bool training) const;
 

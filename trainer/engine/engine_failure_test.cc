@@ -48,7 +48,7 @@ TEST(EngineTest, AnAbortedVoteLeavesSealedGradientsThatARelayedDecisionApplies) 
   EXPECT_EQ(cut.Step().decision.loss(), calm.Step().decision.loss());
 }
 
-TEST(EngineTest, SealedGradientsAreAppliedByTheOptionsThatMadeThemWhateverCameSince) {
+TEST(EngineTest, SealedGradientsAreAppliedWithTheOptionsTheyWereComputedWith) {
   SoloEngine cut(TinyOptions(), 0.1), calm(TinyOptions(), 0.1);
   cut.communicator->Abort("test");
   EXPECT_FALSE(cut.engine.Step({}).ok());
@@ -109,7 +109,7 @@ class ThrowingCommunicator final : public Communicator {
   const std::string label_;
 };
 
-TEST(EngineTest, WhatLibTorchThrowsInTheVoteOrInValidationIsAnErrorThatSaysWhere) {
+TEST(EngineTest, AnExceptionOfLibTorchInTheVoteOrInValidationIsAnErrorThatNamesThePlace) {
   for (const auto& [label, where] :
        {std::pair{"vote", "Vote() of step 1"}, std::pair{"validation", "validation"}}) {
     SoloEngine solo(TinyOptions());
@@ -130,7 +130,7 @@ void Spoil(const Unit& unit) {
   gradients.as_strided_(gradients.sizes(), {0});
 }
 
-TEST(EngineTest, WhatLibTorchThrowsInTheReducerIsAnErrorThatSaysWhere) {
+TEST(EngineTest, AnExceptionOfLibTorchInTheReducerIsAnErrorThatNamesThePlace) {
   TrainingOptions options = TinyOptions();
   options.deterministic = true;
   SoloEngine solo(options);
@@ -144,7 +144,7 @@ TEST(EngineTest, WhatLibTorchThrowsInTheReducerIsAnErrorThatSaysWhere) {
   EXPECT_EQ(solo.state->applied()->step(), 1) << "nothing was written";
 }
 
-TEST(EngineTest, WhatLibTorchThrowsBetweenTwoWritesLosesTheWeightsAndIsNoCrash) {
+TEST(EngineTest, AnExceptionOfLibTorchBetweenTwoWritesLosesTheWeightsWithoutACrash) {
   TrainingOptions options = TinyOptions();
   options.clip_norm = 1e-3;
   SoloEngine solo(options);

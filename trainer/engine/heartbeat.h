@@ -31,11 +31,12 @@ class EngineProgress {
 // still sends them and only a stopped one falls silent.
 class Heartbeat {
  public:
-  Heartbeat(const EngineProgress& gauge, Outbox& outbox) : gauge_(gauge), outbox_(outbox) {}
-  void RunOnce() { outbox_.Send(gauge_.Read()); }
+  Heartbeat(const EngineProgress& progress, Outbox& outbox)
+      : progress_(progress), outbox_(outbox) {}
+  void RunOnce() { outbox_.Send(progress_.Read()); }
 
  private:
-  const EngineProgress& gauge_;
+  const EngineProgress& progress_;
   Outbox& outbox_;
 };
 

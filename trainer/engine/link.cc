@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/logging.h"
@@ -72,7 +70,7 @@ bool SocketLink::RunOnce(Inbox& inbox) {
     auto frame = decoder_.Next();
     v1alpha1::ToTrainer message;
     if (!frame.ok() || (frame->has_value() && !message.ParseFromString(**frame))) {
-      MUSTER_LOG(ERROR, "the link carries no ToTrainer messages");
+      MUSTER_LOG(ERROR, "the link carries bytes that are not ToTrainer messages");
       open = false;
     } else if (!frame->has_value()) {
       return true;

@@ -3,8 +3,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <string>
-
 #include "base/link_frame.h"
 #include "gtest/gtest.h"
 
@@ -41,7 +39,7 @@ TEST(InboxTest, APrepareInterruptsUntilTheLastOneIsTaken) {
   EXPECT_FALSE(inbox.TryTake().has_value());
 }
 
-TEST(InboxTest, WhatIsSetWhileInterruptedIsAbortedAtOnce) {
+TEST(InboxTest, AnAbortThatIsSetDuringAnInterruptIsCalledAtOnce) {
   Inbox inbox;
   inbox.Push(Prepare(1));
   int aborts = 0;
@@ -52,7 +50,7 @@ TEST(InboxTest, WhatIsSetWhileInterruptedIsAbortedAtOnce) {
   EXPECT_EQ(aborts, 1);
 }
 
-TEST(InboxTest, CloseInterruptsForEver) {
+TEST(InboxTest, CloseInterruptsForGood) {
   Inbox inbox;
   inbox.Push(Prepare(1));
   inbox.Close();
@@ -82,7 +80,7 @@ TEST_F(SocketLinkTest, CarriesMessagesAndEndsWithTheLink) {
   EXPECT_TRUE(inbox_.interrupt());
 }
 
-TEST_F(SocketLinkTest, BytesThatAreNoMessageEndTheLink) {
+TEST_F(SocketLinkTest, BytesThatAreNotAMessageEndTheLink) {
   SocketLink link(fds_[0]);
   ASSERT_EQ(write(fds_[1], "\xff\xff\xff\xff", 4), 4);
   EXPECT_FALSE(link.RunOnce(inbox_));

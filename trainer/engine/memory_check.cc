@@ -65,7 +65,7 @@ absl::Status CheckMemory(const planner::MemoryEstimate& estimate, int ranks, int
   return absl::ResourceExhaustedError(
       absl::StrCat("not enough memory for the model: ", need, " bytes (", ByteText(need),
                    ") are needed by ", ranks, ranks == 1 ? " rank" : " ranks", " and ", available,
-                   " bytes (", ByteText(available), ") are there; of each rank's share ",
+                   " bytes (", ByteText(available), ") are available; of each rank's share, ",
                    ByteText(estimate.parameters + estimate.gradients + estimate.optimizer),
                    " are parameters, gradients and optimizer state and ",
                    ByteText(estimate.activations + estimate.logits),

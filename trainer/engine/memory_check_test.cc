@@ -14,15 +14,16 @@ TEST(MemoryCheckTest, ReadsMeminfo) {
   EXPECT_LT(AvailableMemory(), int64_t{1} << 50) << "no number was found";
 }
 
-TEST(MemoryCheckTest, SaysBytesNeededAndBytesThere) {
+TEST(MemoryCheckTest, NamesTheBytesNeededAndTheBytesAvailable) {
   const planner::MemoryEstimate estimate{
       .parameters = 1 << 20, .gradients = 1 << 20, .optimizer = 2 << 20, .activations = 3 << 20};
   EXPECT_TRUE(CheckMemory(estimate, 2, 14 << 20).ok());
-  EXPECT_EQ(CheckMemory(estimate, 2, (14 << 20) - 1).message(),
-            "not enough memory for the model: 14680064 bytes (14.0 MiB) are needed by 2 ranks and "
-            "14680063 bytes (14.0 MiB) are there; of each rank's share 4.0 MiB are parameters, "
-            "gradients and optimizer state and 3.0 MiB are activations: use a smaller model, "
-            "microBatch or sequence");
+  EXPECT_EQ(
+      CheckMemory(estimate, 2, (14 << 20) - 1).message(),
+      "not enough memory for the model: 14680064 bytes (14.0 MiB) are needed by 2 ranks and "
+      "14680063 bytes (14.0 MiB) are available; of each rank's share, 4.0 MiB are parameters, "
+      "gradients and optimizer state and 3.0 MiB are activations: use a smaller model, "
+      "microBatch or sequence");
 }
 
 }  // namespace

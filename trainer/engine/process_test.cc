@@ -67,7 +67,7 @@ TEST(ProcessTest, TwoProcessesTrainAndLeaveACheckpoint) {
 // weights end byte for byte as if nothing had happened.
 class KillTest : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(KillTest, WeightsEndAsUndisturbed) {
+TEST_P(KillTest, AReplacedRankEndsWithTheWeightsOfAnUndisturbedRun) {
   const std::string folder = Folder("killed");
   const auto spec = Spec(folder);
   RankProcess a(spec), b(spec, GetParam() + "=kill@7");
@@ -145,7 +145,7 @@ TEST(ProcessTest, AResumeWithAnotherGlobalBatchGoesOnInTheDataWhereTheCheckpoint
 }
 
 // A job that is suspended, changed and resumed.
-TEST(ProcessTest, DataThatOnlyMovedAreGoneOnWithAndOtherDataAreAMismatch) {
+TEST(ProcessTest, MovedDataAreAcceptedAndOtherDataAreAMismatch) {
   const std::string folder = Folder("moved");
   auto spec = Spec(folder);
   spec.mutable_trainer()->mutable_train()->set_steps(10);
@@ -165,12 +165,12 @@ TEST(ProcessTest, DataThatOnlyMovedAreGoneOnWithAndOtherDataAreAMismatch) {
   };
   EXPECT_EQ(mismatch(text), "");
   EXPECT_EQ(mismatch("x" + text.substr(1)),
-            "the checkpoint was trained on other data: the training tokens are not those of then");
+            "the checkpoint was trained on other data: its training tokens differ from this run's");
 }
 
 // The deadline that it was started with would have it wait for the other rank far longer than this
 // test does.
-TEST(ProcessTest, AChangedStepDeadlineIsThatOfTheNextRound) {
+TEST(ProcessTest, AChangedStepDeadlineAppliesFromTheNextRound) {
   auto spec = Spec(Folder("deadline"));
   spec.mutable_elastic()->set_step_deadline("10m");
   RankProcess alone(spec);
@@ -199,7 +199,7 @@ TEST(ProcessTest, TheEndOfTheLinkEndsTheProcess) {
   EXPECT_TRUE(stepping.End(10'000).has_value());
 }
 
-TEST(ProcessTest, BadInputIsSaidAndEndsWithCode2) {
+TEST(ProcessTest, BadInputIsReportedAndEndsWithCode2) {
   const std::string folder = Folder("bad");
   const auto good = Spec(folder);
   std::map<std::string, v1alpha1::TrainingJobSpec> bad;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "proto/muster/v1alpha1/trainer_link.pb.h"
+#include "trainer/commit/version.h"
 
 namespace muster::trainer {
 namespace {
@@ -76,8 +77,7 @@ absl::Status RankCheckpoints::Load(const RestorePlan& plan, std::string& bad_che
     return absl::FailedPreconditionError("no checkpoint directory is configured");
   }
   const auto version = directory_->Load(plan.checkpoint, state_);
-  if (version.ok() && version->step() == plan.version.step() &&
-      version->attempt() == plan.version.attempt()) {
+  if (version.ok() && Same(*version, plan.version)) {
     saved_step_ = version->step();
     return absl::OkStatus();
   }
@@ -87,7 +87,8 @@ absl::Status RankCheckpoints::Load(const RestorePlan& plan, std::string& bad_che
   return absl::Status(
       version.ok() ? absl::StatusCode::kAborted : version.status().code(),
       absl::StrCat(plan.checkpoint.directory(), ": ",
-                   version.ok() ? "is of another version" : version.status().message()));
+                   version.ok() ? "holds another version than the round resumes from"
+                                : version.status().message()));
 }
 
 void RankCheckpoints::SetAside(const v1alpha1::RoundId& round) {
@@ -146,10 +147,7 @@ absl::Status RankCheckpoints::WaitUntilWritten(const std::atomic<bool>& interrup
 std::optional<v1alpha1::Version> RankCheckpoints::Durable() const {
   if (directory_ == nullptr || !state_.applied()) return std::nullopt;
   const auto durable = directory_->Durable();
-  const v1alpha1::Version& applied = *state_.applied();
-  const bool same =
-      durable && durable->step() == applied.step() && durable->attempt() == applied.attempt();
-  return same ? durable : std::nullopt;
+  return durable && Same(*durable, *state_.applied()) ? durable : std::nullopt;
 }
 
 // Shares of ranks that are gone will never come. This rank's own share may be written, but in a

@@ -78,7 +78,7 @@ class RankCheckpoints {
   Outbox& outbox_;
   PhaseTimer& timer_;
   const Clock& clock_;
-  int64_t saved_step_ = -1;  // in this round, or loaded for it
+  int64_t saved_step_ = -1;  // the step saved in this round, or loaded for it; -1: none
   absl::Time saved_at_;
 };
 

@@ -1,8 +1,6 @@
 // Tests, with several ranks as threads, the results that must not depend on how many there are.
 
 #include <atomic>
-#include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -93,7 +91,7 @@ TEST(RanksTest, FastModeKeepsRanksEqualAndTheCurveEqualToRounding) {
   }
 }
 
-TEST(RanksTest, RanksThatTrainByDifferentSpecsFindOutAtTheVoteAndApplyNothing) {
+TEST(RanksTest, RanksWithDifferentSpecsFailTheVoteAndApplyNothing) {
   auto communicators = MakeLocalCommunicators({.size = 2});
   std::vector<std::thread> threads;
   for (int r = 0; r < 2; ++r) {
@@ -116,7 +114,7 @@ TEST(RanksTest, RanksThatTrainByDifferentSpecsFindOutAtTheVoteAndApplyNothing) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(RanksTest, ARankTooManyIsRefusedWithASentence) {
+TEST(RanksTest, MoreRanksThanMicroBatchesAreRefused) {
   const TrainingOptions options = TinyOptions();
   auto communicators = MakeLocalCommunicators({.size = 6});
   const std::atomic<bool> interrupt = false;

@@ -7,13 +7,10 @@
 #include "ATen/ops/empty.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "trainer/commit/version.h"
 
 namespace muster::trainer {
 namespace {
-
-std::string Text(const v1alpha1::Version& version) {
-  return absl::StrCat("step ", version.step(), " (attempt ", version.attempt(), ")");
-}
 
 at::Tensor ToTensor(const std::vector<int64_t>& values) {
   at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
@@ -43,7 +40,7 @@ absl::Status ReceiveState(const v1alpha1::Version& version, int from, Communicat
   const int64_t* p = position.const_data_ptr<int64_t>();
   if (p[0] != version.step() || p[1] != version.attempt()) {
     return absl::DataLossError(absl::StrCat("rank ", from, " sent step ", p[0], " (attempt ", p[1],
-                                            ") in place of ", Text(version)));
+                                            ") in place of ", ToText(version)));
   }
   state.set_counts({.updates = p[2], .samples = p[3], .skipped = {.in_row = p[4], .total = p[5]}});
   return absl::OkStatus();
@@ -72,7 +69,7 @@ absl::Status CompareSpecs(uint64_t trajectory, Communicator& communicator) {
   for (int rank = 1; rank < communicator.size(); ++rank) {
     if (specs[rank] == specs[0]) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("rank ", rank, " and rank 0 were told to train by different specs"));
+        absl::StrCat("rank ", rank, " and rank 0 were given different specs"));
   }
   return absl::OkStatus();
 }
@@ -90,7 +87,8 @@ absl::Status CompareDigests(int reference, Communicator& communicator, TrainingS
       const bool position = i + 1 == size;
       status = absl::DataLossError(absl::StrCat(
           "rank ", rank, " and rank ", reference, " differ in ",
-          position ? std::string("their version, or in what they count")
+          position ? std::string(
+                         "their version or in their counts of updates, samples and skipped steps")
                    : absl::StrCat("unit ", state.units()[static_cast<size_t>(i)].layout().name)));
     }
   }

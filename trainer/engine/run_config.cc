@@ -20,7 +20,7 @@ absl::StatusOr<absl::Duration> ReadDuration(const std::string& text, const char*
   absl::Duration duration;
   if (!absl::ParseDuration(text, &duration) || duration <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(field, ": \"", text, "\" is no positive duration such as 60s"));
+        absl::StrCat(field, ": \"", text, "\" is not a positive duration such as 60s"));
   }
   return duration;
 }

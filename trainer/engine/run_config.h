@@ -23,7 +23,7 @@ struct RunConfig {
   planner::OptimizerKind optimizer = planner::OptimizerKind::kAdamW;
   // Bounds every wait for other ranks.
   absl::Duration step_deadline;
-  int keep = 3;  // complete checkpoints
+  int keep = 3;  // complete checkpoints that are kept
 };
 
 absl::StatusOr<RunConfig> ReadRunConfig(const v1alpha1::TrainingJobSpec& spec, int local_rank);

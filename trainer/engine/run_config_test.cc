@@ -100,7 +100,7 @@ TEST(RunConfigTest, EveryFieldOfTheSpecReachesTheTrainer) {
   EXPECT_EQ(config->settings.save_every_steps, 17);
 }
 
-TEST(RunConfigTest, RefusesWhatCannotBe) {
+TEST(RunConfigTest, RefusesImpossibleValues) {
   v1alpha1::TrainingJobSpec spec = Spec();
   spec.mutable_trainer()->mutable_train()->set_micro_batch(5);
   EXPECT_EQ(ReadRunConfig(spec, 0).status().message(),
@@ -108,7 +108,7 @@ TEST(RunConfigTest, RefusesWhatCannotBe) {
   spec = Spec();
   spec.mutable_elastic()->set_step_deadline("soon");
   EXPECT_EQ(ReadRunConfig(spec, 0).status().message(),
-            "elastic.stepDeadline: \"soon\" is no positive duration such as 60s");
+            "elastic.stepDeadline: \"soon\" is not a positive duration such as 60s");
 }
 
 }  // namespace

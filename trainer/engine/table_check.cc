@@ -66,20 +66,21 @@ class RankCheck {
   }
 
   absl::Status CheckNames(const Task& task) const {
-    const bool of_block = task.kind <= TaskKind::kBackwardWeight || task.kind == TaskKind::kSend ||
-                          task.kind == TaskKind::kRecv;
-    if (of_block && (task.block < 0 || task.block >= shape_.blocks)) {
-      return Refuse(task, absl::StrCat("names no block of the ", shape_.blocks));
+    const bool has_block = task.kind <= TaskKind::kBackwardWeight || task.kind == TaskKind::kSend ||
+                           task.kind == TaskKind::kRecv;
+    if (has_block && (task.block < 0 || task.block >= shape_.blocks)) {
+      return Refuse(task, absl::StrCat("must name one of the ", shape_.blocks, " blocks"));
     }
-    if (of_block && task.micro_batch < 0) return Refuse(task, "names no micro-batch");
+    if (has_block && task.micro_batch < 0) return Refuse(task, "must name a micro-batch");
     const int units = static_cast<int>(shape_.unit_users.size());
-    const bool of_unit = task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce;
-    if (task.unit >= units || (of_unit && task.unit < 0)) {
-      return Refuse(task, absl::StrCat("names no unit of the ", units));
+    const bool has_unit = task.kind == TaskKind::kGather || task.kind == TaskKind::kReduce;
+    if (task.unit >= units || (has_unit && task.unit < 0)) {
+      return Refuse(task, absl::StrCat("must name one of the ", units, " units"));
     }
-    const bool of_peer = task.kind == TaskKind::kSend || task.kind == TaskKind::kRecv;
-    if (of_peer && (task.peer < 0 || task.peer >= ranks_ || task.peer == rank_)) {
-      return Refuse(task, absl::StrCat("names no peer among the other ", ranks_ - 1, " ranks"));
+    const bool has_peer = task.kind == TaskKind::kSend || task.kind == TaskKind::kRecv;
+    if (has_peer && (task.peer < 0 || task.peer >= ranks_ || task.peer == rank_)) {
+      return Refuse(task,
+                    absl::StrCat("must name one of the other ", ranks_ - 1, " ranks as its peer"));
     }
     return absl::OkStatus();
   }
@@ -167,14 +168,14 @@ class RankCheck {
                       absl::StrCat("comes before the last backward of its user, block ", block));
       }
     }
-    if (!used) return Refuse(task, "is of a unit that this rank does not use");
+    if (!used) return Refuse(task, "reduces a unit that this rank does not use");
     return absl::OkStatus();
   }
 
   absl::Status Send(const Task& task) {
     const auto it = done_.find({task.gradient ? task.block + 1 : task.block, task.micro_batch});
     if (it == done_.end() || !(task.gradient ? it->second.input : it->second.forward)) {
-      return Refuse(task, "sends what is not computed yet");
+      return Refuse(task, "sends a tensor that is not computed yet");
     }
     return absl::OkStatus();
   }
@@ -217,8 +218,8 @@ class RankCheck {
     if (forwards_.empty()) return refuse("runs no block");
     for (const auto& [place, progress] : done_) {
       if (!progress.input || !progress.weight) {
-        return refuse(absl::StrCat("block ", place.first, " has no whole backward of micro-batch ",
-                                   place.second));
+        return refuse(absl::StrCat("block ", place.first,
+                                   " runs no complete backward of micro-batch ", place.second));
       }
     }
     if (votes_ == 0) return refuse("there is no vote");
@@ -309,13 +310,15 @@ class Simulation {
   absl::StatusOr<double> End() const {
     for (size_t r = 0; r < ranks_.size(); ++r) {
       if (next_[r] == ranks_[r].size()) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "task tables: deadlock, rank ", r, " waits for ever in ", ToString(ranks_[r][next_[r]])));
+      return absl::InvalidArgumentError(absl::StrCat("task tables: deadlock: rank ", r,
+                                                     " would wait forever in ",
+                                                     ToString(ranks_[r][next_[r]])));
     }
     for (const auto& [pair, queue] : messages_) {
       if (queue.empty()) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "task tables: nobody receives ", ToString(queue.front().first), " of rank ", pair.first));
+      return absl::InvalidArgumentError(absl::StrCat("task tables: no rank receives ",
+                                                     ToString(queue.front().first), " from rank ",
+                                                     pair.first));
     }
     double busy = 0.0, longest = 0.0;
     for (size_t r = 0; r < ranks_.size(); ++r) {

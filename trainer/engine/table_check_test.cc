@@ -85,7 +85,7 @@ TEST(CheckTablesTest, AcceptsATaskMovedAnywhereOnlyWhereNothingNeedsIt) {
   EXPECT_GT(refused, accepted);
 }
 
-TEST(CheckTablesTest, SaysWhatIsWrong) {
+TEST(CheckTablesTest, NamesTheRankTheTaskAndTheFault) {
   const TableShape shape = Tied();
   TaskTable table = DataParallelTable(shape, 1);
   std::swap(table[2], table[3]);
@@ -106,7 +106,7 @@ TEST(CheckTablesTest, SaysWhatIsWrong) {
   table = DataParallelTable(shape, 1);
   table[0].block = 7;
   EXPECT_EQ(Refusal(shape, {table}),
-            "task table of rank 0: Forward(block 7, micro-batch 0) names no block of the 3");
+            "task table of rank 0: Forward(block 7, micro-batch 0) must name one of the 3 blocks");
 }
 
 TEST(CheckTablesTest, RefusesRanksThatReduceInDifferentOrders) {
@@ -200,8 +200,8 @@ TEST(CheckTablesTest, FindsMessagesThatDoNotMatchAndDeadlocks) {
   auto ranks = TwoStages(2);
   std::swap(ranks[0][1], ranks[0][3]);
   EXPECT_EQ(Refusal(kTwoBlocks, ranks),
-            "task table of rank 0: Send(block 0, micro-batch 1, peer 1) sends what is not computed "
-            "yet");
+            "task table of rank 0: Send(block 0, micro-batch 1, peer 1) sends a tensor that is not "
+            "computed yet");
   ranks = TwoStages(2);
   std::swap(ranks[1][0], ranks[1][2]);
   std::swap(ranks[1][1], ranks[1][3]);
@@ -212,15 +212,16 @@ TEST(CheckTablesTest, FindsMessagesThatDoNotMatchAndDeadlocks) {
   ranks[0].erase(ranks[0].begin() + 1);
   EXPECT_EQ(
       Refusal(kTwoBlocks, ranks),
-      "task tables: deadlock, rank 0 waits for ever in Recv(block 0, micro-batch 0, gradient, "
+      "task tables: deadlock: rank 0 would wait forever in Recv(block 0, micro-batch 0, gradient, "
       "peer 1)");
   ranks = TwoStages(1);
   ranks[0].insert(ranks[0].begin() + 2, ranks[0][1]);
   EXPECT_EQ(Refusal(kTwoBlocks, ranks),
-            "task tables: nobody receives Send(block 0, micro-batch 0, peer 1) of rank 0");
+            "task tables: no rank receives Send(block 0, micro-batch 0, peer 1) from rank 0");
   ranks = TwoStages(1);
   ranks[1].insert(ranks[1].end() - 1, {.kind = TaskKind::kVote});
-  EXPECT_EQ(Refusal(kTwoBlocks, ranks), "task tables: deadlock, rank 1 waits for ever in Vote()");
+  EXPECT_EQ(Refusal(kTwoBlocks, ranks),
+            "task tables: deadlock: rank 1 would wait forever in Vote()");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace muster::trainer {
 
-std::string_view ToString(TaskKind kind) {
+std::string_view Name(TaskKind kind) {
   switch (kind) {
     case TaskKind::kForward:
       return "Forward";
@@ -43,7 +43,7 @@ std::string ToString(const Task& task) {
   if (task.micro_batch >= 0) add(absl::StrCat("micro-batch ", task.micro_batch));
   if (task.gradient) add("gradient");
   if (task.peer >= 0) add(absl::StrCat("peer ", task.peer));
-  return absl::StrCat(std::string(ToString(task.kind)), "(", inside, ")");
+  return absl::StrCat(std::string(Name(task.kind)), "(", inside, ")");
 }
 
 TaskTable DataParallelTable(const TableShape& shape, int micro_batches) {

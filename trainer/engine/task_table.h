@@ -49,7 +49,7 @@ using TaskTable = std::vector<Task>;
 
 // Formats a task for messages, e.g. "Backward(block 3, micro-batch 0)".
 std::string ToString(const Task& task);
-std::string_view ToString(TaskKind kind);
+std::string_view Name(TaskKind kind);
 
 // The properties of model and optimizer that a table depends on.
 struct TableShape {

@@ -1,7 +1,6 @@
 #include "trainer/engine/trainer.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -24,7 +23,7 @@ using v1alpha1::ResumePoint;
 
 // Returns true if an error belongs to the round, so that another round may mend it, and not to this
 // rank itself.
-bool IsOfTheRound(const absl::Status& status) {
+bool IsErrorOfRound(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kCancelled:
@@ -69,7 +68,7 @@ void Trainer::Obey(const v1alpha1::ToTrainer& message) {
     case v1alpha1::ToTrainer::kStop:
       return OnStop(message.stop());
     case v1alpha1::ToTrainer::kSave:
-      if (state_ == State::kStepping) wishes_.save = true;
+      if (state_ == State::kStepping) requests_.save = true;
       return;
     case v1alpha1::ToTrainer::kConfigure:
     case v1alpha1::ToTrainer::KIND_NOT_SET:
@@ -102,7 +101,7 @@ void Trainer::OnPrepare(const v1alpha1::TrainerPrepare& prepare) {
   rank_ = prepare.rank();
   world_size_ = prepare.world_size();
   adopted_ = Adopt(prepare);
-  parts_.gauge.SetRound(round_);
+  parts_.progress.SetRound(round_);
   MUSTER_LOG(INFO, "prepared", {"round", round_.round()}, {"rank", rank_},
              {"world_size", world_size_});
   FromTrainer message;
@@ -178,7 +177,9 @@ absl::Status Trainer::CheckCanSave(const ResumePoint& resume) {
 
 absl::Status Trainer::Join(const v1alpha1::GoRound& go, std::string& bad_checkpoint) {
   MUSTER_RETURN_IF_ERROR(CheckCanSave(go.resume()));
-  if (go.endpoint().empty()) return absl::InvalidArgumentError("the round has no store");
+  if (go.endpoint().empty()) {
+    return absl::InvalidArgumentError("the order to go names no endpoint of the round's store");
+  }
   MUSTER_RETURN_IF_ERROR(adopted_);
   const auto connector = parts_.network.MakeConnector(round_, go.endpoint(), rank_, world_size_);
   parts_.inbox.SetAbort([&connector](std::string_view why) { connector->Abort(why); });
@@ -216,13 +217,13 @@ absl::Status Trainer::Restore(const RestorePlan& plan, const ResumePoint& resume
       state.InitializeFresh();
       return state.commit().Restored();
   }
-  return absl::InternalError("no such way to restore");
+  return absl::InternalError("unknown way to restore the state");
 }
 
 void Trainer::OnStop(const v1alpha1::TrainerStop& stop) {
   if (state_ == State::kStepping) {
-    wishes_.stop = true;
-    wishes_.save |= stop.save();
+    requests_.stop = true;
+    requests_.save |= stop.save();
     return;
   }
   if (state_ == State::kFinished) return;
@@ -239,11 +240,11 @@ void Trainer::StepOnce() {
     if (absl::Status status = EndRun(""); !status.ok()) Stall(status);
     return;
   }
-  parts_.gauge.SetStep(state.applied()->step() + 1);
-  if (IsFirst() && checkpoints_.IntervalIsOver(settings_)) wishes_.save = true;
-  const auto outcome = engine_.Step(wishes_);
+  parts_.progress.SetStep(state.applied()->step() + 1);
+  if (IsFirst() && checkpoints_.IntervalIsOver(settings_)) requests_.save = true;
+  const auto outcome = engine_.Step(requests_);
   if (!outcome.ok()) return Stall(outcome.status());
-  wishes_ = {};
+  requests_ = {};
   auto report = AfterStep(*outcome);
   if (!report.ok()) return Stall(report.status());
   if (IsFirst()) {
@@ -326,7 +327,7 @@ void Trainer::Stall(const absl::Status& error) {
   if (parts_.inbox.interrupt()) return;  // a Prepare or the agent's end did it
   MUSTER_LOG(WARN, "step broke off", {"round", round_.round()}, {"rank", rank_}, {"error", error},
              {"flight_record", record});
-  if (!IsOfTheRound(error)) {
+  if (!IsErrorOfRound(error)) {
     exit_code_ = absl::IsInvalidArgument(error) ? kExitBadInput : kExitFailed;
     Finish(false, std::string(error.message()));
     return;

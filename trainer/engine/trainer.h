@@ -4,7 +4,6 @@
 #include <climits>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -52,7 +51,7 @@ class Trainer {
     Checkpoints* checkpoints;
     Inbox& inbox;
     Outbox& outbox;
-    EngineProgress& gauge;
+    EngineProgress& progress;
     PhaseTimer& timer;
     const Clock& clock;
     ValidationData validation = {};
@@ -106,11 +105,11 @@ class Trainer {
   int rank_ = 0;
   int world_size_ = 1;
   std::string trajectory_;  // of the spec adopted last
-  absl::Status adopted_;    // else why this rank cannot train by the round's spec
+  absl::Status adopted_;    // why this rank cannot train by the round's spec, or OK
   std::unique_ptr<Communicator> communicator_;
-  StepRequests wishes_;
+  StepRequests requests_;
   int exit_code_ = 0;
-  v1alpha1::PhaseTimes reported_;  // up to the last report
+  v1alpha1::PhaseTimes reported_;  // the times that the reports so far covered
 };
 
 }  // namespace muster::trainer

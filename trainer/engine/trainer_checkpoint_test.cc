@@ -1,6 +1,5 @@
 // Tests rounds that go on from checkpoints: bad ones, their histories, and a last step that is not
 // saved.
-#include <string>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
@@ -64,7 +63,7 @@ TEST_F(TrainerTest, AHistoryIsKeptThroughCheckpointsAndRounds) {
   EXPECT_EQ(after[0].checkpoints(0).history(), kHistory);
 }
 
-TEST_F(TrainerTest, WhatIsGivenUpIsSetAsideBeforeTheFirstStep) {
+TEST_F(TrainerTest, CheckpointsOfAnAbandonedRunAreSetAsideBeforeTheFirstStep) {
   settings_.steps = 10;
   {
     auto a = Start();
@@ -85,7 +84,7 @@ TEST_F(TrainerTest, WhatIsGivenUpIsSetAsideBeforeTheFirstStep) {
   EXPECT_EQ(disk_.saved.begin()->second.history, "00000000000000bb");
 }
 
-TEST_F(TrainerTest, ALastStepThatIsNotSavedIsSaidAndSavedInTheNextRound) {
+TEST_F(TrainerTest, AnUnsavedLastStepIsReportedAndSavedInTheNextRound) {
   settings_.steps = 5;
   {
     MutexLock lock(disk_.mu);

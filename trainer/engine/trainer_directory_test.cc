@@ -1,7 +1,5 @@
 // Tests rounds whose checkpoint directory cannot be listed or written, and the changes to it that a
 // new spec brings.
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,7 +15,7 @@ namespace {
 using v1alpha1::ResumePoint;
 using v1alpha1::TrainingJobSpec;
 
-TEST_F(TrainerTest, ADirectoryThatCannotBeListedIsSaidAndNotTakenForAnEmptyOne) {
+TEST_F(TrainerTest, ADirectoryThatCannotBeListedIsReportedAndNotTakenForEmpty) {
   auto a = Start();
   EXPECT_EQ(Prepare({a.get()})[0].listing_error(), "");
   {
@@ -72,7 +70,7 @@ TEST_F(TrainerTest, ADirectoryThatBecameReadOnlyIsFoundBeforeTheFirstStepAndWait
   EXPECT_TRUE(a->AwaitFinished().succeeded());
 }
 
-TEST_F(TrainerTest, ADirectoryThatBecameReadOnlyIsSaidAndLiveStateGoesOn) {
+TEST_F(TrainerTest, ADirectoryThatBecameReadOnlyIsReportedAndLiveStateGoesOn) {
   settings_.steps = 1 << 20;
   auto a = Start();
   Prepare({a.get()});
@@ -89,7 +87,7 @@ TEST_F(TrainerTest, ADirectoryThatBecameReadOnlyIsSaidAndLiveStateGoesOn) {
   EXPECT_EQ(a->AwaitJoined().error(), "");
 }
 
-TEST_F(TrainerTest, AFullDiskIsNoReasonNotToBegin) {
+TEST_F(TrainerTest, TrainingBeginsOnAFullDisk) {
   SetWriteFault(disk_, absl::ResourceExhaustedError("/ck: no space left on device"));
   auto a = Start();
   Prepare({a.get()});

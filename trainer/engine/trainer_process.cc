@@ -111,14 +111,14 @@ void TrainerProcess::Announce() const {
              {"validation_tokens", dataset_.validation.size()}, {"vocabulary", vocabulary_},
              {"unigram_entropy", dataset_.unigram_entropy});
   if (config_.training.deterministic) {
-    MUSTER_LOG(INFO, "deterministic mode fixes",
+    MUSTER_LOG(INFO, "settings of deterministic mode",
                {"record", DumpJson(DeterminismRecord(config_.training))});
   }
 }
 
 absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
     const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
-    const Clock& clock, Inbox& inbox, Outbox& outbox, EngineProgress& gauge) {
+    const Clock& clock, Inbox& inbox, Outbox& outbox, EngineProgress& progress) {
   std::unique_ptr<TrainerProcess> process(new TrainerProcess(clock));
   process->spec_ = configure.spec();
   const v1alpha1::TrainingJobSpec& spec = process->spec_;
@@ -151,7 +151,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Create(
                                                 .checkpoints = process->checkpoints_.get(),
                                                 .inbox = inbox,
                                                 .outbox = outbox,
-                                                .gauge = gauge,
+                                                .progress = progress,
                                                 .timer = process->timer_,
                                                 .clock = clock,
                                                 .validation = process->ReadValidation(),

@@ -39,7 +39,7 @@ class TrainerProcess {
   // The arguments from `files` on must outlive this.
   static absl::StatusOr<std::unique_ptr<TrainerProcess>> Create(
       const v1alpha1::TrainerConfigure& configure, const ProcessOptions& options, Files& files,
-      const Clock& clock, Inbox& inbox, Outbox& outbox, EngineProgress& gauge);
+      const Clock& clock, Inbox& inbox, Outbox& outbox, EngineProgress& progress);
 
   Trainer& trainer() { return *trainer_; }
 
@@ -54,7 +54,7 @@ class TrainerProcess {
   void WarnOfSlowPrecision(const Clock& clock) const;
 
   PhaseTimer timer_;
-  v1alpha1::TrainingJobSpec spec_;  // by which everything below was opened
+  v1alpha1::TrainingJobSpec spec_;  // the spec by which everything below was opened
   RunConfig config_;
   Dataset dataset_;
   int64_t vocabulary_ = 0;  // the model's

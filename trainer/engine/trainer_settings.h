@@ -11,7 +11,7 @@ namespace muster::trainer {
 struct TrainerSettings {
   int local_rank = 0;
   int64_t steps = 0;
-  int validate_every = 0;  // steps; 0 never
+  int validate_every = 0;  // steps; 0: never
   int validate_batches = 0;
   // No more than one of these two is set.
   int64_t save_every_steps = 0;

@@ -1,6 +1,5 @@
 #include "trainer/engine/trainer.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -184,7 +183,7 @@ TEST_F(TrainerTest, BatchRateAndRanksChangeInOneRoundAndNoSampleIsSkippedOrUsedT
   EXPECT_EQ(d->feed().samples().size(), 12u);
 }
 
-TEST_F(TrainerTest, RanksThatWereToldDifferentSpecsDoNotJoin) {
+TEST_F(TrainerTest, RanksWithDifferentSpecsDoNotJoin) {
   auto a = Start(), b = Start();
   const TrainingJobSpec one = Spec(3, 8, 1e-3), other = Spec(3, 8, 0.1);
   ++round_;
@@ -193,7 +192,7 @@ TEST_F(TrainerTest, RanksThatWereToldDifferentSpecsDoNotJoin) {
   AwaitReady({a.get(), b.get()});
   a->Go(round_, Fresh(1));
   b->Go(round_, Fresh(1));
-  const std::string want = "rank 1 and rank 0 were told to train by different specs";
+  const std::string want = "rank 1 and rank 0 were given different specs";
   EXPECT_EQ(a->AwaitJoined().error(), want);
   EXPECT_EQ(b->AwaitJoined().error(), want);
   Prepare({a.get(), b.get()}, &other, "other");
@@ -238,7 +237,7 @@ TEST_F(TrainerTest, MoreSkippedStepsThanAllowedEndTheRunOnEveryRankWithTheNumber
   EXPECT_EQ(a->outbox().Reports().back().skipped_total(), 4);
 }
 
-TEST_F(TrainerTest, SkippedStepsCountOnInACheckpointAndInARankThatReceives) {
+TEST_F(TrainerTest, SkippedStepsAreKeptInACheckpointAndByARankThatReceives) {
   options_.schedule = {.peak = 1e38};
   settings_.steps = 4;
   auto a = Start();

@@ -77,7 +77,7 @@ absl::Status TrainingState::Configure(const TrainingOptions& options) {
   }
   if (options.optimizer.kind != options_.optimizer.kind) return refuse("optimizer.name");
   if ((options.optimizer.momentum != 0.0) != (options_.optimizer.momentum != 0.0)) {
-    return refuse("whether there is optimizer.momentum");
+    return refuse("whether optimizer.momentum is zero");
   }
   options_ = options;
   return absl::OkStatus();

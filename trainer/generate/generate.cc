@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<uint32_t>> EncodePrompt(const Tokenizer& tokenizer,
   if (tokens.empty()) {
     if (!tokenizer.end_of_text()) {
       return absl::InvalidArgumentError(
-          "the prompt is empty, and the tokenizer has no end of text that a new one could follow: "
+          "the prompt is empty, and the tokenizer has no end-of-text token to begin with: "
           "give a prompt");
     }
     tokens.push_back(*tokenizer.end_of_text());

@@ -78,7 +78,7 @@ TEST(GenerateTest, GoesOnFromThePromptUntilTheEndOfText) {
                                       ElementsAre('a', 'b', 'c', 'd')));
 }
 
-TEST(GenerateTest, EndsAfterSoManyTokens) {
+TEST(GenerateTest, EndsAfterMaxTokens) {
   ScriptedModel model{"cdef", {}};
   EXPECT_EQ(Tell(model.Model(), ByteTokenizer(), "ab", {.max_tokens = 3}).text, "cde");
 }
@@ -104,7 +104,7 @@ TEST(GenerateTest, AnEmptyPromptBeginsAText) {
   EXPECT_THAT(std::string(told.status.message()), HasSubstr("give a prompt"));
 }
 
-TEST(GenerateTest, TokensThatTheTokenizerHasNotAreNeverChosen) {
+TEST(GenerateTest, TokensUnknownToTheTokenizerAreNeverChosen) {
   const NextToken model = {100, [](std::span<const uint32_t>) {
                              std::vector<float> logits(300, 0.0F);
                              logits[280] = 20.0F;
@@ -124,7 +124,7 @@ TEST(GenerateTest, EqualSeedsGiveEqualText) {
   EXPECT_NE(Tell(flat, tokenizer, "a", one).text, Tell(flat, tokenizer, "a", two).text);
 }
 
-TEST(GenerateTest, WhatTheModelCannotDoIsItsOwnError) {
+TEST(GenerateTest, AnErrorOfTheModelIsPassedOn) {
   const NextToken broken = {100,
                             [](std::span<const uint32_t>) -> absl::StatusOr<std::vector<float>> {
                               return absl::DataLossError("the weights are damaged");

@@ -11,7 +11,6 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/empty.h"
 #include "absl/strings/str_cat.h"
-#include "base/json.h"
 #include "base/status_macros.h"
 #include "trainer/checkpoint/data_type.h"
 #include "trainer/checkpoint/reader.h"

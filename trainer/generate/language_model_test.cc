@@ -74,7 +74,7 @@ class LanguageModelTest : public testing::Test {
   ManualClock clock_;
 };
 
-TEST_F(LanguageModelTest, LaterTokensDoNotChangeWhatWasSaidBefore) {
+TEST_F(LanguageModelTest, ACallDoesNotChangeTheLogitsOfTheNext) {
   Save(ConfigOf());
   const auto model = LanguageModel::Open(files_, kPath);
   ASSERT_TRUE(model.ok()) << model.status();
@@ -89,7 +89,7 @@ TEST_F(LanguageModelTest, LaterTokensDoNotChangeWhatWasSaidBefore) {
   EXPECT_EQ(*one, *(*model)->NextLogits(std::vector<uint32_t>{3})) << "a call left something";
 }
 
-TEST_F(LanguageModelTest, TokensThatItCannotTakeAreNamed) {
+TEST_F(LanguageModelTest, InvalidTokensAreNamed) {
   Save(ConfigOf());
   const auto model = LanguageModel::Open(files_, kPath);
   ASSERT_TRUE(model.ok()) << model.status();
@@ -103,10 +103,10 @@ TEST_F(LanguageModelTest, TokensThatItCannotTakeAreNamed) {
 
 TEST_F(LanguageModelTest, AnotherModelIsRefused) {
   Save({{"model_type", "llama"}});
-  EXPECT_THAT(WhyNot(), HasSubstr("none that is known here"));
+  EXPECT_THAT(WhyNot(), HasSubstr("model_type is not supported"));
 }
 
-TEST_F(LanguageModelTest, AModelThatIsNotTheTensorsIsRefused) {
+TEST_F(LanguageModelTest, AModelThatDoesNotFitTheTensorsIsRefused) {
   Save(ConfigOf(/*layers=*/2));
   EXPECT_THAT(WhyNot(), HasSubstr("transformer.h.1."));
 }
@@ -116,7 +116,7 @@ TEST_F(LanguageModelTest, ANumberOutOfRangeIsNamed) {
   EXPECT_THAT(WhyNot(), HasSubstr("n_layer"));
 }
 
-TEST_F(LanguageModelTest, WhatIsNoCheckpointIsRefused) {
+TEST_F(LanguageModelTest, AFolderWithoutACheckpointIsRefused) {
   EXPECT_EQ(LanguageModel::Open(files_, "/nowhere").status().code(), absl::StatusCode::kDataLoss);
 }
 

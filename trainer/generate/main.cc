@@ -33,14 +33,15 @@ absl::Status Read(const Json& json, const char* field, T& value) {
   try {
     found->get_to(value);
   } catch (const Json::exception&) {
-    return absl::InvalidArgumentError(absl::StrCat(field, " is ", DumpJson(*found)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " is of the wrong type: ", DumpJson(*found)));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<Request> ReadRequest(const std::string& text) {
   MUSTER_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
-  if (!json.is_object()) return absl::InvalidArgumentError("is no JSON object");
+  if (!json.is_object()) return absl::InvalidArgumentError("the request is not a JSON object");
   Request request;
   SamplingOptions& sampling = request.options.sampling;
   MUSTER_RETURN_IF_ERROR(Read(json, "checkpoint", request.checkpoint));

@@ -73,8 +73,7 @@ absl::StatusOr<Choice> ChooseToken(std::span<const float> logits, const Sampling
     if (!std::isfinite(logits[token])) {
       return absl::FailedPreconditionError(
           absl::StrCat("the logit of token ", token,
-                       " is no finite number: the weights are of a run that "
-                       "diverged"));
+                       " is not a finite number: the run that saved these weights had diverged"));
     }
   }
   const auto choices =

@@ -22,7 +22,7 @@ absl::Status CheckSampling(const SamplingOptions& options);
 
 struct Choice {
   uint32_t token = 0;
-  double log_probability = 0.0;  // natural; of the model alone, among all its tokens
+  double log_probability = 0.0;  // natural; without temperature and cuts
 };
 
 // Chooses the next token. `logits` has one number per token; `uniform` in [0, 1) is the draw,

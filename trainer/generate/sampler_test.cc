@@ -35,7 +35,7 @@ TEST(SamplerTest, GreedyTakesTheMostLikelyWhateverTheDraw) {
   }
 }
 
-TEST(SamplerTest, OfEqualLogitsTheLowerTokenComesFirst) {
+TEST(SamplerTest, AmongEqualLogitsTheLowerTokenComesFirst) {
   EXPECT_EQ(ChooseToken(std::vector<float>{1.0F, 3.0F, 3.0F}, {}, 0.9)->token, 1U);
 }
 
@@ -53,14 +53,14 @@ TEST(SamplerTest, ALowTemperatureSharpens) {
   EXPECT_NEAR(Shares({.temperature = 0.5}).at(2), 0.25 / sum, 0.001);
 }
 
-TEST(SamplerTest, TopKLeavesTheMostLikely) {
+TEST(SamplerTest, TopKKeepsTheMostLikely) {
   const auto shares = Shares({.temperature = 1.0, .top_k = 2});
   EXPECT_EQ(shares.size(), 2U);
   EXPECT_NEAR(shares.at(2), 2.0 / 3, 0.001);
   EXPECT_NEAR(shares.at(0), 1.0 / 3, 0.001);
 }
 
-TEST(SamplerTest, TopPLeavesTheFewestThatTogetherHaveIt) {
+TEST(SamplerTest, TopPKeepsTheFewestTokensThatReachIt) {
   EXPECT_EQ(Shares({.temperature = 1.0, .top_p = 0.5}).size(), 1U);
   EXPECT_EQ(Shares({.temperature = 1.0, .top_p = 0.51}).size(), 2U);
   EXPECT_EQ(Shares({.temperature = 1.0, .top_p = 0.01}).size(), 1U) << "one is always left";

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -223,8 +222,12 @@ absl::Status Check(const Gpt2Config& c) {
   if (c.width < 1 || c.width % c.heads != 0) {
     return refuse(absl::StrCat("model: width ", c.width, " is not divisible by heads ", c.heads));
   }
-  if (c.positions < 1) return refuse(absl::StrCat("model: positions is ", c.positions));
-  if (c.vocabulary < 2) return refuse(absl::StrCat("model: vocabulary is ", c.vocabulary));
+  if (c.positions < 1) {
+    return refuse(absl::StrCat("model: positions is ", c.positions, ", want >= 1"));
+  }
+  if (c.vocabulary < 2) {
+    return refuse(absl::StrCat("model: vocabulary is ", c.vocabulary, ", want >= 2"));
+  }
   if (!(c.dropout >= 0.0 && c.dropout < 1.0)) {
     return refuse(absl::StrCat("model: dropout is ", c.dropout, ", want 0 <= dropout < 1"));
   }

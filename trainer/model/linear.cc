@@ -57,16 +57,16 @@ class OneDnnLinear final : public torch::autograd::Function<OneDnnLinear> {
     const at::Tensor &x = saved[0], &weight = saved[1];
     const at::Tensor g = gradients[0].contiguous();
     const bool transposed = context->saved_data["transposed"].toBool();
-    at::Tensor of_x, of_weight, of_bias;
+    at::Tensor x_gradient, weight_gradient, bias_gradient;
     if (context->needs_input_grad(0)) {
-      of_x = TimesTransposed(g, transposed ? weight : weight.t(), std::nullopt);
+      x_gradient = TimesTransposed(g, transposed ? weight : weight.t(), std::nullopt);
     }
     if (context->needs_input_grad(1)) {
-      of_weight = transposed ? TimesTransposed(x.t(), g.t(), std::nullopt)
-                             : TimesTransposed(g.t(), x.t(), std::nullopt);
+      weight_gradient = transposed ? TimesTransposed(x.t(), g.t(), std::nullopt)
+                                   : TimesTransposed(g.t(), x.t(), std::nullopt);
     }
-    if (context->saved_data["bias"].toBool()) of_bias = g.sum(0);
-    return {of_x, of_weight, of_bias, at::Tensor()};
+    if (context->saved_data["bias"].toBool()) bias_gradient = g.sum(0);
+    return {x_gradient, weight_gradient, bias_gradient, at::Tensor()};
   }
 };
 

@@ -28,7 +28,7 @@ TEST(ScheduleTest, CosineHalvesHalfwayAndEndsAtTheFinalFraction) {
   EXPECT_DOUBLE_EQ(s.At(1000), 0.2);
 }
 
-TEST(ScheduleTest, LinearAndConstant) {
+TEST(ScheduleTest, LinearFallsToTheFinalFractionAndConstantStays) {
   Schedule s{.kind = Schedule::Kind::kLinear, .peak = 1.0, .warmup_steps = 10, .steps = 20};
   EXPECT_DOUBLE_EQ(s.At(15), 0.5);
   EXPECT_DOUBLE_EQ(s.At(20), 0.0);

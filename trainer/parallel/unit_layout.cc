@@ -19,17 +19,17 @@ absl::StatusOr<std::map<std::string, std::vector<int>>> FindUsers(
   std::map<std::string, const ParameterSpec*> first;
   for (size_t b = 0; b < blocks.size(); ++b) {
     for (const ParameterSpec& spec : blocks[b].parameters) {
-      std::vector<int>& of = users[spec.name];
-      if (!of.empty() && of.back() == static_cast<int>(b)) {
+      std::vector<int>& using_blocks = users[spec.name];
+      if (!using_blocks.empty() && using_blocks.back() == static_cast<int>(b)) {
         return absl::InvalidArgumentError(
             absl::StrCat("block ", blocks[b].block, " declares ", spec.name, " twice"));
       }
-      of.push_back(static_cast<int>(b));
+      using_blocks.push_back(static_cast<int>(b));
       const auto [it, fresh] = first.emplace(spec.name, &spec);
       if (!fresh && !(*it->second == spec)) {
-        return absl::InvalidArgumentError(absl::StrCat("blocks ", blocks[of.front()].block, " and ",
-                                                       blocks[b].block, " declare ", spec.name,
-                                                       " differently"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("blocks ", blocks[using_blocks.front()].block, " and ", blocks[b].block,
+                         " declare ", spec.name, " differently"));
       }
     }
   }
@@ -54,12 +54,6 @@ void Place(UnitLayout& unit) {
 
 }  // namespace
 
-int64_t ModelLayout::chunks() const {
-  int64_t sum = 0;
-  for (const UnitLayout& unit : units) sum += unit.chunks();
-  return sum;
-}
-
 absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& blocks) {
   auto users = FindUsers(blocks);
   if (!users.ok()) return users.status();
@@ -67,11 +61,12 @@ absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& bloc
   for (size_t b = 0; b < blocks.size(); ++b) {
     UnitLayout own{.name = blocks[b].block, .users = {static_cast<int>(b)}};
     for (const ParameterSpec& spec : blocks[b].parameters) {
-      const std::vector<int>& of = users->at(spec.name);
-      if (of.size() == 1) {
+      const std::vector<int>& using_blocks = users->at(spec.name);
+      if (using_blocks.size() == 1) {
         own.tensors.push_back({.spec = spec});
-      } else if (of.front() == static_cast<int>(b)) {
-        layout.units.push_back({.name = spec.name, .users = of, .tensors = {{.spec = spec}}});
+      } else if (using_blocks.front() == static_cast<int>(b)) {
+        layout.units.push_back(
+            {.name = spec.name, .users = using_blocks, .tensors = {{.spec = spec}}});
       }
     }
     if (!own.tensors.empty()) layout.units.push_back(std::move(own));
@@ -85,8 +80,8 @@ absl::StatusOr<ModelLayout> LayOutModel(const std::vector<BlockParameters>& bloc
     }
   }
   for (const BlockParameters& block : blocks) {
-    std::vector<ParameterPlace>& of = layout.places.emplace_back();
-    for (const ParameterSpec& spec : block.parameters) of.push_back(places.at(spec.name));
+    std::vector<ParameterPlace>& block_places = layout.places.emplace_back();
+    for (const ParameterSpec& spec : block.parameters) block_places.push_back(places.at(spec.name));
   }
   return layout;
 }

@@ -48,9 +48,6 @@ struct ModelLayout {
   std::vector<UnitLayout> units;
   // The places of each block's parameters, in the order of parameters().
   std::vector<std::vector<ParameterPlace>> places;
-
-  // Returns the number of chunks in all units together; units are numbered one after the other.
-  int64_t chunks() const;
 };
 
 struct BlockParameters {

@@ -130,7 +130,7 @@ TEST(ClusterSnapshotTest, ACopyAndItsOriginGoTheirOwnWays) {
   EXPECT_EQ(first.FindNode("n")->free.cpu_millis, 7000);
 }
 
-TEST(ClusterSnapshotTest, CountsNodesThatLieByFault) {
+TEST(ClusterSnapshotTest, CountsFaultyNodesByFault) {
   ClusterSnapshot snapshot;
   auto liar = Node("n");
   liar->complaint = NodeComplaint{NodeFault::kAbsurdAmount, "x"};

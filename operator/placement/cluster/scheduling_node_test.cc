@@ -38,7 +38,7 @@ TEST(SchedulingNodeTest, ReadsWhatItHas) {
   EXPECT_TRUE(node.ready);
 }
 
-TEST(SchedulingNodeTest, NodesThatLieAreSetAside) {
+TEST(SchedulingNodeTest, FaultyNodesAreSetAside) {
   EXPECT_EQ(FaultOf(Node({{"cpu", "-1"}})), NodeFault::kNegativeAmount);
   EXPECT_EQ(FaultOf(Node({{"memory", "lots"}})), NodeFault::kUnreadable);
   EXPECT_EQ(FaultOf(Node({{"memory", "1e40"}})), NodeFault::kAbsurdAmount);

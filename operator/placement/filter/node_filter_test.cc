@@ -15,7 +15,7 @@ constexpr char kGpus[] =
     "{'schedulerName':'muster','containers':[{'name':'c','resources':{'requests':{'nvidia.com/"
     "gpu':'3'}}}]}";
 
-TEST(NodeFilterTest, TheFirstRuleSpeaksAndExplainTellsAll) {
+TEST(NodeFilterTest, TheFirstRefusalIsReturnedAndExplainNamesAll) {
   FilterWorld world;
   const NodeState& node = world.AddNode(
       "n", "{}", "{'unschedulable':true,'taints':[{'key':'k','effect':'NoSchedule'}]}");
@@ -50,7 +50,7 @@ TEST(NodeFilterTest, CopiesAreBoundByWhatIsFreeAndByWhatKeepsThemApart) {
       3);
 }
 
-TEST(NodeFilterTest, WhoeverIsNominatedWithNoLowerPriorityIsHeldAgainstThePod) {
+TEST(NodeFilterTest, PodsNominatedWithNoLowerPriorityCountAgainstThePod) {
   FilterWorld world;
   world.AddNode("n");
   auto nominated =

@@ -111,7 +111,7 @@ bool PodAffinityPolicy::SatisfiesAffinity(const SchedulingNode& node) const {
 
 std::optional<NodeRefusal> PodAffinityPolicy::Check(const NodeState& node) const {
   if (pod_->wants().affinity_invalid) {
-    return NodeRefusal{FilterReason::kPodAffinity, "a selector that cannot be"};
+    return NodeRefusal{FilterReason::kPodAffinity, "an invalid selector"};
   }
   if (!SatisfiesAffinity(*node.node)) return NodeRefusal{FilterReason::kPodAffinity, "affinity"};
   for (const PodAffinityTerm& term : anti_affinity_) {

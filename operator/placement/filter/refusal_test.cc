@@ -19,7 +19,7 @@ TEST(RefusalTest, SentencesHaveNumbers) {
             "nodes like it would make the spread over rack uneven (skew 2, at most 1)");
 }
 
-TEST(RefusalTest, ASummaryTellsTheCommonestFirst) {
+TEST(RefusalTest, ASummaryNamesTheCommonestFirst) {
   RefusalSummary summary;
   EXPECT_EQ(summary.Text(), "there are no nodes");
   for (int i = 0; i < 1200; ++i) {

@@ -51,7 +51,7 @@ TEST(TaintPolicyTest, ComparesNumbersOnlyWhenThatIsOn) {
   EXPECT_TRUE(CheckTaints(odd, *node.node, true));
 }
 
-TEST(TaintPolicyTest, ACordonedNodeIsForWhoToleratesThat) {
+TEST(TaintPolicyTest, ACordonedNodeIsForPodsThatTolerateIt) {
   FilterWorld world;
   const NodeState& node = world.AddNode("n", "{}", "{'unschedulable':true}");
   EXPECT_EQ(CheckUnschedulable(PodOf("p"), *node.node, false),

@@ -86,7 +86,7 @@ int64_t TopologySpreadPolicy::Skew(size_t constraint, std::string_view domain) c
 
 std::optional<NodeRefusal> TopologySpreadPolicy::Check(const NodeState& node) const {
   if (pod_->wants().spread_invalid) {
-    return NodeRefusal{FilterReason::kTopologySpread, "a selector that cannot be"};
+    return NodeRefusal{FilterReason::kTopologySpread, "an invalid selector"};
   }
   for (size_t i = 0; i < counts_.size(); ++i) {
     const SpreadConstraint& constraint = pod_->wants().spread[i];

@@ -144,7 +144,7 @@ std::optional<NodeRefusal> VolumeBindingPolicy::CheckProvision(const VolumeClaim
           return requirement.Matches(node.labels);
         });
       });
-  if (!allowed) return Refuse("storage class " + storage_class->name + " is not for it");
+  if (!allowed) return Refuse("storage class " + storage_class->name + " makes no volumes there");
   if (HasCapacity(claim, *storage_class, node)) return std::nullopt;
   return Refuse("storage class " + storage_class->name + " has no room for claim " + claim.name);
 }

@@ -53,7 +53,7 @@ class Forecaster {
   void NameAwaited();
   StartForecast NotBefore();
   void NobodyEnds();
-  bool JobIsSocial();
+  bool JobHasInterPodConstraints();
   bool HasPlacesAlone();
 
   const std::string uid_;
@@ -97,13 +97,14 @@ bool Forecaster::Read(const std::vector<Decision>& decisions) {
   return false;
 }
 
-// A social gang may have had room all the while: then the jobs that went last were in its way.
+// A gang with inter-pod constraints may have had room all the while: then the jobs that went last
+// were in its way.
 void Forecaster::NameAwaited() {
   std::vector<ScheduleRollout::Gone> needed = Headroom(future_, entry()).Needed(future_.gone());
   const auto went_now = [this](const ScheduleRollout::Gone& gone) {
     return gone.at == future_.now();
   };
-  if (JobIsSocial() && std::none_of(needed.begin(), needed.end(), went_now)) {
+  if (JobHasInterPodConstraints() && std::none_of(needed.begin(), needed.end(), went_now)) {
     std::copy_if(future_.gone().begin(), future_.gone().end(), std::back_inserter(needed),
                  went_now);
   }
@@ -133,12 +134,14 @@ void Forecaster::NobodyEnds() {
     for (const ScheduleRollout::Gone& one : room.Needed(endless))
       forecast_.awaited.push_back(Awaited(one));
   }
-  if (JobIsSocial()) fits = has_quota && HasPlacesAlone();
+  if (JobHasInterPodConstraints()) fits = has_quota && HasPlacesAlone();
   forecast_.kind = fits ? StartKind::kUnknown : StartKind::kNoRoom;
   if (!fits) forecast_.awaited.clear();
 }
 
-bool Forecaster::JobIsSocial() { return IsSocial(future_.gate().NodesFor(uid_).get()); }
+bool Forecaster::JobHasInterPodConstraints() {
+  return HasInterPodConstraints(future_.gate().NodesFor(uid_).get());
+}
 
 bool Forecaster::HasPlacesAlone() {
   future_.EndAll();
@@ -200,17 +203,17 @@ std::string Ahead(const StartForecast& forecast) {
 
 std::string Unknown(const StartForecast& forecast) {
   if (forecast.running > 0 && forecast.running == forecast.running_endless) {
-    return "starts at a time that nobody knows: no running job says when it ends";
+    return "starts at an unknown time: no running job says when it ends";
   }
   const std::vector<AwaitedJob>& jobs = forecast.awaited;
   if (jobs.empty())
-    return "starts at a time that nobody knows: jobs that start before it say no end";
+    return "starts at an unknown time: the jobs that start before it do not say when they end";
   if (jobs.size() > kMostNames) {
-    return absl::StrCat("starts at a time that nobody knows: ", jobs.size(),
+    return absl::StrCat("starts at an unknown time: ", jobs.size(),
                         " jobs have to end that do not say when");
   }
   return absl::StrCat(
-      "starts at a time that nobody knows: ", Names(jobs),
+      "starts at an unknown time: ", Names(jobs),
       jobs.size() == 1 ? " has to end and does not say when" : " have to end and do not say when");
 }
 
@@ -257,7 +260,7 @@ std::string Sentence(const StartForecast& forecast, absl::Time now) {
                           Ahead(forecast));
     case StartKind::kNotBefore:
       return absl::StrCat("starts in ", About(forecast.at - now),
-                          " at the earliest: further ahead nobody has looked", Ahead(forecast));
+                          " at the earliest: the forecast looks no further ahead", Ahead(forecast));
     case StartKind::kUnknown:
       return absl::StrCat(Unknown(forecast), Ahead(forecast));
     case StartKind::kNoRoom:

@@ -55,7 +55,7 @@ struct ForecastLimits {
   int cycles = 1000;
   // Jobs looked at, over all cycles.
   int64_t looks = 20'000;
-  // Questions to the gate about places for a social gang, over all cycles.
+  // Questions to the gate about places for a gang with inter-pod constraints, over all cycles.
   int questions = 100;
 };
 
@@ -63,8 +63,8 @@ struct ForecastLimits {
 using FirstCycle =
     std::function<void(ScheduleRollout& future, const std::vector<Decision>& decisions)>;
 
-// `uid` is a job of the input that waits. If it is a social gang, `gate`, which knows the input's
-// cluster, finds its places; without a gate room alone decides.
+// `uid` is a job of the input that waits. If it has inter-pod constraints, `gate`, which knows the
+// input's cluster, finds its places; without a gate room alone decides.
 StartForecast ForecastStart(const DecisionInput& input, const std::string& uid,
                             const ForecastLimits& limits = {}, GangGate* gate = nullptr,
                             const FirstCycle& first = nullptr);

@@ -51,7 +51,7 @@ TEST(Forecast, AJobStartsWhenTheJobItNeedsEnds) {
   EXPECT_FALSE(world.Runs("next")) << "asking changes nothing";
 }
 
-TEST(Forecast, OnlyThoseThatMakeRoomAreNamed) {
+TEST(Forecast, OnlyJobsThatMakeRoomAreNamed) {
   World world(Racks(2, 2), {});
   for (int i = 0; i < 4; ++i) {
     world.Submit(Job(absl::StrCat("job-", i), "", 1, 8, 100 * (i + 1), i));
@@ -73,7 +73,7 @@ TEST(Forecast, OnlyThoseThatMakeRoomAreNamed) {
       << "the ends in the other rack do not help";
 }
 
-TEST(Forecast, ThoseAheadGoFirst) {
+TEST(Forecast, JobsAheadStartFirst) {
   World world(Racks(1, 2), {});
   world.Submit(Job("running", "", 2, 8, 100));
   world.Cycle();
@@ -101,7 +101,7 @@ TEST(Forecast, NobodyKnowsWhenNoRunningJobSaysWhenItEnds) {
   EXPECT_EQ(forecast.at, absl::InfiniteFuture());
   EXPECT_EQ(Names(forecast), (std::vector<std::string>{"endless", "more"}));
   EXPECT_EQ(Sentence(forecast, world.now),
-            "starts at a time that nobody knows: no running job says when it ends");
+            "starts at an unknown time: no running job says when it ends");
 }
 
 TEST(Forecast, TheJobThatDoesNotSayIsNamed) {
@@ -114,7 +114,7 @@ TEST(Forecast, TheJobThatDoesNotSayIsNamed) {
   const StartForecast forecast = Forecast(world, "next");
   EXPECT_EQ(forecast.kind, StartKind::kUnknown);
   EXPECT_EQ(Sentence(forecast, world.now),
-            "starts at a time that nobody knows: team/endless has to end and does not say when");
+            "starts at an unknown time: team/endless has to end and does not say when");
 }
 
 TEST(Forecast, AJobThatIsLateIsExpectedAsLateAgain) {
@@ -127,7 +127,7 @@ TEST(Forecast, AJobThatIsLateIsExpectedAsLateAgain) {
   EXPECT_EQ(Forecast(world, "next").at, At(220));
 }
 
-TEST(Forecast, WhatNoEndHelpsIsSaid) {
+TEST(Forecast, AJobThatNoEndHelpsIsReported) {
   World world(Racks(1, 2), {Queue("small", "", 8), Queue("large", "", 64)});
   world.Submit(Job("running", "large", 1, 8, 100));
   world.Cycle();
@@ -183,9 +183,9 @@ TEST(Forecast, LooksAheadOnlySoFar) {
   const StartForecast forecast = Forecast(world, "w9", {.cycles = 3});
   EXPECT_EQ(forecast.kind, StartKind::kNotBefore);
   EXPECT_EQ(forecast.at, At(300));
-  EXPECT_EQ(
-      Sentence(forecast, world.now),
-      "starts in 5 min at the earliest: further ahead nobody has looked; 3 jobs start before it");
+  EXPECT_EQ(Sentence(forecast, world.now),
+            "starts in 5 min at the earliest: the forecast looks no further ahead; 3 jobs start "
+            "before it");
 }
 
 // The forecast comes true if all jobs end when they say.

@@ -22,7 +22,7 @@ Headroom::Headroom(ScheduleRollout& future, const JobEntry& entry, int workers,
       in_queue_(future.book().state(), entry),
       trial_(tree_, OfSize(entry.job.request, workers), nodes.get()),
       workers_(workers),
-      is_all_(!IsSocial(nodes.get())) {
+      is_all_(!HasInterPodConstraints(nodes.get())) {
   if (entry.job.running()) Leave(entry.job, 0, entry.job.workers());
 }
 

@@ -31,7 +31,7 @@ class Headroom {
   bool Fits() const { return HasNodes() && HasQuota(); }
   // The largest gang that the nodes have room for.
   int64_t Workers() const;
-  // False for a social gang: rules about other pods, which are not checked here, may keep it out.
+  // False for a gang with inter-pod constraints: these are not checked here and may keep it out.
   bool is_all() const { return is_all_; }
   // The workers asked for.
   int64_t need() const { return trial_.need(); }

@@ -23,8 +23,8 @@ namespace muster::control {
 // gone after options.stop_grace. Pure; the input must outlive it.
 class ScheduleRollout {
  public:
-  // The gate that finds places for a social gang; it knows the cluster as of the input. Must
-  // outlive the future.
+  // The gate that finds places for gangs with inter-pod constraints; it knows the cluster as of the
+  // input. Must outlive the future.
   struct Asked {
     GangGate* gate = nullptr;  // null: room alone decides
     std::string job;           // UID of the gang

@@ -33,14 +33,14 @@ TEST(WhatIf, WhatFitsStartsNow) {
 }
 
 // Reading the quotas of a queue that does not exist would end the operator.
-TEST(WhatIf, AQueueThatIsNotThereIsSaid) {
+TEST(WhatIf, AMissingQueueIsReported) {
   World world(Racks(1, 2), {Queue("a", "", 16)});
   const WhatIfAnswer answer = Ask(world, Job("next", "nobody-made-it", 1));
   EXPECT_EQ(answer.decision.reason, ScheduleReason::kNoSuchQueue);
   EXPECT_TRUE(answer.victims.empty());
 }
 
-TEST(WhatIf, WhoWouldBeStoppedAndWhatThatCosts) {
+TEST(WhatIf, NamesTheVictimsAndWhatTheyCost) {
   World world(Racks(1, 2), {});
   world.Submit(Job("low", "", 2));
   world.Cycle();
@@ -64,8 +64,7 @@ TEST(WhatIf, WhoWouldBeStoppedAndWhatThatCosts) {
   EXPECT_EQ(Sentence(answer.start, world.now),
             "starts in about 1 min, when team/low has made room");
   EXPECT_EQ(Sentence(answer.decision, world.now),
-            "jobs that make room for it have not gone yet; by 1m from now, if running jobs end as "
-            "they say");
+            "waits for other jobs to make room; within 1m if running jobs end when they say");
   EXPECT_EQ(world.book.Find("low")->leaving, 0) << "asking changes nothing";
 }
 
@@ -125,7 +124,7 @@ TEST(WhatIf, EachOfSeveralIsNeededForItsPart) {
   }
 }
 
-TEST(WhatIf, BehindMoreThanAreLookedAtItsPositionIsSaid) {
+TEST(WhatIf, BeyondTheDepthItsPositionIsReported) {
   World world(Racks(1, 1), {Queue("a", "", 8)});
   world.Submit(Job("running", "a", 1, 8, 500));
   world.Cycle();

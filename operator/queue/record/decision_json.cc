@@ -18,7 +18,7 @@ using google::protobuf::Message;
 absl::StatusOr<Json> MessageToJson(const Message& message) {
   std::string text;
   if (!google::protobuf::util::MessageToJsonString(message, &text).ok()) {
-    return absl::InternalError("a decision cannot be told as JSON");
+    return absl::InternalError("a decision cannot be written as JSON");
   }
   return ParseJson(text);
 }

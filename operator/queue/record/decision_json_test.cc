@@ -43,7 +43,7 @@ TEST(DecisionJsonTest, ReplayGivesTheSameBytesAfterATripThroughJson) {
   EXPECT_GT(decided, 20);
 }
 
-TEST(DecisionJsonTest, WhatWasDecidedIsToldByName) {
+TEST(DecisionJsonTest, DecisionsNameTheirJobs) {
   DecisionInput input;
   input.now = absl::FromUnixMillis(1'500);
   QueuedJob job = Job("uid", "none", 1);
@@ -60,7 +60,7 @@ TEST(DecisionJsonTest, WhatWasDecidedIsToldByName) {
       "reason": "NoSuchQueue", "sentence": "there is no usable queue \"none\""}])"));
 }
 
-TEST(DecisionJsonTest, WhatIsNoRecordIsSaidToBeNone) {
+TEST(DecisionJsonTest, JsonThatIsNoRecordIsRefused) {
   EXPECT_EQ(RecordFromJson(Json::array()).status().message(), "this is no record of a decision");
   EXPECT_EQ(
       std::string(RecordFromJson({{"decision", 1u}, {"input", {{"now", 5}}}}).status().message()),

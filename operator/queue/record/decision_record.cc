@@ -34,7 +34,7 @@ std::string Deflate(const std::string& bytes) {
 absl::StatusOr<std::string> Inflate(const std::string& deflated, uint64_t size) {
   // Deflate shrinks nothing to less than a thousandth.
   if (size > kMaxInput || size > 1100 * (deflated.size() + 1)) {
-    return absl::DataLossError(absl::StrCat("a decision's input of ", size, " bytes cannot be"));
+    return absl::DataLossError(absl::StrCat("a decision's input cannot be ", size, " bytes long"));
   }
   std::string bytes(size, '\0');
   uLongf got = size;
@@ -76,7 +76,7 @@ void Put(const Decision& decision, pb::RecordedDecision* into) {
 absl::StatusOr<Decision> Get(const pb::RecordedDecision& from) {
   if (from.action() > static_cast<uint32_t>(ScheduleAction::kGrow) ||
       from.reason() > static_cast<uint32_t>(ScheduleReason::kFitsNowhere)) {
-    return absl::DataLossError("a decision is of no kind that is known");
+    return absl::DataLossError("a decision has an unknown action or reason");
   }
   Decision decision;
   decision.action = static_cast<ScheduleAction>(from.action());

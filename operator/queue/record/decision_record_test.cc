@@ -23,12 +23,12 @@ using fixtures::Queue;
 using fixtures::Racks;
 using fixtures::World;
 
-// Closes some nodes to some jobs and makes some jobs social; answers the same question about those
-// differently each time.
+// Closes some nodes to some jobs and gives some inter-pod constraints; answers the same question
+// about those differently each time.
 class OddGate final : public GangGate {
  public:
   std::shared_ptr<const GangNodes> NodesFor(const std::string& uid) override {
-    if (uid.back() == '9') return social_;
+    if (uid.back() == '9') return constrained_;
     return uid.size() % 3 == 0 ? nodes_ : nullptr;
   }
   std::optional<GangAnswer> PlacesFor(const GangQuestion& question) override {
@@ -53,7 +53,7 @@ class OddGate final : public GangGate {
  private:
   std::shared_ptr<const GangNodes> nodes_ = std::make_shared<GangNodes>(
       GangNodes{{0, 3}, {{4, 1}}, "2 with taints that are not tolerated"});
-  std::shared_ptr<const GangNodes> social_ =
+  std::shared_ptr<const GangNodes> constrained_ =
       std::make_shared<GangNodes>(GangNodes{{1}, {}, "1 is cordoned", true});
   int asked_ = 0;
 };

@@ -20,7 +20,7 @@ uint32_t GangNodesTable::NumberOf(const std::shared_ptr<const GangNodes>& nodes)
     put->set_workers(bound.workers);
   }
   one->set_left_out(nodes->left_out);
-  one->set_social(nodes->social);
+  one->set_social(nodes->inter_pod_constraints);
   return at->second;
 }
 
@@ -31,13 +31,13 @@ absl::StatusOr<GangNodesList> GetGangNodes(const v1alpha1::RecordedInput& record
     auto nodes = std::make_shared<GangNodes>();
     nodes->closed.assign(one.closed().begin(), one.closed().end());
     nodes->left_out = one.left_out();
-    nodes->social = one.social();
+    nodes->inter_pod_constraints = one.social();
     for (const auto& bound : one.bounds()) nodes->bounds.push_back({bound.node(), bound.workers()});
     const bool sound =
         std::all_of(nodes->closed.begin(), nodes->closed.end(), known) &&
         std::all_of(nodes->bounds.begin(), nodes->bounds.end(),
                     [&](const GangNodes::Bound& bound) { return known(bound.node); });
-    if (!sound) return absl::DataLossError("a gang's nodes are none of the cluster's");
+    if (!sound) return absl::DataLossError("a gang names nodes that the cluster does not have");
     list.push_back(std::move(nodes));
   }
   return list;

@@ -183,7 +183,7 @@ absl::StatusOr<QueuedJob> Get(const pb::RecordedJob& from) {
   job.leaves_for = from.leaves_for();
   job.fits_nowhere = from.fits_nowhere();
   if (job.leaving < 0 || job.leaving > job.workers()) {
-    return absl::DataLossError(absl::StrCat("of job ", job.uid, " more workers go than it has"));
+    return absl::DataLossError(absl::StrCat("more workers of job ", job.uid, " leave than it has"));
   }
   return job;
 }
@@ -278,7 +278,7 @@ absl::Status GetRefused(const pb::RecordedInput& recorded, const GangNodesList& 
                         DecisionInput& input) {
   for (const auto& one : recorded.refused()) {
     if (one.gang_nodes() >= nodes.size() || one.reason() >= kUnplaceableReasons) {
-      return absl::DataLossError("a refusal is of no kind that is known");
+      return absl::DataLossError("a refusal has an unknown reason or unknown nodes");
     }
     input.refused.push_back({nodes[one.gang_nodes()],
                              one.shape(),

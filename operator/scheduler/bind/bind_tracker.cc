@@ -12,7 +12,7 @@ namespace {
 // again.
 constexpr absl::Duration kRepeatAfter = absl::Milliseconds(250);
 // Least interval between different refusals to the same members, or after one that did not arrive.
-constexpr absl::Duration kTellAgain = absl::Seconds(5);
+constexpr absl::Duration kRefusalInterval = absl::Seconds(5);
 // Delay before a gang whose volumes could not be had is placed again.
 constexpr absl::Duration kPlaceAgain = absl::Seconds(10);
 constexpr size_t kForgetFrom = 64;
@@ -55,10 +55,11 @@ void BindTracker::Settle(const PodWritten& written) {
                      {"pod", kube::ToString(pod.key)}, {"write", NameOf(write.kind)},
                      {"about", write.text}, {"error", written.status});
   if (write.kind == PodWrite::Kind::kRefuse) {
-    state.telling.erase(pod.view->uid);
-    if (absl::IsNotFound(written.status) || state.told.empty()) return;
-    state.told_version = 0;
-    delayed_refusals_.try_emplace(write.job_uid, Owed{clock_.Monotonic() + kTellAgain, state.told});
+    state.unconfirmed.erase(pod.view->uid);
+    if (absl::IsNotFound(written.status) || state.refusal.empty()) return;
+    state.refusal_version = 0;
+    delayed_refusals_.try_emplace(
+        write.job_uid, DelayedRefusal{clock_.Monotonic() + kRefusalInterval, state.refusal});
     return;
   }
   if (write.is_of_claim() && written.outcome == PodWritten::Outcome::kNotDone) {
@@ -91,9 +92,9 @@ void BindTracker::WriteDelayedRefusals() {
       ++it;
       continue;
     }
-    const auto owed = delayed_refusals_.extract(it++);
+    const auto delayed = delayed_refusals_.extract(it++);
     if (gang != model_.gangs().end())
-      WriteRefusal(owed.key(), gang->second, owed.mapped().sentence);
+      WriteRefusal(delayed.key(), gang->second, delayed.mapped().sentence);
   }
 }
 
@@ -163,9 +164,9 @@ std::map<std::string, std::string> BindTracker::TakeVolumes() {
 void BindTracker::Refuse(const std::string& uid, const Gang& gang, const std::string& sentence) {
   const State& state = states_[uid];
   if (sentence.empty()) return;
-  const bool same_members = state.told_version == gang.version && !state.told.empty();
-  const absl::Time not_before = state.told_at + kTellAgain;
-  if (same_members && state.told == sentence) {
+  const bool same_members = state.refusal_version == gang.version && !state.refusal.empty();
+  const absl::Time not_before = state.refused_at + kRefusalInterval;
+  if (same_members && state.refusal == sentence) {
     delayed_refusals_.erase(uid);
   } else if (same_members && clock_.Monotonic() < not_before) {
     delayed_refusals_[uid] = {not_before, sentence};
@@ -180,24 +181,24 @@ void BindTracker::WriteRefusal(const std::string& uid, const Gang& gang,
   delayed_refusals_.erase(uid);
   // Every pod that shows the refusal makes a new version of the gang, while the writes to the
   // others are already under way.
-  const bool anew = state.told != sentence;
-  const std::map<std::string, std::string> before = std::exchange(state.telling, {});
-  state.told = sentence;
-  state.told_version = gang.version;
-  state.told_at = clock_.Monotonic();
+  const bool anew = state.refusal != sentence;
+  const std::map<std::string, std::string> before = std::exchange(state.unconfirmed, {});
+  state.refusal = sentence;
+  state.refusal_version = gang.version;
+  state.refused_at = clock_.Monotonic();
   for (const auto& [place, pod] : gang.unbound) {
     if (pod->unscheduled_message == sentence) continue;
     const std::string& version = pod->view->resource_version;
-    state.telling[pod->view->uid] = version;
-    const auto told = before.find(pod->view->uid);
-    if (!anew && told != before.end() && told->second == version) continue;
+    state.unconfirmed[pod->view->uid] = version;
+    const auto written = before.find(pod->view->uid);
+    if (!anew && written != before.end() && written->second == version) continue;
     writer_.Add({PodWrite::Kind::kRefuse, uid, pod, sentence});
   }
 }
 
 void BindTracker::TakeRefusalBack(const std::string& uid) {
-  states_[uid].told.clear();
-  states_[uid].telling.clear();
+  states_[uid].refusal.clear();
+  states_[uid].unconfirmed.clear();
   delayed_refusals_.erase(uid);
 }
 

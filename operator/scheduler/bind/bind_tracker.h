@@ -30,7 +30,7 @@ class BindTracker {
 
   // Takes in the writes that ended since the last call; returns the number of pods found bound.
   int Take();
-  // Repeats writes whose outcome is unknown, and writes refusals that are still owed to pods. Needs
+  // Repeats writes whose outcome is unknown, and writes refusals that were delayed. Needs
   // no news of the gangs.
   void Repeat();
 
@@ -61,18 +61,18 @@ class BindTracker {
     int in_flight = 0;
     std::set<std::string> refused;  // UIDs of pods whose last bind was refused
     absl::Time not_before = absl::InfinitePast();
-    uint64_t told_version = 0;
-    std::string told;
-    absl::Time told_at = absl::InfinitePast();
-    // Resource versions, by UID, of pods that `told` was written to and that do not show it yet.
-    std::map<std::string, std::string> telling;
+    std::string refusal;           // the sentence as last written
+    uint64_t refusal_version = 0;  // the version of the gang that it was written for
+    absl::Time refused_at = absl::InfinitePast();
+    // Resource versions, by UID, of pods that `refusal` was written to and that do not show it yet.
+    std::map<std::string, std::string> unconfirmed;
   };
   struct Repeated {
     absl::Time not_before;
     PodWrite write;
   };
 
-  struct Owed {
+  struct DelayedRefusal {
     absl::Time not_before;
     std::string sentence;
   };
@@ -88,9 +88,9 @@ class BindTracker {
   const Clock& clock_;
   const std::function<void(const std::string&)> on_change_;
   VolumeWait volumes_;
-  std::map<std::string, State> states_;           // by job UID
-  std::vector<Repeated> to_repeat_;               // writes whose outcome is unknown
-  std::map<std::string, Owed> delayed_refusals_;  // refusals, by job UID
+  std::map<std::string, State> states_;                     // by job UID
+  std::vector<Repeated> to_repeat_;                         // writes whose outcome is unknown
+  std::map<std::string, DelayedRefusal> delayed_refusals_;  // by job UID
 };
 
 }  // namespace muster::control

@@ -100,7 +100,7 @@ TEST_F(BindTrackerTest, ABindDoesNotQueueBehindRefusals) {
 }
 
 // Each pod that shows the refusal changes its gang; that must not repeat the writes to the others.
-TEST_F(BindTrackerTest, EveryPodOfAGangIsToldARefusalOnce) {
+TEST_F(BindTrackerTest, EveryPodOfAGangGetsARefusalOnce) {
   Refuse("no room");
   EXPECT_EQ(writer_->pending(), 3);
   for (int i = 0; i < 3; ++i) {
@@ -112,7 +112,7 @@ TEST_F(BindTrackerTest, EveryPodOfAGangIsToldARefusalOnce) {
   EXPECT_EQ(api_->calls(kube::Verb::kUpdateStatus), 3);
 }
 
-TEST_F(BindTrackerTest, ARefusalThatDidNotArriveIsToldAgain) {
+TEST_F(BindTrackerTest, ARefusalThatWasNotWrittenIsRepeated) {
   Refuse("no room");
   api_->FailNext(kube::Verb::kUpdateStatus, absl::UnavailableError("gone for a moment"));
   while (writer_->RunNext()) {
@@ -124,7 +124,7 @@ TEST_F(BindTrackerTest, ARefusalThatDidNotArriveIsToldAgain) {
 }
 
 // Nothing else would bring the gang back in a quiet cluster.
-TEST_F(BindTrackerTest, ARefusalThatDidNotArriveIsToldAgainThoughNobodyAsks) {
+TEST_F(BindTrackerTest, ARefusalThatWasNotWrittenIsRepeatedWithoutANewDecision) {
   Refuse("no room");
   api_->FailNext(kube::Verb::kUpdateStatus, absl::UnavailableError("gone for a moment"));
   while (writer_->RunNext()) {
@@ -143,7 +143,7 @@ TEST_F(BindTrackerTest, ARefusalThatDidNotArriveIsToldAgainThoughNobodyAsks) {
   EXPECT_EQ(writer_->pending(), 0);
 }
 
-TEST_F(BindTrackerTest, AnotherSentenceSoonAfterIsToldByAndBy) {
+TEST_F(BindTrackerTest, AnotherSentenceSoonAfterwardsIsWrittenLater) {
   Refuse("room for 1 of 3");
   Refuse("room for 2 of 3");
   EXPECT_EQ(writer_->pending(), 3);
@@ -158,7 +158,7 @@ TEST_F(BindTrackerTest, AnotherSentenceSoonAfterIsToldByAndBy) {
   EXPECT_EQ(writer_->pending(), 6);
 }
 
-TEST_F(BindTrackerTest, WhatIsOwedToAGangThatGetsItsPlaceIsForgotten) {
+TEST_F(BindTrackerTest, ADelayedRefusalIsDroppedWhenTheGangGetsItsPlace) {
   Refuse("room for 1 of 3");
   Refuse("room for 2 of 3");
   writes_->TakeRefusalBack(owner_.uid);
@@ -167,7 +167,7 @@ TEST_F(BindTrackerTest, WhatIsOwedToAGangThatGetsItsPlaceIsForgotten) {
   EXPECT_EQ(writer_->pending(), 3);
 }
 
-TEST_F(BindTrackerTest, WhoShowsAnotherRefusalThanTheGangsIsToldAgain) {
+TEST_F(BindTrackerTest, APodThatShowsAnotherRefusalThanTheGangsIsWrittenAgain) {
   Refuse("no room");
   while (writer_->RunNext()) {
   }
@@ -181,7 +181,7 @@ TEST_F(BindTrackerTest, WhoShowsAnotherRefusalThanTheGangsIsToldAgain) {
   EXPECT_EQ(writer_->pending(), 1);
 }
 
-TEST_F(BindTrackerTest, AnotherReasonIsToldEverybody) {
+TEST_F(BindTrackerTest, AnotherReasonIsWrittenToEveryPod) {
   Refuse("no room");
   See(0);  // another version of the gang
   Refuse("no node");
@@ -224,15 +224,15 @@ TEST_F(BindTrackerTest, ARefusedBindIsTriedAgainBehindTheFirstTriesOfOthers) {
 }
 
 // Nearly all gangs are being bound in a burst of jobs: each cycle would look at all of them.
-TEST_F(BindTrackerTest, AGangThatIsBeingBoundIsNotLookedAtForBeingHalf) {
+TEST_F(BindTrackerTest, AGangWhoseBindsAreInFlightIsNotCheckedForAPartialBind) {
   JobCache jobs{ParseTrainingJob};
   Verdicts verdicts([](const std::string&) {});
-  PartialBindRollback halves(absl::Seconds(5));
-  auto look = [&] { halves.Undo(clock_.Monotonic(), model_, jobs, verdicts, *writes_); };
+  PartialBindRollback rollback(absl::Seconds(5));
+  auto look = [&] { rollback.Undo(clock_.Monotonic(), model_, jobs, verdicts, *writes_); };
   BindAll();
-  halves.Touch(owner_.uid);
+  rollback.Touch(owner_.uid);
   for (int i = 0; i < 5; ++i) look();
-  EXPECT_EQ(halves.looks(), 1);
+  EXPECT_EQ(rollback.checks(), 1);
 }
 
 }  // namespace

@@ -132,14 +132,14 @@ void DecisionExecutor::Order(const Decision& decision, const QueueJobState& stan
 }
 
 void DecisionExecutor::Wait(const Decision& decision, const QueueJobState& standing) {
-  // The decision about a social gang already has the whole sentence.
+  // The decision about a gang with inter-pod constraints already has the whole sentence.
   const bool asked = decision.reason == ScheduleReason::kConstraints ||
                      (PlaceReasonOf(decision.reason) && !world_.gate.IsNodeLocal(decision.job));
   if (asked) {
     const std::string reason(Name(decision.reason));
     return world_.publisher.Refuse(standing, {reason, decision.detail, false});
   }
-  if (PlaceReasonOf(decision.reason)) return TellNoPlace(decision, standing);
+  if (PlaceReasonOf(decision.reason)) return RefusePlace(decision, standing);
   // The refusal goes to its pods as well: more nodes would help, and an autoscaler looks there.
   if (decision.reason == ScheduleReason::kFitsNowhere) {
     const std::string reason(Name(decision.reason));
@@ -154,17 +154,17 @@ void DecisionExecutor::Wait(const Decision& decision, const QueueJobState& stand
 }
 
 // Refuses the gang with the sentence of all its rules; gangs of one shape get the same one.
-void DecisionExecutor::TellNoPlace(const Decision& decision, const QueueJobState& standing) {
+void DecisionExecutor::RefusePlace(const Decision& decision, const QueueJobState& standing) {
   const Gang& gang = world_.model.gangs().at(decision.job);
   const PartialGang request = MakeGangRequest(*standing.job, standing.spec, gang);
   const std::map<int, PodPointer> pods = MissingPods(gang);
   const std::string shape = ShapeOf(request, *pods.begin()->second);
-  if (const auto known = told_.find(shape); known != told_.end()) {
+  if (const auto known = refusals_.find(shape); known != refusals_.end()) {
     return world_.publisher.Refuse(standing, known->second);
   }
   const PlacementAnswer answer = PlaceGang(world_.model, request, pods);
   if (const auto* no = std::get_if<PlacementRefusal>(&answer)) {
-    if (no->of_shape && !shape.empty()) told_[shape] = *no;
+    if (no->of_shape && !shape.empty()) refusals_[shape] = *no;
     return world_.publisher.Refuse(standing, *no);
   }
   // The gang has a place, but a smaller one than its queue requires.
@@ -185,7 +185,7 @@ int DecisionExecutor::ReportOvertaken(const std::vector<Decision>& decisions) {
   for (const std::string& uid : world_.book.TakeFresh()) pass_over(uid);
   for (const std::string& uid : decided_) pass_over(uid);
   decided_ = std::move(decided);
-  int told = 0;
+  int reported = 0;
   for (const std::string& uid : passed_over) {
     const QueueJobState* standing = world_.book.Find(uid);
     if (standing == nullptr || standing->state != State::kWaiting) continue;
@@ -193,9 +193,9 @@ int DecisionExecutor::ReportOvertaken(const std::vector<Decision>& decisions) {
     Decision behind;
     behind.numbers.queue = QueueBook::State::QueueOf(standing->queued);
     world_.publisher.PublishQueued(*standing, behind.reason, Sentence(behind, absl::UnixEpoch()));
-    ++told;
+    ++reported;
   }
-  return told;
+  return reported;
 }
 
 }  // namespace muster::control

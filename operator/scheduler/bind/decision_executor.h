@@ -35,7 +35,7 @@ class DecisionExecutor {
   explicit DecisionExecutor(const World& world) : world_(world) {}
 
   // Drops the remembered refusals: what was refused may fit now.
-  void Forget() { told_.clear(); }
+  void Forget() { refusals_.clear(); }
   // Returns false if the job is gone meanwhile.
   bool CarryOut(const Decision& decision);
   // Reports that others are ahead to each waiting job without a decision in this cycle that began
@@ -50,14 +50,14 @@ class DecisionExecutor {
   void Grow(const Decision& decision, const QueueJobState& standing);
   void GrowAsked(const Decision& decision, const QueueJobState& standing);
   void Wait(const Decision& decision, const QueueJobState& standing);
-  void TellNoPlace(const Decision& decision, const QueueJobState& standing);
+  void RefusePlace(const Decision& decision, const QueueJobState& standing);
   void Order(const Decision& decision, const QueueJobState& standing);
   std::string NameOf(const std::string& uid) const;
   std::string SentenceOf(Decision decision) const;
 
   const World world_;
-  std::map<std::string, PlacementRefusal> told_;  // by shape
-  absl::flat_hash_set<std::string> decided_;      // UIDs of jobs with a decision in the last cycle
+  std::map<std::string, PlacementRefusal> refusals_;  // by shape
+  absl::flat_hash_set<std::string> decided_;  // UIDs of jobs with a decision in the last cycle
 };
 
 }  // namespace muster::control

@@ -31,17 +31,17 @@ bool PartialBindRollback::IsDue(absl::Time now, const Gang& gang, const JobCache
       static_cast<int>(std::count_if(gang.bound.begin(), gang.bound.end(),
                                      [](const auto& entry) { return entry.second.confirmed; }));
   if (job == nullptr || !IsHalf(gang, *job, confirmed)) {
-    look.half_since = absl::InfiniteFuture();
+    look.partial_since = absl::InfiniteFuture();
     if (gang.unbound.empty() && confirmed == static_cast<int>(gang.bound.size())) {
       look.whole_version = gang.version;
     }
     return false;
   }
-  const bool goes_on = look.half_since == absl::InfiniteFuture() || confirmed > look.confirmed;
+  const bool goes_on = look.partial_since == absl::InfiniteFuture() || confirmed > look.confirmed;
   look.confirmed = confirmed;
-  if (goes_on) look.half_since = now;
-  if (now < look.half_since + undo_after_) return false;
-  look.half_since = now;
+  if (goes_on) look.partial_since = now;
+  if (now < look.partial_since + undo_after_) return false;
+  look.partial_since = now;
   return true;
 }
 
@@ -71,7 +71,7 @@ int PartialBindRollback::Undo(absl::Time now, const ClusterModel& model, const J
       writes.Undo(uid, gang);
       ++undone;
     }
-    return look.half_since == absl::InfiniteFuture();
+    return look.partial_since == absl::InfiniteFuture();
   });
   return undone;
 }

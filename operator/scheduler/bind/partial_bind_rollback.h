@@ -26,13 +26,13 @@ class PartialBindRollback {
   // Returns the number of gangs undone.
   int Undo(absl::Time now, const ClusterModel& model, const JobCache& jobs,
            const Verdicts& verdicts, BindTracker& writes);
-  // Number of looks at gangs, ever.
-  int64_t looks() const { return count_; }
+  // Returns the number of gangs looked at so far.
+  int64_t checks() const { return count_; }
 
  private:
   struct Look {
     // The time since which the gang is bound in part without progress, and its confirmed pods then.
-    absl::Time half_since = absl::InfiniteFuture();
+    absl::Time partial_since = absl::InfiniteFuture();
     int confirmed = 0;
     uint64_t whole_version = 0;  // the gang's version at which every member was bound
   };

@@ -174,7 +174,8 @@ PodWritten PodWriter::LookUp(const PodWrite& write, absl::Status conflict) {
 absl::Status PodWriter::Refuse(const PodWrite& write) {
   absl::StatusOr<Json> json = api_.Get(kube::kPods, write.pod->key);
   if (!json.ok()) return json.status();
-  if (kube::UidOf(*json) != write.pod->view->uid) return absl::NotFoundError("another pod by now");
+  if (kube::UidOf(*json) != write.pod->view->uid)
+    return absl::NotFoundError("the name belongs to another pod by now");
   if (!kube::StringAt(*json, {"spec", "nodeName"}).empty()) return absl::OkStatus();  // too late
   Json& conditions = (*json)["status"]["conditions"];
   Json kept = Json::array();

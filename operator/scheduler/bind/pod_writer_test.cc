@@ -139,7 +139,7 @@ TEST_F(PodWriterTest, ABindIsMadeWhileRefusalsAndRetriesWaitForTheServer) {
   EXPECT_EQ(writer_->pending(), 0);
 }
 
-TEST_F(PodWriterTest, WhatWasTriedBeforeGoesBeforeRefusals) {
+TEST_F(PodWriterTest, RetriesGoBeforeRefusals) {
   PodWriter alone(*memory_, 1, [] {});
   const PodCache::Object refused = AddPod("refused");
   PodWrite again{PodWrite::Kind::kBind, "uid", AddPod("good"), "a"};

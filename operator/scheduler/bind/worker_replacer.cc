@@ -74,7 +74,7 @@ void WorkerReplacer::ReportPendingGrowth() {
       continue;
     }
     world_.publisher.PublishQueued(*standing, ScheduleReason::kHeldByReservation,
-                                   "it grows when its queue has room for more of it",
+                                   "it grows when its queue has room for more workers",
                                    world_.verdicts.Of(uid));
   }
 }

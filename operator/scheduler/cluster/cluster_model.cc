@@ -20,7 +20,7 @@ bool IsMember(const PodRecord& pod) {
 }
 
 // Returns true if the places of other pods decide where this one may run.
-bool IsSocial(const PodRecord& pod) {
+bool HasInterPodConstraints(const PodRecord& pod) {
   const PodConstraints& wants = pod.scheduling->wants();
   return !wants.affinity.empty() || !wants.spread.empty();
 }
@@ -120,11 +120,11 @@ void ClusterModel::Settle(const kube::ObjectKey& key, Pod& pod) {
     snapshot_.AddNominated(pod.counted, pod.nominated);
   }
   touched_.insert(pod.charged.empty() ? pod.nominated : pod.charged);
-  if (social_ > 0) ++changes_;
+  if (waiting_with_constraints_ > 0) ++changes_;
 }
 
-void ClusterModel::CountSocial(const PodRecord& pod, int sign) {
-  if (IsSocial(pod)) social_ += sign;
+void ClusterModel::CountConstrained(const PodRecord& pod, int sign) {
+  if (HasInterPodConstraints(pod)) waiting_with_constraints_ += sign;
 }
 
 void ClusterModel::Leave(const PodRecord& pod) {
@@ -133,7 +133,7 @@ void ClusterModel::Leave(const PodRecord& pod) {
   Gang& gang = found->second;
   const Gang::Place place{pod.view->index, pod.key.name};
   const size_t waiting = gang.unbound.erase(place);
-  if (waiting > 0) CountSocial(pod, -1);
+  if (waiting > 0) CountConstrained(pod, -1);
   if (waiting + gang.bound.erase(place) == 0) return;
   ++gang.version;
   if (gang.unbound.empty()) waiting_.erase(found->first);
@@ -153,7 +153,7 @@ void ClusterModel::Join(const kube::ObjectKey& key, const PodRecord& pod) {
   const Gang::Place place{pod.view->index, key.name};
   if (entry.charged.empty()) {
     gang.unbound[place] = entry.record;
-    CountSocial(pod, 1);
+    CountConstrained(pod, 1);
     waiting_.insert(pod.view->owner_uid);
     return;
   }

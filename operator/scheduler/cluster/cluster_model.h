@@ -142,7 +142,7 @@ class ClusterModel {
   void Apply(Node& node);
   void Build();
   void Settle(const kube::ObjectKey& key, Pod& pod);
-  void CountSocial(const PodRecord& pod, int sign);
+  void CountConstrained(const PodRecord& pod, int sign);
   void Join(const kube::ObjectKey& key, const PodRecord& pod);
   void Leave(const PodRecord& pod);
   // Removes the gang if it has no members.
@@ -167,7 +167,7 @@ class ClusterModel {
   GpuKindSet gpu_kinds_;
   uint64_t gpu_kind_changes_ = 0;
   // Members without a node whose affinity or spread may be met by the arrival of another pod.
-  int social_ = 0;
+  int waiting_with_constraints_ = 0;
 };
 
 }  // namespace muster::control

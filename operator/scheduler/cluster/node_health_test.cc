@@ -20,12 +20,12 @@ std::vector<NodeUnavailability> Troubles(const std::string& spec,
   return UnavailabilitiesOf(ParseNodeRecord(json).value());
 }
 
-TEST(NodeHealthTest, OneThatIsWellHasNoTrouble) {
+TEST(NodeHealthTest, AHealthyNodeHasNone) {
   EXPECT_THAT(Troubles("{}"), IsEmpty());
   EXPECT_THAT(Troubles(R"({"taints": [{"key": "k", "effect": "PreferNoSchedule"}]})"), IsEmpty());
 }
 
-TEST(NodeHealthTest, EveryCauseIsTold) {
+TEST(NodeHealthTest, EveryCauseIsReported) {
   EXPECT_THAT(
       Troubles(R"({"unschedulable": true, "taints": [
                            {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"},
@@ -40,7 +40,7 @@ TEST(NodeHealthTest, EveryCauseIsTold) {
           NodeUnavailability{FilterReason::kTaint, "taint team=a:NoExecute"}));
 }
 
-TEST(NodeHealthTest, WhatKubernetesSaysTwiceIsToldOnce) {
+TEST(NodeHealthTest, ACauseThatKubernetesGivesTwiceIsReportedOnce) {
   EXPECT_THAT(Troubles(R"({"unschedulable": true, "taints": [
                            {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
                            {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]})",

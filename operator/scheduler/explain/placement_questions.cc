@@ -65,9 +65,9 @@ DecisionInput Input(const QueueWorld& world, int64_t position) {
 // A gate with its own copy of the cluster, unaffected by changes to the model.
 class CopiedGate final : public GangGate {
  public:
-  CopiedGate(const QueueWorld& world, const std::string& job_uid, const Gang* thought)
+  CopiedGate(const QueueWorld& world, const std::string& job_uid, const Gang* hypothetical)
       : model_(world.model), holders_(world.holders) {
-    if (thought != nullptr) gate_.Think(job_uid, *thought);
+    if (hypothetical != nullptr) gate_.AddHypotheticalGang(job_uid, *hypothetical);
   }
   std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override {
     return gate_.NodesFor(job_uid);
@@ -82,11 +82,11 @@ class CopiedGate final : public GangGate {
   NodeEligibility gate_{model_, holders_};
 };
 
-void Ask(const QueueWorld& world, std::shared_ptr<const GangNodes> nodes, const Gang* thought,
+void Ask(const QueueWorld& world, std::shared_ptr<const GangNodes> nodes, const Gang* hypothetical,
          QueueQuestion& question) {
   if (nodes == nullptr) return;
-  if (nodes->social) {
-    question.gate = std::make_unique<CopiedGate>(world, question.job.uid, thought);
+  if (nodes->inter_pod_constraints) {
+    question.gate = std::make_unique<CopiedGate>(world, question.job.uid, hypothetical);
   }
   question.input.nodes_for[question.job.uid] = std::move(nodes);
 }

@@ -49,7 +49,8 @@ PlacementForecast ForecastGang(ClusterModel& model, const TrainingJob& job, cons
 struct QueueQuestion {
   DecisionInput input;
   QueuedJob job;
-  // Answers about a social gang from a copy of the cluster; null for any other gang.
+  // Answers about a gang with inter-pod constraints from a copy of the cluster; null for any other
+  // gang.
   std::unique_ptr<GangGate> gate;
 };
 

@@ -30,7 +30,7 @@ Relaxation Without(TopologyTree& tree, const PartialGang& gang, const char* chan
   return {change, Fits(tree, std::move(relaxed))};
 }
 
-void TellHealth(const NodeRecord* node, DomainReport& report) {
+void ReportHealth(const NodeRecord* node, DomainReport& report) {
   if (node == nullptr) return;
   report.troubles = UnavailabilitiesOf(*node);
   const bool closed = !report.troubles.empty() && report.troubles.front().closes();
@@ -48,7 +48,7 @@ DomainReport Report(const ClusterModel& model, const TopologyTree& tree, int lev
     report.nodes = 1;
     report.usable = tree.node(index).schedulable ? 1 : 0;
     report.allocatable = tree.node(index).allocatable;
-    TellHealth(model.FindNode(domain.name), report);
+    ReportHealth(model.FindNode(domain.name), report);
     return report;
   }
   for (int child = domain.first_child; child < domain.end_child; ++child) {

@@ -37,14 +37,14 @@ struct GangReport {
   PlacementView verdict;  // the cycle's last one
   GangRequest request;
   std::vector<WorkerPlace> workers;
-  int nodes = 0;         // of the cluster
+  int nodes = 0;         // all nodes of the cluster
   std::string left_out;  // counts of nodes that the gang cannot use, by reason
-  int fits = 0;          // workers that fit now without a change; of a waiting gang
+  int fits = 0;          // workers of a waiting gang that fit now, without a change
   std::vector<Relaxation> relaxations;
   uint64_t decision = 0;               // id for `muster replay`; 0: not kept
-  std::optional<StartForecast> start;  // of a job that waits for its turn
+  std::optional<StartForecast> start;  // absent unless the job waits for its turn
   absl::Time now = absl::UnixEpoch();  // when it was asked
-  std::string warning;                 // a fault of the job that does not cost it its turn
+  std::string warning;                 // a fault of the job that does not keep it from starting
 };
 
 // Reports on a gang with pods, or on a hypothetical one.
@@ -58,7 +58,7 @@ struct DomainReport {
   int usable = 0;  // ready, not cordoned, not about to go, not faulty
   // Number of unusable nodes by the first reason that closes them.
   std::map<FilterReason, int> closed;
-  std::vector<NodeUnavailability> troubles;  // of a host
+  std::vector<NodeUnavailability> troubles;  // only set for a host
   Resources allocatable;
   Resources free;
   std::vector<DomainReport> children;

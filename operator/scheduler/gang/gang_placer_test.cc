@@ -52,7 +52,7 @@ TEST(GangPlacerTest, AnElasticGangTakesTheDomainOfItsAffinityThatHoldsMostOfIt) 
   EXPECT_EQ(ByLetter(world.Place()), (std::map<char, int>{{'b', 8}}));
 }
 
-TEST(GangPlacerTest, OfDomainsThatHoldAllOfItTheTightestIsTaken) {
+TEST(GangPlacerTest, TheTightestDomainThatHoldsTheGangIsTaken) {
   PlacerWorld world;
   world.AddNode("x0", 2, {{"rack", "x"}});
   for (int i = 0; i < 5; ++i) world.AddNode(absl::StrCat("a", i), 1, {{"rack", "a"}});
@@ -71,7 +71,7 @@ TEST(GangPlacerTest, DomainsWithoutRoomForTheGangAreNotTried) {
   EXPECT_EQ(ByLetter(world.Place()), (std::map<char, int>{{'n', 1}, {'z', 1}}));
 }
 
-TEST(GangPlacerTest, WithoutADomainThatIsLargeEnoughTheBestIsTold) {
+TEST(GangPlacerTest, WithoutADomainThatIsLargeEnoughTheBestIsNamed) {
   PlacerWorld world;
   world.AddNode("a0", 2, {{"rack", "a"}});
   world.AddNode("b0", 3, {{"rack", "b"}});
@@ -156,7 +156,7 @@ TEST(GangPlacerTest, SlicesAreKeptWholeWhereWorkersArePlacedOneByOne) {
 }
 
 TEST(GangPlacerTest, TheScoreIsOfTheModelsLinks) {
-  for (const bool social : {false, true}) {
+  for (const bool spread : {false, true}) {
     PlacerWorld world;
     world.AddNode("a0", 1, {{"rack", "a"}});
     world.AddNode("a1", 1, {{"rack", "a"}});
@@ -164,11 +164,11 @@ TEST(GangPlacerTest, TheScoreIsOfTheModelsLinks) {
     world.model.SetLevels(std::vector<std::string>{"rack"});
     world.model.SetLinks({{"rack", {25, 0}}, {"", {5, 0}}});
     Json spec = Json::object();
-    if (social) Want(spec, "podAntiAffinity", "gang", {"rack"});
+    if (spread) Want(spec, "podAntiAffinity", "gang", {"rack"});
     world.SetGang(2, 2, spec);
     const PlacementAnswer answer = world.Place();
     // 2 (k - 1) steps of 1 GB / k at the links' rates.
-    EXPECT_NEAR(std::get<Completion>(answer).gang.ring_seconds, social ? 1.0 / 5 : 1.0 / 25, 1e-6);
+    EXPECT_NEAR(std::get<Completion>(answer).gang.ring_seconds, spread ? 1.0 / 5 : 1.0 / 25, 1e-6);
   }
 }
 

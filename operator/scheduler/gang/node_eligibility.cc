@@ -17,8 +17,8 @@ namespace {
 
 // Removes all pods of the job that hold nodes, except its first workers. Pods that are being
 // deleted are not among those.
-void TakeAway(const GangQuestion::Leaver& leaver, const ClusterModel& model,
-              const NodeHolders& holders, HypotheticalCluster& cluster) {
+void RemoveLeaver(const GangQuestion::Leaver& leaver, const ClusterModel& model,
+                  const NodeHolders& holders, HypotheticalCluster& cluster) {
   std::set<kube::ObjectKey> staying;
   const auto gang = model.gangs().find(leaver.job);
   if (gang != model.gangs().end()) {
@@ -35,8 +35,8 @@ void TakeAway(const GangQuestion::Leaver& leaver, const ClusterModel& model,
   }
 }
 
-void Add(const GangQuestion::Starter& starter, const ClusterModel& model,
-         HypotheticalCluster& cluster) {
+void AddStarter(const GangQuestion::Starter& starter, const ClusterModel& model,
+                HypotheticalCluster& cluster) {
   const auto gang = model.gangs().find(starter.job);
   if (gang == model.gangs().end()) return;
   auto node = starter.nodes.begin();
@@ -53,17 +53,17 @@ std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const Sched
   if (filtered.node_local) return filtered.nodes;
   GangNodes nodes = *filtered.nodes;
   nodes.bounds.clear();
-  nodes.social = true;
+  nodes.inter_pod_constraints = true;
   return std::make_shared<const GangNodes>(std::move(nodes));
 }
 
-void NodeEligibility::Think(std::string job_uid, Gang gang) {
+void NodeEligibility::AddHypotheticalGang(std::string job_uid, Gang gang) {
   hypothetical_uid_ = std::move(job_uid);
-  thought_ = std::move(gang);
+  hypothetical_gang_ = std::move(gang);
 }
 
 const Gang* NodeEligibility::FindGang(const std::string& job_uid) const {
-  if (job_uid == hypothetical_uid_) return &thought_;
+  if (job_uid == hypothetical_uid_) return &hypothetical_gang_;
   const auto found = model_.gangs().find(job_uid);
   return found == model_.gangs().end() ? nullptr : &found->second;
 }
@@ -85,9 +85,9 @@ std::optional<GangAnswer> NodeEligibility::PlacesFor(const GangQuestion& questio
   if (asked == nullptr) return std::nullopt;
   HypotheticalCluster cluster(model_);
   for (const GangQuestion::Leaver& one : question.leavers) {
-    TakeAway(one, model_, holders_, cluster);
+    RemoveLeaver(one, model_, holders_, cluster);
   }
-  for (const GangQuestion::Starter& one : question.starters) Add(one, model_, cluster);
+  for (const GangQuestion::Starter& one : question.starters) AddStarter(one, model_, cluster);
   const std::map<int, PodPointer> pods = MissingPods(*asked);
   PartialGang gang;
   gang.request = question.request;

@@ -12,19 +12,19 @@
 
 namespace muster::control {
 
-// Returns how many pods like this one each node takes. If the gang is social, so that the places of
-// its pods depend on each other, the bounds are left out: they depend on where the others are.
+// Returns how many pods like this one each node takes. If the gang has inter-pod constraints, the
+// bounds are left out: they depend on where the other pods are.
 std::shared_ptr<const GangNodes> NodesForGangOf(ClusterModel& model, const SchedulingPod& pod);
 
 // Tells Schedule() which nodes the pods of a job may go to by the rules of their template
-// (NodesForGangOf), and where PlaceGang would put a social gang. The model, which remembers the
-// answers, and the holders must outlive this. Not thread-safe.
+// (NodesForGangOf), and where PlaceGang would put a gang with inter-pod constraints. The model,
+// which remembers the answers, and the holders must outlive this. Not thread-safe.
 class NodeEligibility final : public GangGate {
  public:
   NodeEligibility(ClusterModel& model, const NodeHolders& holders)
       : model_(model), holders_(holders) {}
-  // Adds a hypothetical gang.
-  void Think(std::string job_uid, Gang gang);
+  // Adds one, in place of the one before.
+  void AddHypotheticalGang(std::string job_uid, Gang gang);
 
   std::shared_ptr<const GangNodes> NodesFor(const std::string& job_uid) override;
   // The job's pods must exist, and none may have a node.
@@ -40,7 +40,7 @@ class NodeEligibility final : public GangGate {
   ClusterModel& model_;
   const NodeHolders& holders_;
   std::string hypothetical_uid_;
-  Gang thought_;
+  Gang hypothetical_gang_;
 };
 
 }  // namespace muster::control

@@ -90,7 +90,7 @@ TEST(WholeNodes, ANodeThatHasGoneCountsForADay) {
   EXPECT_TRUE(FitsNowhere(nodes, 2));
 }
 
-TEST(WholeNodes, OfThoseThatHaveGoneTheNewestAreKept) {
+TEST(WholeNodes, TheNewestOfTheGoneNodesAreKept) {
   WholeNodes nodes(absl::Hours(24), 2);
   for (int i = 0; i < 3; ++i) {
     const std::string name = absl::StrCat("n", i);

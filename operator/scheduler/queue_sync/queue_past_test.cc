@@ -34,7 +34,7 @@ TEST(QueuePastTest, WhatIsUsedSinceThenCounts) {
   EXPECT_DOUBLE_EQ(later.at("cpu"), 500);
 }
 
-TEST(QueuePastTest, AStatusThatSaysNothingIsNoPast) {
+TEST(QueuePastTest, AStatusWithoutUseIsNoPast) {
   QueueBook::QueueView queue;
   queue.past = {{"nvidia.com/gpu", 1e-9}};
   v1alpha1::TrainingQueueStatus status;

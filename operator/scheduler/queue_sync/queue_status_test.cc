@@ -39,7 +39,7 @@ QueueReport ReportOf(const TrainingQueue& queue, const Amounts& capacity) {
   return ReportQueues(kNow, book, Verdicts(nullptr), 0).back();  // "default" is there, too
 }
 
-TEST(QueueStatusTest, AResourceThatNoNodeHasIsTold) {
+TEST(QueueStatusTest, AResourceThatNoNodeHasIsReported) {
   const TrainingQueue queue = QueueWith({{"quotas",
                                           {{{"resource", "nvidia.com/gpuu"}, {"nominal", "8"}},
                                            {{"resource", "cpu"}, {"nominal", "8"}}}}});
@@ -53,7 +53,7 @@ TEST(QueueStatusTest, AResourceThatNoNodeHasIsTold) {
             "nodes have cpu, nvidia.com/gpu");
 }
 
-TEST(QueueStatusTest, NothingIsSaidOfResourcesBeforeThereAreNodes) {
+TEST(QueueStatusTest, ResourcesAreNotReportedBeforeThereAreNodes) {
   const TrainingQueue queue =
       QueueWith({{"quotas", {{{"resource", "nvidia.com/gpu"}, {"nominal", "8"}}}}});
   EXPECT_EQ(QueueStatusOf(kNow, queue, ReportOf(queue, {})).conditions(0).reason(), "Ready");

@@ -104,7 +104,7 @@ TEST(DecisionRecorderTest, ADiskThatFailsCostsRecordsOnly) {
   EXPECT_EQ(recorder.kept(), 2);
 }
 
-TEST(DecisionRecorderTest, WhoeverIsTooFastLosesRecords) {
+TEST(DecisionRecorderTest, RecordsThatComeTooFastAreDropped) {
   MemoryFiles files;
   DecisionRecorder recorder{DecisionRing(files, kFolder)};
   for (size_t i = 0; i < DecisionRecorder::kMaxWaiting + 3; ++i) {

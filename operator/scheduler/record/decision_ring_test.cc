@@ -98,7 +98,7 @@ TEST(DecisionRingTest, StartingReadsTheLastFileAlone) {
   EXPECT_THAT(files.TakeOpened(), ElementsAre("decisions-0000000000000005"));
 }
 
-TEST(DecisionRingTest, NothingIsInflatedButWhatIsWanted) {
+TEST(DecisionRingTest, OnlyTheWantedDecisionIsInflated) {
   MemoryFiles files;
   DecisionRing ring(files, kFolder);
   ASSERT_TRUE(ring.Add(1, Uninflatable(1)).ok());
@@ -129,7 +129,7 @@ TEST(DecisionRingTest, WhatFollowsADamagedRecordIsLeftOut) {
   EXPECT_EQ(TwoEach(files).next_id(), 6u);
 }
 
-TEST(DecisionRingTest, OfOneThatIsMissingTheNearestAreNamed) {
+TEST(DecisionRingTest, ForAMissingDecisionTheNearestAreNamed) {
   MemoryFiles files;
   DecisionRing ring = TwoEach(files);
   for (uint64_t id : {2, 4, 8, 9}) ASSERT_TRUE(ring.Add(id, RecordOf(id)).ok());
@@ -139,7 +139,7 @@ TEST(DecisionRingTest, OfOneThatIsMissingTheNearestAreNamed) {
             "there is no decision 1 in /state/decisions; it has 2 to 9");
 }
 
-TEST(DecisionRingTest, AnotherVersionIsSaidToBeOne) {
+TEST(DecisionRingTest, ARecordOfAnotherVersionIsRefused) {
   MemoryFiles files;
   DecisionRing ring(files, kFolder);
   ASSERT_TRUE(ring.Add(1, std::string("\x08\x63\x10\x01", 4)).ok());  // version 99, id 1

@@ -139,13 +139,14 @@ absl::StatusOr<Outcome> ScoreContest(const Contest& contest, const Places& place
     const GangRequest& gang = contest.gangs[i];
     if (places[i].empty()) continue;
     if (static_cast<int>(places[i].size()) != gang.max) {
-      return absl::InvalidArgumentError(absl::StrCat(gang.job, " is there in part"));
+      return absl::InvalidArgumentError(absl::StrCat(gang.job, " is placed only in part"));
     }
     for (const std::string& name : places[i]) {
       const std::optional<int> node = left.FindNode(name);
       if (!node) return absl::InvalidArgumentError(absl::StrCat("there is no node ", name));
       if (left.node(*node).free.gpus < gang.per_worker.gpus) {
-        return absl::InvalidArgumentError(absl::StrCat(name, " is promised twice"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(name, " is given more workers than it has room for"));
       }
       left.Charge(*node, gang.per_worker);
     }

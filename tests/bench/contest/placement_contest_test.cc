@@ -97,7 +97,7 @@ TEST(PlacementContestTest, NearlyAllOfTwoHundredGangsAreAsCloseAsAlone) {
   EXPECT_GE(ours.score, 0.97 * ScoreBound(contest));
 }
 
-TEST(PlacementContestTest, WhatCannotBeIsNoOutcome) {
+TEST(PlacementContestTest, AnImpossibleOutcomeIsRefused) {
   Contest contest = TinyContest(1);
   contest.gangs.resize(1);
   contest.gangs[0].min = contest.gangs[0].max = 2;
@@ -106,8 +106,9 @@ TEST(PlacementContestTest, WhatCannotBeIsNoOutcome) {
   const auto error = [&](const std::vector<std::string>& nodes) {
     return std::string(ScoreContest(contest, Places{nodes}).status().message());
   };
-  EXPECT_EQ(error({"node-0", std::string("node-0")}), "node-0 is promised twice");
-  EXPECT_EQ(error({std::string("node-0")}), "gang-0 is there in part");
+  EXPECT_EQ(error({"node-0", std::string("node-0")}),
+            "node-0 is given more workers than it has room for");
+  EXPECT_EQ(error({std::string("node-0")}), "gang-0 is placed only in part");
   EXPECT_EQ(error({"a", std::string("b")}), "there is no node a");
 }
 

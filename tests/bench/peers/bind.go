@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// boundNodes makes nodes that take pods: no controller runs that would take a new node's taint away.
+// boundNodes makes nodes without the taint of a new node, because no controller runs that would remove it.
 func boundNodes(ctx context.Context, c *clients, f flags) (any, error) {
 	start := time.Now()
 	err := inParallel(f.nodes, f.clientNum, func(i int) error {
@@ -82,7 +82,7 @@ func gangs(ctx context.Context, c *clients, f flags) (any, error) {
 	return map[string]any{"jobs": f.jobs, "start": seconds(start), "seconds": time.Since(start).Seconds()}, err
 }
 
-// bindRaw asks of the server nothing but binds: of the pods that wait, over the nodes in turn.
+// bindRaw binds the pending pods to the nodes in turn and makes no other request.
 func bindRaw(ctx context.Context, c *clients, f flags) (any, error) {
 	pods := c.core.CoreV1().Pods(f.namespace)
 	err := inParallel(f.pods, f.clientNum, func(i int) error {
@@ -94,7 +94,8 @@ func bindRaw(ctx context.Context, c *clients, f flags) (any, error) {
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 
-// existing waits until --pods pods are there, or with --bound until they have nodes. When, in seconds of the epoch.
+// existing waits until --pods pods exist, or with --bound until they have nodes. It returns when the first and the last
+// of them were seen, in seconds since the epoch.
 func existing(ctx context.Context, c *clients, f flags) (any, error) {
 	open := func() (watch.Interface, error) {
 		return c.core.CoreV1().Pods(f.namespace).Watch(ctx, metav1.ListOptions{})
@@ -104,7 +105,7 @@ func existing(ctx context.Context, c *clients, f flags) (any, error) {
 		return nil, err
 	}
 	defer func() { pods.Stop() }()
-	fmt.Println("{}") // from here on nothing is missed
+	fmt.Println("{}") // the watch is open, so it misses no pod from here on
 	var first, last time.Time
 	for seen := map[types.UID]bool{}; len(seen) < f.pods; {
 		select {

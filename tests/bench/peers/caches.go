@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// jsonBytes asks for everything the operator watches, as JSON, in one list each.
+// jsonBytes lists every type that the operator watches, as JSON, and returns the sizes of the lists.
 func jsonBytes(ctx context.Context, c *clients) (any, error) {
 	total := 0
 	sizes := map[string]any{}
@@ -38,7 +38,7 @@ func informers(ctx context.Context, c *clients) (any, error) {
 	jobs := custom.ForResource(trainingJobs).Informer()
 	core.Start(ctx.Done())
 	custom.Start(ctx.Done())
-	// WaitForCacheSync looks every 100 ms only.
+	// WaitForCacheSync polls only every 100 ms, which is too coarse here.
 	for _, synced := range []cache.InformerSynced{nodes.HasSynced, pods.HasSynced, jobs.HasSynced} {
 		for !synced() {
 			if ctx.Err() != nil {

@@ -1,5 +1,6 @@
-// peers holds what the control-plane benchmarks compare with, written against client-go: filling a
-// cluster, the API server's own rates, and informers that do what the operator's caches do.
+// peers is the counterpart of the operator in the control-plane benchmarks, written with client-go. It
+// fills a cluster, measures the API server's own rates, and runs informers over the same objects as
+// the operator's caches.
 //
 //	peers populate --nodes=5000 --pods=50000 --jobs=1000   objects like a real cluster's
 //	peers create   --pods=2000 --clients=16                raw create rate
@@ -9,11 +10,11 @@
 //	peers pending  --pods=10000 --scheduler=NAME           pods that wait for a scheduler
 //	peers gangs    --jobs=1250 --workers=8                 the same as training jobs
 //	peers bind     --pods=10000 --nodes=1000               raw bind rate of those pods
-//	peers existing --pods=10000 [--bound]                  waits for pods: {} once it watches, then when
+//	peers existing --pods=10000 [--bound]                  waits for pods: prints {} once it watches, then the times
 //	peers bytes                                            JSON bytes of everything the operator watches
 //	peers informers                                        client-go informers: time to synced, memory
 //
-// Each prints one JSON object. $KUBECONFIG says which cluster.
+// Each command prints a JSON object. $KUBECONFIG names the cluster.
 package main
 
 import (
@@ -125,7 +126,7 @@ func run(ctx context.Context, command string, f flags) (any, error) {
 	return do(ctx, c, f)
 }
 
-// residentBytes is what the kernel holds for this process after a collection.
+// residentBytes returns the resident memory of this process after a garbage collection.
 func residentBytes() int64 {
 	runtime.GC()
 	var total, resident int64

@@ -72,7 +72,7 @@ func job(namespace string, i int) *unstructured.Unstructured {
 	}}
 }
 
-// create makes a pod and says what a kubelet would have said of it. Returns it as it is stored.
+// create makes a pod, writes the status that a kubelet would write, and returns the pod as stored.
 func create(ctx context.Context, c *clients, one *corev1.Pod) (*corev1.Pod, error) {
 	pods := c.core.CoreV1().Pods(one.Namespace)
 	made, err := pods.Create(ctx, one, metav1.CreateOptions{})
@@ -83,7 +83,8 @@ func create(ctx context.Context, c *clients, one *corev1.Pod) (*corev1.Pod, erro
 	return pods.UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: "kubelet"})
 }
 
-// namespaces makes the teams', with the account that a controller would make: pods are refused without.
+// namespaces makes the teams' namespaces and their default service accounts. No controller runs that would make the
+// accounts, and the server refuses pods without them.
 func namespaces(ctx context.Context, c *clients) error {
 	return inParallel(teams, teams, func(i int) error {
 		meta := metav1.ObjectMeta{Name: teamNamespace(i)}
@@ -96,8 +97,8 @@ func namespaces(ctx context.Context, c *clients) error {
 	})
 }
 
-// populate makes what population.go describes: the jobs, the pods of those that run, other pods up to --pods. Nothing
-// but what was asked for: with --nodes alone it is nodes. With --etcd the pods go to the store.
+// populate makes --nodes nodes, --jobs jobs and --pods pods as population.go describes them. The first pods are the
+// workers of running jobs. With --etcd the pods are written directly to etcd.
 func populate(ctx context.Context, c *clients, f flags) (any, error) {
 	start := time.Now()
 	err := inParallel(f.nodes, f.clientNum, func(i int) error {
@@ -142,7 +143,7 @@ func populate(ctx context.Context, c *clients, f flags) (any, error) {
 	return map[string]any{"seconds": time.Since(start).Seconds(), "nodes": f.nodes, "pods": f.pods, "workers": len(workers), "jobs": f.jobs}, err
 }
 
-// createRate is what the server takes when nothing else is to be done.
+// createRate measures how many pods the server can create in a second when nothing else loads it.
 func createRate(ctx context.Context, c *clients, f flags) (any, error) {
 	start := time.Now()
 	err := inParallel(f.pods, f.clientNum, func(i int) error {

@@ -14,17 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// What one finds in a cluster that several teams share: every object's names, uids, labels, environment,
-// owners and amounts are its own, and of the size that such objects have. Object i is the same in every run.
+// This file makes the objects of a cluster that several teams share. Each object has names, UIDs, labels, environment,
+// owners and resources of its own, as long as in real clusters. Object i is the same in every run.
 
 const (
 	teams      = 40
 	podsPerJob = 20
-	// Of ten jobs: those that another controller runs, whose pods exist; the rest are suspended.
+	// runningJobs of every ten jobs are run by another controller and have pods; the others are suspended.
 	runningJobs = 4
 )
 
-// Where team t works.
+// teamNamespace is the name of team t's namespace.
 func teamNamespace(t int) string { return fmt.Sprintf("team-%02d", t%teams) }
 
 type dice struct{ *rand.Rand }
@@ -35,7 +35,7 @@ func roll(kind, i int) dice {
 
 func (d dice) hex(n int) string { return d.word("0123456789abcdef", n) }
 
-// As in generated names.
+// suffix uses the letters of the names that Kubernetes generates.
 func (d dice) suffix(n int) string { return d.word("bcdfghjklmnpqrstvwxz2456789", n) }
 
 func (d dice) word(letters string, n int) string {
@@ -156,7 +156,8 @@ func container(d dice, name string, requests corev1.ResourceList) corev1.Contain
 	}
 }
 
-// A pod of a team's service (half), a daemon (a quarter) or a batch job (a quarter), a fifth of which have ended.
+// realPod makes a pod of a service (half of all pods), of a daemon (a quarter) or of a batch job (a quarter). Four
+// fifths of the pods of batch jobs have ended.
 func realPod(i, nodes int) *corev1.Pod {
 	d := roll(2, i)
 	team := d.IntN(teams)
@@ -202,7 +203,7 @@ func realPod(i, nodes int) *corev1.Pod {
 	return one
 }
 
-// What a kubelet would have said.
+// setStatus sets the status that a kubelet would have written.
 func setStatus(d dice, one *corev1.Pod, ended bool) {
 	status := &one.Status
 	status.Phase, status.QOSClass = corev1.PodRunning, corev1.PodQOSGuaranteed
@@ -232,7 +233,7 @@ func setStatus(d dice, one *corev1.Pod, ended bool) {
 	}
 }
 
-// A worker of a training job that runs.
+// workerPod makes a worker of a running training job.
 func workerPod(job *unstructured.Unstructured, i, nodes int) *corev1.Pod {
 	d := roll(3, i)
 	index := fmt.Sprint(i % podsPerJob)

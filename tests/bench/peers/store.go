@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// The server takes minutes for tens of thousands of pods, each of which it is asked for twice. Of each shape of pod the
-// first goes through it; the others are written to its store as it would have done, with what admission and defaults
-// added to that one.
+// To create tens of thousands of pods through the API server takes minutes, because each pod costs two requests. So only
+// the first pod of each shape is created through the server. The others are written directly to etcd, as the server
+// would write them, with the fields that admission and defaulting added to the first one.
 
-// etcd's own limits: 128 operations and 1.5 MB a transaction.
+// The limits of one transaction; etcd itself allows 128 operations and 1.5 MB.
 const (
-	mostPuts     = 100
-	mostPutBytes = 1 << 20
+	maxPuts     = 100
+	maxPutBytes = 1 << 20
 )
 
 type put struct {
@@ -42,7 +42,7 @@ func shape(one *corev1.Pod) string {
 	return fmt.Sprint(one.OwnerReferences[0].Kind, one.Spec.RestartPolicy, one.Spec.SchedulerName, one.Status.Phase, len(one.Spec.Containers))
 }
 
-// stored is `one` with all that the server gave to a pod of its shape.
+// stored returns `one` with the fields that the server added to `sample`, a pod of the same shape.
 func stored(sample, one *corev1.Pod, i int) *corev1.Pod {
 	made := sample.DeepCopy()
 	made.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
@@ -65,7 +65,7 @@ func stored(sample, one *corev1.Pod, i int) *corev1.Pod {
 	return made
 }
 
-// add makes pod i of the population.
+// add creates `one`, pod i of the population, or queues it for the next transaction.
 func (s *podStore) add(ctx context.Context, c *clients, one *corev1.Pod, i int) error {
 	sample, known := s.samples[shape(one)]
 	if !known {
@@ -82,13 +82,13 @@ func (s *podStore) add(ctx context.Context, c *clients, one *corev1.Pod, i int) 
 	next.RequestPut.Value = base64.StdEncoding.EncodeToString(value.Bytes())
 	s.puts = append(s.puts, next)
 	s.size += value.Len()
-	if len(s.puts) < mostPuts && s.size < mostPutBytes {
+	if len(s.puts) < maxPuts && s.size < maxPutBytes {
 		return nil
 	}
 	return s.flush(ctx)
 }
 
-// flush writes what was added and not written yet, in one transaction.
+// flush writes the queued pods in one transaction.
 func (s *podStore) flush(ctx context.Context) error {
 	if len(s.puts) == 0 {
 		return nil
@@ -115,7 +115,7 @@ func (s *podStore) flush(ctx context.Context) error {
 	return err
 }
 
-// fillStore makes `count` pods, number i as `pod` says.
+// fillStore makes the pods pod(0) to pod(count-1).
 func fillStore(ctx context.Context, c *clients, etcd string, count int, pod func(i int) *corev1.Pod) error {
 	s := &podStore{etcd: etcd, samples: map[string]*corev1.Pod{}}
 	for i := range count {

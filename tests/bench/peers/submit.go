@@ -15,7 +15,7 @@ import (
 
 const workersPerJob = 4
 
-// batchJob makes the same pods as a TrainingJob of workersPerJob workers.
+// batchJob makes a Job that has the same pods as a TrainingJob of workersPerJob workers.
 func batchJob(namespace string, i int) *batchv1.Job {
 	count, mode := int32(workersPerJob), batchv1.IndexedCompletion
 	template := pod(namespace, "", "")
@@ -35,8 +35,8 @@ func trainingJob(namespace string, i int) *unstructured.Unstructured {
 	return one
 }
 
-// leanJob does what any controller that writes ahead must ask of the server for one job, and nothing else: the job is
-// created, its pods' numbers are written to its status, and then the pods are created.
+// leanJob makes only the requests that any controller with a write-ahead status must make for a job: it creates the
+// job, writes the incarnations of its pods to its status, and then creates the pods.
 func leanJob(ctx context.Context, c *clients, namespace string, i int) error {
 	jobs := c.dynamic.Resource(trainingJobs).Namespace(namespace)
 	made, err := jobs.Create(ctx, trainingJob(namespace, i), metav1.CreateOptions{})
@@ -60,7 +60,7 @@ func leanJob(ctx context.Context, c *clients, namespace string, i int) error {
 	return nil
 }
 
-// submit creates the jobs of --kind and returns when all of their pods were seen on a watch.
+// submit creates the jobs of --kind and returns once a watch has seen all of their pods.
 func submit(ctx context.Context, c *clients, f flags) (any, error) {
 	open := func() (watch.Interface, error) {
 		return c.core.CoreV1().Pods(f.namespace).Watch(ctx, metav1.ListOptions{})
@@ -88,7 +88,7 @@ func submit(ctx context.Context, c *clients, f flags) (any, error) {
 		submitted = time.Since(start)
 		created <- err
 	}()
-	// By UID: a watch that the server ends is opened anew and begins with what exists.
+	// Pods are counted by UID, because a watch that the server ends is reopened and first repeats the existing pods.
 	for seen := map[types.UID]bool{}; len(seen) < f.jobs*workersPerJob; {
 		select {
 		case event, more := <-pods.ResultChan():

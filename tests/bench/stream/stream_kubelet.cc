@@ -128,7 +128,7 @@ void StreamKubelet::Follow(const Json& pod) {
   if (agents_.find(uid) == agents_.end()) {
     auto agent = std::make_unique<Agent>();
     agent->pod = pod;
-    agent->worker = WorkerOf(pod);
+    agent->worker = ReadPodWorker(pod).id;
     agent->stream = std::make_shared<Stream>(*this, uid);
     agents_[uid] = std::move(agent);
   }

@@ -70,9 +70,9 @@ struct SoloEngine {
 
 inline void ExpectEqualState(const TrainingState& a, const TrainingState& b) {
   EXPECT_EQ(a.Digest(), b.Digest());
-  const auto of_a = a.FlatTensors(), of_b = b.FlatTensors();
-  for (size_t i = 0; i < of_a.size(); ++i) {
-    EXPECT_TRUE(at::equal(of_a[i].tensor, of_b[i].tensor)) << of_a[i].name;
+  const auto tensors_a = a.FlatTensors(), tensors_b = b.FlatTensors();
+  for (size_t i = 0; i < tensors_a.size(); ++i) {
+    EXPECT_TRUE(at::equal(tensors_a[i].tensor, tensors_b[i].tensor)) << tensors_a[i].name;
   }
 }
 

@@ -2,8 +2,6 @@
 #define MUSTER_TRAINER_ENGINE_TESTING_THREAD_ROUNDS_H_
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -55,9 +53,9 @@ class ThreadNetwork final : public RoundNetwork {
     };
     auto connector = std::make_unique<Connector>();
     MutexLock lock(rounds_.mu);
-    auto& of_round = rounds_.communicators[round.round()];
-    if (of_round.empty()) of_round = MakeLocalCommunicators({.size = world_size});
-    connector->communicator = std::move(of_round[static_cast<size_t>(rank)]);
+    auto& communicators = rounds_.communicators[round.round()];
+    if (communicators.empty()) communicators = MakeLocalCommunicators({.size = world_size});
+    connector->communicator = std::move(communicators[static_cast<size_t>(rank)]);
     return connector;
   }
 
@@ -124,8 +122,8 @@ class MemoryCheckpoints final : public Checkpoints {
   }
   std::optional<v1alpha1::Version> Durable() override { return durable_; }
   void Expect(const TrainingState&, const CheckpointWriterId&) override {}
-  absl::Status Save(const TrainingState& state, const CheckpointWriterId& share) override {
-    if (share.rank != 0) return absl::OkStatus();
+  absl::Status Save(const TrainingState& state, const CheckpointWriterId& writer) override {
+    if (writer.rank != 0) return absl::OkStatus();
     Saved saved{*state.applied(), state.commit().history(), state.counts(), {}};
     for (const NamedTensor& flat : state.FlatTensors())
       saved.tensors.push_back(flat.tensor.clone());
@@ -203,7 +201,7 @@ class ThreadTrainer {
         checkpoints_(disk),
         trainer_(std::make_unique<Trainer>(
             settings, Trainer::Parts{*state_, feed_, network_, &checkpoints_, inbox_, outbox_,
-                                     gauge_, timer_, Clock::Real()})),
+                                     progress_, timer_, Clock::Real()})),
         thread_([this] {
           while (trainer_->RunOnce()) {
           }
@@ -263,7 +261,7 @@ class ThreadTrainer {
   MemoryCheckpoints checkpoints_;
   Inbox inbox_;
   RecordingOutbox outbox_;
-  EngineProgress gauge_{Clock::Real()};
+  EngineProgress progress_{Clock::Real()};
   PhaseTimer timer_{Clock::Real(), Phase::kInit};
   std::unique_ptr<Trainer> trainer_;
   int exit_code_ = 0;

@@ -1,6 +1,6 @@
-// One program that is every program of the control plane: Kubernetes' own and etcd, chosen by the
-// name that it is called by, as a link of that name gives it. Their packages are compiled once and
-// linked once, where a program each would link most of them six times.
+// This program is every program of the control plane: Kubernetes' own and etcd. The name under which
+// it is started, usually that of a link to it, chooses which one runs. So the packages that they
+// share are compiled and linked once and not six times.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may name
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // the authentication plugins that a kubeconfig may name
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"
 	_ "k8s.io/component-base/logs/json/register"
@@ -28,13 +28,13 @@ import (
 	"muster.dev/testenv/controlplane/filters"
 )
 
-// As the main.go of each does it.
+// component runs a command of Kubernetes as the command's own main.go does.
 func component(newCommand func() *cobra.Command) func() {
 	return func() { os.Exit(cli.Run(newCommand())) }
 }
 
 func kubectl() {
-	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // before the command is made, which logs
+	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // must precede the creation of the command, which logs
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)
 	}

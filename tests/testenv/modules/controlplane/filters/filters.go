@@ -1,6 +1,6 @@
-// Answers what kube-scheduler's own filter plugins say of pods and nodes, and where its default
-// profile puts pods: one JSON request a line in, one JSON answer a line out. Tests and benchmarks
-// compare with ours.
+// Package filters reports which nodes kube-scheduler's own filter plugins refuse for a pod, and on
+// which nodes its default profile puts pods. It reads one JSON request a line and writes one JSON
+// answer a line. Tests and benchmarks compare its answers with muster's.
 package filters
 
 import (
@@ -17,10 +17,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// A cluster, the pods to place, or quantities to read.
+// request is a cluster with pods or gangs to place, or quantities to parse.
 type request struct {
 	Nodes       []*v1.Node                      `json:"nodes"`
-	Pods        []*v1.Pod                       `json:"pods"` // bound, nominated
+	Pods        []*v1.Pod                       `json:"pods"` // bound or nominated
 	Namespaces  []*v1.Namespace                 `json:"namespaces"`
 	Claims      []*v1.PersistentVolumeClaim     `json:"claims"`
 	Volumes     []*v1.PersistentVolume          `json:"volumes"`
@@ -44,9 +44,9 @@ type amounts struct {
 }
 
 type answer struct {
-	// By waiting pod, then by node: the plugins that refuse, sorted.
+	// Refusals has, for each waiting pod and each node, the sorted names of the plugins that refuse.
 	Refusals []map[string][]string `json:"refusals,omitempty"`
-	// By node: what the pods on it hold.
+	// Held has the resources that the pods of each node request.
 	Held       map[string]amounts `json:"held,omitempty"`
 	Quantities []quantity         `json:"quantities,omitempty"`
 	Placed     [][]string         `json:"placed,omitempty"`
@@ -84,7 +84,7 @@ func Main() {
 	_ = logs.Set("alsologtostderr", "false")
 	_ = logs.Set("stderrthreshold", "FATAL")
 	klog.SetOutput(discard{})
-	metrics.Register() // the plugins count through them
+	metrics.Register() // the plugins need the metrics to exist
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	out := bufio.NewWriter(os.Stdout)
 	encoder := json.NewEncoder(out)

@@ -15,17 +15,18 @@ import (
 	scheduler "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// Equal pods that come one after the other.
+// gang stands for Count equal pods that arrive one after the other.
 type gang struct {
 	Pod   *v1.Pod `json:"pod"`
 	Count int     `json:"count"`
 }
 
-// kube-scheduler's default profile over one cluster: its own configuration, plugins and weights.
+// placer runs kube-scheduler's default profile over one cluster, with the profile's own
+// configuration, plugins and weights.
 type placer struct {
 	profile framework.Framework
 	nodes   []fwk.NodeInfo
-	next    int // where the search for nodes goes on
+	next    int // index of the node at which the next search begins
 	random  *rand.Rand
 }
 
@@ -41,12 +42,12 @@ func newPlacer(ctx context.Context, asked *request) (*placer, error) {
 	}
 	profile, err := scheduler.NewFramework(ctx, plugins.NewInTreeRegistry(), &defaults.Profiles[0],
 		scheduler.WithInformerFactory(around.factory), scheduler.WithSnapshotSharedLister(snapshot),
-		scheduler.WithSharedCSIManager(around.csi), scheduler.WithPodNominator(nobody{}), scheduler.WithParallelism(1))
+		scheduler.WithSharedCSIManager(around.csi), scheduler.WithPodNominator(noNominations{}), scheduler.WithParallelism(1))
 	if err != nil {
 		return nil, err
 	}
 	made := &placer{profile: profile, random: rand.New(rand.NewSource(asked.Seed))}
-	for _, node := range asked.Nodes { // the snapshot's own order is a map's
+	for _, node := range asked.Nodes { // the snapshot itself lists nodes in the random order of a map
 		info, err := snapshot.Get(node.Name)
 		if err != nil {
 			return nil, err
@@ -56,13 +57,14 @@ func newPlacer(ctx context.Context, asked *request) (*placer, error) {
 	return made, nil
 }
 
-// Of how many nodes that would do the best is taken: Scheduler.numFeasibleNodesToFind without a
-// percentageOfNodesToScore.
-func enough(nodes int) int {
+// feasibleNodesToFind returns after how many feasible nodes the search ends, as
+// Scheduler.numFeasibleNodesToFind does without a percentageOfNodesToScore.
+func feasibleNodesToFind(nodes int) int {
 	return min(nodes, max(100, nodes*max(5, 50-nodes/125)/100))
 }
 
-// As Scheduler.schedulePod: the name of the node that one pod gets, empty if none will do.
+// place returns the name of the node that one pod gets, or an empty string if no node is feasible.
+// It follows Scheduler.schedulePod.
 func (p *placer) place(ctx context.Context, pod *v1.Pod) (string, error) {
 	state := framework.NewCycleState()
 	_, status, _ := p.profile.RunPreFilterPlugins(ctx, state, pod)
@@ -71,7 +73,7 @@ func (p *placer) place(ctx context.Context, pod *v1.Pod) (string, error) {
 	}
 	var feasible []fwk.NodeInfo
 	looked := 0
-	for ; looked < len(p.nodes) && len(feasible) < enough(len(p.nodes)); looked++ {
+	for ; looked < len(p.nodes) && len(feasible) < feasibleNodesToFind(len(p.nodes)); looked++ {
 		node := p.nodes[(p.next+looked)%len(p.nodes)]
 		if p.profile.RunFilterPluginsWithNominatedPods(ctx, state, pod, node).IsSuccess() {
 			feasible = append(feasible, node)
@@ -95,7 +97,8 @@ func (p *placer) place(ctx context.Context, pod *v1.Pod) (string, error) {
 	return chosen.Node().Name, nil
 }
 
-// As Scheduler.prioritizeNodes and the selection after it: one of those with the highest score.
+// best returns a random one of the nodes with the highest score. It follows
+// Scheduler.prioritizeNodes and the selection after it.
 func (p *placer) best(ctx context.Context, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo) (fwk.NodeInfo, error) {
 	if status := p.profile.RunPreScorePlugins(ctx, state, pod, feasible); !status.IsSuccess() {
 		return nil, status.AsError()
@@ -116,7 +119,8 @@ func (p *placer) best(ctx context.Context, state fwk.CycleState, pod *v1.Pod, fe
 	return feasible[best[p.random.Intn(len(best))]], nil
 }
 
-// By gang, by member: its node. Nobody waits for the rest of a gang, and what was bound stays.
+// placeAll returns the node of each member of each gang. No pod waits for the rest of its gang, and
+// a pod that has a node keeps it when another member finds none.
 func placeAll(ctx context.Context, asked *request) ([][]string, error) {
 	p, err := newPlacer(ctx, asked)
 	if err != nil {
@@ -138,7 +142,7 @@ func placeAll(ctx context.Context, asked *request) ([][]string, error) {
 	return placed, nil
 }
 
-// No pod is nominated.
-type nobody struct{ fwk.PodNominator }
+// noNominations is a PodNominator without nominated pods.
+type noNominations struct{ fwk.PodNominator }
 
-func (nobody) NominatedPodsForNode(string) []fwk.PodInfo { return nil }
+func (noNominations) NominatedPodsForNode(string) []fwk.PodInfo { return nil }

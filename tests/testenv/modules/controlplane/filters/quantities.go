@@ -16,7 +16,7 @@ type quantity struct {
 	Milli    int64 `json:"milli"`
 }
 
-// Value() and MilliValue() wrap around silently where the amount is too large for them.
+// overflows returns true if MilliValue() would wrap around, which it does silently.
 func overflows(parsed resource.Quantity) bool {
 	milli := new(inf.Dec).Mul(parsed.AsDec(), inf.NewDec(1000, 0))
 	milli.Round(milli, 0, inf.RoundUp)

@@ -31,7 +31,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
 )
 
-// What the plugins ask of the scheduler around them.
+// handle has the parts of a scheduler that the plugins call.
 type handle struct {
 	fwk.Handle
 	factory informers.SharedInformerFactory
@@ -46,7 +46,7 @@ func (h *handle) SharedDRAManager() fwk.SharedDRAManager                 { retur
 func (h *handle) ClientSet() clientset.Interface                         { return nil }
 func (h *handle) Parallelizer() fwk.Parallelizer                         { return parallelize.NewParallelizer(1) }
 
-// One cluster and the plugins over it, in the order of the default profile.
+// world is one cluster with the plugins over it, in the order of the default profile.
 type world struct {
 	snapshot  *snapshots.Snapshot
 	nominated []*v1.Pod
@@ -98,7 +98,7 @@ func newWorld(asked *request) (*world, error) {
 	if err := made.addPlugins(around, features); err != nil {
 		return nil, err
 	}
-	// The binder's cache indexes volumes by class, which must be said before the first is there.
+	// The binder's cache adds an index by class, which it can do only before the first volume is added.
 	return made, fill(around.factory.Core().V1().PersistentVolumes().Informer(), asked.Volumes)
 }
 
@@ -147,7 +147,7 @@ func (w *world) held() map[string]amounts {
 	return all
 }
 
-// As the scheduler's cycle asks them, but each plugin for itself: the first refusal does not end it.
+// refusals runs the plugins as a cycle of the scheduler does, but goes on after the first refusal.
 func (w *world) refusals(ctx context.Context, pod *v1.Pod) map[string][]string {
 	nodes, _ := w.snapshot.List()
 	state := framework.NewCycleState()
@@ -196,7 +196,8 @@ func (w *world) filter(ctx context.Context, asked []fwk.FilterPlugin, state fwk.
 	}
 }
 
-// framework/runtime's addGENominatedPods: pods nominated there with no lower priority.
+// withNominated adds the pods that are nominated for the node and have no lower priority, as
+// addGENominatedPods in framework/runtime does. It returns nil if there are none.
 func (w *world) withNominated(ctx context.Context, asked []fwk.FilterPlugin, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (fwk.NodeInfo, fwk.CycleState) {
 	var with fwk.NodeInfo
 	var changed fwk.CycleState

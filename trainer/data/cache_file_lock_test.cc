@@ -1,4 +1,4 @@
-#include "trainer/data/cache_turn.h"
+#include "trainer/data/cache_file_lock.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -60,17 +60,17 @@ class Child {
   pid_t pid_ = 0;
 };
 
-TEST(CacheTurnTest, TheTurnOfAProcessThatIsKilledGoesToTheNext) {
+TEST(CacheFileLockTest, TheLockOfAKilledProcessGoesToTheNext) {
   const std::string path = Fresh("killed") + "/a.tokens";
   Child maker([&](auto ready) {
-    const CacheFileLock turn(path);
+    const CacheFileLock lock(path);
     ready();
     pause();
   });
   std::promise<bool> took;
   std::thread waiter([&] {
-    const CacheFileLock turn(path);
-    took.set_value(turn.held());
+    const CacheFileLock lock(path);
+    took.set_value(lock.held());
   });
   auto result = took.get_future();
   EXPECT_NE(result.wait_for(std::chrono::seconds(0)), std::future_status::ready);
@@ -80,7 +80,7 @@ TEST(CacheTurnTest, TheTurnOfAProcessThatIsKilledGoesToTheNext) {
   EXPECT_TRUE(FileSystem().List(ParentPath(path))->empty()) << "no lock is left behind";
 }
 
-TEST(CacheTurnTest, OfManyThatWaitNobodyHoldsItOnceTheFirstIsDone) {
+TEST(CacheFileLockTest, ProcessesThatWaitedFindTheFileThatTheFirstMade) {
   const std::string path = Fresh("many") + "/a.tokens";
   std::atomic<int> makers{0};
   std::atomic<int> starting{0};
@@ -89,7 +89,7 @@ TEST(CacheTurnTest, OfManyThatWaitNobodyHoldsItOnceTheFirstIsDone) {
   for (int i = 0; i < 4; ++i) {
     others.emplace_back([&] {
       ++starting;
-      const CacheFileLock turn(path);
+      const CacheFileLock lock(path);
       makers += Exists(FileSystem(), path) ? 0 : 1;
     });
   }
@@ -102,9 +102,9 @@ TEST(CacheTurnTest, OfManyThatWaitNobodyHoldsItOnceTheFirstIsDone) {
   EXPECT_EQ(FileSystem().List(ParentPath(path))->size(), 1u);
 }
 
-TEST(CacheTurnTest, ADirectoryThatIsMissingIsNoWait) {
-  const CacheFileLock turn(testing::TempDir() + "/no/such/folder/a.tokens");
-  EXPECT_FALSE(turn.held());
+TEST(CacheFileLockTest, AMissingDirectoryIsNotLocked) {
+  const CacheFileLock lock(testing::TempDir() + "/no/such/folder/a.tokens");
+  EXPECT_FALSE(lock.held());
 }
 
 // Encodes bytes as ids; calls `in_json` and `in_encode` inside json() and Encode().
@@ -129,7 +129,7 @@ class CountingTokenizer final : public Tokenizer {
   const std::function<void()> in_json_, in_encode_;
 };
 
-TEST(CacheTurnTest, RanksThatStartTogetherTokeniseANewCorpusOnce) {
+TEST(CacheFileLockTest, RanksThatStartTogetherTokeniseANewCorpusOnce) {
   const std::string folder = Fresh("ranks"), cache = folder + "/cache";
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), folder + "/a.txt", std::string(9999, 'a')).ok());
   const auto corpus = OpenCorpus(FileSystem(), folder + "/a.txt", TextFormat::kText);
@@ -158,7 +158,7 @@ TEST(CacheTurnTest, RanksThatStartTogetherTokeniseANewCorpusOnce) {
   EXPECT_EQ(FileSystem().List(cache)->size(), 1u) << "the token file alone";
 }
 
-TEST(CacheTurnTest, ARankKilledWhileItTokenisesLeavesNothingThatIsUsed) {
+TEST(CacheFileLockTest, ARankKilledWhileItTokenisesLeavesNoUsableFile) {
   const std::string folder = Fresh("half"), cache = folder + "/cache";
   ASSERT_TRUE(WriteFileAtomically(FileSystem(), folder + "/a.txt", std::string(9999, 'a')).ok());
   const auto corpus = OpenCorpus(FileSystem(), folder + "/a.txt", TextFormat::kText);

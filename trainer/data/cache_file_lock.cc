@@ -1,4 +1,4 @@
-#include "trainer/data/cache_turn.h"
+#include "trainer/data/cache_file_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

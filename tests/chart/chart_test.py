@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+"""usage: chart_test.py [--accept]
+
+Compares what the chart makes of each file in values/ with golden/, the generated files of chart and deploy/ with their
+sources, and checks that wrong values are refused in plain words. --accept writes golden/ anew instead.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tools/lib"))
+import chart  # noqa: E402
+
+HELM = chart.helm_program()
+VALUES = sorted((HERE / "values").glob("*.yaml"))
+# The chart is also installed under namespaces and releases of other names.
+PLACES = {"other_name": {"release": "research", "namespace": "research-system"}}
+ACCEPT = "a wanted change is accepted with: tests/chart/chart_test.py --accept"
+
+
+def shortened(manifests):
+    """The manifests without the specs of CustomResourceDefinitions, which are those of deploy/crd."""
+    documents = manifests.split("---\n")
+    return "---\n".join(re.sub(r"(?ms)^spec:\n.*", "spec: {}  # left out here\n", document)
+                        if "\nkind: CustomResourceDefinition\n" in document else document for document in documents)
+
+
+def rendered(values):
+    return chart.render(HELM, f"--values={values}", **PLACES.get(values.stem, {}))
+
+
+def golden(values):
+    return HERE / "golden" / values.name
+
+
+class Chart(unittest.TestCase):
+    maxDiff = 4000
+
+    def test_values_give_the_golden_manifests(self):
+        self.assertEqual(len(VALUES), 6)
+        self.assertEqual([golden(v) for v in VALUES], sorted((HERE / "golden").glob("*.yaml")))
+        for values in VALUES:
+            with self.subTest(values.stem):
+                self.assertEqual(shortened(rendered(values)), golden(values).read_text(), ACCEPT)
+
+    def test_lint_finds_nothing(self):
+        for values in VALUES:
+            ended = chart.run_helm(HELM, "lint", "--strict", f"--values={values}", chart.CHART)
+            with self.subTest(values.stem):
+                self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+
+    def test_definitions_are_those_of_deploy_and_are_kept(self):
+        manifests = chart.render(HELM)
+        for source in sorted((ROOT / "deploy/crd").glob("*.yaml")):
+            annotated = source.read_text().replace("\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n", 1)
+            self.assertIn(annotated, manifests, source.name)
+        self.assertEqual(manifests.count("helm.sh/resource-policy: keep"), 2)
+        self.assertNotIn("resource-policy", chart.render(HELM, "--set=crds.keep=false"))
+
+    def test_generated_files_are_those_of_their_sources(self):
+        made = {**chart.templates(), chart.MANIFESTS: chart.manifests(HELM)}
+        for path, text in made.items():
+            with self.subTest(str(path)):
+                self.assertEqual((ROOT / path).read_text(), text, "run tools/generate")
+        known = {ROOT / path for path in made}
+        for folder in ("crd", "rbac"):
+            self.assertLessEqual(set((ROOT / chart.CHART / "templates" / folder).iterdir()), known)
+
+    def test_the_chart_has_the_version_of_the_programs(self):
+        version = re.search(r'kVersion\[\] = "(.*)"', (ROOT / "base/version.h").read_text())[1]
+        described = (ROOT / chart.CHART / "Chart.yaml").read_text()
+        self.assertIn(f"\nversion: {version}\nappVersion: {version}\n", described)
+
+    def test_every_flag_of_the_chart_is_one_of_the_operator(self):
+        documented = set(re.findall(r"`(--[a-z-]+)`", (ROOT / "docs/operations.md").read_text()))
+        used = {flag for values in VALUES for flag in re.findall(r"^ +- (--[a-z-]+)=", rendered(values), re.M)}
+        self.assertGreater(len(used), 6)
+        self.assertLessEqual(used, documented)
+
+    def test_the_schema_names_exactly_the_values(self):
+        """A value that is in one of the two files only would be refused, or would have no default."""
+        schema = json.loads((ROOT / chart.CHART / "values.schema.json").read_text())
+        for path, node in objects(schema):
+            self.assertIs(node.get("additionalProperties"), False, path)
+        keys = re.findall(r"^([A-Za-z]+):", (ROOT / chart.CHART / "values.yaml").read_text(), re.M)
+        self.assertEqual(sorted([*keys, "global"]), sorted(schema["properties"]))
+
+
+def objects(node, path="values"):
+    """(path, schema) of each object whose properties the schema names."""
+    if "properties" in node:
+        yield path, node
+        for name, child in node["properties"].items():
+            yield from objects(child, f"{path}.{name}")
+    if "items" in node:
+        yield from objects(node["items"], f"{path}[]")
+
+
+class Refusals(unittest.TestCase):
+    def refusal(self, *arguments):
+        with self.assertRaises(chart.ChartError) as caught:
+            chart.render(HELM, *arguments)
+        return str(caught.exception)
+
+    def test_a_value_that_the_chart_does_not_have(self):
+        self.assertIn("at '': additional properties 'replicaCount' not allowed", self.refusal("--set=replicaCount=2"))
+        self.assertIn("at '/image': additional properties 'name' not allowed", self.refusal("--set=image.name=x"))
+
+    def test_a_value_of_the_wrong_type_is_named(self):
+        self.assertIn("at '/replicas': got string, want integer", self.refusal("--set-string=replicas=three"))
+        self.assertIn("at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'",
+                      self.refusal("--set=image.pullPolicy=Sometimes"))
+        self.assertIn("at '/extraArgs/0': 'qps=5' does not match pattern", self.refusal("--set=extraArgs={qps=5}"))
+        self.assertIn("at '/metrics/readers/0': missing property 'namespace'", self.refusal("--set=metrics.readers[0].name=prometheus"))
+
+    def test_values_that_contradict_each_other(self):
+        said = self.refusal("--set=priorityClass.create=true,priorityClassName=urgent")
+        self.assertIn('leave priorityClassName empty, it is "urgent"', said)
+
+
+def rights_of(manifest):
+    """(scope, verb, resource) of each rule of the Role and ClusterRole of a manifest; named objects follow a slash."""
+    for document in manifest.split("---\n"):
+        scope = {"ClusterRole": "cluster", "Role": "namespace"}.get(re.search(r"^kind: (\w+)$", document, re.M)[1])
+        for rule in document.partition("\nrules:\n")[2].split("- apiGroups:")[1:] if scope else ():
+            parts = dict(re.findall(r"(\w+): \[(.*)\]", "apiGroups:" + rule))
+            group = parts["apiGroups"].strip('"')
+            for resource in parts["resources"].split(", "):
+                name = resource + (f".{group}" if group else "") + (f"/{parts['resourceNames']}" if "resourceNames" in parts else "")
+                yield from ((scope, verb, name) for verb in parts["verbs"].split(", "))
+
+
+class Rights(unittest.TestCase):
+    def test_each_right_of_the_operator_is_listed_with_the_code_that_needs_it(self):
+        lines = [line.split(None, 4) for line in (HERE / "rights.txt").read_text().splitlines() if not line.startswith(";")]
+        granted = list(rights_of((ROOT / "deploy/rbac/operator.yaml").read_text()))
+        self.assertEqual(sorted(tuple(line[:3]) for line in lines), sorted(granted))
+        for scope, verb, resource, file, words in lines:
+            with self.subTest(f"{scope} {verb} {resource}"):
+                code = re.sub(r"\s+", " ", (ROOT / file).read_text())
+                self.assertIn(words, code)
+
+    def test_nothing_is_granted_by_a_wildcard(self):
+        for manifest in sorted((ROOT / "deploy/rbac").glob("*.yaml")):
+            self.assertNotRegex(manifest.read_text(), r"(apiGroups|resources|verbs): .*\*", manifest.name)
+
+
+class Kustomize(unittest.TestCase):
+    def test_the_base_has_the_objects_of_the_chart_and_the_namespace(self):
+        built = subprocess.run([str(pathlib.Path(HELM).parent / "kubectl"), "kustomize", str(ROOT / "deploy")], capture_output=True, text=True)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        self.assertEqual(names(built.stdout), sorted([*names(chart.render(HELM)), "Namespace muster-system"]))
+
+
+def names(manifests):
+    """Kind and name of each document; names of nested objects stand deeper."""
+    documents = manifests.split("---\n")
+    found = [(re.search(r"^kind: (\w+)$", d, re.M), re.search(r"^metadata:\n(?:  .*\n)*?  name: (\S+)$", d, re.M)) for d in documents]
+    return sorted(f"{kind[1]} {name[1]}" for kind, name in found if kind and name)
+
+
+def accept():
+    (HERE / "golden").mkdir(exist_ok=True)
+    for values in VALUES:
+        golden(values).write_text(shortened(rendered(values)))
+    print(f"accepted: {len(VALUES)} files in tests/chart/golden")
+
+
+if __name__ == "__main__":
+    sys.exit(accept() if sys.argv[1:] == ["--accept"] else unittest.main())

@@ -1,0 +1,185 @@
+// Runs the commands of docs/install.md on a real control plane. It has no kubelets: pods are made
+// and admitted, and never start.
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/process.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
+#include "tests/testenv/test_cluster.h"
+
+namespace muster::tests {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr kube::ResourceType kDeployments{"apps", "v1", "deployments", "Deployment", true, true};
+constexpr char kNamespace[] = "muster-system";
+constexpr char kOperator[] = "muster-operator";
+constexpr char kJobDefinition[] = "trainingjobs.muster.dev";
+constexpr absl::Duration kPatience = absl::Minutes(3);
+
+std::string SourcePath(const std::string& path) {
+  return absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"), "/", path);
+}
+
+class InstallTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    // kubectl caches what it learns of a server under its address, which is the same for all
+    // control planes here.
+    folder_ = absl::StrCat(std::getenv("TEST_TMPDIR"), "/install");
+    setenv("KUBECACHEDIR", absl::StrCat(folder_, "/kube-cache").c_str(), 1);
+    for (const char* kind : {"CACHE", "CONFIG", "DATA"}) {
+      setenv(absl::StrCat("HELM_", kind, "_HOME").c_str(), absl::StrCat(folder_, "/helm").c_str(),
+             1);
+    }
+    auto cluster = TestCluster::Create("install");
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    cluster_ = *std::move(cluster);
+    // The commands expect charts/ and deploy/ in their folder; Helm warns of links, so the files
+    // are copied.
+    ASSERT_TRUE(FileSystem().MakeDirectories(folder_).ok());
+    Shell(absl::StrCat("cp -rfL ", SourcePath("charts"), " ", SourcePath("deploy"), " ."));
+    page_ = ReadFile(FileSystem(), SourcePath("docs/install.md")).value_or("");
+  }
+
+  CommandResult Try(const std::string& commands) {
+    const std::string programs = cluster_->Program("");
+    const auto result = TestCluster::Run({"/usr/bin/env", "--chdir=" + folder_,
+                                          absl::StrCat("PATH=", programs, ":", std::getenv("PATH")),
+                                          "bash", "-euo", "pipefail", "-c", commands},
+                                         "", kPatience);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.value_or(CommandResult{{.code = -1}, "", ""});
+  }
+  // Runs commands, expects exit code 0, and returns their output.
+  std::string Shell(const std::string& commands) {
+    const CommandResult result = Try(commands);
+    EXPECT_TRUE(result.ok()) << commands << "\n" << result.out << result.err;
+    return result.out;
+  }
+  // Runs a block of the page.
+  std::string Documented(const std::string& block) {
+    done_.insert(block);
+    const std::string mark = absl::StrCat("<!-- run: ", block, " -->\n```sh\n");
+    const size_t at = page_.find(mark);
+    EXPECT_NE(at, std::string::npos) << block;
+    if (at == std::string::npos) return "";
+    const size_t start = at + mark.size();
+    return Shell(page_.substr(start, page_.find("```", start) - start));
+  }
+
+  std::string Field(const std::string& kind_and_name, const std::string& path) {
+    return Shell(absl::StrCat("kubectl get ", kind_and_name, " --namespace=", kNamespace,
+                              " --output=jsonpath='{", path, "}'"));
+  }
+  // Waits until the Deployment has made its pods: the namespace's Pod Security admitted them.
+  void ExpectPods(int count) {
+    Shell(absl::StrCat("kubectl wait --namespace=", kNamespace,
+                       " --for=jsonpath='{.status.replicas}'=", count,
+                       " --timeout=150s deployment/", kOperator));
+  }
+  bool HasDeployment() { return cluster_->api().Get(kDeployments, {kNamespace, kOperator}).ok(); }
+  std::string UidOfDefinition() {
+    const auto found = cluster_->Get(kube::kCustomResourceDefinitions, kJobDefinition);
+    return found.ok() ? kube::UidOf(*found) : "";
+  }
+
+  std::string folder_;
+  std::string page_;
+  std::set<std::string> done_;
+  std::unique_ptr<TestCluster> cluster_;
+};
+
+TEST_F(InstallTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
+  EXPECT_THAT(Documented("install"), HasSubstr("STATUS: deployed"));
+  ExpectPods(3);
+  const std::string rights = absl::StrCat(
+      "kubectl auth can-i --as=system:serviceaccount:", kNamespace, ":", kOperator, " ");
+  EXPECT_EQ(Shell(rights + "create pods"), "yes\n");
+  EXPECT_EQ(Try(rights + "get secrets --namespace=default").out, "no\n");
+  EXPECT_EQ(Field("service/muster-operator", ".spec.ports[*].port"), "7443 8443");
+  EXPECT_EQ(Field("poddisruptionbudget/muster-operator", ".spec.maxUnavailable"), "1");
+  const std::string definition = UidOfDefinition();
+  EXPECT_NE(definition, "");
+
+  Documented("upgrade");
+  const std::string args = ".spec.template.spec.containers[0].args";
+  EXPECT_THAT(Field("deployment/muster-operator", args), HasSubstr("--log-format=json"));
+  EXPECT_THAT(Documented("rollback"), HasSubstr("Rollback was a success"));
+  EXPECT_THAT(Field("deployment/muster-operator", args), HasSubstr("--log-format=text"));
+  const CommandResult wrong =
+      Try("helm upgrade muster charts/muster --namespace=muster-system --set=replicaCount=1");
+  EXPECT_FALSE(wrong.ok());
+  EXPECT_THAT(wrong.err, HasSubstr("replicaCount"));
+
+  ASSERT_TRUE(
+      cluster_->Apply(ReadFile(FileSystem(), SourcePath("tests/crd/good.yaml")).value_or("")).ok());
+  EXPECT_THAT(Documented("uninstall"), HasSubstr("job"));
+  EXPECT_FALSE(HasDeployment());
+  EXPECT_EQ(UidOfDefinition(), definition);
+
+  const CommandResult taken = Try("helm install training charts/muster --namespace=muster-system");
+  EXPECT_FALSE(taken.ok());
+  EXPECT_THAT(taken.err, HasSubstr("invalid ownership metadata"));
+  EXPECT_THAT(Documented("another-name"), HasSubstr("STATUS: deployed"));
+  ExpectPods(3);
+  EXPECT_EQ(UidOfDefinition(), definition);
+  EXPECT_TRUE(cluster_->Get(kube::kTrainingJobs, "job").ok());
+
+  Documented("remove");
+  EXPECT_EQ(UidOfDefinition(), "");
+
+  EXPECT_THAT(Documented("kustomize"), HasSubstr("deployment.apps/muster-operator"));
+  ExpectPods(3);
+  Documented("kustomize-remove");
+  EXPECT_EQ(UidOfDefinition(), "");
+
+  size_t marked = 0;
+  for (size_t at = 0; (at = page_.find("<!-- run", at)) != std::string::npos; ++at) ++marked;
+  EXPECT_EQ(marked, done_.size()) << "a block of the page is run by nobody";
+}
+
+TEST_F(InstallTest, TheOperatorLeadsAndMakesPodsWithTheFlagsAndRightsOfTheChart) {
+  Shell(
+      "helm install muster charts/muster --namespace=muster-system --create-namespace"
+      " --set=workerImage.repository=workers,workerImage.tag=v7");
+  const std::string told = Shell(absl::StrCat(SourcePath("tests/chart/run_operator.sh"), " ",
+                                              SourcePath("operator/muster-operator"), " ",
+                                              SourcePath("tests/crd/good.yaml")));
+  const size_t at = told.find("service ");
+  ASSERT_NE(at, std::string::npos);
+  const std::string address = told.substr(at + 8, told.find('\n', at) - at - 8);
+  EXPECT_THAT(told, HasSubstr("ok\n"));
+  EXPECT_THAT(told, HasSubstr("\nworkers:v7\n"));
+  EXPECT_THAT(told, HasSubstr(absl::StrCat("\nMUSTER_COORDINATOR=", address, ":7443\n")));
+  EXPECT_THAT(told, HasSubstr("\nMUSTER_COORDINATOR_CA=-----BEGIN CERTIFICATE-----"));
+  Shell(
+      "helm uninstall muster --namespace=muster-system &&"
+      " kubectl delete namespace muster-system &&"
+      " kubectl delete customresourcedefinition trainingjobs.muster.dev trainingqueues.muster.dev");
+}
+
+// Golden files show what the chart makes of values; the server says whether it is valid. It does
+// not know ServiceMonitors.
+TEST_F(InstallTest, TheServerAcceptsWhatEachSetOfValuesGives) {
+  for (const char* values : {"defaults", "single", "other_name", "monitored", "pinned"}) {
+    Shell(absl::StrCat("helm template muster charts/muster --namespace=default --values=",
+                       SourcePath("tests/chart/values/"), values,
+                       ".yaml --set=metrics.serviceMonitor.enabled=false |"
+                       " kubectl apply --dry-run=server --filename=-"));
+  }
+}
+
+}  // namespace
+}  // namespace muster::tests

@@ -60,9 +60,10 @@ def thaw(name):
 
 
 def remove(name):
-    """Removes a cgroup and all below it. Their processes must have ended; the kernel may need a moment for it."""
+    """Removes a cgroup and all below it. Their processes must have been killed; the kernel may need a moment to end them."""
     deadline = time.monotonic() + _REMOVE_SECONDS
     while left := _tree(name):
+        thaw(name)  # a `down` that was killed may not have come to it
         for cgroup in left:
             try:
                 cgroup.rmdir()

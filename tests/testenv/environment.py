@@ -160,6 +160,8 @@ def _interrupted(number, frame):
 def up(place, wanted):
     """Starts what is not up; returns True if it had to. `wanted` is {"components": […], "flags": {component: […]}}."""
     build.build()
+    if nodes.present(place, wanted["components"]):
+        node_lifecycle.check_possible()
     with locked(place):
         if is_up(place, BUSY_SECONDS):
             if wanted["flags"] and wanted["flags"] != options(place)["flags"]:
@@ -293,7 +295,7 @@ def stop(place, component, grace):
 
 def send(place, component, number):
     _check_component(place, component)
-    handles = processes.send(place.folder, number, component)
+    handles = [handle for name in nodes.group(component) for handle in processes.send(place.folder, number, name)]
     for handle in handles:
         os.close(handle)
     if not handles:

@@ -29,10 +29,10 @@ def start_first_processes(place, started, begin, wait):
     new = [nodes.of(place, name) for name in started if nodes.parse(name) and nodes.parse(name)[0] == nodes.NODE]
     if not new:
         return
-    check_possible()
     node_components.write_shim(place)
     node_network.create_bridge(place)
     for node in new:
+        cgroups.remove(node.cgroup)  # of before a restart, in which the kubelet would look for containers
         cgroups.create(node.cgroup)
         begin([node.name])
     for node in new:

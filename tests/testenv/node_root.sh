@@ -30,6 +30,9 @@ bind "$folder/kubelet" /var/lib/kubelet
 bind "$folder/containerd" /var/lib/containerd
 bind "$logs" /var/log
 
+# The kubelet reports it as the node's identity.
+printf %s "$name" | md5sum | cut -c1-32 >etc/machine-id
+
 # The kubelet sets these for the whole machine unless they have its values, so it is shown files that have them.
 for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 \
   kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do

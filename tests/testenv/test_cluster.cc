@@ -242,6 +242,10 @@ absl::StatusOr<std::string> TestCluster::UserKubeconfig(
   return path;
 }
 
+absl::Status TestCluster::ImportImage(const std::string& node, const std::string& archive) const {
+  return Expect(Run({tool_, "image", "--name=" + name_, node, archive}), "import " + archive);
+}
+
 bool TestCluster::is_private() const { return name_ != kSharedName; }
 
 absl::Status TestCluster::Control(const std::string& command, const std::string& component) const {

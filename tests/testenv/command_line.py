@@ -13,6 +13,7 @@ A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) 
   pin KUBERNETES HELM      rewrites modules/ for other versions, e.g. pin v1.35.4 v3.20.2
   shell                    a shell inside, with KUBECONFIG and the programs in PATH
   exec -- COMMAND...       runs a command inside likewise
+  node NODE -- COMMAND...  runs a command on a node, as root: ctr, ip, ls …
   with [flags of up] -- COMMAND...
                            runs a command inside a control plane made for it, which is then removed (needs --name)
   image NODE|all ARCHIVE   imports an image from a docker-archive or OCI layout into a node or into all
@@ -117,6 +118,13 @@ def _exec(place, arguments):
     _enter(place, command)
 
 
+def _node(place, arguments):
+    if len(arguments) < 3 or arguments[1] != "--":
+        raise places.Failure("usage: tools/testenv node [--name=NAME] NODE -- COMMAND...")
+    command = environment.find_node(place, arguments[0]).inside(arguments[2:], environment.environment(place))
+    os.execvp(command[0], command)
+
+
 def _with(place, arguments):
     if place.name == places.SHARED or "--" not in arguments:
         raise places.Failure("usage: tools/testenv with --name=NAME [flags of up] -- COMMAND...")
@@ -158,7 +166,7 @@ def _pin(place, arguments):
 
 
 COMMANDS = {
-    "up": _up, "down": _down, "status": _status, "build": _build, "shell": _shell, "exec": _exec, "pin": _pin,
+    "up": _up, "down": _down, "status": _status, "build": _build, "shell": _shell, "exec": _exec, "node": _node, "pin": _pin,
     "with": _with, "kubeconfig": _kubeconfig, "image": _image, "pid": _one_component(_pid),
     "clean-cache": _clean_cache,
     "start": _one_component(environment.start),

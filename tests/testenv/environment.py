@@ -159,9 +159,9 @@ def _interrupted(number, frame):
 
 def up(place, wanted):
     """Starts what is not up; returns True if it had to. `wanted` is {"components": […], "flags": {component: […]}}."""
-    build.build()
     if nodes.present(place, wanted["components"]):
         node_lifecycle.check_possible()
+    build.build()
     with locked(place):
         if is_up(place, BUSY_SECONDS):
             if wanted["flags"] and wanted["flags"] != options(place)["flags"]:
@@ -197,13 +197,21 @@ def user_kubeconfig(place, subject, file):
         certificates.user_kubeconfig(place, subject, file)
 
 
+def all_nodes(place):
+    check_up(place)
+    return nodes.present(place, options(place)["components"])
+
+
+def find_node(place, name):
+    present = {node.name: node for node in all_nodes(place)}
+    if name not in present:
+        raise Failure(f"the control plane '{place.name}' has no node '{name}': {', '.join(present) or 'it was started without --nodes'}")
+    return present[name]
+
+
 def import_image(place, name, archive):
     """Imports an image into one node, or into all."""
-    check_up(place)
-    present = {node.name: node for node in nodes.present(place, options(place)["components"])}
-    if name not in (*present, "all"):
-        raise Failure(f"the control plane '{place.name}' has no node '{name}': {', '.join(present) or 'it was started without --nodes'}")
-    for node in present.values() if name == "all" else [present[name]]:
+    for node in all_nodes(place) if name == "all" else [find_node(place, name)]:
         node_lifecycle.import_image(node, archive)
 
 

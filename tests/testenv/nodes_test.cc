@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -120,6 +121,18 @@ TEST_F(NodesTest, EachNodeHasAnAddressAndPodsOfItsOwn) {
   EXPECT_THAT(Address("pod-1"), ::testing::StartsWith("10.244.1."));
 }
 
+TEST_F(NodesTest, ANodesFilesAreItsOwnExceptBelowTheControlPlanesFolder) {
+  const std::string own = "/var/lib/" + cluster_->Unique("own");
+  const std::string shared =
+      absl::StrCat(getenv("MUSTER_TESTENV_FOLDER"), "/", cluster_->Unique("shared"));
+  const auto written = cluster_->OnNode("node-0", {"touch", own, shared});
+  ASSERT_TRUE(written.ok() && written->ok()) << written->err;
+  EXPECT_TRUE(cluster_->OnNode("node-0", {"ls", own, shared})->ok());
+  EXPECT_FALSE(cluster_->OnNode("node-1", {"ls", own})->ok());
+  EXPECT_FALSE(std::filesystem::exists(own));
+  EXPECT_TRUE(cluster_->OnNode("node-1", {"ls", shared})->ok());
+}
+
 TEST_F(NodesTest, LogsAndExecReachAPodsNode) {
   EXPECT_EQ(Kubectl({"logs", "pod-0"}), "pod-0 serves\n");
   EXPECT_EQ(Kubectl({"logs", "pod-1"}), "pod-1 serves\n");
@@ -159,9 +172,7 @@ TEST_F(NodesTest, ANodeWhoseKubeletWasKilledIsNotReadyButItsPodsRun) {
   EXPECT_EQ(Ask(Address("pod-1")), "hello from pod-1\n");
   const absl::Status started = cluster_->Start("kubelet-1");
   ASSERT_TRUE(started.ok()) << started;
-  EXPECT_EQ(Kubectl({"get", "node", "node-1",
-                     "--output=jsonpath={.status.conditions[?(@.type==\"Ready\")].status}"}),
-            "True");
+  Kubectl({"wait", "--for=condition=Ready", "node/node-1", "--timeout=50s"});
   EXPECT_TRUE(ExecWorksSoon("pod-1"));
   EXPECT_EQ(Restarts("pod-1"), "0");
 }

@@ -81,6 +81,9 @@ class TestCluster {
   // Imports an image from a docker-archive or OCI layout into a node, or into "all"; for a
   // cluster_test with `nodes`.
   absl::Status ImportImage(const std::string& node, const std::string& archive) const;
+  // Runs a program on a node, where it sees the node's files, network and processes, as root.
+  absl::StatusOr<CommandResult> OnNode(const std::string& node,
+                                       const std::vector<std::string>& argv) const;
 
   // The following are for a private control plane only (else FailedPrecondition). `component` is
   // "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", or of a node

@@ -44,12 +44,12 @@ def user_kubeconfig(place, subject, file):
     write_kubeconfig(place.pki, name, file)
 
 
-def write_kubeconfig(pki, name, file):
+def write_kubeconfig(pki, name, file, server=SERVER):
     file.write_text(f"""apiVersion: v1
 kind: Config
 clusters:
 - name: testenv
-  cluster: {{server: "{SERVER}", certificate-authority: "{pki}/ca.crt"}}
+  cluster: {{server: "{server}", certificate-authority: "{pki}/ca.crt"}}
 users:
 - name: {name}
   user: {{client-certificate: "{pki}/{name}.crt", client-key: "{pki}/{name}.key"}}

@@ -1,6 +1,6 @@
 """Tests against a real control plane (tools/testenv)."""
 
-def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags = [], env = {}, timeout = "long", **kwargs):
+def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags = [], nodes = 0, env = {}, timeout = "long", **kwargs):
     """Makes a test of a GoogleTest binary that runs in a control plane's network namespace, with its variables set.
 
     Args:
@@ -9,11 +9,14 @@ def cluster_test(name, srcs, deps, data = [], tags = [], private = False, flags 
         as long as the test. Otherwise it shares one with all other tests and uses unique names.
       flags: flags of `tools/testenv up` for a private control plane, e.g. "--no-controller-manager",
         "--flag=kube-apiserver:--feature-gates=WatchList=false".
+      nodes: the number of nodes with real kubelets, node-0, node-1 ..., of a private control plane. Needs root.
       env: environment variables of the test.
       **kwargs: further attributes of the binary.
     """
-    if flags and not private:
-        fail("flags are for a private control plane")
+    if (flags or nodes) and not private:
+        fail("flags and nodes are for a private control plane")
+    if nodes:
+        flags = flags + ["--nodes=%d" % nodes]
     all_tags = ["cluster", "local", "no-sanitizer"] + tags
     native.cc_binary(
         name = name + "_bin",

@@ -2,8 +2,9 @@
 
 A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) in a network namespace of its own.
 
-  up [--scheduler] [--no-controller-manager] [--flag=COMPONENT:--FLAG=VALUE]...
-                           builds what is missing, starts what is not up, waits until it is ready
+  up [--scheduler] [--no-controller-manager] [--nodes=N] [--flag=COMPONENT:--FLAG=VALUE]...
+                           builds what is missing, starts what is not up, waits until it is ready;
+                           --nodes: with real kubelets, node-0, node-1 … (as root)
   down [--all|--abandoned] ends it and removes everything it left; --all: the private ones too;
                            --abandoned: only if no test runs in it; and private ones whose test was killed
   status                   what runs; exit code 0 when it is up
@@ -12,12 +13,15 @@ A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) 
   pin KUBERNETES HELM      rewrites modules/ for other versions, e.g. pin v1.35.4 v3.20.2
   shell                    a shell inside, with KUBECONFIG and the programs in PATH
   exec -- COMMAND...       runs a command inside likewise
+  node NODE -- COMMAND...  runs a command on a node, as root: ctr, ip, ls …
   with [flags of up] -- COMMAND...
                            runs a command inside a control plane made for it, which is then removed (needs --name)
+  image NODE|all ARCHIVE   imports an image from a docker-archive or OCI layout into a node or into all
   kubeconfig SUBJECT FILE  writes a kubeconfig for any user, e.g. /O=system:nodes/CN=system:node:n1
   pid COMPONENT            prints its process id
   start|stop|kill|freeze|thaw COMPONENT
-                           one component: start again, SIGTERM, SIGKILL, SIGSTOP, SIGCONT
+                           one component: start again, SIGTERM, SIGKILL, SIGSTOP, SIGCONT;
+                           of a node kubelet-0, containerd-0, or node-0 for all that runs on it
 
 Without --name it is the one that all cluster tests share; any other name is a private one, apart from
 it, for tests that break things.
@@ -33,6 +37,7 @@ import build
 import components
 import environment
 import network
+import node as nodes
 import pins
 import place as places
 import processes
@@ -48,7 +53,9 @@ def wanted(arguments):
             result["components"].append(components.SCHEDULER)
         elif argument == "--no-controller-manager":
             result["components"].remove(components.CONTROLLER_MANAGER)
-        elif name == "--flag" and value.partition(":")[0] in components.ALL:
+        elif name == "--nodes" and value.isdigit() and int(value) <= nodes.MOST:
+            result["components"] += nodes.components(int(value))
+        elif name == "--flag" and components.known(value.partition(":")[0]):
             component, _, flag = value.partition(":")
             result["flags"].setdefault(component, []).append(flag)
         else:
@@ -111,6 +118,13 @@ def _exec(place, arguments):
     _enter(place, command)
 
 
+def _node(place, arguments):
+    if len(arguments) < 3 or arguments[1] != "--":
+        raise places.Failure("usage: tools/testenv node [--name=NAME] NODE -- COMMAND...")
+    command = environment.find_node(place, arguments[0]).inside(arguments[2:], environment.environment(place))
+    os.execvp(command[0], command)
+
+
 def _with(place, arguments):
     if place.name == places.SHARED or "--" not in arguments:
         raise places.Failure("usage: tools/testenv with --name=NAME [flags of up] -- COMMAND...")
@@ -122,6 +136,12 @@ def _kubeconfig(place, arguments):
     if len(arguments) != 2:
         raise places.Failure("'kubeconfig' needs a subject and a file")
     environment.user_kubeconfig(place, arguments[0], pathlib.Path(arguments[1]))
+
+
+def _image(place, arguments):
+    if len(arguments) != 2:
+        raise places.Failure("'image' needs a node, or 'all', and an archive")
+    environment.import_image(place, arguments[0], pathlib.Path(arguments[1]))
 
 
 def _pid(place, component):
@@ -146,8 +166,8 @@ def _pin(place, arguments):
 
 
 COMMANDS = {
-    "up": _up, "down": _down, "status": _status, "build": _build, "shell": _shell, "exec": _exec, "pin": _pin,
-    "with": _with, "kubeconfig": _kubeconfig, "pid": _one_component(_pid),
+    "up": _up, "down": _down, "status": _status, "build": _build, "shell": _shell, "exec": _exec, "node": _node, "pin": _pin,
+    "with": _with, "kubeconfig": _kubeconfig, "image": _image, "pid": _one_component(_pid),
     "clean-cache": _clean_cache,
     "start": _one_component(environment.start),
     "stop": _one_component(lambda place, component: environment.stop(place, component, STOP_GRACE_SECONDS)),

@@ -1,5 +1,9 @@
 """The command line of each component."""
+import functools
+
 import network
+import node as nodes
+import node_components
 from certificates import SERVICE_RANGE
 
 ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER = "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"
@@ -43,7 +47,22 @@ def _scheduler(place):
     return [*_kubeconfigs(place, SCHEDULER), "--leader-elect=false", "--bind-address=127.0.0.1"]
 
 
+def known(component):
+    return component in ALL or nodes.parse(component) is not None
+
+
 def command(place, component, bin_folder, extra):
     """argv. A flag in `extra` comes last, so it wins."""
+    if nodes.parse(component):
+        return [*node_components.command(place, component, bin_folder), *extra]
     flags = {ETCD: _etcd, APISERVER: _apiserver, CONTROLLER_MANAGER: _controller_manager, SCHEDULER: _scheduler}[component](place)
     return [str(bin_folder / component), *flags, *extra]
+
+
+def inside(place, component):
+    """The function that makes of argv and environment a command that runs where the component belongs."""
+    if component in ALL:
+        return functools.partial(network.inside, place.namespace)
+    kind, _ = nodes.parse(component)
+    # The first process of a node makes the namespaces that the others enter.
+    return nodes.of(place, component).inside if kind != nodes.NODE else lambda argv, environment: argv

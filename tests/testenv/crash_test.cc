@@ -2,22 +2,18 @@
 // ends.
 
 #include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/clock.h"
 #include "base/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testenv/second_control_plane.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::tests {
@@ -26,91 +22,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr absl::Duration kDeadline = absl::Minutes(2);
-
-// Fixture with a second control plane beside the one that the test runs in, driven by the command
-// line alone.
-class CrashTest : public ::testing::Test {
+// Runs `up` without the controllers, which these tests do not need.
+class CrashTest : public SecondControlPlaneTest {
  protected:
-  void SetUp() override {
-    tool_ = getenv("MUSTER_TESTENV_TOOL");
-    const std::filesystem::path shared = getenv("MUSTER_TESTENV_FOLDER");
-    folder_ = (shared.parent_path() / kName).string();
-    netns_ = absl::StrCat("/run/netns/", getenv("MUSTER_TESTENV_NETNS"), "-", kName);
-    Tool("down");
-    ASSERT_THAT(LeftOvers(), IsEmpty());
-  }
-  void TearDown() override { Tool("down"); }
-
-  CommandResult Tool(const std::string& command, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> argv = {tool_, command, absl::StrCat("--name=", kName)};
-    argv.insert(argv.end(), more.begin(), more.end());
-    const auto result = TestCluster::Run(argv, "", kDeadline);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.value_or(CommandResult{{.code = -1}, "", ""});
-  }
-
-  // Runs `up` without the controllers, which these tests do not need.
-  CommandResult Up() { return Tool("up", {"--no-controller-manager"}); }
-
-  std::unique_ptr<Process> BeginUp() { return Begin("up", {}); }
-
-  std::unique_ptr<Process> Begin(const std::string& command, const std::vector<std::string>& more) {
-    ProcessSpec spec;
-    spec.argv = {tool_, command, absl::StrCat("--name=", kName), "--no-controller-manager"};
-    spec.argv.insert(spec.argv.end(), more.begin(), more.end());
-    for (char** entry = environ; *entry != nullptr; ++entry) spec.env.emplace_back(*entry);
-    auto process = ProcessLauncher::Real().Launch(spec);
-    EXPECT_TRUE(process.ok()) << process.status();
-    return process.ok() ? *std::move(process) : nullptr;
-  }
-
-  template <typename Done>
-  static bool WaitFor(const Done& done) {
-    const absl::Time deadline = Clock::Real().Monotonic() + kDeadline;
-    while (!done()) {
-      if (Clock::Real().Monotonic() > deadline) return false;
-      usleep(1000);
-    }
-    return true;
-  }
-
-  static ExitStatus EndOf(Process& process) {
-    ExitStatus end;
-    EXPECT_TRUE(WaitFor([&] {
-      const auto ended = process.Poll();
-      if (!ended.ok() || !ended->has_value()) return false;
-      end = **ended;
-      return true;
-    }));
-    return end;
-  }
-
-  bool LogsExist(const std::string& component) const {
-    return std::filesystem::exists(folder_ + "/log/" + component + ".log");
-  }
-
-  // Everything left of the control plane: the command names of its processes, its folder and its
-  // network namespace.
-  std::vector<std::string> LeftOvers() const {
-    std::vector<std::string> left;
-    const std::string mark = absl::StrCat("MUSTER_TESTENV_PROCESS=", folder_, ":");
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-      std::ifstream file(entry.path() / "environ", std::ios::binary);
-      const std::string variables{std::istreambuf_iterator<char>(file), {}};
-      if (variables.find(mark) != std::string::npos) left.push_back(entry.path().filename());
-    }
-    for (const std::string& path : {folder_, netns_}) {
-      if (std::filesystem::exists(path)) left.push_back(path);
-    }
-    return left;
-  }
-
-  static constexpr char kName[] = "crash-test";
-  std::string tool_;
-  std::string folder_;
-  std::string netns_;
+  CrashTest() : SecondControlPlaneTest("crash-test", {"--no-controller-manager"}) {}
 };
 
 TEST_F(CrashTest, DownLeavesNothing) {

@@ -1,6 +1,7 @@
 """One control plane: up, down, and its components one by one. Idempotent, and correct after any crash."""
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import shutil
@@ -10,8 +11,11 @@ import time
 
 import build
 import certificates
+import cgroups
 import components
 import network
+import node as nodes
+import node_lifecycle
 import processes
 from place import RUN, SHARED, Failure, Place
 
@@ -86,7 +90,7 @@ def _end_of_log(place, component):
     return f"the end of {component}'s log:\n" + "\n".join("    " + line for line in lines)
 
 
-def _wait(place, what, started, done):
+def _wait(place, started, what, done, log=components.APISERVER):
     """Waits until done(); fails if one of `started` ends meanwhile."""
     deadline = time.monotonic() + START_SECONDS
     while not done():
@@ -94,33 +98,41 @@ def _wait(place, what, started, done):
         if dead:
             raise Failure(f"the control plane '{place.name}' did not start: {dead[0]} ended before {what}; {_end_of_log(place, dead[0])}")
         if time.monotonic() > deadline:
-            raise Failure(f"the control plane '{place.name}' did not start: no {what} in {START_SECONDS} s; {_end_of_log(place, components.APISERVER)}")
+            raise Failure(f"the control plane '{place.name}' did not start: {START_SECONDS} s were too few until {what}; {_end_of_log(place, log)}")
         time.sleep(_LOOK_SECONDS)
 
 
 def _start(place, wanted):
     """Starts components, each once its dependencies answer; returns when all are ready."""
     started = set()
+    wait = functools.partial(_wait, place, started)
 
     def begin(names):
         for name in names:
             if name in wanted:
                 flags = options(place)["flags"].get(name, [])
-                processes.start(place, name, components.command(place, name, build.bin_folder(), flags))
+                argv = components.command(place, name, build.bin_folder(), flags)
+                processes.start(place, name, argv, components.inside(place, name))
                 started.add(name)
 
     begin((components.ETCD, components.APISERVER))
-    _wait(place, "the API server was ready", started, lambda: kubectl(place, "get", "--raw=/readyz").returncode == 0)
+    # The nodes' namespaces and containerds do not need the API server.
+    node_lifecycle.start_first_processes(place, wanted, begin, wait)
+    begin(name for name in nodes.components(nodes.MOST) if name.startswith(nodes.CONTAINERD))
+    wait("the API server was ready", lambda: kubectl(place, "get", "--raw=/readyz").returncode == 0)
     begin((components.CONTROLLER_MANAGER, components.SCHEDULER))
+    node_lifecycle.prepare_containerds(place, started, wait)
+    begin(name for name in nodes.components(nodes.MOST) if name.startswith(nodes.KUBELET))
     chosen = any(flag.startswith("--controllers=") for flag in options(place)["flags"].get(components.CONTROLLER_MANAGER, []))
     if components.CONTROLLER_MANAGER in options(place)["components"] and not chosen:
-        _wait(place, "there was a default ServiceAccount", started,
-              lambda: kubectl(place, "get", "serviceaccount", "default", "-n", "default").returncode == 0)
+        wait("there was a default ServiceAccount", lambda: kubectl(place, "get", "serviceaccount", "default", "-n", "default").returncode == 0)
+    node_lifecycle.wait_ready(place, started, kubectl, wait)
 
 
 def _clean(place):
     """Ends and removes everything, whatever state it is in. The logs of the last run are kept."""
-    processes.end(place.folder)
+    processes.end(place.folder, release=lambda: cgroups.thaw(place.namespace))
+    node_lifecycle.remove(place)
     network.remove(place.namespace)
     if place.logs.is_dir():
         shutil.rmtree(place.kept_logs, ignore_errors=True)
@@ -147,6 +159,8 @@ def _interrupted(number, frame):
 
 def up(place, wanted):
     """Starts what is not up; returns True if it had to. `wanted` is {"components": […], "flags": {component: […]}}."""
+    if nodes.present(place, wanted["components"]):
+        node_lifecycle.check_possible()
     build.build()
     with locked(place):
         if is_up(place, BUSY_SECONDS):
@@ -181,6 +195,24 @@ def user_kubeconfig(place, subject, file):
     check_up(place)
     with locked(place):
         certificates.user_kubeconfig(place, subject, file)
+
+
+def all_nodes(place):
+    check_up(place)
+    return nodes.present(place, options(place)["components"])
+
+
+def find_node(place, name):
+    present = {node.name: node for node in all_nodes(place)}
+    if name not in present:
+        raise Failure(f"the control plane '{place.name}' has no node '{name}': {', '.join(present) or 'it was started without --nodes'}")
+    return present[name]
+
+
+def import_image(place, name, archive):
+    """Imports an image into one node, or into all."""
+    for node in all_nodes(place) if name == "all" else [find_node(place, name)]:
+        node_lifecycle.import_image(node, archive)
 
 
 @contextlib.contextmanager
@@ -238,8 +270,8 @@ def down_abandoned():
 
 
 def _check_component(place, component):
-    if component not in components.ALL:
-        raise Failure(f"there is no component '{component}': {', '.join(components.ALL)}")
+    if not components.known(component):
+        raise Failure(f"there is no component '{component}': {', '.join(components.ALL)}, and of node 0 {', '.join(nodes.components(1))}")
     if not place.options.exists():
         raise Failure(f"the control plane '{place.name}' is not up")
 
@@ -256,7 +288,7 @@ def start(place, component):
     """Starts a component that was stopped or killed (with its data), or was left out; returns once all is ready."""
     _check_component(place, component)
     with locked(place):
-        _start_more(place, {component})
+        _start_more(place, set(nodes.group(component)))
 
 
 def stop(place, component, grace):
@@ -264,13 +296,14 @@ def stop(place, component, grace):
     _check_component(place, component)
     with locked(place):
         now = options(place)
-        place.options.write_text(json.dumps({**now, "components": [c for c in now["components"] if c != component]}))
-        processes.end(place.folder, component, grace)
+        ended = nodes.group(component)
+        place.options.write_text(json.dumps({**now, "components": [c for c in now["components"] if c not in ended]}))
+        processes.end(place.folder, component, grace, lambda: cgroups.thaw(place.namespace))
 
 
 def send(place, component, number):
     _check_component(place, component)
-    handles = processes.send(place.folder, number, component)
+    handles = [handle for name in nodes.group(component) for handle in processes.send(place.folder, number, name)]
     for handle in handles:
         os.close(handle)
     if not handles:

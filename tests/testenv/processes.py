@@ -10,8 +10,6 @@ import signal
 import subprocess
 import time
 
-import network
-
 MARK = "MUSTER_TESTENV_PROCESS"
 
 
@@ -71,10 +69,13 @@ def _interrupts_held():
         handlers[number](number, None)
 
 
-def start(place, component, argv):
-    """Starts a component inside the namespace, detached: as its parent, sudo would stop with it when it is frozen."""
+def start(place, component, argv, inside):
+    """Starts a component, detached: as its parent, sudo would stop with it when it is frozen.
+
+    inside(argv, environment) is the command that runs argv where the component belongs.
+    """
     mark = {MARK: f"{place.folder}:{component}"}
-    command = network.inside(place.namespace, ["setsid", "--fork", *argv], mark)
+    command = inside(["setsid", "--fork", *argv], mark)
     with _interrupts_held(), (place.logs / f"{component}.log").open("a") as log:
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=place.folder,
                        env={**os.environ, **mark}, check=True)
@@ -116,9 +117,10 @@ def wait_gone(handles, seconds):
     return not left
 
 
-def end(folder, component=None, grace=0.0):
-    """Ends a component, or all: SIGTERM and `grace` seconds, then SIGKILL."""
+def end(folder, component=None, grace=0.0, release=lambda: None):
+    """Ends a component, or all: SIGTERM and `grace` seconds, then SIGKILL. release() lets frozen processes end after it."""
     if grace > 0 and wait_gone(send(folder, signal.SIGTERM, component), grace):
         return
     while handles := send(folder, signal.SIGKILL, component):  # repeats, because a process may have forked meanwhile
+        release()
         wait_gone(handles, 10)

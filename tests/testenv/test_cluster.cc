@@ -242,6 +242,17 @@ absl::StatusOr<std::string> TestCluster::UserKubeconfig(
   return path;
 }
 
+absl::Status TestCluster::ImportImage(const std::string& node, const std::string& archive) const {
+  return Expect(Run({tool_, "image", "--name=" + name_, node, archive}), "import " + archive);
+}
+
+absl::StatusOr<CommandResult> TestCluster::OnNode(const std::string& node,
+                                                  const std::vector<std::string>& argv) const {
+  std::vector<std::string> command = {tool_, "node", "--name=" + name_, node, "--"};
+  command.insert(command.end(), argv.begin(), argv.end());
+  return Run(command);
+}
+
 bool TestCluster::is_private() const { return name_ != kSharedName; }
 
 absl::Status TestCluster::Control(const std::string& command, const std::string& component) const {

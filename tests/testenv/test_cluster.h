@@ -78,13 +78,21 @@ class TestCluster {
   absl::StatusOr<std::string> UserKubeconfig(const std::string& user,
                                              const std::vector<std::string>& groups) const;
 
+  // Imports an image from a docker-archive or OCI layout into a node, or into "all"; for a
+  // cluster_test with `nodes`.
+  absl::Status ImportImage(const std::string& node, const std::string& archive) const;
+  // Runs a program on a node, where it sees the node's files, network and processes, as root.
+  absl::StatusOr<CommandResult> OnNode(const std::string& node,
+                                       const std::vector<std::string>& argv) const;
+
   // The following are for a private control plane only (else FailedPrecondition). `component` is
-  // "etcd", "kube-apiserver", "kube-controller-manager" or "kube-scheduler".
+  // "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", or of a node
+  // "kubelet-0", "containerd-0", or "node-0" for everything on it.
   bool is_private() const;
   absl::Status Kill(const std::string& component) const;  // SIGKILL
   absl::Status Stop(const std::string& component) const;  // SIGTERM; waits
-  absl::Status Start(
-      const std::string& component) const;  // keeps its data; waits until all are ready
+  // Keeps its data; waits until all are ready. A kubelet that was away may not know its pods yet.
+  absl::Status Start(const std::string& component) const;
   absl::Status Freeze(const std::string& component) const;  // SIGSTOP
   absl::Status Thaw(const std::string& component) const;    // SIGCONT
 

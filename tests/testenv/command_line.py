@@ -4,7 +4,7 @@ A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) 
 
   up [--scheduler] [--no-controller-manager] [--nodes=N] [--flag=COMPONENT:--FLAG=VALUE]...
                            builds what is missing, starts what is not up, waits until it is ready;
-                           --nodes: with real kubelets, node-0, node-1 … (as root)
+                           --nodes: with up to 8 real kubelets, node-0, node-1 … (as root)
   down [--all|--abandoned] ends it and removes everything it left; --all: the private ones too;
                            --abandoned: only if no test runs in it; and private ones whose test was killed
   status                   what runs; exit code 0 when it is up

@@ -1,7 +1,7 @@
 // Runs the commands of docs/install.md on a real control plane. It has no kubelets: pods are made
 // and admitted, and never start.
-#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,11 +10,11 @@
 #include "absl/time/time.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "base/process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "tests/testenv/cluster_shell.h"
 #include "tests/testenv/test_cluster.h"
 
 namespace muster::tests {
@@ -28,46 +28,19 @@ constexpr char kOperator[] = "muster-operator";
 constexpr char kJobDefinition[] = "trainingjobs.muster.dev";
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
-std::string SourcePath(const std::string& path) {
-  return absl::StrCat(std::getenv("TEST_SRCDIR"), "/", std::getenv("TEST_WORKSPACE"), "/", path);
-}
-
 class InstallTest : public testing::Test {
  protected:
   void SetUp() override {
-    // kubectl caches what it learns of a server under its address, which is the same for all
-    // control planes here.
-    folder_ = absl::StrCat(std::getenv("TEST_TMPDIR"), "/install");
-    setenv("KUBECACHEDIR", absl::StrCat(folder_, "/kube-cache").c_str(), 1);
-    for (const char* kind : {"CACHE", "CONFIG", "DATA"}) {
-      setenv(absl::StrCat("HELM_", kind, "_HOME").c_str(), absl::StrCat(folder_, "/helm").c_str(),
-             1);
-    }
     auto cluster = TestCluster::Create("install");
     ASSERT_TRUE(cluster.ok()) << cluster.status();
     cluster_ = *std::move(cluster);
-    // The commands expect charts/ and deploy/ in their folder; Helm warns of links, so the files
-    // are copied.
-    ASSERT_TRUE(FileSystem().MakeDirectories(folder_).ok());
-    Shell(absl::StrCat("cp -rfL ", SourcePath("charts"), " ", SourcePath("deploy"), " ."));
-    page_ = ReadFile(FileSystem(), SourcePath("docs/install.md")).value_or("");
+    shell_.emplace(*cluster_, "install", kPatience);
+    shell_->CopyCharts();  // the page's commands expect them in their folder
+    page_ = ReadFile(FileSystem(), DataPath("docs/install.md")).value_or("");
   }
 
-  CommandResult Try(const std::string& commands) {
-    const std::string programs = cluster_->Program("");
-    const auto result = TestCluster::Run({"/usr/bin/env", "--chdir=" + folder_,
-                                          absl::StrCat("PATH=", programs, ":", std::getenv("PATH")),
-                                          "bash", "-euo", "pipefail", "-c", commands},
-                                         "", kPatience);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.value_or(CommandResult{{.code = -1}, "", ""});
-  }
-  // Runs commands, expects exit code 0, and returns their output.
-  std::string Shell(const std::string& commands) {
-    const CommandResult result = Try(commands);
-    EXPECT_TRUE(result.ok()) << commands << "\n" << result.out << result.err;
-    return result.out;
-  }
+  CommandResult Try(const std::string& commands) { return shell_->Try(commands); }
+  std::string Shell(const std::string& commands) { return shell_->Run(commands); }
   // Runs a block of the page.
   std::string Documented(const std::string& block) {
     done_.insert(block);
@@ -95,10 +68,10 @@ class InstallTest : public testing::Test {
     return found.ok() ? kube::UidOf(*found) : "";
   }
 
-  std::string folder_;
   std::string page_;
   std::set<std::string> done_;
   std::unique_ptr<TestCluster> cluster_;
+  std::optional<ClusterShell> shell_;
 };
 
 TEST_F(InstallTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
@@ -124,7 +97,7 @@ TEST_F(InstallTest, EveryCommandOfThePageWorksFromInstallingToRemoving) {
   EXPECT_THAT(wrong.err, HasSubstr("replicaCount"));
 
   ASSERT_TRUE(
-      cluster_->Apply(ReadFile(FileSystem(), SourcePath("tests/crd/good.yaml")).value_or("")).ok());
+      cluster_->Apply(ReadFile(FileSystem(), DataPath("tests/crd/good.yaml")).value_or("")).ok());
   EXPECT_THAT(Documented("uninstall"), HasSubstr("job"));
   EXPECT_FALSE(HasDeployment());
   EXPECT_EQ(UidOfDefinition(), definition);
@@ -154,9 +127,9 @@ TEST_F(InstallTest, TheOperatorLeadsAndMakesPodsWithTheFlagsAndRightsOfTheChart)
   Shell(
       "helm install muster charts/muster --namespace=muster-system --create-namespace"
       " --set=workerImage.repository=workers,workerImage.tag=v7");
-  const std::string told = Shell(absl::StrCat(SourcePath("tests/chart/run_operator.sh"), " ",
-                                              SourcePath("operator/muster-operator"), " ",
-                                              SourcePath("tests/crd/good.yaml")));
+  const std::string told = Shell(absl::StrCat(DataPath("tests/chart/run_operator.sh"), " ",
+                                              DataPath("operator/muster-operator"), " ",
+                                              DataPath("tests/crd/good.yaml")));
   const size_t at = told.find("service ");
   ASSERT_NE(at, std::string::npos);
   const std::string address = told.substr(at + 8, told.find('\n', at) - at - 8);
@@ -175,7 +148,7 @@ TEST_F(InstallTest, TheOperatorLeadsAndMakesPodsWithTheFlagsAndRightsOfTheChart)
 TEST_F(InstallTest, TheServerAcceptsWhatEachSetOfValuesGives) {
   for (const char* values : {"defaults", "single", "other_name", "monitored", "pinned"}) {
     Shell(absl::StrCat("helm template muster charts/muster --namespace=default --values=",
-                       SourcePath("tests/chart/values/"), values,
+                       DataPath("tests/chart/values/"), values,
                        ".yaml --set=metrics.serviceMonitor.enabled=false |"
                        " kubectl apply --dry-run=server --filename=-"));
   }

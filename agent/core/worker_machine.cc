@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/exit_codes.h"
+#include "proto/muster/v1alpha1/protocol.h"
 #include "proto/muster/v1alpha1/round_id.h"
 
 namespace muster::agent {
@@ -57,6 +58,7 @@ void WorkerMachine::On(const StreamOpened&) {
   hello->set_ranks(config_.ranks);
   hello->set_host(config_.host);
   hello->set_version(config_.version);
+  *hello->mutable_protocols() = v1alpha1::OwnProtocols();
   Do(SendToOperator{std::move(message)});
 }
 
@@ -95,6 +97,11 @@ void WorkerMachine::OnWelcome(const v1alpha1::Welcome& welcome) {
     order.set_term(welcome.term());
     Refuse(order, "this worker has obeyed an operator of a later term");
     return Do(Redial{"", "the operator's term is over"});
+  }
+  const int protocol = std::max(welcome.protocol(), v1alpha1::kFirstProtocol);
+  if (protocol < v1alpha1::kOldestProtocol || protocol > v1alpha1::kNewestProtocol) {
+    return Do(Redial{"", absl::StrCat("the operator chose protocol ", protocol,
+                                      ", this agent speaks ", ToText(v1alpha1::OwnProtocols()))});
   }
   term_ = welcome.term();
   settings_ = ReadWelcome(welcome, config_);

@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "agent/core/worker_machine_test_util.h"
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/protocol.h"
 
 namespace muster::agent {
 namespace {
@@ -80,6 +81,20 @@ TEST(WorkerMachineTest, AnOperatorOfAnOlderTermIsRefused) {
   world.Welcome(3);
   EXPECT_FALSE(world.machine().attached());
   EXPECT_EQ(world.redials().size(), 1u);
+}
+
+TEST(WorkerMachineTest, AWelcomeInAProtocolThatTheAgentDoesNotSpeakIsRefused) {
+  World world;
+  world.Do(StreamOpened{});
+  EXPECT_EQ(world.TakeSaid()[0].hello().protocols().newest(), v1alpha1::kNewestProtocol);
+  v1alpha1::OperatorMessage message;
+  message.mutable_welcome()->set_protocol(v1alpha1::kNewestProtocol + 1);
+  world.Say(message);
+  EXPECT_FALSE(world.machine().attached());
+  ASSERT_EQ(world.redials().size(), 1u);
+  message.mutable_welcome()->set_protocol(v1alpha1::kNewestProtocol);
+  world.Say(message);
+  EXPECT_TRUE(world.machine().attached());
 }
 
 TEST(WorkerMachineTest, PrepareForOthersOrOfAnotherSizeIsRefused) {

@@ -81,6 +81,10 @@ void CoordinatorClient::On(CoordinatorMailbox::StreamEnded& ended, absl::Time no
                            std::vector<Event>& events) {
   const bool heard = std::exchange(heard_, false);
   KeepConnection(heard, IsRefusal(ended.why));
+  if (absl::IsUnimplemented(ended.why)) {
+    MUSTER_LOG_LIMITED(WARN, stream_->address(), "the coordinator speaks another protocol",
+                       {"error", ended.why});
+  }
   if (secure()) {
     if (!heard) ++unheard_;
     if (IsRefusal(ended.why)) {

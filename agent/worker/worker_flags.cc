@@ -11,6 +11,7 @@
 #include "agent/worker/coordinator_client.h"
 #include "base/status_macros.h"
 #include "base/unix_socket.h"
+#include "base/version.h"
 
 namespace muster::agent {
 namespace {
@@ -149,7 +150,7 @@ absl::StatusOr<WorkerAgentOptions> ToWorkerAgentOptions(const Flags& flags) {
   worker.set_incarnation(incarnation);
   if (options.config.ranks == 0) return absl::InvalidArgumentError("--ranks=0: wants at least 1");
   options.config.host = HostName(flags);
-  options.config.version = "v1alpha1";
+  options.config.version = kVersion;
   MUSTER_RETURN_IF_ERROR(ReadDuration(flags, "orphan-deadline", options.config.orphan_deadline));
   MUSTER_ASSIGN_OR_RETURN(options.coordinator, ToClientOptions(flags));
   options.config.shares_machine = options.coordinator.identity.empty();

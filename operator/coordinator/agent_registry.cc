@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "base/version.h"
 #include "operator/coordinator/refusals.h"
+#include "proto/muster/v1alpha1/protocol.h"
 
 namespace muster::control {
 namespace {
@@ -72,7 +74,8 @@ bool Apply(const AgentMessage& message, AgentState& state) {
   return false;
 }
 
-EncodedMessage MakeWelcome(const JobRegistration& job) {
+// Returns the welcome in each protocol of this operator, the oldest first.
+std::vector<EncodedMessage> MakeWelcomes(const JobRegistration& job) {
   v1alpha1::OperatorMessage message;
   v1alpha1::Welcome& welcome = *message.mutable_welcome();
   welcome.set_term(job.term);
@@ -80,7 +83,24 @@ EncodedMessage MakeWelcome(const JobRegistration& job) {
   welcome.set_heartbeat_seconds(absl::ToDoubleSeconds(AgentRegistry::kHeartbeat));
   welcome.set_orphan_deadline_seconds(absl::ToDoubleSeconds(job.orphan_deadline));
   welcome.set_prepare_deadline_seconds(absl::ToDoubleSeconds(job.prepare_deadline));
-  return Encode(message);
+  std::vector<EncodedMessage> welcomes;
+  for (int protocol = v1alpha1::kOldestProtocol; protocol <= v1alpha1::kNewestProtocol;
+       ++protocol) {
+    welcome.set_protocol(protocol);
+    welcomes.push_back(Encode(message));
+  }
+  return welcomes;
+}
+
+// Returns the protocol of a stream that begins with `hello`.
+absl::StatusOr<int> ProtocolOf(const AgentHello& hello) {
+  const v1alpha1::ProtocolRange theirs = v1alpha1::ProtocolsOf(hello);
+  const v1alpha1::ProtocolRange ours = v1alpha1::OwnProtocols();
+  if (const auto agreed = v1alpha1::AgreeOnProtocol(theirs, ours)) return *agreed;
+  return Refused(Refusal::kOtherProtocol, absl::StatusCode::kUnimplemented,
+                 absl::StrCat("the agent (version ", hello.version(), ") speaks ", ToText(theirs),
+                              ", this operator (version ", kVersion, ") speaks ", ToText(ours),
+                              ": use an operator that speaks both until the job has ended"));
 }
 
 }  // namespace
@@ -122,11 +142,11 @@ void AgentRegistry::Register(const JobRegistration& job) {
     const auto known = jobs_.find(job.uid);
     if (known != jobs_.end() && known->second.registration == job) return;
   }
-  EncodedMessage welcome = MakeWelcome(job);
+  std::vector<EncodedMessage> welcomes = MakeWelcomes(job);
   MutexLock lock(mu_);
   Job& known = jobs_[job.uid];
   known.registration = job;
-  known.welcome = std::move(welcome);
+  known.welcomes = std::move(welcomes);
 }
 
 void AgentRegistry::Unregister(const std::string& job_uid) {
@@ -194,9 +214,10 @@ absl::StatusOr<uint64_t> AgentRegistry::Attach(const AgentHello& hello,
       stream->Send(Encode(reply)).IgnoreError();
       return 0;
     }
-    if (absl::Status status = CheckHello(hello); !status.ok()) return status;
+    MUSTER_ASSIGN_OR_RETURN(const int protocol, ProtocolOf(hello));
+    MUSTER_RETURN_IF_ERROR(CheckHello(hello));
     Job& job = jobs_.at(hello.worker().job_uid());
-    MUSTER_RETURN_IF_ERROR(stream->Send(job.welcome));
+    MUSTER_RETURN_IF_ERROR(stream->Send(job.welcomes[protocol - v1alpha1::kOldestProtocol]));
     Worker& worker = job.workers[hello.worker().index()];
     Supersede(worker, hello);
     id = next_attachment_++;

@@ -150,7 +150,7 @@ class AgentRegistry {
   };
   struct Job {
     JobRegistration registration;
-    EncodedMessage welcome;
+    std::vector<EncodedMessage> welcomes;  // one for each protocol, the oldest first
     std::map<int32_t, Worker> workers;
   };
   // Both pointers are valid until the attachment is erased.

@@ -7,6 +7,7 @@
 #include "base/testing/manual_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/muster/v1alpha1/protocol.h"
 
 namespace muster::control {
 namespace {
@@ -94,6 +95,33 @@ TEST_F(AgentRegistryTest, AnAgentIsToldHowLongTheOperatorWaitsForAPreparedRound)
   registry_.Register(job);
   ASSERT_TRUE(registry_.Attach(Hello(0, 1), stream_).ok());
   EXPECT_EQ(stream_->sent.back().welcome().prepare_deadline_seconds(), 180);
+}
+
+TEST_F(AgentRegistryTest, AnAgentOfAnyProtocolThatTheOperatorSpeaksIsWelcome) {
+  v1alpha1::AgentHello hello = Hello(0, 1);
+  ASSERT_FALSE(hello.has_protocols()) << "an agent of before the field";
+  ASSERT_TRUE(registry_.Attach(hello, stream_).ok());
+  EXPECT_EQ(stream_->sent.back().welcome().protocol(), v1alpha1::kFirstProtocol);
+  hello.mutable_protocols()->set_oldest(v1alpha1::kOldestProtocol);
+  hello.mutable_protocols()->set_newest(v1alpha1::kNewestProtocol + 5);
+  ASSERT_TRUE(registry_.Attach(hello, stream_).ok());
+  EXPECT_EQ(stream_->sent.back().welcome().protocol(), v1alpha1::kNewestProtocol);
+}
+
+TEST_F(AgentRegistryTest, AnAgentThatSpeaksNoProtocolOfTheOperatorIsRefusedWithBothNamed) {
+  v1alpha1::AgentHello hello = Hello(0, 1);
+  hello.mutable_protocols()->set_oldest(v1alpha1::kNewestProtocol + 1);
+  hello.mutable_protocols()->set_newest(v1alpha1::kNewestProtocol + 2);
+  const absl::Status refused = registry_.Attach(hello, stream_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr(ToText(hello.protocols())),
+                                                    HasSubstr(ToText(v1alpha1::OwnProtocols()))));
+  EXPECT_TRUE(registry_.Agents("uid").empty());
+  for (const int oldest : {2, -7}) {  // ranges that no program means
+    hello.mutable_protocols()->set_oldest(oldest);
+    hello.mutable_protocols()->set_newest(-8);
+    EXPECT_FALSE(registry_.Attach(hello, stream_).ok());
+  }
 }
 
 TEST_F(AgentRegistryTest, AStandbyNamesTheLeader) {

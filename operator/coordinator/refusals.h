@@ -26,6 +26,7 @@ enum class Refusal {
   kOtherWorker,         // the hello names another worker index
   kOtherIncarnation,    // the hello names another incarnation
   kOtherPod,            // the hello names another pod
+  kOtherProtocol,       // the agent speaks no protocol of this operator
   kReplaced,            // a newer incarnation of this worker exists
   kCertificateExpired,  // the stream outlived its certificate
   kTokenRejected,       // the API server did not accept the token: expired, forged, pod deleted

@@ -119,8 +119,12 @@ void OperatorWorld::StartPod(const Json& pod) {
   Container& container = containers_[kube::UidOf(pod)];
   container.index = worker.id.index();
   container.incarnation = worker.id.incarnation();
-  container.agent = std::make_unique<ScriptedAgent>(worker.env["MUSTER_COORDINATOR"], worker.id,
-                                                    worker.ranks, unanswered[container.index]);
+  if (start_agent != nullptr) {
+    start_agent(worker);
+  } else {
+    container.agent = std::make_unique<ScriptedAgent>(worker.env["MUSTER_COORDINATOR"], worker.id,
+                                                      worker.ranks, unanswered[container.index]);
+  }
   SetPhase(pod, "Running", std::nullopt);
 }
 
@@ -142,7 +146,7 @@ void OperatorWorld::RunKubelet() {
       StartPod(pod);
     } else if (container->second.killed) {
       SetPhase(pod, "Failed", 137);
-    } else if (container->second.agent->stopped()) {
+    } else if (container->second.agent != nullptr && container->second.agent->stopped()) {
       SetPhase(pod, "Succeeded", 0);
     }
   }

@@ -17,6 +17,7 @@
 #include "operator/app/operator_app.h"
 #include "operator/kube/memory/memory_api.h"
 #include "operator/kube/wrap/faulty_api.h"
+#include "tests/integration/pod_worker.h"
 #include "tests/integration/scripted_agent.h"
 
 namespace muster::control {
@@ -77,12 +78,14 @@ class OperatorWorld {
   absl::Duration join_deadline = OperatorOptions().join_deadline;
   // Orders that agents started from now on leave unanswered, by worker index.
   std::map<int, ScriptedAgent::UnansweredOrders> unanswered;
+  // If set, this is called for each bound pod in place of starting a ScriptedAgent.
+  std::function<void(const PodWorker&)> start_agent;
 
  private:
   struct Container {
     int index = 0;
     int incarnation = 0;
-    std::unique_ptr<ScriptedAgent> agent;
+    std::unique_ptr<ScriptedAgent> agent;  // null if the test starts agents itself
     bool killed = false;
   };
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/json_fields.h"
-#include "operator/kube/object_meta.h"
 #include "operator/reconcile/pod_json.h"
 
 namespace muster::control {

@@ -101,7 +101,8 @@ class WorkerMachine {
   void Launch(RankSlot& slot, const std::string& master_endpoint);
   void SendPrepare(RankSlot& slot);
   void Kill(RankSlot& slot, int signal, KillReason reason);
-  void EndGracefully(RankSlot& slot, KillReason reason);
+  // Sends SIGTERM, and SIGKILL after `grace`.
+  void EndGracefully(RankSlot& slot, KillReason reason, absl::Duration grace);
   void ForgiveSilence(absl::Duration gap);
   bool CountsFreezes() const { return RunsCommand() && !config_.shares_machine; }
   void NoteFreeze(absl::Time awake);
@@ -113,7 +114,8 @@ class WorkerMachine {
 
   void BeginStop(StopCause cause, bool save, int exit_code, const std::string& reason);
   void AdvanceStop();
-  void EndRanks();
+  void EndRanks(absl::Duration grace);
+  absl::Duration CommandGrace() const;
   bool StopIsDone() const;
   bool AnyAlive() const;
 

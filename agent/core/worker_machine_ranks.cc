@@ -60,7 +60,7 @@ void WorkerMachine::PrepareTrainers(bool fresh, bool knows_end) {
 void WorkerMachine::PrepareCommand() {
   for (RankSlot& slot : slots_) {
     if (slot.alive && slot.kill_reason == KillReason::kNone) {
-      EndGracefully(slot, KillReason::kReplaced);
+      EndGracefully(slot, KillReason::kReplaced, config_.term_grace);
     }
   }
   if (AnyAlive()) return;
@@ -154,9 +154,9 @@ void WorkerMachine::Kill(RankSlot& slot, int signal, KillReason reason) {
   Do(KillRank{slot.local_rank, slot.generation, signal});
 }
 
-void WorkerMachine::EndGracefully(RankSlot& slot, KillReason reason) {
+void WorkerMachine::EndGracefully(RankSlot& slot, KillReason reason, absl::Duration grace) {
   if (!slot.alive) return;
-  slot.kill_at = std::min(slot.kill_at, now_ + config_.term_grace);
+  slot.kill_at = std::min(slot.kill_at, now_ + grace);
   Kill(slot, SIGTERM, reason);
 }
 

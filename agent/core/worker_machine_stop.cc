@@ -22,7 +22,7 @@ void WorkerMachine::On(const Terminate& event) {
     // A stop by order continues, within the time that a terminated pod has.
     stop_deadline_ = std::min(stop_deadline_, now_ + config_.signal_save_deadline);
   } else if (!ending_ranks_) {
-    EndRanks();
+    EndRanks(config_.term_grace);
   } else {
     for (RankSlot& slot : slots_) Kill(slot, SIGKILL, KillReason::kStopping);
   }
@@ -31,7 +31,8 @@ void WorkerMachine::On(const Terminate& event) {
 void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
                               const std::string& reason) {
   if (phase_ == Phase::kStopping) {
-    if (!save && !ending_ranks_) EndRanks();  // ordered again, now without a checkpoint
+    if (!save && !ending_ranks_)
+      EndRanks(config_.term_grace);  // ordered again, now without a checkpoint
     return;
   }
   const bool was_running = phase_ == Phase::kRunning && runs_trainer();
@@ -41,10 +42,13 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
   exit_code_ = exit_code;
   exit_reason_ = reason;
   for (RankSlot& slot : slots_) slot.wanted = false;
-  if (!runs_trainer() || was_finished) return EndRanks();
+  // The signal is all that tells a command to save.
+  const bool may_save = save && cause != StopCause::kOrphaned;
+  if (!runs_trainer()) return EndRanks(may_save ? CommandGrace() : config_.term_grace);
+  if (was_finished) return EndRanks(config_.term_grace);
   if (cause == StopCause::kSignal) {
     // Only this worker ends; if its ranks voted to stop, the others would stop too.
-    if (!was_running) return EndRanks();
+    if (!was_running) return EndRanks(config_.term_grace);
     waits_for_save_ = true;
     stop_deadline_ = now_ + config_.signal_save_deadline;
   } else {
@@ -53,7 +57,8 @@ void WorkerMachine::BeginStop(StopCause cause, bool save, int exit_code,
   }
   for (RankSlot& slot : slots_) {
     if (slot.alive && !slot.got_hello) {
-      EndGracefully(slot, KillReason::kStopping);  // still loading: it has nothing to save
+      EndGracefully(slot, KillReason::kStopping,
+                    config_.term_grace);  // still loading: it has nothing to save
       continue;
     }
     ToTrainer message;
@@ -80,6 +85,17 @@ void WorkerMachine::EndAtOnce(const std::string& reason) {
   exit_reason_ = reason;
 }
 
+// Should the stop be the last that the operator hears of this worker, the command must have ended
+// when the operator relies on it (operator/core/fence.cc: 30 s after the orphan deadline, by its
+// own count of the silence).
+absl::Duration WorkerMachine::CommandGrace() const {
+  constexpr absl::Duration kPastOrphanDeadline = absl::Seconds(15);
+  if (!settings_) return config_.command_grace;
+  const absl::Duration silent = attached_ ? absl::ZeroDuration() : now_ - detached_at_;
+  const absl::Duration left = std::max(settings_->orphan_deadline - silent, absl::ZeroDuration());
+  return std::min(config_.command_grace, left + kPastOrphanDeadline);
+}
+
 bool WorkerMachine::StopIsDone() const {
   if (now_ >= stop_deadline_) return true;
   if (stop_cause_ == StopCause::kSignal) return !waits_for_save_;
@@ -87,14 +103,14 @@ bool WorkerMachine::StopIsDone() const {
                      [](const RankSlot& s) { return !s.alive || s.finished; });
 }
 
-void WorkerMachine::EndRanks() {
+void WorkerMachine::EndRanks(absl::Duration grace) {
   ending_ranks_ = true;
-  for (RankSlot& slot : slots_) EndGracefully(slot, KillReason::kStopping);
+  for (RankSlot& slot : slots_) EndGracefully(slot, KillReason::kStopping, grace);
 }
 
 void WorkerMachine::AdvanceStop() {
   if (AnyAlive()) {
-    if (!ending_ranks_ && StopIsDone()) EndRanks();
+    if (!ending_ranks_ && StopIsDone()) EndRanks(config_.term_grace);
     return;
   }
   const bool clean = std::all_of(slots_.begin(), slots_.end(), [](const RankSlot& s) {

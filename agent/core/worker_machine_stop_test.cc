@@ -187,6 +187,44 @@ void RunCommand(World& world) {
   world.Go(1, 1);
 }
 
+World CommandWithGrace(absl::Duration grace) {
+  WorkerConfig config = TwoRanks();
+  SetPodGrace(grace, config);
+  return World(config);
+}
+
+TEST(WorkerMachineStopTest, ATerminatedCommandMaySaveForMostOfThePodsGrace) {
+  World world = CommandWithGrace(absl::Seconds(30));
+  RunCommand(world);
+  world.Do(Terminate{SIGTERM});
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGTERM});
+  world.Pass(absl::Milliseconds(24900));
+  EXPECT_TRUE(world.TakeSignals(0).empty()) << "it saves";
+  world.Pass(absl::Milliseconds(200));
+  EXPECT_EQ(world.TakeSignals(0), std::vector<int>{SIGKILL});
+}
+
+TEST(WorkerMachineStopTest, ACommandThatIsToldToSaveHasTheSameTimeAndElseTheUsual) {
+  for (const bool save : {true, false}) {
+    World world = CommandWithGrace(absl::Seconds(30));
+    RunCommand(world);
+    world.Stop(1, 1, save);
+    world.Pass(absl::Seconds(6));
+    EXPECT_EQ(world.TakeSignals(0).size(), save ? 1u : 2u) << save;
+  }
+}
+
+// The operator starts a replacement 30 s after the orphan deadline, which is 60 s here.
+TEST(WorkerMachineStopTest, ACommandsSaveEndsBeforeTheOperatorReliesOnItsEnd) {
+  World world = CommandWithGrace(absl::Minutes(10));
+  RunCommand(world);
+  world.Do(StreamClosed{});
+  world.Pass(absl::Seconds(50));
+  world.Do(Terminate{SIGTERM});
+  world.Pass(absl::Seconds(26));
+  EXPECT_EQ(world.TakeSignals(0), (std::vector<int>{SIGTERM, SIGKILL}));
+}
+
 TEST(WorkerMachineStopTest, ACommandThatEndedIsNotStartedAgainByALaterRound) {
   World world;
   RunCommand(world);

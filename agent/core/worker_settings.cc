@@ -1,5 +1,7 @@
 #include "agent/core/worker_settings.h"
 
+#include <algorithm>
+
 namespace muster::agent {
 namespace {
 
@@ -14,6 +16,13 @@ absl::Duration SecondsOr(double seconds, absl::Duration otherwise) {
 }
 
 }  // namespace
+
+void SetPodGrace(absl::Duration grace, WorkerConfig& config) {
+  const auto less = [&](absl::Duration rest) { return std::max(grace - rest, grace / 2); };
+  // Saved and told to end, ranks still have their grace, and the agent reports.
+  config.signal_save_deadline = less(3 * config.term_grace);
+  config.command_grace = less(config.term_grace);
+}
 
 WorkerSettings ReadWelcome(const v1alpha1::Welcome& welcome, const WorkerConfig& config) {
   WorkerSettings settings;

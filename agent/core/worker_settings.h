@@ -31,7 +31,13 @@ struct WorkerConfig {
   absl::Duration save_deadline = absl::Seconds(60);
   // The limit for the checkpoint after SIGTERM; less than a pod's usual 30 s of grace.
   absl::Duration signal_save_deadline = absl::Seconds(15);
+  // The time between SIGTERM and SIGKILL in which a command may save its own state.
+  absl::Duration command_grace = absl::Seconds(5);
 };
+
+// Divides the time that a terminated pod has between the checkpoint or the command's own save, and
+// the end of the processes.
+void SetPodGrace(absl::Duration grace, WorkerConfig& config);
 
 // The contents of Welcome, parsed once.
 struct WorkerSettings {

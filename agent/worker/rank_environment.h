@@ -14,8 +14,8 @@ namespace muster::agent {
 Environment InheritedEnvironment(const char* const* environ);
 
 // Returns the environment of a rank's process: `inherited`, overridden by torchrun's variables, so
-// that a program written for torchrun runs unchanged. OMP_NUM_THREADS and OMP_WAIT_POLICY are set
-// only if the job does not set them.
+// that a program written for torchrun runs unchanged. OMP_NUM_THREADS, OMP_WAIT_POLICY and
+// TORCH_NCCL_ASYNC_ERROR_HANDLING are set only if the job does not set them.
 Environment RankEnvironment(Environment inherited, const v1alpha1::WorkerId& worker,
                             const RankPlacement& placement, int max_restarts,
                             const std::string& host);

@@ -7,6 +7,8 @@
 namespace muster::agent {
 namespace {
 
+// The variables are those of worker_env in torch/distributed/elastic/agent/server/
+// local_elastic_agent.py of PyTorch 2.11, and those of `torchrun --help`'s own options (PET_).
 TEST(RankEnvironmentTest, HasEveryVariableThatTorchrunSets) {
   v1alpha1::WorkerId worker;
   worker.set_job("gpt");
@@ -38,6 +40,7 @@ TEST(RankEnvironmentTest, HasEveryVariableThatTorchrunSets) {
                                 {"TORCHELASTIC_MAX_RESTARTS", "10"},
                                 {"TORCHELASTIC_RUN_ID", "u-7"},
                                 {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+                                {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
                                 {"PET_NNODES", "4"},
                                 {"PET_NPROC_PER_NODE", "2"},
                                 {"PET_NODE_RANK", "2"},
@@ -50,9 +53,14 @@ TEST(RankEnvironmentTest, HasEveryVariableThatTorchrunSets) {
   EXPECT_EQ(env, expected);
 }
 
-TEST(RankEnvironmentTest, TheJobsOwnThreadCountStays) {
-  const Environment env = RankEnvironment({{"OMP_NUM_THREADS", "4"}}, {}, {}, 0, "h");
+TEST(RankEnvironmentTest, WhatTheJobSetsForTorchAndOpenMpStays) {
+  const Environment env = RankEnvironment({{"OMP_NUM_THREADS", "4"},
+                                           {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "0"},
+                                           {"PYTHON_EXEC", "/opt/python"}},
+                                          {}, {}, 0, "h");
   EXPECT_EQ(env.at("OMP_NUM_THREADS"), "4");
+  EXPECT_EQ(env.at("TORCH_NCCL_ASYNC_ERROR_HANDLING"), "0");
+  EXPECT_EQ(env.at("PYTHON_EXEC"), "/opt/python") << "an input of torchrun itself";
   EXPECT_EQ(env.at("MASTER_ADDR"), "h");
 }
 

@@ -78,7 +78,8 @@ const char kWorkerUsage[] =
     "names: coordinator trainer namespace job job-uid index incarnation pod-uid ranks host "
     "log-dir\n"
     "       exit-file orphan-deadline coordinator-ca (PEM) coordinator-token (file)\n"
-    "       coordinator-silence; each defaults to a variable, mostly MUSTER_NAME: docs/cli.md\n"
+    "       coordinator-silence pod-grace; each defaults to a variable, mostly MUSTER_NAME: "
+    "docs/cli.md\n"
     "usage: muster-agent install FOLDER   copies this program there\n";
 
 const std::vector<WorkerFlag>& WorkerFlags() {
@@ -110,7 +111,11 @@ const std::vector<WorkerFlag>& WorkerFlags() {
       {"exit-file", "MUSTER_EXIT_FILE", "a file to write the exit code to, as JSON"},
       {"orphan-deadline", "MUSTER_ORPHAN_DEADLINE",
        "how long the worker goes on without an operator, until one sends another limit; default "
-       "60s"}};
+       "60s"},
+      {"pod-grace", "MUSTER_POD_GRACE",
+       "how long the pod may take to end once it is told to, which bounds a last checkpoint; "
+       "without "
+       "it, a checkpoint may take 15s, and a command's end 5s"}};
   return *flags;
 }
 
@@ -152,6 +157,9 @@ absl::StatusOr<WorkerAgentOptions> ToWorkerAgentOptions(const Flags& flags) {
   options.config.host = HostName(flags);
   options.config.version = kVersion;
   MUSTER_RETURN_IF_ERROR(ReadDuration(flags, "orphan-deadline", options.config.orphan_deadline));
+  absl::Duration pod_grace = absl::ZeroDuration();
+  MUSTER_RETURN_IF_ERROR(ReadDuration(flags, "pod-grace", pod_grace));
+  if (!flags.at("pod-grace").empty()) SetPodGrace(pod_grace, options.config);
   MUSTER_ASSIGN_OR_RETURN(options.coordinator, ToClientOptions(flags));
   options.config.shares_machine = options.coordinator.identity.empty();
   options.trainer_path = flags.at("trainer");

@@ -49,6 +49,19 @@ TEST(WorkerFlagsTest, APodOnAClusterProvesItself) {
   EXPECT_EQ(options->coordinator.silence, absl::Seconds(2));
 }
 
+TEST(WorkerFlagsTest, ThePodsGraceBoundsTheLastSave) {
+  const auto config = [](const char* grace) {
+    return Parse({"worker", "--coordinator=unix:/a"}, {{"MUSTER_POD_GRACE", grace}})->config;
+  };
+  EXPECT_EQ(config("").signal_save_deadline, absl::Seconds(15));
+  EXPECT_EQ(config("").command_grace, absl::Seconds(5));
+  EXPECT_EQ(config("30s").signal_save_deadline, absl::Seconds(15));
+  EXPECT_EQ(config("30s").command_grace, absl::Seconds(25));
+  EXPECT_EQ(config("3m").signal_save_deadline, absl::Seconds(165));
+  EXPECT_EQ(config("4s").signal_save_deadline, absl::Seconds(2)) << "never more than there is";
+  EXPECT_EQ(config("4s").command_grace, absl::Seconds(2));
+}
+
 TEST(WorkerFlagsTest, SaysWhatIsWrong) {
   const auto message = [](const auto& result) { return std::string(result.status().message()); };
   EXPECT_EQ(message(Parse({})), "the first argument must be worker");
@@ -59,6 +72,8 @@ TEST(WorkerFlagsTest, SaysWhatIsWrong) {
             "--ranks=two: wants a number from 0");
   EXPECT_EQ(message(Parse({"worker", "--coordinator=a:1", "--orphan-deadline=60"})),
             "--orphan-deadline=60: wants a duration, as in 60s");
+  EXPECT_EQ(message(Parse({"worker", "--coordinator=a:1", "--pod-grace=30"})),
+            "--pod-grace=30: wants a duration, as in 60s");
   EXPECT_EQ(message(Parse({"worker", "--coordinator=a:1", "--coordinator-ca=x"})),
             "a coordinator on another host needs --coordinator-ca and --coordinator-token");
   EXPECT_EQ(message(Parse({"worker", "--coordinator=a:1,unix:/b"})),

@@ -75,6 +75,9 @@ const ManifestCase kContradictions[] = {
     {"GpusForTheTrainer", "{count: 2}", "{count: 2, gpus: 1}",
      "job.yaml:5: spec.workers.gpus: the built-in trainer computes on the CPU so far: leave "
      "workers.gpus out, or give the template a command that uses the GPUs\n"},
+    {"RdmaForTheTrainer", "{count: 2}", "{count: 2, rdma: {resources: [{name: rdma/hca}]}}",
+     "job.yaml:5: spec.workers.rdma: the built-in trainer communicates over TCP so far: leave "
+     "workers.rdma out, or give the template a command that uses the devices\n"},
     {"BytesWithBpe", "uri: corpus.txt",
      "uri: corpus.txt, format: Bytes, tokenizer: {kind: Bpe, vocabulary: 1024}",
      "job.yaml:8: spec.trainer.data.tokenizer.kind: format Bytes is tokenized by kind Byte: leave "

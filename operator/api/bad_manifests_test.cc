@@ -50,8 +50,8 @@ const ManifestCase kNamesAndTypes[] = {
     {"UnknownFieldNear", "{count: 2}", "{cuont: 2}",
      "job.yaml:5: spec.workers.cuont: unknown field; did you mean count?\n"},
     {"UnknownFieldFar", "{count: 2}", "{count: 2, gpuMemory: 80}",
-     "job.yaml:5: spec.workers.gpuMemory: unknown field; the fields here are count, min, max, gpus "
-     "and ranks\n"},
+     "job.yaml:5: spec.workers.gpuMemory: unknown field; the fields here are count, min, max, "
+     "gpus, ranks, rdma and sharedMemory\n"},
     {"WrongCase", "globalBatch", "global_batch",
      "job.yaml:9: spec.trainer.train.global_batch: unknown field; did you mean globalBatch?\n"},
     {"StringForInteger", "steps: 100", "steps: \"100\"",
@@ -105,6 +105,9 @@ const ManifestCase kRanges[] = {
      "job.yaml:10: spec.trainer.optimizer.name: want adamw or sgd, got the string \"adam\"\n"},
     {"EmptyUri", "uri: corpus.txt", "uri: ''",
      "job.yaml:8: spec.trainer.data.uri: must not be empty\n"},
+    {"SharedMemoryZero", "{count: 2}", "{count: 2, sharedMemory: 0Gi}",
+     "job.yaml:5: spec.workers.sharedMemory: want text like "
+     "^[1-9][0-9]*(k|M|G|T|Ki|Mi|Gi|Ti)?$, got the string \"0Gi\"\n"},
     {"KeepOne", "{uri: out}", "{uri: out, keep: 1}",
      "job.yaml:11: spec.checkpoint.keep: is 1; want 2 to 1000\n"},
     {"NoUri", "{uri: out}", "{keep: 3}",
@@ -164,8 +167,8 @@ const ManifestCase kNoManifest[] = {
 const ManifestCase kSeveral[] = {
     {"AllAtOnce", "{count: 2}", "{count: 0, spot: true}\n  elastic: {rankDeadline: fast}",
      "job.yaml:5: spec.workers.count: is 0; want 1 to 5000\n"
-     "job.yaml:5: spec.workers.spot: unknown field; the fields here are count, min, max, gpus and "
-     "ranks\n"
+     "job.yaml:5: spec.workers.spot: unknown field; the fields here are count, min, max, gpus, "
+     "ranks, rdma and sharedMemory\n"
      "job.yaml:6: spec.elastic.rankDeadline: the string \"fast\" is not a positive duration; want "
      "one like 90s, 10m or 1h30m\n"},
     {"DuplicateKey", "steps: 100", "steps: 100, steps: 200",

@@ -83,6 +83,10 @@ Broken TrainerHasNoGpus(const TrainingJobSpec& spec) {
   return Unless(!spec.has_trainer() || spec.workers().gpus() == 0);
 }
 
+Broken TrainerHasNoRdma(const TrainingJobSpec& spec) {
+  return Unless(!spec.has_trainer() || !spec.workers().has_rdma());
+}
+
 Broken CommandCheckpoint(const TrainingJobSpec& spec) {
   if (spec.has_trainer() || !spec.has_checkpoint()) return {};
   const v1alpha1::CheckpointSpec& checkpoint = spec.checkpoint();
@@ -292,6 +296,7 @@ const std::map<std::string, RuleCheck>& RuleChecks() {
       {"one-program", Typed<TrainingJobSpec, OneProgram>},
       {"ranks-fit-batch", Typed<TrainingJobSpec, RanksFitBatch>},
       {"trainer-has-no-gpus", Typed<TrainingJobSpec, TrainerHasNoGpus>},
+      {"trainer-has-no-rdma", Typed<TrainingJobSpec, TrainerHasNoRdma>},
       {"command-checkpoint", Typed<TrainingJobSpec, CommandCheckpoint>},
       {"command-deadlines", Typed<TrainingJobSpec, CommandDeadlines>},
       {"worker-is-ours", Typed<TrainingJobSpec, WorkerIsOurs>},

@@ -16,6 +16,11 @@ OperatorOptions ToOperatorOptions(const OperatorFlags& flags) {
                   flags.http_key, flags.http_token_file,   flags.probes};
   options.worker_image = flags.worker_image;
   options.agent_image = flags.agent_image;
+  options.worker_pull_policy = flags.worker_pull_policy;
+  options.agent_pull_policy = flags.agent_pull_policy;
+  options.pull_secrets = flags.pull_secrets;
+  options.worker_env = flags.worker_env;
+  options.job_network_policies = flags.job_network_policies;
   options.reconcile_threads = flags.workers;
   options.bind_threads = flags.binders;
   options.prepare_deadline = flags.prepare_deadline;

@@ -50,6 +50,7 @@ ReplicaOptions ToReplica(const OperatorOptions& options, FanOut& fan_out,
   replica.fan_out = &fan_out;
   replica.namespace_scope = options.namespace_scope;
   replica.identity = options.identity;
+  if (options.job_network_policies) replica.policy_namespace = options.operator_namespace;
   replica.election = options.election;
   replica.scheduler.topology_levels = options.topology_levels;
   replica.scheduler.writes_apart = true;

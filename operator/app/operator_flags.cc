@@ -1,5 +1,6 @@
 #include "operator/app/operator_flags.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -46,6 +48,15 @@ const char kOperatorUsage[] =
     "  --worker-image    of jobs with a built-in trainer; default muster-agent\n"
     "  --agent-image     from which pods with an image of the user's get the agent; default none:\n"
     "                    those images have muster-agent in their PATH\n"
+    "  --worker-image-pull-policy --agent-image-pull-policy\n"
+    "                    Always, IfNotPresent or Never; default the API server's\n"
+    "  --image-pull-secrets NAME[,NAME]: Secrets in the namespaces of jobs, for both images\n"
+    "  --worker-env      NAME=VALUE, once for each variable that workers get unless their "
+    "template\n"
+    "                    sets it, as what NCCL has to know about the network\n"
+    "  --job-network-policies true: each job gets a NetworkPolicy that admits its own workers, "
+    "the\n"
+    "                    operator and the port named metrics; default false\n"
     "  --workers         jobs reconciled at the same time; default 2\n"
     "  --binders         pods bound at the same time; default 16\n"
     "  --prepare-deadline default 60s; workers that have not answered a new round by then are\n"
@@ -145,6 +156,46 @@ Setter Links(std::map<std::string, Link>& to) {
   };
 }
 
+Setter PullPolicy(std::string& to) {
+  return [&to](const std::string& value) -> Problem {
+    if (value != "Always" && value != "IfNotPresent" && value != "Never") {
+      return "wants Always, IfNotPresent or Never";
+    }
+    to = value;
+    return std::nullopt;
+  };
+}
+
+Setter Variables(std::vector<std::pair<std::string, std::string>>& to) {
+  return [&to](const std::string& value) -> Problem {
+    const std::vector<std::string> parts = absl::StrSplit(value, absl::MaxSplits('=', 1));
+    const std::string& name = parts[0];
+    const bool sound = std::all_of(name.begin(), name.end(), [](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+    });
+    if (parts.size() != 2 || name.empty() || !sound || absl::ascii_isdigit(name[0])) {
+      return "wants NAME=VALUE, as NCCL_SOCKET_IFNAME=eth0";
+    }
+    if (absl::StartsWith(name, "MUSTER_")) return "is one of the variables that muster sets";
+    std::erase_if(to, [&](const auto& known) { return known.first == name; });
+    to.emplace_back(name, parts[1]);
+    return std::nullopt;
+  };
+}
+
+// The kubelet leaves $(NAME) in a flag as it is if there is no such variable, and no worker could
+// dial that.
+Setter Address(std::string& to) {
+  return [&to](const std::string& value) -> Problem {
+    if (absl::StrContains(value, "$(")) {
+      return "has a variable that is not set in this pod: a Service's is set if the Service was "
+             "there before the pod and enableServiceLinks is true";
+    }
+    to = value;
+    return std::nullopt;
+  };
+}
+
 Setter OneOf(bool& second, const std::string& a, const std::string& b) {
   return [&second, a, b](const std::string& value) -> Problem {
     if (value != a && value != b) return absl::StrCat("wants ", a, " or ", b);
@@ -167,14 +218,19 @@ std::map<std::string, Setter> SettersOf(OperatorFlags& flags) {
           {"lease-namespace", Text(flags.lease_namespace)},
           {"identity", Text(flags.identity)},
           {"coordinator", List(flags.coordinator, ',')},
-          {"advertise", Text(flags.advertise)},
-          {"pod-coordinator", Text(flags.pod_coordinator)},
+          {"advertise", Address(flags.advertise)},
+          {"pod-coordinator", Address(flags.pod_coordinator)},
           {"http", Text(flags.http)},
           {"http-cert-file", Text(flags.http_certificate)},
           {"http-key-file", Text(flags.http_key)},
           {"probes", Text(flags.probes)},
           {"worker-image", Text(flags.worker_image)},
           {"agent-image", Text(flags.agent_image)},
+          {"worker-image-pull-policy", PullPolicy(flags.worker_pull_policy)},
+          {"agent-image-pull-policy", PullPolicy(flags.agent_pull_policy)},
+          {"image-pull-secrets", List(flags.pull_secrets, ',')},
+          {"worker-env", Variables(flags.worker_env)},
+          {"job-network-policies", Bool(flags.job_network_policies)},
           {"workers", Whole(flags.workers)},
           {"binders", Whole(flags.binders)},
           {"prepare-deadline", Time(flags.prepare_deadline)},

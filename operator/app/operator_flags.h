@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,6 +43,11 @@ struct OperatorFlags {
   std::string probes;
   std::string worker_image = "muster-agent";
   std::string agent_image;
+  std::string worker_pull_policy;  // empty: the API server's default
+  std::string agent_pull_policy;
+  std::vector<std::string> pull_secrets;
+  std::vector<std::pair<std::string, std::string>> worker_env;  // in the order given
+  bool job_network_policies = false;
   int workers = 2;
   int binders = 16;
   absl::Duration prepare_deadline = absl::Seconds(60);
@@ -57,8 +63,8 @@ struct OperatorFlags {
 };
 
 // Parses `args`, without the program's name; `environment` returns a variable's value, or "". Every
-// flag is --NAME=VALUE; --leader-elect alone means true. The error lists every bad flag, one per
-// line.
+// flag is --NAME=VALUE; --leader-elect alone means true. Of a flag that is given twice the last one
+// counts, but each --worker-env. The error lists every bad flag, one per line.
 absl::StatusOr<OperatorFlags> ParseOperatorFlags(
     const std::vector<std::string>& args,
     const std::function<std::string(const std::string& name)>& environment);

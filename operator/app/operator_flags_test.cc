@@ -155,6 +155,36 @@ TEST(OperatorFlagsTest, EveryFlagIsTaken) {
   EXPECT_TRUE(flags->log_json);
 }
 
+TEST(OperatorFlagsTest, ImagesAndVariablesOfWorkersCanBeSet) {
+  const auto flags = Parse({"--worker-image-pull-policy=Always", "--agent-image-pull-policy=Never",
+                            "--image-pull-secrets=a,b", "--worker-env=NCCL_IB_HCA=mlx5_0,mlx5_1",
+                            "--worker-env=NCCL_DEBUG=INFO",
+                            "--worker-env=NCCL_DEBUG=", "--job-network-policies=true"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->worker_pull_policy, "Always");
+  EXPECT_EQ(flags->agent_pull_policy, "Never");
+  EXPECT_THAT(flags->pull_secrets, ElementsAre("a", "b"));
+  EXPECT_THAT(flags->worker_env, ElementsAre(testing::Pair("NCCL_IB_HCA", "mlx5_0,mlx5_1"),
+                                             testing::Pair("NCCL_DEBUG", "")));
+  EXPECT_TRUE(flags->job_network_policies);
+  EXPECT_FALSE(Parse({})->job_network_policies);
+  EXPECT_EQ(ErrorOf({"--worker-image-pull-policy=always", "--worker-env=DEBUG", "--worker-env=1=2",
+                     "--worker-env=MUSTER_JOB=x"}),
+            "--worker-image-pull-policy=always: wants Always, IfNotPresent or Never\n"
+            "--worker-env=DEBUG: wants NAME=VALUE, as NCCL_SOCKET_IFNAME=eth0\n"
+            "--worker-env=1=2: wants NAME=VALUE, as NCCL_SOCKET_IFNAME=eth0\n"
+            "--worker-env=MUSTER_JOB=x: is one of the variables that muster sets");
+}
+
+// Regression: workers were told to dial "$(MUSTER_OPERATOR_SERVICE_HOST):7443".
+TEST(OperatorFlagsTest, AVariableThatTheKubeletCouldNotExpandIsRefused) {
+  EXPECT_EQ(ErrorOf({"--pod-coordinator=$(MUSTER_OPERATOR_SERVICE_HOST):7443"}),
+            "--pod-coordinator=$(MUSTER_OPERATOR_SERVICE_HOST):7443: has a variable that is not "
+            "set in this pod: a Service's is set if the Service was there before the pod and "
+            "enableServiceLinks is true");
+  EXPECT_THAT(ErrorOf({"--advertise=$(POD_IP):7443"}), testing::HasSubstr("has a variable"));
+}
+
 TEST(OperatorFlagsTest, EveryBadFlagIsNamedAtOnce) {
   EXPECT_EQ(ErrorOf({"run", "--qps=fast", "--burst=0", "--lease-duration=15", "--leader-elect=si",
                      "--log-format=xml", "--colour=red", "--namespace", "--coordinator="}),

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,8 +38,14 @@ struct OperatorOptions {
   HttpOptions http;
   // The image of the worker container of jobs with a built-in trainer.
   std::string worker_image = "muster-agent";
-  // See PodBuilderOptions::agent_image.
+  // See PodBuilderOptions for these.
   std::string agent_image;
+  std::string worker_pull_policy;
+  std::string agent_pull_policy;
+  std::vector<std::string> pull_secrets;
+  std::vector<std::pair<std::string, std::string>> worker_env;
+  // Makes a NetworkPolicy for each job: see operator/reconcile/job_network_policy.h.
+  bool job_network_policies = false;
   // The number of jobs reconciled at the same time.
   int reconcile_threads = 2;
   // The number of pods that the scheduler writes to at the same time.

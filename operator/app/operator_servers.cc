@@ -54,12 +54,18 @@ absl::Status OperatorServers::StartCoordinator() {
   const std::string dialed =
       options_.pod_coordinator.empty() ? coordinator_address_ : options_.pod_coordinator;
   PodBuilderOptions pods{dialed, options_.worker_image, options_.agent_image};
+  pods.worker_env = options_.worker_env;
   if (identity_ != nullptr && !IsUnixAddress(dialed)) {
+    pods.containers = true;
+    pods.worker_pull_policy = options_.worker_pull_policy;
+    pods.agent_pull_policy = options_.agent_pull_policy;
+    pods.pull_secrets = options_.pull_secrets;
     pods.coordinator_ca = identity_->authority_pem();
     if (options_.election) {
       pods.coordinator_silence = absl::FormatDuration(options_.election->lease_duration / 2);
     }
   }
+  containers_ = pods.containers;
   replica_.Connect(pods, coordinator_address_);
   return absl::OkStatus();
 }
@@ -80,7 +86,8 @@ absl::Status OperatorServers::Start() {
                         [this] { return Leader(); },
                         [this] { return Refusals(); },
                         [this] { return Certificates(); },
-                        DecisionsOf(options_)};
+                        DecisionsOf(options_),
+                        containers_};
   MUSTER_ASSIGN_OR_RETURN(http_, HttpServers::Open(options_.http, deps, replica_.observed_api(),
                                                    clock_, identity_.get()));
   return absl::OkStatus();

@@ -49,6 +49,7 @@ class OperatorServers {
   const Clock& clock_;
   const OperatorOptions& options_;
   std::string coordinator_address_;
+  bool containers_ = false;  // see PodBuilderOptions
   std::unique_ptr<CoordinatorIdentity> identity_;
   std::unique_ptr<CoordinatorServer> coordinator_;
   std::unique_ptr<HttpServers> http_;

@@ -58,7 +58,8 @@ void Replica::Connect(PodBuilderOptions pods, const std::string& coordinator) {
   };
   executor_ = std::make_unique<Executor>(
       api_, registry_, events_, std::move(pods), [this] { return CheckLeading(); },
-      options_.fan_out == nullptr ? FanOut::InOrder() : *options_.fan_out, &urgency_);
+      options_.fan_out == nullptr ? FanOut::InOrder() : *options_.fan_out, &urgency_,
+      options_.policy_namespace);
   Controller::Deps deps{clock_,    watch_.jobs(), watch_.pods(), registry_,
                         progress_, *executor_,    events_,       scheduler_.verdicts()};
   deps.nodes = &watch_.nodes();

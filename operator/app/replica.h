@@ -50,6 +50,8 @@ struct ReplicaOptions {
   absl::Duration resync = absl::Minutes(10);
   // Spreads the retries of lists and watches over time, in [0, 1); thread-safe. Empty: no spread.
   std::function<double()> jitter;
+  // The operator's namespace, if each job is to have a NetworkPolicy; else empty.
+  std::string policy_namespace;
   // Creates a job's pods, several at a time; must outlive the replica. If null, one by one.
   FanOut* fan_out = nullptr;
   DecideOptions decide;

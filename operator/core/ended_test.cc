@@ -33,6 +33,34 @@ TEST(EndedTest, AWorkerThatEndedIsNotRunAgainWhenItsPodIsGone) {
   EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
 }
 
+// The container `worker` has ended, and another one of the template keeps the pod running.
+TEST(EndedTest, OtherContainersOfThePodEndWithTheJob) {
+  CommandWorld world(2);
+  world.MakeActive();
+  world.EndCommand(0);
+  world.Pod(0).exit_code = 0;
+  EXPECT_THAT(world.Decide().deletes, IsEmpty()) << "the other worker runs on";
+  world.EndCommand(1);
+  EndPod(world.Pod(1));
+  const Plan plan = world.Decide();
+  EXPECT_EQ(world.Condition(ConditionType::kSucceeded), "True/TrainingFinished");
+  ASSERT_EQ(plan.deletes.size(), 1u) << "the other pod is over by itself, and its log is kept";
+  EXPECT_EQ(plan.deletes[0].name, world.Pod(0).name);
+}
+
+TEST(EndedTest, AWorkerThatFailedIsReplacedAlthoughOtherContainersOfItsPodRun) {
+  CommandWorld world(2);
+  world.MakeActive();
+  world.Pod(1).exit_code = 137;
+  world.Pod(1).reason = "OOMKilled";
+  world.Pod(1).ended = {{"worker", 137, 9, "OOMKilled"}};
+  world.Agent(1).attached = false;
+  world.Agent(1).detached_at = world.view.now;
+  const Plan plan = world.Decide();
+  EXPECT_EQ(plan.status.incarnations(1), 2);
+  EXPECT_EQ(plan.status.failures().latest().reason(), "OOMKilled");
+}
+
 TEST(EndedTest, ACommandThatEndedWhileNobodyLedIsNotRunAgain) {
   CommandWorld world(2);
   world.MakeActive();

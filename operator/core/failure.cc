@@ -302,7 +302,7 @@ void EvaluateRoundFailures(Draft& draft) {
 
 // Pods that the operator deletes are no failures.
 bool HasFailed(const PodView& pod) {
-  if (!pod.deleting) return pod.phase == PodPhase::kFailed;
+  if (!pod.deleting) return pod.phase == PodPhase::kFailed || pod.exit_code.value_or(0) != 0;
   return std::any_of(pod.conditions.begin(), pod.conditions.end(), [](const ConditionView& c) {
     return c.type == "DisruptionTarget" && c.status == "True";
   });

@@ -148,7 +148,12 @@ void StopFinished(Draft& draft) {
   const v1alpha1::Condition* failed = FindCondition(draft.status(), ConditionType::kFailed);
   const bool save = failed != nullptr && failed->reason() == Name(Reason::kDeadlineExceeded);
   for (const Worker& worker : draft.workers) {
-    if (worker.pod == nullptr || worker.presence == Presence::kGone) continue;
+    if (worker.pod == nullptr) continue;
+    const bool over =
+        worker.pod->phase == PodPhase::kSucceeded || worker.pod->phase == PodPhase::kFailed;
+    // Only the template's other containers are left, which end with the pod.
+    if (!over && WorkerHasEnded(*worker.pod)) draft.Delete(*worker.pod, "the job has ended");
+    if (worker.presence == Presence::kGone) continue;
     const bool attached = worker.agent != nullptr && worker.agent->attached;
     if (attached && memory.stop.sent_session[worker.index] != worker.agent->session) {
       const RoundStamp stamp{draft.status().term(), draft.status().round()};

@@ -16,8 +16,7 @@ void SetPresence(const JobView& view, const RoundMemory& memory, const DecideOpt
                  Worker& worker) {
   const PodView* pod = worker.pod;
   if (pod == nullptr) return;
-  const bool ended = pod->phase == PodPhase::kSucceeded || pod->phase == PodPhase::kFailed;
-  if (ended || pod->deleting) {
+  if (WorkerHasEnded(*pod) || pod->deleting) {
     worker.presence = Presence::kGone;
     return;
   }
@@ -97,6 +96,10 @@ std::vector<Worker> FindWorkers(const JobView& view, const RoundMemory& memory,
   for (int index : ParseIndices(view.status.workers().ended(), count)) workers[index].ended = true;
   for (Worker& worker : workers) SetPresence(view, memory, options, worker);
   return workers;
+}
+
+bool WorkerHasEnded(const PodView& pod) {
+  return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed || pod.exit_code;
 }
 
 bool IsLost(Presence presence) {

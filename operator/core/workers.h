@@ -39,6 +39,9 @@ void ObserveWorkers(const JobView& view, RoundMemory& memory);
 std::vector<Worker> FindWorkers(const JobView& view, const RoundMemory& memory,
                                 const DecideOptions& options);
 
+// Returns true if the pod's worker does nothing more. Other containers of the pod may still run.
+bool WorkerHasEnded(const PodView& pod);
+
 // Returns true if the worker cannot take part any more and its pod is to be replaced.
 bool IsLost(Presence presence);
 

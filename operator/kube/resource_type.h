@@ -34,6 +34,8 @@ inline constexpr ResourceType kServiceAccounts{"",   "v1", "serviceaccounts", "S
                                                true, false};
 inline constexpr ResourceType kNamespaces{"", "v1", "namespaces", "Namespace", false, true};
 inline constexpr ResourceType kLeases{"coordination.k8s.io", "v1", "leases", "Lease", true, false};
+inline constexpr ResourceType kNetworkPolicies{"networking.k8s.io", "v1", "networkpolicies",
+                                               "NetworkPolicy",     true, false};
 inline constexpr ResourceType kTrainingJobs{"muster.dev",  "v1alpha1", "trainingjobs",
                                             "TrainingJob", true,       true};
 

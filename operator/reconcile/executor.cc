@@ -17,6 +17,7 @@
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
 #include "operator/kube/wrap/fenced_api.h"
+#include "operator/reconcile/job_network_policy.h"
 #include "proto/muster/v1alpha1/training_job.pb.h"
 
 namespace muster::control {
@@ -173,6 +174,17 @@ absl::Status Executor::CreateBatch(const TrainingJob& job, const PodBuilder& bui
   return failed;
 }
 
+// Pods without a policy would be open to all, so a job whose policy cannot be written gets none.
+absl::Status Executor::WriteNetworkPolicy(const TrainingJob& job) {
+  if (policy_namespace_.empty()) return absl::OkStatus();
+  const absl::Status written = EnsureNetworkPolicy(api_, job, policy_namespace_);
+  if (!written.ok() && !kube::IsFenced(written)) {
+    events_.Record({job.ns, job.name}, job.uid,
+                   {Event::Type::kWarning, "FailedCreate", std::string(written.message())});
+  }
+  return written;
+}
+
 // Creates pods in growing batches: a fault of one pod, or a prohibition, often holds for hundreds.
 absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Written& written) {
   written.refused_pod.clear();
@@ -182,6 +194,7 @@ absl::Status Executor::CreatePods(const TrainingJob& job, const Plan& plan, Writ
     written.refused_pod = std::string(builder.status().message());
     return builder.status();
   }
+  MUSTER_RETURN_IF_ERROR(WriteNetworkPolicy(job));
   const int count = static_cast<int>(plan.creates.size());
   int size = 1;
   for (int begin = 0; begin < count; begin += size, size *= kBatchGrowth) {

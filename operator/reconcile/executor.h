@@ -48,16 +48,20 @@ class Executor {
 
   // If `may_order` is null, orders may always be sent. Pods are created through `fan_out`; creating
   // pods, and the writes that they wait for, count as urgent in `urgency`. Both must outlive this.
+  // Unless `policy_namespace` is empty, a job gets its network policy, which admits the operator of
+  // that namespace, before it gets pods.
   Executor(kube::Api& api, AgentRegistry& registry, EventRecorder& events,
            PodBuilderOptions pod_options, MayOrder may_order = nullptr,
-           FanOut& fan_out = FanOut::InOrder(), Urgency* urgency = nullptr)
+           FanOut& fan_out = FanOut::InOrder(), Urgency* urgency = nullptr,
+           std::string policy_namespace = "")
       : api_(api),
         registry_(registry),
         events_(events),
         pod_options_(std::move(pod_options)),
         may_order_(std::move(may_order)),
         fan_out_(fan_out),
-        urgency_(urgency) {}
+        urgency_(urgency),
+        policy_namespace_(std::move(policy_namespace)) {}
 
   // Deletes pods, creates pods, writes finalizers, then the status. After an error none of the
   // later steps is done, and the plan with its memory must be dropped; kAborted means that the job
@@ -72,6 +76,7 @@ class Executor {
  private:
   absl::Status DeletePods(const TrainingJob& job, const Plan& plan, Written& written);
   absl::Status CreatePods(const TrainingJob& job, const Plan& plan, Written& written);
+  absl::Status WriteNetworkPolicy(const TrainingJob& job);
   absl::Status CreateBatch(const TrainingJob& job, const PodBuilder& builder,
                            const CreatePod* creates, int count, Written& written);
   // Returns `pod` as stored, or why there is none. Thread-safe.
@@ -91,6 +96,7 @@ class Executor {
   const MayOrder may_order_;
   FanOut& fan_out_;
   Urgency* const urgency_;
+  const std::string policy_namespace_;
 };
 
 }  // namespace muster::control

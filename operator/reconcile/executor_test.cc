@@ -99,6 +99,23 @@ TEST_F(ExecutorTest, WritesTheStatusThenSendsOrdersAndEvents) {
   EXPECT_EQ(memory_->List(kube::kEvents, {})->items.size(), 1u);
 }
 
+TEST_F(ExecutorTest, AJobHasItsNetworkPolicyBeforeItHasPods) {
+  executor_ = std::make_unique<Executor>(*api_, registry_, *events_,
+                                         PodBuilderOptions{"unix:/c.sock", "muster-agent"}, nullptr,
+                                         FanOut::InOrder(), nullptr, "muster-system");
+  Json theirs = kube::NewObject(kube::kNetworkPolicies, {"default", "gpt-workers"});
+  ASSERT_TRUE(memory_->Create(kube::kNetworkPolicies, theirs).ok());
+  Plan plan = PlanRound();
+  plan.creates = {Pod(1)};
+  EXPECT_FALSE(Execute(plan).ok());
+  EXPECT_TRUE(memory_->List(kube::kPods, {})->items.empty()) << "it would be open to all";
+  EXPECT_EQ(memory_->List(kube::kEvents, {})->items.size(), 1u) << "FailedCreate";
+  ASSERT_TRUE(memory_->Delete(kube::kNetworkPolicies, {"default", "gpt-workers"}).ok());
+  ASSERT_TRUE(Execute(plan).ok());
+  EXPECT_EQ(memory_->List(kube::kPods, {})->items.size(), 1u);
+  EXPECT_TRUE(memory_->Get(kube::kNetworkPolicies, {"default", "gpt-workers"}).ok());
+}
+
 TEST_F(ExecutorTest, AConflictingStatusWriteSendsNothing) {
   Json other = memory_->Get(kube::kTrainingJobs, {"default", "gpt"}).value();
   other["spec"]["workers"]["count"] = 2;

@@ -4,16 +4,21 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "operator/coordinator/token_reviewer.h"
 #include "operator/core/view.h"
 #include "operator/kube/object_meta.h"
 #include "operator/kube/resource_type.h"
+#include "operator/reconcile/job_owner.h"
+#include "operator/reconcile/pod_devices.h"
+#include "operator/reconcile/pod_grace.h"
+#include "operator/reconcile/pod_json.h"
+#include "operator/reconcile/pod_security.h"
+#include "operator/reconcile/pod_shared_memory.h"
 
 namespace muster::control {
 namespace {
-
-constexpr char kGpuResource[] = "nvidia.com/gpu";
 
 absl::StatusOr<Json> ParseTemplate(const TrainingJob& job) {
   const std::string& raw = job.spec.template_().raw();
@@ -21,18 +26,6 @@ absl::StatusOr<Json> ParseTemplate(const TrainingJob& job) {
   MUSTER_ASSIGN_OR_RETURN(Json json, ParseJson(raw));
   if (!json.is_object()) return absl::InvalidArgumentError("spec.template must be an object");
   return json;
-}
-
-// Returns the object at `field`; creates it if it is absent or of another type.
-Json& ObjectIn(Json& parent, const char* field) {
-  Json& child = parent[field];
-  if (!child.is_object()) child = Json::object();
-  return child;
-}
-Json& ListIn(Json& parent, const char* field) {
-  Json& child = parent[field];
-  if (!child.is_array()) child = Json::array();
-  return child;
 }
 
 Json FromField(const char* name, const char* path) {
@@ -44,12 +37,6 @@ constexpr char kTokenVolume[] = "muster-coordinator-token";
 constexpr char kTokenFolder[] = "/var/run/secrets/muster.dev/coordinator";
 constexpr char kTokenFile[] = "token";
 constexpr int kTokenSeconds = 3600;
-
-void DropNamed(Json& list, const char* name) {
-  for (size_t i = list.size(); i > 0; --i) {
-    if (kube::StringAt(list[i - 1], {"name"}) == name) list.erase(i - 1);
-  }
-}
 
 void AddToken(Json& spec, Json& container) {
   const Json source = {{"audience", kCoordinatorAudience},
@@ -71,33 +58,33 @@ constexpr char kAgentVolume[] = "muster-agent";
 constexpr char kAgentFolder[] = "/var/lib/muster";
 // Larger than the program, which a test of the images bounds.
 constexpr char kAgentVolumeSize[] = "128Mi";
-constexpr int kNobody = 65532;
+
+// If neither the template nor the administrator says it, the API server does, by the image's tag.
+void SetPullPolicy(const std::string& policy, Json& container) {
+  if (!policy.empty()) SetIfAbsent(container, "imagePullPolicy", policy);
+}
 
 // Makes the init container that copies the agent; the pod may be in a restricted namespace.
-Json AgentInstaller(const std::string& image) {
+Json AgentInstaller(const PodBuilderOptions& options) {
   const Json amounts = {{"cpu", "10m"}, {"memory", "64Mi"}};
-  return {{"name", kAgentVolume},
-          {"image", image},
-          {"command", {"muster-agent", "install", kAgentFolder}},
-          {"resources", {{"requests", amounts}, {"limits", {{"memory", "64Mi"}}}}},
-          {"securityContext",
-           {{"allowPrivilegeEscalation", false},
-            {"capabilities", {{"drop", {"ALL"}}}},
-            {"readOnlyRootFilesystem", true},
-            {"runAsNonRoot", true},
-            {"runAsUser", kNobody},
-            {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
-          {"volumeMounts", {{{"name", kAgentVolume}, {"mountPath", kAgentFolder}}}}};
+  Json installer = {{"name", kAgentVolume},
+                    {"image", options.agent_image},
+                    {"command", {"muster-agent", "install", kAgentFolder}},
+                    {"resources", {{"requests", amounts}, {"limits", {{"memory", "64Mi"}}}}},
+                    {"securityContext", RestrictedContext()},
+                    {"volumeMounts", {{{"name", kAgentVolume}, {"mountPath", kAgentFolder}}}}};
+  SetPullPolicy(options.agent_pull_policy, installer);
+  return installer;
 }
 
 // It runs first, because the user's init containers may take long or fail.
-void BringAgent(Json& spec, Json& worker, const std::string& image) {
+void BringAgent(Json& spec, Json& worker, const PodBuilderOptions& options) {
   Json& volumes = ListIn(spec, "volumes");
   DropNamed(volumes, kAgentVolume);
   volumes.push_back({{"name", kAgentVolume}, {"emptyDir", {{"sizeLimit", kAgentVolumeSize}}}});
   Json& installers = ListIn(spec, "initContainers");
   DropNamed(installers, kAgentVolume);
-  installers.insert(installers.begin(), AgentInstaller(image));
+  installers.insert(installers.begin(), AgentInstaller(options));
   Json& mounts = ListIn(worker, "volumeMounts");
   DropNamed(mounts, kAgentVolume);
   mounts.push_back({{"name", kAgentVolume}, {"mountPath", kAgentFolder}, {"readOnly", true}});
@@ -132,21 +119,17 @@ size_t SetWorkerContainer(Json& spec, const TrainingJob& job, const PodBuilderOp
   if (index == containers.size()) containers.push_back({{"name", kWorkerContainer}});
   Json& worker = containers[index];
   const bool image_is_ours = job.spec.has_trainer() || kube::StringAt(worker, {"image"}).empty();
-  if (image_is_ours) worker["image"] = options.worker_image;
+  if (image_is_ours) {
+    worker["image"] = options.worker_image;
+    SetPullPolicy(options.worker_pull_policy, worker);
+  }
   worker["command"] = {"muster-agent", "worker"};
   worker.erase("args");
   if (!image_is_ours && !options.agent_image.empty()) {
-    BringAgent(spec, worker, options.agent_image);
+    BringAgent(spec, worker, options);
   }
   if (!options.coordinator_ca.empty()) AddToken(spec, worker);
   return index;
-}
-
-void AddGpus(Json& spec, Json& worker, int gpus) {
-  Json& limits = ObjectIn(ObjectIn(worker, "resources"), "limits");
-  if (!limits.contains(kGpuResource)) limits[kGpuResource] = absl::StrCat(gpus);
-  // Nodes with GPUs are commonly tainted by the resource's name, against pods that need none.
-  ListIn(spec, "tolerations").push_back({{"key", kGpuResource}, {"operator", "Exists"}});
 }
 
 // Sets the template's labels and annotations, and the job as the owner.
@@ -155,14 +138,38 @@ void SetMeta(Json& pod, const Json& pod_template, const TrainingJob& job) {
     const Json* given = kube::Find(pod_template, {"metadata", map});
     if (given != nullptr && given->is_object()) pod["metadata"][map] = *given;
   }
-  kube::OwnerReference owner;
-  owner.api_version = kApiVersion;
-  owner.kind = kTrainingJobKind;
-  owner.name = job.name;
-  owner.uid = job.uid;
-  owner.controller = true;
-  owner.block_owner_deletion = true;
-  kube::SetOwners(pod, {owner});
+  SetJobAsOwner(job, pod);
+}
+
+void AddPullSecrets(Json& spec, const PodBuilderOptions& options) {
+  for (const std::string& name : options.pull_secrets) {
+    Json& secrets = ListIn(spec, "imagePullSecrets");
+    DropNamed(secrets, name);
+    secrets.push_back({{"name", name}});
+  }
+}
+
+// Returns the variables of the cluster that the template does not set, before those that it sets.
+Json WorkerEnvironment(const Json& of_template, const PodBuilderOptions& options) {
+  Json all = Json::array();
+  for (const auto& [name, value] : options.worker_env) {
+    all.push_back({{"name", name}, {"value", value}});
+  }
+  for (const Json& entry : of_template) {
+    DropNamed(all, kube::StringAt(entry, {"name"}));
+  }
+  all.insert(all.end(), of_template.begin(), of_template.end());
+  return all;
+}
+
+// Sets what has an effect in containers alone.
+absl::Status SetContainerFields(const TrainingJob& job, const PodBuilderOptions& options,
+                                Json& spec, Json& worker, Json& env) {
+  AddPullSecrets(spec, options);
+  if (job.spec.has_trainer()) RestrictWorker(spec, worker);
+  const absl::Duration grace = SetTerminationGrace(job.spec, spec);
+  env.push_back({{"name", "MUSTER_POD_GRACE"}, {"value", absl::FormatDuration(grace)}});
+  return AddSharedMemory(job.spec.workers(), spec, worker);
 }
 
 // Lets kubelets and other schedulers know which pods may be preempted for which.
@@ -197,8 +204,13 @@ absl::StatusOr<PodBuilder> PodBuilder::Make(const TrainingJob& job,
   SetPriorityClass(spec, job, options);
   builder.worker_ = SetWorkerContainer(spec, job, options);
   builder.env_ = CommonEnvironment(options);
-  builder.users_env_ = ListIn(spec["containers"][builder.worker_], "env");
-  spec["containers"][builder.worker_].erase("env");
+  Json& worker = spec["containers"][builder.worker_];
+  if (options.containers) {
+    MUSTER_RETURN_IF_ERROR(SetContainerFields(job, options, spec, worker, builder.env_));
+  }
+  AddRdma(job.spec.workers().rdma(), worker);
+  builder.users_env_ = WorkerEnvironment(ListIn(worker, "env"), options);
+  worker.erase("env");
   return builder;
 }
 

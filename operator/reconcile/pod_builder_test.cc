@@ -184,6 +184,100 @@ TEST(PodBuilderTest, OnOneMachineThereIsNoTokenAndTheTemplatesChoiceCounts) {
   EXPECT_EQ((*wished)["spec"]["automountServiceAccountToken"], true);
 }
 
+PodBuilderOptions OnACluster() {
+  PodBuilderOptions options = kOptions;
+  options.containers = true;
+  return options;
+}
+
+TEST(PodBuilderTest, OnAClusterABuiltInWorkerIsRestrictedAndHasSharedMemoryAndTimeToSave) {
+  TrainingJob job = Job(R"({"spec": {"containers": [{"name": "side", "image": "log"}]}})", true);
+  job.spec.mutable_checkpoint();
+  job.spec.mutable_workers()->set_shared_memory("1Gi");
+  const auto pod = BuildPod(job, Create(), OnACluster());
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  const Json& spec = (*pod)["spec"];
+  EXPECT_EQ(spec["containers"][0], (Json{{"name", "side"}, {"image", "log"}})) << "left alone";
+  const Json& worker = spec["containers"][1];
+  EXPECT_EQ(worker["securityContext"]["runAsNonRoot"], true);
+  EXPECT_EQ(worker["volumeMounts"][0]["mountPath"], "/dev/shm");
+  EXPECT_EQ(worker["resources"]["requests"]["memory"], "1Gi");
+  EXPECT_EQ(spec["terminationGracePeriodSeconds"], 30);
+  EXPECT_EQ(EnvOf(worker, "MUSTER_POD_GRACE"), "30s");
+}
+
+TEST(PodBuilderTest, AnImageOfTheUsersKeepsItsSecurityContextAndAccount) {
+  const auto pod =
+      BuildPod(Job(R"({"spec": {"serviceAccountName": "own", "terminationGracePeriodSeconds": 600,
+                       "containers": [{"name": "worker", "image": "mine", "command": ["x"]}]}})",
+                   false),
+               Create(), OnACluster());
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  const Json& spec = (*pod)["spec"];
+  EXPECT_FALSE(spec.contains("securityContext"));
+  EXPECT_FALSE(spec["containers"][0].contains("securityContext"));
+  EXPECT_EQ(spec["serviceAccountName"], "own");
+  EXPECT_EQ(EnvOf(spec["containers"][0], "MUSTER_POD_GRACE"), "10m");
+}
+
+TEST(PodBuilderTest, SharedMemoryThatTheTemplateHasTooIsRefused) {
+  TrainingJob job = Job(R"({"spec": {"containers": [{"name": "worker",
+      "volumeMounts": [{"name": "own", "mountPath": "/dev/shm"}]}]}})",
+                        true);
+  EXPECT_TRUE(BuildPod(job, Create(), OnACluster()).ok());
+  job.spec.mutable_workers()->set_shared_memory("1Gi");
+  EXPECT_THAT(BuildPod(job, Create(), OnACluster()).status().message(),
+              HasSubstr("leave one of them out"));
+}
+
+TEST(PodBuilderTest, ImagesArePulledAsTheAdministratorSaysUnlessTheTemplateDoes) {
+  PodBuilderOptions options = OnACluster();
+  options.agent_image = "muster/agent:1";
+  options.worker_pull_policy = "Always";
+  options.agent_pull_policy = "Never";
+  options.pull_secrets = {"a", "b"};
+  const std::string given = R"({"spec": {"imagePullSecrets": [{"name": "b"}, {"name": "own"}],
+      "containers": [{"name": "worker", "image": "mine", "command": ["x"]}]}})";
+  const Json own = (*BuildPod(Job(given, false), Create(), options))["spec"];
+  EXPECT_EQ(own["imagePullSecrets"],
+            (Json::array({{{"name", "own"}}, {{"name", "a"}}, {{"name", "b"}}})));
+  EXPECT_EQ(own["initContainers"][0]["imagePullPolicy"], "Never");
+  EXPECT_FALSE(own["containers"][0].contains("imagePullPolicy")) << "an image of the user's";
+  const Json ours = (*BuildPod(Job("", true), Create(), options))["spec"];
+  EXPECT_EQ(ours["containers"][0]["imagePullPolicy"], "Always");
+  const std::string policy =
+      R"({"spec": {"containers": [{"name": "worker", "imagePullPolicy": "Never"}]}})";
+  EXPECT_EQ(
+      (*BuildPod(Job(policy, true), Create(), options))["spec"]["containers"][0]["imagePullPolicy"],
+      "Never");
+}
+
+TEST(PodBuilderTest, VariablesOfTheClusterYieldToTheTemplatesAndToMusters) {
+  PodBuilderOptions options = OnACluster();
+  options.worker_env = {{"NCCL_DEBUG", "INFO"}, {"NCCL_IB_HCA", "mlx5"}, {"MUSTER_JOB", "forged"}};
+  const std::string given = R"({"spec": {"containers": [{"name": "worker", "image": "mine",
+      "command": ["x"], "env": [{"name": "NCCL_DEBUG", "value": "WARN"}]}]}})";
+  const auto pod = BuildPod(Job(given, false), Create(), options);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  const Json& worker = (*pod)["spec"]["containers"][0];
+  EXPECT_EQ(EnvOf(worker, "NCCL_DEBUG"), "WARN");
+  EXPECT_EQ(EnvOf(worker, "NCCL_IB_HCA"), "mlx5");
+  EXPECT_EQ(EnvOf(worker, "MUSTER_JOB"), "gpt");
+}
+
+TEST(PodBuilderTest, AsksForRdmaDevices) {
+  TrainingJob job =
+      Job(R"({"spec": {"containers": [{"name": "worker", "image": "mine", "command": ["x"]}]}})",
+          false);
+  job.spec.mutable_workers()->mutable_rdma()->add_resources()->set_name("rdma/hca");
+  job.spec.mutable_workers()->mutable_rdma()->set_ipc_lock(true);
+  const auto pod = BuildPod(job, Create(), kOptions);
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  const Json& worker = (*pod)["spec"]["containers"][0];
+  EXPECT_EQ(worker["resources"]["limits"]["rdma/hca"], "1");
+  EXPECT_EQ(worker["securityContext"]["capabilities"]["add"], Json{"IPC_LOCK"});
+}
+
 TEST(PodBuilderTest, AsksForGpusUnlessTheUserDid) {
   CreatePod create = Create();
   create.gpus = 8;

@@ -124,13 +124,15 @@ Json ToJson(const DomainReport& domain) {
 }
 
 // Returns a pod of one worker of the job as the cache would hold it.
-absl::StatusOr<PodRecord> PodOf(const TrainingJob& job) {
+absl::StatusOr<PodRecord> PodOf(const TrainingJob& job, bool containers) {
   CreatePod create;
   create.name = absl::StrCat(job.name, "-0-1");
   create.labels = {{kJobLabel, job.name}};
   create.ranks = std::max(1, job.spec.workers().gpus());
   create.gpus = job.spec.workers().gpus();
-  const absl::StatusOr<Json> pod = BuildPod(job, create, PodBuilderOptions{});
+  PodBuilderOptions options;
+  options.containers = containers;
+  const absl::StatusOr<Json> pod = BuildPod(job, create, options);
   if (!pod.ok()) return pod.status();
   return ParsePodRecord(*pod);
 }
@@ -197,7 +199,8 @@ absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& k
   return json;
 }
 
-absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& manifest) {
+absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& manifest,
+                                bool containers) {
   const absl::StatusOr<Json> json = ParseJson(manifest);
   if (!json.ok()) return absl::InvalidArgumentError("the body is not JSON");
   absl::StatusOr<TrainingJob> job = ParseTrainingJob(*json);
@@ -208,7 +211,7 @@ absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& m
     return absl::InvalidArgumentError(
         absl::StrCat(errors.front().path, ": ", errors.front().message));
   }
-  const absl::StatusOr<PodRecord> pod = PodOf(*job);
+  const absl::StatusOr<PodRecord> pod = PodOf(*job, containers);
   if (!pod.ok()) return absl::InvalidArgumentError(pod.status().message());
   const Scheduler::Forecast forecast = scheduler.WhatIf(*job, *pod);
   Json page = ToJson(forecast.report);

@@ -27,7 +27,9 @@ absl::StatusOr<Json> PlacementPage(const WebDeps& deps, const kube::ObjectKey& k
 // Returns the same for a TrainingJob as JSON, which need not exist, as if its pods existed now,
 // with "start" and "victims": the jobs that would make room for it. If it has to wait, "workers"
 // and "score" are those of its start. kInvalidArgument for a job that the API server would reject.
-absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& manifest);
+// With `containers` its pods request what they would on a cluster.
+absl::StatusOr<Json> WhatIfPage(const Scheduler& scheduler, const std::string& manifest,
+                                bool containers = false);
 
 // Returns {"name", "level", "nodes", "usable", "allocatable", "free", "children"}, `depth` levels
 // deep. If nodes are not usable, "notUsable" counts them by their first reason; a host with a

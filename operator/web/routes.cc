@@ -176,7 +176,8 @@ HttpResponse AnswerRequest(const WebDeps& deps, Commands commands, const HttpReq
   if (IsUnder(path, "jobs")) return AnswerJobs(deps, commands, request, path);
   if (request.method == "POST") {
     const bool asks = IsUnder(path, "whatif") && path.size() == 3;
-    return asks ? Answer(WhatIfPage(deps.scheduler, request.body)) : NothingHere(request);
+    return asks ? Answer(WhatIfPage(deps.scheduler, request.body, deps.containers))
+                : NothingHere(request);
   }
   if (request.path == "/metrics") return AnswerMetrics(deps, request);
   if (request.path == "/debug/state") return Answer(GetDebug(deps, request));

@@ -82,7 +82,8 @@ class PageWorld {
         [this] { return leader; },
         [] { return std::map<std::string, int64_t>{{"Replaced", 2}}; },
         [] { return std::map<std::string, absl::Time>{{"serving", absl::FromUnixSeconds(1234)}}; },
-        [this](uint64_t id) { return FindDecision(files, "/decisions", id); }};
+        [this](uint64_t id) { return FindDecision(files, "/decisions", id); },
+        false};
   }
 
   MemoryFiles files;  // holds the decisions

@@ -50,6 +50,8 @@ struct WebDeps {
   std::function<std::map<std::string, absl::Time>()> certificates;
   // Returns one of the scheduler's decisions with all of its inputs; null if none are kept.
   std::function<absl::StatusOr<DecisionRecord>(uint64_t id)> decision;
+  // See PodBuilderOptions::containers.
+  bool containers = false;
 };
 
 }  // namespace muster::control

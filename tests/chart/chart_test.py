@@ -125,9 +125,10 @@ class Refusals(unittest.TestCase):
 
 
 def rights_of(manifest):
-    """(scope, verb, resource) of each rule of the Role and ClusterRole of a manifest; named objects follow a slash."""
+    """(scope, verb, resource) of each rule of the roles of a manifest; named objects follow a slash."""
+    scopes = {("ClusterRole", "muster-operator"): "cluster", ("ClusterRole", "muster-operator-jobs"): "jobs", ("Role", "muster-operator"): "namespace"}
     for document in manifest.split("---\n"):
-        scope = {"ClusterRole": "cluster", "Role": "namespace"}.get(re.search(r"^kind: (\w+)$", document, re.M)[1])
+        scope = scopes.get((re.search(r"^kind: (\w+)$", document, re.M)[1], re.search(r"^  name: (\S+)$", document, re.M)[1]))
         for rule in document.partition("\nrules:\n")[2].split("- apiGroups:")[1:] if scope else ():
             parts = dict(re.findall(r"(\w+): \[(.*)\]", "apiGroups:" + rule))
             group = parts["apiGroups"].strip('"')
@@ -145,6 +146,14 @@ class Rights(unittest.TestCase):
             with self.subTest(f"{scope} {verb} {resource}"):
                 code = re.sub(r"\s+", " ", (ROOT / file).read_text())
                 self.assertIn(words, code)
+
+    def test_an_operator_of_one_namespace_has_the_rights_on_jobs_there_alone(self):
+        made = chart.render(HELM, "--set=watchNamespace=research")
+        self.assertIn("RoleBinding muster-operator-jobs", names(made))
+        self.assertNotIn("ClusterRoleBinding muster-operator-jobs", names(made))
+        binding = next(d for d in made.split("---\n") if "\nkind: RoleBinding\n" in d and "  name: muster-operator-jobs\n" in d)
+        self.assertIn("\n  namespace: research\n", binding)
+        self.assertIn("ClusterRoleBinding muster-operator-jobs", names(chart.render(HELM)))
 
     def test_nothing_is_granted_by_a_wildcard(self):
         for manifest in sorted((ROOT / "deploy/rbac").glob("*.yaml")):

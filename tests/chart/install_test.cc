@@ -62,6 +62,19 @@ class InstallTest : public testing::Test {
                        " --for=jsonpath='{.status.replicas}'=", count,
                        " --timeout=150s deployment/", kOperator));
   }
+  // Runs the installed operator as run_operator.sh says.
+  std::string RunOperator() {
+    return Shell(absl::StrCat(DataPath("tests/chart/run_operator.sh"), " ",
+                              DataPath("operator/muster-operator"), " ",
+                              DataPath("tests/crd/good.yaml")));
+  }
+  void RemoveAll() {
+    Shell(
+        "helm uninstall muster --namespace=muster-system &&"
+        " kubectl delete namespace muster-system &&"
+        " kubectl delete customresourcedefinition trainingjobs.muster.dev "
+        "trainingqueues.muster.dev");
+  }
   bool HasDeployment() { return cluster_->api().Get(kDeployments, {kNamespace, kOperator}).ok(); }
   std::string UidOfDefinition() {
     const auto found = cluster_->Get(kube::kCustomResourceDefinitions, kJobDefinition);
@@ -127,9 +140,7 @@ TEST_F(InstallTest, TheOperatorLeadsAndMakesPodsWithTheFlagsAndRightsOfTheChart)
   Shell(
       "helm install muster charts/muster --namespace=muster-system --create-namespace"
       " --set=workerImage.repository=workers,workerImage.tag=v7");
-  const std::string told = Shell(absl::StrCat(DataPath("tests/chart/run_operator.sh"), " ",
-                                              DataPath("operator/muster-operator"), " ",
-                                              DataPath("tests/crd/good.yaml")));
+  const std::string told = RunOperator();
   const size_t at = told.find("service ");
   ASSERT_NE(at, std::string::npos);
   const std::string address = told.substr(at + 8, told.find('\n', at) - at - 8);
@@ -137,10 +148,22 @@ TEST_F(InstallTest, TheOperatorLeadsAndMakesPodsWithTheFlagsAndRightsOfTheChart)
   EXPECT_THAT(told, HasSubstr("\nworkers:v7\n"));
   EXPECT_THAT(told, HasSubstr(absl::StrCat("\nMUSTER_COORDINATOR=", address, ":7443\n")));
   EXPECT_THAT(told, HasSubstr("\nMUSTER_COORDINATOR_CA=-----BEGIN CERTIFICATE-----"));
+  EXPECT_THAT(told, testing::Not(HasSubstr("networkpolicy")));
+  RemoveAll();
+}
+
+TEST_F(InstallTest, AnOperatorOfOneNamespaceNeedsRightsOnJobsThereAlone) {
   Shell(
-      "helm uninstall muster --namespace=muster-system &&"
-      " kubectl delete namespace muster-system &&"
-      " kubectl delete customresourcedefinition trainingjobs.muster.dev trainingqueues.muster.dev");
+      "helm install muster charts/muster --namespace=muster-system --create-namespace"
+      " --set=watchNamespace=default,networkPolicy.jobs=true");
+  const std::string rights = absl::StrCat(
+      "kubectl auth can-i --as=system:serviceaccount:", kNamespace, ":", kOperator, " ");
+  EXPECT_EQ(Shell(rights + "create pods --namespace=default"), "yes\n");
+  EXPECT_EQ(Try(rights + "create pods --namespace=muster-system").out, "no\n");
+  EXPECT_EQ(Try(rights + "list trainingjobs --all-namespaces").out, "no\n");
+  EXPECT_EQ(Shell(rights + "list pods --all-namespaces"), "yes\n") << "they take a node's room";
+  EXPECT_THAT(RunOperator(), HasSubstr("networkpolicy.networking.k8s.io/job-workers\n"));
+  RemoveAll();
 }
 
 // Golden files show what the chart makes of values; the server says whether it is valid. It does

@@ -2,7 +2,8 @@
 # usage: run_operator.sh PROGRAM JOB.yaml
 #
 # Runs the operator as the installed Deployment says, with its flags, variables and service account but without a kubelet,
-# until it leads and has made the pods of a job. Prints the job's pods and the container of the first.
+# until it leads and has made the pods of a job. Prints the container of the first pod, and the job's network policy if it
+# has one.
 set -euo pipefail
 program="$1" job="$2"
 in_system=(--namespace=muster-system)
@@ -33,6 +34,8 @@ curl --fail --silent http://127.0.0.1:8081/readyz
 echo
 echo "service $host"
 kubectl get pod job-0-1 --output=jsonpath='{.spec.containers[0].image}{"\n"}{range .spec.containers[0].env[*]}{.name}={.value}{"\n"}{end}'
+kubectl get networkpolicy job-workers --ignore-not-found --output=name
+if grep --ignore-case --quiet forbidden operator.log; then exit 1; fi  # a right is missing; the log is shown
 
 # The job's finalizer is removed by the operator, which then ends in good order.
 kubectl delete trainingjob job --timeout=100s >/dev/null

@@ -54,6 +54,14 @@ def _after_metadata(document, lines, where):
     return changed
 
 
+def _in_watched_namespace(document):
+    """The binding of the rights on jobs, which holds in the namespace that the operator watches if there is only one."""
+    if "kind: ClusterRoleBinding\n" not in document or "-jobs\nroleRef:" not in document:
+        return document
+    document = document.replace("kind: ClusterRoleBinding\n", "kind: {{ if .Values.watchNamespace }}RoleBinding{{ else }}ClusterRoleBinding{{ end }}\n")
+    return document.replace("\nroleRef:", "\n  {{- with .Values.watchNamespace }}\n  namespace: {{ . }}\n  {{- end }}\nroleRef:")
+
+
 def _without_actions(path):
     text = (ROOT / path).read_text()
     if "{{" in text:
@@ -73,7 +81,7 @@ def rbac_template(path, condition=""):
     text = re.sub(r"\bname: muster-operator\b", 'name: {{ include "muster.fullname" . }}', text)
     text = re.sub(r"\bnamespace: muster-system\b", "namespace: {{ .Release.Namespace }}", text)
     labels = '  labels:\n    {{- include "muster.labels" . | nindent 4 }}\n'
-    text = "---\n".join(_after_metadata(document, labels, path) for document in text.split("---\n"))
+    text = "---\n".join(_in_watched_namespace(_after_metadata(document, labels, path)) for document in text.split("---\n"))
     if condition:
         text = f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"
     return MADE.format(path) + text

@@ -122,6 +122,7 @@ std::vector<Resource> BuiltinResources() {
           {kSecrets, nullptr},
           {kConfigMaps, nullptr},
           {kLeases, AdmitLease},
+          {kNetworkPolicies, nullptr},
           {kTrainingJobs, nullptr},
           {kTrainingQueues, nullptr},
           {kPriorityClasses, nullptr},

@@ -1,16 +1,19 @@
 #!/usr/bin/python3
-"""usage: live_test.py MUSTER AGENT TRAINER
+"""usage: live_test.py MUSTER AGENT TRAINER OPERATOR
 
 Runs the real Prometheus and Alertmanager beside an operator whose job trains: every expression of every panel, rule and
-alert has data, and alerts that real faults set off arrive at a webhook and in a mailbox. The paths are those of the built
-programs.
+alert has data, and alerts that real faults set off arrive at a webhook and in a mailbox. What only an operator with TLS has
+is asked of one without a job. The paths are those of the built programs.
 """
+import datetime
 import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,9 +28,11 @@ import monitoring  # noqa: E402
 import prometheus_stack as stack  # noqa: E402
 import promql  # noqa: E402
 
-PROGRAMS = [str(pathlib.Path(path).absolute()) for path in sys.argv[1:4]]
+PROGRAMS = [str(pathlib.Path(path).absolute()) for path in sys.argv[1:5]]
 LONG = 120  # seconds for anything to happen
 JOB = "default/watched"
+# The reason why the sources let an expression be empty although an operator on a cluster has its data.
+WITHOUT_TLS = "an operator on one machine serves its agents without TLS"
 MANIFEST = """
 apiVersion: muster.dev/v1alpha1
 kind: TrainingJob
@@ -48,10 +53,11 @@ class TrainingOperator:
     def __init__(self, folder):
         self.folder = folder
         self.state = folder / "state/watched"
+        self.token = self.state / "http.token"
         line = "In the beginning was the round, and every rank was in it.\n"
         (folder / "text.txt").write_text("".join(f"{number % 7} {line}" for number in range(700)))
         (folder / "manifest.yaml").write_text(MANIFEST.replace("FOLDER", str(folder)))
-        muster, agent, trainer = PROGRAMS
+        muster, agent, trainer, _ = PROGRAMS
         with open(folder / "muster.log", "wb") as out:
             self.process = subprocess.Popen(
                 [muster, "run", "manifest.yaml", f"--state-dir={folder}/state", f"--agent={agent}", f"--trainer={trainer}", "--http=127.0.0.1:0"],
@@ -85,6 +91,29 @@ class TrainingOperator:
         self.process.wait()
 
 
+class TlsOperator:
+    """`muster-operator` with an embedded API server: agents reach it over TLS, as on a cluster. It has no jobs."""
+
+    def __init__(self, folder):
+        self.token = folder / "state/http.token"
+        self.daemon = stack.Daemon(folder, "operator", [PROGRAMS[3], f"--state-dir={folder}/state", "--http=127.0.0.1:0",
+                                                        "--coordinator=127.0.0.1:0", "--probes="])
+        self.kill, self.text = self.daemon.stop, self.daemon.text
+        said = stack.wait_for("the operator's addresses", self.find_addresses, LONG, self.text)
+        self.coordinator, self.address = said
+
+    def find_addresses(self):
+        found = re.search(r"(?m)^coordinator (\S+)\nhttp (\S+)$", self.daemon.log.read_text())
+        return found.groups() if found else None
+
+    def knock(self):
+        """Dials the coordinator without TLS, as somebody would who is no agent."""
+        host, port = self.coordinator.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=LONG) as dialled:
+            dialled.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            dialled.recv(1)
+
+
 def as_shown(expression):
     """An expression of a panel as Grafana sends it, with every choice on All. The interval is short, as is the test."""
     values = {name: said["all"] for name, said in grafana_board.VARIABLES.items()}
@@ -110,15 +139,16 @@ def expressions():
 
 
 class LiveTest(unittest.TestCase):
-    def setUp(self):
+    def watch(self, make_operator):
+        """Starts an operator, and Prometheus and Alertmanager beside it."""
         scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.addCleanup(scratch.cleanup)
         folder = pathlib.Path(scratch.name)
         self.webhook, self.mail = stack.Webhook(), stack.MailServer()
-        self.operator = TrainingOperator(folder)
+        self.operator = make_operator(folder)
         self.addCleanup(self.operator.kill)
         rules = stack.shortened((ROOT / monitoring.RULES).read_text(), "2s")
-        self.stack = stack.Stack(folder, self.operator.address, self.operator.state / "http.token", rules, self.webhook, self.mail)
+        self.stack = stack.Stack(folder, self.operator.address, self.operator.token, rules, self.webhook, self.mail)
         self.addCleanup(self.stack.stop)
 
     def look(self):
@@ -143,15 +173,18 @@ class LiveTest(unittest.TestCase):
             self.wait_for(f"recovery {time}", lambda: self.number("sum(muster_recovery_duration_seconds_count)") >= time)
             self.wait_for("more steps", lambda: self.number("muster_job_step") > step + 1)
 
-    def check_expressions(self):
-        checked = 0
-        for where, expression, may_be_empty in expressions():
-            checked += 1
-            if may_be_empty is None:
-                self.wait_for(f"data of {where}: {expression}", lambda: self.has_data(expression))
-            else:
-                self.stack.query(expression)  # raises if Prometheus refuses it
-        self.assertGreater(checked, 100)
+    def check_expressions(self, may_be_empty=None):
+        """Waits until every expression has data for which the sources give this reason to be empty, or none."""
+        every = list(expressions())
+        for _, expression, _ in every:
+            self.stack.query(expression)  # raises if Prometheus refuses it
+        empty = [(where, expression) for where, expression, why in every if why == may_be_empty]
+        self.assertGreater(len(empty), 3)
+
+        def all_have_data():
+            empty[:] = [(where, expression) for where, expression in empty if not self.has_data(expression)]
+            return not empty
+        stack.wait_for("data of every expression", all_have_data, LONG, lambda: "\n".join(f"empty: {where}: {text}" for where, text in empty))
 
     def check_rules(self):
         source = monitoring.rules_source()
@@ -161,9 +194,23 @@ class LiveTest(unittest.TestCase):
         for rule in rules:
             self.assertEqual((rule["health"], rule.get("lastError", "")), ("ok", ""), rule["name"])
 
+    def expect_silence(self):
+        """Waits until no alert is active; MusterOperatorDown is until the first scrape."""
+        self.wait_for("no alert, for nothing is wrong yet", lambda: self.stack.get("alerts") == {"alerts": []})
+
+    def begin_fault(self):
+        """Only what begins from now on is expected."""
+        self.webhook.alerts.clear()
+        self.mail.mails.clear()
+        self.began = datetime.datetime.now(datetime.timezone.utc)
+
+    def arrived(self, name):
+        """The alert at the webhook if it has begun since the fault."""
+        return [alert for alert in self.webhook.firing(name) if datetime.datetime.fromisoformat(alert["startsAt"]) >= self.began]
+
     def expect_alert(self, name, labels):
         """Waits for the alert at both receivers, and checks what it says."""
-        arrived = self.wait_for(f"{name} at the webhook", lambda: self.webhook.firing(name))[0]
+        arrived = self.wait_for(f"{name} at the webhook", lambda: self.arrived(name))[0]
         self.assertEqual({label: arrived["labels"].get(label) for label in labels}, labels)
         self.assertEqual(arrived["annotations"]["runbook_url"], f"docs/operations.md#{name.lower()}")
         self.assertNotRegex(arrived["annotations"]["summary"], r"\{\{|<no value>|error")
@@ -185,23 +232,35 @@ class LiveTest(unittest.TestCase):
         return give_back
 
     def test_every_expression_has_data_and_real_faults_reach_webhook_and_mailbox(self):
+        self.watch(TrainingOperator)
         self.wait_for("the first steps in Prometheus", lambda: self.number("muster_job_step") > 0)
         self.wait_for("a checkpoint", lambda: self.number("muster_job_checkpoint_step") > 0)
-        firing = {alert["labels"]["alertname"] for alert in self.stack.get("alerts")["alerts"]}
-        self.assertEqual(firing, set(), "nothing is wrong yet")
+        self.expect_silence()
+        self.check_rules()
+        self.begin_fault()
         self.break_rounds(3)
         self.check_expressions()
-        self.check_rules()
         self.expect_alert("MusterJobKeepsFailing", {"training_job": JOB, "severity": "warning"})
+        self.begin_fault()
         give_back = self.lose_the_storage()
         self.expect_alert("MusterJobCannotSave", {"training_job": JOB, "severity": "critical"})
         give_back()
         self.wait_for("a checkpoint again", lambda: self.number("muster_job_checkpoint_failing") == 0)
+        self.begin_fault()
         self.operator.kill()
         self.expect_alert("MusterOperatorDown", {"severity": "critical"})
 
+    def test_an_operator_with_tls_has_the_rest_and_tells_who_is_turned_away(self):
+        self.watch(TlsOperator)
+        self.wait_for("the first scrape", lambda: self.has_data("muster_build_info"))
+        self.check_expressions(WITHOUT_TLS)
+        self.expect_silence()
+        self.begin_fault()
+        self.operator.knock()
+        self.expect_alert("MusterAgentsRefused", {"reason": "HandshakeFailed", "severity": "warning"})
+
 
 if __name__ == "__main__":
-    if len(PROGRAMS) != 3:
+    if len(PROGRAMS) != 4:
         sys.exit(__doc__)
     unittest.main(argv=sys.argv[:1])

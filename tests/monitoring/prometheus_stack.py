@@ -18,7 +18,11 @@ import urllib.request
 CACHE = pathlib.Path(os.environ.get("MUSTER_CACHE") or pathlib.Path.home() / ".cache/muster")
 PROMETHEUS = CACHE / "sdk/prometheus/usr/bin/prometheus"
 PROMTOOL = CACHE / "sdk/prometheus/usr/bin/promtool"
-ALERTMANAGER = CACHE / "sdk/alertmanager/usr/bin/prometheus-alertmanager"
+ALERTMANAGER = CACHE / "sdk/alertmanager"
+# Debian's Alertmanager reads its templates from /usr/share, where only an installed package has them. It therefore runs in a
+# mount namespace whose /usr/share is that of the unpacked package.
+IN_ITS_PLACE = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c",
+                f'mount --bind "{ALERTMANAGER}/usr/share" /usr/share && exec "$@"', "sh"]
 POLL = 0.1
 
 
@@ -114,7 +118,7 @@ class Daemon:
         self.log = folder / f"{name}.log"
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen([str(word) for word in arguments], cwd=folder, stdout=out, stderr=subprocess.STDOUT,
-                                            env={"HOME": str(folder), "PATH": "/usr/bin:/bin"})
+                                            env={"HOME": str(folder), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
 
     def text(self):
         return f"--- {self.log.name}\n{self.log.read_text(errors='replace')[-4000:]}"
@@ -127,6 +131,14 @@ class Daemon:
 def shortened(rules, wait):
     """The rules with all their waiting times replaced, so that a test need not wait as long as an administrator."""
     return re.sub(r"(?m)^(    for: ).*$", rf"\g<1>{wait}", rules)
+
+
+def is_ready(address):
+    try:
+        with urllib.request.urlopen(f"http://{address}/-/ready", timeout=10) as answer:
+            return answer.status == 200
+    except urllib.error.URLError:
+        return False
 
 
 class Stack:
@@ -149,13 +161,16 @@ class Stack:
             "global": {"smtp_smarthost": mail.address, "smtp_from": "alertmanager@mail.test", "smtp_require_tls": False},
             "route": {"receiver": "both", "group_by": ["alertname"], "group_wait": "0s", "group_interval": "1s", "repeat_interval": "1h"},
             "receivers": [{"name": "both", "webhook_configs": [{"url": webhook.url}], "email_configs": [{"to": "oncall@mail.test"}]}]}))
-        self.start(folder, "alertmanager", ALERTMANAGER, "--config.file=alertmanager.yml", f"--storage.path={folder}/alerts",
+        self.start(folder, "alertmanager", *IN_ITS_PLACE, ALERTMANAGER / "usr/bin/prometheus-alertmanager", "--config.file=alertmanager.yml", f"--storage.path={folder}/alerts",
                    f"--web.listen-address={self.manager}", "--cluster.listen-address=")
         self.start(folder, "prometheus", PROMETHEUS, "--config.file=prometheus.yml", f"--storage.tsdb.path={folder}/data",
                    f"--web.listen-address={self.address}", "--log.level=warn")
 
-    def start(self, folder, name, program, *arguments):
-        self.daemons.append(Daemon(folder, name, [program, *arguments]))
+        for address in (self.address, self.manager):
+            wait_for(f"an answer of {address}", lambda: is_ready(address), 60, self.text)
+
+    def start(self, folder, name, *words):
+        self.daemons.append(Daemon(folder, name, words))
 
     def stop(self):
         for daemon in self.daemons:

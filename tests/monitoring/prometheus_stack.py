@@ -133,6 +133,18 @@ def shortened(rules, wait):
     return re.sub(r"(?m)^(    for: ).*$", rf"\g<1>{wait}", rules)
 
 
+def delivered_at_once(page, webhook, mail):
+    """The configuration of Alertmanager that a page shows, with the receivers' addresses and without waiting."""
+    text = re.search(r"<!-- alertmanager -->\n```yaml\n(.*?)```", page, re.S)[1]
+    for shown, here in (("smtp.example.com:587", mail.address), ("https://pager.example.com/alerts", webhook.url),
+                        ("smtp_require_tls: true", "smtp_require_tls: false"), ("group_wait: 30s", "group_wait: 0s"),
+                        ("group_interval: 5m", "group_interval: 1s")):
+        if text.count(shown) != 1:
+            raise AssertionError(f"the page has {shown!r} {text.count(shown)} times:\n{text}")
+        text = text.replace(shown, here)
+    return text
+
+
 def is_ready(address):
     try:
         with urllib.request.urlopen(f"http://{address}/-/ready", timeout=10) as answer:
@@ -142,10 +154,10 @@ def is_ready(address):
 
 
 class Stack:
-    """A Prometheus that scrapes one operator each second and loads the rules, and an Alertmanager that sends to `webhook` and
-    `mail`. Both keep their data under `folder`."""
+    """A Prometheus that scrapes one operator each second and loads the rules, and an Alertmanager with the configuration
+    `alerting`. Both keep their data under `folder`."""
 
-    def __init__(self, folder, target, token_file, rules, webhook, mail):
+    def __init__(self, folder, target, token_file, rules, alerting):
         self.daemons = []
         self.address = f"127.0.0.1:{free_port()}"
         self.manager = f"127.0.0.1:{free_port()}"
@@ -157,10 +169,7 @@ class Stack:
             "alerting": {"alertmanagers": [{"static_configs": [{"targets": [self.manager]}]}]},
             "scrape_configs": [{"job_name": "muster-operator", "authorization": {"credentials_file": str(token_file)},
                                 "static_configs": [{"targets": [target]}]}]}))
-        (folder / "alertmanager.yml").write_text(json.dumps({
-            "global": {"smtp_smarthost": mail.address, "smtp_from": "alertmanager@mail.test", "smtp_require_tls": False},
-            "route": {"receiver": "both", "group_by": ["alertname"], "group_wait": "0s", "group_interval": "1s", "repeat_interval": "1h"},
-            "receivers": [{"name": "both", "webhook_configs": [{"url": webhook.url}], "email_configs": [{"to": "oncall@mail.test"}]}]}))
+        (folder / "alertmanager.yml").write_text(alerting)
         self.start(folder, "alertmanager", *IN_ITS_PLACE, ALERTMANAGER / "usr/bin/prometheus-alertmanager", "--config.file=alertmanager.yml", f"--storage.path={folder}/alerts",
                    f"--web.listen-address={self.manager}", "--cluster.listen-address=")
         self.start(folder, "prometheus", PROMETHEUS, "--config.file=prometheus.yml", f"--storage.tsdb.path={folder}/data",

@@ -51,6 +51,16 @@ class Generated(unittest.TestCase):
             self.assertEqual(grafana_schema.findings(grafana_board.dashboard(board)), [], name)
         self.assertEqual(len({board["uid"] for board in BOARDS.values()}), len(BOARDS))
 
+    def test_panels_fill_the_page_and_do_not_overlap(self):
+        for name, board in BOARDS.items():
+            taken = set()
+            for panel in grafana_board.dashboard(board)["panels"]:
+                at = panel["gridPos"]
+                cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+                self.assertFalse(taken & cells, f"{name}: {panel['title']}")
+                self.assertLessEqual(at["x"] + at["w"], grafana_board.COLUMNS, f"{name}: {panel['title']}")
+                taken |= cells
+
 
 class Names(unittest.TestCase):
     def test_every_expression_names_what_is_exported(self):

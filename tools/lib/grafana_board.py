@@ -11,6 +11,9 @@ VARIABLES = {
     "namespace": {"label": "Namespace", "query": "label_values(muster_job_info, training_job)", "regex": "/^([^\\/]+)\\//", "all": "[^/]+"},
     "training_job": {"label": "Job", "query": 'label_values(muster_job_info{training_job=~"$namespace/.*"}, training_job)', "regex": "", "all": "$namespace/.*"},
 }
+# Leads from each board to the others, with the same time and variables.
+LINKS = [{"type": "dashboards", "title": "muster", "tags": ["muster"], "asDropdown": False, "includeVars": True, "keepTime": True,
+          "targetBlank": False, "icon": "external link", "tooltip": "", "url": ""}]
 STAT_TEXT = {"value": "auto", "name": "name", "value_and_name": "value_and_name"}
 
 
@@ -122,5 +125,5 @@ def dashboard(board):
         "uid": board["uid"], "title": board["title"], "description": board["description"], "tags": ["muster"],
         "schemaVersion": SCHEMA, "timezone": "browser", "editable": True, "graphTooltip": 1, "refresh": "30s",
         "time": {"from": "now-3h", "to": "now"}, "templating": {"list": _variables(board["variables"])},
-        "annotations": {"list": []}, "panels": _layout(board["rows"]),
+        "annotations": {"list": []}, "links": LINKS, "panels": _layout(board["rows"]),
     }

@@ -140,6 +140,11 @@ void AddControl(Catalog& all) {
        MetricType::Counter,
        {},
        "Gangs that were bound in part, too small to run, and whose pods were replaced."});
+}
+
+// Nodes, and the queues that share them.
+void AddCluster(Catalog& all) {
+  const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
   set(MetricId::kTopologyFindings,
       {"muster_topology_findings",
        MetricType::Gauge,
@@ -150,6 +155,16 @@ void AddControl(Catalog& all) {
        MetricType::Gauge,
        {"fault"},
        "Nodes that are not used, because their status is impossible; the log names them."});
+  set(MetricId::kNodes, {"muster_nodes",
+                         MetricType::Gauge,
+                         {"state"},
+                         "Nodes: Usable, or the first reason that keeps every worker off them."});
+  set(MetricId::kGpus,
+      {"muster_gpus",
+       MetricType::Gauge,
+       {"state"},
+       "GPUs of all nodes but faulty ones: Used; Free on nodes without a used one, Fragmented on "
+       "nodes with some, or Closed on nodes that no worker may use."});
   set(MetricId::kQueueDecisions, {"muster_queue_decisions_total",
                                   MetricType::Counter,
                                   {"action"},
@@ -167,6 +182,46 @@ void AddControl(Catalog& all) {
                              MetricType::Gauge,
                              {"queue"},
                              "GPUs that the jobs of the same queues use."});
+}
+
+// Adds the metrics of the same jobs that come from their status and from the steps they reported.
+void AddJobState(Catalog& all) {
+  const auto set = [&](MetricId id, MetricSpec spec) { all[static_cast<size_t>(id)] = spec; };
+  const std::vector<std::string> job = {"training_job"};
+  set(MetricId::kJobInfo,
+      {"muster_job_info",
+       MetricType::Gauge,
+       {"training_job", "queue", "state"},
+       "1; queue and state of at most 100 jobs: first those that run, then others."});
+  set(MetricId::kJobSteps, {"muster_job_steps", MetricType::Gauge, job,
+                            "Steps of the whole job, of jobs with a built-in trainer."});
+  set(MetricId::kJobValidationLoss,
+      {"muster_job_validation_loss", MetricType::Gauge, job, "Loss of the newest validation."});
+  set(MetricId::kJobTime,
+      {"muster_job_time_seconds_total",
+       MetricType::Counter,
+       {"training_job", "phase"},
+       "Wall time of the steps reported since the operator started, by what it went into."});
+  set(MetricId::kJobLastStepTime, {"muster_job_last_step_timestamp_seconds", MetricType::Gauge, job,
+                                   "When the newest step ended, since the Unix epoch."});
+  set(MetricId::kJobCheckpointStep,
+      {"muster_job_checkpoint_step", MetricType::Gauge, job, "Step of the newest checkpoint."});
+  set(MetricId::kJobCheckpointTime,
+      {"muster_job_checkpoint_timestamp_seconds", MetricType::Gauge, job,
+       "When the newest checkpoint was recorded, since the Unix epoch."});
+  set(MetricId::kJobCheckpointFailing, {"muster_job_checkpoint_failing", MetricType::Gauge, job,
+                                        "1 while the newest save has failed, else 0."});
+  set(MetricId::kJobRounds, {"muster_job_rounds_total", MetricType::Counter, job,
+                             "Rounds of the job since it was made."});
+  set(MetricId::kJobFailures,
+      {"muster_job_failures_total",
+       MetricType::Counter,
+       {"training_job", "counted"},
+       "Failures since the job was made, by whether its failure policy counts them."});
+  set(MetricId::kJobWorkers, {"muster_job_workers",
+                              MetricType::Gauge,
+                              {"training_job", "state"},
+                              "Workers that the job should have: desired; that it has: ready."});
 }
 
 void AddJobs(Catalog& all) {
@@ -199,6 +254,7 @@ void AddJobs(Catalog& all) {
        MetricType::Gauge,
        {"training_job"},
        "Steps skipped because loss or gradient was not finite, of the same jobs."});
+  AddJobState(all);
   set(MetricId::kJobsWithoutSeries, {"muster_jobs_without_series",
                                      MetricType::Gauge,
                                      {},
@@ -233,6 +289,7 @@ Catalog MakeCatalog() {
   AddQueue(all);
   AddApi(all);
   AddControl(all);
+  AddCluster(all);
   AddJobs(all);
   AddProcess(all);
   return all;

@@ -310,6 +310,11 @@ DomainReport Scheduler::Tree(int depth) const {
   return ReportTree(model_, depth);
 }
 
+CapacityReport Scheduler::Capacity() const {
+  MutexLock lock(model_mu_);
+  return ReportCapacity(model_);
+}
+
 std::vector<QueueReport> Scheduler::Queues(int most_jobs) const {
   MutexLock lock(model_mu_);
   return ReportQueues(clock_.Wall(), book_.book(), verdicts_, most_jobs);

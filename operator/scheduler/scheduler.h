@@ -31,6 +31,7 @@
 #include "operator/scheduler/cluster/cluster_model.h"
 #include "operator/scheduler/cluster/node_holders.h"
 #include "operator/scheduler/cluster/scheduler_feed.h"
+#include "operator/scheduler/explain/capacity_report.h"
 #include "operator/scheduler/explain/placement_questions.h"
 #include "operator/scheduler/explain/placement_report.h"
 #include "operator/scheduler/gang/gang_placer.h"
@@ -117,6 +118,8 @@ class Scheduler {
   GangReport Explain(const TrainingJob& job) const;
   Forecast WhatIf(const TrainingJob& job, const PodRecord& pod) const;
   DomainReport Tree(int depth) const;
+  // The number of nodes and GPUs by state. O(nodes).
+  CapacityReport Capacity() const;
   // Each queue has at most `most_jobs` of its waiting jobs, in their order.
   std::vector<QueueReport> Queues(int most_jobs) const;
   SchedulerWork work() const;

@@ -17,6 +17,7 @@
 #include "operator/queue/queue_book.h"
 #include "operator/scheduler/gang/gang_placer.h"
 #include "operator/scheduler/queue_sync/queue_report.h"
+#include "operator/web/job_metrics.h"
 
 namespace muster::control {
 namespace {
@@ -131,39 +132,17 @@ void AddPlacements(const WebDeps& deps, Families& out) {
   out.push_back(score.Take());
 }
 
-void AddJobs(const WebDeps& deps, Families& out) {
-  std::map<std::string, int> states;
-  for (const JobState state : AllJobStates()) states[absl::StrCat(Name(state))] = 0;
-  FamilyBuilder step(MetricId::kJobStep);
-  FamilyBuilder loss(MetricId::kJobLoss);
-  FamilyBuilder speed(MetricId::kJobTokensPerSecond);
-  FamilyBuilder skipped(MetricId::kJobSkippedSteps);
-  size_t shown = 0;
-  size_t left_out = 0;
-  for (const JobCache::Object& job : deps.jobs.List()) {
-    const std::string state =
-        job->status.state().empty() ? absl::StrCat(Name(JobState::kPending)) : job->status.state();
-    ++states[state];
-    if (IsFinished(job->status)) continue;
-    if (shown >= kMaxJobSeries) {
-      ++left_out;
-      continue;
-    }
-    const ProgressSnapshot snapshot = deps.progress.Snapshot(job->uid);
-    if (!snapshot.last_step) continue;
-    ++shown;
-    const LabelValues label = {absl::StrCat(job->ns, "/", job->name)};
-    step.Add(static_cast<double>(snapshot.last_step->version().step()), label);
-    loss.Add(snapshot.last_step->loss(), label);
-    speed.Add(snapshot.tokens_per_second, label);
-    skipped.Add(static_cast<double>(snapshot.last_step->skipped_total()), label);
-  }
-  FamilyBuilder jobs(MetricId::kJobs);
-  for (const auto& [state, count] : states) jobs.Add(count, {state});
-  for (FamilyBuilder* family : {&jobs, &step, &loss, &speed, &skipped}) {
-    out.push_back(family->Take());
-  }
-  AddOne(MetricId::kJobsWithoutSeries, static_cast<double>(left_out), out);
+void AddCapacity(const WebDeps& deps, Families& out) {
+  const CapacityReport capacity = deps.scheduler.Capacity();
+  FamilyBuilder nodes(MetricId::kNodes);
+  for (const auto& [state, count] : capacity.nodes) nodes.Add(static_cast<double>(count), {state});
+  out.push_back(nodes.Take());
+  out.push_back(FamilyBuilder(MetricId::kGpus)
+                    .Add(static_cast<double>(capacity.gpus_used), {"Used"})
+                    .Add(static_cast<double>(capacity.gpus_free), {"Free"})
+                    .Add(static_cast<double>(capacity.gpus_fragmented), {"Fragmented"})
+                    .Add(static_cast<double>(capacity.gpus_closed), {"Closed"})
+                    .Take());
 }
 
 void AddProcess(Families& out) {
@@ -187,7 +166,8 @@ std::vector<prometheus::MetricFamily> CollectMetrics(const WebDeps& deps) {
   AddControl(deps, families);
   AddQueues(deps, families);
   AddPlacements(deps, families);
-  AddJobs(deps, families);
+  AddCapacity(deps, families);
+  AddJobMetrics(deps, families);
   AddProcess(families);
   return families;
 }

@@ -9,9 +9,6 @@
 
 namespace muster::control {
 
-// The largest number of jobs with muster_job_* series: the first by name of those that have not
-// ended.
-inline constexpr size_t kMaxJobSeries = 100;
 // The largest number of queues with their own series: the first by name.
 inline constexpr size_t kMaxQueueSeries = 100;
 

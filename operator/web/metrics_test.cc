@@ -7,9 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "operator/kube/object_meta.h"
+#include "operator/kube/resource_type.h"
 #include "operator/metrics/exposition.h"
 #include "operator/metrics/metric_catalog.h"
 #include "operator/metrics/metric_table.h"
+#include "operator/web/job_metrics.h"
 #include "operator/web/live_metrics.h"
 #include "operator/web/test_deps.h"
 
@@ -33,24 +36,44 @@ void Exercise(Metrics& metrics) {
   metrics.LeaderChanged();
 }
 
+// Adds a job that has a value for every metric of a job.
+void AddTrainingJob(PageWorld& world, const std::string& name) {
+  Json job = kube::NewObject(kube::kTrainingJobs, {"default", name});
+  job["metadata"]["uid"] = name;
+  job["spec"] = {{"queue", "research"},
+                 {"workers", {{"count", 2}}},
+                 {"trainer", {{"train", {{"steps", 10}}}}}};
+  job["status"] = Json::parse(R"({
+    "state": "Training", "round": 3, "workers": {"desired": 2, "ready": 1},
+    "failures": {"count": 4, "ignored": 5}, "placement": {"score": 0.5},
+    "checkpoint": {"step": 7, "time": "2030-01-01T00:00:00.000Z"},
+    "conditions": [{"type": "Checkpointed", "status": "False", "reason": "CheckpointFailed"}]})");
+  world.jobs.Upsert(job, 1000);
+  v1alpha1::StepReports reports;
+  v1alpha1::StepReport& step = *reports.add_steps();
+  step.mutable_version()->set_step(8);
+  step.set_loss(2.5);
+  step.set_validation_loss(2.75);
+  step.set_finished_at_us(1'500'000);
+  step.mutable_times()->set_compute(0.25);
+  world.progress.RecordSteps(name, reports);
+}
+
 TEST(MetricsTest, EveryMetricOfTheCatalogueIsOnThePageOnceAndNoOther) {
   PageWorld world;
   world.AddJob("gpt");
   world.Settle();
   EXPECT_TRUE(world.trouble.ok()) << world.trouble;
   Exercise(world.metrics);
+  AddTrainingJob(world, "trains");
   std::vector<std::string> exported;
   for (const prometheus::MetricFamily& family : CollectMetrics(world.Deps())) {
     MetricSpec spec{family.name, family.type, {}, family.help};
-    // Only jobs that train, or have nodes, have these.
-    const bool of_jobs =
-        family.name.find("muster_job_") == 0 || family.name == "muster_placement_score";
-    EXPECT_EQ(family.metric.empty(), of_jobs) << family.name;
+    EXPECT_FALSE(family.metric.empty()) << family.name;
     for (const auto& metric : family.metric) {
       spec.labels.clear();
       for (const auto& label : metric.label) spec.labels.push_back(label.name);
     }
-    if (of_jobs) spec.labels = {"training_job"};
     exported.push_back(MetricRow(spec));
   }
   EXPECT_THAT(exported, testing::UnorderedElementsAreArray(MetricRows()));
@@ -91,6 +114,48 @@ TEST(MetricsTest, FiguresOfTheWorldAreOnThePage) {
   EXPECT_THAT(
       text,
       HasSubstr("muster_api_requests_total{verb=\"list\",resource=\"pods\",code=\"200\"} 1\n"));
+}
+
+TEST(MetricsTest, FiguresOfAJobAreOnThePage) {
+  PageWorld world;
+  AddTrainingJob(world, "trains");
+  const std::string text = ToText(CollectMetrics(world.Deps()));
+  const auto line = [](const std::string& name, const std::string& more, const std::string& value) {
+    return absl::StrCat("muster_job_", name, "{training_job=\"default/trains\"", more, "} ", value,
+                        "\n");
+  };
+  EXPECT_THAT(text, HasSubstr(line("info", ",queue=\"research\",state=\"Training\"", "1")));
+  EXPECT_THAT(text, HasSubstr(line("step", "", "8")));
+  EXPECT_THAT(text, HasSubstr(line("steps", "", "10")));
+  EXPECT_THAT(text, HasSubstr(line("validation_loss", "", "2.75")));
+  EXPECT_THAT(text, HasSubstr(line("last_step_timestamp_seconds", "", "1.5")));
+  EXPECT_THAT(text, HasSubstr(line("time_seconds_total", ",phase=\"compute\"", "0.25")));
+  EXPECT_THAT(text, HasSubstr(line("checkpoint_step", "", "7")));
+  EXPECT_THAT(text, HasSubstr(line("checkpoint_timestamp_seconds", "", "1893456000")));
+  EXPECT_THAT(text, HasSubstr(line("checkpoint_failing", "", "1")));
+  EXPECT_THAT(text, HasSubstr(line("rounds_total", "", "3")));
+  EXPECT_THAT(text, HasSubstr(line("failures_total", ",counted=\"true\"", "4")));
+  EXPECT_THAT(text, HasSubstr(line("failures_total", ",counted=\"false\"", "5")));
+  EXPECT_THAT(text, HasSubstr(line("workers", ",state=\"desired\"", "2")));
+  EXPECT_THAT(text, HasSubstr(line("workers", ",state=\"ready\"", "1")));
+}
+
+TEST(MetricsTest, JobsThatWaitTakeNoSeriesFromOneThatTrains) {
+  PageWorld world;
+  for (int i = 0; i < 150; ++i) world.AddJob(absl::StrCat("job-", i));
+  world.jobs_reflector.RunOnce(absl::ZeroDuration());
+  AddTrainingJob(world, "trains");
+  size_t named = 0;
+  std::string loss_of;
+  double left_out = -1;
+  for (const auto& family : CollectMetrics(world.Deps())) {
+    if (family.name == "muster_job_info") named = family.metric.size();
+    if (family.name == "muster_job_loss") loss_of = family.metric.front().label.front().value;
+    if (family.name == "muster_jobs_without_series") left_out = family.metric.front().gauge.value;
+  }
+  EXPECT_EQ(named, kMaxJobSeries);
+  EXPECT_EQ(loss_of, "default/trains");
+  EXPECT_EQ(left_out, 0);
 }
 
 TEST(MetricsTest, SeriesStayBoundedWithManyJobs) {

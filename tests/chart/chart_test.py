@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 import unittest
 
 sys.dont_write_bytecode = True
@@ -24,11 +25,15 @@ PLACES = {"other_name": {"release": "research", "namespace": "research-system"}}
 ACCEPT = "a wanted change is accepted with: tests/chart/chart_test.py --accept"
 
 
+# What is left out of golden/, for it is that of a file: definitions of deploy/crd, rules and boards of the chart's files.
+LONG = re.compile(r"\nkind: (CustomResourceDefinition|PrometheusRule|ConfigMap)\n")
+
+
 def shortened(manifests):
-    """The manifests without the specs of CustomResourceDefinitions, which are those of deploy/crd."""
+    """The manifests without specs and data that are copies of files."""
     documents = manifests.split("---\n")
-    return "---\n".join(re.sub(r"(?ms)^spec:\n.*", "spec: {}  # left out here\n", document)
-                        if "\nkind: CustomResourceDefinition\n" in document else document for document in documents)
+    return "---\n".join(re.sub(r"(?ms)^(spec|data):\n.*", r"\1: {}  # left out here\n", document)
+                        if LONG.search(document) else document for document in documents)
 
 
 def rendered(values):
@@ -63,8 +68,18 @@ class Chart(unittest.TestCase):
         self.assertEqual(manifests.count("helm.sh/resource-policy: keep"), 2)
         self.assertNotIn("resource-policy", chart.render(HELM, "--set=crds.keep=false"))
 
+    def test_rules_and_boards_are_those_of_files(self):
+        manifests = chart.render(HELM, f"--values={HERE / 'values/monitored.yaml'}")
+        files = ROOT / chart.CHART / "files"
+        rules = (files / "rules.yaml").read_text().replace(" docs/operations.md#", " https://docs.example.com/muster/operations.md#")
+        self.assertIn(f"\nspec:\n{textwrap.indent(rules, '  ')}", manifests)
+        for board in sorted((files / "boards").glob("*.json")):
+            self.assertIn(f"\n  muster-{board.name}: |\n{textwrap.indent(board.read_text(), '    ')}", manifests)
+        self.assertIn("runbook_url: docs/operations.md#", chart.render(HELM, "--set=metrics.prometheusRule.enabled=true"))
+        self.assertNotIn("ConfigMap", chart.render(HELM))
+
     def test_generated_files_are_those_of_their_sources(self):
-        made = {**chart.templates(), chart.MANIFESTS: chart.manifests(HELM)}
+        made = {**chart.templates(), **chart.manifests(HELM)}
         for path, text in made.items():
             with self.subTest(str(path)):
                 self.assertEqual((ROOT / path).read_text(), text, "run tools/generate")
@@ -162,9 +177,17 @@ class Rights(unittest.TestCase):
 
 class Kustomize(unittest.TestCase):
     def test_the_base_has_the_objects_of_the_chart_and_the_namespace(self):
-        built = subprocess.run([str(pathlib.Path(HELM).parent / "kubectl"), "kustomize", str(ROOT / "deploy")], capture_output=True, text=True)
-        self.assertEqual(built.returncode, 0, built.stderr)
-        self.assertEqual(names(built.stdout), sorted([*names(chart.render(HELM)), "Namespace muster-system"]))
+        self.assertEqual(self.built("deploy"), sorted([*names(chart.render(HELM)), "Namespace muster-system"]))
+
+    def test_the_base_of_monitoring_has_rules_boards_and_the_scrape(self):
+        boards = [f"ConfigMap muster-operator-{name}-board" for name in ("fleet", "job", "nodes", "operator")]
+        self.assertEqual(self.built("deploy/monitoring"), [*boards, "PrometheusRule muster-operator", "ServiceMonitor muster-operator"])
+
+    def built(self, folder):
+        kubectl = str(pathlib.Path(HELM).parent / "kubectl")
+        ended = subprocess.run([kubectl, "kustomize", str(ROOT / folder)], capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return names(ended.stdout)
 
 
 def names(manifests):

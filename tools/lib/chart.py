@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """usage: chart.py
 
-Writes the generated files of charts/muster and deploy/: the chart's templates of deploy/crd and deploy/rbac, and
-deploy/operator.yaml, which is what the chart makes of its default values. tools/generate runs it, a test compares.
+Writes the generated files of charts/muster and deploy/: the chart's templates of deploy/crd and deploy/rbac,
+deploy/operator.yaml, which is what the chart makes of its default values, and deploy/monitoring/monitoring.yaml, what it makes
+for Prometheus and Grafana. tools/generate runs it, a test compares.
 """
 import os
 import pathlib
@@ -14,6 +15,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CHART = pathlib.Path("charts/muster")
 MANIFESTS = pathlib.Path("deploy/operator.yaml")
+MONITORING = pathlib.Path("deploy/monitoring/monitoring.yaml")
 NAMESPACE = "muster-system"
 MADE = "{{{{- /* Made of {} by tools/generate. */}}}}\n"
 
@@ -98,24 +100,31 @@ def templates():
     return made
 
 
-def manifests(helm):
-    """deploy/operator.yaml: the chart's own objects without the labels that only a release of Helm has."""
-    text = render(helm, "--show-only=templates/operator/*.yaml")
+def _plain(text, words):
+    """The chart's own objects without the labels that only a release of Helm has."""
     text = re.sub(r"(?m)^ +(helm\.sh/chart|app\.kubernetes\.io/(managed-by|instance)): .*\n", "", text)
     text = re.sub(r"(?m)^# Source: .*\n", "", text)
-    return f"# Generated from charts/muster with its default values by tools/generate.\n{text.removeprefix('---' + chr(10))}"
+    return f"# Generated from charts/muster {words} by tools/generate.\n{text.removeprefix('---' + chr(10))}"
+
+
+def manifests(helm):
+    """{path: text} of the manifests for kustomize."""
+    options = ",".join(f"metrics.{name}.enabled=true" for name in ("serviceMonitor", "prometheusRule", "dashboards"))
+    return {
+        MANIFESTS: _plain(render(helm, "--show-only=templates/operator/*.yaml"), "with its default values"),
+        MONITORING: _plain(render(helm, "--show-only=templates/metrics/*.yaml", f"--set={options}"), "with metrics.*.enabled"),
+    }
 
 
 def main():
     if len(sys.argv) > 1:
         sys.exit(__doc__)
     # The manifests are rendered from the templates, which are therefore written first.
-    for path, text in templates().items():
-        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
-        (ROOT / path).write_text(text)
-        print(f"wrote {path}")
-    (ROOT / MANIFESTS).write_text(manifests(helm_program()))
-    print(f"wrote {MANIFESTS}")
+    for make in (templates, lambda: manifests(helm_program())):
+        for path, text in make().items():
+            (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
+            (ROOT / path).write_text(text)
+            print(f"wrote {path}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,155 @@
+#include "operator/web/job_metrics.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "operator/coordinator/progress_board.h"
+#include "operator/core/conditions.h"
+#include "operator/metrics/metric_catalog.h"
+#include "operator/metrics/series.h"
+#include "operator/objects/caches.h"
+#include "proto/muster/v1alpha1/training_job.pb.h"
+
+namespace muster::control {
+namespace {
+
+std::string StateOf(const v1alpha1::TrainingJobStatus& status) {
+  return status.state().empty() ? absl::StrCat(Name(JobState::kPending)) : status.state();
+}
+
+// The families of single jobs.
+class JobFamilies {
+ public:
+  void AddInfo(const TrainingJob& job) {
+    const std::string queue = job.spec.queue().empty() ? "default" : job.spec.queue();
+    info_.Add(1, {LabelOf(job), queue, StateOf(job.status)});
+  }
+  void AddStatus(const TrainingJob& job);
+  void AddSteps(const TrainingJob& job, const ProgressSnapshot& snapshot);
+  void Take(std::vector<prometheus::MetricFamily>& out);
+
+ private:
+  static std::string LabelOf(const TrainingJob& job) { return absl::StrCat(job.ns, "/", job.name); }
+  void AddCheckpoint(const std::string& label, const v1alpha1::TrainingJobStatus& status);
+  void AddTimes(const std::string& label, const v1alpha1::PhaseTimes& times);
+
+  FamilyBuilder info_{MetricId::kJobInfo};
+  FamilyBuilder rounds_{MetricId::kJobRounds};
+  FamilyBuilder failures_{MetricId::kJobFailures};
+  FamilyBuilder workers_{MetricId::kJobWorkers};
+  FamilyBuilder steps_{MetricId::kJobSteps};
+  FamilyBuilder checkpoint_step_{MetricId::kJobCheckpointStep};
+  FamilyBuilder checkpoint_time_{MetricId::kJobCheckpointTime};
+  FamilyBuilder checkpoint_failing_{MetricId::kJobCheckpointFailing};
+  FamilyBuilder step_{MetricId::kJobStep};
+  FamilyBuilder step_time_{MetricId::kJobLastStepTime};
+  FamilyBuilder loss_{MetricId::kJobLoss};
+  FamilyBuilder validation_loss_{MetricId::kJobValidationLoss};
+  FamilyBuilder speed_{MetricId::kJobTokensPerSecond};
+  FamilyBuilder skipped_{MetricId::kJobSkippedSteps};
+  FamilyBuilder time_{MetricId::kJobTime};
+};
+
+void JobFamilies::AddStatus(const TrainingJob& job) {
+  const std::string label = LabelOf(job);
+  const v1alpha1::TrainingJobStatus& status = job.status;
+  rounds_.Add(static_cast<double>(status.round()), {label});
+  failures_.Add(status.failures().count(), {label, "true"});
+  failures_.Add(status.failures().ignored(), {label, "false"});
+  workers_.Add(status.workers().desired(), {label, "desired"});
+  workers_.Add(status.workers().ready(), {label, "ready"});
+  if (job.spec.trainer().train().has_steps()) {
+    steps_.Add(static_cast<double>(job.spec.trainer().train().steps()), {label});
+  }
+  AddCheckpoint(label, status);
+}
+
+void JobFamilies::AddCheckpoint(const std::string& label,
+                                const v1alpha1::TrainingJobStatus& status) {
+  const v1alpha1::Condition* saved = FindCondition(status, ConditionType::kCheckpointed);
+  const bool failing = saved != nullptr && saved->status() == "False" &&
+                       saved->reason() == Name(Reason::kCheckpointFailed);
+  checkpoint_failing_.Add(failing ? 1 : 0, {label});
+  const absl::Time time = ParseWall(status.checkpoint().time());
+  if (time == absl::InfinitePast()) return;
+  checkpoint_step_.Add(static_cast<double>(status.checkpoint().step()), {label});
+  checkpoint_time_.Add(static_cast<double>(absl::ToUnixMillis(time)) / 1e3, {label});
+}
+
+void JobFamilies::AddTimes(const std::string& label, const v1alpha1::PhaseTimes& times) {
+  const std::pair<const char*, double> phases[] = {
+      {"init", times.init()},
+      {"compute", times.compute()},
+      {"data", times.data()},
+      {"communication", times.communication()},
+      {"checkpoint", times.checkpoint()},
+      {"recovery", times.recovery()},
+      {"other", times.other()},
+  };
+  for (const auto& [phase, seconds] : phases) time_.Add(seconds, {label, phase});
+}
+
+void JobFamilies::AddSteps(const TrainingJob& job, const ProgressSnapshot& snapshot) {
+  if (!snapshot.last_step) return;
+  const std::string label = LabelOf(job);
+  const v1alpha1::StepReport& last = *snapshot.last_step;
+  step_.Add(static_cast<double>(last.version().step()), {label});
+  step_time_.Add(static_cast<double>(last.finished_at_us()) / 1e6, {label});
+  loss_.Add(last.loss(), {label});
+  speed_.Add(snapshot.tokens_per_second, {label});
+  skipped_.Add(static_cast<double>(last.skipped_total()), {label});
+  if (snapshot.validation_loss) validation_loss_.Add(*snapshot.validation_loss, {label});
+  AddTimes(label, snapshot.times);
+}
+
+void JobFamilies::Take(std::vector<prometheus::MetricFamily>& out) {
+  for (FamilyBuilder* family : {&info_, &rounds_, &failures_, &workers_, &steps_, &checkpoint_step_,
+                                &checkpoint_time_, &checkpoint_failing_, &step_, &step_time_,
+                                &loss_, &validation_loss_, &speed_, &skipped_, &time_}) {
+    out.push_back(family->Take());
+  }
+}
+
+}  // namespace
+
+void AddJobMetrics(const WebDeps& deps, std::vector<prometheus::MetricFamily>& out) {
+  std::map<std::string, int> states;
+  for (const JobState state : AllJobStates()) states[absl::StrCat(Name(state))] = 0;
+  JobFamilies families;
+  std::vector<JobCache::Object> others;
+  size_t shown = 0;
+  size_t left_out = 0;
+  for (const JobCache::Object& job : deps.jobs.List()) {
+    ++states[StateOf(job->status)];
+    if (IsFinished(job->status)) {
+      others.push_back(job);
+      continue;
+    }
+    const ProgressSnapshot snapshot = deps.progress.Snapshot(job->uid);
+    if (job->status.round() == 0 && !snapshot.last_step) {
+      others.push_back(job);
+    } else if (shown == kMaxJobSeries) {
+      ++left_out;
+    } else {
+      ++shown;
+      families.AddInfo(*job);
+      families.AddStatus(*job);
+      families.AddSteps(*job, snapshot);
+    }
+  }
+  for (const JobCache::Object& job : others) {
+    if (shown++ >= kMaxJobSeries) break;
+    families.AddInfo(*job);
+  }
+  FamilyBuilder jobs(MetricId::kJobs);
+  for (const auto& [state, count] : states) jobs.Add(count, {state});
+  out.push_back(jobs.Take());
+  families.Take(out);
+  out.push_back(
+      FamilyBuilder(MetricId::kJobsWithoutSeries).Add(static_cast<double>(left_out)).Take());
+}
+
+}  // namespace muster::control

@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+"""usage: live_test.py MUSTER AGENT TRAINER OPERATOR
+
+Runs the real Prometheus and Alertmanager beside an operator whose job trains: every expression of every panel, rule and
+alert has data, and alerts that real faults set off arrive at a webhook and in a mailbox. What only an operator with TLS has
+is asked of one without a job. The paths are those of the built programs.
+"""
+import datetime
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path += [str(HERE), str(ROOT / "tools/lib")]
+import grafana_board  # noqa: E402
+import monitoring  # noqa: E402
+import prometheus_stack as stack  # noqa: E402
+import promql  # noqa: E402
+
+PROGRAMS = [str(pathlib.Path(path).absolute()) for path in sys.argv[1:5]]
+LONG = 120  # seconds for anything to happen
+JOB = "default/watched"
+MOST_SERIES = 2000  # of a job of 64 ranks, whose series are those of this one
+# The reason why the sources let an expression be empty although an operator on a cluster has its data.
+WITHOUT_TLS = "an operator on one machine serves its agents without TLS"
+MANIFEST = """
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: watched}
+spec:
+  workers: {count: 2, ranks: 1}
+  trainer:
+    model: {preset: gpt2-nano}
+    data: {uri: FOLDER/text.txt, format: Text, tokenizer: {kind: Byte}}
+    train: {steps: 1000000, globalBatch: 4, microBatch: 2, sequence: 64, validateEvery: 20, validateBatches: 2}
+  checkpoint: {uri: FOLDER/checkpoints, interval: {mode: Steps, steps: 20}}
+"""
+
+
+class TrainingOperator:
+    """`muster run` with its agents and trainers: an operator, its embedded API server, and a job of two workers."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.state = folder / "state/watched"
+        self.token = self.state / "http.token"
+        line = "In the beginning was the round, and every rank was in it.\n"
+        (folder / "text.txt").write_text("".join(f"{number % 7} {line}" for number in range(700)))
+        (folder / "manifest.yaml").write_text(MANIFEST.replace("FOLDER", str(folder)))
+        muster, agent, trainer, _ = PROGRAMS
+        with open(folder / "muster.log", "wb") as out:
+            self.process = subprocess.Popen(
+                [muster, "run", "manifest.yaml", f"--state-dir={folder}/state", f"--agent={agent}", f"--trainer={trainer}", "--http=127.0.0.1:0"],
+                cwd=folder, stdout=out, stderr=subprocess.STDOUT,
+                env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
+        self.address = stack.wait_for("the operator's address", self.find_address, LONG, self.text)
+
+    def find_address(self):
+        file = self.state / "operator.json"
+        return json.loads(file.read_text())["http"] if file.exists() else None
+
+    def agents(self):
+        return [json.loads(file.read_text())["pid"] for file in self.state.glob("pods/*/process.json")]
+
+    def trainers(self):
+        """Pids of the trainers; the kernel lists children under the thread that started them."""
+        files = [file for agent in self.agents() for file in pathlib.Path(f"/proc/{agent}/task").glob("*/children")]
+        return [int(pid) for file in files for pid in file.read_text().split()]
+
+    def text(self):
+        logs = [log for log in (self.folder / "muster.log", self.state / "operator.log") if log.exists()]
+        return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-6000:]}" for log in logs)
+
+    def kill(self):
+        """Ends everything at once, as a machine that loses its power."""
+        for pid in [self.process.pid, *self.trainers(), *self.agents()]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+
+
+class TlsOperator:
+    """`muster-operator` with an embedded API server: agents reach it over TLS, as on a cluster. It has no jobs."""
+
+    def __init__(self, folder):
+        self.token = folder / "state/http.token"
+        self.daemon = stack.Daemon(folder, "operator", [PROGRAMS[3], f"--state-dir={folder}/state", "--http=127.0.0.1:0",
+                                                        "--coordinator=127.0.0.1:0", "--probes="])
+        self.kill, self.text = self.daemon.stop, self.daemon.text
+        said = stack.wait_for("the operator's addresses", self.find_addresses, LONG, self.text)
+        self.coordinator, self.address = said
+
+    def find_addresses(self):
+        found = re.search(r"(?m)^coordinator (\S+)\nhttp (\S+)$", self.daemon.log.read_text())
+        return found.groups() if found else None
+
+    def knock(self):
+        """Dials the coordinator without TLS, as somebody would who is no agent."""
+        host, port = self.coordinator.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=LONG) as dialled:
+            dialled.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            dialled.recv(1)
+
+
+def as_shown(expression):
+    """An expression of a panel as Grafana sends it, with every choice on All. The interval is short, as is the test."""
+    values = {name: said["all"] for name, said in grafana_board.VARIABLES.items()}
+    text = expression.replace("$__rate_interval", "1m").replace("$training_job", values["training_job"])
+    return text.replace("$namespace", values["namespace"]).replace("$queue", values["queue"])
+
+
+def expressions():
+    """(where it stands, expression, why it may be empty or None) of each panel and rule, and of each selector of each alert: a
+    healthy operator has the data of every alert, although none of them fires."""
+    for name, board in monitoring.board_sources().items():
+        for panel in grafana_board.panels_of(board):
+            for query in panel["queries"]:
+                yield f"{name}: {panel['title']}", as_shown(query["expr"]), query.get("may_be_empty")
+    source = monitoring.rules_source()
+    for record in source["records"]:
+        yield f"expression of {record['record']}", record["expr"], record.get("may_be_empty")
+        yield "recorded", record["record"], record.get("may_be_empty")
+    for alert in source["alerts"]:
+        yield alert["name"], alert["expr"], "it does not fire"
+        for selector in promql.names(alert["expr"]).selectors:
+            yield f"{alert['name']} needs", str(selector), alert.get("may_be_empty")
+
+
+class LiveTest(unittest.TestCase):
+    def watch(self, make_operator):
+        """Starts an operator, and Prometheus and Alertmanager beside it."""
+        scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.addCleanup(scratch.cleanup)
+        folder = pathlib.Path(scratch.name)
+        self.webhook, self.mail = stack.Webhook(), stack.MailServer()
+        self.operator = make_operator(folder)
+        self.addCleanup(self.operator.kill)
+        rules = stack.shortened((ROOT / monitoring.RULES).read_text(), "2s")
+        alerting = stack.delivered_at_once((ROOT / "docs/monitoring.md").read_text(), self.webhook, self.mail)
+        self.stack = stack.Stack(folder, self.operator.address, self.operator.token, rules, alerting)
+        self.addCleanup(self.stack.stop)
+
+    def look(self):
+        return f"{self.operator.text()}\n{self.stack.text()}"
+
+    def wait_for(self, what, ask):
+        return stack.wait_for(what, ask, LONG, self.look)
+
+    def number(self, expression):
+        """The value of an expression with one sample; -1 while it has none."""
+        samples = self.stack.query(expression)
+        return float(samples[0][1]) if len(samples) == 1 else -1
+
+    def has_data(self, expression):
+        return any(not math.isnan(float(value)) for _, value in self.stack.query(expression))
+
+    def break_rounds(self, times):
+        """Kills a trainer, waits until the job has recovered, and so on."""
+        for time in range(1, times + 1):
+            step = self.number("muster_job_step")
+            os.kill(self.operator.trainers()[0], signal.SIGKILL)
+            self.wait_for(f"recovery {time}", lambda: self.number("sum(muster_recovery_duration_seconds_count)") >= time)
+            self.wait_for("more steps", lambda: self.number("muster_job_step") > step + 1)
+
+    def check_expressions(self, may_be_empty=None):
+        """Waits until every expression has data for which the sources give this reason to be empty, or none."""
+        every = list(expressions())
+        for _, expression, _ in every:
+            self.stack.query(expression)  # raises if Prometheus refuses it
+        empty = [(where, expression) for where, expression, why in every if why == may_be_empty]
+        self.assertGreater(len(empty), 3)
+
+        def all_have_data():
+            empty[:] = [(where, expression) for where, expression in empty if not self.has_data(expression)]
+            return not empty
+        stack.wait_for("data of every expression", all_have_data, LONG, lambda: "\n".join(f"empty: {where}: {text}" for where, text in empty))
+
+    def check_rules(self):
+        source = monitoring.rules_source()
+        groups = self.stack.get("rules")["groups"]
+        rules = [rule for group in groups for rule in group["rules"]]
+        self.assertEqual(len(rules), len(source["records"]) + len(source["alerts"]))
+        for rule in rules:
+            self.assertEqual((rule["health"], rule.get("lastError", "")), ("ok", ""), rule["name"])
+
+    def expect_silence(self):
+        """Waits until no alert is active; MusterOperatorDown is until the first scrape."""
+        self.wait_for("no alert, for nothing is wrong yet", lambda: self.stack.get("alerts") == {"alerts": []})
+
+    def begin_fault(self):
+        """Only what begins from now on is expected."""
+        self.webhook.alerts.clear()
+        self.mail.mails.clear()
+        self.began = datetime.datetime.now(datetime.timezone.utc)
+
+    def arrived(self, name):
+        """The alert at the webhook if it has begun since the fault."""
+        return [alert for alert in self.webhook.firing(name) if datetime.datetime.fromisoformat(alert["startsAt"]) >= self.began]
+
+    def expect_alert(self, name, labels):
+        """Waits for the alert at both receivers, and checks what it says."""
+        arrived = self.wait_for(f"{name} at the webhook", lambda: self.arrived(name))[0]
+        self.assertEqual({label: arrived["labels"].get(label) for label in labels}, labels)
+        self.assertEqual(arrived["annotations"]["runbook_url"], f"docs/operations.md#{name.lower()}")
+        self.assertNotRegex(arrived["annotations"]["summary"], r"\{\{|<no value>|error")
+        recipients, text = self.wait_for(f"a mail about {name}", lambda: self.mail.mentioning(name))[0]
+        self.assertEqual(recipients, ["oncall@example.com"])
+        self.assertIn(arrived["annotations"]["runbook_url"], text)
+        for value in labels.values():
+            self.assertIn(value, text)
+
+    def lose_the_storage(self):
+        """A file in the place of the directory of checkpoints; returns what gives the directory back."""
+        place, kept = self.operator.folder / "checkpoints", self.operator.folder / "kept"
+        place.rename(kept)
+        place.write_text("no directory")
+
+        def give_back():
+            place.unlink()
+            shutil.move(kept, place)
+        return give_back
+
+    def test_every_expression_has_data_and_real_faults_reach_webhook_and_mailbox(self):
+        self.watch(TrainingOperator)
+        self.wait_for("the first steps in Prometheus", lambda: self.number("muster_job_step") > 0)
+        self.wait_for("a checkpoint", lambda: self.number("muster_job_checkpoint_step") > 0)
+        self.expect_silence()
+        self.check_rules()
+        series = self.number(f'count({{training_job="{JOB}"}})')
+        self.assertTrue(20 < series < MOST_SERIES, series)
+        self.begin_fault()
+        self.break_rounds(3)
+        self.check_expressions()
+        self.expect_alert("MusterJobKeepsFailing", {"training_job": JOB, "severity": "warning"})
+        self.begin_fault()
+        give_back = self.lose_the_storage()
+        self.expect_alert("MusterJobCannotSave", {"training_job": JOB, "severity": "critical"})
+        give_back()
+        self.wait_for("a checkpoint again", lambda: self.number("muster_job_checkpoint_failing") == 0)
+        self.begin_fault()
+        self.operator.kill()
+        self.expect_alert("MusterOperatorDown", {"severity": "critical"})
+
+    def test_an_operator_with_tls_has_the_rest_and_tells_who_is_turned_away(self):
+        self.watch(TlsOperator)
+        self.wait_for("the first scrape", lambda: self.has_data("muster_build_info"))
+        self.check_expressions(WITHOUT_TLS)
+        self.expect_silence()
+        self.begin_fault()
+        self.operator.knock()
+        self.expect_alert("MusterAgentsRefused", {"reason": "HandshakeFailed", "severity": "warning"})
+
+
+if __name__ == "__main__":
+    if len(PROGRAMS) != 4:
+        sys.exit(__doc__)
+    unittest.main(argv=sys.argv[:1])
